@@ -1,0 +1,44 @@
+// Package layout spells every path of a workspace and every name that stands
+// in one, and is the specification of the formats that share them.
+//
+// It owns identifiers, checked names, checked relative paths, the fan-out of
+// items, percent-encoding of foreign names, and the strict reading of YAML.
+// It must not know anything else of Bagpipe; everything may import it.
+// It has no state and needs no lock.
+//
+// # The workspace
+//
+//	WORKSPACE/
+//	  .git/                         bare repository
+//	  bagpipe.yaml                  settings
+//	  workflows/NAME.yaml           workflow definitions
+//	  workflows/pinned/DIGEST.yaml  definitions as started with, unchanged for good
+//	  rules/NAME.yaml               recognition rules
+//	  items/3/f/a/9/ID/             one work item (ItemDir)
+//	  inbox/COLLECTION/             drops
+//	  intake/ID/                    taken, not yet committed
+//	  rejected/COLLECTION/          drops that could not be admitted, with reasons
+//	  .bagpipe/                     locks, scratch, caches: all rebuildable
+//
+// # Identifiers
+//
+// An item's identifier (ItemID) is 14 random hexadecimal digits and a check
+// digit, Luhn mod 16: one mistyped digit and nearly every swap of neighbours
+// is found. An engine's identifier (EngineID) is 8 random hexadecimal digits.
+// An attempt's key (AttemptKey) is N-ENGINE with N from 1; attempts order by N,
+// then by ENGINE. An intent's key (IntentKey) is ULID-ENGINE: 10 characters of
+// milliseconds since 1970 and 16 random ones in Crockford's base 32, so keys
+// order by time.
+//
+// # Names
+//
+// Collections, workflows, steps and lanes are Names: 1 to 64 characters of
+// a-z A-Z 0-9 . _ -, beginning with a letter or digit. They stand in paths,
+// trailers and command lines without quoting.
+//
+// # Foreign file names
+//
+// A name that is not UTF-8, or holds a control character or a percent sign, is
+// percent-encoded in JSON (EncodePath, DecodePath): the bytes concerned become
+// %XX, upper-case. Encoding and decoding round-trip for any bytes.
+package layout

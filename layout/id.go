@@ -1,0 +1,153 @@
+package layout
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ItemID names a work item: 14 random hexadecimal digits and a check digit
+// (Luhn mod 16), lower-case. The zero value names nothing.
+type ItemID string
+
+// EngineID names one running engine: 8 random hexadecimal digits.
+type EngineID string
+
+const (
+	itemIDLen   = 15
+	engineIDLen = 8
+	hexDigits   = "0123456789abcdef"
+)
+
+// NewItemID draws an identifier from random.
+func NewItemID(random io.Reader) (ItemID, error) {
+	var b [7]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("draw an item identifier: %w", err)
+	}
+	body := hex.EncodeToString(b[:])
+	return ItemID(body + string(checkDigit(body))), nil
+}
+
+// ParseItemID checks length, digits and check digit.
+func ParseItemID(s string) (ItemID, error) {
+	if len(s) != itemIDLen || !isHex(s) {
+		return "", fmt.Errorf("item identifier %q: want 15 lower-case hexadecimal digits", s)
+	}
+	if checkDigit(s[:itemIDLen-1]) != s[itemIDLen-1] {
+		return "", fmt.Errorf("item identifier %q: the check digit is wrong; was a digit mistyped?", s)
+	}
+	return ItemID(s), nil
+}
+
+// IsItemPrefix tells whether s could begin an identifier.
+func IsItemPrefix(s string) bool {
+	return s != "" && len(s) <= itemIDLen && isHex(s)
+}
+
+// Short is the identifier as shown to people; unique enough in most workspaces.
+func (id ItemID) Short() string {
+	if len(id) < itemIDLen {
+		return string(id)
+	}
+	return string(id[:8])
+}
+
+// checkDigit is Luhn mod 16 over lower-case hexadecimal digits: from the right,
+// every other digit is doubled and its base-16 digits added.
+func checkDigit(body string) byte {
+	sum, double := 0, true
+	for i := len(body) - 1; i >= 0; i-- {
+		d := strings.IndexByte(hexDigits, body[i])
+		if double {
+			d *= 2
+			d = d/16 + d%16
+		}
+		sum += d
+		double = !double
+	}
+	return hexDigits[(16-sum%16)%16]
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if strings.IndexByte(hexDigits, s[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// NewEngineID draws an engine's identifier from random.
+func NewEngineID(random io.Reader) (EngineID, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("draw an engine identifier: %w", err)
+	}
+	return EngineID(hex.EncodeToString(b[:])), nil
+}
+
+// ParseEngineID checks length and digits.
+func ParseEngineID(s string) (EngineID, error) {
+	if len(s) != engineIDLen || !isHex(s) {
+		return "", fmt.Errorf("engine identifier %q: want 8 lower-case hexadecimal digits", s)
+	}
+	return EngineID(s), nil
+}
+
+// AttemptKey names one attempt at a step. Only its engine writes its record.
+type AttemptKey struct {
+	N      int
+	Engine EngineID
+}
+
+// ParseAttemptKey reads N-ENGINE.
+func ParseAttemptKey(s string) (AttemptKey, error) {
+	num, engine, ok := strings.Cut(s, "-")
+	n, err := strconv.Atoi(num)
+	if !ok || err != nil || n < 1 || strconv.Itoa(n) != num {
+		return AttemptKey{}, fmt.Errorf("attempt key %q: want N-ENGINE", s)
+	}
+	e, err := ParseEngineID(engine)
+	if err != nil {
+		return AttemptKey{}, fmt.Errorf("attempt key %q: %w", s, err)
+	}
+	return AttemptKey{N: n, Engine: e}, nil
+}
+
+func (k AttemptKey) String() string { return strconv.Itoa(k.N) + "-" + string(k.Engine) }
+
+// IsZero tells whether k names no attempt.
+func (k AttemptKey) IsZero() bool { return k.N == 0 }
+
+// Compare orders by N, then by engine.
+func (k AttemptKey) Compare(o AttemptKey) int {
+	return cmp.Or(cmp.Compare(k.N, o.N), cmp.Compare(k.Engine, o.Engine))
+}
+
+// IntentKey names an intent: ULID-ENGINE. Keys order by time.
+type IntentKey string
+
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// NewIntentKey makes a key for an intent formed now by engine.
+func NewIntentKey(now time.Time, random io.Reader, engine EngineID) (IntentKey, error) {
+	var r [16]byte
+	if _, err := io.ReadFull(random, r[:]); err != nil {
+		return "", fmt.Errorf("draw an intent key: %w", err)
+	}
+	var out [26]byte
+	ms := uint64(now.UnixMilli())
+	for i := 9; i >= 0; i-- {
+		out[i] = crockford[ms&31]
+		ms >>= 5
+	}
+	for i, b := range r {
+		out[10+i] = crockford[b&31]
+	}
+	return IntentKey(string(out[:]) + "-" + string(engine)), nil
+}

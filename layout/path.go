@@ -1,0 +1,170 @@
+package layout
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Folders and files of a workspace, relative to it, with forward slashes.
+const (
+	SettingsFile  = "bagpipe.yaml"
+	WorkflowsDir  = "workflows"
+	PinnedDir     = "workflows/pinned"
+	RulesDir      = "rules"
+	ItemsDir      = "items"
+	InboxDir      = "inbox"
+	IntakeDir     = "intake"
+	RejectedDir   = "rejected"
+	RepositoryDir = ".git"
+	StateDir      = ".bagpipe"
+	EnginesDir    = ".bagpipe/engines"
+	ClaimsDir     = ".bagpipe/claims"
+	ScratchDir    = ".bagpipe/scratch"
+)
+
+// Files and folders of one item, relative to its folder.
+const (
+	ManifestFile  = "manifest.json"
+	InventoryFile = "inventory.json"
+	ExecutionFile = "execution.json"
+	SourceDir     = "source"
+	ContentDir    = "content"
+	DerivedDir    = "derived"
+	LogsDir       = "logs"
+)
+
+// itemDirDepth is the number of names in an ItemDir: items/3/f/a/9/ID.
+const itemDirDepth = 6
+
+// ItemDir is the folder of an item: items/3/f/a/9/ID.
+func ItemDir(id ItemID) string {
+	s := string(id)
+	return ItemsDir + "/" + s[0:1] + "/" + s[1:2] + "/" + s[2:3] + "/" + s[3:4] + "/" + s
+}
+
+// ItemOfPath gives the item a committed path belongs to, and the rest of the
+// path within the item's folder.
+func ItemOfPath(p string) (id ItemID, rest string, ok bool) {
+	parts := strings.SplitN(p, "/", itemDirDepth+1)
+	if len(parts) < itemDirDepth || parts[0] != ItemsDir {
+		return "", "", false
+	}
+	id, err := ParseItemID(parts[itemDirDepth-1])
+	if err != nil || ItemDir(id) != strings.Join(parts[:itemDirDepth], "/") {
+		return "", "", false
+	}
+	if len(parts) > itemDirDepth {
+		rest = parts[itemDirDepth]
+	}
+	return id, rest, true
+}
+
+// PinnedPath is where the definition with this digest (sha256:HEX) is kept.
+func PinnedPath(digest string) string {
+	return PinnedDir + "/" + strings.TrimPrefix(digest, "sha256:") + ".yaml"
+}
+
+// StepLog is the path of an attempt's log within the item's folder.
+func StepLog(step Name, k AttemptKey) string {
+	return LogsDir + "/" + string(step) + "." + k.String() + ".log"
+}
+
+// Name is a checked name of a collection, workflow, step or lane.
+type Name string
+
+const maxName = 64
+
+// ParseName checks s against the alphabet in the package comment.
+func ParseName(s string) (Name, error) {
+	if s == "" || len(s) > maxName {
+		return "", fmt.Errorf("name %q: want 1 to %d characters", s, maxName)
+	}
+	for i := range len(s) {
+		if !isNameByte(s[i]) || i == 0 && (s[i] == '.' || s[i] == '_' || s[i] == '-') {
+			return "", fmt.Errorf("name %q: want letters, digits, '.', '_' or '-', beginning with a letter or digit", s)
+		}
+	}
+	return Name(s), nil
+}
+
+func isNameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// RelPath is a checked path below some folder: forward slashes, not absolute,
+// clean, no "..", no NUL. It may hold any other bytes.
+type RelPath string
+
+// ParseRelPath checks s.
+func ParseRelPath(s string) (RelPath, error) {
+	switch {
+	case s == "" || s == ".":
+		return "", fmt.Errorf("path %q: is empty", s)
+	case strings.HasPrefix(s, "/"):
+		return "", fmt.Errorf("path %q: is absolute", s)
+	case strings.IndexByte(s, 0) >= 0:
+		return "", fmt.Errorf("path %q: holds a NUL", s)
+	case path.Clean(s) != s || s == ".." || strings.HasPrefix(s, "../"):
+		return "", fmt.Errorf("path %q: is not a plain path below its folder", s)
+	}
+	return RelPath(s), nil
+}
+
+// EncodePath makes any bytes fit for JSON and for one line of text: bytes that
+// are not UTF-8, control characters and '%' become %XX.
+func EncodePath(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); {
+		r, n := utf8.DecodeRuneInString(p[i:])
+		if r == utf8.RuneError && n <= 1 || r < 0x20 || r >= 0x7f && r < 0xa0 || r == '%' ||
+			r == 0x2028 || r == 0x2029 {
+			for range max(n, 1) {
+				fmt.Fprintf(&b, "%%%02X", p[i])
+				i++
+			}
+			continue
+		}
+		b.WriteString(p[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// DecodePath reverses EncodePath; a '%' without two hexadecimal digits after it
+// is an error.
+func DecodePath(s string) (string, error) {
+	if strings.IndexByte(s, '%') < 0 {
+		return s, nil
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", fmt.Errorf("encoded path %q: '%%' without two hexadecimal digits", s)
+		}
+		hi, lo := unhex(s[i+1]), unhex(s[i+2])
+		if hi < 0 || lo < 0 {
+			return "", fmt.Errorf("encoded path %q: '%%' without two hexadecimal digits", s)
+		}
+		b = append(b, byte(hi<<4|lo))
+		i += 2
+	}
+	return string(b), nil
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
