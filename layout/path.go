@@ -26,9 +26,9 @@ const (
 
 // Files and folders of one item, relative to its folder.
 const (
-	ManifestFile  = "manifest.json"
-	InventoryFile = "inventory.json"
-	ExecutionFile = "execution.json"
+	ManifestJSON  = "manifest.json"
+	InventoryJSON = "inventory.json"
+	ExecutionJSON = "execution.json"
 	SourceDir     = "source"
 	ContentDir    = "content"
 	DerivedDir    = "derived"

@@ -1,0 +1,400 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/layout"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const (
+	engineA = layout.EngineID("5c1e9a70")
+	engineB = layout.EngineID("b0b0b0b0")
+	wf      = "trial.1"
+)
+
+var t0 = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+const trialYAML = `schema: 1
+name: trial
+steps:
+  - name: register
+    milestone: registered
+  - name: unpack
+    robot: noop
+    retries: 1
+  - name: ocr
+    command: [ocr]
+    optional: true
+  - name: thumbs
+    robot: noop
+    requires: [unpack]
+  - name: approve
+    manual: true
+    requires: [ocr, thumbs]
+    milestone: approved
+  - name: store
+    robot: noop
+`
+
+func trial(t testing.TB) *Definition {
+	t.Helper()
+	d, err := ParseDefinition("trial.yaml", []byte(trialYAML), func(r string) bool { return r == "noop" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func testID(t testing.TB) layout.ItemID {
+	t.Helper()
+	for _, d := range "0123456789abcdef" {
+		if id, err := layout.ParseItemID("3fa9c0d2e1b7a4" + string(d)); err == nil {
+			return id
+		}
+	}
+	t.Fatal("no check digit fits")
+	return ""
+}
+
+func started(t testing.TB, d *Definition) *Execution {
+	t.Helper()
+	x := &Execution{Item: testID(t)}
+	if _, err := Apply(x, d, Start{Workflow: wf, Attempt: layout.AttemptKey{N: 1, Engine: engineA}, At: t0, By: "A"}); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// run drives one step through an attempt that ends in state.
+func run(t testing.TB, x *Execution, d *Definition, step layout.Name, end End) Transition {
+	t.Helper()
+	_, s := x.Find(wf, step)
+	k := s.NextKey(engineA)
+	if _, err := Apply(x, d, Claim{Workflow: wf, Step: step, Attempt: k, At: t0.Add(time.Second), Runner: "h:1"}); err != nil {
+		t.Fatal(err)
+	}
+	end.Workflow, end.Step, end.Attempt, end.Started, end.At = wf, step, k, t0.Add(time.Second), t0.Add(3*time.Second)
+	tr, err := Apply(x, d, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func statusOf(x *Execution, step layout.Name) Status {
+	_, s := x.Find(wf, step)
+	return s.Status
+}
+
+func TestAnItemGoesThroughItsWorkflow(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	if x.Milestones["registered"] != t0 {
+		t.Error("starting must reach the first step's milestone")
+	}
+	run(t, x, d, "unpack", End{State: Completed})
+	run(t, x, d, "ocr", End{State: Failed, Kind: SystemKind, Message: "no licence"})
+	run(t, x, d, "thumbs", End{State: Skipped, Message: "not applicable: no images"})
+	if w := x.Workflows[wf]; w.Status != InProgress {
+		t.Errorf("an optional failure made the workflow %s", w.Status)
+	}
+	if why := x.Blocked(wf, d, 4, t0); why == nil || why.Code != "manual" {
+		t.Errorf("approve: %+v", why)
+	}
+	if _, err := Apply(x, d, Decide{Workflow: wf, Step: "approve", Attempt: layout.AttemptKey{N: 1, Engine: engineB}, State: Completed, At: t0.Add(time.Hour), By: "P"}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, x, d, "store", End{State: Completed, Milestones: []layout.Name{"archived"}})
+	if w := x.Workflows[wf]; w.Status != Completed {
+		t.Errorf("status %s", w.Status)
+	}
+	for _, m := range []layout.Name{"approved", "archived"} {
+		if x.Milestones[m].IsZero() {
+			t.Errorf("milestone %s is missing", m)
+		}
+	}
+	out, err := Decode(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Compute(wf, d)
+	if string(out.Encode()) != string(x.Encode()) {
+		t.Error(cmp.Diff(string(x.Encode()), string(out.Encode())))
+	}
+}
+
+func TestIllegalEventsChangeNothing(t *testing.T) {
+	d := trial(t)
+	key := func(n int) layout.AttemptKey { return layout.AttemptKey{N: n, Engine: engineA} }
+	open := func() *Execution { return started(t, d) }
+	running := func() *Execution {
+		x := open()
+		if _, err := Apply(x, d, Claim{Workflow: wf, Step: "unpack", Attempt: key(1), At: t0}); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	done := func() *Execution { x := open(); run(t, x, d, "unpack", End{State: Completed}); return x }
+	broken := func() *Execution {
+		x := open()
+		run(t, x, d, "unpack", End{State: Failed, Kind: ContentKind})
+		return x
+	}
+	held := func() *Execution {
+		x := open()
+		if _, err := Apply(x, nil, Hold{Key: "01-A", At: t0, By: "P"}); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name  string
+		x     *Execution
+		ev    Event
+		stale bool
+	}{
+		{"start twice", open(), Start{Workflow: wf, Attempt: key(1), At: t0}, false},
+		{"claim with an open prerequisite", open(), Claim{Workflow: wf, Step: "ocr", Attempt: key(1), At: t0}, false},
+		{"claim of a manual step", done(), Claim{Workflow: wf, Step: "approve", Attempt: key(1), At: t0}, false},
+		{"claim of a running step", running(), Claim{Workflow: wf, Step: "unpack", Attempt: key(2), At: t0}, false},
+		{"claim of a completed step", done(), Claim{Workflow: wf, Step: "unpack", Attempt: key(2), At: t0}, false},
+		{"claim after a required failure", broken(), Claim{Workflow: wf, Step: "unpack", Attempt: key(2), At: t0}, false},
+		{"claim of a held item", held(), Claim{Workflow: wf, Step: "unpack", Attempt: key(1), At: t0}, false},
+		{"end of another's attempt", running(), End{Workflow: wf, Step: "unpack", Attempt: layout.AttemptKey{N: 1, Engine: engineB}, State: Completed, At: t0}, true},
+		{"end twice", done(), End{Workflow: wf, Step: "unpack", Attempt: key(1), State: Completed, At: t0}, true},
+		{"complete a manual step too soon", open(), Decide{Workflow: wf, Step: "approve", Attempt: key(1), State: Completed, At: t0}, false},
+		{"complete a running step", running(), Decide{Workflow: wf, Step: "unpack", Attempt: key(2), State: Completed, At: t0}, false},
+		{"retry of a completed step", done(), Retry{Key: "02-A", Workflow: wf, Step: "unpack", At: t0}, false},
+		{"retry of a waiting step", open(), Retry{Key: "02-A", Workflow: wf, Step: "unpack", At: t0}, false},
+		{"hold twice", held(), Hold{Key: "02-A", At: t0}, false},
+		{"release what is not held", open(), Release{At: t0}, false},
+		{"no such step", open(), Claim{Workflow: wf, Step: "nope", Attempt: key(1), At: t0}, false},
+		{"no such workflow", open(), Claim{Workflow: "x.1", Step: "unpack", Attempt: key(1), At: t0}, false},
+		{"loss of an ended attempt", done(), Lost{Key: "02-A", Workflow: wf, Step: "unpack", Attempt: key(1), At: t0}, true},
+	} {
+		before := string(c.x.Encode())
+		_, err := Apply(c.x, d, c.ev)
+		var illegal *IllegalError
+		if !errors.As(err, &illegal) || errors.Is(err, ErrStale) != c.stale {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if after := string(c.x.Encode()); after != before {
+			t.Errorf("%s changed the record:\n%s", c.name, cmp.Diff(before, after))
+		}
+	}
+}
+
+func TestALostAttemptIsFenced(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	k := layout.AttemptKey{N: 1, Engine: engineA}
+	if _, err := Apply(x, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0}); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Apply(x, d, Lost{Key: "01-B", Workflow: wf, Step: "unpack", Attempt: k, At: t0, By: "B"})
+	if err != nil || tr.From != InProgress || tr.To != Waiting {
+		t.Fatalf("%+v, %v", tr, err)
+	}
+	if _, err := Apply(x, d, End{Workflow: wf, Step: "unpack", Attempt: k, State: Completed, At: t0}); !errors.Is(err, ErrStale) {
+		t.Errorf("the dead worker's completion counted: %v", err)
+	}
+	if x.Failures(wf, "unpack") != 0 {
+		t.Error("a crash cost a retry")
+	}
+	run(t, x, d, "unpack", End{State: Completed})
+	if _, s := x.Find(wf, "unpack"); s.Status != Completed || len(s.Attempts) != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRetries(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	at := t0.Add(time.Minute)
+	tr := run(t, x, d, "unpack", End{State: Failed, Kind: SystemKind, RetryAt: at, Message: "disk"})
+	if tr.To != Waiting {
+		t.Errorf("to be retried, but %s", tr.To)
+	}
+	if why := x.Blocked(wf, d, 1, t0.Add(30*time.Second)); why == nil || why.Code != "retry" || why.Until != at {
+		t.Errorf("%+v", why)
+	}
+	if why := x.Blocked(wf, d, 1, at); why != nil {
+		t.Errorf("its time has come: %+v", why)
+	}
+	if _, err := Apply(x, d, Retry{Key: "01-A", Workflow: wf, Step: "unpack", At: t0, By: "P"}); err != nil {
+		t.Error(err)
+	}
+	if why := x.Blocked(wf, d, 1, t0); why != nil {
+		t.Errorf("a person's retry does not wait: %+v", why)
+	}
+}
+
+func TestDeferredAttemptsDoNotPileUp(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	for range 20 {
+		_, s := x.Find(wf, "unpack")
+		k := s.NextKey(engineA)
+		if _, err := Apply(x, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Apply(x, d, End{Workflow: wf, Step: "unpack", Attempt: k, State: Deferred, At: t0, RetryAt: t0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, s := x.Find(wf, "unpack"); len(s.Attempts) != 1 || s.Status != Waiting {
+		t.Errorf("%d attempts, %s", len(s.Attempts), s.Status)
+	}
+}
+
+func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	var doc map[string]any
+	if err := json.Unmarshal(x.Encode(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	doc["later"] = map[string]any{"b": []any{1, "x", nil}, "a": true}
+	w := doc["workflows"].(map[string]any)[wf].(map[string]any)
+	w["colour"] = "réd <1>"
+	w["steps"].(map[string]any)["unpack"].(map[string]any)["cost"] = 12.5
+	in, err := layout.EncodeJSON(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Compute(wf, d)
+	if string(got.Encode()) != string(in) {
+		t.Error(cmp.Diff(string(in), string(got.Encode())))
+	}
+	var newer *layout.SchemaError
+	if _, err := Decode([]byte(`{"schema": 2}`)); !errors.As(err, &newer) {
+		t.Errorf("newer schema: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	d := trial(f)
+	x := started(f, d)
+	f.Add(x.Encode())
+	f.Add([]byte(`{"item":"3fa9c0d2e1b7a45","workflows":{"a.1":{"definition":{"name":"a","digest":"b"},"steps":{"x":{"attempts":{"1-5c1e9a70":{"state":"failed"}}}}}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, err := Decode(data)
+		if err != nil {
+			return
+		}
+		again, err := Decode(x.Encode())
+		if err != nil {
+			t.Fatalf("own encoding is refused: %v\n%s", err, x.Encode())
+		}
+		if string(again.Encode()) != string(x.Encode()) {
+			t.Fatal("encoding is not stable")
+		}
+	})
+}
+
+func TestDefinitionsSayWhatIsWrong(t *testing.T) {
+	head := "schema: 1\nname: w\nsteps:\n  - name: register\n"
+	for _, c := range []struct{ text, want string }{
+		{"schema: 2\nname: w\nsteps: []\n", "w.yaml:1:9: expected schema: 1"},
+		{"schema: 1\nname: a/b\nsteps: []\n", "w.yaml:2:7: name"},
+		{"schema: 1\nname: w\nsteps: []\n", "w.yaml:3:8: expected at least one step"},
+		{"schema: 1\nname: w\nsteps:\n  - name: r\n    robot: noop\n", "w.yaml:4:5: the first step"},
+		{head + "  - name: a\n", `w.yaml:5:5: step "a": expected exactly one of`},
+		{head + "  - name: a\n    robot: nope\n", `w.yaml:6:12: no built-in robot "nope"`},
+		{head + "  - name: a\n    manual: true\n    requires: [b]\n", `w.yaml:7:16: no step "b"`},
+		{head + "  - name: a\n    manual: true\n    requires: [a]\n", `w.yaml:7:16: step "a" requires itself`},
+		{head + "  - name: a\n    manual: true\n    requires: [b]\n  - name: b\n    manual: true\n", "waits for itself"},
+		{head + "  - name: a\n    manual: true\n  - name: a\n    manual: true\n", `w.yaml:7:11: step "a" is there twice`},
+		{head + "  - name: a\n    manual: true\n    timeout: soon\n", "expected a duration"},
+		{head + "  - name: a\n    manual: true\n    retry: 3\n", `unknown key "retry"; expected one of: command,`},
+	} {
+		_, err := ParseDefinition("w.yaml", []byte(c.text), func(r string) bool { return r == "noop" })
+		var fe *layout.FileError
+		if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) || fe.Line == 0 {
+			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// drawExecution makes a record two engines may have written, through Apply.
+func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.EngineID, name string) *Execution {
+	x, err := Decode(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Compute(wf, d)
+	now := t0
+	for i := range rapid.IntRange(0, 12).Draw(t, name) {
+		now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "s")) * time.Second)
+		step := layout.Name(d.Steps[rapid.IntRange(1, len(d.Steps)-1).Draw(t, "step")].Name)
+		_, s := x.Find(wf, step)
+		cur, _, _ := s.Current()
+		key := layout.IntentKey(layout.FormatTime(now) + string(rune('a'+i)) + "-" + string(engine))
+		events := []Event{
+			Claim{Workflow: wf, Step: step, Attempt: s.NextKey(engine), At: now, Runner: name},
+			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now},
+			Decide{Workflow: wf, Step: step, Attempt: s.NextKey(engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name},
+			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},
+			Retry{Key: key, Workflow: wf, Step: step, At: now, By: name},
+			Hold{Key: key, At: now, By: name},
+			Release{Key: func() (layout.IntentKey, error) { return key, nil }, At: now, By: name},
+		}
+		ev := rapid.SampledFrom(events).Draw(t, "event")
+		if end, ok := ev.(End); ok && end.Attempt.Engine != engine {
+			continue // one writer per attempt
+		}
+		var illegal *IllegalError
+		if _, err := Apply(x, d, ev); err != nil && !errors.As(err, &illegal) {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+func joined(t *rapid.T, d *Definition, a, b *Execution) *Execution {
+	x, err := Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Compute(wf, d)
+	return x
+}
+
+func TestJoinLaws(t *testing.T) {
+	d := trial(t)
+	root := started(t, d)
+	rapid.Check(t, func(t *rapid.T) {
+		base := drawExecution(t, d, root, engineA, "base")
+		a := drawExecution(t, d, base, engineA, "a")
+		b := drawExecution(t, d, base, engineB, "b")
+		c := drawExecution(t, d, base, "cccccccc", "c")
+		same := func(law string, p, q *Execution) {
+			if string(p.Encode()) != string(q.Encode()) {
+				t.Fatalf("not %s:\n%s", law, cmp.Diff(string(p.Encode()), string(q.Encode())))
+			}
+		}
+		ab := joined(t, d, a, b)
+		same("commutative", ab, joined(t, d, b, a))
+		same("associative", joined(t, d, ab, c), joined(t, d, a, joined(t, d, b, c)))
+		same("idempotent", joined(t, d, a, a), a)
+		same("absorbing", joined(t, d, ab, b), ab)
+		for _, side := range []*Execution{a, b} {
+			for step, s := range side.Workflows[wf].Steps {
+				if _, js := ab.Find(wf, step); s.Status == Completed && js.Status != Completed {
+					t.Fatalf("the join lost the completed step %s: %s", step, js.Status)
+				}
+			}
+		}
+	})
+}

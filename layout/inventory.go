@@ -1,0 +1,55 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+const inventorySchema = 1
+
+// Inventory is inventory.json: every payload file of an item's content.
+// Files is keyed by the path below content/, percent-encoded (EncodePath).
+type Inventory struct {
+	Schema int                      `json:"schema"`
+	Item   ItemID                   `json:"item"`
+	Files  map[string]InventoryFile `json:"files"`
+}
+
+// InventoryFile describes one file: bytes, lower-case hexadecimal digests, and
+// the MIME type recognised from its first bytes.
+type InventoryFile struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	SHA512 string `json:"sha512"`
+	Type   string `json:"type"`
+}
+
+// DecodeInventory reads inventory.json; a newer schema is a *SchemaError.
+func DecodeInventory(data []byte) (Inventory, error) {
+	var v Inventory
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("read %s: %w", InventoryJSON, err)
+	}
+	if v.Schema > inventorySchema {
+		return v, &SchemaError{File: InventoryJSON, Schema: v.Schema, Known: inventorySchema}
+	}
+	return v, nil
+}
+
+// Encode writes the inventory.
+func (v Inventory) Encode() ([]byte, error) {
+	v.Schema = inventorySchema
+	out, err := EncodeJSON(v)
+	if err != nil {
+		return nil, fmt.Errorf("write %s of %s: %w", InventoryJSON, v.Item, err)
+	}
+	return out, nil
+}
+
+// Bytes is the size of all files together.
+func (v Inventory) Bytes() (n int64) {
+	for _, f := range v.Files {
+		n += f.Size
+	}
+	return n
+}

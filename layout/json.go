@@ -1,0 +1,100 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+)
+
+// SchemaError is a file whose schema this version does not know.
+type SchemaError struct {
+	File   string
+	Schema int
+	Known  int
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("%s: schema %d is newer than %d, the newest this version reads; upgrade bagpipe", e.File, e.Schema, e.Known)
+}
+
+// EncodeJSON writes v as Bagpipe's files do: sorted keys, one key a line, indent
+// of two spaces, no HTML escapes, final newline.
+func EncodeJSON(v any) ([]byte, error) {
+	doc, err := toDocument(v)
+	if err != nil {
+		return nil, err
+	}
+	return encodeDocument(doc)
+}
+
+// RewriteJSON writes v over old: what v has replaces what old had, and what
+// only old has (fields of a version we do not know) survives, at every level.
+func RewriteJSON(old []byte, v any) ([]byte, error) {
+	doc, err := toDocument(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(old) == 0 {
+		return encodeDocument(doc)
+	}
+	var before any
+	if err := decodeNumbers(old, &before); err != nil {
+		return nil, err
+	}
+	return encodeDocument(overlay(before, doc))
+}
+
+// toDocument makes v a tree of maps, so that encoding/json sorts all keys.
+func toDocument(v any) (any, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var doc any
+	return doc, decodeNumbers(raw, &doc)
+}
+
+func encodeDocument(doc any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(doc); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func decodeNumbers(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text after the end of the JSON")
+	}
+	return nil
+}
+
+func overlay(old, new any) any {
+	o, ok1 := old.(map[string]any)
+	n, ok2 := new.(map[string]any)
+	if !ok1 || !ok2 {
+		return new
+	}
+	out := maps.Clone(o)
+	for k, v := range n {
+		out[k] = overlay(o[k], v)
+	}
+	return out
+}
+
+// FormatTime is how times stand in files: RFC 3339, UTC, to the millisecond.
+func FormatTime(t time.Time) string {
+	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}

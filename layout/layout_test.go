@@ -1,0 +1,165 @@
+package layout
+
+import (
+	"errors"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestItemIDFindsTypos(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	for range 1000 {
+		id, err := NewItemID(random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseItemID(string(id)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range len(id) {
+			for _, d := range hexDigits {
+				if byte(d) == id[i] {
+					continue
+				}
+				typo := string(id[:i]) + string(d) + string(id[i+1:])
+				if _, err := ParseItemID(typo); err == nil {
+					t.Fatalf("%s passed for %s", typo, id)
+				}
+			}
+		}
+	}
+}
+
+func TestItemDirRoundTrip(t *testing.T) {
+	id, _ := NewItemID(rand.New(rand.NewSource(2)))
+	dir := ItemDir(id)
+	if want := "items/" + string(id[0]) + "/" + string(id[1]) + "/" + string(id[2]) + "/" + string(id[3]) + "/" + string(id); dir != want {
+		t.Fatalf("ItemDir = %s, want %s", dir, want)
+	}
+	got, rest, ok := ItemOfPath(dir + "/manifest.json")
+	if !ok || got != id || rest != "manifest.json" {
+		t.Fatalf("ItemOfPath = %q %q %v", got, rest, ok)
+	}
+	for _, p := range []string{"items", "items/3/f", "workflows/a.yaml", "items/0/0/0/0/" + string(id)} {
+		if _, _, ok := ItemOfPath(p); ok {
+			t.Errorf("%s passed for an item's path", p)
+		}
+	}
+}
+
+func TestEncodePathRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := string(rapid.SliceOf(rapid.Byte()).Draw(t, "path"))
+		e := EncodePath(p)
+		if strings.ContainsAny(e, "\n\r\x00") {
+			t.Fatalf("%q is not one line", e)
+		}
+		d, err := DecodePath(e)
+		if err != nil || d != p {
+			t.Fatalf("%q -> %q -> %q, %v", p, e, d, err)
+		}
+	})
+}
+
+func TestAttemptKeysOrder(t *testing.T) {
+	a, err := ParseAttemptKey("2-5c1e9a70")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := ParseAttemptKey("10-00000000")
+	if a.Compare(b) >= 0 {
+		t.Error("attempts must order by number, not by text")
+	}
+	for _, s := range []string{"", "1", "0-5c1e9a70", "01-5c1e9a70", "1-5c1e9a7", "1-5C1E9A70", "x-5c1e9a70"} {
+		if _, err := ParseAttemptKey(s); err == nil {
+			t.Errorf("%q passed", s)
+		}
+	}
+}
+
+func TestIntentKeysOrderByTime(t *testing.T) {
+	random := rand.New(rand.NewSource(3))
+	t0 := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	a, _ := NewIntentKey(t0, random, "5c1e9a70")
+	b, _ := NewIntentKey(t0.Add(time.Millisecond), random, "00000000")
+	if a >= b || len(a) != 26+1+8 {
+		t.Errorf("%s, %s", a, b)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, ok := range []string{"default", "reading-room", "2026.v1", "A_b"} {
+		if _, err := ParseName(ok); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", ".x", "-x", "a/b", "a b", "é", strings.Repeat("x", 65)} {
+		if _, err := ParseName(bad); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
+
+func TestManifestKeepsUnknownFields(t *testing.T) {
+	id, _ := NewItemID(rand.New(rand.NewSource(4)))
+	old := []byte(`{"item":"` + string(id) + `","schema":1,"later":{"x":[1,2]},"source":{"name":"a","colour":"red"}}`)
+	m, err := DecodeManifest(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Label = "new <label>"
+	out, err := m.Encode(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"later": {`, `"colour": "red"`, `"label": "new <label>"`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s is missing in\n%s", want, out)
+		}
+	}
+	_, err = DecodeManifest([]byte(`{"schema":2}`))
+	if newer := (*SchemaError)(nil); !errors.As(err, &newer) {
+		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+func TestYAMLSaysWhereAndWhat(t *testing.T) {
+	type step struct {
+		Name    string        `yaml:"name"`
+		Timeout time.Duration `yaml:"timeout"`
+		Retries int           `yaml:"retries"`
+	}
+	type file struct {
+		Steps []step `yaml:"steps"`
+	}
+	for _, c := range []struct{ text, want string }{
+		{"steps:\n  - name: a\n    retrys: 3\n", `f.yaml:3:5: unknown key "retrys"; expected one of: name, retries, timeout`},
+		{"steps:\n  - name: a\n    retries: many\n", "f.yaml:3:14: expected a whole number"},
+		{"steps:\n  - name: a\n    name: b\n", "f.yaml:3:5: "},
+		{"steps: [\n", "f.yaml:"},
+		{"steps: 3\n", "f.yaml:1:8: expected a list"},
+		{"", "f.yaml:1:1: is empty"},
+		{"a: 1\n---\nb: 2\n", "f.yaml:3:1: a second document"},
+		{"steps: &x []\n", "f.yaml:1:8: anchors"},
+	} {
+		var v file
+		y, err := ParseYAML("f.yaml", []byte(c.text))
+		if err == nil {
+			err = y.Decode(&v)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.text, err, c.want)
+		}
+	}
+	y, err := ParseYAML("f.yaml", []byte("steps:\n  - name: a\n  - name: b\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := y.Errorf("$.steps[1].requires", "no step %q", "x").Error(); got != `f.yaml:3:5: no step "x"` {
+		t.Error(got)
+	}
+}
