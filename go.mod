@@ -12,6 +12,8 @@ require (
 )
 
 require (
+	github.com/gofrs/flock v0.13.1
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
+	go.uber.org/goleak v1.3.0
 )

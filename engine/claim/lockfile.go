@@ -1,0 +1,107 @@
+package claim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+
+	"golang.org/x/sys/unix"
+)
+
+// Holder is who holds a step, as its lock file says.
+type Holder struct {
+	Attempt  string          `json:"attempt"`
+	BootID   string          `json:"bootId"`
+	Engine   layout.EngineID `json:"engine"`
+	Host     string          `json:"host"`
+	Item     layout.ItemID   `json:"item"`
+	PID      int             `json:"pid"`
+	Schema   int             `json:"schema"`
+	Since    time.Time       `json:"since"`
+	Step     layout.Name     `json:"step"`
+	Workflow string          `json:"workflow"`
+
+	File    string `json:"-"` // name of the lock file
+	Damaged bool   `json:"-"` // the file cannot be read; only File is known
+}
+
+// decodeHolder never fails: what is no claim is a damaged one.
+func decodeHolder(file string, data []byte) Holder {
+	var h Holder
+	if err := json.Unmarshal(data, &h); err != nil {
+		return Holder{File: file, Damaged: true}
+	}
+	if _, err := layout.ParseEngineID(string(h.Engine)); err != nil {
+		return Holder{File: file, Damaged: true}
+	}
+	h.File = file
+	return h
+}
+
+const lockSuffix = ".lock"
+
+// List reads all lock files, sorted by name, dead or alive.
+func List(root string) ([]Holder, error) {
+	dir := filepath.Join(root, layout.ClaimsDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	var holders []Holder
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), lockSuffix) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // released meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list claims: %w", err)
+		}
+		holders = append(holders, decodeHolder(entry.Name(), data))
+	}
+	return holders, nil
+}
+
+// createExclusive makes path with data, or fails with fs.ErrExist. The file is
+// complete when it appears: a kill leaves at most tmp, which a later Register
+// removes.
+func createExclusive(path, tmp string, data []byte) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fs.ErrExist // the common case of a contended step, at the cost of one stat
+	}
+	if err := os.WriteFile(tmp, data, filePerm); err != nil {
+		return errors.Join(err, removeIfThere(tmp))
+	}
+	err := os.Link(tmp, path)
+	_ = os.Remove(tmp) // what stays is swept by a later Register
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
+		return createByOpen(path, data)
+	}
+	return err
+}
+
+// createByOpen serves file systems without hard links. A kill between the two
+// calls leaves an empty file, which damagedIsDead judges.
+func createByOpen(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, removeIfThere(path))
+	}
+	return nil
+}
