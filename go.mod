@@ -13,7 +13,10 @@ require (
 
 require (
 	github.com/gofrs/flock v0.13.1
+	github.com/klauspost/compress v1.20.3
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.24.0
+	golang.org/x/text v0.43.0
 )

@@ -1,0 +1,176 @@
+package bags
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// completeness compares what is listed with what is there (RFC 8493, section 3).
+func (v *validator) completeness(ctx context.Context) error {
+	v.checkOxum()
+	if v.o.Level == Quick && v.oxum != nil {
+		return v.enough()
+	}
+	if v.o.Level == Quick {
+		v.warn(CodeNoOxum, "2.2.2", infoFile, "no Payload-Oxum: the payload is compared with the manifests instead")
+	}
+	v.listedPayload()
+	v.unlistedPayload()
+	v.listedTags()
+	v.untagged()
+	return firstErr(v.enough(), ctx.Err())
+}
+
+func firstErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) listedPayload() {
+	differ := false
+	for p, e := range v.payload {
+		if !v.has(p) {
+			v.missing(p)
+		}
+		if len(v.payloads) > 1 && !v.inEvery(e) {
+			differ = true
+			if !v.version.before(v1) {
+				v.fail(CodeUnlisted, "2.1.3", p, "not in every payload manifest: missing from "+v.lacking(e))
+			}
+		}
+	}
+	if differ && v.version.before(v1) {
+		v.warn(CodeManifestsDiffer, "2.1.3", "", "the payload manifests do not list the same files")
+	}
+}
+
+func (v *validator) missing(p string) {
+	if v.holes[p] {
+		v.fail(CodeUnfetched, "2.2.3", p, "still to be fetched: listed in fetch.txt and not there")
+		return
+	}
+	v.fail(CodeMissing, "3", p, "listed in a manifest and not there")
+}
+
+func (v *validator) inEvery(e *listed) bool {
+	for _, a := range v.payloads {
+		if !e.hasAlgorithm(a) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *listed) hasAlgorithm(a Algorithm) bool {
+	for _, s := range e.sums {
+		if s.algorithm == a {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validator) lacking(e *listed) string {
+	var names []string
+	for _, a := range v.payloads {
+		if !e.hasAlgorithm(a) {
+			names = append(names, manifestPrefix+encoded(string(a))+".txt")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (v *validator) unlistedPayload() {
+	if len(v.payloads) == 0 {
+		return // said already; every file would be reported
+	}
+	for i := range v.tree.Files {
+		p := v.tree.Files[i].Path
+		if strings.HasPrefix(p, payloadPrefix) && v.payload[p] == nil {
+			v.fail(CodeUnlisted, "2.1.3", p, "in data/ and in no payload manifest")
+		}
+	}
+}
+
+func (v *validator) listedTags() {
+	for p := range v.tags {
+		if !v.has(p) {
+			v.fail(CodeMissing, "3", p, "listed in a tag manifest and not there")
+		}
+	}
+}
+
+// untagged looks at what tag manifests leave out: payload manifests must be in
+// every one (since 1.0), other tag files should be.
+func (v *validator) untagged() {
+	if len(v.tagSets) == 0 {
+		return
+	}
+	for _, a := range v.payloads {
+		name := manifestPrefix + string(a) + ".txt"
+		for _, t := range v.tagSets {
+			if e := v.tags[name]; e == nil || !e.hasAlgorithm(t.algorithm) {
+				v.find(v.since1(), CodeManifestUntagged, "2.2.1", t.name, 0, "does not list "+encoded(name))
+			}
+		}
+	}
+	for i := range v.tree.Files {
+		p := v.tree.Files[i].Path
+		if strings.HasPrefix(p, payloadPrefix) || v.tags[p] != nil {
+			continue
+		}
+		_, isManifest := manifestAlgorithm(p, manifestPrefix)
+		_, isTag := manifestAlgorithm(p, tagPrefix)
+		if !isManifest && !isTag {
+			v.warn(CodeTagUnlisted, "2.2.1", p, "a tag file in no tag manifest: changes to it are not noticed")
+		}
+	}
+}
+
+// digests hashes every listed file that is there, once, and compares.
+func (v *validator) digests(ctx context.Context) error {
+	if v.o.Level != Full {
+		return nil
+	}
+	var plan []hashItem
+	for i := range v.tree.Files {
+		f := &v.tree.Files[i]
+		set := algSet(0)
+		for _, from := range []map[string]*listed{v.payload, v.tags} {
+			if e := from[f.Path]; e != nil {
+				set |= e.known
+			}
+		}
+		if set != 0 {
+			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
+		}
+	}
+	o := HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}
+	return hashAll(ctx, v.tree.Dir, plan, o, func(h Hashed) error {
+		f := &v.tree.Files[h.Index]
+		v.compare(v.payload[f.Path], f.Path, &h.Sums)
+		v.compare(v.tags[f.Path], f.Path, &h.Sums)
+		return v.enough()
+	})
+}
+
+func (v *validator) compare(e *listed, p string, sums *Sums) {
+	if e == nil {
+		return
+	}
+	for _, s := range e.sums {
+		got := sums.Of(s.algorithm)
+		if got == nil || s.sum == nil || bytes.Equal(got, s.sum) {
+			continue
+		}
+		v.fail(CodeMismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, shortSum(got), shortSum(s.sum)))
+	}
+}
+
+func shortSum(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), 6)]) }

@@ -1,0 +1,328 @@
+package bags
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// CreateOptions describe a bag to make.
+type CreateOptions struct {
+	Payload string // the folder whose contents become data/
+	Dest    string // the bag's folder; must not exist, its parent must
+
+	Algorithms []Algorithm // default sha256 and sha512
+	Info       []Field     // in this order; Bagpipe's own labels replace theirs
+	TagFiles   []TagFile
+	Date       time.Time // Bagging-Date
+	Agent      string    // Bag-Software-Agent
+
+	// Link makes hard links of the payload where the file system can, instead of
+	// copies. The two then share their bytes: neither may be changed in place.
+	Link bool
+
+	// Known gives digests that a payload file is known by; nil where there are
+	// none. The file is hashed all the same, and a difference is an *Error with
+	// RuleFixity.
+	Known func(path string) *Sums
+
+	Workers  int
+	Progress func(files, bytes int64)
+}
+
+// TagFile is a further tag file: a copy of Source, or Data where Source is empty.
+type TagFile struct {
+	Path   string // relative to the bag
+	Source string
+	Data   []byte
+}
+
+// Created says what was made.
+type Created struct {
+	Files        int64    `json:"files"`
+	Bytes        int64    `json:"bytes"`
+	EmptyFolders []string `json:"emptyFolders,omitempty"` // in data/, but in no manifest
+}
+
+// Create makes a BagIt 1.0 bag. It is built beside Dest under a name that begins
+// with ".bag-" and renamed when it is whole, so Dest is a valid bag or is not
+// there; a crash leaves the ".bag-" folder, which the caller's scratch takes
+// with it. Nothing is synced: the caller syncs the tree and publishes it. Content
+// that a bag cannot hold (links, special files, names that are not UTF-8) is an
+// *Error before anything is written.
+func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
+	tree, err := Scan(ctx, o.Payload)
+	if err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	if err := checkCreate(&o, tree); err != nil {
+		return Created{}, err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(o.Dest), ".bag-")
+	if err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp))
+		}
+	}()
+	if err := os.Chmod(tmp, folderPerm); err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	c := &creator{o: o, tree: tree, dir: tmp}
+	if err := c.build(ctx); err != nil {
+		return Created{}, err
+	}
+	// Rename would replace an empty folder without a word.
+	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
+		return Created{}, fmt.Errorf("make bag: %s is there already", o.Dest)
+	}
+	if err := os.Rename(tmp, o.Dest); err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	return Created{Files: int64(len(tree.Files)), Bytes: tree.Bytes(), EmptyFolders: tree.EmptyFolders()}, nil
+}
+
+// checkCreate looks at everything before anything is written.
+func checkCreate(o *CreateOptions, t *Tree) error {
+	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
+		return fmt.Errorf("make bag: %s is there already", o.Dest)
+	}
+	if len(o.Algorithms) == 0 {
+		o.Algorithms = []Algorithm{SHA256, SHA512}
+	}
+	for _, a := range o.Algorithms {
+		if !a.Known() {
+			return fmt.Errorf("make bag: algorithm %q is not known", a)
+		}
+	}
+	for _, f := range o.Info {
+		if err := checkField(f); err != nil {
+			return fmt.Errorf("make bag: %w", err)
+		}
+	}
+	for _, f := range o.TagFiles {
+		if err := checkTagPath(f.Path); err != nil {
+			return err
+		}
+	}
+	if err := t.CheckRegular(); err != nil {
+		return err
+	}
+	for _, es := range [][]Entry{t.Files, t.Folders} {
+		for i := range es {
+			if !utf8.ValidString(es[i].Path) {
+				return &Error{Archive: baseName(t.Dir), Member: es[i].Path, Rule: RuleNotUTF8,
+					Detail: "a bag's manifests are UTF-8 and cannot list this name"}
+			}
+		}
+	}
+	return nil
+}
+
+func checkTagPath(p string) error {
+	bad := func(rule Rule, detail string) error {
+		return &Error{Archive: "bag", Member: p, Rule: rule, Detail: detail}
+	}
+	_, isManifest := manifestAlgorithm(p, manifestPrefix)
+	_, isTag := manifestAlgorithm(p, tagPrefix)
+	switch {
+	case p == "" || p[0] == '/' || path.Clean(p) != p || hasParent(p):
+		return bad(RuleParent, "not a plain path below the bag")
+	case !utf8.ValidString(p):
+		return bad(RuleNotUTF8, "a bag's manifests are UTF-8 and cannot list this name")
+	case p == payloadDir || strings.HasPrefix(p, payloadPrefix) || isManifest || isTag ||
+		p == declarationFile || p == infoFile || p == fetchName:
+		return bad(RuleReserved, "the bag has a file of its own there")
+	}
+	return nil
+}
+
+// creator builds one bag in dir.
+type creator struct {
+	o    CreateOptions
+	tree *Tree
+	dir  string
+}
+
+func (c *creator) build(ctx context.Context) error {
+	data := filepath.Join(c.dir, payloadDir)
+	if err := os.Mkdir(data, folderPerm); err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	if err := placeTree(ctx, c.tree, data, c.o.Link, c.o.Workers); err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	sums := make([]Sums, len(c.tree.Files))
+	if err := c.hashPayload(ctx, data, sums); err != nil {
+		return err
+	}
+	if err := c.writeTagFiles(); err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	if err := c.writeManifests(sums); err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	return c.writeTagManifests(ctx)
+}
+
+// hashPayload hashes what is in the bag, not what it was made from, and compares
+// it with what is known.
+func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) error {
+	placed := *c.tree
+	placed.Dir = data
+	o := HashOptions{Workers: c.o.Workers, Progress: c.o.Progress}
+	as := slices.Clone(c.o.Algorithms)
+	if c.o.Known != nil {
+		as = append(as, SHA256, SHA512)
+	}
+	return Hash(ctx, &placed, as, o, func(h Hashed) error {
+		f := &c.tree.Files[h.Index]
+		if h.Size != f.Size {
+			return &Error{Archive: baseName(c.o.Payload), Member: f.Path, Rule: RuleFixity,
+				Detail: fmt.Sprintf("%d bytes where %d were listed", h.Size, f.Size)}
+		}
+		sums[h.Index] = h.Sums
+		if c.o.Known == nil {
+			return nil
+		}
+		return c.compareKnown(f.Path, &h.Sums)
+	})
+}
+
+func (c *creator) compareKnown(p string, sums *Sums) error {
+	known := c.o.Known(p)
+	if known == nil {
+		return nil
+	}
+	for i, want := range known {
+		if want != nil && sums[i] != nil && !bytes.Equal(want, sums[i]) {
+			return &Error{Archive: baseName(c.o.Payload), Member: p, Rule: RuleFixity,
+				Detail: fmt.Sprintf("%s is %s…, known as %s…", algorithms[i].name, shortSum(sums[i]), shortSum(want))}
+		}
+	}
+	return nil
+}
+
+func (c *creator) writeTagFiles() error {
+	if err := c.write(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := writeInfo(&b, c.info()); err != nil {
+		return err
+	}
+	if err := c.write(infoFile, b.Bytes()); err != nil {
+		return err
+	}
+	for _, f := range c.o.TagFiles {
+		to := filepath.Join(c.dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(to), folderPerm); err != nil {
+			return err
+		}
+		if f.Source == "" {
+			if err := c.write(f.Path, f.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := copyFile(f.Source, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// info is what the caller gave, without what only the maker of this bag can say,
+// and then that.
+func (c *creator) info() []Field {
+	own := []Field{
+		{LabelBaggingDate, c.o.Date.UTC().Format(time.DateOnly)},
+		{LabelOxum, fmt.Sprintf("%d.%d", c.tree.Bytes(), len(c.tree.Files))},
+		{LabelSize, formatSize(c.tree.Bytes())},
+	}
+	if c.o.Agent != "" {
+		own = append(own, Field{LabelAgent, c.o.Agent})
+	}
+	var fields []Field
+	for _, f := range c.o.Info {
+		if !sameLabel(f.Label, LabelBaggingDate) && !sameLabel(f.Label, LabelOxum) &&
+			!sameLabel(f.Label, LabelSize) && !sameLabel(f.Label, LabelAgent) {
+			fields = append(fields, f)
+		}
+	}
+	return append(fields, own...)
+}
+
+func (c *creator) writeManifests(sums []Sums) error {
+	order := make([]int, len(c.tree.Files))
+	paths := make([]string, len(order))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(c.tree.Files[a].Path, c.tree.Files[b].Path) })
+	for i, k := range order {
+		paths[i] = payloadPrefix + c.tree.Files[k].Path
+	}
+	for _, a := range c.o.Algorithms {
+		column := make([][]byte, len(order))
+		for i, k := range order {
+			column[i] = sums[k].Of(a)
+		}
+		if err := c.writeManifest(manifestPrefix, a, paths, column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *creator) writeManifest(prefix string, a Algorithm, paths []string, column [][]byte) error {
+	var b bytes.Buffer
+	if err := writeManifest(&b, paths, column); err != nil {
+		return err
+	}
+	return c.write(prefix+string(a)+".txt", b.Bytes())
+}
+
+// writeTagManifests lists every tag file there is by now.
+func (c *creator) writeTagManifests(ctx context.Context) error {
+	t, err := scanTags(ctx, c.dir)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	paths := make([]string, len(t.Files))
+	columns := make([][][]byte, len(c.o.Algorithms))
+	for i := range columns {
+		columns[i] = make([][]byte, len(t.Files))
+	}
+	slices.SortFunc(t.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	err = Hash(ctx, t, c.o.Algorithms, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
+		paths[h.Index] = t.Files[h.Index].Path
+		for i, a := range c.o.Algorithms {
+			columns[i][h.Index] = h.Sums.Of(a)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	for i, a := range c.o.Algorithms {
+		if err := c.writeManifest(tagPrefix, a, paths, columns[i]); err != nil {
+			return fmt.Errorf("make bag: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *creator) write(p string, data []byte) error {
+	return os.WriteFile(filepath.Join(c.dir, filepath.FromSlash(p)), data, filePerm)
+}

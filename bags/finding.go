@@ -1,0 +1,131 @@
+package bags
+
+import (
+	"cmp"
+	"slices"
+
+	"bagpipe/layout"
+)
+
+// Severity tells what makes a bag invalid from what is worth knowing.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Code names a kind of finding. The words are stable; doc.go has the table.
+type Code string
+
+// The codes.
+const (
+	CodeNoDeclaration     Code = "no-declaration"
+	CodeDeclaration       Code = "declaration-syntax"
+	CodeDeclarationBOM    Code = "declaration-bom"
+	CodeVersion           Code = "version"
+	CodeEncoding          Code = "encoding"
+	CodeBOM               Code = "bom"
+	CodeNoPayload         Code = "no-payload"
+	CodeNoManifest        Code = "no-manifest"
+	CodeAlgorithm         Code = "algorithm"
+	CodeWeakAlgorithm     Code = "weak-algorithm"
+	CodeManifestSyntax    Code = "manifest-syntax"
+	CodeDigestSyntax      Code = "digest-syntax"
+	CodeDuplicate         Code = "duplicate"
+	CodeOutsidePayload    Code = "outside-payload"
+	CodeUnsafePath        Code = "unsafe-path"
+	CodePathForm          Code = "path-form"
+	CodePercent           Code = "percent"
+	CodeListsFolder       Code = "lists-folder"
+	CodeListsPayload      Code = "lists-payload"
+	CodeListsTagManifest  Code = "lists-tag-manifest"
+	CodeManifestUntagged  Code = "manifest-untagged"
+	CodeTagUnlisted       Code = "tag-unlisted"
+	CodeManifestsDiffer   Code = "manifests-differ"
+	CodeMissing           Code = "missing"
+	CodeUnfetched         Code = "unfetched"
+	CodeUnlisted          Code = "unlisted"
+	CodeMismatch          Code = "mismatch"
+	CodeInfoSyntax        Code = "info-syntax"
+	CodeInfoRepeated      Code = "info-repeated"
+	CodeOxumSyntax        Code = "oxum-syntax"
+	CodeOxumRepeated      Code = "oxum-repeated"
+	CodeOxum              Code = "oxum"
+	CodeNoOxum            Code = "no-oxum"
+	CodeFetchSyntax       Code = "fetch-syntax"
+	CodeFetchPath         Code = "fetch-path"
+	CodeFetchUnlisted     Code = "fetch-unlisted"
+	CodeLink              Code = "link"
+	CodeSpecial           Code = "special-file"
+	CodeNormalisation     Code = "normalisation"
+	CodeCollision         Code = "collision"
+	CodeWindowsName       Code = "windows-name"
+	CodeNotUTF8           Code = "name-not-utf-8"
+	CodeLineEnd           Code = "line-end"
+	CodeBagInBag          Code = "bag-in-bag"
+	CodeEmptyFolder       Code = "empty-folder"
+	CodeAsterisk          Code = "asterisk"
+	CodeEmptyPayload      Code = "empty-payload"
+	CodeDeclarationSpaces Code = "declaration-spaces"
+)
+
+// Finding is one thing wrong, or worth knowing, about a bag.
+type Finding struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	Path     string   `json:"path,omitempty"`    // percent-encoded
+	Line     int      `json:"line,omitempty"`    // in Path, where it is a tag file
+	Section  string   `json:"section,omitempty"` // of RFC 8493
+	Text     string   `json:"text"`
+}
+
+// Report answers for a whole bag.
+type Report struct {
+	Bag          string      `json:"bag"`
+	Version      string      `json:"version,omitempty"` // as declared
+	Encoding     string      `json:"encoding,omitempty"`
+	Level        Level       `json:"level"`
+	Complete     bool        `json:"complete"`
+	Valid        bool        `json:"valid"`
+	Algorithms   []Algorithm `json:"algorithms,omitempty"` // of the payload manifests
+	PayloadFiles int64       `json:"payloadFiles"`
+	PayloadBytes int64       `json:"payloadBytes"`
+	TagFiles     int64       `json:"tagFiles"`
+	Info         []Field     `json:"info,omitempty"`
+	Errors       int         `json:"errors"`
+	Warnings     int         `json:"warnings"`
+	Findings     []Finding   `json:"findings"`
+}
+
+// FirstError gives the first error in the report's order, if there is one.
+func (r *Report) FirstError() (Finding, bool) {
+	for _, f := range r.Findings {
+		if f.Severity == SeverityError {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// settle sorts the findings, errors first and then by path, and answers.
+func (r *Report) settle() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Text, b.Text))
+	})
+	complete := true
+	for _, f := range r.Findings {
+		if f.Severity == SeverityWarning {
+			r.Warnings++
+			continue
+		}
+		r.Errors++
+		complete = complete && f.Code == CodeMismatch
+	}
+	r.Complete = complete && r.Level != Quick
+	r.Valid = r.Errors == 0 && r.Level == Full
+}
+
+func encoded(p string) string { return layout.EncodePath(p) }

@@ -1,0 +1,259 @@
+package bags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// How files are hashed. The rules are:
+//
+//   - every file is read once, for all its digests;
+//   - workers take the next file, the large ones first: with a large file taken
+//     last, the other cores would wait for it;
+//   - a large file with several digests gets a goroutine per digest, and the
+//     next block is read while they work, so that two digests cost little more
+//     than the slower one;
+//   - what is not a regular file any more when it is opened is an error; opening
+//     does not block on a FIFO.
+
+const (
+	hashBlock = 256 << 10
+	// largeFile is where a goroutine per digest begins to pay.
+	largeFile = 4 << 20
+	// HeadBytes is how much of a file's beginning Hash hands on.
+	HeadBytes = 3072
+)
+
+// HashOptions say how to hash. The zero value is useful.
+type HashOptions struct {
+	Workers  int                      // default the cores
+	Progress func(files, bytes int64) // cumulative; calls do not overlap
+}
+
+// Hashed is one file's digests. Head is valid during the call only.
+type Hashed struct {
+	Index int // in the list given
+	Size  int64
+	Sums  Sums
+	Head  []byte // the first HeadBytes
+}
+
+// errChanged says that a file is not what it was when it was listed.
+var errChanged = errors.New("the file changed while it was read")
+
+// Hash reads every file of t once and gives its digests to each, whose calls do
+// not overlap and come in no order. An error ends the work.
+func Hash(ctx context.Context, t *Tree, as []Algorithm, o HashOptions, each func(Hashed) error) error {
+	plan := make([]hashItem, len(t.Files))
+	set := setOf(as...)
+	for i := range t.Files {
+		plan[i] = hashItem{index: i, path: t.Files[i].Path, size: t.Files[i].Size, set: set}
+	}
+	return hashAll(ctx, t.Dir, plan, o, each)
+}
+
+type hashItem struct {
+	index int
+	path  string
+	size  int64
+	set   algSet
+}
+
+func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("hash: %w", err)
+	}
+	defer root.Close()
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	slices.SortStableFunc(plan, func(a, b hashItem) int {
+		if a.size < largeFile && b.size < largeFile {
+			return 0 // small files in the order of the listing: their folders are near each other
+		}
+		return int(min(max(b.size-a.size, -1), 1))
+	})
+	p := &hashPool{root: root, each: each, progress: o.Progress}
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(o.Workers, len(plan)) {
+		g.Go(func() error {
+			w := newHashWorker(p)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(plan) {
+					return nil
+				}
+				if err := w.file(ctx, plan[i]); err != nil {
+					return fmt.Errorf("hash %s: %w", plan[i].path, err)
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// hashPool is what the workers share.
+type hashPool struct {
+	root *os.Root
+	each func(Hashed) error
+
+	mu       sync.Mutex // serialises each and progress, guards the counts
+	progress func(files, bytes int64)
+	files    int64
+	bytes    int64
+}
+
+func (p *hashPool) done(h Hashed) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.files++
+	if p.progress != nil {
+		p.progress(p.files, p.bytes)
+	}
+	return p.each(h)
+}
+
+func (p *hashPool) read(n int) {
+	if p.progress == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += int64(n)
+	p.progress(p.files, p.bytes)
+}
+
+type hashWorker struct {
+	pool    *hashPool
+	hashers [len(algorithms)]hash.Hash
+	blocks  [2][]byte
+	head    []byte
+}
+
+func newHashWorker(p *hashPool) *hashWorker {
+	return &hashWorker{pool: p, blocks: [2][]byte{make([]byte, hashBlock), nil}}
+}
+
+func (w *hashWorker) file(ctx context.Context, it hashItem) (err error) {
+	// O_NONBLOCK: a FIFO put there since the listing must not hang us.
+	f, err := w.pool.root.OpenFile(it.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errChanged
+	}
+	it.set.each(func(i int) {
+		if w.hashers[i] == nil {
+			w.hashers[i] = algorithms[i].new()
+		}
+		w.hashers[i].Reset()
+	})
+	w.head = w.head[:0]
+	var n int64
+	if it.size >= largeFile && it.set.count() > 1 {
+		n, err = w.readWide(ctx, f, it.set)
+	} else {
+		n, err = w.readPlain(ctx, f, it.set)
+	}
+	if err != nil {
+		return err
+	}
+	h := Hashed{Index: it.index, Size: n, Head: w.head}
+	it.set.each(func(i int) { h.Sums[i] = w.hashers[i].Sum(nil) })
+	return w.pool.done(h)
+}
+
+func (w *hashWorker) readPlain(ctx context.Context, r io.Reader, set algSet) (total int64, err error) {
+	buf := w.blocks[0]
+	for {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		n, err := io.ReadFull(r, buf)
+		w.take(buf[:n])
+		total += int64(n)
+		set.each(func(i int) { w.hashers[i].Write(buf[:n]) })
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// readWide gives each digest its goroutine and reads the next block meanwhile.
+func (w *hashWorker) readWide(ctx context.Context, r io.Reader, set algSet) (total int64, err error) {
+	if w.blocks[1] == nil {
+		w.blocks[1] = make([]byte, hashBlock)
+	}
+	var busy sync.WaitGroup // the digests of the block before
+	var ends sync.WaitGroup
+	var lanes []chan []byte
+	set.each(func(i int) {
+		lane := make(chan []byte, 1)
+		lanes = append(lanes, lane)
+		ends.Go(func() {
+			for b := range lane {
+				w.hashers[i].Write(b)
+				busy.Done()
+			}
+		})
+	})
+	defer ends.Wait()
+	defer func() {
+		for _, lane := range lanes {
+			close(lane)
+		}
+	}()
+	for turn := 0; ; turn++ {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		buf := w.blocks[turn%2]
+		n, err := io.ReadFull(r, buf)
+		w.take(buf[:n])
+		total += int64(n)
+		busy.Wait()
+		busy.Add(len(lanes))
+		for _, lane := range lanes {
+			lane <- buf[:n]
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			busy.Wait()
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+func (w *hashWorker) take(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if len(w.head) == 0 {
+		w.head = append(w.head, b[:min(len(b), HeadBytes)]...)
+	}
+	w.pool.read(len(b))
+}

@@ -1,0 +1,157 @@
+package bags
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Field is one element of bag-info.txt. Labels may be repeated; their order is
+// kept.
+type Field struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// Labels Bagpipe writes itself.
+const (
+	LabelBaggingDate = "Bagging-Date"
+	LabelOxum        = "Payload-Oxum"
+	LabelSize        = "Bag-Size"
+	LabelAgent       = "Bag-Software-Agent"
+)
+
+// infoProblem is one line of bag-info.txt that is not as it should be.
+type infoProblem struct {
+	line   int
+	text   string
+	strict bool // wrong in 1.0 alone; before, it was allowed
+}
+
+// parseInfo collects fields line by line.
+type infoParser struct {
+	fields   []Field
+	problems []infoProblem
+}
+
+func (p *infoParser) line(l line) {
+	if l.text == "" {
+		p.problem(l, "an empty line", true)
+		return
+	}
+	if l.text[0] == ' ' || l.text[0] == '\t' {
+		p.fold(l)
+		return
+	}
+	label, value, ok := strings.Cut(l.text, ":")
+	if !ok {
+		p.problem(l, "no label and colon", false)
+		return
+	}
+	if trimmed := strings.TrimRight(label, " \t"); trimmed != label {
+		p.problem(l, "white space before the colon", true)
+		label = trimmed
+	}
+	if label == "" {
+		p.problem(l, "no label before the colon", false)
+		return
+	}
+	if value != "" && value[0] != ' ' && value[0] != '\t' {
+		p.problem(l, "no space after the colon", true)
+	}
+	p.fields = append(p.fields, Field{label, strings.Trim(value, " \t")})
+}
+
+func (p *infoParser) fold(l line) {
+	if len(p.fields) == 0 {
+		p.problem(l, "a continued line with nothing to continue", false)
+		return
+	}
+	last := &p.fields[len(p.fields)-1]
+	more := strings.Trim(l.text, " \t")
+	if last.Value != "" && more != "" {
+		more = " " + more
+	}
+	last.Value += more
+}
+
+func (p *infoParser) problem(l line, text string, strict bool) {
+	p.problems = append(p.problems, infoProblem{l.number, text, strict})
+}
+
+// ReadInfo reads the text of a bag-info.txt in UTF-8 leniently: what cannot be
+// read is passed over (Validate reports it).
+func ReadInfo(r io.Reader) ([]Field, error) {
+	var p infoParser
+	if _, err := eachLine(r, nil, p.line); err != nil {
+		return nil, fmt.Errorf("read bag-info.txt: %w", err)
+	}
+	return p.fields, nil
+}
+
+const infoWidth = 79
+
+// writeInfo writes fields in their order, long values folded at spaces.
+func writeInfo(w io.Writer, fields []Field) error {
+	for _, f := range fields {
+		if _, err := io.WriteString(w, foldField(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldField breaks at single spaces only, so that unfolding gives the value
+// back. A line end in a value, and any other control character, becomes a space:
+// the format cannot hold it.
+func foldField(f Field) string {
+	value := strings.Join(strings.FieldsFunc(f.Value, isLineControl), " ")
+	var b strings.Builder
+	b.WriteString(f.Label)
+	b.WriteString(": ")
+	width := len(f.Label) + 2
+	parts := strings.Split(strings.Trim(value, " \t"), " ")
+	for i, part := range parts {
+		single := i > 0 && part != "" && parts[i-1] != ""
+		switch {
+		case i == 0:
+		case single && width+1+len(part) > infoWidth:
+			b.WriteString("\n  ")
+			width = 2
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(part)
+		width += len(part)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+func isLineControl(r rune) bool {
+	return r < 0x20 && r != '\t' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029
+}
+
+// checkField tells whether a label can be written.
+func checkField(f Field) error {
+	if f.Label == "" || strings.ContainsAny(f.Label, ":\r\n") || strings.TrimSpace(f.Label) != f.Label {
+		return fmt.Errorf("bag-info label %q: want text without a colon, line ends or white space around it", f.Label)
+	}
+	return nil
+}
+
+func sameLabel(a, b string) bool { return strings.EqualFold(a, b) }
+
+// formatSize writes a size as Bag-Size has it: 42.6 GB, powers of 1000.
+func formatSize(n int64) string {
+	units := []string{"bytes", "KB", "MB", "GB", "TB", "PB"}
+	f, i := float64(n), 0
+	for ; f >= 1000 && i < len(units)-1; i++ {
+		f /= 1000
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

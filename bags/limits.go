@@ -1,0 +1,61 @@
+package bags
+
+import "fmt"
+
+// Limits bound what an archive may become. A zero field means its default.
+type Limits struct {
+	Files      int64 // members, folders included; default 1,000,000
+	Bytes      int64 // all files together; default 1 TiB
+	FileBytes  int64 // one file; default 1 TiB
+	Ratio      int64 // bytes written per byte of archive, once ratioFloor is passed; default 200
+	PathLength int   // bytes of one member's path; default 2,048
+	Depth      int   // folders above a member; default 64
+}
+
+// ratioFloor is what an archive may always unpack to: small texts compress far
+// better than 200 to 1, and this much fills no disk.
+const ratioFloor = 64 << 20
+
+const maxNameBytes = 255
+
+func (l Limits) withDefaults() Limits {
+	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64}
+	if l.Files > 0 {
+		def.Files = l.Files
+	}
+	if l.Bytes > 0 {
+		def.Bytes = l.Bytes
+	}
+	if l.FileBytes > 0 {
+		def.FileBytes = l.FileBytes
+	}
+	if l.Ratio > 0 {
+		def.Ratio = l.Ratio
+	}
+	if l.PathLength > 0 {
+		def.PathLength = l.PathLength
+	}
+	if l.Depth > 0 {
+		def.Depth = l.Depth
+	}
+	return def
+}
+
+// overBytes tells which limit a total of written bytes breaks, if any.
+func (l Limits) overBytes(total, input int64) (Rule, string) {
+	if total > l.Bytes {
+		return RuleBytes, fmt.Sprintf("the archive unpacks to more than %d bytes", l.Bytes)
+	}
+	if total > ratioFloor && total/l.Ratio > input {
+		return RuleRatio, fmt.Sprintf("the archive unpacks to more than %d times its size", l.Ratio)
+	}
+	return "", ""
+}
+
+// overFile tells whether one file of size bytes is too large.
+func (l Limits) overFile(size int64) (Rule, string) {
+	if size > l.FileBytes {
+		return RuleFileBytes, fmt.Sprintf("the file is larger than %d bytes", l.FileBytes)
+	}
+	return "", ""
+}

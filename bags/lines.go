@@ -1,0 +1,93 @@
+package bags
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/ianaindex"
+)
+
+// maxLine bounds one line of a tag file. A path is at most 4 KiB, an encoded one
+// three times that; values in bag-info.txt are for people.
+const maxLine = 1 << 20
+
+// line is one line of a tag file, without its end.
+type line struct {
+	text   string
+	number int
+	open   bool // the last line, without a line end
+}
+
+var (
+	errLongLine = errors.New("a line is longer than 1 MiB")
+	errNotText  = errors.New("the text is not in the declared encoding")
+)
+
+// eachLine calls do for every line. LF, CR and CR LF end lines (RFC 8493, 2.3).
+// bom tells whether the text began with a byte-order mark, which is passed over.
+func eachLine(r io.Reader, enc encoding.Encoding, do func(line)) (bom bool, err error) {
+	if enc != nil {
+		r = enc.NewDecoder().Reader(r)
+	}
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+		bom = true
+		if _, err := b.Discard(3); err != nil {
+			return bom, err
+		}
+	}
+	s := bufio.NewScanner(b)
+	s.Buffer(make([]byte, 0, 64<<10), maxLine)
+	open := false
+	s.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		n, token := splitLine(data, atEOF)
+		open = token != nil && n == len(token)
+		return n, token, nil
+	})
+	for number := 1; s.Scan(); number++ {
+		text := s.Text()
+		if !utf8.ValidString(text) {
+			return bom, errNotText
+		}
+		do(line{text, number, open})
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return bom, errLongLine
+	}
+	return bom, s.Err()
+}
+
+func splitLine(data []byte, atEOF bool) (advance int, token []byte) {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0 && atEOF && len(data) > 0:
+		return len(data), data
+	case i < 0:
+		return 0, nil
+	case data[i] == '\n':
+		return i + 1, data[:i]
+	case i+1 < len(data) && data[i+1] == '\n':
+		return i + 2, data[:i]
+	case i+1 == len(data) && !atEOF:
+		return 0, nil // LF may follow
+	}
+	return i + 1, data[:i]
+}
+
+// encodingOf gives the decoder for a name in bagit.txt; nil is UTF-8. ok is
+// false for a name nobody knows.
+func encodingOf(name string) (enc encoding.Encoding, ok bool) {
+	if strings.EqualFold(name, "UTF-8") || strings.EqualFold(name, "UTF8") || strings.EqualFold(name, "US-ASCII") {
+		return nil, true
+	}
+	enc, err := ianaindex.IANA.Encoding(name)
+	if err != nil || enc == nil {
+		return nil, false
+	}
+	return enc, true
+}

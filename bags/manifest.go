@@ -1,0 +1,100 @@
+package bags
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// manifestLine is one entry of a manifest, the path as written.
+type manifestLine struct {
+	sum  string
+	path string
+}
+
+var (
+	errManifestLine = errors.New("want a check sum, spaces and a path")
+	errDigest       = errors.New("the check sum is not hexadecimal or not of the algorithm's length")
+)
+
+// parseManifestLine reads "CHECKSUM FILEPATH" (RFC 8493, 2.1.3).
+func parseManifestLine(s string) (manifestLine, error) {
+	i := strings.IndexAny(s, " \t")
+	if i <= 0 {
+		return manifestLine{}, errManifestLine
+	}
+	p := strings.TrimLeft(s[i:], " \t")
+	if p == "" {
+		return manifestLine{}, errManifestLine
+	}
+	return manifestLine{sum: s[:i], path: p}, nil
+}
+
+// decodeSum reads a hexadecimal digest of either case.
+func decodeSum(s string, a Algorithm) ([]byte, error) {
+	b, err := hex.DecodeString(s)
+	if err != nil || a.Known() && len(b) != a.Size() {
+		return nil, errDigest
+	}
+	return b, nil
+}
+
+// writeManifest writes one line per path; sums[i] belongs to paths[i].
+func writeManifest(w io.Writer, paths []string, sums [][]byte) error {
+	for i, p := range paths {
+		if _, err := fmt.Fprintf(w, "%x  %s\n", sums[i], encodeManifestPath(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var manifestEncoder = strings.NewReplacer("%", "%25", "\n", "%0A", "\r", "%0D")
+
+// encodeManifestPath encodes CR, LF and %, and only those (RFC 8493, 2.1.3).
+func encodeManifestPath(p string) string { return manifestEncoder.Replace(p) }
+
+// decodeManifestPath reverses it. bare tells whether a '%' stood there that
+// begins none of the three.
+func decodeManifestPath(s string) (p string, bare bool) {
+	if strings.IndexByte(s, '%') < 0 {
+		return s, false
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, ok := manifestEscape(s[i+1], s[i+2]); ok {
+				b = append(b, c)
+				i += 2
+				continue
+			}
+		}
+		bare = bare || s[i] == '%'
+		b = append(b, s[i])
+	}
+	return string(b), bare
+}
+
+func manifestEscape(hi, lo byte) (byte, bool) {
+	switch {
+	case hi == '2' && lo == '5':
+		return '%', true
+	case hi == '0' && lo|0x20 == 'a':
+		return '\n', true
+	case hi == '0' && lo|0x20 == 'd':
+		return '\r', true
+	}
+	return 0, false
+}
+
+// manifestAlgorithm gives the ALGORITHM of prefixALGORITHM.txt.
+func manifestAlgorithm(name, prefix string) (Algorithm, bool) {
+	a, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return "", false
+	}
+	a, ok = strings.CutSuffix(a, ".txt")
+	return Algorithm(a), ok && a != ""
+}

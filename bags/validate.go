@@ -1,0 +1,231 @@
+package bags
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/text/encoding"
+)
+
+// Level says how much of a bag is checked.
+type Level string
+
+// The levels. Only Full can find a bag valid.
+const (
+	// Full computes every digest.
+	Full Level = ""
+	// Complete checks everything but payload and tag digests.
+	Complete Level = "complete"
+	// Quick counts the payload against Payload-Oxum instead of comparing it with
+	// the manifests, where bag-info.txt has one; otherwise it is Complete.
+	Quick Level = "quick"
+)
+
+// ValidateOptions say how to validate. The zero value is a full validation.
+type ValidateOptions struct {
+	Level    Level
+	FailFast bool // stop at the first error
+	Workers  int
+	Progress func(files, bytes int64)
+}
+
+// errEnough ends a validation that was asked to stop at the first error.
+var errEnough = errors.New("stopped at the first error")
+
+// Validate checks the bag in dir against RFC 8493, or against the rules of the
+// version it declares. What is wrong with the bag is in the report; an error is
+// about the machine. Nothing in the bag is followed, and nothing but regular
+// files is opened.
+func Validate(ctx context.Context, dir string, o ValidateOptions) (Report, error) {
+	tree, err := Scan(ctx, dir)
+	if err != nil {
+		return Report{}, fmt.Errorf("validate bag: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Report{}, fmt.Errorf("validate bag: %w", err)
+	}
+	defer root.Close()
+	v := newValidator(tree, root, o)
+	for _, check := range []func(context.Context) error{
+		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.names, v.digests,
+	} {
+		if err = check(ctx); err != nil {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, errEnough) {
+		return Report{}, fmt.Errorf("validate bag %s: %w", dir, err)
+	}
+	v.report.settle()
+	if errors.Is(err, errEnough) {
+		v.report.Complete, v.report.Valid = false, false
+	}
+	return v.report, nil
+}
+
+// validator holds one validation. It is used by one goroutine; the hashing's
+// callbacks do not overlap.
+type validator struct {
+	o      ValidateOptions
+	tree   *Tree
+	root   *os.Root
+	report Report
+
+	version version
+	enc     encoding.Encoding
+
+	files    map[string]int // path → index in tree.Files
+	folders  map[string]bool
+	nfc      map[string]string // lazily: normalised path → path
+	payload  map[string]*listed
+	tags     map[string]*listed
+	holes    map[string]bool // paths in fetch.txt
+	oxum     *oxum
+	stop     bool
+	payloads []Algorithm // of the payload manifests, sorted
+	tagSets  []tagManifest
+}
+
+// listed is a file as the manifests have it.
+type listed struct {
+	sums  []listedSum
+	known algSet
+}
+
+type listedSum struct {
+	algorithm Algorithm
+	sum       []byte
+}
+
+type tagManifest struct {
+	algorithm Algorithm
+	name      string
+}
+
+type oxum struct{ bytes, files int64 }
+
+func newValidator(t *Tree, root *os.Root, o ValidateOptions) *validator {
+	v := &validator{
+		o: o, tree: t, root: root, version: v1,
+		files: make(map[string]int, len(t.Files)), folders: make(map[string]bool, len(t.Folders)),
+		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
+	}
+	v.report.Bag = encoded(baseName(t.Dir))
+	v.report.Level = o.Level
+	v.report.Findings = []Finding{}
+	for i := range t.Files {
+		v.files[t.Files[i].Path] = i
+	}
+	for i := range t.Folders {
+		v.folders[t.Folders[i].Path] = true
+	}
+	return v
+}
+
+func (v *validator) find(s Severity, code Code, section, path string, line int, text string) {
+	v.report.Findings = append(v.report.Findings, Finding{
+		Code: code, Severity: s, Path: encoded(path), Line: line, Section: section, Text: text,
+	})
+	v.stop = v.stop || s == SeverityError && v.o.FailFast
+}
+
+func (v *validator) fail(code Code, section, path, text string) {
+	v.find(SeverityError, code, section, path, 0, text)
+}
+
+func (v *validator) warn(code Code, section, path, text string) {
+	v.find(SeverityWarning, code, section, path, 0, text)
+}
+
+// since1 is the severity of a rule that 1.0 brought.
+func (v *validator) since1() Severity {
+	if v.version.before(v1) {
+		return SeverityWarning
+	}
+	return SeverityError
+}
+
+func (v *validator) enough() error {
+	if v.stop {
+		return errEnough
+	}
+	return nil
+}
+
+func (v *validator) has(p string) bool {
+	_, ok := v.files[p]
+	return ok
+}
+
+func (v *validator) open(p string) (io.ReadCloser, error) {
+	f, err := v.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errChanged, f.Close())
+	}
+	return f, nil
+}
+
+// text reads a tag file's lines and reports what is wrong with it as text.
+func (v *validator) text(p string, do func(line)) error {
+	f, err := v.open(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	src := &noteReader{r: f}
+	last := line{}
+	bom, err := eachLine(src, v.enc, func(l line) {
+		last = l
+		do(l)
+	})
+	if src.err != nil {
+		return src.err
+	}
+	if err != nil {
+		v.find(SeverityError, CodeEncoding, "2.3", p, last.number+1, err.Error())
+	}
+	if bom && v.enc == nil {
+		v.find(v.since1(), CodeBOM, "2.3", p, 1, "begins with a byte-order mark")
+	}
+	if last.open {
+		v.find(SeverityWarning, CodeLineEnd, "2.3", p, last.number, "the last line has no line end")
+	}
+	return v.enough()
+}
+
+// noteReader tells what the disk answered from what the text is.
+type noteReader struct {
+	r   io.Reader
+	err error
+}
+
+func (n *noteReader) Read(p []byte) (int, error) {
+	k, err := n.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return k, err
+}
+
+// declarationMax is far more than two lines need.
+const declarationMax = 64 << 10
+
+func (v *validator) readSmall(p string) ([]byte, error) {
+	f, err := v.open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var b bytes.Buffer
+	_, err = io.Copy(&b, io.LimitReader(f, declarationMax))
+	return b.Bytes(), err
+}

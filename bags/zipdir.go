@@ -1,0 +1,264 @@
+package bags
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// This file reads a zip's central directory beside the library's own reading of
+// it, for what the library does not look at. The rules are:
+//
+//   - the end record is the last thing in the file, its comment included;
+//   - the directory ends where the end record begins: nothing stands between;
+//   - there is one disk;
+//   - every member's local header stands before the directory and agrees with it
+//     in name, method and encryption; no two members share a byte. (Overlapping
+//     members are how a 42 KB zip becomes 4.5 PB, and a local header that
+//     disagrees shows different files to different programs.)
+
+const (
+	eocdLen      = 22
+	maxComment   = 1<<16 - 1
+	centralLen   = 46
+	localLen     = 30
+	locatorLen   = 20
+	eocd64Len    = 56
+	flagEncrypt  = 1 << 0
+	flagStrong   = 1 << 6
+	flagMasked   = 1 << 13
+	extraZip64   = 1
+	maxUint32    = 1<<32 - 1
+	methodStore  = 0
+	methodDefl   = 8
+	methodZstd   = 93
+	encryptFlags = flagEncrypt | flagStrong | flagMasked
+)
+
+// zipEntry is one member as the central directory has it.
+type zipEntry struct {
+	name       string
+	flags      uint16
+	method     uint16
+	compressed int64
+	offset     int64
+	end        int64 // after the member's data
+}
+
+type zipEnd struct{ count, size, offset, at int64 }
+
+// readZipDirectory reads and checks the whole directory.
+func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, error) {
+	end, err := findZipEnd(r, size, s)
+	if err != nil {
+		return nil, err
+	}
+	if end.offset < 0 || end.size < 0 || end.offset+end.size != end.at {
+		return nil, s.broken("", RuleHeaders, "the directory is not where the archive says", nil)
+	}
+	if end.count > s.limits.Files {
+		return nil, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
+	}
+	b := bufio.NewReaderSize(io.NewSectionReader(r, end.offset, end.size), 64<<10)
+	var entries []zipEntry
+	for {
+		e, err := readCentral(b)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, s.broken("", RuleDamaged, "the directory is damaged after "+fmt.Sprint(len(entries))+" members", err)
+		}
+		if int64(len(entries)) >= end.count {
+			return nil, s.broken(e.name, RuleHeaders, "the directory has more members than it says", nil)
+		}
+		entries = append(entries, e)
+	}
+	if int64(len(entries)) != end.count {
+		return nil, s.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
+	}
+	return entries, checkLocals(r, entries, end.offset, s)
+}
+
+func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
+	n := min(size, eocdLen+maxComment)
+	tail := make([]byte, n)
+	if _, err := r.ReadAt(tail, size-n); err != nil && !errors.Is(err, io.EOF) {
+		return zipEnd{}, err
+	}
+	for i := len(tail) - eocdLen; i >= 0; i-- {
+		if !bytes.HasPrefix(tail[i:], []byte("PK\x05\x06")) {
+			continue
+		}
+		rest := len(tail) - i - eocdLen - int(binary.LittleEndian.Uint16(tail[i+20:]))
+		if rest < 0 {
+			continue
+		}
+		if rest > 0 {
+			return zipEnd{}, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", rest), nil)
+		}
+		return parseZipEnd(r, tail[i:], size-n+int64(i), s)
+	}
+	return zipEnd{}, s.broken("", RuleTruncated, "the archive has no directory: its end is missing", nil)
+}
+
+func parseZipEnd(r io.ReaderAt, b []byte, at int64, s *sink) (zipEnd, error) {
+	le := binary.LittleEndian
+	disk, dirDisk := le.Uint16(b[4:]), le.Uint16(b[6:])
+	here, all := le.Uint16(b[8:]), le.Uint16(b[10:])
+	e := zipEnd{count: int64(all), size: int64(le.Uint32(b[12:])), offset: int64(le.Uint32(b[16:])), at: at}
+	e64, ok, err := findZip64End(r, at, s)
+	if err != nil || ok {
+		return e64, err
+	}
+	if disk != 0 || dirDisk != 0 || here != all {
+		return zipEnd{}, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+	}
+	return e, nil
+}
+
+func findZip64End(r io.ReaderAt, at int64, s *sink) (zipEnd, bool, error) {
+	le := binary.LittleEndian
+	loc := make([]byte, locatorLen)
+	if at < locatorLen {
+		return zipEnd{}, false, nil
+	}
+	if _, err := r.ReadAt(loc, at-locatorLen); err != nil {
+		return zipEnd{}, false, err
+	}
+	if !bytes.HasPrefix(loc, []byte("PK\x06\x07")) {
+		return zipEnd{}, false, nil
+	}
+	pos := int64(le.Uint64(loc[8:]))
+	if le.Uint32(loc[4:]) != 0 || le.Uint32(loc[16:]) > 1 {
+		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+	}
+	b := make([]byte, eocd64Len)
+	if pos < 0 || pos > at-locatorLen-eocd64Len {
+		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is not where the archive says", nil)
+	}
+	if _, err := r.ReadAt(b, pos); err != nil {
+		return zipEnd{}, false, err
+	}
+	if !bytes.HasPrefix(b, []byte("PK\x06\x06")) {
+		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
+	}
+	if le.Uint32(b[16:]) != 0 || le.Uint32(b[20:]) != 0 || le.Uint64(b[24:]) != le.Uint64(b[32:]) {
+		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+	}
+	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos}
+	if e.count < 0 {
+		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
+	}
+	return e, true, nil
+}
+
+func readCentral(r io.Reader) (zipEntry, error) {
+	le := binary.LittleEndian
+	h := make([]byte, centralLen)
+	if _, err := io.ReadFull(r, h); err != nil {
+		return zipEntry{}, err
+	}
+	if !bytes.HasPrefix(h, []byte("PK\x01\x02")) {
+		return zipEntry{}, errors.New("no directory entry")
+	}
+	names := make([]byte, int(le.Uint16(h[28:]))+int(le.Uint16(h[30:]))+int(le.Uint16(h[32:])))
+	if _, err := io.ReadFull(r, names); err != nil {
+		return zipEntry{}, io.ErrUnexpectedEOF
+	}
+	n := int(le.Uint16(h[28:]))
+	e := zipEntry{
+		name: string(names[:n]), flags: le.Uint16(h[8:]), method: le.Uint16(h[10:]),
+		compressed: int64(le.Uint32(h[20:])), offset: int64(le.Uint32(h[42:])),
+	}
+	return e, e.zip64(names[n:n+int(le.Uint16(h[30:]))], le.Uint32(h[24:]) == maxUint32)
+}
+
+// zip64 takes the values that did not fit from the extra field.
+func (e *zipEntry) zip64(extra []byte, bigSize bool) error {
+	le := binary.LittleEndian
+	for len(extra) >= 4 {
+		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
+		if n > len(extra)-4 {
+			break
+		}
+		field := extra[4 : 4+n]
+		extra = extra[4+n:]
+		if id != extraZip64 {
+			continue
+		}
+		if bigSize && len(field) >= 8 {
+			field = field[8:]
+		}
+		for _, v := range []*int64{&e.compressed, &e.offset} {
+			if *v != maxUint32 {
+				continue
+			}
+			if len(field) < 8 {
+				return errors.New("the zip64 field is too short")
+			}
+			*v = int64(le.Uint64(field))
+			field = field[8:]
+		}
+		break
+	}
+	if e.compressed < 0 || e.offset < 0 {
+		return errors.New("a size is negative")
+	}
+	return nil
+}
+
+func checkLocals(r io.ReaderAt, entries []zipEntry, dirAt int64, s *sink) error {
+	for i := range entries {
+		if err := checkLocal(r, &entries[i], dirAt, s); err != nil {
+			return err
+		}
+	}
+	byOffset := make([]*zipEntry, len(entries))
+	for i := range entries {
+		byOffset[i] = &entries[i]
+	}
+	slices.SortFunc(byOffset, func(a, b *zipEntry) int {
+		if a.offset < b.offset {
+			return -1
+		}
+		return 1
+	})
+	for i := 1; i < len(byOffset); i++ {
+		if byOffset[i].offset < byOffset[i-1].end {
+			return s.broken(byOffset[i].name, RuleOverlap, "its data overlaps another member's", nil)
+		}
+	}
+	return nil
+}
+
+func checkLocal(r io.ReaderAt, e *zipEntry, dirAt int64, s *sink) error {
+	le := binary.LittleEndian
+	h := make([]byte, localLen+len(e.name))
+	if e.offset > dirAt-int64(len(h)) {
+		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
+	}
+	if _, err := r.ReadAt(h, e.offset); err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(h, []byte("PK\x03\x04")) {
+		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
+	}
+	n := int(le.Uint16(h[26:]))
+	if n != len(e.name) || string(h[localLen:]) != e.name {
+		return s.broken(e.name, RuleHeaders, "its name in the directory is another one", nil)
+	}
+	if le.Uint16(h[8:]) != e.method || (le.Uint16(h[6:])^e.flags)&flagEncrypt != 0 {
+		return s.broken(e.name, RuleHeaders, "its header and the directory disagree about its method", nil)
+	}
+	start := e.offset + localLen + int64(n) + int64(le.Uint16(h[28:]))
+	if e.compressed > dirAt-start {
+		return s.broken(e.name, RuleTruncated, "its data ends beyond the archive's", nil)
+	}
+	e.end = start + e.compressed
+	return nil
+}
