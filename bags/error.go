@@ -96,6 +96,8 @@ func damage(err error) (Rule, string) {
 		return RuleTruncated, "the data ends early"
 	case errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
 		return RuleChecksum, "the data does not match its check sum"
+	case errors.Is(err, zip.ErrFormat):
+		return RuleSize, "the data is not as long as the archive says"
 	case errors.Is(err, zip.ErrAlgorithm):
 		return RuleMethod, err.Error()
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):

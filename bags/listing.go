@@ -90,8 +90,12 @@ func (v *validator) list(into map[string]*listed, name string, number int, p str
 // false where nothing can be looked for.
 func (v *validator) resolve(name string, number int, written string, isPayload bool) (string, bool) {
 	section := "2.1.3"
-	warn := func(code Code, text string) { v.find(SeverityWarning, code, section, name, number, encoded(written)+": "+text) }
-	fail := func(code Code, text string) { v.find(SeverityError, code, section, name, number, encoded(written)+": "+text) }
+	warn := func(code Code, text string) {
+		v.find(SeverityWarning, code, section, name, number, encoded(written)+": "+text)
+	}
+	fail := func(code Code, text string) {
+		v.find(SeverityError, code, section, name, number, encoded(written)+": "+text)
+	}
 	p := written
 	if rest, star := strings.CutPrefix(p, "*"); star && (isPayload || !v.has(p)) {
 		warn(CodeAsterisk, "a \"*\" before the path, as md5sum writes for binary files")

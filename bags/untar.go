@@ -37,16 +37,20 @@ func untarZstd(ctx context.Context, src *source, s *sink) error {
 // untarFrom unpacks the tar that r delivers and reads r to its end, so that the
 // check sums of the compression around it are verified.
 func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
-	blocks := &blockReader{r: r}
+	blocks := &countReader{r: r}
 	t := tar.NewReader(blocks)
 	last := ""
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		next := roundUp(blocks.read)
 		h, err := t.Next()
+		if errors.Is(err, io.EOF) && blocks.read <= next {
+			return s.broken(last, RuleTruncated, "the archive stops after this member, without an end mark", nil)
+		}
 		if errors.Is(err, io.EOF) {
-			break
+			return s.tarEnd(ctx, blocks)
 		}
 		if err != nil {
 			return s.badStream(last, err)
@@ -56,10 +60,6 @@ func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
 		}
 		last = h.Name
 	}
-	if !blocks.zero {
-		return s.broken(last, RuleTruncated, "the archive stops after this member, without an end mark", nil)
-	}
-	return s.tarEnd(ctx, blocks)
 }
 
 // badStream reports an error between members; last is the member before it.
@@ -140,21 +140,21 @@ func (s *sink) tarEnd(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// blockReader remembers whether the last read was all zeros. The tar reader asks
-// for headers by the block, so at its end this tells an end mark from a file
-// that simply stops.
-type blockReader struct {
+// countReader counts what was read. The tar reader says EOF both at an end mark
+// and where a file simply stops; only after an end mark has it read a block
+// beyond the last member.
+type countReader struct {
 	r    io.Reader
-	zero bool
+	read int64
 }
 
-func (b *blockReader) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if n > 0 {
-		b.zero = isZero(p[:n])
-	}
+func (c *countReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.read += int64(n)
 	return n, err
 }
+
+func roundUp(n int64) int64 { return (n + tarBlock - 1) / tarBlock * tarBlock }
 
 func isZero(p []byte) bool {
 	for _, c := range p {
