@@ -1,0 +1,246 @@
+package queue
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Entry is one step of one item that is ready, or would be but for a person.
+type Entry struct {
+	Item *Item
+	Run  string // accession.1
+	Step layout.Name
+	N    int // the step's place in the definition
+}
+
+type key struct {
+	item layout.ItemID
+	run  string
+	step layout.Name
+}
+
+func (e Entry) key() key { return key{e.Item.ID, e.Run, e.Step} }
+
+func (e Entry) compare(o Entry) int {
+	return cmp.Or(
+		cmp.Compare(e.Item.Rank, o.Item.Rank),
+		e.Item.Created.Compare(o.Item.Created),
+		cmp.Compare(e.Item.ID, o.Item.ID),
+		cmp.Compare(e.Run, o.Run),
+		cmp.Compare(e.N, o.N),
+	)
+}
+
+// Index holds the items that have something left to do, and those that are done.
+type Index struct {
+	mu     sync.Mutex // guards all below
+	items  map[layout.ItemID]*Item
+	ready  entryHeap // may hold entries that are no longer true; Take looks again
+	queued map[key]bool
+	dated  dateHeap // steps whose time is to come
+	taken  map[key]bool
+	wake   chan struct{}
+}
+
+// New makes an empty index.
+func New() *Index {
+	return &Index{
+		items: map[layout.ItemID]*Item{}, queued: map[key]bool{}, taken: map[key]bool{},
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// Wake receives after the index changed; several changes may make one wake.
+func (x *Index) Wake() <-chan struct{} { return x.wake }
+
+// Put replaces what the index knows of an item.
+func (x *Index) Put(it *Item) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.items[it.ID] = it
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			why := run.Steps[i].Blocked
+			e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
+			switch {
+			case it.Broken != "" || it.Held:
+			case why == nil:
+				x.push(e)
+			case !why.Until.IsZero():
+				heap.Push(&x.dated, dated{why.Until, e})
+			}
+		}
+	}
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (x *Index) push(e Entry) {
+	if !x.queued[e.key()] {
+		x.queued[e.key()] = true
+		heap.Push(&x.ready, e)
+	}
+}
+
+// Remove forgets an item.
+func (x *Index) Remove(id layout.ItemID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.items, id)
+}
+
+// Take hands out the first ready step, O(log n); it is not handed out again
+// until Return.
+func (x *Index) Take(now time.Time) (Entry, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.dated) > 0 && !now.Before(x.dated[0].at) {
+		x.push(heap.Pop(&x.dated).(dated).entry)
+	}
+	for len(x.ready) > 0 {
+		e := heap.Pop(&x.ready).(Entry)
+		delete(x.queued, e.key())
+		if e, ok := x.stillReady(e, now); ok && !x.taken[e.key()] {
+			x.taken[e.key()] = true
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// stillReady looks an entry up in the item as it now is.
+func (x *Index) stillReady(e Entry, now time.Time) (Entry, bool) {
+	it := x.items[e.Item.ID]
+	if it == nil {
+		return e, false
+	}
+	for r := range it.Runs {
+		if run := &it.Runs[r]; run.Name == e.Run && e.N < len(run.Steps) {
+			e.Item = it
+			return e, it.ready(run, e.N, now)
+		}
+	}
+	return e, false
+}
+
+// Return ends a Take: the step has another status by now, or, if it was not
+// claimed after all, is handed out again.
+func (x *Index) Return(e Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.taken, e.key())
+	if e, ok := x.stillReady(e, time.Time{}); ok {
+		x.push(e)
+	}
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// NextDue is the earliest time at which a step that waits for its date becomes
+// ready; ok is false when none does.
+func (x *Index) NextDue() (t time.Time, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.dated) > 0 {
+		d := x.dated[0]
+		if _, still := x.stillReady(d.entry, d.at); still {
+			return d.at, true
+		}
+		heap.Pop(&x.dated)
+	}
+	return t, false
+}
+
+// Len is the number of items.
+func (x *Index) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.items)
+}
+
+// Item finds one item; nil when there is none.
+func (x *Index) Item(id layout.ItemID) *Item {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.items[id]
+}
+
+// Items gives all items, oldest first. The items must not be changed.
+func (x *Index) Items() iter.Seq[*Item] {
+	x.mu.Lock()
+	all := make([]*Item, 0, len(x.items))
+	for _, it := range x.items {
+		all = append(all, it)
+	}
+	x.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Item) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return slices.Values(all)
+}
+
+// Queue lists, in the order they would be handed out, the steps that are ready
+// at now (waits false) or wait for a person alone (waits true).
+func (x *Index) Queue(now time.Time, want func(Entry) bool) (ready, waits []Entry) {
+	for it := range x.Items() {
+		for r := range it.Runs {
+			run := &it.Runs[r]
+			for i := range run.Steps {
+				e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
+				if !want(e) {
+					continue
+				}
+				if it.ready(run, i, now) {
+					ready = append(ready, e)
+				} else if it.Waits(run, i) {
+					waits = append(waits, e)
+				}
+			}
+		}
+	}
+	slices.SortFunc(ready, Entry.compare)
+	slices.SortFunc(waits, Entry.compare)
+	return ready, waits
+}
+
+type entryHeap []Entry
+
+func (h entryHeap) Len() int           { return len(h) }
+func (h entryHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
+func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *entryHeap) Push(v any)        { *h = append(*h, v.(Entry)) }
+func (h *entryHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}
+
+type dated struct {
+	at    time.Time
+	entry Entry
+}
+
+type dateHeap []dated
+
+func (h dateHeap) Len() int           { return len(h) }
+func (h dateHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h dateHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *dateHeap) Push(v any)        { *h = append(*h, v.(dated)) }
+func (h *dateHeap) Pop() any {
+	old := *h
+	d := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return d
+}

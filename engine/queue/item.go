@@ -1,0 +1,97 @@
+package queue
+
+import (
+	"time"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Item is what the index keeps of one work item.
+type Item struct {
+	ID         layout.ItemID
+	Collection layout.Name
+	Label      string
+	Lane       layout.Name
+	Rank       int // of the lane; 0 is the most urgent
+	Created    time.Time
+	Held       bool
+	Broken     string // why the record cannot be read; such an item has no ready step
+	Runs       []Run
+	Milestones map[layout.Name]time.Time
+}
+
+// Run is one workflow instance of an item.
+type Run struct {
+	Name   string // numbered: accession.1
+	Plan   *state.Definition
+	Status state.Status
+	Steps  []Step // as in Plan.Steps
+}
+
+// Step is where one step of a run stands.
+type Step struct {
+	Status   state.Status
+	Since    time.Time // when it came to stand so
+	Attempts int
+	Message  string            // of the last attempt
+	Kind     string            // of the last failure
+	Runner   string            // of the last attempt
+	Current  layout.AttemptKey // the last attempt; zero when there is none
+	Skip     string            // why the item does not need it; such a step is skipped once it is ready
+	Blocked  *state.Reason     // as of the time it was computed; nil: ready
+}
+
+// Summarise reads an item's record. Statuses are computed; plans gives the
+// pinned definition for a digest.
+func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
+	it := &Item{
+		ID: x.Item, Collection: m.Collection, Label: m.Label, Lane: m.Lane, Rank: rank,
+		Created: m.Created, Held: len(x.Holds()) > 0, Milestones: x.Milestones,
+	}
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		plan := plans(w.Digest)
+		if plan == nil {
+			it.Broken = "the pinned definition " + w.Digest + " of " + name + " is missing"
+			return it
+		}
+		x.Compute(name, plan)
+		run := Run{Name: name, Plan: plan, Status: w.Status, Steps: make([]Step, len(plan.Steps))}
+		for i := range plan.Steps {
+			run.Steps[i] = summariseStep(x, name, plan, i, now)
+		}
+		it.Runs = append(it.Runs, run)
+	}
+	return it
+}
+
+func summariseStep(x *state.Execution, run string, plan *state.Definition, i int, now time.Time) Step {
+	w := x.Workflows[run]
+	rec := w.Steps[layout.Name(plan.Steps[i].Name)]
+	s := Step{Status: rec.Status, Since: w.Created, Attempts: len(rec.Attempts), Skip: w.Skip[layout.Name(plan.Steps[i].Name)], Blocked: x.Blocked(run, plan, i, now)}
+	if k, a, ok := rec.Current(); ok {
+		s.Current = k
+		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
+		s.Since = a.Ended
+		if a.State == state.InProgress {
+			s.Since = a.Claimed
+		}
+	}
+	return s
+}
+
+// ready tells whether step i of run r can be claimed at now.
+func (it *Item) ready(r *Run, i int, now time.Time) bool {
+	if it.Broken != "" || it.Held {
+		return false
+	}
+	why := r.Steps[i].Blocked
+	return why == nil || !why.Until.IsZero() && !now.Before(why.Until)
+}
+
+// Waits tells whether step i of run r waits for a person alone.
+func (it *Item) Waits(r *Run, i int) bool {
+	why := r.Steps[i].Blocked
+	return it.Broken == "" && why != nil && why.Code == "manual"
+}

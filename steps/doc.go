@@ -1,0 +1,51 @@
+// Package steps owns the step contract and the built-in robots, one file each.
+//
+// It must not know the engine: a robot is given one Call, works in its scratch
+// folder, and answers with a Result or an error. It has no state; a Robot may be
+// called from several goroutines at once, for different items.
+//
+// # The contract of a robot
+//
+// Idempotent: run twice, or again after half a run, it gives the same item. It
+// reads the item's folders and writes only below Call.Scratch, which is empty at
+// first and is on the item's own file system. What shall stay is named in
+// Result.Outputs; the engine publishes it by rename and syncs it, and only then
+// commits the transition. A robot never writes into source/ or content/.
+//
+// An error is the step's failure. A *Failure says whose it is: Content (the
+// producer must fix what was dropped) or System (the operator must fix the
+// machine; retrying may help). Any other error is a System failure. A *Later
+// asks to be called again after a while and costs no retry. When ctx ends the
+// robot stops soon and returns ctx's error; that is recorded by whoever ended it.
+//
+// # The command robot
+//
+// A step with command: runs that program in its scratch folder, in a process
+// group of its own. Standard input is one JSON object:
+//
+//	{"execution": {…}, "item": "ID", "manifest": {…}, "step": "NAME", "with": {…}, "workflow": "NAME.1"}
+//
+// Environment: BAGPIPE_ITEM, BAGPIPE_LABEL, BAGPIPE_COLLECTION,
+// BAGPIPE_WORKFLOW, BAGPIPE_STEP, BAGPIPE_ATTEMPT; the folders BAGPIPE_ITEM_DIR,
+// BAGPIPE_SOURCE, BAGPIPE_CONTENT, BAGPIPE_DERIVED, BAGPIPE_SCRATCH (also the
+// working folder); the files BAGPIPE_INVENTORY (may be absent) and
+// BAGPIPE_RESULT. Standard output and standard error become the step's log.
+//
+// Exit codes: 0 completed; 65 content failure; 75 try later; 77 skipped;
+// anything else, and death by a signal, a system failure. The last line the
+// program printed is the message, unless result.json gives one. result.json, at
+// BAGPIPE_RESULT, is optional:
+//
+//	{
+//	  "status": "completed" | "skipped",
+//	  "message": "TEXT",
+//	  "metadata": {…},                  merged into the manifest's metadata
+//	  "milestones": ["NAME"],
+//	  "outputs": {"FILE-OR-FOLDER": "derived/STEP/…" | "content"}
+//	}
+//
+// Outputs are named relative to the scratch folder; without "outputs", a folder
+// named derived in it is published as derived/STEP. result.json that is damaged,
+// names something outside scratch, or contradicts the exit code is a system
+// failure.
+package steps

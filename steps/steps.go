@@ -1,0 +1,124 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+// Robot does one step of one item; the package comment has the contract.
+type Robot interface {
+	Run(ctx context.Context, c *Call) (Result, error)
+}
+
+// Func is a Robot that needs no state.
+type Func func(ctx context.Context, c *Call) (Result, error)
+
+// Run calls f.
+func (f Func) Run(ctx context.Context, c *Call) (Result, error) { return f(ctx, c) }
+
+// Call is one attempt at one step of one item. All paths are absolute.
+type Call struct {
+	Item       layout.ItemID
+	Collection layout.Name
+	Label      string
+	Workflow   string // numbered: accession.1
+	Step       layout.Name
+	Attempt    layout.AttemptKey
+
+	Dir     string // the item's folder; read only
+	Source  string // Dir/source, holding the drop under its own name; read only
+	Content string // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
+	Scratch string // empty, writable, on the item's file system, removed after the attempt
+	Store   string // the folder deposits go to
+
+	SourceKind string         // manifest's source.kind: folder, archive, bag or file
+	With       map[string]any // the step's parameters
+	Manifest   []byte         // as committed
+	Inventory  []byte         // as committed; nil before there is one
+	Execution  []byte         // as committed with this attempt in progress
+
+	Limits   bags.Limits // for unpacking
+	Log      io.Writer   // the attempt's log
+	Slog     *slog.Logger
+	Now      func() time.Time
+	Progress func(done, total int64) // bytes; may be nil
+}
+
+// Status is how a step ended well.
+type Status string
+
+// A step that was not needed is Skipped, with a message that says why.
+const (
+	Completed Status = "completed"
+	Skipped   Status = "skipped"
+)
+
+// Result is what a step did. The zero Result is a plain completion.
+type Result struct {
+	Status     Status // "" is Completed
+	Message    string
+	Metadata   map[string]any    // merged into the manifest's metadata
+	Inventory  *layout.Inventory // becomes inventory.json
+	Outputs    []Output
+	Remove     []layout.RelPath // below derived/: moved away and deleted, once the outputs are published
+	Milestones []layout.Name
+}
+
+// Output is a file or folder in scratch and the place in the item it becomes.
+// What stood there before is replaced as a whole.
+type Output struct {
+	From layout.RelPath // below Call.Scratch
+	To   layout.RelPath // "content", or below "derived/"
+}
+
+// Kind says who must act on a failure.
+type Kind string
+
+// The kinds of failure.
+const (
+	Content Kind = "content" // the producer must fix what was dropped
+	System  Kind = "system"  // the operator must fix the machine
+)
+
+// Failure is an error that says whose it is.
+type Failure struct {
+	Kind Kind
+	Err  error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// ContentFailure is for what the producer must fix.
+func ContentFailure(format string, args ...any) error {
+	return &Failure{Kind: Content, Err: fmt.Errorf(format, args...)}
+}
+
+// SystemFailure is for what the operator must fix.
+func SystemFailure(format string, args ...any) error {
+	return &Failure{Kind: System, Err: fmt.Errorf(format, args...)}
+}
+
+// KindOf classifies an error: System unless a *Failure says otherwise.
+func KindOf(err error) Kind {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f.Kind
+	}
+	return System
+}
+
+// Later asks for another call after a while; it costs no retry.
+type Later struct {
+	After  time.Duration // 0: the engine chooses
+	Reason string
+}
+
+func (l *Later) Error() string { return "try later: " + l.Reason }

@@ -1,0 +1,12 @@
+// Package templates embeds the files a new workspace starts with: the settings,
+// the shipped workflow definitions and the recognition rules.
+//
+// It owns their text. It must not hold logic. It has no state.
+package templates
+
+import "embed"
+
+// Workspace holds the files of a new workspace under their own paths.
+//
+//go:embed bagpipe.yaml workflows rules
+var Workspace embed.FS
