@@ -12,11 +12,30 @@ require (
 )
 
 require (
+	dario.cat/mergo v1.0.0
+	github.com/Microsoft/go-winio v0.6.2
+	github.com/ProtonMail/go-crypto v1.1.6
+	github.com/cloudflare/circl v1.6.3
+	github.com/cyphar/filepath-securejoin v0.6.1
+	github.com/emirpasic/gods v1.18.1
+	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376
+	github.com/go-git/go-billy/v5 v5.9.2
+	github.com/go-git/go-git/v5 v5.19.3
 	github.com/gofrs/flock v0.13.1
+	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8
+	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99
+	github.com/kevinburke/ssh_config v1.2.0
 	github.com/klauspost/compress v1.20.3
+	github.com/pjbgf/sha1cd v0.7.0
+	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3
+	github.com/skeema/knownhosts v1.3.1
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
+	github.com/xanzy/ssh-agent v0.3.3
 	go.uber.org/goleak v1.3.0
+	golang.org/x/crypto v0.56.0
+	golang.org/x/net v0.57.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/text v0.43.0
+	gopkg.in/warnings.v0 v0.1.2
 )

@@ -1,0 +1,356 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
+
+// follower writes the followed files behind the commits: one goroutine, which
+// begins and ends with the owner. Paths that change again before their turn are
+// written once. The backlog is bounded: the owner waits when it is full. While
+// the disk takes nothing the owner does not wait: the backlog is given up, and
+// worked out again from the trees when there is room.
+//
+// Files are written beside and renamed, not synced: they can be written again
+// from the commits. Marks in .bagpipe/followed say up to which commit they are
+// right (mark.go); Repair does the rest.
+type follower struct {
+	s *Store
+
+	// mu guards what follows. changed is told when any of it is not as it was.
+	mu      sync.Mutex
+	changed *sync.Cond
+	pending map[string]*pendingFile
+	queue   []string // the paths of pending, oldest first
+	bytes   int      // of pending
+	busy    *pendingFile
+	done    bool // nothing will be added any more
+	seq     uint64
+	tip     Hash            // of the move of the branch told last
+	full    error           // the disk takes nothing at present
+	lost    Hash            // when not zero, what changed since then is not in pending
+	written map[string]bool // while Repair runs: what it must not put back to older bytes
+	mark    marker
+}
+
+type pendingFile struct {
+	data    []byte
+	deleted bool
+	from    Hash   // where the branch was before the path was first queued
+	seq     uint64 // which move queued it first
+}
+
+const (
+	maxFollowPaths = 20_000
+	maxFollowBytes = 64 << 20
+	retryPause     = time.Second // after the disk took nothing
+)
+
+func newFollower(s *Store) *follower {
+	f := &follower{s: s, pending: map[string]*pendingFile{}, tip: *s.tip.Load(), mark: marker{s: s}}
+	f.changed = sync.NewCond(&f.mu)
+	return f
+}
+
+func (f *follower) crowded() bool {
+	return len(f.pending) >= maxFollowPaths || f.bytes >= maxFollowBytes
+}
+
+// add queues the changes of one move. It is called by the owner, and waits
+// while the backlog is full.
+func (f *follower) add(a Advance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.crowded() && f.full == nil {
+		f.changed.Wait()
+	}
+	if f.crowded() {
+		f.lost = f.pending[f.queue[0]].from
+		clear(f.pending)
+		f.queue, f.bytes = nil, 0
+	}
+	f.seq++
+	f.tip = a.To
+	for _, c := range a.Changes {
+		if f.lost.IsZero() && f.s.opts.Follow(c.Path) {
+			f.put(c.Path, &pendingFile{c.Data, c.Deleted, a.From, f.seq})
+		}
+	}
+	f.changed.Broadcast()
+}
+
+// put queues a file, or gives the one queued its newer bytes.
+func (f *follower) put(path string, p *pendingFile) {
+	if old := f.pending[path]; old != nil {
+		f.bytes -= len(old.data)
+		p.from, p.seq = old.from, old.seq
+	} else {
+		f.queue = append(f.queue, path)
+	}
+	f.pending[path] = p
+	f.bytes += len(p.data)
+	if f.written != nil {
+		f.written[path] = true
+	}
+}
+
+// finish tells the follower that nothing will be added any more.
+func (f *follower) finish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done = true
+	f.changed.Broadcast()
+}
+
+// run writes until finish; then it writes what is left and marks the end.
+func (f *follower) run() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		switch {
+		case len(f.queue) > 0:
+			f.step()
+		case !f.lost.IsZero() && !f.done:
+			f.workOut()
+		case f.done:
+			f.mark.atEnd(f.tip, f.lost.IsZero())
+			return
+		default:
+			f.mark.reached(f.tip)
+			f.changed.Wait()
+		}
+	}
+}
+
+// step writes the oldest pending file, without the lock.
+func (f *follower) step() {
+	path := f.queue[0]
+	p := f.pending[path]
+	f.queue = f.queue[1:]
+	delete(f.pending, path)
+	f.bytes -= len(p.data)
+	f.busy = p
+	f.mark.reached(p.from)
+	f.mu.Unlock()
+	err := f.write(path, p)
+	f.mu.Lock()
+	f.busy = nil
+	f.wrote(path, p, err)
+	f.changed.Broadcast()
+}
+
+// wrote notes the end of one write. What failed for want of room is tried again;
+// any other failure (a folder in the way) concerns this file alone, and is tried
+// again at the next start. So is everything that fails after finish.
+func (f *follower) wrote(path string, p *pendingFile, err error) {
+	if err != nil && (f.full == nil || !isFull(err)) {
+		f.s.log.Error("write followed file", "path", path, "error", err)
+	}
+	f.full = nil
+	if err == nil {
+		return
+	}
+	if !isFull(err) || f.done {
+		f.mark.broken = true
+		return
+	}
+	f.full = err
+	if f.pending[path] == nil && f.lost.IsZero() {
+		f.pending[path] = p
+		f.bytes += len(p.data)
+		f.queue = append([]string{path}, f.queue...)
+	}
+	f.pause()
+}
+
+func isFull(err error) bool {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, full) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits without the lock; finish ends it early.
+func (f *follower) pause() {
+	f.changed.Broadcast()
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-time.After(retryPause):
+	case <-f.s.stop:
+	}
+}
+
+// workOut writes what was given up while the disk took nothing.
+func (f *follower) workOut() {
+	from, to := f.lost, f.tip
+	f.mu.Unlock()
+	err := f.s.diffCommits(from, to, func(c FileChange) error {
+		if !f.s.opts.Follow(c.Path) {
+			return nil
+		}
+		return f.write(c.Path, &pendingFile{data: c.Data, deleted: c.Deleted})
+	})
+	f.mu.Lock()
+	if f.full = err; err != nil {
+		f.pause()
+		return
+	}
+	if f.lost = to; f.tip == to {
+		f.lost = Hash{}
+	}
+	f.changed.Broadcast()
+}
+
+// CaughtUp waits until the followed files are on disk as they were committed
+// when it was called, or newer.
+func (s *Store) CaughtUp(ctx context.Context) error {
+	f := s.follower
+	if f == nil {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})
+	defer stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for until := f.seq; f.behind(until); {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, f.full)
+		}
+		f.changed.Wait()
+	}
+	return nil
+}
+
+// behind tells whether a change of a move up to seq is not written yet.
+func (f *follower) behind(seq uint64) bool {
+	return !f.lost.IsZero() ||
+		f.busy != nil && f.busy.seq <= seq ||
+		len(f.queue) > 0 && f.pending[f.queue[0]].seq <= seq
+}
+
+// write brings one file in line. What stands there and is in no commit was
+// written by a person: it is kept beside.
+func (f *follower) write(path string, p *pendingFile) error {
+	name := filepath.Join(f.s.root, filepath.FromSlash(path))
+	same, err := f.keepEdited(path, name, p)
+	if err != nil || same {
+		return err
+	}
+	if p.deleted {
+		if err := f.s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return err
+		}
+		return nil
+	}
+	return f.replace(name, p.data)
+}
+
+// keepEdited looks at the file as it is. same: it needs no writing.
+func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err error) {
+	data, err := f.s.fs.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return p.deleted, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !p.deleted && bytes.Equal(data, p.data) {
+		return true, nil
+	}
+	// Zeros are what a power cut leaves of a file that was not synced.
+	if len(bytes.Trim(data, "\x00")) == 0 {
+		return false, nil
+	}
+	committed, err := f.s.db.Has(odb.Name(odb.TypeBlob, data))
+	if err != nil || committed {
+		return false, err
+	}
+	kept, err := f.keepBeside(name)
+	if err != nil {
+		return false, fmt.Errorf("keep the edited %s: %w", path, err)
+	}
+	f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
+		"path", path, "kept", kept)
+	if f.s.opts.Edited != nil {
+		f.s.opts.Edited(path, strings.TrimSuffix(path, filepath.Base(path))+filepath.Base(kept))
+	}
+	return false, nil
+}
+
+// keepBeside gives the edited file a second name; it is replaced at its first.
+func (f *follower) keepBeside(name string) (string, error) {
+	kept := name + ".edited-" + f.s.opts.Now().UTC().Format("20060102T150405Z")
+	for n := 1; ; n++ {
+		try := kept
+		if n > 1 {
+			try = fmt.Sprintf("%s.%d", kept, n)
+		}
+		if err := f.s.fs.Link(name, try); !errors.Is(err, fs.ErrExist) || n > 1000 {
+			return try, err
+		}
+	}
+}
+
+// replace writes a file beside its place and renames it there. A crash may leave
+// the temporary file, which the next replacement of the same file overwrites.
+func (f *follower) replace(name string, data []byte) error {
+	temp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
+	err := f.writeTemp(temp, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.mkdirs(filepath.Dir(name)); err != nil {
+			return err
+		}
+		err = f.writeTemp(temp, data)
+	}
+	if err == nil {
+		err = f.s.fs.Rename(temp, name)
+	}
+	if err != nil {
+		if removeErr := f.s.fs.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+	}
+	return err
+}
+
+func (f *follower) writeTemp(temp string, data []byte) (err error) {
+	file, err := f.s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = file.Write(data)
+	return err
+}
+
+func (f *follower) mkdirs(dir string) error {
+	err := f.s.fs.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.mkdirs(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = f.s.fs.Mkdir(dir, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}

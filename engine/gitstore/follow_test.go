@@ -1,0 +1,118 @@
+package gitstore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func followItems(o Options) Options {
+	o.Follow = func(p string) bool { return strings.HasSuffix(p, ".json") }
+	return o
+}
+
+func caughtUp(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.CaughtUp(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func file(t testing.TB, root, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if os.IsNotExist(err) {
+		return "<none>"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestFollowedFilesAppearAndGo(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	put(t, s, "items/a/e.json", "1", "items/a/hidden.txt", "2")
+	caughtUp(t, s)
+	if got := file(t, root, "items/a/e.json"); got != "1" {
+		t.Errorf("e.json: %s", got)
+	}
+	if got := file(t, root, "items/a/hidden.txt"); got != "<none>" {
+		t.Errorf("hidden.txt: %s", got)
+	}
+	if _, err := s.Commit(context.Background(), func(Reader) (*Change, error) {
+		return &Change{Files: map[string][]byte{"items/a/e.json": nil}, Message: "delete"}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp(t, s)
+	if got := file(t, root, "items/a/e.json"); got != "<none>" {
+		t.Errorf("e.json: %s", got)
+	}
+}
+
+func TestEditedInPlaceIsKeptBeside(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	var edited []string
+	o := followItems(testOptions())
+	o.Edited = func(path, keptAs string) { edited = append(edited, path+" "+keptAs) }
+	s := openRoot(t, root, o)
+	put(t, s, "items/a/e.json", "1")
+	caughtUp(t, s)
+	if err := os.WriteFile(filepath.Join(root, "items/a/e.json"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "items/a/e.json", "2")
+	caughtUp(t, s)
+	const kept = "items/a/e.json.edited-20261120T100000Z"
+	if got := file(t, root, "items/a/e.json") + " " + file(t, root, kept); got != "2 mine" {
+		t.Errorf("files: %s", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(edited, ";") != "items/a/e.json "+kept {
+		t.Errorf("told of %v", edited)
+	}
+}
+
+func TestRepairBringsFilesInLine(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	plain := openRoot(t, root, testOptions()) // follows nothing: as if it had died before writing
+	put(t, plain, "items/a/e.json", "1", "items/b/e.json", "1")
+	if err := plain.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o := followItems(testOptions())
+	repaired := func() {
+		t.Helper()
+		s, err := Open(root, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Repair(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := file(t, root, "items/a/e.json") + file(t, root, "items/b/e.json"); got != "11" {
+			t.Errorf("files: %s", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repaired()
+	if got := file(t, root, ".bagpipe/followed"); !strings.Contains(got, git(t, root, "rev-parse", "main")) {
+		t.Errorf("mark: %s", got)
+	}
+	// With the mark nothing is compared; without it everything is.
+	if err := os.Remove(filepath.Join(root, "items/a/e.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(root, ".bagpipe")); err != nil {
+		t.Fatal(err)
+	}
+	repaired()
+}

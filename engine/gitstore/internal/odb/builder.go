@@ -1,0 +1,288 @@
+package odb
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"hash/crc32"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+const (
+	packHeaderLen = 12
+	maxChain      = 50
+)
+
+// entry is one object of the pack being built.
+type entry struct {
+	name Hash
+	crc  uint32
+	off  uint32 // packs a Builder makes are far below 2 GiB: see Size
+}
+
+// Builder collects the objects of one pack in memory. It belongs to one
+// goroutine. Reset makes it ready for the next pack, keeping its memory.
+type Builder struct {
+	h       *hasher
+	buf     []byte // header, commits and trees; Finish appends the blobs
+	scratch []byte
+	entries []entry
+	blobs   []blob
+	seen    table
+	pending int // bytes of blobs not yet in buf
+}
+
+type blob struct {
+	name Hash
+	data []byte
+}
+
+// NewBuilder gives an empty Builder.
+func NewBuilder() *Builder {
+	b := &Builder{h: newHasher()}
+	b.Reset()
+	return b
+}
+
+// Reset forgets everything collected.
+func (b *Builder) Reset() {
+	b.buf = append(b.buf[:0], "PACK\x00\x00\x00\x02\x00\x00\x00\x00"...)
+	b.entries = b.entries[:0]
+	clear(b.blobs)
+	b.blobs = b.blobs[:0]
+	b.pending = 0
+	b.seen.reset()
+}
+
+// Len is the number of objects collected.
+func (b *Builder) Len() int { return len(b.entries) + len(b.blobs) }
+
+// Size is about the bytes the pack will have, before blobs are deflated.
+func (b *Builder) Size() int { return len(b.buf) + b.pending }
+
+// AddBlob collects a blob. The data must not change until Finish.
+func (b *Builder) AddBlob(data []byte) Hash {
+	name := b.h.name(TypeBlob, data)
+	if b.seen.add(name) {
+		b.blobs = append(b.blobs, blob{name, data})
+		b.pending += len(data)
+	}
+	return name
+}
+
+// AddCommit collects a commit; the data may be reused.
+func (b *Builder) AddCommit(data []byte) Hash {
+	name := b.h.name(TypeCommit, data)
+	if b.seen.add(name) {
+		b.addStored(name, TypeCommit, data)
+	}
+	return name
+}
+
+// Placed says where in the pack being built a tree's last version stands.
+type Placed struct {
+	off   uint32 // 0: not in this pack
+	chain uint8  // deltas below it
+}
+
+// AddTree collects a tree whose version before, old, stands at p (which may be
+// the zero Placed). It gives the tree's name and where it stands now.
+func (b *Builder) AddTree(data, old []byte, p Placed) (Hash, Placed) {
+	name := b.h.name(TypeTree, data)
+	if !b.seen.add(name) {
+		return name, Placed{} // it stands further up; where does not matter
+	}
+	if p.off != 0 && p.chain < maxChain {
+		b.scratch = appendDelta(b.scratch[:0], old, data)
+		if len(b.scratch) < len(data) {
+			return name, b.addDelta(name, p)
+		}
+	}
+	return name, Placed{off: b.addStored(name, TypeTree, data)}
+}
+
+func (b *Builder) addStored(name Hash, t Type, data []byte) uint32 {
+	at := len(b.buf)
+	b.buf = appendEntryHeader(b.buf, t, len(data))
+	b.buf = appendStored(b.buf, data)
+	return b.close(name, at)
+}
+
+func (b *Builder) addDelta(name Hash, base Placed) Placed {
+	at := len(b.buf)
+	b.buf = appendEntryHeader(b.buf, typeOfsDelta, len(b.scratch))
+	b.buf = appendOffset(b.buf, uint64(at)-uint64(base.off))
+	b.buf = appendStored(b.buf, b.scratch)
+	return Placed{off: b.close(name, at), chain: base.chain + 1}
+}
+
+func (b *Builder) close(name Hash, at int) uint32 {
+	b.entries = append(b.entries, entry{name, crc32.ChecksumIEEE(b.buf[at:]), uint32(at)})
+	return uint32(at)
+}
+
+// appendEntryHeader writes an entry's type and size: 4 bits of the size in the
+// first byte, 7 in each that follows, lowest first.
+func appendEntryHeader(dst []byte, t Type, size int) []byte {
+	c := byte(t)<<4 | byte(size&15)
+	for size >>= 4; size > 0; size >>= 7 {
+		dst = append(dst, c|0x80)
+		c = byte(size & 0x7f)
+	}
+	return append(dst, c)
+}
+
+// appendOffset writes how far back a delta's base stands: 7 bits a byte,
+// highest first, one added at each step (so that no number has two spellings).
+func appendOffset(dst []byte, n uint64) []byte {
+	var tmp [10]byte
+	i := len(tmp) - 1
+	tmp[i] = byte(n & 0x7f)
+	for n >>= 7; n > 0; n >>= 7 {
+		n--
+		i--
+		tmp[i] = 0x80 | byte(n&0x7f)
+	}
+	return append(dst, tmp[i:]...)
+}
+
+// Finish gives the bytes of the pack and of its index, and the pack's own name
+// (the checksum at its end). They are valid until Reset.
+func (b *Builder) Finish() (pack, index []byte, name Hash) {
+	b.deflateBlobs()
+	binary.BigEndian.PutUint32(b.buf[8:], uint32(len(b.entries)))
+	name = sha1.Sum(b.buf)
+	b.buf = append(b.buf, name[:]...)
+	return b.buf, buildIndex(b.entries, name), name
+}
+
+// minShare is the number of blobs from which a second goroutine pays.
+const minShare = 64
+
+// deflateBlobs appends the blobs, deflated side by side when there are many.
+func (b *Builder) deflateBlobs() {
+	shares := max(1, min(runtime.GOMAXPROCS(0), len(b.blobs)/minShare))
+	parts := make([]part, shares)
+	var wg sync.WaitGroup
+	for i := range parts {
+		from, to := len(b.blobs)*i/shares, len(b.blobs)*(i+1)/shares
+		if i == shares-1 {
+			parts[i].deflate(b.blobs[from:to])
+			continue
+		}
+		wg.Go(func() { parts[i].deflate(b.blobs[from:to]) })
+	}
+	wg.Wait()
+	for i := range parts {
+		shift := uint32(len(b.buf))
+		for _, e := range parts[i].entries {
+			e.off += shift
+			b.entries = append(b.entries, e)
+		}
+		b.buf = append(b.buf, parts[i].buf...)
+	}
+}
+
+type part struct {
+	buf     []byte
+	entries []entry
+}
+
+func (p *part) deflate(blobs []blob) {
+	d := deflaters.Get().(*deflater)
+	defer deflaters.Put(d)
+	p.entries = make([]entry, 0, len(blobs))
+	for _, bl := range blobs {
+		at := len(p.buf)
+		p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.data))
+		p.buf = d.append(p.buf, bl.data)
+		p.entries = append(p.entries, entry{bl.name, crc32.ChecksumIEEE(p.buf[at:]), uint32(at)})
+	}
+}
+
+// buildIndex gives an index of version 2. It sorts the entries.
+func buildIndex(entries []entry, pack Hash) []byte {
+	slices.SortFunc(entries, compareEntries)
+	const perObject = 20 + 4 + 4
+	out := make([]byte, 0, 8+1024+len(entries)*perObject+40)
+	out = append(out, "\xfftOc\x00\x00\x00\x02"...)
+	n := 0
+	for first := range 256 {
+		for n < len(entries) && int(entries[n].name[0]) <= first {
+			n++
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(n))
+	}
+	for i := range entries {
+		out = append(out, entries[i].name[:]...)
+	}
+	for i := range entries {
+		out = binary.BigEndian.AppendUint32(out, entries[i].crc)
+	}
+	for i := range entries {
+		out = binary.BigEndian.AppendUint32(out, entries[i].off)
+	}
+	out = append(out, pack[:]...)
+	sum := sha1.Sum(out)
+	return append(out, sum[:]...)
+}
+
+func compareEntries(a, b entry) int {
+	x, y := binary.BigEndian.Uint64(a.name[:]), binary.BigEndian.Uint64(b.name[:])
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return slices.Compare(a.name[8:], b.name[8:])
+}
+
+// table is a set of names: open addressing on the name's own first bytes, which
+// are as good as random.
+type table struct {
+	slots []Hash
+	n     int
+}
+
+func (t *table) reset() {
+	if len(t.slots) > 1<<16 {
+		t.slots = nil
+	}
+	clear(t.slots)
+	t.n = 0
+}
+
+// add tells whether name was not in the set yet, and puts it there.
+func (t *table) add(name Hash) bool {
+	if 2*(t.n+1) > len(t.slots) {
+		t.grow()
+	}
+	i := t.find(name)
+	if t.slots[i] == name {
+		return false
+	}
+	t.slots[i] = name
+	t.n++
+	return true
+}
+
+func (t *table) find(name Hash) int {
+	mask := len(t.slots) - 1
+	i := int(binary.LittleEndian.Uint32(name[:])) & mask
+	for t.slots[i] != (Hash{}) && t.slots[i] != name {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+func (t *table) grow() {
+	old := t.slots
+	t.slots = make([]Hash, max(256, 2*len(old)))
+	for _, name := range old {
+		if name != (Hash{}) {
+			t.slots[t.find(name)] = name
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package odb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zlib"
+)
+
+const maxStored = 65535
+
+// appendStored appends data as a zlib stream of stored blocks.
+func appendStored(dst, data []byte) []byte {
+	dst = append(dst, 0x78, 0x01)
+	rest := data
+	for {
+		n := min(len(rest), maxStored)
+		final := byte(0)
+		if n == len(rest) {
+			final = 1
+		}
+		dst = append(dst, final, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
+		dst = append(dst, rest[:n]...)
+		rest = rest[n:]
+		if final == 1 {
+			break
+		}
+	}
+	return binary.BigEndian.AppendUint32(dst, adler32.Checksum(data))
+}
+
+// deflater writes zlib streams at level 1.
+type deflater struct {
+	w   *flate.Writer
+	out appendWriter
+}
+
+type appendWriter struct{ b []byte }
+
+func (a *appendWriter) Write(p []byte) (int, error) {
+	a.b = append(a.b, p...)
+	return len(p), nil
+}
+
+var deflaters = sync.Pool{New: func() any {
+	d := &deflater{}
+	w, err := flate.NewWriter(&d.out, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	d.w = w
+	return d
+}}
+
+// append appends data as a zlib stream. Writing to memory cannot fail.
+func (d *deflater) append(dst, data []byte) []byte {
+	d.out.b = append(dst, 0x78, 0x01)
+	d.w.Reset(&d.out)
+	if _, err := d.w.Write(data); err != nil {
+		panic(err)
+	}
+	if err := d.w.Close(); err != nil {
+		panic(err)
+	}
+	dst = binary.BigEndian.AppendUint32(d.out.b, adler32.Checksum(data))
+	d.out.b = nil
+	return dst
+}
+
+var errCorrupt = errors.New("corrupt object")
+
+// inflater reads zlib streams; it is pooled because its tables are large.
+type inflater struct {
+	src bytes.Reader
+	r   io.ReadCloser
+}
+
+var inflaters = sync.Pool{New: func() any { return &inflater{} }}
+
+// inflate gives the size bytes a zlib stream at the head of data holds. When
+// data ends before the stream, more gives the same stream in full.
+func inflate(data []byte, size int, more func() (io.Reader, error)) ([]byte, error) {
+	if out, ok := inflateStored(data, size); ok {
+		return out, nil
+	}
+	in := inflaters.Get().(*inflater)
+	defer inflaters.Put(in)
+	in.src.Reset(data)
+	out, err := in.read(&in.src, size)
+	if err == nil || more == nil {
+		return out, err
+	}
+	r, err := more()
+	if err != nil {
+		return nil, err
+	}
+	return in.read(r, size)
+}
+
+func (in *inflater) read(src io.Reader, size int) ([]byte, error) {
+	if err := in.reset(src); err != nil {
+		return nil, err
+	}
+	out := make([]byte, size)
+	if _, err := io.ReadFull(in.r, out); err != nil {
+		return nil, fmt.Errorf("%w: inflate: %w", errCorrupt, err)
+	}
+	var end [1]byte
+	if n, err := in.r.Read(end[:]); n != 0 || err != io.EOF { // EOF comes after the checksum was compared
+		return nil, fmt.Errorf("%w: inflate: wrong length or checksum", errCorrupt)
+	}
+	return out, nil
+}
+
+func (in *inflater) reset(src io.Reader) (err error) {
+	if in.r == nil {
+		in.r, err = zlib.NewReader(src)
+	} else {
+		err = in.r.(zlib.Resetter).Reset(src, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: inflate: %w", errCorrupt, err)
+	}
+	return nil
+}
+
+// inflateStored is the short way for what appendStored wrote in one block.
+func inflateStored(data []byte, size int) ([]byte, bool) {
+	const head, tail = 7, 4
+	if len(data) < head+size+tail || size > maxStored || data[0] != 0x78 || data[2] != 1 {
+		return nil, false
+	}
+	if int(data[3])|int(data[4])<<8 != size || (int(data[1])|int(data[0])<<8)%31 != 0 || data[1]&0x20 != 0 {
+		return nil, false
+	}
+	if data[5] != ^data[3] || data[6] != ^data[4] {
+		return nil, false
+	}
+	body := data[head : head+size]
+	if binary.BigEndian.Uint32(data[head+size:]) != adler32.Checksum(body) {
+		return nil, false // the general way names the fault
+	}
+	return bytes.Clone(body), true
+}

@@ -1,0 +1,140 @@
+package gitstore
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
+
+const (
+	maxPending    = 4096     // edits that may wait; more callers block
+	maxGroup      = 1000     // edits in one group
+	maxGroupBytes = 64 << 20 // of objects in one group
+)
+
+// Reader reads committed files as they are when an edit is applied.
+type Reader interface {
+	// ReadFile gives a file's bytes, which must not be changed; fs.ErrNotExist
+	// when there is none.
+	ReadFile(path string) ([]byte, error)
+}
+
+// Change is what an edit wants: files by path relative to the root, nil to
+// delete one. The bytes must not be changed afterwards.
+type Change struct {
+	Files   map[string][]byte
+	Message string
+	Author  Signature
+}
+
+// A request waits, is withdrawn by its caller, or is taken by the owner.
+const (
+	requestWaits = iota
+	requestWithdrawn
+	requestTaken
+)
+
+// request is one edit; without apply it asks to look for other writers.
+type request struct {
+	apply func(Reader) (*Change, error)
+	state atomic.Int32
+	hash  Hash
+	err   error
+	done  chan struct{} // closed when hash and err are set
+
+	broken bool // its edit failed half way, and is left out
+}
+
+// ownerState belongs to the owner goroutine.
+type ownerState struct {
+	work     *worktree
+	builder  *odb.Builder
+	group    []*request
+	lastSize int    // of the group before
+	refused  int    // publications refused in a row
+	scratch  []byte // for commits
+}
+
+func (o *ownerState) init() { o.builder = odb.NewBuilder() }
+
+// run is the owner goroutine: it alone changes the branch.
+func (s *Store) run() {
+	if s.follower != nil {
+		defer s.follower.finish()
+	}
+	for {
+		select {
+		case r := <-s.requests:
+			s.collect(r)
+			s.handleGroup()
+		case <-s.stop:
+			s.drain()
+			return
+		}
+	}
+}
+
+// drain handles what was handed over before Close; nothing is added any more.
+func (s *Store) drain() {
+	for {
+		select {
+		case r := <-s.requests:
+			s.collect(r)
+			s.handleGroup()
+		default:
+			return
+		}
+	}
+}
+
+// gatherTime bounds the wait for the callers just answered to come again.
+const gatherTime = 300 * time.Microsecond
+
+// collect makes a group of first and what else waits. After a group of several
+// the callers just answered are about to hand in their next edits: without a
+// moment's patience the first of them would make a group of its own, and every
+// second group would be of one. A lone caller is never delayed.
+func (s *Store) collect(first *request) {
+	g := s.take(s.own.group[:0], first)
+	var deadline time.Time
+	for len(g) < maxGroup {
+		select {
+		case r := <-s.requests:
+			g = s.take(g, r)
+			continue
+		default:
+		}
+		if len(g) >= s.own.lastSize || s.own.lastSize < 2 {
+			break
+		}
+		if deadline.IsZero() {
+			deadline = time.Now().Add(gatherTime) // of patience, not of record
+		} else if time.Now().After(deadline) {
+			break
+		}
+		runtime.Gosched()
+	}
+	s.own.group = g
+	s.own.lastSize = len(g)
+}
+
+func (s *Store) take(g []*request, r *request) []*request {
+	if r.state.CompareAndSwap(requestWaits, requestTaken) {
+		return append(g, r)
+	}
+	return g
+}
+
+// handleGroup commits the group and answers its callers.
+func (s *Store) handleGroup() {
+	for rest := s.own.group; len(rest) > 0; {
+		n := s.commitGroup(rest)
+		for _, r := range rest[:n] {
+			close(r.done)
+		}
+		rest = rest[n:]
+	}
+	clear(s.own.group)
+}

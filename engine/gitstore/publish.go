@@ -1,0 +1,247 @@
+package gitstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"bagpipe/layout/disk"
+)
+
+// Publication, in this order, each step made possible by the one before:
+//
+//  1. pack-X.keep, not synced: it tells git repack -ad, which would not find the
+//     pack's objects from any branch yet, to leave the pack alone, and tells the
+//     next Open that the pack may be half written.
+//  2. pack-X.pack under its final name (without its index no one sees it), and
+//     the index under a temporary name, renamed to pack-X.idx when whole.
+//  3. pack, index and the branch's new value synced, side by side; then the
+//     packs' folder.
+//  4. the branch moved by Git's own protocol, its folder synced (reflock.go).
+//  5. the reflog's entry, .keep removed, the publication remembered; not synced.
+//
+// A crash up to 3 leaves a pack with its .keep: the next Open removes it when it
+// is not whole. A crash up to 4 leaves a whole pack no branch needs, which git gc
+// clears. A crash in 5 leaves a .keep, which the next Open removes, or no reflog
+// entry.
+
+const keepMark = "bagpipe: being published\n"
+
+func (s *Store) packDir() string { return filepath.Join(s.git, "objects", "pack") }
+func (s *Store) tempDir() string { return filepath.Join(s.git, "bagpipe") }
+
+// packFiles is a pack being published.
+type packFiles struct {
+	s       *Store
+	base    string // without .pack, .idx, .keep
+	pack    disk.File
+	index   disk.File
+	existed bool // the very same pack was there already
+}
+
+// publish makes the group durable and moves the branch.
+func (s *Store) publish(b *built, lock *refLock) error {
+	pack, index, name := s.own.builder.Finish()
+	p := &packFiles{s: s, base: filepath.Join(s.packDir(), "pack-"+name.String())}
+	if err := p.write(pack, index); err != nil {
+		return errors.Join(fmt.Errorf("write pack: %w", err), p.remove())
+	}
+	if err := p.sync(func() error { return lock.write(b.tip) }); err != nil {
+		return errors.Join(fmt.Errorf("sync pack: %w", err), p.remove())
+	}
+	moved, err := lock.move(b.base)
+	if !moved {
+		return errors.Join(err, p.remove())
+	}
+	if err != nil {
+		return errors.Join(err, p.release()) // the branch needs the pack
+	}
+	s.appendReflog(b)
+	s.rememberPublished(b.tip)
+	if err := p.release(); err != nil {
+		s.log.Warn("release pack", "pack", p.base, "error", err)
+	}
+	if err := s.db.Add(p.base, index); err != nil {
+		s.log.Warn("read index just written", "pack", p.base, "error", err)
+	}
+	return nil
+}
+
+func (p *packFiles) write(pack, index []byte) error {
+	err := p.create(pack, index)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The same objects were written before: published, or left by a dead process.
+	// Nothing else writes packs of this name while we hold the turn lock.
+	if whole, err := p.s.packIsWhole(p.base); err != nil || whole {
+		p.existed = whole
+		return errors.Join(err, p.reopen())
+	}
+	if err := p.remove(); err != nil {
+		return err
+	}
+	return p.create(pack, index)
+}
+
+func (p *packFiles) create(pack, index []byte) (err error) {
+	fsys := p.s.fs
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY
+	if _, err := fsys.Lstat(p.base + ".pack"); err == nil {
+		return fs.ErrExist
+	}
+	if err := writeNew(fsys, p.base+".keep", keepMark); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if p.pack, err = fsys.OpenFile(p.base+".pack", flags, 0o444); err != nil {
+		return err
+	}
+	if _, err := p.pack.Write(pack); err != nil {
+		return err
+	}
+	temp := filepath.Join(p.s.tempDir(), filepath.Base(p.base)+".idx")
+	if p.index, err = p.openTemp(temp); err != nil {
+		return err
+	}
+	if _, err := p.index.Write(index); err != nil {
+		return errors.Join(err, fsys.Remove(temp))
+	}
+	if err := fsys.Rename(temp, p.base+".idx"); err != nil {
+		return errors.Join(err, fsys.Remove(temp))
+	}
+	return nil
+}
+
+func (p *packFiles) openTemp(name string) (disk.File, error) {
+	const flags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	f, err := p.s.fs.OpenFile(name, flags, 0o444)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := disk.MkdirAllFS(p.s.fs, filepath.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return p.s.fs.OpenFile(name, flags, 0o444)
+}
+
+func (p *packFiles) reopen() error {
+	var errs [2]error
+	p.pack, errs[0] = p.s.fs.OpenFile(p.base+".pack", os.O_RDONLY, 0)
+	p.index, errs[1] = p.s.fs.OpenFile(p.base+".idx", os.O_RDONLY, 0)
+	return errors.Join(errs[:]...)
+}
+
+// sync makes pack and index durable, and beside them what and does: one journal
+// commit of the file system serves all three.
+func (p *packFiles) sync(and func() error) error {
+	var errs [3]error
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = p.index.Sync() })
+	wg.Go(func() { errs[1] = and() })
+	errs[2] = p.pack.Sync()
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	return p.s.fs.SyncDir(p.s.packDir())
+}
+
+// release closes the files and lets git repack have the pack.
+func (p *packFiles) release() error {
+	err := p.close()
+	if removeErr := p.s.fs.Remove(p.base + ".keep"); !errors.Is(removeErr, fs.ErrNotExist) {
+		err = errors.Join(err, removeErr)
+	}
+	return err
+}
+
+func (p *packFiles) close() error {
+	var errs []error
+	for _, f := range []disk.File{p.pack, p.index} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	p.pack, p.index = nil, nil
+	return errors.Join(errs...)
+}
+
+// remove takes a pack back that was not published: the index first, so that no
+// one sees an index without its pack; .keep last, so that a crash in between is
+// recognised.
+func (p *packFiles) remove() error {
+	if p.existed {
+		return p.release()
+	}
+	errs := []error{p.close(), p.s.db.Forget(p.base)}
+	for _, ext := range []string{".idx", ".pack", ".keep"} {
+		if err := p.s.fs.Remove(p.base + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func writeNew(fsys disk.FS, name, text string) (err error) {
+	f, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = f.Write([]byte(text))
+	return err
+}
+
+// appendReflog notes the move as Git does, one entry a group. It is not synced:
+// a crash may lose the last entries or cut one (see clearReflog).
+func (s *Store) appendReflog(b *built) {
+	text, _, _ := strings.Cut(b.subject, "\n")
+	if b.commits > 1 {
+		text = fmt.Sprintf("%d commits: %s", b.commits, text)
+	}
+	s.writeReflog(b.base, b.tip, "bagpipe: "+text)
+}
+
+func (s *Store) writeReflog(from, to Hash, text string) {
+	line := s.reflogLine(from, to, text)
+	for _, name := range []string{s.branch, "HEAD"} {
+		if err := s.appendLine(filepath.Join(s.git, "logs", filepath.FromSlash(name)), line); err != nil {
+			s.log.Warn("write reflog", "ref", name, "error", err)
+		}
+	}
+}
+
+func (s *Store) reflogLine(from, to Hash, text string) []byte {
+	who := s.opts.Committer
+	line := fmt.Appendf(nil, "%s %s ", from, to)
+	line = personNow(who, s.opts.Now()).Append(line)
+	line = append(line, '\t')
+	line = append(line, strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text)...)
+	return append(line, '\n')
+}
+
+func (s *Store) appendLine(name string, line []byte) (err error) {
+	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	f, err := s.fs.OpenFile(name, flags, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := disk.MkdirAllFS(s.fs, filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err = s.fs.OpenFile(name, flags, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = f.Write(line)
+	return err
+}

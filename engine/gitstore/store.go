@@ -1,0 +1,236 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Hash names a commit, a tree or a file's bytes in the repository.
+type Hash = odb.Hash
+
+// ParseHash reads 40 hexadecimal digits.
+func ParseHash(s string) (Hash, error) { return odb.ParseHash(s) }
+
+// Signature says who; the store adds the time from its clock.
+type Signature struct{ Name, Email string }
+
+// Options tell a store about its surroundings. Now is required.
+type Options struct {
+	FS        disk.FS          // nil: the operating system's
+	Now       func() time.Time // the clock of every commit
+	Committer Signature        // the engine; zero: "Bagpipe"
+	Log       *slog.Logger     // nil: discard
+
+	// Advanced is called on the owner goroutine after the branch moved, by this
+	// store's own group or by another writer, before the callers of the group are
+	// answered, with every file that changed, oldest first. It must be quick, and
+	// must not call the store back except for views.
+	Advanced func(Advance)
+
+	// Follow tells which committed paths are shown as files in the workspace.
+	// nil: none.
+	Follow func(path string) bool
+
+	// Edited is told, from the follower's goroutine, of a followed file that a
+	// person edited in place, after it was kept beside as keptAs.
+	Edited func(path, keptAs string)
+}
+
+// Advance is one move of the branch. A very large foreign one arrives in
+// several calls with the same From and To.
+type Advance struct {
+	From, To Hash
+	Changes  []FileChange
+}
+
+// FileChange is one file that is not as it was. Data is shared: it must not be
+// changed. Foreign: by another writer than this store.
+type FileChange struct {
+	Path    string
+	Data    []byte
+	Deleted bool
+	Foreign bool
+}
+
+// Store is one repository and its branch. Its methods may be called by any
+// goroutine.
+type Store struct {
+	root, git string // the workspace, and its repository
+	branch    string // refs/heads/main
+	fs        disk.FS
+	opts      Options
+	log       *slog.Logger
+	db        *odb.DB
+
+	requests chan *request
+	stop     chan struct{} // closed by Close
+	stopOnce sync.Once
+	owner    sync.WaitGroup // the owner goroutine and the follower
+	senders  sync.RWMutex   // held for reading while a request is handed over
+	closed   bool           // guarded by senders
+	closeErr error
+
+	tip      atomic.Pointer[Hash] // where the owner knows the branch to be
+	follower *follower            // nil without Follow
+
+	own ownerState // touched by the owner goroutine alone
+}
+
+// Open opens the store of the workspace root. It scans nothing; what dead
+// processes left (half packs, locks) is cleared.
+func Open(root string, o Options) (*Store, error) {
+	s, err := newStore(root, o)
+	if err != nil {
+		return nil, fmt.Errorf("open store of %s: %w", root, err)
+	}
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store of %s: %w", root, err), s.db.Close())
+	}
+	return s, nil
+}
+
+// newStore makes a store whose goroutines do not run yet.
+func newStore(root string, o Options) (*Store, error) {
+	if o.Now == nil {
+		return nil, errors.New("no clock given")
+	}
+	if o.FS == nil {
+		o.FS = disk.OS{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Committer == (Signature{}) {
+		o.Committer = Signature{Name: "Bagpipe", Email: "bagpipe@localhost"}
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		root: root, git: filepath.Join(root, layout.RepositoryDir),
+		fs: o.FS, opts: o, log: o.Log,
+		requests: make(chan *request, maxPending),
+		stop:     make(chan struct{}),
+	}
+	if err := s.checkRepository(); err != nil {
+		return nil, err
+	}
+	if s.db, err = odb.Open(filepath.Join(s.git, "objects"), s.readSlowly); err != nil {
+		return nil, err
+	}
+	s.own.init()
+	return s, nil
+}
+
+// begin clears up, finds the tip and starts the goroutines.
+func (s *Store) begin() error {
+	if err := s.clearLeftovers(); err != nil {
+		return err
+	}
+	if err := s.findTip(); err != nil {
+		return err
+	}
+	if s.opts.Follow != nil {
+		s.follower = newFollower(s)
+		s.owner.Go(s.follower.run)
+	}
+	s.owner.Go(s.run)
+	return nil
+}
+
+// Close lets what was handed in be committed and the followed files be written,
+// and stops. It may be called twice.
+func (s *Store) Close() error {
+	s.stopOnce.Do(func() {
+		s.senders.Lock()
+		s.closed = true
+		s.senders.Unlock()
+		close(s.stop)
+		s.owner.Wait()
+		s.closeErr = s.db.Close()
+	})
+	return s.closeErr
+}
+
+// ErrClosed answers calls after Close.
+var ErrClosed = fmt.Errorf("git store: %w", fs.ErrClosed)
+
+// Commit hands an edit to the owner goroutine, which applies it to the tree as
+// it then is (with the earlier edits of its group), chains its commit, packs,
+// syncs, moves the branch, and only then answers: the commit is durable and
+// plain git log shows it.
+//
+// apply may be called again when another writer moved the branch; it must be
+// pure and quick, and is called on the owner goroutine. Its error is returned
+// as it is and nothing is written. A nil Change is nothing to do, answered with
+// the tip. A Change without files is a commit of the same tree.
+//
+// When ctx ends before the edit's group began, nothing was written and ctx's
+// error is returned; after that the group's end is awaited.
+func (s *Store) Commit(ctx context.Context, apply func(Reader) (*Change, error)) (Hash, error) {
+	r := &request{apply: apply, done: make(chan struct{})}
+	if err := s.send(ctx, r); err != nil {
+		return Hash{}, err
+	}
+	return r.hash, r.err
+}
+
+// Refresh looks whether another writer moved the branch; if so, Advanced is
+// called with what changed before Refresh returns.
+func (s *Store) Refresh(ctx context.Context) error {
+	now, err := s.readRef()
+	if err == nil && now == *s.tip.Load() {
+		return nil
+	}
+	r := &request{done: make(chan struct{})}
+	if err := s.send(ctx, r); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// send hands a request over and waits for its answer.
+func (s *Store) send(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.enqueue(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(requestWaits, requestWithdrawn) {
+		return ctx.Err()
+	}
+	<-r.done // its group is on the way: the answer is near, and true
+	return nil
+}
+
+func (s *Store) enqueue(ctx context.Context, r *request) error {
+	s.senders.RLock()
+	defer s.senders.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	select {
+	case s.requests <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

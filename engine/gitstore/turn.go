@@ -1,0 +1,54 @@
+package gitstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// turn is the right of one Bagpipe process to publish. Two locks give it in the
+// order of asking: who waits for the first holds the second, so that the process
+// that just published cannot take the first again before those who wait.
+type turn struct{ lock *flock.Flock }
+
+// The locks' files; they hold nothing and may be deleted between runs.
+const (
+	turnFile = layout.StateDir + "/publish.lock"
+	nextFile = layout.StateDir + "/publish.next"
+)
+
+func (s *Store) takeTurn() (*turn, error) {
+	next := flock.New(s.statePath(nextFile))
+	lock := flock.New(s.statePath(turnFile))
+	if err := s.lockState(next); err != nil {
+		return nil, err
+	}
+	err := s.lockState(lock)
+	if err = errors.Join(err, next.Unlock()); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return &turn{lock}, nil
+}
+
+// lockState waits for a lock, making the folder when it was deleted.
+func (s *Store) lockState(l *flock.Flock) error {
+	if ok, err := l.TryLock(); ok && err == nil {
+		return nil
+	}
+	if err := disk.MkdirAllFS(s.fs, filepath.Join(s.root, layout.StateDir), 0o755); err != nil {
+		return fmt.Errorf("lock %s: %w", l.Path(), err)
+	}
+	if err := l.Lock(); err != nil {
+		return fmt.Errorf("lock %s: %w", l.Path(), err)
+	}
+	return nil
+}
+
+func (t *turn) release() error { return t.lock.Unlock() }
+
+func (s *Store) statePath(rel string) string { return filepath.Join(s.root, filepath.FromSlash(rel)) }
