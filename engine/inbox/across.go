@@ -1,0 +1,215 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// seizeAcross takes a drop from another file system. The rename in place makes
+// the one winner, and whatever happens later, the original stays until Done.
+func (b *Box) seizeAcross(ctx context.Context, d Drop, t Taken) Result {
+	dir := b.intakeOf(t.ID)
+	home := filepath.Dir(d.Path)
+	t.aside = filepath.Join(home, asidePrefix+string(t.ID))
+	err := rewriteJournal(dir, map[string]any{"mode": modeCopy, "aside": b.shorten(t.aside)})
+	if err != nil {
+		return Result{Err: errors.Join(err, discardIntake(dir))}
+	}
+	// A crash from here on finds the journal, and puts back what it names.
+	if err := moveDrop(d.Path, t.aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrGone
+		}
+		return Result{Err: errors.Join(err, discardIntake(dir))}
+	}
+	err = disk.SyncDir(home)
+	if err == nil {
+		err = b.verify(ctx, d, t.aside)
+	}
+	if err == nil {
+		err = b.copyIn(ctx, t.aside, t)
+	}
+	if err != nil {
+		return Result{Err: errors.Join(err, b.Undo(t))}
+	}
+	return Result{Taken: t}
+}
+
+// copyIn copies a drop into its intake folder: all bytes are on disk, read back
+// and compared before the copy gets its final name.
+func (b *Box) copyIn(ctx context.Context, from string, t Taken) error {
+	dir := b.intakeOf(t.ID)
+	copying := filepath.Join(dir, copyingDir)
+	before, err := b.look(ctx, from)
+	if err != nil {
+		return err
+	}
+	if before.bad != nil {
+		return before.bad
+	}
+	if err := os.Mkdir(copying, dirPerm); err != nil {
+		return err
+	}
+	to := filepath.Join(copying, t.Name)
+	read, err := copyTree(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if err := syncDrop(to, read.Files); err != nil {
+		return err
+	}
+	written, err := Digest(ctx, to)
+	if err != nil {
+		return err
+	}
+	if read != written {
+		return fmt.Errorf("the copy's digest is %s, that of the original %s: the disk or the memory is at fault", written.Digest, read.Digest)
+	}
+	after, err := b.look(ctx, from)
+	if err != nil {
+		return err
+	}
+	if after.sig != before.sig {
+		return ErrChanged
+	}
+	if err := moveDrop(to, t.Path); err != nil {
+		return err
+	}
+	return errors.Join(disk.SyncDir(filepath.Dir(t.Path)), os.Remove(copying))
+}
+
+// manyFiles is from where on one sync of the file system is cheaper than one for
+// each file.
+const manyFiles = 64
+
+func syncDrop(path string, files int) error {
+	if files < manyFiles {
+		return disk.SyncTree(path)
+	}
+	return disk.SyncFS(path)
+}
+
+// dropCopy removes a copy, whole or half, and puts the original back.
+func (b *Box) dropCopy(t Taken, j journal) error {
+	if t.aside != "" && exists(t.aside) {
+		if err := putBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
+			return err
+		}
+	} else if j.Aside != "" && exists(t.Path) {
+		return errors.New("its original is gone, so the copy is kept")
+	}
+	// The original is safe; the copy may go.
+	return removeTree(t.Path)
+}
+
+// Accept takes a file or folder from anywhere: a copy, or with Move the thing
+// itself. It does not wait for it to settle. A *BadError says what in it cannot
+// be taken.
+func (b *Box) Accept(ctx context.Context, path string, ticket Ticket) (Taken, error) {
+	d, err := b.acceptable(ctx, path, ticket)
+	if err != nil {
+		return Taken{}, fmt.Errorf("add %s: %w", layout.EncodePath(path), err)
+	}
+	if ticket.Move {
+		got := b.prepare(Request{d, ticket}, true)
+		if got.Err == nil {
+			got = b.seize(ctx, d, got, true)
+		}
+		return got.Taken, wrapAdd(path, got.Err)
+	}
+	t, err := b.acceptCopy(ctx, d, ticket)
+	return t, wrapAdd(path, err)
+}
+
+func wrapAdd(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("add %s: %w", layout.EncodePath(path), err)
+}
+
+func (b *Box) acceptCopy(ctx context.Context, d Drop, ticket Ticket) (Taken, error) {
+	id, err := layout.NewItemID(b.opt.Random)
+	if err != nil {
+		return Taken{}, err
+	}
+	j := b.journalOf(d, ticket)
+	j.Mode = modeCopy
+	t, err := b.taken(id, j)
+	if err != nil {
+		return Taken{}, err
+	}
+	if err := b.open(id, j, true); err != nil {
+		return Taken{}, err
+	}
+	if err := b.copyIn(ctx, d.Path, t); err != nil {
+		return Taken{}, errors.Join(err, b.Undo(t))
+	}
+	return t, nil
+}
+
+// acceptable makes a drop of a path given by a person.
+func (b *Box) acceptable(ctx context.Context, path string, ticket Ticket) (Drop, error) {
+	if _, err := layout.ParseName(string(ticket.Collection)); err != nil {
+		return Drop{}, fmt.Errorf("collection: %w", err)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Drop{}, err
+	}
+	if err := b.outside(path); err != nil {
+		return Drop{}, err
+	}
+	s, err := b.look(ctx, path)
+	switch {
+	case errors.Is(err, ErrGone):
+		return Drop{}, errors.New("there is no such file or folder")
+	case err != nil:
+		return Drop{}, err
+	case s.bad != nil:
+		return Drop{}, s.bad
+	case s.empty():
+		return Drop{}, &BadError{RuleEmpty, ".", "is empty"}
+	}
+	return Drop{Collection: ticket.Collection, Name: filepath.Base(path), Path: path, Kind: s.kind, Files: s.files,
+		Bytes: s.bytes, Since: s.newest, sig: s.sig}, nil
+}
+
+// outside refuses what belongs to the workspace, save its inbox, and what holds
+// the workspace.
+func (b *Box) outside(path string) error {
+	root, err := filepath.EvalSymlinks(b.opt.Root)
+	if err != nil {
+		return err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file or folder")
+	}
+	if err != nil {
+		return err
+	}
+	real := filepath.Join(parent, filepath.Base(path))
+	switch {
+	case within(root, real):
+		return errors.New("it holds the workspace itself")
+	case within(real, filepath.Join(root, layout.InboxDir)) && filepath.Dir(parent) == filepath.Join(root, layout.InboxDir):
+		return nil
+	case within(real, root):
+		return errors.New("it belongs to the workspace; what lies in inbox/COLLECTION/ is taken by itself")
+	}
+	return nil
+}
+
+// within tells whether path is dir or lies below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !(len(rel) > 2 && rel[:3] == "../")
+}

@@ -1,0 +1,140 @@
+package inbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"bagpipe/layout"
+)
+
+var (
+	// ErrGone says that the drop is not there any more: another taker was first,
+	// or its owner took it away.
+	ErrGone = errors.New("the drop is gone")
+	// ErrChanged says that the drop is not what Scan saw; it was left, or put
+	// back, and settles anew.
+	ErrChanged = errors.New("the drop changed while being taken")
+)
+
+// DefaultIgnore are the names under which common programs write what is not
+// finished, and dotfiles.
+var defaultIgnore = []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
+
+const (
+	defaultQuiet  = 2 * time.Second
+	defaultRescan = 10 * time.Second
+	emptyFactor   = 10 // an empty drop waits so many times Quiet
+)
+
+// Options of a Box. Only Root is required.
+type Options struct {
+	Root   string          // the workspace
+	Engine layout.EngineID // written into journals; needed to take
+	Quiet  time.Duration   // without change for so long is settled; default 2 s
+	Ignore []string        // glob patterns of unfinished names; nil is DefaultIgnore
+	Rescan time.Duration   // a scan is due at least so often; default 10 s
+	Watch  bool            // use the system's events as hints
+	Now    func() time.Time
+	Random io.Reader // of identifiers
+	Log    *slog.Logger
+}
+
+// DefaultIgnore gives the patterns used when Options.Ignore is nil.
+func DefaultIgnore() []string { return append([]string(nil), defaultIgnore...) }
+
+// Kind is what a drop is.
+type Kind string
+
+// The kinds of drops.
+const (
+	Folder Kind = "folder"
+	File   Kind = "file"
+)
+
+// Drop is one folder or file that lies in a collection's folder.
+type Drop struct {
+	Collection layout.Name
+	Name       string // as dropped, any bytes
+	Path       string
+	Kind       Kind
+	Files      int // regular files, itself included
+	Bytes      int64
+	Since      time.Time // of the last change seen
+
+	sig signature
+}
+
+// Waiting is a drop, or something else in the inbox, that is not to be taken
+// yet.
+type Waiting struct {
+	Drop
+	Reason string
+	Until  time.Time // when it can settle at the earliest; zero: not by waiting
+}
+
+// Rejected is a settled drop that cannot be admitted. Rule is a short constant
+// for programs, Reason a sentence for people.
+type Rejected struct {
+	Drop
+	Rule   string
+	Reason string
+}
+
+// Box is the inbox of one workspace.
+type Box struct {
+	opt  Options
+	next chan time.Duration // from Scan to Run: when the next one is due
+
+	// mu guards seen.
+	mu   sync.Mutex
+	seen map[string]sighting // by path
+}
+
+// sighting is a signature and since when this process has seen it unchanged.
+type sighting struct {
+	sig   signature
+	since time.Time
+}
+
+// New checks the options and fills in what is missing.
+func New(opt Options) (*Box, error) {
+	root, err := filepath.Abs(opt.Root)
+	if opt.Root == "" || err != nil {
+		return nil, fmt.Errorf("open inbox: no workspace given")
+	}
+	opt.Root = root
+	if opt.Ignore == nil {
+		opt.Ignore = defaultIgnore
+	}
+	for _, p := range opt.Ignore {
+		if _, err := filepath.Match(p, "x"); err != nil {
+			return nil, fmt.Errorf("open inbox: pattern %q: %w", p, err)
+		}
+	}
+	if opt.Quiet <= 0 {
+		opt.Quiet = defaultQuiet
+	}
+	if opt.Rescan <= 0 {
+		opt.Rescan = defaultRescan
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Random == nil {
+		opt.Random = rand.Reader
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Box{opt: opt, next: make(chan time.Duration, 1), seen: map[string]sighting{}}, nil
+}
+
+func (b *Box) path(parts ...string) string {
+	return filepath.Join(append([]string{b.opt.Root}, parts...)...)
+}

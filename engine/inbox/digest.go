@@ -1,0 +1,154 @@
+package inbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"bagpipe/layout"
+)
+
+// Sum is the digest of a drop's content, as the package comment defines it.
+type Sum struct {
+	Digest string // sha256:HEX
+	Files  int
+	Bytes  int64
+}
+
+// line is one file of a folder.
+type line struct {
+	rel  string
+	size int64
+	hex  string
+}
+
+// lines gathers files in any order, from any goroutine.
+type lines struct {
+	mu    sync.Mutex // guards what follows
+	all   []string
+	bytes int64
+}
+
+func (l *lines) add(f line) {
+	s := layout.EncodePath(f.rel) + "\t" + strconv.FormatInt(f.size, 10) + "\t" + f.hex + "\n"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, s)
+	l.bytes += f.size
+}
+
+func (l *lines) sum() Sum {
+	slices.Sort(l.all)
+	h := sha256.New()
+	for _, s := range l.all {
+		io.WriteString(h, s)
+	}
+	return Sum{Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Files: len(l.all), Bytes: l.bytes}
+}
+
+// Digest reads the file or folder at path, several files at once. What is
+// neither a file nor a folder in it is a *BadError and is not opened.
+func Digest(ctx context.Context, path string) (Sum, error) {
+	s, err := digest(ctx, path)
+	if err != nil {
+		return Sum{}, fmt.Errorf("digest %s: %w", layout.EncodePath(path), err)
+	}
+	return s, nil
+}
+
+func digest(ctx context.Context, path string) (Sum, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Sum{}, ErrGone
+	}
+	if err != nil {
+		return Sum{}, err
+	}
+	if !info.IsDir() {
+		l, err := hashFile(ctx, path, ".", make([]byte, bufferSize))
+		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
+	}
+	return digestFolder(ctx, path)
+}
+
+const bufferSize = 128 << 10
+
+func digestFolder(ctx context.Context, dir string) (Sum, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan string, 64)
+	all := &lines{}
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			buf := make([]byte, bufferSize)
+			for rel := range work {
+				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf)
+				if err != nil {
+					cancel(err) // the first one counts
+					continue
+				}
+				all.add(l)
+			}
+		})
+	}
+	err := listFiles(ctx, dir, work)
+	close(work)
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return Sum{}, cause
+	}
+	return all.sum(), err
+}
+
+// listFiles sends the relative path of every file below dir.
+func listFiles(ctx context.Context, dir string, work chan<- string) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		if bad := refuse(rel, d.Type()); bad != nil {
+			return bad
+		}
+		if d.IsDir() {
+			return ctx.Err()
+		}
+		select {
+		case work <- rel:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+func hashFile(ctx context.Context, path, rel string, buf []byte) (l line, err error) {
+	f, info, err := openRegular(path, rel)
+	if err != nil {
+		return line{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	n, err := io.CopyBuffer(h, &reader{ctx, f}, buf)
+	if err != nil {
+		return line{}, err
+	}
+	if n != info.Size() {
+		return line{}, fmt.Errorf("%s: %w", layout.EncodePath(rel), ErrChanged)
+	}
+	return line{rel: rel, size: n, hex: hex.EncodeToString(h.Sum(nil))}, nil
+}

@@ -1,0 +1,86 @@
+// Package inbox watches the inbox, tells settled drops from unfinished ones, and
+// takes each drop exactly once into the intake, from there to its item's folder.
+//
+// It owns inbox/, intake/ and rejected/ of the workspace and the move from
+// intake/ID/source to the item's source folder. It is the only importer of
+// notify. It must not know steps, workflows' definitions, Git or the engine: what
+// a drop becomes is its caller's business. Box may be used by several goroutines;
+// a mutex guards what it has observed. Run starts no goroutine of its own.
+//
+// # What is a drop
+//
+// Each folder directly in inbox/ is a collection, if its name is a layout.Name.
+// Each folder or regular file directly in a collection's folder is one drop.
+// Scan reads names and metadata only; it opens no file.
+//
+// # The rules of settling
+//
+//   - A drop is settled when nothing in it has changed for Quiet: the newest of
+//     all modification and change times below it, itself included, is that old.
+//   - On network file systems, whose clock is another's, and when that time lies
+//     in the future, ages prove nothing. There it is settled when its signature
+//     (below) has stood still for Quiet of this process's own watching.
+//   - Names that match an Ignore pattern wait. Patterns that begin with a dot
+//     count for the drop's own name only: dotfiles inside a folder are content.
+//   - A folder without files, or a file without bytes, waits 10 × Quiet, since
+//     people make a folder first and copy afterwards, and is then bad.
+//   - Links, FIFOs, sockets, devices, and what cannot be read or is named too
+//     deep make a settled drop bad. None of them is ever opened.
+//
+// A signature covers, for every entry, path, type, size, inode, modification and
+// change time; for the drop itself all but the change time, which a rename moves.
+//
+// # The intake
+//
+//	intake/ID/drop.json        the journal of one drop (below)
+//	intake/ID/source/NAME      the drop, under the name it had
+//	intake/ID/copying/NAME     a copy that is not finished
+//	intake/.ENGINE.ID.tmp/     a journal being written
+//
+// Taking renames the drop, once: of many takers one wins and the others get
+// ErrGone. The journal is durable before the rename. What was renamed is looked
+// at again; if its signature is not the one Scan saw, it goes back and the taker
+// gets ErrChanged.
+//
+// Across file systems the drop is first renamed in place to .bagpipe-ID (its
+// Aside), which makes the one winner, then copied to copying/, synced, read back
+// and compared by digest, and renamed to source/. The original goes when Done is
+// called, that is after the item's commit.
+//
+// What a crash leaves, and what Pending makes of it at the next start, once the
+// journal's engine is dead:
+//
+//	journal, no drop in source/          nothing was taken: the folder is removed
+//	journal, drop in source/             returned, to be admitted
+//	journal, copying/ only               copy removed, original put back
+//	journal, the item's source folder    returned as promoted: committed → Done,
+//	                                     otherwise to be admitted
+//
+// # drop.json
+//
+// JSON, sorted keys, schema 1: aside, batch, by, bytes, collection, engine,
+// files, kind (folder or file), label, lane, mode (rename or copy), name, origin,
+// schema, taken (RFC 3339), workflow. aside, name and origin are percent-encoded
+// (layout.EncodePath); aside and origin are relative to the workspace when they
+// lie in it. Unknown fields survive a rewrite; a newer schema is refused.
+//
+// # rejected/
+//
+// rejected/COLLECTION/NAME is a rejected drop, beside it NAME.reason.json:
+// collection, name, reason, rule, schema, time, where. The reason is durable
+// before the drop moves. A name already there is followed by .2, .3 …; one too
+// long for its reason file is cut and marked with eight digits of its SHA-256. A
+// drop on another file system stays there, in COLLECTION/.rejected/.
+//
+// # The digest of a drop
+//
+// Of a file: the SHA-256 of its bytes. Of a folder: the SHA-256 of one line for
+// each regular file below it,
+//
+//	PATH TAB SIZE TAB SHA256 LF
+//
+// with PATH relative to the folder, percent-encoded, SIZE in decimal, SHA256 in
+// lower-case hexadecimal, lines in the order of their bytes. Names of empty
+// folders, times, modes and the folder's own name do not count. Both are written
+// sha256:HEX.
+package inbox

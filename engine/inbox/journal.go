@@ -1,0 +1,243 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Ticket is what its giver wants of a drop.
+type Ticket struct {
+	Collection layout.Name // of Accept; Take goes by the drop's folder
+	Workflow   layout.Name
+	Lane       layout.Name
+	Label      string
+	Batch      string
+	By         string
+	Move       bool // Accept: move instead of copying
+}
+
+// Taken is a drop in the intake, or promoted to its item's folder.
+type Taken struct {
+	ID         layout.ItemID
+	Collection layout.Name
+	Name       string // as dropped, any bytes
+	Kind       Kind
+	Files      int
+	Bytes      int64
+	Ticket     Ticket
+	At         time.Time
+	Origin     string // where it was dropped
+	Path       string // where it is now
+	Promoted   bool
+
+	aside string // its original, kept until Done; empty: none
+}
+
+const (
+	journalFile    = "drop.json"
+	copyingDir     = "copying"
+	modeRename     = "rename"
+	modeCopy       = "copy"
+	journalSchema  = 1
+	filePerm       = 0o644
+	dirPerm        = 0o755
+	intakeLockFile = layout.StateDir + "/intake.lock"
+)
+
+// journal is drop.json; its fields stand in the order of their keys.
+type journal struct {
+	Aside      string          `json:"aside,omitempty"`
+	Batch      string          `json:"batch,omitempty"`
+	By         string          `json:"by,omitempty"`
+	Bytes      int64           `json:"bytes"`
+	Collection layout.Name     `json:"collection"`
+	Engine     layout.EngineID `json:"engine"`
+	Files      int             `json:"files"`
+	Kind       Kind            `json:"kind"`
+	Label      string          `json:"label,omitempty"`
+	Lane       layout.Name     `json:"lane,omitempty"`
+	Mode       string          `json:"mode"`
+	Name       string          `json:"name"`
+	Origin     string          `json:"origin"`
+	Schema     int             `json:"schema"`
+	Taken      time.Time       `json:"taken"`
+	Workflow   layout.Name     `json:"workflow,omitempty"`
+}
+
+// shorten writes a path for the journal: relative where it lies in the
+// workspace, so that the workspace may be moved.
+func (b *Box) shorten(path string) string {
+	if rest, ok := strings.CutPrefix(path, b.opt.Root+"/"); ok {
+		path = rest
+	}
+	return layout.EncodePath(path)
+}
+
+func (b *Box) lengthen(s string) (string, error) {
+	path, err := layout.DecodePath(s)
+	if err != nil || path == "" || filepath.IsAbs(path) {
+		return path, err
+	}
+	return b.path(path), nil
+}
+
+// journalOf gives the journal of a drop about to be taken.
+func (b *Box) journalOf(d Drop, t Ticket) journal {
+	return journal{
+		Batch: t.Batch, By: t.By, Bytes: d.Bytes, Collection: d.Collection, Engine: b.opt.Engine, Files: d.Files,
+		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
+		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
+		Workflow: t.Workflow,
+	}
+}
+
+// taken gives the Taken that a journal describes, still in the intake.
+func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
+	name, err := layout.DecodePath(j.Name)
+	if err != nil {
+		return Taken{}, err
+	}
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return Taken{}, fmt.Errorf("%q is not a file's name", j.Name)
+	}
+	origin, err := b.lengthen(j.Origin)
+	if err != nil {
+		return Taken{}, err
+	}
+	aside, err := b.lengthen(j.Aside)
+	if err != nil {
+		return Taken{}, err
+	}
+	return Taken{
+		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
+		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,
+		Ticket: Ticket{Collection: j.Collection, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},
+	}, nil
+}
+
+func (b *Box) intakeOf(id layout.ItemID) string { return b.path(layout.IntakeDir, string(id)) }
+
+func (b *Box) sourceOf(id layout.ItemID, name string) string {
+	return filepath.Join(b.intakeOf(id), layout.SourceDir, name)
+}
+
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return buf.Bytes(), err
+}
+
+func readJournal(dir string) (journal, error) {
+	data, err := os.ReadFile(filepath.Join(dir, journalFile))
+	if err != nil {
+		return journal{}, err
+	}
+	var j journal
+	if err := json.Unmarshal(data, &j); err != nil {
+		return journal{}, fmt.Errorf("read %s: %w", journalFile, err)
+	}
+	if j.Schema > journalSchema {
+		return journal{}, fmt.Errorf("%s has schema %d; this program knows up to %d, use a newer one", journalFile, j.Schema, journalSchema)
+	}
+	return j, nil
+}
+
+// rewriteJournal sets some fields and keeps the others, known or not.
+func rewriteJournal(dir string, set map[string]any) error {
+	path := filepath.Join(dir, journalFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(&fields); err != nil {
+		return fmt.Errorf("read %s: %w", journalFile, err)
+	}
+	for k, v := range set {
+		fields[k] = v
+	}
+	out, err := encode(fields)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(path, out, filePerm)
+}
+
+var errNoEngine = errors.New("no engine is named in the inbox's options")
+
+// open makes intake/ID with its journal and an empty source folder. It appears
+// by one rename, complete. A crash before leaves .ENGINE.ID.tmp, after it a
+// folder that took nothing; Pending removes both. Without sync the caller syncs
+// before anything is moved in.
+func (b *Box) open(id layout.ItemID, j journal, sync bool) error {
+	if b.opt.Engine == "" {
+		return errNoEngine
+	}
+	data, err := encode(j)
+	if err != nil {
+		return err
+	}
+	intake := b.path(layout.IntakeDir)
+	if err := disk.MkdirAll(intake, dirPerm); err != nil {
+		return err
+	}
+	tmp := filepath.Join(intake, "."+string(b.opt.Engine)+"."+string(id)+".tmp")
+	err = errors.Join(os.Mkdir(tmp, dirPerm), os.Mkdir(filepath.Join(tmp, layout.SourceDir), dirPerm))
+	if err == nil {
+		err = writeNew(filepath.Join(tmp, journalFile), data, sync)
+	}
+	if err == nil && sync {
+		err = disk.SyncDir(tmp)
+	}
+	if err == nil {
+		err = renameNew(tmp, b.intakeOf(id))
+	}
+	if err != nil {
+		return errors.Join(err, discardIntake(tmp))
+	}
+	if sync {
+		return disk.SyncDir(intake)
+	}
+	return nil
+}
+
+func writeNew(path string, data []byte, sync bool) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(data); err != nil || !sync {
+		return err
+	}
+	return f.Sync()
+}
+
+// discardIntake removes an intake folder that holds no drop. The source folder
+// goes first and only if empty: a drop in it stops everything.
+func discardIntake(dir string) error {
+	if err := removeIfThere(filepath.Join(dir, layout.SourceDir)); err != nil {
+		return err
+	}
+	if err := removeTree(filepath.Join(dir, copyingDir)); err != nil {
+		return err
+	}
+	if err := removeIfThere(filepath.Join(dir, journalFile)); err != nil {
+		return err
+	}
+	return removeIfThere(dir)
+}

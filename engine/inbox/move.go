@@ -1,0 +1,112 @@
+package inbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"bagpipe/layout/disk"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameNew renames without ever replacing what is at newPath (fs.ErrExist).
+// Where the file system cannot promise that, it looks first.
+func renameNew(oldPath, newPath string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, oldPath, unix.AT_FDCWD, newPath, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
+		if _, lerr := os.Lstat(newPath); lerr == nil {
+			err = unix.EEXIST
+		} else {
+			return os.Rename(oldPath, newPath)
+		}
+	}
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: oldPath, New: newPath, Err: err}
+	}
+	return nil
+}
+
+// moveDrop is renameNew for what people dropped: a folder without write
+// permission (copied from a CD, say) cannot change its parent, so it gets the
+// permission for the length of the rename.
+func moveDrop(oldPath, newPath string) error {
+	err := renameNew(oldPath, newPath)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	info, serr := os.Lstat(oldPath)
+	if serr != nil || !info.IsDir() || info.Mode().Perm()&0o200 != 0 {
+		return err
+	}
+	if os.Chmod(oldPath, info.Mode().Perm()|0o200) != nil {
+		return err
+	}
+	if err = renameNew(oldPath, newPath); err != nil {
+		return errors.Join(err, os.Chmod(oldPath, info.Mode().Perm()))
+	}
+	return os.Chmod(newPath, info.Mode().Perm())
+}
+
+// putBack moves a drop to dir under its name, or name.2, name.3 … when that is
+// taken by now, durably.
+func putBack(from, dir, name string) error {
+	if err := disk.MkdirAll(dir, dirPerm); err != nil { // its owner may have removed it
+		return err
+	}
+	for n := 1; ; n++ {
+		err := moveDrop(from, filepath.Join(dir, numbered(name, n)))
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return disk.SyncDir(dir)
+	}
+}
+
+// maxNameLen is what file systems allow a name, in bytes.
+const maxNameLen = 255
+
+func numbered(name string, n int) string {
+	if n == 1 {
+		return name
+	}
+	suffix := "." + strconv.Itoa(n)
+	if len(name)+len(suffix) > maxNameLen {
+		name = name[:maxNameLen-len(suffix)]
+	}
+	return name + suffix
+}
+
+// removeTree removes a tree, also one with folders that forbid it.
+func removeTree(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700) // the removal below reports what stays
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isEXDEV(err error) bool { return errors.Is(err, unix.EXDEV) }
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

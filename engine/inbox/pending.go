@@ -1,0 +1,133 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/layout"
+
+	"github.com/gofrs/flock"
+)
+
+// Pending walks the intake for what dead engines left and makes it this
+// engine's: what took nothing or is half a copy is cleared away, the rest is
+// returned to be admitted. An item that is committed already only wants Done. The
+// intake of an engine that is alive is not touched. What cannot be understood is
+// left as it is and named in err, beside the rest.
+func (b *Box) Pending(ctx context.Context, alive func(layout.EngineID) bool) ([]Taken, error) {
+	if b.opt.Engine == "" {
+		return nil, errNoEngine
+	}
+	entries, err := os.ReadDir(b.path(layout.IntakeDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("walk intake: %w", err)
+	}
+	var found []Taken
+	var errs []error
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return found, err
+		}
+		t, ok, err := b.recover(e.Name(), alive)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("recover %s/%s: %w", layout.IntakeDir, layout.EncodePath(e.Name()), err))
+		}
+		if ok {
+			found = append(found, t)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+func (b *Box) recover(name string, alive func(layout.EngineID) bool) (t Taken, ok bool, err error) {
+	if engine, isTemp := tempOwner(name); isTemp {
+		if alive(engine) {
+			return Taken{}, false, nil
+		}
+		return Taken{}, false, discardIntake(b.path(layout.IntakeDir, name))
+	}
+	id, err := layout.ParseItemID(name)
+	if err != nil {
+		return Taken{}, false, errors.New("is not an item's folder; move it away, or into inbox/COLLECTION/ to have it taken in")
+	}
+	err = b.locked(func() error {
+		t, ok, err = b.adopt(id, alive)
+		return err
+	})
+	return t, ok, err
+}
+
+// locked runs act while no other process of the workspace runs one: of several
+// engines that start at once, one adopts.
+func (b *Box) locked(act func() error) (err error) {
+	if err := os.MkdirAll(b.path(layout.StateDir), dirPerm); err != nil {
+		return err
+	}
+	lock := flock.New(b.path(intakeLockFile), flock.SetPermissions(filePerm))
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return act()
+}
+
+func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, bool, error) {
+	dir := b.intakeOf(id)
+	j, err := readJournal(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Taken{}, false, clearWithoutJournal(dir)
+	}
+	if err != nil {
+		return Taken{}, false, err
+	}
+	if alive(j.Engine) {
+		return Taken{}, false, nil
+	}
+	t, err := b.taken(id, j)
+	if err != nil {
+		return Taken{}, false, err
+	}
+	if home := filepath.Join(b.itemSource(id), t.Name); !exists(t.Path) && exists(home) {
+		t.Path, t.Promoted = home, true
+	}
+	if !t.Promoted && !exists(t.Path) {
+		return Taken{}, false, b.clear(t, j)
+	}
+	return t, true, rewriteJournal(dir, map[string]any{"engine": b.opt.Engine})
+}
+
+// clear ends a take that did not come to its drop.
+func (b *Box) clear(t Taken, j journal) error {
+	if j.Mode == modeCopy {
+		if err := b.dropCopy(t, j); err != nil {
+			return err
+		}
+	}
+	return discardIntake(b.intakeOf(t.ID))
+}
+
+// clearWithoutJournal removes what a Done that was cut short left.
+func clearWithoutJournal(dir string) error {
+	if err := discardIntake(dir); err != nil {
+		return fmt.Errorf("it has no %s but is not empty; move its files into inbox/COLLECTION/ to have them taken in: %w", journalFile, err)
+	}
+	return nil
+}
+
+// tempOwner reads .ENGINE.ID.tmp.
+func tempOwner(name string) (layout.EngineID, bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 4 || parts[0] != "" || parts[3] != "tmp" {
+		return "", false
+	}
+	id, err := layout.ParseEngineID(parts[1])
+	return id, err == nil
+}

@@ -1,0 +1,176 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Request asks for one drop to be taken.
+type Request struct {
+	Drop   Drop
+	Ticket Ticket
+}
+
+// Result answers one of a group.
+type Result struct {
+	Taken Taken
+	Err   error
+}
+
+// Take moves a settled drop into the intake, durably. Of several takers, in any
+// number of processes, one succeeds and the others get ErrGone. After ErrChanged
+// the drop is in the inbox again. After any error nothing is left in the intake.
+func (b *Box) Take(ctx context.Context, d Drop, t Ticket) (Taken, error) {
+	got := b.prepare(Request{d, t}, true)
+	if got.Err == nil {
+		got = b.seize(ctx, d, got, true)
+	}
+	return got.Taken, wrapDrop("take", d, got.Err)
+}
+
+// TakeAll takes a group with two syncs of the file system in place of several
+// for each drop. The answers stand in the order of the requests.
+func (b *Box) TakeAll(ctx context.Context, reqs []Request) []Result {
+	results := make([]Result, len(reqs))
+	for i, r := range reqs {
+		results[i] = b.prepare(r, false)
+	}
+	if err := b.syncIntake(); err != nil {
+		for i := range results {
+			results[i] = b.giveUp(results[i], err)
+		}
+	}
+	for i, r := range reqs {
+		if results[i].Err == nil {
+			results[i] = b.seize(ctx, r.Drop, results[i], false)
+		}
+	}
+	if err := b.syncIntake(); err != nil {
+		for i, r := range results {
+			if r.Err == nil {
+				results[i] = Result{Err: errors.Join(err, b.Undo(r.Taken))}
+			}
+		}
+	}
+	for i, r := range reqs {
+		results[i].Err = wrapDrop("take", r.Drop, results[i].Err)
+	}
+	return results
+}
+
+func (b *Box) syncIntake() error {
+	intake := b.path(layout.IntakeDir)
+	if err := disk.MkdirAll(intake, dirPerm); err != nil {
+		return err
+	}
+	return disk.SyncFS(intake)
+}
+
+// prepare makes the intake folder that the drop is to be moved into.
+func (b *Box) prepare(r Request, sync bool) Result {
+	id, err := layout.NewItemID(b.opt.Random)
+	if err != nil {
+		return Result{Err: err}
+	}
+	j := b.journalOf(r.Drop, r.Ticket)
+	t, err := b.taken(id, j)
+	if err != nil {
+		return Result{Err: err}
+	}
+	if err := b.open(id, j, sync); err != nil {
+		return Result{Err: err}
+	}
+	return Result{Taken: t}
+}
+
+// seize renames the drop into its intake folder and looks at what it got.
+func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
+	t := got.Taken
+	err := moveDrop(d.Path, t.Path)
+	switch {
+	case isEXDEV(err):
+		return b.seizeAcross(ctx, d, t)
+	case errors.Is(err, fs.ErrNotExist):
+		return b.giveUp(got, ErrGone)
+	case err != nil:
+		return b.giveUp(got, err)
+	}
+	if err := b.verify(ctx, d, t.Path); err != nil {
+		return Result{Err: errors.Join(err, b.Undo(t))}
+	}
+	if !sync {
+		return got
+	}
+	if err := errors.Join(disk.SyncDir(filepath.Dir(t.Path)), disk.SyncDir(filepath.Dir(d.Path))); err != nil {
+		return Result{Err: errors.Join(err, b.Undo(t))}
+	}
+	return got
+}
+
+// verify checks that what was moved is what Scan saw. Its owner may have gone on
+// writing, or put something else in its place, in between.
+func (b *Box) verify(ctx context.Context, d Drop, path string) error {
+	s, err := b.look(ctx, path)
+	if err != nil {
+		return err
+	}
+	if d.sig != (signature{}) && s.sig != d.sig {
+		return ErrChanged
+	}
+	if s.bad != nil {
+		return s.bad
+	}
+	return nil
+}
+
+// giveUp removes the intake folder of a drop that was not moved.
+func (b *Box) giveUp(got Result, cause error) Result {
+	if got.Err != nil {
+		return got
+	}
+	return Result{Err: errors.Join(cause, discardIntake(b.intakeOf(got.Taken.ID)))}
+}
+
+// Undo gives an uncommitted drop back: to where it was dropped, under a free
+// name should its own be taken by now. Of a copy the original goes back and the
+// copy is removed.
+func (b *Box) Undo(t Taken) error {
+	if err := b.undo(t); err != nil {
+		return fmt.Errorf("put back drop %s: %w", layout.EncodePath(t.Name), err)
+	}
+	return nil
+}
+
+func (b *Box) undo(t Taken) error {
+	dir := b.intakeOf(t.ID)
+	j, err := readJournal(dir)
+	if err != nil {
+		return err
+	}
+	if t.Promoted {
+		return errors.New("it is in its item's folder already")
+	}
+	switch {
+	case j.Mode == modeCopy:
+		err = b.dropCopy(t, j)
+	case exists(t.Path):
+		err = putBack(t.Path, filepath.Dir(t.Origin), t.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return discardIntake(dir)
+}
+
+func wrapDrop(verb string, d Drop, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s drop %s/%s: %w", verb, d.Collection, layout.EncodePath(d.Name), err)
+}

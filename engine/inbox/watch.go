@@ -1,0 +1,122 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"bagpipe/layout"
+
+	"github.com/rjeczalik/notify"
+)
+
+// Run calls wake whenever a Scan is worthwhile, until ctx ends: at once, at least
+// every Rescan, when the first of the waiting drops can have settled (the last
+// Scan tells), and Quiet after an event. wake must not block.
+//
+// Events are hints that a scan is due earlier than the timer has it. notify drops
+// them when nobody reads and says nothing when the kernel's queue overflows;
+// either costs at most one Rescan. Only inbox/ and the collections' folders are
+// watched: a watch below them would follow a taken folder into its item and stay
+// there for good.
+func (b *Box) Run(ctx context.Context, wake func()) error {
+	w := &watcher{box: b}
+	defer w.stop()
+	w.refresh()
+	wake()
+	timer := time.NewTimer(b.opt.Rescan)
+	defer timer.Stop()
+	due := b.opt.Now().Add(b.opt.Rescan)
+	within := func(d time.Duration) {
+		if at := b.opt.Now().Add(d); at.Before(due) {
+			due = at
+			timer.Reset(d)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.events:
+			within(b.opt.Quiet)
+		case d := <-b.next:
+			within(d)
+		case <-timer.C:
+			due = b.opt.Now().Add(b.opt.Rescan)
+			timer.Reset(b.opt.Rescan)
+			w.refresh()
+			wake()
+		}
+	}
+}
+
+// eventBuffer is enough: any one event makes a scan due.
+const eventBuffer = 16
+
+// watcher keeps the watches of inbox/ and its collections. Its owner is Run.
+type watcher struct {
+	box    *Box
+	events chan notify.EventInfo // nil: nothing is watched
+	dirs   map[string]uint64     // by path: its inode
+	failed bool
+}
+
+// refresh sets the watches anew if the folders are not those watched.
+func (w *watcher) refresh() {
+	if !w.box.opt.Watch || w.failed {
+		return
+	}
+	dirs := w.box.watchable()
+	if maps.Equal(dirs, w.dirs) {
+		return
+	}
+	w.stop()
+	w.dirs = dirs
+	w.events = make(chan notify.EventInfo, eventBuffer)
+	for dir := range dirs {
+		// The slash keeps a folder whose name ends in three dots from being
+		// taken for notify's sign of a whole tree.
+		if err := notify.Watch(dir+"/", w.events, notify.Create); err != nil {
+			w.failed = true
+			w.box.opt.Log.Warn("the inbox is not watched but polled", "every", w.box.opt.Rescan,
+				"error", fmt.Errorf("watch %s: %w", dir, err))
+			w.stop()
+			return
+		}
+	}
+}
+
+func (w *watcher) stop() {
+	if w.events != nil {
+		notify.Stop(w.events)
+		w.events = nil
+	}
+}
+
+// watchable lists inbox/ and the collections' folders that lie on local file
+// systems; changes to the others by other machines make no events.
+func (b *Box) watchable() map[string]uint64 {
+	root := b.path(layout.InboxDir)
+	dirs := map[string]uint64{}
+	add := func(dir string) {
+		info, err := os.Lstat(dir)
+		if err == nil && info.IsDir() && !isNetwork(dir) {
+			dirs[dir] = info.Sys().(*syscall.Stat_t).Ino
+		}
+	}
+	add(root)
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return dirs
+	}
+	for _, e := range entries {
+		if notCollection(e) == "" {
+			add(filepath.Join(root, e.Name()))
+		}
+	}
+	return dirs
+}
