@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+type addCmd struct {
+	Paths      []string `arg:"" name:"path" help:"Files, folders or archives; each becomes one item."`
+	Workflow   string   `help:"The workflow; default: what the rules or the collection say."`
+	Collection string   `default:"default" help:"The collection."`
+	Label      string   `help:"What people call it; default: its name. For one path only."`
+	Lane       string   `help:"The lane (priority)."`
+	Move       bool     `help:"Move the source instead of copying it."`
+	JSON       bool     `name:"json" help:"One JSON object a line."`
+}
+
+// Validate is called by kong.
+func (c *addCmd) Validate() error {
+	if c.Label != "" && len(c.Paths) > 1 {
+		return errors.New("--label is for one path")
+	}
+	_, err := layout.ParseName(c.Collection)
+	return err
+}
+
+// Run takes in every path it can; one that cannot be does not keep the others.
+func (c *addCmd) Run(a *app) error {
+	return a.with(func(e *engine.Engine) error {
+		failed := false
+		for _, p := range c.Paths {
+			got, err := e.Add(a.ctx, p, engine.AddOptions{
+				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move,
+			})
+			if err != nil {
+				if a.ctx.Err() != nil {
+					return err
+				}
+				a.talk("bagpipe: add %s: %v", layout.EncodePath(p), err)
+				failed = true
+				continue
+			}
+			failed = failed || got.Rejected != ""
+			c.print(a, got)
+		}
+		if failed {
+			return exit(exitError)
+		}
+		return nil
+	})
+}
+
+func (c *addCmd) print(a *app, got engine.Admitted) {
+	switch {
+	case c.JSON:
+		line, _ := json.Marshal(got) // strings alone: always encodes
+		fmt.Fprintf(a.out, "%s\n", line)
+	case got.Rejected != "":
+		a.talk("%s", admittedText(got))
+	default:
+		fmt.Fprintf(a.out, "%s  %s/%s\n", got.Item, got.Collection, got.Label)
+	}
+}
+
+func admittedText(got engine.Admitted) string {
+	if got.Rejected != "" {
+		return fmt.Sprintf("rejected %s/%s: %s (kept as %s)", got.Collection, got.Label, got.Rejected, got.KeptAs)
+	}
+	return fmt.Sprintf("registered %s  %s/%s", got.Item.Short(), got.Collection, got.Label)
+}

@@ -1,0 +1,25 @@
+package main
+
+import "github.com/alecthomas/kong"
+
+// cli is the grammar of the command line.
+type cli struct {
+	Dir     string           `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
+	Verbose bool             `short:"v" help:"Log what happens to standard error."`
+	Version kong.VersionFlag `help:"Print the version."`
+
+	Init       initCmd       `cmd:"" help:"Make a workspace."`
+	Add        addCmd        `cmd:"" help:"Take files, folders or archives in as work items."`
+	Run        runCmd        `cmd:"" help:"Take in the inbox and do what is ready."`
+	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
+	Items      itemsCmd      `cmd:"" help:"List items."`
+	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
+	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
+	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
+	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
+	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
+	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
+	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
+	Workflow   workflowCmd   `cmd:"" help:"List, show or check workflow definitions."`
+	Bag        bagCmd        `cmd:"" help:"Validate a BagIt bag; needs no workspace."`
+}

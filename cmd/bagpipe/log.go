@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+type logCmd struct {
+	Item  string `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items."`
+	Limit int    `short:"n" help:"At most so many; default: 100 without an item, all with one."`
+	JSON  bool   `name:"json" help:"One JSON object a line."`
+}
+
+// logLine is one commit.
+type logLine struct {
+	Commit   string            `json:"commit"`
+	Time     time.Time         `json:"time"`
+	Author   string            `json:"author"`
+	Subject  string            `json:"subject"`
+	Text     string            `json:"text,omitempty"`
+	Trailers map[string]string `json:"trailers"`
+}
+
+func (c *logCmd) Run(a *app) error {
+	return a.with(func(e *engine.Engine) error {
+		var id layout.ItemID
+		limit := c.Limit
+		if c.Item != "" {
+			var err error
+			if id, err = e.Resolve(a.ctx, c.Item); err != nil {
+				return err
+			}
+		} else if limit == 0 {
+			limit = 100
+		}
+		for l, err := range e.History(a.ctx, id, limit) {
+			if err != nil {
+				return err
+			}
+			if err := c.print(a, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *logCmd) print(a *app, l gitstore.Commit) error {
+	if c.JSON {
+		line := logLine{Commit: l.Hash.String(), Time: l.When.UTC(), Author: l.Author.Name + " <" + l.Author.Email + ">",
+			Subject: l.Subject, Text: strings.TrimSpace(l.Body), Trailers: map[string]string{}}
+		for _, t := range l.Trailers {
+			line.Trailers[t.Key] = t.Value
+		}
+		return json.NewEncoder(a.out).Encode(line)
+	}
+	fmt.Fprintf(a.out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], when(l.When), l.Subject, l.Author.Name)
+	if text := strings.TrimSpace(l.Body); text != "" {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(a.out, "                                   %s\n", strings.TrimSpace(line))
+		}
+	}
+	return nil
+}

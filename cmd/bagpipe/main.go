@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/steps"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set at build time.
+var version = "dev"
+
+// Exit codes; --help shows them.
+const (
+	exitDone        = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitSomeFailed  = 4
+	exitThreshold   = 5
+	exitInterrupted = 130
+)
+
+const exitCodes = `Exit codes:
+  0    done
+  1    an error, or the thing checked is not valid
+  2    usage
+  4    done, but some item failed
+  5    stopped by an error threshold
+  130  interrupted`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the program without its process: it answers with the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	cli := &cli{}
+	exited := -1
+	parser, err := kong.New(cli,
+		kong.Name("bagpipe"),
+		kong.Description("Drop content into inbox folders; Bagpipe takes each drop through a workflow, and every transition is a Git commit.\n\n"+exitCodes),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 100}),
+		kong.Writers(out, errOut),
+		kong.Exit(func(code int) { exited = code; panic(errExit) }),
+		kong.Vars{"version": version},
+	)
+	if err != nil {
+		fmt.Fprintln(errOut, "bagpipe:", err)
+		return exitError
+	}
+	kctx, err := parse(parser, args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "bagpipe: %v\nTry: bagpipe --help\n", err)
+		return exitUsage
+	}
+	app := newApp(cli, in, out, errOut)
+	defer app.stop()
+	return app.code(kctx.Run(app))
+}
+
+// errExit unwinds kong after it printed the help or the version.
+var errExit = errors.New("exit")
+
+func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {
+	defer func() {
+		if p := recover(); p != nil && p != any(errExit) {
+			panic(p)
+		}
+	}()
+	return parser.Parse(args)
+}
+
+// app is what the commands share: where they print, which signals came.
+type app struct {
+	cli    *cli
+	in     io.Reader
+	out    io.Writer
+	err    io.Writer
+	ctx    context.Context // ends at the second signal, or at the first where nothing drains
+	drain  chan struct{}   // closed at the first signal
+	drains bool            // the command drains; guarded by being set before signals are read
+	stop   func()
+}
+
+func newApp(c *cli, in io.Reader, out, errOut io.Writer) *app {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &app{cli: c, in: in, out: out, err: errOut, ctx: ctx, drain: make(chan struct{})}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.watchSignals(ctx, signals, cancel)
+	}()
+	a.stop = func() {
+		signal.Stop(signals)
+		cancel()
+		<-ended
+	}
+	return a
+}
+
+func (a *app) watchSignals(ctx context.Context, signals <-chan os.Signal, cancel func()) {
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		if n == 1 {
+			close(a.drain)
+			if a.drains {
+				a.talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
+				continue
+			}
+		}
+		cancel()
+	}
+}
+
+// interrupted tells whether a signal came.
+func (a *app) interrupted() bool {
+	select {
+	case <-a.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *app) talk(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+
+// exit is an error that is only an exit code; everything has been said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// code prints an error, once, and turns it into the exit code.
+func (a *app) code(err error) int {
+	var e exit
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &e):
+		return int(e)
+	case a.interrupted() && errors.Is(err, context.Canceled):
+		a.talk("bagpipe: interrupted")
+		return exitInterrupted
+	}
+	a.talk("bagpipe: %v", err)
+	return exitError
+}
+
+// options wires the engine to the world.
+func (a *app) options() (engine.Options, error) {
+	host, err := claim.ThisHost()
+	if err != nil {
+		return engine.Options{}, err
+	}
+	level := slog.LevelError + 1 // errors are printed where they end
+	if a.cli.Verbose {
+		level = slog.LevelDebug
+	}
+	return engine.Options{
+		Now:    time.Now,
+		Random: rand.Reader,
+		Log:    slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level})),
+		Person: gitstore.Identity(a.workspaceDir()),
+		Robots: steps.Builtin(),
+		Host:   host,
+		Warn:   func(text string) { a.talk("warning: %s", text) },
+	}, nil
+}
+
+// workspaceDir is where the search for the workspace begins.
+func (a *app) workspaceDir() string {
+	if a.cli.Dir != "" {
+		return a.cli.Dir
+	}
+	return "."
+}
+
+// open finds and opens the workspace; the caller closes the engine.
+func (a *app) open() (*engine.Engine, error) {
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open(a.ctx, root, o)
+}
+
+// with opens the workspace, lets f work on it, and closes it.
+func (a *app) with(f func(*engine.Engine) error) (err error) {
+	e, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	return f(e)
+}
+
+// looking is with, with all items loaded.
+func (a *app) looking(f func(*engine.Engine) error) error {
+	return a.with(func(e *engine.Engine) error {
+		if err := e.Load(a.ctx); err != nil {
+			return err
+		}
+		return f(e)
+	})
+}

@@ -1,0 +1,30 @@
+package main
+
+import "bagpipe/engine"
+
+type queueCmd struct {
+	Which string `arg:"" optional:"" placeholder:"WORKFLOW/STEP" help:"WORKFLOW, WORKFLOW/STEP or /STEP; default: all."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *queueCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		rows := e.Queue(c.Which)
+		if c.JSON {
+			return a.json(rows)
+		}
+		if len(rows) == 0 {
+			a.talk("nothing is ready, and nothing waits for a person")
+			return nil
+		}
+		t := newTable("item", "label", "workflow", "step", "lane", "since", "who")
+		for _, r := range rows {
+			who := "robot"
+			if r.Person {
+				who = "person"
+			}
+			t.row(r.Item.Short(), short(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
+		}
+		return t.print(a.out)
+	})
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+type showCmd struct {
+	Item  string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Files bool   `help:"List every file; default: the first ten."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *showCmd) Run(a *app) error {
+	return a.onItem(c.Item, func(_ context.Context, e *engine.Engine, id layout.ItemID) error {
+		d, err := e.Show(id)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.json(d)
+		}
+		return c.print(a, d)
+	})
+}
+
+func (c *showCmd) print(a *app, d engine.Detail) error {
+	m := d.Manifest
+	t := newTable()
+	t.row("item", m.Item)
+	t.row("label", m.Label)
+	t.row("collection", m.Collection)
+	t.row("lane", m.Lane)
+	t.row("folder", d.Dir)
+	t.row("source", fmt.Sprintf("%s (%s, %s, %d bytes, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), m.Source.Bytes, when(m.Source.Taken), m.Source.By))
+	t.row("digest", m.Source.Digest)
+	for _, h := range d.Held {
+		t.row("held", h)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
+		t.row("milestone", fmt.Sprintf("%s %s", name, when(d.Milestones[name])))
+	}
+	if err := t.print(a.out); err != nil {
+		return err
+	}
+	for _, w := range d.Workflows {
+		fmt.Fprintf(a.out, "\n%s: %s\n", w.Workflow, w.Status)
+		steps := newTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+		for _, s := range w.Steps {
+			addStep(steps, s)
+		}
+		if err := steps.print(a.out); err != nil {
+			return err
+		}
+	}
+	c.printFiles(a, d.Files)
+	return nil
+}
+
+func addStep(t tableWriter, s engine.StepDetail) {
+	if len(s.Attempts) == 0 {
+		t.row(s.Step, s.Status, "", "", "", "", short(s.Why, 100))
+	}
+	for i, at := range s.Attempts {
+		step, status := string(s.Step), string(s.Status)
+		if i < len(s.Attempts)-1 {
+			step, status = "", ""
+		}
+		state := string(at.State)
+		if at.Lost {
+			state = "lost"
+		}
+		message := at.Message
+		if at.Log != "" {
+			message = strings.TrimSpace(message + "  log: " + at.Log)
+		}
+		t.row(step, status, at.Attempt+" "+state, when(at.Ended), fmt.Sprintf("%.3f", at.Elapsed), at.Agent, message)
+	}
+}
+
+func (c *showCmd) printFiles(a *app, files []engine.FileDetail) {
+	if len(files) == 0 {
+		return
+	}
+	fmt.Fprintf(a.out, "\n%s:\n", count(len(files), "file"))
+	for i, f := range files {
+		if i == 10 && !c.Files {
+			fmt.Fprintf(a.out, "  … and %d more (--files lists all)\n", len(files)-i)
+			return
+		}
+		fmt.Fprintf(a.out, "  %s  %d bytes  %s  sha256:%s\n", f.Path, f.Size, f.Type, f.SHA256)
+	}
+}

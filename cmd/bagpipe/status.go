@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+
+	"bagpipe/engine"
+	"bagpipe/engine/state"
+)
+
+type statusCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c *statusCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		s, err := e.Status(a.ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.json(s)
+		}
+		return printStatus(a, s)
+	})
+}
+
+func printStatus(a *app, s engine.Status) error {
+	if s.Paused != "" {
+		fmt.Fprintf(a.out, "%s\n\n", s.Paused)
+	}
+	fmt.Fprintf(a.out, "%s, %d held, %d rejected drops, %s\n", count(s.Items, "item"), s.Held, len(s.Rejected), count(len(s.Engines), "engine")+" running")
+	for _, g := range s.Grids {
+		fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, count(g.Items, "item"))
+		t := newTable("step", "waiting", "in-progress", "completed", "skipped", "failed", "")
+		for _, r := range g.Steps {
+			n := func(s state.Status) any {
+				if r.Counts[s] == 0 {
+					return "."
+				}
+				return r.Counts[s]
+			}
+			t.row(r.Step, n(state.Waiting), n(state.InProgress), n(state.Completed), n(state.Skipped), n(state.Failed), waitingNote(r))
+		}
+		if err := t.print(a.out); err != nil {
+			return err
+		}
+	}
+	printList(a, "Failed", failureLines(s.Failures))
+	var people []string
+	for _, p := range s.People {
+		people = append(people, fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step))
+	}
+	printList(a, "Waiting for a person", people)
+	printList(a, "In the inbox", s.Inbox)
+	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
+	printList(a, "Running", s.Engines)
+	return nil
+}
+
+func waitingNote(r engine.GridRow) string {
+	switch {
+	case r.Manual > 0:
+		return fmt.Sprintf("%d for a person", r.Manual)
+	case r.Ready > 0:
+		return fmt.Sprintf("%d ready", r.Ready)
+	}
+	return ""
+}
+
+func failureLines(failures []engine.Failure) (lines []string) {
+	for _, f := range failures {
+		where := string(f.Step)
+		if where == "" {
+			where = "record"
+		}
+		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s (%s): %s", f.Item.Short(), f.Collection, f.Label, where, f.Kind, f.Message))
+	}
+	return lines
+}
+
+// printList prints at most some lines under a heading, and how many more.
+func printList(a *app, heading string, lines []string) {
+	const most = 50
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(a.out, "\n%s:\n", heading)
+	for i, l := range lines {
+		if i == most {
+			fmt.Fprintf(a.out, "  … and %d more (--json lists all)\n", len(lines)-most)
+			return
+		}
+		fmt.Fprintf(a.out, "  %s\n", l)
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

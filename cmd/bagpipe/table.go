@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// json prints v as one indented document.
+func (a *app) json(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// tableWriter prints columns without frames, so that other tools can read them.
+type tableWriter struct{ w table.Writer }
+
+func newTable(header ...any) tableWriter {
+	w := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Format.Header = text.FormatUpper
+	w.SetStyle(style)
+	w.AppendHeader(header)
+	return tableWriter{w}
+}
+
+func (t tableWriter) row(cells ...any) { t.w.AppendRow(cells) }
+
+func (t tableWriter) print(out io.Writer) error {
+	_, err := fmt.Fprintln(out, t.w.Render())
+	return err
+}
+
+// when shows a time to people in their own zone.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// short clips a message to one line of a table.
+func short(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most-1]) + "…"
+}

@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"bagpipe/bags"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: a drop is taken into intake/ID by one rename; recognised;
+// digested; its source moved to the item's folder and synced; then the item is
+// committed, register completed; then the journal in intake/ID is removed. A
+// crash at any point leaves intake/ID, and the next engine goes on from there.
+
+// Admitted is an item that was taken in, or a drop that could not be.
+type Admitted struct {
+	Item       layout.ItemID `json:"item,omitempty"`
+	Collection layout.Name   `json:"collection"`
+	Label      string        `json:"label"`
+	Workflow   string        `json:"workflow,omitempty"`
+	Rejected   string        `json:"rejected,omitempty"` // why it could not be admitted
+	KeptAs     string        `json:"keptAs,omitempty"`   // where a rejected drop is
+}
+
+// AddOptions are what a person says of what they add.
+type AddOptions struct {
+	Workflow   string
+	Collection layout.Name
+	Label      string
+	Lane       string
+	Move       bool
+}
+
+// Add takes one path in from anywhere.
+func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, error) {
+	if o.Collection == "" {
+		o.Collection = "default"
+	}
+	c := e.current()
+	if o.Workflow != "" && c.workflows[o.Workflow] == nil {
+		return Admitted{}, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
+	}
+	if err := c.settings.checkLane(o.Lane); err != nil {
+		return Admitted{}, err
+	}
+	box, err := e.box(false)
+	if err != nil {
+		return Admitted{}, err
+	}
+	if _, err := e.register(); err != nil {
+		return Admitted{}, err
+	}
+	taken, err := box.Accept(ctx, path, ticket(o, e.person()))
+	if err != nil {
+		return Admitted{}, err
+	}
+	return e.admit(ctx, box, taken)
+}
+
+func (s *Settings) checkLane(lane string) error {
+	if lane == "" || s.laneRank(layout.Name(lane)) < len(s.lanes()) {
+		return nil
+	}
+	return fmt.Errorf("no lane %q; the lanes are %v", lane, s.lanes())
+}
+
+func ticket(o AddOptions, by string) inbox.Ticket {
+	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), By: by, Move: o.Move}
+}
+
+// box is the inbox by the settings in force. Who takes from it has registered.
+func (e *Engine) box(watch bool) (*inbox.Box, error) {
+	s := e.current().settings
+	opt := inbox.Options{
+		Root: e.root, Engine: e.id, Now: e.o.Now, Random: e.o.Random, Log: e.o.Log, Ignore: s.Inbox.Ignore,
+		Watch: watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
+		Quiet: s.quiet(), Rescan: s.rescan(),
+	}
+	return inbox.New(opt)
+}
+
+// ownerOf names who owns a drop, for the manifest.
+func ownerOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	uid := strconv.FormatUint(uint64(st.Uid), 10)
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return "uid " + uid
+}
+
+// resumeIntake admits what a dead engine took and did not commit.
+func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, alive func(layout.EngineID) (bool, error)) ([]Admitted, error) {
+	pending, err := box.Pending(ctx, func(id layout.EngineID) bool {
+		lives, err := alive(id)
+		return err != nil || lives
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
+	}
+	var all []Admitted
+	for _, t := range pending {
+		a, err := e.admit(ctx, box, t)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// admit makes an item of a taken drop. It may be called again after a crash at
+// any point of it.
+func (e *Engine) admit(ctx context.Context, box *inbox.Box, t inbox.Taken) (Admitted, error) {
+	a := Admitted{Item: t.ID, Collection: t.Collection, Label: t.Ticket.Label}
+	if a.Label == "" {
+		a.Label = layout.EncodePath(t.Name)
+	}
+	committed, err := e.exists(t.ID)
+	if err != nil {
+		return a, err
+	}
+	if committed {
+		return a, box.Done(t)
+	}
+	p, refusal, err := e.plan(t)
+	if err != nil {
+		return a, err
+	}
+	if refusal != "" {
+		return e.reject(ctx, box, t, a, refusal)
+	}
+	a.Workflow = p.workflow.def.Name
+	sum, err := inbox.Digest(ctx, t.Path)
+	if err != nil {
+		return a, fmt.Errorf("digest %s: %w", a.Label, err)
+	}
+	if t, err = box.Promote(ctx, t); err != nil {
+		return a, err
+	}
+	m := layout.Manifest{
+		Item: t.ID, Version: 1, Collection: t.Collection, Label: a.Label, Lane: layout.Name(p.lane),
+		Batch: t.Ticket.Batch, Created: e.o.Now().UTC().Truncate(ms),
+		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: p.kind, Files: sum.Files, Bytes: sum.Bytes,
+			Digest: sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: p.rule},
+	}
+	if err := e.registerItem(ctx, m, p); err != nil {
+		return a, fmt.Errorf("register %s: %w", a.Label, err)
+	}
+	return a, box.Done(t)
+}
+
+func (e *Engine) exists(id layout.ItemID) (bool, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return false, err
+	}
+	_, err = v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// admission is what recognition decided for a drop.
+type admission struct {
+	kind     string
+	rule     string
+	lane     string
+	workflow *workflowFile
+	skip     map[layout.Name]string
+}
+
+// plan recognises a drop; refusal says why it cannot be admitted.
+func (e *Engine) plan(t inbox.Taken) (p admission, refusal string, err error) {
+	c := e.current()
+	if p.kind, err = kindOf(t.Path); err != nil {
+		return p, "", fmt.Errorf("recognise %s: %w", layout.EncodePath(t.Name), err)
+	}
+	rule, where := recognise(c.rules, t.Collection, p.kind, t.Name)
+	if rule == nil && t.Ticket.Workflow == "" {
+		return p, "no rule in rules/ fits this drop", nil
+	}
+	if rule == nil {
+		rule = &Rule{}
+	}
+	p.rule = where
+	collection := c.settings.collection(t.Collection)
+	name := firstOf(string(t.Ticket.Workflow), rule.Workflow, collection.Workflow)
+	p.lane = firstOf(string(t.Ticket.Lane), rule.Lane, collection.Lane)
+	if p.workflow = c.workflows[name]; p.workflow == nil {
+		return p, fmt.Sprintf("no workflow %q in workflows/; it is named by the rule, the collection or the defaults in bagpipe.yaml", name), nil
+	}
+	p.skip = notAsked(p.workflow.def, t.Collection, collection.Approvals)
+	return p, "", nil
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// notAsked lists the steps that are done on request only and that the collection
+// does not ask for.
+func notAsked(d *state.Definition, collection layout.Name, approvals []string) map[layout.Name]string {
+	var skip map[layout.Name]string
+	for _, s := range d.Steps {
+		if !s.OnRequest || contains(approvals, s.Name) {
+			continue
+		}
+		if skip == nil {
+			skip = map[layout.Name]string{}
+		}
+		skip[layout.Name(s.Name)] = fmt.Sprintf("collection %s does not ask for %s (approvals: in bagpipe.yaml)", collection, s.Name)
+	}
+	return skip
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf tells a folder, a bag, an archive and any other file apart.
+func kindOf(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		if _, err := os.Lstat(filepath.Join(path, "bagit.txt")); err == nil {
+			return KindBag, nil
+		}
+		return KindFolder, nil
+	}
+	format, err := bags.Sniff(path)
+	if err != nil {
+		return "", err
+	}
+	if format != bags.None {
+		return KindArchive, nil
+	}
+	return KindFile, nil
+}
+
+func (e *Engine) reject(ctx context.Context, box *inbox.Box, t inbox.Taken, a Admitted, why string) (Admitted, error) {
+	kept, err := box.RejectTaken(ctx, t, "recognition", why)
+	if err != nil {
+		return a, fmt.Errorf("set %s aside: %w", a.Label, err)
+	}
+	a.Item, a.Rejected, a.KeptAs = "", why, kept
+	return a, nil
+}
+
+// registerItem commits a new item: what it is, its workflow with the first step
+// completed, and, once for good, the definition it was started with.
+func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission) error {
+	d := p.workflow.def
+	workflow := d.Name + ".1"
+	now := e.o.Now()
+	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		x := &state.Execution{Item: m.Item}
+		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: e.id},
+			At: now, Runner: e.runner(), Skip: p.skip})
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := m.Encode(nil)
+		if err != nil {
+			return nil, err
+		}
+		dir := layout.ItemDir(m.Item) + "/"
+		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
+		if _, err := r.ReadFile(layout.PinnedPath(d.Digest)); errors.Is(err, fs.ErrNotExist) {
+			files[layout.PinnedPath(d.Digest)] = p.workflow.data
+		} else if err != nil {
+			return nil, err
+		}
+		who := e.byRobot(tr.Step)
+		return &gitstore.Change{Files: files, Author: who.author,
+			Message: stepMessage(m.Item, m, tr, "", who.agent,
+				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest})}, nil
+	})
+	return err
+}
+
+// admitAll takes in settled drops, in groups whose syncs and commits are shared.
+// A drop another process took, or that vanished or changed meanwhile, is no
+// error: the next scan tells. It goes on past drops that fail and joins their
+// errors.
+func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, drops []inbox.Drop, told func(Admitted)) error {
+	const group = 64
+	var errs []error
+	for part := range slices.Chunk(drops, group) {
+		if ctx.Err() != nil || e.lowSpace() != nil {
+			break
+		}
+		reqs := make([]inbox.Request, len(part))
+		for i, d := range part {
+			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection}, ownerOf(d.Path))}
+		}
+		var taken []inbox.Taken
+		for i, r := range box.TakeAll(ctx, reqs) {
+			switch {
+			case r.Err == nil:
+				taken = append(taken, r.Taken)
+			case !errors.Is(r.Err, inbox.ErrGone) && !errors.Is(r.Err, inbox.ErrChanged):
+				errs = append(errs, fmt.Errorf("take in %s: %w", layout.EncodePath(part[i].Name), r.Err))
+			}
+		}
+		errs = append(errs, e.admitGroup(ctx, box, taken, told))
+	}
+	return errors.Join(errs...)
+}
+
+// admitGroup admits drops side by side, so that their commits share a group.
+func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(taken))
+	for i, t := range taken {
+		wg.Go(func() {
+			a, err := e.admit(ctx, box, t)
+			if errs[i] = err; err == nil {
+				told(a)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

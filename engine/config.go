@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// config is what people wrote, as committed and in force.
+type config struct {
+	settings  *Settings
+	rules     []*RuleFile
+	workflows map[string]*workflowFile
+}
+
+type workflowFile struct {
+	path string
+	data []byte
+	def  *state.Definition
+}
+
+// isSettings tells whether a committed path is one people edit.
+func isSettings(p string) bool {
+	if p == layout.SettingsFile {
+		return true
+	}
+	dir, name := path.Split(p)
+	if !strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, ".") {
+		return false
+	}
+	return dir == layout.WorkflowsDir+"/" || dir == layout.RulesDir+"/"
+}
+
+// checkFile checks one settings file; its errors are *layout.FileError.
+func (e *Engine) checkFile(p string, data []byte) error {
+	var err error
+	switch path.Dir(p) {
+	case ".":
+		_, err = ParseSettings(p, data)
+	case layout.WorkflowsDir:
+		_, err = e.parseWorkflow(p, data)
+	case layout.RulesDir:
+		_, err = ParseRules(p, data)
+	}
+	return err
+}
+
+// parseWorkflow checks a definition and that its name is its file's.
+func (e *Engine) parseWorkflow(p string, data []byte) (*state.Definition, error) {
+	d, err := e.ParseWorkflow(p, data)
+	if err != nil {
+		return nil, err
+	}
+	if want := strings.TrimSuffix(path.Base(p), ".yaml"); d.Name != want {
+		return nil, &layout.FileError{File: p, Text: fmt.Sprintf("name: is %q; expected %q, the file's name", d.Name, want)}
+	}
+	return d, nil
+}
+
+// ParseWorkflow reads and checks a definition, with this engine's robots.
+func (e *Engine) ParseWorkflow(file string, data []byte) (*state.Definition, error) {
+	return state.ParseDefinition(file, data, func(robot string) bool { return e.o.Robots[robot] != nil })
+}
+
+// loadConfig reads the settings in force: of each file the committed version,
+// or, when that is broken (a push is not checked before it lands), the last one
+// that was not.
+func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, error) {
+	c := &config{workflows: map[string]*workflowFile{}}
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", p, err)
+		}
+		if bad := e.checkFile(p, data); bad != nil {
+			if data, err = e.lastGood(ctx, v, p); err != nil {
+				return nil, err
+			}
+			e.o.Warn(fmt.Sprintf("%v; this version was pushed; %s", bad, inForce(data)))
+			if data == nil {
+				continue
+			}
+		}
+		if err := c.add(e, p, data); err != nil {
+			return nil, err
+		}
+	}
+	if c.settings == nil {
+		return nil, errors.New(layout.SettingsFile + " is not in the history; restore it with: bagpipe init --repair, or push it from a clone")
+	}
+	// The rules of default.yaml come last, so that any other file goes before.
+	slices.SortStableFunc(c.rules, func(a, b *RuleFile) int {
+		if (a.Name == "default") == (b.Name == "default") {
+			return strings.Compare(a.Name, b.Name)
+		}
+		if a.Name == "default" {
+			return 1
+		}
+		return -1
+	})
+	return c, nil
+}
+
+func inForce(data []byte) string {
+	if data == nil {
+		return "there is no sound version, so it is left out"
+	}
+	return "the last sound one stays in force"
+}
+
+func (c *config) add(e *Engine, p string, data []byte) (err error) {
+	switch path.Dir(p) {
+	case ".":
+		c.settings, err = ParseSettings(p, data)
+	case layout.WorkflowsDir:
+		var d *state.Definition
+		if d, err = e.parseWorkflow(p, data); err == nil {
+			c.workflows[d.Name] = &workflowFile{path: p, data: data, def: d}
+		}
+	case layout.RulesDir:
+		var f *RuleFile
+		if f, err = ParseRules(p, data); err == nil {
+			c.rules = append(c.rules, f)
+		}
+	}
+	return err
+}
+
+// lastGood finds the newest sound version of a file in the history; nil when
+// there is none.
+func (e *Engine) lastGood(ctx context.Context, v gitstore.View, p string) ([]byte, error) {
+	for c, err := range e.store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for a sound version of %s: %w", p, err)
+		}
+		old, err := e.store.At(c.Hash)
+		if err != nil {
+			return nil, err
+		}
+		data, err := old.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.checkFile(p, data) == nil {
+			return data, nil
+		}
+	}
+	return nil, nil
+}
+
+// settingsPaths lists the committed settings files, sorted.
+func settingsPaths(v gitstore.View) ([]string, error) {
+	var paths []string
+	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir} {
+		entries, err := v.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", dir, err)
+		}
+		for _, entry := range entries {
+			if p := path.Join(dir, entry.Name); !entry.IsDir && isSettings(p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// Options are what an Engine needs from outside. Now and Random must be set.
+type Options struct {
+	Now    func() time.Time
+	Random io.Reader
+	Log    *slog.Logger       // nil: silent
+	Person gitstore.Signature // who acts, for commits that a person causes
+	Robots map[string]steps.Robot
+	Host   claim.Host
+	ID     layout.EngineID // "": drawn from Random
+	// Warn is told, once each, what a person should know though the command goes
+	// on: a refused setting, a file edited in place. nil: not told.
+	Warn func(text string)
+}
+
+// Engine is one process at work on a workspace.
+type Engine struct {
+	root  string
+	o     Options
+	id    layout.EngineID
+	store *gitstore.Store
+	plans planCache
+
+	mu     sync.Mutex // guards config, self, index
+	config *config
+	self   *claim.Engine
+	index  *queue.Index // nil until Load
+
+	dirty chan struct{} // the settings changed at the tip
+}
+
+// NotAWorkspaceError is a folder that no workspace was found in or above.
+type NotAWorkspaceError struct{ Dir string }
+
+func (e *NotAWorkspaceError) Error() string {
+	return fmt.Sprintf("no workspace in %s or above it; make one with: bagpipe init DIR", e.Dir)
+}
+
+// Find looks for the workspace from dir upward.
+func Find(dir string) (root string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for d := abs; ; d = filepath.Dir(d) {
+		if isWorkspace(d) {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", &NotAWorkspaceError{Dir: abs}
+		}
+	}
+}
+
+// isWorkspace wants both the repository and a sign of Bagpipe, as a repository
+// alone is anybody's; bagpipe.yaml may have been deleted by hand.
+func isWorkspace(dir string) bool {
+	if info, err := os.Stat(filepath.Join(dir, layout.RepositoryDir)); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, sign := range []string{layout.SettingsFile, layout.InboxDir, layout.ItemsDir} {
+		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Open opens the workspace at root, takes in settings edited in place, and reads
+// the settings in force. Close it.
+func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
+	e, err := newEngine(root, o)
+	if err != nil {
+		return nil, err
+	}
+	e.store, err = gitstore.Open(root, e.storeOptions())
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.store.Close())
+		}
+	}()
+	if err := e.syncSettings(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func newEngine(root string, o Options) (*Engine, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	o.Random = &lockedReader{r: o.Random}
+	e := &Engine{root: root, o: o, id: o.ID, dirty: make(chan struct{}, 1)}
+	if e.id == "" {
+		id, err := layout.NewEngineID(o.Random)
+		if err != nil {
+			return nil, err
+		}
+		e.id = id
+	}
+	return e, nil
+}
+
+func (e *Engine) storeOptions() gitstore.Options {
+	return gitstore.Options{
+		Now:       e.o.Now,
+		Committer: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@" + e.o.Host.Name},
+		Log:       e.o.Log,
+		Advanced:  e.advanced,
+		Follow: func(path string) bool {
+			_, _, ok := layout.ItemOfPath(path)
+			return ok
+		},
+		Edited: func(path, kept string) {
+			e.o.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))
+		},
+	}
+}
+
+// Close gives back what the engine holds; twice is fine.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	self := e.self
+	e.self = nil
+	e.mu.Unlock()
+	var err error
+	if self != nil {
+		err = self.Close()
+	}
+	return errors.Join(err, e.store.Close())
+}
+
+// Root is the workspace's folder.
+func (e *Engine) Root() string { return e.root }
+
+// ID is this engine's identifier.
+func (e *Engine) ID() layout.EngineID { return e.id }
+
+func (e *Engine) path(rel string) string { return filepath.Join(e.root, filepath.FromSlash(rel)) }
+
+// register makes this process a living engine, at its first act.
+func (e *Engine) register() (*claim.Engine, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.self != nil {
+		return e.self, nil
+	}
+	self, err := claim.Register(e.root, e.id, e.o.Host, e.o.Now)
+	if err != nil {
+		return nil, fmt.Errorf("register engine %s: %w", e.id, err)
+	}
+	e.self = self
+	return self, nil
+}
+
+// runner names this process in attempts.
+func (e *Engine) runner() string { return fmt.Sprintf("%s:%d", e.o.Host.Name, e.o.Host.PID) }
+
+// person is how the acting person stands in records.
+func (e *Engine) person() string {
+	return oneLine(e.o.Person.Name+" <"+e.o.Person.Email+">", 200)
+}
+
+func (e *Engine) intentKey() (layout.IntentKey, error) {
+	return layout.NewIntentKey(e.o.Now(), e.o.Random, e.id)
+}
+
+// lockedReader lets goroutines share a source of randomness.
+type lockedReader struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (l *lockedReader) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Read(p)
+}
+
+// current is the configuration in force.
+func (e *Engine) current() *config {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.config
+}
+
+// planCache holds pinned definitions, which never change, by digest.
+type planCache struct {
+	mu sync.Mutex
+	m  map[string]*state.Definition
+}
+
+// MissingPlanError is a record whose pinned definition is not there, or not what
+// its digest says.
+type MissingPlanError struct {
+	Digest string
+	Err    error
+}
+
+func (e *MissingPlanError) Error() string {
+	return fmt.Sprintf("the pinned definition %s: %v", layout.PinnedPath(e.Digest), e.Err)
+}
+func (e *MissingPlanError) Unwrap() error { return e.Err }
+
+// load reads a pinned definition, from memory when it was read before.
+func (c *planCache) load(r gitstore.Reader, digest string) (*state.Definition, error) {
+	if d := c.known(digest); d != nil {
+		return d, nil
+	}
+	data, err := r.ReadFile(layout.PinnedPath(digest))
+	if err != nil {
+		return nil, &MissingPlanError{Digest: digest, Err: err}
+	}
+	return c.add(digest, data)
+}
+
+func (c *planCache) known(digest string) *state.Definition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m[digest]
+}
+
+func (c *planCache) add(digest string, data []byte) (*state.Definition, error) {
+	// A robot this version does not have makes its step fail, not the item's
+	// record unreadable.
+	d, err := state.ParseDefinition(layout.PinnedPath(digest), data, func(string) bool { return true })
+	if err == nil && d.Digest != digest {
+		err = errors.New("was changed after it was pinned")
+	}
+	if err != nil {
+		return nil, &MissingPlanError{Digest: digest, Err: err}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil {
+		c.m = map[string]*state.Definition{}
+	}
+	c.m[digest] = d
+	return d, nil
+}

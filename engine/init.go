@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/templates"
+)
+
+// Init makes a workspace in dir: the folders, the bare repository and its first
+// commit, which holds the settings as shipped. dir may be there, but not be a
+// workspace or anybody's repository. It may be called again after a crash: what
+// is missing is made.
+func Init(ctx context.Context, dir string, o Options) error {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	files, err := shipped()
+	if err != nil {
+		return err
+	}
+	// A repository beside the settings is a workspace, or one whose making was cut
+	// short: the store tells, and completes it.
+	_, noRepository := os.Lstat(filepath.Join(root, layout.RepositoryDir))
+	_, noSettings := os.Lstat(filepath.Join(root, layout.SettingsFile))
+	if noRepository == nil && noSettings != nil {
+		return fmt.Errorf("%s has a repository that is not Bagpipe's; a workspace needs a folder of its own", root)
+	}
+	if err := checkEmptyEnough(root, files); err != nil {
+		return err
+	}
+	for _, d := range []string{layout.ItemsDir, layout.InboxDir + "/default", layout.IntakeDir, layout.RejectedDir,
+		layout.WorkflowsDir, layout.RulesDir, layout.StateDir} {
+		if err := disk.MkdirAll(filepath.Join(root, d), 0o777); err != nil {
+			return fmt.Errorf("make workspace %s: %w", root, err)
+		}
+	}
+	for p, data := range files {
+		if err := disk.WriteFile(filepath.Join(root, p), data, 0o666); err != nil {
+			return fmt.Errorf("make workspace %s: %w", root, err)
+		}
+	}
+	e, err := newEngine(root, o)
+	if err != nil {
+		return err
+	}
+	who := e.byPerson()
+	// The repository comes last: only with it is the folder a workspace.
+	err = gitstore.Init(ctx, root, e.storeOptions(), files,
+		message("init: new workspace", "", []trailer{{"Bagpipe-Agent", who.agent}}), who.author)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is a workspace already", root)
+	}
+	if err != nil {
+		return fmt.Errorf("make workspace %s: %w", root, err)
+	}
+	return nil
+}
+
+// shipped are the files a new workspace is committed with.
+func shipped() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := fs.WalkDir(templates.Workspace, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[p], err = templates.Workspace.ReadFile(p)
+		return err
+	})
+	return files, err
+}
+
+// checkEmptyEnough refuses to write over files of others.
+func checkEmptyEnough(root string, files map[string][]byte) error {
+	for p, data := range files {
+		old, err := os.ReadFile(filepath.Join(root, p))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || string(old) != string(data) {
+			return fmt.Errorf("%s is there already; a workspace needs a folder of its own", filepath.Join(root, p))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Load fills the index from the committed records. From then on advanced keeps
+// it current.
+func (e *Engine) Load(ctx context.Context) error {
+	index := queue.New()
+	v, err := e.store.Tip()
+	if err != nil {
+		return err
+	}
+	loader := &loader{e: e, index: index, reader: v, seen: map[layout.ItemID]*files{}}
+	wanted := func(p string) bool {
+		return path.Base(p) == layout.ManifestJSON || path.Base(p) == layout.ExecutionJSON
+	}
+	err = v.Walk(ctx, layout.ItemsDir, wanted, func(p string, data []byte) error {
+		loader.file(p, data)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the items: %w", err)
+	}
+	loader.flush()
+	e.mu.Lock()
+	e.index = index
+	e.mu.Unlock()
+	// What was committed between the tip above and the index being there.
+	return e.store.Diff(ctx, v.Commit(), e.tipNow(v), func(c gitstore.FileChange) error {
+		e.noteChanges([]gitstore.FileChange{c})
+		return nil
+	})
+}
+
+func (e *Engine) tipNow(v gitstore.View) gitstore.Hash {
+	if now, err := e.store.Tip(); err == nil {
+		return now.Commit()
+	}
+	return v.Commit()
+}
+
+// loader pairs the two records of each item, in whatever order they come.
+type loader struct {
+	e      *Engine
+	index  *queue.Index
+	reader gitstore.Reader
+	seen   map[layout.ItemID]*files
+}
+
+type files struct{ manifest, execution []byte }
+
+func (l *loader) file(p string, data []byte) {
+	id, rest, ok := layout.ItemOfPath(p)
+	if !ok {
+		return
+	}
+	f := l.seen[id]
+	if f == nil {
+		f = &files{}
+		l.seen[id] = f
+	}
+	switch rest {
+	case layout.ManifestJSON:
+		f.manifest = data
+	case layout.ExecutionJSON:
+		f.execution = data
+	}
+	if f.manifest != nil && f.execution != nil {
+		l.index.Put(l.e.summarise(l.reader, id, f))
+		delete(l.seen, id)
+	}
+}
+
+// flush puts the items of which only one record is there: broken, by a push.
+func (l *loader) flush() {
+	for id, f := range l.seen {
+		l.index.Put(l.e.summarise(l.reader, id, f))
+	}
+}
+
+// summarise never fails: a record that cannot be read makes an item that is
+// shown as broken, with the reason, and that has no ready step.
+func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue.Item {
+	broken := func(m layout.Manifest, why error) *queue.Item {
+		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Created: m.Created, Broken: why.Error()}
+	}
+	if f.manifest == nil || f.execution == nil {
+		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
+	}
+	m, err := layout.DecodeManifest(f.manifest)
+	if err != nil {
+		return broken(m, err)
+	}
+	x, err := state.Decode(f.execution)
+	if err != nil {
+		return broken(m, err)
+	}
+	if x.Item != id || m.Item != id {
+		return broken(m, fmt.Errorf("the records in %s are another item's", layout.ItemDir(id)))
+	}
+	var missing error
+	plans := func(digest string) *state.Definition {
+		d, err := e.plans.load(r, digest)
+		if err != nil {
+			missing = err
+		}
+		return d
+	}
+	it := queue.Summarise(x, m, e.current().settings.laneRank(m.Lane), plans, e.o.Now())
+	if missing != nil {
+		it.Broken = missing.Error()
+	}
+	return it
+}
+
+// advanced is called by the store's owner goroutine after the branch moved.
+func (e *Engine) advanced(a gitstore.Advance) { e.noteChanges(a.Changes) }
+
+func (e *Engine) noteChanges(changes []gitstore.FileChange) {
+	e.mu.Lock()
+	index := e.index
+	e.mu.Unlock()
+	changed := map[layout.ItemID]bool{}
+	var order []layout.ItemID
+	for _, c := range changes {
+		if isSettings(c.Path) && c.Foreign {
+			e.markDirty()
+		}
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON || changed[id] {
+			continue
+		}
+		changed[id] = true
+		order = append(order, id)
+	}
+	if len(order) == 0 {
+		return
+	}
+	v, err := e.store.Tip()
+	if err != nil {
+		e.o.Log.Error("read the tip", "err", err)
+		return
+	}
+	for _, id := range order {
+		e.reload(index, v, id)
+	}
+}
+
+// reload puts one item into the index as it is in v.
+func (e *Engine) reload(index *queue.Index, v gitstore.View, id layout.ItemID) {
+	dir := layout.ItemDir(id) + "/"
+	f := &files{}
+	f.manifest, _ = v.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
+	f.execution, _ = v.ReadFile(dir + layout.ExecutionJSON)
+	if f.manifest == nil && f.execution == nil {
+		// A push removed the records of an item. The history and the bytes are
+		// there still, so the item is shown, and nothing is done with it.
+		if was := index.Item(id); was != nil {
+			gone := *was
+			gone.Runs, gone.Broken = nil, "its records were removed from the branch; bring them back with git revert in a clone, and push"
+			index.Put(&gone)
+		}
+		return
+	}
+	index.Put(e.summarise(v, id, f))
+}
+
+func (e *Engine) markDirty() {
+	select {
+	case e.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// numbered splits accession.1 into its definition's name and number.
+func numbered(workflow string) (name, n string) {
+	i := strings.LastIndexByte(workflow, '.')
+	if i < 0 {
+		return workflow, ""
+	}
+	return workflow[:i], workflow[i+1:]
+}

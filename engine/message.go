@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"strings"
+	"unicode"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// trailer is one line of a commit's last block.
+type trailer struct{ key, value string }
+
+// message words a commit: a subject, foreign text indented so that it can pass
+// neither for a subject nor for a trailer, and the trailers.
+func message(subject, text string, trailers []trailer) string {
+	var b strings.Builder
+	b.WriteString(oneLine(subject, 200))
+	b.WriteString("\n\n")
+	if text = strings.TrimSpace(text); text != "" {
+		for line := range strings.Lines(clip(text, maxMessage)) {
+			b.WriteString("    " + oneLine(line, 1000) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	for _, t := range trailers {
+		if t.value != "" {
+			b.WriteString(t.key + ": " + oneLine(t.value, 300) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// maxMessage bounds what a robot's message may add to the record and the commit;
+// the whole of it stands in the log.
+const maxMessage = 4000
+
+// oneLine replaces control characters and line separators, and clips.
+func oneLine(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return clip(strings.TrimSpace(s), most)
+}
+
+// clip shortens s to at most most bytes at a rune's boundary.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// stepMessage words a transition of a step.
+func stepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text, agent string, more ...trailer) string {
+	subject := string(tr.Step) + ": " + string(tr.To) + " " + string(id) + " (" + string(m.Collection) + "/" + clip(m.Label, 100) + ")"
+	attempt := ""
+	if !tr.Attempt.IsZero() {
+		attempt = tr.Attempt.String()
+	}
+	return message(subject, text, append([]trailer{
+		{"Bagpipe-Item", string(id)},
+		{"Bagpipe-Workflow", tr.Workflow},
+		{"Bagpipe-Step", string(tr.Step)},
+		{"Bagpipe-From", string(tr.From)},
+		{"Bagpipe-To", string(tr.To)},
+		{"Bagpipe-Attempt", attempt},
+		{"Bagpipe-Agent", agent},
+	}, more...))
+}
+
+// intentMessage words a hold or a release.
+func intentMessage(id layout.ItemID, m layout.Manifest, kind, to, text, agent string) string {
+	subject := kind + ": " + to + " " + string(id) + " (" + string(m.Collection) + "/" + clip(m.Label, 100) + ")"
+	return message(subject, text, []trailer{
+		{"Bagpipe-Item", string(id)},
+		{"Bagpipe-Intent", kind},
+		{"Bagpipe-Agent", agent},
+	})
+}

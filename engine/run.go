@@ -1,0 +1,541 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/runner"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+const ms = time.Millisecond
+
+const (
+	pollEvery    = 200 * time.Millisecond // for what other writers did to the branch
+	beatEvery    = 10 * time.Second
+	recoverEvery = 2 * time.Second
+	settleEvery  = 6 * time.Second // for settings edited in place
+
+	// waitForRetry is how long a run that is not watching waits for a step that
+	// is to be tried again; what is due later is left for the next run.
+	waitForRetry = 15 * time.Second
+)
+
+// RunOptions say how to run.
+type RunOptions struct {
+	Jobs  int
+	Watch bool
+	// Drain, when closed, lets what runs finish and starts nothing new. The
+	// context given to Run ends what runs as well.
+	Drain <-chan struct{}
+	// Report is told what happens, from one goroutine at a time; nil: not told.
+	Report func(Report)
+}
+
+// Report is one thing that happened in a run.
+type Report struct {
+	Admitted *Admitted
+	Ended    *Ended
+	Note     string // in words: why work pauses, what goes on
+	Ready    int    // steps known to be left
+}
+
+// Ended is a step that this run ended.
+type Ended struct {
+	Item     layout.ItemID
+	Label    string
+	Workflow string
+	Step     layout.Name
+	Status   state.Status
+	Message  string
+}
+
+// Summary is what a run did.
+type Summary struct {
+	Admitted int                  `json:"admitted"`
+	Rejected int                  `json:"rejected"`
+	Steps    map[state.Status]int `json:"steps"`
+	Failed   []Failure            `json:"failed"`  // items with a failed step now
+	Waiting  int                  `json:"waiting"` // steps that wait for a person
+	Later    int                  `json:"later"`   // steps that wait for their time
+	Growing  []string             `json:"growing"` // drops not yet settled
+}
+
+// Failure is an item that needs someone.
+type Failure struct {
+	Item       layout.ItemID `json:"item"`
+	Collection layout.Name   `json:"collection"`
+	Label      string        `json:"label"`
+	Workflow   string        `json:"workflow"`
+	Step       layout.Name   `json:"step"`
+	Kind       string        `json:"kind"`
+	Message    string        `json:"message"`
+	Optional   bool          `json:"optional,omitempty"`
+}
+
+// run is one call of Run.
+type run struct {
+	e    *Engine
+	o    RunOptions
+	ctx  context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
+	pool *runner.Pool
+	box  *inbox.Box
+
+	mu      sync.Mutex // guards summary, fault, note, and calls of o.Report
+	summary Summary
+	fault   error
+	note    string
+
+	inboxIdle chan bool // the intake loop says whether it has something to wait for
+}
+
+// Run takes in the inbox and works until nothing is ready, or, watching, until
+// drained. It first resumes what a dead engine left.
+func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
+	box, err := e.box(o.Watch)
+	if err != nil {
+		return Summary{}, err
+	}
+	if _, err := e.register(); err != nil {
+		return Summary{}, err
+	}
+	if err := e.store.Repair(ctx); err != nil {
+		return Summary{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
+	}
+	if err := e.Load(ctx); err != nil {
+		return Summary{}, err
+	}
+	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
+		inboxIdle: make(chan bool, 1), summary: Summary{Steps: map[state.Status]int{}}}
+	if err := r.resume(ctx); err != nil {
+		return r.summary, err
+	}
+	err = r.work(ctx)
+	r.conclude()
+	return r.summary, errors.Join(err, e.store.CaughtUp(r.ctx))
+}
+
+// resume takes up what dead engines left: scratch, intake, attempts.
+func (r *run) resume(ctx context.Context) error {
+	e := r.e
+	if err := e.sweepScratch(e.alive); err != nil {
+		return err
+	}
+	if err := e.recoverLost(ctx); err != nil {
+		return err
+	}
+	admitted, err := e.resumeIntake(ctx, r.box, e.alive)
+	for _, a := range admitted {
+		r.admitted(a)
+	}
+	return err
+}
+
+// alive tells whether an engine lives.
+func (e *Engine) alive(id layout.EngineID) (bool, error) {
+	if id == e.id {
+		return true, nil
+	}
+	self, err := e.register()
+	if err != nil {
+		return true, err
+	}
+	return self.Alive(id)
+}
+
+// recoverLost lets steps wait again whose engine is dead.
+func (e *Engine) recoverLost(ctx context.Context) error {
+	for it := range e.index.Items() {
+		for r := range it.Runs {
+			run := &it.Runs[r]
+			for i := range run.Steps {
+				s := &run.Steps[i]
+				if s.Status != state.InProgress {
+					continue
+				}
+				lives, err := e.alive(s.Current.Engine)
+				if err != nil {
+					return fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err)
+				}
+				if lives {
+					continue
+				}
+				why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
+				err = e.abandon(ctx, it.ID, run.Name, layout.Name(run.Plan.Steps[i].Name), s.Current, why)
+				if err != nil && !IsRefused(err) {
+					return fmt.Errorf("recover item %s: %w", it.ID.Short(), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// work runs until there is nothing to do, the run is drained, or something is
+// broken that a person must mend.
+func (r *run) work(ctx context.Context) error {
+	side, stopSide := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { r.tend(side) })
+	wg.Go(func() { r.intake(side) })
+	stopped := context.AfterFunc(ctx, r.pool.Stop)
+	wg.Go(func() {
+		select {
+		case <-r.o.Drain:
+			r.pool.Drain()
+		case <-side.Done():
+		}
+	})
+	r.dispatch(ctx)
+	r.pool.Drain()
+	r.pool.Wait()
+	stopped()
+	stopSide()
+	wg.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault
+}
+
+// dispatch hands ready steps to the pool.
+func (r *run) dispatch(ctx context.Context) {
+	inboxIdle := false
+	for {
+		if !r.pool.Admit(ctx) {
+			return
+		}
+		busy := r.pool.Busy() > 1 // besides this admission; asked before Take, as finishing makes steps ready
+		if why := r.e.lowSpace(); why != nil {
+			r.pool.Forgo()
+			if !r.pauseFor(ctx, why, busy) {
+				return
+			}
+			continue
+		}
+		if entry, ok := r.e.index.Take(r.e.o.Now()); ok {
+			r.launch(entry)
+			continue
+		}
+		r.pool.Forgo()
+		due, dated := r.e.index.NextDue()
+		pause := due.Sub(r.e.o.Now())
+		if !r.o.Watch && inboxIdle && !busy && (!dated || pause > waitForRetry) {
+			return
+		}
+		if !dated {
+			pause = time.Minute
+		}
+		timer := time.NewTimer(max(pause, ms))
+		select {
+		case <-r.e.index.Wake():
+		case <-r.pool.Freed():
+		case inboxIdle = <-r.inboxIdle:
+		case <-timer.C:
+		case <-r.o.Drain:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// pauseFor waits for free space; a run that is not watching ends instead, once
+// nothing runs any more that might free some.
+func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
+	if !r.o.Watch && !busy {
+		r.broken(why)
+		return false
+	}
+	r.tell(why.Error())
+	select {
+	case <-time.After(time.Second):
+	case <-r.pool.Freed():
+	case <-r.o.Drain:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// lowSpace is why nothing may be taken in or started, or nil.
+func (e *Engine) lowSpace() error {
+	free, err := disk.Free(e.root)
+	if err != nil {
+		return err
+	}
+	if least := e.current().settings.free(); free < least {
+		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", size(free), e.root, size(least))
+	}
+	return nil
+}
+
+func size(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/unit, 0
+	for v >= unit && i < 4 {
+		v, i = v/unit, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
+}
+
+func (r *run) launch(entry queue.Entry) {
+	w := &work{e: r.e, ctx: r.ctx, entry: entry, patient: r.o.Watch, stopping: r.pool.Draining}
+	w.done = func(w *work) { r.ended(w) }
+	r.pool.Go(runner.Work{Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish})
+}
+
+// ended notes how a piece of work went, and lets its step be taken again.
+func (r *run) ended(w *work) {
+	if w.err != nil {
+		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
+	}
+	if it := r.e.index.Item(w.entry.Item.ID); it != nil && w.ended {
+		for i := range it.Runs {
+			if run := &it.Runs[i]; run.Name == w.entry.Run {
+				s := &run.Steps[w.entry.N]
+				r.report(Report{Ended: &Ended{Item: it.ID, Label: it.Label, Workflow: run.Name, Step: w.entry.Step, Status: s.Status, Message: s.Message}})
+			}
+		}
+	}
+	r.e.index.Return(w.entry)
+}
+
+// broken notes an error of the machine. A run that is not watching ends with it;
+// one that is goes on, as the cause (a full disk) may pass.
+func (r *run) broken(err error) {
+	r.e.o.Log.Error(err.Error())
+	r.mu.Lock()
+	first := r.fault == nil
+	if !r.o.Watch && first {
+		r.fault = err
+	}
+	r.mu.Unlock()
+	if r.o.Watch {
+		r.tell(err.Error())
+		return
+	}
+	if first {
+		r.pool.Drain()
+	}
+}
+
+// tell reports a note once.
+func (r *run) tell(note string) {
+	r.mu.Lock()
+	again := r.note == note
+	r.note = note
+	r.mu.Unlock()
+	if !again {
+		r.report(Report{Note: note})
+	}
+}
+
+func (r *run) report(rep Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rep.Ended != nil {
+		r.summary.Steps[rep.Ended.Status]++
+	}
+	if r.o.Report != nil {
+		r.o.Report(rep)
+	}
+}
+
+func (r *run) admitted(a Admitted) {
+	r.mu.Lock()
+	if a.Rejected != "" {
+		r.summary.Rejected++
+	} else {
+		r.summary.Admitted++
+	}
+	r.mu.Unlock()
+	r.report(Report{Admitted: &a})
+}
+
+// tend does what has to be done now and then: see what others committed, show
+// that this engine lives, take up the work of dead ones, take in settings.
+func (r *run) tend(ctx context.Context) {
+	e := r.e
+	every := func(d time.Duration) *time.Ticker { return time.NewTicker(d) }
+	poll, beat, recover, settings := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery)
+	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settings.Stop() }()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			err = e.store.Refresh(ctx)
+		case <-beat.C:
+			err = e.beat()
+		case <-recover.C:
+			err = e.recoverLost(ctx)
+		case <-settings.C:
+			err = e.syncSettings(ctx)
+		case <-e.dirty:
+			err = e.syncSettings(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			r.broken(err)
+		}
+	}
+}
+
+func (e *Engine) beat() error {
+	self, err := e.register()
+	if err != nil {
+		return err
+	}
+	return self.Beat()
+}
+
+// intake scans the inbox: once, waiting for what is about to settle, or on and
+// on when watching.
+func (r *run) intake(ctx context.Context) {
+	if r.o.Watch {
+		err := r.watchInbox(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.broken(fmt.Errorf("watch the inbox: %w", err))
+		}
+		return
+	}
+	// A drop made just before this command settles within the quiet time; one
+	// that grows all the while is left for the next run.
+	patience := r.e.o.Now().Add(2*r.e.current().settings.quiet() + time.Second)
+	for {
+		waiting := r.takeIn(ctx)
+		next, ok := soonest(waiting, patience)
+		if !ok || ctx.Err() != nil || r.pool.Draining() {
+			r.growing(waiting)
+			r.inboxIdle <- true
+			return
+		}
+		select {
+		case <-time.After(max(next.Sub(r.e.o.Now()), 20*ms)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// watchInbox scans whenever the box says a scan is worthwhile.
+func (r *run) watchInbox(ctx context.Context) error {
+	wake := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+				r.takeIn(ctx)
+			}
+		}
+	})
+	defer wg.Wait()
+	return r.box.Run(ctx, func() {
+		select {
+		case wake <- struct{}{}:
+		default: // a scan is due already
+		}
+	})
+}
+
+// soonest is when a waiting drop may settle, if that is within patience.
+func soonest(waiting []inbox.Waiting, patience time.Time) (t time.Time, ok bool) {
+	for _, w := range waiting {
+		if !w.Until.IsZero() && !w.Until.After(patience) && (!ok || w.Until.Before(t)) {
+			t, ok = w.Until, true
+		}
+	}
+	return t, ok
+}
+
+func (r *run) growing(waiting []inbox.Waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range waiting {
+		r.summary.Growing = append(r.summary.Growing, fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason))
+	}
+}
+
+// takeIn takes in what has settled and sets bad drops aside.
+func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
+	e := r.e
+	settled, waiting, bad, err := r.box.Scan(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.broken(fmt.Errorf("scan the inbox: %w", err))
+		}
+		return nil
+	}
+	for _, b := range bad {
+		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
+		if errors.Is(err, inbox.ErrGone) {
+			continue
+		}
+		if err != nil {
+			r.broken(fmt.Errorf("set %s aside: %w", b.Path, err))
+			continue
+		}
+		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
+	}
+	if len(settled) > 0 && !r.pool.Draining() {
+		if err := e.admitAll(ctx, r.box, settled, r.admitted); err != nil {
+			r.broken(err)
+		}
+	}
+	return waiting
+}
+
+// conclude looks over the index for what is left.
+func (r *run) conclude() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.e.o.Now()
+	for it := range r.e.index.Items() {
+		r.summary.Failed = append(r.summary.Failed, failures(it)...)
+		for i := range it.Runs {
+			run := &it.Runs[i]
+			for n := range run.Steps {
+				why := run.Steps[n].Blocked
+				switch {
+				case it.Waits(run, n):
+					r.summary.Waiting++
+				case why != nil && !why.Until.IsZero() && now.Before(why.Until):
+					r.summary.Later++
+				}
+			}
+		}
+	}
+}
+
+// failures lists what needs someone on one item.
+func failures(it *queue.Item) (out []Failure) {
+	if it.Broken != "" {
+		return []Failure{{Item: it.ID, Collection: it.Collection, Label: it.Label, Kind: state.SystemKind, Message: it.Broken}}
+	}
+	for i := range it.Runs {
+		run := &it.Runs[i]
+		for n := range run.Steps {
+			if s := &run.Steps[n]; s.Status == state.Failed {
+				out = append(out, Failure{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name,
+					Step: layout.Name(run.Plan.Steps[n].Name), Kind: s.Kind, Message: s.Message, Optional: run.Plan.Steps[n].Optional})
+			}
+		}
+	}
+	return out
+}
+
+// backoff is the pause after the failures-th failure in a row.
+func (e *Engine) backoff(failures int) time.Duration {
+	return e.current().settings.backoff().Wait(failures, rand.Float64())
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bagpipe/bags"
+	"bagpipe/engine/runner"
+	"bagpipe/layout"
+)
+
+const settingsSchema = 1
+
+// Settings are bagpipe.yaml.
+type Settings struct {
+	Schema      int                   `yaml:"schema"`
+	Defaults    Collection            `yaml:"defaults"`
+	Lanes       []string              `yaml:"lanes"`
+	Inbox       InboxSettings         `yaml:"inbox"`
+	Limits      LimitSettings         `yaml:"limits"`
+	Retry       RetrySettings         `yaml:"retry"`
+	Store       string                `yaml:"store"`
+	Collections map[string]Collection `yaml:"collections"`
+}
+
+// Collection says what becomes of what is dropped in inbox/NAME.
+type Collection struct {
+	Workflow  string   `yaml:"workflow"`
+	Lane      string   `yaml:"lane"`
+	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
+}
+
+// InboxSettings say when a drop is taken in.
+type InboxSettings struct {
+	Quiet  layout.Duration `yaml:"quiet"`
+	Rescan layout.Duration `yaml:"rescan"`
+	Watch  *bool           `yaml:"watch"`
+	Ignore []string        `yaml:"ignore"`
+}
+
+// LimitSettings bound what an archive may unpack to, and the free space below
+// which work pauses.
+type LimitSettings struct {
+	Files     int64       `yaml:"files"`
+	Bytes     layout.Size `yaml:"bytes"`
+	FileBytes layout.Size `yaml:"fileBytes"`
+	Ratio     int64       `yaml:"ratio"`
+	Path      int         `yaml:"path"`
+	Depth     int         `yaml:"depth"`
+	Free      layout.Size `yaml:"free"`
+}
+
+// RetrySettings are the floor and ceiling of the waits between tries.
+type RetrySettings struct {
+	First layout.Duration `yaml:"first"`
+	Most  layout.Duration `yaml:"most"`
+	Later layout.Duration `yaml:"later"`
+}
+
+// ParseSettings reads and checks bagpipe.yaml; its errors are *layout.FileError.
+func ParseSettings(file string, data []byte) (*Settings, error) {
+	y, err := layout.ParseYAML(file, data)
+	if err != nil {
+		return nil, err
+	}
+	s := &Settings{}
+	if err := y.Decode(s); err != nil {
+		return nil, err
+	}
+	if s.Schema != settingsSchema {
+		return nil, y.Errorf("$.schema", "expected schema: %d", settingsSchema)
+	}
+	if err := s.check(y); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Settings) check(y *layout.YAML) error {
+	for i, l := range s.Lanes {
+		if _, err := layout.ParseName(l); err != nil {
+			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
+		}
+	}
+	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {
+		return err
+	}
+	for name, c := range s.Collections {
+		if _, err := layout.ParseName(name); err != nil {
+			return y.Errorf("$.collections", "collection %v", err)
+		}
+		if err := s.checkCollection(y, "$.collections."+name, c); err != nil {
+			return err
+		}
+	}
+	for i, p := range s.Inbox.Ignore {
+		if _, err := path.Match(p, "x"); err != nil {
+			return y.Errorf(fmt.Sprintf("$.inbox.ignore[%d]", i), "expected a pattern such as *.part, not %q", p)
+		}
+	}
+	l := s.Limits
+	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth)} {
+		if v < 0 {
+			return y.Errorf("$.limits."+key, "expected a number from 0 (the default) up")
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) error {
+	if c.Workflow != "" {
+		if _, err := layout.ParseName(c.Workflow); err != nil {
+			return y.Errorf(at+".workflow", "%v", err)
+		}
+	}
+	if c.Lane != "" && !slices.Contains(s.lanes(), c.Lane) {
+		return y.Errorf(at+".lane", "no lane %q; the lanes are %v", c.Lane, s.lanes())
+	}
+	for i, a := range c.Approvals {
+		if _, err := layout.ParseName(a); err != nil {
+			return y.Errorf(fmt.Sprintf("%s.approvals[%d]", at, i), "%v", err)
+		}
+	}
+	return nil
+}
+
+func (s *Settings) lanes() []string {
+	if len(s.Lanes) == 0 {
+		return []string{"normal"}
+	}
+	return s.Lanes
+}
+
+// laneRank orders lanes: the first is the most urgent; one that has since been
+// removed from the settings comes last.
+func (s *Settings) laneRank(lane layout.Name) int {
+	if i := slices.Index(s.lanes(), string(lane)); i >= 0 {
+		return i
+	}
+	return len(s.lanes())
+}
+
+// collection gives the settings of a collection with the defaults filled in.
+func (s *Settings) collection(name layout.Name) Collection {
+	c := s.Collections[string(name)]
+	if c.Workflow == "" {
+		c.Workflow = s.Defaults.Workflow
+	}
+	if c.Lane == "" {
+		c.Lane = s.Defaults.Lane
+	}
+	if c.Lane == "" {
+		c.Lane = s.lanes()[0]
+	}
+	if c.Approvals == nil {
+		c.Approvals = s.Defaults.Approvals
+	}
+	return c
+}
+
+func (s *Settings) limits() bags.Limits {
+	return bags.Limits{
+		Files: s.Limits.Files, Bytes: int64(s.Limits.Bytes), FileBytes: int64(s.Limits.FileBytes),
+		Ratio: s.Limits.Ratio, PathLength: s.Limits.Path, Depth: s.Limits.Depth,
+	}
+}
+
+// storeDir is where deposits go.
+func (s *Settings) storeDir(root string) string {
+	store := s.Store
+	if store == "" {
+		store = "store"
+	}
+	if filepath.IsAbs(store) {
+		return filepath.Clean(store)
+	}
+	return filepath.Join(root, store)
+}
+
+// Pauses where the settings name none.
+const (
+	defaultRetryFirst = time.Second
+	defaultRetryMost  = 5 * time.Minute
+	defaultLater      = time.Minute
+	defaultFree       = 256 << 20
+)
+
+func (s *Settings) backoff() runner.Backoff {
+	b := runner.Backoff{First: time.Duration(s.Retry.First), Most: time.Duration(s.Retry.Most)}
+	if b.First == 0 {
+		b.First = defaultRetryFirst
+	}
+	if b.Most == 0 {
+		b.Most = defaultRetryMost
+	}
+	return b
+}
+
+func (s *Settings) laterPause() time.Duration {
+	if s.Retry.Later > 0 {
+		return time.Duration(s.Retry.Later)
+	}
+	return defaultLater
+}
+
+// free is the space below which nothing is taken in or started.
+func (s *Settings) free() uint64 {
+	if s.Limits.Free > 0 {
+		return uint64(s.Limits.Free)
+	}
+	return defaultFree
+}
+
+func (s *Settings) quiet() time.Duration {
+	if s.Inbox.Quiet > 0 {
+		return time.Duration(s.Inbox.Quiet)
+	}
+	return 2 * time.Second
+}
+
+func (s *Settings) rescan() time.Duration {
+	if s.Inbox.Rescan > 0 {
+		return time.Duration(s.Inbox.Rescan)
+	}
+	return 10 * time.Second
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// NoItemError is an item that is not in the workspace.
+type NoItemError struct{ Ref string }
+
+func (e *NoItemError) Error() string {
+	return fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label; bagpipe items lists them", e.Ref)
+}
+
+// record is one item as it stands at the tip, ready to be changed.
+type record struct {
+	execution *state.Execution
+	manifest  layout.Manifest
+	manifestJ []byte
+	plan      *state.Definition // of the workflow instance asked for; nil without one
+}
+
+// read loads an item; workflow may be "" for events of the item as a whole.
+func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*record, error) {
+	dir := layout.ItemDir(id)
+	data, err := r.ReadFile(dir + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &NoItemError{Ref: string(id)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read item %s: %w", id, err)
+	}
+	rec := &record{}
+	if rec.execution, err = state.Decode(data); err != nil {
+		return nil, fmt.Errorf("item %s: %w", id, err)
+	}
+	if rec.manifestJ, err = r.ReadFile(dir + "/" + layout.ManifestJSON); err != nil {
+		return nil, fmt.Errorf("item %s: read %s: %w", id, layout.ManifestJSON, err)
+	}
+	if rec.manifest, err = layout.DecodeManifest(rec.manifestJ); err != nil {
+		return nil, fmt.Errorf("item %s: %w", id, err)
+	}
+	for name, w := range rec.execution.Workflows {
+		plan, err := e.plans.load(r, w.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id, err)
+		}
+		rec.execution.Compute(name, plan)
+		if name == workflow {
+			rec.plan = plan
+		}
+	}
+	if workflow != "" && rec.plan == nil {
+		return nil, fmt.Errorf("item %s has no workflow %s", id.Short(), workflow)
+	}
+	return rec, nil
+}
+
+// actor is who causes a transition.
+type actor struct {
+	author gitstore.Signature
+	agent  string // the Bagpipe-Agent trailer
+}
+
+func (e *Engine) byRobot(step layout.Name) actor {
+	return actor{
+		author: gitstore.Signature{Name: string(step), Email: "robot@" + e.o.Host.Name},
+		agent:  string(step) + " " + e.runner(),
+	}
+}
+
+func (e *Engine) byPerson() actor { return actor{author: e.o.Person, agent: e.person()} }
+
+func (e *Engine) byEngine() actor {
+	return actor{author: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@" + e.o.Host.Name}, agent: "bagpipe " + e.runner()}
+}
+
+// step makes one event happen to one step of an item and commits it. event is
+// formed on the item as it is at the tip, again when another writer was faster;
+// more may change further files of the item in the same commit.
+func (e *Engine) step(ctx context.Context, id layout.ItemID, workflow string, who actor, text string,
+	event func(*record) (state.Event, error), more func(*record, map[string][]byte) error,
+) (state.Transition, error) {
+	var tr state.Transition
+	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := e.read(r, id, workflow)
+		if err != nil {
+			return nil, err
+		}
+		ev, err := event(rec)
+		if err != nil {
+			return nil, err
+		}
+		if tr, err = state.Apply(rec.execution, rec.plan, ev); err != nil {
+			return nil, err
+		}
+		dir := layout.ItemDir(id) + "/"
+		files := map[string][]byte{dir + layout.ExecutionJSON: rec.execution.Encode()}
+		if more != nil {
+			if err := more(rec, files); err != nil {
+				return nil, err
+			}
+		}
+		return &gitstore.Change{Files: files, Author: who.author,
+			Message: stepMessage(id, rec.manifest, tr, text, who.agent)}, nil
+	})
+	return tr, err
+}
+
+// Attempt is a claimed step, fenced by its key.
+type Attempt struct {
+	Item     layout.ItemID
+	Workflow string
+	Step     layout.Name
+	Key      layout.AttemptKey
+	Claimed  time.Time
+}
+
+// begin commits the claim of a step: waiting becomes in-progress.
+func (e *Engine) begin(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) (*Attempt, error) {
+	a := &Attempt{Item: id, Workflow: workflow, Step: step, Claimed: e.o.Now()}
+	_, err := e.step(ctx, id, workflow, e.byRobot(step), "", func(rec *record) (state.Event, error) {
+		_, s := rec.execution.Find(workflow, step)
+		if s == nil {
+			return nil, fmt.Errorf("item %s: no step %s in %s", id.Short(), step, workflow)
+		}
+		a.Key = s.NextKey(e.id)
+		return state.Claim{Workflow: workflow, Step: step, Attempt: a.Key, At: a.Claimed, Runner: e.runner()}, nil
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Complete ends an attempt well: completed, or skipped as the result says, with
+// the manifest and the inventory it changed in the same commit. A stale attempt
+// is refused (state.ErrStale).
+func (e *Engine) Complete(ctx context.Context, a *Attempt, started time.Time, res steps.Result) error {
+	end := state.Completed
+	if res.Status == steps.Skipped {
+		end = state.Skipped
+	}
+	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(*record) (state.Event, error) {
+		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: end,
+			Started: started, At: e.o.Now(), Message: clip(res.Message, maxMessage), Milestones: res.Milestones}, nil
+	}, describe(res))
+	return err
+}
+
+// describe changes manifest.json and inventory.json as a result says.
+func describe(res steps.Result) func(*record, map[string][]byte) error {
+	if res.Inventory == nil && len(res.Metadata) == 0 {
+		return nil
+	}
+	return func(rec *record, files map[string][]byte) error {
+		m := rec.manifest
+		dir := layout.ItemDir(m.Item) + "/"
+		if res.Inventory != nil {
+			data, err := res.Inventory.Encode()
+			if err != nil {
+				return err
+			}
+			files[dir+layout.InventoryJSON] = data
+			m.Inventory = &layout.InventorySummary{Digest: digestOf(data), Files: len(res.Inventory.Files), Bytes: res.Inventory.Bytes()}
+		}
+		m.Metadata = merge(m.Metadata, res.Metadata)
+		data, err := m.Encode(rec.manifestJ)
+		if err != nil {
+			return err
+		}
+		files[dir+layout.ManifestJSON] = data
+		return nil
+	}
+}
+
+// merge lays new over old, object by object; null removes a key.
+func merge(old, new map[string]any) map[string]any {
+	out := make(map[string]any, len(old)+len(new))
+	for k, v := range old {
+		out[k] = v
+	}
+	for k, v := range new {
+		below, isObject := v.(map[string]any)
+		was, wasObject := out[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, k)
+		case isObject && wasObject:
+			out[k] = merge(was, below)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// Fail ends an attempt with the error err. A system failure that has retries
+// left is tried again by itself, at the time the backoff says.
+func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err error, text string) error {
+	kind := string(steps.KindOf(err))
+	message := clip(err.Error(), maxMessage)
+	_, cerr := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), message, func(rec *record) (state.Event, error) {
+		now := e.o.Now()
+		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Kind: kind,
+			Started: started, At: now, Message: message, Text: clip(text, maxMessage)}
+		failures := rec.execution.Failures(a.Workflow, a.Step) + 1
+		if s := rec.plan.Step(a.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
+			end.RetryAt = now.Add(e.backoff(failures))
+		}
+		return end, nil
+	}, nil)
+	return cerr
+}
+
+// Defer ends an attempt whose robot asked to be called again later.
+func (e *Engine) Defer(ctx context.Context, a *Attempt, started time.Time, later *steps.Later) error {
+	after := later.After
+	if after <= 0 {
+		after = e.current().settings.laterPause()
+	}
+	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), later.Error(), func(*record) (state.Event, error) {
+		now := e.o.Now()
+		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Deferred,
+			Started: started, At: now, RetryAt: now.Add(after), Message: clip(later.Error(), maxMessage)}, nil
+	}, nil)
+	return err
+}
+
+// abandon gives an attempt back that was claimed or begun but not ended: the
+// step waits again, and the attempt is marked lost. It costs no retry.
+func (e *Engine) abandon(ctx context.Context, id layout.ItemID, workflow string, step layout.Name, key layout.AttemptKey, why string) error {
+	intent, err := e.intentKey()
+	if err != nil {
+		return err
+	}
+	_, err = e.step(ctx, id, workflow, e.byEngine(), why, func(*record) (state.Event, error) {
+		return state.Lost{Key: intent, Workflow: workflow, Step: step, Attempt: key, At: e.o.Now(), By: e.byEngine().agent}, nil
+	}, nil)
+	return err
+}
+
+// notNeeded skips a step that the item's workflow was started without.
+func (e *Engine) notNeeded(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) error {
+	var why string
+	_, err := e.step(ctx, id, workflow, e.byEngine(), "", func(rec *record) (state.Event, error) {
+		w, s := rec.execution.Find(workflow, step)
+		why = "not applicable: " + w.Skip[step]
+		return state.Decide{Workflow: workflow, Step: step, Attempt: s.NextKey(e.id), State: state.Skipped,
+			At: e.o.Now(), By: e.byEngine().agent, Message: why}, nil
+	}, nil)
+	return err
+}

@@ -1,0 +1,324 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/runner"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+)
+
+// work is one ready step on its way: claimed, performed, finished.
+type work struct {
+	e     *Engine
+	ctx   context.Context // ends when the engine must not commit any more
+	entry queue.Entry
+	done  func(*work)
+	// patient work goes on trying to commit its end until stopping says so; else
+	// it tries a few times.
+	patient  bool
+	stopping func() bool
+
+	lock    *claim.Claim
+	attempt *Attempt
+	plan    *state.Step
+	scratch string
+	started time.Time
+	ran     bool
+	ended   bool // its end is committed
+	result  steps.Result
+	err     error
+	log     *stepLog
+}
+
+// claim takes the lock file, then commits the attempt: only then may the robot
+// start. It answers false when there is nothing to run.
+func (w *work) claim(context.Context) bool {
+	ok, err := w.tryClaim()
+	if err != nil {
+		w.err = err
+	}
+	if !ok {
+		w.release()
+	}
+	return ok
+}
+
+func (w *work) tryClaim() (bool, error) {
+	e, it := w.e, w.entry.Item
+	if w.notNeeded() {
+		err := e.notNeeded(w.ctx, it.ID, w.entry.Run, w.entry.Step)
+		w.ended = err == nil
+		return false, w.harmless(err)
+	}
+	self, err := e.register()
+	if err != nil {
+		return false, err
+	}
+	key := claim.Key{Item: it.ID, Workflow: w.entry.Run, Step: w.entry.Step}
+	// The lock file names the attempt that is about to be committed; the commit
+	// may find a higher number and is what counts.
+	w.lock, err = self.Take(key, layout.AttemptKey{N: max(1, w.stepState().Attempts+1), Engine: e.id})
+	var held *claim.HeldError
+	if errors.As(err, &held) {
+		return false, e.pause(w.ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	w.attempt, err = e.begin(w.ctx, it.ID, w.entry.Run, w.entry.Step)
+	if err != nil {
+		return false, w.harmless(err)
+	}
+	return true, nil
+}
+
+func (w *work) notNeeded() bool {
+	why := w.stepState().Skip
+	return why != ""
+}
+
+func (w *work) stepState() *queue.Step {
+	for r := range w.entry.Item.Runs {
+		if run := &w.entry.Item.Runs[r]; run.Name == w.entry.Run {
+			return &run.Steps[w.entry.N]
+		}
+	}
+	return &queue.Step{}
+}
+
+// harmless turns a refusal, which only says that another was faster, into a look
+// at what the other did.
+func (w *work) harmless(err error) error {
+	if err == nil {
+		return nil
+	}
+	var illegal *state.IllegalError
+	if errors.As(err, &illegal) {
+		return w.e.pause(w.ctx)
+	}
+	return err
+}
+
+// release gives the claim back, if there is one.
+func (w *work) release() {
+	if w.lock != nil {
+		if err := w.lock.Release(); err != nil {
+			w.e.o.Log.Warn("release claim", "item", w.entry.Item.ID, "step", w.entry.Step, "err", err)
+		}
+		w.lock = nil
+	}
+	w.done(w)
+}
+
+func (w *work) timeout() time.Duration {
+	w.plan = w.planStep()
+	return time.Duration(w.plan.Timeout)
+}
+
+func (w *work) planStep() *state.Step {
+	for _, run := range w.entry.Item.Runs {
+		if run.Name == w.entry.Run {
+			return &run.Plan.Steps[w.entry.N]
+		}
+	}
+	return &state.Step{}
+}
+
+// run calls the robot. Whatever goes wrong becomes w.err, a panic too: one robot
+// must not take the others with it.
+func (w *work) run(ctx context.Context) {
+	w.ran = true
+	w.started = w.e.o.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			w.err = steps.SystemFailure("the robot panicked: %v", p)
+			fmt.Fprintf(w.log, "panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	w.result, w.err = w.call(ctx)
+	if cause := context.Cause(ctx); cause != nil && w.err != nil {
+		w.err = cause
+	}
+}
+
+// call prepares the attempt's scratch folder and calls the step's robot.
+func (w *work) call(ctx context.Context) (steps.Result, error) {
+	e, a := w.e, w.attempt
+	w.log = newStepLog(filepath.Join(e.path(layout.ItemDir(a.Item)), filepath.FromSlash(layout.StepLog(a.Step, a.Key))))
+	robot, err := e.robot(w.plan)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	w.scratch = e.scratchDir(a)
+	if err := os.MkdirAll(w.scratch, 0o777); err != nil {
+		return steps.Result{}, err
+	}
+	c, err := e.newCall(w)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	return robot.Run(ctx, c)
+}
+
+// robot finds who does a step.
+func (e *Engine) robot(s *state.Step) (steps.Robot, error) {
+	if s.Command != nil {
+		return steps.Command(s.Command), nil
+	}
+	if r := e.o.Robots[s.Robot]; r != nil {
+		return r, nil
+	}
+	return nil, steps.SystemFailure("this version of bagpipe has no robot %q", s.Robot)
+}
+
+// scratchDir is an attempt's own folder, below its engine's, so that whoever
+// finds it knows whether its owner lives.
+func (e *Engine) scratchDir(a *Attempt) string {
+	return filepath.Join(e.path(layout.ScratchDir), string(e.id), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
+}
+
+func (e *Engine) newCall(w *work) (*steps.Call, error) {
+	a, it := w.attempt, w.entry.Item
+	v, err := e.store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	rec, err := e.read(v, a.Item, a.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	dir := layout.ItemDir(a.Item)
+	inventory, err := readOptional(v, dir+"/"+layout.InventoryJSON)
+	if err != nil {
+		return nil, err
+	}
+	abs := e.path(dir)
+	settings := e.current().settings
+	return &steps.Call{
+		Item: a.Item, Collection: it.Collection, Label: it.Label,
+		Workflow: a.Workflow, Step: a.Step, Attempt: a.Key,
+		Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: contentOf(abs),
+		Scratch: w.scratch, Store: settings.storeDir(e.root),
+		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
+		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.execution.Encode(),
+		Limits: settings.limits(), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
+	}, nil
+}
+
+// finish ends the attempt in the history: outputs first, then the commit, and
+// only then the claim. It runs even while the pool drains.
+func (w *work) finish() {
+	defer w.release()
+	if w.log != nil {
+		if err := w.log.Close(); err != nil && w.err == nil {
+			w.err = fmt.Errorf("write the step's log: %w", err)
+		}
+	}
+	if w.err == nil && w.ran {
+		w.err = w.publish()
+	}
+	err := w.endDurably()
+	w.ended = err == nil
+	if errors.Is(err, state.ErrStale) {
+		w.e.o.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())
+		err = nil
+	}
+	w.err = err
+	if w.scratch != "" {
+		if err := os.RemoveAll(w.scratch); err != nil {
+			w.e.o.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
+		}
+	}
+}
+
+// publish refuses outputs of an attempt whose claim has been taken over.
+func (w *work) publish() error {
+	select {
+	case <-w.lock.Lost():
+		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
+	default:
+	}
+	if err := w.e.publish(w.attempt.Item, w.scratch, w.result); err != nil {
+		return steps.SystemFailure("%w", err)
+	}
+	return nil
+}
+
+// endDurably tries again when the commit fails for a reason that may pass, such
+// as a full disk: what was done should not have to be done again.
+func (w *work) endDurably() error {
+	const tries = 5
+	for n := 1; ; n++ {
+		err := w.end()
+		if err == nil || IsRefused(err) || !w.patient && n >= tries || w.patient && n >= tries && w.stopping() {
+			return err
+		}
+		w.e.o.Log.Warn("commit a step's end; it is tried again", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
+		time.Sleep(time.Duration(n) * 200 * ms)
+	}
+}
+
+// end commits how the attempt ended.
+func (w *work) end() error {
+	e, a := w.e, w.attempt
+	var later *steps.Later
+	switch {
+	case !w.ran:
+		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping")
+	case errors.Is(w.err, state.ErrStale):
+		return w.err
+	case errors.Is(w.err, runner.Interrupted):
+		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "interrupted: the engine was stopped")
+	case errors.As(w.err, &later):
+		return e.Defer(w.ctx, a, w.started, later)
+	case w.err != nil:
+		return e.Fail(w.ctx, a, w.started, w.err, w.log.tail())
+	}
+	return e.Complete(w.ctx, a, w.started, w.result)
+}
+
+// pause waits a moment and looks at what other engines committed, so that a step
+// another one has taken is not asked for again and again.
+func (e *Engine) pause(ctx context.Context) error {
+	select {
+	case <-time.After(50 * time.Millisecond):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return e.store.Refresh(ctx)
+}
+
+// sweepScratch removes the scratch folders of engines that are no longer alive.
+func (e *Engine) sweepScratch(alive func(layout.EngineID) (bool, error)) error {
+	entries, err := os.ReadDir(e.path(layout.ScratchDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		id, err := layout.ParseEngineID(entry.Name())
+		if err != nil {
+			continue
+		}
+		if lives, err := alive(id); err != nil || lives {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(e.path(layout.ScratchDir), entry.Name())); err != nil {
+			return fmt.Errorf("remove scratch of dead engine %s: %w", id, err)
+		}
+	}
+	return disk.SyncDir(e.path(layout.ScratchDir))
+}

@@ -1,0 +1,315 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// The robots' exit codes.
+const (
+	ExitContent = 65
+	ExitLater   = 75
+	ExitSkipped = 77
+)
+
+const (
+	resultFile = "result.json"
+
+	// termGrace is how long a program has to end after SIGTERM before its process
+	// group is killed.
+	termGrace = 5 * time.Second
+
+	maxResult = 4 << 20
+)
+
+// Command is the robot that runs a program; the package comment has its
+// protocol.
+func Command(argv []string) Robot {
+	return Func(func(ctx context.Context, c *Call) (Result, error) { return runCommand(ctx, argv, c) })
+}
+
+func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
+	input, err := commandInput(c)
+	if err != nil {
+		return Result{}, err
+	}
+	last := &lastLine{to: c.Log}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = c.Scratch
+	cmd.Env = append(os.Environ(), commandEnv(c)...)
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.Stdout, cmd.Stderr = last, last
+	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	err = runGroup(ctx, cmd)
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	return commandResult(c, last.String(), err)
+}
+
+// runGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
+// and SIGKILL after a while.
+func runGroup(ctx context.Context, cmd *exec.Cmd) error {
+	// Pdeathsig follows the thread that started the child, so that thread must
+	// live as long as the child does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	group := -cmd.Process.Pid
+	ended := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		_ = syscall.Kill(group, syscall.SIGTERM) // gone already: nothing to end
+		select {
+		case <-ended:
+		case <-time.After(termGrace):
+		}
+		_ = syscall.Kill(group, syscall.SIGKILL)
+	})
+	err := cmd.Wait()
+	close(ended)
+	killer.Wait()
+	// What the program left running in its group does not outlive the step.
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // the program itself ended well
+	}
+	return err
+}
+
+// commandInput is the one JSON object on standard input.
+func commandInput(c *Call) ([]byte, error) {
+	with := c.With
+	if with == nil {
+		with = map[string]any{}
+	}
+	data, err := layout.EncodeJSON(map[string]any{
+		"execution": json.RawMessage(c.Execution),
+		"item":      c.Item,
+		"manifest":  json.RawMessage(c.Manifest),
+		"step":      c.Step,
+		"with":      with,
+		"workflow":  c.Workflow,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write the program's input: %w", err)
+	}
+	return data, nil
+}
+
+func commandEnv(c *Call) []string {
+	return []string{
+		"BAGPIPE_ITEM=" + string(c.Item),
+		"BAGPIPE_LABEL=" + c.Label,
+		"BAGPIPE_COLLECTION=" + string(c.Collection),
+		"BAGPIPE_WORKFLOW=" + c.Workflow,
+		"BAGPIPE_STEP=" + string(c.Step),
+		"BAGPIPE_ATTEMPT=" + c.Attempt.String(),
+		"BAGPIPE_ITEM_DIR=" + c.Dir,
+		"BAGPIPE_SOURCE=" + c.Source,
+		"BAGPIPE_CONTENT=" + c.Content,
+		"BAGPIPE_DERIVED=" + filepath.Join(c.Dir, layout.DerivedDir),
+		"BAGPIPE_SCRATCH=" + c.Scratch,
+		"BAGPIPE_INVENTORY=" + filepath.Join(c.Dir, layout.InventoryJSON),
+		"BAGPIPE_RESULT=" + filepath.Join(c.Scratch, resultFile),
+	}
+}
+
+// commandResult reads the exit code and result.json.
+func commandResult(c *Call, last string, runErr error) (Result, error) {
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(runErr, &exit):
+		code = exit.ExitCode()
+		if code < 0 {
+			return Result{}, SystemFailure("the program was ended by a signal (%s)%s", exit.ProcessState, colon(last))
+		}
+	case runErr != nil:
+		return Result{}, SystemFailure("run the program: %w", runErr)
+	}
+	res, message, err := readResult(c)
+	if err != nil {
+		return Result{}, SystemFailure("%s: %w", resultFile, err)
+	}
+	if message == "" {
+		message = last
+	}
+	switch code {
+	case 0:
+		res.Message = message
+		return res, nil
+	case ExitSkipped:
+		res.Status, res.Message = Skipped, message
+		return res, nil
+	}
+	if res.Status != "" {
+		return Result{}, SystemFailure("%s says %s, but the exit code is %d", resultFile, res.Status, code)
+	}
+	if message == "" {
+		message = fmt.Sprintf("exit code %d", code)
+	}
+	switch code {
+	case ExitContent:
+		return Result{}, ContentFailure("%s", message)
+	case ExitLater:
+		return Result{}, &Later{Reason: message}
+	}
+	return Result{}, SystemFailure("exit code %d%s", code, colon(message))
+}
+
+func colon(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+// readResult reads result.json, if there is one, and finds the outputs.
+func readResult(c *Call) (res Result, message string, err error) {
+	var doc struct {
+		Status     Status            `json:"status"`
+		Message    string            `json:"message"`
+		Metadata   map[string]any    `json:"metadata"`
+		Milestones []string          `json:"milestones"`
+		Outputs    map[string]string `json:"outputs"`
+	}
+	data, err := readSmall(filepath.Join(c.Scratch, resultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = []byte("{}"), nil
+	}
+	if err != nil {
+		return res, "", err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return res, "", err
+	}
+	switch doc.Status {
+	case "", Completed, Skipped:
+	default:
+		return res, "", fmt.Errorf("status %q: expected completed or skipped; failures are exit codes", doc.Status)
+	}
+	res.Status, res.Metadata = doc.Status, doc.Metadata
+	for _, m := range doc.Milestones {
+		name, err := layout.ParseName(m)
+		if err != nil {
+			return res, "", fmt.Errorf("milestones: %w", err)
+		}
+		res.Milestones = append(res.Milestones, name)
+	}
+	res.Outputs, err = commandOutputs(c, doc.Outputs)
+	return res, doc.Message, err
+}
+
+// readSmall reads a regular file of the program's making.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxResult {
+		return nil, fmt.Errorf("expected a regular file of at most %d bytes", maxResult)
+	}
+	return os.ReadFile(path)
+}
+
+// commandOutputs checks the outputs: below scratch, there, and free of links
+// that lead anywhere else.
+func commandOutputs(c *Call, named map[string]string) ([]Output, error) {
+	if named == nil {
+		if _, err := os.Lstat(filepath.Join(c.Scratch, layout.DerivedDir)); err == nil {
+			named = map[string]string{layout.DerivedDir: layout.DerivedDir + "/" + string(c.Step)}
+		}
+	}
+	root, err := os.OpenRoot(c.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var outputs []Output
+	for from, to := range named {
+		src, err := layout.ParseRelPath(from)
+		if err != nil {
+			return nil, fmt.Errorf("outputs: %w", err)
+		}
+		dst, err := layout.ParseRelPath(to)
+		if err != nil {
+			return nil, fmt.Errorf("outputs: %w", err)
+		}
+		own := layout.DerivedDir + "/" + string(c.Step)
+		if dst != layout.ContentDir && string(dst) != own && !strings.HasPrefix(string(dst), own+"/") {
+			return nil, fmt.Errorf("outputs: %s: expected content, or %s and below", dst, own)
+		}
+		if _, err := root.Stat(from); err != nil {
+			return nil, fmt.Errorf("outputs: %w", err)
+		}
+		outputs = append(outputs, Output{From: src, To: dst})
+	}
+	return outputs, nil
+}
+
+// lastLine passes output on and keeps the last line that is not empty.
+type lastLine struct {
+	to io.Writer
+
+	mu   sync.Mutex // guards line, open
+	line []byte
+	open []byte
+}
+
+const maxLastLine = 500
+
+// Write passes p on.
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	for line := range bytes.Lines(p) {
+		if room := maxLastLine - len(l.open); room > 0 {
+			l.open = append(l.open, line[:min(len(line), room)]...)
+		}
+		if bytes.HasSuffix(line, []byte("\n")) {
+			l.settle()
+		}
+	}
+	l.mu.Unlock()
+	return l.to.Write(p)
+}
+
+func (l *lastLine) settle() {
+	if t := bytes.TrimSpace(l.open); len(t) > 0 {
+		l.line = append(l.line[:0], t...)
+	}
+	l.open = l.open[:0]
+}
+
+// String is the last line printed so far.
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle()
+	return string(bytes.ToValidUTF8(l.line, []byte("\uFFFD")))
+}
