@@ -31,8 +31,8 @@
 // FIFO; when two members have one name or a file stands where a folder is; when
 // it is encrypted, uses another method, or overlaps another; when it breaks a
 // limit; when it is truncated, fails its check sum or is not as long as it says;
-// and when data follows the archive's end or its end is missing. Names that
-// differ only by case or by Unicode normalisation are kept and warned about, as
+// and when data follows the archive's end or a zip's end is missing. (Tars without
+// an end mark are written by some programs; that is a warning.) Names that differ only by case or by Unicode normalisation are kept and warned about, as
 // are backslashes in tars, where they are ordinary characters. Permissions keep
 // only the execute bits; modification times and empty folders are kept; nothing
 // is synced (the caller syncs the tree once and then publishes it).

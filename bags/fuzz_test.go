@@ -1,0 +1,125 @@
+package bags
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzManifestLine(f *testing.F) {
+	for _, s := range []string{"aa  data/x", "aa *data/x", "aa\tdata/%0A%25", "", " ", "x", "aa  ./data/../x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := parseManifestLine(s)
+		if err != nil {
+			return
+		}
+		if m.path == "" || m.sum == "" {
+			t.Fatalf("%q: an entry without a path or sum", s)
+		}
+		if p, bare := decodeManifestPath(m.path); !bare {
+			if q, _ := decodeManifestPath(encodeManifestPath(p)); q != p {
+				t.Fatalf("%q: encoding %q gives %q back", s, p, q)
+			}
+		}
+	})
+}
+
+func FuzzInfo(f *testing.F) {
+	for _, s := range []string{"A: b\n", "A: b\n c\n", "A:b\r\nB : c\r", "\ufeffA: b", " x\n", ":\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		fields, err := ReadInfo(strings.NewReader(s))
+		if err != nil {
+			return
+		}
+		for _, in := range fields {
+			if checkField(in) != nil || strings.ContainsFunc(in.Value, isLineControl) || !utf8.ValidString(in.Value) {
+				continue
+			}
+			out, err := ReadInfo(strings.NewReader(foldField(in)))
+			if err != nil || len(out) != 1 || out[0] != in {
+				t.Fatalf("%q became %q, %v", in, out, err)
+			}
+		}
+	})
+}
+
+func FuzzDeclaration(f *testing.F) {
+	f.Add([]byte("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := parseDeclaration(data)
+		if d.version == "1.0" && len(d.problems) == 0 && d.encoding == "UTF-8" {
+			clean := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
+			if clean != "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n" {
+				t.Fatalf("%q passes for a clean declaration", data)
+			}
+		}
+	})
+}
+
+func FuzzZip(f *testing.F) {
+	f.Add(zipOf(f, "a", "d/", "d/b"))
+	f.Add(zipOf(f, "../x"))
+	f.Add(zipOf(f))
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzExtract(t, "x.zip", data) })
+}
+
+func FuzzTar(f *testing.F) {
+	whole := tarOf(f, file("a", "x"), file("d/", ""), file("d/"+strings.Repeat("n", 150), "y"))
+	f.Add(whole)
+	f.Add(whole[:1300])
+	f.Add(gz(f, whole))
+	f.Add(zst(f, whole))
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzExtract(t, "x.tar", data) })
+}
+
+// fuzzExtract checks the laws of extraction: every error is a broken rule, only
+// folders and regular files appear, within the limits, and nothing appears
+// beside the folder.
+func fuzzExtract(t *testing.T, name string, data []byte) {
+	outer := t.TempDir()
+	archive := filepath.Join(outer, name)
+	dir := filepath.Join(outer, "to")
+	if err := os.WriteFile(archive, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	limits := Limits{Files: 100, Bytes: 1 << 20}
+	x, err := Extract(t.Context(), archive, dir, ExtractOptions{Limits: limits, Workers: 2})
+	var e *Error
+	if err != nil && !errors.As(err, &e) {
+		t.Fatalf("an error that names no rule: %v", err)
+	}
+	names, rerr := os.ReadDir(outer)
+	if rerr != nil || len(names) != 2 {
+		t.Fatalf("beside the folder: %v, %v", names, rerr)
+	}
+	tree, serr := Scan(t.Context(), dir)
+	if serr != nil {
+		t.Fatal(serr)
+	}
+	if len(tree.Others) > 0 || tree.Bytes() > limits.Bytes {
+		t.Fatalf("%d links or specials, %d bytes", len(tree.Others), tree.Bytes())
+	}
+	for _, f := range tree.Files {
+		if f.Mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+			t.Fatalf("%s has mode %v", f.Path, f.Mode)
+		}
+	}
+	if err == nil && int64(len(tree.Files)) != x.Files {
+		t.Fatalf("%d files, reported %d", len(tree.Files), x.Files)
+	}
+	if err == nil && bytes.HasPrefix(data, []byte("PK\x03\x04")) && x.Format != Zip {
+		t.Fatalf("a zip was read as %s", x.Format)
+	}
+}
