@@ -35,7 +35,7 @@ type CreateOptions struct {
 	Known func(path string) *Sums
 
 	Workers  int
-	Progress func(files, bytes int64)
+	Progress func(Progress)
 }
 
 // TagFile is a further tag file: a copy of Source, or Data where Source is empty.
@@ -43,6 +43,7 @@ type TagFile struct {
 	Path   string // relative to the bag
 	Source string
 	Data   []byte
+	Known  *Sums // as CreateOptions.Known gives for a payload file
 }
 
 // Created says what was made.
@@ -183,7 +184,7 @@ func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) err
 	o := HashOptions{Workers: c.o.Workers, Progress: c.o.Progress}
 	as := slices.Clone(c.o.Algorithms)
 	if c.o.Known != nil {
-		as = append(as, SHA256, SHA512)
+		as = append(as, SHA256, SHA512) // what inventories have
 	}
 	return Hash(ctx, &placed, as, o, func(h Hashed) error {
 		f := &c.tree.Files[h.Index]
@@ -195,12 +196,11 @@ func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) err
 		if c.o.Known == nil {
 			return nil
 		}
-		return c.compareKnown(f.Path, &h.Sums)
+		return c.compareKnown(f.Path, c.o.Known(f.Path), &h.Sums)
 	})
 }
 
-func (c *creator) compareKnown(p string, sums *Sums) error {
-	known := c.o.Known(p)
+func (c *creator) compareKnown(p string, known, sums *Sums) error {
 	if known == nil {
 		return nil
 	}
@@ -305,8 +305,16 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 		columns[i] = make([][]byte, len(t.Files))
 	}
 	slices.SortFunc(t.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	err = Hash(ctx, t, c.o.Algorithms, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
+	known := map[string]*Sums{}
+	for i := range c.o.TagFiles {
+		known[c.o.TagFiles[i].Path] = c.o.TagFiles[i].Known
+	}
+	as := append(slices.Clone(c.o.Algorithms), SHA256, SHA512)
+	err = Hash(ctx, t, as, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
 		paths[h.Index] = t.Files[h.Index].Path
+		if err := c.compareKnown(paths[h.Index], known[paths[h.Index]], &h.Sums); err != nil {
+			return err
+		}
 		for i, a := range c.o.Algorithms {
 			columns[i][h.Index] = h.Sums.Of(a)
 		}

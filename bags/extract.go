@@ -12,8 +12,8 @@ import (
 // ExtractOptions say how to unpack. The zero value is useful.
 type ExtractOptions struct {
 	Limits   Limits
-	Workers  int                      // members unpacked at once, where the format allows it; default the cores
-	Progress func(files, bytes int64) // cumulative; calls do not overlap
+	Workers  int            // members unpacked at once, where the format allows it; default the cores
+	Progress func(Progress) // calls do not overlap
 }
 
 // Extracted says what was unpacked.

@@ -37,9 +37,13 @@ const (
 
 // HashOptions say how to hash. The zero value is useful.
 type HashOptions struct {
-	Workers  int                      // default the cores
-	Progress func(files, bytes int64) // cumulative; calls do not overlap
+	Workers  int            // default the cores
+	Progress func(Progress) // calls do not overlap
 }
+
+// Progress is how far work on many files has come. The totals are 0 where nobody
+// knows them beforehand.
+type Progress struct{ Files, Bytes, TotalFiles, TotalBytes int64 }
 
 // Hashed is one file's digests. Head is valid during the call only.
 type Hashed struct {
@@ -85,7 +89,10 @@ func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, ea
 		}
 		return int(min(max(b.size-a.size, -1), 1))
 	})
-	p := &hashPool{root: root, each: each, progress: o.Progress}
+	p := &hashPool{root: root, each: each, progress: o.Progress, so: Progress{TotalFiles: int64(len(plan))}}
+	for i := range plan {
+		p.so.TotalBytes += plan[i].size
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(o.Workers, len(plan)) {
@@ -110,18 +117,17 @@ type hashPool struct {
 	root *os.Root
 	each func(Hashed) error
 
-	mu       sync.Mutex // serialises each and progress, guards the counts
-	progress func(files, bytes int64)
-	files    int64
-	bytes    int64
+	mu       sync.Mutex // serialises each and progress, guards so
+	progress func(Progress)
+	so       Progress
 }
 
 func (p *hashPool) done(h Hashed) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.files++
+	p.so.Files++
 	if p.progress != nil {
-		p.progress(p.files, p.bytes)
+		p.progress(p.so)
 	}
 	return p.each(h)
 }
@@ -132,8 +138,8 @@ func (p *hashPool) read(n int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bytes += int64(n)
-	p.progress(p.files, p.bytes)
+	p.so.Bytes += int64(n)
+	p.progress(p.so)
 }
 
 type hashWorker struct {

@@ -42,10 +42,9 @@ type sink struct {
 
 	buffers sync.Pool
 
-	mu       sync.Mutex // guards files and bytes, and serialises progress
-	files    int64
-	bytes    int64
-	progress func(files, bytes int64)
+	mu       sync.Mutex // guards done, and serialises progress
+	done     Progress
+	progress func(Progress)
 }
 
 type folderTime struct {
@@ -216,13 +215,13 @@ func (s *sink) copy(ctx context.Context, f *os.File, m member, r io.Reader) (n i
 func (s *sink) charge(m member, bytes, files int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bytes += bytes
-	s.files += files
-	if rule, detail := s.limits.overBytes(s.bytes, s.input); rule != "" {
+	s.done.Bytes += bytes
+	s.done.Files += files
+	if rule, detail := s.limits.overBytes(s.done.Bytes, s.input); rule != "" {
 		return s.broken(m.name, rule, detail, nil)
 	}
 	if s.progress != nil {
-		s.progress(s.files, s.bytes)
+		s.progress(s.done)
 	}
 	return nil
 }
@@ -236,7 +235,7 @@ func (s *sink) finish() (Extracted, error) {
 			return Extracted{}, fmt.Errorf("unpack %s: %w", s.archive, err)
 		}
 	}
-	s.report.Bytes = s.bytes
+	s.report.Bytes = s.done.Bytes
 	return s.report, nil
 }
 

@@ -42,6 +42,10 @@ func unzip(ctx context.Context, src *source, size int64, s *sink) error {
 			return err
 		}
 	}
+	s.done.TotalFiles = int64(len(files))
+	for _, f := range files {
+		s.done.TotalBytes += f.size
+	}
 	return s.writeAll(ctx, files)
 }
 

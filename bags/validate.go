@@ -31,7 +31,7 @@ type ValidateOptions struct {
 	Level    Level
 	FailFast bool // stop at the first error
 	Workers  int
-	Progress func(files, bytes int64)
+	Progress func(Progress)
 }
 
 // errEnough ends a validation that was asked to stop at the first error.
