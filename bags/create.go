@@ -107,7 +107,7 @@ func checkCreate(o *CreateOptions, t *Tree) error {
 		}
 	}
 	for _, f := range o.Info {
-		if err := checkField(f); err != nil {
+		if err := f.Check(); err != nil {
 			return fmt.Errorf("make bag: %w", err)
 		}
 	}

@@ -41,7 +41,7 @@ func FuzzInfo(f *testing.F) {
 			return
 		}
 		for _, in := range fields {
-			if checkField(in) != nil || strings.ContainsFunc(in.Value, isLineControl) || !utf8.ValidString(in.Value) {
+			if in.Check() != nil || strings.ContainsFunc(in.Value, isLineControl) || !utf8.ValidString(in.Value) {
 				continue
 			}
 			out, err := ReadInfo(strings.NewReader(foldField(in)))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // Field is one element of bag-info.txt. Labels may be repeated; their order is
@@ -129,14 +130,19 @@ func foldField(f Field) string {
 	return b.String()
 }
 
+// unwritable also holds the byte-order mark, which would be lost at the beginning
+// of the file.
+func unwritable(r rune) bool { return isLineControl(r) || r == '\ufeff' }
+
 func isLineControl(r rune) bool {
 	return r < 0x20 && r != '\t' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// checkField tells whether a label can be written.
-func checkField(f Field) error {
-	if f.Label == "" || strings.ContainsAny(f.Label, ":\r\n") || strings.TrimSpace(f.Label) != f.Label {
-		return fmt.Errorf("bag-info label %q: want text without a colon, line ends or white space around it", f.Label)
+// Check tells whether the label can be written.
+func (f Field) Check() error {
+	if f.Label == "" || strings.Contains(f.Label, ":") || strings.ContainsFunc(f.Label, unwritable) ||
+		!utf8.ValidString(f.Label) || strings.TrimSpace(f.Label) != f.Label {
+		return fmt.Errorf("bag-info label %q: want text without a colon, control characters or white space around it", f.Label)
 	}
 	return nil
 }
