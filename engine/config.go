@@ -12,6 +12,7 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // config is what people wrote, as committed and in force.
@@ -67,7 +68,7 @@ func (e *Engine) parseWorkflow(p string, data []byte) (*state.Definition, error)
 
 // ParseWorkflow reads and checks a definition, with this engine's robots.
 func (e *Engine) ParseWorkflow(file string, data []byte) (*state.Definition, error) {
-	return state.ParseDefinition(file, data, func(robot string) bool { return e.o.Robots[robot] != nil })
+	return state.ParseDefinition(file, data, Known(e.o.Robots))
 }
 
 // loadConfig reads the settings in force: of each file the committed version,
@@ -182,4 +183,12 @@ func settingsPaths(v gitstore.View) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, nil
+}
+
+// Known tells a definition's reader which robots there are.
+func Known(robots map[layout.Name]steps.Builtin) state.Robots {
+	return func(robot string) ([]string, bool) {
+		b, ok := robots[layout.Name(robot)]
+		return b.Parameters, ok
+	}
 }

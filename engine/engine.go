@@ -25,7 +25,7 @@ type Options struct {
 	Random io.Reader
 	Log    *slog.Logger       // nil: silent
 	Person gitstore.Signature // who acts, for commits that a person causes
-	Robots map[string]steps.Robot
+	Robots map[layout.Name]steps.Builtin
 	Host   claim.Host
 	ID     layout.EngineID // "": drawn from Random
 	// Warn is told, once each, what a person should know though the command goes
@@ -249,7 +249,7 @@ func (c *planCache) known(digest string) *state.Definition {
 func (c *planCache) add(digest string, data []byte) (*state.Definition, error) {
 	// A robot this version does not have makes its step fail, not the item's
 	// record unreadable.
-	d, err := state.ParseDefinition(layout.PinnedPath(digest), data, func(string) bool { return true })
+	d, err := state.ParseDefinition(layout.PinnedPath(digest), data, nil)
 	if err == nil && d.Digest != digest {
 		err = errors.New("was changed after it was pinned")
 	}

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -24,12 +26,12 @@ func (e *Engine) Load(ctx context.Context) error {
 	wanted := func(p string) bool {
 		return path.Base(p) == layout.ManifestJSON || path.Base(p) == layout.ExecutionJSON
 	}
-	err = v.Walk(ctx, layout.ItemsDir, wanted, func(p string, data []byte) error {
+	err = walkItems(ctx, v, wanted, func(p string, data []byte) error {
 		loader.file(p, data)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read the items: %w", err)
+		return err
 	}
 	loader.flush()
 	e.mu.Lock()
@@ -40,6 +42,18 @@ func (e *Engine) Load(ctx context.Context) error {
 		e.noteChanges([]gitstore.FileChange{c})
 		return nil
 	})
+}
+
+// walkItems visits the wanted files of all items; before the first item there is
+// no folder to walk.
+func walkItems(ctx context.Context, v gitstore.View, want func(string) bool, visit func(string, []byte) error) error {
+	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := v.Walk(ctx, layout.ItemsDir, want, visit); err != nil {
+		return fmt.Errorf("read the items: %w", err)
+	}
+	return nil
 }
 
 func (e *Engine) tipNow(v gitstore.View) gitstore.Hash {

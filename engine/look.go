@@ -394,16 +394,13 @@ func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error)
 
 func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {
 	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
-	err = v.Walk(ctx, layout.ItemsDir, isManifest, func(p string, data []byte) error {
+	err = walkItems(ctx, v, isManifest, func(p string, data []byte) error {
 		m, err := layout.DecodeManifest(data)
 		if err == nil && m.Label == label {
 			found = append(found, m.Item)
 		}
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return found, err
 }
 

@@ -176,8 +176,8 @@ func (e *Engine) robot(s *state.Step) (steps.Robot, error) {
 	if s.Command != nil {
 		return steps.Command(s.Command), nil
 	}
-	if r := e.o.Robots[s.Robot]; r != nil {
-		return r, nil
+	if b, ok := e.o.Robots[layout.Name(s.Robot)]; ok {
+		return b.Robot, nil
 	}
 	return nil, steps.SystemFailure("this version of bagpipe has no robot %q", s.Robot)
 }

@@ -180,7 +180,7 @@ func (a *app) options() (engine.Options, error) {
 		Random: rand.Reader,
 		Log:    slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level})),
 		Person: gitstore.Identity(a.workspaceDir()),
-		Robots: steps.Builtin(),
+		Robots: steps.Builtins(),
 		Host:   host,
 		Warn:   func(text string) { a.talk("warning: %s", text) },
 	}, nil

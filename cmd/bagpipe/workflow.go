@@ -58,8 +58,7 @@ func (c *workflowCheckCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	robots := steps.Builtin()
-	d, err := state.ParseDefinition(c.File, data, func(robot string) bool { return robots[robot] != nil })
+	d, err := state.ParseDefinition(c.File, data, engine.Known(steps.Builtins()))
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 )
@@ -38,9 +40,14 @@ type Step struct {
 	With        map[string]any  `yaml:"with"`
 }
 
-// ParseDefinition reads and checks a definition; known tells which built-in
-// robots there are. Its errors are *layout.FileError and name line and column.
-func ParseDefinition(file string, data []byte, known func(robot string) bool) (*Definition, error) {
+// Robots tells whether there is a built-in robot of that name, and which
+// parameters it takes under with:.
+type Robots func(robot string) (parameters []string, ok bool)
+
+// ParseDefinition reads and checks a definition. robots nil takes any, as for a
+// pinned one, whose robot may have gone since. Its errors are *layout.FileError
+// and name line and column.
+func ParseDefinition(file string, data []byte, robots Robots) (*Definition, error) {
 	y, err := layout.ParseYAML(file, data)
 	if err != nil {
 		return nil, err
@@ -49,7 +56,7 @@ func ParseDefinition(file string, data []byte, known func(robot string) bool) (*
 	if err := y.Decode(&d); err != nil {
 		return nil, err
 	}
-	if err := d.check(y, known); err != nil {
+	if err := d.check(y, robots); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
@@ -57,7 +64,7 @@ func ParseDefinition(file string, data []byte, known func(robot string) bool) (*
 	return &d, nil
 }
 
-func (d *Definition) check(y *layout.YAML, known func(string) bool) error {
+func (d *Definition) check(y *layout.YAML, robots Robots) error {
 	if d.Schema != definitionSchema {
 		return y.Errorf("$.schema", "expected schema: %d", definitionSchema)
 	}
@@ -78,14 +85,14 @@ func (d *Definition) check(y *layout.YAML, known func(string) bool) error {
 			return y.Errorf(at+".name", "step %q is there twice", s.Name)
 		}
 		seen[s.Name] = true
-		if err := s.check(y, at, i == 0, known); err != nil {
+		if err := s.check(y, at, i == 0, robots); err != nil {
 			return err
 		}
 	}
 	return d.checkRequires(y)
 }
 
-func (s *Step) check(y *layout.YAML, at string, first bool, known func(string) bool) error {
+func (s *Step) check(y *layout.YAML, at string, first bool, robots Robots) error {
 	ways := 0
 	for _, has := range []bool{s.Robot != "", s.Command != nil, s.Manual} {
 		if has {
@@ -97,8 +104,6 @@ func (s *Step) check(y *layout.YAML, at string, first bool, known func(string) b
 		return y.Errorf(at, "the first step is completed by starting the workflow: expected no robot, command or manual")
 	case !first && ways != 1:
 		return y.Errorf(at, "step %q: expected exactly one of robot, command, manual: true", s.Name)
-	case s.Robot != "" && !known(s.Robot):
-		return y.Errorf(at+".robot", "no built-in robot %q", s.Robot)
 	case s.Command != nil && (len(s.Command) == 0 || s.Command[0] == ""):
 		return y.Errorf(at+".command", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
 	case s.OnRequest && !s.Manual:
@@ -108,6 +113,18 @@ func (s *Step) check(y *layout.YAML, at string, first bool, known func(string) b
 	case s.Milestone != "":
 		if _, err := layout.ParseName(s.Milestone); err != nil {
 			return y.Errorf(at+".milestone", "%v", err)
+		}
+	}
+	if s.Robot == "" || robots == nil {
+		return nil
+	}
+	parameters, ok := robots(s.Robot)
+	if !ok {
+		return y.Errorf(at+".robot", "no built-in robot %q", s.Robot)
+	}
+	for name := range s.With {
+		if !slices.Contains(parameters, name) {
+			return y.Errorf(at+".with."+name, "robot %s takes no parameter %q; it takes: %s", s.Robot, name, cmp.Or(strings.Join(parameters, ", "), "none"))
 		}
 	}
 	return nil

@@ -45,12 +45,14 @@ steps:
 
 func trial(t testing.TB) *Definition {
 	t.Helper()
-	d, err := ParseDefinition("trial.yaml", []byte(trialYAML), func(r string) bool { return r == "noop" })
+	d, err := ParseDefinition("trial.yaml", []byte(trialYAML), noopOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
+
+func noopOnly(robot string) ([]string, bool) { return []string{"sleep"}, robot == "noop" }
 
 func testID(t testing.TB) layout.ItemID {
 	t.Helper()
@@ -312,6 +314,7 @@ func TestDefinitionsSayWhatIsWrong(t *testing.T) {
 		{"schema: 1\nname: w\nsteps:\n  - name: r\n    robot: noop\n", "w.yaml:4:5: the first step"},
 		{head + "  - name: a\n", `w.yaml:5:5: step "a": expected exactly one of`},
 		{head + "  - name: a\n    robot: nope\n", `w.yaml:6:12: no built-in robot "nope"`},
+		{head + "  - name: a\n    robot: noop\n    with: {nap: 1s}\n", `w.yaml:7:17: robot noop takes no parameter "nap"; it takes: sleep`},
 		{head + "  - name: a\n    manual: true\n    requires: [b]\n", `w.yaml:7:16: no step "b"`},
 		{head + "  - name: a\n    manual: true\n    requires: [a]\n", `w.yaml:7:16: step "a" requires itself`},
 		{head + "  - name: a\n    manual: true\n    requires: [b]\n  - name: b\n    manual: true\n", "waits for itself"},
@@ -319,7 +322,7 @@ func TestDefinitionsSayWhatIsWrong(t *testing.T) {
 		{head + "  - name: a\n    manual: true\n    timeout: soon\n", "expected a duration"},
 		{head + "  - name: a\n    manual: true\n    retry: 3\n", `unknown key "retry"; expected one of: command,`},
 	} {
-		_, err := ParseDefinition("w.yaml", []byte(c.text), func(r string) bool { return r == "noop" })
+		_, err := ParseDefinition("w.yaml", []byte(c.text), noopOnly)
 		var fe *layout.FileError
 		if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) || fe.Line == 0 {
 			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
