@@ -1,0 +1,44 @@
+#!/bin/sh
+# make check: format, vet, staticcheck, govulncheck where it can run, the tests
+# with the race detector, and a tidy go.mod. Everything it needs comes through
+# the module proxy.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf '== %s\n' "$*"; }
+
+say gofmt
+bad=$(git ls-files '*.go' | xargs gofmt -l)
+if [ -n "$bad" ]; then
+	printf 'not formatted:\n%s\n' "$bad"
+	exit 1
+fi
+
+say vet
+go vet ./...
+
+say staticcheck
+go tool staticcheck ./...
+
+say 'tests, with the race detector'
+go test -race -timeout 12m ./...
+
+say 'go.mod is tidy'
+go mod tidy -diff
+
+# The vulnerability data base is on the network; where it cannot be reached that
+# is said, and is no failure of the sources.
+say govulncheck
+if go tool -n govulncheck >/dev/null 2>&1; then
+	if out=$(go tool govulncheck ./... 2>&1); then
+		echo 'no known vulnerabilities'
+	else
+		case $out in
+		*'Vulnerability #'*) printf '%s\n' "$out"; exit 1 ;;
+		*) printf 'not run: %s\n' "$(printf '%s' "$out" | head -1)" ;;
+		esac
+	fi
+else
+	echo 'not run: govulncheck is not among the tools of go.mod'
+fi
+say done

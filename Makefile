@@ -1,0 +1,36 @@
+# Bagpipe. On a fresh machine with Go and Git: make demo, make test.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN     := bin/bagpipe
+SOURCES := $(shell find . -name '*.go' -not -path './demo/*') go.mod go.sum $(shell find templates -type f)
+
+.PHONY: build demo test check bench soak clean
+
+build: $(BIN)
+
+$(BIN): $(SOURCES)
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/bagpipe
+
+# The main job on real input, in ./demo; it replaces only what it made itself.
+demo: $(BIN)
+	@./testdata/demo/run.sh
+
+test:
+	$(GO) test ./...
+
+# What continuous integration runs: form, analysis, the tests with the race
+# detector, and that go.mod is as the sources need it.
+check:
+	@./.ci/check.sh
+
+# Figures, with the peers and the floor beside them. Not part of check.
+bench: $(BIN)
+	@./testdata/bench.sh
+
+# Long runs: hundreds of kills, random histories, a million items.
+soak: $(BIN)
+	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
+
+clean:
+	rm -rf bin .cache
