@@ -109,10 +109,19 @@ func (r *Report) FirstError() (Finding, bool) {
 	return Finding{}, false
 }
 
+// rank puts a wrong Payload-Oxum behind what names the file: a missing file is
+// nearly always its cause.
+func (f Finding) rank() int {
+	if f.Code == CodeOxum {
+		return 1
+	}
+	return 0
+}
+
 // settle sorts the findings, errors first and then by path, and answers.
 func (r *Report) settle() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Text, b.Text))
 	})
 	complete := true

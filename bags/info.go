@@ -1,10 +1,16 @@
 package bags
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
 )
 
 // Field is one element of bag-info.txt. Labels may be repeated; their order is
@@ -82,12 +88,44 @@ func (p *infoParser) problem(l line, text string, strict bool) {
 
 // ReadInfo reads the text of a bag-info.txt in UTF-8 leniently: what cannot be
 // read is passed over (Validate reports it).
-func ReadInfo(r io.Reader) ([]Field, error) {
+func ReadInfo(r io.Reader) ([]Field, error) { return readInfo(r, nil) }
+
+func readInfo(r io.Reader, enc encoding.Encoding) ([]Field, error) {
 	var p infoParser
-	if _, err := eachLine(r, nil, p.line); err != nil {
+	if _, err := eachLine(r, enc, p.line); err != nil {
 		return nil, fmt.Errorf("read bag-info.txt: %w", err)
 	}
 	return p.fields, nil
+}
+
+// BagInfo gives the bag-info of the bag in dir, in the encoding its bagit.txt
+// declares. A bag without one, or with one that is no text, has none.
+func BagInfo(dir string) ([]Field, error) {
+	data, err := os.ReadFile(filepath.Join(dir, declarationFile))
+	if err != nil {
+		return nil, fmt.Errorf("read bag-info: %w", err)
+	}
+	enc, _ := encodingOf(parseDeclaration(data).encoding)
+	for _, name := range []string{infoFile, oldInfoFile} {
+		f, err := os.Open(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read bag-info: %w", err)
+		}
+		defer f.Close()
+		src := &noteReader{r: f}
+		fields, err := readInfo(src, enc)
+		if src.err != nil {
+			return nil, fmt.Errorf("read bag-info: %w", src.err)
+		}
+		if err != nil {
+			return nil, nil
+		}
+		return fields, nil
+	}
+	return nil, nil
 }
 
 const infoWidth = 79

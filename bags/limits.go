@@ -10,6 +10,8 @@ type Limits struct {
 	Ratio      int64 // bytes written per byte of archive, once ratioFloor is passed; default 200
 	PathLength int   // bytes of one member's path; default 2,048
 	Depth      int   // folders above a member; default 64
+
+	ratioFloor int64 // tests lower it
 }
 
 // ratioFloor is what an archive may always unpack to: small texts compress far
@@ -19,7 +21,7 @@ const ratioFloor = 64 << 20
 const maxNameBytes = 255
 
 func (l Limits) withDefaults() Limits {
-	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64}
+	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64, ratioFloor: ratioFloor}
 	if l.Files > 0 {
 		def.Files = l.Files
 	}
@@ -38,6 +40,9 @@ func (l Limits) withDefaults() Limits {
 	if l.Depth > 0 {
 		def.Depth = l.Depth
 	}
+	if l.ratioFloor > 0 {
+		def.ratioFloor = l.ratioFloor
+	}
 	return def
 }
 
@@ -46,7 +51,7 @@ func (l Limits) overBytes(total, input int64) (Rule, string) {
 	if total > l.Bytes {
 		return RuleBytes, fmt.Sprintf("the archive unpacks to more than %d bytes", l.Bytes)
 	}
-	if total > ratioFloor && total/l.Ratio > input {
+	if total > l.ratioFloor && total/l.Ratio > input {
 		return RuleRatio, fmt.Sprintf("the archive unpacks to more than %d times its size", l.Ratio)
 	}
 	return "", ""

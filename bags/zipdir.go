@@ -49,7 +49,16 @@ type zipEntry struct {
 	end        int64 // after the member's data
 }
 
-type zipEnd struct{ count, size, offset, at int64 }
+type zipEnd struct {
+	count, size, offset, at int64
+	zip64                   bool
+}
+
+// counts tells whether the directory may have n members. Without zip64 the field
+// has 16 bits, and macOS writes larger archives with what fits.
+func (e zipEnd) counts(n int64) bool {
+	return n == e.count || !e.zip64 && n&(1<<16-1) == e.count
+}
 
 // readZipDirectory reads and checks the whole directory.
 func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, error) {
@@ -73,12 +82,12 @@ func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, error) {
 		if err != nil {
 			return nil, s.broken("", RuleDamaged, "the directory is damaged after "+fmt.Sprint(len(entries))+" members", err)
 		}
-		if int64(len(entries)) >= end.count {
-			return nil, s.broken(e.name, RuleHeaders, "the directory has more members than it says", nil)
+		if int64(len(entries)) >= s.limits.Files {
+			return nil, s.broken(e.name, RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
 		}
 		entries = append(entries, e)
 	}
-	if int64(len(entries)) != end.count {
+	if !end.counts(int64(len(entries))) {
 		return nil, s.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
 	}
 	return entries, checkLocals(r, entries, end.offset, s)
@@ -150,7 +159,7 @@ func findZip64End(r io.ReaderAt, at int64, s *sink) (zipEnd, bool, error) {
 	if le.Uint32(b[16:]) != 0 || le.Uint32(b[20:]) != 0 || le.Uint64(b[24:]) != le.Uint64(b[32:]) {
 		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
-	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos}
+	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos, zip64: true}
 	if e.count < 0 {
 		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
 	}

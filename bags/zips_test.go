@@ -33,7 +33,7 @@ func TestDamagedZips(t *testing.T) {
 		{"encrypted in one place", edit(func(b []byte) { b[central+8] |= 1 }), RuleHeaders, "one.txt"},
 		{"method", edit(func(b []byte) { b[8] = 99; b[central+10] = 99 }), RuleMethod, "one.txt"},
 		{"multi-disk", edit(func(b []byte) { b[end+4] = 1 }), RuleMultiDisk, ""},
-		{"more members than said", edit(func(b []byte) { b[end+8] = 1; b[end+10] = 1 }), RuleHeaders, "two.txt"},
+		{"more members than said", edit(func(b []byte) { b[end+8] = 1; b[end+10] = 1 }), RuleHeaders, ""},
 		{"fewer members than said", edit(func(b []byte) { b[end+8] = 3; b[end+10] = 3 }), RuleHeaders, ""},
 		{"local name", edit(func(b []byte) { b[localLen] = 'X' }), RuleHeaders, "one.txt"},
 		{"size", edit(func(b []byte) { le.PutUint32(b[central+24:], 5) }), RuleSize, "one.txt"},
@@ -105,13 +105,13 @@ func TestZipBombByDeclaredRatio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(f, strings.NewReader(strings.Repeat("0", 70<<20))); err != nil {
+	if _, err := io.Copy(f, strings.NewReader(strings.Repeat("0", 2<<20))); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = extract(t, "x.zip", b.Bytes(), Limits{})
+	_, _, err = extract(t, "x.zip", b.Bytes(), Limits{ratioFloor: 1 << 20})
 	wantRule(t, err, RuleRatio, "bomb")
 }
 

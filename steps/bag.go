@@ -1,0 +1,181 @@
+package steps
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+const (
+	bagOut = "bag" // a folder in scratch that holds the bag's folder
+
+	// A received bag's own tag files, and what stood beside that bag, are kept as
+	// tag files under these.
+	receivedPrefix = "received/"
+	outsidePrefix  = "outside/"
+	payloadPrefix  = "data/"
+)
+
+// bag makes the object a BagIt 1.0 bag. Its payload is the content; when that is
+// a bag itself, its payload stays the payload (a bag is not bagged again), and
+// its tag files and bag-info labels are kept. Every byte is compared with the
+// inventory.
+func bag(ctx context.Context, c *Call) (Result, error) {
+	o, err := bagOptions(c)
+	if err != nil {
+		return Result{}, err
+	}
+	tree, err := object(ctx, c)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return Result{}, failure(err)
+	}
+	known, err := inventoryOf(c, tree)
+	if err != nil {
+		return Result{}, err
+	}
+	received, err := arrange(ctx, c, tree, known, &o)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	m, err := layout.DecodeManifest(c.Manifest)
+	if err != nil {
+		return Result{}, err
+	}
+	o.Info = bagInfo(c, m.Metadata, received)
+	if err := os.Mkdir(filepath.Join(c.Scratch, bagOut), 0o755); err != nil {
+		return Result{}, failure(err)
+	}
+	o.Dest = filepath.Join(c.Scratch, bagOut, string(c.Item))
+	made, err := bags.Create(ctx, o)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	for _, p := range made.EmptyFolders {
+		c.logf("warning: %s: an empty folder: it is in data/, and in no manifest", layout.EncodePath(p))
+	}
+	return Result{
+		Message: fmt.Sprintf("BagIt 1.0: %s, %s", plural(made.Files, "file"), plural(made.Bytes, "byte")),
+		Outputs: []Output{{From: bagOut, To: layout.DerivedDir + "/bag"}},
+	}, nil
+}
+
+func bagOptions(c *Call) (bags.CreateOptions, error) {
+	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Progress: c.progress()}
+	names, err := stringsParam(c.With, "algorithms")
+	if err != nil {
+		return o, err
+	}
+	for _, n := range names {
+		a := bags.Algorithm(n)
+		if !a.Known() {
+			return o, SystemFailure("parameter algorithms: %q is not known; want md5, sha1, sha224, sha256, sha384 or sha512", n)
+		}
+		o.Algorithms = append(o.Algorithms, a)
+	}
+	return o, nil
+}
+
+// inventoryOf gives the committed inventory, after comparing its list of files
+// with what is there. Without an inventory step there is none.
+func inventoryOf(c *Call, t *bags.Tree) (map[string]*bags.Sums, error) {
+	if c.Inventory == nil {
+		return nil, nil
+	}
+	v, err := layout.DecodeInventory(c.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]*bags.Sums, len(v.Files))
+	for i := range t.Files {
+		p := layout.EncodePath(t.Files[i].Path)
+		f, ok := v.Files[p]
+		if !ok {
+			return nil, ContentFailure("%s: fixity: in the content and not in the inventory", p)
+		}
+		if known[t.Files[i].Path], err = sumsOf(f); err != nil {
+			return nil, SystemFailure("inventory of %s: %w", p, err)
+		}
+	}
+	if len(known) == len(v.Files) {
+		return known, nil
+	}
+	for p := range v.Files {
+		raw, err := layout.DecodePath(p)
+		if err != nil || known[raw] == nil {
+			return nil, ContentFailure("%s: fixity: in the inventory and not in the content", p)
+		}
+	}
+	return known, nil
+}
+
+func sumsOf(f layout.InventoryFile) (*bags.Sums, error) {
+	var s bags.Sums
+	for a, text := range map[bags.Algorithm]string{bags.SHA256: f.SHA256, bags.SHA512: f.SHA512} {
+		sum, err := hex.DecodeString(text)
+		if err != nil || len(sum) != a.Size() {
+			return nil, fmt.Errorf("%s %q is no digest", a, text)
+		}
+		s.Set(a, sum)
+	}
+	return &s, nil
+}
+
+// arrange says what becomes payload and what becomes tag files, and gives the
+// received bag-info.
+func arrange(ctx context.Context, c *Call, t *bags.Tree, known map[string]*bags.Sums, o *bags.CreateOptions) ([]bags.Field, error) {
+	dir, isBag, err := findBag(c)
+	if err != nil {
+		return nil, err
+	}
+	if !isBag {
+		o.Payload = t.Dir
+		o.Known = func(p string) *bags.Sums { return known[p] }
+		if t.Dir != c.Content { // a loose file that was never unpacked
+			return nil, looseFile(ctx, c, t, o)
+		}
+		return nil, nil
+	}
+	inside, err := filepath.Rel(c.Content, dir)
+	if err != nil {
+		return nil, err
+	}
+	prefix := ""
+	if inside != "." {
+		prefix = filepath.ToSlash(inside) + "/"
+	}
+	o.Payload = filepath.Join(dir, "data")
+	o.Known = func(p string) *bags.Sums { return known[prefix+payloadPrefix+p] }
+	for i := range t.Files {
+		p := t.Files[i].Path
+		rel, in := strings.CutPrefix(p, prefix)
+		to := receivedPrefix + rel
+		switch {
+		case !in:
+			to = outsidePrefix + p
+		case strings.HasPrefix(rel, payloadPrefix):
+			continue
+		}
+		o.TagFiles = append(o.TagFiles, bags.TagFile{
+			Path: to, Source: filepath.Join(t.Dir, filepath.FromSlash(p)), Known: known[p],
+		})
+	}
+	return bags.BagInfo(dir)
+}
+
+// looseFile gives the file a folder of its own to be the payload of.
+func looseFile(ctx context.Context, c *Call, t *bags.Tree, o *bags.CreateOptions) error {
+	o.Payload = filepath.Join(c.Scratch, "payload")
+	if err := os.Mkdir(o.Payload, 0o755); err != nil {
+		return err
+	}
+	return bags.Place(ctx, t, o.Payload, true)
+}

@@ -1,0 +1,210 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// storeReserve is left free on the store's file system.
+const storeReserve = 64 << 20
+
+// fullStore is how long a deposit waits for space.
+const fullStore = time.Minute
+
+// deposit copies the bag into the store: STORE/3/f/a/9/ID. The rules are:
+//
+//   - the copy is made beside its place under a name that begins with a dot,
+//     synced, validated in full, and renamed: what stands under its own name is
+//     whole;
+//   - nothing in the store is ever overwritten: the same bag there already is a
+//     success, another one a system failure;
+//   - a crash leaves the copy's dotted folder; the item's next attempt removes
+//     it. A crash just after the rename leaves the deposit, which the next
+//     attempt finds.
+func deposit(ctx context.Context, c *Call) (Result, error) {
+	from := c.bagDir()
+	if _, err := os.Lstat(from); err != nil {
+		return Result{}, SystemFailure("no bag to deposit: derived/bag/%s is not there; the bag step makes it", c.Item)
+	}
+	to, err := c.depositDir()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := removeLeftovers(to); err != nil {
+		return Result{}, failure(err)
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return c.compareDeposit(ctx, from, to)
+	}
+	tree, err := bags.Scan(ctx, from)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if err := disk.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return Result{}, failure(err)
+	}
+	if err := checkSpace(filepath.Dir(to), tree.Bytes()); err != nil {
+		return Result{}, err
+	}
+	err = c.store(ctx, tree, to)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return Result{}, &Later{After: fullStore, Reason: "no space left in the store " + c.Store}
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTEMPTY):
+		return c.compareDeposit(ctx, from, to) // an attempt that was thought dead came first
+	case err != nil:
+		return Result{}, err
+	}
+	return Result{Message: fmt.Sprintf("deposited at %s: %s, %s", layout.EncodePath(to),
+		plural(int64(len(tree.Files)), "file"), plural(tree.Bytes(), "byte"))}, nil
+}
+
+func (c *Call) depositDir() (string, error) {
+	if !filepath.IsAbs(c.Store) {
+		return "", SystemFailure("the store %q is not an absolute path", c.Store)
+	}
+	fan := strings.TrimPrefix(layout.ItemDir(c.Item), layout.ItemsDir+"/")
+	return filepath.Join(c.Store, filepath.FromSlash(fan)), nil
+}
+
+func leftoverPrefix(to string) string { return "." + filepath.Base(to) + "." }
+
+// removeLeftovers removes what a dead attempt at this item left beside to.
+func removeLeftovers(to string) error {
+	names, err := os.ReadDir(filepath.Dir(to))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), leftoverPrefix(to)) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(filepath.Dir(to), n.Name())))
+		}
+	}
+	return err
+}
+
+func checkSpace(dir string, need int64) error {
+	free, err := disk.Free(dir)
+	if err != nil {
+		return err
+	}
+	if free < uint64(need)+storeReserve {
+		return &Later{After: fullStore, Reason: fmt.Sprintf("no space in the store: %s has %d bytes free, the bag needs %d and %d are kept free",
+			dir, free, need, int64(storeReserve))}
+	}
+	return nil
+}
+
+// store makes the copy and puts it in its place, or leaves nothing.
+func (c *Call) store(ctx context.Context, t *bags.Tree, to string) (err error) {
+	tmp := filepath.Join(filepath.Dir(to), leftoverPrefix(to)+c.Attempt.String())
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp))
+		}
+	}()
+	if err := bags.Place(ctx, t, tmp, false); err != nil {
+		return err
+	}
+	if err := syncStore(tmp, len(t.Files)); err != nil {
+		return err
+	}
+	r, err := bags.Validate(ctx, tmp, bags.ValidateOptions{Progress: c.progress()})
+	if err != nil {
+		return err
+	}
+	if first, bad := r.FirstError(); bad {
+		return SystemFailure("the copy in the store is not valid: %s", findingText(first))
+	}
+	same, err := sameBag(t.Dir, tmp)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return SystemFailure("the copy in the store is not the bag it was made from")
+	}
+	return disk.Rename(tmp, to)
+}
+
+// manyFiles is where syncing the whole file system costs less than a sync each.
+const manyFiles = 64
+
+func syncStore(dir string, files int) error {
+	if files > manyFiles {
+		return disk.SyncFS(dir)
+	}
+	return disk.SyncTree(dir)
+}
+
+// compareDeposit answers for what stands in the store already. It may be this
+// attempt's own predecessor, so it must be synced before it counts.
+func (c *Call) compareDeposit(ctx context.Context, from, to string) (Result, error) {
+	same, err := sameBag(from, to)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if !same {
+		return Result{}, SystemFailure("the store holds another bag at %s; nothing was overwritten", layout.EncodePath(to))
+	}
+	r, err := bags.Validate(ctx, to, bags.ValidateOptions{Progress: c.progress()})
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if first, bad := r.FirstError(); bad {
+		return Result{}, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten: %s", layout.EncodePath(to), findingText(first))
+	}
+	if err := errors.Join(syncStore(to, int(r.PayloadFiles)), disk.SyncDir(filepath.Dir(to))); err != nil {
+		return Result{}, failure(err)
+	}
+	return Result{Message: "deposited before at " + layout.EncodePath(to)}, nil
+}
+
+// sameBag compares the tag manifests, which vouch for all the rest.
+func sameBag(a, b string) (bool, error) {
+	left, err := tagManifests(a)
+	if err != nil {
+		return false, err
+	}
+	right, err := tagManifests(b)
+	if err != nil {
+		return false, err
+	}
+	return len(left) > 0 && bytes.Equal(left, right), nil
+}
+
+func tagManifests(dir string) ([]byte, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for _, n := range names { // sorted by ReadDir
+		if !strings.HasPrefix(n.Name(), "tagmanifest-") || !n.Type().IsRegular() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, n.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(append(all, n.Name()...), '\n'), data...)
+	}
+	return all, nil
+}

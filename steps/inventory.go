@@ -1,0 +1,45 @@
+package steps
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+// inventory describes every file of the object: size, SHA-256, SHA-512 and MIME
+// type, each file read once.
+func inventory(ctx context.Context, c *Call) (Result, error) {
+	tree, err := object(ctx, c)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return Result{}, failure(err)
+	}
+	if len(tree.Files) == 0 {
+		return Result{}, ContentFailure("the object has no files")
+	}
+	v := layout.Inventory{Item: c.Item, Files: make(map[string]layout.InventoryFile, len(tree.Files))}
+	o := bags.HashOptions{Progress: c.progress()}
+	err = bags.Hash(ctx, tree, []bags.Algorithm{bags.SHA256, bags.SHA512}, o, func(h bags.Hashed) error {
+		v.Files[layout.EncodePath(tree.Files[h.Index].Path)] = layout.InventoryFile{
+			Size:   h.Size,
+			SHA256: hex.EncodeToString(h.Sums.Of(bags.SHA256)),
+			SHA512: hex.EncodeToString(h.Sums.Of(bags.SHA512)),
+			Type:   mimetype.Detect(h.Head).String(),
+		}
+		return nil
+	})
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	return Result{
+		Message:   fmt.Sprintf("%s, %s", plural(int64(len(v.Files)), "file"), plural(v.Bytes(), "byte")),
+		Inventory: &v,
+	}, nil
+}

@@ -1,0 +1,81 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+// object lists the object as it stands. A drop that is one loose file and was
+// never unpacked is a tree of that file.
+func object(ctx context.Context, c *Call) (*bags.Tree, error) {
+	info, err := os.Lstat(c.Content)
+	if err != nil {
+		return nil, fmt.Errorf("list content: %w", err)
+	}
+	if info.IsDir() {
+		return bags.Scan(ctx, c.Content)
+	}
+	return fileTree(c.Content, info), nil
+}
+
+func fileTree(path string, info os.FileInfo) *bags.Tree {
+	e := bags.Entry{Path: filepath.Base(path), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
+	t := &bags.Tree{Dir: filepath.Dir(path)}
+	if info.Mode().IsRegular() {
+		t.Files = []bags.Entry{e}
+	} else {
+		t.Others = []bags.Entry{e}
+	}
+	return t
+}
+
+// failure says whose an error is: a broken rule of content is the producer's, a
+// full disk is named as one, and the rest is the machine's.
+func failure(err error) error {
+	var broken *bags.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &broken):
+		return &Failure{Kind: Content, Err: broken}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return SystemFailure("no space left on the disk: %w", err)
+	}
+	return err
+}
+
+// progress hands bytes on.
+func (c *Call) progress() func(bags.Progress) {
+	if c.Progress == nil {
+		return nil
+	}
+	return func(p bags.Progress) { c.Progress(p.Bytes, p.TotalBytes) }
+}
+
+// logf writes a line to the attempt's log. A log that cannot be written does not
+// fail the step: its owner notices.
+func (c *Call) logf(format string, args ...any) {
+	if c.Log != nil {
+		fmt.Fprintf(c.Log, format+"\n", args...)
+	}
+}
+
+// bagDir is where the bag robot's bag stands in the item's folder.
+func (c *Call) bagDir() string {
+	return filepath.Join(c.Dir, layout.DerivedDir, "bag", string(c.Item))
+}
+
+// plural is "1 file", "2 files".
+func plural(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

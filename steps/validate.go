@@ -1,0 +1,87 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+const reportOut = "report" // a folder in scratch
+
+// validate checks content that is a bag, or has one as its only sub-folder,
+// against RFC 8493. The full report is published whatever it says.
+func validate(ctx context.Context, c *Call) (Result, error) {
+	dir, ok, err := findBag(c)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if !ok {
+		return Result{Status: Skipped, Message: "not applicable: no bag (no bagit.txt)"}, nil
+	}
+	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{Progress: c.progress()})
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	for _, f := range report.Findings {
+		c.logf("%s", findingLine(f))
+	}
+	if err := writeReport(c, report); err != nil {
+		return Result{}, failure(err)
+	}
+	result := Result{
+		Message: fmt.Sprintf("valid BagIt %s: %s, %s, %s", report.Version, plural(report.PayloadFiles, "file"),
+			plural(report.PayloadBytes, "byte"), plural(int64(report.Warnings), "warning")),
+		Outputs: []Output{{From: reportOut, To: layout.DerivedDir + "/validate"}},
+	}
+	if report.Valid {
+		return result, nil
+	}
+	first, _ := report.FirstError()
+	more := ""
+	if n := report.Errors - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s)", plural(int64(n), "further error"))
+	}
+	result.Message = ""
+	return result, ContentFailure("bag is not valid: %s%s", findingText(first), more)
+}
+
+func findBag(c *Call) (string, bool, error) {
+	info, err := os.Lstat(c.Content)
+	if err != nil || !info.IsDir() {
+		return "", false, err
+	}
+	return bags.FindBag(c.Content)
+}
+
+// findingText names the file and the rule.
+func findingText(f bags.Finding) string {
+	text := string(f.Code) + ": " + f.Text
+	switch {
+	case f.Path != "" && f.Line > 0:
+		text = fmt.Sprintf("%s, line %d: %s", f.Path, f.Line, text)
+	case f.Path != "":
+		text = f.Path + ": " + text
+	}
+	if f.Section != "" {
+		text += " (RFC 8493, " + f.Section + ")"
+	}
+	return text
+}
+
+func findingLine(f bags.Finding) string { return string(f.Severity) + ": " + findingText(f) }
+
+func writeReport(c *Call, r bags.Report) error {
+	data, err := layout.EncodeJSON(r)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c.Scratch, reportOut)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "report.json"), data, 0o644)
+}
