@@ -102,6 +102,13 @@ func (l *loader) flush() {
 	}
 }
 
+// noted is what the changes of one advance say of an item.
+type noted struct {
+	id    layout.ItemID
+	files files
+	gone  bool
+}
+
 // summarise never fails: a record that cannot be read makes an item that is
 // shown as broken, with the reason, and that has no ready step.
 func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue.Item {
@@ -144,18 +151,23 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 	e.mu.Lock()
 	index := e.index
 	e.mu.Unlock()
-	changed := map[layout.ItemID]bool{}
-	var order []layout.ItemID
+	var order []*noted
+	items := map[layout.ItemID]*noted{}
 	for _, c := range changes {
 		if isSettings(c.Path) && c.Foreign {
 			e.markDirty()
 		}
 		id, rest, ok := layout.ItemOfPath(c.Path)
-		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON || changed[id] {
+		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
 			continue
 		}
-		changed[id] = true
-		order = append(order, id)
+		n := items[id]
+		if n == nil {
+			n = &noted{id: id}
+			items[id] = n
+			order = append(order, n)
+		}
+		n.note(rest, c)
 	}
 	if len(order) == 0 {
 		return
@@ -165,28 +177,42 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 		e.o.Log.Error("read the tip", "err", err)
 		return
 	}
-	for _, id := range order {
-		e.reload(index, v, id)
+	for _, n := range order {
+		e.reload(index, v, n)
 	}
 }
 
-// reload puts one item into the index as it is in v.
-func (e *Engine) reload(index *queue.Index, v gitstore.View, id layout.ItemID) {
-	dir := layout.ItemDir(id) + "/"
-	f := &files{}
-	f.manifest, _ = v.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
-	f.execution, _ = v.ReadFile(dir + layout.ExecutionJSON)
-	if f.manifest == nil && f.execution == nil {
+func (n *noted) note(file string, c gitstore.FileChange) {
+	n.gone = n.gone || c.Deleted
+	switch file {
+	case layout.ManifestJSON:
+		n.files.manifest = c.Data
+	case layout.ExecutionJSON:
+		n.files.execution = c.Data
+	}
+}
+
+// reload puts one item into the index as it is after an advance; what did not
+// change is read at the tip, which may be newer by now and then comes again.
+func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
+	dir := layout.ItemDir(n.id) + "/"
+	if n.files.manifest == nil {
+		n.files.manifest, _ = v.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
+	}
+	if n.files.execution == nil {
+		n.files.execution, _ = v.ReadFile(dir + layout.ExecutionJSON)
+	}
+	if n.gone && n.files.manifest == nil && n.files.execution == nil {
 		// A push removed the records of an item. The history and the bytes are
 		// there still, so the item is shown, and nothing is done with it.
-		if was := index.Item(id); was != nil {
+		if was := index.Item(n.id); was != nil {
 			gone := *was
 			gone.Runs, gone.Broken = nil, "its records were removed from the branch; bring them back with git revert in a clone, and push"
 			index.Put(&gone)
 		}
 		return
 	}
-	index.Put(e.summarise(v, id, f))
+	index.Put(e.summarise(v, n.id, &n.files))
 }
 
 func (e *Engine) markDirty() {

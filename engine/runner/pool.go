@@ -28,27 +28,33 @@ type Work struct {
 
 // Pool runs work in a fixed number of slots.
 type Pool struct {
-	slots    chan struct{} // running
-	admit    chan struct{} // claimed, running or finishing
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	drain    chan struct{}
-	freed    chan struct{}
-	draining sync.Once
-	wg       sync.WaitGroup
+	slots     chan struct{} // running
+	admit     chan struct{} // claimed or running
+	finishing chan struct{}
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	drain     chan struct{}
+	draining  sync.Once
+	freed     chan struct{}
+	wg        sync.WaitGroup
 }
 
-// ahead is how many pieces of work may be claimed, or be finishing, beside each
-// one running: one claimed ahead, and room for commits that are being synced.
-const ahead = 3
+// One step may be claimed ahead for each that runs. Many more may be finishing:
+// they wait for the disk, and the more of them there are the more commits share
+// a sync.
+const (
+	claimedAhead  = 2
+	finishingEach = 16
+)
 
 // New makes a pool of n slots; n below 1 is 1.
 func New(n int) *Pool {
 	n = max(n, 1)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Pool{
-		slots: make(chan struct{}, n), admit: make(chan struct{}, ahead*n),
-		ctx: ctx, cancel: cancel, drain: make(chan struct{}), freed: make(chan struct{}, 1),
+		slots: make(chan struct{}, n), admit: make(chan struct{}, claimedAhead*n),
+		finishing: make(chan struct{}, finishingEach*n),
+		ctx:       ctx, cancel: cancel, drain: make(chan struct{}), freed: make(chan struct{}, 1),
 	}
 }
 
@@ -72,24 +78,33 @@ func (p *Pool) Admit(ctx context.Context) bool {
 // Forgo gives back the room Admit promised.
 func (p *Pool) Forgo() {
 	<-p.admit
+	p.signal()
+}
+
+func (p *Pool) signal() {
 	select {
 	case p.freed <- struct{}{}:
 	default:
 	}
 }
 
-// Freed receives after room was given back; several times may make one.
+// Freed receives after room was given back or work ended; several times may make
+// one.
 func (p *Pool) Freed() <-chan struct{} { return p.freed }
 
 // Go starts a piece of work that was admitted.
 func (p *Pool) Go(w Work) {
 	p.wg.Go(func() {
-		defer p.Forgo()
 		if w.Claim != nil && !w.Claim(p.ctx) {
+			p.Forgo()
 			return
 		}
 		p.inSlot(w)
+		p.finishing <- struct{}{} // before Forgo, so that Busy never misses it
+		p.Forgo()
 		w.Finish()
+		<-p.finishing
+		p.signal()
 	})
 }
 
@@ -127,7 +142,7 @@ func (p *Pool) Draining() bool {
 }
 
 // Busy is the number of pieces of work claimed, running or finishing.
-func (p *Pool) Busy() int { return len(p.admit) }
+func (p *Pool) Busy() int { return len(p.admit) + len(p.finishing) }
 
 // Drain starts nothing new; it does not wait. It may be called more than once.
 func (p *Pool) Drain() { p.draining.Do(func() { close(p.drain) }) }
