@@ -3,9 +3,11 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -86,8 +88,63 @@ func (e *Engine) AddCollection(ctx context.Context, name layout.Name, c Collecti
 	return e.syncSettings(ctx)
 }
 
-// withCollection adds a collection to the text of bagpipe.yaml.
+// withCollection adds a collection to the text of bagpipe.yaml: by a few lines
+// below collections:, so that the rest stays as people wrote it, or, where it is
+// not written as a block, through the parsed document.
 func withCollection(text []byte, name layout.Name, c Collection) ([]byte, error) {
+	settings, err := ParseSettings(layout.SettingsFile, text)
+	if err != nil {
+		return nil, err
+	}
+	out, ok := insertCollection(string(text), name, c)
+	if !ok {
+		if out, err = mergeCollection(text, name, c, settings.Collections == nil); err != nil {
+			return nil, err
+		}
+	}
+	got, err := ParseSettings(layout.SettingsFile, []byte(out))
+	if err != nil || len(got.Collections) != len(settings.Collections)+1 {
+		return nil, errors.New("collections: is not written as a block with one name a line; add the collection by hand")
+	}
+	return []byte(out), nil
+}
+
+// insertCollection finds the block below collections: and adds to its end.
+func insertCollection(text string, name layout.Name, c Collection) (string, bool) {
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n")+"\n", "\n")
+	at, last := -1, -1
+	for i, l := range lines {
+		switch {
+		case at < 0:
+			if key, _, _ := strings.Cut(l, "#"); strings.TrimRight(key, " \n") == "collections:" {
+				at, last = i, i
+			}
+		case strings.HasPrefix(l, "  "):
+			last = i
+		case strings.TrimSpace(l) != "" && !strings.HasPrefix(l, "#"):
+			return insertLines(lines, last+1, name, c), last > at
+		}
+	}
+	return insertLines(lines, last+1, name, c), last > at && at >= 0
+}
+
+func insertLines(lines []string, at int, name layout.Name, c Collection) string {
+	add := "  " + string(name) + ":"
+	for _, kv := range [][2]string{{"workflow", c.Workflow}, {"lane", c.Lane}} {
+		if kv[1] != "" {
+			add += "\n    " + kv[0] + ": " + kv[1]
+		}
+	}
+	if len(c.Approvals) > 0 {
+		add += "\n    approvals: [" + strings.Join(c.Approvals, ", ") + "]"
+	}
+	if !strings.Contains(add, "\n") {
+		add += " {}"
+	}
+	return strings.Join(slices.Insert(slices.Clone(lines), at, add+"\n"), "")
+}
+
+func mergeCollection(text []byte, name layout.Name, c Collection, first bool) (string, error) {
 	entry := map[string]any{}
 	if c.Workflow != "" {
 		entry["workflow"] = c.Workflow
@@ -98,30 +155,24 @@ func withCollection(text []byte, name layout.Name, c Collection) ([]byte, error)
 	if len(c.Approvals) > 0 {
 		entry["approvals"] = c.Approvals
 	}
-	settings, err := ParseSettings(layout.SettingsFile, text)
-	if err != nil {
-		return nil, err
-	}
 	where, add := "$.collections", map[string]any{string(name): entry}
-	if settings.Collections == nil {
+	if first {
 		where, add = "$", map[string]any{"collections": add}
 	}
 	f, err := parser.ParseBytes(text, parser.ParseComments)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	path, err := yaml.PathString(where)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	fragment, err := yaml.Marshal(add)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if err := path.MergeFromReader(f, bytes.NewReader(fragment)); err != nil {
-		return nil, err
+		return "", err
 	}
-	out := append(bytes.TrimRight([]byte(f.String()), "\n"), '\n')
-	_, err = ParseSettings(layout.SettingsFile, out)
-	return out, err
+	return strings.TrimRight(f.String(), "\n") + "\n", nil
 }

@@ -47,6 +47,12 @@ type Engine struct {
 	index  *queue.Index // nil until Load
 
 	dirty chan struct{} // the settings changed at the tip
+
+	space struct {
+		mu  sync.Mutex // guards the rest
+		at  time.Time
+		err error
+	}
 }
 
 // NotAWorkspaceError is a folder that no workspace was found in or above.

@@ -45,7 +45,7 @@ type Report struct {
 	Admitted *Admitted
 	Ended    *Ended
 	Note     string // in words: why work pauses, what goes on
-	Ready    int    // steps known to be left
+	Left     int    // steps known to be left to do
 }
 
 // Ended is a step that this run ended.
@@ -263,8 +263,21 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 	return true
 }
 
-// lowSpace is why nothing may be taken in or started, or nil.
+// lowSpace is why nothing may be taken in or started, or nil. The answer is a
+// second old at most: it is asked for every step.
 func (e *Engine) lowSpace() error {
+	const fresh = time.Second
+	e.space.mu.Lock()
+	defer e.space.mu.Unlock()
+	now := e.o.Now()
+	if age := now.Sub(e.space.at); !e.space.at.IsZero() && age >= 0 && age < fresh {
+		return e.space.err
+	}
+	e.space.at, e.space.err = now, e.lookForSpace()
+	return e.space.err
+}
+
+func (e *Engine) lookForSpace() error {
 	free, err := disk.Free(e.root)
 	if err != nil {
 		return err
@@ -346,6 +359,7 @@ func (r *run) report(rep Report) {
 		r.summary.Steps[rep.Ended.Status]++
 	}
 	if r.o.Report != nil {
+		rep.Left = r.e.index.Open()
 		r.o.Report(rep)
 	}
 }

@@ -40,7 +40,7 @@ func (p *progress) report(r engine.Report) {
 		p.done++
 	}
 	if p.bar != nil {
-		p.total = max(p.total, p.done+int64(r.Ready))
+		p.total = max(p.total, p.done+int64(r.Left))
 		p.bar.SetTotal(p.total, false)
 		p.bar.SetCurrent(p.done)
 	}

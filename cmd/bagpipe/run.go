@@ -34,7 +34,7 @@ func (c *runCmd) Run(a *app) error {
 		switch {
 		case a.interrupted() && !c.Watch:
 			return exit(exitInterrupted)
-		case len(s.Failed) > 0 || s.Rejected > 0:
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0):
 			return exit(exitSomeFailed)
 		}
 		return nil

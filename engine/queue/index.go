@@ -45,6 +45,7 @@ type Index struct {
 	queued map[key]bool
 	dated  dateHeap // steps whose time is to come
 	taken  map[key]bool
+	open   int // steps that wait or run, of items nothing keeps from going on
 	wake   chan struct{}
 }
 
@@ -63,6 +64,10 @@ func (x *Index) Wake() <-chan struct{} { return x.wake }
 func (x *Index) Put(it *Item) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if was := x.items[it.ID]; was != nil {
+		x.open -= was.open()
+	}
+	x.open += it.open()
 	x.items[it.ID] = it
 	for r := range it.Runs {
 		run := &it.Runs[r]
@@ -95,7 +100,18 @@ func (x *Index) push(e Entry) {
 func (x *Index) Remove(id layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if was := x.items[id]; was != nil {
+		x.open -= was.open()
+	}
 	delete(x.items, id)
+}
+
+// Open is the number of steps that wait or run and can be expected to be done
+// without a person.
+func (x *Index) Open() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.open
 }
 
 // Take hands out the first ready step, O(log n); it is not handed out again

@@ -69,7 +69,7 @@ func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(diges
 func summariseStep(x *state.Execution, run string, plan *state.Definition, i int, now time.Time) Step {
 	w := x.Workflows[run]
 	rec := w.Steps[layout.Name(plan.Steps[i].Name)]
-	s := Step{Status: rec.Status, Since: w.Created, Attempts: len(rec.Attempts), Skip: w.Skip[layout.Name(plan.Steps[i].Name)], Blocked: x.Blocked(run, plan, i, now)}
+	s := Step{Status: rec.Status, Since: openSince(w, plan, i), Attempts: len(rec.Attempts), Skip: w.Skip[layout.Name(plan.Steps[i].Name)], Blocked: x.Blocked(run, plan, i, now)}
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k
 		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
@@ -79,6 +79,18 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 		}
 	}
 	return s
+}
+
+// openSince is when the last of the prerequisites of a step ended.
+func openSince(w *state.Workflow, plan *state.Definition, i int) time.Time {
+	since := w.Created
+	for _, p := range plan.Prerequisites(i) {
+		rec := w.Steps[layout.Name(plan.Steps[p].Name)]
+		if _, a, ok := rec.Current(); ok && a.Ended.After(since) {
+			since = a.Ended
+		}
+	}
+	return since
 }
 
 // ready tells whether step i of run r can be claimed at now.
@@ -94,4 +106,27 @@ func (it *Item) ready(r *Run, i int, now time.Time) bool {
 func (it *Item) Waits(r *Run, i int) bool {
 	why := r.Steps[i].Blocked
 	return it.Broken == "" && why != nil && why.Code == "manual"
+}
+
+// open counts the steps that are expected to be done without a person: those
+// that wait or run, up to the first that waits for one.
+func (it *Item) open() (n int) {
+	if it.Broken != "" || it.Held {
+		return 0
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		if run.Status == state.Failed {
+			continue
+		}
+		for i := range run.Steps {
+			if it.Waits(run, i) {
+				break
+			}
+			if s := run.Steps[i].Status; s == state.Waiting || s == state.InProgress {
+				n++
+			}
+		}
+	}
+	return n
 }
