@@ -25,6 +25,10 @@ import (
 // committed, register completed; then the journal in intake/ID is removed. A
 // crash at any point leaves intake/ID, and the next engine goes on from there.
 
+// registerStep is the author of the items the inbox brought; the first step of
+// any workflow is completed by taking the drop in.
+const registerStep = "register"
+
 // Admitted is an item that was taken in, or a drop that could not be.
 type Admitted struct {
 	Item       layout.ItemID `json:"item,omitempty"`
@@ -56,6 +60,12 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if err := c.settings.checkLane(o.Lane); err != nil {
 		return Admitted{}, err
 	}
+	if o.Label != oneLine(o.Label, maxLabel) {
+		return Admitted{}, fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
+	}
+	if err := e.lowSpace(); err != nil {
+		return Admitted{}, err
+	}
 	box, err := e.box(false)
 	if err != nil {
 		return Admitted{}, err
@@ -67,8 +77,10 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if err != nil {
 		return Admitted{}, err
 	}
-	return e.admit(ctx, box, taken)
+	return e.admit(ctx, box, taken, e.byPerson())
 }
+
+const maxLabel = 500
 
 func (s *Settings) checkLane(lane string) error {
 	if lane == "" || s.laneRank(layout.Name(lane)) < len(s.lanes()) {
@@ -120,7 +132,7 @@ func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, alive func(la
 	}
 	var all []Admitted
 	for _, t := range pending {
-		a, err := e.admit(ctx, box, t)
+		a, err := e.admit(ctx, box, t, e.byRobot(registerStep))
 		if err != nil {
 			return all, err
 		}
@@ -131,7 +143,7 @@ func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, alive func(la
 
 // admit makes an item of a taken drop. It may be called again after a crash at
 // any point of it.
-func (e *Engine) admit(ctx context.Context, box *inbox.Box, t inbox.Taken) (Admitted, error) {
+func (e *Engine) admit(ctx context.Context, box *inbox.Box, t inbox.Taken, who actor) (Admitted, error) {
 	a := Admitted{Item: t.ID, Collection: t.Collection, Label: t.Ticket.Label}
 	if a.Label == "" {
 		a.Label = layout.EncodePath(t.Name)
@@ -164,7 +176,7 @@ func (e *Engine) admit(ctx context.Context, box *inbox.Box, t inbox.Taken) (Admi
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: p.kind, Files: sum.Files, Bytes: sum.Bytes,
 			Digest: sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: p.rule},
 	}
-	if err := e.registerItem(ctx, m, p); err != nil {
+	if err := e.registerItem(ctx, m, p, who); err != nil {
 		return a, fmt.Errorf("register %s: %w", a.Label, err)
 	}
 	return a, box.Done(t)
@@ -282,7 +294,7 @@ func (e *Engine) reject(ctx context.Context, box *inbox.Box, t inbox.Taken, a Ad
 
 // registerItem commits a new item: what it is, its workflow with the first step
 // completed, and, once for good, the definition it was started with.
-func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission) error {
+func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor) error {
 	d := p.workflow.def
 	workflow := d.Name + ".1"
 	now := e.o.Now()
@@ -304,7 +316,6 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		} else if err != nil {
 			return nil, err
 		}
-		who := e.byRobot(tr.Step)
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,
 				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest})}, nil
@@ -347,7 +358,7 @@ func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.T
 	errs := make([]error, len(taken))
 	for i, t := range taken {
 		wg.Go(func() {
-			a, err := e.admit(ctx, box, t)
+			a, err := e.admit(ctx, box, t, e.byRobot(registerStep))
 			if errs[i] = err; err == nil {
 				told(a)
 			}

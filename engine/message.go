@@ -15,11 +15,14 @@ type trailer struct{ key, value string }
 // neither for a subject nor for a trailer, and the trailers.
 func message(subject, text string, trailers []trailer) string {
 	var b strings.Builder
-	b.WriteString(oneLine(subject, 200))
+	b.WriteString(oneLine(subject, 240))
 	b.WriteString("\n\n")
 	if text = strings.TrimSpace(text); text != "" {
 		for line := range strings.Lines(clip(text, maxMessage)) {
-			b.WriteString("    " + oneLine(line, 1000) + "\n")
+			if line = oneLine(line, 1000); line != "" {
+				line = "    " + line
+			}
+			b.WriteString(line + "\n")
 		}
 		b.WriteString("\n")
 	}
