@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -239,5 +240,28 @@ func discardIntake(dir string) error {
 	if err := removeIfThere(filepath.Join(dir, journalFile)); err != nil {
 		return err
 	}
+	if err := removeRewrites(dir); err != nil {
+		return err
+	}
 	return removeIfThere(dir)
+}
+
+// removeRewrites removes the temporary files of journals that a kill left.
+func removeRewrites(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+journalFile) {
+			continue
+		}
+		if err := removeIfThere(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -106,7 +106,8 @@ func (b *Box) setAside(dir, path, name string, r reasonFile) (string, error) {
 
 // freeName gives a path in home whose name is free there and in dir.
 func freeName(name, home, dir string) string {
-	const room = maxNameLen - len(reasonSuffix) - len(".1000000")
+	// Beside the suffixes, disk.WriteFile's temporary name needs 24 bytes.
+	const room = maxNameLen - len(reasonSuffix) - len(".1000000") - 24
 	if len(name) > room {
 		sum := sha256.Sum256([]byte(name))
 		name = name[:room-9] + "~" + hex.EncodeToString(sum[:4])
