@@ -1,0 +1,168 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Permissions bind everybody but root, so as root this test runs itself again as
+// nobody.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() == 0 {
+		asNobody(t)
+		return
+	}
+	t.Run("unreadable is bad", testUnreadable)
+	t.Run("read-only folder", testReadOnlyFolder)
+	t.Run("read-only folder across", testReadOnlyAcross)
+	t.Run("collection not writable", testCollectionNotWritable)
+}
+
+const nobody = 65534
+
+func asNobody(t *testing.T) {
+	dir, err := os.MkdirTemp("", "bp-nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeTree(dir) })
+	program := filepath.Join(dir, "test")
+	if err := errors.Join(os.Chmod(dir, 0o755), copyProgram(program), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^TestAsOrdinaryUser$", "-test.v")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestAsOrdinaryUser") {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+}
+
+func copyProgram(to string) (err error) {
+	in, err := os.Open(os.Args[0])
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+func testUnreadable(t *testing.T) {
+	w := newBench(t)
+	t.Cleanup(func() { removeTree(w.opt.Root) })
+	for _, n := range []string{"file", "folder", "blind", "top"} {
+		w.drop(n)
+	}
+	secret := w.write("inbox/default/secret.txt", "x")
+	if err := errors.Join(os.Chmod(w.path("inbox/default/file/sub/b.txt"), 0), os.Chmod(w.path("inbox/default/folder/sub"), 0),
+		os.Chmod(w.path("inbox/default/blind/sub"), 0o444), os.Chmod(w.path("inbox/default/top"), 0), os.Chmod(secret, 0o200)); err != nil {
+		t.Fatal(err)
+	}
+	w.later(time.Hour)
+	w.wantScan(nil, nil, []string{"blind", "file", "folder", "secret.txt", "top"})
+	_, _, bad := w.scan()
+	for _, x := range bad {
+		if x.Rule != RuleUnreadable {
+			t.Errorf("%s: rule %s", x.Name, x.Rule)
+		}
+		if (x.Name == "file" || x.Name == "folder") && !strings.HasPrefix(x.Reason, "sub") {
+			t.Errorf("%s: %q does not name the place", x.Name, x.Reason)
+		}
+		where, err := w.Reject(context.Background(), x.Drop, x.Rule, x.Reason)
+		if err != nil {
+			t.Error(err)
+		}
+		if x.Name == "top" {
+			if info, err := os.Lstat(where); err != nil || info.Mode().Perm() != 0 {
+				t.Errorf("its permissions are now %v, %v", info.Mode(), err)
+			}
+		}
+	}
+	w.wantEmpty("inbox/default")
+}
+
+func testReadOnlyFolder(t *testing.T) {
+	w := newBench(t)
+	w.drop("cd")
+	w.readOnly("inbox/default/cd")
+	w.later(time.Hour)
+	got, err := w.Take(context.Background(), w.settled("cd"), Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeTree(w.opt.Root) })
+	home := w.promoted(got)
+	if err := w.Done(home); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(home.Path); err != nil || info.Mode().Perm() != 0o555 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// readOnly takes the write permission from a folder and what it holds.
+func (w *bench) readOnly(rel string) {
+	w.t.Helper()
+	for _, p := range []string{rel + "/sub", rel} {
+		if err := os.Chmod(w.path(p), 0o555); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func testReadOnlyAcross(t *testing.T) {
+	w := newBench(t)
+	dir := otherFS(t, w.opt.Root)
+	writeAt(t, dir+"/cd/a.txt", "x")
+	writeAt(t, dir+"/cd/sub/b.txt", "x")
+	if err := errors.Join(os.Chmod(dir+"/cd/sub", 0o555), os.Chmod(dir+"/cd", 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeTree(dir) })
+	got, err := w.Accept(context.Background(), dir+"/cd", Ticket{Collection: "default", Move: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Done(w.promoted(got)); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func testCollectionNotWritable(t *testing.T) {
+	w := newBench(t)
+	w.drop("letters")
+	w.later(time.Hour)
+	d := w.settled("letters")
+	if err := os.Chmod(w.path("inbox/default"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(w.path("inbox/default"), 0o755) })
+	if _, err := w.Take(context.Background(), d, Ticket{}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("Take = %v, want a permission error", err)
+	}
+	if _, err := w.Reject(context.Background(), d, "trial", "for the test"); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("Reject = %v, want a permission error", err)
+	}
+	w.wantFiles("inbox/default", dropFiles("letters"))
+	w.wantEmpty("intake")
+	w.wantEmpty("rejected/default")
+}
