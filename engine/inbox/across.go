@@ -96,16 +96,17 @@ func syncDrop(path string, files int) error {
 	return disk.SyncFS(path)
 }
 
-// dropCopy removes a copy, whole or half, and puts the original back.
-func (b *Box) dropCopy(t Taken, j journal) error {
-	if t.aside != "" && exists(t.aside) {
+// dropCopy removes a copy, whole or half, and puts the original back. Without an
+// original a whole copy stays.
+func (b *Box) dropCopy(t Taken) error {
+	switch {
+	case t.aside != "" && exists(t.aside):
 		if err := putBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
 			return err
 		}
-	} else if j.Aside != "" && exists(t.Path) {
+	case exists(t.Path) && (t.aside != "" || !exists(t.Origin)):
 		return errors.New("its original is gone, so the copy is kept")
 	}
-	// The original is safe; the copy may go.
 	return removeTree(t.Path)
 }
 

@@ -224,7 +224,7 @@ func TestRejectAcrossFileSystems(t *testing.T) {
 
 // A kill at any instant of taking across file systems loses and doubles nothing.
 func TestKillInTheMiddleOfTakingAcross(t *testing.T) {
-	rounds := 15
+	rounds := 8
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		rounds = 300
 	}
@@ -417,4 +417,22 @@ func TestAcceptCutShort(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
+}
+
+// A copy whose original its owner has deleted is the only one, and stays.
+func TestUndoKeepsTheOnlyCopy(t *testing.T) {
+	w := newBench(t)
+	path := filepath.Join(t.TempDir(), "one.txt")
+	writeAt(t, path, "one")
+	got, err := w.Accept(context.Background(), path, Ticket{Collection: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Undo(got); err == nil {
+		t.Error("was undone")
+	}
+	w.wantFiles("intake/"+string(got.ID)+"/source", map[string]string{"one.txt": "one"})
 }

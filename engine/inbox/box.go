@@ -22,10 +22,6 @@ var (
 	ErrChanged = errors.New("the drop changed while being taken")
 )
 
-// DefaultIgnore are the names under which common programs write what is not
-// finished, and dotfiles.
-var defaultIgnore = []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
-
 const (
 	defaultQuiet  = 2 * time.Second
 	defaultRescan = 10 * time.Second
@@ -45,8 +41,11 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// DefaultIgnore gives the patterns used when Options.Ignore is nil.
-func DefaultIgnore() []string { return append([]string(nil), defaultIgnore...) }
+// DefaultIgnore gives the patterns used when Options.Ignore is nil: dotfiles, and
+// the names under which common programs write what is not finished.
+func DefaultIgnore() []string {
+	return []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
+}
 
 // Kind is what a drop is.
 type Kind string
@@ -88,8 +87,10 @@ type Rejected struct {
 
 // Box is the inbox of one workspace.
 type Box struct {
-	opt  Options
-	next chan time.Duration // from Scan to Run: when the next one is due
+	opt    Options
+	ignore patterns           // names of drops that wait
+	inside patterns           // names that make the drop wait which they lie in
+	next   chan time.Duration // from Scan to Run: when the next one is due
 
 	// mu guards seen.
 	mu   sync.Mutex
@@ -110,12 +111,15 @@ func New(opt Options) (*Box, error) {
 	}
 	opt.Root = root
 	if opt.Ignore == nil {
-		opt.Ignore = defaultIgnore
+		opt.Ignore = DefaultIgnore()
 	}
-	for _, p := range opt.Ignore {
-		if _, err := filepath.Match(p, "x"); err != nil {
-			return nil, fmt.Errorf("open inbox: pattern %q: %w", p, err)
-		}
+	ignore, err := compile(opt.Ignore)
+	if err != nil {
+		return nil, fmt.Errorf("open inbox: %w", err)
+	}
+	inside, err := compile(inner(opt.Ignore))
+	if err != nil {
+		return nil, fmt.Errorf("open inbox: %w", err)
 	}
 	if opt.Quiet <= 0 {
 		opt.Quiet = defaultQuiet
@@ -132,7 +136,7 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Box{opt: opt, next: make(chan time.Duration, 1), seen: map[string]sighting{}}, nil
+	return &Box{opt: opt, ignore: ignore, inside: inside, next: make(chan time.Duration, 1), seen: map[string]sighting{}}, nil
 }
 
 func (b *Box) path(parts ...string) string {

@@ -47,7 +47,7 @@ func openRegular(path, rel string) (*os.File, fs.FileInfo, error) {
 // copyTree copies a file or folder, with its permissions and modification times,
 // and gives the digest of what it read. It syncs nothing.
 func copyTree(ctx context.Context, from, to string) (Sum, error) {
-	c := &copier{ctx: ctx, lines: &lines{}}
+	c := &copier{ctx: ctx, lines: &lines{}, buf: make([]byte, bufferSize)}
 	info, err := os.Lstat(from)
 	if err != nil {
 		return Sum{}, err
@@ -65,6 +65,7 @@ func copyTree(ctx context.Context, from, to string) (Sum, error) {
 type copier struct {
 	ctx   context.Context
 	lines *lines
+	buf   []byte
 }
 
 func (c *copier) folder(from, to, rel string) error {
@@ -118,7 +119,7 @@ func (c *copier) file(from, to, rel string) (l line, err error) {
 		return line{}, err
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), &reader{c.ctx, in})
+	n, err := io.CopyBuffer(io.MultiWriter(out, h), &reader{c.ctx, in}, c.buf)
 	if err == nil {
 		err = out.Chmod(info.Mode().Perm() | 0o600)
 	}

@@ -7,6 +7,15 @@
 // a drop becomes is its caller's business. Box may be used by several goroutines;
 // a mutex guards what it has observed. Run starts no goroutine of its own.
 //
+// # The way of a drop
+//
+//	Run wakes → Scan → Take → the caller recognises it, Digest → Promote →
+//	the caller commits the item → Done
+//
+// Reject and RejectTaken set aside what cannot be admitted, Undo gives back what
+// cannot be admitted now, Accept stands in for Scan and Take when a person names
+// a path, and Pending at the start goes on with what dead engines left.
+//
 // # What is a drop
 //
 // Each folder directly in inbox/ is a collection, if its name is a layout.Name.
@@ -26,6 +35,10 @@
 //     people make a folder first and copy afterwards, and is then bad.
 //   - Links, FIFOs, sockets, devices, and what cannot be read or is named too
 //     deep make a settled drop bad. None of them is ever opened.
+//
+// A program that keeps a file open and writes to it again after Quiet is not
+// noticed; it then writes into the intake. Its later bytes differ from the digest
+// at admission.
 //
 // A signature covers, for every entry, path, type, size, inode, modification and
 // change time; for the drop itself all but the change time, which a rename moves.

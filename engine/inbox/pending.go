@@ -107,7 +107,7 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 // clear ends a take that did not come to its drop.
 func (b *Box) clear(t Taken, j journal) error {
 	if j.Mode == modeCopy {
-		if err := b.dropCopy(t, j); err != nil {
+		if err := b.dropCopy(t); err != nil {
 			return err
 		}
 	}

@@ -163,7 +163,7 @@ func (w *bench) wantOnceInItems(drops int) {
 // A child is killed again and again wherever it stands; the next one recovers
 // first, as an engine does, and in the end every drop is in one item.
 func TestKillInTheMiddleOfTaking(t *testing.T) {
-	rounds := 25
+	rounds := 12
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		rounds = 500
 	}

@@ -35,7 +35,9 @@ func (b *Box) Reject(ctx context.Context, d Drop, rule, reason string) (string, 
 	return where, wrapDrop("reject", d, err)
 }
 
-// RejectTaken does the same with a drop in the intake, and forgets it.
+// RejectTaken does the same with a drop in the intake, and forgets it. Of a copy
+// the original goes last: a crash before that puts it back, to be taken and
+// rejected a second time.
 func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (string, error) {
 	d := Drop{Collection: t.Collection, Name: t.Name}
 	if t.Promoted {

@@ -31,12 +31,13 @@ type findings struct {
 // first. What cannot be looked at is in err; the rest is complete nonetheless.
 func (b *Box) Scan(ctx context.Context) (settled []Drop, waiting []Waiting, bad []Rejected, err error) {
 	f := &findings{present: map[string]bool{}}
+	begun := b.opt.Now()
 	err = b.scanCollections(ctx, f)
 	if ctx.Err() != nil {
 		return nil, nil, nil, ctx.Err()
 	}
 	b.prune(f.present)
-	b.announce(f.waiting)
+	b.announce(f.waiting, b.opt.Now().Sub(begun))
 	slices.SortStableFunc(f.settled, func(x, y Drop) int { return x.Since.Compare(y.Since) })
 	slices.SortStableFunc(f.waiting, func(x, y Waiting) int { return x.Since.Compare(y.Since) })
 	slices.SortStableFunc(f.bad, func(x, y Rejected) int { return x.Since.Compare(y.Since) })
@@ -140,7 +141,7 @@ func (b *Box) unfinished(name string) string {
 		}
 		return "was set aside by a copy that nobody finishes; rename it to take it anew"
 	}
-	if matchAny(b.opt.Ignore, name) {
+	if b.ignore.match(name) {
 		return "its name marks it as unfinished; it is taken once it is renamed"
 	}
 	return ""
@@ -227,20 +228,29 @@ func (b *Box) prune(present map[string]bool) {
 	}
 }
 
-// announce tells Run when the first of the waiting can settle.
-func (b *Box) announce(waiting []Waiting) {
-	now, due := b.opt.Now(), b.opt.Rescan
+// Scanning takes at most one part of scanShare of the time when nothing changes,
+// and of busyShare while drops grow.
+const (
+	scanShare = 50
+	busyShare = 5
+)
+
+// announce tells Run when to scan next: when the first of the waiting can settle,
+// or after Rescan, or later where this scan took long.
+func (b *Box) announce(waiting []Waiting, took time.Duration) {
+	now, due := b.opt.Now(), max(b.opt.Rescan, scanShare*took)
 	for _, w := range waiting {
 		if !w.Until.IsZero() {
 			due = min(due, w.Until.Sub(now))
 		}
 	}
+	due = max(due, busyShare*took, time.Millisecond)
 	select {
 	case <-b.next: // an older announcement nobody read
 	default:
 	}
 	select {
-	case b.next <- max(due, time.Millisecond):
+	case b.next <- due:
 	default: // another scan was faster; its announcement serves as well
 	}
 }

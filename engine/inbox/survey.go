@@ -9,9 +9,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,57 +46,66 @@ const pathReserve = 160
 type surveyor struct {
 	survey
 	ctx    context.Context
-	ignore []string // patterns that hold inside a drop
-	limit  int      // longest relative path
+	ignore patterns
+	limit  int // longest relative path
 	sum    hash.Hash64
+	buf    []byte
 }
 
 // look surveys the drop at path. A drop that is not there is ErrGone; one that
 // loses entries meanwhile is ErrChanged.
 func (b *Box) look(ctx context.Context, path string) (survey, error) {
-	s := &surveyor{ctx: ctx, ignore: inner(b.opt.Ignore), sum: fnv.New64a(),
+	s := &surveyor{ctx: ctx, ignore: b.inside, sum: fnv.New64a(),
 		limit: unix.PathMax - 1 - len(b.opt.Root) - pathReserve}
-	info, err := os.Lstat(path)
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
 	if errors.Is(err, fs.ErrNotExist) {
 		return survey{}, ErrGone
 	}
 	if err != nil {
-		return survey{}, err
+		return survey{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	s.kind = File
-	if info.IsDir() {
+	if modeOf(&st).IsDir() {
 		s.kind = Folder
 	}
-	err = s.visit(path, ".", info)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+	err = s.visit(path, ".", &st)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return survey{}, ErrChanged
 	}
 	s.sig.hash = s.sum.Sum64()
 	return s.survey, err
 }
 
-func (s *surveyor) visit(path, rel string, info fs.FileInfo) error {
-	if err := s.ctx.Err(); err != nil {
-		return err
-	}
-	s.note(rel, info)
-	if bad := refuse(rel, info.Mode()); bad != nil {
+func (s *surveyor) visit(path, rel string, st *unix.Stat_t) error {
+	mode := modeOf(st)
+	s.note(rel, mode, st)
+	if bad := refuse(rel, mode); bad != nil {
 		s.spoil(bad)
 		return nil
 	}
-	if info.Mode().IsRegular() {
-		s.files++
-		s.bytes += info.Size()
-		if info.Mode().Perm()&0o444 != 0o444 && unix.Access(path, unix.R_OK) != nil {
-			s.spoil(&BadError{RuleUnreadable, rel, "cannot be read; its permissions forbid it"})
-		}
-		return nil
+	if mode.IsDir() {
+		return s.enter(path, rel)
 	}
-	return s.enter(path, rel)
+	s.files++
+	s.bytes += st.Size
+	if st.Mode&0o444 != 0o444 && unix.Access(path, unix.R_OK) != nil {
+		s.spoil(&BadError{RuleUnreadable, rel, "cannot be read; its permissions forbid it"})
+	}
+	return nil
 }
 
+// folder is one still to be entered.
+type folder struct{ path, rel string }
+
+// enter visits a folder's files and then its folders. Entries are looked at
+// through the opened folder: it costs half of what full paths do (100,000 files:
+// 0.25 against 0.5 s), and only one folder at a time is open.
 func (s *surveyor) enter(path, rel string) error {
-	entries, err := os.ReadDir(path)
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		s.spoil(&BadError{RuleUnreadable, rel, "is a folder that cannot be read; its permissions forbid it"})
 		return nil
@@ -106,54 +113,96 @@ func (s *surveyor) enter(path, rel string) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		child := e.Name()
-		if rel != "." {
-			child = rel + "/" + child
-		}
-		if len(child) > s.limit {
-			s.spoil(&BadError{RulePath, rel, fmt.Sprintf("holds a path of %d bytes; the limit here is %d", len(child), s.limit)})
-			continue
-		}
-		info, err := os.Lstat(filepath.Join(path, e.Name()))
-		if errors.Is(err, fs.ErrPermission) {
-			s.spoil(&BadError{RuleUnreadable, child, "cannot be looked at; its folder's permissions forbid it"})
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if s.temp == "" && matchAny(s.ignore, e.Name()) {
-			s.temp = child
-		}
-		if err := s.visit(filepath.Join(path, e.Name()), child, info); err != nil {
+	inner, err := s.entries(dir, path, rel)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return err
+	}
+	for _, f := range inner {
+		if err := s.enter(f.path, f.rel); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (s *surveyor) entries(dir *os.File, path, rel string) (folders []folder, err error) {
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	fd := int(dir.Fd())
+	var st unix.Stat_t
+	for _, name := range names {
+		child := name
+		if rel != "." {
+			child = rel + "/" + name
+		}
+		if len(child) > s.limit {
+			s.spoil(&BadError{RulePath, rel, fmt.Sprintf("holds a path of %d bytes; the limit here is %d", len(child), s.limit)})
+			continue
+		}
+		err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, fs.ErrPermission) {
+			s.spoil(&BadError{RuleUnreadable, child, "cannot be looked at; its folder's permissions forbid it"})
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "lstat", Path: child, Err: err}
+		}
+		if s.temp == "" && s.ignore.match(name) {
+			s.temp = child
+		}
+		if modeOf(&st).IsDir() {
+			s.note(child, fs.ModeDir, &st)
+			folders = append(folders, folder{path + "/" + name, child})
+			continue
+		}
+		if err := s.visit(path+"/"+name, child, &st); err != nil {
+			return nil, err
+		}
+	}
+	return folders, nil
+}
+
+// modeOf gives the type of an entry, as fs has it.
+func modeOf(st *unix.Stat_t) fs.FileMode {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	case unix.S_IFIFO:
+		return fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return fs.ModeSocket
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return fs.ModeDevice
+	}
+	return fs.ModeIrregular
+}
+
 // note adds an entry to the signature and to the newest time.
-func (s *surveyor) note(rel string, info fs.FileInfo) {
-	st := info.Sys().(*syscall.Stat_t)
-	changed := time.Unix(st.Ctim.Unix())
-	s.newest = later(s.newest, later(info.ModTime(), changed))
+func (s *surveyor) note(rel string, mode fs.FileMode, st *unix.Stat_t) {
+	modified, changed := time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())
+	s.newest = later(s.newest, later(modified, changed))
 	s.sig.entries++
 	var ctime int64
 	if rel != "." {
 		ctime = changed.UnixNano()
 	}
-	size := info.Size()
-	if info.IsDir() {
+	size := st.Size
+	if mode.IsDir() {
 		size = 0
 	}
-	var b [40]byte
-	for i, v := range []uint64{uint64(info.Mode().Type()), st.Ino, uint64(size), uint64(info.ModTime().UnixNano()), uint64(ctime)} {
-		binary.LittleEndian.PutUint64(b[8*i:], v)
+	s.buf = s.buf[:0]
+	for _, v := range [...]uint64{uint64(mode), st.Ino, uint64(size), uint64(modified.UnixNano()), uint64(ctime)} {
+		s.buf = binary.LittleEndian.AppendUint64(s.buf, v)
 	}
-	s.sum.Write(b[:])
-	s.sum.Write([]byte(rel))
-	s.sum.Write([]byte{0})
+	s.buf = append(append(s.buf, rel...), 0)
+	s.sum.Write(s.buf)
 }
 
 func (s *surveyor) spoil(bad *BadError) {
@@ -167,24 +216,4 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// inner are the patterns that count inside a drop too.
-func inner(patterns []string) []string {
-	var in []string
-	for _, p := range patterns {
-		if !strings.HasPrefix(p, ".") {
-			in = append(in, p)
-		}
-	}
-	return in
-}
-
-func matchAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if ok, _ := filepath.Match(p, name); ok { // New has checked the pattern
-			return true
-		}
-	}
-	return false
 }

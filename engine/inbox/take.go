@@ -153,12 +153,12 @@ func (b *Box) undo(t Taken) error {
 	if err != nil {
 		return err
 	}
-	if t.Promoted {
+	if t.Promoted || exists(filepath.Join(b.itemSource(t.ID), t.Name)) {
 		return errors.New("it is in its item's folder already")
 	}
 	switch {
 	case j.Mode == modeCopy:
-		err = b.dropCopy(t, j)
+		err = b.dropCopy(t)
 	case exists(t.Path):
 		err = putBack(t.Path, filepath.Dir(t.Origin), t.Name)
 	}

@@ -228,3 +228,17 @@ func TestDoneKeepsWhatIsNotPromoted(t *testing.T) {
 	}
 	w.wantFiles("intake/"+string(got.ID)+"/source", dropFiles("letters"))
 }
+
+// Undo by a value from before Promote must not take the journal from a drop that
+// is in its item's folder.
+func TestUndoAfterPromote(t *testing.T) {
+	w := newBench(t)
+	got := w.take("letters")
+	w.promoted(got)
+	if err := w.Undo(got); err == nil {
+		t.Error("was undone")
+	}
+	if found := w.next().pending(); len(found) != 1 || !found[0].Promoted {
+		t.Errorf("recovered %+v", found)
+	}
+}

@@ -30,13 +30,17 @@ func TestRunByTimerAlone(t *testing.T) {
 		go func() { done <- b.Run(ctx, func() { wakes = append(wakes, time.Since(begun)) }) }()
 		at := func(d time.Duration) { time.Sleep(time.Until(begun.Add(d))); synctest.Wait() } // the bubble's clock
 		at(25 * time.Second)
-		b.announce([]Waiting{{Until: time.Now().Add(3 * time.Second)}, {Until: time.Now().Add(2 * time.Second)}, {}})
-		at(40 * time.Second)
+		b.announce([]Waiting{{Until: time.Now().Add(3 * time.Second)}, {Until: time.Now().Add(2 * time.Second)}, {}}, 0)
+		at(28 * time.Second)
+		b.announce(nil, 400*time.Millisecond) // a slow scan: not again before 20 s
+		at(30 * time.Second)
+		b.announce(nil, 400*time.Millisecond) // somebody else's scan puts nothing off
+		at(55 * time.Second)
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 27 * time.Second, 37 * time.Second}
+		want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 27 * time.Second, 48 * time.Second}
 		if fmt.Sprint(wakes) != fmt.Sprint(want) {
 			t.Errorf("woken at %v, want %v", wakes, want)
 		}
