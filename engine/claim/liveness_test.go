@@ -173,3 +173,32 @@ func TestObserverNeedsNoEngine(t *testing.T) {
 	e := register(t, root)
 	wantAlive(t, o, e.ID(), true)
 }
+
+func TestEngines(t *testing.T) {
+	root := t.TempDir()
+	h := thisHost(t)
+	o := NewObserver(root, h, time.Now)
+	if all, err := o.Engines(); err != nil || len(all) != 0 {
+		t.Fatalf("Engines = %v, %v", all, err)
+	}
+	living := register(t, root)
+	dead := ghost(t, root, engineInfo{Host: h.Name, PID: 7})
+	all, err := o.Engines()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("Engines = %v, %v", all, err)
+	}
+	for _, e := range all {
+		switch e.ID {
+		case living.ID():
+			if !e.Alive || e.PID != os.Getpid() || e.Host != h.Name || e.Since.IsZero() {
+				t.Errorf("%+v", e)
+			}
+		case dead:
+			if e.Alive || e.PID != 7 {
+				t.Errorf("%+v", e)
+			}
+		default:
+			t.Errorf("%+v", e)
+		}
+	}
+}

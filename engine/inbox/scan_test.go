@@ -331,3 +331,24 @@ func TestNewChecksItsOptions(t *testing.T) {
 		t.Error("a broken pattern was accepted")
 	}
 }
+
+// On a network file system the server's clock may be hours behind: an old time
+// settles nothing there, only watching does.
+func TestNetworkFileSystemsSettleByWatching(t *testing.T) {
+	w := newBench(t)
+	w.drop("letters")
+	w.later(time.Hour)
+	d := w.settled("letters")
+	clear(w.seen)
+	if still := w.stillFor(d, true); still != 0 {
+		t.Errorf("still for %v at first sight", still)
+	}
+	w.later(3 * time.Second)
+	if still := w.stillFor(d, true); still < 3*time.Second || still > time.Minute {
+		t.Errorf("still for %v", still)
+	}
+	d.sig.hash++
+	if still := w.stillFor(d, true); still != 0 {
+		t.Errorf("still for %v after a change", still)
+	}
+}
