@@ -35,7 +35,7 @@ func (s *Store) clearPacks() error {
 		if err != nil {
 			return err
 		}
-		if !s.ownKeep(text) {
+		if string(text) != keepMark {
 			continue // someone else's
 		}
 		base := strings.TrimSuffix(keep, ".keep")
@@ -57,12 +57,6 @@ func (s *Store) clearPacks() error {
 	return nil
 }
 
-// ownKeep tells our mark. After a power cut the file may be empty or hold zeros,
-// its bytes not having been synced; git programs write more into theirs.
-func (s *Store) ownKeep(text []byte) bool {
-	return string(text) == keepMark || len(text) > 0 && len(bytes.Trim(text, "\x00")) == 0
-}
-
 // packIsWhole checks a pack and its index against their checksums.
 func (s *Store) packIsWhole(base string) (bool, error) {
 	pack, err := s.fs.ReadFile(base + ".pack")
@@ -78,21 +72,21 @@ func (s *Store) packIsWhole(base string) (bool, error) {
 	return false, fmt.Errorf("check pack %s: %w", base, err)
 }
 
-// clearTemp removes indexes that were not yet renamed.
+// clearTemp removes indexes that were not yet renamed, and makes our mark.
 func (s *Store) clearTemp() error {
 	list, err := s.fs.ReadDir(s.tempDir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range list {
+		if e.Name() == filepath.Base(s.keepPath()) {
+			continue
+		}
 		if err := s.fs.Remove(filepath.Join(s.tempDir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return nil
+	return s.makeKeep()
 }
 
 // clearReflog cuts off a last line that a crash left unfinished.

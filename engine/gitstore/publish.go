@@ -16,7 +16,9 @@ import (
 //
 //  1. pack-X.keep, not synced: it tells git repack -ad, which would not find the
 //     pack's objects from any branch yet, to leave the pack alone, and tells the
-//     next Open that the pack may be half written.
+//     next Open that the pack may be half written. It is a second name of one
+//     file of ours, synced long ago, so that even a power cut leaves our mark in
+//     it and no empty file, which could be a person's.
 //  2. pack-X.pack under its final name (without its index no one sees it), and
 //     the index under a temporary name, renamed to pack-X.idx when whole.
 //  3. pack, index and the branch's new value synced, side by side; then the
@@ -94,7 +96,7 @@ func (p *packFiles) create(pack, index []byte) (err error) {
 	if _, err := fsys.Lstat(p.base + ".pack"); err == nil {
 		return fs.ErrExist
 	}
-	if err := writeNew(fsys, p.base+".keep", keepMark); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := p.keep(); err != nil {
 		return err
 	}
 	if p.pack, err = fsys.OpenFile(p.base+".pack", flags, 0o444); err != nil {
@@ -117,12 +119,17 @@ func (p *packFiles) create(pack, index []byte) (err error) {
 }
 
 func (p *packFiles) openTemp(name string) (disk.File, error) {
-	const flags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY
 	f, err := p.s.fs.OpenFile(name, flags, 0o444)
-	if !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist): // left by a failed removal
+		err = p.s.fs.Remove(name)
+	case errors.Is(err, fs.ErrNotExist):
+		err = disk.MkdirAllFS(p.s.fs, filepath.Dir(name), 0o755)
+	default:
 		return f, err
 	}
-	if err := disk.MkdirAllFS(p.s.fs, filepath.Dir(name), 0o755); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return p.s.fs.OpenFile(name, flags, 0o444)
@@ -186,14 +193,31 @@ func (p *packFiles) remove() error {
 	return errors.Join(errs...)
 }
 
-func writeNew(fsys disk.FS, name, text string) (err error) {
-	f, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
-	if err != nil {
+func (s *Store) keepPath() string { return filepath.Join(s.tempDir(), "keep") }
+
+func (p *packFiles) keep() error {
+	err := p.s.fs.Link(p.s.keepPath(), p.base+".keep")
+	if errors.Is(err, fs.ErrNotExist) { // the mark's file was deleted
+		if err := p.s.makeKeep(); err != nil {
+			return err
+		}
+		err = p.s.fs.Link(p.s.keepPath(), p.base+".keep")
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// makeKeep writes the file of our mark. A crash leaves it or not.
+func (s *Store) makeKeep() error {
+	if text, err := s.fs.ReadFile(s.keepPath()); err == nil && string(text) == keepMark {
+		return nil
+	}
+	if err := disk.MkdirAllFS(s.fs, s.tempDir(), 0o755); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = f.Write([]byte(text))
-	return err
+	return disk.WriteFileFS(s.fs, s.keepPath(), "", []byte(keepMark), 0o644)
 }
 
 // appendReflog notes the move as Git does, one entry a group. It is not synced:

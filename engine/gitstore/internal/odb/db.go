@@ -94,14 +94,12 @@ func (db *DB) rescan() (changed bool, err error) {
 		return false, errClosed
 	}
 	var packs []*pack
-	var broken []error
 	for name := range names {
 		p := db.known[name]
 		if p == nil {
+			// A broken index, or one removed meanwhile, must not hide the other
+			// packs: what only it holds will be reported as missing.
 			if p, err = openPack(name, db.nextID+1); err != nil {
-				if !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-					broken = append(broken, err)
-				}
 				continue
 			}
 			db.nextID++
@@ -113,17 +111,14 @@ func (db *DB) rescan() (changed bool, err error) {
 	for name, p := range db.known {
 		if !names[name] {
 			delete(db.known, name)
-			broken = append(broken, p.close())
+			p.close() //nolint:errcheck // opened for reading
 			db.last.CompareAndSwap(p, nil)
 			changed = true
 		}
 	}
 	sortBySize(packs)
 	db.packs = packs
-	if len(packs) == 0 && len(names) > 0 {
-		return changed, errors.Join(broken...)
-	}
-	return changed, nil // one broken index must not hide the other packs; fsck reports it
+	return changed, nil
 }
 
 func (db *DB) listPacks() (map[string]bool, error) {
