@@ -277,6 +277,7 @@ func TestDiskFullAtEachChange(t *testing.T) {
 		}
 		what, failed := machine.Failed()
 		reached = failed
+		machine.FailNext(0, nil) // there is room from now on
 		if err := l.put(s, "items/a/e.json", "4"); err != nil {
 			t.Fatalf("full at change %d: %s: goes on with %v", k, what, err)
 		}

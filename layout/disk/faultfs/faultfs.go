@@ -320,9 +320,12 @@ func readAll(f disk.File, path string) ([]byte, error) {
 	return os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", real.Fd()))
 }
 
-// FailNext makes the k-th change from now fail with the error.
+// FailNext makes the k-th change from now fail with the error; 0: none.
 func (f *FS) FailNext(k int, fault error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failAt, f.fault = f.count+k, fault
+	if k == 0 {
+		f.failAt = 0
+	}
 }
