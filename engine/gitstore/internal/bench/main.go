@@ -1,0 +1,54 @@
+// Command bench measures the Git store beside its peers, in one call, over
+// workspaces of several sizes, and prints a table of transitions a second with
+// ratios. A transition is one commit of an item's two files, a manifest of 1 KiB
+// and an execution record of 2 KiB.
+//
+// The rows are: git add + git commit a transition; git fast-import of the same
+// transitions, which syncs once at its end; Bagpipe with groups of a given size,
+// and with callers that each wait for their own commit. Figures are medians of
+// interleaved rounds.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	sizes := flag.String("items", "1000,10000,100000", "items in the tree, one size after the other")
+	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
+	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
+	seconds := flag.Float64("seconds", 2, "about how long one measurement takes")
+	only := flag.String("only", "", "rows to run: a part of their names")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *dir, *sizes, *only, *rounds, *seconds)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, dir, sizes, only string, rounds int, seconds float64) error {
+	work, err := os.MkdirTemp(dir, "bagpipe-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // measured already
+	for field := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil {
+			return err
+		}
+		if err := measure(ctx, work, n, rounds, seconds, only); err != nil {
+			return fmt.Errorf("%d items: %w", n, err)
+		}
+	}
+	return nil
+}
