@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout/disk"
 )
 
 const (
@@ -53,8 +54,9 @@ type ownerState struct {
 	builder  *odb.Builder
 	group    []*request
 	lastSize int    // of the group before
-	refused  int    // publications refused in a row
 	scratch  []byte // for commits
+
+	ref, oldRef disk.File // see refLock.release
 }
 
 func (o *ownerState) init() { o.builder = odb.NewBuilder() }

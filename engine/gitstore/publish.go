@@ -52,7 +52,8 @@ func (s *Store) publish(b *built, lock *refLock) error {
 	if err := p.write(pack, index); err != nil {
 		return errors.Join(fmt.Errorf("write pack: %w", err), p.remove())
 	}
-	if err := p.sync(func() error { return lock.write(b.tip) }); err != nil {
+	prepareRef := func() error { return errors.Join(lock.write(b.tip), s.closeOldRef()) }
+	if err := p.sync(prepareRef); err != nil {
 		return errors.Join(fmt.Errorf("sync pack: %w", err), p.remove())
 	}
 	moved, err := lock.move(b.base)

@@ -159,7 +159,7 @@ func (s *Store) Close() error {
 		s.senders.Unlock()
 		close(s.stop)
 		s.owner.Wait()
-		s.closeErr = s.db.Close()
+		s.closeErr = errors.Join(s.db.Close(), closeFile(s.own.oldRef), closeFile(s.own.ref))
 	})
 	return s.closeErr
 }

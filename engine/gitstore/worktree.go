@@ -35,6 +35,7 @@ type node struct {
 	old    []byte // as it was before the edit with this stamp
 	kids   map[string]*node
 	depth  int
+	at     int        // where its entry stood last in the parent
 	placed odb.Placed // in the pack of group placedIn
 	in     uint32
 	stamp  uint64
@@ -122,7 +123,7 @@ func (w *worktree) prune(n *node, keep uint32) int {
 // kid gives the tree an entry names, loading it when it is not in memory.
 func (w *worktree) kid(n *node, e odb.Entry) (*node, error) {
 	if k := n.kids[string(e.Name)]; k != nil {
-		k.used = w.group
+		k.used, k.at = w.group, e.At
 		return k, nil
 	}
 	name := string(e.Name)
@@ -130,7 +131,7 @@ func (w *worktree) kid(n *node, e odb.Entry) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.used = w.group
+	k.used, k.at = w.group, e.At
 	n.adopt(k)
 	return k, nil
 }
@@ -312,6 +313,10 @@ func (w *worktree) write(b *odb.Builder) {
 // link writes a tree's new name into its parent.
 func (w *worktree) link(n *node) {
 	p := n.parent
+	if e, ok := odb.EntryAt(p.raw, n.at); ok && string(e.Name) == n.name && e.Mode.IsDir() {
+		copy(p.raw[e.At+e.Len-len(n.hash):], n.hash[:])
+		return
+	}
 	e, found, at := odb.FindEntry(p.raw, n.name, true)
 	if found && e.Mode.IsDir() {
 		copy(p.raw[e.At+e.Len-len(n.hash):], n.hash[:])

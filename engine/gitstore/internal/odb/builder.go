@@ -31,6 +31,8 @@ type Builder struct {
 	blobs   []blob
 	seen    table
 	pending int // bytes of blobs not yet in buf
+	parts   []part
+	index   []byte
 }
 
 type blob struct {
@@ -154,7 +156,8 @@ func (b *Builder) Finish() (pack, index []byte, name Hash) {
 	binary.BigEndian.PutUint32(b.buf[8:], uint32(len(b.entries)))
 	name = sha1.Sum(b.buf)
 	b.buf = append(b.buf, name[:]...)
-	return b.buf, buildIndex(b.entries, name), name
+	b.index = appendIndex(b.index[:0], b.entries, name)
+	return b.buf, b.index, name
 }
 
 // minShare is the number of blobs from which a second goroutine pays.
@@ -163,7 +166,10 @@ const minShare = 64
 // deflateBlobs appends the blobs, deflated side by side when there are many.
 func (b *Builder) deflateBlobs() {
 	shares := max(1, min(runtime.GOMAXPROCS(0), len(b.blobs)/minShare))
-	parts := make([]part, shares)
+	if len(b.parts) < shares {
+		b.parts = make([]part, shares)
+	}
+	parts := b.parts[:shares]
 	var wg sync.WaitGroup
 	for i := range parts {
 		from, to := len(b.blobs)*i/shares, len(b.blobs)*(i+1)/shares
@@ -192,7 +198,7 @@ type part struct {
 func (p *part) deflate(blobs []blob) {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)
-	p.entries = make([]entry, 0, len(blobs))
+	p.buf, p.entries = p.buf[:0], p.entries[:0]
 	for _, bl := range blobs {
 		at := len(p.buf)
 		p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.data))
@@ -201,11 +207,11 @@ func (p *part) deflate(blobs []blob) {
 	}
 }
 
-// buildIndex gives an index of version 2. It sorts the entries.
-func buildIndex(entries []entry, pack Hash) []byte {
+// appendIndex gives an index of version 2. It sorts the entries.
+func appendIndex(out []byte, entries []entry, pack Hash) []byte {
 	slices.SortFunc(entries, compareEntries)
 	const perObject = 20 + 4 + 4
-	out := make([]byte, 0, 8+1024+len(entries)*perObject+40)
+	out = slices.Grow(out, 8+1024+len(entries)*perObject+40)
 	out = append(out, "\xfftOc\x00\x00\x00\x02"...)
 	n := 0
 	for first := range 256 {

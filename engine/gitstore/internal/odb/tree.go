@@ -44,6 +44,9 @@ func Entries(tree []byte) iter.Seq[Entry] {
 	}
 }
 
+// EntryAt reads the entry that begins at at.
+func EntryAt(tree []byte, at int) (Entry, bool) { return entryAt(tree, at) }
+
 // entryAt reads the entry that begins at at.
 func entryAt(tree []byte, at int) (Entry, bool) {
 	if at < 0 || at >= len(tree) {
