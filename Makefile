@@ -17,7 +17,7 @@ demo: $(BIN)
 	@./testdata/demo/run.sh
 
 test:
-	$(GO) test ./...
+	$(GO) test ./... ./testdata/sample
 
 # What continuous integration runs: form, analysis, the tests with the race
 # detector, and that go.mod is as the sources need it.
