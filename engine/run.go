@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
@@ -153,7 +155,7 @@ func (e *Engine) alive(id layout.EngineID) (bool, error) {
 
 // recoverLost lets steps wait again whose engine is dead.
 func (e *Engine) recoverLost(ctx context.Context) error {
-	for it := range e.index.Items() {
+	for _, it := range e.index.Running() {
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			for i := range run.Steps {
@@ -240,6 +242,7 @@ func (r *run) dispatch(ctx context.Context) {
 		case inboxIdle = <-r.inboxIdle:
 		case <-timer.C:
 		case <-r.o.Drain:
+		case <-r.pool.Drained():
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -257,7 +260,7 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 	select {
 	case <-time.After(time.Second):
 	case <-r.pool.Freed():
-	case <-r.o.Drain:
+	case <-r.pool.Drained():
 	case <-ctx.Done():
 	}
 	return true
@@ -323,22 +326,27 @@ func (r *run) ended(w *work) {
 }
 
 // broken notes an error of the machine. A run that is not watching ends with it;
-// one that is goes on, as the cause (a full disk) may pass.
+// one that is goes on, as the cause (a full disk) may pass, unless going on could
+// do harm.
 func (r *run) broken(err error) {
 	r.e.o.Log.Error(err.Error())
-	r.mu.Lock()
-	first := r.fault == nil
-	if !r.o.Watch && first {
-		r.fault = err
-	}
-	r.mu.Unlock()
-	if r.o.Watch {
+	if r.o.Watch && !mustStop(err) {
 		r.tell(err.Error())
 		return
 	}
-	if first {
-		r.pool.Drain()
+	r.mu.Lock()
+	if r.fault == nil {
+		r.fault = err
 	}
+	r.mu.Unlock()
+	r.pool.Drain()
+}
+
+// mustStop tells the errors after which this engine may not act any more: the
+// branch was rewritten, or others take the engine for dead.
+func mustStop(err error) bool {
+	var diverged *gitstore.DivergedError
+	return errors.As(err, &diverged) || errors.Is(err, claim.ErrLost)
 }
 
 // tell reports a note once.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"bagpipe/engine/claim"
@@ -147,6 +148,7 @@ func (w *work) run(ctx context.Context) {
 		}
 	}()
 	w.result, w.err = w.call(ctx)
+	w.err = laterWhenFull(w.err)
 	if cause := context.Cause(ctx); cause != nil && w.err != nil {
 		w.err = cause
 	}
@@ -250,9 +252,18 @@ func (w *work) publish() error {
 	default:
 	}
 	if err := w.e.publish(w.attempt.Item, w.scratch, w.result); err != nil {
-		return steps.SystemFailure("%w", err)
+		return laterWhenFull(steps.SystemFailure("%w", err))
 	}
 	return nil
+}
+
+// laterWhenFull lets a step wait that found no room: a full disk is the
+// operator's to mend, and no item should fail for it.
+func laterWhenFull(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &steps.Later{Reason: err.Error()}
+	}
+	return err
 }
 
 // endDurably tries again when the commit fails for a reason that may pass, such
@@ -261,7 +272,7 @@ func (w *work) endDurably() error {
 	const tries = 5
 	for n := 1; ; n++ {
 		err := w.end()
-		if err == nil || IsRefused(err) || !w.patient && n >= tries || w.patient && n >= tries && w.stopping() {
+		if err == nil || IsRefused(err) || mustStop(err) || !w.patient && n >= tries || w.patient && n >= tries && w.stopping() {
 			return err
 		}
 		w.e.o.Log.Warn("commit a step's end; it is tried again", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)

@@ -45,14 +45,15 @@ type Index struct {
 	queued map[key]bool
 	dated  dateHeap // steps whose time is to come
 	taken  map[key]bool
-	open   int // steps that wait or run, of items nothing keeps from going on
+	runs   map[layout.ItemID]bool // items with a step in progress
+	open   int                    // steps that wait or run, of items nothing keeps from going on
 	wake   chan struct{}
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		items: map[layout.ItemID]*Item{}, queued: map[key]bool{}, taken: map[key]bool{},
+		items: map[layout.ItemID]*Item{}, queued: map[key]bool{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -69,6 +70,9 @@ func (x *Index) Put(it *Item) {
 	}
 	x.open += it.open()
 	x.items[it.ID] = it
+	if delete(x.runs, it.ID); it.running() {
+		x.runs[it.ID] = true
+	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		for i := range run.Steps {
@@ -104,6 +108,18 @@ func (x *Index) Remove(id layout.ItemID) {
 		x.open -= was.open()
 	}
 	delete(x.items, id)
+	delete(x.runs, id)
+}
+
+// Running gives the items that have a step in progress, in no order.
+func (x *Index) Running() []*Item {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	items := make([]*Item, 0, len(x.runs))
+	for id := range x.runs {
+		items = append(items, x.items[id])
+	}
+	return items
 }
 
 // Open is the number of steps that wait or run and can be expected to be done

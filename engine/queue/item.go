@@ -130,3 +130,15 @@ func (it *Item) open() (n int) {
 	}
 	return n
 }
+
+// running tells whether a step is in progress.
+func (it *Item) running() bool {
+	for r := range it.Runs {
+		for i := range it.Runs[r].Steps {
+			if it.Runs[r].Steps[i].Status == state.InProgress {
+				return true
+			}
+		}
+	}
+	return false
+}

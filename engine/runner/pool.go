@@ -141,6 +141,9 @@ func (p *Pool) Draining() bool {
 	}
 }
 
+// Drained is closed when Drain or Stop is called.
+func (p *Pool) Drained() <-chan struct{} { return p.drain }
+
 // Busy is the number of pieces of work claimed, running or finishing.
 func (p *Pool) Busy() int { return len(p.admit) + len(p.finishing) }
 

@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAtMostNRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(2)
+		var running, most, done atomic.Int64
+		for range 20 {
+			if !p.Admit(context.Background()) {
+				t.Fatal("not admitted")
+			}
+			p.Go(Work{
+				Run: func(context.Context) {
+					if n := running.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					time.Sleep(time.Second)
+					running.Add(-1)
+				},
+				Finish: func() { done.Add(1) },
+			})
+		}
+		p.Wait()
+		if most.Load() != 2 || done.Load() != 20 || p.Busy() != 0 {
+			t.Errorf("most %d, done %d, busy %d", most.Load(), done.Load(), p.Busy())
+		}
+	})
+}
+
+func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1)
+		p.Admit(context.Background())
+		var cause error
+		p.Go(Work{
+			Timeout: func() time.Duration { return time.Minute },
+			Run:     func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) },
+			Finish:  func() {},
+		})
+		p.Wait()
+		var late *TimeoutError
+		if !errors.As(cause, &late) || late.After != time.Minute {
+			t.Errorf("cause %v", cause)
+		}
+	})
+}
+
+// TestDrainFinishesWhatRunsAndStartsNothing also holds that what was claimed and
+// not started is finished all the same, so that its claim is given back.
+func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1)
+		var ran, finished atomic.Int64
+		for range claimedAhead {
+			p.Admit(context.Background())
+			p.Go(Work{
+				Run:    func(ctx context.Context) { ran.Add(1); time.Sleep(time.Hour) },
+				Finish: func() { finished.Add(1) },
+			})
+		}
+		synctest.Wait()
+		p.Drain()
+		p.Drain()
+		if p.Admit(context.Background()) {
+			t.Error("admitted while draining")
+		}
+		p.Wait()
+		if ran.Load() != 1 || finished.Load() != claimedAhead {
+			t.Errorf("%d ran, %d finished", ran.Load(), finished.Load())
+		}
+	})
+}
+
+func TestStopEndsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1)
+		p.Admit(context.Background())
+		var cause error
+		p.Go(Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
+		synctest.Wait()
+		p.Stop()
+		p.Stop()
+		p.Wait()
+		if !errors.Is(cause, Interrupted) {
+			t.Errorf("cause %v", cause)
+		}
+	})
+}
+
+func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1)
+		for range 10 {
+			if !p.Admit(context.Background()) {
+				t.Fatal("the room was not given back")
+			}
+			p.Go(Work{
+				Claim:  func(context.Context) bool { return false },
+				Run:    func(context.Context) { t.Error("ran without its claim") },
+				Finish: func() { t.Error("finished without its claim") },
+			})
+		}
+		p.Wait()
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	b := Backoff{First: time.Second, Most: 10 * time.Second}
+	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 5: 10 * time.Second, 500: 10 * time.Second} {
+		if lo, hi := b.Wait(n, 0), b.Wait(n, 1); hi != want || lo != want/2 {
+			t.Errorf("after %d failures: %v to %v, want %v to %v", n, lo, hi, want/2, want)
+		}
+	}
+}
