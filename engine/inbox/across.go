@@ -119,10 +119,7 @@ func (b *Box) Accept(ctx context.Context, path string, ticket Ticket) (Taken, er
 		return Taken{}, fmt.Errorf("add %s: %w", layout.EncodePath(path), err)
 	}
 	if ticket.Move {
-		got := b.prepare(Request{d, ticket}, true)
-		if got.Err == nil {
-			got = b.seize(ctx, d, got, true)
-		}
+		got := b.takeOne(ctx, Request{d, ticket})
 		return got.Taken, wrapAdd(path, got.Err)
 	}
 	t, err := b.acceptCopy(ctx, d, ticket)
@@ -137,23 +134,15 @@ func wrapAdd(path string, err error) error {
 }
 
 func (b *Box) acceptCopy(ctx context.Context, d Drop, ticket Ticket) (Taken, error) {
-	id, err := layout.NewItemID(b.opt.Random)
-	if err != nil {
-		return Taken{}, err
-	}
-	j := b.journalOf(d, ticket)
+	got, j := b.draft(Request{d, ticket})
 	j.Mode = modeCopy
-	t, err := b.taken(id, j)
-	if err != nil {
-		return Taken{}, err
+	if got = b.prepare(got, j, true); got.Err != nil {
+		return Taken{}, got.Err
 	}
-	if err := b.open(id, j, true); err != nil {
-		return Taken{}, err
+	if err := b.copyIn(ctx, d.Path, got.Taken); err != nil {
+		return Taken{}, errors.Join(err, b.Undo(got.Taken))
 	}
-	if err := b.copyIn(ctx, d.Path, t); err != nil {
-		return Taken{}, errors.Join(err, b.Undo(t))
-	}
-	return t, nil
+	return got.Taken, nil
 }
 
 // acceptable makes a drop of a path given by a person.

@@ -163,7 +163,7 @@ func TestCopyCutShort(t *testing.T) {
 // openAcross makes the journal of a take across file systems.
 func (w *bench) openAcross(d Drop) Taken {
 	w.t.Helper()
-	got := w.prepare(Request{Drop: d}, true)
+	got := w.opened(Request{Drop: d})
 	if got.Err != nil {
 		w.t.Fatal(got.Err)
 	}
@@ -173,6 +173,12 @@ func (w *bench) openAcross(d Drop) Taken {
 		w.t.Fatal(err)
 	}
 	return x
+}
+
+// opened makes an intake folder into which nothing has been moved yet.
+func (w *bench) opened(r Request) Result {
+	got, j := w.draft(r)
+	return w.prepare(got, j, true)
 }
 
 func (w *bench) mustMove(from, to string) {

@@ -14,7 +14,7 @@ func TestPending(t *testing.T) {
 	w := newBench(t)
 	taken := w.take("taken")
 	moved := w.promoted(w.take("promoted"))
-	nothing := w.prepare(Request{Drop: Drop{Collection: "default", Name: "lost", Path: w.path("inbox/default/lost")}}, true)
+	nothing := w.opened(Request{Drop: Drop{Collection: "default", Name: "lost", Path: w.path("inbox/default/lost")}})
 	if nothing.Err != nil {
 		t.Fatal(nothing.Err)
 	}

@@ -35,18 +35,18 @@ func (b *Box) Promote(ctx context.Context, t Taken) (Taken, error) {
 // stand in the order of the drops.
 func (b *Box) PromoteAll(ctx context.Context, ts []Taken) []Result {
 	results := make([]Result, len(ts))
-	for i, t := range ts {
-		results[i] = b.readyToPromote(ctx, t)
+	inParallel(len(ts), func(i int) {
+		results[i] = b.readyToPromote(ctx, ts[i])
 		if results[i].Err == nil {
-			results[i].Err = os.MkdirAll(b.path(layout.ItemDir(t.ID)), dirPerm)
+			results[i].Err = os.MkdirAll(b.path(layout.ItemDir(ts[i].ID)), dirPerm)
 		}
-	}
+	})
 	err := b.syncIntake()
-	for i := range results {
+	inParallel(len(ts), func(i int) {
 		if results[i].Err = errors.Join(results[i].Err, err); results[i].Err == nil {
 			results[i] = b.promote(results[i].Taken)
 		}
-	}
+	})
 	err = b.syncIntake()
 	for i, t := range ts {
 		results[i].Err = wrapPromote(t, errors.Join(results[i].Err, err))

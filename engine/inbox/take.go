@@ -27,10 +27,7 @@ type Result struct {
 // number of processes, one succeeds and the others get ErrGone. After ErrChanged
 // the drop is in the inbox again. After any error nothing is left in the intake.
 func (b *Box) Take(ctx context.Context, d Drop, t Ticket) (Taken, error) {
-	got := b.prepare(Request{d, t}, true)
-	if got.Err == nil {
-		got = b.seize(ctx, d, got, true)
-	}
+	got := b.takeOne(ctx, Request{d, t})
 	return got.Taken, wrapDrop("take", d, got.Err)
 }
 
@@ -38,19 +35,17 @@ func (b *Box) Take(ctx context.Context, d Drop, t Ticket) (Taken, error) {
 // for each drop. The answers stand in the order of the requests.
 func (b *Box) TakeAll(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
-	for i, r := range reqs {
-		results[i] = b.prepare(r, false)
+	journals := make([]journal, len(reqs))
+	for i, r := range reqs { // in order, so that identifiers and times are
+		results[i], journals[i] = b.draft(r)
 	}
+	inParallel(len(reqs), func(i int) { results[i] = b.prepare(results[i], journals[i], false) })
 	if err := b.syncIntake(); err != nil {
 		for i := range results {
 			results[i] = b.giveUp(results[i], err)
 		}
 	}
-	for i, r := range reqs {
-		if results[i].Err == nil {
-			results[i] = b.seize(ctx, r.Drop, results[i], false)
-		}
-	}
+	inParallel(len(reqs), func(i int) { results[i] = b.seize(ctx, reqs[i].Drop, results[i], false) })
 	if err := b.syncIntake(); err != nil {
 		for i, r := range results {
 			if r.Err == nil {
@@ -72,25 +67,40 @@ func (b *Box) syncIntake() error {
 	return disk.SyncFS(intake)
 }
 
-// prepare makes the intake folder that the drop is to be moved into.
-func (b *Box) prepare(r Request, sync bool) Result {
+// takeOne takes one drop, with its own syncs.
+func (b *Box) takeOne(ctx context.Context, r Request) Result {
+	got, j := b.draft(r)
+	got = b.prepare(got, j, true)
+	return b.seize(ctx, r.Drop, got, true)
+}
+
+// draft draws the identifier and writes the journal, in memory.
+func (b *Box) draft(r Request) (Result, journal) {
 	id, err := layout.NewItemID(b.opt.Random)
 	if err != nil {
-		return Result{Err: err}
+		return Result{Err: err}, journal{}
 	}
 	j := b.journalOf(r.Drop, r.Ticket)
 	t, err := b.taken(id, j)
-	if err != nil {
+	return Result{Taken: t, Err: err}, j
+}
+
+// prepare makes the intake folder that the drop is to be moved into.
+func (b *Box) prepare(got Result, j journal, sync bool) Result {
+	if got.Err != nil {
+		return got
+	}
+	if err := b.open(got.Taken.ID, j, sync); err != nil {
 		return Result{Err: err}
 	}
-	if err := b.open(id, j, sync); err != nil {
-		return Result{Err: err}
-	}
-	return Result{Taken: t}
+	return got
 }
 
 // seize renames the drop into its intake folder and looks at what it got.
 func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
+	if got.Err != nil {
+		return got
+	}
 	t := got.Taken
 	err := moveDrop(d.Path, t.Path)
 	switch {
