@@ -77,7 +77,14 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if err != nil {
 		return Admitted{}, err
 	}
-	return e.admit(ctx, box, taken, e.byPerson())
+	d := &e.admitTaken(ctx, box, []inbox.Taken{taken}, e.byPerson())[0]
+	switch {
+	case d.err == nil:
+		return d.Admitted, nil
+	case d.taken.Promoted:
+		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(taken.ID))
+	}
+	return d.Admitted, errors.Join(d.err, box.Undo(d.taken))
 }
 
 const maxLabel = 500
@@ -121,65 +128,132 @@ func ownerOf(path string) string {
 	return "uid " + uid
 }
 
-// resumeIntake admits what a dead engine took and did not commit.
-func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, alive func(layout.EngineID) (bool, error)) ([]Admitted, error) {
+// resumeIntake admits what a dead engine took and did not commit, and hands what
+// this engine itself could not commit before to the same.
+func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, own []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
 	pending, err := box.Pending(ctx, func(id layout.EngineID) bool {
-		lives, err := alive(id)
+		lives, err := e.alive(id)
 		return err != nil || lives
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
+		err = fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
 	}
-	var all []Admitted
-	for _, t := range pending {
-		a, err := e.admit(ctx, box, t, e.byRobot(registerStep))
-		if err != nil {
-			return all, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
+	left, admitErr := e.admitGroup(ctx, box, append(own, pending...), told)
+	return left, errors.Join(err, admitErr)
 }
 
-// admit makes an item of a taken drop. It may be called again after a crash at
-// any point of it.
-func (e *Engine) admit(ctx context.Context, box *inbox.Box, t inbox.Taken, who actor) (Admitted, error) {
-	a := Admitted{Item: t.ID, Collection: t.Collection, Label: t.Ticket.Label}
-	if a.Label == "" {
-		a.Label = layout.EncodePath(t.Name)
+// drop is a taken drop on its way to being an item.
+type drop struct {
+	Admitted
+	taken inbox.Taken
+	admission
+	sum     inbox.Sum
+	done    bool // an item already, or rejected
+	refused string
+	rule    string // of the refusal
+	err     error
+}
+
+// admitTaken makes items of taken drops; their syncs and commits are shared. It
+// may be called again for the same drops after a crash, or after an error, at any
+// point of it.
+func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.Taken, who actor) []drop {
+	drops := make([]drop, len(taken))
+	each(drops, func(i int, d *drop) {
+		t := taken[i]
+		d.taken = t
+		d.Admitted = Admitted{Item: t.ID, Collection: t.Collection, Label: firstOf(t.Ticket.Label, layout.EncodePath(t.Name))}
+		d.err = e.prepare(ctx, d)
+	})
+	e.promote(ctx, box, drops)
+	each(drops, func(_ int, d *drop) {
+		var bad *inbox.BadError
+		switch {
+		case errors.As(d.err, &bad):
+			d.refused, d.rule = bad.Error(), bad.Rule
+			d.err = e.reject(ctx, box, d)
+		case d.err != nil:
+		case d.refused != "":
+			d.err = e.reject(ctx, box, d)
+		default:
+			d.err = e.register1(ctx, box, d, who)
+		}
+	})
+	return drops
+}
+
+// each runs f for every drop, some at a time.
+func each(drops []drop, f func(i int, d *drop)) {
+	const atOnce = 64
+	room := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range drops {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			f(i, &drops[i])
+		})
 	}
-	committed, err := e.exists(t.ID)
-	if err != nil {
-		return a, err
+	wg.Wait()
+}
+
+// prepare recognises and digests a drop, unless it is an item already.
+func (e *Engine) prepare(ctx context.Context, d *drop) (err error) {
+	if d.done, err = e.exists(d.taken.ID); err != nil || d.done {
+		return err
 	}
-	if committed {
-		return a, box.Done(t)
+	if d.admission, d.refused, err = e.plan(d.taken); err != nil || d.refused != "" {
+		d.rule = "recognition"
+		return err
 	}
-	p, refusal, err := e.plan(t)
-	if err != nil {
-		return a, err
+	d.Workflow = d.workflow.def.Name
+	d.sum, err = inbox.Digest(ctx, d.taken.Path)
+	return err
+}
+
+// promote moves the content of those that will be items to their folders.
+func (e *Engine) promote(ctx context.Context, box *inbox.Box, drops []drop) {
+	var ready []inbox.Taken
+	var of []*drop
+	for i := range drops {
+		if d := &drops[i]; d.err == nil && d.refused == "" && !d.taken.Promoted {
+			ready, of = append(ready, d.taken), append(of, d)
+		}
 	}
-	if refusal != "" {
-		return e.reject(ctx, box, t, a, refusal)
+	if len(ready) == 1 {
+		of[0].taken, of[0].err = keep(of[0].taken)(box.Promote(ctx, ready[0]))
+		return
 	}
-	a.Workflow = p.workflow.def.Name
-	sum, err := inbox.Digest(ctx, t.Path)
-	if err != nil {
-		return a, fmt.Errorf("digest %s: %w", a.Label, err)
+	for i, r := range box.PromoteAll(ctx, ready) {
+		of[i].taken, of[i].err = keep(of[i].taken)(r.Taken, r.Err)
 	}
-	if t, err = box.Promote(ctx, t); err != nil {
-		return a, err
+}
+
+// keep gives the drop as it was where promoting it failed.
+func keep(was inbox.Taken) func(inbox.Taken, error) (inbox.Taken, error) {
+	return func(now inbox.Taken, err error) (inbox.Taken, error) {
+		if err != nil {
+			return was, err
+		}
+		return now, nil
 	}
-	m := layout.Manifest{
-		Item: t.ID, Version: 1, Collection: t.Collection, Label: a.Label, Lane: layout.Name(p.lane),
-		Batch: t.Ticket.Batch, Created: e.o.Now().UTC().Truncate(ms),
-		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: p.kind, Files: sum.Files, Bytes: sum.Bytes,
-			Digest: sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: p.rule},
+}
+
+// register1 commits the item of a promoted drop, then forgets the journal.
+func (e *Engine) register1(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
+	if !d.done {
+		t := d.taken
+		m := layout.Manifest{
+			Item: t.ID, Version: 1, Collection: t.Collection, Label: d.Label, Lane: layout.Name(d.lane),
+			Batch: t.Ticket.Batch, Created: e.o.Now().UTC().Truncate(ms),
+			Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
+				Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
+		}
+		if err := e.registerItem(ctx, m, d.admission, who); err != nil {
+			return fmt.Errorf("register %s: %w", d.Label, err)
+		}
 	}
-	if err := e.registerItem(ctx, m, p, who); err != nil {
-		return a, fmt.Errorf("register %s: %w", a.Label, err)
-	}
-	return a, box.Done(t)
+	return box.Done(d.taken)
 }
 
 func (e *Engine) exists(id layout.ItemID) (bool, error) {
@@ -283,13 +357,14 @@ func kindOf(path string) (string, error) {
 	return KindFile, nil
 }
 
-func (e *Engine) reject(ctx context.Context, box *inbox.Box, t inbox.Taken, a Admitted, why string) (Admitted, error) {
-	kept, err := box.RejectTaken(ctx, t, "recognition", why)
+// reject sets a drop aside with its reason; nothing of it is lost.
+func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
+	kept, err := box.RejectTaken(ctx, d.taken, d.rule, d.refused)
 	if err != nil {
-		return a, fmt.Errorf("set %s aside: %w", a.Label, err)
+		return fmt.Errorf("set %s aside: %w", d.Label, err)
 	}
-	a.Item, a.Rejected, a.KeptAs = "", why, kept
-	return a, nil
+	d.Item, d.Rejected, d.KeptAs = "", d.refused, kept
+	return nil
 }
 
 // registerItem commits a new item: what it is, its workflow with the first step
@@ -323,14 +398,14 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 	return err
 }
 
-// admitAll takes in settled drops, in groups whose syncs and commits are shared.
-// A drop another process took, or that vanished or changed meanwhile, is no
-// error: the next scan tells. It goes on past drops that fail and joins their
-// errors.
-func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, drops []inbox.Drop, told func(Admitted)) error {
+// admitAll takes in settled drops, in groups. A drop another process took, or
+// that vanished or changed meanwhile, is no error: the next scan tells. It goes on
+// past drops that fail, joins their errors, and gives back those that are taken
+// and not yet items.
+func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.Drop, told func(Admitted)) (left []inbox.Taken, err error) {
 	const group = 64
 	var errs []error
-	for part := range slices.Chunk(drops, group) {
+	for part := range slices.Chunk(settled, group) {
 		if ctx.Err() != nil || e.lowSpace() != nil {
 			break
 		}
@@ -347,23 +422,25 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, drops []inbox.Dro
 				errs = append(errs, fmt.Errorf("take in %s: %w", layout.EncodePath(part[i].Name), r.Err))
 			}
 		}
-		errs = append(errs, e.admitGroup(ctx, box, taken, told))
+		l, err := e.admitGroup(ctx, box, taken, told)
+		left, errs = append(left, l...), append(errs, err)
 	}
-	return errors.Join(errs...)
+	return left, errors.Join(errs...)
 }
 
-// admitGroup admits drops side by side, so that their commits share a group.
-func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(taken))
-	for i, t := range taken {
-		wg.Go(func() {
-			a, err := e.admit(ctx, box, t, e.byRobot(registerStep))
-			if errs[i] = err; err == nil {
-				told(a)
-			}
-		})
+// admitGroup admits what the inbox brought and tells of each.
+func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
+	var errs []error
+	drops := e.admitTaken(ctx, box, taken, e.byRobot(registerStep))
+	for i := range drops {
+		d := &drops[i]
+		switch {
+		case d.err != nil:
+			errs = append(errs, d.err)
+			left = append(left, d.taken)
+		case !d.done:
+			told(d.Admitted)
+		}
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return left, errors.Join(errs...)
 }

@@ -537,10 +537,7 @@ func (e *Engine) History(ctx context.Context, id layout.ItemID, limit int) iter.
 // engines lists the engines that are alive, and what they hold.
 func (e *Engine) engines() ([]string, error) {
 	out := []string{}
-	entries, err := os.ReadDir(e.path(layout.EnginesDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
+	registered, err := claim.NewObserver(e.root, e.o.Host, e.o.Now).Engines()
 	if err != nil {
 		return out, err
 	}
@@ -549,21 +546,12 @@ func (e *Engine) engines() ([]string, error) {
 		return out, err
 	}
 	held := map[layout.EngineID]int{}
-	hosts := map[layout.EngineID]string{}
 	for _, h := range holders {
 		held[h.Engine]++
-		hosts[h.Engine] = fmt.Sprintf(" on %s, pid %d,", h.Host, h.PID)
 	}
-	observer := claim.NewObserver(e.root, e.o.Host, e.o.Now)
-	for _, entry := range entries {
-		id, err := layout.ParseEngineID(entry.Name())
-		if err != nil || id == e.id {
-			continue
-		}
-		if lives, err := observer.Alive(id); err != nil {
-			return out, err
-		} else if lives {
-			out = append(out, fmt.Sprintf("engine %s%s with %d steps", id, hosts[id], held[id]))
+	for _, r := range registered {
+		if r.Alive && r.ID != e.id {
+			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, with %d steps", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
 	return out, nil

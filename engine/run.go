@@ -97,6 +97,8 @@ type run struct {
 	note    string
 
 	inboxIdle chan bool // the intake loop says whether it has something to wait for
+
+	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
 }
 
 // Run takes in the inbox and works until nothing is ready, or, watching, until
@@ -134,10 +136,8 @@ func (r *run) resume(ctx context.Context) error {
 	if err := e.recoverLost(ctx); err != nil {
 		return err
 	}
-	admitted, err := e.resumeIntake(ctx, r.box, e.alive)
-	for _, a := range admitted {
-		r.admitted(a)
-	}
+	var err error
+	r.left, err = e.resumeIntake(ctx, r.box, nil, r.admitted)
 	return err
 }
 
@@ -510,10 +510,17 @@ func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
 		}
 		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
 	}
-	if len(settled) > 0 && !r.pool.Draining() {
-		if err := e.admitAll(ctx, r.box, settled, r.admitted); err != nil {
+	if r.pool.Draining() {
+		return waiting
+	}
+	if len(r.left) > 0 {
+		if r.left, err = e.resumeIntake(ctx, r.box, r.left, r.admitted); err != nil {
 			r.broken(err)
 		}
+	}
+	left, err := e.admitAll(ctx, r.box, settled, r.admitted)
+	if r.left = append(r.left, left...); err != nil {
+		r.broken(err)
 	}
 	return waiting
 }
