@@ -545,3 +545,8 @@ func TestWalkDiffHistory(t *testing.T) {
 	}
 	fsck(t, root)
 }
+
+func runCommand(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	return string(out), err
+}
