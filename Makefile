@@ -25,8 +25,9 @@ check:
 	@./.ci/check.sh
 
 # Figures, with the peers and the floor beside them. Not part of check.
-bench: $(BIN)
-	@./testdata/bench.sh
+bench:
+	$(GO) run ./engine/gitstore/internal/bench
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./engine/inbox ./engine/claim ./engine
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)

@@ -231,7 +231,7 @@ func (v *validator) hole(number int, f fetchLine) {
 	}
 	v.holes[clean] = true
 	e := v.payload[clean]
-	if e == nil && v.has(clean) == false {
+	if e == nil && !v.has(clean) {
 		if other, ok := v.normalised(clean); ok {
 			clean, e = other, v.payload[other]
 		}

@@ -53,14 +53,14 @@ func (t *Tree) EmptyFolders() []string {
 
 // CheckRegular gives an *Error for the first link or special file.
 func (t *Tree) CheckRegular() error {
-	for i := range t.Others {
-		o := &t.Others[i]
-		if o.Mode&fs.ModeSymlink != 0 {
-			return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSymlink, Detail: "symbolic links are not taken"}
-		}
-		return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
+	if len(t.Others) == 0 {
+		return nil
 	}
-	return nil
+	o := &t.Others[0]
+	if o.Mode&fs.ModeSymlink != 0 {
+		return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSymlink, Detail: "symbolic links are not taken"}
+	}
+	return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
 }
 
 func parent(p string) string {

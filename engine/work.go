@@ -289,7 +289,7 @@ func (w *work) end() error {
 		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping")
 	case errors.Is(w.err, state.ErrStale):
 		return w.err
-	case errors.Is(w.err, runner.Interrupted):
+	case errors.Is(w.err, runner.ErrInterrupted):
 		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "interrupted: the engine was stopped")
 	case errors.As(w.err, &later):
 		return e.Defer(w.ctx, a, w.started, later)

@@ -7,6 +7,6 @@
 // # Stopping
 //
 // Drain lets what is running finish and starts nothing new. Stop ends the
-// context of what is running as well; such a step ends with Interrupted, and its
+// context of what is running as well; such a step ends with ErrInterrupted, and its
 // attempt is left to be resumed.
 package runner

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Interrupted is the cause of the context of a step that Stop ended.
-var Interrupted = errors.New("interrupted; it is resumed at the next start")
+// ErrInterrupted is the cause of the context of a step that Stop ended.
+var ErrInterrupted = errors.New("interrupted; it is resumed at the next start")
 
 // TimeoutError is the cause of the context of a step that took too long.
 type TimeoutError struct{ After time.Duration }
@@ -153,7 +153,7 @@ func (p *Pool) Drain() { p.draining.Do(func() { close(p.drain) }) }
 // Stop drains and ends what is running. It may be called more than once.
 func (p *Pool) Stop() {
 	p.Drain()
-	p.cancel(Interrupted)
+	p.cancel(ErrInterrupted)
 }
 
 // Wait returns when nothing runs any more. Nothing may be admitted meanwhile but
@@ -161,6 +161,6 @@ func (p *Pool) Stop() {
 func (p *Pool) Wait() {
 	p.wg.Wait()
 	if p.Draining() {
-		p.cancel(Interrupted)
+		p.cancel(ErrInterrupted)
 	}
 }

@@ -93,7 +93,7 @@ func TestStopEndsWhatRuns(t *testing.T) {
 		p.Stop()
 		p.Stop()
 		p.Wait()
-		if !errors.Is(cause, Interrupted) {
+		if !errors.Is(cause, ErrInterrupted) {
 			t.Errorf("cause %v", cause)
 		}
 	})

@@ -90,11 +90,6 @@ func run(t testing.TB, x *Execution, d *Definition, step layout.Name, end End) T
 	return tr
 }
 
-func statusOf(x *Execution, step layout.Name) Status {
-	_, s := x.Find(wf, step)
-	return s.Status
-}
-
 func TestAnItemGoesThroughItsWorkflow(t *testing.T) {
 	d := trial(t)
 	x := started(t, d)
