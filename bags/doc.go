@@ -58,7 +58,7 @@
 //	3      every file listed is there; every digest matches    missing, unfetched, mismatch
 //	5      nothing outside of the bag is touched               link, special-file, unsafe-path
 //
-// A finding is an error where the RFC says MUST and the declared version knew
+// rules_test.go breaks each of them, and names its section. A finding is an error where the RFC says MUST and the declared version knew
 // the rule, a warning otherwise. Complete and Valid are separate answers
 // (section 3): a bag is complete when no error but mismatch was found, and valid
 // when nothing was found and every digest was computed.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -98,6 +97,7 @@ func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, ea
 	for range min(o.Workers, len(plan)) {
 		g.Go(func() error {
 			w := newHashWorker(p)
+			defer w.opener.close()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(plan) {
@@ -144,29 +144,22 @@ func (p *hashPool) read(n int) {
 
 type hashWorker struct {
 	pool    *hashPool
+	opener  opener
 	hashers [len(algorithms)]hash.Hash
 	blocks  [2][]byte
 	head    []byte
 }
 
 func newHashWorker(p *hashPool) *hashWorker {
-	return &hashWorker{pool: p, blocks: [2][]byte{make([]byte, hashBlock), nil}}
+	return &hashWorker{pool: p, opener: opener{root: p.root}, blocks: [2][]byte{make([]byte, hashBlock), nil}}
 }
 
 func (w *hashWorker) file(ctx context.Context, it hashItem) (err error) {
-	// O_NONBLOCK: a FIFO put there since the listing must not hang us.
-	f, err := w.pool.root.OpenFile(it.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := w.opener.open(it.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errChanged
-	}
+	defer func() { err = errors.Join(err, f.close()) }()
 	it.set.each(func(i int) {
 		if w.hashers[i] == nil {
 			w.hashers[i] = algorithms[i].new()
@@ -188,17 +181,18 @@ func (w *hashWorker) file(ctx context.Context, it hashItem) (err error) {
 	return w.pool.done(h)
 }
 
-func (w *hashWorker) readPlain(ctx context.Context, r io.Reader, set algSet) (total int64, err error) {
+func (w *hashWorker) readPlain(ctx context.Context, r *rawFile, set algSet) (total int64, err error) {
 	buf := w.blocks[0]
 	for {
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
-		n, err := io.ReadFull(r, buf)
+		n, err := r.Read(buf)
 		w.take(buf[:n])
 		total += int64(n)
 		set.each(func(i int) { w.hashers[i].Write(buf[:n]) })
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		// A small file is whole after one read; asking for its end costs another.
+		if errors.Is(err, io.EOF) || err == nil && total == r.size {
 			return total, nil
 		}
 		if err != nil {

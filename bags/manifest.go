@@ -96,5 +96,5 @@ func manifestAlgorithm(name, prefix string) (Algorithm, bool) {
 		return "", false
 	}
 	a, ok = strings.CutSuffix(a, ".txt")
-	return Algorithm(a), ok && a != ""
+	return Algorithm(a), ok && a != "" && !strings.Contains(a, "/")
 }

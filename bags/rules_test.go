@@ -281,6 +281,7 @@ func TestAllowed(t *testing.T) {
 		{"labels in other letters", func(b bag) { b["bag-info.txt"] = "payload-OXUM: 6.2\n" }},
 		{"a repeated label, a folded value", func(b bag) { b["bag-info.txt"] += "Contact-Name: A\nContact-Name: B\n  and C\n" }},
 		{"no bag-info.txt and no tag manifest", func(b bag) { delete(b, "bag-info.txt"); delete(b, "tagmanifest-sha512.txt") }},
+		{"a tag folder named like a manifest", func(b bag) { b["manifest-old/md5.txt"] = "x" }},
 		{"fetched already", func(b bag) { b["fetch.txt"] = "https://example.org/a 3 data/a.txt\n" }},
 		{"ISO-8859-1", func(b bag) {
 			b["bagit.txt"] = "BagIt-Version: 1.0\nTag-File-Character-Encoding: ISO-8859-1\n"
