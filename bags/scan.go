@@ -56,11 +56,11 @@ func (t *Tree) CheckRegular() error {
 	if len(t.Others) == 0 {
 		return nil
 	}
-	o := &t.Others[0]
-	if o.Mode&fs.ModeSymlink != 0 {
-		return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSymlink, Detail: "symbolic links are not taken"}
+	first := &t.Others[0]
+	if first.Mode&fs.ModeSymlink != 0 {
+		return &Error{Archive: baseName(t.Dir), Member: first.Path, Rule: RuleSymlink, Detail: "symbolic links are not taken"}
 	}
-	return &Error{Archive: baseName(t.Dir), Member: o.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
+	return &Error{Archive: baseName(t.Dir), Member: first.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
 }
 
 func parent(p string) string {

@@ -1,0 +1,136 @@
+package bags
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// This file writes what stands beside data/ in a bag.
+
+func (c *creator) writeTagFiles() error {
+	if err := c.write(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := writeInfo(&b, c.info()); err != nil {
+		return err
+	}
+	if err := c.write(infoFile, b.Bytes()); err != nil {
+		return err
+	}
+	for _, f := range c.o.TagFiles {
+		to := filepath.Join(c.dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(to), folderPerm); err != nil {
+			return err
+		}
+		if f.Source == "" {
+			if err := c.write(f.Path, f.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := copyFile(f.Source, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// info is what the caller gave, without what only the maker of this bag can say,
+// and then that.
+func (c *creator) info() []Field {
+	own := []Field{
+		{LabelBaggingDate, c.o.Date.UTC().Format(time.DateOnly)},
+		{LabelOxum, fmt.Sprintf("%d.%d", c.tree.Bytes(), len(c.tree.Files))},
+		{LabelSize, formatSize(c.tree.Bytes())},
+	}
+	if c.o.Agent != "" {
+		own = append(own, Field{LabelAgent, c.o.Agent})
+	}
+	var fields []Field
+	for _, f := range c.o.Info {
+		if !sameLabel(f.Label, LabelBaggingDate) && !sameLabel(f.Label, LabelOxum) &&
+			!sameLabel(f.Label, LabelSize) && !sameLabel(f.Label, LabelAgent) {
+			fields = append(fields, f)
+		}
+	}
+	return append(fields, own...)
+}
+
+func (c *creator) writeManifests(sums []Sums) error {
+	order := make([]int, len(c.tree.Files))
+	paths := make([]string, len(order))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(c.tree.Files[a].Path, c.tree.Files[b].Path) })
+	for i, k := range order {
+		paths[i] = payloadPrefix + c.tree.Files[k].Path
+	}
+	for _, a := range c.o.Algorithms {
+		column := make([][]byte, len(order))
+		for i, k := range order {
+			column[i] = sums[k].Of(a)
+		}
+		if err := c.writeManifest(manifestPrefix, a, paths, column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *creator) writeManifest(prefix string, a Algorithm, paths []string, column [][]byte) error {
+	var b bytes.Buffer
+	if err := writeManifest(&b, paths, column); err != nil {
+		return err
+	}
+	return c.write(prefix+string(a)+".txt", b.Bytes())
+}
+
+// writeTagManifests lists every tag file there is by now.
+func (c *creator) writeTagManifests(ctx context.Context) error {
+	t, err := scanTags(ctx, c.dir)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	paths := make([]string, len(t.Files))
+	columns := make([][][]byte, len(c.o.Algorithms))
+	for i := range columns {
+		columns[i] = make([][]byte, len(t.Files))
+	}
+	slices.SortFunc(t.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	known := map[string]*Sums{}
+	for i := range c.o.TagFiles {
+		known[c.o.TagFiles[i].Path] = c.o.TagFiles[i].Known
+	}
+	as := append(slices.Clone(c.o.Algorithms), SHA256, SHA512)
+	err = Hash(ctx, t, as, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
+		paths[h.Index] = t.Files[h.Index].Path
+		if err := c.compareKnown(paths[h.Index], known[paths[h.Index]], &h.Sums); err != nil {
+			return err
+		}
+		for i, a := range c.o.Algorithms {
+			columns[i][h.Index] = h.Sums.Of(a)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	for i, a := range c.o.Algorithms {
+		if err := c.writeManifest(tagPrefix, a, paths, columns[i]); err != nil {
+			return fmt.Errorf("make bag: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *creator) write(p string, data []byte) error {
+	return os.WriteFile(filepath.Join(c.dir, filepath.FromSlash(p)), data, filePerm)
+}
