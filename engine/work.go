@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -229,6 +230,8 @@ func (w *work) finish() {
 	}
 	if w.err == nil && w.ran {
 		w.err = w.publish()
+	} else if w.ran {
+		w.publishReport()
 	}
 	err := w.endDurably()
 	w.ended = err == nil
@@ -241,6 +244,20 @@ func (w *work) finish() {
 		if err := os.RemoveAll(w.scratch); err != nil {
 			w.e.o.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
 		}
+	}
+}
+
+// publishReport keeps what a robot derived although it found the content wanting:
+// its report is what the producer needs. The failure stands whatever becomes of
+// it.
+func (w *work) publishReport() {
+	if steps.KindOf(w.err) != steps.Content || len(w.result.Outputs) == 0 {
+		return
+	}
+	w.result.Remove = nil
+	w.result.Outputs = slices.DeleteFunc(w.result.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
+	if err := w.publish(); err != nil {
+		w.e.o.Log.Warn("publish a failed step's report", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
 	}
 }
 

@@ -12,6 +12,9 @@
 // Result.Outputs; the engine publishes it by rename and syncs it, and only then
 // commits the transition. A robot never writes into source/ or content/.
 //
+// Outputs below derived/ that come with a Content failure are published too: the
+// report says what is wrong.
+//
 // An error is the step's failure. A *Failure says whose it is: Content (the
 // producer must fix what was dropped) or System (the operator must fix the
 // machine; retrying may help). Any other error is a System failure. A *Later

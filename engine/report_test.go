@@ -1,0 +1,44 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+// A bag that is not valid fails, and its report is there all the same.
+func TestAFailedStepsReportIsKept(t *testing.T) {
+	ctx := context.Background()
+	root := filepath.Join(t.TempDir(), "w")
+	o := fixedOptions(&fixedClock{})
+	if err := engine.Init(ctx, root, o); err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(ctx, root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	drop := filepath.Join(t.TempDir(), "bag")
+	if err := os.MkdirAll(filepath.Join(drop, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(drop, "bagit.txt"), []byte("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Add(ctx, drop, engine.AddOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Run(ctx, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(root, layout.ItemDir(got.Item), "derived", "validate", "report.json")
+	if data, err := os.ReadFile(report); err != nil || len(data) == 0 {
+		t.Errorf("%q, %v", data, err)
+	}
+}
