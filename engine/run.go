@@ -136,6 +136,9 @@ func (r *run) resume(ctx context.Context) error {
 	if err := e.recoverLost(ctx); err != nil {
 		return err
 	}
+	if err := e.sweepClaims(); err != nil {
+		return err
+	}
 	var err error
 	r.left, err = e.resumeIntake(ctx, r.box, nil, r.admitted)
 	return err
@@ -151,6 +154,39 @@ func (e *Engine) alive(id layout.EngineID) (bool, error) {
 		return true, err
 	}
 	return self.Alive(id)
+}
+
+// sweepClaims removes the lock files of dead engines, so that those which are
+// there tell who is at work. Whoever needs one earlier takes it over.
+func (e *Engine) sweepClaims() error {
+	self, err := e.register()
+	if err != nil {
+		return err
+	}
+	holders, err := claim.List(e.root)
+	if err != nil {
+		return err
+	}
+	for _, h := range holders {
+		if h.Damaged {
+			continue
+		}
+		if lives, err := e.alive(h.Engine); err != nil || lives {
+			continue
+		}
+		c, err := self.Take(claim.Key{Item: h.Item, Workflow: h.Workflow, Step: h.Step}, layout.AttemptKey{N: 1, Engine: e.id})
+		var held *claim.HeldError
+		if errors.As(err, &held) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("clear the claim of dead engine %s: %w", h.Engine, err)
+		}
+		if err := c.Release(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recoverLost lets steps wait again whose engine is dead.

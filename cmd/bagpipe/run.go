@@ -32,7 +32,7 @@ func (c *runCmd) Run(a *app) error {
 			return err
 		}
 		switch {
-		case a.interrupted() && !c.Watch:
+		case a.ctx.Err() != nil, a.interrupted() && !c.Watch:
 			return exit(exitInterrupted)
 		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0):
 			return exit(exitSomeFailed)
