@@ -36,6 +36,7 @@
 //	.git/bagpipe/               indexes not yet renamed to their place
 //	.git/REF.bagpipe.lock       the lock of the branch, before it is taken
 //	.bagpipe/publish.lock       the turn lock; publish.next its waiting place
+//	.bagpipe/follow.lock        held by the process that writes followed files
 //	.bagpipe/published          where the branch was moved last
 //	.bagpipe/followed           up to which commit the followed files are right
 //

@@ -13,7 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout"
 )
 
 // follower writes the followed files behind the commits: one goroutine, which
@@ -22,6 +25,10 @@ import (
 // the disk takes nothing the owner does not wait: the backlog is given up, and
 // worked out again from the trees when there is room.
 //
+// One process follows at a time, the one that holds .bagpipe/follow.lock: two
+// would put back each other's older bytes. The others stand by, and take over
+// when it ends.
+//
 // Files are written beside and renamed, not synced: they can be written again
 // from the commits. Marks in .bagpipe/followed say up to which commit they are
 // right (mark.go); Repair does the rest.
@@ -29,19 +36,22 @@ type follower struct {
 	s *Store
 
 	// mu guards what follows. changed is told when any of it is not as it was.
-	mu      sync.Mutex
-	changed *sync.Cond
-	pending map[string]*pendingFile
-	queue   []string // the paths of pending, oldest first
-	bytes   int      // of pending
-	busy    *pendingFile
-	done    bool // nothing will be added any more
-	seq     uint64
-	tip     Hash            // of the move of the branch told last
-	full    error           // the disk takes nothing at present
-	lost    Hash            // when not zero, what changed since then is not in pending
-	written map[string]bool // while Repair runs: what it must not put back to older bytes
-	mark    marker
+	mu       sync.Mutex
+	changed  *sync.Cond
+	pending  map[string]*pendingFile
+	queue    []string // the paths of pending, oldest first
+	bytes    int      // of pending
+	busy     *pendingFile
+	done     bool // nothing will be added any more
+	seq      uint64
+	tip      Hash         // of the move of the branch told last
+	full     error        // the disk takes nothing at present
+	held     bool         // this process follows
+	lock     *flock.Flock // .bagpipe/follow.lock
+	lost     bool         // what changed since lostFrom is not in pending
+	lostFrom Hash
+	working  bool // workOut is writing it
+	mark     marker
 }
 
 type pendingFile struct {
@@ -60,7 +70,31 @@ const (
 func newFollower(s *Store) *follower {
 	f := &follower{s: s, pending: map[string]*pendingFile{}, tip: *s.tip.Load(), mark: marker{s: s}}
 	f.changed = sync.NewCond(&f.mu)
+	f.lock = flock.New(s.statePath(followLockFile))
+	f.held, _ = f.lock.TryLock() // the store has made the folder; add tries again
 	return f
+}
+
+const followLockFile = layout.StateDir + "/follow.lock"
+
+// takeOver tries to become the process that follows: what the one before may
+// have left undone is worked out from its mark.
+func (f *follower) takeOver() bool {
+	if f.held {
+		return true
+	}
+	f.held, _ = f.lock.TryLock() // not now is no error: the next add tries again
+	if f.held {
+		f.lose(f.s.readMark())
+	}
+	return f.held
+}
+
+// lose gives the backlog up: what changed since the commit will be worked out.
+func (f *follower) lose(since Hash) {
+	f.lost, f.lostFrom = true, since
+	clear(f.pending)
+	f.queue, f.bytes = nil, 0
 }
 
 func (f *follower) crowded() bool {
@@ -72,21 +106,20 @@ func (f *follower) crowded() bool {
 func (f *follower) add(a Advance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.crowded() && f.full == nil {
+	for f.crowded() && f.full == nil && !f.working {
 		f.changed.Wait()
 	}
 	if f.crowded() {
-		f.lost = f.pending[f.queue[0]].from
-		clear(f.pending)
-		f.queue, f.bytes = nil, 0
+		f.lose(f.pending[f.queue[0]].from)
 	}
 	f.seq++
 	f.tip = a.To
 	for _, c := range a.Changes {
-		if f.lost.IsZero() && f.s.opts.Follow(c.Path) {
+		if f.held && !f.lost && f.s.opts.Follow(c.Path) {
 			f.put(c.Path, &pendingFile{c.Data, c.Deleted, a.From, f.seq})
 		}
 	}
+	f.takeOver()
 	f.changed.Broadcast()
 }
 
@@ -100,9 +133,6 @@ func (f *follower) put(path string, p *pendingFile) {
 	}
 	f.pending[path] = p
 	f.bytes += len(p.data)
-	if f.written != nil {
-		f.written[path] = true
-	}
 }
 
 // finish tells the follower that nothing will be added any more.
@@ -119,17 +149,25 @@ func (f *follower) run() {
 	defer f.mu.Unlock()
 	for {
 		switch {
+		case f.lost && !f.done:
+			f.workOut()
 		case len(f.queue) > 0:
 			f.step()
-		case !f.lost.IsZero() && !f.done:
-			f.workOut()
 		case f.done:
-			f.mark.atEnd(f.tip, f.lost.IsZero())
+			f.end()
 			return
 		default:
 			f.mark.reached(f.tip)
 			f.changed.Wait()
 		}
+	}
+}
+
+// end marks what was written, and lets another process follow.
+func (f *follower) end() {
+	f.mark.atEnd(f.tip, f.held && !f.lost)
+	if err := f.lock.Unlock(); err != nil {
+		f.s.log.Warn("unlock", "file", f.lock.Path(), "error", err)
 	}
 }
 
@@ -166,7 +204,7 @@ func (f *follower) wrote(path string, p *pendingFile, err error) {
 		return
 	}
 	f.full = err
-	if f.pending[path] == nil && f.lost.IsZero() {
+	if f.pending[path] == nil && !f.lost {
 		f.pending[path] = p
 		f.bytes += len(p.data)
 		f.queue = append([]string{path}, f.queue...)
@@ -194,29 +232,58 @@ func (f *follower) pause() {
 	}
 }
 
-// workOut writes what was given up while the disk took nothing.
+// workOut writes what may not be as committed since lostFrom. What is committed
+// meanwhile is queued behind it.
 func (f *follower) workOut() {
-	from, to := f.lost, f.tip
+	from, to := f.lostFrom, f.tip
+	f.lose(to)
+	f.lost, f.working = false, true
 	f.mu.Unlock()
 	err := f.s.diffCommits(from, to, func(c FileChange) error {
 		if !f.s.opts.Follow(c.Path) {
 			return nil
 		}
-		return f.write(c.Path, &pendingFile{data: c.Data, deleted: c.Deleted})
+		return f.writeAgain(c)
 	})
 	f.mu.Lock()
-	if f.full = err; err != nil {
+	f.working = false
+	switch {
+	case err == nil:
+		f.full = nil
+		f.mark.ready = true
+	case isFull(err):
+		f.full = err
+		f.lose(from)
 		f.pause()
-		return
-	}
-	if f.lost = to; f.tip == to {
-		f.lost = Hash{}
+	default:
+		f.mark.broken = true
+		f.s.log.Error("bring followed files in line", "from", from.String(), "to", to.String(), "error", err)
 	}
 	f.changed.Broadcast()
 }
 
+// writeAgain writes one file of workOut; only a full disk ends it. After finish
+// the rest is left to the next start.
+func (f *follower) writeAgain(c FileChange) error {
+	select {
+	case <-f.s.stop:
+		return ErrClosed
+	default:
+	}
+	err := f.write(c.Path, &pendingFile{data: c.Data, deleted: c.Deleted})
+	if err == nil || isFull(err) {
+		return err
+	}
+	f.s.log.Error("write followed file", "path", c.Path, "error", err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mark.broken = true
+	return nil
+}
+
 // CaughtUp waits until the followed files are on disk as they were committed
-// when it was called, or newer.
+// when it was called, or newer. When another process follows, that one writes
+// them, and CaughtUp does not wait.
 func (s *Store) CaughtUp(ctx context.Context) error {
 	f := s.follower
 	if f == nil {
@@ -241,7 +308,7 @@ func (s *Store) CaughtUp(ctx context.Context) error {
 
 // behind tells whether a change of a move up to seq is not written yet.
 func (f *follower) behind(seq uint64) bool {
-	return !f.lost.IsZero() ||
+	return f.lost || f.working ||
 		f.busy != nil && f.busy.seq <= seq ||
 		len(f.queue) > 0 && f.pending[f.queue[0]].seq <= seq
 }

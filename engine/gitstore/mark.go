@@ -30,7 +30,7 @@ type marker struct {
 	s      *Store
 	now    followed
 	wrote  time.Time // by the store's clock
-	ready  bool      // Repair has brought the files up to where the follower began
+	ready  bool      // everything before the follower began is known to be right
 	broken bool      // a file could not be written: the mark must not pass it
 }
 
@@ -95,14 +95,14 @@ func (s *Store) writeMark(f followed) (err error) {
 
 // readMark gives the commit up to which the followed files are right, zero when
 // that is not known.
-func (s *Store) readMark() (Hash, followed) {
+func (s *Store) readMark() Hash {
 	data, err := s.fs.ReadFile(s.statePath(followedFile))
 	if err != nil {
-		return Hash{}, followed{}
+		return Hash{}
 	}
 	var f followed
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Hash{}, followed{}
+		return Hash{}
 	}
 	text := f.Synced
 	if f.Boot != "" && f.Boot == bootID() {
@@ -110,83 +110,38 @@ func (s *Store) readMark() (Hash, followed) {
 	}
 	h, err := ParseHash(text)
 	if err != nil {
-		return Hash{}, f
+		return Hash{}
 	}
 	if ok, err := s.db.Has(h); err != nil || !ok {
-		return Hash{}, followed{}
+		return Hash{}
 	}
-	return h, f
+	return h
 }
 
-// Repair brings the followed files in line with the tip: those that changed
+// Repair brings the followed files in line with the branch: those that changed
 // since the mark in .bagpipe, or all when there is none. Edited ones are kept
 // beside and reported. It is called once, at start; until it has been, no mark
-// is written.
+// is written. When another process follows, there is nothing to do.
 func (s *Store) Repair(ctx context.Context) error {
 	f := s.follower
 	if f == nil {
 		return nil
 	}
-	if err := f.repair(ctx); err != nil {
+	if err := s.Refresh(ctx); err != nil {
+		return fmt.Errorf("repair followed files: %w", err)
+	}
+	f.beginRepair()
+	if err := s.CaughtUp(ctx); err != nil {
 		return fmt.Errorf("repair followed files: %w", err)
 	}
 	return nil
 }
 
-func (f *follower) repair(ctx context.Context) error {
-	f.mu.Lock()
-	f.written = map[string]bool{}
-	tip := f.tip // what moves later, the follower is told of
-	f.mu.Unlock()
-	from, mark := f.s.readMark()
-	if err := f.offerAll(ctx, from, tip); err != nil {
-		return err
-	}
-	if err := f.s.CaughtUp(ctx); err != nil {
-		return err
-	}
+func (f *follower) beginRepair() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.written = nil
-	f.mark.ready = true
-	f.mark.now.Synced = mark.Synced
-	return nil
-}
-
-// offerAll queues what may not be on disk as it is at the commit to.
-func (f *follower) offerAll(ctx context.Context, from, to Hash) error {
-	offer := func(c FileChange) error {
-		if !f.s.opts.Follow(c.Path) {
-			return nil
-		}
-		return f.offer(ctx, c)
-	}
-	if !from.IsZero() {
-		return f.s.Diff(ctx, from, to, offer)
-	}
-	v, err := f.s.At(to)
-	if err != nil {
-		return err
-	}
-	return v.Walk(ctx, "", f.s.opts.Follow, func(path string, data []byte) error {
-		return offer(FileChange{Path: path, Data: data})
-	})
-}
-
-// offer queues a file for Repair, unless it was changed since Repair began; it
-// waits while the backlog is full.
-func (f *follower) offer(ctx context.Context, c FileChange) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for f.crowded() {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, f.full)
-		}
-		f.changed.Wait()
-	}
-	if !f.written[c.Path] && f.lost.IsZero() {
-		f.put(c.Path, &pendingFile{c.Data, c.Deleted, f.tip, f.seq})
+	if f.takeOver() && !f.lost && !f.done {
+		f.lose(f.s.readMark())
 		f.changed.Broadcast()
 	}
-	return nil
 }

@@ -172,7 +172,9 @@ func (l *refLock) release() {
 	if l.taken {
 		errs = append(errs, l.s.fs.Remove(l.s.refLockPath()))
 	}
-	errs = append(errs, l.s.fs.Remove(l.s.ownLockPath()))
+	if errs == nil || errs[0] == nil { // without our own file the lock would look like another's
+		errs = append(errs, l.s.fs.Remove(l.s.ownLockPath()))
+	}
 	if l.moved {
 		errs = append(errs, l.s.closeOldRef())
 		l.s.own.oldRef, l.s.own.ref = l.s.own.ref, l.file

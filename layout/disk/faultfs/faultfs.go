@@ -329,3 +329,11 @@ func (f *FS) FailNext(k int, fault error) {
 		f.failAt = 0
 	}
 }
+
+// Forget takes everything as it is now for durable: another program, which syncs
+// what it writes, changed files beside the store.
+func (f *FS) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.names)
+}

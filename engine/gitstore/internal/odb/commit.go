@@ -93,12 +93,12 @@ func ParseCommit(data []byte) (Commit, error) {
 			return c, fmt.Errorf("%w: commit without end of header", errCorrupt)
 		}
 		data = rest
-		if len(line) == 0 {
-			break
-		}
 		key, value, _ := strings.Cut(string(line), " ")
 		if first && key != "tree" {
 			return c, fmt.Errorf("%w: commit without tree", errCorrupt)
+		}
+		if len(line) == 0 {
+			break
 		}
 		if err := c.header(key, value); err != nil {
 			return c, err
