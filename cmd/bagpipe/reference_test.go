@@ -1,0 +1,144 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bagpipe/engine"
+	"bagpipe/engine/state"
+	"bagpipe/steps"
+
+	"github.com/alecthomas/kong"
+)
+
+// reference reads docs/reference.md, split at its headings: the text of each
+// section by the heading's words.
+func reference(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]string{}
+	heading := ""
+	for line := range strings.Lines(string(data)) {
+		if h := strings.TrimLeft(line, "#"); h != line && strings.HasPrefix(h, " ") {
+			heading = strings.Trim(strings.TrimSpace(h), "`")
+		}
+		sections[heading] += line
+	}
+	return sections
+}
+
+// TestReferenceCommands wants a section for every command, with every argument
+// and option in it, and the common ones under "Commands".
+func TestReferenceCommands(t *testing.T) {
+	sections := reference(t)
+	parser, err := kong.New(&cli{}, kong.Name("bagpipe"), kong.Vars{"version": version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range parser.Model.Flags {
+		wantOption(t, sections, "Commands", f)
+	}
+	leaves := 0
+	for _, leaf := range parser.Model.Leaves(true) {
+		leaves++
+		heading := "bagpipe " + leaf.Path()
+		heading = strings.TrimPrefix(heading, "bagpipe bagpipe")
+		if !strings.HasPrefix(heading, "bagpipe") {
+			heading = "bagpipe" + heading
+		}
+		section, ok := sections[heading]
+		if !ok {
+			t.Errorf("docs/reference.md has no section %q", heading)
+			continue
+		}
+		for _, f := range leaf.Flags {
+			wantOption(t, sections, heading, f)
+		}
+		for _, p := range leaf.Positional {
+			if name := strings.ToUpper(p.Name); !strings.Contains(section, name) {
+				t.Errorf("docs/reference.md, %s: argument %s is not named", heading, name)
+			}
+		}
+	}
+	if leaves < 15 {
+		t.Errorf("only %d commands found", leaves)
+	}
+}
+
+func wantOption(t *testing.T, sections map[string]string, heading string, f *kong.Flag) {
+	t.Helper()
+	if !strings.Contains(sections[heading], "--"+f.Name) {
+		t.Errorf("docs/reference.md, %s: --%s is not named", heading, f.Name)
+	}
+	if f.Short != 0 && !strings.Contains(sections[heading], "-"+string(f.Short)) {
+		t.Errorf("docs/reference.md, %s: -%c is not named", heading, f.Short)
+	}
+}
+
+// TestReferenceSettings wants every key of the files people write.
+func TestReferenceSettings(t *testing.T) {
+	sections := reference(t)
+	for heading, v := range map[string]any{
+		"bagpipe.yaml":        engine.Settings{},
+		"rules/NAME.yaml":     engine.RuleFile{},
+		"workflows/NAME.yaml": state.Definition{},
+	} {
+		for _, key := range yamlKeys(reflect.TypeOf(v), "") {
+			if !strings.Contains(sections[heading], "`"+key+"`") {
+				t.Errorf("docs/reference.md, %s: key `%s` is not named", heading, key)
+			}
+		}
+	}
+	for name, b := range steps.Builtins() {
+		row := tableRow(sections["Built-in robots"], string(name))
+		if row == "" {
+			t.Errorf("docs/reference.md: robot %s has no row under Built-in robots", name)
+		}
+		for _, p := range b.Parameters {
+			if !strings.Contains(row, "`"+p+"`") {
+				t.Errorf("docs/reference.md: parameter %s of robot %s is not named", p, name)
+			}
+		}
+	}
+}
+
+func tableRow(section, name string) string {
+	for line := range strings.Lines(section) {
+		if strings.HasPrefix(line, "| `"+name+"`") {
+			return line
+		}
+	}
+	return ""
+}
+
+// yamlKeys lists the keys of a settings type as people write them, with what they
+// stand under: inbox.quiet, collections.NAME.lane, steps[].robot.
+func yamlKeys(t reflect.Type, under string) (keys []string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return yamlKeys(t.Elem(), under+"[]")
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.Struct {
+			return yamlKeys(t.Elem(), under+".NAME")
+		}
+	case reflect.Struct:
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name == "" || name == "-" {
+				continue
+			}
+			key := strings.TrimPrefix(under+"."+name, ".")
+			keys = append(keys, key)
+			keys = append(keys, yamlKeys(f.Type, key)...)
+		}
+	}
+	return keys
+}
