@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bagpipe/layout"
@@ -66,6 +67,9 @@ func (e *Engine) AddCollection(ctx context.Context, name layout.Name, c Collecti
 		if step := workflow.def.Step(layout.Name(a)); step == nil || !step.OnRequest {
 			return fmt.Errorf("workflow %s has no step %q with onRequest: true", workflow.def.Name, a)
 		}
+	}
+	if err := s.checkLane(c.Lane); err != nil {
+		return err
 	}
 	v, err := e.store.Tip()
 	if err != nil {
@@ -129,7 +133,7 @@ func insertCollection(text string, name layout.Name, c Collection) (string, bool
 }
 
 func insertLines(lines []string, at int, name layout.Name, c Collection) string {
-	add := "  " + string(name) + ":"
+	add := "  " + yamlKey(string(name)) + ":"
 	for _, kv := range [][2]string{{"workflow", c.Workflow}, {"lane", c.Lane}} {
 		if kv[1] != "" {
 			add += "\n    " + kv[0] + ": " + kv[1]
@@ -142,6 +146,18 @@ func insertLines(lines []string, at int, name layout.Name, c Collection) string 
 		add += " {}"
 	}
 	return strings.Join(slices.Insert(slices.Clone(lines), at, add+"\n"), "")
+}
+
+// yamlKey quotes a name that YAML would read as something else than text, such
+// as null or 1894.
+func yamlKey(name string) string {
+	var v any
+	if err := yaml.Unmarshal([]byte(name), &v); err == nil {
+		if _, ok := v.(string); ok {
+			return name
+		}
+	}
+	return strconv.Quote(name)
 }
 
 func mergeCollection(text []byte, name layout.Name, c Collection, first bool) (string, error) {
