@@ -118,7 +118,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return Summary{}, err
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
-		inboxIdle: make(chan bool, 1), summary: Summary{Steps: map[state.Status]int{}}}
+		inboxIdle: make(chan bool, 1), summary: Summary{Steps: map[state.Status]int{}, Failed: []Failure{}, Growing: []string{}}}
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
 	}
