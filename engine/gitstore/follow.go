@@ -95,6 +95,7 @@ func (f *follower) lose(since Hash) {
 	f.lost, f.lostFrom = true, since
 	clear(f.pending)
 	f.queue, f.bytes = nil, 0
+	f.changed.Broadcast()
 }
 
 func (f *follower) crowded() bool {

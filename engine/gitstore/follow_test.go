@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func followItems(o Options) Options {
@@ -115,4 +116,34 @@ func TestRepairBringsFilesInLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	repaired()
+}
+
+// TestRepairTakesOverFromAnEndedProcess: the store was opened while another one
+// followed, which has ended when Repair comes.
+func TestRepairTakesOverFromAnEndedProcess(t *testing.T) {
+	root := t.TempDir()
+	o := Options{Now: time.Now, Follow: func(string) bool { return true }}
+	if err := Init(t.Context(), root, o, map[string][]byte{"a.txt": []byte("a")}, "first", Signature{"A", "a@example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := Open(root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := second.Repair(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(root, "a.txt")); err != nil || string(data) != "a" {
+		t.Errorf("%q, %v", data, err)
+	}
 }

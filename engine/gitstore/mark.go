@@ -142,6 +142,5 @@ func (f *follower) beginRepair() {
 	defer f.mu.Unlock()
 	if f.takeOver() && !f.lost && !f.done {
 		f.lose(f.s.readMark())
-		f.changed.Broadcast()
 	}
 }
