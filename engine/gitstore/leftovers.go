@@ -79,8 +79,8 @@ func (s *Store) clearTemp() error {
 		return err
 	}
 	for _, e := range list {
-		if e.Name() == filepath.Base(s.keepPath()) {
-			continue
+		if !strings.HasPrefix(e.Name(), "pack-") {
+			continue // our mark, and Maintain's files: it clears them itself
 		}
 		if err := s.fs.Remove(filepath.Join(s.tempDir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

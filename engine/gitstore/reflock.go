@@ -65,8 +65,9 @@ func (s *Store) createOwnLock() (disk.File, error) {
 	return s.fs.OpenFile(s.ownLockPath(), flags, 0o644)
 }
 
-// clearRefLock removes what a dead Bagpipe left. A crash just after the first
-// removal leaves our own file, which the next call removes.
+// clearRefLock removes what a dead Bagpipe left: the lock first and durably, for
+// without our own file beside it, it would look like another's. A crash in
+// between leaves our own file, which the next call removes.
 func (s *Store) clearRefLock() error {
 	own, err := s.fs.Lstat(s.ownLockPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,11 +79,18 @@ func (s *Store) clearRefLock() error {
 	lock, err := s.fs.Lstat(s.refLockPath())
 	if err == nil && os.SameFile(own, lock) {
 		s.log.Warn("removed the branch lock of a dead process", "file", s.refLockPath())
-		if err := s.fs.Remove(s.refLockPath()); err != nil {
+		if err := s.removeRefLock(); err != nil {
 			return err
 		}
 	}
 	return s.fs.Remove(s.ownLockPath())
+}
+
+func (s *Store) removeRefLock() error {
+	if err := s.fs.Remove(s.refLockPath()); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(filepath.Dir(s.refPath()))
 }
 
 // write fills in where the branch will point, and syncs it.
@@ -170,7 +178,7 @@ func (l *refLock) release() {
 	}
 	var errs []error
 	if l.taken {
-		errs = append(errs, l.s.fs.Remove(l.s.refLockPath()))
+		errs = append(errs, l.s.removeRefLock())
 	}
 	if errs == nil || errs[0] == nil { // without our own file the lock would look like another's
 		errs = append(errs, l.s.fs.Remove(l.s.ownLockPath()))

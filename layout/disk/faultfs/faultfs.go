@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"bagpipe/layout/disk"
 )
@@ -28,6 +29,7 @@ type FS struct {
 	stopped bool
 	log     []string
 	names   map[string]*name
+	links   map[uint64]*inode // files found with several names
 }
 
 // name is what stands under a path: now, and after a power cut.
@@ -46,7 +48,7 @@ func New(k int, fault error) *FS {
 	if fault == nil {
 		fault = ErrStopped
 	}
-	return &FS{failAt: k, fault: fault, names: map[string]*name{}}
+	return &FS{failAt: k, fault: fault, names: map[string]*name{}, links: map[uint64]*inode{}}
 }
 
 // NewTransient is New, but only the k-th change fails: a disk that was full for
@@ -108,6 +110,11 @@ func (f *FS) track(path string) *name {
 	if err != nil {
 		return n
 	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	if known := f.links[sys.Ino]; ok && known != nil { // a second name of a file we know
+		n.live, n.stable = known, known
+		return n
+	}
 	n.live = &inode{dir: info.IsDir(), synced: true}
 	if info.Mode().IsRegular() {
 		if n.live.durable, err = os.ReadFile(path); err != nil {
@@ -115,6 +122,9 @@ func (f *FS) track(path string) *name {
 		}
 	}
 	n.stable = n.live
+	if !info.IsDir() && sys.Nlink > 1 {
+		f.links[sys.Ino] = n.live
+	}
 	return n
 }
 
@@ -336,4 +346,5 @@ func (f *FS) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.names)
+	clear(f.links)
 }

@@ -107,3 +107,23 @@ func TestTransientFaultFailsOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLinkedFilesStayOneFile(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(os.WriteFile(a, []byte("x"), 0o644), os.Link(a, b)); err != nil {
+		t.Fatal(err)
+	}
+	f := New(0, nil)
+	if err := errors.Join(f.Remove(a), f.Remove(b), f.Cut(Unsynced)); err != nil {
+		t.Fatal(err)
+	}
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(x, y) {
+		t.Error("the two names came back as two files")
+	}
+}

@@ -1,0 +1,174 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"bagpipe/layout/disk/faultfs"
+)
+
+// fill makes many small packs, some holding the same objects.
+func fill(t testing.TB, s *Store, n int) {
+	t.Helper()
+	for i := range n {
+		put(t, s, fmt.Sprintf("items/%d/e.json", i%7), strings.Repeat(fmt.Sprintf("{\"n\": %d}\n", i/3), 20))
+	}
+}
+
+func packCount(t testing.TB, root string) int {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+func TestMaintainJoinsPacksAndKeepsEverything(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	fill(t, s, 60)
+	before := git(t, root, "rev-list", "--objects", "--all")
+	v, err := s.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Maintain(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.PacksBefore < 50 || r.PacksAfter != 1 || r.Joined != r.PacksBefore || !r.Graph || r.PacksAfter != packCount(t, root) {
+		t.Errorf("report %+v, %d packs", r, packCount(t, root))
+	}
+	if after := git(t, root, "rev-list", "--objects", "--all"); after != before {
+		t.Error("other objects are reachable than before")
+	}
+	fsck(t, root)
+	packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, root, "index-pack", "--strict", "-o", filepath.Join(t.TempDir(), "x.idx"), packs[0])
+	git(t, root, "commit-graph", "verify")
+	n := 0
+	if err := v.Walk(context.Background(), "", nil, func(string, []byte) error { n++; return nil }); err != nil || n != 8 {
+		t.Errorf("an older view: %d files, %v", n, err)
+	}
+	fill(t, s, 20)
+	r, err = s.Compact(context.Background())
+	if err != nil || !r.Compacted || r.PacksAfter != 1 {
+		t.Errorf("compact: %+v, %v", r, err)
+	}
+	put(t, s, "items/after/e.json", "1")
+	fsck(t, root)
+}
+
+func TestMaintainBesideCommits(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var acked [4]int
+	for i := range acked {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := tryPut(s, fmt.Sprintf("items/%d/e.json", i), fmt.Sprint(acked[i])); err != nil {
+					t.Error(err)
+					return
+				}
+				acked[i]++
+			}
+		})
+	}
+	joined := 0
+	for range 6 {
+		fill(t, s, 12)
+		r, err := s.Maintain(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		joined += r.Joined
+	}
+	close(stop)
+	wg.Wait()
+	if joined == 0 {
+		t.Error("nothing was joined")
+	}
+	want := 1 + 6*12 + acked[0] + acked[1] + acked[2] + acked[3]
+	if got := git(t, root, "rev-list", "--count", "main"); got != fmt.Sprint(want) {
+		t.Errorf("%s commits, want %d", got, want)
+	}
+	fsck(t, root)
+}
+
+func TestMaintainLeavesKeptPacksAlone(t *testing.T) {
+	list := []packInfo{{base: "kept", size: 1, left: true}}
+	for i := range 20 {
+		list = append(list, packInfo{base: fmt.Sprint(i), size: 10})
+	}
+	list = append(list, packInfo{base: "large", size: 10_000}, packInfo{base: "medium", size: 300})
+	var got []string
+	for _, p := range chooseJoin(list) {
+		got = append(got, p.base)
+	}
+	if len(got) != 21 || got[20] != "medium" {
+		t.Errorf("joins %v", got)
+	}
+}
+
+func TestMaintainCrashSweep(t *testing.T) {
+	template := initRoot(t, testOptions(), nil)
+	s, err := Open(template, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 10)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := git(t, template, "rev-list", "--objects", "--all")
+	for _, loss := range []faultfs.Loss{faultfs.Nothing, faultfs.Unsynced, faultfs.Bytes} {
+		for k, stopped := 1+int(loss), true; stopped; k += sweepEvery() {
+			root := copyRoot(t, template)
+			machine := faultfs.New(0, nil)
+			o := testOptions()
+			o.FS = machine
+			s, err := Open(root, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			machine.FailNext(k, faultfs.ErrStopped)
+			_, err = s.Maintain(context.Background())
+			what, failed := machine.Failed()
+			if stopped = failed; err != nil && !stopped {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.Close(), machine.Cut(loss)); err != nil {
+				t.Fatal(err)
+			}
+			again := openRoot(t, root, testOptions())
+			fsck(t, root)
+			if got := git(t, root, "rev-list", "--objects", "--all"); got != want {
+				t.Fatalf("%s, stopped at change %d: %s: objects are missing", loss, k, what)
+			}
+			if _, err := again.Maintain(context.Background()); err != nil {
+				t.Fatalf("%s, stopped at change %d: %s: maintain again: %v", loss, k, what, err)
+			}
+			fsck(t, root)
+			checkNothingLeft(t, root)
+			if n := packCount(t, root); n >= joinFrom {
+				t.Fatalf("%s, stopped at change %d: %s: %d packs in the end", loss, k, what, n)
+			}
+		}
+	}
+}
