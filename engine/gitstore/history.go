@@ -3,7 +3,9 @@ package gitstore
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"iter"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -52,73 +54,76 @@ func (s *Store) history(ctx context.Context, o HistoryOptions, yield func(Commit
 		}
 		from = v.commit
 	}
-	w := &logWalk{s: s, seen: map[Hash]bool{}}
+	w := &logWalk{s: s, graph: odb.OpenGraph(filepath.Join(s.git, "objects")), seen: map[Hash]bool{}}
+	defer w.graph.Close()
+	w.done = make([]uint64, w.graph.Len()/64+1)
+	if !isRoot(o.Path) {
+		w.path = strings.TrimSuffix(o.Path, "/")
+		w.key, w.keyed = odb.NewPathKey(w.path)
+	}
 	if err := w.push(from); err != nil {
 		return err
 	}
-	for n := 0; w.queue.Len() > 0 && (o.Limit <= 0 || n < o.Limit); {
-		if err := ctx.Err(); err != nil {
+	for n, steps := 0, 0; w.queue.Len() > 0 && (o.Limit <= 0 || n < o.Limit); steps++ {
+		if steps%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c := w.pop()
+		if err := w.pushParents(c); err != nil {
 			return err
 		}
-		c := heap.Pop(&w.queue).(*logged)
-		for _, p := range c.commit.Parents {
-			if err := w.push(p); err != nil {
+		if changed, err := w.changed(c); err != nil || !changed {
+			if err != nil {
 				return err
 			}
-		}
-		changed, err := s.changedPath(c.commit, o.Path)
-		if err != nil {
-			return err
-		}
-		if !changed {
 			continue
 		}
 		n++
-		if !yield(newCommit(c.hash, c.commit)) {
+		commit, err := s.readCommit(c.hash)
+		if err != nil {
+			return err
+		}
+		if !yield(newCommit(c.hash, commit)) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// changedPath compares a path in a commit and in its first parent.
-func (s *Store) changedPath(c odb.Commit, name string) (bool, error) {
-	if isRoot(name) {
-		return true, nil
-	}
-	now, inNow, err := s.findInTree(c.Tree, name)
-	if err != nil {
-		return false, err
-	}
-	if len(c.Parents) == 0 {
-		return inNow, nil
-	}
-	parent, err := s.readCommit(c.Parents[0])
-	if err != nil {
-		return false, err
-	}
-	before, inBefore, err := s.findInTree(parent.Tree, name)
-	if err != nil {
-		return false, err
-	}
-	return inNow != inBefore || now.Hash != before.Hash || now.Mode != before.Mode, nil
-}
-
+// logged is a commit that was met. Those in the commit-graph are known by their
+// position, and not read before they are given out.
 type logged struct {
-	hash   Hash
-	when   int64
-	order  int
-	commit odb.Commit
+	hash    Hash
+	tree    Hash
+	when    int64
+	order   int
+	inGraph bool
+	pos     uint32
+	parents []Hash   // of one that is not in the graph
+	places  []uint32 // of one that is
 }
 
+// logWalk goes back through the history.
 type logWalk struct {
 	s     *Store
-	seen  map[Hash]bool
+	graph *odb.Graph
+	seen  map[Hash]bool // commits not in the graph
+	done  []uint64      // commits in the graph: one bit each
 	queue byNewest
 	order int
+	free  []*logged
+
+	path  string
+	key   odb.PathKey
+	keyed bool
 }
 
+func (w *logWalk) pop() *logged { return heap.Pop(&w.queue).(*logged) }
+
 func (w *logWalk) push(h Hash) error {
+	if pos, ok := w.graph.Find(h); ok {
+		return w.pushPlace(pos)
+	}
 	if w.seen[h] {
 		return nil
 	}
@@ -128,8 +133,86 @@ func (w *logWalk) push(h Hash) error {
 		return err
 	}
 	w.order++
-	heap.Push(&w.queue, &logged{h, c.Committer.When.Unix(), w.order, c})
+	heap.Push(&w.queue, &logged{hash: h, tree: c.Tree, when: c.Committer.When.Unix(), order: w.order, parents: c.Parents})
 	return nil
+}
+
+func (w *logWalk) pushPlace(pos uint32) error {
+	if w.done[pos/64]&(1<<(pos%64)) != 0 {
+		return nil
+	}
+	w.done[pos/64] |= 1 << (pos % 64)
+	w.order++
+	c := w.blank()
+	g, places, ok := w.graph.Commit(pos, c.places[:0])
+	if !ok {
+		return fmt.Errorf("read commit-graph: malformed at commit %d; remove %s", pos, filepath.Join(w.s.git, "objects", "info"))
+	}
+	*c = logged{hash: g.Hash, tree: g.Tree, when: g.When, order: w.order, inGraph: true, pos: pos, places: places}
+	heap.Push(&w.queue, c)
+	return nil
+}
+
+// blank reuses what changed has finished with.
+func (w *logWalk) blank() *logged {
+	if n := len(w.free); n > 0 {
+		c := w.free[n-1]
+		w.free = w.free[:n-1]
+		return c
+	}
+	return &logged{}
+}
+
+func (w *logWalk) pushParents(c *logged) error {
+	for _, pos := range c.places {
+		if err := w.pushPlace(pos); err != nil {
+			return err
+		}
+	}
+	for _, h := range c.parents {
+		if err := w.push(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed compares the path in a commit and in its first parent. Most commits of
+// the graph are answered by their filter.
+func (w *logWalk) changed(c *logged) (bool, error) {
+	if w.path == "" {
+		return true, nil
+	}
+	if c.inGraph && w.keyed && len(c.places) > 0 && !w.graph.MayChange(c.pos, w.key) {
+		w.free = append(w.free, c)
+		return false, nil
+	}
+	parent, ok, err := w.parentTree(c)
+	if err != nil {
+		return false, err
+	}
+	now, inNow, err := w.s.findInTree(c.tree, w.path)
+	if err != nil || !ok {
+		return inNow, err
+	}
+	before, inBefore, err := w.s.findInTree(parent, w.path)
+	if err != nil {
+		return false, err
+	}
+	return inNow != inBefore || now.Hash != before.Hash || now.Mode != before.Mode, nil
+}
+
+// parentTree gives the first parent's tree, if there is a parent.
+func (w *logWalk) parentTree(c *logged) (Hash, bool, error) {
+	if len(c.places) > 0 {
+		g, _, _ := w.graph.Commit(c.places[0], nil)
+		return g.Tree, true, nil
+	}
+	if len(c.parents) == 0 {
+		return Hash{}, false, nil
+	}
+	p, err := w.s.readCommit(c.parents[0])
+	return p.Tree, true, err
 }
 
 // byNewest is a heap, the newest on top; of one second, the one met first.

@@ -16,7 +16,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if root := os.Getenv(childRoot); root != "" {
+		os.Exit(runChild(root))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var fixed = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
