@@ -95,7 +95,10 @@ type docStep struct {
 	shown   []string
 }
 
-var notRunMark = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+var (
+	notRunMark = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+	fenceLine  = regexp.MustCompile("^( *)```([a-z]*)$")
+)
 
 // docBlocks reads the blocks of a file that are to be run.
 func docBlocks(t *testing.T, file string) (blocks []block) {
@@ -106,23 +109,27 @@ func docBlocks(t *testing.T, file string) (blocks []block) {
 	}
 	lines := strings.Split(string(data), "\n")
 	for i := 0; i < len(lines); i++ {
-		kind, fenced := strings.CutPrefix(lines[i], "```")
-		if !fenced {
+		fence := fenceLine.FindStringSubmatch(lines[i])
+		if fence == nil {
 			continue
 		}
 		mark := ""
 		if i > 0 {
-			if m := notRunMark.FindStringSubmatch(lines[i-1]); m != nil {
+			if m := notRunMark.FindStringSubmatch(strings.TrimSpace(lines[i-1])); m != nil {
 				mark = m[1]
 			}
 		}
-		from := i + 1
-		for i++; i < len(lines) && lines[i] != "```"; i++ {
+		indent, kind, from := fence[1], fence[2], i+1
+		for i++; i < len(lines) && lines[i] != indent+"```"; i++ {
 		}
 		if i == len(lines) {
 			t.Fatalf("%s:%d: a block without its end", docName(file), from)
 		}
-		switch body := lines[from:i]; kind {
+		body := make([]string, i-from)
+		for n, l := range lines[from:i] {
+			body[n] = strings.TrimPrefix(l, indent)
+		}
+		switch kind {
 		case "console":
 			blocks = append(blocks, block{notRun: mark, steps: consoleSteps(t, file, from+1, body)})
 		case "sh":
