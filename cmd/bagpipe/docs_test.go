@@ -43,7 +43,7 @@ var notRun = []string{
 
 const docsTimeout = 2 * time.Minute
 
-// docFile is a file of documentation, found from this package's folder.
+// docFiles finds README.md and docs/*.md from this package's folder.
 func docFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -59,11 +59,6 @@ func TestDocsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command of the documentation")
 	}
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "bagpipe"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	var skipped []string
 	for _, file := range docFiles(t) {
 		blocks := docBlocks(t, file)
@@ -74,7 +69,7 @@ func TestDocsRun(t *testing.T) {
 		}
 		t.Run(docName(file), func(t *testing.T) {
 			t.Parallel()
-			runBlocks(t, bin, file, blocks)
+			runBlocks(t, file, blocks)
 		})
 	}
 	if !slices.Equal(skipped, notRun) {
@@ -159,8 +154,8 @@ func consoleSteps(t *testing.T, file string, line int, body []string) (steps []d
 	return steps
 }
 
-func runBlocks(t *testing.T, bin, file string, blocks []block) {
-	sh := startShell(t, bin)
+func runBlocks(t *testing.T, file string, blocks []block) {
+	sh := startShell(t)
 	for _, b := range blocks {
 		if b.notRun != "" {
 			continue
@@ -194,7 +189,7 @@ type shell struct {
 // docsHome is what the pages call the reader's home folder.
 const docsHome = "/home/archivist"
 
-func startShell(t *testing.T, bin string) *shell {
+func startShell(t *testing.T) *shell {
 	t.Helper()
 	s := &shell{dir: t.TempDir(), home: t.TempDir()}
 	host, err := os.Hostname()
@@ -210,7 +205,7 @@ func startShell(t *testing.T, bin string) *shell {
 	ctx, cancel := context.WithTimeout(context.Background(), docsTimeout)
 	cmd := exec.CommandContext(ctx, "sh")
 	cmd.Dir = s.home
-	cmd.Env = docsEnv(t, s.home, bin)
+	cmd.Env = docsEnv(t, s.home)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
@@ -237,11 +232,12 @@ func startShell(t *testing.T, bin string) *shell {
 	return s
 }
 
-// docsEnv is a person's environment: their own home and Git configuration, and
-// Go's caches, for the page that builds a robot.
-func docsEnv(t *testing.T, home, bin string) []string {
+// docsEnv is a person's environment: their own home and Git configuration, bagpipe
+// on the path (TestMain puts it there), and Go's caches, for the page that builds a
+// robot.
+func docsEnv(t *testing.T, home string) []string {
 	t.Helper()
-	env := []string{"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat"}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat"}
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
