@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors is the house: a package imports only from floors below its own.
+var floors = map[string]int{
+	"bagpipe/cmd/bagpipe": 6,
+	"bagpipe/engine/web":  5, "bagpipe/engine/remote": 5,
+	"bagpipe/engine":          4,
+	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3,
+	"bagpipe/engine/runner": 3, "bagpipe/engine/feed": 3, "bagpipe/engine/schedule": 3, "bagpipe/engine/catalog": 3,
+	"bagpipe/engine/delivery": 3,
+	"bagpipe/engine/state":    2, "bagpipe/steps": 2,
+	"bagpipe/bags":   1,
+	"bagpipe/layout": 0, "bagpipe/templates": 0,
+}
+
+// parts are packages that stand on one floor and may be used by one another:
+// layout/disk is layout's, and an internal package is its parent's.
+var parts = map[string]string{"bagpipe/layout/disk": "bagpipe/layout", "bagpipe/layout/disk/faultfs": "bagpipe/layout"}
+
+// single are the modules that one package alone imports.
+var single = map[string]string{
+	"github.com/go-git/":          "bagpipe/engine/gitstore",
+	"github.com/rjeczalik/notify": "bagpipe/engine/inbox",
+	"github.com/alecthomas/kong":  "bagpipe/cmd/bagpipe",
+}
+
+// forbidden are the modules that were tried and rejected.
+var forbidden = []string{"github.com/mholt/archives", "github.com/ulikunitz/xz", "github.com/minio/sha256-simd",
+	"github.com/robfig/cron", "gopkg.in/yaml.v3", "github.com/go-git/go-git/v6", "github.com/disintegration/imaging",
+	"github.com/stretchr/testify"}
+
+type goPackage struct {
+	ImportPath, Name                   string
+	Dir                                string
+	Imports, TestImports, XTestImports []string
+	CgoFiles                           []string
+}
+
+// house lists the packages of this module by go list, so that what is checked is
+// what is built.
+func house(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Imports,TestImports,XTestImports,CgoFiles", "bagpipe/...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list names %d packages", len(all))
+	}
+	return all
+}
+
+// owner is the package whose part this is.
+func owner(p string) string {
+	if before, _, internal := strings.Cut(p, "/internal/"); internal {
+		return before
+	}
+	if whole, ok := parts[p]; ok {
+		return whole
+	}
+	return p
+}
+
+func TestImportsPointDownward(t *testing.T) {
+	for _, p := range house(t) {
+		from, ok := floors[owner(p.ImportPath)]
+		if !ok {
+			t.Errorf("%s is on no floor of the house; give it one", p.ImportPath)
+			continue
+		}
+		for _, i := range p.Imports {
+			if !strings.HasPrefix(i, "bagpipe/") || owner(i) == owner(p.ImportPath) {
+				continue
+			}
+			to, ok := floors[owner(i)]
+			if !ok || to >= from {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", p.ImportPath, from, i, to)
+			}
+		}
+	}
+}
+
+func TestSingleImporters(t *testing.T) {
+	for _, p := range house(t) {
+		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			for module, only := range single {
+				if strings.HasPrefix(i, module) && owner(p.ImportPath) != only {
+					t.Errorf("%s imports %s, which is %s's alone", p.ImportPath, i, only)
+				}
+			}
+		}
+		if len(p.CgoFiles) > 0 {
+			t.Errorf("%s uses cgo: %v", p.ImportPath, p.CgoFiles)
+		}
+	}
+}
+
+// A tool's main.go says what it prints; every other package has a doc.go with
+// what it owns and what it must not know.
+func TestEveryPackageSaysWhatItOwns(t *testing.T) {
+	for _, p := range house(t) {
+		if p.Name == "main" && p.ImportPath != "bagpipe/cmd/bagpipe" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(p.Dir, "doc.go"))
+		if err != nil {
+			t.Errorf("%s: %v", p.ImportPath, err)
+			continue
+		}
+		text := strings.ReplaceAll(string(data), "\n// ", " ")
+		for _, want := range []string{"own", "must not"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s/doc.go does not hold %q", p.ImportPath, want)
+			}
+		}
+	}
+}
+
+func TestForbiddenModules(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{if not .Indirect}}{{.Path}}{{end}}", "all").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for direct := range strings.Lines(string(out)) {
+		for _, f := range forbidden {
+			if strings.HasPrefix(strings.TrimSpace(direct), f) {
+				t.Errorf("go.mod requires %s, which is not to be used", f)
+			}
+		}
+	}
+}
+
+// machinePath is an absolute path of somebody's machine. The paths that every
+// system has, and those in user documentation, are no such.
+var machinePath = regexp.MustCompile(`(?m)(?:^|[\s"'=(\x60])/(?:work|root|home/[a-z]|Users/[A-Za-z]|tmp/[a-z])[\w/.-]*`)
+
+func TestNoMachinesPathInATrackedFile(t *testing.T) {
+	root := moduleRoot(t)
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("not in a Git checkout: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil || name == "go.sum" || strings.HasPrefix(name, "testdata/content/") {
+			continue // removed but not committed yet, or not of our writing
+		}
+		if found := machinePath.Find(data); found != nil {
+			t.Errorf("%s names a machine's path: %s", name, found)
+		}
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
