@@ -157,8 +157,8 @@ func TestForbiddenModules(t *testing.T) {
 	}
 }
 
-// machinePath is an absolute path of somebody's machine. The paths that every
-// system has, and those in user documentation, are no such.
+// machinePath is an absolute path of somebody's machine, other than that of the
+// archivist in the documentation's examples.
 var machinePath = regexp.MustCompile(`(?m)(?:^|[\s"'=(\x60])/(?:work|root|home/[a-z]|Users/[A-Za-z]|tmp/[a-z])[\w/.-]*`)
 
 func TestNoMachinesPathInATrackedFile(t *testing.T) {
@@ -172,8 +172,10 @@ func TestNoMachinesPathInATrackedFile(t *testing.T) {
 		if err != nil || name == "go.sum" || strings.HasPrefix(name, "testdata/content/") {
 			continue // removed but not committed yet, or not of our writing
 		}
-		if found := machinePath.Find(data); found != nil {
-			t.Errorf("%s names a machine's path: %s", name, found)
+		for _, found := range machinePath.FindAllString(string(data), -1) {
+			if !strings.Contains(found, "/home/archivist") {
+				t.Errorf("%s names a machine's path: %s", name, found)
+			}
 		}
 	}
 }
