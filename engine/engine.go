@@ -41,10 +41,11 @@ type Engine struct {
 	store *gitstore.Store
 	plans planCache
 
-	mu     sync.Mutex // guards config, self, index
+	mu     sync.Mutex // guards the next four
 	config *config
 	self   *claim.Engine
 	index  *queue.Index // nil until Load
+	ended  func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
 	dirty chan struct{} // the settings changed at the tip
 

@@ -212,7 +212,30 @@ func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	index.Put(e.summarise(v, n.id, &n.files))
+	was, is := index.Item(n.id), e.summarise(v, n.id, &n.files)
+	index.Put(is)
+	e.tellEnded(was, is)
+}
+
+// tellEnded tells the run, in the order of the commits, which steps this engine
+// ended on an item.
+func (e *Engine) tellEnded(was, is *queue.Item) {
+	e.mu.Lock()
+	told := e.ended
+	e.mu.Unlock()
+	if told == nil || was == nil || len(was.Runs) > len(is.Runs) {
+		return
+	}
+	for r := range was.Runs {
+		before, now := &was.Runs[r], &is.Runs[r]
+		for i := range now.Steps {
+			s := &now.Steps[i]
+			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != e.id || s.Status == state.InProgress {
+				continue
+			}
+			told(Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message})
+		}
+	}
 }
 
 func (e *Engine) markDirty() {

@@ -119,12 +119,21 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
 		inboxIdle: make(chan bool, 1), summary: Summary{Steps: map[state.Status]int{}, Failed: []Failure{}, Growing: []string{}}}
+	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
+	defer e.tell(nil)
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
 	}
 	err = r.work(ctx)
 	r.conclude()
 	return r.summary, errors.Join(err, e.store.CaughtUp(r.ctx))
+}
+
+// tell sets who is told of ended steps.
+func (e *Engine) tell(f func(Ended)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = f
 }
 
 // resume takes up what dead engines left: scratch, intake, attempts.
@@ -349,14 +358,6 @@ func (r *run) launch(entry queue.Entry) {
 func (r *run) ended(w *work) {
 	if w.err != nil {
 		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
-	}
-	if it := r.e.index.Item(w.entry.Item.ID); it != nil && w.ended {
-		for i := range it.Runs {
-			if run := &it.Runs[i]; run.Name == w.entry.Run {
-				s := &run.Steps[w.entry.N]
-				r.report(Report{Ended: &Ended{Item: it.ID, Label: it.Label, Workflow: run.Name, Step: w.entry.Step, Status: s.Status, Message: s.Message}})
-			}
-		}
 	}
 	r.e.index.Return(w.entry)
 }

@@ -37,7 +37,6 @@ type work struct {
 	scratch string
 	started time.Time
 	ran     bool
-	ended   bool // its end is committed
 	result  steps.Result
 	err     error
 	log     *stepLog
@@ -60,7 +59,6 @@ func (w *work) tryClaim() (bool, error) {
 	e, it := w.e, w.entry.Item
 	if w.notNeeded() {
 		err := e.notNeeded(w.ctx, it.ID, w.entry.Run, w.entry.Step)
-		w.ended = err == nil
 		return false, w.harmless(err)
 	}
 	self, err := e.register()
@@ -234,7 +232,6 @@ func (w *work) finish() {
 		w.publishReport()
 	}
 	err := w.endDurably()
-	w.ended = err == nil
 	if errors.Is(err, state.ErrStale) {
 		w.e.o.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())
 		err = nil
