@@ -98,6 +98,9 @@ type run struct {
 
 	inboxIdle chan bool // the intake loop says whether it has something to wait for
 
+	upkeep chan struct{} // asks for maintenance
+	since  int           // steps ended since it was asked for; guarded by mu
+
 	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
 }
 
@@ -118,7 +121,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return Summary{}, err
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
-		inboxIdle: make(chan bool, 1), summary: Summary{Steps: map[state.Status]int{}, Failed: []Failure{}, Growing: []string{}}}
+		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), summary: Summary{Steps: map[state.Status]int{}, Failed: []Failure{}, Growing: []string{}}}
 	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
 	defer e.tell(nil)
 	if err := r.resume(ctx); err != nil {
@@ -232,6 +235,7 @@ func (r *run) work(ctx context.Context) error {
 	side, stopSide := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { r.tend(side) })
+	wg.Go(func() { r.maintain(side) })
 	wg.Go(func() { r.intake(side) })
 	stopped := context.AfterFunc(ctx, r.pool.Stop)
 	wg.Go(func() {
@@ -402,6 +406,7 @@ func (r *run) report(rep Report) {
 	defer r.mu.Unlock()
 	if rep.Ended != nil {
 		r.summary.Steps[rep.Ended.Status]++
+		r.due()
 	}
 	if r.o.Report != nil {
 		rep.Left = r.e.index.Open()

@@ -21,5 +21,6 @@ type cli struct {
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
 	Workflow   workflowCmd   `cmd:"" help:"List, show or check workflow definitions."`
+	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Bag        bagCmd        `cmd:"" help:"Validate a BagIt bag; needs no workspace."`
 }
