@@ -41,7 +41,7 @@ var notRun = []string{
 	"docs/operations.md: needs another host",
 }
 
-const docsTimeout = time.Minute
+const docsTimeout = 2 * time.Minute
 
 // docFiles finds README.md and docs/*.md from this package's folder.
 func docFiles(t *testing.T) []string {
