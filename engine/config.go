@@ -99,7 +99,7 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 		}
 	}
 	if c.settings == nil {
-		return nil, errors.New(layout.SettingsFile + " is not in the history; restore it with: bagpipe init --repair, or push it from a clone")
+		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or bring it back with git revert in a clone and push")
 	}
 	// The rules of default.yaml come last, so that any other file goes before.
 	slices.SortStableFunc(c.rules, func(a, b *RuleFile) int {

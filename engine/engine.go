@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,7 +143,7 @@ func (e *Engine) storeOptions() gitstore.Options {
 		Advanced:  e.advanced,
 		Follow: func(path string) bool {
 			_, _, ok := layout.ItemOfPath(path)
-			return ok
+			return ok || strings.HasPrefix(path, layout.PinnedDir+"/")
 		},
 		Edited: func(path, kept string) {
 			e.o.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))

@@ -34,6 +34,9 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if noRepository == nil && noSettings != nil {
 		return fmt.Errorf("%s has a repository that is not Bagpipe's; a workspace needs a folder of its own", root)
 	}
+	if noRepository == nil && gitstore.HasCommits(root) {
+		return fmt.Errorf("%s is a workspace already", root)
+	}
 	if err := checkEmptyEnough(root, files); err != nil {
 		return err
 	}

@@ -330,7 +330,8 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error)
 	if err != nil {
 		return "", err
 	}
-	if id, err := layout.ParseItemID(ref); err == nil {
+	id, mistyped := layout.ParseItemID(ref)
+	if mistyped == nil {
 		if ok, err := e.exists(id); err != nil || ok {
 			return id, err
 		}
@@ -348,6 +349,9 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error)
 	}
 	switch len(found) {
 	case 0:
+		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {
+			return "", mistyped
+		}
 		return "", &NoItemError{Ref: ref}
 	case 1:
 		return found[0], nil

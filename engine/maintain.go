@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"bagpipe/engine/gitstore"
 )
@@ -11,8 +12,12 @@ import (
 const maintainEvery = 2000
 
 // Maintain joins the store's small packs and brings its commit-graph up to date;
-// compact packs everything anew. It holds no lock that a commit needs.
+// compact packs everything anew. It holds no lock that a commit needs. It also
+// looks at every record shown in the item folders.
 func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, error) {
+	if err := e.store.RepairAll(ctx); err != nil {
+		return gitstore.Report{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
+	}
 	if compact {
 		return e.store.Compact(ctx)
 	}

@@ -65,10 +65,11 @@ type Summary struct {
 	Admitted int                  `json:"admitted"`
 	Rejected int                  `json:"rejected"`
 	Steps    map[state.Status]int `json:"steps"`
-	Failed   []Failure            `json:"failed"`  // items with a failed step now
-	Waiting  int                  `json:"waiting"` // steps that wait for a person
-	Later    int                  `json:"later"`   // steps that wait for their time
-	Growing  []string             `json:"growing"` // drops not yet settled
+	Failed   []Failure            `json:"failed"`       // steps that this run saw fail, and that stand so
+	Before   int                  `json:"failedBefore"` // failed steps of earlier runs
+	Waiting  int                  `json:"waiting"`      // steps that wait for a person
+	Later    int                  `json:"later"`        // steps that wait for their time
+	Growing  []string             `json:"growing"`      // drops not yet settled
 }
 
 // Failure is an item that needs someone.
@@ -81,6 +82,7 @@ type Failure struct {
 	Kind       string        `json:"kind"`
 	Message    string        `json:"message"`
 	Optional   bool          `json:"optional,omitempty"`
+	engine     layout.EngineID
 }
 
 // run is one call of Run.
@@ -114,10 +116,10 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if _, err := e.register(); err != nil {
 		return Summary{}, err
 	}
-	if err := e.store.Repair(ctx); err != nil {
-		return Summary{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
-	}
 	if err := e.Load(ctx); err != nil {
+		return Summary{}, err
+	}
+	if err := e.repairFolders(ctx); err != nil {
 		return Summary{}, err
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
@@ -130,6 +132,22 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	err = r.work(ctx)
 	r.conclude()
 	return r.summary, errors.Join(err, e.store.CaughtUp(r.ctx))
+}
+
+// repairFolders brings the records shown in the item folders in line with the
+// history. Up to some thousand items every one is looked at, which finds those
+// edited in place; beyond that maintain does, and here only what changed since
+// the last engine is.
+func (e *Engine) repairFolders(ctx context.Context) error {
+	const fewEnough = 10_000
+	repair := e.store.Repair
+	if e.index.Len() <= fewEnough {
+		repair = e.store.RepairAll
+	}
+	if err := repair(ctx); err != nil {
+		return fmt.Errorf("bring the item folders in line with the history: %w", err)
+	}
+	return nil
 }
 
 // tell sets who is told of ended steps.
@@ -370,7 +388,6 @@ func (r *run) ended(w *work) {
 // one that is goes on, as the cause (a full disk) may pass, unless going on could
 // do harm.
 func (r *run) broken(err error) {
-	r.e.o.Log.Error(err.Error())
 	if r.o.Watch && !mustStop(err) {
 		r.tell(err.Error())
 		return
@@ -573,7 +590,13 @@ func (r *run) conclude() {
 	defer r.mu.Unlock()
 	now := r.e.o.Now()
 	for it := range r.e.index.Items() {
-		r.summary.Failed = append(r.summary.Failed, failures(it)...)
+		for _, f := range failures(it) {
+			if f.engine == r.e.id {
+				r.summary.Failed = append(r.summary.Failed, f)
+			} else {
+				r.summary.Before++
+			}
+		}
 		for i := range it.Runs {
 			run := &it.Runs[i]
 			for n := range run.Steps {
@@ -599,7 +622,7 @@ func failures(it *queue.Item) (out []Failure) {
 		for n := range run.Steps {
 			if s := &run.Steps[n]; s.Status == state.Failed {
 				out = append(out, Failure{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name,
-					Step: layout.Name(run.Plan.Steps[n].Name), Kind: s.Kind, Message: s.Message, Optional: run.Plan.Steps[n].Optional})
+					Step: layout.Name(run.Plan.Steps[n].Name), Kind: s.Kind, Message: s.Message, Optional: run.Plan.Steps[n].Optional, engine: s.Current.Engine})
 			}
 		}
 	}

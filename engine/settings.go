@@ -170,14 +170,15 @@ func (s *Settings) limits() bags.Limits {
 
 // storeDir is where deposits go.
 func (s *Settings) storeDir(root string) string {
-	store := s.Store
-	if store == "" {
-		store = "store"
+	return below(root, firstOf(s.Store, "store"))
+}
+
+// below resolves a path that people wrote relative to the workspace.
+func below(root, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
 	}
-	if filepath.IsAbs(store) {
-		return filepath.Clean(store)
-	}
-	return filepath.Join(root, store)
+	return filepath.Join(root, path)
 }
 
 // Pauses where the settings name none.

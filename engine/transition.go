@@ -249,11 +249,10 @@ func (e *Engine) abandon(ctx context.Context, id layout.ItemID, workflow string,
 }
 
 // notNeeded skips a step that the item's workflow was started without.
-func (e *Engine) notNeeded(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) error {
-	var why string
-	_, err := e.step(ctx, id, workflow, e.byEngine(), "", func(rec *record) (state.Event, error) {
-		w, s := rec.execution.Find(workflow, step)
-		why = "not applicable: " + w.Skip[step]
+func (e *Engine) notNeeded(ctx context.Context, id layout.ItemID, workflow string, step layout.Name, why string) error {
+	why = "not applicable: " + why
+	_, err := e.step(ctx, id, workflow, e.byEngine(), why, func(rec *record) (state.Event, error) {
+		_, s := rec.execution.Find(workflow, step)
 		return state.Decide{Workflow: workflow, Step: step, Attempt: s.NextKey(e.id), State: state.Skipped,
 			At: e.o.Now(), By: e.byEngine().agent, Message: why}, nil
 	}, nil)

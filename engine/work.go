@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,8 +58,8 @@ func (w *work) claim(context.Context) bool {
 
 func (w *work) tryClaim() (bool, error) {
 	e, it := w.e, w.entry.Item
-	if w.notNeeded() {
-		err := e.notNeeded(w.ctx, it.ID, w.entry.Run, w.entry.Step)
+	if why := w.stepState().Skip; why != "" {
+		err := e.notNeeded(w.ctx, it.ID, w.entry.Run, w.entry.Step, why)
 		return false, w.harmless(err)
 	}
 	self, err := e.register()
@@ -81,11 +82,6 @@ func (w *work) tryClaim() (bool, error) {
 		return false, w.harmless(err)
 	}
 	return true, nil
-}
-
-func (w *work) notNeeded() bool {
-	why := w.stepState().Skip
-	return why != ""
 }
 
 func (w *work) stepState() *queue.Step {
@@ -175,12 +171,22 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 // robot finds who does a step.
 func (e *Engine) robot(s *state.Step) (steps.Robot, error) {
 	if s.Command != nil {
-		return steps.Command(s.Command), nil
+		return steps.Command(e.programPath(s.Command)), nil
 	}
 	if b, ok := e.o.Robots[layout.Name(s.Robot)]; ok {
 		return b.Robot, nil
 	}
 	return nil, steps.SystemFailure("this version of bagpipe has no robot %q", s.Robot)
+}
+
+// programPath takes a program named by a relative path with a slash from the
+// workspace, as its scratch folder is empty; one without a slash is looked for in
+// PATH.
+func (e *Engine) programPath(argv []string) []string {
+	if !strings.Contains(argv[0], "/") || filepath.IsAbs(argv[0]) {
+		return argv
+	}
+	return append([]string{e.path(argv[0])}, argv[1:]...)
 }
 
 // scratchDir is an attempt's own folder, below its engine's, so that whoever
@@ -206,11 +212,15 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	}
 	abs := e.path(dir)
 	settings := e.current().settings
+	store := settings.storeDir(e.root)
+	if own, ok := w.plan.With["store"].(string); ok && own != "" {
+		store = below(e.root, own)
+	}
 	return &steps.Call{
 		Item: a.Item, Collection: it.Collection, Label: it.Label,
 		Workflow: a.Workflow, Step: a.Step, Attempt: a.Key,
 		Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: contentOf(abs),
-		Scratch: w.scratch, Store: settings.storeDir(e.root),
+		Scratch: w.scratch, Store: store,
 		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
 		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.execution.Encode(),
 		Limits: settings.limits(), Log: w.log, Slog: e.o.Log, Now: e.o.Now,

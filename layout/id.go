@@ -17,8 +17,10 @@ type ItemID string
 // EngineID names one running engine: 8 random hexadecimal digits.
 type EngineID string
 
+// ItemIDLen is the length of an item's identifier.
+const ItemIDLen = 15
+
 const (
-	itemIDLen   = 15
 	engineIDLen = 8
 	hexDigits   = "0123456789abcdef"
 )
@@ -35,10 +37,10 @@ func NewItemID(random io.Reader) (ItemID, error) {
 
 // ParseItemID checks length, digits and check digit.
 func ParseItemID(s string) (ItemID, error) {
-	if len(s) != itemIDLen || !isHex(s) {
+	if len(s) != ItemIDLen || !isHex(s) {
 		return "", fmt.Errorf("item identifier %q: want 15 lower-case hexadecimal digits", s)
 	}
-	if checkDigit(s[:itemIDLen-1]) != s[itemIDLen-1] {
+	if checkDigit(s[:ItemIDLen-1]) != s[ItemIDLen-1] {
 		return "", fmt.Errorf("item identifier %q: the check digit is wrong; was a digit mistyped?", s)
 	}
 	return ItemID(s), nil
@@ -46,12 +48,12 @@ func ParseItemID(s string) (ItemID, error) {
 
 // IsItemPrefix tells whether s could begin an identifier.
 func IsItemPrefix(s string) bool {
-	return s != "" && len(s) <= itemIDLen && isHex(s)
+	return s != "" && len(s) <= ItemIDLen && isHex(s)
 }
 
 // Short is the identifier as shown to people; unique enough in most workspaces.
 func (id ItemID) Short() string {
-	if len(id) < itemIDLen {
+	if len(id) < ItemIDLen {
 		return string(id)
 	}
 	return string(id[:8])

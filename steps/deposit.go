@@ -35,12 +35,12 @@ const fullStore = time.Minute
 //     attempt finds.
 func deposit(ctx context.Context, c *Call) (Result, error) {
 	from := c.bagDir()
-	if _, err := os.Lstat(from); err != nil {
-		return Result{}, SystemFailure("no bag to deposit: derived/bag/%s is not there; the bag step makes it", c.Item)
-	}
 	to, err := c.depositDir()
 	if err != nil {
 		return Result{}, err
+	}
+	if _, err := os.Lstat(from); err != nil {
+		return c.recogniseDeposit(ctx, to)
 	}
 	if err := removeLeftovers(to); err != nil {
 		return Result{}, failure(err)
@@ -69,6 +69,26 @@ func deposit(ctx context.Context, c *Call) (Result, error) {
 	}
 	return Result{Message: fmt.Sprintf("deposited at %s: %s, %s", layout.EncodePath(to),
 		plural(int64(len(tree.Files)), "file"), plural(tree.Bytes(), "byte"))}, nil
+}
+
+// recogniseDeposit is for an item whose bag is in the store and no longer beside
+// the item, as after a restore of an older history: the deposit is as good as
+// made when it is whole and this item's.
+func (c *Call) recogniseDeposit(ctx context.Context, to string) (Result, error) {
+	missing := SystemFailure("no bag to deposit: derived/bag/%s is not there; the bag step makes it", c.Item)
+	if _, err := os.Lstat(to); err != nil {
+		return Result{}, missing
+	}
+	report, err := bags.Validate(ctx, to, bags.ValidateOptions{})
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	for _, f := range report.Info {
+		if report.Valid && f.Label == "External-Identifier" && f.Value == string(c.Item) {
+			return Result{Message: "deposited before, and valid, at " + layout.EncodePath(to)}, nil
+		}
+	}
+	return Result{}, missing
 }
 
 func (c *Call) depositDir() (string, error) {

@@ -40,7 +40,7 @@ func (c *addCmd) Run(a *app) error {
 				if a.ctx.Err() != nil {
 					return err
 				}
-				a.talk("bagpipe: add %s: %v", layout.EncodePath(p), err)
+				a.talk("bagpipe: %v", err)
 				failed = true
 				continue
 			}

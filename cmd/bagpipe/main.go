@@ -121,14 +121,15 @@ func (a *app) watchSignals(ctx context.Context, signals <-chan os.Signal, cancel
 			return
 		case <-signals:
 		}
+		if n == 1 && a.drains {
+			a.talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
+		}
 		if n == 1 {
 			close(a.drain)
-			if a.drains {
-				a.talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
-				continue
-			}
 		}
-		cancel()
+		if n > 1 || !a.drains {
+			cancel()
+		}
 	}
 }
 
@@ -171,14 +172,14 @@ func (a *app) options() (engine.Options, error) {
 	if err != nil {
 		return engine.Options{}, err
 	}
-	level := slog.LevelError + 1 // errors are printed where they end
+	var log slog.Handler = newTalkHandler(a.err)
 	if a.cli.Verbose {
-		level = slog.LevelDebug
+		log = slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	return engine.Options{
 		Now:    time.Now,
 		Random: rand.Reader,
-		Log:    slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level})),
+		Log:    slog.New(log),
 		Person: gitstore.Identity(a.workspaceDir()),
 		Robots: steps.Builtins(),
 		Host:   host,

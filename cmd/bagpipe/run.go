@@ -53,6 +53,9 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	if s.Later > 0 {
 		fmt.Fprintf(a.out, "; %s for a later time", countVerb(s.Later, "step waits", "steps wait"))
 	}
+	if s.Before > 0 {
+		fmt.Fprintf(a.out, "; %s earlier (bagpipe status)", countVerb(s.Before, "step failed", "steps failed"))
+	}
 	fmt.Fprintln(a.out)
 	printList(a, "Failed", failureLines(s.Failed))
 	printList(a, "Left in the inbox", s.Growing)

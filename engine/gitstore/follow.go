@@ -70,7 +70,7 @@ const (
 func newFollower(s *Store) *follower {
 	f := &follower{s: s, pending: map[string]*pendingFile{}, tip: *s.tip.Load(), mark: marker{s: s}}
 	f.changed = sync.NewCond(&f.mu)
-	f.lock = flock.New(s.statePath(followLockFile))
+	f.lock = s.lockFile(followLockFile)
 	f.held, _ = f.lock.TryLock() // the store has made the folder; add tries again
 	return f
 }
@@ -355,9 +355,10 @@ func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err
 	if err != nil {
 		return false, fmt.Errorf("keep the edited %s: %w", path, err)
 	}
-	f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
-		"path", path, "kept", kept)
-	if f.s.opts.Edited != nil {
+	if f.s.opts.Edited == nil {
+		f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
+			"path", path, "kept", kept)
+	} else {
 		f.s.opts.Edited(path, strings.TrimSuffix(path, filepath.Base(path))+filepath.Base(kept))
 	}
 	return false, nil

@@ -146,3 +146,14 @@ func (s *Store) readSlowly(h Hash) (t odb.Type, data []byte, err error) {
 	data, err = io.ReadAll(r)
 	return odb.Type(obj.Type()), data, err
 }
+
+// HasCommits tells whether the workspace root has a repository whose branch has
+// a commit.
+func HasCommits(root string) bool {
+	repo, err := gogit.PlainOpen(root)
+	if err != nil {
+		return false
+	}
+	_, err = repo.Head()
+	return err == nil
+}

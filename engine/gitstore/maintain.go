@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -57,7 +55,7 @@ func (s *Store) Compact(ctx context.Context) (Report, error) {
 }
 
 func (s *Store) maintain(ctx context.Context, compact bool) (r Report, err error) {
-	lock := flock.New(s.statePath(maintainLockFile))
+	lock := s.lockFile(maintainLockFile)
 	ok, err := lock.TryLock()
 	if err != nil {
 		return r, fmt.Errorf("maintain: %w", err)

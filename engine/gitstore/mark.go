@@ -123,6 +123,16 @@ func (s *Store) readMark() Hash {
 // beside and reported. It is called once, at start; until it has been, no mark
 // is written. When another process follows, there is nothing to do.
 func (s *Store) Repair(ctx context.Context) error {
+	return s.repair(ctx, false)
+}
+
+// RepairAll is Repair for every followed file, whatever the mark says: it finds
+// those that were edited in place since.
+func (s *Store) RepairAll(ctx context.Context) error {
+	return s.repair(ctx, true)
+}
+
+func (s *Store) repair(ctx context.Context, all bool) error {
 	f := s.follower
 	if f == nil {
 		return nil
@@ -130,16 +140,20 @@ func (s *Store) Repair(ctx context.Context) error {
 	if err := s.Refresh(ctx); err != nil {
 		return fmt.Errorf("repair followed files: %w", err)
 	}
-	f.beginRepair()
+	f.beginRepair(all)
 	if err := s.CaughtUp(ctx); err != nil {
 		return fmt.Errorf("repair followed files: %w", err)
 	}
 	return nil
 }
 
-func (f *follower) beginRepair() {
+func (f *follower) beginRepair(all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if all && f.takeOver() && !f.done {
+		f.lose(Hash{})
+		return
+	}
 	if f.takeOver() && !f.lost && !f.done {
 		f.lose(f.s.readMark())
 	}

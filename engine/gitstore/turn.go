@@ -23,8 +23,8 @@ const (
 )
 
 func (s *Store) takeTurn() (*turn, error) {
-	next := flock.New(s.statePath(nextFile))
-	lock := flock.New(s.statePath(turnFile))
+	next := s.lockFile(nextFile)
+	lock := s.lockFile(turnFile)
 	if err := s.lockState(next); err != nil {
 		return nil, err
 	}
@@ -52,3 +52,9 @@ func (s *Store) lockState(l *flock.Flock) error {
 func (t *turn) release() error { return t.lock.Unlock() }
 
 func (s *Store) statePath(rel string) string { return filepath.Join(s.root, filepath.FromSlash(rel)) }
+
+// lockFile is a lock in .bagpipe; its mode is the umask's, so that a group can
+// share a workspace.
+func (s *Store) lockFile(name string) *flock.Flock {
+	return flock.New(s.statePath(name), flock.SetPermissions(0o666))
+}
