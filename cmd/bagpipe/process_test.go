@@ -91,11 +91,12 @@ func TestKillInTheMiddleOfEveryCommandStep(t *testing.T) {
 }
 
 // A run of the shipped workflow is killed after the n-th move of the branch that
-// is seen, for every n, so at every step's in-progress and every step's end.
+// is seen: every fourth one, or, as a soak, every one and a little later, so at
+// every step's in-progress and every step's end.
 func TestKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for round := range soak(1, 20) {
-		for n := 0; ; n += soak(2, 1) {
+		for n := 0; ; n += soak(4, 1) {
 			if !killAtMove(t, n, time.Duration(round)*300*time.Microsecond) {
 				break
 			}
@@ -107,7 +108,7 @@ func TestKillAtEveryCommit(t *testing.T) {
 func killAtMove(t *testing.T, n int, later time.Duration) (killed bool) {
 	b := newBench(t)
 	b.ok("status") // commits the settings
-	b.drop("zip", "bag")
+	b.drop("zip")
 	r := b.start("run", "-j", "1")
 	moved := b.awaitMoves(r, n)
 	if later > 0 {
@@ -115,8 +116,8 @@ func killAtMove(t *testing.T, n int, later time.Duration) (killed bool) {
 	}
 	killed = r.kill() && moved
 	b.ok("run")
-	b.atRest(2)
-	b.deposits(2)
+	b.atRest(1)
+	b.deposits(1)
 	return killed
 }
 
@@ -143,7 +144,7 @@ func (b *bench) awaitMoves(p *process, n int) bool {
 // Killed while drops are being taken in, at the first sign of each in intake/.
 func TestKillWhileTakingIn(t *testing.T) {
 	t.Parallel()
-	for range soak(2, 60) {
+	for range soak(1, 60) {
 		b := newBench(t)
 		b.ok("status")
 		b.drop("zip", "bag", "folder", "file", "tar.gz")
