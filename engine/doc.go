@@ -7,12 +7,13 @@
 //
 // # Where a completed step becomes a commit
 //
-// Run hands ready steps to the pool (work.go). perform calls the robot in
-// scratch; finish publishes its outputs (publish.go) and calls Complete, Fail or
-// Defer (transition.go). Each is one state.Event: transition applies it to the
-// item as it is at the branch's tip, encodes the record, words the message
-// (message.go), and hands the edit to gitstore.Store.Commit, which answers when
-// the commit is durable.
+// Run hands ready steps to the pool (run.go). A piece of work is claimed, run and
+// finished (work.go): run calls the robot in scratch (call.go); finish publishes
+// its outputs (publish.go) and calls Complete, Fail or Defer (transition.go). Each
+// of these is one state.Event, and (*Engine).step makes it happen: it applies the
+// event to the item as it is at the branch's tip, encodes the record, words the
+// message (message.go), and hands the edit to gitstore.Store.Commit, which answers
+// when the commit is durable.
 //
 // # Who guards what
 //

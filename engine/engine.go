@@ -160,6 +160,7 @@ func (e *Engine) Close() error {
 	var err error
 	if self != nil {
 		err = self.Close()
+		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty
 	}
 	return errors.Join(err, e.store.Close())
 }

@@ -71,26 +71,3 @@ func ParseRules(file string, data []byte) (*RuleFile, error) {
 	}
 	return f, nil
 }
-
-func (m Match) fits(collection layout.Name, kind, name string) bool {
-	if m.Collection != "" && m.Collection != string(collection) || m.Kind != "" && m.Kind != kind {
-		return false
-	}
-	if m.Name == "" {
-		return true
-	}
-	ok, _ := path.Match(m.Name, name) // the pattern was checked
-	return ok
-}
-
-// recognise finds the first rule that fits; nil when none does.
-func recognise(files []*RuleFile, collection layout.Name, kind, name string) (rule *Rule, where string) {
-	for _, f := range files {
-		for i := range f.Rules {
-			if f.Rules[i].Match.fits(collection, kind, name) {
-				return &f.Rules[i], f.Name + "/" + f.Rules[i].Name
-			}
-		}
-	}
-	return nil, ""
-}

@@ -15,7 +15,6 @@ import (
 	"bagpipe/engine/runner"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 const ms = time.Millisecond
@@ -58,31 +57,6 @@ type Ended struct {
 	Step     layout.Name
 	Status   state.Status
 	Message  string
-}
-
-// Summary is what a run did.
-type Summary struct {
-	Admitted int                  `json:"admitted"`
-	Rejected int                  `json:"rejected"`
-	Steps    map[state.Status]int `json:"steps"`
-	Failed   []Failure            `json:"failed"`       // steps that this run saw fail, and that stand so
-	Before   int                  `json:"failedBefore"` // failed steps of earlier runs
-	Waiting  int                  `json:"waiting"`      // steps that wait for a person
-	Later    int                  `json:"later"`        // steps that wait for their time
-	Growing  []string             `json:"growing"`      // drops not yet settled
-}
-
-// Failure is an item that needs someone.
-type Failure struct {
-	Item       layout.ItemID `json:"item"`
-	Collection layout.Name   `json:"collection"`
-	Label      string        `json:"label"`
-	Workflow   string        `json:"workflow"`
-	Step       layout.Name   `json:"step"`
-	Kind       string        `json:"kind"`
-	Message    string        `json:"message"`
-	Optional   bool          `json:"optional,omitempty"`
-	engine     layout.EngineID
 }
 
 // run is one call of Run.
@@ -134,117 +108,11 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	return r.summary, errors.Join(err, e.store.CaughtUp(r.ctx))
 }
 
-// repairFolders brings the records shown in the item folders in line with the
-// history. Up to some thousand items every one is looked at, which finds those
-// edited in place; beyond that maintain does, and here only what changed since
-// the last engine is.
-func (e *Engine) repairFolders(ctx context.Context) error {
-	const fewEnough = 10_000
-	repair := e.store.Repair
-	if e.index.Len() <= fewEnough {
-		repair = e.store.RepairAll
-	}
-	if err := repair(ctx); err != nil {
-		return fmt.Errorf("bring the item folders in line with the history: %w", err)
-	}
-	return nil
-}
-
 // tell sets who is told of ended steps.
 func (e *Engine) tell(f func(Ended)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = f
-}
-
-// resume takes up what dead engines left: scratch, intake, attempts.
-func (r *run) resume(ctx context.Context) error {
-	e := r.e
-	if err := e.sweepScratch(e.alive); err != nil {
-		return err
-	}
-	if err := e.recoverLost(ctx); err != nil {
-		return err
-	}
-	if err := e.sweepClaims(); err != nil {
-		return err
-	}
-	var err error
-	r.left, err = e.resumeIntake(ctx, r.box, nil, r.admitted)
-	return err
-}
-
-// alive tells whether an engine lives.
-func (e *Engine) alive(id layout.EngineID) (bool, error) {
-	if id == e.id {
-		return true, nil
-	}
-	self, err := e.register()
-	if err != nil {
-		return true, err
-	}
-	return self.Alive(id)
-}
-
-// sweepClaims removes the lock files of dead engines, so that those which are
-// there tell who is at work. Whoever needs one earlier takes it over.
-func (e *Engine) sweepClaims() error {
-	self, err := e.register()
-	if err != nil {
-		return err
-	}
-	holders, err := claim.List(e.root)
-	if err != nil {
-		return err
-	}
-	for _, h := range holders {
-		if h.Damaged {
-			continue
-		}
-		if lives, err := e.alive(h.Engine); err != nil || lives {
-			continue
-		}
-		c, err := self.Take(claim.Key{Item: h.Item, Workflow: h.Workflow, Step: h.Step}, layout.AttemptKey{N: 1, Engine: e.id})
-		var held *claim.HeldError
-		if errors.As(err, &held) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("clear the claim of dead engine %s: %w", h.Engine, err)
-		}
-		if err := c.Release(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recoverLost lets steps wait again whose engine is dead.
-func (e *Engine) recoverLost(ctx context.Context) error {
-	for _, it := range e.index.Running() {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				s := &run.Steps[i]
-				if s.Status != state.InProgress {
-					continue
-				}
-				lives, err := e.alive(s.Current.Engine)
-				if err != nil {
-					return fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err)
-				}
-				if lives {
-					continue
-				}
-				why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
-				err = e.abandon(ctx, it.ID, run.Name, layout.Name(run.Plan.Steps[i].Name), s.Current, why)
-				if err != nil && !IsRefused(err) {
-					return fmt.Errorf("recover item %s: %w", it.ID.Short(), err)
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // work runs until there is nothing to do, the run is drained, or something is
@@ -331,43 +199,6 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 	case <-ctx.Done():
 	}
 	return true
-}
-
-// lowSpace is why nothing may be taken in or started, or nil. The answer is a
-// second old at most: it is asked for every step.
-func (e *Engine) lowSpace() error {
-	const fresh = time.Second
-	e.space.mu.Lock()
-	defer e.space.mu.Unlock()
-	now := e.o.Now()
-	if age := now.Sub(e.space.at); !e.space.at.IsZero() && age >= 0 && age < fresh {
-		return e.space.err
-	}
-	e.space.at, e.space.err = now, e.lookForSpace()
-	return e.space.err
-}
-
-func (e *Engine) lookForSpace() error {
-	free, err := disk.Free(e.root)
-	if err != nil {
-		return err
-	}
-	if least := e.current().settings.free(); free < least {
-		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", size(free), e.root, size(least))
-	}
-	return nil
-}
-
-func size(n uint64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n)/unit, 0
-	for v >= unit && i < 4 {
-		v, i = v/unit, i+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
 }
 
 func (r *run) launch(entry queue.Entry) {
@@ -477,156 +308,6 @@ func (e *Engine) beat() error {
 		return err
 	}
 	return self.Beat()
-}
-
-// intake scans the inbox: once, waiting for what is about to settle, or on and
-// on when watching.
-func (r *run) intake(ctx context.Context) {
-	if r.o.Watch {
-		err := r.watchInbox(ctx)
-		if err != nil && ctx.Err() == nil {
-			r.broken(fmt.Errorf("watch the inbox: %w", err))
-		}
-		return
-	}
-	// A drop made just before this command settles within the quiet time; one
-	// that grows all the while is left for the next run.
-	patience := r.e.o.Now().Add(2*r.e.current().settings.quiet() + time.Second)
-	for {
-		waiting := r.takeIn(ctx)
-		next, ok := soonest(waiting, patience)
-		if !ok || ctx.Err() != nil || r.pool.Draining() {
-			r.growing(waiting)
-			r.inboxIdle <- true
-			return
-		}
-		select {
-		case <-time.After(max(next.Sub(r.e.o.Now()), 20*ms)):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// watchInbox scans whenever the box says a scan is worthwhile.
-func (r *run) watchInbox(ctx context.Context) error {
-	wake := make(chan struct{}, 1)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-				r.takeIn(ctx)
-			}
-		}
-	})
-	defer wg.Wait()
-	return r.box.Run(ctx, func() {
-		select {
-		case wake <- struct{}{}:
-		default: // a scan is due already
-		}
-	})
-}
-
-// soonest is when a waiting drop may settle, if that is within patience.
-func soonest(waiting []inbox.Waiting, patience time.Time) (t time.Time, ok bool) {
-	for _, w := range waiting {
-		if !w.Until.IsZero() && !w.Until.After(patience) && (!ok || w.Until.Before(t)) {
-			t, ok = w.Until, true
-		}
-	}
-	return t, ok
-}
-
-func (r *run) growing(waiting []inbox.Waiting) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range waiting {
-		r.summary.Growing = append(r.summary.Growing, fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason))
-	}
-}
-
-// takeIn takes in what has settled and sets bad drops aside.
-func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
-	e := r.e
-	settled, waiting, bad, err := r.box.Scan(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			r.broken(fmt.Errorf("scan the inbox: %w", err))
-		}
-		return nil
-	}
-	for _, b := range bad {
-		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
-		if errors.Is(err, inbox.ErrGone) {
-			continue
-		}
-		if err != nil {
-			r.broken(fmt.Errorf("set %s aside: %w", b.Path, err))
-			continue
-		}
-		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
-	}
-	if r.pool.Draining() {
-		return waiting
-	}
-	if len(r.left) > 0 {
-		if r.left, err = e.resumeIntake(ctx, r.box, r.left, r.admitted); err != nil {
-			r.broken(err)
-		}
-	}
-	left, err := e.admitAll(ctx, r.box, settled, r.admitted)
-	if r.left = append(r.left, left...); err != nil {
-		r.broken(err)
-	}
-	return waiting
-}
-
-// conclude looks over the index for what is left.
-func (r *run) conclude() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.e.o.Now()
-	for it := range r.e.index.Items() {
-		for _, f := range failures(it) {
-			if f.engine == r.e.id {
-				r.summary.Failed = append(r.summary.Failed, f)
-			} else {
-				r.summary.Before++
-			}
-		}
-		for i := range it.Runs {
-			run := &it.Runs[i]
-			for n := range run.Steps {
-				why := run.Steps[n].Blocked
-				switch {
-				case it.Waits(run, n):
-					r.summary.Waiting++
-				case why != nil && !why.Until.IsZero() && now.Before(why.Until):
-					r.summary.Later++
-				}
-			}
-		}
-	}
-}
-
-// failures lists what needs someone on one item.
-func failures(it *queue.Item) (out []Failure) {
-	if it.Broken != "" {
-		return []Failure{{Item: it.ID, Collection: it.Collection, Label: it.Label, Kind: state.SystemKind, Message: it.Broken}}
-	}
-	for i := range it.Runs {
-		run := &it.Runs[i]
-		for n := range run.Steps {
-			if s := &run.Steps[n]; s.Status == state.Failed {
-				out = append(out, Failure{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name,
-					Step: layout.Name(run.Plan.Steps[n].Name), Kind: s.Kind, Message: s.Message, Optional: run.Plan.Steps[n].Optional, engine: s.Current.Engine})
-			}
-		}
-	}
-	return out
 }
 
 // backoff is the pause after the failures-th failure in a row.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -35,8 +36,12 @@ func newTable(header ...any) tableWriter {
 func (t tableWriter) row(cells ...any) { t.w.AppendRow(cells) }
 
 func (t tableWriter) print(out io.Writer) error {
-	_, err := fmt.Fprintln(out, t.w.Render())
-	return err
+	for line := range strings.Lines(t.w.Render()) {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // when shows a time to people in their own zone.
@@ -53,5 +58,5 @@ func short(s string, most int) string {
 	if len(r) <= most {
 		return s
 	}
-	return string(r[:most-1]) + "…"
+	return strings.TrimRight(string(r[:most-1]), "…") + "…"
 }

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// call prepares the attempt's scratch folder and calls the step's robot.
+func (w *work) call(ctx context.Context) (steps.Result, error) {
+	e, a := w.e, w.attempt
+	w.log = newStepLog(filepath.Join(e.path(layout.ItemDir(a.Item)), filepath.FromSlash(layout.StepLog(a.Step, a.Key))))
+	robot, err := e.robot(w.plan)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	w.scratch = e.scratchDir(a)
+	if err := os.MkdirAll(w.scratch, 0o777); err != nil {
+		return steps.Result{}, err
+	}
+	c, err := e.newCall(w)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	return robot.Run(ctx, c)
+}
+
+// robot finds who does a step.
+func (e *Engine) robot(s *state.Step) (steps.Robot, error) {
+	if s.Command != nil {
+		return steps.Command(e.programPath(s.Command)), nil
+	}
+	if b, ok := e.o.Robots[layout.Name(s.Robot)]; ok {
+		return b.Robot, nil
+	}
+	return nil, steps.SystemFailure("this version of bagpipe has no robot %q", s.Robot)
+}
+
+// programPath takes a program named by a relative path with a slash from the
+// workspace, as its scratch folder is empty; one without a slash is looked for in
+// PATH.
+func (e *Engine) programPath(argv []string) []string {
+	if !strings.Contains(argv[0], "/") || filepath.IsAbs(argv[0]) {
+		return argv
+	}
+	return append([]string{e.path(argv[0])}, argv[1:]...)
+}
+
+// scratchDir is an attempt's own folder, below its engine's, so that whoever
+// finds it knows whether its owner lives.
+func (e *Engine) scratchDir(a *Attempt) string {
+	return filepath.Join(e.path(layout.ScratchDir), string(e.id), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
+}
+
+func (e *Engine) newCall(w *work) (*steps.Call, error) {
+	a, it := w.attempt, w.entry.Item
+	v, err := e.store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	rec, err := e.read(v, a.Item, a.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	dir := layout.ItemDir(a.Item)
+	inventory, err := readOptional(v, dir+"/"+layout.InventoryJSON)
+	if err != nil {
+		return nil, err
+	}
+	abs := e.path(dir)
+	settings := e.current().settings
+	store := settings.storeDir(e.root)
+	if own, ok := w.plan.With["store"].(string); ok && own != "" {
+		store = below(e.root, own)
+	}
+	return &steps.Call{
+		Item: a.Item, Collection: it.Collection, Label: it.Label,
+		Workflow: a.Workflow, Step: a.Step, Attempt: a.Key,
+		Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: contentOf(abs),
+		Scratch: w.scratch, Store: store,
+		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
+		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.execution.Encode(),
+		Limits: settings.limits(), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
+	}, nil
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/layout"
+)
+
+// intake scans the inbox: once, waiting for what is about to settle, or on and
+// on when watching.
+func (r *run) intake(ctx context.Context) {
+	if r.o.Watch {
+		err := r.watchInbox(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.broken(fmt.Errorf("watch the inbox: %w", err))
+		}
+		return
+	}
+	// A drop made just before this command settles within the quiet time; one
+	// that grows all the while is left for the next run.
+	patience := r.e.o.Now().Add(2*r.e.current().settings.quiet() + time.Second)
+	for {
+		waiting := r.takeIn(ctx)
+		next, ok := soonest(waiting, patience)
+		if !ok || ctx.Err() != nil || r.pool.Draining() {
+			r.growing(waiting)
+			r.inboxIdle <- true
+			return
+		}
+		select {
+		case <-time.After(max(next.Sub(r.e.o.Now()), 20*ms)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// watchInbox scans whenever the box says a scan is worthwhile.
+func (r *run) watchInbox(ctx context.Context) error {
+	wake := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+				r.takeIn(ctx)
+			}
+		}
+	})
+	defer wg.Wait()
+	return r.box.Run(ctx, func() {
+		select {
+		case wake <- struct{}{}:
+		default: // a scan is due already
+		}
+	})
+}
+
+// soonest is when a waiting drop may settle, if that is within patience.
+func soonest(waiting []inbox.Waiting, patience time.Time) (t time.Time, ok bool) {
+	for _, w := range waiting {
+		if !w.Until.IsZero() && !w.Until.After(patience) && (!ok || w.Until.Before(t)) {
+			t, ok = w.Until, true
+		}
+	}
+	return t, ok
+}
+
+func (r *run) growing(waiting []inbox.Waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range waiting {
+		r.summary.Growing = append(r.summary.Growing, fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason))
+	}
+}
+
+// takeIn takes in what has settled and sets bad drops aside.
+func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
+	e := r.e
+	settled, waiting, bad, err := r.box.Scan(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.broken(fmt.Errorf("scan the inbox: %w", err))
+		}
+		return nil
+	}
+	for _, b := range bad {
+		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
+		if errors.Is(err, inbox.ErrGone) {
+			continue
+		}
+		if err != nil {
+			r.broken(fmt.Errorf("set %s aside: %w", b.Path, err))
+			continue
+		}
+		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
+	}
+	if r.pool.Draining() {
+		return waiting
+	}
+	if len(r.left) > 0 {
+		if r.left, err = e.resumeIntake(ctx, r.box, r.left, r.admitted); err != nil {
+			r.broken(err)
+		}
+	}
+	left, err := e.admitAll(ctx, r.box, settled, r.admitted)
+	if r.left = append(r.left, left...); err != nil {
+		r.broken(err)
+	}
+	return waiting
+}

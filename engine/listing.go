@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"strings"
+	"time"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// ItemRow is one line of a listing.
+type ItemRow struct {
+	Item       layout.ItemID `json:"item"`
+	Collection layout.Name   `json:"collection"`
+	Label      string        `json:"label"`
+	Lane       layout.Name   `json:"lane"`
+	Created    time.Time     `json:"created"`
+	Workflow   string        `json:"workflow"` // the latest
+	Status     state.Status  `json:"status"`
+	Step       layout.Name   `json:"step,omitempty"` // the first that is not done
+	Since      time.Time     `json:"since"`
+	Why        string        `json:"why,omitempty"`
+	Held       bool          `json:"held"`
+	Person     bool          `json:"waitsForPerson"`
+}
+
+// row tells where an item stands in one line.
+func (e *Engine) row(it *queue.Item) ItemRow {
+	row := ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, Since: it.Created}
+	if it.Broken != "" {
+		row.Status, row.Why = state.Failed, it.Broken
+		return row
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		row.Workflow, row.Status, row.Step, row.Why = run.Name, run.Status, "", ""
+		if at := firstOpen(it, run); at >= 0 {
+			s := &run.Steps[at]
+			row.Step, row.Since = layout.Name(run.Plan.Steps[at].Name), s.Since
+			row.Person = row.Person || it.Waits(run, at)
+			row.Why = e.why(s)
+		}
+	}
+	return row
+}
+
+// firstOpen finds the step that tells most about a run: a failed one, else one
+// in progress, else the first that is not done; -1 when all are.
+func firstOpen(it *queue.Item, run *queue.Run) int {
+	best, rank := -1, 0
+	for i := range run.Steps {
+		r := 0
+		switch run.Steps[i].Status {
+		case state.Failed:
+			if r = 4; run.Plan.Steps[i].Optional {
+				r = 0
+			}
+		case state.InProgress:
+			r = 3
+		case state.Waiting:
+			if r = 1; it.Waits(run, i) || run.Steps[i].Blocked == nil {
+				r = 2
+			}
+		}
+		if r > rank {
+			best, rank = i, r
+		}
+	}
+	return best
+}
+
+func (e *Engine) why(s *queue.Step) string {
+	switch {
+	case s.Status == state.Failed:
+		return s.Message
+	case s.Blocked == nil:
+		return "ready"
+	}
+	return s.Blocked.Text
+}
+
+// Filter narrows a listing; zero fields do not.
+type Filter struct {
+	Collection layout.Name
+	Workflow   string // accession or accession.1
+	Step       layout.Name
+	Status     state.Status // of the step when Step is set, else of the workflow
+}
+
+func (f Filter) fits(it *queue.Item) bool {
+	if f.Collection != "" && f.Collection != it.Collection {
+		return false
+	}
+	if f.Workflow == "" && f.Step == "" && f.Status == "" {
+		return true
+	}
+	for r := range it.Runs {
+		if f.fitsRun(&it.Runs[r]) {
+			return true
+		}
+	}
+	return f.Status == state.Failed && it.Broken != "" && f.Step == "" && f.Workflow == ""
+}
+
+func (f Filter) fitsRun(run *queue.Run) bool {
+	name, _ := numbered(run.Name)
+	if f.Workflow != "" && f.Workflow != name && f.Workflow != run.Name {
+		return false
+	}
+	if f.Step == "" {
+		return f.Status == "" || run.Status == f.Status
+	}
+	for i := range run.Steps {
+		if run.Plan.Steps[i].Name == string(f.Step) {
+			return f.Status == "" || run.Steps[i].Status == f.Status
+		}
+	}
+	return false
+}
+
+// Items lists items, oldest first; Load must have been called.
+func (e *Engine) Items(f Filter) []ItemRow {
+	rows := []ItemRow{}
+	for it := range e.index.Items() {
+		if f.fits(it) {
+			rows = append(rows, e.row(it))
+		}
+	}
+	return rows
+}
+
+// QueueRow is one step that is ready, or waits for a person.
+type QueueRow struct {
+	Item     layout.ItemID `json:"item"`
+	Label    string        `json:"label"`
+	Workflow string        `json:"workflow"`
+	Step     layout.Name   `json:"step"`
+	Lane     layout.Name   `json:"lane"`
+	Since    time.Time     `json:"since"` // the item's creation
+	Person   bool          `json:"waitsForPerson"`
+}
+
+// Queue lists what is ready in the order it would be taken, then what waits for
+// people. which is "", WORKFLOW, WORKFLOW/STEP or /STEP.
+func (e *Engine) Queue(which string) []QueueRow {
+	workflow, step, _ := strings.Cut(which, "/")
+	want := func(en queue.Entry) bool {
+		name, _ := numbered(en.Run)
+		return (workflow == "" || workflow == name || workflow == en.Run) && (step == "" || step == string(en.Step))
+	}
+	ready, people := e.index.Queue(e.o.Now(), want)
+	rows := make([]QueueRow, 0, len(ready)+len(people))
+	add := func(entries []queue.Entry, person bool) {
+		for _, en := range entries {
+			rows = append(rows, QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step,
+				Lane: en.Item.Lane, Since: en.Item.Created, Person: person})
+		}
+	}
+	add(ready, false)
+	add(people, true)
+	return rows
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+// AmbiguousError is a reference that fits several items.
+type AmbiguousError struct {
+	Ref   string
+	Items []string
+}
+
+func (e *AmbiguousError) Error() string {
+	shown := e.Items
+	if len(shown) > 5 {
+		shown = append(shown[:5:5], "…")
+	}
+	return fmt.Sprintf("%q fits %d items: %s; give more of the identifier", e.Ref, len(e.Items), strings.Join(shown, ", "))
+}
+
+// Resolve finds the one item that ref names: an identifier, a unique prefix of
+// one, or a label. An identifier needs no search, a prefix of four digits or
+// more only its folder.
+func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return "", err
+	}
+	id, mistyped := layout.ParseItemID(ref)
+	if mistyped == nil {
+		if ok, err := e.exists(id); err != nil || ok {
+			return id, err
+		}
+	}
+	var found []layout.ItemID
+	if layout.IsItemPrefix(ref) {
+		if found, err = prefixed(v, ref); err != nil {
+			return "", err
+		}
+	}
+	if len(found) == 0 {
+		if found, err = labelled(ctx, v, ref); err != nil {
+			return "", err
+		}
+	}
+	switch len(found) {
+	case 0:
+		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {
+			return "", mistyped
+		}
+		return "", &NoItemError{Ref: ref}
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, id := range found {
+		names[i] = string(id)
+	}
+	return "", &AmbiguousError{Ref: ref, Items: names}
+}
+
+// prefixed lists the items whose identifiers begin with prefix, by walking only
+// the folders that can hold them.
+func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error) {
+	var walk func(dir string, depth int) error
+	walk = func(dir string, depth int) error {
+		entries, err := v.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			switch {
+			case !entry.IsDir:
+			case depth < 4:
+				if depth < len(prefix) && entry.Name != prefix[depth:depth+1] {
+					continue
+				}
+				if err := walk(dir+"/"+entry.Name, depth+1); err != nil {
+					return err
+				}
+			case strings.HasPrefix(entry.Name, prefix):
+				if id, err := layout.ParseItemID(entry.Name); err == nil {
+					found = append(found, id)
+				}
+			}
+		}
+		return nil
+	}
+	return found, walk(layout.ItemsDir, 0)
+}
+
+func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {
+	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
+	err = walkItems(ctx, v, isManifest, func(p string, data []byte) error {
+		m, err := layout.DecodeManifest(data)
+		if err == nil && m.Label == label {
+			found = append(found, m.Item)
+		}
+		return nil
+	})
+	return found, err
+}

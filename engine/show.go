@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Detail is everything about one item.
+type Detail struct {
+	Manifest   layout.Manifest           `json:"manifest"`
+	Dir        string                    `json:"dir"`
+	Held       []string                  `json:"held"`
+	Milestones map[layout.Name]time.Time `json:"milestones"`
+	Workflows  []WorkflowDetail          `json:"workflows"`
+	Files      []FileDetail              `json:"files"`
+}
+
+// WorkflowDetail is one workflow instance of an item.
+type WorkflowDetail struct {
+	Workflow string       `json:"workflow"`
+	Digest   string       `json:"digest"`
+	Status   state.Status `json:"status"`
+	Steps    []StepDetail `json:"steps"`
+}
+
+// StepDetail is one step of an instance, with its attempts in order.
+type StepDetail struct {
+	Step     layout.Name     `json:"step"`
+	Status   state.Status    `json:"status"`
+	Why      string          `json:"why,omitempty"` // it does not go on
+	Attempts []AttemptDetail `json:"attempts"`
+}
+
+// AttemptDetail is one attempt. Times are zero where they are not known.
+type AttemptDetail struct {
+	Attempt string       `json:"attempt"`
+	State   state.Status `json:"state"`
+	Lost    bool         `json:"lost,omitempty"`
+	Kind    string       `json:"kind,omitempty"`
+	Claimed time.Time    `json:"claimed,omitzero"`
+	Started time.Time    `json:"started,omitzero"`
+	Ended   time.Time    `json:"ended,omitzero"`
+	Elapsed float64      `json:"elapsed"` // seconds
+	Agent   string       `json:"agent"`
+	Message string       `json:"message,omitempty"`
+	Log     string       `json:"log,omitempty"` // relative to the workspace
+}
+
+// FileDetail is one payload file as inventoried.
+type FileDetail struct {
+	Path string `json:"path"` // percent-encoded
+	layout.InventoryFile
+}
+
+// Show reads everything about one item.
+func (e *Engine) Show(id layout.ItemID) (Detail, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return Detail{}, err
+	}
+	rec, err := e.read(v, id, "")
+	if err != nil {
+		return Detail{}, err
+	}
+	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}}
+	for _, h := range rec.execution.Holds() {
+		i := rec.execution.Intents[h]
+		d.Held = append(d.Held, strings.TrimSuffix(fmt.Sprintf("by %s since %s: %s", i.By, layout.FormatTime(i.At), i.Text), ": "))
+	}
+	for _, name := range rec.execution.Names() {
+		plan, err := e.plans.load(v, rec.execution.Workflows[name].Digest)
+		if err != nil {
+			return d, err
+		}
+		d.Workflows = append(d.Workflows, e.workflowDetail(rec.execution, name, plan))
+	}
+	data, err := readOptional(v, layout.ItemDir(id)+"/"+layout.InventoryJSON)
+	if err != nil || data == nil {
+		return d, err
+	}
+	inv, err := layout.DecodeInventory(data)
+	if err != nil {
+		return d, err
+	}
+	for p, f := range inv.Files {
+		d.Files = append(d.Files, FileDetail{Path: p, InventoryFile: f})
+	}
+	slices.SortFunc(d.Files, func(a, b FileDetail) int { return strings.Compare(a.Path, b.Path) })
+	return d, nil
+}
+
+func readOptional(r gitstore.Reader, p string) ([]byte, error) {
+	data, err := r.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (e *Engine) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
+	w := x.Workflows[name]
+	d := WorkflowDetail{Workflow: name, Digest: w.Digest, Status: w.Status}
+	for i := range plan.Steps {
+		step := layout.Name(plan.Steps[i].Name)
+		rec := w.Steps[step]
+		s := StepDetail{Step: step, Status: rec.Status, Attempts: []AttemptDetail{}}
+		if why := x.Blocked(name, plan, i, e.o.Now()); why != nil && why.Code != "done" {
+			s.Why = why.Text
+		}
+		for _, k := range rec.Keys() {
+			s.Attempts = append(s.Attempts, e.attemptDetail(x, name, step, k, rec.Attempts[k]))
+		}
+		d.Steps = append(d.Steps, s)
+	}
+	return d
+}
+
+func (e *Engine) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
+	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
+		Elapsed: a.Elapsed, Agent: firstOf(a.By, a.Runner), Message: a.Message, Lost: x.Lost(workflow, step, k)}
+	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
+	if _, err := os.Stat(e.path(log)); err == nil {
+		d.Log = log
+	}
+	return d
+}
+
+// History gives the commits of one item, or of all with "", newest first; limit
+// 0 is all.
+func (e *Engine) History(ctx context.Context, id layout.ItemID, limit int) iter.Seq2[gitstore.Commit, error] {
+	o := gitstore.HistoryOptions{Limit: limit}
+	if id != "" {
+		o.Path = layout.ItemDir(id)
+	}
+	return e.store.History(ctx, o)
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Grid counts steps by workflow, step and status.
+type Grid struct {
+	Workflow string    `json:"workflow"`
+	Items    int       `json:"items"`
+	Steps    []GridRow `json:"steps"`
+}
+
+// GridRow is one step of a Grid.
+type GridRow struct {
+	Step   layout.Name          `json:"step"`
+	Counts map[state.Status]int `json:"counts"`
+	Manual int                  `json:"waitsForPerson"` // of the waiting ones
+	Ready  int                  `json:"ready"`          // of the waiting ones
+}
+
+// Status is how the workspace stands.
+type Status struct {
+	Items    int       `json:"items"`
+	Held     int       `json:"held"`
+	Grids    []Grid    `json:"workflows"`
+	Failures []Failure `json:"failures"`
+	People   []ItemRow `json:"waitingForPeople"`
+	Inbox    []string  `json:"inbox"` // what lies there and why it waits
+	Rejected []string  `json:"rejected"`
+	Paused   string    `json:"paused,omitempty"`
+	Engines  []string  `json:"engines"` // alive
+}
+
+// Status reads how the workspace stands; Load must have been called.
+func (e *Engine) Status(ctx context.Context) (Status, error) {
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}}
+	grids := map[string]*Grid{}
+	var order []string
+	for it := range e.index.Items() {
+		s.Items++
+		if it.Held {
+			s.Held++
+		}
+		s.Failures = append(s.Failures, failures(it)...)
+		for r := range it.Runs {
+			run := &it.Runs[r]
+			name, _ := numbered(run.Name)
+			if grids[name] == nil {
+				grids[name] = &Grid{Workflow: name}
+				order = append(order, name)
+			}
+			grids[name].count(it, run)
+		}
+		if row := e.row(it); row.Person {
+			s.People = append(s.People, row)
+		}
+	}
+	slices.Sort(order)
+	for _, name := range order {
+		s.Grids = append(s.Grids, *grids[name])
+	}
+	if err := e.lowSpace(); err != nil {
+		s.Paused = err.Error()
+	}
+	var err error
+	if s.Rejected, err = e.rejected(); err != nil {
+		return s, err
+	}
+	if s.Engines, err = e.engines(); err != nil {
+		return s, err
+	}
+	s.Inbox, err = e.inboxWaits(ctx)
+	return s, err
+}
+
+func (g *Grid) count(it *queue.Item, run *queue.Run) {
+	g.Items++
+	for i := range run.Steps {
+		name := layout.Name(run.Plan.Steps[i].Name)
+		at := slices.IndexFunc(g.Steps, func(r GridRow) bool { return r.Step == name })
+		if at < 0 {
+			g.Steps = append(g.Steps, GridRow{Step: name, Counts: map[state.Status]int{}})
+			at = len(g.Steps) - 1
+		}
+		row := &g.Steps[at]
+		row.Counts[run.Steps[i].Status]++
+		switch {
+		case it.Waits(run, i):
+			row.Manual++
+		case run.Steps[i].Blocked == nil && it.Broken == "":
+			row.Ready++
+		}
+	}
+}
+
+func (e *Engine) inboxWaits(ctx context.Context) ([]string, error) {
+	out := []string{}
+	box, err := e.box(false)
+	if err != nil {
+		return out, err
+	}
+	settled, waiting, bad, err := box.Scan(ctx)
+	if err != nil {
+		return out, fmt.Errorf("scan the inbox: %w", err)
+	}
+	for _, d := range settled {
+		out = append(out, fmt.Sprintf("%s/%s: settled; the next run takes it in", d.Collection, layout.EncodePath(d.Name)))
+	}
+	for _, w := range waiting {
+		out = append(out, strings.TrimPrefix(fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason), "/"))
+	}
+	for _, b := range bad {
+		out = append(out, fmt.Sprintf("%s/%s: %s; the next run sets it aside", b.Collection, layout.EncodePath(b.Name), b.Reason))
+	}
+	return out, nil
+}
+
+// rejected lists the drops set aside.
+func (e *Engine) rejected() ([]string, error) {
+	out := []string{}
+	collections, err := os.ReadDir(e.path(layout.RejectedDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	for _, c := range collections {
+		entries, err := os.ReadDir(filepath.Join(e.path(layout.RejectedDir), c.Name()))
+		if err != nil {
+			return out, err
+		}
+		for _, entry := range entries {
+			if !strings.HasSuffix(entry.Name(), ".reason.json") && !strings.HasPrefix(entry.Name(), ".") {
+				out = append(out, layout.EncodePath(c.Name()+"/"+entry.Name()))
+			}
+		}
+	}
+	return out, nil
+}
+
+// engines lists the engines that are alive, and what they hold.
+func (e *Engine) engines() ([]string, error) {
+	out := []string{}
+	registered, err := claim.NewObserver(e.root, e.o.Host, e.o.Now).Engines()
+	if err != nil {
+		return out, err
+	}
+	holders, err := claim.List(e.root)
+	if err != nil {
+		return out, err
+	}
+	held := map[layout.EngineID]int{}
+	for _, h := range holders {
+		held[h.Engine]++
+	}
+	for _, r := range registered {
+		if r.Alive && r.ID != e.id {
+			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, with %d steps", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
+		}
+	}
+	return out, nil
+}
