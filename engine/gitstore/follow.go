@@ -1,21 +1,17 @@
 package gitstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
 
-	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout"
 )
 
@@ -50,7 +46,8 @@ type follower struct {
 	lock     *flock.Flock // .bagpipe/follow.lock
 	lost     bool         // what changed since lostFrom is not in pending
 	lostFrom Hash
-	working  bool // workOut is writing it
+	working  bool            // workOut is writing it
+	missed   map[string]bool // committed by this process while another followed
 	mark     marker
 }
 
@@ -68,7 +65,7 @@ const (
 )
 
 func newFollower(s *Store) *follower {
-	f := &follower{s: s, pending: map[string]*pendingFile{}, tip: *s.tip.Load(), mark: marker{s: s}}
+	f := &follower{s: s, pending: map[string]*pendingFile{}, missed: map[string]bool{}, tip: *s.tip.Load(), mark: marker{s: s}}
 	f.changed = sync.NewCond(&f.mu)
 	f.lock = s.lockFile(followLockFile)
 	f.held, _ = f.lock.TryLock() // the store has made the folder; add tries again
@@ -85,6 +82,7 @@ func (f *follower) takeOver() bool {
 	}
 	f.held, _ = f.lock.TryLock() // not now is no error: the next add tries again
 	if f.held {
+		clear(f.missed)
 		f.lose(f.s.readMark())
 	}
 	return f.held
@@ -116,8 +114,12 @@ func (f *follower) add(a Advance) {
 	f.seq++
 	f.tip = a.To
 	for _, c := range a.Changes {
-		if f.held && !f.lost && f.s.opts.Follow(c.Path) {
+		switch {
+		case f.lost || !f.s.opts.Follow(c.Path):
+		case f.held:
 			f.put(c.Path, &pendingFile{c.Data, c.Deleted, a.From, f.seq})
+		case !c.Foreign && len(f.missed) < maxFollowPaths:
+			f.missed[c.Path] = true
 		}
 	}
 	f.takeOver()
@@ -164,11 +166,40 @@ func (f *follower) run() {
 	}
 }
 
-// end marks what was written, and lets another process follow.
+// end marks what was written, and lets another process follow. When the process
+// that followed has ended before it saw this one's commits, their files are
+// written here.
 func (f *follower) end() {
+	if !f.held {
+		f.writeMissed()
+	}
 	f.mark.atEnd(f.tip, f.held && !f.lost)
 	if err := f.lock.Unlock(); err != nil {
 		f.s.log.Warn("unlock", "file", f.lock.Path(), "error", err)
+	}
+}
+
+func (f *follower) writeMissed() {
+	if len(f.missed) == 0 {
+		return
+	}
+	if ok, err := f.lock.TryLock(); err != nil || !ok {
+		return // it lives, and looks at the branch
+	}
+	v, err := f.s.Tip()
+	for _, path := range slices.Sorted(maps.Keys(f.missed)) {
+		if err != nil {
+			break
+		}
+		var data []byte
+		data, err = v.ReadFile(path)
+		deleted := errors.Is(err, fs.ErrNotExist)
+		if err == nil || deleted {
+			err = f.write(path, &pendingFile{data: data, deleted: deleted})
+		}
+	}
+	if err != nil {
+		f.s.log.Warn("write followed files at the end; Repair will", "error", err)
 	}
 }
 
@@ -312,114 +343,4 @@ func (f *follower) behind(seq uint64) bool {
 	return f.lost || f.working ||
 		f.busy != nil && f.busy.seq <= seq ||
 		len(f.queue) > 0 && f.pending[f.queue[0]].seq <= seq
-}
-
-// write brings one file in line. What stands there and is in no commit was
-// written by a person: it is kept beside.
-func (f *follower) write(path string, p *pendingFile) error {
-	name := filepath.Join(f.s.root, filepath.FromSlash(path))
-	same, err := f.keepEdited(path, name, p)
-	if err != nil || same {
-		return err
-	}
-	if p.deleted {
-		if err := f.s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			return err
-		}
-		return nil
-	}
-	return f.replace(name, p.data)
-}
-
-// keepEdited looks at the file as it is. same: it needs no writing.
-func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err error) {
-	data, err := f.s.fs.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return p.deleted, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if !p.deleted && bytes.Equal(data, p.data) {
-		return true, nil
-	}
-	// Zeros are what a power cut leaves of a file that was not synced.
-	if len(bytes.Trim(data, "\x00")) == 0 {
-		return false, nil
-	}
-	committed, err := f.s.db.Has(odb.Name(odb.TypeBlob, data))
-	if err != nil || committed {
-		return false, err
-	}
-	kept, err := f.keepBeside(name)
-	if err != nil {
-		return false, fmt.Errorf("keep the edited %s: %w", path, err)
-	}
-	if f.s.opts.Edited == nil {
-		f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
-			"path", path, "kept", kept)
-	} else {
-		f.s.opts.Edited(path, strings.TrimSuffix(path, filepath.Base(path))+filepath.Base(kept))
-	}
-	return false, nil
-}
-
-// keepBeside gives the edited file a second name; it is replaced at its first.
-func (f *follower) keepBeside(name string) (string, error) {
-	kept := name + ".edited-" + f.s.opts.Now().UTC().Format("20060102T150405Z")
-	for n := 1; ; n++ {
-		try := kept
-		if n > 1 {
-			try = fmt.Sprintf("%s.%d", kept, n)
-		}
-		if err := f.s.fs.Link(name, try); !errors.Is(err, fs.ErrExist) || n > 1000 {
-			return try, err
-		}
-	}
-}
-
-// replace writes a file beside its place and renames it there. A crash may leave
-// the temporary file, which the next replacement of the same file overwrites.
-func (f *follower) replace(name string, data []byte) error {
-	temp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
-	err := f.writeTemp(temp, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.mkdirs(filepath.Dir(name)); err != nil {
-			return err
-		}
-		err = f.writeTemp(temp, data)
-	}
-	if err == nil {
-		err = f.s.fs.Rename(temp, name)
-	}
-	if err != nil {
-		if removeErr := f.s.fs.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
-	}
-	return err
-}
-
-func (f *follower) writeTemp(temp string, data []byte) (err error) {
-	file, err := f.s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(data)
-	return err
-}
-
-func (f *follower) mkdirs(dir string) error {
-	err := f.s.fs.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.mkdirs(filepath.Dir(dir)); err != nil {
-			return err
-		}
-		err = f.s.fs.Mkdir(dir, 0o755)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }

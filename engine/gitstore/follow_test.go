@@ -147,3 +147,49 @@ func TestRepairTakesOverFromAnEndedProcess(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+func TestOneProcessFollowsAtATime(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	o := followItems(testOptions())
+	first, second := openRoot(t, root, o), openRoot(t, root, o)
+	put(t, first, "items/a/e.json", "1")
+	put(t, second, "items/a/e.json", "2") // the first one writes it, when it looks
+	caughtUp(t, second)
+	if err := first.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp(t, first)
+	if got := file(t, root, "items/a/e.json"); got != "2" {
+		t.Errorf("file: %s", got)
+	}
+	put(t, second, "items/a/e.json", "3")
+	if err := first.Close(); err != nil { // without having looked
+		t.Fatal(err)
+	}
+	third := openRoot(t, root, testOptions())
+	put(t, third, "items/b/e.json", "4")
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := file(t, root, "items/a/e.json"); got != "3" {
+		t.Errorf("file: %s", got)
+	}
+}
+
+// TestGivenUpBacklogIsWorkedOut gives the backlog up, as a full disk does: the
+// owner goes on, and what is missing is worked out from the trees.
+func TestGivenUpBacklogIsWorkedOut(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	f := s.follower
+	f.mu.Lock()
+	f.lose(f.tip) // as if the backlog had been given up
+	f.mu.Unlock()
+	for i := range 20 {
+		put(t, s, "items/a/e.json", string(rune('a'+i)))
+	}
+	caughtUp(t, s)
+	if got := file(t, root, "items/a/e.json"); got != "t" {
+		t.Errorf("file: %s", got)
+	}
+}

@@ -99,6 +99,7 @@ func initialConfig() ([]byte, error) {
 		{"receive", "denyNonFastForwards", "true"},
 		{"receive", "denyDeletes", "true"},
 		{"receive", "fsckObjects", "true"},
+		{"transfer", "unpackLimit", "1"}, // pushes stay packs, which Maintain joins
 		{"gc", "auto", "0"},
 		{"maintenance", "auto", "false"},
 	} {

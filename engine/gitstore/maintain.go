@@ -9,14 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // Report says what Maintain did.
@@ -39,8 +36,8 @@ type Report struct {
 //   - git repack runs with --keep-unreachable: it, too, deletes no only copy.
 const (
 	maintainLockFile = layout.StateDir + "/maintain.lock"
-	joinFrom         = 8         // packs worth joining
-	compactFrom      = 256 << 20 // bytes of packs not yet compacted that are worth a repack
+	joinFrom         = 8        // packs worth joining
+	compactFrom      = 64 << 20 // bytes of packs not yet compacted that are worth a repack
 )
 
 // Maintain joins small packs, brings the commit-graph up to date, and packs
@@ -143,154 +140,6 @@ func (s *Store) listPacks() ([]packInfo, error) {
 		packs = append(packs, packInfo{filepath.Join(s.packDir(), base), info.Size(), left, info.ModTime()})
 	}
 	return packs, nil
-}
-
-// chooseJoin takes the smallest packs, as long as the next is not larger than
-// twice all those before: what was joined is not copied again until as much has
-// been added, so a byte is copied a few times in all.
-func chooseJoin(packs []packInfo) []packInfo {
-	var list []packInfo
-	for _, p := range packs {
-		if !p.left {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(a, b packInfo) int { return int(min(max(a.size-b.size, -1), 1)) })
-	var sum int64
-	for i, p := range list {
-		if i >= joinFrom && p.size > 2*sum || sum+p.size > odb.MaxJoined {
-			return list[:i]
-		}
-		sum += p.size
-	}
-	return list
-}
-
-// join replaces packs by one. They are taken in the order of their age, so that
-// the joined pack is in the order of the history.
-func (s *Store) join(ctx context.Context, packs []packInfo) error {
-	packs = slices.Clone(packs)
-	slices.SortFunc(packs, func(a, b packInfo) int { return a.age.Compare(b.age) })
-	paths := make([]string, len(packs))
-	for i, p := range packs {
-		paths[i] = p.base
-	}
-	base, err := s.writeJoined(ctx, paths)
-	if err != nil {
-		return err
-	}
-	if err := s.dropMultiIndex(); err != nil {
-		return err
-	}
-	for _, old := range paths {
-		if old == base {
-			continue
-		}
-		if err := s.removePack(old); err != nil {
-			return err
-		}
-	}
-	return errors.Join(s.fs.Remove(s.joiningMark()), s.db.Rescan())
-}
-
-// writeJoined writes, syncs and names the joined pack, then its index.
-func (s *Store) writeJoined(ctx context.Context, paths []string) (base string, err error) {
-	temp := filepath.Join(s.tempDir(), "joined")
-	f, err := s.fs.OpenFile(temp+".pack", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return "", err
-	}
-	index, name, err := odb.Join(ctx, f, paths)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, s.fs.Remove(temp+".pack"))
-	}
-	base = filepath.Join(s.packDir(), "pack-"+name.String())
-	if err := s.markJoining(append([]string{base}, paths...)); err != nil {
-		return "", err
-	}
-	if err := s.fs.Rename(temp+".pack", base+".pack"); err != nil {
-		return "", err
-	}
-	// A crash here leaves a pack without index, which no one sees, and clearJoining
-	// removes. The packs it was joined from are all there.
-	if err := s.writeIndex(temp+".idx", base+".idx", index); err != nil {
-		return "", err
-	}
-	return base, s.fs.SyncDir(s.packDir())
-}
-
-// joiningMark names the packs that a join adds and removes. Any of them that has
-// not both its files was left half done by a crash.
-func (s *Store) joiningMark() string { return filepath.Join(s.tempDir(), "joining") }
-
-func (s *Store) markJoining(bases []string) error {
-	var b bytes.Buffer
-	for _, base := range bases {
-		b.WriteString(filepath.Base(base) + "\n")
-	}
-	return disk.WriteFileFS(s.fs, s.joiningMark(), "", b.Bytes(), 0o644)
-}
-
-// clearJoining removes what a crash left half.
-func (s *Store) clearJoining() error {
-	text, err := s.fs.ReadFile(s.joiningMark())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for name := range strings.FieldsSeq(string(text)) {
-		base := filepath.Join(s.packDir(), filepath.Base(name))
-		_, indexErr := s.fs.Lstat(base + ".idx")
-		_, packErr := s.fs.Lstat(base + ".pack")
-		if indexErr == nil && packErr == nil {
-			continue
-		}
-		if err := s.removePack(base); err != nil {
-			return err
-		}
-	}
-	return s.fs.Remove(s.joiningMark())
-}
-
-func (s *Store) writeIndex(temp, name string, index []byte) error {
-	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(index)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, s.fs.Remove(temp))
-	}
-	return s.fs.Rename(temp, name)
-}
-
-// removePack removes a pack that was joined: its index first, so that no one
-// looks for a pack that is gone.
-func (s *Store) removePack(base string) error {
-	for _, ext := range []string{".idx", ".rev", ".bitmap", ".pack"} {
-		if err := s.fs.Remove(base + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// dropMultiIndex removes an index over several packs that git maintenance may
-// have made: it would name packs that are about to go, and can be made again.
-func (s *Store) dropMultiIndex() error {
-	err := s.fs.Remove(filepath.Join(s.packDir(), "multi-pack-index"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // compactMark names the packs as git repack left them.

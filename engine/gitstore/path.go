@@ -10,7 +10,22 @@ var (
 	errInTheWay = errors.New("a file is in the way of a folder")
 	errIsFolder = errors.New("is a folder")
 	errBadPath  = errors.New("is not a path the repository can hold")
+	errTooLarge = errors.New("the change is larger than a pack may be")
 )
+
+// maxChange bounds the bytes of one Change: offsets in our packs have 31 bits.
+const maxChange = 1 << 30
+
+// checkSize refuses a change that no pack could hold.
+func checkSize(files map[string][]byte) error {
+	size := 0
+	for p, data := range files {
+		if size += len(data); size > maxChange {
+			return &pathError{p, errTooLarge}
+		}
+	}
+	return nil
+}
 
 // pathError refuses a path of a Change.
 type pathError struct {

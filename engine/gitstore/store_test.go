@@ -555,3 +555,15 @@ func runCommand(name string, args ...string) (string, error) {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	return string(out), err
 }
+
+func TestChangeTooLargeForAPackIsRefused(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	same := make([]byte, maxChange/4+1) // never read: the size alone decides
+	_, err := s.Commit(context.Background(), func(Reader) (*Change, error) {
+		return &Change{Files: map[string][]byte{"a": same, "b": same, "c": same, "d": same}, Message: "large"}, nil
+	})
+	if !errors.Is(err, errTooLarge) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 
 	"bagpipe/engine/gitstore/internal/odb"
@@ -22,6 +20,8 @@ type worktree struct {
 	stamp   uint64 // number of the edit
 	touched []*node
 	size    int               // bytes of the nodes held, about
+	dir     string            // whose node is
+	dirNode *node             // the folder looked at last: the files of an edit mostly stand in one
 	fresh   map[string][]byte // files written by the group; nil: deleted
 
 }
@@ -90,6 +90,7 @@ func (n *node) path() string {
 func (w *worktree) beginGroup() {
 	w.group++
 	clear(w.fresh)
+	w.dirNode = nil
 	if w.size > worktreeLimit {
 		w.forget()
 	}
@@ -143,12 +144,20 @@ func (n *node) adopt(k *node) {
 	n.kids[k.name] = k
 }
 
-// find gives the entry of a path; parent is the last tree on the way that exists.
+// find gives the entry of a path.
 func (w *worktree) find(path string) (e odb.Entry, ok bool, err error) {
+	dir, name := splitPath(path)
+	if w.dirNode != nil && w.dir == dir {
+		e, ok, _ = odb.FindEntry(w.dirNode.raw, name, false)
+		return e, ok, nil
+	}
 	n := w.root
-	for {
-		name, rest, more := strings.Cut(path, "/")
+	for rest := path; ; {
+		name, after, more := strings.Cut(rest, "/")
 		e, found, _ := odb.FindEntry(n.raw, name, false)
+		if !more {
+			w.dir, w.dirNode = dir, n
+		}
 		if !found || !more {
 			return e, found, nil
 		}
@@ -158,8 +167,13 @@ func (w *worktree) find(path string) (e odb.Entry, ok bool, err error) {
 		if n, err = w.kid(n, e); err != nil {
 			return odb.Entry{}, false, err
 		}
-		path = rest
+		rest = after
 	}
+}
+
+func splitPath(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
 }
 
 // ReadFile is what apply sees.
@@ -182,154 +196,4 @@ func (w *worktree) ReadFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read committed %s: %w", path, err)
 	}
 	return data, nil
-}
-
-// edit applies a change's files and adds what it makes to the pack: blobs, and
-// every tree from the changed ones to the root. It gives the paths that really
-// changed, in order. When it fails before anything was changed, clean is true.
-func (w *worktree) edit(b *odb.Builder, files map[string][]byte) (changed []string, clean bool, err error) {
-	paths := slices.Sorted(maps.Keys(files))
-	for _, p := range paths {
-		if err := w.check(p, files); err != nil {
-			return nil, true, err
-		}
-	}
-	w.stamp++
-	w.touched = w.touched[:0]
-	for _, p := range paths {
-		did, err := w.set(b, p, files[p])
-		if err != nil {
-			return nil, false, err
-		}
-		if did {
-			changed = append(changed, p)
-			w.fresh[p] = files[p]
-		}
-	}
-	w.write(b)
-	return changed, true, nil
-}
-
-// set changes one entry, and touches the trees on the way to it.
-func (w *worktree) set(b *odb.Builder, path string, data []byte) (changed bool, err error) {
-	n := w.root
-	for {
-		name, rest, more := strings.Cut(path, "/")
-		if !more {
-			return w.setEntry(b, n, name, data), nil
-		}
-		e, found, _ := odb.FindEntry(n.raw, name, true)
-		switch {
-		case found:
-			if n, err = w.kid(n, e); err != nil {
-				return false, err
-			}
-		case data == nil:
-			return false, nil // nothing to delete
-		default:
-			k := n.kids[name] // begun by an earlier path of this edit
-			if k == nil {
-				k = &node{parent: n, name: name, depth: n.depth + 1, used: w.group}
-				w.size += nodeOverhead
-				n.adopt(k)
-			}
-			n = k
-		}
-		path = rest
-	}
-}
-
-func (w *worktree) setEntry(b *odb.Builder, n *node, name string, data []byte) bool {
-	e, found, at := odb.FindEntry(n.raw, name, false)
-	if data == nil {
-		if found {
-			w.touch(n)
-			w.splice(n, e.At, e.Len, nil)
-		}
-		return found
-	}
-	h := b.AddBlob(data)
-	switch {
-	case !found:
-		w.touch(n)
-		w.splice(n, at, 0, odb.AppendEntry(nil, odb.ModeFile, name, h))
-	case e.Mode.IsRegular() && e.Hash == h:
-		return false
-	case e.Mode.IsRegular(): // an executable stays one
-		w.touch(n)
-		copy(n.raw[e.At+e.Len-len(h):], h[:])
-	default:
-		w.touch(n)
-		w.splice(n, e.At, e.Len, nil)
-		_, _, at = odb.FindEntry(n.raw, name, false)
-		w.splice(n, at, 0, odb.AppendEntry(nil, odb.ModeFile, name, h))
-	}
-	return true
-}
-
-// touch marks a tree and those above it as changed by this edit, and keeps what
-// each was before.
-func (w *worktree) touch(n *node) {
-	for ; n != nil && n.stamp != w.stamp; n = n.parent {
-		n.stamp = w.stamp
-		n.old = append(n.old[:0], n.raw...)
-		w.touched = append(w.touched, n)
-	}
-}
-
-func (w *worktree) splice(n *node, at, del int, ins []byte) {
-	n.raw = slices.Replace(n.raw, at, at+del, ins...)
-	w.size += len(ins) - del
-}
-
-// write adds the touched trees to the pack, the deepest first, so that each
-// knows its children's names.
-func (w *worktree) write(b *odb.Builder) {
-	slices.SortStableFunc(w.touched, func(x, y *node) int { return y.depth - x.depth })
-	for _, n := range w.touched {
-		if len(n.raw) == 0 && n.parent != nil {
-			w.drop(n) // Git has no empty folders
-			continue
-		}
-		if bytes.Equal(n.old, n.raw) && !n.hash.IsZero() {
-			continue
-		}
-		if n.in != w.group {
-			n.placed, n.in = odb.Placed{}, w.group
-		}
-		n.hash, n.placed = b.AddTree(n.raw, n.old, n.placed)
-		if n.parent != nil {
-			w.link(n)
-		}
-	}
-	for _, n := range w.touched {
-		n.old = n.old[:0]
-		if cap(n.old) > 4<<10 {
-			n.old = nil
-		}
-	}
-}
-
-// link writes a tree's new name into its parent.
-func (w *worktree) link(n *node) {
-	p := n.parent
-	if e, ok := odb.EntryAt(p.raw, n.at); ok && string(e.Name) == n.name && e.Mode.IsDir() {
-		copy(p.raw[e.At+e.Len-len(n.hash):], n.hash[:])
-		return
-	}
-	e, found, at := odb.FindEntry(p.raw, n.name, true)
-	if found && e.Mode.IsDir() {
-		copy(p.raw[e.At+e.Len-len(n.hash):], n.hash[:])
-		return
-	}
-	w.splice(p, at, 0, odb.AppendEntry(nil, odb.ModeDir, n.name, n.hash))
-}
-
-func (w *worktree) drop(n *node) {
-	p := n.parent
-	if e, found, _ := odb.FindEntry(p.raw, n.name, true); found {
-		w.splice(p, e.At, e.Len, nil)
-	}
-	delete(p.kids, n.name)
-	w.size -= nodeOverhead
 }

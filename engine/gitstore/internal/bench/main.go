@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 )
@@ -25,10 +26,22 @@ func main() {
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
 	seconds := flag.Float64("seconds", 2, "about how long one measurement takes")
 	only := flag.String("only", "", "rows to run: a part of their names")
+	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *dir, *sizes, *only, *rounds, *seconds)
 	stop()
+	pprof.StopCPUProfile()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

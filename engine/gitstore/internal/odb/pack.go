@@ -16,7 +16,7 @@ const (
 	smallIndex   = 32 << 10 // indexes up to this size are kept in memory
 	indexHead    = 8 + 1024
 	indexTrailer = 40
-	readAhead    = 8 << 10 // most objects are read whole with one ReadAt
+	readAhead    = 4 << 10 // most objects are read whole with one ReadAt
 )
 
 // pack is one pack and its index. The fields above mu are set once.

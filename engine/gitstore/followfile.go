@@ -1,0 +1,124 @@
+package gitstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
+
+// write brings one file in line. What stands there and is in no commit was
+// written by a person: it is kept beside.
+func (f *follower) write(path string, p *pendingFile) error {
+	name := filepath.Join(f.s.root, filepath.FromSlash(path))
+	same, err := f.keepEdited(path, name, p)
+	if err != nil || same {
+		return err
+	}
+	if p.deleted {
+		if err := f.s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return err
+		}
+		return nil
+	}
+	return f.replace(name, p.data)
+}
+
+// keepEdited looks at the file as it is. same: it needs no writing.
+func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err error) {
+	data, err := f.s.fs.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return p.deleted, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !p.deleted && bytes.Equal(data, p.data) {
+		return true, nil
+	}
+	// Zeros are what a power cut leaves of a file that was not synced.
+	if len(bytes.Trim(data, "\x00")) == 0 {
+		return false, nil
+	}
+	committed, err := f.s.db.Has(odb.Name(odb.TypeBlob, data))
+	if err != nil || committed {
+		return false, err
+	}
+	kept, err := f.keepBeside(name)
+	if err != nil {
+		return false, fmt.Errorf("keep the edited %s: %w", path, err)
+	}
+	if f.s.opts.Edited == nil {
+		f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
+			"path", path, "kept", kept)
+	} else {
+		f.s.opts.Edited(path, strings.TrimSuffix(path, filepath.Base(path))+filepath.Base(kept))
+	}
+	return false, nil
+}
+
+// keepBeside gives the edited file a second name; it is replaced at its first.
+func (f *follower) keepBeside(name string) (string, error) {
+	kept := name + ".edited-" + f.s.opts.Now().UTC().Format("20060102T150405Z")
+	for n := 1; ; n++ {
+		try := kept
+		if n > 1 {
+			try = fmt.Sprintf("%s.%d", kept, n)
+		}
+		if err := f.s.fs.Link(name, try); !errors.Is(err, fs.ErrExist) || n > 1000 {
+			return try, err
+		}
+	}
+}
+
+// replace writes a file beside its place and renames it there. A crash may leave
+// the temporary file, which the next replacement of the same file overwrites.
+func (f *follower) replace(name string, data []byte) error {
+	temp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
+	err := f.writeTemp(temp, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.mkdirs(filepath.Dir(name)); err != nil {
+			return err
+		}
+		err = f.writeTemp(temp, data)
+	}
+	if err == nil {
+		err = f.s.fs.Rename(temp, name)
+	}
+	if err != nil {
+		if removeErr := f.s.fs.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+	}
+	return err
+}
+
+func (f *follower) writeTemp(temp string, data []byte) (err error) {
+	file, err := f.s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = file.Write(data)
+	return err
+}
+
+func (f *follower) mkdirs(dir string) error {
+	err := f.s.fs.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.mkdirs(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = f.s.fs.Mkdir(dir, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package odb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+func (db *DB) read(h Hash) (Type, []byte, error) {
+	p, off, ok, err := db.locate(h)
+	if err != nil {
+		return 0, nil, err
+	}
+	if ok {
+		t, data, err := db.resolve(p, off)
+		if errors.Is(err, fs.ErrNotExist) {
+			db.last.CompareAndSwap(p, nil)
+		}
+		return t, data, err
+	}
+	t, data, err := readLoose(db.loosePath(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, fmt.Errorf("%s: %w", h, ErrMissing)
+	}
+	return t, data, err
+}
+
+// locate asks the pack of the last hit first, then the table of small packs, then
+// all: the largest, which holds most of what was not used lately, then the
+// others, those just written first.
+func (db *DB) locate(h Hash) (*pack, int64, bool, error) {
+	last := db.last.Load()
+	if last != nil {
+		if off, ok, err := last.find(h); err == nil && ok {
+			db.touch(last)
+			return last, off, true, nil
+		}
+	}
+	if p, off, ok := db.findSmall(h); ok {
+		db.last.Store(p)
+		db.touch(p)
+		return p, off, true, nil
+	}
+	db.mu.RLock()
+	packs := db.packs
+	db.mu.RUnlock()
+	for i := range packs {
+		p := packs[0]
+		if i > 0 {
+			p = packs[len(packs)-i]
+		}
+		if p == last {
+			continue
+		}
+		off, ok, err := p.find(h)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		if ok {
+			db.last.Store(p)
+			db.touch(p)
+			return p, off, true, nil
+		}
+	}
+	return nil, 0, false, nil
+}
+
+// touch notes the use of a pack, and closes the files of the least recently
+// used half when too many are open.
+func (db *DB) touch(p *pack) {
+	if p.use.Swap(db.clock.Add(1)) != 0 {
+		return
+	}
+	if db.opened.Add(1) <= maxOpenPacks {
+		return
+	}
+	db.mu.RLock()
+	packs := db.packs
+	db.mu.RUnlock()
+	oldest := db.clock.Load() - maxOpenPacks/2
+	closed := int64(0)
+	for _, q := range packs {
+		if u := q.use.Load(); q != p && u != 0 && u < oldest && q.use.CompareAndSwap(u, 0) {
+			q.close() //nolint:errcheck // opened for reading
+			closed++
+		}
+	}
+	db.opened.Add(-closed)
+}
+
+// resolve reads an entry and applies the deltas it is made of.
+func (db *DB) resolve(p *pack, off int64) (Type, []byte, error) {
+	var deltas [][]byte
+	var offs []int64
+	var t Type
+	var data []byte
+	for at := off; ; {
+		var ok bool
+		if t, data, ok = db.bases.find(baseKey{p.id, at}); ok {
+			break
+		}
+		r, err := p.read(at)
+		if err != nil {
+			return 0, nil, err
+		}
+		if r.t != typeOfsDelta && r.t != typeRefDelta {
+			t, data = r.t, r.data
+			if len(deltas) > 0 {
+				db.bases.put(baseKey{p.id, at}, t, data)
+			}
+			break
+		}
+		deltas, offs = append(deltas, r.data), append(offs, at)
+		if r.t == typeRefDelta {
+			if t, data, err = db.read(r.baseRef); err != nil {
+				return 0, nil, err
+			}
+			break
+		}
+		at = r.base
+	}
+	for i := len(deltas) - 1; i >= 0; i-- {
+		var err error
+		if data, err = applyDelta(data, deltas[i]); err != nil {
+			return 0, nil, fmt.Errorf("read %s.pack at %d: %w", p.path, offs[i], err)
+		}
+		if t != TypeBlob { // neighbours of trees share their bases; blobs here have none
+			db.bases.put(baseKey{p.id, offs[i]}, t, data)
+		}
+	}
+	return t, data, nil
+}
