@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,9 +75,8 @@ func (b *bench) drop(names ...string) {
 type process struct {
 	b   *bench
 	cmd *exec.Cmd
-	out bytes.Buffer // read after wait
-	mu  sync.Mutex   // guards err and ended
-	err error
+	out bytes.Buffer  // read after wait
+	err error         // read once end is closed
 	end chan struct{} // closed when the process has ended
 }
 

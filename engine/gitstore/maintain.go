@@ -18,12 +18,14 @@ import (
 
 // Report says what Maintain did.
 type Report struct {
-	Busy                    bool // another process maintains this repository: nothing was done
-	PacksBefore, PacksAfter int
-	BytesBefore, BytesAfter int64 // of all packs
-	Joined                  int   // packs that became one
-	Graph                   bool  // the commit-graph was brought up to date
-	Compacted               bool  // everything was packed anew by git repack
+	Busy        bool  `json:"busy"` // another process maintains this repository: nothing was done
+	PacksBefore int   `json:"packsBefore"`
+	PacksAfter  int   `json:"packsAfter"`
+	BytesBefore int64 `json:"bytesBefore"` // of all packs
+	BytesAfter  int64 `json:"bytesAfter"`
+	Joined      int   `json:"joined"`    // packs that became one
+	Graph       bool  `json:"graph"`     // the commit-graph was brought up to date
+	Compacted   bool  `json:"compacted"` // everything was packed anew by git repack
 }
 
 // Maintenance holds no lock that a commit needs, and may be interrupted at any
