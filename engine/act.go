@@ -24,6 +24,15 @@ func (e *Engine) resolve(rec *record, ref StepRef) (string, error) {
 		if rec.execution.Workflows[ref.Workflow] != nil {
 			return ref.Workflow, nil
 		}
+		latest := ""
+		for _, name := range rec.execution.Names() {
+			if base, _ := numbered(name); base == ref.Workflow {
+				latest = name
+			}
+		}
+		if latest != "" {
+			return latest, nil
+		}
 		return "", fmt.Errorf("item %s has no workflow %s", ref.Item.Short(), ref.Workflow)
 	}
 	found := ""
@@ -60,7 +69,7 @@ func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text 
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(rec *record) (state.Event, error) {
 		_, s := rec.execution.Find(workflow, ref.Step)
 		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: s.NextKey(e.id), State: to,
-			At: e.o.Now(), By: e.person(), Message: clip(text, maxMessage)}, nil
+			At: e.o.Now(), By: e.person(), Message: clip(printable(text), maxMessage)}, nil
 	}, nil)
 }
 
@@ -75,7 +84,7 @@ func (e *Engine) Retry(ctx context.Context, ref StepRef, text string) (state.Tra
 		return state.Transition{}, err
 	}
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(*record) (state.Event, error) {
-		return state.Retry{Key: key, Workflow: workflow, Step: ref.Step, At: e.o.Now(), By: e.person(), Text: clip(text, maxMessage)}, nil
+		return state.Retry{Key: key, Workflow: workflow, Step: ref.Step, At: e.o.Now(), By: e.person(), Text: clip(printable(text), maxMessage)}, nil
 	}, nil)
 }
 
@@ -86,13 +95,13 @@ func (e *Engine) Hold(ctx context.Context, id layout.ItemID, text string) error 
 		return err
 	}
 	return e.intend(ctx, id, state.HoldIntent, "held", text,
-		state.Hold{Key: key, At: e.o.Now(), By: e.person(), Text: clip(text, maxMessage)})
+		state.Hold{Key: key, At: e.o.Now(), By: e.person(), Text: clip(printable(text), maxMessage)})
 }
 
 // Release ends every hold on an item.
 func (e *Engine) Release(ctx context.Context, id layout.ItemID, text string) error {
 	return e.intend(ctx, id, state.ReleaseIntent, "released", text,
-		state.Release{Key: e.intentKey, At: e.o.Now(), By: e.person(), Text: clip(text, maxMessage)})
+		state.Release{Key: e.intentKey, At: e.o.Now(), By: e.person(), Text: clip(printable(text), maxMessage)})
 }
 
 func (e *Engine) intend(ctx context.Context, id layout.ItemID, kind, to, text string, ev state.Event) error {

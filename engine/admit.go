@@ -52,6 +52,9 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 		o.Collection = "default"
 	}
 	c := e.current()
+	if err := e.checkCollection(o.Collection); err != nil {
+		return Admitted{}, err
+	}
 	if o.Workflow != "" && c.workflows[o.Workflow] == nil {
 		return Admitted{}, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
 	}

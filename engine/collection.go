@@ -52,6 +52,18 @@ func (e *Engine) Collections() ([]CollectionRow, error) {
 	return rows, nil
 }
 
+// checkCollection refuses a collection that is neither in the settings nor a
+// folder of the inbox: a slip of the pen would pass its approvals by.
+func (e *Engine) checkCollection(name layout.Name) error {
+	if _, listed := e.current().settings.Collections[string(name)]; listed {
+		return nil
+	}
+	if info, err := os.Stat(e.path(layout.InboxDir + "/" + string(name))); err == nil && info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("no collection %q; bagpipe collection list shows them, bagpipe collection add %s makes it", name, name)
+}
+
 // AddCollection makes inbox/NAME and, when it has settings of its own, writes
 // them into bagpipe.yaml, whose comments stay, and commits that.
 func (e *Engine) AddCollection(ctx context.Context, name layout.Name, c Collection) error {

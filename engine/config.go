@@ -47,23 +47,11 @@ func (e *Engine) checkFile(p string, data []byte) error {
 	case ".":
 		_, err = ParseSettings(p, data)
 	case layout.WorkflowsDir:
-		_, err = e.parseWorkflow(p, data)
+		_, err = e.ParseWorkflow(p, data)
 	case layout.RulesDir:
 		_, err = ParseRules(p, data)
 	}
 	return err
-}
-
-// parseWorkflow checks a definition and that its name is its file's.
-func (e *Engine) parseWorkflow(p string, data []byte) (*state.Definition, error) {
-	d, err := e.ParseWorkflow(p, data)
-	if err != nil {
-		return nil, err
-	}
-	if want := strings.TrimSuffix(path.Base(p), ".yaml"); d.Name != want {
-		return nil, &layout.FileError{File: p, Text: fmt.Sprintf("name: is %q; expected %q, the file's name", d.Name, want)}
-	}
-	return d, nil
 }
 
 // ParseWorkflow reads and checks a definition, with this engine's robots.
@@ -127,7 +115,7 @@ func (c *config) add(e *Engine, p string, data []byte) (err error) {
 		c.settings, err = ParseSettings(p, data)
 	case layout.WorkflowsDir:
 		var d *state.Definition
-		if d, err = e.parseWorkflow(p, data); err == nil {
+		if d, err = e.ParseWorkflow(p, data); err == nil {
 			c.workflows[d.Name] = &workflowFile{path: p, data: data, def: d}
 		}
 	case layout.RulesDir:

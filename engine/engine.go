@@ -70,6 +70,9 @@ func Find(dir string) (root string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", abs)
+	}
 	for d := abs; ; d = filepath.Dir(d) {
 		if isWorkspace(d) {
 			return d, nil

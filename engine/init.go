@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -22,6 +23,15 @@ func Init(ctx context.Context, dir string, o Options) error {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
+	}
+	if dir == "" {
+		return errors.New("no folder given")
+	}
+	if info, err := os.Stat(root); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file", root)
+	}
+	if outer, ok := enclosing(filepath.Dir(root)); ok {
+		return fmt.Errorf("%s lies in the workspace %s", root, outer)
 	}
 	files, err := shipped()
 	if err != nil {
@@ -81,8 +91,32 @@ func shipped() (map[string][]byte, error) {
 	return files, err
 }
 
-// checkEmptyEnough refuses to write over files of others.
+// enclosing finds a workspace in or above dir, which need not be there.
+func enclosing(dir string) (string, bool) {
+	for d := dir; ; d = filepath.Dir(d) {
+		if isWorkspace(d) {
+			return d, true
+		}
+		if d == filepath.Dir(d) {
+			return "", false
+		}
+	}
+}
+
+// checkEmptyEnough refuses a folder that holds anything but what an earlier Init
+// that was cut short made there.
 func checkEmptyEnough(root string, files map[string][]byte) error {
+	ours := []string{layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.ItemsDir, layout.InboxDir,
+		layout.IntakeDir, layout.RejectedDir, layout.StateDir, layout.RepositoryDir}
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if !slices.Contains(ours, entry.Name()) {
+			return fmt.Errorf("%s is not empty: it holds %s; a workspace needs a folder of its own", root, layout.EncodePath(entry.Name()))
+		}
+	}
 	for p, data := range files {
 		old, err := os.ReadFile(filepath.Join(root, p))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,12 +24,13 @@ type ItemRow struct {
 	Since      time.Time     `json:"since"`
 	Why        string        `json:"why,omitempty"`
 	Held       bool          `json:"held"`
+	HeldBy     string        `json:"heldBy,omitempty"`
 	Person     bool          `json:"waitsForPerson"`
 }
 
 // row tells where an item stands in one line.
 func (e *Engine) row(it *queue.Item) ItemRow {
-	row := ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, Since: it.Created}
+	row := ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, HeldBy: it.HeldBy, Since: it.Created}
 	if it.Broken != "" {
 		row.Status, row.Why = state.Failed, it.Broken
 		return row
@@ -143,8 +146,11 @@ type QueueRow struct {
 
 // Queue lists what is ready in the order it would be taken, then what waits for
 // people. which is "", WORKFLOW, WORKFLOW/STEP or /STEP.
-func (e *Engine) Queue(which string) []QueueRow {
+func (e *Engine) Queue(which string) ([]QueueRow, error) {
 	workflow, step, _ := strings.Cut(which, "/")
+	if err := e.checkQueue(workflow, step); err != nil {
+		return nil, err
+	}
 	want := func(en queue.Entry) bool {
 		name, _ := numbered(en.Run)
 		return (workflow == "" || workflow == name || workflow == en.Run) && (step == "" || step == string(en.Step))
@@ -159,5 +165,30 @@ func (e *Engine) Queue(which string) []QueueRow {
 	}
 	add(ready, false)
 	add(people, true)
-	return rows
+	return rows, nil
+}
+
+// checkQueue refuses names no workflow has: "nothing is ready" would be no answer.
+func (e *Engine) checkQueue(workflow, step string) error {
+	var plans []*state.Definition
+	for _, w := range e.current().workflows {
+		plans = append(plans, w.def)
+	}
+	for it := range e.index.Items() {
+		for r := range it.Runs {
+			if p := it.Runs[r].Plan; !slices.Contains(plans, p) {
+				plans = append(plans, p)
+			}
+		}
+	}
+	name, _ := numbered(workflow)
+	for _, p := range plans {
+		if (workflow == "" || workflow == p.Name || name == p.Name) && (step == "" || p.Step(layout.Name(step)) != nil) {
+			return nil
+		}
+	}
+	if step == "" {
+		return fmt.Errorf("no workflow %q; for a step write WORKFLOW/STEP or /STEP", workflow)
+	}
+	return fmt.Errorf("no step %q in workflow %q", step, firstOf(workflow, "any"))
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -48,6 +49,25 @@ func oneLine(s string, most int) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 	return clip(strings.TrimSpace(s), most)
 }
+
+// printable makes foreign text fit for records and terminals: control characters
+// but line ends and tabs become %XX, as in foreign names.
+func printable(s string) string {
+	if !strings.ContainsFunc(s, isHidden) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		if isHidden(r) {
+			b.WriteString(layout.EncodePath(string(r)))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func isHidden(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
 // clip shortens s to at most most bytes at a rune's boundary.
 func clip(s string, most int) string {

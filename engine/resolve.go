@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -39,16 +40,9 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error)
 			return id, err
 		}
 	}
-	var found []layout.ItemID
-	if layout.IsItemPrefix(ref) {
-		if found, err = prefixed(v, ref); err != nil {
-			return "", err
-		}
-	}
-	if len(found) == 0 {
-		if found, err = labelled(ctx, v, ref); err != nil {
-			return "", err
-		}
+	found, err := e.search(ctx, v, ref)
+	if err != nil {
+		return "", err
 	}
 	switch len(found) {
 	case 0:
@@ -64,6 +58,34 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error)
 		names[i] = string(id)
 	}
 	return "", &AmbiguousError{Ref: ref, Items: names}
+}
+
+// search finds the items a reference that is no identifier may mean. A label that
+// is also the beginning of one item's identifier is ambiguous: acting on the wrong
+// item would not be noticed. One that begins many identifiers can only be meant
+// as the label. Eight digits, as listings show them, are not looked for among
+// labels, which takes reading every manifest.
+func (e *Engine) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
+	if layout.IsItemPrefix(ref) {
+		if found, err = prefixed(v, ref); err != nil {
+			return nil, err
+		}
+		if len(found) == 1 && len(ref) >= len(found[0].Short()) {
+			return found, nil
+		}
+	}
+	named, err := labelled(ctx, v, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(named) == 0:
+		return found, nil
+	case len(found) > 1:
+		return named, nil
+	}
+	found = append(found, named...)
+	slices.Sort(found)
+	return slices.Compact(found), nil
 }
 
 // prefixed lists the items whose identifiers begin with prefix, by walking only
@@ -100,10 +122,11 @@ func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error)
 }
 
 func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {
+	encoded := layout.EncodePath(label) // as a drop's name becomes a label
 	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
 	err = walkItems(ctx, v, isManifest, func(p string, data []byte) error {
 		m, err := layout.DecodeManifest(data)
-		if err == nil && m.Label == label {
+		if err == nil && (m.Label == label || m.Label == encoded) {
 			found = append(found, m.Item)
 		}
 		return nil

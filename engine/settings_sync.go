@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,12 @@ func (e *Engine) allSettings(v gitstore.View) ([]string, error) {
 		}
 	}
 	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	paths = slices.Compact(paths)
+	// Workflows first, as the others name them.
+	slices.SortStableFunc(paths, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, layout.WorkflowsDir+"/"), strings.Count(a, layout.WorkflowsDir+"/"))
+	})
+	return paths, nil
 }
 
 func (e *Engine) syncFile(ctx context.Context, v gitstore.View, p string, seen shown) error {
@@ -158,15 +164,21 @@ func (e *Engine) commitSetting(ctx context.Context, p string, committed, edited 
 	case committed == nil:
 		verb = "added"
 	}
-	if edited != nil {
-		if err := e.checkFile(p, edited); err != nil {
-			note := "the committed version stays in force"
-			if committed == nil {
-				note = "it is not in force"
-			}
-			e.o.Warn(fmt.Sprintf("%v; %s", err, note))
-			return nil
+	refused, err := e.checkEdit(p, edited)
+	if err != nil {
+		return err
+	}
+	if refused != nil && edited == nil {
+		e.o.Warn(refused.Error())
+		return e.showSetting(p, committed, seen)
+	}
+	if refused != nil {
+		note := "the committed version stays in force"
+		if committed == nil {
+			note = "it is not in force"
 		}
+		e.o.Warn(fmt.Sprintf("%v; %s", refused, note))
+		return nil
 	}
 	if err := e.putSetting(ctx, p, committed, edited, verb); err != nil {
 		return err
@@ -176,6 +188,24 @@ func (e *Engine) commitSetting(ctx context.Context, p string, committed, edited 
 		seen[p] = digestOf(edited)
 	}
 	return nil
+}
+
+// checkEdit says what is wrong with an edited settings file, by itself or with
+// what it says of others.
+func (e *Engine) checkEdit(p string, edited []byte) (refused *layout.FileError, err error) {
+	if edited != nil {
+		err = e.checkFile(p, edited)
+	}
+	if err == nil {
+		var v gitstore.View
+		if v, err = e.store.Tip(); err == nil {
+			err = e.crossCheck(v, p, edited)
+		}
+	}
+	if errors.As(err, &refused) {
+		return refused, nil
+	}
+	return nil, err
 }
 
 // putSetting commits one settings file, unless another writer changed it since.

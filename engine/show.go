@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -75,8 +74,7 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 	}
 	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}}
 	for _, h := range rec.execution.Holds() {
-		i := rec.execution.Intents[h]
-		d.Held = append(d.Held, strings.TrimSuffix(fmt.Sprintf("by %s since %s: %s", i.By, layout.FormatTime(i.At), i.Text), ": "))
+		d.Held = append(d.Held, rec.execution.HoldText(h))
 	}
 	for _, name := range rec.execution.Names() {
 		plan, err := e.plans.load(v, rec.execution.Workflows[name].Digest)

@@ -35,6 +35,7 @@ type GridRow struct {
 type Status struct {
 	Items    int       `json:"items"`
 	Held     int       `json:"held"`
+	Holds    []ItemRow `json:"holds"`
 	Grids    []Grid    `json:"workflows"`
 	Failures []Failure `json:"failures"`
 	People   []ItemRow `json:"waitingForPeople"`
@@ -46,13 +47,14 @@ type Status struct {
 
 // Status reads how the workspace stands; Load must have been called.
 func (e *Engine) Status(ctx context.Context) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}}
 	grids := map[string]*Grid{}
 	var order []string
 	for it := range e.index.Items() {
 		s.Items++
 		if it.Held {
 			s.Held++
+			s.Holds = append(s.Holds, e.row(it))
 		}
 		s.Failures = append(s.Failures, failures(it)...)
 		for r := range it.Runs {

@@ -40,7 +40,7 @@ func (r *run) conclude() {
 		for _, f := range failures(it) {
 			if f.engine == r.e.id {
 				r.summary.Failed = append(r.summary.Failed, f)
-			} else {
+			} else if !f.Optional {
 				r.summary.Before++
 			}
 		}

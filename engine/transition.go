@@ -112,6 +112,9 @@ func (e *Engine) step(ctx context.Context, id layout.ItemID, workflow string, wh
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(id, rec.manifest, tr, text, who.agent)}, nil
 	})
+	if err == nil {
+		e.o.Log.Info("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
+	}
 	return tr, err
 }
 
@@ -151,7 +154,7 @@ func (e *Engine) Complete(ctx context.Context, a *Attempt, started time.Time, re
 	}
 	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(*record) (state.Event, error) {
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: end,
-			Started: started, At: e.o.Now(), Message: clip(res.Message, maxMessage), Milestones: res.Milestones}, nil
+			Started: started, At: e.o.Now(), Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones}, nil
 	}, describe(res))
 	return err
 }
@@ -207,11 +210,11 @@ func merge(old, new map[string]any) map[string]any {
 // left is tried again by itself, at the time the backoff says.
 func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err error, text string) error {
 	kind := string(steps.KindOf(err))
-	message := clip(err.Error(), maxMessage)
+	message := clip(printable(err.Error()), maxMessage)
 	_, cerr := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), message, func(rec *record) (state.Event, error) {
 		now := e.o.Now()
 		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Kind: kind,
-			Started: started, At: now, Message: message, Text: clip(text, maxMessage)}
+			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage)}
 		failures := rec.execution.Failures(a.Workflow, a.Step) + 1
 		if s := rec.plan.Step(a.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
 			end.RetryAt = now.Add(e.backoff(failures))
@@ -230,7 +233,7 @@ func (e *Engine) Defer(ctx context.Context, a *Attempt, started time.Time, later
 	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), later.Error(), func(*record) (state.Event, error) {
 		now := e.o.Now()
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Deferred,
-			Started: started, At: now, RetryAt: now.Add(after), Message: clip(later.Error(), maxMessage)}, nil
+			Started: started, At: now, RetryAt: now.Add(after), Message: clip(printable(later.Error()), maxMessage)}, nil
 	}, nil)
 	return err
 }

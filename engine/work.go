@@ -131,6 +131,9 @@ func (w *work) planStep() *state.Step {
 // run calls the robot. Whatever goes wrong becomes w.err, a panic too: one robot
 // must not take the others with it.
 func (w *work) run(ctx context.Context) {
+	if it := w.e.index.Item(w.attempt.Item); it != nil && it.Held {
+		return // held between its claim and now: given back
+	}
 	w.ran = true
 	w.started = w.e.o.Now()
 	defer func() {
@@ -229,7 +232,7 @@ func (w *work) end() error {
 	var later *steps.Later
 	switch {
 	case !w.ran:
-		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping")
+		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping, or the item is held")
 	case errors.Is(w.err, state.ErrStale):
 		return w.err
 	case errors.Is(w.err, runner.ErrInterrupted):

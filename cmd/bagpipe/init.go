@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"bagpipe/engine"
 )
@@ -14,6 +15,9 @@ func (c *initCmd) Run(a *app) error {
 	o, err := a.options()
 	if err != nil {
 		return err
+	}
+	if c.Dir != "" && a.cli.Dir != "" && !filepath.IsAbs(c.Dir) {
+		c.Dir = filepath.Join(a.cli.Dir, c.Dir)
 	}
 	if err := engine.Init(a.ctx, c.Dir, o); err != nil {
 		return err

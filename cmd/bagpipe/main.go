@@ -100,7 +100,7 @@ func newApp(c *cli, in io.Reader, out, errOut io.Writer) *app {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &app{cli: c, in: in, out: out, err: errOut, ctx: ctx, drain: make(chan struct{})}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

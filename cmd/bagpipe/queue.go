@@ -9,7 +9,10 @@ type queueCmd struct {
 
 func (c *queueCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		rows := e.Queue(c.Which)
+		rows, err := e.Queue(c.Which)
+		if err != nil {
+			return err
+		}
 		if c.JSON {
 			return a.json(rows)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -13,6 +14,14 @@ type runCmd struct {
 	Jobs  int  `short:"j" placeholder:"N" help:"Steps at once; default: the number of cores."`
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
 	Quiet bool `short:"q" help:"Print the summary alone."`
+}
+
+// Validate is called by kong.
+func (c *runCmd) Validate() error {
+	if c.Jobs < 0 || c.Jobs > 1024 {
+		return errors.New("--jobs: expected 1 to 1024, or 0 for the number of cores")
+	}
+	return nil
 }
 
 func (c *runCmd) Run(a *app) error {

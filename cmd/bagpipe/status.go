@@ -28,7 +28,7 @@ func printStatus(a *app, s engine.Status) error {
 	if s.Paused != "" {
 		fmt.Fprintf(a.out, "%s\n\n", s.Paused)
 	}
-	fmt.Fprintf(a.out, "%s, %d held, %d rejected drops, %s\n", count(s.Items, "item"), s.Held, len(s.Rejected), count(len(s.Engines), "engine")+" running")
+	fmt.Fprintf(a.out, "%s, %d held, %s, %s\n", count(s.Items, "item"), s.Held, countVerb(len(s.Rejected), "rejected drop", "rejected drops"), count(len(s.Engines), "engine")+" running")
 	for _, g := range s.Grids {
 		fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, count(g.Items, "item"))
 		t := newTable("step", "waiting", "in-progress", "completed", "skipped", "failed", "")
@@ -51,6 +51,11 @@ func printStatus(a *app, s engine.Status) error {
 		people = append(people, fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step))
 	}
 	printList(a, "Waiting for a person", people)
+	var held []string
+	for _, h := range s.Holds {
+		held = append(held, fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy))
+	}
+	printList(a, "Held", held)
 	printList(a, "In the inbox", s.Inbox)
 	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
 	printList(a, "Running", s.Engines)

@@ -124,8 +124,29 @@ func (s *Store) checkRepository() error {
 	if format := c.Raw.Section("extensions").Option("objectformat"); format != "" && format != "sha1" {
 		return fmt.Errorf("%s: object format %s is not supported", s.git, format)
 	}
-	s.branch, err = s.readHead()
-	return err
+	if s.branch, err = s.readHead(); err != nil {
+		return err
+	}
+	return s.mendHead()
+}
+
+// mendHead is for a repository restored from a bare one whose HEAD names a
+// branch that never was (git init makes master by default): when that branch is
+// not there and main is, HEAD is made to name main. A crash leaves the old HEAD or
+// the new.
+func (s *Store) mendHead() error {
+	named := s.branch
+	if h, err := s.readRef(); err == nil && !h.IsZero() || named == initialBranch {
+		return nil
+	}
+	s.branch = initialBranch
+	h, err := s.readRef()
+	if err != nil || h.IsZero() {
+		s.branch = named // the store is empty, or main is not there either
+		return nil
+	}
+	s.log.Warn("HEAD named a branch that is not there; it names main again", "was", named)
+	return disk.WriteFileFS(s.fs, filepath.Join(s.git, "HEAD"), "", []byte("ref: "+initialBranch+"\n"), 0o644)
 }
 
 // readSlowly asks go-git for an object the store's own reader does not find: one

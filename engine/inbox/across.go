@@ -187,6 +187,9 @@ func (b *Box) outside(path string) error {
 		return err
 	}
 	real := filepath.Join(parent, filepath.Base(path))
+	if _, err := os.Lstat(real); errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file or folder")
+	}
 	switch {
 	case within(root, real):
 		return errors.New("it holds the workspace itself")

@@ -16,6 +16,7 @@ type Item struct {
 	Rank       int // of the lane; 0 is the most urgent
 	Created    time.Time
 	Held       bool
+	HeldBy     string // by whom, since when and why
 	Broken     string // why the record cannot be read; such an item has no ready step
 	Runs       []Run
 	Milestones map[layout.Name]time.Time
@@ -47,7 +48,10 @@ type Step struct {
 func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
 	it := &Item{
 		ID: x.Item, Collection: m.Collection, Label: m.Label, Lane: m.Lane, Rank: rank,
-		Created: m.Created, Held: len(x.Holds()) > 0, Milestones: x.Milestones,
+		Created: m.Created, Milestones: x.Milestones,
+	}
+	if holds := x.Holds(); len(holds) > 0 {
+		it.Held, it.HeldBy = true, x.HoldText(holds[0])
 	}
 	for _, name := range x.Names() {
 		w := x.Workflows[name]

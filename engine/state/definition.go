@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func ParseDefinition(file string, data []byte, robots Robots) (*Definition, erro
 	if err := y.Decode(&d); err != nil {
 		return nil, err
 	}
-	if err := d.check(y, robots); err != nil {
+	if err := d.check(file, y, robots); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
@@ -64,12 +65,15 @@ func ParseDefinition(file string, data []byte, robots Robots) (*Definition, erro
 	return &d, nil
 }
 
-func (d *Definition) check(y *layout.YAML, robots Robots) error {
+func (d *Definition) check(file string, y *layout.YAML, robots Robots) error {
 	if d.Schema != definitionSchema {
 		return y.Errorf("$.schema", "expected schema: %d", definitionSchema)
 	}
 	if _, err := layout.ParseName(d.Name); err != nil {
 		return y.Errorf("$.name", "%v", err)
+	}
+	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); d.Name != want && filepath.Base(filepath.Dir(file)) == layout.WorkflowsDir {
+		return y.Errorf("$.name", "expected %q, the file's name", want)
 	}
 	if len(d.Steps) == 0 {
 		return y.Errorf("$.steps", "expected at least one step")

@@ -68,7 +68,7 @@
 //	Claim      waiting                   in-progress              held; prerequisite open; date to come; workflow failed; manual step
 //	End        in-progress, same attempt completed skipped failed waiting   the attempt is not the current one (ErrStale)
 //	Lost       in-progress, same attempt waiting                  the attempt is not the current one (ErrStale)
-//	Decide     waiting or failed         completed skipped failed in progress; prerequisite open (complete of a manual step)
+//	Decide     waiting or failed         completed skipped failed in progress; prerequisite open
 //	Retry      failed, or waiting for    waiting                  any other status
 //	           its retry or its date
 //	Hold       (any)                     held                     already held

@@ -302,7 +302,9 @@ func (e Decide) apply(x *Execution, d *Definition) (Transition, error) {
 		illegal.Reason = fmt.Sprintf("is in progress by %s, attempt %s; wait for its end", a.Runner, k)
 		return Transition{}, illegal
 	}
-	if open := x.openPrerequisites(x.Workflows[e.Workflow], d, i); len(open) > 0 && e.State == Completed {
+	// A skipped step satisfies those that need it, so skipping ahead would let the
+	// workflow pass an open approval.
+	if open := x.openPrerequisites(x.Workflows[e.Workflow], d, i); len(open) > 0 {
 		illegal.Reason = "its prerequisites are open: " + join(open)
 		return Transition{}, illegal
 	}

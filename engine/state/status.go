@@ -123,8 +123,7 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 		return &Reason{Code: "running", Text: fmt.Sprintf("is in progress by %s, attempt %s", a.Runner, k)}
 	}
 	if holds := x.Holds(); len(holds) > 0 {
-		h := x.Intents[holds[0]]
-		return &Reason{Code: "held", Text: strings.TrimSuffix(fmt.Sprintf("is held by %s since %s: %s", h.By, layout.FormatTime(h.At), h.Text), ": ")}
+		return &Reason{Code: "held", Text: "is held " + x.HoldText(holds[0])}
 	}
 	if w.Status == Failed {
 		return &Reason{Code: "failed", Text: "the workflow has a failed step"}
@@ -142,6 +141,12 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 		return &Reason{Code: "manual", Text: "waits for a person"}
 	}
 	return nil
+}
+
+// HoldText says by whom, since when and why.
+func (x *Execution) HoldText(hold layout.IntentKey) string {
+	h := x.Intents[hold]
+	return strings.TrimSuffix(fmt.Sprintf("by %s since %s: %s", h.By, layout.FormatTime(h.At), h.Text), ": ")
 }
 
 func (x *Execution) openPrerequisites(w *Workflow, d *Definition, i int) (open []string) {
