@@ -163,3 +163,24 @@ func TestYAMLSaysWhereAndWhat(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The parser takes gigabytes for nesting that a file of 200 KB can hold.
+func TestYAMLNestingIsBounded(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets": "steps: " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		"braces":   "steps: " + strings.Repeat("{a: ", 100_000) + strings.Repeat("}", 100_000),
+		"lists":    "steps:\n  " + strings.Repeat("- ", 60_000) + "x",
+		"tags":     "steps: " + strings.Repeat("! ", 60_000) + "x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseYAML("f.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), "nested deeper than 100 levels") {
+				t.Errorf("ParseYAML: %v; want a refusal for its depth", err)
+			}
+		})
+	}
+	rule := "# " + strings.Repeat("-", 200) + "\nname: x # [ { -\n"
+	if _, err := ParseYAML("f.yaml", []byte(rule)); err != nil {
+		t.Errorf("ParseYAML of a file with a rule in a comment: %v", err)
+	}
+}

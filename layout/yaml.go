@@ -41,6 +41,9 @@ func ParseYAML(file string, data []byte) (*YAML, error) {
 	if len(data) > maxYAML {
 		return nil, &FileError{File: file, Text: fmt.Sprintf("is larger than %d bytes", maxYAML)}
 	}
+	if err := checkDepth(file, data); err != nil {
+		return nil, err
+	}
 	f, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, fileError(file, err)
@@ -57,6 +60,41 @@ func ParseYAML(file string, data []byte) (*YAML, error) {
 	}
 	return &YAML{file: file, body: docs[0].Body}, nil
 }
+
+// maxYAMLDepth is how deep brackets, or the signs of a list in a list, may be
+// nested. The parser keeps a copy of the path at every level: 100,000 levels, a
+// file of 200 KB, take it beyond 6 GB.
+const maxYAMLDepth = 100
+
+// checkDepth refuses deep nesting before the parser sees it. Brackets and signs
+// in strings and comments count as well, which only matters to a file that has
+// hundreds of them unmatched, or in a row.
+func checkDepth(file string, data []byte) error {
+	line, start, depth, signs := 1, 0, 0, 0
+	for i, c := range data {
+		switch c {
+		case '[', '{':
+			depth, signs = depth+1, 0
+		case ']', '}':
+			depth, signs = max(depth-1, 0), 0
+		case '-', '?', '!':
+			signs++
+		case '\n':
+			line, start, signs = line+1, i+1, 0
+		case ' ', '\t':
+		default:
+			signs = 0
+		}
+		if depth > maxYAMLDepth || signs > maxYAMLDepth && !isRule(data[start:i+1]) {
+			return &FileError{File: file, Line: line, Column: i - start + 1,
+				Text: fmt.Sprintf("is nested deeper than %d levels", maxYAMLDepth)}
+		}
+	}
+	return nil
+}
+
+// isRule tells a comment such as "# ------" from data.
+func isRule(line []byte) bool { return strings.HasPrefix(strings.TrimSpace(string(line)), "#") }
 
 // Decode fills v strictly: an unknown key, a doubled key or a value of another
 // kind is a *FileError that says what was expected.
