@@ -286,6 +286,10 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 	workflow := d.Name + ".1"
 	now := e.o.Now()
 	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		record := layout.ItemDir(m.Item) + "/" + layout.ExecutionJSON
+		if _, err := r.ReadFile(record); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err // an item already: begun anew, it would lose what was done
+		}
 		x := &state.Execution{Item: m.Item}
 		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: e.id},
 			At: now, Runner: e.runner(), Skip: p.skip})

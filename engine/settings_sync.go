@@ -31,8 +31,9 @@ import (
 //	deleted                 as last shown           the deletion is committed (bagpipe.yaml is restored)
 //	missing, never shown    there                   the file is written
 //
-// "As last shown" is remembered in .bagpipe/settings.json. Without that file an
-// edit is taken for one.
+// "As last shown" is remembered in .bagpipe/settings.json. Without that entry a
+// file that is as some version in its history was shown then, for a person's
+// edit is in no history; any other is taken for an edit.
 
 const shownFile = layout.StateDir + "/settings.json"
 
@@ -112,6 +113,11 @@ func (e *Engine) syncFile(ctx context.Context, v gitstore.View, p string, seen s
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	isThere, isCommitted := onDisk != nil, committed != nil
+	if isThere && seen[p] == "" && !bytes.Equal(onDisk, committed) {
+		if err := e.rememberShown(ctx, v, p, onDisk, seen); err != nil {
+			return err
+		}
+	}
 	switch {
 	case isThere && isCommitted && bytes.Equal(onDisk, committed):
 		seen[p] = digestOf(committed)
@@ -139,6 +145,36 @@ func (e *Engine) syncFile(ctx context.Context, v gitstore.View, p string, seen s
 	}
 	e.o.Warn(fmt.Sprintf("%s was edited in place while another version was committed; your edit is kept as %s, the committed one is in force", p, kept))
 	return e.showSetting(p, committed, seen)
+}
+
+// rememberShown finds out whether a file that is not remembered, as after
+// rm -rf .bagpipe, is what an older commit holds. It was shown then, and what was
+// committed since must not be taken back by it.
+func (e *Engine) rememberShown(ctx context.Context, v gitstore.View, p string, onDisk []byte, seen shown) error {
+	if known, err := e.store.HoldsBlob(onDisk); err != nil || !known {
+		return err
+	}
+	for c, err := range e.store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
+		if err != nil {
+			return fmt.Errorf("look for %s in the history: %w", p, err)
+		}
+		old, err := e.store.At(c.Hash)
+		if err != nil {
+			return err
+		}
+		data, err := old.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s at %s: %w", p, c.Hash, err)
+		}
+		if bytes.Equal(data, onDisk) {
+			seen[p] = digestOf(onDisk)
+			return nil
+		}
+	}
+	return nil
 }
 
 // showSetting writes the committed version into the workspace. A crash before

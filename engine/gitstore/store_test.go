@@ -384,6 +384,28 @@ func TestBranchMovedBackIsMovedForward(t *testing.T) {
 	}
 }
 
+// Readers do not follow a branch that was moved back: before the next group moves
+// it forward again, a step would read its own claim as not there, and fail.
+func TestTipDoesNotFollowABranchMovedBack(t *testing.T) {
+	root := initRoot(t, testOptions(), map[string][]byte{"a": []byte("0\n")})
+	s := openRoot(t, root, testOptions())
+	before := git(t, root, "rev-parse", "HEAD")
+	h := put(t, s, "a", "1\n")
+	git(t, root, "update-ref", "refs/heads/main", strings.TrimSpace(before))
+	v, err := s.Tip()
+	if err != nil || v.Commit() != h {
+		t.Errorf("Tip on a branch moved back: %v, %v; want %s", v.Commit(), err, h)
+	}
+	git(t, root, "update-ref", "-d", "refs/heads/main")
+	if v, err = s.Tip(); err != nil || v.Commit() != h {
+		t.Errorf("Tip without a branch: %v, %v; want %s", v.Commit(), err, h)
+	}
+	put(t, s, "b", "2\n")
+	if got := readTip(t, s, "a"); got != "1\n" {
+		t.Errorf("a is %q after the next commit; want what was acknowledged", got)
+	}
+}
+
 func TestRewrittenBranchStops(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	s := openRoot(t, root, testOptions())

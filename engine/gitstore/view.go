@@ -27,16 +27,39 @@ type Entry struct {
 }
 
 // Tip gives the files where the branch is now; the ref is read again, so a
-// commit of another writer is seen although Refresh did not tell of it yet.
+// commit of another writer is seen although Refresh did not tell of it yet. A
+// branch that was moved back is not followed: it is as good as moved forward
+// again, which the next group does, and what was acknowledged must not be missed
+// meanwhile.
 func (s *Store) Tip() (View, error) {
 	h, err := s.readRef()
 	if err != nil {
 		return View{}, err
 	}
+	if known := *s.tip.Load(); h != known && !known.IsZero() {
+		if h, err = s.notBehind(known, h); err != nil {
+			return View{}, err
+		}
+	}
 	if h.IsZero() {
 		return View{}, fmt.Errorf("read %s: %w", s.branch, fs.ErrNotExist)
 	}
 	return s.At(h)
+}
+
+// notBehind gives the newer of the commit known and where the branch is now.
+func (s *Store) notBehind(known, now Hash) (Hash, error) {
+	if now.IsZero() {
+		return known, nil
+	}
+	rel, err := s.relate(known, now)
+	if err != nil {
+		return now, err
+	}
+	if rel.behind {
+		return known, nil
+	}
+	return now, nil
 }
 
 // At gives the files at a commit.
@@ -135,6 +158,10 @@ func (s *Store) findInTree(tree Hash, name string) (e odb.Entry, ok bool, err er
 		tree, name = e.Hash, rest
 	}
 }
+
+// HoldsBlob tells whether these bytes were ever committed as a file, or at least
+// stored in the repository. It is quick whatever the length of the history.
+func (s *Store) HoldsBlob(data []byte) (bool, error) { return s.db.Has(odb.Name(odb.TypeBlob, data)) }
 
 // Diff tells every file that differs from one commit to another, in the order
 // of paths. Equal subtrees are passed over unread.
