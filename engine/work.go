@@ -190,15 +190,47 @@ func (w *work) publishReport() {
 	}
 }
 
-// publish refuses outputs of an attempt whose claim has been taken over.
+// publish refuses outputs of an attempt whose claim has been taken over, here by
+// another engine or in the history by another site.
 func (w *work) publish() error {
 	select {
 	case <-w.lock.Lost():
 		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
 	default:
 	}
+	if len(w.result.Outputs)+len(w.result.Remove) > 0 {
+		if err := w.checkCurrent(); err != nil {
+			return err
+		}
+	}
 	if err := w.e.publish(w.attempt.Item, w.scratch, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
+	}
+	return nil
+}
+
+// checkCurrent answers state.ErrStale when the attempt is not, by the newest
+// history, the one in progress: then its outputs may not touch the item.
+func (w *work) checkCurrent() error {
+	e, a := w.e, w.attempt
+	if err := e.store.Refresh(w.ctx); err != nil {
+		return laterWhenFull(err)
+	}
+	v, err := e.store.Tip()
+	if err != nil {
+		return laterWhenFull(err)
+	}
+	rec, err := e.read(v, a.Item, a.Workflow)
+	if err != nil {
+		return laterWhenFull(err)
+	}
+	_, s := rec.execution.Find(a.Workflow, a.Step)
+	if s == nil {
+		return fmt.Errorf("the step is gone from the item's record: %w", state.ErrStale)
+	}
+	current, at, _ := s.Current()
+	if current != a.Key || at.State != state.InProgress || rec.execution.Lost(a.Workflow, a.Step, a.Key) {
+		return fmt.Errorf("attempt %s stands in its place: %w", current, state.ErrStale)
 	}
 	return nil
 }

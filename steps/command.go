@@ -265,12 +265,46 @@ func commandOutputs(c *Call, named map[string]string) ([]Output, error) {
 		if dst != layout.ContentDir && string(dst) != own && !strings.HasPrefix(string(dst), own+"/") {
 			return nil, fmt.Errorf("outputs: %s: expected content, or %s and below", dst, own)
 		}
-		if _, err := root.Stat(from); err != nil {
+		if err := checkOutput(root, string(src)); err != nil {
 			return nil, fmt.Errorf("outputs: %w", err)
 		}
 		outputs = append(outputs, Output{From: src, To: dst})
 	}
 	return outputs, nil
+}
+
+// checkOutput wants files and folders only: a link would lead out of the item, or
+// into scratch, which is removed.
+func checkOutput(root *os.Root, name string) error {
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, fmt.Errorf("%s: expected a folder", layout.EncodePath(dir)))
+		}
+	}
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return plainOutput(name, info.Mode())
+	}
+	return fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return plainOutput(p, d.Type())
+	})
+}
+
+func plainOutput(name string, mode fs.FileMode) error {
+	if mode.IsRegular() {
+		return nil
+	}
+	kind := "a special file"
+	if mode&fs.ModeSymlink != 0 {
+		kind = "a symbolic link"
+	}
+	return fmt.Errorf("%s is %s; expected files and folders only", layout.EncodePath(name), kind)
 }
 
 // lastLine passes output on and keeps the last line that is not empty.
