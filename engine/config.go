@@ -87,6 +87,11 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 		}
 	}
 	if c.settings == nil {
+		if err := e.settingsRemoved(ctx, v, c); err != nil {
+			return nil, err
+		}
+	}
+	if c.settings == nil {
 		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or bring it back with git revert in a clone and push")
 	}
 	// The rules of default.yaml come last, so that any other file goes before.
@@ -100,6 +105,17 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 		return -1
 	})
 	return c, nil
+}
+
+// settingsRemoved goes on with the last sound settings where a push removed
+// them, as it does where a push broke them: nothing else could be looked at.
+func (e *Engine) settingsRemoved(ctx context.Context, v gitstore.View, c *config) error {
+	data, err := e.lastGood(ctx, v, layout.SettingsFile)
+	if err != nil || data == nil {
+		return err
+	}
+	e.o.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or bring it back with git revert in a clone and push")
+	return c.add(e, layout.SettingsFile, data)
 }
 
 func inForce(data []byte) string {
