@@ -43,7 +43,13 @@ func (r *run) resume(ctx context.Context) error {
 	}
 	var err error
 	r.left, err = e.resumeIntake(ctx, r.box, nil, r.admitted)
-	return err
+	if err != nil && (len(r.left) > 0 || mustStop(err) || ctx.Err() != nil) {
+		return err
+	}
+	if r.aside = err; err != nil {
+		r.tell(err.Error())
+	}
+	return nil
 }
 
 // alive tells whether an engine lives.

@@ -77,6 +77,8 @@ type run struct {
 	upkeep chan struct{} // asks for maintenance
 	since  int           // steps ended since it was asked for; guarded by mu
 
+	aside error // what the intake holds and cannot be understood; the rest goes on
+
 	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
 }
 
@@ -105,7 +107,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	err = r.work(ctx)
 	r.conclude()
-	return r.summary, errors.Join(err, e.store.CaughtUp(r.ctx))
+	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
 }
 
 // tell sets who is told of ended steps.
