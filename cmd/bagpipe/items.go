@@ -36,7 +36,7 @@ func printItems(a *app, rows []engine.ItemRow) error {
 		if r.Held {
 			why = "held; " + why
 		}
-		t.row(r.Item.Short(), r.Collection, short(r.Label, 40), r.Workflow, r.Status, r.Step, short(why, 80))
+		t.row(r.Item.Short(), r.Collection, a.fit(r.Label, 40), r.Workflow, r.Status, r.Step, a.fit(why, 80))
 	}
 	return t.print(a.out)
 }

@@ -26,7 +26,7 @@ func (c *queueCmd) Run(a *app) error {
 			if r.Person {
 				who = "person"
 			}
-			t.row(r.Item.Short(), short(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
+			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
 		}
 		return t.print(a.out)
 	})

@@ -53,7 +53,7 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 		fmt.Fprintf(a.out, "\n%s: %s\n", w.Workflow, w.Status)
 		steps := newTable("step", "status", "attempt", "ended", "seconds", "by", "message")
 		for _, s := range w.Steps {
-			addStep(steps, s)
+			a.addStep(steps, s)
 		}
 		if err := steps.print(a.out); err != nil {
 			return err
@@ -63,9 +63,9 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	return nil
 }
 
-func addStep(t tableWriter, s engine.StepDetail) {
+func (a *app) addStep(t tableWriter, s engine.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.row(s.Step, s.Status, "", "", "", "", short(s.Why, 100))
+		t.row(s.Step, s.Status, "", "", "", "", a.fit(s.Why, 100))
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
 )
 
 // json prints v as one indented document.
@@ -50,6 +52,15 @@ func when(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// fit clips s for a table on a terminal; where another program reads, all of it
+// is printed.
+func (a *app) fit(s string, most int) string {
+	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return short(s, most)
+	}
+	return s
 }
 
 // short clips a message to one line of a table.
