@@ -137,6 +137,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue
 		}
 		return d
 	}
+	m.Label = printable(m.Label) // a push may hold anything
 	it := queue.Summarise(x, m, e.current().settings.laneRank(m.Lane), plans, e.o.Now())
 	if missing != nil {
 		it.Broken = missing.Error()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,41 +16,129 @@ import (
 
 // The rules are:
 //
-// Outputs are synced in scratch, then put in their place by one rename each:
-// where something stands already the two are exchanged, so there is no instant
-// without either. What was replaced is in scratch then and goes with it, after
-// the commit.
+// Outputs are synced in scratch, then put in their place by rename. What stood
+// there is first moved aside, into the item's own folder:
 //
-// A crash before the commit leaves outputs of an attempt that never ended. The
-// step is resumed by the next engine, and being idempotent publishes the same
-// again. A crash after the commit leaves scratch, which the next engine removes.
+//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/content         what was content before
+//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/derived%2Fbag   what was derived/bag before
+//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/.absent         there was no content before
+//
+// After the commit it is removed. A crash before the commit, or a commit that is
+// refused because another attempt has taken over, leaves it: whoever declares the
+// attempt lost puts everything back first, so that the step runs again on what it
+// ran on before. A crash after the commit leaves it too; who finds that attempt's
+// scratch, and sees that the attempt has ended, removes it. It is not in .bagpipe,
+// as that may be deleted and this may be the only copy.
+
+const (
+	replacedDir = ".replaced"
+	absentMark  = ".absent"
+)
+
+// asideOf is where an attempt keeps what its outputs replaced.
+func (e *Engine) asideOf(a *Attempt) string {
+	return filepath.Join(e.path(layout.ItemDir(a.Item)), replacedDir, string(a.Step)+"."+a.Key.String())
+}
 
 // publish puts a result's outputs into the item's folder, durably.
-func (e *Engine) publish(id layout.ItemID, scratch string, res steps.Result) error {
-	dir := e.path(layout.ItemDir(id))
+func (e *Engine) publish(a *Attempt, scratch string, res steps.Result) error {
 	if err := checkOutputs(res); err != nil {
 		return err
 	}
+	dir, aside := e.path(layout.ItemDir(a.Item)), e.asideOf(a)
 	for _, o := range res.Outputs {
 		from := filepath.Join(scratch, filepath.FromSlash(string(o.From)))
-		to := filepath.Join(dir, filepath.FromSlash(string(o.To)))
 		if err := disk.SyncTree(from); err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
+		if err := moveAside(dir, aside, o.To); err != nil {
+			return fmt.Errorf("publish %s: %w", o.To, err)
+		}
+		to := filepath.Join(dir, filepath.FromSlash(string(o.To)))
 		if err := disk.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
-		if err := disk.Replace(from, to); err != nil {
+		if err := disk.Rename(from, to); err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
 	}
-	for i, r := range res.Remove {
-		from := filepath.Join(dir, filepath.FromSlash(string(r)))
-		err := disk.Rename(from, filepath.Join(scratch, fmt.Sprintf(".removed-%d", i)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, r := range res.Remove {
+		if err := moveAside(dir, aside, r); err != nil {
 			return fmt.Errorf("remove %s: %w", r, err)
 		}
 	}
+	return nil
+}
+
+// moveAside keeps what stands at rel, or notes that there is no content.
+func moveAside(dir, aside string, rel layout.RelPath) error {
+	from, to := filepath.Join(dir, filepath.FromSlash(string(rel))), filepath.Join(aside, url.PathEscape(string(rel)))
+	_, err := os.Lstat(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && rel == layout.ContentDir:
+		if err := disk.MkdirAll(aside, 0o777); err != nil {
+			return err
+		}
+		return disk.WriteFile(filepath.Join(aside, absentMark), nil, 0o666)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // what only this step makes stands in nobody's way
+	case err != nil:
+		return err
+	}
+	if err := disk.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	return disk.Rename(from, to)
+}
+
+// putBack undoes publish for an attempt that did not end. Its caller holds the
+// step's claim, so that nobody publishes meanwhile. A crash in it leaves the rest
+// to the next call: what was replaced is moved back last, by one rename.
+func (e *Engine) putBack(a *Attempt) error {
+	dir, aside := e.path(layout.ItemDir(a.Item)), e.asideOf(a)
+	if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := putAllBack(dir, aside); err != nil {
+		return fmt.Errorf("put back what attempt %s replaced: %w", a.Key, err)
+	}
+	return e.forgetReplaced(a)
+}
+
+func putAllBack(dir, aside string) error {
+	entries, err := os.ReadDir(aside)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == absentMark {
+			if err := os.RemoveAll(filepath.Join(dir, layout.ContentDir)); err != nil {
+				return err
+			}
+			continue
+		}
+		rel, err := url.PathUnescape(entry.Name())
+		if err != nil {
+			return err
+		}
+		place := filepath.Join(dir, filepath.FromSlash(rel))
+		if err := os.RemoveAll(place); err != nil {
+			return err
+		}
+		if err := disk.Rename(filepath.Join(aside, entry.Name()), place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetReplaced removes what an attempt that has ended replaced.
+func (e *Engine) forgetReplaced(a *Attempt) error {
+	aside := e.asideOf(a)
+	if err := os.RemoveAll(aside); err != nil {
+		return fmt.Errorf("remove what attempt %s replaced: %w", a.Key, err)
+	}
+	_ = os.Remove(filepath.Dir(aside)) // stays while another step's is in it
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/state"
@@ -32,10 +34,10 @@ func (e *Engine) repairFolders(ctx context.Context) error {
 // resume takes up what dead engines left: scratch, intake, attempts.
 func (r *run) resume(ctx context.Context) error {
 	e := r.e
-	if err := e.sweepScratch(e.alive); err != nil {
+	if err := e.recoverLost(ctx); err != nil {
 		return err
 	}
-	if err := e.recoverLost(ctx); err != nil {
+	if err := e.sweepScratch(e.alive); err != nil {
 		return err
 	}
 	if err := e.sweepClaims(); err != nil {
@@ -97,6 +99,59 @@ func (e *Engine) sweepClaims() error {
 	return nil
 }
 
+// recover puts back what a dead engine's attempt had replaced, and lets its step
+// wait again. It holds the step's claim meanwhile, so that of several engines one
+// does it and none runs the step.
+func (e *Engine) recover(ctx context.Context, a *Attempt, why string) error {
+	self, err := e.register()
+	if err != nil {
+		return err
+	}
+	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, a.Key)
+	var held *claim.HeldError
+	if errors.As(err, &held) {
+		return nil // another engine is at it
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := c.Release(); err != nil {
+			e.o.Log.Warn("release claim", "item", a.Item, "step", a.Step, "err", err)
+		}
+	}()
+	ended, err := e.attemptEnded(a)
+	if err != nil || ended {
+		return err
+	}
+	if err := e.putBack(a); err != nil {
+		return err
+	}
+	if err := e.abandon(ctx, a.Item, a.Workflow, a.Step, a.Key, why); err != nil && !IsRefused(err) {
+		return err
+	}
+	return nil
+}
+
+// attemptEnded tells, by the newest history, whether an attempt has ended well or
+// badly; one that is gone from the record has not.
+func (e *Engine) attemptEnded(a *Attempt) (bool, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return false, err
+	}
+	rec, err := e.read(v, a.Item, "")
+	if err != nil {
+		return false, err
+	}
+	_, s := rec.execution.Find(a.Workflow, a.Step)
+	if s == nil {
+		return false, nil
+	}
+	at, there := s.Attempts[a.Key]
+	return there && at.State != state.InProgress, nil
+}
+
 // recoverLost lets steps wait again whose engine is dead.
 func (e *Engine) recoverLost(ctx context.Context) error {
 	for _, it := range e.index.Running() {
@@ -115,14 +170,75 @@ func (e *Engine) recoverLost(ctx context.Context) error {
 					continue
 				}
 				why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
-				err = e.abandon(ctx, it.ID, run.Name, layout.Name(run.Plan.Steps[i].Name), s.Current, why)
-				if err != nil && !IsRefused(err) {
+				a := &Attempt{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
+				if err := e.recover(ctx, a, why); err != nil {
 					return fmt.Errorf("recover item %s: %w", it.ID.Short(), err)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// forgetEnded removes what the attempts of a dead engine replaced, if they had
+// ended: the engine died between the commit and the removal. The scratch folders'
+// names tell the attempts.
+func (e *Engine) forgetEnded(scratch string) error {
+	entries, err := os.ReadDir(scratch)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		a, ok := attemptOf(entry.Name())
+		if !ok {
+			continue
+		}
+		if _, err := os.Lstat(e.asideOf(a)); err != nil {
+			continue
+		}
+		ended, err := e.attemptEnded(a)
+		if err != nil || !ended {
+			continue // the item's own trouble is told where it is met
+		}
+		if err := e.forgetReplaced(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attemptOf reads the name of a scratch folder: ITEM.WORKFLOW.N.STEP.ATTEMPT. Names
+// may hold dots, so only what is certain is used: the item first, the attempt last.
+func attemptOf(name string) (*Attempt, bool) {
+	id, rest, ok := strings.Cut(name, ".")
+	last := strings.LastIndexByte(rest, '.')
+	if !ok || last < 0 {
+		return nil, false
+	}
+	item, err := layout.ParseItemID(id)
+	if err != nil {
+		return nil, false
+	}
+	key, err := layout.ParseAttemptKey(rest[last+1:])
+	if err != nil {
+		return nil, false
+	}
+	run, step, ok := splitRun(rest[:last])
+	return &Attempt{Item: item, Workflow: run, Step: layout.Name(step), Key: key}, ok
+}
+
+// splitRun cuts WORKFLOW.N.STEP at the first number between dots.
+func splitRun(s string) (run, step string, ok bool) {
+	for i := 1; i < len(s); i++ {
+		if s[i] != '.' {
+			continue
+		}
+		n, after, found := strings.Cut(s[i+1:], ".")
+		if _, err := strconv.Atoi(n); found && err == nil {
+			return s[:i+1] + n, after, true
+		}
+	}
+	return "", "", false
 }
 
 // sweepScratch removes the scratch folders of engines that are no longer alive.
@@ -141,6 +257,9 @@ func (e *Engine) sweepScratch(alive func(layout.EngineID) (bool, error)) error {
 		}
 		if lives, err := alive(id); err != nil || lives {
 			continue
+		}
+		if err := e.forgetEnded(filepath.Join(e.path(layout.ScratchDir), entry.Name())); err != nil {
+			return err
 		}
 		if err := os.RemoveAll(filepath.Join(e.path(layout.ScratchDir), entry.Name())); err != nil {
 			return fmt.Errorf("remove scratch of dead engine %s: %w", id, err)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
 
 	"bagpipe/engine/claim"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
 	"bagpipe/engine/state"
@@ -29,15 +31,16 @@ type work struct {
 	patient  bool
 	stopping func() bool
 
-	lock    *claim.Claim
-	attempt *Attempt
-	plan    *state.Step
-	scratch string
-	started time.Time
-	ran     bool
-	result  steps.Result
-	err     error
-	log     *stepLog
+	lock      *claim.Claim
+	attempt   *Attempt
+	plan      *state.Step
+	scratch   string
+	started   time.Time
+	ran       bool
+	published bool // its outputs are in their place
+	result    steps.Result
+	err       error
+	log       *stepLog
 }
 
 // claim takes the lock file, then commits the attempt: only then may the robot
@@ -163,7 +166,7 @@ func (w *work) finish() {
 	} else if w.ran {
 		w.publishReport()
 	}
-	err := w.endDurably()
+	err := w.settle(w.endDurably())
 	if errors.Is(err, state.ErrStale) {
 		w.e.o.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())
 		err = nil
@@ -174,6 +177,27 @@ func (w *work) finish() {
 			w.e.o.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
 		}
 	}
+}
+
+// settle forgets what the outputs replaced once the end is committed, and puts it
+// back when the end was refused. When the commit failed otherwise it is left: the
+// attempt is in progress still, and the next engine puts it back.
+func (w *work) settle(end error) error {
+	var err error
+	switch {
+	case end == nil && w.published:
+		err = w.e.forgetReplaced(w.attempt)
+	case end == nil, IsRefused(end):
+		select {
+		case <-w.lock.Lost(): // whoever has the claim now may have published
+		default:
+			err = w.e.putBack(w.attempt)
+		}
+	}
+	if err != nil {
+		w.e.o.Log.Warn("settle a step's outputs", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
+	}
+	return end
 }
 
 // publishReport keeps what a robot derived although it found the content wanting:
@@ -203,8 +227,44 @@ func (w *work) publish() error {
 			return err
 		}
 	}
-	if err := w.e.publish(w.attempt.Item, w.scratch, w.result); err != nil {
+	if err := w.verifySource(); err != nil {
+		return err
+	}
+	if err := w.e.publish(w.attempt, w.scratch, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
+	}
+	w.published = true
+	return nil
+}
+
+// verifySource holds what was dropped to the digest taken when it was admitted,
+// when the content is inventoried: from then on the inventory's digests are what
+// is compared. Content may share its bytes with the source, so a robot that writes
+// into it changes both.
+func (w *work) verifySource() error {
+	if w.result.Inventory == nil {
+		return nil
+	}
+	v, err := w.e.store.Tip()
+	if err != nil {
+		return err
+	}
+	rec, err := w.e.read(v, w.attempt.Item, w.attempt.Workflow)
+	if err != nil {
+		return err
+	}
+	name, err := layout.DecodePath(rec.manifest.Source.Name)
+	if err != nil {
+		return steps.SystemFailure("the source's name in %s: %w", layout.ManifestJSON, err)
+	}
+	source := filepath.Join(w.e.path(layout.ItemDir(w.attempt.Item)), layout.SourceDir, name)
+	sum, err := inbox.Digest(w.ctx, source)
+	if err != nil {
+		return steps.SystemFailure("verify the source: %w", err)
+	}
+	if sum.Digest != rec.manifest.Source.Digest {
+		return steps.SystemFailure("source/%s is not what was taken in: its digest is %s, the manifest has %s; a robot or a person wrote into source/ or content/",
+			rec.manifest.Source.Name, sum.Digest, rec.manifest.Source.Digest)
 	}
 	return nil
 }

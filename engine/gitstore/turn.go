@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -43,7 +44,39 @@ func (s *Store) lockState(l *flock.Flock) error {
 	if err := disk.MkdirAllFS(s.fs, filepath.Join(s.root, layout.StateDir), 0o755); err != nil {
 		return fmt.Errorf("lock %s: %w", l.Path(), err)
 	}
-	if err := l.Lock(); err != nil {
+	return s.waitLock(l)
+}
+
+// A publication takes milliseconds. One that takes longer is told, and one that
+// does not end (a stopped process) is an error rather than a silent wait.
+const (
+	lockTold  = 5 * time.Second
+	lockGiven = time.Minute
+	lockPause = 20 * time.Millisecond
+)
+
+func (s *Store) waitLock(l *flock.Flock) error {
+	told := false
+	for waited, pause := time.Duration(0), time.Millisecond; ; waited += pause {
+		ok, err := l.TryLock()
+		if ok || err != nil {
+			return wrapLock(l, err)
+		}
+		switch {
+		case waited >= lockGiven:
+			return fmt.Errorf("lock %s: another Bagpipe process has held it for %s; is one stopped (kill -CONT it), or its disk?", l.Path(), lockGiven)
+		case waited >= lockTold && !told:
+			told = true
+			s.log.Warn("waiting for another Bagpipe process to publish", "lock", l.Path())
+		case waited > 100*time.Millisecond:
+			pause = lockPause
+		}
+		time.Sleep(pause)
+	}
+}
+
+func wrapLock(l *flock.Flock, err error) error {
+	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.Path(), err)
 	}
 	return nil

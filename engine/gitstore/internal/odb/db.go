@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrMissing says that no pack and no loose file holds an object.
@@ -216,7 +217,9 @@ func (db *DB) Read(h Hash) (Type, []byte, error) {
 }
 
 // maxScans bounds how often a read looks at the packs' folder again.
-const maxScans = 5
+const maxScans = 6
+
+const scanPause = 2 * time.Millisecond
 
 // ReadUncached is Read for long walks, which would only empty the cache. Its
 // error never is fs.ErrNotExist: that a pack is gone is no answer to a caller.
@@ -232,8 +235,10 @@ func (db *DB) ReadUncached(h Hash) (t Type, data []byte, err error) {
 		if scanErr != nil {
 			return 0, nil, scanErr
 		}
+		// A listing made while names come and go may lack both the old pack and
+		// the new one; objects that are truly missing are rare enough to wait for.
 		if !changed && i > 0 {
-			break
+			time.Sleep(scanPause << i)
 		}
 	}
 	if db.fallback != nil && errors.Is(err, ErrMissing) {
