@@ -107,7 +107,7 @@ func (e *Engine) recover(ctx context.Context, a *Attempt, why string) error {
 	if err != nil {
 		return err
 	}
-	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, a.Key)
+	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, layout.AttemptKey{N: a.Key.N + 1, Engine: e.id})
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		return nil // another engine is at it
