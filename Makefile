@@ -31,6 +31,7 @@ bench:
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
+	$(GO) test -race -timeout 30m ./cmd/bagpipe
 	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
 
 clean:
