@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -113,7 +114,7 @@ func checkEmptyEnough(root string, files map[string][]byte) error {
 		return err
 	}
 	for _, entry := range entries {
-		if !slices.Contains(ours, entry.Name()) {
+		if !slices.Contains(ours, entry.Name()) && !strings.HasPrefix(entry.Name(), ".") {
 			return fmt.Errorf("%s is not empty: it holds %s; a workspace needs a folder of its own", root, layout.EncodePath(entry.Name()))
 		}
 	}

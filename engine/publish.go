@@ -19,9 +19,9 @@ import (
 // Outputs are synced in scratch, then put in their place by rename. What stood
 // there is first moved aside, into the item's own folder:
 //
-//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/content         what was content before
-//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/derived%2Fbag   what was derived/bag before
-//	items/3/f/a/9/ID/.replaced/STEP.ATTEMPT/.absent         there was no content before
+//	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/content         what was content before
+//	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/derived%2Fbag   what was derived/bag before
+//	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/.absent         there was no content before
 //
 // After the commit it is removed. A crash before the commit, or a commit that is
 // refused because another attempt has taken over, leaves it: whoever declares the
@@ -31,13 +31,13 @@ import (
 // as that may be deleted and this may be the only copy.
 
 const (
-	replacedDir = ".replaced"
-	absentMark  = ".absent"
+	replacedPrefix = ".replaced."
+	absentMark     = ".absent"
 )
 
 // asideOf is where an attempt keeps what its outputs replaced.
 func (e *Engine) asideOf(a *Attempt) string {
-	return filepath.Join(e.path(layout.ItemDir(a.Item)), replacedDir, string(a.Step)+"."+a.Key.String())
+	return filepath.Join(e.path(layout.ItemDir(a.Item)), replacedPrefix+string(a.Step)+"."+a.Key.String())
 }
 
 // publish puts a result's outputs into the item's folder, durably.
@@ -138,7 +138,6 @@ func (e *Engine) forgetReplaced(a *Attempt) error {
 	if err := os.RemoveAll(aside); err != nil {
 		return fmt.Errorf("remove what attempt %s replaced: %w", a.Key, err)
 	}
-	_ = os.Remove(filepath.Dir(aside)) // stays while another step's is in it
 	return nil
 }
 

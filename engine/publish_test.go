@@ -40,8 +40,8 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 					t.Error("content is there, and was not")
 				}
 			}
-			if _, err := os.Lstat(filepath.Join(dir, replacedDir)); err == nil {
-				t.Error(replacedDir + " was left")
+			if left, _ := filepath.Glob(filepath.Join(dir, replacedPrefix+"*")); len(left) > 0 {
+				t.Errorf("%v was left", left)
 			}
 		})
 	}
