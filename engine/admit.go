@@ -177,7 +177,7 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 		case d.refused != "":
 			d.err = e.reject(ctx, box, d)
 		default:
-			d.err = e.register1(ctx, box, d, who)
+			d.err = e.commitDrop(ctx, box, d, who)
 		}
 	})
 	return drops
@@ -222,26 +222,25 @@ func (e *Engine) promote(ctx context.Context, box *inbox.Box, drops []drop) {
 		}
 	}
 	if len(ready) == 1 {
-		of[0].taken, of[0].err = keep(of[0].taken)(box.Promote(ctx, ready[0]))
+		t, err := box.Promote(ctx, ready[0])
+		of[0].promoted(t, err)
 		return
 	}
 	for i, r := range box.PromoteAll(ctx, ready) {
-		of[i].taken, of[i].err = keep(of[i].taken)(r.Taken, r.Err)
+		of[i].promoted(r.Taken, r.Err)
 	}
 }
 
-// keep gives the drop as it was where promoting it failed.
-func keep(was inbox.Taken) func(inbox.Taken, error) (inbox.Taken, error) {
-	return func(now inbox.Taken, err error) (inbox.Taken, error) {
-		if err != nil {
-			return was, err
-		}
-		return now, nil
+// promoted notes where the drop is now; one that could not be moved is where it
+// was.
+func (d *drop) promoted(now inbox.Taken, err error) {
+	if d.err = err; err == nil {
+		d.taken = now
 	}
 }
 
-// register1 commits the item of a promoted drop, then forgets the journal.
-func (e *Engine) register1(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
+// commitDrop commits the item of a promoted drop, then forgets the journal.
+func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
 	if !d.done {
 		t := d.taken
 		m := layout.Manifest{

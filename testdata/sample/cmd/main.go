@@ -1,8 +1,3 @@
-// Command sample makes inputs for trials:
-//
-//	go run ./testdata/sample/cmd DIR [NAME | NAME=FILE]…
-//
-// Without names it makes all good ones; -list shows what there is.
 package main
 
 import (
