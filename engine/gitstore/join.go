@@ -65,16 +65,9 @@ func (s *Store) join(ctx context.Context, packs []packInfo) error {
 // writeJoined writes, syncs and names the joined pack, then its index.
 func (s *Store) writeJoined(ctx context.Context, paths []string) (base string, err error) {
 	temp := filepath.Join(s.tempDir(), "joined")
-	f, err := s.fs.OpenFile(temp+".pack", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	name, err := s.writeJoinedTemp(ctx, temp, paths)
 	if err != nil {
-		return "", err
-	}
-	index, name, err := odb.Join(ctx, f, paths)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, s.fs.Remove(temp+".pack"))
+		return "", errors.Join(err, s.removeJoinedTemp(temp))
 	}
 	base = filepath.Join(s.packDir(), "pack-"+name.String())
 	if err := s.markJoining(append([]string{base}, paths...)); err != nil {
@@ -85,10 +78,39 @@ func (s *Store) writeJoined(ctx context.Context, paths []string) (base string, e
 	}
 	// A crash here leaves a pack without index, which no one sees, and clearJoining
 	// removes. The packs it was joined from are all there.
-	if err := s.writeIndex(temp+".idx", base+".idx", index); err != nil {
+	if err := s.fs.Rename(temp+".idx", base+".idx"); err != nil {
 		return "", err
 	}
 	return base, s.fs.SyncDir(s.packDir())
+}
+
+// writeJoinedTemp leaves pack and index durable under their temporary names. A
+// crash leaves them there, and the next join writes them anew.
+func (s *Store) writeJoinedTemp(ctx context.Context, temp string, paths []string) (name odb.Hash, err error) {
+	const flags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	var files [2]disk.File
+	for i, ext := range []string{".pack", ".idx"} {
+		f, err := s.fs.OpenFile(temp+ext, flags, 0o644)
+		if err != nil {
+			return name, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		files[i] = f
+	}
+	if name, err = odb.Join(ctx, files[0], files[1], paths); err != nil {
+		return name, err
+	}
+	return name, errors.Join(files[0].Sync(), files[1].Sync())
+}
+
+func (s *Store) removeJoinedTemp(temp string) error {
+	var errs []error
+	for _, ext := range []string{".pack", ".idx"} {
+		if err := s.fs.Remove(temp + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // joiningMark names the packs that a join adds and removes. Any of them that has
@@ -124,21 +146,6 @@ func (s *Store) clearJoining() error {
 		}
 	}
 	return s.fs.Remove(s.joiningMark())
-}
-
-func (s *Store) writeIndex(temp, name string, index []byte) error {
-	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(index)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, s.fs.Remove(temp))
-	}
-	return s.fs.Rename(temp, name)
 }
 
 // removePack removes a pack that was joined: its index first, so that no one

@@ -77,6 +77,13 @@ func (db *DB) Close() error {
 	return errors.Join(errs...)
 }
 
+// Packs is how many packs are known.
+func (db *DB) Packs() int {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	return len(db.packs)
+}
+
 // Rescan looks at the packs' folder again.
 func (db *DB) Rescan() error {
 	_, err := db.rescan()

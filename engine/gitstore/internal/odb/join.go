@@ -14,113 +14,151 @@ import (
 	"slices"
 )
 
-// MaxJoined bounds a joined pack, so that its offsets fit 31 bits.
-const MaxJoined = 1900 << 20
+// MaxJoined bounds a joined pack: its offsets fit 31 bits, and joining takes some
+// 20 bytes of memory for each of its objects, about 100 MB at most.
+const MaxJoined = 1 << 30
 
 // Join writes one pack of the objects of several, which are named by their paths
-// without .pack. Entries are copied as they stand, deltas included: only the
-// distance to a delta's base is written anew, since an object that several packs
-// hold is copied once. Every entry is compared with its checksum on the way, so
-// that a rotten pack is not copied over. It gives the index and the new name.
-func Join(ctx context.Context, w io.Writer, paths []string) (index []byte, name Hash, err error) {
-	j := &joiner{w: bufio.NewWriterSize(w, 1<<20), sum: sha1.New(), at: map[Hash]uint32{}}
-	var packs []*joinPack
-	total := 0
-	seen := map[Hash]bool{}
+// without .pack, and its index. Entries are copied as they stand, deltas included:
+// only the distance to a delta's base is written anew, since an object that several
+// packs hold is copied once. Every entry is compared with its checksum on the way,
+// so that a rotten pack is not copied over. It gives the new pack's name.
+func Join(ctx context.Context, pack, index io.Writer, paths []string) (name Hash, err error) {
+	j := &joiner{w: bufio.NewWriterSize(pack, 1<<20), sum: sha1.New()}
+	defer func() {
+		for _, p := range j.packs {
+			err = errors.Join(err, p.close())
+		}
+	}()
 	for _, path := range paths {
-		p, err := readJoinPack(path)
+		p, err := openJoinPack(path)
 		if err != nil {
-			return nil, Hash{}, err
+			return Hash{}, err
 		}
-		for i := range p.entries {
-			e := &p.entries[i]
-			if e.again = seen[e.name]; !e.again {
-				seen[e.name] = true
-				total++
-			}
-		}
-		packs = append(packs, p)
+		j.packs = append(j.packs, p)
 	}
-	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(total))
+	j.sortNames()
+	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(j.names)))
 	if err := j.write(head); err != nil {
-		return nil, Hash{}, err
+		return Hash{}, err
 	}
-	for _, p := range packs {
+	for _, p := range j.packs {
 		if err := j.copy(ctx, p); err != nil {
-			return nil, Hash{}, fmt.Errorf("join %s: %w", p.path, err)
+			return Hash{}, fmt.Errorf("join %s: %w", p.path, err)
 		}
 	}
 	name = Hash(j.sum.Sum(nil))
 	if _, err := j.w.Write(name[:]); err != nil {
-		return nil, Hash{}, err
+		return Hash{}, err
 	}
-	return appendIndex(nil, j.entries, name), name, j.w.Flush()
-}
-
-// joinPack is a pack's index, in the order of the pack.
-type joinPack struct {
-	path    string
-	entries []joinEntry
-	byOff   map[int64]int
-}
-
-type joinEntry struct {
-	name  Hash
-	crc   uint32
-	off   int64
-	again bool // an earlier pack holds it
-}
-
-func readJoinPack(path string) (*joinPack, error) {
-	index, err := os.ReadFile(path + ".idx")
-	if err != nil {
-		return nil, err
+	if err := j.w.Flush(); err != nil {
+		return Hash{}, err
 	}
-	p := &pack{path: path}
-	if err := p.setIndex(index, int64(len(index))); err != nil {
-		return nil, err
-	}
-	if sha1.Sum(index[:len(index)-20]) != Hash(index[len(index)-20:]) {
-		return nil, fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path)
-	}
-	jp := &joinPack{path: path, entries: make([]joinEntry, p.n), byOff: make(map[int64]int, p.n)}
-	for i := range jp.entries {
-		e := &jp.entries[i]
-		e.name = Hash(index[indexHead+20*i:])
-		e.crc = binary.BigEndian.Uint32(index[indexHead+20*p.n+4*i:])
-		if e.off, err = p.offset(readerAt(index), i); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(jp.entries, func(a, b joinEntry) int { return int(a.off - b.off) })
-	for i, e := range jp.entries {
-		jp.byOff[e.off] = i
-	}
-	return jp, nil
-}
-
-type readerAt []byte
-
-func (r readerAt) ReadAt(b []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(r)) {
-		return 0, io.ErrUnexpectedEOF
-	}
-	if n := copy(b, r[off:]); n < len(b) {
-		return n, io.ErrUnexpectedEOF
-	}
-	return len(b), nil
+	return name, j.writeIndex(index, name)
 }
 
 // joiner is the pack being written.
 type joiner struct {
-	w       *bufio.Writer
-	sum     hash.Hash
-	off     int64
-	entries []entry
-	at      map[Hash]uint32
-	buf     []byte
-	head    []byte
+	packs []*joinPack
+	names []place // every object once, in the order of names
+	w     *bufio.Writer
+	sum   hash.Hash
+	off   int64
+	buf   []byte
+	head  []byte
 }
+
+// place is an object's place in one of the packs: which pack, and which name of
+// its index.
+type place struct{ pack, at uint32 }
+
+// joinPack is one of the packs to be joined. Its slices go by the place of a name
+// in the index.
+type joinPack struct {
+	pack
+	order []uint32         // the places, in the order of the pack
+	to    []uint32         // where the entry stands in the joined pack; 0: not copied
+	crc   []uint32         // its checksum there
+	first map[uint32]place // objects that an earlier pack holds: where
+}
+
+func openJoinPack(path string) (_ *joinPack, err error) {
+	head, err := openPack(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &joinPack{first: map[uint32]place{}}
+	p.path, p.fanout, p.n, p.index = head.path, head.fanout, head.n, head.index
+	if p.index == nil {
+		if err := p.mapIndex(); err != nil {
+			return nil, err
+		}
+	}
+	if index := p.bytes(); sha1.Sum(index[:len(index)-20]) != Hash(index[len(index)-20:]) {
+		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
+	}
+	p.order, p.to, p.crc = make([]uint32, p.n), make([]uint32, p.n), make([]uint32, p.n)
+	for i := range p.order {
+		p.order[i] = uint32(i)
+	}
+	slices.SortFunc(p.order, func(a, b uint32) int { return int(p.at(a) - p.at(b)) })
+	return p, nil
+}
+
+// bytes is the index; nobody else uses this pack, so no lock is needed.
+func (p *joinPack) bytes() []byte {
+	if p.index != nil {
+		return p.index
+	}
+	return p.mapped
+}
+
+func (p *joinPack) name(i uint32) []byte {
+	return p.bytes()[indexHead+20*int(i):][:20]
+}
+
+func (p *joinPack) at(i uint32) int64 { return p.offset(p.bytes(), int(i)) }
+
+func (p *joinPack) checksum(i uint32) uint32 {
+	return binary.BigEndian.Uint32(p.bytes()[indexHead+20*p.n+4*int(i):])
+}
+
+// sortNames lists every object once; one that several packs hold is taken from
+// the first. The packs' indexes are in the order of names, so one first byte after
+// the other is sorted.
+func (j *joiner) sortNames() {
+	for first := range 256 {
+		from := len(j.names)
+		for k, p := range j.packs {
+			lo := uint32(0)
+			if first > 0 {
+				lo = p.fanout[first-1]
+			}
+			for i := lo; i < p.fanout[first]; i++ {
+				j.names = append(j.names, place{uint32(k), i})
+			}
+		}
+		slices.SortFunc(j.names[from:], func(a, b place) int {
+			if c := slices.Compare(j.name(a), j.name(b)); c != 0 {
+				return c
+			}
+			return int(a.pack) - int(b.pack)
+		})
+		kept := from
+		for i := from; i < len(j.names); i++ {
+			r := j.names[i]
+			if kept > from && slices.Equal(j.name(j.names[kept-1]), j.name(r)) {
+				j.packs[r.pack].first[r.at] = j.names[kept-1]
+				continue
+			}
+			j.names[kept] = r
+			kept++
+		}
+		j.names = j.names[:kept]
+	}
+}
+
+func (j *joiner) name(r place) []byte { return j.packs[r.pack].name(r.at) }
 
 func (j *joiner) write(b []byte) error {
 	j.sum.Write(b)
@@ -144,63 +182,102 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(f, packHeaderLen, info.Size()-packHeaderLen-20), 1<<20)
 	at := int64(packHeaderLen)
-	for i, e := range p.entries {
+	for n, i := range p.order {
 		end := info.Size() - 20
-		if i+1 < len(p.entries) {
-			end = p.entries[i+1].off
+		if n+1 < len(p.order) {
+			end = p.at(p.order[n+1])
 		}
-		if e.off != at || end <= at {
+		if p.at(i) != at || end <= at {
 			return fmt.Errorf("%w: entries do not follow each other at %d", errCorrupt, at)
 		}
 		j.buf = slices.Grow(j.buf[:0], int(end-at))[:end-at]
 		if _, err := io.ReadFull(r, j.buf); err != nil {
 			return err
 		}
-		if crc32.ChecksumIEEE(j.buf) != e.crc {
-			return fmt.Errorf("%w: %s: wrong checksum", errCorrupt, e.name)
+		if crc32.ChecksumIEEE(j.buf) != p.checksum(i) {
+			return fmt.Errorf("%w: %x: wrong checksum", errCorrupt, p.name(i))
 		}
 		at = end
-		if e.again {
-			continue
+		if _, again := p.first[i]; !again {
+			if err := j.copyEntry(p, i); err != nil {
+				return err
+			}
 		}
-		if err := j.copyEntry(p, e); err != nil {
-			return err
-		}
-		if i%4096 == 0 && ctx.Err() != nil {
+		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-func (j *joiner) copyEntry(p *joinPack, e joinEntry) error {
-	r, size, n, err := parseEntryHeader(j.buf, e.off)
+func (j *joiner) copyEntry(p *joinPack, i uint32) error {
+	r, size, n, err := parseEntryHeader(j.buf, p.at(i))
 	if err != nil {
 		return err
 	}
 	start := j.off
-	crc := e.crc
+	p.crc[i] = p.checksum(i)
 	if r.t == typeOfsDelta {
-		i, ok := p.byOff[r.base]
-		if !ok {
-			return fmt.Errorf("%w: %s: no base at %d", errCorrupt, e.name, r.base)
-		}
-		base, ok := j.at[p.entries[i].name]
-		if !ok {
-			return fmt.Errorf("%w: %s: its base was not copied before it", errCorrupt, e.name)
+		base, err := j.moved(p, r.base)
+		if err != nil {
+			return fmt.Errorf("%x: %w", p.name(i), err)
 		}
 		j.head = appendEntryHeader(j.head[:0], typeOfsDelta, size)
 		j.head = appendOffset(j.head, uint64(start)-uint64(base))
-		crc = crc32.Update(crc32.ChecksumIEEE(j.head), crc32.IEEETable, j.buf[n:])
+		p.crc[i] = crc32.Update(crc32.ChecksumIEEE(j.head), crc32.IEEETable, j.buf[n:])
 		if err := j.write(j.head); err != nil {
 			return err
 		}
 		j.buf = j.buf[n:]
 	}
-	if err := j.write(j.buf); err != nil {
+	p.to[i] = uint32(start)
+	return j.write(j.buf)
+}
+
+// moved gives where the entry at an offset of p stands in the joined pack.
+func (j *joiner) moved(p *joinPack, off int64) (uint32, error) {
+	n, ok := slices.BinarySearchFunc(p.order, off, func(i uint32, off int64) int { return int(p.at(i) - off) })
+	if !ok {
+		return 0, fmt.Errorf("%w: no base at %d", errCorrupt, off)
+	}
+	i := p.order[n]
+	if earlier, again := p.first[i]; again {
+		p, i = j.packs[earlier.pack], earlier.at
+	}
+	if p.to[i] == 0 {
+		return 0, fmt.Errorf("%w: its base was not copied before it", errCorrupt)
+	}
+	return p.to[i], nil
+}
+
+// writeIndex writes an index of version 2.
+func (j *joiner) writeIndex(to io.Writer, pack Hash) error {
+	sum := sha1.New()
+	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 1<<18)
+	number := func(n uint32) {
+		w.Write(binary.BigEndian.AppendUint32(w.AvailableBuffer(), n)) //nolint:errcheck // Flush says it
+	}
+	w.WriteString("\xfftOc\x00\x00\x00\x02") //nolint:errcheck // as above
+	n := 0
+	for first := range 256 {
+		for n < len(j.names) && int(j.name(j.names[n])[0]) <= first {
+			n++
+		}
+		number(uint32(n))
+	}
+	for _, r := range j.names {
+		w.Write(j.name(r)) //nolint:errcheck // as above
+	}
+	for _, r := range j.names {
+		number(j.packs[r.pack].crc[r.at])
+	}
+	for _, r := range j.names {
+		number(j.packs[r.pack].to[r.at])
+	}
+	w.Write(pack[:]) //nolint:errcheck // as above
+	if err := w.Flush(); err != nil {
 		return err
 	}
-	j.entries = append(j.entries, entry{e.name, crc, uint32(start)})
-	j.at[e.name] = uint32(start)
-	return nil
+	_, err := to.Write(sum.Sum(nil))
+	return err
 }

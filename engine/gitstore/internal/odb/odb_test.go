@@ -2,11 +2,13 @@ package odb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -182,4 +184,31 @@ func FuzzReaders(f *testing.F) {
 		}
 		Whole(data, base)
 	})
+}
+
+func TestNamesAreFoundInIndexesOfAnySize(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 63, 64, 65, 1000, 20_000} {
+		list := make([]Hash, n)
+		for i := range list {
+			binary.BigEndian.PutUint64(list[i][1:], r.Uint64()) // one first byte, as in a bucket of the index
+			if n == 1000 {
+				list[i][1] = 0xff // as crowded as real names never are
+			}
+		}
+		slices.SortFunc(list, func(a, b Hash) int { return slices.Compare(a[:], b[:]) })
+		var names []byte
+		for _, h := range list {
+			names = append(names, h[:]...)
+		}
+		for i, h := range list {
+			if got, ok := searchNames(names, h); !ok || got != i {
+				t.Fatalf("of %d names, the %d-th is found at %d, %v", n, i, got, ok)
+			}
+			h[19] = 1
+			if _, ok := searchNames(names, h); ok {
+				t.Fatalf("of %d names, one that is not there is found", n)
+			}
+		}
+	}
 }

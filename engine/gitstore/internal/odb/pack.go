@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -28,38 +31,32 @@ type pack struct {
 	index  []byte // the whole index when it is small
 	use    atomic.Uint64
 
-	// mu guards the open files: held for reading while they are read.
-	mu        sync.RWMutex
-	packFile  *os.File
-	indexFile *os.File
+	// mu guards what is open: held for reading while it is read.
+	mu       sync.RWMutex
+	packFile *os.File
+	mapped   []byte // the whole index when it is large
 }
 
-// openPack reads the head of an index.
-func openPack(path string, id uint64) (*pack, error) {
-	p := &pack{path: path, id: id}
+// openPack reads the head of an index, or the whole of a small one.
+func openPack(path string, id uint64) (p *pack, err error) {
+	p = &pack{path: path, id: id}
 	f, err := os.Open(path + ".idx")
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, err
 	}
 	head := make([]byte, min(info.Size(), smallIndex))
 	if info.Size() > smallIndex {
 		head = head[:indexHead]
 	}
 	if _, err := io.ReadFull(f, head); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: index %s: %w", errCorrupt, path, err), f.Close())
+		return nil, fmt.Errorf("%w: index %s: %w", errCorrupt, path, err)
 	}
-	if err := p.setIndex(head, info.Size()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	if p.index == nil {
-		p.indexFile = f
-		return p, nil
-	}
-	return p, f.Close()
+	return p, p.setIndex(head, info.Size())
 }
 
 func (p *pack) setIndex(head []byte, size int64) error {
@@ -91,48 +88,49 @@ func (p *pack) find(h Hash) (off int64, ok bool, err error) {
 	if lo == hi {
 		return 0, false, nil
 	}
-	if p.index != nil {
-		i, ok := searchNames(p.index[indexHead+20*lo:indexHead+20*hi], h)
-		if !ok {
-			return 0, false, nil
-		}
-		off, err = p.offset(bytes.NewReader(p.index), lo+i)
-		return off, err == nil, err
-	}
-	err = p.withFile(&p.indexFile, ".idx", func(f *os.File) (err error) {
+	err = p.withIndex(func(index []byte) error {
 		var i int
-		if i, ok, err = searchFile(f, h, lo, hi); err != nil || !ok {
-			return err
+		if i, ok = searchNames(index[indexHead+20*lo:indexHead+20*hi], h); ok {
+			off = p.offset(index, lo+i)
 		}
-		off, err = p.offset(f, i)
-		return err
+		return nil
 	})
 	return off, ok && err == nil, err
 }
 
 // offset reads the i-th offset; those of 2 GiB and more stand in a table of
-// their own at the end.
-func (p *pack) offset(r io.ReaderAt, i int) (int64, error) {
-	var b [8]byte
-	if _, err := r.ReadAt(b[:4], int64(indexHead+24*p.n+4*i)); err != nil {
-		return 0, err
-	}
-	off := binary.BigEndian.Uint32(b[:])
+// their own at the end. One that points beyond the table is 0, where no entry is.
+func (p *pack) offset(index []byte, i int) int64 {
+	off := binary.BigEndian.Uint32(index[indexHead+24*p.n+4*i:])
 	if off&(1<<31) == 0 {
-		return int64(off), nil
+		return int64(off)
 	}
-	at := int64(indexHead+28*p.n) + 8*int64(off&^(1<<31))
-	if _, err := r.ReadAt(b[:], at); err != nil {
-		return 0, err
+	at := indexHead + 28*p.n + 8*int(off&^(1<<31))
+	if at+8 > len(index) {
+		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b[:])), nil
+	return int64(binary.BigEndian.Uint64(index[at:]))
 }
 
+// searchNames looks for a name among sorted ones of the same first byte. Names are
+// even as random numbers are, so that a guess by the next bytes is off by a few
+// square roots of their number, and few pages of a large index are touched.
 func searchNames(names []byte, h Hash) (int, bool) {
 	lo, hi := 0, len(names)/20
+	at := func(i int) []byte { return names[20*i : 20*i+20] }
+	if hi > 64 {
+		guess := int(float64(binary.BigEndian.Uint32(h[1:])) / (1 << 32) * float64(hi))
+		off := 2 * int(math.Sqrt(float64(hi)))
+		if from := guess - off; from > 0 && bytes.Compare(at(from), h[:]) <= 0 {
+			lo = from
+		}
+		if to := guess + off; to < hi && bytes.Compare(at(to), h[:]) > 0 {
+			hi = to
+		}
+	}
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		switch c := bytes.Compare(names[20*mid:20*mid+20], h[:]); {
+		switch c := bytes.Compare(at(mid), h[:]); {
 		case c == 0:
 			return mid, true
 		case c < 0:
@@ -144,66 +142,76 @@ func searchNames(names []byte, h Hash) (int, bool) {
 	return 0, false
 }
 
-// searchFile looks among the sorted names from lo to hi (exclusive). Names are
-// even as random numbers are, so the first guess is nearly always within the
-// 4 KiB read around it.
-func searchFile(f *os.File, h Hash, lo, hi int) (int, bool, error) {
-	const window = 200
-	var buf [20 * window]byte
-	for hi-lo > window {
-		share := float64(binary.BigEndian.Uint32(h[1:])) / (1 << 32)
-		mid := min(max(lo, lo+int(share*float64(hi-lo))-window/2), hi-window)
-		if hi-lo < 1<<12 {
-			mid = lo + (hi-lo-window)/2 // narrowed already: the share no longer holds
-		}
-		if _, err := f.ReadAt(buf[:], int64(indexHead+20*mid)); err != nil {
-			return 0, false, err
-		}
-		switch {
-		case bytes.Compare(h[:], buf[:20]) < 0:
-			hi = mid
-		case bytes.Compare(h[:], buf[20*(window-1):]) > 0:
-			lo = mid + window
-		default:
-			i, ok := searchNames(buf[:], h)
-			return mid + i, ok, nil
+// withIndex gives the bytes of the index, which it maps when it is large and not
+// mapped, and holds the mapping while use reads it. An index is never changed in
+// place.
+func (p *pack) withIndex(use func([]byte) error) error {
+	if p.index != nil {
+		return use(p.index)
+	}
+	p.mu.RLock()
+	if p.mapped != nil {
+		defer p.mu.RUnlock()
+		return use(p.mapped)
+	}
+	p.mu.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock() // use is quick
+	if p.mapped == nil {
+		if err := p.mapIndex(); err != nil {
+			return err
 		}
 	}
-	names := buf[:20*max(0, hi-lo)]
-	if _, err := f.ReadAt(names, int64(indexHead+20*lo)); err != nil && len(names) > 0 {
-		return 0, false, err
-	}
-	i, ok := searchNames(names, h)
-	return lo + i, ok, nil
+	return use(p.mapped)
 }
 
-// withFile opens one of the pack's files when it is not open, and holds it open
-// while use reads it.
-func (p *pack) withFile(at **os.File, ext string, use func(*os.File) error) error {
+func (p *pack) mapIndex() (err error) {
+	f, err := os.Open(p.path + ".idx")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < int64(indexHead+p.n*28+indexTrailer) {
+		return fmt.Errorf("%w: index %s: too short", errCorrupt, p.path)
+	}
+	p.mapped, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map %s.idx: %w", p.path, err)
+	}
+	return nil
+}
+
+// withPack opens the pack when it is not open, and holds it open while use reads
+// it.
+func (p *pack) withPack(use func(*os.File) error) error {
 	p.mu.RLock()
-	if *at == nil {
+	if p.packFile == nil {
 		p.mu.RUnlock()
 		p.mu.Lock()
-		if *at == nil {
-			f, err := os.Open(p.path + ext)
+		if p.packFile == nil {
+			f, err := os.Open(p.path + ".pack")
 			if err != nil {
 				p.mu.Unlock()
 				return err
 			}
-			*at = f
+			p.packFile = f
 		}
 		p.mu.Unlock()
 		p.mu.RLock()
 	}
 	defer p.mu.RUnlock()
-	if *at == nil {
-		return p.reread(ext, use) // closed in between by the limit on open files
+	if p.packFile == nil {
+		return p.reread(use) // closed in between by the limit on open files
 	}
-	return use(*at)
+	return use(p.packFile)
 }
 
-func (p *pack) reread(ext string, use func(*os.File) error) (err error) {
-	f, err := os.Open(p.path + ext)
+func (p *pack) reread(use func(*os.File) error) (err error) {
+	f, err := os.Open(p.path + ".pack")
 	if err != nil {
 		return err
 	}
@@ -211,16 +219,18 @@ func (p *pack) reread(ext string, use func(*os.File) error) (err error) {
 	return use(f)
 }
 
-// close closes the open files; a later read opens them again.
+// close closes what is open; a later read opens it again.
 func (p *pack) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	for _, at := range []**os.File{&p.packFile, &p.indexFile} {
-		if *at != nil {
-			errs = append(errs, (*at).Close())
-			*at = nil
-		}
+	if p.packFile != nil {
+		errs = append(errs, p.packFile.Close())
+		p.packFile = nil
+	}
+	if p.mapped != nil {
+		errs = append(errs, unix.Munmap(p.mapped))
+		p.mapped = nil
 	}
 	return errors.Join(errs...)
 }
@@ -238,7 +248,7 @@ var readBuffers = sync.Pool{New: func() any { return new([readAhead]byte) }}
 // read gives the entry at off.
 func (p *pack) read(off int64) (raw, error) {
 	var r raw
-	err := p.withFile(&p.packFile, ".pack", func(f *os.File) (err error) {
+	err := p.withPack(func(f *os.File) (err error) {
 		buf := readBuffers.Get().(*[readAhead]byte)
 		defer readBuffers.Put(buf)
 		n, err := f.ReadAt(buf[:], off)

@@ -56,8 +56,7 @@ func (t *smallTable) find(h Hash) (*pack, int64, bool) {
 	if !ok || Hash(at.p.index[indexHead+20*int(at.i):]) != h {
 		return nil, 0, false
 	}
-	off, err := at.p.offset(readerAt(at.p.index), int(at.i))
-	return at.p, off, err == nil
+	return at.p, at.p.offset(at.p.index, int(at.i)), true
 }
 
 // findSmall asks the table, which it makes when there are many packs.
