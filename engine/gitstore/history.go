@@ -54,12 +54,13 @@ func (s *Store) history(ctx context.Context, o HistoryOptions, yield func(Commit
 		}
 		from = v.commit
 	}
-	w := &logWalk{s: s, graph: odb.OpenGraph(filepath.Join(s.git, "objects")), seen: map[Hash]bool{}}
+	w := &logWalk{s: s, graph: odb.OpenGraph(filepath.Join(s.git, "objects")), seen: map[Hash]Hash{}}
 	defer w.graph.Close()
 	w.done = make([]uint64, w.graph.Len()/64+1)
 	if !isRoot(o.Path) {
 		w.path = strings.TrimSuffix(o.Path, "/")
 		w.key, w.keyed = odb.NewPathKey(w.path)
+		w.down = newDescent(s, w.path)
 	}
 	if err := w.push(from); err != nil {
 		return err
@@ -107,7 +108,7 @@ type logged struct {
 type logWalk struct {
 	s     *Store
 	graph *odb.Graph
-	seen  map[Hash]bool // commits not in the graph
+	seen  map[Hash]Hash // commits not in the graph, and their trees
 	done  []uint64      // commits in the graph: one bit each
 	queue byNewest
 	order int
@@ -116,6 +117,7 @@ type logWalk struct {
 	path  string
 	key   odb.PathKey
 	keyed bool
+	down  *descent
 }
 
 func (w *logWalk) pop() *logged { return heap.Pop(&w.queue).(*logged) }
@@ -124,14 +126,14 @@ func (w *logWalk) push(h Hash) error {
 	if pos, ok := w.graph.Find(h); ok {
 		return w.pushPlace(pos)
 	}
-	if w.seen[h] {
+	if _, met := w.seen[h]; met {
 		return nil
 	}
-	w.seen[h] = true
 	c, err := w.s.readCommit(h)
 	if err != nil {
 		return err
 	}
+	w.seen[h] = c.Tree
 	w.order++
 	heap.Push(&w.queue, &logged{hash: h, tree: c.Tree, when: c.Committer.When.Unix(), order: w.order, parents: c.Parents})
 	return nil
@@ -146,11 +148,15 @@ func (w *logWalk) pushPlace(pos uint32) error {
 	c := w.blank()
 	g, places, ok := w.graph.Commit(pos, c.places[:0])
 	if !ok {
-		return fmt.Errorf("read commit-graph: malformed at commit %d; remove %s", pos, filepath.Join(w.s.git, "objects", "info"))
+		return w.malformed(pos)
 	}
 	*c = logged{hash: g.Hash, tree: g.Tree, when: g.When, order: w.order, inGraph: true, pos: pos, places: places}
 	heap.Push(&w.queue, c)
 	return nil
+}
+
+func (w *logWalk) malformed(pos uint32) error {
+	return fmt.Errorf("read commit-graph: malformed at commit %d; remove %s", pos, filepath.Join(w.s.git, "objects", "info"))
 }
 
 // blank reuses what changed has finished with.
@@ -187,32 +193,31 @@ func (w *logWalk) changed(c *logged) (bool, error) {
 		w.free = append(w.free, c)
 		return false, nil
 	}
-	parent, ok, err := w.parentTree(c)
+	parent, err := w.parentTree(c)
 	if err != nil {
 		return false, err
 	}
-	now, inNow, err := w.s.findInTree(c.tree, w.path)
-	if err != nil || !ok {
-		return inNow, err
-	}
-	before, inBefore, err := w.s.findInTree(parent, w.path)
-	if err != nil {
-		return false, err
-	}
-	return inNow != inBefore || now.Hash != before.Hash || now.Mode != before.Mode, nil
+	return w.down.differs(c.tree, parent)
 }
 
-// parentTree gives the first parent's tree, if there is a parent.
-func (w *logWalk) parentTree(c *logged) (Hash, bool, error) {
-	if len(c.places) > 0 {
-		g, _, _ := w.graph.Commit(c.places[0], nil)
-		return g.Tree, true, nil
+// parentTree gives the first parent's tree, zero without a parent. pushParents
+// has met it.
+func (w *logWalk) parentTree(c *logged) (Hash, error) {
+	switch {
+	case len(c.places) > 0:
+		g, _, ok := w.graph.Commit(c.places[0], nil)
+		if !ok {
+			return Hash{}, w.malformed(c.places[0])
+		}
+		return g.Tree, nil
+	case len(c.parents) == 0:
+		return Hash{}, nil
 	}
-	if len(c.parents) == 0 {
-		return Hash{}, false, nil
+	if tree, ok := w.seen[c.parents[0]]; ok {
+		return tree, nil
 	}
-	p, err := w.s.readCommit(c.parents[0])
-	return p.Tree, true, err
+	p, err := w.s.readCommit(c.parents[0]) // in the graph
+	return p.Tree, err
 }
 
 // byNewest is a heap, the newest on top; of one second, the one met first.
