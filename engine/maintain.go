@@ -3,13 +3,17 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"bagpipe/engine/gitstore"
 )
 
-// maintainEvery is how many steps may end before the store is maintained: each
-// leaves a small pack or a part of one.
-const maintainEvery = 2000
+const (
+	maintainEvery = 2000             // steps that may end before the store is maintained: each leaves a small pack or a part of one
+	packsFrom     = 50               // small packs worth joining when a run begins or ends
+	idleFor       = 10 * time.Minute // without a step, before everything may be packed anew
+	idleMost      = 4 << 30          // bytes of packs; beyond, that is left to bagpipe maintain, as git needs much memory for it
+)
 
 // Maintain joins the store's small packs and brings its commit-graph up to date;
 // compact packs everything anew. It holds no lock that a commit needs. It also
@@ -27,17 +31,48 @@ func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, e
 // maintain is the run's own upkeep, beside the work. A failure is told and does
 // not end the run: nothing is lost by it, and the next one tries again.
 func (r *run) maintain(ctx context.Context) {
+	idle := time.NewTicker(idleFor)
+	defer idle.Stop()
+	before := r.endedSteps()
 	for {
+		do := r.e.store.Join
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.upkeep:
+		case <-idle.C:
+			now := r.endedSteps()
+			if now != before {
+				before = now
+				continue
+			}
+			do = r.e.store.MaintainUpTo(idleMost)
 		}
-		if _, err := r.e.store.Maintain(ctx); err != nil && ctx.Err() == nil {
-			r.e.o.Log.Warn("maintain the store", "err", err)
-			r.tell("the store's upkeep failed, and will be tried again: " + err.Error())
-		}
+		r.told(ctx, do)
 	}
+}
+
+// tidy joins what many short runs leave, none of which ever asked for upkeep.
+func (r *run) tidy(ctx context.Context) {
+	if r.e.store.Packs() >= packsFrom && ctx.Err() == nil {
+		r.told(ctx, r.e.store.Join)
+	}
+}
+
+func (r *run) told(ctx context.Context, do func(context.Context) (gitstore.Report, error)) {
+	if _, err := do(ctx); err != nil && ctx.Err() == nil {
+		r.e.o.Log.Warn("maintain the store", "err", err)
+		r.tell("the store's upkeep failed, and will be tried again: " + err.Error())
+	}
+}
+
+func (r *run) endedSteps() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.summary.Steps {
+		n += k
+	}
+	return n
 }
 
 // due asks for upkeep once enough has been done since the last time.

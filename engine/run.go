@@ -106,6 +106,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return r.summary, err
 	}
 	err = r.work(ctx)
+	r.tidy(ctx)
 	r.conclude()
 	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
 }

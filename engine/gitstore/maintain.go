@@ -38,22 +38,40 @@ type Report struct {
 //   - git repack runs with --keep-unreachable: it, too, deletes no only copy.
 const (
 	maintainLockFile = layout.StateDir + "/maintain.lock"
-	joinFrom         = 8        // packs worth joining
-	compactFrom      = 64 << 20 // bytes of packs not yet compacted that are worth a repack
+	joinFrom         = 8       // packs worth joining
+	compactFrom      = 1 << 20 // bytes of packs not yet compacted that are worth a repack
+	compactShare     = 4       // … when they are more than one part in so many of the rest
 )
 
-// Maintain joins small packs, brings the commit-graph up to date, and packs
-// everything anew when what was added since the last time outgrew the rest.
+// Join joins small packs and brings the commit-graph up to date: what a store at
+// work needs every few thousand commits.
+func (s *Store) Join(ctx context.Context) (Report, error) {
+	return s.maintain(ctx, func([]packInfo) bool { return false })
+}
+
+// Maintain is Join, and packs everything anew when what was added since the last
+// time is more than a share of what that left.
 func (s *Store) Maintain(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, false)
+	return s.maintain(ctx, s.outgrown)
 }
 
-// Compact is Maintain, and packs everything anew in any case.
+// MaintainUpTo is Maintain for stores whose packs hold no more bytes than most,
+// and Join for others: git needs memory and time in proportion.
+func (s *Store) MaintainUpTo(most int64) func(context.Context) (Report, error) {
+	return func(ctx context.Context) (Report, error) {
+		return s.maintain(ctx, func(packs []packInfo) bool { return sizeOf(packs) <= most && s.outgrown(packs) })
+	}
+}
+
+// Packs tells how many packs there are.
+func (s *Store) Packs() int { return s.db.Packs() }
+
+// Compact is Join, and packs everything anew in any case.
 func (s *Store) Compact(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, true)
+	return s.maintain(ctx, func([]packInfo) bool { return true })
 }
 
-func (s *Store) maintain(ctx context.Context, compact bool) (r Report, err error) {
+func (s *Store) maintain(ctx context.Context, compact func([]packInfo) bool) (r Report, err error) {
 	lock := s.lockFile(maintainLockFile)
 	ok, err := lock.TryLock()
 	if err != nil {
@@ -69,7 +87,7 @@ func (s *Store) maintain(ctx context.Context, compact bool) (r Report, err error
 	return r, nil
 }
 
-func (s *Store) doMaintain(ctx context.Context, compact bool, r *Report) error {
+func (s *Store) doMaintain(ctx context.Context, compact func([]packInfo) bool, r *Report) error {
 	if err := s.clearJoining(); err != nil {
 		return err
 	}
@@ -84,7 +102,7 @@ func (s *Store) doMaintain(ctx context.Context, compact bool, r *Report) error {
 		}
 		r.Joined = len(small)
 	}
-	if compact || s.outgrown(packs) {
+	if compact(packs) {
 		if err := s.compact(ctx); err != nil {
 			return err
 		}
@@ -147,8 +165,8 @@ func (s *Store) listPacks() ([]packInfo, error) {
 // compactMark names the packs as git repack left them.
 func (s *Store) compactMark() string { return filepath.Join(s.tempDir(), "compacted") }
 
-// outgrown tells whether the packs added since the last repack are large, and
-// larger than half of what it left.
+// outgrown tells whether the packs added since the last repack are a quarter of
+// what it left: so the whole stays within 1.25 of what a repack now would leave.
 func (s *Store) outgrown(packs []packInfo) bool {
 	text, err := s.fs.ReadFile(s.compactMark())
 	if err != nil {
@@ -162,7 +180,7 @@ func (s *Store) outgrown(packs []packInfo) bool {
 			added += p.size
 		}
 	}
-	return added >= compactFrom && added > old/2
+	return added >= compactFrom && added > old/compactShare
 }
 
 func (s *Store) compact(ctx context.Context) error {
