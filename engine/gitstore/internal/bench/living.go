@@ -15,55 +15,69 @@ import (
 // its transitions: opening, reading everything, an item's history, and the bytes
 // of a transition, before maintenance, after it, and compacted.
 func living(ctx context.Context, root string, items, transitions int, base int64) error {
-	begin := time.Now()
+	if err := probes(ctx, root, items); err != nil {
+		return err
+	}
+	peer := root + ".peer"
+	if err := link(root, peer); err != nil { // before maintenance, for git repack
+		return err
+	}
 	s, err := gitstore.Open(root, options())
 	if err != nil {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // nothing was written
-	fmt.Printf("open: %s\n", time.Since(begin).Round(10*time.Microsecond))
 	if err := walk(ctx, s, items, "read everything"); err != nil {
 		return err
 	}
-	each := func(when string) error {
+	transitions += 1 + probed
+	each := func(when string) (int64, error) {
 		size, packs, err := packBytes(root)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		fmt.Printf("%s: %d packs, %d bytes a transition\n", when, packs, (size-base)/int64(max(1, transitions)))
-		return logs(ctx, s, root, items)
+		fmt.Printf("%s: %d packs, %d bytes a transition, %d MB in all\n", when, packs, (size-base)/int64(max(1, transitions)), size>>20)
+		return size, logs(ctx, s, root, items)
 	}
-	if err := each("before maintenance"); err != nil {
+	before, err := each("before maintenance")
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	if _, err := s.Join(ctx); err != nil {
+		return err
+	}
+	if _, err := each("joined in " + time.Since(begin).Round(time.Millisecond).String()); err != nil {
 		return err
 	}
 	begin = time.Now()
 	if _, err := s.Maintain(ctx); err != nil {
 		return err
 	}
-	if err := each("maintained in " + time.Since(begin).Round(time.Millisecond).String()); err != nil {
+	after, err := each("maintained in " + time.Since(begin).Round(time.Millisecond).String())
+	if err != nil {
 		return err
 	}
 	if err := walk(ctx, s, items, "read everything again"); err != nil {
 		return err
 	}
-	begin = time.Now()
-	if _, err := s.Compact(ctx); err != nil {
+	return repack(ctx, peer, before, after)
+}
+
+// repack is what git makes of the same history.
+func repack(ctx context.Context, peer string, before, after int64) error {
+	begin := time.Now()
+	if err := git(ctx, peer, nil, "repack", "-adq"); err != nil {
 		return err
 	}
-	size, _, err := packBytes(root)
+	took := time.Since(begin)
+	size, _, err := packBytes(peer)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("compacted in %s: %d bytes in all\n", time.Since(begin).Round(time.Millisecond), size)
-	if err := git(ctx, root, nil, "repack", "-adq"); err != nil {
-		return err
-	}
-	peer, _, err := packBytes(root)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("git repack -ad: %d bytes in all; compacted is %.2f of it\n", peer, float64(size)/float64(peer))
-	return nil
+	fmt.Printf("git repack -ad of the same in %s: %d MB; before maintenance %.2f x, after it %.2f x as much\n",
+		took.Round(time.Millisecond), size>>20, float64(before)/float64(size), float64(after)/float64(size))
+	return os.RemoveAll(peer)
 }
 
 func walk(ctx context.Context, s *gitstore.Store, items int, what string) error {

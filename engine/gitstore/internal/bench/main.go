@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,9 +15,11 @@ import (
 func main() {
 	sizes := flag.String("items", "1000,10000,100000", "items in the tree, one size after the other")
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
-	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
+	dir := flag.String("dir", "", "where to work; the workspaces made there stay, and are used again (default: a temporary folder)")
 	seconds := flag.Float64("seconds", 2, "about how long one measurement takes")
 	only := flag.String("only", "", "rows to run: a part of their names")
+	shapes := flag.Bool("fanout", false, "measure instead how the items' folders are best nested")
+	probed := flag.String("probe", "", "what one process needs that opens this workspace, and with -items commits so many transitions")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -30,7 +33,18 @@ func main() {
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *dir, *sizes, *only, *rounds, *seconds)
+	o := plan{sizes: *sizes, only: *only, rounds: *rounds, seconds: *seconds}
+	var err error
+	switch {
+	case *probed != "":
+		err = probe(ctx, *probed, *sizes)
+	default:
+		measureAll := run
+		if *shapes {
+			measureAll = fanouts
+		}
+		err = inFolder(*dir, func(work string) error { return measureAll(ctx, work, o) })
+	}
 	stop()
 	pprof.StopCPUProfile()
 	if err != nil {
@@ -39,20 +53,39 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir, sizes, only string, rounds int, seconds float64) error {
-	work, err := os.MkdirTemp(dir, "bagpipe-bench")
+// plan is what was asked for.
+type plan struct {
+	sizes, only string
+	rounds      int
+	seconds     float64
+}
+
+// inFolder gives do the folder asked for, or a temporary one.
+func inFolder(dir string, do func(string) error) (err error) {
+	if dir != "" {
+		return do(dir)
+	}
+	work, err := os.MkdirTemp("", "bagpipe-bench")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // measured already
-	for field := range strings.SplitSeq(sizes, ",") {
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	return do(work)
+}
+
+func (p plan) each(do func(n int) error) error {
+	for field := range strings.SplitSeq(p.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil {
 			return err
 		}
-		if err := measure(ctx, work, n, rounds, seconds, only); err != nil {
+		if err := do(n); err != nil {
 			return fmt.Errorf("%d items: %w", n, err)
 		}
 	}
 	return nil
+}
+
+func run(ctx context.Context, work string, p plan) error {
+	return p.each(func(n int) error { return measure(ctx, work, n, p) })
 }

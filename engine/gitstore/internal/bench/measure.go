@@ -14,28 +14,29 @@ import (
 
 // measure makes a workspace of n items and runs every row over a copy of its
 // own, round after round.
-func measure(ctx context.Context, work string, n, rounds int, seconds float64, only string) error {
+func measure(ctx context.Context, work string, n int, p plan) error {
 	template := filepath.Join(work, fmt.Sprint(n))
-	begin := time.Now()
-	if err := populate(ctx, template, n); err != nil {
+	if err := populateOnce(ctx, template, n); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d items made in %s\n", n, time.Since(begin).Round(time.Millisecond))
 	var list []row
 	for _, r := range rows() {
-		if strings.Contains(r.name, only) {
+		if strings.Contains(r.name, p.only) && (r.most == 0 || n <= r.most) {
 			list = append(list, r)
 		}
 	}
 	results := make([][]result, len(list))
 	for i := range list {
+		if err := os.RemoveAll(rootOf(template, i)); err != nil {
+			return err
+		}
 		if err := link(template, rootOf(template, i)); err != nil {
 			return err
 		}
 	}
-	for round := range rounds {
+	for round := range p.rounds {
 		for i, r := range list {
-			res, err := r.run(ctx, rootOf(template, i), n, 1+round*len(list)+i, seconds)
+			res, err := r.run(ctx, rootOf(template, i), n, 1+round*len(list)+i, p.seconds)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -60,13 +61,36 @@ func measure(ctx context.Context, work string, n, rounds int, seconds float64, o
 			return err
 		}
 	}
-	return os.RemoveAll(template)
+	for i := range list {
+		for _, dir := range []string{rootOf(template, i), rootOf(template, i) + ".checkout"} {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // livingRow is the row whose workspace is maintained in the end.
 const livingRow = "64 callers"
 
 func rootOf(template string, i int) string { return fmt.Sprintf("%s.%d", template, i) }
+
+// populateOnce makes the workspace when it is not there from an earlier call.
+func populateOnce(ctx context.Context, root string, n int) error {
+	if _, err := os.Stat(filepath.Join(root, "complete")); err == nil {
+		return nil
+	}
+	begin := time.Now()
+	if err := os.RemoveAll(root); err != nil {
+		return err
+	}
+	if err := populate(ctx, root, n); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d items made in %s\n", n, time.Since(begin).Round(time.Millisecond))
+	return os.WriteFile(filepath.Join(root, "complete"), nil, 0o644)
+}
 
 // populate commits the items, a few thousand at a time, and joins the packs.
 func populate(ctx context.Context, root string, n int) error {
@@ -88,7 +112,7 @@ func populate(ctx context.Context, root string, n int) error {
 			files[item(i)+"/manifest.json"] = document(i, 0, manifestSize)
 			files[item(i)+"/execution.json"] = document(i, 0, executionSize)
 		}
-		if err := commit(ctx, s, transition{files, "populate\n"}); err != nil {
+		if err := commit(ctx, s, transition{files: files, message: "populate\n"}); err != nil {
 			return err
 		}
 	}
