@@ -75,7 +75,7 @@ type place struct{ pack, at uint32 }
 // joinPack is one of the packs to be joined. Its slices go by the place of a name
 // in the index.
 type joinPack struct {
-	pack
+	*pack
 	order []uint32         // the places, in the order of the pack
 	to    []uint32         // where the entry stands in the joined pack; 0: not copied
 	crc   []uint32         // its checksum there
@@ -83,17 +83,11 @@ type joinPack struct {
 }
 
 func openJoinPack(path string) (_ *joinPack, err error) {
-	head, err := openPack(path, 0)
+	opened, err := openPack(path, 0)
 	if err != nil {
 		return nil, err
 	}
-	p := &joinPack{first: map[uint32]place{}}
-	p.path, p.fanout, p.n, p.index = head.path, head.fanout, head.n, head.index
-	if p.index == nil {
-		if err := p.mapIndex(); err != nil {
-			return nil, err
-		}
-	}
+	p := &joinPack{pack: opened, first: map[uint32]place{}}
 	if index := p.bytes(); sha1.Sum(index[:len(index)-20]) != Hash(index[len(index)-20:]) {
 		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
 	}

@@ -53,6 +53,9 @@ func (db *DB) locate(h Hash) (*pack, int64, bool, error) {
 			continue
 		}
 		off, ok, err := p.find(h)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // packed again by others; who misses the object looks at the folder anew
+		}
 		if err != nil {
 			return nil, 0, false, err
 		}

@@ -56,7 +56,10 @@ func openPack(path string, id uint64) (p *pack, err error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return nil, fmt.Errorf("%w: index %s: %w", errCorrupt, path, err)
 	}
-	return p, p.setIndex(head, info.Size())
+	if err := p.setIndex(head, info.Size()); err != nil || p.index != nil {
+		return p, err
+	}
+	return p, p.mapIndex(f, info.Size()) // at once: git repack may remove it any time
 }
 
 func (p *pack) setIndex(head []byte, size int64) error {
@@ -158,14 +161,14 @@ func (p *pack) withIndex(use func([]byte) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock() // use is quick
 	if p.mapped == nil {
-		if err := p.mapIndex(); err != nil {
+		if err := p.mapAgain(); err != nil {
 			return err
 		}
 	}
 	return use(p.mapped)
 }
 
-func (p *pack) mapIndex() (err error) {
+func (p *pack) mapAgain() (err error) {
 	f, err := os.Open(p.path + ".idx")
 	if err != nil {
 		return err
@@ -178,8 +181,11 @@ func (p *pack) mapIndex() (err error) {
 	if info.Size() < int64(indexHead+p.n*28+indexTrailer) {
 		return fmt.Errorf("%w: index %s: too short", errCorrupt, p.path)
 	}
-	p.mapped, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
+	return p.mapIndex(f, info.Size())
+}
+
+func (p *pack) mapIndex(f *os.File, size int64) (err error) {
+	if p.mapped, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
 		return fmt.Errorf("map %s.idx: %w", p.path, err)
 	}
 	return nil
