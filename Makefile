@@ -27,11 +27,16 @@ check:
 # Figures, with the peers and the floor beside them. Not part of check.
 bench:
 	$(GO) run ./engine/gitstore/internal/bench
+	$(GO) run ./engine/gitstore/internal/bench -history -items 100000
+	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000,100000
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./engine/inbox ./engine/claim ./engine
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
 	$(GO) test -race -timeout 30m ./cmd/bagpipe
+	$(GO) run ./engine/gitstore/internal/bench -items 1000000
+	$(GO) run ./engine/gitstore/internal/bench -history -items 1000000
+	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000000
 	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
 
 clean:

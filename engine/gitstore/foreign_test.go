@@ -329,3 +329,56 @@ func TestFullFileSystem(t *testing.T) {
 		t.Errorf("open on a read-only disk: %v", err)
 	}
 }
+
+// TestPlainGitReadsBesideFullSpeed runs every reading program of Git, and those
+// that copy and pack, while callers commit as fast as they can.
+func TestPlainGitReadsBesideFullSpeed(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	put(t, s, "items/a/e.json", "first")
+	mirror, clone := filepath.Join(t.TempDir(), "mirror.git"), filepath.Join(t.TempDir(), "clone")
+	git(t, root, "clone", "-q", "--bare", root, mirror)
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := tryPut(s, fmt.Sprintf("items/%d/e.json", i), fmt.Sprint(n)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		for _, args := range [][]string{
+			{"log", "-5", "--", "items/a"}, {"log", "--grep=^put", "-3"}, {"show", "--stat", "HEAD"}, {"blame", "HEAD", "--", "items/a/e.json"},
+			{"grep", "first", "HEAD"}, {"diff", "HEAD~1", "HEAD"}, {"shortlog", "-s", "HEAD"}, {"fsck", "--strict", "--no-dangling"},
+			{"push", "-q", mirror, "main"}, {"fetch", "-q", mirror, "main"}, {"gc", "-q"}, {"rev-list", "--count", "HEAD"},
+		} {
+			git(t, root, args...)
+		}
+		if err := os.RemoveAll(clone); err != nil {
+			t.Fatal(err)
+		}
+		git(t, root, "clone", "-q", root, clone)
+		fsck(t, clone)
+		// The branch stands still for no one: what Git refuses in a bare repository
+		// it refuses now as well.
+		if out, err := tryGit(root, "reset", "--hard", "HEAD~1"); err == nil {
+			t.Errorf("git reset --hard: %s", out)
+		}
+	}
+	close(stop)
+	callers.Wait()
+	caughtUp(t, s)
+	fsck(t, root)
+	if got := file(t, root, "items/a/e.json"); got != "first" {
+		t.Errorf("the item's file is %q", got)
+	}
+}

@@ -183,6 +183,9 @@ func (s *Store) outgrown(packs []packInfo) bool {
 	return added >= compactFrom && added > old/compactShare
 }
 
+// compact packs everything anew. A crash leaves what git repack leaves: the old
+// packs, the new one or both. The mark is not synced: without it everything counts
+// as added, and is packed again sooner.
 func (s *Store) compact(ctx context.Context) error {
 	if err := s.program(ctx, "repack", "-a", "-d", "-k", "-q"); err != nil {
 		return err

@@ -55,14 +55,21 @@ type ownerState struct {
 	group    []*request
 	lastSize int    // of the group before
 	scratch  []byte // for commits
+	patience *time.Timer
+	moves    []move // not in the reflog yet
 
 	ref, oldRef disk.File // see refLock.release
 }
 
-func (o *ownerState) init() { o.builder = odb.NewBuilder() }
+func (o *ownerState) init() {
+	o.builder = odb.NewBuilder()
+	o.patience = time.NewTimer(gatherTime)
+	o.patience.Stop()
+}
 
 // run is the owner goroutine: it alone changes the branch.
 func (s *Store) run() {
+	defer s.writeMoves()
 	if s.follower != nil {
 		defer s.follower.finish()
 	}
@@ -100,20 +107,22 @@ const gatherTime = 300 * time.Microsecond
 // second group would be of one. A lone caller is never delayed.
 func (s *Store) collect(first *request) {
 	g := s.take(s.own.group[:0], first)
-	var deadline time.Time
+	expected := s.own.lastSize
+	if expected < 2 {
+		expected = 0
+	}
+	s.own.patience.Reset(gatherTime)
+	defer s.own.patience.Stop()
 	for len(g) < maxGroup {
 		select {
 		case r := <-s.requests:
 			g = s.take(g, r)
 			continue
+		case <-s.own.patience.C:
+			expected = 0
 		default:
 		}
-		if len(g) >= s.own.lastSize || s.own.lastSize < 2 {
-			break
-		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(gatherTime) // of patience, not of record
-		} else if time.Now().After(deadline) {
+		if len(g) >= expected {
 			break
 		}
 		runtime.Gosched()

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"bagpipe/layout/disk"
@@ -24,12 +23,12 @@ import (
 //  3. pack, index and the branch's new value synced, side by side; then the
 //     packs' folder.
 //  4. the branch moved by Git's own protocol, its folder synced (reflock.go).
-//  5. the reflog's entry, .keep removed, the publication remembered; not synced.
+//  5. .keep removed, the publication remembered; not synced. The reflog follows
+//     later (reflog.go).
 //
 // A crash up to 3 leaves a pack with its .keep: the next Open removes it when it
 // is not whole. A crash up to 4 leaves a whole pack no branch needs, which git gc
-// clears. A crash in 5 leaves a .keep, which the next Open removes, or no reflog
-// entry.
+// clears. A crash in 5 leaves a .keep, which the next Open removes.
 
 const keepMark = "bagpipe: being published\n"
 
@@ -63,7 +62,7 @@ func (s *Store) publish(b *built, lock *refLock) error {
 	if err != nil {
 		return errors.Join(err, p.release()) // the branch needs the pack
 	}
-	s.appendReflog(b)
+	s.noteMove(b)
 	s.rememberPublished(b.tip)
 	if err := p.release(); err != nil {
 		s.log.Warn("release pack", "pack", p.base, "error", err)
@@ -219,54 +218,4 @@ func (s *Store) makeKeep() error {
 		return err
 	}
 	return disk.WriteFileFS(s.fs, s.keepPath(), "", []byte(keepMark), 0o644)
-}
-
-// appendReflog notes the move as Git does, one entry a group. It is not synced:
-// a crash may lose the last entries or cut one (see clearReflog).
-func (s *Store) appendReflog(b *built) {
-	text, _, _ := strings.Cut(b.subject, "\n")
-	if b.commits > 1 {
-		text = fmt.Sprintf("%d commits: %s", b.commits, text)
-	}
-	s.writeReflog(b.base, b.tip, "bagpipe: "+text)
-}
-
-func (s *Store) writeReflog(from, to Hash, text string) {
-	line := s.reflogLine(from, to, text)
-	for _, name := range []string{s.branch, "HEAD"} {
-		if err := s.appendLine(filepath.Join(s.git, "logs", filepath.FromSlash(name)), line); err != nil {
-			s.log.Warn("write reflog", "ref", name, "error", err)
-		}
-	}
-}
-
-func (s *Store) reflogLine(from, to Hash, text string) []byte {
-	who := s.opts.Committer
-	line := fmt.Appendf(nil, "%s %s ", from, to)
-	line = personNow(who, s.opts.Now()).Append(line)
-	line = append(line, '\t')
-	line = append(line, strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, text)...)
-	return append(line, '\n')
-}
-
-func (s *Store) appendLine(name string, line []byte) (err error) {
-	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY
-	f, err := s.fs.OpenFile(name, flags, 0o644)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := disk.MkdirAllFS(s.fs, filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		f, err = s.fs.OpenFile(name, flags, 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = f.Write(line)
-	return err
 }

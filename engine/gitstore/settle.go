@@ -116,7 +116,7 @@ func (s *Store) moveForward(lock *refLock, from, to Hash) error {
 	if _, err := lock.move(from); err != nil {
 		return err
 	}
-	s.writeReflog(from, to, "bagpipe: moved forward again")
+	s.writeReflog(from, to, s.opts.Now(), "bagpipe: moved forward again")
 	if err := lock.renew(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func main() {
 	dir := flag.String("dir", "", "where to work; the workspaces made there stay, and are used again (default: a temporary folder)")
 	seconds := flag.Float64("seconds", 2, "about how long one measurement takes")
 	only := flag.String("only", "", "rows to run: a part of their names")
+	history := flag.Bool("history", false, "measure instead what counts over the years, after so many transitions as -items says")
 	shapes := flag.Bool("fanout", false, "measure instead how the items' folders are best nested")
 	probed := flag.String("probe", "", "what one process needs that opens this workspace, and with -items commits so many transitions")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
@@ -40,8 +41,11 @@ func main() {
 		err = probe(ctx, *probed, *sizes)
 	default:
 		measureAll := run
-		if *shapes {
+		switch {
+		case *shapes:
 			measureAll = fanouts
+		case *history:
+			measureAll = histories
 		}
 		err = inFolder(*dir, func(work string) error { return measureAll(ctx, work, o) })
 	}

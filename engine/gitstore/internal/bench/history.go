@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bagpipe/engine/gitstore"
+)
+
+const historyItems = 10_000
+
+// histories makes a history of n transitions over 10,000 items and measures what
+// counts over the years on it.
+func histories(ctx context.Context, work string, p plan) error {
+	template := filepath.Join(work, fmt.Sprint(historyItems))
+	if err := populateOnce(ctx, template, historyItems); err != nil {
+		return err
+	}
+	base, _, err := packBytes(template)
+	if err != nil {
+		return err
+	}
+	return p.each(func(n int) error {
+		root := filepath.Join(work, fmt.Sprintf("history-%d", n))
+		if err := link(template, root); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := commitMany(ctx, root, n); err != nil {
+			return err
+		}
+		fmt.Printf("\na history of %d transitions over %d items, made in %s\n", n, historyItems, time.Since(begin).Round(time.Millisecond))
+		if err := living(ctx, root, historyItems, n, base); err != nil {
+			return err
+		}
+		return os.RemoveAll(root)
+	})
+}
+
+func commitMany(ctx context.Context, root string, n int) error {
+	s, err := gitstore.Open(root, options())
+	if err != nil {
+		return err
+	}
+	const group = 1000
+	for k := 0; k < n; k += group {
+		list := make([]transition, min(group, n-k))
+		for i := range list {
+			list[i] = newTransition(8_000, k+i, historyItems)
+		}
+		if err := together(ctx, s, list); err != nil {
+			return err
+		}
+	}
+	return s.Close()
+}
