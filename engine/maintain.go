@@ -12,7 +12,6 @@ const (
 	maintainEvery = 2000             // steps that may end before the store is maintained: each leaves a small pack or a part of one
 	packsFrom     = 50               // small packs worth joining when a run begins or ends
 	idleFor       = 10 * time.Minute // without a step, before everything may be packed anew
-	idleMost      = 4 << 30          // bytes of packs; beyond, that is left to bagpipe maintain, as git needs much memory for it
 )
 
 // Maintain joins the store's small packs and brings its commit-graph up to date;
@@ -46,7 +45,7 @@ func (r *run) maintain(ctx context.Context) {
 				before = now
 				continue
 			}
-			do = r.e.store.MaintainUpTo(idleMost)
+			do = r.e.store.Maintain
 		}
 		r.told(ctx, do)
 	}

@@ -90,6 +90,7 @@ func (w *worktree) setEntry(b *odb.Builder, n *node, name string, data []byte) b
 		return false
 	case e.Mode.IsRegular(): // an executable stays one
 		w.touch(n)
+		w.replaced = odb.AppendPair(w.replaced, h, e.Hash)
 		copy(n.raw[e.At+e.Len-len(h):], h[:])
 	default:
 		w.touch(n)

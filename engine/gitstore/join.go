@@ -18,13 +18,7 @@ import (
 // twice all those before: what was joined is not copied again until as much has
 // been added, so a byte is copied a few times in all.
 func chooseJoin(packs []packInfo) []packInfo {
-	var list []packInfo
-	for _, p := range packs {
-		if !p.left {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(a, b packInfo) int { return int(min(max(a.size-b.size, -1), 1)) })
+	list := bySize(packs)
 	var sum int64
 	for i, p := range list {
 		if i >= joinFrom && p.size > 2*sum || sum+p.size > odb.MaxJoined {
@@ -35,37 +29,56 @@ func chooseJoin(packs []packInfo) []packInfo {
 	return list
 }
 
+// chooseAll takes every pack that fits one joined pack, the smallest first.
+func chooseAll(packs []packInfo) (list []packInfo) {
+	var sum int64
+	for _, p := range bySize(packs) {
+		if sum += p.size; sum > odb.MaxJoined {
+			break
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// bySize leaves out what is not to be touched.
+func bySize(packs []packInfo) []packInfo {
+	list := slices.DeleteFunc(slices.Clone(packs), func(p packInfo) bool { return p.left })
+	slices.SortFunc(list, func(a, b packInfo) int { return int(min(max(a.size-b.size, -1), 1)) })
+	return list
+}
+
 // join replaces packs by one. They are taken in the order of their age, so that
 // the joined pack is in the order of the history.
-func (s *Store) join(ctx context.Context, packs []packInfo) error {
+// With pairs, blobs become differences from those they replaced.
+func (s *Store) join(ctx context.Context, packs []packInfo, pairs odb.Pairs) (base string, err error) {
 	packs = slices.Clone(packs)
 	slices.SortFunc(packs, func(a, b packInfo) int { return a.age.Compare(b.age) })
 	paths := make([]string, len(packs))
 	for i, p := range packs {
 		paths[i] = p.base
 	}
-	base, err := s.writeJoined(ctx, paths)
-	if err != nil {
-		return err
+	if base, err = s.writeJoined(ctx, paths, pairs); err != nil {
+		return "", err
 	}
 	if err := s.dropMultiIndex(); err != nil {
-		return err
+		return "", err
 	}
 	for _, old := range paths {
 		if old == base {
 			continue
 		}
 		if err := s.removePack(old); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return errors.Join(s.fs.Remove(s.joiningMark()), s.db.Rescan())
+	return base, errors.Join(s.fs.Remove(s.joiningMark()), s.db.Rescan())
 }
 
 // writeJoined writes, syncs and names the joined pack, then its index.
-func (s *Store) writeJoined(ctx context.Context, paths []string) (base string, err error) {
+func (s *Store) writeJoined(ctx context.Context, paths []string, pairs odb.Pairs) (base string, err error) {
 	temp := filepath.Join(s.tempDir(), "joined")
-	name, err := s.writeJoinedTemp(ctx, temp, paths)
+	name, err := s.writeJoinedTemp(ctx, temp, paths, pairs)
 	if err != nil {
 		return "", errors.Join(err, s.removeJoinedTemp(temp))
 	}
@@ -86,7 +99,7 @@ func (s *Store) writeJoined(ctx context.Context, paths []string) (base string, e
 
 // writeJoinedTemp leaves pack and index durable under their temporary names. A
 // crash leaves them there, and the next join writes them anew.
-func (s *Store) writeJoinedTemp(ctx context.Context, temp string, paths []string) (name odb.Hash, err error) {
+func (s *Store) writeJoinedTemp(ctx context.Context, temp string, paths []string, pairs odb.Pairs) (name odb.Hash, err error) {
 	const flags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
 	var files [2]disk.File
 	for i, ext := range []string{".pack", ".idx"} {
@@ -97,7 +110,11 @@ func (s *Store) writeJoinedTemp(ctx context.Context, temp string, paths []string
 		defer func() { err = errors.Join(err, f.Close()) }()
 		files[i] = f
 	}
-	if name, err = odb.Join(ctx, files[0], files[1], paths); err != nil {
+	var d *odb.Differences
+	if len(pairs) > 0 {
+		d = &odb.Differences{Pairs: pairs, Read: func(h odb.Hash) ([]byte, error) { return s.db.ReadAsUncached(h, odb.TypeBlob) }}
+	}
+	if name, err = odb.Join(ctx, files[0], files[1], paths, d); err != nil {
 		return name, err
 	}
 	return name, errors.Join(files[0].Sync(), files[1].Sync())

@@ -72,14 +72,15 @@ func (s *Store) packIsWhole(base string) (bool, error) {
 	return false, fmt.Errorf("check pack %s: %w", base, err)
 }
 
-// clearTemp removes indexes that were not yet renamed, and makes our mark.
+// clearTemp removes what was not yet renamed and is written under the turn lock,
+// and makes our mark.
 func (s *Store) clearTemp() error {
 	list, err := s.fs.ReadDir(s.tempDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), "pack-") {
+		if name := e.Name(); !strings.HasPrefix(name, "pack-") && name != filepath.Base(s.replacedFile())+".tmp" {
 			continue // our mark, and Maintain's files: it clears them itself
 		}
 		if err := s.fs.Remove(filepath.Join(s.tempDir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout"
 )
 
@@ -25,10 +28,11 @@ type Report struct {
 	BytesAfter  int64 `json:"bytesAfter"`
 	Joined      int   `json:"joined"`    // packs that became one
 	Graph       bool  `json:"graph"`     // the commit-graph was brought up to date
-	Compacted   bool  `json:"compacted"` // everything was packed anew by git repack
+	Compacted   bool  `json:"compacted"` // files' versions were stored as differences
 }
 
-// Maintenance holds no lock that a commit needs, and may be interrupted at any
+// Maintenance holds no lock that a commit needs, but for the moment in which it
+// forgets the pairs it used (replaced.go), and may be interrupted at any
 // point. The rules are:
 //
 //   - A joined pack is whole, synced and named before the packs it replaces are
@@ -38,40 +42,27 @@ type Report struct {
 //   - git repack runs with --keep-unreachable: it, too, deletes no only copy.
 const (
 	maintainLockFile = layout.StateDir + "/maintain.lock"
-	joinFrom         = 8       // packs worth joining
-	compactFrom      = 1 << 20 // bytes of packs not yet compacted that are worth a repack
-	compactShare     = 4       // … when they are more than one part in so many of the rest
+	joinFrom         = 8 // packs worth joining
+	compactShare     = 4 // all packs become one when those added are more than one part in so many of the rest
 )
 
 // Join joins small packs and brings the commit-graph up to date: what a store at
 // work needs every few thousand commits.
-func (s *Store) Join(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, func([]packInfo) bool { return false })
-}
+func (s *Store) Join(ctx context.Context) (Report, error) { return s.maintain(ctx, s.joinSmall) }
 
-// Maintain is Join, and packs everything anew when what was added since the last
-// time is more than a share of what that left.
-func (s *Store) Maintain(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, s.outgrown)
-}
+// Maintain is Join; and when what was added since the last time is more than a
+// share of the rest, all packs become one, in which a file's versions are stored
+// as differences.
+func (s *Store) Maintain(ctx context.Context) (Report, error) { return s.maintain(ctx, s.shrinkAdded) }
 
-// MaintainUpTo is Maintain for stores whose packs hold no more bytes than most,
-// and Join for others: git needs memory and time in proportion.
-func (s *Store) MaintainUpTo(most int64) func(context.Context) (Report, error) {
-	return func(ctx context.Context) (Report, error) {
-		return s.maintain(ctx, func(packs []packInfo) bool { return sizeOf(packs) <= most && s.outgrown(packs) })
-	}
-}
+// Compact packs everything anew by git repack, which looks for differences
+// everywhere; it takes long, and memory in proportion.
+func (s *Store) Compact(ctx context.Context) (Report, error) { return s.maintain(ctx, s.repack) }
 
 // Packs tells how many packs there are.
 func (s *Store) Packs() int { return s.db.Packs() }
 
-// Compact is Join, and packs everything anew in any case.
-func (s *Store) Compact(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, func([]packInfo) bool { return true })
-}
-
-func (s *Store) maintain(ctx context.Context, compact func([]packInfo) bool) (r Report, err error) {
+func (s *Store) maintain(ctx context.Context, pack func(context.Context, []packInfo, *Report) error) (r Report, err error) {
 	lock := s.lockFile(maintainLockFile)
 	ok, err := lock.TryLock()
 	if err != nil {
@@ -81,13 +72,13 @@ func (s *Store) maintain(ctx context.Context, compact func([]packInfo) bool) (r 
 		return Report{Busy: true}, nil
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := s.doMaintain(ctx, compact, &r); err != nil {
+	if err := s.doMaintain(ctx, pack, &r); err != nil {
 		return r, fmt.Errorf("maintain: %w", err)
 	}
 	return r, nil
 }
 
-func (s *Store) doMaintain(ctx context.Context, compact func([]packInfo) bool, r *Report) error {
+func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []packInfo, *Report) error, r *Report) error {
 	if err := s.clearJoining(); err != nil {
 		return err
 	}
@@ -96,17 +87,8 @@ func (s *Store) doMaintain(ctx context.Context, compact func([]packInfo) bool, r
 		return err
 	}
 	r.PacksBefore, r.BytesBefore = len(packs), sizeOf(packs)
-	if small := chooseJoin(packs); len(small) >= joinFrom {
-		if err := s.join(ctx, small); err != nil {
-			return err
-		}
-		r.Joined = len(small)
-	}
-	if compact(packs) {
-		if err := s.compact(ctx); err != nil {
-			return err
-		}
-		r.Compacted = true
+	if err := pack(ctx, packs, r); err != nil {
+		return err
 	}
 	if err := s.program(ctx, "commit-graph", "write", "--reachable", "--split", "--changed-paths", "--no-progress"); err != nil {
 		return err
@@ -117,6 +99,39 @@ func (s *Store) doMaintain(ctx context.Context, compact func([]packInfo) bool, r
 	}
 	r.PacksAfter, r.BytesAfter = len(packs), sizeOf(packs)
 	return s.db.Rescan()
+}
+
+func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) error {
+	small := chooseJoin(packs)
+	if len(small) < joinFrom {
+		return nil
+	}
+	r.Joined = len(small)
+	_, err := s.join(ctx, small, nil)
+	return err
+}
+
+func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) error {
+	if !s.outgrown(packs) {
+		return s.joinSmall(ctx, packs, r)
+	}
+	all := chooseAll(packs)
+	pairs, err := s.readReplaced()
+	if err != nil {
+		return err
+	}
+	base, err := s.join(ctx, all, pairs[:len(pairs)/odb.PairLen*odb.PairLen])
+	if err != nil {
+		return err
+	}
+	r.Joined, r.Compacted = len(all), true
+	var rest []string // too large to be joined again
+	for _, p := range packs {
+		if !slices.Contains(all, p) {
+			rest = append(rest, p.base)
+		}
+	}
+	return errors.Join(s.markCompacted(append(rest, base)), s.dropReplaced(len(pairs)/odb.PairLen*odb.PairLen))
 }
 
 // packInfo is a pack on disk.
@@ -162,11 +177,11 @@ func (s *Store) listPacks() ([]packInfo, error) {
 	return packs, nil
 }
 
-// compactMark names the packs as git repack left them.
+// compactMark names the packs whose files are stored as differences.
 func (s *Store) compactMark() string { return filepath.Join(s.tempDir(), "compacted") }
 
-// outgrown tells whether the packs added since the last repack are a quarter of
-// what it left: so the whole stays within 1.25 of what a repack now would leave.
+// outgrown tells whether the packs added since the last time are more than a
+// quarter of the rest: so the whole stays within 1.25 of the least.
 func (s *Store) outgrown(packs []packInfo) bool {
 	text, err := s.fs.ReadFile(s.compactMark())
 	if err != nil {
@@ -180,31 +195,38 @@ func (s *Store) outgrown(packs []packInfo) bool {
 			added += p.size
 		}
 	}
-	return added >= compactFrom && added > old/compactShare
+	return added >= s.compactFrom && added > old/compactShare
 }
 
-// compact packs everything anew. A crash leaves what git repack leaves: the old
-// packs, the new one or both. The mark is not synced: without it everything counts
-// as added, and is packed again sooner.
-func (s *Store) compact(ctx context.Context) error {
+// repack lets git pack everything anew. A crash leaves what git repack leaves: the
+// old packs, the new one or both.
+func (s *Store) repack(ctx context.Context, packs []packInfo, r *Report) error {
+	if err := s.shrinkAdded(ctx, packs, r); err != nil {
+		return err
+	}
 	if err := s.program(ctx, "repack", "-a", "-d", "-k", "-q"); err != nil {
 		return err
 	}
+	r.Compacted = true
 	packs, err := s.listPacks()
 	if err != nil {
 		return err
 	}
-	var largest packInfo
-	for _, p := range packs {
-		if p.size > largest.size {
-			largest = p
-		}
-	}
+	largest := slices.MaxFunc(packs, func(a, b packInfo) int { return cmp.Compare(a.size, b.size) })
+	return s.markCompacted([]string{largest.base})
+}
+
+// markCompacted is not synced: without the mark everything counts as added, and is
+// packed again sooner.
+func (s *Store) markCompacted(bases []string) error {
 	f, err := s.fs.OpenFile(s.compactMark(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write([]byte(filepath.Base(largest.base) + "\n"))
+	for _, base := range bases {
+		_, writeErr := f.Write([]byte(filepath.Base(base) + "\n"))
+		err = errors.Join(err, writeErr)
+	}
 	return errors.Join(err, f.Close())
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +150,7 @@ func TestMaintainCrashSweep(t *testing.T) {
 				t.Fatal(err)
 			}
 			machine.FailNext(k, faultfs.ErrStopped)
+			s.compactFrom = 1 // differences, too
 			_, err = s.Maintain(context.Background())
 			what, failed := machine.Failed()
 			if stopped = failed; err != nil && !stopped {
@@ -171,4 +174,88 @@ func TestMaintainCrashSweep(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMaintainStoresVersionsAsDifferences holds the packs to what they were: the
+// same objects, the newest versions whole, chains that end, and hints that are
+// used once.
+func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	s.compactFrom = 1
+	text := func(item, version int) string {
+		var b strings.Builder
+		for line := range 60 {
+			fmt.Fprintf(&b, "  \"line-%d\": \"%x\"\n", line, (item+1)*(line+7)*7919+version/(1+(line+item)%60))
+		}
+		return b.String()
+	}
+	var size [3]int64
+	for round := range size {
+		for v := range 70 { // more than one chain may be long
+			for i := range 3 {
+				put(t, s, fmt.Sprintf("items/%d/e.json", i), text(i, 70*round+v))
+			}
+		}
+		before := git(t, root, "rev-list", "--objects", "--all")
+		r, err := s.Maintain(context.Background())
+		if err != nil || !r.Compacted || r.PacksAfter != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		size[round] = r.BytesAfter
+		if after := git(t, root, "rev-list", "--objects", "--all"); after != before {
+			t.Error("other objects are reachable than before")
+		}
+		fsck(t, root)
+		pairs, err := s.readReplaced()
+		if err != nil || len(pairs) != 0 {
+			t.Errorf("%d bytes of hints are left, %v", len(pairs), err)
+		}
+		for i := range 3 {
+			if got := readTip(t, s, fmt.Sprintf("items/%d/e.json", i)); got != text(i, 70*round+69) {
+				t.Errorf("item %d reads %.40s", i, got)
+			}
+		}
+	}
+	packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.idx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs, whole := 0, 0
+	for line := range strings.SplitSeq(git(t, root, "verify-pack", "-v", packs[0]), "\n") {
+		f := strings.Fields(line)
+		if len(f) < 5 || f[1] != "blob" {
+			continue
+		}
+		blobs++
+		if len(f) == 5 {
+			whole++
+		} else if depth, err := strconv.Atoi(f[5]); err != nil || depth > 50 {
+			t.Errorf("a chain of %s", f[5])
+		}
+	}
+	// Three items, the newest of each round and those that begin a chain.
+	if blobs < 600 || whole > 3*(3+210/50+2) {
+		t.Errorf("of %d blobs %d are whole", blobs, whole)
+	}
+	git(t, root, "repack", "-adq")
+	if git := packBytes(t, root); float64(size[2]) > 1.3*float64(git) {
+		t.Errorf("%d bytes; git repack leaves %d", size[2], git)
+	}
+}
+
+func packBytes(t *testing.T, root string) (n int64) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packs {
+		info, err := os.Stat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
 }

@@ -23,8 +23,8 @@ import (
 //  3. pack, index and the branch's new value synced, side by side; then the
 //     packs' folder.
 //  4. the branch moved by Git's own protocol, its folder synced (reflock.go).
-//  5. .keep removed, the publication remembered; not synced. The reflog follows
-//     later (reflog.go).
+//  5. .keep removed, the publication remembered, what each file replaced noted for
+//     Maintain; not synced. The reflog follows later (reflog.go).
 //
 // A crash up to 3 leaves a pack with its .keep: the next Open removes it when it
 // is not whole. A crash up to 4 leaves a whole pack no branch needs, which git gc
@@ -63,6 +63,7 @@ func (s *Store) publish(b *built, lock *refLock) error {
 		return errors.Join(err, p.release()) // the branch needs the pack
 	}
 	s.noteMove(b)
+	s.noteReplaced(s.own.work.replaced)
 	s.rememberPublished(b.tip)
 	if err := p.release(); err != nil {
 		s.log.Warn("release pack", "pack", p.base, "error", err)

@@ -85,6 +85,8 @@ type Store struct {
 	follower *follower            // nil without Follow
 
 	own ownerState // touched by the owner goroutine alone
+
+	compactFrom int64 // bytes of packs added that are worth packing all anew
 }
 
 // Open opens the store of the workspace root. It scans nothing; what dead
@@ -123,6 +125,8 @@ func newStore(root string, o Options) (*Store, error) {
 		fs: o.FS, opts: o, log: o.Log,
 		requests: make(chan *request, maxPending),
 		stop:     make(chan struct{}),
+
+		compactFrom: 1 << 20,
 	}
 	if err := s.checkRepository(); err != nil {
 		return nil, err

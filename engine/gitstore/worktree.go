@@ -24,6 +24,7 @@ type worktree struct {
 	dirNode *node             // the folder looked at last: the files of an edit mostly stand in one
 	fresh   map[string][]byte // files written by the group; nil: deleted
 
+	replaced []byte // pairs of names: the group's blobs, and those they took the place of
 }
 
 // node is one tree in memory.
@@ -90,6 +91,7 @@ func (n *node) path() string {
 func (w *worktree) beginGroup() {
 	w.group++
 	clear(w.fresh)
+	w.replaced = w.replaced[:0]
 	w.dirNode = nil
 	if w.size > worktreeLimit {
 		w.forget()

@@ -14,13 +14,18 @@ func appendDelta(dst, old, new []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(old)))
 	dst = binary.AppendUvarint(dst, uint64(len(new)))
 	dst = appendCopy(dst, 0, head)
-	for mid := new[head : len(new)-tail]; len(mid) > 0; {
-		n := min(len(mid), 127)
-		dst = append(dst, byte(n))
-		dst = append(dst, mid[:n]...)
-		mid = mid[n:]
-	}
+	dst = appendInsert(dst, new[head:len(new)-tail])
 	return appendCopy(dst, len(old)-tail, tail)
+}
+
+func appendInsert(dst, b []byte) []byte {
+	for len(b) > 0 {
+		n := min(len(b), 127)
+		dst = append(dst, byte(n))
+		dst = append(dst, b[:n]...)
+		b = b[n:]
+	}
+	return dst
 }
 
 const maxCopy = 0xffffff

@@ -21,10 +21,14 @@ const MaxJoined = 1 << 30
 // Join writes one pack of the objects of several, which are named by their paths
 // without .pack, and its index. Entries are copied as they stand, deltas included:
 // only the distance to a delta's base is written anew, since an object that several
-// packs hold is copied once. Every entry is compared with its checksum on the way,
+// packs hold is copied once; and, with d, blobs become differences. Every entry is compared with its checksum on the way,
 // so that a rotten pack is not copied over. It gives the new pack's name.
-func Join(ctx context.Context, pack, index io.Writer, paths []string) (name Hash, err error) {
+func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differences) (name Hash, err error) {
 	j := &joiner{w: bufio.NewWriterSize(pack, 1<<20), sum: sha1.New()}
+	if d != nil {
+		j.shrinker = newShrinker(d)
+		defer j.shrinker.close()
+	}
 	defer func() {
 		for _, p := range j.packs {
 			err = errors.Join(err, p.close())
@@ -35,6 +39,7 @@ func Join(ctx context.Context, pack, index io.Writer, paths []string) (name Hash
 		if err != nil {
 			return Hash{}, err
 		}
+		p.number = uint32(len(j.packs))
 		j.packs = append(j.packs, p)
 	}
 	j.sortNames()
@@ -66,6 +71,8 @@ type joiner struct {
 	off   int64
 	buf   []byte
 	head  []byte
+
+	shrinker *shrinker // nil: entries are copied as they stand
 }
 
 // place is an object's place in one of the packs: which pack, and which name of
@@ -76,10 +83,12 @@ type place struct{ pack, at uint32 }
 // in the index.
 type joinPack struct {
 	*pack
-	order []uint32         // the places, in the order of the pack
-	to    []uint32         // where the entry stands in the joined pack; 0: not copied
-	crc   []uint32         // its checksum there
-	first map[uint32]place // objects that an earlier pack holds: where
+	number uint32
+	order  []uint32         // the places, in the order of the pack
+	to     []uint32         // where the entry stands in the joined pack; 0: not copied
+	crc    []uint32         // its checksum there
+	depth  []uint8          // how many differences it is the last of
+	first  map[uint32]place // objects that an earlier pack holds: where
 }
 
 func openJoinPack(path string) (_ *joinPack, err error) {
@@ -92,6 +101,7 @@ func openJoinPack(path string) (_ *joinPack, err error) {
 		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
 	}
 	p.order, p.to, p.crc = make([]uint32, p.n), make([]uint32, p.n), make([]uint32, p.n)
+	p.depth = make([]uint8, p.n)
 	for i := range p.order {
 		p.order[i] = uint32(i)
 	}
@@ -209,39 +219,57 @@ func (j *joiner) copyEntry(p *joinPack, i uint32) error {
 	if err != nil {
 		return err
 	}
-	start := j.off
+	start := uint32(j.off)
 	p.crc[i] = p.checksum(i)
-	if r.t == typeOfsDelta {
+	switch {
+	case r.t == typeOfsDelta:
 		base, err := j.moved(p, r.base)
 		if err != nil {
 			return fmt.Errorf("%x: %w", p.name(i), err)
 		}
+		p.depth[i] = j.deeper(base)
 		j.head = appendEntryHeader(j.head[:0], typeOfsDelta, size)
-		j.head = appendOffset(j.head, uint64(start)-uint64(base))
+		j.head = appendOffset(j.head, uint64(start)-uint64(j.packs[base.pack].to[base.at]))
 		p.crc[i] = crc32.Update(crc32.ChecksumIEEE(j.head), crc32.IEEETable, j.buf[n:])
 		if err := j.write(j.head); err != nil {
 			return err
 		}
 		j.buf = j.buf[n:]
+	case r.t == typeRefDelta:
+		p.depth[i] = maxChain // how many it is the last of is not known
+	case r.t == TypeBlob && j.shrinker != nil:
+		entry, base, ok, err := j.shrink(p, i, size, n)
+		if err != nil {
+			return fmt.Errorf("%x: %w", p.name(i), err)
+		}
+		if ok {
+			p.crc[i], p.depth[i], p.to[i] = crc32.ChecksumIEEE(entry), j.deeper(base), start
+			return j.write(entry)
+		}
 	}
-	p.to[i] = uint32(start)
+	p.to[i] = start
 	return j.write(j.buf)
 }
 
-// moved gives where the entry at an offset of p stands in the joined pack.
-func (j *joiner) moved(p *joinPack, off int64) (uint32, error) {
+func (j *joiner) deeper(base place) uint8 {
+	return min(j.packs[base.pack].depth[base.at], 254) + 1
+}
+
+// moved gives the place whose entry the joined pack has for the one at an offset
+// of p.
+func (j *joiner) moved(p *joinPack, off int64) (place, error) {
 	n, ok := slices.BinarySearchFunc(p.order, off, func(i uint32, off int64) int { return int(p.at(i) - off) })
 	if !ok {
-		return 0, fmt.Errorf("%w: no base at %d", errCorrupt, off)
+		return place{}, fmt.Errorf("%w: no base at %d", errCorrupt, off)
 	}
-	i := p.order[n]
-	if earlier, again := p.first[i]; again {
-		p, i = j.packs[earlier.pack], earlier.at
+	r := place{p.number, p.order[n]}
+	if earlier, again := p.first[r.at]; again {
+		r = earlier
 	}
-	if p.to[i] == 0 {
-		return 0, fmt.Errorf("%w: its base was not copied before it", errCorrupt)
+	if j.packs[r.pack].to[r.at] == 0 {
+		return place{}, fmt.Errorf("%w: its base was not copied before it", errCorrupt)
 	}
-	return p.to[i], nil
+	return r, nil
 }
 
 // writeIndex writes an index of version 2.
