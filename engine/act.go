@@ -48,7 +48,10 @@ func (e *Engine) resolve(rec *record, ref StepRef) (string, error) {
 }
 
 // workflowOf resolves ref at the tip.
-func (e *Engine) workflowOf(ref StepRef) (string, error) {
+func (e *Engine) workflowOf(ctx context.Context, ref StepRef) (string, error) {
+	if err := errors.Join(e.lookAtFew(ctx), e.look(ctx, ref.Item)); err != nil {
+		return "", err
+	}
 	v, err := e.store.Tip()
 	if err != nil {
 		return "", err
@@ -62,7 +65,7 @@ func (e *Engine) workflowOf(ref StepRef) (string, error) {
 
 // Decide completes, skips or fails a step as the acting person.
 func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text string) (state.Transition, error) {
-	workflow, err := e.workflowOf(ref)
+	workflow, err := e.workflowOf(ctx, ref)
 	if err != nil {
 		return state.Transition{}, err
 	}
@@ -75,7 +78,7 @@ func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text 
 
 // Retry lets a failed step be tried again.
 func (e *Engine) Retry(ctx context.Context, ref StepRef, text string) (state.Transition, error) {
-	workflow, err := e.workflowOf(ref)
+	workflow, err := e.workflowOf(ctx, ref)
 	if err != nil {
 		return state.Transition{}, err
 	}
@@ -105,7 +108,10 @@ func (e *Engine) Release(ctx context.Context, id layout.ItemID, text string) err
 }
 
 func (e *Engine) intend(ctx context.Context, id layout.ItemID, kind, to, text string, ev state.Event) error {
-	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+	if err := e.lookAtFew(ctx); err != nil {
+		return err
+	}
+	err := e.transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := e.read(r, id, "")
 		if err != nil {
 			return nil, err

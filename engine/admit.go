@@ -74,6 +74,9 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if _, err := e.register(); err != nil {
 		return Admitted{}, err
 	}
+	if err := e.lookAtFew(ctx); err != nil {
+		return Admitted{}, err
+	}
 	taken, err := box.Accept(ctx, path, ticket(o, e.person()))
 	if err != nil {
 		return Admitted{}, err
@@ -301,10 +304,12 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		dir := layout.ItemDir(m.Item) + "/"
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		if _, err := r.ReadFile(layout.PinnedPath(d.Digest)); errors.Is(err, fs.ErrNotExist) {
-			files[layout.PinnedPath(d.Digest)] = p.workflow.data
-		} else if err != nil {
+		pinned, err := readOptional(r, layout.PinnedPath(d.Digest))
+		if err != nil {
 			return nil, err
+		}
+		if pinned == nil || digestOf(pinned) != d.Digest { // a push may have put anything there
+			files[layout.PinnedPath(d.Digest)] = p.workflow.data
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,

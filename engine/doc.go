@@ -15,9 +15,40 @@
 // message (message.go), and hands the edit to gitstore.Store.Commit, which answers
 // when the commit is durable.
 //
+// # What others commit
+//
+// A push, git update-ref, another Bagpipe: what they commit is taken in, and every
+// item they touched is held against what it was before (arrival.go). Names in
+// commits prove nothing, so each commit since the last one this workspace checked
+// is compared with its parents, item by item:
+//
+//   - the execution record by state.Mend, of a merge with the join of its parents;
+//   - what the manifest says the item is by state.MendManifest; its inventory may
+//     change only together with a step that completed;
+//   - inventory.json by the digest in the manifest;
+//   - a pinned definition by the digest that is its name.
+//
+// What fits is taken as it is. An item of which something was removed, altered or
+// made up is answered by one commit: its records with everything that was
+// acknowledged, and a hold whose text says what was wrong and in which commit of
+// whom; what was pushed stays in the history. Mending a mended record does
+// nothing, so no two engines answer each other, and the second to come finds
+// nothing left to do. A pinned definition is put back without a hold, and until
+// then read from the history. An attempt in the name of the engine that runs here,
+// which it did not make, is kept, as attempts only grow, and the item held. An
+// item that is new is taken as it is: there is nothing to compare it with.
+//
+// Nothing of this engine happens to an item that was touched and not yet looked at
+// (transact). A run looks at its start and whenever the branch moves; a command
+// that writes looks first, and leaves to the run what is more than a few hundred
+// items besides its own. .bagpipe/checked holds the commit up to which all has
+// been looked at; an older one costs time only. Without it, the newest commit by a
+// Bagpipe on the first-parent line is taken for it.
+//
 // # Who guards what
 //
 // An Engine may be used by several goroutines. mu guards the configuration;
 // committed states reach the index through advanced, which the store's owner
-// goroutine calls.
+// goroutine calls. What is yet to be looked at is guarded by arrivals.mu; looking
+// and answering happen one at a time, under arrivals.turn.
 package engine

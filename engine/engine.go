@@ -50,6 +50,8 @@ type Engine struct {
 
 	dirty chan struct{} // the settings changed at the tip
 
+	arrivals arrivals
+
 	space struct {
 		mu  sync.Mutex // guards the rest
 		at  time.Time
@@ -113,11 +115,20 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 			err = errors.Join(err, e.store.Close())
 		}
 	}()
+	if err := e.openArrivals(); err != nil {
+		return nil, err
+	}
 	if err := e.syncSettings(ctx); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
+
+// How this program signs its commits.
+const (
+	committerName  = "Bagpipe"
+	committerEmail = "bagpipe@"
+)
 
 func newEngine(root string, o Options) (*Engine, error) {
 	if o.Log == nil {
@@ -141,12 +152,15 @@ func newEngine(root string, o Options) (*Engine, error) {
 func (e *Engine) storeOptions() gitstore.Options {
 	return gitstore.Options{
 		Now:       e.o.Now,
-		Committer: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@" + e.o.Host.Name},
+		Committer: gitstore.Signature{Name: committerName, Email: committerEmail + e.o.Host.Name},
 		Log:       e.o.Log,
 		Advanced:  e.advanced,
 		Follow: func(path string) bool {
-			_, _, ok := layout.ItemOfPath(path)
-			return ok || strings.HasPrefix(path, layout.PinnedDir+"/")
+			_, rest, ok := layout.ItemOfPath(path)
+			return ok && isRecord(rest) || strings.HasPrefix(path, layout.PinnedDir+"/")
+		},
+		Moved: func(from, to gitstore.Hash) {
+			e.o.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take a change back, git revert it in a clone and push.", from.String()[:12], to.String()[:12]))
 		},
 		Edited: func(path, kept string) {
 			e.o.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))
@@ -161,6 +175,7 @@ func (e *Engine) Close() error {
 	e.self = nil
 	e.mu.Unlock()
 	var err error
+	e.saveChecked()
 	if self != nil {
 		err = self.Close()
 		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty
@@ -224,8 +239,9 @@ func (e *Engine) current() *config {
 
 // planCache holds pinned definitions, which never change, by digest.
 type planCache struct {
-	mu sync.Mutex
-	m  map[string]*state.Definition
+	mu   sync.Mutex
+	m    map[string]*state.Definition
+	none map[string]bool // not in the history either
 }
 
 // MissingPlanError is a record whose pinned definition is not there, or not what
@@ -240,16 +256,74 @@ func (e *MissingPlanError) Error() string {
 }
 func (e *MissingPlanError) Unwrap() error { return e.Err }
 
-// load reads a pinned definition, from memory when it was read before.
-func (c *planCache) load(r gitstore.Reader, digest string) (*state.Definition, error) {
+// pinnedPlan reads a pinned definition, from memory when it was read before. One that a
+// push removed or changed is read from the history.
+func (e *Engine) pinnedPlan(r gitstore.Reader, digest string) (*state.Definition, error) {
+	c := &e.plans
 	if d := c.known(digest); d != nil {
 		return d, nil
 	}
 	data, err := r.ReadFile(layout.PinnedPath(digest))
+	if err == nil && digestOf(data) == digest {
+		return c.add(digest, data)
+	}
+	missing := &MissingPlanError{Digest: digest, Err: err}
+	if err == nil {
+		missing.Err = errors.New("was changed after it was pinned")
+	}
+	data, err = e.pinnedBefore(digest)
 	if err != nil {
-		return nil, &MissingPlanError{Digest: digest, Err: err}
+		return nil, errors.Join(missing, err)
+	}
+	if data == nil {
+		return nil, missing
 	}
 	return c.add(digest, data)
+}
+
+// pinnedBefore finds a definition in the history by its digest; nil when it never
+// was there.
+func (e *Engine) pinnedBefore(digest string) ([]byte, error) {
+	if _, err := layout.ParseDigest(digest); err != nil || e.plans.isNone(digest) {
+		return nil, nil
+	}
+	p := layout.PinnedPath(digest)
+	for c, err := range e.store.History(context.Background(), gitstore.HistoryOptions{Path: p}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for %s in the history: %w", p, err)
+		}
+		for _, at := range append([]gitstore.Hash{c.Hash}, c.Parents...) {
+			v, err := e.store.At(at)
+			if err != nil {
+				return nil, err
+			}
+			data, err := readOptional(v, p)
+			if err != nil {
+				return nil, err
+			}
+			if data != nil && digestOf(data) == digest {
+				return data, nil
+			}
+		}
+	}
+	e.plans.setNone(digest)
+	return nil, nil
+}
+
+func (c *planCache) isNone(digest string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.none[digest]
+}
+
+// setNone spares the next search. One that is pinned later is found at the tip.
+func (c *planCache) setNone(digest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.none == nil || len(c.none) > 1000 {
+		c.none = map[string]bool{}
+	}
+	c.none[digest] = true
 }
 
 func (c *planCache) known(digest string) *state.Definition {
@@ -262,9 +336,6 @@ func (c *planCache) add(digest string, data []byte) (*state.Definition, error) {
 	// A robot this version does not have makes its step fail, not the item's
 	// record unreadable.
 	d, err := state.ParseDefinition(layout.PinnedPath(digest), data, nil)
-	if err == nil && d.Digest != digest {
-		err = errors.New("was changed after it was pinned")
-	}
 	if err != nil {
 		return nil, &MissingPlanError{Digest: digest, Err: err}
 	}

@@ -35,6 +35,9 @@ func (e *Engine) row(it *queue.Item) ItemRow {
 		row.Status, row.Why = state.Failed, it.Broken
 		return row
 	}
+	if len(it.Runs) == 0 {
+		row.Status, row.Why = state.Waiting, "no workflow was started on it"
+	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		row.Workflow, row.Status, row.Step, row.Why = run.Name, run.Status, "", ""
@@ -103,7 +106,13 @@ func (f Filter) fits(it *queue.Item) bool {
 			return true
 		}
 	}
-	return f.Status == state.Failed && it.Broken != "" && f.Step == "" && f.Workflow == ""
+	if len(it.Runs) > 0 || f.Step != "" || f.Workflow != "" {
+		return false
+	}
+	if it.Broken != "" {
+		return f.Status == state.Failed
+	}
+	return f.Status == state.Waiting
 }
 
 func (f Filter) fitsRun(run *queue.Run) bool {

@@ -34,6 +34,9 @@ func (e *Engine) Load(ctx context.Context) error {
 		return err
 	}
 	loader.flush()
+	if err := e.showRemoved(ctx, v, index); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	e.index = index
 	e.mu.Unlock()
@@ -42,6 +45,42 @@ func (e *Engine) Load(ctx context.Context) error {
 		e.noteChanges([]gitstore.FileChange{c})
 		return nil
 	})
+}
+
+// removedText is why an item is shown whose records a push removed: the history
+// and the bytes are there still, and the next look brings the records back.
+const removedText = "its records were removed from the branch; the next command that changes something, or bagpipe run, brings them back"
+
+// showRemoved puts the items into the index whose records were removed since the
+// last look, so that no listing passes over them.
+func (e *Engine) showRemoved(ctx context.Context, v gitstore.View, index *queue.Index) error {
+	from, ok := e.arrivals.since()
+	if !ok {
+		return nil
+	}
+	before, err := e.store.At(from)
+	if err != nil {
+		return err
+	}
+	return e.store.Diff(ctx, from, v.Commit(), func(c gitstore.FileChange) error {
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || !c.Deleted || rest != layout.ExecutionJSON || index.Item(id) != nil {
+			return nil
+		}
+		f, err := readRecords(before, id)
+		if err != nil {
+			return err
+		}
+		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution})))
+		return nil
+	})
+}
+
+// gone is an item without its records.
+func gone(it *queue.Item) *queue.Item {
+	out := *it
+	out.Runs, out.Broken = nil, removedText
+	return &out
 }
 
 // walkItems visits the wanted files of all items; before the first item there is
@@ -106,7 +145,7 @@ func (l *loader) flush() {
 type noted struct {
 	id    layout.ItemID
 	files files
-	gone  bool
+	gone  map[string]bool // files that were removed
 }
 
 // summarise never fails: a record that cannot be read makes an item that is
@@ -131,7 +170,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue
 	}
 	var missing error
 	plans := func(digest string) *state.Definition {
-		d, err := e.plans.load(r, digest)
+		d, err := e.pinnedPlan(r, digest)
 		if err != nil {
 			missing = err
 		}
@@ -146,7 +185,10 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue
 }
 
 // advanced is called by the store's owner goroutine after the branch moved.
-func (e *Engine) advanced(a gitstore.Advance) { e.noteChanges(a.Changes) }
+func (e *Engine) advanced(a gitstore.Advance) {
+	e.arrived(a)
+	e.noteChanges(a.Changes)
+}
 
 func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 	e.mu.Lock()
@@ -184,7 +226,10 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 }
 
 func (n *noted) note(file string, c gitstore.FileChange) {
-	n.gone = n.gone || c.Deleted
+	if n.gone == nil {
+		n.gone = map[string]bool{}
+	}
+	n.gone[file] = c.Deleted
 	switch file {
 	case layout.ManifestJSON:
 		n.files.manifest = c.Data
@@ -197,19 +242,15 @@ func (n *noted) note(file string, c gitstore.FileChange) {
 // change is read at the tip, which may be newer by now and then comes again.
 func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
 	dir := layout.ItemDir(n.id) + "/"
-	if n.files.manifest == nil {
+	if n.files.manifest == nil && !n.gone[layout.ManifestJSON] {
 		n.files.manifest, _ = v.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
 	}
-	if n.files.execution == nil {
+	if n.files.execution == nil && !n.gone[layout.ExecutionJSON] {
 		n.files.execution, _ = v.ReadFile(dir + layout.ExecutionJSON)
 	}
-	if n.gone && n.files.manifest == nil && n.files.execution == nil {
-		// A push removed the records of an item. The history and the bytes are
-		// there still, so the item is shown, and nothing is done with it.
+	if n.gone[layout.ManifestJSON] && n.gone[layout.ExecutionJSON] && n.files.manifest == nil && n.files.execution == nil {
 		if was := index.Item(n.id); was != nil {
-			gone := *was
-			gone.Runs, gone.Broken = nil, "its records were removed from the branch; bring them back with git revert in a clone, and push"
-			index.Put(&gone)
+			index.Put(gone(was))
 		}
 		return
 	}

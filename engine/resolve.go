@@ -44,6 +44,15 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error)
 	if err != nil {
 		return "", err
 	}
+	if from, ok := e.arrivals.since(); ok && len(found) == 0 {
+		// It may have been removed since by a push; whoever acts on it brings it back.
+		if v, err = e.store.At(from); err == nil {
+			found, err = e.search(ctx, v, ref)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 	switch len(found) {
 	case 0:
 		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {

@@ -95,6 +95,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.Load(ctx); err != nil {
 		return Summary{}, err
 	}
+	if err := e.lookAtAll(ctx); err != nil {
+		return Summary{}, err
+	}
 	if err := e.repairFolders(ctx); err != nil {
 		return Summary{}, err
 	}
@@ -106,6 +109,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return r.summary, err
 	}
 	err = r.work(ctx)
+	if err == nil {
+		err = e.lookAtAll(r.ctx)
+	}
 	r.tidy(ctx)
 	r.conclude()
 	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
@@ -125,6 +131,7 @@ func (r *run) work(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.tend(side) })
 	wg.Go(func() { r.maintain(side) })
+	wg.Go(func() { r.guard(side) })
 	wg.Go(func() { r.intake(side) })
 	stopped := context.AfterFunc(ctx, r.pool.Stop)
 	wg.Go(func() {
@@ -293,6 +300,7 @@ func (r *run) tend(ctx context.Context) {
 		case <-beat.C:
 			err = e.beat()
 		case <-recover.C:
+			e.saveChecked()
 			err = e.recoverLost(ctx)
 		case <-settings.C:
 			err = e.syncSettings(ctx)
@@ -301,6 +309,21 @@ func (r *run) tend(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			r.broken(err)
+		}
+	}
+}
+
+// guard looks at what others commit, as it comes.
+func (r *run) guard(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.e.arrivals.news:
+		}
+		if err := r.e.lookAtAll(ctx); err != nil && ctx.Err() == nil {
+			r.broken(err)
+			r.e.arrivals.again(ctx)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -69,6 +70,10 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 		return Detail{}, err
 	}
 	rec, err := e.read(v, id, "")
+	var none *NoItemError
+	if _, pending := e.arrivals.since(); errors.As(err, &none) && pending {
+		return Detail{}, fmt.Errorf("item %s: %s", id.Short(), removedText)
+	}
 	if err != nil {
 		return Detail{}, err
 	}
@@ -77,7 +82,7 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 		d.Held = append(d.Held, rec.execution.HoldText(h))
 	}
 	for _, name := range rec.execution.Names() {
-		plan, err := e.plans.load(v, rec.execution.Workflows[name].Digest)
+		plan, err := e.pinnedPlan(v, rec.execution.Workflows[name].Digest)
 		if err != nil {
 			return d, err
 		}

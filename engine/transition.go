@@ -49,7 +49,7 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
 	for name, w := range rec.execution.Workflows {
-		plan, err := e.plans.load(r, w.Digest)
+		plan, err := e.pinnedPlan(r, w.Digest)
 		if err != nil {
 			return nil, fmt.Errorf("item %s: %w", id, err)
 		}
@@ -90,7 +90,7 @@ func (e *Engine) step(ctx context.Context, id layout.ItemID, workflow string, wh
 	event func(*record) (state.Event, error), more func(*record, map[string][]byte) error,
 ) (state.Transition, error) {
 	var tr state.Transition
-	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+	err := e.transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := e.read(r, id, workflow)
 		if err != nil {
 			return nil, err

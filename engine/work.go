@@ -276,6 +276,9 @@ func (w *work) checkCurrent() error {
 	if err := e.store.Refresh(w.ctx); err != nil {
 		return laterWhenFull(err)
 	}
+	if err := e.look(w.ctx, a.Item); err != nil {
+		return laterWhenFull(err)
+	}
 	v, err := e.store.Tip()
 	if err != nil {
 		return laterWhenFull(err)

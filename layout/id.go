@@ -107,14 +107,15 @@ type AttemptKey struct {
 	Engine EngineID
 }
 
-// maxAttempt leaves room for the next one in any integer.
-const maxAttempt = 1_000_000_000
+// MaxAttempt is the highest number of an attempt; it leaves room for the next one
+// in any integer.
+const MaxAttempt = 1_000_000_000
 
 // ParseAttemptKey reads N-ENGINE.
 func ParseAttemptKey(s string) (AttemptKey, error) {
 	num, engine, ok := strings.Cut(s, "-")
 	n, err := strconv.Atoi(num)
-	if !ok || err != nil || n < 1 || n > maxAttempt || strconv.Itoa(n) != num {
+	if !ok || err != nil || n < 1 || n > MaxAttempt || strconv.Itoa(n) != num {
 		return AttemptKey{}, fmt.Errorf("attempt key %q: want N-ENGINE", s)
 	}
 	e, err := ParseEngineID(engine)

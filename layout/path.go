@@ -66,6 +66,15 @@ func PinnedPath(digest string) string {
 	return PinnedDir + "/" + strings.TrimPrefix(digest, "sha256:") + ".yaml"
 }
 
+// ParseDigest checks sha256:HEX.
+func ParseDigest(s string) (string, error) {
+	hex, ok := strings.CutPrefix(s, "sha256:")
+	if !ok || len(hex) != 64 || !isHex(hex) {
+		return "", fmt.Errorf("digest %q: want sha256: and 64 lower-case hexadecimal digits", s)
+	}
+	return s, nil
+}
+
 // StepLog is the path of an attempt's log within the item's folder.
 func StepLog(step Name, k AttemptKey) string {
 	return LogsDir + "/" + string(step) + "." + k.String() + ".log"

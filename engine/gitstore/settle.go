@@ -107,8 +107,6 @@ func (s *Store) compare(lock *refLock, last, now Hash) (Hash, error) {
 
 // moveForward undoes a move back to an ancestor.
 func (s *Store) moveForward(lock *refLock, from, to Hash) error {
-	s.log.Warn("the branch was moved back; moving it forward again",
-		"branch", s.branch, "from", from.String(), "to", to.String())
 	wasTaken := lock.taken
 	if err := lock.write(to); err != nil {
 		return err
@@ -117,6 +115,7 @@ func (s *Store) moveForward(lock *refLock, from, to Hash) error {
 		return err
 	}
 	s.writeReflog(from, to, s.opts.Now(), "bagpipe: moved forward again")
+	s.tellMoved(from, to)
 	if err := lock.renew(); err != nil {
 		return err
 	}
@@ -124,6 +123,15 @@ func (s *Store) moveForward(lock *refLock, from, to Hash) error {
 		return lock.take()
 	}
 	return nil
+}
+
+func (s *Store) tellMoved(from, to Hash) {
+	if s.opts.Moved != nil {
+		s.opts.Moved(from, to)
+		return
+	}
+	s.log.Warn("the branch was moved back, and has been moved forward again",
+		"branch", s.branch, "from", from.String(), "to", to.String())
 }
 
 // renew makes a new file for the next move.

@@ -42,6 +42,10 @@ type Options struct {
 	// nil: none.
 	Follow func(path string) bool
 
+	// Moved is told after the branch, found moved back to from, was moved forward
+	// again to to: from Open's goroutine, or the owner's. nil: logged as a warning.
+	Moved func(from, to Hash)
+
 	// Edited is told, from the follower's goroutine, of a followed file that a
 	// person edited in place, after it was kept beside as keptAs.
 	Edited func(path, keptAs string)

@@ -30,7 +30,8 @@
 // A "lost" intent names an attempt whose engine is dead. A "retry" intent names
 // the attempt it was formed on: failures up to it no longer count. A "release"
 // names in "target" the hold it ends, so a hold placed elsewhere at the same
-// time survives the join.
+// time survives the join. A "hold" with a "target" is an engine's answer to the
+// commit named there.
 //
 // # The status of a step
 //
@@ -83,4 +84,31 @@
 // one writer had come: the ended one wins; between copies equally far the
 // greater encoding wins, so that the join is commutative, associative and
 // idempotent for any input. No completed attempt is ever left out.
+//
+// # Mending
+//
+// Mend(before, now) holds a record that another writer committed against the one
+// it was made from. It takes what the laws of the record allow and mends the rest:
+//
+//	what now has                                   then
+//	an intent, milestone, workflow or attempt      put back
+//	  of before is gone
+//	one of them altered: an ended attempt, an      as it was before
+//	  intent, a workflow's head (definition,
+//	  created, notBefore, skip), one in progress
+//	  other than by ending; a milestone later
+//	a milestone new or earlier, and no completed   left out
+//	  attempt ended at that time
+//	an attempt new, and its prerequisites are not  left out
+//	  done, or its step is not in the definition
+//	a retry new, of an attempt higher than any     left out
+//	a workflow new, and its definition nowhere     left out
+//	anything else                                  taken
+//
+// An engine drops its own deferred attempts when it claims again, so one that was
+// deferred or in progress may be gone when a higher one of its engine is there.
+// Prerequisites that are optional do not count here, as their failure may have
+// been retried since. What is left out could not have come from Apply, nor from a
+// join of records that did. The result holds all of before; mending it again, or
+// mending what Apply and Join make of before, changes nothing.
 package state

@@ -112,12 +112,14 @@ type Retry struct {
 	Text     string
 }
 
-// Hold keeps every step of the item from starting.
+// Hold keeps every step of the item from starting. One that answers a commit
+// names it, and is placed beside other holds.
 type Hold struct {
-	Key  layout.IntentKey
-	At   time.Time
-	By   string
-	Text string
+	Key     layout.IntentKey
+	At      time.Time
+	By      string
+	Text    string
+	Answers string // a commit; "" for a person's own hold
 }
 
 // Release ends every hold that is known here. Key is called once for each.
@@ -342,10 +344,10 @@ func (e Retry) apply(x *Execution, d *Definition) (Transition, error) {
 }
 
 func (e Hold) apply(x *Execution, _ *Definition) (Transition, error) {
-	if holds := x.Holds(); len(holds) > 0 {
+	if holds := x.Holds(); len(holds) > 0 && e.Answers == "" {
 		return Transition{}, &IllegalError{Event: "hold", Item: x.Item, Reason: "is held already, by " + x.Intents[holds[0]].By}
 	}
-	x.intend(e.Key, Intent{Kind: HoldIntent, At: e.At, By: e.By, Text: e.Text})
+	x.intend(e.Key, Intent{Kind: HoldIntent, At: e.At, By: e.By, Text: e.Text, Target: layout.IntentKey(e.Answers)})
 	return Transition{}, nil
 }
 

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// answersAtOnce is how many answers are handed to the store side by side: they
+// share a group, and what else waits comes into the next.
+const answersAtOnce = 64
+
+// answerItems answers for those of the items there is a verdict on. The turn is
+// the caller's.
+func (e *Engine) answerItems(ctx context.Context, ids []layout.ItemID) error {
+	a := &e.arrivals
+	errs := make([]error, len(ids))
+	room := make(chan struct{}, answersAtOnce)
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		a.mu.Lock()
+		v := a.verdicts[id]
+		a.mu.Unlock()
+		if v == nil {
+			continue
+		}
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			if errs[i] = e.answerItem(ctx, id, v); errs[i] == nil {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				delete(a.verdicts, id)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// answerItem commits an item's records as they should be, with a hold that says
+// what was wrong. When another engine has answered, there is nothing left to do.
+func (e *Engine) answerItem(ctx context.Context, id layout.ItemID, v *verdict) error {
+	want, err := e.recordsOf(v.want, id)
+	if err != nil {
+		return err
+	}
+	key, err := e.intentKey()
+	if err != nil {
+		return err
+	}
+	text := v.text()
+	last := v.breaches[len(v.breaches)-1].commit.Hash.String()
+	did := false
+	_, err = e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		did = false
+		now, err := readRecords(r, id)
+		if err != nil {
+			return nil, err
+		}
+		plans := e.plansAt(r)
+		mended, breaches := judge(id, want, now, plans)
+		x, err := state.Decode(mended.execution)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id, err)
+		}
+		if len(breaches) == 0 && (!v.forged() || x.Answered(last)) {
+			return nil, nil
+		}
+		who := e.byEngine()
+		hold := state.Hold{Key: key, At: e.o.Now(), By: who.agent, Text: text, Answers: last}
+		if _, err := state.Apply(x, nil, hold); err != nil {
+			return nil, err
+		}
+		x.Recompute(plans)
+		mended.execution = x.Encode()
+		did = true
+		return &gitstore.Change{Files: now.changes(id, mended), Author: who.author, Message: v.message(id, mended, text, who.agent)}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
+	}
+	if did {
+		e.o.Log.Info("answered", "item", id, "commit", last)
+		e.arrivals.tell(e, fmt.Sprintf("item %s is held: %s", id.Short(), text))
+	}
+	return nil
+}
+
+// changes are the files that differ.
+func (f records) changes(id layout.ItemID, to records) map[string][]byte {
+	files := map[string][]byte{}
+	dir := layout.ItemDir(id) + "/"
+	for name, pair := range map[string][2][]byte{
+		layout.ManifestJSON: {f.manifest, to.manifest}, layout.ExecutionJSON: {f.execution, to.execution}, layout.InventoryJSON: {f.inventory, to.inventory},
+	} {
+		if !bytes.Equal(pair[0], pair[1]) {
+			files[dir+name] = pair[1]
+		}
+	}
+	return files
+}
+
+func (v *verdict) forged() bool {
+	return slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged })
+}
+
+// text says what was wrong, in which commit of whom, and what to do.
+func (v *verdict) text() string {
+	const most = 3
+	var said []string
+	for i, b := range v.breaches {
+		if i == most {
+			said = append(said, fmt.Sprintf("%d more commits did alike", len(v.breaches)-most))
+			break
+		}
+		said = append(said, b.by()+" "+printable(oneLine(state.Breaches(b.what), 1500)))
+	}
+	return clip(strings.Join(said, "; ")+". What was acknowledged stands again; what was pushed is in that commit. If all is well, release the item.", maxMessage)
+}
+
+// by names a commit and its author, both foreign.
+func (b breach) by() string {
+	c := b.commit
+	if c.Author == (gitstore.Signature{}) {
+		return "a commit up to " + c.Hash.String()[:12]
+	}
+	return "commit " + c.Hash.String()[:12] + " by " + printable(oneLine(c.Author.Name+" <"+c.Author.Email+">", 200))
+}
+
+// message words the answer's commit.
+func (v *verdict) message(id layout.ItemID, is records, text, agent string) string {
+	m, err := layout.DecodeManifest(is.manifest)
+	if err != nil {
+		m = layout.Manifest{}
+	}
+	trailers := []trailer{
+		{"Bagpipe-Item", string(id)},
+		{"Bagpipe-Intent", state.HoldIntent},
+		{"Bagpipe-To", "held"},
+	}
+	for i, b := range v.breaches {
+		if i < 10 {
+			trailers = append(trailers, trailer{"Bagpipe-Answers", b.commit.Hash.String()})
+		}
+	}
+	subject := "hold: held " + string(id) + " (" + string(m.Collection) + "/" + clip(m.Label, 100) + ")"
+	return message(subject, text, append(trailers, trailer{"Bagpipe-Agent", agent}))
+}
+
+// answerPinned puts pinned definitions back. The turn is the caller's.
+func (e *Engine) answerPinned(ctx context.Context) error {
+	a := &e.arrivals
+	a.mu.Lock()
+	digests := make([]string, 0, len(a.pinned))
+	for d := range a.pinned {
+		digests = append(digests, d)
+	}
+	a.mu.Unlock()
+	slices.Sort(digests)
+	for _, d := range digests {
+		a.mu.Lock()
+		v := a.pinned[d]
+		a.mu.Unlock()
+		if err := e.answerOnePinned(ctx, d, v); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		delete(a.pinned, d)
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+func (e *Engine) answerOnePinned(ctx context.Context, digest string, v *pinnedVerdict) error {
+	p := layout.PinnedPath(digest)
+	did := false
+	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		did = false
+		now, err := readOptional(r, p)
+		if err != nil || now != nil && digestOf(now) == digest {
+			return nil, err
+		}
+		did = true
+		who := e.byEngine()
+		return &gitstore.Change{Files: map[string][]byte{p: v.data}, Author: who.author,
+			Message: message("definition: restored "+p, breach{commit: v.commit}.by()+" changed or removed it; items in flight need it as it was",
+				[]trailer{{"Bagpipe-Definition", digest}, {"Bagpipe-Answers", v.commit.Hash.String()}, {"Bagpipe-Agent", who.agent}})}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", p, err)
+	}
+	if did {
+		e.o.Warn(fmt.Sprintf("%s was changed or removed by %s; it has been restored, as items in flight need it. A changed workflow goes into %s/NAME.yaml.",
+			p, breach{commit: v.commit}.by(), layout.WorkflowsDir))
+	}
+	return nil
+}
+
+// maxTold bounds the answers that are told one by one.
+const maxTold = 20
+
+// tell warns of an answer; where there are very many, of the first ones.
+func (a *arrivals) tell(e *Engine, text string) {
+	a.mu.Lock()
+	a.told++
+	n := a.told
+	a.mu.Unlock()
+	switch {
+	case n <= maxTold:
+		e.o.Warn(text)
+	case n == maxTold+1:
+		e.o.Warn("more items are held for what was pushed; bagpipe status lists them")
+	}
+}

@@ -1,0 +1,381 @@
+package engine
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: the commits of a window are gone through, parents first. Each is
+// a branch: which items differ from what is committed there, because they were
+// mended, or were touched within the window. A commit is held against its parent,
+// a merge against the join of its parents; what its branch holds in the end is
+// what should be, and that is what its children are held against. So a record is
+// never put back to an older state than the last acknowledged one, however long
+// nobody looked, and each breach is found in the commit that made it.
+
+// maxWindow bounds the commits of one window; beyond it only its ends are
+// compared.
+const maxWindow = 50_000
+
+// branch is how the items should be at one commit; those not in it are as they
+// are committed there.
+type branch struct {
+	items  map[layout.ItemID]*verdict
+	pinned map[string]*pinnedVerdict
+}
+
+func newBranch() *branch {
+	return &branch{items: map[layout.ItemID]*verdict{}, pinned: map[string]*pinnedVerdict{}}
+}
+
+func (b *branch) clone() *branch {
+	return &branch{items: maps.Clone(b.items), pinned: maps.Clone(b.pinned)}
+}
+
+// onlyOpen keeps what has to be answered.
+func (b *branch) onlyOpen() *branch {
+	maps.DeleteFunc(b.items, func(_ layout.ItemID, v *verdict) bool { return len(v.breaches) == 0 })
+	return b
+}
+
+// examiner goes through one window.
+type examiner struct {
+	e        *Engine
+	ctx      context.Context
+	w        window
+	seed     *branch // at w.from
+	branches map[gitstore.Hash]*branch
+	heirs    map[gitstore.Hash]int  // children yet to come
+	fromHere map[gitstore.Hash]bool // it descends from w.from
+}
+
+// examineWindow gives the branch at the window's end.
+func (e *Engine) examineWindow(ctx context.Context, w window, seed *branch) (*branch, error) {
+	commits, err := e.commitsOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	x := &examiner{e: e, ctx: ctx, w: w, seed: seed,
+		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
+	for _, c := range commits {
+		for _, p := range c.Parents {
+			x.heirs[p]++
+		}
+	}
+	last := seed
+	for _, c := range commits {
+		if last, err = x.commit(c); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+// commitsOf lists what is reached from w.to and not from w.from, parents first.
+// Of a window that is too long it makes one nameless commit.
+func (e *Engine) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, error) {
+	if w.from == w.to {
+		return nil, nil
+	}
+	found, seen := map[gitstore.Hash]gitstore.Commit{}, 0
+	old, wanted := map[gitstore.Hash]bool{w.from: true}, map[gitstore.Hash]bool{w.to: true}
+	for c, err := range e.store.History(ctx, gitstore.HistoryOptions{From: w.to}) {
+		if err != nil {
+			return nil, err
+		}
+		delete(wanted, c.Hash)
+		for _, p := range c.Parents {
+			if old[c.Hash] {
+				old[p] = true
+				delete(wanted, p)
+			} else if !old[p] {
+				wanted[p] = true
+			}
+		}
+		if !old[c.Hash] {
+			found[c.Hash] = c
+		}
+		if len(wanted) == 0 {
+			break
+		}
+		if seen++; len(found) > maxWindow || seen > 4*maxWindow { // a branch that forked very long ago
+			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}}}, nil
+		}
+	}
+	return parentsFirst(found, w.to), nil
+}
+
+// parentsFirst orders the commits that lead to tip.
+func parentsFirst(found map[gitstore.Hash]gitstore.Commit, tip gitstore.Hash) []gitstore.Commit {
+	var order []gitstore.Commit
+	seen := map[gitstore.Hash]bool{}
+	stack := list.New()
+	stack.PushBack(tip)
+	for stack.Len() > 0 {
+		h := stack.Back().Value.(gitstore.Hash)
+		c, ok := found[h]
+		ready := true
+		if ok && !seen[h] {
+			for _, p := range c.Parents {
+				if _, in := found[p]; in && !seen[p] {
+					stack.PushBack(p)
+					ready = false
+				}
+			}
+		}
+		if !ready {
+			continue
+		}
+		stack.Remove(stack.Back())
+		if ok && !seen[h] {
+			seen[h] = true
+			order = append(order, c)
+		}
+	}
+	return order
+}
+
+// parent gives the branch at a parent of c: its own when no other child needs it.
+func (x *examiner) parent(h gitstore.Hash) *branch {
+	b := x.branches[h]
+	if b == nil {
+		if h == x.w.from {
+			return x.seed.clone()
+		}
+		return newBranch()
+	}
+	if x.heirs[h]--; x.heirs[h] > 0 {
+		return b.clone()
+	}
+	delete(x.branches, h)
+	return b
+}
+
+// commit holds one commit against its parents.
+func (x *examiner) commit(c gitstore.Commit) (*branch, error) {
+	if err := x.ctx.Err(); err != nil {
+		return nil, err
+	}
+	main := x.mainParent(c)
+	at := x.parent(main)
+	touched, pinned, err := x.changed(main, c.Hash)
+	if err != nil {
+		return nil, err
+	}
+	others := map[gitstore.Hash]*branch{}
+	for _, p := range c.Parents {
+		if p == main {
+			continue
+		}
+		b := x.parent(p)
+		others[p] = b
+		for id := range b.items {
+			touched[id] = true
+		}
+		x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[p]
+	}
+	x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[main]
+	if len(c.Parents) == 0 {
+		main = gitstore.Hash{}
+	}
+	for id := range touched {
+		if err := x.item(c, main, at, others, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.pinned(c, main, at, pinned); err != nil {
+		return nil, err
+	}
+	x.branches[c.Hash] = at
+	return at, nil
+}
+
+// mainParent is the parent whose line holds what this workspace knew.
+func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
+	for _, p := range c.Parents {
+		if x.fromHere[p] {
+			return p
+		}
+	}
+	if len(c.Parents) == 0 {
+		return gitstore.Hash{}
+	}
+	return c.Parents[0]
+}
+
+// changed lists the items and pinned definitions that differ between two commits.
+func (x *examiner) changed(from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
+	items = map[layout.ItemID]bool{}
+	err = x.e.store.Diff(x.ctx, from, to, func(c gitstore.FileChange) error {
+		if id, rest, ok := layout.ItemOfPath(c.Path); ok && isRecord(rest) {
+			items[id] = true
+		}
+		if digest, ok := pinnedDigest(c.Path); ok {
+			pinned = append(pinned, digest)
+		}
+		return nil
+	})
+	return items, pinned, err
+}
+
+func isRecord(rest string) bool {
+	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON
+}
+
+func pinnedDigest(p string) (digest string, ok bool) {
+	hex, ok := strings.CutPrefix(p, layout.PinnedDir+"/")
+	hex, isYAML := strings.CutSuffix(hex, ".yaml")
+	return "sha256:" + hex, ok && isYAML
+}
+
+// item holds one item against what it should be.
+func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
+	was := at.items[id]
+	before, err := x.e.recordsOf(version{at: main}, id)
+	if was != nil {
+		before, err = x.e.recordsOf(was.want, id)
+	}
+	if err != nil {
+		return err
+	}
+	for p, b := range others {
+		other := version{at: p}
+		if v := b.items[id]; v != nil {
+			other = v.want
+		}
+		if before, err = x.join(id, before, other); err != nil {
+			return err
+		}
+	}
+	now, err := x.e.recordsOf(version{at: c.Hash}, id)
+	if err != nil {
+		return err
+	}
+	v, err := x.e.store.At(c.Hash)
+	if err != nil {
+		return err
+	}
+	mended, what := judge(id, before, now, x.e.plansAt(v))
+	next := &verdict{want: version{at: c.Hash}}
+	switch {
+	case len(what) > 0 && now.absent() && len(others) == 0: // kept by name: there may be very many
+		next.want = version{at: main}
+		if was != nil {
+			next.want = was.want
+		}
+	case len(what) > 0:
+		next.want = version{files: mended}
+	}
+	if len(what) > 0 {
+		next.breaches = add(was, breach{commit: c, what: what})
+	}
+	if forged := x.e.forged(before, mended); len(forged) > 0 {
+		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
+	} else if was != nil && len(what) == 0 {
+		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged })
+	}
+	at.items[id] = next
+	return nil
+}
+
+// add notes a breach, but not again what an earlier commit did and this one only
+// left so.
+func add(was *verdict, b breach) []breach {
+	if was == nil {
+		return []breach{b}
+	}
+	said := func(text string) bool {
+		return slices.ContainsFunc(was.breaches, func(o breach) bool { return slices.Contains(o.what, text) })
+	}
+	b.what = slices.DeleteFunc(b.what, said)
+	if len(b.what) == 0 {
+		return was.breaches
+	}
+	return append(slices.Clone(was.breaches), b)
+}
+
+// forged tells of attempts in this engine's name; see the package comment.
+func (e *Engine) forged(before, now records) []string {
+	a, errA := state.Decode(before.execution)
+	b, errB := state.Decode(now.execution)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	return state.Forged(a, b, e.id)
+}
+
+// join unites the execution records of two parents; the rest is the main one's.
+func (x *examiner) join(id layout.ItemID, before records, other version) (records, error) {
+	o, err := x.e.recordsOf(other, id)
+	if err != nil || !o.sound(id) {
+		return before, err
+	}
+	if !before.sound(id) {
+		return o, nil
+	}
+	a, errA := state.Decode(before.execution)
+	b, errB := state.Decode(o.execution)
+	if err := errors.Join(errA, errB); err != nil {
+		return before, err
+	}
+	if state.Progressed(a, b) && isInventory(id, o) {
+		before.manifest, before.inventory = o.manifest, o.inventory
+	}
+	united, err := state.Join(a, b)
+	if err != nil {
+		return before, err
+	}
+	before.execution = united.Encode()
+	return before, nil
+}
+
+func (e *Engine) recordsOf(v version, id layout.ItemID) (records, error) {
+	if v.at.IsZero() {
+		return v.files, nil
+	}
+	view, err := e.store.At(v.at)
+	if err != nil {
+		return records{}, err
+	}
+	return readRecords(view, id)
+}
+
+// pinned notes definitions that are not what their names say, and were.
+func (x *examiner) pinned(c gitstore.Commit, main gitstore.Hash, at *branch, changed []string) error {
+	for _, digest := range changed {
+		data, err := x.readPinned(c.Hash, digest)
+		if err != nil {
+			return err
+		}
+		if data != nil && digestOf(data) == digest {
+			delete(at.pinned, digest)
+			continue
+		}
+		if at.pinned[digest] != nil || main.IsZero() {
+			continue
+		}
+		if data, err = x.readPinned(main, digest); err != nil {
+			return err
+		}
+		if data != nil && digestOf(data) == digest {
+			at.pinned[digest] = &pinnedVerdict{data: data, commit: c}
+		}
+	}
+	return nil
+}
+
+func (x *examiner) readPinned(at gitstore.Hash, digest string) ([]byte, error) {
+	v, err := x.e.store.At(at)
+	if err != nil {
+		return nil, err
+	}
+	return readOptional(v, layout.PinnedPath(digest))
+}

@@ -1,0 +1,345 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Plans gives the definition with a digest; nil when there is none.
+type Plans func(digest string) *Definition
+
+// Mend holds now, committed by another writer, against before, from which it was
+// made; the package comment has the rules. breaches says in words what was mended,
+// in a fixed order; without any, now is given back. Neither argument is changed
+// but for its statuses.
+func Mend(before, now *Execution, plans Plans) (mended *Execution, breaches []string) {
+	m := &mender{before: before, now: now, plans: plans}
+	m.out = &Execution{Item: before.Item, Workflows: map[string]*Workflow{}, unknown: now.unknown}
+	m.out.Intents = keepAll(m, before.Intents, now.Intents, intentText,
+		func(a, b Intent) bool { return string(a.encode(nil)) == string(b.encode(nil)) })
+	m.workflows()
+	m.retries()
+	m.milestones()
+	if len(m.breaches) == 0 {
+		return now, nil
+	}
+	m.out.Recompute(plans)
+	return m.out, m.breaches
+}
+
+type mender struct {
+	before, now, out *Execution
+	plans            Plans
+	breaches         []string
+}
+
+func (m *mender) breach(format string, args ...any) {
+	m.breaches = append(m.breaches, fmt.Sprintf(format, args...))
+}
+
+// keepAll is now with all of before in it, unaltered.
+func keepAll[K ~string, V any](m *mender, before, now map[K]V, text func(K, V) string, same func(a, b V) bool) map[K]V {
+	out := maps.Clone(now)
+	if out == nil {
+		out = map[K]V{}
+	}
+	for _, k := range slices.Sorted(maps.Keys(before)) {
+		v, there := now[k]
+		switch {
+		case !there:
+			m.breach("removed %s", text(k, before[k]))
+		case !same(before[k], v):
+			m.breach("changed %s", text(k, before[k]))
+		default:
+			continue
+		}
+		out[k] = before[k]
+	}
+	return out
+}
+
+func intentText(_ layout.IntentKey, i Intent) string {
+	return fmt.Sprintf("the %s of %s by %s", i.Kind, layout.FormatTime(i.At), i.By)
+}
+
+func (m *mender) workflows() {
+	for _, name := range slices.Sorted(maps.Keys(m.before.Workflows)) {
+		a, b := m.before.Workflows[name], m.now.Workflows[name]
+		if b == nil {
+			m.breach("removed workflow %s", name)
+			m.out.Workflows[name] = a.clone()
+			continue
+		}
+		out := &Workflow{Name: a.Name, Digest: a.Digest, Created: a.Created, NotBefore: a.NotBefore, Skip: a.Skip, unknown: b.unknown}
+		if a.head() != b.head() || !maps.Equal(a.Skip, b.Skip) {
+			m.breach("changed the definition, the date or the steps not needed of workflow %s", name)
+		}
+		out.Steps = m.steps(name, a, b)
+		m.out.Workflows[name] = out
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.now.Workflows)) {
+		b := m.now.Workflows[name]
+		switch {
+		case m.before.Workflows[name] != nil:
+		case m.plans(b.Digest) == nil:
+			m.breach("added workflow %s, whose definition is not to be found", name)
+		default:
+			m.out.Workflows[name] = b.clone()
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.out.Workflows)) {
+		m.leaveOut(name)
+	}
+}
+
+// clone is deep as far as mending goes: maps of steps and of attempts.
+func (w *Workflow) clone() *Workflow {
+	out := *w
+	out.Steps = make(map[layout.Name]*StepRecord, len(w.Steps))
+	for n, s := range w.Steps {
+		out.Steps[n] = &StepRecord{Attempts: maps.Clone(s.Attempts), unknown: s.unknown}
+	}
+	return &out
+}
+
+func (m *mender) steps(workflow string, a, b *Workflow) map[layout.Name]*StepRecord {
+	out := b.clone().Steps
+	for _, name := range slices.Sorted(maps.Keys(a.Steps)) {
+		s := out[name]
+		if s == nil {
+			s = &StepRecord{unknown: a.Steps[name].unknown}
+			out[name] = s
+		}
+		m.attempts(workflow+"/"+string(name), a.Steps[name], s)
+	}
+	return out
+}
+
+// attempts puts back into s what was there before.
+func (m *mender) attempts(step string, before, s *StepRecord) {
+	for _, k := range before.Keys() {
+		a := before.Attempts[k]
+		b, there := s.Attempts[k]
+		switch {
+		case !there && a.open() && s.hasHigher(k):
+			continue // its engine went on
+		case !there:
+			m.breach("removed attempt %s (%s) of %s", k, a.State, step)
+		case !follows(a, b):
+			m.breach("changed attempt %s (%s) of %s", k, a.State, step)
+		default:
+			continue
+		}
+		s.put(k, a)
+	}
+}
+
+// open tells of an attempt that its engine may yet drop.
+func (a Attempt) open() bool { return a.State == Deferred || a.State == InProgress }
+
+func (s *StepRecord) hasHigher(k layout.AttemptKey) bool {
+	for other := range s.Attempts {
+		if other.Engine == k.Engine && other.N > k.N {
+			return true
+		}
+	}
+	return false
+}
+
+// follows tells whether b is a, or how a ended.
+func follows(a, b Attempt) bool {
+	if a.State == InProgress && b.State != InProgress {
+		return a.Claimed.Equal(b.Claimed) && a.Runner == b.Runner && a.By == b.By
+	}
+	return string(a.encode(nil)) == string(b.encode(nil))
+}
+
+// leaveOut removes the new attempts that could not have been made. One that goes
+// may open the prerequisites of others.
+func (m *mender) leaveOut(workflow string) {
+	w := m.out.Workflows[workflow]
+	d := m.plans(w.Digest)
+	if d == nil {
+		return // nothing is known of its steps
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Steps)) {
+		if d.index(string(name)) < 0 {
+			m.dropNew(workflow, name, func(layout.AttemptKey) string { return "which is not in the definition" })
+		}
+	}
+	for again := true; again; {
+		again = false
+		m.out.Compute(workflow, d)
+		for i := range d.Steps {
+			open := m.out.openFor(w, d, i)
+			again = m.dropNew(workflow, layout.Name(d.Steps[i].Name), func(k layout.AttemptKey) string {
+				if k.N >= layout.MaxAttempt {
+					return "whose number is too high"
+				}
+				if len(open) > 0 {
+					return "which waits for " + join(open)
+				}
+				return ""
+			}) || again
+		}
+	}
+}
+
+// openFor lists the required prerequisites of step i that are neither completed
+// nor skipped.
+func (x *Execution) openFor(w *Workflow, d *Definition, i int) (open []string) {
+	for _, p := range d.Prerequisites(i) {
+		if s := w.Steps[layout.Name(d.Steps[p].Name)]; !d.Steps[p].Optional && !satisfied(s, false) {
+			open = append(open, d.Steps[p].Name)
+		}
+	}
+	return open
+}
+
+// dropNew removes those attempts at a step that before has not and why objects to.
+func (m *mender) dropNew(workflow string, step layout.Name, why func(layout.AttemptKey) string) (did bool) {
+	_, s := m.out.Find(workflow, step)
+	if s == nil {
+		return false
+	}
+	_, was := m.before.Find(workflow, step)
+	for _, k := range s.Keys() {
+		if was != nil {
+			if _, old := was.Attempts[k]; old {
+				continue
+			}
+		}
+		if text := why(k); text != "" {
+			m.breach("added attempt %s (%s) of %s/%s, %s", k, s.Attempts[k].State, workflow, step, text)
+			delete(s.Attempts, k)
+			did = true
+		}
+	}
+	return did
+}
+
+// retries leaves out the new ones that name an attempt no one can have seen: no
+// attempt after it would ever count.
+func (m *mender) retries() {
+	for _, k := range slices.Sorted(maps.Keys(m.out.Intents)) {
+		i := m.out.Intents[k]
+		if _, old := m.before.Intents[k]; old || i.Kind != RetryIntent {
+			continue
+		}
+		_, s := m.out.Find(i.Workflow, i.Step)
+		var last layout.AttemptKey
+		if s != nil {
+			last, _, _ = s.Current()
+		}
+		if i.Attempt.N > last.N {
+			m.breach("added %s of attempt %s of %s/%s, which is not there", intentText(k, i), i.Attempt, i.Workflow, i.Step)
+			delete(m.out.Intents, k)
+		}
+	}
+}
+
+func (m *mender) milestones() {
+	m.out.Milestones = keepAll(m, m.before.Milestones, m.now.Milestones,
+		func(n layout.Name, _ time.Time) string { return "the milestone " + string(n) },
+		func(was, is time.Time) bool { return !is.After(was) })
+	for _, n := range slices.Sorted(maps.Keys(m.out.Milestones)) {
+		at := m.out.Milestones[n]
+		was, there := m.before.Milestones[n]
+		if there && was.Equal(at) || m.out.completedAt(at) {
+			continue
+		}
+		if there {
+			m.breach("changed the milestone %s", n)
+			m.out.Milestones[n] = was
+			continue
+		}
+		m.breach("added the milestone %s, which no completed step reached at that time", n)
+		delete(m.out.Milestones, n)
+	}
+}
+
+func (x *Execution) completedAt(at time.Time) bool {
+	stamp := layout.FormatTime(at)
+	return x.any(func(_ string, _ layout.Name, _ layout.AttemptKey, a Attempt) bool {
+		return a.State == Completed && layout.FormatTime(a.Ended) == stamp
+	})
+}
+
+// any tells whether some attempt is as asked.
+func (x *Execution) any(is func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool) bool {
+	for name, w := range x.Workflows {
+		for step, s := range w.Steps {
+			for k, a := range s.Attempts {
+				if is(name, step, k, a) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (x *Execution) attempt(workflow string, step layout.Name, k layout.AttemptKey) (Attempt, bool) {
+	_, s := x.Find(workflow, step)
+	if s == nil {
+		return Attempt{}, false
+	}
+	a, there := s.Attempts[k]
+	return a, there
+}
+
+// Progressed tells whether now has a completed attempt that before has not: only
+// with one may the content have changed.
+func Progressed(before, now *Execution) bool {
+	return now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		was, there := before.attempt(workflow, step, k)
+		return a.State == Completed && (!there || was.State != Completed)
+	})
+}
+
+// Forged says which attempts in engine's name are in now as engine never wrote
+// them, before being all that it wrote: each attempt has one writer.
+func Forged(before, now *Execution, engine layout.EngineID) (breaches []string) {
+	now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		was, there := before.attempt(workflow, step, k)
+		if k.Engine == engine && (!there || was.State != a.State) {
+			breaches = append(breaches, fmt.Sprintf("added or ended attempt %s (%s) of %s/%s in the name of the engine that runs here", k, a.State, workflow, step))
+		}
+		return false
+	})
+	slices.Sort(breaches)
+	return breaches
+}
+
+// Answered tells whether a hold was placed in answer to the commit.
+func (x *Execution) Answered(commit string) bool {
+	for _, i := range x.Intents {
+		if i.Kind == HoldIntent && string(i.Target) == commit {
+			return true
+		}
+	}
+	return false
+}
+
+// Recompute writes the statuses of all workflows whose definition is there.
+func (x *Execution) Recompute(plans Plans) {
+	for name, w := range x.Workflows {
+		if d := plans(w.Digest); d != nil {
+			x.Compute(name, d)
+		}
+	}
+}
+
+// Breaches joins what was found into one sentence, bounded.
+func Breaches(list []string) string {
+	const most = 5
+	if len(list) > most {
+		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return strings.Join(list, "; ")
+}
