@@ -170,6 +170,9 @@ func (m *mender) leaveOut(workflow string) {
 	for _, name := range slices.Sorted(maps.Keys(w.Steps)) {
 		if d.index(string(name)) < 0 {
 			m.dropNew(workflow, name, func(layout.AttemptKey) string { return "which is not in the definition" })
+			if len(w.Steps[name].Attempts) == 0 {
+				delete(w.Steps, name)
+			}
 		}
 	}
 	for again := true; again; {

@@ -338,7 +338,7 @@ func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.Engine
 		step := layout.Name(d.Steps[rapid.IntRange(1, len(d.Steps)-1).Draw(t, "step")].Name)
 		_, s := x.Find(wf, step)
 		cur, _, _ := s.Current()
-		key := layout.IntentKey(layout.FormatTime(now) + string(rune('a'+i)) + "-" + string(engine))
+		key := layout.IntentKey(layout.FormatTime(now) + string(rune('a'+i)) + name + "-" + string(engine))
 		events := []Event{
 			Claim{Workflow: wf, Step: step, Attempt: s.NextKey(engine), At: now, Runner: name},
 			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now},
