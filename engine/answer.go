@@ -16,7 +16,7 @@ import (
 
 // answersAtOnce is how many answers are handed to the store side by side: they
 // share a group, and what else waits comes into the next.
-const answersAtOnce = 64
+const answersAtOnce = 256
 
 // answerItems answers for those of the items there is a verdict on. The turn is
 // the caller's.
@@ -154,55 +154,6 @@ func (v *verdict) message(id layout.ItemID, is records, text, agent string) stri
 	}
 	subject := "hold: held " + string(id) + " (" + string(m.Collection) + "/" + clip(m.Label, 100) + ")"
 	return message(subject, text, append(trailers, trailer{"Bagpipe-Agent", agent}))
-}
-
-// answerPinned puts pinned definitions back. The turn is the caller's.
-func (e *Engine) answerPinned(ctx context.Context) error {
-	a := &e.arrivals
-	a.mu.Lock()
-	digests := make([]string, 0, len(a.pinned))
-	for d := range a.pinned {
-		digests = append(digests, d)
-	}
-	a.mu.Unlock()
-	slices.Sort(digests)
-	for _, d := range digests {
-		a.mu.Lock()
-		v := a.pinned[d]
-		a.mu.Unlock()
-		if err := e.answerOnePinned(ctx, d, v); err != nil {
-			return err
-		}
-		a.mu.Lock()
-		delete(a.pinned, d)
-		a.mu.Unlock()
-	}
-	return nil
-}
-
-func (e *Engine) answerOnePinned(ctx context.Context, digest string, v *pinnedVerdict) error {
-	p := layout.PinnedPath(digest)
-	did := false
-	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
-		did = false
-		now, err := readOptional(r, p)
-		if err != nil || now != nil && digestOf(now) == digest {
-			return nil, err
-		}
-		did = true
-		who := e.byEngine()
-		return &gitstore.Change{Files: map[string][]byte{p: v.data}, Author: who.author,
-			Message: message("definition: restored "+p, breach{commit: v.commit}.by()+" changed or removed it; items in flight need it as it was",
-				[]trailer{{"Bagpipe-Definition", digest}, {"Bagpipe-Answers", v.commit.Hash.String()}, {"Bagpipe-Agent", who.agent}})}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("restore %s: %w", p, err)
-	}
-	if did {
-		e.o.Warn(fmt.Sprintf("%s was changed or removed by %s; it has been restored, as items in flight need it. A changed workflow goes into %s/NAME.yaml.",
-			p, breach{commit: v.commit}.by(), layout.WorkflowsDir))
-	}
-	return nil
 }
 
 // maxTold bounds the answers that are told one by one.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,13 +14,9 @@ import (
 	"bagpipe/layout"
 )
 
-// checkedFile names the commit up to which everything others committed has been
-// looked at.
-const checkedFile = layout.StateDir + "/checked"
-
 // fewArrivals is how many answers a command gives besides its own item's; a run
 // gives all.
-const fewArrivals = 256
+const fewArrivals = 1024
 
 // arrivals is what others committed and what is left to do about it.
 type arrivals struct {
@@ -63,111 +57,14 @@ type pinnedVerdict struct {
 	commit gitstore.Commit
 }
 
-// openArrivals notes what came since the last look, at Open.
-func (e *Engine) openArrivals() error {
-	a := &e.arrivals
-	a.touched, a.verdicts, a.pinned = map[layout.ItemID]bool{}, map[layout.ItemID]*verdict{}, map[string]*pinnedVerdict{}
-	a.news = make(chan struct{}, 1)
-	v, err := e.store.Tip()
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tip = v.Commit()
-	a.saved = e.readChecked()
-	if a.saved == a.tip {
-		return nil
-	}
-	from := a.saved
-	if from.IsZero() {
-		if from, err = e.lastOwnCommit(v.Commit()); err != nil || from == a.tip {
-			return err
-		}
-	}
-	a.windows = append([]window{{from, a.tip}}, a.windows...)
-	a.unlisted = true
-	return nil
-}
-
-// readChecked gives zero when the file is not there, damaged, or names a commit
-// this repository has not.
-func (e *Engine) readChecked() gitstore.Hash {
-	data, err := os.ReadFile(e.path(checkedFile))
-	if err != nil {
-		return gitstore.Hash{}
-	}
-	h, err := gitstore.ParseHash(strings.TrimSpace(string(data)))
-	if err != nil {
-		return gitstore.Hash{}
-	}
-	if _, err := e.store.At(h); err != nil {
-		return gitstore.Hash{}
-	}
-	return h
-}
-
-// maxFirstParents bounds the search for a Bagpipe's commit.
-const maxFirstParents = 10_000
-
-// lastOwnCommit finds the newest commit by a Bagpipe on the first-parent line; the
-// tip itself when there is none.
-func (e *Engine) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
-	next := tip
-	n := 0
-	for c, err := range e.store.History(context.Background(), gitstore.HistoryOptions{From: tip}) {
-		if err != nil {
-			return gitstore.Hash{}, fmt.Errorf("look for the last commit of a Bagpipe: %w", err)
-		}
-		if n++; n > maxFirstParents {
-			break
-		}
-		if c.Hash != next {
-			continue
-		}
-		if c.Committer.Name == committerName && strings.HasPrefix(c.Committer.Email, committerEmail) {
-			return c.Hash, nil
-		}
-		if len(c.Parents) == 0 {
-			break
-		}
-		next = c.Parents[0]
-	}
-	return tip, nil
-}
-
-// saveChecked writes checkedFile when there is nothing left to look at. It is not
-// synced: an older one costs time only.
-func (e *Engine) saveChecked() {
-	a := &e.arrivals
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.tip == a.saved || a.tip.IsZero() || len(a.windows)+len(a.verdicts)+len(a.pinned) > 0 || a.lookAll || len(a.looking) > 0 {
-		return
-	}
-	name := e.path(checkedFile)
-	temp := fmt.Sprintf("%s.%s", name, e.id)
-	err := os.WriteFile(temp, []byte(a.tip.String()+"\n"), 0o666)
-	if errors.Is(err, os.ErrNotExist) { // .bagpipe was removed; whoever needs it makes it
-		return
-	}
-	if err == nil {
-		err = os.Rename(temp, name)
-	}
-	if err != nil {
-		e.o.Log.Warn("remember what was checked", "err", err)
-		return
-	}
-	a.saved = a.tip
-}
-
 // arrived notes one move of the branch; the store's owner goroutine calls it.
 func (e *Engine) arrived(adv gitstore.Advance) {
 	a := &e.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tip = adv.To
-	if len(adv.Changes) == 0 || !adv.Changes[0].Foreign || a.touched == nil {
+	// One without changes is looked at too: it may hold something and its removal.
+	if len(adv.Changes) > 0 && !adv.Changes[0].Foreign || a.touched == nil {
 		return
 	}
 	if n := len(a.windows); n > 0 && a.windows[n-1].to == adv.From {
@@ -180,18 +77,11 @@ func (e *Engine) arrived(adv gitstore.Advance) {
 			a.touched[id] = true
 		}
 	}
-	select {
-	case a.news <- struct{}{}:
-	default:
-	}
+	a.wake()
 }
 
-// again asks for another look after one that failed, such as on a full disk.
-func (a *arrivals) again(ctx context.Context) {
-	select {
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-	}
+// wake asks for a look.
+func (a *arrivals) wake() {
 	select {
 	case a.news <- struct{}{}:
 	default:
@@ -258,13 +148,14 @@ func (e *Engine) lookAtFew(ctx context.Context) error {
 }
 
 // lookAtAll answers for everything that arrived, some at a time, so that other
-// work goes on between.
-func (e *Engine) lookAtAll(ctx context.Context) error {
-	for {
+// work goes on between. What is left when stop says so is for the next run.
+func (e *Engine) lookAtAll(ctx context.Context, stop func() bool) error {
+	for !stop() {
 		if left, err := e.answerSome(ctx); err != nil || !left {
 			return err
 		}
 	}
+	return nil
 }
 
 func (e *Engine) answerSome(ctx context.Context) (left bool, err error) {
@@ -338,5 +229,30 @@ func (e *Engine) plansAt(r gitstore.Reader) state.Plans {
 			return nil
 		}
 		return d
+	}
+}
+
+// stopped tells whether the person wants the run to end.
+func (r *run) stopped(ctx context.Context) bool {
+	select {
+	case <-r.o.Drain:
+		return true
+	default:
+		return ctx.Err() != nil
+	}
+}
+
+// guard looks at what others commit, as it comes.
+func (r *run) guard(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.e.arrivals.news:
+		}
+		if err := r.e.lookAtAll(ctx, r.pool.Draining); err != nil && ctx.Err() == nil {
+			r.broken(err)
+			time.AfterFunc(time.Second, r.e.arrivals.wake) // such as a full disk
+		}
 	}
 }

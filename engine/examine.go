@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/state"
@@ -20,10 +18,6 @@ import (
 // what should be, and that is what its children are held against. So a record is
 // never put back to an older state than the last acknowledged one, however long
 // nobody looked, and each breach is found in the commit that made it.
-
-// maxWindow bounds the commits of one window; beyond it only its ends are
-// compared.
-const maxWindow = 50_000
 
 // branch is how the items should be at one commit; those not in it are as they
 // are committed there.
@@ -55,6 +49,7 @@ type examiner struct {
 	branches map[gitstore.Hash]*branch
 	heirs    map[gitstore.Hash]int  // children yet to come
 	fromHere map[gitstore.Hash]bool // it descends from w.from
+	views    map[gitstore.Hash]gitstore.View
 }
 
 // examineWindow gives the branch at the window's end.
@@ -65,82 +60,19 @@ func (e *Engine) examineWindow(ctx context.Context, w window, seed *branch) (*br
 	}
 	x := &examiner{e: e, ctx: ctx, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
+	last := seed
 	for _, c := range commits {
 		for _, p := range c.Parents {
 			x.heirs[p]++
 		}
 	}
-	last := seed
 	for _, c := range commits {
+		x.views = map[gitstore.Hash]gitstore.View{}
 		if last, err = x.commit(c); err != nil {
 			return nil, err
 		}
 	}
 	return last, nil
-}
-
-// commitsOf lists what is reached from w.to and not from w.from, parents first.
-// Of a window that is too long it makes one nameless commit.
-func (e *Engine) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, error) {
-	if w.from == w.to {
-		return nil, nil
-	}
-	found, seen := map[gitstore.Hash]gitstore.Commit{}, 0
-	old, wanted := map[gitstore.Hash]bool{w.from: true}, map[gitstore.Hash]bool{w.to: true}
-	for c, err := range e.store.History(ctx, gitstore.HistoryOptions{From: w.to}) {
-		if err != nil {
-			return nil, err
-		}
-		delete(wanted, c.Hash)
-		for _, p := range c.Parents {
-			if old[c.Hash] {
-				old[p] = true
-				delete(wanted, p)
-			} else if !old[p] {
-				wanted[p] = true
-			}
-		}
-		if !old[c.Hash] {
-			found[c.Hash] = c
-		}
-		if len(wanted) == 0 {
-			break
-		}
-		if seen++; len(found) > maxWindow || seen > 4*maxWindow { // a branch that forked very long ago
-			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}}}, nil
-		}
-	}
-	return parentsFirst(found, w.to), nil
-}
-
-// parentsFirst orders the commits that lead to tip.
-func parentsFirst(found map[gitstore.Hash]gitstore.Commit, tip gitstore.Hash) []gitstore.Commit {
-	var order []gitstore.Commit
-	seen := map[gitstore.Hash]bool{}
-	stack := list.New()
-	stack.PushBack(tip)
-	for stack.Len() > 0 {
-		h := stack.Back().Value.(gitstore.Hash)
-		c, ok := found[h]
-		ready := true
-		if ok && !seen[h] {
-			for _, p := range c.Parents {
-				if _, in := found[p]; in && !seen[p] {
-					stack.PushBack(p)
-					ready = false
-				}
-			}
-		}
-		if !ready {
-			continue
-		}
-		stack.Remove(stack.Back())
-		if ok && !seen[h] {
-			seen[h] = true
-			order = append(order, c)
-		}
-	}
-	return order
 }
 
 // parent gives the branch at a parent of c: its own when no other child needs it.
@@ -230,47 +162,40 @@ func isRecord(rest string) bool {
 	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON
 }
 
-func pinnedDigest(p string) (digest string, ok bool) {
-	hex, ok := strings.CutPrefix(p, layout.PinnedDir+"/")
-	hex, isYAML := strings.CutSuffix(hex, ".yaml")
-	return "sha256:" + hex, ok && isYAML
-}
-
 // item holds one item against what it should be.
 func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
 	was := at.items[id]
-	before, err := x.e.recordsOf(version{at: main}, id)
+	want := version{at: main}
 	if was != nil {
-		before, err = x.e.recordsOf(was.want, id)
+		want = was.want
 	}
+	before, err := x.recordsOf(want, id)
 	if err != nil {
 		return err
 	}
+	view, err := x.view(c.Hash)
+	if err != nil {
+		return err
+	}
+	plans := x.e.plansAt(view)
 	for p, b := range others {
 		other := version{at: p}
 		if v := b.items[id]; v != nil {
 			other = v.want
 		}
-		if before, err = x.join(id, before, other); err != nil {
+		if before, err = x.join(id, before, other, plans); err != nil {
 			return err
 		}
 	}
-	now, err := x.e.recordsOf(version{at: c.Hash}, id)
+	now, err := readRecords(view, id)
 	if err != nil {
 		return err
 	}
-	v, err := x.e.store.At(c.Hash)
-	if err != nil {
-		return err
-	}
-	mended, what := judge(id, before, now, x.e.plansAt(v))
+	mended, what := judge(id, before, now, plans)
 	next := &verdict{want: version{at: c.Hash}}
 	switch {
 	case len(what) > 0 && now.absent() && len(others) == 0: // kept by name: there may be very many
-		next.want = version{at: main}
-		if was != nil {
-			next.want = was.want
-		}
+		next.want = want
 	case len(what) > 0:
 		next.want = version{files: mended}
 	}
@@ -313,8 +238,9 @@ func (e *Engine) forged(before, now records) []string {
 }
 
 // join unites the execution records of two parents; the rest is the main one's.
-func (x *examiner) join(id layout.ItemID, before records, other version) (records, error) {
-	o, err := x.e.recordsOf(other, id)
+// What an answer left out does not come back by a branch that still has it.
+func (x *examiner) join(id layout.ItemID, before records, other version, plans state.Plans) (records, error) {
+	o, err := x.recordsOf(other, id)
 	if err != nil || !o.sound(id) {
 		return before, err
 	}
@@ -333,8 +259,31 @@ func (x *examiner) join(id layout.ItemID, before records, other version) (record
 	if err != nil {
 		return before, err
 	}
+	united, _ = state.Mend(a, united, plans)
 	before.execution = united.Encode()
 	return before, nil
+}
+
+// view is kept for the commit at hand: there may be very many items.
+func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
+	v, ok := x.views[h]
+	if !ok {
+		if v, err = x.e.store.At(h); err == nil {
+			x.views[h] = v
+		}
+	}
+	return v, err
+}
+
+func (x *examiner) recordsOf(v version, id layout.ItemID) (records, error) {
+	if v.at.IsZero() {
+		return v.files, nil
+	}
+	view, err := x.view(v.at)
+	if err != nil {
+		return records{}, err
+	}
+	return readRecords(view, id)
 }
 
 func (e *Engine) recordsOf(v version, id layout.ItemID) (records, error) {
@@ -346,36 +295,4 @@ func (e *Engine) recordsOf(v version, id layout.ItemID) (records, error) {
 		return records{}, err
 	}
 	return readRecords(view, id)
-}
-
-// pinned notes definitions that are not what their names say, and were.
-func (x *examiner) pinned(c gitstore.Commit, main gitstore.Hash, at *branch, changed []string) error {
-	for _, digest := range changed {
-		data, err := x.readPinned(c.Hash, digest)
-		if err != nil {
-			return err
-		}
-		if data != nil && digestOf(data) == digest {
-			delete(at.pinned, digest)
-			continue
-		}
-		if at.pinned[digest] != nil || main.IsZero() {
-			continue
-		}
-		if data, err = x.readPinned(main, digest); err != nil {
-			return err
-		}
-		if data != nil && digestOf(data) == digest {
-			at.pinned[digest] = &pinnedVerdict{data: data, commit: c}
-		}
-	}
-	return nil
-}
-
-func (x *examiner) readPinned(at gitstore.Hash, digest string) ([]byte, error) {
-	v, err := x.e.store.At(at)
-	if err != nil {
-		return nil, err
-	}
-	return readOptional(v, layout.PinnedPath(digest))
 }

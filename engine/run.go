@@ -95,9 +95,10 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.Load(ctx); err != nil {
 		return Summary{}, err
 	}
-	if err := e.lookAtAll(ctx); err != nil {
+	if err := e.lookAtFew(ctx); err != nil {
 		return Summary{}, err
 	}
+	e.arrivals.wake() // for the others, beside the work
 	if err := e.repairFolders(ctx); err != nil {
 		return Summary{}, err
 	}
@@ -110,7 +111,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	err = r.work(ctx)
 	if err == nil {
-		err = e.lookAtAll(r.ctx)
+		err = e.lookAtAll(r.ctx, func() bool { return r.stopped(ctx) })
 	}
 	r.tidy(ctx)
 	r.conclude()
@@ -309,21 +310,6 @@ func (r *run) tend(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			r.broken(err)
-		}
-	}
-}
-
-// guard looks at what others commit, as it comes.
-func (r *run) guard(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.e.arrivals.news:
-		}
-		if err := r.e.lookAtAll(ctx); err != nil && ctx.Err() == nil {
-			r.broken(err)
-			r.e.arrivals.again(ctx)
 		}
 	}
 }

@@ -1,0 +1,226 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+// site is a workspace with one item and a clone of it.
+type site struct {
+	t     *testing.T
+	root  string
+	clone string
+	item  layout.ItemID
+	warns []string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, root: filepath.Join(t.TempDir(), "w"), clone: filepath.Join(t.TempDir(), "clone")}
+	ctx := context.Background()
+	s.must(engine.Init(ctx, s.root, s.options()))
+	s.must(os.WriteFile(filepath.Join(s.root, "workflows", "noops.yaml"), []byte(noops(2)), 0o644))
+	drop := filepath.Join(t.TempDir(), "drop.txt")
+	s.must(os.WriteFile(drop, []byte("x"), 0o644))
+	s.do(func(e *engine.Engine) {
+		got, err := e.Add(ctx, drop, engine.AddOptions{Workflow: "noops"})
+		s.must(err)
+		s.item = got.Item
+	})
+	git(t, t.TempDir(), "clone", "-q", s.root, s.clone)
+	git(t, s.clone, "config", "user.name", "Ada Archivist")
+	git(t, s.clone, "config", "user.email", "ada@example.org")
+	return s
+}
+
+func (s *site) options() engine.Options {
+	o := fixedOptions(&fixedClock{})
+	o.Now = time.Now
+	o.Random = bytesForever{}
+	o.Warn = func(text string) { s.warns = append(s.warns, text) }
+	return o
+}
+
+// bytesForever is randomness enough for a test.
+type bytesForever struct{}
+
+func (bytesForever) Read(p []byte) (int, error) {
+	now := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano())*0x9e3779b97f4a7c15)
+	for i := range p {
+		p[i] = now[i%8] ^ byte(i/8)
+	}
+	return len(p), nil
+}
+
+func (s *site) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// do opens the workspace for f.
+func (s *site) do(f func(*engine.Engine)) {
+	s.t.Helper()
+	e, err := engine.Open(context.Background(), s.root, s.options())
+	s.must(err)
+	f(e)
+	s.must(e.Close())
+}
+
+func (s *site) run() (warned []string) {
+	s.t.Helper()
+	s.warns = nil
+	s.do(func(e *engine.Engine) {
+		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		s.must(err)
+	})
+	return s.warns
+}
+
+func (s *site) record() string {
+	s.t.Helper()
+	return git(s.t, s.root, "show", "HEAD:"+layout.ItemDir(s.item)+"/"+layout.ExecutionJSON)
+}
+
+// push commits what edit does to the newest clone, and pushes it.
+func (s *site) push(edit func(dir string)) {
+	s.t.Helper()
+	git(s.t, s.clone, "pull", "-q", "--rebase")
+	edit(filepath.Join(s.clone, filepath.FromSlash(layout.ItemDir(s.item))))
+	git(s.t, s.clone, "add", "-A")
+	git(s.t, s.clone, "commit", "-qm", "pushed")
+	git(s.t, s.clone, "push", "-q")
+}
+
+// What was acknowledged after the last look, and by an engine that is gone, is not
+// lost when a push takes it away before anyone looked.
+func TestAPushAfterAnOldLook(t *testing.T) {
+	s := newSite(t)
+	first := s.record()
+	checked := filepath.Join(s.root, ".bagpipe", "checked")
+	old, err := os.ReadFile(checked)
+	s.must(err)
+	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	s.push(func(dir string) { s.must(os.RemoveAll(dir)) })
+	s.must(os.WriteFile(checked, old, 0o644))
+	if warned := s.run(); len(warned) != 1 || !strings.Contains(warned[0], "removed the item's records") {
+		t.Fatalf("warned %q", warned)
+	}
+	if x := s.record(); !strings.Contains(x, "rights unclear") || !strings.Contains(x, "removed the item's records") {
+		t.Fatalf("the hold is lost, or there is no answer:\n%s", x)
+	}
+	// And an attempt that was removed with a valid record in its place.
+	s.do(func(e *engine.Engine) { s.must(e.Release(context.Background(), s.item, "")) })
+	s.run()
+	s.push(func(dir string) {
+		s.must(os.WriteFile(filepath.Join(dir, layout.ExecutionJSON), []byte(first), 0o644))
+	})
+	s.must(os.WriteFile(checked, old, 0o644))
+	s.run()
+	if x := s.record(); strings.Count(x, `"state": "completed"`) != 3 || !strings.Contains(x, "removed attempt 1-") {
+		t.Fatalf("attempts are lost, or there is no answer:\n%s", x)
+	}
+	if warned := s.run(); len(warned) != 0 {
+		t.Fatalf("answered again: %q", warned)
+	}
+}
+
+// An attempt in the name of the engine that runs here is kept and the item held,
+// once, whoever else looks.
+func TestAPushInTheEnginesName(t *testing.T) {
+	s := newSite(t)
+	ctx := context.Background()
+	e, err := engine.Open(ctx, s.root, s.options())
+	s.must(err)
+	s.must(e.Hold(ctx, s.item, "rights unclear"))
+	forged := `"step1": { "attempts": {"1-` + string(e.ID()) + `": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
+	s.push(func(dir string) {
+		p := filepath.Join(dir, layout.ExecutionJSON)
+		x, err := os.ReadFile(p)
+		s.must(err)
+		s.must(os.WriteFile(p, bytes.Replace(x, []byte(`"step1": {`), []byte(forged), 1), 0o644))
+	})
+	s.run() // another engine finds nothing to object to
+	for range 3 {
+		s.must(e.Release(ctx, s.item, ""))
+		x := s.record()
+		if n := strings.Count(x, "in the name of the engine that runs here"); n != 1 {
+			t.Fatalf("%d answers:\n%s", n, x)
+		}
+		s.must(e.Hold(ctx, s.item, "again"))
+	}
+	s.must(e.Close())
+	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
+		t.Error(out)
+	}
+}
+
+// All items removed at once: all come back, each by a commit of its own, while
+// other work goes on. BAGPIPE_SOAK=1 takes 100,000.
+func TestAPushThatRemovesEverythingSoak(t *testing.T) {
+	n := 1000
+	if os.Getenv("BAGPIPE_SOAK") != "" {
+		n = 100_000
+	}
+	s := newSite(t)
+	s.multiply(n)
+	s.run()
+	s.push(func(string) { s.must(os.RemoveAll(filepath.Join(s.clone, "items"))) })
+	begun := time.Now()
+	if warned := s.run(); len(warned) != 21 {
+		t.Errorf("%d warnings: %q", len(warned), warned)
+	}
+	t.Logf("%d items brought back in %s", n+1, time.Since(begun).Round(time.Millisecond))
+	s.do(func(e *engine.Engine) {
+		s.must(e.Load(context.Background()))
+		st, err := e.Status(context.Background())
+		s.must(err)
+		if st.Items != n+1 || st.Held != n+1 || len(st.Failures) != 0 {
+			t.Errorf("%d items, %d held, %d broken", st.Items, st.Held, len(st.Failures))
+		}
+	})
+	if warned := s.run(); len(warned) != 0 {
+		t.Errorf("answered again: %q", warned)
+	}
+	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
+		t.Error(out)
+	}
+}
+
+// multiply commits n more items like the first.
+func (s *site) multiply(n int) {
+	s.t.Helper()
+	dir := layout.ItemDir(s.item) + "/"
+	manifest, execution := git(s.t, s.root, "show", "HEAD:"+dir+layout.ManifestJSON), git(s.t, s.root, "show", "HEAD:"+dir+layout.ExecutionJSON)
+	store, err := gitstore.Open(s.root, gitstore.Options{Now: time.Now, Committer: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@host"}})
+	s.must(err)
+	files := map[string][]byte{}
+	for i := range n {
+		var seed [8]byte
+		binary.BigEndian.PutUint64(seed[:], uint64(i+1)*0x9e3779b97f4a7c15)
+		id, err := layout.NewItemID(bytes.NewReader(seed[:]))
+		s.must(err)
+		as := func(text string) []byte { return []byte(strings.ReplaceAll(text, string(s.item), string(id))) }
+		files[layout.ItemDir(id)+"/"+layout.ManifestJSON] = as(manifest)
+		files[layout.ItemDir(id)+"/"+layout.ExecutionJSON] = as(strings.Replace(execution, `"intents": {}`, `"intents": {"01KAGCR0000123456789ABCDEF-b0b0b0b0": {"kind": "hold", "at": "2026-11-20T10:00:00Z", "by": "x"}}`, 1))
+		if len(files) == 4000 || i == n-1 {
+			_, err := store.Commit(context.Background(), func(gitstore.Reader) (*gitstore.Change, error) {
+				return &gitstore.Change{Files: files, Message: "many items\n"}, nil
+			})
+			s.must(err)
+			files = map[string][]byte{}
+		}
+	}
+	s.must(store.Close())
+}
