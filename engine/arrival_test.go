@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +183,9 @@ func TestAPushThatRemovesEverythingSoak(t *testing.T) {
 	if warned := s.run(); len(warned) != 21 {
 		t.Errorf("%d warnings: %q", len(warned), warned)
 	}
-	t.Logf("%d items brought back in %s", n+1, time.Since(begun).Round(time.Millisecond))
+	answered := strings.Fields(git(t, s.root, "log", "--format=%ct", "--grep=^Bagpipe-Answers", fmt.Sprintf("--since=%d", begun.Unix())))
+	t.Logf("%d items brought back: answered between second %s and %s of the run; with their folders after %s", n+1,
+		since(begun, answered[len(answered)-1]), since(begun, answered[0]), time.Since(begun).Round(time.Millisecond))
 	s.do(func(e *engine.Engine) {
 		s.must(e.Load(context.Background()))
 		st, err := e.Status(context.Background())
@@ -196,6 +200,11 @@ func TestAPushThatRemovesEverythingSoak(t *testing.T) {
 	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
 		t.Error(out)
 	}
+}
+
+func since(begun time.Time, unix string) string {
+	n, _ := strconv.ParseInt(unix, 10, 64)
+	return strconv.FormatInt(n-begun.Unix(), 10)
 }
 
 // multiply commits n more items like the first.
