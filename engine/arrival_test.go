@@ -148,10 +148,7 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	s.must(e.Hold(ctx, s.item, "rights unclear"))
 	forged := `"step1": { "attempts": {"1-` + string(e.ID()) + `": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
 	s.push(func(dir string) {
-		p := filepath.Join(dir, layout.ExecutionJSON)
-		x, err := os.ReadFile(p)
-		s.must(err)
-		s.must(os.WriteFile(p, bytes.Replace(x, []byte(`"step1": {`), []byte(forged), 1), 0o644))
+		s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step1": {`, forged)
 	})
 	s.run() // another engine finds nothing to object to
 	for range 3 {
@@ -166,6 +163,70 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
 		t.Error(out)
 	}
+}
+
+// What an answer left out does not come back, nor count as removed, by a merge of
+// a branch that still has it.
+func TestAMergeOfWhatWasLeftOut(t *testing.T) {
+	s := newSite(t)
+	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	made := `"step2": { "attempts": {"1-b0b0b0b0": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
+	s.push(func(dir string) {
+		s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step2": {`, made)
+	})
+	if warned := s.run(); len(warned) != 1 || !strings.Contains(warned[0], "which waits for step1") {
+		t.Fatalf("warned %q", warned)
+	}
+	dir := filepath.Join(s.clone, filepath.FromSlash(layout.ItemDir(s.item)))
+	s.replace(filepath.Join(dir, layout.ManifestJSON), `"label": "drop.txt"`, `"label": "better"`)
+	git(t, s.clone, "commit", "-qam", "A better label")
+	git(t, s.clone, "pull", "-q", "--no-rebase", "--no-edit")
+	git(t, s.clone, "push", "-q")
+	if warned := s.run(); len(warned) != 0 {
+		t.Fatalf("warned %q", warned)
+	}
+	if x := s.record(); strings.Contains(x, `"1-b0b0b0b0": {`) {
+		t.Fatalf("what was left out is back:\n%s", x)
+	}
+}
+
+// An item that came by a push is taken as it is; one without a workflow says so.
+func TestANewItemWithoutAWorkflow(t *testing.T) {
+	s := newSite(t)
+	other, err := layout.NewItemID(bytes.NewReader([]byte("another")))
+	s.must(err)
+	s.push(func(dir string) {
+		text, err := os.ReadFile(filepath.Join(dir, layout.ManifestJSON))
+		s.must(err)
+		for name, text := range map[string]string{
+			layout.ManifestJSON:  strings.ReplaceAll(string(text), string(s.item), string(other)),
+			layout.ExecutionJSON: `{"schema": 1, "item": "` + string(other) + `", "workflows": {}}`,
+		} {
+			p := filepath.Join(s.clone, filepath.FromSlash(layout.ItemDir(other)), name)
+			s.must(os.MkdirAll(filepath.Dir(p), 0o777))
+			s.must(os.WriteFile(p, []byte(text), 0o666))
+		}
+	})
+	if warned := s.run(); len(warned) != 0 {
+		t.Errorf("warned %q", warned)
+	}
+	s.do(func(e *engine.Engine) {
+		s.must(e.Load(context.Background()))
+		rows := e.Items(engine.Filter{Status: "waiting"})
+		if len(rows) != 1 || rows[0].Item != other || rows[0].Why != "no workflow was started on it" {
+			t.Errorf("%+v", rows)
+		}
+	})
+}
+
+func (s *site) replace(file, old, new string) {
+	s.t.Helper()
+	text, err := os.ReadFile(file)
+	s.must(err)
+	if !bytes.Contains(text, []byte(old)) {
+		s.t.Fatalf("%s does not hold %s:\n%s", file, old, text)
+	}
+	s.must(os.WriteFile(file, bytes.Replace(text, []byte(old), []byte(new), 1), 0o666))
 }
 
 // All items removed at once: all come back, each by a commit of its own, while
