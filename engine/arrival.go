@@ -36,6 +36,11 @@ type arrivals struct {
 	told     int                       // answers
 }
 
+func (a *arrivals) init() {
+	a.touched, a.verdicts, a.pinned = map[layout.ItemID]bool{}, map[layout.ItemID]*verdict{}, map[string]*pinnedVerdict{}
+	a.news = make(chan struct{}, 1)
+}
+
 // window is one move of the branch by others.
 type window struct{ from, to gitstore.Hash }
 
@@ -64,7 +69,7 @@ func (e *Engine) arrived(adv gitstore.Advance) {
 	defer a.mu.Unlock()
 	a.tip = adv.To
 	// One without changes is looked at too: it may hold something and its removal.
-	if len(adv.Changes) > 0 && !adv.Changes[0].Foreign || a.touched == nil {
+	if len(adv.Changes) > 0 && !adv.Changes[0].Foreign {
 		return
 	}
 	if n := len(a.windows); n > 0 && a.windows[n-1].to == adv.From {

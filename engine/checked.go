@@ -18,8 +18,6 @@ const checkedFile = layout.StateDir + "/checked"
 // openArrivals notes what came since the last look, at Open.
 func (e *Engine) openArrivals() error {
 	a := &e.arrivals
-	a.touched, a.verdicts, a.pinned = map[layout.ItemID]bool{}, map[layout.ItemID]*verdict{}, map[string]*pinnedVerdict{}
-	a.news = make(chan struct{}, 1)
 	v, err := e.store.Tip()
 	if err != nil {
 		return err

@@ -138,6 +138,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	}
 	o.Random = &lockedReader{r: o.Random}
 	e := &Engine{root: root, o: o, id: o.ID, dirty: make(chan struct{}, 1)}
+	e.arrivals.init()
 	if e.id == "" {
 		id, err := layout.NewEngineID(o.Random)
 		if err != nil {
@@ -159,7 +160,7 @@ func (e *Engine) storeOptions() gitstore.Options {
 			return ok && isRecord(rest) || strings.HasPrefix(path, layout.PinnedDir+"/")
 		},
 		Moved: func(from, to gitstore.Hash) {
-			e.o.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take a change back, git revert it in a clone and push.", from.String()[:12], to.String()[:12]))
+			e.o.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, git revert it in a clone.", from.String()[:12], to.String()[:12]))
 		},
 		Edited: func(path, kept string) {
 			e.o.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))
