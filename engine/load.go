@@ -14,9 +14,12 @@ import (
 	"bagpipe/layout"
 )
 
-// Load fills the index from the committed records. From then on advanced keeps
-// it current.
-func (e *Engine) Load(ctx context.Context) error {
+// Load fills the index from the committed records, for those who look. From then
+// on advanced keeps it current.
+func (e *Engine) Load(ctx context.Context) error { return e.load(ctx, e.showRemoved) }
+
+// load is Load; besides puts more into the index.
+func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
 	index := queue.New()
 	v, err := e.store.Tip()
 	if err != nil {
@@ -34,8 +37,10 @@ func (e *Engine) Load(ctx context.Context) error {
 		return err
 	}
 	loader.flush()
-	if err := e.showRemoved(ctx, v, index); err != nil {
-		return err
+	if besides != nil {
+		if err := besides(ctx, v, index); err != nil {
+			return err
+		}
 	}
 	e.mu.Lock()
 	e.index = index

@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if _, err := e.register(); err != nil {
 		return Summary{}, err
 	}
-	if err := e.Load(ctx); err != nil {
+	if err := e.load(ctx, nil); err != nil { // what a push removed is brought back next
 		return Summary{}, err
 	}
 	if err := e.lookAtFew(ctx); err != nil {
