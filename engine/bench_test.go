@@ -31,7 +31,7 @@ func noops(n int) string {
 // many callers as the engine has steps under way; the ratio says what the engine
 // adds.
 func BenchmarkSteps(b *testing.B) {
-	const items, each = 300, 5
+	const items, each = 2000, 5
 	for range b.N {
 		ctx := context.Background()
 		root := filepath.Join(b.TempDir(), "w")

@@ -103,9 +103,13 @@ func (e *Engine) Take(key Key, attempt layout.AttemptKey) (*Claim, error) {
 
 // acquire is called with e.state held.
 func (e *Engine) acquire(c *Claim) error {
+	tmp := e.spare(filepath.Dir(c.path))
+	defer func() {
+		if _, err := os.Lstat(tmp); err == nil { // not used
+			e.spares = append(e.spares, tmp)
+		}
+	}()
 	for range maxTries {
-		e.serial++
-		tmp := tempName(filepath.Join(filepath.Dir(c.path), string(e.id)), e.serial)
 		err := createExclusive(c.path, tmp, c.data)
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -193,14 +197,40 @@ func (c *Claim) Release() error {
 	return nil
 }
 
+// remove takes the lock file away, and keeps it as a spare. It is called with the
+// engine's state held.
 func (c *Claim) remove() error {
-	return guarded(c.engine.root, func() error {
+	e := c.engine
+	return guarded(e.root, func() error {
 		ours, err := c.stillOurs()
 		if err != nil || !ours {
 			return err
 		}
-		return removeIfThere(c.path)
+		if e.closed || len(e.spares) >= maxSpares {
+			return removeIfThere(c.path)
+		}
+		e.serial++
+		spare := tempName(filepath.Join(filepath.Dir(c.path), string(e.id)), e.serial)
+		if err := os.Rename(c.path, spare); err != nil {
+			return err
+		}
+		e.spares = append(e.spares, spare)
+		return nil
 	})
+}
+
+// maxSpares bounds the files kept for the next claims.
+const maxSpares = 256
+
+// spare names a file for the next claim, from an earlier one or new.
+func (e *Engine) spare(dir string) string {
+	if n := len(e.spares); n > 0 {
+		name := e.spares[n-1]
+		e.spares = e.spares[:n-1]
+		return name
+	}
+	e.serial++
+	return tempName(filepath.Join(dir, string(e.id)), e.serial)
 }
 
 func (c *Claim) stillOurs() (bool, error) {

@@ -260,6 +260,47 @@ func TestContendedTakesOfDamagedAndFreeSteps(t *testing.T) {
 			t.Errorf("key %d has %d winners", n, got)
 		}
 	}
+	for _, e := range es {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantNoTemps(t, root)
+}
+
+// TestLockFilesAreUsedAgain: an engine that takes and releases makes no new file
+// for each claim, and what stands in one is always its own claim's.
+func TestLockFilesAreUsedAgain(t *testing.T) {
+	root := t.TempDir()
+	e := register(t, root)
+	long := Key{Item: keyOf(0).Item, Workflow: "a-long-name-of-a-workflow.1", Step: "with-a-long-name-of-a-step"}
+	for n := range 50 {
+		first, err := e.Take(long, attempt(e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := mustTake(t, e, n)
+		list, err := List(root)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%d claims are listed, %v", len(list), err)
+		}
+		wantHeld(t, e, n, e.ID())
+		for _, c := range []*Claim{c, first} {
+			if err := c.Release(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(root, layout.ClaimsDir))
+	if err != nil || len(entries) > 3 {
+		t.Errorf("%d files are kept, %v", len(entries), err)
+	}
+	if list, err := List(root); err != nil || len(list) != 0 {
+		t.Errorf("List = %v, %v; want none", list, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
 	wantNoTemps(t, root)
 }
 

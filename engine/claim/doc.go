@@ -35,10 +35,13 @@
 // # A claim's file
 //
 // .bagpipe/claims/ITEM.WORKFLOW.STEP.lock holds JSON: schema, item, workflow,
-// step, attempt, engine, host, pid, bootId, since. It is written under a
-// temporary name and linked to its own, which fails when that exists: it
-// appears complete or not at all, whatever kills the writer. (Where links do
-// not exist it is created with O_EXCL and then written.)
+// step, attempt, engine, host, pid, bootId, since. It is written under a name of
+// its engine's own, .ENGINE.N.tmp, and renamed to its own without replacing
+// anything: it appears complete or not at all, whatever kills the writer. (Where
+// the file system cannot do that it is linked, or created with O_EXCL and then
+// written.) Released, it goes back to such a name and serves the next claim; so a
+// reader may find the content of another step's claim, which it must compare with
+// the file's name.
 //
 // A claim of a dead engine is taken over, and any claim is released, under an
 // flock on .bagpipe/claims.lock and after reading the file again. One that

@@ -42,6 +42,7 @@ type Engine struct {
 	closed bool
 	lost   bool
 	serial int
+	spares []string          // files of earlier claims, to be used again
 	claims map[string]*Claim // by file
 }
 
@@ -169,6 +170,9 @@ func (e *Engine) Close() error {
 		errs = append(errs, c.remove())
 	}
 	clear(e.claims)
+	for _, spare := range e.spares {
+		errs = append(errs, removeIfThere(spare))
+	}
 	path := enginePath(e.root, e.id)
 	if ours, err := e.owns(path); err != nil {
 		errs = append(errs, err)

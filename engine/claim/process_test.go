@@ -197,6 +197,12 @@ func TestContendingProcesses(t *testing.T) {
 					t.Errorf("key %d has %d winners", n, w)
 				}
 			}
+			for _, p := range ps {
+				p.in.Close()
+				if err := p.cmd.Wait(); err != nil {
+					t.Error(err)
+				}
+			}
 			wantNoTemps(t, root)
 		})
 	}

@@ -49,6 +49,9 @@ type follower struct {
 	working  bool            // workOut is writing it
 	missed   map[string]bool // committed by this process while another followed
 	mark     marker
+	batch    int           // paths at the head of queue that have waited
+	waiters  int           // calls of CaughtUp
+	hurry    chan struct{} // ends the wait
 }
 
 type pendingFile struct {
@@ -62,10 +65,15 @@ const (
 	maxFollowPaths = 20_000
 	maxFollowBytes = 64 << 20
 	retryPause     = time.Second // after the disk took nothing
+
+	// followLag is how long files are left to change again before they are written:
+	// a step takes two transitions, and an item often several steps in a row, while
+	// writing a file costs more than committing it.
+	followLag = 200 * time.Millisecond
 )
 
 func newFollower(s *Store) *follower {
-	f := &follower{s: s, pending: map[string]*pendingFile{}, missed: map[string]bool{}, tip: *s.tip.Load(), mark: marker{s: s}}
+	f := &follower{s: s, pending: map[string]*pendingFile{}, missed: map[string]bool{}, tip: *s.tip.Load(), mark: marker{s: s}, hurry: make(chan struct{}, 1)}
 	f.changed = sync.NewCond(&f.mu)
 	f.lock = s.lockFile(followLockFile)
 	f.held, _ = f.lock.TryLock() // the store has made the folder; add tries again
@@ -92,7 +100,7 @@ func (f *follower) takeOver() bool {
 func (f *follower) lose(since Hash) {
 	f.lost, f.lostFrom = true, since
 	clear(f.pending)
-	f.queue, f.bytes = nil, 0
+	f.queue, f.bytes, f.batch = nil, 0, 0
 	f.changed.Broadcast()
 }
 
@@ -123,7 +131,39 @@ func (f *follower) add(a Advance) {
 		}
 	}
 	f.takeOver()
+	if f.pressed() {
+		f.press()
+	}
 	f.changed.Broadcast()
+}
+
+// pressed tells that the backlog should be written at once.
+func (f *follower) pressed() bool {
+	return f.waiters > 0 || f.done || len(f.pending) >= maxFollowPaths/2 || f.bytes >= maxFollowBytes/2
+}
+
+func (f *follower) press() {
+	select {
+	case f.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// linger lets files change again, and then takes all that are queued as the next
+// batch.
+func (f *follower) linger() {
+	if !f.pressed() {
+		f.mu.Unlock()
+		timer := time.NewTimer(followLag)
+		select {
+		case <-timer.C:
+		case <-f.hurry:
+		case <-f.s.stop:
+		}
+		timer.Stop()
+		f.mu.Lock()
+	}
+	f.batch = len(f.queue)
 }
 
 // put queues a file, or gives the one queued its newer bytes.
@@ -154,6 +194,8 @@ func (f *follower) run() {
 		switch {
 		case f.lost && !f.done:
 			f.workOut()
+		case len(f.queue) > 0 && f.batch == 0:
+			f.linger()
 		case len(f.queue) > 0:
 			f.step()
 		case f.done:
@@ -208,6 +250,7 @@ func (f *follower) step() {
 	path := f.queue[0]
 	p := f.pending[path]
 	f.queue = f.queue[1:]
+	f.batch--
 	delete(f.pending, path)
 	f.bytes -= len(p.data)
 	f.busy = p
@@ -329,6 +372,9 @@ func (s *Store) CaughtUp(ctx context.Context) error {
 	defer stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.waiters++
+	defer func() { f.waiters-- }()
+	f.press()
 	for until := f.seq; f.behind(until); {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, f.full)
