@@ -70,8 +70,7 @@ func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text 
 		return state.Transition{}, err
 	}
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(rec *record) (state.Event, error) {
-		_, s := rec.execution.Find(workflow, ref.Step)
-		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: s.NextKey(e.id), State: to,
+		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.execution.NextKey(ref.Step, e.id), State: to,
 			At: e.o.Now(), By: e.person(), Message: clip(printable(text), maxMessage)}, nil
 	}, nil)
 }

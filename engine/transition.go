@@ -48,6 +48,7 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 	if rec.manifest, err = layout.DecodeManifest(rec.manifestJ); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
+	rec.execution.Manifest = rec.manifestJ
 	for name, w := range rec.execution.Workflows {
 		plan, err := e.pinnedPlan(r, w.Digest)
 		if err != nil {
@@ -131,11 +132,7 @@ type Attempt struct {
 func (e *Engine) begin(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) (*Attempt, error) {
 	a := &Attempt{Item: id, Workflow: workflow, Step: step, Claimed: e.o.Now()}
 	_, err := e.step(ctx, id, workflow, e.byRobot(step), "", func(rec *record) (state.Event, error) {
-		_, s := rec.execution.Find(workflow, step)
-		if s == nil {
-			return nil, fmt.Errorf("item %s: no step %s in %s", id.Short(), step, workflow)
-		}
-		a.Key = s.NextKey(e.id)
+		a.Key = rec.execution.NextKey(step, e.id)
 		return state.Claim{Workflow: workflow, Step: step, Attempt: a.Key, At: a.Claimed, Runner: e.runner()}, nil
 	}, nil)
 	if err != nil {
@@ -251,13 +248,12 @@ func (e *Engine) abandon(ctx context.Context, id layout.ItemID, workflow string,
 	return err
 }
 
-// notNeeded skips a step that the item's workflow was started without.
+// notNeeded skips a step that the item does not need: it was not asked for, or its
+// condition does not hold.
 func (e *Engine) notNeeded(ctx context.Context, id layout.ItemID, workflow string, step layout.Name, why string) error {
-	why = "not applicable: " + why
 	_, err := e.step(ctx, id, workflow, e.byEngine(), why, func(rec *record) (state.Event, error) {
-		_, s := rec.execution.Find(workflow, step)
-		return state.Decide{Workflow: workflow, Step: step, Attempt: s.NextKey(e.id), State: state.Skipped,
-			At: e.o.Now(), By: e.byEngine().agent, Message: why}, nil
+		return state.Unneeded{Workflow: workflow, Step: step, Attempt: rec.execution.NextKey(step, e.id),
+			At: e.o.Now(), By: e.byEngine().agent}, nil
 	}, nil)
 	return err
 }

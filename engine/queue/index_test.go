@@ -138,12 +138,12 @@ func happen(t *rapid.T, w *world, i int, now time.Time, random *rand.Rand) {
 	current, _, _ := s.Current()
 	intent, _ := layout.NewIntentKey(now, random, eng)
 	ev := rapid.SampledFrom([]state.Event{
-		state.Claim{Workflow: workflow, Step: step, Attempt: s.NextKey(eng), At: now},
+		state.Claim{Workflow: workflow, Step: step, Attempt: x.NextKey(step, eng), At: now},
 		state.End{Workflow: workflow, Step: step, Attempt: current, State: state.Completed, At: now},
 		state.End{Workflow: workflow, Step: step, Attempt: current, State: state.Failed, At: now},
 		state.End{Workflow: workflow, Step: step, Attempt: current, State: state.Failed, At: now, RetryAt: now.Add(30 * time.Second)},
 		state.End{Workflow: workflow, Step: step, Attempt: current, State: state.Deferred, At: now, RetryAt: now.Add(10 * time.Second)},
-		state.Decide{Workflow: workflow, Step: step, Attempt: s.NextKey(eng), State: state.Completed, At: now},
+		state.Decide{Workflow: workflow, Step: step, Attempt: x.NextKey(step, eng), State: state.Completed, At: now},
 		state.Retry{Key: intent, Workflow: workflow, Step: step, At: now},
 		state.Hold{Key: intent, At: now},
 		state.Release{Key: func() (layout.IntentKey, error) { return intent, nil }, At: now},

@@ -39,7 +39,7 @@ type Step struct {
 	Kind     string            // of the last failure
 	Runner   string            // of the last attempt
 	Current  layout.AttemptKey // the last attempt; zero when there is none
-	Skip     string            // why the item does not need it; such a step is skipped once it is ready
+	Skip     string            // why the item does not need it, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
 }
 
@@ -53,27 +53,50 @@ func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(diges
 	if holds := x.Holds(); len(holds) > 0 {
 		it.Held, it.HeldBy = true, x.HoldText(holds[0])
 	}
-	for _, name := range x.Names() {
+	names := x.Names()
+	runs := make([]Run, len(names))
+	asks := false
+	for r, name := range names {
 		w := x.Workflows[name]
 		plan := plans(w.Digest)
-		if plan == nil {
-			it.Broken = "the pinned definition " + w.Digest + " of " + name + " is missing"
+		if it.Broken = unfit(name, w, plan); it.Broken != "" {
 			return it
 		}
 		x.Compute(name, plan)
-		run := Run{Name: name, Plan: plan, Status: w.Status, Steps: make([]Step, len(plan.Steps))}
-		for i := range plan.Steps {
-			run.Steps[i] = summariseStep(x, name, plan, i, now)
-		}
-		it.Runs = append(it.Runs, run)
+		runs[r] = Run{Name: name, Plan: plan, Status: w.Status, Steps: make([]Step, len(plan.Steps))}
+		asks = asks || w.Active() && plan.AsksManifest()
 	}
+	if asks {
+		x.Manifest, _ = m.Encode(nil) // it was decoded from JSON
+	}
+	for r := range runs {
+		for i := range runs[r].Steps {
+			runs[r].Steps[i] = summariseStep(x, runs[r].Name, runs[r].Plan, i, now)
+		}
+	}
+	it.Runs = runs
 	return it
+}
+
+// unfit says what keeps a workflow of an item from being continued.
+func unfit(name string, w *state.Workflow, plan *state.Definition) string {
+	base, number := state.Instance(name)
+	switch {
+	case plan == nil:
+		return "the pinned definition " + w.Digest + " of " + name + " is missing"
+	case number < 1 || base != w.Name || plan.Name != w.Name:
+		return "the record names " + name + " as a run of workflow " + w.Name + ", and its pinned definition is that of " + plan.Name
+	}
+	return ""
 }
 
 func summariseStep(x *state.Execution, run string, plan *state.Definition, i int, now time.Time) Step {
 	w := x.Workflows[run]
 	rec := w.Steps[layout.Name(plan.Steps[i].Name)]
-	s := Step{Status: rec.Status, Since: openSince(w, plan, i), Attempts: len(rec.Attempts), Skip: w.Skip[layout.Name(plan.Steps[i].Name)], Blocked: x.Blocked(run, plan, i, now)}
+	s := Step{Status: rec.Status, Since: openSince(w, plan, i), Attempts: len(rec.Attempts), Blocked: x.Blocked(run, plan, i, now)}
+	if s.Status == state.Waiting && w.Active() {
+		s.Skip = x.Unneeded(run, plan, i)
+	}
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k
 		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
@@ -120,7 +143,7 @@ func (it *Item) open() (n int) {
 	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
-		if run.Status == state.Failed {
+		if run.Status == state.Failed || run.Status == state.Inactive {
 			continue
 		}
 		for i := range run.Steps {

@@ -122,6 +122,9 @@ func (r *reader) execution(v gjson.Result) *Execution {
 	if x.Item == "" {
 		r.fail("no item")
 	}
+	for name := range x.Workflows {
+		x.settleDigest(name)
+	}
 	return x
 }
 
@@ -144,6 +147,8 @@ func (r *reader) intent(v gjson.Result) (i Intent) {
 			i.Attempt = r.attemptKey(v.Str)
 		case "target":
 			i.Target = layout.IntentKey(r.text(v))
+		case "digest":
+			i.Digest = r.text(v)
 		default:
 			return false
 		}
@@ -157,12 +162,17 @@ func (r *reader) workflow(v gjson.Result) *Workflow {
 	w.unknown = r.object("a workflow", v, func(k string, v gjson.Result) bool {
 		switch k {
 		case "definition":
-			w.Name, w.Digest = r.text(v.Get("name")), r.text(v.Get("digest"))
+			w.Name, w.StartedWith = r.text(v.Get("name")), r.text(v.Get("digest"))
+			if first := v.Get("startedWith"); first.Exists() {
+				w.StartedWith = r.text(first)
+			}
+		case "startedBy":
+			w.StartedBy = r.text(v)
 		case "created":
 			w.Created = r.time(v)
 		case "notBefore":
 			w.NotBefore = r.time(v)
-		case "status":
+		case "status", "ended":
 		case "skip":
 			w.Skip = map[layout.Name]string{}
 			r.object("skip", v, func(k string, v gjson.Result) bool {
@@ -179,7 +189,7 @@ func (r *reader) workflow(v gjson.Result) *Workflow {
 		}
 		return true
 	})
-	if w.Name == "" || w.Digest == "" {
+	if w.Name == "" || w.StartedWith == "" {
 		r.fail("a workflow without its definition")
 	}
 	return w
@@ -282,6 +292,7 @@ func (i Intent) fields() fields {
 		f.text("attempt", i.Attempt.String())
 	}
 	f.text("target", string(i.Target))
+	f.text("digest", i.Digest)
 	return f
 }
 
@@ -291,10 +302,15 @@ func (w *Workflow) fields() fields {
 		d := fields{}
 		d.set("name", text(w.Name))
 		d.set("digest", text(w.Digest))
+		if w.StartedWith != w.Digest {
+			d.set("startedWith", text(w.StartedWith))
+		}
 		d.value()(wr)
 	})
 	f.set("created", timeValue(w.Created))
 	f.time("notBefore", w.NotBefore)
+	f.time("ended", w.Ended)
+	f.text("startedBy", w.StartedBy)
 	f.set("status", text(string(w.Status)))
 	if len(w.Skip) > 0 {
 		f.set("skip", object(w.Skip, nameKey, text))

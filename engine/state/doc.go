@@ -9,12 +9,13 @@
 // # The record
 //
 //	{
-//	  "intents":    {"ULID-ENGINE": {"kind": "hold|release|retry|lost", "at", "by", "text", "workflow", "step", "attempt", "target"}},
+//	  "intents":    {"ULID-ENGINE": {"kind", "at", "by", "text", "workflow", "step", "attempt", "target", "digest"}},
 //	  "item":       "3fa9c0d2e1b7a45",
 //	  "milestones": {"registered": "2026-11-20T10:00:00Z"},
 //	  "schema":     1,
 //	  "workflows":  {"accession.1": {
-//	    "created", "definition": {"digest", "name"}, "notBefore", "skip": {"STEP": "REASON"}, "status",
+//	    "created", "definition": {"digest", "name", "startedWith"}, "ended", "notBefore",
+//	    "skip": {"STEP": "REASON"}, "startedBy": "WORKFLOW.N/STEP", "status",
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
 //	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "by", "message", "text"}}}}}}
@@ -22,60 +23,161 @@
 //
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
 // and written back. An attempt is written by the engine in its key alone; a
-// person's act (complete, skip, fail) is an attempt with "by". Intents are only
-// added. "skip" names the steps this item does not need, decided when the
-// workflow starts and unchanged for good. Every "status" is computed, written
-// for the reader and ignored when read.
+// person's act (complete, skip, fail) is an attempt with "by". Every "status",
+// and a workflow's "ended", is computed, written for the reader and ignored when
+// read. "skip" names the steps this item does not need, decided when the workflow
+// starts, or is moved, and never withdrawn. "startedBy" is the step that started
+// the workflow.
 //
-// A "lost" intent names an attempt whose engine is dead. A "retry" intent names
-// the attempt it was formed on: failures up to it no longer count. A "release"
-// names in "target" the hold it ends, so a hold placed elsewhere at the same
-// time survives the join. A "hold" with a "target" is an engine's answer to the
-// commit named there.
+// An attempt's key is unique among all attempts at steps of that name on the
+// item, in whichever workflow (Execution.NextKey), as logs and scratch folders
+// are named by step and attempt.
+//
+// "definition.digest" names the pinned definition the workflow runs by. It is the
+// one it was started with until a "migrate" intent names another; then
+// "startedWith" keeps the first. The migrate intent that no other comes after
+// counts; of several, made apart, the one with the highest key.
+//
+// # Intents
+//
+// They are only ever added, and each is keyed by time and engine.
+//
+//	hold        no step of the item starts             until a release names it in "target"
+//	deactivate  no step of the workflow starts         until an activate names it in "target"
+//	internal    the workflow failed, and no step of    until an activate names it in "target"
+//	            it: Bagpipe itself was at fault
+//	lost        the attempt's engine is dead
+//	retry       failures of the step up to the attempt no longer count
+//	reset       that one attempt no longer counts, and failures up to it
+//	migrate     the workflow runs by the definition    until a migrate names it in "target"
+//	            in "digest"
+//
+// A hold with a target is an engine's answer to the commit named there. A release
+// or an activate names the very intents its author saw, so a hold placed
+// elsewhere at the same time survives the join. A reset likewise names the very
+// completion its author saw: one intent for each.
 //
 // # The status of a step
 //
 // A completed attempt counts whatever was intended elsewhere at the same time,
-// so that no join loses it. In this order:
+// unless a reset names that attempt. In this order:
 //
-//	some attempt completed                       completed
-//	some attempt skipped                         skipped
+//	some attempt completed, and was not reset    completed
+//	some attempt skipped, and was not reset      skipped
 //
-// and then, of the attempts after the last one a retry names, leaving out lost
-// and deferred ones:
+// and then, of the attempts after the last one a retry or reset names, leaving
+// out lost and deferred ones:
 //
 //	the last one is in progress                  in-progress
 //	the last one failed, notBefore is set        waiting (it is retried by itself)
 //	the last one failed                          failed
 //	none                                         waiting
 //
-// An attempt in progress with a higher one beside it has lost its claim.
+// An attempt in progress with a higher one beside it has lost its claim. A step
+// the definition does not have (a join brought it, see Migration) has a status by
+// the same rules; it opens, closes and blocks nothing.
 //
 // # The status of a workflow
 //
-//	a required step failed                       failed
-//	every step completed, skipped, or optional   completed
-//	  and failed
+//	every step completed, skipped, or failed     completed
+//	  and tolerated
+//	deactivated                                  inactive
+//	an internal error stands, or a required      failed
+//	  step failed
 //	otherwise                                    in-progress
 //
-// A completed workflow is inactive. A step is satisfied for those that need it
-// when it is completed or skipped, or optional and failed. After a required
-// failure nothing new of that workflow starts; what is running is recorded.
+// A failed step is tolerated when it is optional or continueOnFailure. A workflow
+// that is completed or inactive is out of all queues; an item all of whose
+// workflows are has nothing to do. "ended" is, of a completed workflow, when the
+// last of its steps ended; of a failed one, when the first failure that makes it
+// so came.
+//
+// A step is satisfied for those that need it when it is completed or skipped, or
+// failed and tolerated: an optional step that failed still satisfies. After a
+// required failure nothing new of that workflow starts; what is running finishes
+// and is recorded. Other workflows of the item go on.
+//
+// # When a step can start (Blocked)
+//
+// In this order: it waits; the item is not held; the workflow is active and has
+// not failed; what it requires is satisfied; the workflow's date has come, then
+// the step's own; the pause before its next try is over; a manual step waits for
+// its person.
+//
+// requires: WORKFLOW/STEP asks the item's latest instance of that workflow, the
+// one with the highest number. While the item has none, the step waits.
+//
+// A step's notBefore is a time (an RFC 3339 time, or a date, which begins at
+// midnight UTC), or a duration after the workflow's start, or a path below
+// metadata in manifest.json that leads to a time. A path that leads nowhere asks
+// for nothing; one that leads to something else keeps the step waiting, and says
+// so.
+//
+// # Conditions
+//
+// when: lists conditions, which all must hold. Each has a path into manifest.json
+// and one operator:
+//
+//	equals: V       the value is V: text, number, true, false
+//	differs: V      it is not, or there is none
+//	in: [V, …]      it is one of these
+//	notIn: [V, …]   it is none of these, or there is none
+//	exists: B       whether there is a value that is not null
+//	above: N        it is a number greater than N
+//	below: N        it is a number less than N
+//	matches: P      it is text that fits the pattern P: * ? [a-z], as in a shell
+//
+// A path is names with dots between them, a number for a place in a list, # for
+// the length of one: metadata.sheets, collection, metadata.authors.0.name,
+// metadata.authors.#. A list is compared by its members for equals and in: one
+// that fits is enough.
+//
+// Conditions are asked once, when the step could start otherwise. When they do
+// not hold the step is skipped, with the reason and both times, and later changes
+// of the manifest do not change that; a reset asks anew.
 //
 // # Events and legal transitions
 //
-//	event      from                      to                       refused when
-//	Start      (no such instance)        first step completed     the instance is there
-//	Claim      waiting                   in-progress              held; prerequisite open; date to come; workflow failed; manual step
-//	End        in-progress, same attempt completed skipped failed waiting   the attempt is not the current one (ErrStale)
-//	Lost       in-progress, same attempt waiting                  the attempt is not the current one (ErrStale)
-//	Decide     waiting or failed         completed skipped failed in progress; prerequisite open
-//	Retry      failed, or waiting for    waiting                  any other status
-//	           its retry or its date
-//	Hold       (any)                     held                     already held
-//	Release    held                      (as before)              not held
+// From and to are the step's statuses where a step is named.
 //
-// An event that is refused is an *IllegalError and changes nothing.
+//	event      from                      to                           refused when
+//	Start      (no such instance)        first step completed         an instance of that workflow is active
+//	Claim      waiting                   in-progress                  Blocked says why; the step is not needed
+//	End        in-progress, same attempt completed skipped failed     the attempt is not the current one (ErrStale)
+//	                                     waiting
+//	Lost       in-progress, same attempt waiting                      the attempt is not the current one (ErrStale)
+//	Decide     waiting or failed         completed skipped failed     in progress; prerequisite open; inactive
+//	Unneeded   waiting                   skipped                      Blocked says why; the step is needed
+//	Retry      failed, or waiting for    waiting                      any other status
+//	           its next try
+//	Reset      completed skipped failed, waiting                      in progress, of the step or of one after it;
+//	           or waiting for its next                                the first step; the status is not the one seen
+//	           try
+//	Hold       (any)                     held                         held already
+//	Release    held                      (as before)                  not held
+//	Deactivate workflow active           inactive                     inactive or completed
+//	Activate   workflow inactive, or     (as before)                  neither
+//	           failed by an internal
+//	           error
+//	Internal   workflow active; the      workflow failed; the step    the attempt is not the current one (ErrStale)
+//	           attempt in progress       waiting
+//	Migrate    workflow active           the same, by another         see Migration
+//	                                     definition
+//
+// An event that is refused is an *IllegalError and changes nothing. An End whose
+// robot was not available skips an optional step, with both times, and fails a
+// required one.
+//
+// Milestones are reached when a step with milestone: is completed, and when the
+// result of an attempt or the act of a person names them, however it ended. The
+// first time stands; a reset does not take a milestone back.
+//
+// # Migration
+//
+// Steps are mapped by their names. It is refused when a step is in progress; when
+// a step that was attempted is not in the new definition; when a completed or
+// skipped step would need, by the new definition, one that is not satisfied; and
+// when the new definition is another workflow's, or the one it runs by.
 //
 // # The join
 //
@@ -83,7 +185,11 @@
 // instances and attempts. Two copies of one attempt differ only in how far its
 // one writer had come: the ended one wins; between copies equally far the
 // greater encoding wins, so that the join is commutative, associative and
-// idempotent for any input. No completed attempt is ever left out.
+// idempotent for any input.
+//
+// No completed step is lost: every completed attempt of either copy is in the
+// join, and counts there unless one of the copies reset that very attempt. A
+// completion that the author of a reset did not know of therefore stands.
 //
 // # Mending
 //
@@ -95,20 +201,59 @@
 //	  of before is gone
 //	one of them altered: an ended attempt, an      as it was before
 //	  intent, a workflow's head (definition,
-//	  created, notBefore, skip), one in progress
-//	  other than by ending; a milestone later
-//	a milestone new or earlier, and no completed   left out
-//	  attempt ended at that time
+//	  created, notBefore, startedBy, skip), one in
+//	  progress other than by ending; a milestone
+//	  later
+//	a milestone new or earlier, and no attempt     left out
+//	  ended at that time
 //	an attempt new, and its prerequisites are not  left out
 //	  done, or its step is not in the definition
-//	a retry new, of an attempt higher than any     left out
+//	a retry or reset new, of an attempt higher     left out
+//	  than any
+//	a migration new, and its definition nowhere,   left out
+//	  or another workflow's
 //	a workflow new, and its definition nowhere     left out
 //	anything else                                  taken
 //
 // An engine drops its own deferred attempts when it claims again, so one that was
 // deferred or in progress may be gone when a higher one of its engine is there.
-// Prerequisites that are optional do not count here, as their failure may have
-// been retried since. What is left out could not have come from Apply, nor from a
+// Prerequisites that are tolerated when they fail do not count here, as their
+// failure may have been retried since; one that was done and reset since counts as
+// done; and of a workflow that was moved, any definition it ran by will do. A
+// migration may add steps to skip. What is left out could not have come from Apply, nor from a
 // join of records that did. The result holds all of before; mending it again, or
 // mending what Apply and Join make of before, changes nothing.
+// # Policies
+//
+// The keys of a definition that say how many, how often and how long are read
+// here and obeyed by the engine and its runner:
+//
+//	instances      of a step: attempts at once in one process; 0: as many as -j
+//	limit          of a step: attempts at once in the workspace, by the committed states
+//	inFlight       of a workflow: items between their first claim and their end, in the
+//	               workspace; beyond it no further item's first step starts, and admission waits
+//	timeout        of one attempt
+//	retries        of a system failure, by itself, for each call; backoff: {first, most}
+//	continueOnFailure, threshold: {count, window, action}, coolDown: below
+//	parentLast, siblings, poolSize, onBatchComplete, keepInputs: below
+//	alert          of a workflow: {command, url, every}: told of what needs a person, as a digest
+//
+// A failed attempt is dealt with in this order: retry, then count, then threshold,
+// then continue, then fail. Retried failures are not counted. The threshold looks
+// at the step's last window ends over all items, 0 being all ever, and is reached
+// by count failures among them; a count of 0 ignores failures. Its action is
+// disable, which takes the step out of the flow (an optional step is then skipped,
+// a required one holds its items) until it is enabled again, or, after coolDown,
+// one item tried has succeeded; or terminate, which drains and stops the runner.
+// Both stand in controls/steps.json, not in the items' records. The defaults are
+// no time-out, no retry, no continuing, count 0, window 0.
+//
+// A step that multiplies makes child items, each with a history of its own; the
+// child's manifest names its parent, and nothing in the parent's record lists
+// them. parentLast keeps the steps that need the multiplying one waiting until all
+// children are done; a child that failed is told of on both; siblings: stop
+// deactivates the other children's workflows; poolSize bounds the children that
+// are alive. A step with onBatchComplete starts when all items of the item's batch
+// have come as far. keepInputs keeps what an attempt was given, for a replay that
+// writes no record.
 package state

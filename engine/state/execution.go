@@ -3,6 +3,8 @@ package state
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
@@ -22,6 +24,7 @@ const (
 	Skipped    Status = "skipped"
 	Failed     Status = "failed"
 	Deferred   Status = "deferred"
+	Inactive   Status = "inactive" // of a workflow only
 )
 
 // Kinds of failure.
@@ -36,6 +39,12 @@ const (
 	ReleaseIntent = "release"
 	RetryIntent   = "retry"
 	LostIntent    = "lost"
+
+	ResetIntent      = "reset"
+	MigrateIntent    = "migrate"
+	DeactivateIntent = "deactivate"
+	ActivateIntent   = "activate"
+	InternalIntent   = "internal"
 )
 
 // unknown holds the fields of an object that this version does not know: the
@@ -49,6 +58,10 @@ type Execution struct {
 	Milestones map[layout.Name]time.Time
 	Workflows  map[string]*Workflow // keyed by numbered name: accession.1
 	unknown    unknown
+
+	// Manifest is the item's manifest.json, which conditions and dates are asked
+	// of; it is no part of the record.
+	Manifest []byte
 }
 
 // Intent is something a person or an engine wants; it is only ever added.
@@ -61,19 +74,25 @@ type Intent struct {
 	Step     layout.Name
 	Attempt  layout.AttemptKey
 	Target   layout.IntentKey
+	Digest   string
 	unknown  unknown
 }
 
 // Workflow is one instance of a workflow on the item.
 type Workflow struct {
-	Name      string // of the definition
-	Digest    string // of the definition: sha256:HEX
-	Created   time.Time
-	NotBefore time.Time
-	Skip      map[layout.Name]string // steps this item does not need, and why
-	Status    Status                 // computed
-	Steps     map[layout.Name]*StepRecord
-	unknown   unknown
+	Name        string // of the definition
+	Digest      string // of the definition it runs by: sha256:HEX
+	StartedWith string // the digest it was started with; the same until it is moved
+	StartedBy   string // the step that started it: WORKFLOW.N/STEP; "" for a person or the inbox
+	Created     time.Time
+	NotBefore   time.Time
+	Skip        map[layout.Name]string // steps this item does not need, and why
+	Status      Status                 // computed
+	Ended       time.Time              // computed
+	Steps       map[layout.Name]*StepRecord
+	unknown     unknown
+
+	plan *Definition // of Digest, once Compute was given it
 }
 
 // StepRecord holds the attempts at one step.
@@ -116,10 +135,17 @@ func (s *StepRecord) Current() (k layout.AttemptKey, a Attempt, ok bool) {
 	return k, a, ok
 }
 
-// NextKey is the key of the next attempt by engine.
-func (s *StepRecord) NextKey(engine layout.EngineID) layout.AttemptKey {
-	k, _, _ := s.Current()
-	return layout.AttemptKey{N: k.N + 1, Engine: engine}
+// NextKey is the key of the next attempt by engine at a step, unique among the
+// attempts at steps of that name in all workflows of the item.
+func (x *Execution) NextKey(step layout.Name, engine layout.EngineID) layout.AttemptKey {
+	last := 0
+	for _, w := range x.Workflows {
+		if s := w.Steps[step]; s != nil {
+			k, _, _ := s.Current()
+			last = max(last, k.N)
+		}
+	}
+	return layout.AttemptKey{N: last + 1, Engine: engine}
 }
 
 // Find gives a workflow instance and one of its steps; nil when absent.
@@ -140,58 +166,28 @@ func (x *Execution) Names() []string {
 	return names
 }
 
-// Holds gives the keys of the holds that no release has ended, oldest first.
-func (x *Execution) Holds() []layout.IntentKey {
-	var holds []layout.IntentKey
-	for k, i := range x.Intents {
-		if i.Kind == HoldIntent && !x.released(k) {
-			holds = append(holds, k)
+// Latest is the instance of a workflow with the highest number; "" when the item
+// has none.
+func (x *Execution) Latest(workflow string) (name string) {
+	last := -1
+	for n := range x.Workflows {
+		if base, number := Instance(n); base == workflow && number > last {
+			name, last = n, number
 		}
 	}
-	slices.Sort(holds)
-	return holds
+	return name
 }
 
-func (x *Execution) released(hold layout.IntentKey) bool {
-	for _, i := range x.Intents {
-		if i.Kind == ReleaseIntent && i.Target == hold {
-			return true
-		}
+// Instance splits accession.2 into its definition's name and its number; the
+// number is 0 where there is none.
+func Instance(name string) (workflow string, number int) {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return name, 0
 	}
-	return false
-}
-
-// lost tells whether an intent declares the attempt lost.
-func (x *Execution) lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
-	for _, i := range x.Intents {
-		if i.Kind == LostIntent && i.Workflow == workflow && i.Step == step && i.Attempt == k {
-			return true
-		}
+	n, err := strconv.Atoi(name[i+1:])
+	if err != nil || n < 0 {
+		return name, 0
 	}
-	return false
-}
-
-// Lost tells whether the attempt lost its claim: an intent says so, or a later
-// attempt stands beside it.
-func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
-	if x.lost(workflow, step, k) {
-		return true
-	}
-	_, s := x.Find(workflow, step)
-	if s == nil {
-		return false
-	}
-	current, _, ok := s.Current()
-	return ok && current.Compare(k) > 0 && s.Attempts[k].State == InProgress
-}
-
-// retriedUpTo is the highest attempt a retry names; attempts up to it no longer
-// count.
-func (x *Execution) retriedUpTo(workflow string, step layout.Name) (last layout.AttemptKey) {
-	for _, i := range x.Intents {
-		if i.Kind == RetryIntent && i.Workflow == workflow && i.Step == step && i.Attempt.Compare(last) > 0 {
-			last = i.Attempt
-		}
-	}
-	return last
+	return name[:i], n
 }

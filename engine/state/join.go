@@ -22,8 +22,12 @@ func Join(a, b *Execution) (*Execution, error) {
 		Item:       a.Item,
 		Intents:    unite(a.Intents, b.Intents, greaterIntent),
 		Milestones: unite(a.Milestones, b.Milestones, earlier),
-		Workflows:  unite(a.Workflows, b.Workflows, joinWorkflow),
+		Workflows:  uniteDeep(a.Workflows, b.Workflows, joinWorkflow),
 		unknown:    unite(a.unknown, b.unknown, greater),
+		Manifest:   a.Manifest,
+	}
+	for name := range out.Workflows {
+		out.settleDigest(name)
 	}
 	return out, nil
 }
@@ -37,6 +41,25 @@ func unite[M ~map[K]V, K comparable, V any](a, b M, pick func(V, V) V) M {
 			v = pick(old, v)
 		}
 		out[k] = v
+	}
+	return out
+}
+
+// uniteDeep is unite for values that would be shared: what stands on one side
+// alone is joined with itself, which copies it.
+func uniteDeep[M ~map[K]V, K comparable, V any](a, b M, join func(V, V) V) M {
+	out := make(M, len(a)+len(b))
+	for k, v := range a {
+		if w, both := b[k]; both {
+			out[k] = join(v, w)
+		} else {
+			out[k] = join(v, v)
+		}
+	}
+	for k, v := range b {
+		if _, both := a[k]; !both {
+			out[k] = join(v, v)
+		}
 	}
 	return out
 }
@@ -65,15 +88,15 @@ func joinWorkflow(a, b *Workflow) *Workflow {
 		head = b
 	}
 	return &Workflow{
-		Name: head.Name, Digest: head.Digest, Created: head.Created, NotBefore: head.NotBefore,
+		Name: head.Name, StartedWith: head.StartedWith, StartedBy: head.StartedBy, Created: head.Created, NotBefore: head.NotBefore,
 		Skip:    unite(a.Skip, b.Skip, greater),
-		Steps:   unite(a.Steps, b.Steps, joinStep),
+		Steps:   uniteDeep(a.Steps, b.Steps, joinStep),
 		unknown: unite(a.unknown, b.unknown, greater),
 	}
 }
 
 func (w *Workflow) head() string {
-	return strings.Join([]string{layout.FormatTime(w.Created), w.Name, w.Digest, layout.FormatTime(w.NotBefore)}, "\n")
+	return strings.Join([]string{layout.FormatTime(w.Created), w.Name, w.StartedWith, layout.FormatTime(w.NotBefore), w.StartedBy}, "\n")
 }
 
 func joinStep(a, b *StepRecord) *StepRecord {

@@ -21,6 +21,7 @@ func Mend(before, now *Execution, plans Plans) (mended *Execution, breaches []st
 	m.out = &Execution{Item: before.Item, Workflows: map[string]*Workflow{}, unknown: now.unknown}
 	m.out.Intents = keepAll(m, before.Intents, now.Intents, intentText,
 		func(a, b Intent) bool { return string(a.encode(nil)) == string(b.encode(nil)) })
+	m.moves()
 	m.workflows()
 	m.retries()
 	m.milestones()
@@ -74,8 +75,12 @@ func (m *mender) workflows() {
 			m.out.Workflows[name] = a.clone()
 			continue
 		}
-		out := &Workflow{Name: a.Name, Digest: a.Digest, Created: a.Created, NotBefore: a.NotBefore, Skip: a.Skip, unknown: b.unknown}
-		if a.head() != b.head() || !maps.Equal(a.Skip, b.Skip) {
+		out := &Workflow{Name: a.Name, StartedWith: a.StartedWith, StartedBy: a.StartedBy, Created: a.Created, NotBefore: a.NotBefore, Skip: b.Skip, unknown: b.unknown}
+		skips := m.skips(name, a, b)
+		if !skips {
+			out.Skip = a.Skip
+		}
+		if a.head() != b.head() || !skips {
 			m.breach("changed the definition, the date or the steps not needed of workflow %s", name)
 		}
 		out.Steps = m.steps(name, a, b)
@@ -85,15 +90,50 @@ func (m *mender) workflows() {
 		b := m.now.Workflows[name]
 		switch {
 		case m.before.Workflows[name] != nil:
-		case m.plans(b.Digest) == nil:
+		case m.plans(b.StartedWith) == nil:
 			m.breach("added workflow %s, whose definition is not to be found", name)
 		default:
 			m.out.Workflows[name] = b.clone()
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.out.Workflows)) {
+		m.out.settleDigest(name)
 		m.leaveOut(name)
 	}
+}
+
+// moves leaves out the new migrations to what no item can run by.
+func (m *mender) moves() {
+	for _, k := range slices.Sorted(maps.Keys(m.out.Intents)) {
+		i := m.out.Intents[k]
+		if _, old := m.before.Intents[k]; old || i.Kind != MigrateIntent {
+			continue
+		}
+		base, _ := Instance(i.Workflow)
+		if d := m.plans(i.Digest); d == nil || d.Name != base {
+			m.breach("added %s, to a definition that is not to be found", intentText(k, i))
+			delete(m.out.Intents, k)
+		}
+	}
+}
+
+// skips tells whether the steps that are not needed are as before, or more by a
+// migration.
+func (m *mender) skips(workflow string, a, b *Workflow) bool {
+	for step, why := range a.Skip {
+		if got, there := b.Skip[step]; !there || got != why {
+			return false
+		}
+	}
+	if len(a.Skip) == len(b.Skip) {
+		return true
+	}
+	for k, i := range m.out.Intents {
+		if _, old := m.before.Intents[k]; !old && i.Kind == MigrateIntent && i.Workflow == workflow {
+			return true
+		}
+	}
+	return false
 }
 
 // clone is deep as far as mending goes: maps of steps and of attempts.
@@ -162,45 +202,87 @@ func follows(a, b Attempt) bool {
 // may open the prerequisites of others.
 func (m *mender) leaveOut(workflow string) {
 	w := m.out.Workflows[workflow]
-	d := m.plans(w.Digest)
-	if d == nil {
+	defs := m.definitions(workflow)
+	if len(defs) == 0 {
 		return // nothing is known of its steps
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Steps)) {
-		if d.index(string(name)) < 0 {
-			m.dropNew(workflow, name, func(layout.AttemptKey) string { return "which is not in the definition" })
-			if len(w.Steps[name].Attempts) == 0 {
+	for again := true; again; {
+		again = false
+		for _, name := range slices.Sorted(maps.Keys(w.Steps)) {
+			why := w.impossible(name, defs)
+			again = m.dropNew(workflow, name, func(k layout.AttemptKey) string {
+				if k.N >= layout.MaxAttempt {
+					return "whose number is too high"
+				}
+				return why
+			}) || again
+			if why == noSuchStep && len(w.Steps[name].Attempts) == 0 {
 				delete(w.Steps, name)
 			}
 		}
 	}
-	for again := true; again; {
-		again = false
-		m.out.Compute(workflow, d)
-		for i := range d.Steps {
-			open := m.out.openFor(w, d, i)
-			again = m.dropNew(workflow, layout.Name(d.Steps[i].Name), func(k layout.AttemptKey) string {
-				if k.N >= layout.MaxAttempt {
-					return "whose number is too high"
-				}
-				if len(open) > 0 {
-					return "which waits for " + join(open)
-				}
-				return ""
-			}) || again
-		}
-	}
 }
 
-// openFor lists the required prerequisites of step i that are neither completed
-// nor skipped.
-func (x *Execution) openFor(w *Workflow, d *Definition, i int) (open []string) {
+// definitions lists what a workflow runs by, and ran by before it was moved.
+func (m *mender) definitions(workflow string) (defs []*Definition) {
+	w := m.out.Workflows[workflow]
+	digests := []string{w.Digest, w.StartedWith}
+	for _, k := range slices.Sorted(maps.Keys(m.out.Intents)) {
+		if i := m.out.Intents[k]; i.Kind == MigrateIntent && i.Workflow == workflow {
+			digests = append(digests, i.Digest)
+		}
+	}
+	for n, digest := range digests {
+		if d := m.plans(digest); d != nil && !slices.Contains(digests[:n], digest) {
+			defs = append(defs, d)
+		}
+	}
+	return defs
+}
+
+const noSuchStep = "which is not in the definition"
+
+// impossible says why no attempt at a step can have been made by any of the
+// definitions; "" when by one it can.
+func (w *Workflow) impossible(step layout.Name, defs []*Definition) string {
+	why := noSuchStep
+	for _, d := range defs {
+		i := d.index(string(step))
+		if i < 0 {
+			continue
+		}
+		open := w.neverDone(d, i)
+		if len(open) == 0 {
+			return ""
+		}
+		if why == noSuchStep {
+			why = "which waits for " + join(open)
+		}
+	}
+	return why
+}
+
+// neverDone lists the prerequisites of step i that must be done for it and that
+// no attempt ever completed or skipped.
+func (w *Workflow) neverDone(d *Definition, i int) (open []string) {
 	for _, p := range d.Prerequisites(i) {
-		if s := w.Steps[layout.Name(d.Steps[p].Name)]; !d.Steps[p].Optional && !satisfied(s, false) {
+		if s := w.Steps[layout.Name(d.Steps[p].Name)]; !d.Steps[p].Tolerated() && !s.everDone() {
 			open = append(open, d.Steps[p].Name)
 		}
 	}
 	return open
+}
+
+func (s *StepRecord) everDone() bool {
+	if s == nil {
+		return false
+	}
+	for _, a := range s.Attempts {
+		if a.State == Completed || a.State == Skipped {
+			return true
+		}
+	}
+	return false
 }
 
 // dropNew removes those attempts at a step that before has not and why objects to.
@@ -230,7 +312,7 @@ func (m *mender) dropNew(workflow string, step layout.Name, why func(layout.Atte
 func (m *mender) retries() {
 	for _, k := range slices.Sorted(maps.Keys(m.out.Intents)) {
 		i := m.out.Intents[k]
-		if _, old := m.before.Intents[k]; old || i.Kind != RetryIntent {
+		if _, old := m.before.Intents[k]; old || i.Kind != RetryIntent && i.Kind != ResetIntent {
 			continue
 		}
 		_, s := m.out.Find(i.Workflow, i.Step)
@@ -252,7 +334,7 @@ func (m *mender) milestones() {
 	for _, n := range slices.Sorted(maps.Keys(m.out.Milestones)) {
 		at := m.out.Milestones[n]
 		was, there := m.before.Milestones[n]
-		if there && was.Equal(at) || m.out.completedAt(at) {
+		if there && was.Equal(at) || m.out.endedAt(at) {
 			continue
 		}
 		if there {
@@ -260,14 +342,14 @@ func (m *mender) milestones() {
 			m.out.Milestones[n] = was
 			continue
 		}
-		m.breach("added the milestone %s, which no completed step reached at that time", n)
+		m.breach("added the milestone %s, which no step reached at that time", n)
 		delete(m.out.Milestones, n)
 	}
 }
 
-func (x *Execution) completedAt(at time.Time) bool {
+func (x *Execution) endedAt(at time.Time) bool {
 	stamp := layout.FormatTime(at)
 	return x.any(func(_ string, _ layout.Name, _ layout.AttemptKey, a Attempt) bool {
-		return a.State == Completed && layout.FormatTime(a.Ended) == stamp
+		return !a.open() && layout.FormatTime(a.Ended) == stamp
 	})
 }

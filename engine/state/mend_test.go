@@ -80,12 +80,12 @@ func TestMendPutsRight(t *testing.T) {
 		{"milestone removed", "removed the milestone registered", func(x *Execution) { delete(x.Milestones, "registered") }},
 		{"milestone later", "changed the milestone registered", func(x *Execution) { x.Milestones["registered"] = t0.Add(time.Hour) }},
 		{"milestone earlier", "changed the milestone registered", func(x *Execution) { x.Milestones["registered"] = t0.Add(-time.Hour) }},
-		{"milestone made up", "added the milestone archived, which no completed step reached", func(x *Execution) { x.Milestones["archived"] = t0.Add(-time.Hour) }},
+		{"milestone made up", "added the milestone archived, which no step reached", func(x *Execution) { x.Milestones["archived"] = t0.Add(-time.Hour) }},
 		{"workflow removed", "removed workflow trial.1", func(x *Execution) { delete(x.Workflows, wf) }},
-		{"workflow by another definition", "changed the definition", func(x *Execution) { x.Workflows[wf].Digest = "sha256:ff" }},
+		{"workflow by another definition", "changed the definition", func(x *Execution) { x.Workflows[wf].Digest, x.Workflows[wf].StartedWith = "sha256:ff", "sha256:ff" }},
 		{"step not needed after all", "the steps not needed", func(x *Execution) { x.Workflows[wf].Skip = map[layout.Name]string{"store": "no"} }},
 		{"workflow without definition", "added workflow trial.2, whose definition is not to be found", func(x *Execution) {
-			x.Workflows["trial.2"] = &Workflow{Name: "trial", Digest: "sha256:ff", Created: t0}
+			x.Workflows["trial.2"] = &Workflow{Name: "trial", Digest: "sha256:ff", StartedWith: "sha256:ff", Created: t0}
 		}},
 		{"step out of order", "added attempt 7-cccccccc (completed) of trial.1/approve, which waits for thumbs", func(x *Execution) { at(x, "approve").put(other, done) }},
 		{"chain out of order", "of trial.1/store, which waits for approve", func(x *Execution) { at(x, "approve").put(other, done); at(x, "store").put(other, done) }},
@@ -128,7 +128,7 @@ func TestMendTakesWhatIsLegal(t *testing.T) {
 			s.Attempts = map[layout.AttemptKey]Attempt{{N: 2, Engine: engineB}: {State: InProgress, Claimed: t0, Runner: "h:2"}}
 		},
 		"another workflow": func(x *Execution) {
-			x.Workflows["trial.2"] = &Workflow{Name: "trial", Digest: d.Digest, Created: t0, Steps: map[layout.Name]*StepRecord{}}
+			x.Workflows["trial.2"] = &Workflow{Name: "trial", Digest: d.Digest, StartedWith: d.Digest, Created: t0, Steps: map[layout.Name]*StepRecord{}}
 		},
 	} {
 		before := copyOf(t, halfDone(t, d))

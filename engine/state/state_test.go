@@ -1,16 +1,13 @@
 package state
 
 import (
-	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"bagpipe/layout"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 const (
@@ -77,8 +74,7 @@ func started(t testing.TB, d *Definition) *Execution {
 // run drives one step through an attempt that ends in state.
 func run(t testing.TB, x *Execution, d *Definition, step layout.Name, end End) Transition {
 	t.Helper()
-	_, s := x.Find(wf, step)
-	k := s.NextKey(engineA)
+	k := x.NextKey(step, engineA)
 	if _, err := Apply(x, d, Claim{Workflow: wf, Step: step, Attempt: k, At: t0.Add(time.Second), Runner: "h:1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +233,7 @@ func TestDeferredAttemptsDoNotPileUp(t *testing.T) {
 	d := trial(t)
 	x := started(t, d)
 	for range 20 {
-		_, s := x.Find(wf, "unpack")
-		k := s.NextKey(engineA)
+		k := x.NextKey("unpack", engineA)
 		if _, err := Apply(x, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0}); err != nil {
 			t.Fatal(err)
 		}
@@ -249,150 +244,4 @@ func TestDeferredAttemptsDoNotPileUp(t *testing.T) {
 	if _, s := x.Find(wf, "unpack"); len(s.Attempts) != 1 || s.Status != Waiting {
 		t.Errorf("%d attempts, %s", len(s.Attempts), s.Status)
 	}
-}
-
-func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
-	d := trial(t)
-	x := started(t, d)
-	var doc map[string]any
-	if err := json.Unmarshal(x.Encode(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	doc["later"] = map[string]any{"b": []any{1, "x", nil}, "a": true}
-	w := doc["workflows"].(map[string]any)[wf].(map[string]any)
-	w["colour"] = "réd <1>"
-	w["steps"].(map[string]any)["unpack"].(map[string]any)["cost"] = 12.5
-	in, err := layout.EncodeJSON(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Decode(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.Compute(wf, d)
-	if string(got.Encode()) != string(in) {
-		t.Error(cmp.Diff(string(in), string(got.Encode())))
-	}
-	var newer *layout.SchemaError
-	if _, err := Decode([]byte(`{"schema": 2}`)); !errors.As(err, &newer) {
-		t.Errorf("newer schema: %v", err)
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	d := trial(f)
-	x := started(f, d)
-	f.Add(x.Encode())
-	f.Add([]byte(`{"item":"3fa9c0d2e1b7a45","workflows":{"a.1":{"definition":{"name":"a","digest":"b"},"steps":{"x":{"attempts":{"1-5c1e9a70":{"state":"failed"}}}}}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := Decode(data)
-		if err != nil {
-			return
-		}
-		again, err := Decode(x.Encode())
-		if err != nil {
-			t.Fatalf("own encoding is refused: %v\n%s", err, x.Encode())
-		}
-		if string(again.Encode()) != string(x.Encode()) {
-			t.Fatal("encoding is not stable")
-		}
-	})
-}
-
-func TestDefinitionsSayWhatIsWrong(t *testing.T) {
-	head := "schema: 1\nname: w\nsteps:\n  - name: register\n"
-	for _, c := range []struct{ text, want string }{
-		{"schema: 2\nname: w\nsteps: []\n", "w.yaml:1:9: expected schema: 1"},
-		{"schema: 1\nname: a/b\nsteps: []\n", "w.yaml:2:7: name"},
-		{"schema: 1\nname: w\nsteps: []\n", "w.yaml:3:8: expected at least one step"},
-		{"schema: 1\nname: w\nsteps:\n  - name: r\n    robot: noop\n", "w.yaml:4:5: the first step"},
-		{head + "  - name: a\n", `w.yaml:5:5: step "a": expected exactly one of`},
-		{head + "  - name: a\n    robot: nope\n", `w.yaml:6:12: no built-in robot "nope"`},
-		{head + "  - name: a\n    robot: noop\n    with: {nap: 1s}\n", `w.yaml:7:17: robot noop takes no parameter "nap"; it takes: sleep`},
-		{head + "  - name: a\n    manual: true\n    requires: [b]\n", `w.yaml:7:16: no step "b"`},
-		{head + "  - name: a\n    manual: true\n    requires: [a]\n", `w.yaml:7:16: step "a" requires itself`},
-		{head + "  - name: a\n    manual: true\n    requires: [b]\n  - name: b\n    manual: true\n", "waits for itself"},
-		{head + "  - name: a\n    manual: true\n  - name: a\n    manual: true\n", `w.yaml:7:11: step "a" is there twice`},
-		{head + "  - name: a\n    manual: true\n    timeout: soon\n", "expected a duration"},
-		{head + "  - name: a\n    manual: true\n    retry: 3\n", `unknown key "retry"; expected one of: command,`},
-	} {
-		_, err := ParseDefinition("w.yaml", []byte(c.text), noopOnly)
-		var fe *layout.FileError
-		if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) || fe.Line == 0 {
-			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
-		}
-	}
-}
-
-// drawExecution makes a record two engines may have written, through Apply.
-func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.EngineID, name string) *Execution {
-	x, err := Decode(x.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.Compute(wf, d)
-	now := t0
-	for i := range rapid.IntRange(0, 12).Draw(t, name) {
-		now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "s")) * time.Second)
-		step := layout.Name(d.Steps[rapid.IntRange(1, len(d.Steps)-1).Draw(t, "step")].Name)
-		_, s := x.Find(wf, step)
-		cur, _, _ := s.Current()
-		key := layout.IntentKey(layout.FormatTime(now) + string(rune('a'+i)) + name + "-" + string(engine))
-		events := []Event{
-			Claim{Workflow: wf, Step: step, Attempt: s.NextKey(engine), At: now, Runner: name},
-			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now},
-			Decide{Workflow: wf, Step: step, Attempt: s.NextKey(engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name},
-			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},
-			Retry{Key: key, Workflow: wf, Step: step, At: now, By: name},
-			Hold{Key: key, At: now, By: name},
-			Release{Key: func() (layout.IntentKey, error) { return key, nil }, At: now, By: name},
-		}
-		ev := rapid.SampledFrom(events).Draw(t, "event")
-		if end, ok := ev.(End); ok && end.Attempt.Engine != engine {
-			continue // one writer per attempt
-		}
-		var illegal *IllegalError
-		if _, err := Apply(x, d, ev); err != nil && !errors.As(err, &illegal) {
-			t.Fatal(err)
-		}
-	}
-	return x
-}
-
-func joined(t *rapid.T, d *Definition, a, b *Execution) *Execution {
-	x, err := Join(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.Compute(wf, d)
-	return x
-}
-
-func TestJoinLaws(t *testing.T) {
-	d := trial(t)
-	root := started(t, d)
-	rapid.Check(t, func(t *rapid.T) {
-		base := drawExecution(t, d, root, engineA, "base")
-		a := drawExecution(t, d, base, engineA, "a")
-		b := drawExecution(t, d, base, engineB, "b")
-		c := drawExecution(t, d, base, "cccccccc", "c")
-		same := func(law string, p, q *Execution) {
-			if string(p.Encode()) != string(q.Encode()) {
-				t.Fatalf("not %s:\n%s", law, cmp.Diff(string(p.Encode()), string(q.Encode())))
-			}
-		}
-		ab := joined(t, d, a, b)
-		same("commutative", ab, joined(t, d, b, a))
-		same("associative", joined(t, d, ab, c), joined(t, d, a, joined(t, d, b, c)))
-		same("idempotent", joined(t, d, a, a), a)
-		same("absorbing", joined(t, d, ab, b), ab)
-		for _, side := range []*Execution{a, b} {
-			for step, s := range side.Workflows[wf].Steps {
-				if _, js := ab.Find(wf, step); s.Status == Completed && js.Status != Completed {
-					t.Fatalf("the join lost the completed step %s: %s", step, js.Status)
-				}
-			}
-		}
-	})
 }

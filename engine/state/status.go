@@ -1,8 +1,6 @@
 package state
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"bagpipe/layout"
@@ -11,7 +9,7 @@ import (
 // counting gives the attempts that decide the step's status, in order; see the
 // package comment.
 func (x *Execution) counting(workflow string, step layout.Name, s *StepRecord) []layout.AttemptKey {
-	floor := x.retriedUpTo(workflow, step)
+	floor := x.floor(workflow, step)
 	var keys []layout.AttemptKey
 	for _, k := range s.Keys() {
 		if k.Compare(floor) <= 0 || s.Attempts[k].State == Deferred || x.lost(workflow, step, k) {
@@ -22,32 +20,50 @@ func (x *Execution) counting(workflow string, step layout.Name, s *StepRecord) [
 	return keys
 }
 
-// stepStatus computes the status of a step from its attempts and the intents.
-func (x *Execution) stepStatus(workflow string, step layout.Name, s *StepRecord) Status {
-	skipped := false
-	for _, a := range s.Attempts {
-		switch a.State {
-		case Completed:
-			return Completed
-		case Skipped:
-			skipped = true
+// done gives the attempts that completed or skipped the step and were not reset,
+// in order.
+func (x *Execution) done(workflow string, step layout.Name, s *StepRecord) (keys []layout.AttemptKey) {
+	for _, k := range s.Keys() {
+		if st := s.Attempts[k].State; (st == Completed || st == Skipped) && !x.reset(workflow, step, k) {
+			keys = append(keys, k)
 		}
 	}
-	if skipped {
-		return Skipped
+	return keys
+}
+
+// stepStatus computes the status of a step from its attempts and the intents,
+// and when it came to be so; the zero time where it is open.
+func (x *Execution) stepStatus(workflow string, step layout.Name, s *StepRecord) (Status, time.Time) {
+	if len(s.Attempts) == 0 {
+		return Waiting, time.Time{}
+	}
+	var skipped time.Time
+	skip := false
+	for _, k := range x.done(workflow, step, s) {
+		a := s.Attempts[k]
+		if a.State == Completed {
+			return Completed, a.Ended
+		}
+		skip, skipped = true, a.Ended
+	}
+	if skip {
+		return Skipped, skipped
 	}
 	keys := x.counting(workflow, step, s)
 	if len(keys) == 0 {
-		return Waiting
+		return Waiting, time.Time{}
 	}
 	last := s.Attempts[keys[len(keys)-1]]
-	if last.State == Failed && !last.NotBefore.IsZero() {
-		return Waiting
+	switch {
+	case last.State == Failed && !last.NotBefore.IsZero():
+		return Waiting, time.Time{}
+	case last.State == Failed:
+		return Failed, last.Ended
 	}
-	return last.State
+	return last.State, time.Time{}
 }
 
-// Failures counts the failed attempts since the last retry by a person.
+// Failures counts the failed attempts since the last retry or reset by a person.
 func (x *Execution) Failures(workflow string, step layout.Name) (n int) {
 	_, s := x.Find(workflow, step)
 	if s == nil {
@@ -61,10 +77,12 @@ func (x *Execution) Failures(workflow string, step layout.Name) (n int) {
 	return n
 }
 
-// Compute writes every status of the named workflow instance.
+// Compute writes every status of the named workflow instance, which runs by d.
 func (x *Execution) Compute(workflow string, d *Definition) {
 	w := x.Workflows[workflow]
-	failed, open := false, false
+	w.plan = d
+	open, broken := false, false
+	var failed, last time.Time
 	for i := range d.Steps {
 		name := layout.Name(d.Steps[i].Name)
 		s := w.Steps[name]
@@ -72,88 +90,69 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 			s = &StepRecord{}
 			w.Steps[name] = s
 		}
-		s.Status = x.stepStatus(workflow, name, s)
+		var since time.Time
+		s.Status, since = x.stepStatus(workflow, name, s)
 		switch {
-		case s.Status == Failed && !d.Steps[i].Optional:
-			failed = true
+		case s.Status == Failed && !d.Steps[i].Tolerated():
+			failed = earliest(failed, since)
+			open, broken = true, true
 		case s.Status == Waiting || s.Status == InProgress:
 			open = true
 		}
+		if since.After(last) {
+			last = since
+		}
 	}
+	x.computeOthers(workflow, d)
+	for _, k := range x.InternalErrors(workflow) {
+		failed, broken = earliest(failed, x.Intents[k].At), true
+	}
+	w.Ended = time.Time{}
 	switch {
-	case failed:
-		w.Status = Failed
-	case open:
-		w.Status = InProgress
+	case !open:
+		w.Status, w.Ended = Completed, last
+	case len(x.Deactivations(workflow)) > 0:
+		w.Status = Inactive
+	case broken:
+		w.Status, w.Ended = Failed, failed
 	default:
-		w.Status = Completed
+		w.Status = InProgress
 	}
 }
 
+// computeOthers deals with the steps the definition does not have: those that
+// were attempted keep a status, the rest of them are no part of the record.
+func (x *Execution) computeOthers(workflow string, d *Definition) {
+	w := x.Workflows[workflow]
+	if len(w.Steps) == len(d.Steps) {
+		return
+	}
+	for name, s := range w.Steps {
+		if d.index(string(name)) >= 0 {
+			continue
+		}
+		if len(s.Attempts) == 0 && len(s.unknown) == 0 {
+			delete(w.Steps, name)
+			continue
+		}
+		s.Status, _ = x.stepStatus(workflow, name, s)
+	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Active tells whether a workflow takes part in queues.
+func (w *Workflow) Active() bool { return w.Status != Completed && w.Status != Inactive }
+
 // satisfied tells whether the steps that need this one may go on.
-func satisfied(s *StepRecord, optional bool) bool {
+func satisfied(s *StepRecord, tolerated bool) bool {
 	if s == nil {
 		return false
 	}
-	return s.Status == Completed || s.Status == Skipped || s.Status == Failed && optional
-}
-
-// Reason is why a step cannot be claimed now.
-type Reason struct {
-	Code  string    // held, failed, running, done, requires, manual, date, retry
-	Text  string    // for people
-	Steps []string  // requires: the open prerequisites
-	Until time.Time // date, retry: when it can
-}
-
-// Blocked says why the step is not ready at now, or nil when it is. Statuses
-// must have been computed. Manual steps that are otherwise ready answer with
-// the code "manual".
-func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time) *Reason {
-	w := x.Workflows[workflow]
-	step := &d.Steps[i]
-	s := w.Steps[layout.Name(step.Name)]
-	switch s.Status {
-	case Completed, Skipped:
-		return &Reason{Code: "done", Text: "is " + string(s.Status)}
-	case Failed:
-		return &Reason{Code: "failed", Text: "failed; it needs a person: fix the cause, then retry"}
-	case InProgress:
-		k, a, _ := s.Current()
-		return &Reason{Code: "running", Text: fmt.Sprintf("is in progress by %s, attempt %s", a.Runner, k)}
-	}
-	if holds := x.Holds(); len(holds) > 0 {
-		return &Reason{Code: "held", Text: "is held " + x.HoldText(holds[0])}
-	}
-	if w.Status == Failed {
-		return &Reason{Code: "failed", Text: "the workflow has a failed step"}
-	}
-	if open := x.openPrerequisites(w, d, i); len(open) > 0 {
-		return &Reason{Code: "requires", Text: "waits for " + strings.Join(open, ", "), Steps: open}
-	}
-	if now.Before(w.NotBefore) {
-		return &Reason{Code: "date", Text: "waits until " + layout.FormatTime(w.NotBefore), Until: w.NotBefore}
-	}
-	if k, a, ok := s.Current(); ok && now.Before(a.NotBefore) && k.Compare(x.retriedUpTo(workflow, layout.Name(step.Name))) > 0 {
-		return &Reason{Code: "retry", Text: "is tried again at " + layout.FormatTime(a.NotBefore) + ": " + a.Message, Until: a.NotBefore}
-	}
-	if _, skip := w.Skip[layout.Name(step.Name)]; step.Manual && !skip {
-		return &Reason{Code: "manual", Text: "waits for a person"}
-	}
-	return nil
-}
-
-// HoldText says by whom, since when and why.
-func (x *Execution) HoldText(hold layout.IntentKey) string {
-	h := x.Intents[hold]
-	return strings.TrimSuffix(fmt.Sprintf("by %s since %s: %s", h.By, layout.FormatTime(h.At), h.Text), ": ")
-}
-
-func (x *Execution) openPrerequisites(w *Workflow, d *Definition, i int) (open []string) {
-	for _, p := range d.Prerequisites(i) {
-		if !satisfied(w.Steps[layout.Name(d.Steps[p].Name)], d.Steps[p].Optional) {
-			open = append(open, d.Steps[p].Name)
-		}
-	}
-	return open
+	return s.Status == Completed || s.Status == Skipped || s.Status == Failed && tolerated
 }

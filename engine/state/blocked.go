@@ -1,0 +1,149 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Reason is why a step cannot be claimed now.
+type Reason struct {
+	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry
+	Text  string    // for people
+	Steps []string  // requires: the open prerequisites
+	Until time.Time // date, retry: when it can, if that is known
+}
+
+// Blocked says why the step is not ready at now, or nil when it is. Statuses
+// must have been computed, of all workflows of the item where the definition
+// names others. Manual steps that are otherwise ready answer with the code
+// "manual", unless they are not needed.
+func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time) *Reason {
+	w := x.Workflows[workflow]
+	step := &d.Steps[i]
+	s := w.Steps[layout.Name(step.Name)]
+	switch s.Status {
+	case Completed, Skipped:
+		return &Reason{Code: "done", Text: "is " + string(s.Status)}
+	case Failed:
+		return &Reason{Code: "failed", Text: "failed; it needs a person: fix the cause, then retry"}
+	case InProgress:
+		k, a, _ := s.Current()
+		return &Reason{Code: "running", Text: fmt.Sprintf("is in progress by %s, attempt %s", a.Runner, k)}
+	}
+	if holds := x.Holds(); len(holds) > 0 {
+		return &Reason{Code: "held", Text: "is held " + x.HoldText(holds[0])}
+	}
+	if why := x.stopped(workflow); why != nil {
+		return why
+	}
+	if open := x.openPrerequisites(w, d, i); len(open) > 0 {
+		return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
+	}
+	if why := x.dated(workflow, w, step, s, now); why != nil {
+		return why
+	}
+	if step.Manual && x.unneeded(w, step) == "" {
+		return &Reason{Code: "manual", Text: "waits for a person"}
+	}
+	return nil
+}
+
+// stopped says why nothing of a workflow starts.
+func (x *Execution) stopped(workflow string) *Reason {
+	switch x.Workflows[workflow].Status {
+	case Inactive:
+		return &Reason{Code: "inactive", Text: "the workflow is inactive " + x.HoldText(x.Deactivations(workflow)[0])}
+	case Failed:
+		if broken := x.InternalErrors(workflow); len(broken) > 0 {
+			return &Reason{Code: "failed", Text: "the workflow was stopped by an internal error " + x.HoldText(broken[0]) + "; let it go on with: bagpipe workflow activate"}
+		}
+		return &Reason{Code: "failed", Text: "the workflow has a failed step"}
+	}
+	return nil
+}
+
+// dated says what time the step waits for.
+func (x *Execution) dated(workflow string, w *Workflow, step *Step, s *StepRecord, now time.Time) *Reason {
+	until := func(t time.Time) *Reason {
+		return &Reason{Code: "date", Text: "waits until " + layout.FormatTime(t), Until: t}
+	}
+	if now.Before(w.NotBefore) {
+		return until(w.NotBefore)
+	}
+	from, unclear := step.NotBefore.opens(w.Created, x.Manifest)
+	switch {
+	case unclear != "":
+		return &Reason{Code: "date", Text: "waits for its date: " + unclear}
+	case now.Before(from):
+		return until(from)
+	}
+	if k, a, ok := s.Current(); ok && now.Before(a.NotBefore) && k.Compare(x.floor(workflow, layout.Name(step.Name))) > 0 {
+		return &Reason{Code: "retry", Text: "is tried again at " + layout.FormatTime(a.NotBefore) + ": " + a.Message, Until: a.NotBefore}
+	}
+	return nil
+}
+
+// HoldText says by whom, since when and why.
+func (x *Execution) HoldText(hold layout.IntentKey) string {
+	h := x.Intents[hold]
+	return strings.TrimSuffix(fmt.Sprintf("by %s since %s: %s", h.By, layout.FormatTime(h.At), h.Text), ": ")
+}
+
+// unneeded says why the item does not need a step that could start; "" when it
+// does.
+func (x *Execution) unneeded(w *Workflow, step *Step) string {
+	if why, skip := w.Skip[layout.Name(step.Name)]; skip {
+		return "not applicable: " + why
+	}
+	for i := range step.When {
+		if c := &step.When[i]; !c.holds(x.Manifest) {
+			return "not applicable: it is for items where " + c.String()
+		}
+	}
+	return ""
+}
+
+// Unneeded says why the item does not need a step, as things are now; "" when it
+// does. It is asked once the step could start.
+func (x *Execution) Unneeded(workflow string, d *Definition, i int) string {
+	return x.unneeded(x.Workflows[workflow], &d.Steps[i])
+}
+
+func (x *Execution) openPrerequisites(w *Workflow, d *Definition, i int) (open []string) {
+	for _, p := range d.local[i] {
+		if !satisfied(w.Steps[layout.Name(d.Steps[p].Name)], d.Steps[p].Tolerated()) {
+			open = append(open, d.Steps[p].Name)
+		}
+	}
+	for _, r := range d.foreign[i] {
+		if why := x.openForeign(r); why != "" {
+			open = append(open, why)
+		}
+	}
+	return open
+}
+
+// openForeign says what a step of another workflow still lacks.
+func (x *Execution) openForeign(r Ref) string {
+	name := x.Latest(r.Workflow)
+	if name == "" {
+		return r.String() + " (the item has no workflow " + r.Workflow + ")"
+	}
+	w := x.Workflows[name]
+	s, tolerated := w.Steps[r.Step], false
+	if w.plan != nil {
+		if step := w.plan.Step(r.Step); step != nil {
+			tolerated = step.Tolerated()
+		}
+	}
+	switch {
+	case s == nil:
+		return r.String() + " (" + name + " has no such step)"
+	case satisfied(s, tolerated):
+		return ""
+	}
+	return name + "/" + string(r.Step)
+}

@@ -1,0 +1,181 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// The rules are: what cannot be read is refused always; what a person should not
+// write (keys that conflict, a robot that is not there) is refused in a file that
+// is edited, and not in a pinned one, which items rely on.
+
+func (d *Definition) check(file string, y *layout.YAML, robots Robots) error {
+	d.pinned = robots == nil
+	if d.Schema != definitionSchema {
+		return y.Errorf("$.schema", "expected schema: %d", definitionSchema)
+	}
+	if _, err := layout.ParseName(d.Name); err != nil {
+		return y.Errorf("$.name", "%v", err)
+	}
+	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); d.Name != want && filepath.Base(filepath.Dir(file)) == layout.WorkflowsDir {
+		return y.Errorf("$.name", "expected %q, the file's name", want)
+	}
+	if d.InFlight < 0 {
+		return y.Errorf("$.inFlight", "expected a number from 0 (no limit) up")
+	}
+	if err := d.Alert.check(y); err != nil {
+		return err
+	}
+	if len(d.Steps) == 0 {
+		return y.Errorf("$.steps", "expected at least one step")
+	}
+	seen := map[string]bool{}
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		at := fmt.Sprintf("$.steps[%d]", i)
+		if _, err := layout.ParseName(s.Name); err != nil {
+			return y.Errorf(at+".name", "%v", err)
+		}
+		if seen[s.Name] {
+			return y.Errorf(at+".name", "step %q is there twice", s.Name)
+		}
+		seen[s.Name] = true
+		if err := s.check(y, at, i == 0, robots); err != nil {
+			return err
+		}
+	}
+	return d.link(y)
+}
+
+func (a *Alert) check(y *layout.YAML) error {
+	if a == nil {
+		return nil
+	}
+	if (a.URL == "") == (a.Command == nil) {
+		return y.Errorf("$.alert", "expected exactly one of command, url")
+	}
+	if a.Command != nil && (len(a.Command) == 0 || a.Command[0] == "") {
+		return y.Errorf("$.alert.command", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
+	}
+	if u, err := url.Parse(a.URL); a.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return y.Errorf("$.alert.url", "expected an address that begins with http:// or https://")
+	}
+	return nil
+}
+
+func (s *Step) check(y *layout.YAML, at string, first bool, robots Robots) error {
+	ways := 0
+	for _, has := range []bool{s.Robot != "", s.Command != nil, s.Manual, s.Starts != ""} {
+		if has {
+			ways++
+		}
+	}
+	switch {
+	case first && ways > 0:
+		return y.Errorf(at, "the first step is completed by starting the workflow: expected no robot, command, manual or starts")
+	case first && (s.When != nil || s.NotBefore != nil):
+		return y.Errorf(at, "the first step is completed by starting the workflow: expected no when or notBefore")
+	case !first && ways != 1:
+		return y.Errorf(at, "step %q: expected exactly one of robot, command, manual: true, starts", s.Name)
+	case s.Command != nil && (len(s.Command) == 0 || s.Command[0] == ""):
+		return y.Errorf(at+".command", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
+	case s.OnRequest && !s.Manual:
+		return y.Errorf(at+".onRequest", "onRequest is for steps with manual: true")
+	}
+	for key, name := range map[string]string{"milestone": s.Milestone, "starts": s.Starts} {
+		if _, err := layout.ParseName(name); name != "" && err != nil {
+			return y.Errorf(at+"."+key, "%v", err)
+		}
+	}
+	for i := range s.When {
+		if err := s.When[i].check(y, fmt.Sprintf("%s.when[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	if err := s.checkPolicy(y, at); err != nil || robots == nil {
+		return err
+	}
+	if err := s.checkConflicts(y, at, first); err != nil {
+		return err
+	}
+	return s.checkRobot(y, at, robots)
+}
+
+// checkPolicy refuses values no policy can have.
+func (s *Step) checkPolicy(y *layout.YAML, at string) error {
+	if s.Retries < 0 || s.Retries > 1000 {
+		return y.Errorf(at+".retries", "expected 0 to 1000")
+	}
+	for key, n := range map[string]int{"instances": s.Instances, "limit": s.Limit, "poolSize": s.PoolSize} {
+		if n < 0 {
+			return y.Errorf(at+"."+key, "expected a number from 0 (no limit) up")
+		}
+	}
+	if s.Siblings != "" && s.Siblings != SiblingsGoOn && s.Siblings != SiblingsStop {
+		return y.Errorf(at+".siblings", "expected %s or %s", SiblingsGoOn, SiblingsStop)
+	}
+	if b := s.Backoff; b != nil && b.First > 0 && b.Most > 0 && b.Most < b.First {
+		return y.Errorf(at+".backoff.most", "expected at least first")
+	}
+	t := s.Threshold
+	switch {
+	case t == nil:
+	case t.Count < 0 || t.Window < 0:
+		return y.Errorf(at+".threshold", "expected count and window from 0 up")
+	case t.Window > 0 && t.Count > t.Window:
+		return y.Errorf(at+".threshold.count", "%d failures cannot be among the last %d", t.Count, t.Window)
+	case t.Action != ActionDisable && t.Action != ActionTerminate:
+		return y.Errorf(at+".threshold.action", "expected %s or %s", ActionDisable, ActionTerminate)
+	}
+	return nil
+}
+
+// checkConflicts refuses keys that say nothing, or the contrary, beside others.
+func (s *Step) checkConflicts(y *layout.YAML, at string, first bool) error {
+	robot := s.Robot != "" || s.Command != nil
+	for _, k := range []struct {
+		key string
+		has bool
+	}{
+		{"timeout", s.Timeout > 0}, {"retries", s.Retries > 0}, {"backoff", s.Backoff != nil}, {"with", s.With != nil},
+		{"threshold", s.Threshold != nil}, {"instances", s.Instances > 0}, {"limit", s.Limit > 0},
+		{"parentLast", s.ParentLast}, {"siblings", s.Siblings != ""}, {"poolSize", s.PoolSize > 0}, {"keepInputs", s.KeepInputs},
+	} {
+		if k.has && !robot {
+			return y.Errorf(at+"."+k.key, "%s is for steps with robot or command", k.key)
+		}
+	}
+	switch {
+	case first && (s.Optional || s.ContinueOnFailure || s.OnBatchComplete):
+		return y.Errorf(at, "the first step is completed by starting the workflow: expected no optional, continueOnFailure or onBatchComplete")
+	case s.Optional && s.ContinueOnFailure:
+		return y.Errorf(at+".continueOnFailure", "optional: true says that already")
+	case s.Backoff != nil && s.Retries == 0:
+		return y.Errorf(at+".backoff", "backoff is for steps with retries")
+	case s.CoolDown > 0 && (s.Threshold == nil || s.Threshold.Action != ActionDisable):
+		return y.Errorf(at+".coolDown", "coolDown is for steps with threshold: {action: %s}", ActionDisable)
+	}
+	return nil
+}
+
+func (s *Step) checkRobot(y *layout.YAML, at string, robots Robots) error {
+	if s.Robot == "" {
+		return nil
+	}
+	parameters, ok := robots(s.Robot)
+	if !ok {
+		return y.Errorf(at+".robot", "no built-in robot %q", s.Robot)
+	}
+	for name := range s.With {
+		if !slices.Contains(parameters, name) {
+			return y.Errorf(at+".with."+name, "robot %s takes no parameter %q; it takes: %s", s.Robot, name, cmp.Or(strings.Join(parameters, ", "), "none"))
+		}
+	}
+	return nil
+}

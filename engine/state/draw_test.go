@@ -1,0 +1,54 @@
+package state
+
+import (
+	"errors"
+	"time"
+
+	"bagpipe/layout"
+
+	"pgregory.net/rapid"
+)
+
+// drawExecution makes a record two engines may have written, through Apply.
+func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.EngineID, name string) *Execution {
+	x, err := Decode(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Compute(wf, d)
+	now := t0
+	for i := range rapid.IntRange(0, 12).Draw(t, name) {
+		now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "s")) * time.Second)
+		step := layout.Name(d.Steps[rapid.IntRange(1, len(d.Steps)-1).Draw(t, "step")].Name)
+		_, s := x.Find(wf, step)
+		cur, _, _ := s.Current()
+		key := layout.IntentKey(layout.FormatTime(now) + string(rune('a'+i)) + name + "-" + string(engine))
+		events := []Event{
+			Claim{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), At: now, Runner: name},
+			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now},
+			Decide{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name},
+			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},
+			Retry{Key: key, Workflow: wf, Step: step, At: now, By: name},
+			Hold{Key: key, At: now, By: name},
+			Release{Key: func() (layout.IntentKey, error) { return key, nil }, At: now, By: name},
+		}
+		ev := rapid.SampledFrom(events).Draw(t, "event")
+		if end, ok := ev.(End); ok && end.Attempt.Engine != engine {
+			continue // one writer per attempt
+		}
+		var illegal *IllegalError
+		if _, err := Apply(x, d, ev); err != nil && !errors.As(err, &illegal) {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+func joined(t *rapid.T, d *Definition, a, b *Execution) *Execution {
+	x, err := Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Compute(wf, d)
+	return x
+}

@@ -1,0 +1,105 @@
+package state
+
+import (
+	"slices"
+
+	"bagpipe/layout"
+)
+
+// Holds gives the keys of the holds that no release has ended, oldest first.
+func (x *Execution) Holds() []layout.IntentKey {
+	return x.standing("", HoldIntent, ReleaseIntent)
+}
+
+// Deactivations gives the intents that keep a workflow from all queues.
+func (x *Execution) Deactivations(workflow string) []layout.IntentKey {
+	return x.standing(workflow, DeactivateIntent, ActivateIntent)
+}
+
+// InternalErrors gives the intents that make a workflow failed although none of
+// its steps is.
+func (x *Execution) InternalErrors(workflow string) []layout.IntentKey {
+	return x.standing(workflow, InternalIntent, ActivateIntent)
+}
+
+// standing gives the intents of one kind that none of another kind has ended, in
+// order.
+func (x *Execution) standing(workflow, kind, ender string) (keys []layout.IntentKey) {
+	for k, i := range x.Intents {
+		if i.Kind == kind && i.Workflow == workflow && !x.ended(k, ender) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (x *Execution) ended(intent layout.IntentKey, ender string) bool {
+	for _, i := range x.Intents {
+		if i.Kind == ender && i.Target == intent {
+			return true
+		}
+	}
+	return false
+}
+
+// lost tells whether an intent declares the attempt lost.
+func (x *Execution) lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
+	return x.named(LostIntent, workflow, step, k)
+}
+
+// reset tells whether an intent takes back that very attempt.
+func (x *Execution) reset(workflow string, step layout.Name, k layout.AttemptKey) bool {
+	return x.named(ResetIntent, workflow, step, k)
+}
+
+func (x *Execution) named(kind, workflow string, step layout.Name, k layout.AttemptKey) bool {
+	for _, i := range x.Intents {
+		if i.Kind == kind && i.Workflow == workflow && i.Step == step && i.Attempt == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Lost tells whether the attempt lost its claim: an intent says so, or a later
+// attempt stands beside it.
+func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
+	if x.lost(workflow, step, k) {
+		return true
+	}
+	_, s := x.Find(workflow, step)
+	if s == nil {
+		return false
+	}
+	current, _, ok := s.Current()
+	return ok && current.Compare(k) > 0 && s.Attempts[k].State == InProgress
+}
+
+// floor is the highest attempt a retry or a reset names; failures up to it no
+// longer count.
+func (x *Execution) floor(workflow string, step layout.Name) (last layout.AttemptKey) {
+	for _, i := range x.Intents {
+		if (i.Kind == RetryIntent || i.Kind == ResetIntent) && i.Workflow == workflow && i.Step == step && i.Attempt.Compare(last) > 0 {
+			last = i.Attempt
+		}
+	}
+	return last
+}
+
+// settleDigest finds the definition a workflow runs by: the one of the last
+// migration, or the one it was started with.
+func (x *Execution) settleDigest(workflow string) {
+	w := x.Workflows[workflow]
+	w.Digest = w.StartedWith
+	if moves := x.standing(workflow, MigrateIntent, MigrateIntent); len(moves) > 0 {
+		w.Digest = x.Intents[moves[len(moves)-1]].Digest
+	}
+}
+
+func (x *Execution) intend(k layout.IntentKey, i Intent) {
+	if x.Intents == nil {
+		x.Intents = map[layout.IntentKey]Intent{}
+	}
+	x.Intents[k] = i
+}

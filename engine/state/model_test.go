@@ -1,0 +1,256 @@
+package state
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// model is the reference: what happened, as plain sets, and the statuses read off
+// them by the rules of the package comment, without the record, its intents or
+// its codec. Two models are joined by uniting the sets.
+type model struct {
+	flows map[string]*mFlow
+	holds map[layout.IntentKey]bool // true: released
+}
+
+type mFlow struct {
+	def       *Definition
+	moves     map[string]mMove
+	created   time.Time
+	notBefore time.Time
+	steps     map[layout.Name]*mStep
+	stops     map[layout.IntentKey]mStop
+}
+
+// mMove is a migration; over when another was made in its knowledge.
+type mMove struct {
+	to   *Definition
+	over bool
+}
+
+type mStop struct{ internal, over bool }
+
+type mStep struct {
+	attempts    map[layout.AttemptKey]mAttempt
+	lost, reset map[layout.AttemptKey]bool
+	floor       layout.AttemptKey
+}
+
+type mAttempt struct {
+	state Status
+	again time.Time // when it is tried again
+}
+
+func newModel() *model {
+	return &model{flows: map[string]*mFlow{}, holds: map[layout.IntentKey]bool{}}
+}
+
+func (m *model) clone() *model {
+	c := newModel()
+	c.unite(m)
+	return c
+}
+
+// unite takes in all that o knows.
+func (m *model) unite(o *model) {
+	for k, over := range o.holds {
+		m.holds[k] = m.holds[k] || over
+	}
+	for name, of := range o.flows {
+		f := m.flows[name]
+		if f == nil {
+			f = newFlow(of.def, of.created, of.notBefore)
+			m.flows[name] = f
+		}
+		// Two may have started it apart: then the later start counts.
+		if c := of.created.Compare(f.created); c > 0 || c == 0 && of.notBefore.After(f.notBefore) {
+			f.created, f.notBefore = of.created, of.notBefore
+		}
+		for k, mv := range of.moves {
+			f.moves[k] = mMove{mv.to, mv.over || f.moves[k].over}
+		}
+		f.settle()
+		for k, s := range of.stops {
+			f.stops[k] = mStop{s.internal, s.over || f.stops[k].over}
+		}
+		for step, os := range of.steps {
+			s := f.step(step)
+			for k, a := range os.attempts {
+				if was, there := s.attempts[k]; !there || was.state == InProgress {
+					s.attempts[k] = a
+				}
+			}
+			maps.Copy(s.lost, os.lost)
+			maps.Copy(s.reset, os.reset)
+			if os.floor.Compare(s.floor) > 0 {
+				s.floor = os.floor
+			}
+		}
+	}
+}
+
+func newFlow(def *Definition, created, notBefore time.Time) *mFlow {
+	return &mFlow{def: def, created: created, notBefore: notBefore,
+		moves: map[string]mMove{}, steps: map[layout.Name]*mStep{}, stops: map[layout.IntentKey]mStop{}}
+}
+
+// settle finds the definition after the last move.
+func (f *mFlow) settle() {
+	last := ""
+	for k, mv := range f.moves {
+		if !mv.over && k > last {
+			f.def, last = mv.to, k
+		}
+	}
+}
+
+func (f *mFlow) step(name layout.Name) *mStep {
+	s := f.steps[name]
+	if s == nil {
+		s = &mStep{attempts: map[layout.AttemptKey]mAttempt{}, lost: map[layout.AttemptKey]bool{}, reset: map[layout.AttemptKey]bool{}}
+		f.steps[name] = s
+	}
+	return s
+}
+
+// last is the highest attempt.
+func (s *mStep) last() (last layout.AttemptKey) {
+	for k := range s.attempts {
+		if k.Compare(last) > 0 {
+			last = k
+		}
+	}
+	return last
+}
+
+func (s *mStep) status() Status {
+	done := Waiting
+	var last layout.AttemptKey
+	for k, a := range s.attempts {
+		switch {
+		case a.state == Completed && !s.reset[k]:
+			return Completed
+		case a.state == Skipped && !s.reset[k]:
+			done = Skipped
+		}
+		if a.state != Deferred && !s.lost[k] && k.Compare(s.floor) > 0 && k.Compare(last) > 0 {
+			last = k
+		}
+	}
+	if done == Skipped || last.IsZero() {
+		return done
+	}
+	if a := s.attempts[last]; a.state == Failed && !a.again.IsZero() {
+		return Waiting
+	}
+	return s.attempts[last].state
+}
+
+func tolerates(def *Definition, step layout.Name) bool {
+	s := def.Step(step)
+	return s != nil && (s.Optional || s.ContinueOnFailure)
+}
+
+func (f *mFlow) satisfied(step layout.Name) bool {
+	switch f.step(step).status() {
+	case Completed, Skipped:
+		return true
+	case Failed:
+		return tolerates(f.def, step)
+	}
+	return false
+}
+
+func (f *mFlow) stopped(internal bool) bool {
+	for _, s := range f.stops {
+		if s.internal == internal && !s.over {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *mFlow) status() Status {
+	open, failed := false, f.stopped(true)
+	for _, s := range f.def.Steps {
+		name := layout.Name(s.Name)
+		if !f.satisfied(name) {
+			open = true
+			failed = failed || f.step(name).status() == Failed
+		}
+	}
+	switch {
+	case !open:
+		return Completed
+	case f.stopped(false):
+		return Inactive
+	case failed:
+		return Failed
+	}
+	return InProgress
+}
+
+func (m *model) held() bool {
+	for _, over := range m.holds {
+		if !over {
+			return true
+		}
+	}
+	return false
+}
+
+// open tells whether all that a step needs is done.
+func (m *model) open(f *mFlow, i int) bool {
+	s := f.def.Steps[i]
+	needs := []string{}
+	switch {
+	case s.Requires != nil:
+		needs = *s.Requires
+	case i > 0:
+		needs = append(needs, f.def.Steps[i-1].Name)
+	}
+	for _, n := range needs {
+		g := f
+		if len(n) > 2 && n[1] == '/' {
+			g = m.flows[n[:1]+".2"]
+			if g == nil {
+				g = m.flows[n[:1]+".1"]
+			}
+			n = n[2:]
+			if g == nil || !slices.ContainsFunc(g.def.Steps, func(s Step) bool { return s.Name == n }) && len(g.step(layout.Name(n)).attempts) == 0 {
+				return false
+			}
+		}
+		if !g.satisfied(layout.Name(n)) {
+			return false
+		}
+	}
+	return true
+}
+
+// startable tells whether a step could start at now, but for a person.
+func (m *model) startable(f *mFlow, i int, now time.Time) bool {
+	s := f.step(layout.Name(f.def.Steps[i].Name))
+	if s.status() != Waiting || m.held() || f.status() != InProgress || !m.open(f, i) || now.Before(f.notBefore) {
+		return false
+	}
+	if d := f.def.Steps[i].NotBefore; d != nil && now.Before(f.created.Add(d.After)) {
+		return false
+	}
+	last := s.last()
+	return last.Compare(s.floor) <= 0 || !now.Before(s.attempts[last].again)
+}
+
+// running tells whether an attempt is the one in progress.
+func (s *mStep) running(k layout.AttemptKey) bool {
+	return !k.IsZero() && s.last() == k && s.attempts[k].state == InProgress && !s.lost[k]
+}
+
+// again tells whether a step waits for its next try.
+func (s *mStep) pending() bool {
+	last := s.last()
+	return s.status() == Waiting && last.Compare(s.floor) > 0 && !s.attempts[last].again.IsZero()
+}

@@ -1,0 +1,90 @@
+package state
+
+import (
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Reset lets a step be done anew, whatever became of it; with After, also every
+// step of the workflow that needs it.
+type Reset struct {
+	Key      KeyFunc
+	Workflow string
+	Step     layout.Name
+	After    bool
+	At       time.Time
+	By       string
+	Text     string
+
+	// Seen is the status its author saw, and Attempt the attempt; the reset is
+	// refused when the step has another by now. "" and zero: not looked at.
+	Seen    Status
+	Attempt layout.AttemptKey
+}
+
+func (e Reset) apply(x *Execution, d *Definition) (Transition, error) {
+	s, i, err := x.locate("reset", e.Workflow, e.Step, d)
+	if err != nil {
+		return Transition{}, err
+	}
+	illegal := &IllegalError{Event: "reset", Item: x.Item, Workflow: e.Workflow, Step: e.Step}
+	from := s.Status
+	current, _, _ := s.Current()
+	switch {
+	case i < 0:
+		illegal.Reason = "the step is not in the definition the workflow runs by"
+	case i == 0:
+		illegal.Reason = "the first step is completed by starting the workflow; start it again with: bagpipe start"
+	case e.Seen != "" && e.Seen != from:
+		illegal.Reason = "is " + string(from) + " by now, not " + string(e.Seen)
+	case !e.Attempt.IsZero() && e.Attempt != current:
+		illegal.Reason = "has been attempted again since: " + current.String()
+	case from == InProgress:
+		illegal.Reason = s.runningText()
+	case from == Waiting && !x.pending(e.Workflow, e.Step, s):
+		illegal.Reason = "is waiting; there is nothing to reset"
+	}
+	if illegal.Reason != "" {
+		return Transition{}, illegal
+	}
+	steps := []int{i}
+	if e.After {
+		steps = append(steps, d.After(i)...)
+	}
+	intents, err := e.intents(x, d, steps)
+	if err != nil {
+		return Transition{}, err
+	}
+	keys := make([]layout.IntentKey, len(intents)) // all are drawn before the record changes
+	for n := range keys {
+		if keys[n], err = e.Key(); err != nil {
+			return Transition{}, err
+		}
+	}
+	for n, in := range intents {
+		x.intend(keys[n], in)
+	}
+	x.Compute(e.Workflow, d)
+	return Transition{Workflow: e.Workflow, Step: e.Step, From: from, To: Waiting, Attempt: current}, nil
+}
+
+// intents names every completion that is taken back, and the last failure.
+func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Intent, err error) {
+	for _, i := range steps {
+		name := layout.Name(d.Steps[i].Name)
+		_, s := x.Find(e.Workflow, name)
+		keys := x.done(e.Workflow, name, s)
+		switch {
+		case s.Status == InProgress:
+			return nil, &IllegalError{Event: "reset", Item: x.Item, Workflow: e.Workflow, Step: name, Reason: s.runningText()}
+		case s.Status == Failed || x.pending(e.Workflow, name, s):
+			k, _, _ := s.Current()
+			keys = append(keys, k)
+		}
+		for _, k := range keys {
+			intents = append(intents, Intent{Kind: ResetIntent, At: e.At, By: e.By, Text: e.Text, Workflow: e.Workflow, Step: name, Attempt: k})
+		}
+	}
+	return intents, nil
+}
