@@ -1,5 +1,6 @@
 // Package templates embeds the files a new workspace starts with: the settings,
-// the shipped workflow definitions and the recognition rules.
+// the shipped workflow definitions with the JSON Schema that lets editors complete
+// them, and the recognition rules.
 //
 // It owns their text. It must not hold logic. It has no state.
 package templates
@@ -10,3 +11,9 @@ import "embed"
 //
 //go:embed bagpipe.yaml workflows rules
 var Workspace embed.FS
+
+//go:embed workflows/workflow.schema.json
+var workflowSchema []byte
+
+// WorkflowSchema is the JSON Schema of a workflow definition.
+func WorkflowSchema() []byte { return workflowSchema }
