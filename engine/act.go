@@ -24,13 +24,7 @@ func (e *Engine) resolve(rec *record, ref StepRef) (string, error) {
 		if rec.execution.Workflows[ref.Workflow] != nil {
 			return ref.Workflow, nil
 		}
-		latest := ""
-		for _, name := range rec.execution.Names() {
-			if base, _ := numbered(name); base == ref.Workflow {
-				latest = name
-			}
-		}
-		if latest != "" {
+		if latest := rec.execution.Latest(ref.Workflow); latest != "" {
 			return latest, nil
 		}
 		return "", fmt.Errorf("item %s has no workflow %s", ref.Item.Short(), ref.Workflow)
@@ -63,15 +57,16 @@ func (e *Engine) workflowOf(ctx context.Context, ref StepRef) (string, error) {
 	return e.resolve(rec, ref)
 }
 
-// Decide completes, skips or fails a step as the acting person.
-func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text string) (state.Transition, error) {
+// Decide completes, skips or fails a step as the acting person; milestones are
+// reached besides the step's own.
+func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text string, milestones ...layout.Name) (state.Transition, error) {
 	workflow, err := e.workflowOf(ctx, ref)
 	if err != nil {
 		return state.Transition{}, err
 	}
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(rec *record) (state.Event, error) {
 		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.execution.NextKey(ref.Step, e.id), State: to,
-			At: e.o.Now(), By: e.person(), Message: clip(printable(text), maxMessage)}, nil
+			At: e.o.Now(), By: e.person(), Message: clip(printable(text), maxMessage), Milestones: milestones}, nil
 	}, nil)
 }
 

@@ -304,12 +304,8 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		dir := layout.ItemDir(m.Item) + "/"
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		pinned, err := readOptional(r, layout.PinnedPath(d.Digest))
-		if err != nil {
+		if err := pin(r, p.workflow, files); err != nil {
 			return nil, err
-		}
-		if pinned == nil || digestOf(pinned) != d.Digest { // a push may have put anything there
-			files[layout.PinnedPath(d.Digest)] = p.workflow.data
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,

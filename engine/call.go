@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -16,7 +15,7 @@ import (
 func (w *work) call(ctx context.Context) (steps.Result, error) {
 	e, a := w.e, w.attempt
 	w.log = newStepLog(filepath.Join(e.path(layout.ItemDir(a.Item)), filepath.FromSlash(layout.StepLog(a.Step, a.Key))))
-	robot, err := e.robot(w.plan)
+	robot, err := w.robot()
 	if err != nil {
 		return steps.Result{}, err
 	}
@@ -28,18 +27,32 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
+	return w.callRobot(ctx, robot, c)
+}
+
+// callRobot makes a robot's panic its step's failure.
+func (w *work) callRobot(ctx context.Context, robot steps.Robot, c *steps.Call) (res steps.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = steps.Result{}, steps.SystemFailure("the robot panicked: %v", p)
+			w.logPanic(p)
+		}
+	}()
 	return robot.Run(ctx, c)
 }
 
-// robot finds who does a step.
-func (e *Engine) robot(s *state.Step) (steps.Robot, error) {
-	if s.Command != nil {
+// robot finds who does the step.
+func (w *work) robot() (steps.Robot, error) {
+	e, s := w.e, w.plan
+	switch b, ok := e.o.Robots[layout.Name(s.Robot)]; {
+	case s.Starts != "":
+		return steps.Func(w.startNext), nil
+	case s.Command != nil:
 		return steps.Command(e.programPath(s.Command)), nil
-	}
-	if b, ok := e.o.Robots[layout.Name(s.Robot)]; ok {
+	case ok:
 		return b.Robot, nil
 	}
-	return nil, steps.SystemFailure("this version of bagpipe has no robot %q", s.Robot)
+	return nil, &steps.Unavailable{Err: fmt.Errorf("this version of bagpipe has no robot %q", s.Robot)}
 }
 
 // programPath takes a program named by a relative path with a slash from the

@@ -18,7 +18,7 @@ type ItemRow struct {
 	Label      string        `json:"label"`
 	Lane       layout.Name   `json:"lane"`
 	Created    time.Time     `json:"created"`
-	Workflow   string        `json:"workflow"` // the latest
+	Workflow   string        `json:"workflow"` // the one that tells most
 	Status     state.Status  `json:"status"`
 	Step       layout.Name   `json:"step,omitempty"` // the first that is not done
 	Since      time.Time     `json:"since"`
@@ -40,15 +40,25 @@ func (e *Engine) row(it *queue.Item) ItemRow {
 	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
+		at := firstOpen(it, run)
+		row.Person = row.Person || at >= 0 && it.Waits(run, at)
+		if r > 0 && telling(run.Status) < telling(row.Status) {
+			continue
+		}
 		row.Workflow, row.Status, row.Step, row.Why = run.Name, run.Status, "", ""
-		if at := firstOpen(it, run); at >= 0 {
+		if at >= 0 {
 			s := &run.Steps[at]
 			row.Step, row.Since = layout.Name(run.Plan.Steps[at].Name), s.Since
-			row.Person = row.Person || it.Waits(run, at)
 			row.Why = e.why(s)
 		}
 	}
 	return row
+}
+
+// telling ranks the runs of an item by how much they tell of it; of equal ones the
+// later counts.
+func telling(s state.Status) int {
+	return slices.Index([]state.Status{state.Completed, state.Inactive, state.InProgress, state.Failed}, s)
 }
 
 // firstOpen finds the step that tells most about a run: a failed one, else one

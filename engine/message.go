@@ -104,3 +104,17 @@ func intentMessage(id layout.ItemID, m layout.Manifest, kind, to, text, agent st
 		{"Bagpipe-Agent", agent},
 	})
 }
+
+// flowMessage words what became of a whole workflow of an item.
+func flowMessage(id layout.ItemID, m layout.Manifest, intent string, tr state.Transition, text, agent string, more ...trailer) string {
+	done := map[string]string{state.MigrateIntent: "moved", state.ActivateIntent: "activated", state.DeactivateIntent: "deactivated"}[intent]
+	subject := tr.Workflow + ": " + done + " " + string(id) + " (" + string(m.Collection) + "/" + clip(m.Label, 100) + ")"
+	return message(subject, text, append([]trailer{
+		{"Bagpipe-Item", string(id)},
+		{"Bagpipe-Workflow", tr.Workflow},
+		{"Bagpipe-Intent", intent},
+		{"Bagpipe-From", string(tr.From)},
+		{"Bagpipe-To", string(tr.To)},
+		{"Bagpipe-Agent", agent},
+	}, more...))
+}

@@ -34,6 +34,12 @@ const (
 type RunOptions struct {
 	Jobs  int
 	Watch bool
+	// Items, when there are any, are all that is worked on, at Step alone if it is
+	// given (STEP or WORKFLOW/STEP); the inbox is left alone.
+	Items []layout.ItemID
+	Step  string
+	// RetryFailed lets failed steps be tried again, once, at the start.
+	RetryFailed bool
 	// Drain, when closed, lets what runs finish and starts nothing new. The
 	// context given to Run ends what runs as well.
 	Drain <-chan struct{}
@@ -103,10 +109,13 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return Summary{}, err
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs), box: box,
-		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}}}
+		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
 	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
 	defer e.tell(nil)
 	if err := r.resume(ctx); err != nil {
+		return r.summary, err
+	}
+	if err := r.narrow(ctx); err != nil {
 		return r.summary, err
 	}
 	err = r.work(ctx)
@@ -133,7 +142,9 @@ func (r *run) work(ctx context.Context) error {
 	wg.Go(func() { r.tend(side) })
 	wg.Go(func() { r.maintain(side) })
 	wg.Go(func() { r.guard(side) })
-	wg.Go(func() { r.intake(side) })
+	if !r.injected() {
+		wg.Go(func() { r.intake(side) })
+	}
 	stopped := context.AfterFunc(ctx, r.pool.Stop)
 	wg.Go(func() {
 		select {
@@ -155,7 +166,7 @@ func (r *run) work(ctx context.Context) error {
 
 // dispatch hands ready steps to the pool.
 func (r *run) dispatch(ctx context.Context) {
-	inboxIdle := false
+	inboxIdle := r.injected()
 	for {
 		if !r.pool.Admit(ctx) {
 			return
@@ -322,7 +333,15 @@ func (e *Engine) beat() error {
 	return self.Beat()
 }
 
-// backoff is the pause after the failures-th failure in a row.
-func (e *Engine) backoff(failures int) time.Duration {
-	return e.current().settings.backoff().Wait(failures, rand.Float64())
+// backoff is the pause after the failures-th failure in a row of a step.
+func (e *Engine) backoff(s *state.Step, failures int) time.Duration {
+	b := e.current().settings.backoff()
+	if own := s.Backoff; own != nil && own.First > 0 {
+		b.First = time.Duration(own.First)
+		b.Most = max(b.Most, b.First)
+	}
+	if own := s.Backoff; own != nil && own.Most > 0 {
+		b.Most = time.Duration(own.Most)
+	}
+	return b.Wait(failures, rand.Float64())
 }

@@ -28,10 +28,16 @@ type Detail struct {
 
 // WorkflowDetail is one workflow instance of an item.
 type WorkflowDetail struct {
-	Workflow string       `json:"workflow"`
-	Digest   string       `json:"digest"`
-	Status   state.Status `json:"status"`
-	Steps    []StepDetail `json:"steps"`
+	Workflow    string       `json:"workflow"`
+	Digest      string       `json:"digest"`
+	StartedWith string       `json:"startedWith,omitempty"` // the digest, when it was moved to another
+	StartedBy   string       `json:"startedBy,omitempty"`   // the step that started it
+	Status      state.Status `json:"status"`
+	Created     time.Time    `json:"created"`
+	NotBefore   time.Time    `json:"notBefore,omitzero"`
+	Ended       time.Time    `json:"ended,omitzero"`
+	Why         string       `json:"why,omitempty"` // nothing of it starts
+	Steps       []StepDetail `json:"steps"`
 }
 
 // StepDetail is one step of an instance, with its attempts in order.
@@ -113,7 +119,11 @@ func readOptional(r gitstore.Reader, p string) ([]byte, error) {
 
 func (e *Engine) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
 	w := x.Workflows[name]
-	d := WorkflowDetail{Workflow: name, Digest: w.Digest, Status: w.Status}
+	d := WorkflowDetail{Workflow: name, Digest: w.Digest, StartedBy: w.StartedBy, Status: w.Status, Created: w.Created,
+		NotBefore: w.NotBefore, Ended: w.Ended, Why: x.Stopped(name)}
+	if w.StartedWith != w.Digest {
+		d.StartedWith = w.StartedWith
+	}
 	for i := range plan.Steps {
 		step := layout.Name(plan.Steps[i].Name)
 		rec := w.Steps[step]

@@ -66,9 +66,7 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 			}
 			grids[name].count(it, run)
 		}
-		if row := e.row(it); row.Person {
-			s.People = append(s.People, row)
-		}
+		s.People = append(s.People, e.people(it)...)
 	}
 	slices.Sort(order)
 	for _, name := range order {
@@ -86,6 +84,23 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 	}
 	s.Inbox, err = e.inboxWaits(ctx)
 	return s, err
+}
+
+// people lists the steps of an item that wait for a person.
+func (e *Engine) people(it *queue.Item) (rows []ItemRow) {
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if !it.Waits(run, i) {
+				continue
+			}
+			row := e.row(it)
+			row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
+			row.Since, row.Why = run.Steps[i].Since, e.why(&run.Steps[i])
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func (g *Grid) count(it *queue.Item, run *queue.Run) {

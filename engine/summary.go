@@ -16,6 +16,7 @@ type Summary struct {
 	Waiting  int                  `json:"waiting"`      // steps that wait for a person
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Growing  []string             `json:"growing"`      // drops not yet settled
+	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given
 }
 
 // Failure is an item that needs someone.
@@ -36,6 +37,7 @@ func (r *run) conclude() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.e.o.Now()
+	r.summary.NotDone = r.notDone()
 	for it := range r.e.index.Items() {
 		for _, f := range failures(it) {
 			if f.engine == r.e.id {

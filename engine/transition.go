@@ -203,18 +203,21 @@ func merge(old, new map[string]any) map[string]any {
 	return out
 }
 
-// Fail ends an attempt with the error err. A system failure that has retries
-// left is tried again by itself, at the time the backoff says.
-func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err error, text string) error {
+// Fail ends an attempt with the error err; milestones are reached all the same. A
+// system failure that has retries left is tried again by itself, at the time the
+// backoff says.
+func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err error, text string, milestones []layout.Name) error {
 	kind := string(steps.KindOf(err))
+	var unavailable *steps.Unavailable
+	gone := errors.As(err, &unavailable)
 	message := clip(printable(err.Error()), maxMessage)
 	_, cerr := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), message, func(rec *record) (state.Event, error) {
 		now := e.o.Now()
-		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Kind: kind,
-			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage)}
+		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Unavailable: gone, Kind: kind,
+			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage), Milestones: milestones}
 		failures := rec.execution.Failures(a.Workflow, a.Step) + 1
 		if s := rec.plan.Step(a.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
-			end.RetryAt = now.Add(e.backoff(failures))
+			end.RetryAt = now.Add(e.backoff(s, failures))
 		}
 		return end, nil
 	}, nil)
@@ -244,6 +247,25 @@ func (e *Engine) abandon(ctx context.Context, id layout.ItemID, workflow string,
 	}
 	_, err = e.step(ctx, id, workflow, e.byEngine(), why, func(*record) (state.Event, error) {
 		return state.Lost{Key: intent, Workflow: workflow, Step: step, Attempt: key, At: e.o.Now(), By: e.byEngine().agent}, nil
+	}, nil)
+	return err
+}
+
+// failInternally gives an attempt up and fails its workflow, for a fault of
+// Bagpipe's own; no step is failed.
+func (e *Engine) failInternally(ctx context.Context, a *Attempt, cause *InternalError) error {
+	key, err := e.intentKey()
+	if err != nil {
+		return err
+	}
+	lost, err := e.intentKey()
+	if err != nil {
+		return err
+	}
+	text := clip(printable(cause.Error()), maxMessage)
+	_, err = e.step(ctx, a.Item, a.Workflow, e.byEngine(), text, func(*record) (state.Event, error) {
+		return state.Internal{Key: key, LostKey: lost, Workflow: a.Workflow, Step: a.Step, Attempt: a.Key,
+			At: e.o.Now(), By: e.byEngine().agent, Text: text}, nil
 	}, nil)
 	return err
 }

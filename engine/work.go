@@ -131,24 +131,46 @@ func (w *work) planStep() *state.Step {
 	return &state.Step{}
 }
 
-// run calls the robot. Whatever goes wrong becomes w.err, a panic too: one robot
-// must not take the others with it.
+// run calls the robot. Whatever goes wrong becomes w.err, a panic too: one piece
+// of work must not take the others with it.
 func (w *work) run(ctx context.Context) {
 	if it := w.e.index.Item(w.attempt.Item); it != nil && it.Held {
 		return // held between its claim and now: given back
 	}
 	w.ran = true
 	w.started = w.e.o.Now()
-	defer func() {
-		if p := recover(); p != nil {
-			w.err = steps.SystemFailure("the robot panicked: %v", p)
-			fmt.Fprintf(w.log, "panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	w.result, w.err = w.call(ctx)
+	w.err = w.guard(func() (err error) {
+		w.result, err = w.call(ctx)
+		return err
+	})
 	w.err = laterWhenFull(w.err)
 	if cause := context.Cause(ctx); cause != nil && w.err != nil {
 		w.err = cause
+	}
+}
+
+// InternalError is a panic in Bagpipe itself. It fails the item's workflow and no
+// step: the step's robot is not to blame.
+type InternalError struct{ Cause any }
+
+func (e *InternalError) Error() string { return fmt.Sprintf("internal error: %v", e.Cause) }
+
+// guard turns a panic into an InternalError, with the stack in the step's log.
+func (w *work) guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &InternalError{Cause: p}
+			w.logPanic(p)
+		}
+	}()
+	return f()
+}
+
+func (w *work) logPanic(p any) {
+	stack := debug.Stack()
+	w.e.o.Log.Error("panic", "item", w.attempt.Item, "step", w.attempt.Step, "cause", p, "stack", string(stack))
+	if w.log != nil {
+		fmt.Fprintf(w.log, "panic: %v\n%s", p, stack)
 	}
 }
 
@@ -162,7 +184,7 @@ func (w *work) finish() {
 		}
 	}
 	if w.err == nil && w.ran {
-		w.err = w.publish()
+		w.err = w.guard(w.publish)
 	} else if w.ran {
 		w.publishReport()
 	}
@@ -325,6 +347,7 @@ func (w *work) endDurably() error {
 func (w *work) end() error {
 	e, a := w.e, w.attempt
 	var later *steps.Later
+	var internal *InternalError
 	switch {
 	case !w.ran:
 		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping, or the item is held")
@@ -332,10 +355,12 @@ func (w *work) end() error {
 		return w.err
 	case errors.Is(w.err, runner.ErrInterrupted):
 		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "interrupted: the engine was stopped")
+	case errors.As(w.err, &internal):
+		return e.failInternally(w.ctx, a, internal)
 	case errors.As(w.err, &later):
 		return e.Defer(w.ctx, a, w.started, later)
 	case w.err != nil:
-		return e.Fail(w.ctx, a, w.started, w.err, w.log.tail())
+		return e.Fail(w.ctx, a, w.started, w.err, w.log.tail(), w.result.Milestones)
 	}
 	return e.Complete(w.ctx, a, w.started, w.result)
 }

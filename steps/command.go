@@ -22,9 +22,10 @@ import (
 
 // The robots' exit codes.
 const (
-	ExitContent = 65
-	ExitLater   = 75
-	ExitSkipped = 77
+	ExitContent     = 65
+	ExitUnavailable = 69
+	ExitLater       = 75
+	ExitSkipped     = 77
 )
 
 const (
@@ -148,6 +149,8 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 		if code < 0 {
 			return Result{}, SystemFailure("the program was ended by a signal (%s)%s", exit.ProcessState, colon(last))
 		}
+	case errors.Is(runErr, exec.ErrNotFound), errors.Is(runErr, fs.ErrNotExist), errors.Is(runErr, fs.ErrPermission):
+		return Result{}, &Unavailable{fmt.Errorf("run the program: %w", runErr)}
 	case runErr != nil:
 		return Result{}, SystemFailure("run the program: %w", runErr)
 	}
@@ -174,7 +177,9 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	}
 	switch code {
 	case ExitContent:
-		return Result{}, ContentFailure("%s", message)
+		return Result{Milestones: res.Milestones}, ContentFailure("%s", message)
+	case ExitUnavailable:
+		return Result{}, &Unavailable{errors.New(message)}
 	case ExitLater:
 		return Result{}, &Later{Reason: message}
 	}

@@ -17,7 +17,8 @@
 //
 // An error is the step's failure. A *Failure says whose it is: Content (the
 // producer must fix what was dropped) or System (the operator must fix the
-// machine; retrying may help). Any other error is a System failure. A *Later
+// machine; retrying may help). Any other error is a System failure. An *Unavailable
+// says that the robot's program or service is not there. A *Later
 // asks to be called again after a while and costs no retry. When ctx ends the
 // robot stops soon and returns ctx's error; that is recorded by whoever ended it.
 //
@@ -34,8 +35,9 @@
 // working folder); the files BAGPIPE_INVENTORY (may be absent) and
 // BAGPIPE_RESULT. Standard output and standard error become the step's log.
 //
-// Exit codes: 0 completed; 65 content failure; 75 try later; 77 skipped;
-// anything else, and death by a signal, a system failure. The last line the
+// Exit codes: 0 completed; 65 content failure; 69 not available (so is a program
+// that is not there); 75 try later; 77 skipped; anything else, and death by a
+// signal, a system failure. Milestones are also taken with 65. The last line the
 // program printed is the message, unless result.json gives one. result.json, at
 // BAGPIPE_RESULT, is optional:
 //

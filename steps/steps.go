@@ -122,3 +122,10 @@ type Later struct {
 }
 
 func (l *Later) Error() string { return "try later: " + l.Reason }
+
+// Unavailable is the answer of a robot whose program or service is not there. An
+// optional step is skipped then; a required one fails, kind System.
+type Unavailable struct{ Err error }
+
+func (u *Unavailable) Error() string { return u.Err.Error() }
+func (u *Unavailable) Unwrap() error { return u.Err }

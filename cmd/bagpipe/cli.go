@@ -11,16 +11,18 @@ type cli struct {
 	Init       initCmd       `cmd:"" help:"Make a workspace."`
 	Add        addCmd        `cmd:"" help:"Take files, folders or archives in as work items."`
 	Run        runCmd        `cmd:"" help:"Take in the inbox and do what is ready."`
+	Start      startCmd      `cmd:"" help:"Start a workflow on an item that is there."`
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
 	Items      itemsCmd      `cmd:"" help:"List items."`
 	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
 	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
+	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
 	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
 	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
 	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
-	Workflow   workflowCmd   `cmd:"" help:"List, show or check workflow definitions."`
+	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Bag        bagCmd        `cmd:"" help:"Validate a BagIt bag; needs no workspace."`
 }

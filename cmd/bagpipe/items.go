@@ -10,7 +10,7 @@ type itemsCmd struct {
 	Collection string `help:"Only this collection."`
 	Workflow   string `help:"Only items with this workflow."`
 	Step       string `help:"Only items with this step; with --status, in that status."`
-	Status     string `enum:",waiting,in-progress,completed,skipped,failed" default:"" help:"waiting, in-progress, completed, skipped or failed."`
+	Status     string `enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 

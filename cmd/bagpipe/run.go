@@ -7,11 +7,17 @@ import (
 
 	"bagpipe/engine"
 	"bagpipe/engine/state"
+	"bagpipe/layout"
 )
 
 type runCmd struct {
 	Watch bool `help:"Stay, and take in what is dropped; ends with SIGTERM or Ctrl-C."`
 	Jobs  int  `short:"j" placeholder:"N" help:"Steps at once; default: the number of cores."`
+
+	Item        []string `placeholder:"ITEM" help:"Work on this item alone, not on the inbox; may be given several times."`
+	Step        string   `placeholder:"STEP" help:"With --item: do this step alone; STEP or WORKFLOW/STEP."`
+	RetryFailed bool     `help:"First let every failed step be tried again."`
+
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
 	Quiet bool `short:"q" help:"Print the summary alone."`
 }
@@ -20,6 +26,17 @@ type runCmd struct {
 func (c *runCmd) Validate() error {
 	if c.Jobs < 0 || c.Jobs > 1024 {
 		return errors.New("--jobs: expected 1 to 1024, or 0 for the number of cores")
+	}
+	if c.Step != "" {
+		if _, _, err := splitStep(c.Step); err != nil {
+			return fmt.Errorf("--step: %w", err)
+		}
+	}
+	switch {
+	case c.Step != "" && len(c.Item) == 0:
+		return errors.New("--step is for --item; bagpipe queue lists what waits for a step")
+	case len(c.Item) > 0 && c.Watch:
+		return errors.New("--item and --watch exclude each other")
 	}
 	return nil
 }
@@ -31,8 +48,17 @@ func (c *runCmd) Run(a *app) error {
 		jobs = runtime.NumCPU()
 	}
 	return a.with(func(e *engine.Engine) error {
+		var items []layout.ItemID
+		for _, ref := range c.Item {
+			id, err := e.Resolve(a.ctx, ref)
+			if err != nil {
+				return err
+			}
+			items = append(items, id)
+		}
 		p := newProgress(a, c.Quiet, c.Watch)
-		s, err := e.Run(a.ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report})
+		s, err := e.Run(a.ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
+			Items: items, Step: c.Step, RetryFailed: c.RetryFailed})
 		p.close()
 		if err != nil {
 			return err
@@ -43,7 +69,7 @@ func (c *runCmd) Run(a *app) error {
 		switch {
 		case a.ctx.Err() != nil, a.interrupted() && !c.Watch:
 			return exit(exitInterrupted)
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0):
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0):
 			return exit(exitSomeFailed)
 		}
 		return nil
@@ -68,6 +94,11 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	fmt.Fprintln(a.out)
 	printList(a, "Failed", failureLines(s.Failed))
 	printList(a, "Left in the inbox", s.Growing)
+	var open []string
+	for _, n := range s.NotDone {
+		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
+	}
+	printList(a, "Not done", open)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 		return err
 	}
 	for _, w := range d.Workflows {
-		fmt.Fprintf(a.out, "\n%s: %s\n", w.Workflow, w.Status)
+		fmt.Fprintf(a.out, "\n%s: %s%s\n", w.Workflow, w.Status, flowNotes(w))
 		steps := newTable("step", "status", "attempt", "ended", "seconds", "by", "message")
 		for _, s := range w.Steps {
 			a.addStep(steps, s)
@@ -61,6 +61,23 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	}
 	c.printFiles(a, d.Files)
 	return nil
+}
+
+// flowNotes says what is particular to a run of a workflow.
+func flowNotes(w engine.WorkflowDetail) (notes string) {
+	if w.StartedBy != "" {
+		notes += ", started by " + w.StartedBy
+	}
+	if !w.NotBefore.IsZero() {
+		notes += ", not before " + when(w.NotBefore)
+	}
+	if w.StartedWith != "" {
+		notes += ", moved to another definition"
+	}
+	if w.Why != "" {
+		notes += " (" + w.Why + ")"
+	}
+	return notes
 }
 
 func (a *app) addStep(t tableWriter, s engine.StepDetail) {

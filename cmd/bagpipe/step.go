@@ -15,6 +15,7 @@ type stepCmd struct {
 	Skip     stepSkipCmd     `cmd:"" help:"Skip a step: it is not applicable to this item."`
 	Fail     stepFailCmd     `cmd:"" help:"Fail a step: the producer must fix what was dropped."`
 	Retry    stepRetryCmd    `cmd:"" help:"Let a failed step be tried again."`
+	Reset    stepResetCmd    `cmd:"" help:"Let a step be done anew, whatever became of it."`
 }
 
 // stepArgs are what all acts on steps take.
@@ -24,10 +25,26 @@ type stepArgs struct {
 	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
 }
 
+// decideArgs are what acts that end a step take besides.
+type decideArgs struct {
+	stepArgs
+	Milestone []string `placeholder:"NAME" help:"A milestone that is reached by it, besides the step's own."`
+}
+
+// Validate is called by kong.
+func (c *decideArgs) Validate() error {
+	for _, m := range c.Milestone {
+		if _, err := layout.ParseName(m); err != nil {
+			return fmt.Errorf("--milestone: %w", err)
+		}
+	}
+	return nil
+}
+
 type (
-	stepCompleteCmd struct{ stepArgs }
-	stepSkipCmd     struct{ stepArgs }
-	stepFailCmd     struct{ stepArgs }
+	stepCompleteCmd struct{ decideArgs }
+	stepSkipCmd     struct{ decideArgs }
+	stepFailCmd     struct{ decideArgs }
 	stepRetryCmd    struct{ stepArgs }
 )
 
@@ -41,18 +58,27 @@ func (c *stepRetryCmd) Run(a *app) error {
 	})
 }
 
-func (c *stepArgs) decide(a *app, to state.Status) error {
+func (c *decideArgs) decide(a *app, to state.Status) error {
+	var names []layout.Name
+	for _, m := range c.Milestone {
+		names = append(names, layout.Name(m))
+	}
 	return c.act(a, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
-		return e.Decide(a.ctx, ref, to, c.Message)
+		return e.Decide(a.ctx, ref, to, c.Message, names...)
 	})
 }
 
-func (c *stepArgs) act(a *app, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
-	workflow, name := "", c.Step
-	if i := strings.LastIndexByte(c.Step, '/'); i >= 0 {
-		workflow, name = c.Step[:i], c.Step[i+1:]
+// splitStep reads STEP or WORKFLOW/STEP.
+func splitStep(s string) (workflow string, step layout.Name, err error) {
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		workflow, s = s[:i], s[i+1:]
 	}
-	step, err := layout.ParseName(name)
+	step, err = layout.ParseName(s)
+	return workflow, step, err
+}
+
+func (c *stepArgs) act(a *app, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+	workflow, step, err := splitStep(c.Step)
 	if err != nil {
 		return err
 	}

@@ -1,19 +1,28 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"bagpipe/engine"
 	"bagpipe/engine/state"
+	"bagpipe/layout"
 	"bagpipe/steps"
+	"bagpipe/templates"
 )
 
 type workflowCmd struct {
 	List  workflowListCmd  `cmd:"" help:"List the definitions in force."`
 	Show  workflowShowCmd  `cmd:"" help:"Print a definition as it is in force."`
 	Check workflowCheckCmd `cmd:"" help:"Tell what is wrong with a definition; needs no workspace."`
+	Graph workflowGraphCmd `cmd:"" help:"Draw a definition, for Mermaid or Graphviz."`
+
+	Migrate    workflowMigrateCmd    `cmd:"" help:"Move items to the definition in force."`
+	Deactivate workflowDeactivateCmd `cmd:"" help:"Take a workflow of an item out of all queues."`
+	Activate   workflowActivateCmd   `cmd:"" help:"Let a workflow go on that is inactive, or was stopped by an internal error."`
+	Schema     workflowSchemaCmd     `cmd:"" help:"Print the JSON Schema of definitions; needs no workspace."`
 }
 
 type workflowListCmd struct {
@@ -36,13 +45,17 @@ func (c *workflowListCmd) Run(a *app) error {
 
 type workflowShowCmd struct {
 	Name string `arg:"" help:"The workflow's name."`
+	JSON bool   `name:"json" help:"Print JSON: the name, the digest and the text."`
 }
 
 func (c *workflowShowCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		text, _, err := e.WorkflowText(c.Name)
+		text, d, err := e.WorkflowText(c.Name)
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			return a.json(map[string]string{"name": d.Name, "digest": d.Digest, "text": string(text)})
 		}
 		_, err = a.out.Write(text)
 		return err
@@ -51,6 +64,18 @@ func (c *workflowShowCmd) Run(a *app) error {
 
 type workflowCheckCmd struct {
 	File string `arg:"" help:"A definition, such as workflows/accession.yaml."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// checked is what a check found.
+type checked struct {
+	File     string   `json:"file"`
+	Valid    bool     `json:"valid"`
+	Workflow string   `json:"workflow,omitempty"`
+	Steps    []string `json:"steps,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Column   int      `json:"column,omitempty"`
 }
 
 func (c *workflowCheckCmd) Run(a *app) error {
@@ -59,9 +84,56 @@ func (c *workflowCheckCmd) Run(a *app) error {
 		return err
 	}
 	d, err := state.ParseDefinition(c.File, data, engine.Known(steps.Builtins()))
+	if c.JSON {
+		return c.printJSON(a, d, err)
+	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "%s: valid: workflow %s, %d steps\n", c.File, d.Name, len(d.Steps))
 	return nil
+}
+
+func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) error {
+	out := checked{File: c.File, Valid: wrong == nil}
+	if wrong != nil {
+		out.Error = wrong.Error()
+		var fe *layout.FileError
+		if errors.As(wrong, &fe) {
+			out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
+		}
+		return errors.Join(a.json(out), exit(exitError))
+	}
+	out.Workflow = d.Name
+	for i := range d.Steps {
+		out.Steps = append(out.Steps, d.Steps[i].Name)
+	}
+	return a.json(out)
+}
+
+type workflowGraphCmd struct {
+	Name   string `arg:"" help:"The workflow's name."`
+	Format string `enum:"mermaid,dot" default:"mermaid" help:"mermaid, or dot for Graphviz."`
+	JSON   bool   `name:"json" help:"Print JSON: the name, the format and the text."`
+}
+
+func (c *workflowGraphCmd) Run(a *app) error {
+	return a.with(func(e *engine.Engine) error {
+		text, err := e.WorkflowGraph(c.Name, c.Format)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.json(map[string]string{"name": c.Name, "format": c.Format, "text": text})
+		}
+		_, err = fmt.Fprint(a.out, text)
+		return err
+	})
+}
+
+type workflowSchemaCmd struct{}
+
+func (c *workflowSchemaCmd) Run(a *app) error {
+	_, err := a.out.Write(templates.WorkflowSchema())
+	return err
 }

@@ -47,6 +47,7 @@ type Index struct {
 	taken  map[key]bool
 	runs   map[layout.ItemID]bool // items with a step in progress
 	open   int                    // steps that wait or run, of items nothing keeps from going on
+	only   func(Entry) bool       // what may be handed out; nil: everything
 	wake   chan struct{}
 }
 
@@ -60,6 +61,14 @@ func New() *Index {
 
 // Wake receives after the index changed; several changes may make one wake.
 func (x *Index) Wake() <-chan struct{} { return x.wake }
+
+// Only keeps the index from handing out, or waiting for, anything else than what
+// want says. The lists are not narrowed by it.
+func (x *Index) Only(want func(Entry) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.only = want
+}
 
 // Put replaces what the index knows of an item.
 func (x *Index) Put(it *Item) {
@@ -152,7 +161,7 @@ func (x *Index) Take(now time.Time) (Entry, bool) {
 // stillReady looks an entry up in the item as it now is.
 func (x *Index) stillReady(e Entry, now time.Time) (Entry, bool) {
 	it := x.items[e.Item.ID]
-	if it == nil {
+	if it == nil || x.only != nil && !x.only(e) {
 		return e, false
 	}
 	for r := range it.Runs {

@@ -51,6 +51,18 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	return nil
 }
 
+// Stopped says why nothing of a workflow starts, where no step of it is to blame;
+// "" otherwise.
+func (x *Execution) Stopped(workflow string) string {
+	if x.Workflows[workflow].Status == Failed && len(x.InternalErrors(workflow)) == 0 {
+		return ""
+	}
+	if why := x.stopped(workflow); why != nil {
+		return why.Text
+	}
+	return ""
+}
+
 // stopped says why nothing of a workflow starts.
 func (x *Execution) stopped(workflow string) *Reason {
 	switch x.Workflows[workflow].Status {

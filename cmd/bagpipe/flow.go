@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"bagpipe/engine"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// flowArgs are what acts on an item's workflow take.
+type flowArgs struct {
+	Item     string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Workflow string `arg:"" help:"WORKFLOW, its latest run, or one run, as accession.1."`
+	Message  string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+}
+
+type (
+	workflowDeactivateCmd struct{ flowArgs }
+	workflowActivateCmd   struct{ flowArgs }
+)
+
+func (c *workflowDeactivateCmd) Run(a *app) error {
+	return c.act(a, (*engine.Engine).Deactivate)
+}
+
+func (c *workflowActivateCmd) Run(a *app) error {
+	return c.act(a, (*engine.Engine).Activate)
+}
+
+func (c *flowArgs) act(a *app, act func(*engine.Engine, context.Context, layout.ItemID, string, string) (state.Transition, error)) error {
+	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+		tr, err := act(e, ctx, id, c.Workflow, c.Message)
+		if err != nil {
+			return err
+		}
+		row := flowRow{id, tr.Workflow, tr.From, tr.To}
+		if c.JSON {
+			return a.json(row)
+		}
+		row.print(a)
+		return nil
+	})
+}
+
+// flowRow is what became of a workflow of an item.
+type flowRow struct {
+	Item     layout.ItemID `json:"item"`
+	Workflow string        `json:"workflow"`
+	From     state.Status  `json:"from"`
+	To       state.Status  `json:"to"`
+}
+
+func (r flowRow) print(a *app) {
+	fmt.Fprintf(a.out, "%s %s: %s → %s\n", r.Item.Short(), r.Workflow, r.From, r.To)
+}
+
+type workflowMigrateCmd struct {
+	Items    []string `arg:"" name:"item" help:"Identifiers, their beginnings, or labels."`
+	Workflow string   `help:"Only this workflow, or one run of it; default: all that are not done."`
+	Message  string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON     bool     `name:"json" help:"Print JSON."`
+}
+
+// Run moves every item it can; one that cannot be moved does not keep the others.
+func (c *workflowMigrateCmd) Run(a *app) error {
+	return a.with(func(e *engine.Engine) error {
+		rows, refused := []flowRow{}, false
+		for _, ref := range c.Items {
+			moved, err := c.move(a, e, ref)
+			rows = append(rows, moved...)
+			if err == nil {
+				continue
+			}
+			if a.ctx.Err() != nil {
+				return err
+			}
+			refused = true
+			a.talk("bagpipe: %v", err)
+		}
+		if c.JSON {
+			if err := a.json(rows); err != nil {
+				return err
+			}
+		} else {
+			for _, r := range rows {
+				fmt.Fprintf(a.out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
+			}
+		}
+		if refused {
+			return exit(exitError)
+		}
+		return nil
+	})
+}
+
+func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []flowRow, err error) {
+	id, err := e.Resolve(a.ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{c.Workflow}
+	if c.Workflow == "" {
+		if names, err = e.Movable(id); err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			a.talk("%s: no workflow of it is to be moved", id.Short())
+		}
+	}
+	for _, name := range names {
+		tr, err := e.Migrate(a.ctx, id, name, c.Message)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, flowRow{id, tr.Workflow, tr.From, tr.To})
+	}
+	return rows, nil
+}

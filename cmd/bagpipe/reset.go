@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"bagpipe/engine"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+type stepResetCmd struct {
+	Names      []string `arg:"" name:"item" help:"ITEM… STEP: items, then the step; with --status alone, only the step."`
+	After      bool     `help:"Also every step that needs it, directly or through others."`
+	Status     string   `enum:",completed,skipped,failed" default:"" help:"Only where the step is completed, skipped or failed; without ITEM: of every item where it is."`
+	Collection string   `help:"Without ITEM: only this collection."`
+	Message    string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON       bool     `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *stepResetCmd) Validate() error {
+	if len(c.Names) == 1 && c.Status == "" {
+		return errors.New("expected ITEM… STEP, or --status STATUS STEP for every item whose step is so")
+	}
+	if len(c.Names) > 1 && c.Collection != "" {
+		return errors.New("--collection is for resets without ITEM")
+	}
+	return nil
+}
+
+// resetRow is what became of one item's step.
+type resetRow struct {
+	Item     layout.ItemID `json:"item"`
+	Workflow string        `json:"workflow"`
+	Step     layout.Name   `json:"step"`
+	From     state.Status  `json:"from"`
+	Refused  string        `json:"refused,omitempty"`
+}
+
+func (c *stepResetCmd) Run(a *app) error {
+	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
+	if err != nil {
+		return err
+	}
+	open := a.with
+	if len(c.Names) == 1 {
+		open = a.looking
+	}
+	return open(func(e *engine.Engine) error {
+		seen, err := c.steps(a, e, workflow, step)
+		if err != nil {
+			return err
+		}
+		rows, refused := []resetRow{}, 0
+		for _, s := range seen {
+			tr, err := e.Reset(a.ctx, s, c.After, c.Message)
+			row := resetRow{Item: s.Item, Workflow: tr.Workflow, Step: step, From: tr.From}
+			if err != nil {
+				if !engine.IsRefused(err) || len(seen) == 1 {
+					return err
+				}
+				row.Workflow, row.From, row.Refused = s.Workflow, s.Status, err.Error()
+				refused++
+			}
+			rows = append(rows, row)
+		}
+		if err := c.print(a, rows); err != nil {
+			return err
+		}
+		if refused > 0 {
+			return exit(exitError)
+		}
+		return nil
+	})
+}
+
+// steps are those of the named items, or of all that are as the query says.
+func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step layout.Name) ([]engine.SeenStep, error) {
+	if len(c.Names) == 1 {
+		return e.Steps(engine.Filter{Collection: layout.Name(c.Collection), Workflow: workflow, Step: step, Status: state.Status(c.Status)}), nil
+	}
+	var seen []engine.SeenStep
+	for _, ref := range c.Names[:len(c.Names)-1] {
+		id, err := e.Resolve(a.ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, engine.SeenStep{StepRef: engine.StepRef{Item: id, Workflow: workflow, Step: step}, Status: state.Status(c.Status)})
+	}
+	return seen, nil
+}
+
+func (c *stepResetCmd) print(a *app, rows []resetRow) error {
+	if c.JSON {
+		return a.json(rows)
+	}
+	if len(rows) == 0 {
+		a.talk("no item's step is so")
+	}
+	for _, r := range rows {
+		if r.Refused != "" {
+			a.talk("bagpipe: %s", r.Refused)
+			continue
+		}
+		fmt.Fprintf(a.out, "%s %s/%s: %s → waiting\n", r.Item.Short(), r.Workflow, r.Step, r.From)
+	}
+	return nil
+}

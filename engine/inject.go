@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// NotDone is an item that was named for a run, and why the run did not do what
+// was asked for it.
+type NotDone struct {
+	Item  layout.ItemID `json:"item"`
+	Label string        `json:"label"`
+	Step  string        `json:"step,omitempty"` // WORKFLOW.N/STEP
+	Why   string        `json:"why"`
+}
+
+// injected tells whether the run is for the items it was given alone.
+func (r *run) injected() bool { return len(r.o.Items) > 0 }
+
+// wants tells whether the run may work on a step.
+func (r *run) wants(item layout.ItemID, workflow string, step layout.Name) bool {
+	if !r.injected() {
+		return true
+	}
+	if !slices.Contains(r.o.Items, item) {
+		return false
+	}
+	flow, name, named := strings.Cut(r.o.Step, "/")
+	if !named {
+		flow, name = "", r.o.Step
+	}
+	base, _ := state.Instance(workflow)
+	return (name == "" || name == string(step)) && (flow == "" || flow == workflow || flow == base)
+}
+
+// narrow keeps a run to the items it was given, and lets failed steps be tried
+// again if it was told to.
+func (r *run) narrow(ctx context.Context) error {
+	if r.injected() {
+		if err := r.known(); err != nil {
+			return err
+		}
+		r.e.index.Only(func(en queue.Entry) bool { return r.wants(en.Item.ID, en.Run, en.Step) })
+	}
+	if !r.o.RetryFailed {
+		return nil
+	}
+	for it := range r.e.index.Items() {
+		for i := range it.Runs {
+			run := &it.Runs[i]
+			for n := range run.Steps {
+				step := layout.Name(run.Plan.Steps[n].Name)
+				active := run.Status == state.Failed || run.Status == state.InProgress
+				if !active || run.Steps[n].Status != state.Failed || !r.wants(it.ID, run.Name, step) {
+					continue
+				}
+				_, err := r.e.Retry(ctx, StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
+				if err != nil && !IsRefused(err) {
+					return fmt.Errorf("retry %s of item %s: %w", step, it.ID.Short(), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// known refuses a step that none of the items has.
+func (r *run) known() error {
+	for _, id := range r.o.Items {
+		it := r.e.index.Item(id)
+		if it == nil {
+			return &NoItemError{Ref: string(id)}
+		}
+		if it.Broken == "" && r.o.Step != "" && len(r.asked(it)) == 0 {
+			return fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), r.o.Step, id.Short())
+		}
+	}
+	return nil
+}
+
+// asked lists the steps of an item that the run may work on: of several runs of a
+// workflow, those of the latest.
+func (r *run) asked(it *queue.Item) (entries []queue.Entry) {
+	for i := range it.Runs {
+		run := &it.Runs[i]
+		for n := range run.Steps {
+			if step := layout.Name(run.Plan.Steps[n].Name); r.wants(it.ID, run.Name, step) {
+				entries = append(entries, queue.Entry{Item: it, Run: run.Name, Step: step, N: n})
+			}
+		}
+	}
+	return entries
+}
+
+// notDone says, of the items the run was given, why their steps are still open.
+func (r *run) notDone() []NotDone {
+	out := []NotDone{}
+	for _, id := range r.o.Items {
+		it := r.e.index.Item(id)
+		if it == nil {
+			continue
+		}
+		if it.Broken != "" {
+			out = append(out, NotDone{Item: id, Label: it.Label, Why: it.Broken})
+			continue
+		}
+		for _, en := range r.asked(it) {
+			s := stepOf(it, en)
+			if s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed {
+				continue // done, or told of as failed
+			}
+			out = append(out, NotDone{Item: id, Label: it.Label, Step: en.Run + "/" + string(en.Step), Why: r.e.why(s)})
+			break // what comes after it waits for it
+		}
+	}
+	return out
+}
+
+func stepOf(it *queue.Item, en queue.Entry) *queue.Step {
+	for i := range it.Runs {
+		if it.Runs[i].Name == en.Run {
+			return &it.Runs[i].Steps[en.N]
+		}
+	}
+	return &queue.Step{}
+}
