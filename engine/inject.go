@@ -84,8 +84,7 @@ func (r *run) known() error {
 	return nil
 }
 
-// asked lists the steps of an item that the run may work on: of several runs of a
-// workflow, those of the latest.
+// asked lists the steps of an item that the run may work on.
 func (r *run) asked(it *queue.Item) (entries []queue.Entry) {
 	for i := range it.Runs {
 		run := &it.Runs[i]
@@ -98,7 +97,8 @@ func (r *run) asked(it *queue.Item) (entries []queue.Entry) {
 	return entries
 }
 
-// notDone says, of the items the run was given, why their steps are still open.
+// notDone says, of the items the run was given, why the step it was given is still
+// open; a run for whole items tells what waits in its summary.
 func (r *run) notDone() []NotDone {
 	out := []NotDone{}
 	for _, id := range r.o.Items {
@@ -110,13 +110,15 @@ func (r *run) notDone() []NotDone {
 			out = append(out, NotDone{Item: id, Label: it.Label, Why: it.Broken})
 			continue
 		}
+		if r.o.Step == "" {
+			continue
+		}
 		for _, en := range r.asked(it) {
 			s := stepOf(it, en)
 			if s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed {
 				continue // done, or told of as failed
 			}
 			out = append(out, NotDone{Item: id, Label: it.Label, Step: en.Run + "/" + string(en.Step), Why: r.e.why(s)})
-			break // what comes after it waits for it
 		}
 	}
 	return out

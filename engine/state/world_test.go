@@ -14,8 +14,6 @@ import (
 // dice draws numbers from 0 up to, not including, n.
 type dice func(n int) int
 
-func (d dice) often(n int) bool { return d(n) > 0 } // all but once in n
-
 func pick[T any](d dice, of []T) T { return of[d(len(of))] }
 
 // drawDefinition writes a random definition: steps that need any of those before
