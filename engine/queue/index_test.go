@@ -3,6 +3,8 @@ package queue
 import (
 	"fmt"
 	"math/rand"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,4 +216,86 @@ func TestWhatWaitsForItsTime(t *testing.T) {
 	if _, ok := x.Take(t0.Add(time.Minute)); !ok {
 		t.Error("not handed out at its time")
 	}
+}
+
+func TestARecordThatDoesNotFitIsBroken(t *testing.T) {
+	other, err := state.ParseDefinition("v.yaml", []byte("schema: 1\nname: v\nsteps:\n  - name: register\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*state.Execution) *state.Definition{
+		"is missing":                         func(*state.Execution) *state.Definition { return nil },
+		"its pinned definition is that of v": func(*state.Execution) *state.Definition { return other },
+		"the record names other.1 as a run of workflow w": func(x *state.Execution) *state.Definition {
+			x.Workflows["other.1"] = x.Workflows[workflow]
+			delete(x.Workflows, workflow)
+			return plan(t)
+		},
+	} {
+		w := &world{plan: plan(t)}
+		x := w.add(t, rand.New(rand.NewSource(1)), 0)
+		d := change(x)
+		it := Summarise(x, layout.Manifest{Item: x.Item}, 0, func(string) *state.Definition { return d }, t0)
+		if !strings.Contains(it.Broken, want) {
+			t.Errorf("%q, want %q", it.Broken, want)
+		}
+		index := New()
+		index.Put(it)
+		if e, ok := index.Take(t0); ok {
+			t.Errorf("%v was handed out", e.key())
+		}
+	}
+}
+
+// Steps that need another workflow's, that are not needed, or whose workflow is
+// inactive.
+func TestSeveralWorkflows(t *testing.T) {
+	d, err := state.ParseDefinition("w.yaml", []byte("schema: 1\nname: w\nsteps:\n  - name: register\n  - name: a\n    robot: noop\n    requires: [v/b]\n  - name: c\n    manual: true\n    requires: []\n    when: [{path: label, equals: other}]\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := state.ParseDefinition("v.yaml", []byte("schema: 1\nname: v\nsteps:\n  - name: register\n  - name: b\n    robot: noop\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := func(digest string) *state.Definition {
+		if digest == v.Digest {
+			return v
+		}
+		return d
+	}
+	w := &world{plan: d}
+	x := w.add(t, rand.New(rand.NewSource(1)), 0)
+	ready := func() (names []string) {
+		index := New()
+		index.Put(Summarise(x, layout.Manifest{Item: x.Item, Label: "map"}, 0, plans, t0))
+		for {
+			e, ok := index.Take(t0)
+			if !ok {
+				return names
+			}
+			names = append(names, e.Run+"/"+string(e.Step))
+		}
+	}
+	apply := func(d *state.Definition, ev state.Event) {
+		t.Helper()
+		if _, err := state.Apply(x, d, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(want ...string) {
+		t.Helper()
+		if got := ready(); !slices.Equal(got, want) {
+			t.Errorf("ready: %v, want %v", got, want)
+		}
+	}
+	// A manual step whose condition does not hold is taken, to be skipped.
+	is("w.1/c")
+	apply(v, state.Start{Workflow: "v.1", Attempt: x.NextKey("register", eng), At: t0.Add(time.Second)})
+	is("v.1/b", "w.1/c")
+	apply(v, state.Deactivate{Key: "01-A", Workflow: "v.1", At: t0})
+	is("w.1/c")
+	apply(v, state.Activate{Key: func() (layout.IntentKey, error) { return "02-A", nil }, Workflow: "v.1", At: t0})
+	apply(v, state.Decide{Workflow: "v.1", Step: "b", Attempt: x.NextKey("b", eng), State: state.Completed, At: t0})
+	is("w.1/a", "w.1/c")
 }
