@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,7 +135,10 @@ func (e *Engine) Migrate(ctx context.Context, id layout.ItemID, workflow, text s
 
 // Movable lists the workflows of an item that are not done and run by another
 // definition than the one in force.
-func (e *Engine) Movable(id layout.ItemID) ([]string, error) {
+func (e *Engine) Movable(ctx context.Context, id layout.ItemID) ([]string, error) {
+	if err := errors.Join(e.lookAtFew(ctx), e.look(ctx, id)); err != nil {
+		return nil, err
+	}
 	v, err := e.store.Tip()
 	if err != nil {
 		return nil, err

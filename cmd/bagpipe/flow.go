@@ -103,7 +103,7 @@ func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []
 	}
 	names := []string{c.Workflow}
 	if c.Workflow == "" {
-		if names, err = e.Movable(id); err != nil {
+		if names, err = e.Movable(a.ctx, id); err != nil {
 			return nil, err
 		}
 		if len(names) == 0 {
