@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,7 +19,7 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 		return steps.Result{}, err
 	}
 	w.scratch = e.scratchDir(a)
-	if err := os.MkdirAll(w.scratch, 0o777); err != nil {
+	if err := e.spares.take(w.scratch); err != nil {
 		return steps.Result{}, err
 	}
 	c, err := e.newCall(w)

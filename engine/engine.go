@@ -41,6 +41,8 @@ type Engine struct {
 	store *gitstore.Store
 	plans planCache
 
+	spares spareFolders
+
 	mu     sync.Mutex // guards the next four
 	config *config
 	self   *claim.Engine
@@ -177,7 +179,7 @@ func (e *Engine) Close() error {
 	var err error
 	e.saveChecked()
 	if self != nil {
-		err = self.Close()
+		err = errors.Join(self.Close(), e.spares.drop())
 		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty
 	}
 	return errors.Join(err, e.store.Close())

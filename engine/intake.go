@@ -25,8 +25,11 @@ func (r *run) intake(ctx context.Context) {
 	// that grows all the while is left for the next run.
 	patience := r.e.o.Now().Add(2*r.e.current().settings.quiet() + time.Second)
 	for {
-		waiting := r.takeIn(ctx)
+		waiting, more := r.takeIn(ctx)
 		next, ok := soonest(waiting, patience)
+		if more { // when there is room
+			next, ok = r.e.o.Now().Add(roomEvery), true
+		}
 		if !ok || ctx.Err() != nil || r.pool.Draining() {
 			r.growing(waiting)
 			r.inboxIdle <- true
@@ -42,6 +45,7 @@ func (r *run) intake(ctx context.Context) {
 // watchInbox scans whenever the box says a scan is worthwhile.
 func (r *run) watchInbox(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
+	var full <-chan time.Time // looks again for room
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -49,7 +53,11 @@ func (r *run) watchInbox(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			case <-wake:
-				r.takeIn(ctx)
+			case <-full:
+			}
+			full = nil
+			if _, more := r.takeIn(ctx); more {
+				full = time.After(roomEvery)
 			}
 		}
 	})
@@ -80,15 +88,19 @@ func (r *run) growing(waiting []inbox.Waiting) {
 	}
 }
 
-// takeIn takes in what has settled and sets bad drops aside.
-func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
+// roomEvery is how often it is looked whether there is room for more items.
+const roomEvery = 200 * time.Millisecond
+
+// takeIn takes in what has settled and sets bad drops aside. more tells that some
+// were left for want of room.
+func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	e := r.e
 	settled, waiting, bad, err := r.box.Scan(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.broken(fmt.Errorf("scan the inbox: %w", err))
 		}
-		return nil
+		return nil, false
 	}
 	for _, b := range bad {
 		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
@@ -102,16 +114,22 @@ func (r *run) takeIn(ctx context.Context) []inbox.Waiting {
 		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
 	}
 	if r.pool.Draining() {
-		return waiting
+		return waiting, false
 	}
 	if len(r.left) > 0 {
 		if r.left, err = e.resumeIntake(ctx, r.box, r.left, r.admitted); err != nil {
 			r.broken(err)
 		}
 	}
-	left, err := e.admitAll(ctx, r.box, settled, r.admitted)
-	if r.left = append(r.left, left...); err != nil {
+	if n, why := e.room(); n >= 0 && n < len(settled) {
+		settled, more = settled[:n], true
+		if why != "" {
+			r.tell(why)
+		}
+	}
+	again, err := e.admitAll(ctx, r.box, settled, r.admitted)
+	if r.left = append(r.left, again...); err != nil {
 		r.broken(err)
 	}
-	return waiting
+	return waiting, more
 }

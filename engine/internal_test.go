@@ -43,7 +43,7 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if err := e.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
-	entry, ok := e.index.Take(time.Now())
+	entry, ok, _ := e.index.Take(time.Now(), nil)
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
@@ -67,14 +67,14 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if flow.Status != state.Failed || flow.Steps[1].Status != state.Waiting || flow.Ended.IsZero() || !strings.Contains(flow.Why, "internal error: index out of range") {
 		t.Errorf("%+v", flow)
 	}
-	if _, ok := e.index.Take(time.Now()); ok {
+	if _, ok, _ := e.index.Take(time.Now(), nil); ok {
 		t.Error("something of the workflow could start")
 	}
 	if _, err := e.Activate(ctx, item.Item, "accession", "mended"); err != nil {
 		t.Fatal(err)
 	}
 	e.index.Return(entry)
-	if again, ok := e.index.Take(time.Now()); !ok || again.Step != entry.Step {
+	if again, ok, _ := e.index.Take(time.Now(), nil); !ok || again.Step != entry.Step {
 		t.Errorf("after that %+v, %v", again, ok)
 	}
 }

@@ -45,6 +45,7 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 	e.mu.Lock()
 	e.index = index
 	e.mu.Unlock()
+	e.applyLimits()
 	// What was committed between the tip above and the index being there.
 	return e.store.Diff(ctx, v.Commit(), e.tipNow(v), func(c gitstore.FileChange) error {
 		e.noteChanges([]gitstore.FileChange{c})

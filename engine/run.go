@@ -166,26 +166,32 @@ func (r *run) work(ctx context.Context) error {
 
 // dispatch hands ready steps to the pool.
 func (r *run) dispatch(ctx context.Context) {
-	inboxIdle := r.injected()
-	for {
-		if !r.pool.Admit(ctx) {
-			return
-		}
-		busy := r.pool.Busy() > 1 // besides this admission; asked before Take, as finishing makes steps ready
+	inboxIdle, limitedSince := r.injected(), time.Time{}
+	for !r.pool.Draining() && ctx.Err() == nil {
+		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
 		if why := r.e.lowSpace(); why != nil {
-			r.pool.Forgo()
 			if !r.pauseFor(ctx, why, busy) {
 				return
 			}
 			continue
 		}
-		if entry, ok := r.e.index.Take(r.e.o.Now()); ok {
+		now := r.e.o.Now()
+		entry, ok, limited := r.e.index.Take(now, r.may)
+		if ok {
 			r.launch(entry)
+			limitedSince = time.Time{}
 			continue
 		}
-		r.pool.Forgo()
 		due, dated := r.e.index.NextDue()
-		pause := due.Sub(r.e.o.Now())
+		if limited && !busy { // by what other engines do
+			if limitedSince.IsZero() {
+				limitedSince = now
+			}
+			if until := limitedSince.Add(waitForRetry); !now.After(until) && (!dated || until.Before(due)) {
+				due, dated = now.Add(time.Second), true
+			}
+		}
+		pause := due.Sub(now)
 		if !r.o.Watch && inboxIdle && !busy && (!dated || pause > waitForRetry) {
 			return
 		}
@@ -199,12 +205,16 @@ func (r *run) dispatch(ctx context.Context) {
 		case inboxIdle = <-r.inboxIdle:
 		case <-timer.C:
 		case <-r.o.Drain:
+			r.pool.Drain()
 		case <-r.pool.Drained():
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
+
+// may tells whether one more of a step may be claimed by this process.
+func (r *run) may(id queue.StepID, s *state.Step) bool { return r.pool.May(id.String(), s.Instances) }
 
 // pauseFor waits for free space; a run that is not watching ends instead, once
 // nothing runs any more that might free some.
@@ -226,7 +236,7 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 func (r *run) launch(entry queue.Entry) {
 	w := &work{e: r.e, ctx: r.ctx, entry: entry, patient: r.o.Watch, stopping: r.pool.Draining}
 	w.done = func(w *work) { r.ended(w) }
-	r.pool.Go(runner.Work{Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish})
+	r.pool.Go(runner.Work{Step: entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish})
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.

@@ -31,6 +31,7 @@ type Collection struct {
 	Workflow  string   `yaml:"workflow"`
 	Lane      string   `yaml:"lane"`
 	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
+	InFlight  int      `yaml:"inFlight"`  // its items under way at once; 0: any number
 }
 
 // InboxSettings say when a drop is taken in.
@@ -51,6 +52,7 @@ type LimitSettings struct {
 	Path      int         `yaml:"path"`
 	Depth     int         `yaml:"depth"`
 	Free      layout.Size `yaml:"free"`
+	InFlight  int         `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
 }
 
 // RetrySettings are the floor and ceiling of the waits between tries.
@@ -102,7 +104,7 @@ func (s *Settings) check(y *layout.YAML) error {
 		}
 	}
 	l := s.Limits
-	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth)} {
+	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth), "inFlight": int64(l.InFlight)} {
 		if v < 0 {
 			return y.Errorf("$.limits."+key, "expected a number from 0 (the default) up")
 		}
@@ -118,6 +120,9 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 	}
 	if c.Lane != "" && !slices.Contains(s.lanes(), c.Lane) {
 		return y.Errorf(at+".lane", "no lane %q; the lanes are %v", c.Lane, s.lanes())
+	}
+	if c.InFlight < 0 {
+		return y.Errorf(at+".inFlight", "expected a number from 0 (any number) up")
 	}
 	for i, a := range c.Approvals {
 		if _, err := layout.ParseName(a); err != nil {

@@ -73,6 +73,7 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	e.mu.Lock()
 	e.config = c
 	e.mu.Unlock()
+	e.applyLimits()
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -195,7 +194,7 @@ func (w *work) finish() {
 	}
 	w.err = err
 	if w.scratch != "" {
-		if err := os.RemoveAll(w.scratch); err != nil {
+		if err := w.e.spares.give(w.scratch, w.plan.Command == nil); err != nil {
 			w.e.o.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -27,35 +28,30 @@ type key struct {
 
 func (e Entry) key() key { return key{e.Item.ID, e.Run, e.Step} }
 
-func (e Entry) compare(o Entry) int {
-	return cmp.Or(
-		cmp.Compare(e.Item.Rank, o.Item.Rank),
-		e.Item.Created.Compare(o.Item.Created),
-		cmp.Compare(e.Item.ID, o.Item.ID),
-		cmp.Compare(e.Run, o.Run),
-		cmp.Compare(e.N, o.N),
-	)
-}
-
 // Index holds the items that have something left to do, and those that are done.
 type Index struct {
 	mu     sync.Mutex // guards all below
 	items  map[layout.ItemID]*Item
-	ready  entryHeap // may hold entries that are no longer true; Take looks again
-	queued map[key]bool
-	dated  dateHeap // steps whose time is to come
+	ready  map[readyKey]*entryHeap // may hold entries that are no longer true; Take looks again
+	queued map[key]readyKey        // in which of ready
+	dated  dateHeap                // steps whose time is to come
 	taken  map[key]bool
 	runs   map[layout.ItemID]bool // items with a step in progress
 	open   int                    // steps that wait or run, of items nothing keeps from going on
 	only   func(Entry) bool       // what may be handed out; nil: everything
 	wake   chan struct{}
+
+	ahead  int // items with such steps
+	limits Limits
+	count  flights         // of items, and of claims
+	claims map[key]claimed // handed out, and not in progress yet
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		items: map[layout.ItemID]*Item{}, queued: map[key]bool{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
-		wake: make(chan struct{}, 1),
+		items: map[layout.ItemID]*Item{}, queued: map[key]readyKey{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
+		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{},
 	}
 }
 
@@ -75,9 +71,9 @@ func (x *Index) Put(it *Item) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if was := x.items[it.ID]; was != nil {
-		x.open -= was.open()
+		x.tally(was, -1)
 	}
-	x.open += it.open()
+	x.tally(it, 1)
 	x.items[it.ID] = it
 	if delete(x.runs, it.ID); it.running() {
 		x.runs[it.ID] = true
@@ -87,6 +83,9 @@ func (x *Index) Put(it *Item) {
 		for i := range run.Steps {
 			why := run.Steps[i].Blocked
 			e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
+			if run.Steps[i].Status == state.InProgress {
+				x.unclaim(e.key())
+			}
 			switch {
 			case it.Broken != "" || it.Held:
 			case why == nil:
@@ -96,6 +95,20 @@ func (x *Index) Put(it *Item) {
 			}
 		}
 	}
+	x.signal()
+}
+
+// tally counts an item n times: 1 when it comes, -1 when it goes.
+func (x *Index) tally(it *Item, n int) {
+	open := it.open()
+	x.open += n * open
+	if open > 0 {
+		x.ahead += n
+	}
+	x.count.add(it, n)
+}
+
+func (x *Index) signal() {
 	select {
 	case x.wake <- struct{}{}:
 	default:
@@ -103,10 +116,17 @@ func (x *Index) Put(it *Item) {
 }
 
 func (x *Index) push(e Entry) {
-	if !x.queued[e.key()] {
-		x.queued[e.key()] = true
-		heap.Push(&x.ready, e)
+	key := x.readyKey(e)
+	if at, there := x.queued[e.key()]; there && at == key {
+		return
 	}
+	x.queued[e.key()] = key
+	h := x.ready[key]
+	if h == nil {
+		h = &entryHeap{}
+		x.ready[key] = h
+	}
+	heap.Push(h, e)
 }
 
 // Remove forgets an item.
@@ -114,7 +134,7 @@ func (x *Index) Remove(id layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if was := x.items[id]; was != nil {
-		x.open -= was.open()
+		x.tally(was, -1)
 	}
 	delete(x.items, id)
 	delete(x.runs, id)
@@ -139,25 +159,6 @@ func (x *Index) Open() int {
 	return x.open
 }
 
-// Take hands out the first ready step, O(log n); it is not handed out again
-// until Return.
-func (x *Index) Take(now time.Time) (Entry, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for len(x.dated) > 0 && !now.Before(x.dated[0].at) {
-		x.push(heap.Pop(&x.dated).(dated).entry)
-	}
-	for len(x.ready) > 0 {
-		e := heap.Pop(&x.ready).(Entry)
-		delete(x.queued, e.key())
-		if e, ok := x.stillReady(e, now); ok && !x.taken[e.key()] {
-			x.taken[e.key()] = true
-			return e, true
-		}
-	}
-	return Entry{}, false
-}
-
 // stillReady looks an entry up in the item as it now is.
 func (x *Index) stillReady(e Entry, now time.Time) (Entry, bool) {
 	it := x.items[e.Item.ID]
@@ -179,13 +180,11 @@ func (x *Index) Return(e Entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.taken, e.key())
+	x.unclaim(e.key())
 	if e, ok := x.stillReady(e, time.Time{}); ok {
 		x.push(e)
 	}
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
+	x.signal()
 }
 
 // NextDue is the earliest time at which a step that waits for its date becomes
@@ -253,19 +252,6 @@ func (x *Index) Queue(now time.Time, want func(Entry) bool) (ready, waits []Entr
 	slices.SortFunc(ready, Entry.compare)
 	slices.SortFunc(waits, Entry.compare)
 	return ready, waits
-}
-
-type entryHeap []Entry
-
-func (h entryHeap) Len() int           { return len(h) }
-func (h entryHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
-func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *entryHeap) Push(v any)        { *h = append(*h, v.(Entry)) }
-func (h *entryHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return e
 }
 
 type dated struct {

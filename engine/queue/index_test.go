@@ -110,7 +110,7 @@ func TestIndexEqualsFullScan(t *testing.T) {
 		want := w.ready(now)
 		got := map[key]bool{}
 		for {
-			e, ok := x.Take(now)
+			e, ok, _ := x.Take(now, nil)
 			if !ok {
 				break
 			}
@@ -164,7 +164,7 @@ func TestLaneThenOldestFirst(t *testing.T) {
 	}
 	var order string
 	for {
-		e, ok := x.Take(t0)
+		e, ok, _ := x.Take(t0, nil)
 		if !ok {
 			break
 		}
@@ -180,14 +180,14 @@ func TestAnEntryIsNotHandedOutAgainUntilReturned(t *testing.T) {
 	w.add(t, rand.New(rand.NewSource(1)), 0)
 	x := New()
 	x.Put(w.item(0, t0))
-	first, _ := x.Take(t0)
-	_, _ = x.Take(t0)
+	first, _, _ := x.Take(t0, nil)
+	_, _, _ = x.Take(t0, nil)
 	x.Put(w.item(0, t0))
-	if e, ok := x.Take(t0); ok {
+	if e, ok, _ := x.Take(t0, nil); ok {
 		t.Errorf("%v was handed out while taken", e.key())
 	}
 	x.Return(first)
-	if e, ok := x.Take(t0); !ok || e.key() != first.key() {
+	if e, ok, _ := x.Take(t0, nil); !ok || e.key() != first.key() {
 		t.Error("a returned step that is ready still was not handed out again")
 	}
 }
@@ -207,13 +207,13 @@ func TestWhatWaitsForItsTime(t *testing.T) {
 	}
 	x := New()
 	x.Put(w.item(0, t0))
-	if _, ok := x.Take(t0); ok {
+	if _, ok, _ := x.Take(t0, nil); ok {
 		t.Error("handed out before its time")
 	}
 	if due, ok := x.NextDue(); !ok || !due.Equal(t0.Add(time.Minute)) {
 		t.Errorf("due %v, %v", due, ok)
 	}
-	if _, ok := x.Take(t0.Add(time.Minute)); !ok {
+	if _, ok, _ := x.Take(t0.Add(time.Minute), nil); !ok {
 		t.Error("not handed out at its time")
 	}
 }
@@ -241,7 +241,7 @@ func TestARecordThatDoesNotFitIsBroken(t *testing.T) {
 		}
 		index := New()
 		index.Put(it)
-		if e, ok := index.Take(t0); ok {
+		if e, ok, _ := index.Take(t0, nil); ok {
 			t.Errorf("%v was handed out", e.key())
 		}
 	}
@@ -270,7 +270,7 @@ func TestSeveralWorkflows(t *testing.T) {
 		index := New()
 		index.Put(Summarise(x, layout.Manifest{Item: x.Item, Label: "map"}, 0, plans, t0))
 		for {
-			e, ok := index.Take(t0)
+			e, ok, _ := index.Take(t0, nil)
 			if !ok {
 				return names
 			}

@@ -18,9 +18,6 @@ func TestAtMostNRunAtOnce(t *testing.T) {
 		p := New(2)
 		var running, most, done atomic.Int64
 		for range 20 {
-			if !p.Admit(context.Background()) {
-				t.Fatal("not admitted")
-			}
 			p.Go(Work{
 				Run: func(context.Context) {
 					if n := running.Add(1); n > most.Load() {
@@ -42,7 +39,6 @@ func TestAtMostNRunAtOnce(t *testing.T) {
 func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
-		p.Admit(context.Background())
 		var cause error
 		p.Go(Work{
 			Timeout: func() time.Duration { return time.Minute },
@@ -63,8 +59,7 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
 		var ran, finished atomic.Int64
-		for range claimedAhead {
-			p.Admit(context.Background())
+		for range 2 {
 			p.Go(Work{
 				Run:    func(ctx context.Context) { ran.Add(1); time.Sleep(time.Hour) },
 				Finish: func() { finished.Add(1) },
@@ -73,11 +68,8 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 		synctest.Wait()
 		p.Drain()
 		p.Drain()
-		if p.Admit(context.Background()) {
-			t.Error("admitted while draining")
-		}
 		p.Wait()
-		if ran.Load() != 1 || finished.Load() != claimedAhead {
+		if ran.Load() != 1 || finished.Load() != 2 {
 			t.Errorf("%d ran, %d finished", ran.Load(), finished.Load())
 		}
 	})
@@ -86,7 +78,6 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 func TestStopEndsWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
-		p.Admit(context.Background())
 		var cause error
 		p.Go(Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
 		synctest.Wait()
@@ -103,16 +94,54 @@ func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
 		for range 10 {
-			if !p.Admit(context.Background()) {
-				t.Fatal("the room was not given back")
-			}
 			p.Go(Work{
+				Step:   "w/s",
 				Claim:  func(context.Context) bool { return false },
 				Run:    func(context.Context) { t.Error("ran without its claim") },
 				Finish: func() { t.Error("finished without its claim") },
 			})
 		}
 		p.Wait()
+		if !p.May("w/s", 0) {
+			t.Error("the room was not given back")
+		}
+	})
+}
+
+// TestInstancesBoundAStep: of one step as many run at once as it has instances,
+// and one more for each may be claimed; other steps are not kept waiting by it.
+func TestInstancesBoundAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(3)
+		var running, most, others atomic.Int64
+		add := func() {
+			p.Go(Work{Step: "w/slow", Instances: 1, Run: func(context.Context) {
+				most.Store(max(most.Load(), running.Add(1)))
+				time.Sleep(time.Second)
+				running.Add(-1)
+			}, Finish: func() {}})
+		}
+		add()
+		synctest.Wait()
+		if !p.May("w/slow", 1) {
+			t.Error("none may be claimed ahead")
+		}
+		add()
+		synctest.Wait()
+		if p.May("w/slow", 1) {
+			t.Error("two may be claimed ahead")
+		}
+		for range 2 {
+			p.Go(Work{Step: "w/fast", Run: func(context.Context) { others.Add(1) }, Finish: func() {}})
+		}
+		synctest.Wait()
+		if others.Load() != 2 {
+			t.Errorf("%d of another step ran beside it", others.Load())
+		}
+		p.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d ran at once", most.Load())
+		}
 	})
 }
 
