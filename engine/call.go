@@ -76,7 +76,7 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := e.read(v, a.Item, a.Workflow)
+	rec, err := e.read(e.recent(v, a.Item), a.Item, a.Workflow)
 	if err != nil {
 		return nil, err
 	}

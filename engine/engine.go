@@ -41,7 +41,8 @@ type Engine struct {
 	store *gitstore.Store
 	plans planCache
 
-	spares spareFolders
+	spares  spareFolders
+	records recentRecords
 
 	mu     sync.Mutex // guards the next four
 	config *config

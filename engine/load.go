@@ -245,14 +245,20 @@ func (n *noted) note(file string, c gitstore.FileChange) {
 }
 
 // reload puts one item into the index as it is after an advance; what did not
-// change is read at the tip, which may be newer by now and then comes again.
+// change is read at the tip, unless it is known,
+// and may be newer there by now; then it comes again.
 func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
-	dir := layout.ItemDir(n.id) + "/"
+	dir, known := layout.ItemDir(n.id)+"/", e.recent(v, n.id)
 	if n.files.manifest == nil && !n.gone[layout.ManifestJSON] {
-		n.files.manifest, _ = v.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
+		n.files.manifest, _ = known.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
 	}
 	if n.files.execution == nil && !n.gone[layout.ExecutionJSON] {
-		n.files.execution, _ = v.ReadFile(dir + layout.ExecutionJSON)
+		n.files.execution, _ = known.ReadFile(dir + layout.ExecutionJSON)
+	}
+	if n.files.manifest != nil && n.files.execution != nil {
+		e.records.put(n.id, n.files)
+	} else {
+		e.records.drop(n.id)
 	}
 	if n.gone[layout.ManifestJSON] && n.gone[layout.ExecutionJSON] && n.files.manifest == nil && n.files.execution == nil {
 		if was := index.Item(n.id); was != nil {

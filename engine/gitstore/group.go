@@ -192,6 +192,10 @@ func (s *Store) ensureWorktree() error {
 // advanceOwn remembers the new tip and tells who follows it.
 func (s *Store) advanceOwn(b *built) {
 	s.tip.Store(&b.tip)
+	s.lastView.Store(&View{s: s, commit: b.tip, tree: s.own.work.root.hash})
+	for _, blob := range s.own.builder.Blobs() { // the next edit of the item reads them
+		s.db.Keep(blob.Name, odb.TypeBlob, blob.Data)
+	}
 	s.advance(Advance{From: b.base, To: b.tip, Changes: b.changes})
 }
 

@@ -86,6 +86,7 @@ type Store struct {
 	closeErr error
 
 	tip      atomic.Pointer[Hash] // where the owner knows the branch to be
+	lastView atomic.Pointer[View] // at the commit published last
 	follower *follower            // nil without Follow
 
 	own ownerState // touched by the owner goroutine alone

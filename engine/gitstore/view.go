@@ -64,6 +64,9 @@ func (s *Store) notBehind(known, now Hash) (Hash, error) {
 
 // At gives the files at a commit.
 func (s *Store) At(commit Hash) (View, error) {
+	if v := s.lastView.Load(); v != nil && v.commit == commit {
+		return *v, nil
+	}
 	c, err := s.readCommit(commit)
 	if err != nil {
 		return View{}, err

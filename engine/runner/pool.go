@@ -39,25 +39,40 @@ type Pool struct {
 	freed     chan struct{}
 	wg        sync.WaitGroup
 
-	mu    sync.Mutex               // guards the rest
-	ahead map[string]int           // by step: claimed, or being claimed, and not running yet
-	steps map[string]chan struct{} // by step: its instances that run
+	now   func() time.Time
+	mu    sync.Mutex // guards the rest
+	steps map[string]*stepRoom
 	busy  int
 }
 
-// One step may be claimed ahead for each instance that may run it. Many more may
-// be finishing: they wait for the disk, and the more of them there are the more
-// commits share a sync.
-const finishingEach = 16
+// stepRoom is what the pool knows of one step.
+type stepRoom struct {
+	ahead   int           // claimed, or being claimed, and not running yet
+	running chan struct{} // a place for each of its instances
+	claims  time.Duration // about how long a claim takes
+	runs    time.Duration // about how long it runs
+}
 
-// New makes a pool of n slots; n below 1 is 1.
-func New(n int) *Pool {
+// One step may be claimed ahead for each instance that may run it, so that the next
+// claim becomes durable while the step before runs. Where a step takes less time
+// than a claim, one would leave the worker waiting for a sync: then as many as run
+// in the time a claim takes, up to mostAhead. Many more may be finishing: they wait
+// for the disk, and the more of them there are the more commits share a sync.
+const (
+	mostAhead     = 8
+	finishingEach = 32
+	busyEach      = 64 // pieces of work at once, in whatever state, for each slot
+)
+
+// New makes a pool of n slots; n below 1 is 1. now is the clock that tells how long
+// claims and runs take.
+func New(n int, now func() time.Time) *Pool {
 	n = max(n, 1)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Pool{
 		slots: make(chan struct{}, n), finishing: make(chan struct{}, finishingEach*n),
 		ctx: ctx, cancel: cancel, drain: make(chan struct{}), freed: make(chan struct{}, 1),
-		ahead: map[string]int{}, steps: map[string]chan struct{}{},
+		steps: map[string]*stepRoom{}, now: now,
 	}
 }
 
@@ -68,12 +83,40 @@ func (p *Pool) instances(n int) int {
 	return min(n, cap(p.slots))
 }
 
-// May tells whether one more piece of work of a step may be claimed now: one ahead
-// for each of its instances.
+// room gives what is known of a step; p.mu is held. A definition's newer version may
+// have another number of instances: the first one seen counts until the pool ends.
+func (p *Pool) room(step string, instances int) *stepRoom {
+	r := p.steps[step]
+	if r == nil {
+		r = &stepRoom{running: make(chan struct{}, p.instances(instances))}
+		p.steps[step] = r
+	}
+	return r
+}
+
+// May tells whether one more piece of work of a step may be claimed now.
 func (p *Pool) May(step string, instances int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ahead[step] < p.instances(instances)
+	r := p.room(step, instances)
+	return r.ahead < cap(r.running)*r.depth() && p.busy < busyEach*cap(p.slots)
+}
+
+// depth is how many pieces of work may be claimed ahead for one instance.
+func (r *stepRoom) depth() int {
+	if r.claims == 0 || r.runs >= r.claims {
+		return 1
+	}
+	return int(min(mostAhead, r.claims/max(r.runs, 1)+1))
+}
+
+// learn takes a measurement into an average.
+func learn(average *time.Duration, took time.Duration) {
+	if *average == 0 {
+		*average = max(took, 1)
+		return
+	}
+	*average = max((7**average+took)/8, 1)
 }
 
 func (p *Pool) signal() {
@@ -88,38 +131,55 @@ func (p *Pool) Freed() <-chan struct{} { return p.freed }
 
 // Go starts a piece of work that May allowed.
 func (p *Pool) Go(w Work) {
-	p.count(w.Step, 1, 1)
+	r := p.begin(w)
 	p.wg.Go(func() {
-		defer p.count("", 0, -1)
-		if w.Claim != nil && !w.Claim(p.ctx) {
-			p.count(w.Step, -1, 0)
+		defer p.change(func() { p.busy-- })
+		if !p.claim(w, r) {
+			p.change(func() { r.ahead-- })
 			return
 		}
-		p.inSlot(w)
+		p.inSlot(w, r)
 		p.finishing <- struct{}{}
 		w.Finish()
 		<-p.finishing
 	})
 }
 
-// count changes how many are ahead of a step, and how many are busy in all.
-func (p *Pool) count(step string, ahead, busy int) {
+func (p *Pool) begin(w Work) *stepRoom {
 	p.mu.Lock()
-	p.busy += busy
-	if ahead != 0 {
-		p.ahead[step] += ahead
-	}
+	defer p.mu.Unlock()
+	r := p.room(w.Step, w.Instances)
+	r.ahead++
+	p.busy++
+	return r
+}
+
+// change lets f change what mu guards, and tells that there may be room.
+func (p *Pool) change(f func()) {
+	p.mu.Lock()
+	f()
 	p.mu.Unlock()
-	if ahead <= 0 {
-		p.signal()
+	p.signal()
+}
+
+func (p *Pool) claim(w Work, r *stepRoom) bool {
+	if w.Claim == nil {
+		return true
 	}
+	begin := p.now()
+	ok := w.Claim(p.ctx)
+	took := p.now().Sub(begin)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	learn(&r.claims, took)
+	return ok
 }
 
 // inSlot runs w in a slot, unless the pool is draining: then the claim is given
 // back by Finish, as nothing has been run.
-func (p *Pool) inSlot(w Work) {
-	leave, ok := p.enter(p.running(w), p.slots)
-	p.count(w.Step, -1, 0)
+func (p *Pool) inSlot(w Work, r *stepRoom) {
+	leave, ok := p.enter(r.running, p.slots)
+	p.change(func() { r.ahead-- })
 	if !ok {
 		return
 	}
@@ -132,20 +192,12 @@ func (p *Pool) inSlot(w Work) {
 			ctx = limited
 		}
 	}
+	begin := p.now()
 	w.Run(ctx)
-}
-
-// running gives the step's own slots. A definition's newer version may have
-// another number: the first one seen counts until the pool ends.
-func (p *Pool) running(w Work) chan struct{} {
+	took := p.now().Sub(begin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.steps[w.Step]
-	if s == nil {
-		s = make(chan struct{}, p.instances(w.Instances))
-		p.steps[w.Step] = s
-	}
-	return s
+	learn(&r.runs, took)
 }
 
 // enter takes a place in each of the channels, in their order; not when the pool

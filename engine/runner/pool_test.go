@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAtMostNRunAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(2)
+		p := New(2, time.Now)
 		var running, most, done atomic.Int64
 		for range 20 {
 			p.Go(Work{
@@ -38,7 +38,7 @@ func TestAtMostNRunAtOnce(t *testing.T) {
 
 func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(1)
+		p := New(1, time.Now)
 		var cause error
 		p.Go(Work{
 			Timeout: func() time.Duration { return time.Minute },
@@ -57,7 +57,7 @@ func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
 // not started is finished all the same, so that its claim is given back.
 func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(1)
+		p := New(1, time.Now)
 		var ran, finished atomic.Int64
 		for range 2 {
 			p.Go(Work{
@@ -77,7 +77,7 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 
 func TestStopEndsWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(1)
+		p := New(1, time.Now)
 		var cause error
 		p.Go(Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestStopEndsWhatRuns(t *testing.T) {
 
 func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(1)
+		p := New(1, time.Now)
 		for range 10 {
 			p.Go(Work{
 				Step:   "w/s",
@@ -112,7 +112,7 @@ func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 // and one more for each may be claimed; other steps are not kept waiting by it.
 func TestInstancesBoundAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(3)
+		p := New(3, time.Now)
 		var running, most, others atomic.Int64
 		add := func() {
 			p.Go(Work{Step: "w/slow", Instances: 1, Run: func(context.Context) {
@@ -143,6 +143,35 @@ func TestInstancesBoundAStep(t *testing.T) {
 			t.Errorf("%d ran at once", most.Load())
 		}
 	})
+}
+
+// TestShortStepsAreClaimedFurtherAhead: a worker does not wait for claims that take
+// longer than its step, and one whose step takes long has one ahead.
+func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
+	for _, c := range []struct {
+		claim, run time.Duration
+		want       int
+	}{{time.Millisecond, time.Second, 1}, {10 * time.Millisecond, 4 * time.Millisecond, 3}, {time.Second, 0, mostAhead}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := New(1, time.Now)
+			w := Work{Step: "w/s",
+				Claim:  func(context.Context) bool { time.Sleep(c.claim); return true },
+				Run:    func(context.Context) { time.Sleep(c.run) },
+				Finish: func() {}}
+			for range 20 { // it learns
+				p.Go(w)
+				p.Wait()
+			}
+			n := 0
+			for ; p.May("w/s", 0); n++ {
+				p.Go(w)
+			}
+			if n != c.want {
+				t.Errorf("claims of %s and runs of %s: %d ahead, want %d", c.claim, c.run, n, c.want)
+			}
+			p.Wait()
+		})
+	}
 }
 
 func TestBackoff(t *testing.T) {

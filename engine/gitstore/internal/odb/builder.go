@@ -28,17 +28,21 @@ type Builder struct {
 	buf     []byte // header, commits and trees; Finish appends the blobs
 	scratch []byte
 	entries []entry
-	blobs   []blob
+	blobs   []Blob
 	seen    table
 	pending int // bytes of blobs not yet in buf
 	parts   []part
 	index   []byte
 }
 
-type blob struct {
-	name Hash
-	data []byte
+// Blob is a blob of the pack being built. Its data must not be changed.
+type Blob struct {
+	Name Hash
+	Data []byte
 }
+
+// Blobs are the blobs collected since Reset.
+func (b *Builder) Blobs() []Blob { return b.blobs }
 
 // NewBuilder gives an empty Builder.
 func NewBuilder() *Builder {
@@ -67,7 +71,7 @@ func (b *Builder) Size() int { return len(b.buf) + b.pending }
 func (b *Builder) AddBlob(data []byte) Hash {
 	name := b.h.name(TypeBlob, data)
 	if b.seen.add(name) {
-		b.blobs = append(b.blobs, blob{name, data})
+		b.blobs = append(b.blobs, Blob{name, data})
 		b.pending += len(data)
 	}
 	return name
@@ -195,15 +199,15 @@ type part struct {
 	entries []entry
 }
 
-func (p *part) deflate(blobs []blob) {
+func (p *part) deflate(blobs []Blob) {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)
 	p.buf, p.entries = p.buf[:0], p.entries[:0]
 	for _, bl := range blobs {
 		at := len(p.buf)
-		p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.data))
-		p.buf = d.append(p.buf, bl.data)
-		p.entries = append(p.entries, entry{bl.name, crc32.ChecksumIEEE(p.buf[at:]), uint32(at)})
+		p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.Data))
+		p.buf = d.append(p.buf, bl.Data)
+		p.entries = append(p.entries, entry{bl.Name, crc32.ChecksumIEEE(p.buf[at:]), uint32(at)})
 	}
 }
 
