@@ -75,6 +75,10 @@ func (m *mender) workflows() {
 			m.out.Workflows[name] = a.clone()
 			continue
 		}
+		if startedApart(a, b) && m.plans(b.StartedWith) != nil {
+			a = &Workflow{Name: b.Name, StartedWith: b.StartedWith, StartedBy: b.StartedBy, Created: b.Created, NotBefore: b.NotBefore,
+				Skip: unite(a.Skip, b.Skip, greater), Steps: a.Steps}
+		}
 		out := &Workflow{Name: a.Name, StartedWith: a.StartedWith, StartedBy: a.StartedBy, Created: a.Created, NotBefore: a.NotBefore, Skip: b.Skip, unknown: b.unknown}
 		skips := m.skips(name, a, b)
 		if !skips {
@@ -115,6 +119,29 @@ func (m *mender) moves() {
 			delete(m.out.Intents, k)
 		}
 	}
+}
+
+// startedApart tells whether b's head is that of another start of the same run,
+// which the join put before a's: the attempt that started it came with it.
+func startedApart(a, b *Workflow) bool {
+	if a.Name != b.Name || b.head() <= a.head() {
+		return false
+	}
+	for step, s := range b.Steps {
+		for k, at := range s.Attempts {
+			old := a.Steps[step]
+			if at.State != Completed || !at.Ended.Equal(b.Created) || !at.Started.Equal(b.Created) {
+				continue
+			}
+			if old == nil {
+				return true
+			}
+			if _, there := old.Attempts[k]; !there {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // skips tells whether the steps that are not needed are as before, or more by a

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -315,5 +316,42 @@ func TestMendManifest(t *testing.T) {
 	renewed := strings.Replace(before, "sha256:bb", "sha256:cc", 1)
 	if _, breaches := MendManifest([]byte(before), []byte(renewed), true); len(breaches) > 0 {
 		t.Errorf("a new inventory: %q", breaches)
+	}
+}
+
+// The same of histories with every event there is: several workflows, resets,
+// migrations, internal errors.
+func TestMendLeavesLegalWorldsAlone(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		d := dice(func(n int) int { return r.IntN(n) })
+		base := newSite(d, engineA)
+		for range 25 {
+			base.act(t, d)
+		}
+		a, b := base.fork(t, engineA), base.fork(t, engineB)
+		for range 40 {
+			pick(d, []*site{a, b}).act(t, d)
+		}
+		plans := func(digest string) *Definition {
+			for _, def := range base.defs {
+				if def.Digest == digest {
+					return def
+				}
+			}
+			return nil
+		}
+		united, err := Join(a.x, b.x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		computeAll(base, united)
+		for name, now := range map[string]*Execution{"own": a.x, "join": united} {
+			for _, before := range []*Execution{base.x, a.x} {
+				if _, breaches := Mend(copyOf(t, before), copyOf(t, now), plans); len(breaches) > 0 {
+					t.Fatalf("seed %d, %s: %q\nbefore %s\nnow %s", seed, name, breaches, before.Encode(), now.Encode())
+				}
+			}
+		}
 	}
 }
