@@ -96,6 +96,8 @@ func (m *mender) workflows() {
 		case m.before.Workflows[name] != nil:
 		case m.plans(b.StartedWith) == nil:
 			m.breach("added workflow %s, whose definition is not to be found", name)
+		case !isRun(name, b, m.plans(b.StartedWith)):
+			m.breach("added workflow %s, whose definition is that of %s", name, m.plans(b.StartedWith).Name)
 		default:
 			m.out.Workflows[name] = b.clone()
 		}
@@ -104,6 +106,12 @@ func (m *mender) workflows() {
 		m.out.settleDigest(name)
 		m.leaveOut(name)
 	}
+}
+
+// isRun tells whether a workflow is named for its definition.
+func isRun(name string, w *Workflow, d *Definition) bool {
+	base, number := Instance(name)
+	return number > 0 && base == w.Name && base == d.Name
 }
 
 // moves leaves out the new migrations to what no item can run by.

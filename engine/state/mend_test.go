@@ -88,6 +88,15 @@ func TestMendPutsRight(t *testing.T) {
 		{"workflow without definition", "added workflow trial.2, whose definition is not to be found", func(x *Execution) {
 			x.Workflows["trial.2"] = &Workflow{Name: "trial", Digest: "sha256:ff", StartedWith: "sha256:ff", Created: t0}
 		}},
+		{"workflow of another name", "added workflow other.1, whose definition is that of trial", func(x *Execution) {
+			x.Workflows["other.1"] = &Workflow{Name: "other", Digest: d.Digest, StartedWith: d.Digest, Created: t0}
+		}},
+		{"migration to nowhere", "added the migrate of 2026-11-20T10:00:00Z by P, to a definition that is not to be found", func(x *Execution) {
+			x.Intents["03-A"] = Intent{Kind: MigrateIntent, At: t0, By: "P", Workflow: wf, Digest: "sha256:ff"}
+		}},
+		{"reset of nothing", "added the reset", func(x *Execution) {
+			x.Intents["03-A"] = Intent{Kind: ResetIntent, At: t0, By: "P", Workflow: wf, Step: "unpack", Attempt: layout.AttemptKey{N: 99, Engine: engineA}}
+		}},
 		{"step out of order", "added attempt 7-cccccccc (completed) of trial.1/approve, which waits for thumbs", func(x *Execution) { at(x, "approve").put(other, done) }},
 		{"chain out of order", "of trial.1/store, which waits for approve", func(x *Execution) { at(x, "approve").put(other, done); at(x, "store").put(other, done) }},
 		{"step of no definition", "which is not in the definition", func(x *Execution) {
