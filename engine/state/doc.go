@@ -218,12 +218,14 @@
 // An engine drops its own deferred attempts when it claims again, so one that was
 // deferred or in progress may be gone when a higher one of its engine is there.
 // Prerequisites that are tolerated when they fail do not count here, as their
-// failure may have been retried since; one that was done and reset since counts as
-// done; and of a workflow that was moved, any definition it ran by will do. A
-// migration may add steps to skip, and a run that was started on two copies apart may
-// have the later start's head. What is left out could not have come from Apply, nor from a
-// join of records that did. The result holds all of before; mending it again, or
-// mending what Apply and Join make of before, changes nothing.
+// failure may have been retried since; one that was done and reset since counts
+// as done; and of a workflow that was moved, any definition it ran by will do. A
+// migration may add steps to skip, and a run that was started on two copies apart
+// may have the later start's head. What is left out could not have come from
+// Apply, nor from a join of records that did. The result holds all of before;
+// mending it again, or mending what Apply and Join make of before, changes
+// nothing.
+//
 // # Policies
 //
 // The keys of a definition that say how many, how often and how long are read
