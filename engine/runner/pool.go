@@ -104,7 +104,7 @@ func (p *Pool) May(step string, instances int) bool {
 
 // depth is how many pieces of work may be claimed ahead for one instance.
 func (r *stepRoom) depth() int {
-	if r.claims == 0 || r.runs >= r.claims {
+	if r.claims == 0 || r.runs == 0 || r.runs >= r.claims {
 		return 1
 	}
 	return int(min(mostAhead, r.claims/max(r.runs, 1)+1))

@@ -174,6 +174,26 @@ func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 	}
 }
 
+// TestAnUnknownStepIsClaimedOneAhead: before a step has run, nobody knows that it
+// is short.
+func TestAnUnknownStepIsClaimedOneAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, time.Now)
+		w := Work{Step: "w/s",
+			Claim:  func(context.Context) bool { time.Sleep(time.Minute); return true },
+			Run:    func(context.Context) { time.Sleep(time.Hour) },
+			Finish: func() {}}
+		for range 2 {
+			p.Go(w)
+			time.Sleep(2 * time.Minute)
+		}
+		if p.May("w/s", 0) {
+			t.Error("two may be claimed ahead")
+		}
+		p.Wait()
+	})
+}
+
 func TestBackoff(t *testing.T) {
 	b := Backoff{First: time.Second, Most: 10 * time.Second}
 	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 5: 10 * time.Second, 500: 10 * time.Second} {
