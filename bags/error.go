@@ -53,6 +53,8 @@ const (
 	RuleNotUTF8    Rule = "name-not-utf-8"
 	RuleFixity     Rule = "fixity"
 	RuleReserved   Rule = "reserved-name"
+	RuleTime       Rule = "limit-time"
+	RuleNesting    Rule = "limit-nesting"
 )
 
 // Error says that content broke a rule: it is the producer's to mend, and trying
@@ -90,6 +92,9 @@ func baseName(path string) string { return filepath.Base(path) }
 // damage turns a decoder's error into a rule. The caller has made sure that the
 // file itself could be read.
 func damage(err error) (Rule, string) {
+	if rule, detail, known := damageOfStream(err); known {
+		return rule, detail
+	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return RuleTruncated, "the data ends early"

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"syscall"
 )
 
 // ExtractOptions say how to unpack. The zero value is useful.
 type ExtractOptions struct {
 	Limits   Limits
 	Workers  int            // members unpacked at once, where the format allows it; default the cores
+	Names    string         // one of CodePages; default: guessed
+	Nested   int            // archives within archives are unpacked in place, down to this depth; default none
 	Progress func(Progress) // calls do not overlap
 }
 
@@ -22,6 +24,7 @@ type Extracted struct {
 	Files    int64    `json:"files"`
 	Folders  int64    `json:"folders"`
 	Bytes    int64    `json:"bytes"`
+	Nested   int64    `json:"nested,omitempty"` // archives unpacked in place
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -34,7 +37,22 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 		return Extracted{}, fmt.Errorf("unpack %s: %w", archive, err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	f, err := os.Open(archive)
+	ctx, cancel := o.Limits.withDefaults().clock(ctx)
+	defer cancel()
+	x, err := extractInto(ctx, archive, root, o, nil)
+	if err == nil && o.Nested > 0 {
+		err = extractNested(ctx, archive, root, o, &x)
+	}
+	if err != nil {
+		return Extracted{}, overTime(ctx, baseName(archive), err)
+	}
+	return x, nil
+}
+
+// extractInto unpacks one archive. budget, for one within another, is what is left
+// of the outer one's limits.
+func extractInto(ctx context.Context, archive string, root *os.Root, o ExtractOptions, budget *nest) (Extracted, error) {
+	f, err := os.OpenFile(archive, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Extracted{}, fmt.Errorf("unpack: %w", err)
 	}
@@ -43,37 +61,43 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 	if err != nil {
 		return Extracted{}, fmt.Errorf("unpack: %w", err)
 	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+	if !info.Mode().IsRegular() {
+		return Extracted{}, fmt.Errorf("unpack %s: not a regular file", archive)
 	}
-	src := &source{f: f}
 	s := newSink(root, baseName(archive), info.Size(), o)
-	s.report.Format = sniff(src, s.archive)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return Extracted{}, fmt.Errorf("unpack %s: %w", archive, err)
+	if budget != nil {
+		budget.charge(s)
 	}
-	err = unpack(ctx, src, info.Size(), s)
-	if cause := src.failure(); cause != nil {
-		return Extracted{}, fmt.Errorf("unpack %s: %w", archive, cause)
-	}
-	if err != nil {
+	if err := read(ctx, &source{f: f}, archive, info.Size(), s); err != nil {
 		return Extracted{}, err
 	}
 	return s.finish()
 }
 
-func unpack(ctx context.Context, src *source, size int64, s *sink) error {
+// read recognises the archive and takes its members into s. A disk that fails is
+// told from an archive that is damaged.
+func read(ctx context.Context, src *source, archive string, size int64, s *sink) error {
+	s.report.Format = sniff(src, baseName(archive))
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("unpack %s: %w", archive, err)
+	}
+	err := unpack(ctx, src, archive, size, s)
+	if cause := src.failure(); cause != nil {
+		return fmt.Errorf("unpack %s: %w", archive, cause)
+	}
+	return err
+}
+
+func unpack(ctx context.Context, src *source, archive string, size int64, s *sink) error {
 	switch s.report.Format {
 	case Zip:
 		return unzip(ctx, src, size, s)
-	case Tar:
+	case Tar, TarGzip, TarZstd, TarBzip2, TarXz, TarLz4:
 		return untar(ctx, src, s)
-	case TarGzip:
-		return untarGzip(ctx, src, s)
-	case TarZstd:
-		return untarZstd(ctx, src, s)
+	case SevenZip, Rar:
+		return readElsewhere(ctx, src, archive, s)
 	}
-	return s.broken("", RuleNotArchive, "neither zip nor tar, plain or compressed", nil)
+	return s.broken("", RuleNotArchive, "none of the archives that are unpacked: zip, tar (plain, gz, bz2, xz, zst, lz4), 7z, rar", nil)
 }
 
 func openEmpty(dir string) (*os.Root, error) {

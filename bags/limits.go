@@ -1,15 +1,20 @@
 package bags
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Limits bound what an archive may become. A zero field means its default.
 type Limits struct {
-	Files      int64 // members, folders included; default 1,000,000
-	Bytes      int64 // all files together; default 1 TiB
-	FileBytes  int64 // one file; default 1 TiB
-	Ratio      int64 // bytes written per byte of archive, once ratioFloor is passed; default 200
-	PathLength int   // bytes of one member's path; default 2,048
-	Depth      int   // folders above a member; default 64
+	Files      int64         // members, folders included; default 1,000,000
+	Bytes      int64         // all files together; default 1 TiB
+	FileBytes  int64         // one file; default 1 TiB
+	Ratio      int64         // bytes written per byte of archive, once ratioFloor is passed; default 200
+	PathLength int           // bytes of one member's path; default 2,048
+	Depth      int           // folders above a member; default 64
+	Memory     int64         // bytes a decoder may hold; default 1 GiB
+	Time       time.Duration // from the first byte to the last; default 12 hours
 
 	ratioFloor int64 // tests lower it
 }
@@ -21,7 +26,8 @@ const ratioFloor = 64 << 20
 const maxNameBytes = 255
 
 func (l Limits) withDefaults() Limits {
-	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64, ratioFloor: ratioFloor}
+	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64,
+		Memory: 1 << 30, Time: 12 * time.Hour, ratioFloor: ratioFloor}
 	if l.Files > 0 {
 		def.Files = l.Files
 	}
@@ -39,6 +45,12 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Depth > 0 {
 		def.Depth = l.Depth
+	}
+	if l.Memory > 0 {
+		def.Memory = l.Memory
+	}
+	if l.Time > 0 {
+		def.Time = l.Time
 	}
 	if l.ratioFloor > 0 {
 		def.ratioFloor = l.ratioFloor

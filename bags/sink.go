@@ -1,13 +1,12 @@
 package bags
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +22,20 @@ const (
 	folderPerm fs.FileMode = 0o755
 )
 
-// sink is the folder an archive is unpacked into. Members are admitted one after
-// the other; their bytes may be written by several goroutines at once.
+// maxWarnings is how many warnings are kept by their words; the rest are counted.
+const maxWarnings = 1000
+
+// sink is the folder an archive is unpacked into, or, without a root, the eyes of
+// somebody who only looks at it. Members are admitted one after the other; their
+// bytes may be written by several goroutines at once.
 type sink struct {
-	root    *os.Root
+	root    *os.Root // nil: nothing is written
+	look    *look    // nil: the first broken rule ends the work
 	archive string
 	input   int64
 	limits  Limits
 	workers int
+	names   string
 
 	// Used by the admitting goroutine alone.
 	isDir  map[string]bool // every path so far: a folder, or not
@@ -39,6 +44,7 @@ type sink struct {
 	folder folder
 	times  []folderTime
 	report Extracted
+	unsaid int64 // warnings beyond maxWarnings
 
 	buffers sync.Pool
 
@@ -54,16 +60,21 @@ type folderTime struct {
 
 // member is one entry of an archive, as admitted.
 type member struct {
-	name string // as stored
-	path string // as written
-	mode fs.FileMode
-	at   time.Time
-	size int64 // declared; -1 when the archive does not say
+	name   string // as stored, in UTF-8 where its code page is known
+	path   string // as written
+	mode   fs.FileMode
+	at     time.Time
+	size   int64 // declared; -1 when the archive does not say
+	sparse bool  // runs of zeros become holes
 }
 
 func newSink(root *os.Root, archive string, input int64, o ExtractOptions) *sink {
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
 	return &sink{
-		root: root, archive: archive, input: input, limits: o.Limits.withDefaults(), workers: o.Workers,
+		root: root, archive: archive, input: input, limits: o.Limits.withDefaults(), workers: workers, names: o.Names,
 		isDir: map[string]bool{}, made: map[string]bool{".": true}, folded: map[string]string{}, folder: newFolder(),
 		buffers:  sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }},
 		progress: o.Progress,
@@ -75,7 +86,14 @@ func (s *sink) broken(name string, rule Rule, detail string, err error) error {
 }
 
 func (s *sink) warn(name, text string) {
-	s.report.Warnings = append(s.report.Warnings, layout.EncodePath(name)+": "+text)
+	if len(s.report.Warnings) >= maxWarnings {
+		s.unsaid++
+		return
+	}
+	if name != "" {
+		text = layout.EncodePath(name) + ": " + text
+	}
+	s.report.Warnings = append(s.report.Warnings, text)
 }
 
 // admit checks a member's name against the rules and the members before it, and
@@ -115,6 +133,8 @@ func (s *sink) admit(name string, dir bool) (string, error) {
 	return p, nil
 }
 
+// admitParents counts the folders that no member stands for as members too: they
+// are made all the same.
 func (s *sink) admitParents(name, p string) error {
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
 		was, seen := s.isDir[d]
@@ -124,6 +144,9 @@ func (s *sink) admitParents(name, p string) error {
 		if seen {
 			return s.broken(name, RuleConflict, fmt.Sprintf("%q is a file in this archive", layout.EncodePath(d)), nil)
 		}
+		if int64(len(s.isDir)) >= s.limits.Files+int64(s.limits.Depth) {
+			return s.broken(name, RuleFiles, fmt.Sprintf("the archive has more than %d members and folders above them", s.limits.Files), nil)
+		}
 		s.note(name, d, true)
 	}
 	return nil
@@ -131,8 +154,11 @@ func (s *sink) admitParents(name, p string) error {
 
 func (s *sink) note(name, p string, dir bool) {
 	s.isDir[p] = dir
-	if strings.IndexByte(p, '\\') >= 0 && !dir {
+	base := path.Base(p)
+	if strings.IndexByte(base, '\\') >= 0 {
 		s.warn(name, "the name holds a backslash")
+	} else if why := windowsHostile(base); why != "" {
+		s.warn(name, layout.EncodePath(base)+" "+why)
 	}
 	fold := s.folder.fold(p)
 	if other, seen := s.folded[fold]; seen {
@@ -142,9 +168,16 @@ func (s *sink) note(name, p string, dir bool) {
 	s.folded[fold] = p
 }
 
+// noteMode warns of bits that are dropped.
+func (s *sink) noteMode(name string, m fs.FileMode) {
+	if m&(fs.ModeSetuid|fs.ModeSetgid) != 0 && !m.IsDir() {
+		s.warn(name, "the setuid or setgid bit is dropped")
+	}
+}
+
 // mkdir makes p and what is missing above it.
 func (s *sink) mkdir(p string) error {
-	if s.made[p] {
+	if s.root == nil || s.made[p] {
 		return nil
 	}
 	if err := s.mkdir(path.Dir(p)); err != nil {
@@ -157,88 +190,6 @@ func (s *sink) mkdir(p string) error {
 	return nil
 }
 
-// write writes one admitted file whose folder exists. Safe for several
-// goroutines.
-func (s *sink) write(ctx context.Context, m member, r io.Reader) (err error) {
-	f, err := s.root.OpenFile(m.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm|m.mode&0o111)
-	if err != nil {
-		return fmt.Errorf("unpack %s: %w", s.archive, err)
-	}
-	n, err := s.copy(ctx, f, m, r)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if m.size >= 0 && n != m.size {
-		return s.broken(m.name, RuleSize, fmt.Sprintf("%d bytes where the archive promises %d", n, m.size), nil)
-	}
-	if !m.at.IsZero() {
-		if err := s.root.Chtimes(m.path, m.at, m.at); err != nil {
-			return fmt.Errorf("unpack %s: %w", s.archive, err)
-		}
-	}
-	return s.charge(m, 0, 1)
-}
-
-func (s *sink) copy(ctx context.Context, f *os.File, m member, r io.Reader) (n int64, err error) {
-	buf := s.buffers.Get().(*[]byte)
-	defer s.buffers.Put(buf)
-	for {
-		if err := ctx.Err(); err != nil {
-			return n, err
-		}
-		got, rerr := r.Read(*buf)
-		n += int64(got)
-		if rule, detail := s.limits.overFile(n); rule != "" {
-			return n, s.broken(m.name, rule, detail, nil)
-		}
-		if m.size >= 0 && n > m.size {
-			return n, s.broken(m.name, RuleSize, fmt.Sprintf("more than the %d bytes the archive promises", m.size), nil)
-		}
-		if err := s.charge(m, int64(got), 0); err != nil {
-			return n, err
-		}
-		if _, err := f.Write((*buf)[:got]); err != nil {
-			return n, fmt.Errorf("unpack %s: %w", s.archive, err)
-		}
-		if errors.Is(rerr, io.EOF) {
-			return n, nil
-		}
-		if rerr != nil {
-			rule, detail := damage(rerr)
-			return n, s.broken(m.name, rule, detail, rerr)
-		}
-	}
-}
-
-// charge counts bytes before they are written, so that a limit is never passed
-// on disk.
-func (s *sink) charge(m member, bytes, files int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done.Bytes += bytes
-	s.done.Files += files
-	if rule, detail := s.limits.overBytes(s.done.Bytes, s.input); rule != "" {
-		return s.broken(m.name, rule, detail, nil)
-	}
-	if s.progress != nil {
-		s.progress(s.done)
-	}
-	return nil
-}
-
-// finish sets the folders' times, deepest first, once nothing is written any
-// more.
-func (s *sink) finish() (Extracted, error) {
-	slices.SortFunc(s.times, func(a, b folderTime) int { return strings.Compare(b.path, a.path) })
-	for _, t := range s.times {
-		if err := s.root.Chtimes(t.path, t.at, t.at); err != nil {
-			return Extracted{}, fmt.Errorf("unpack %s: %w", s.archive, err)
-		}
-	}
-	s.report.Bytes = s.done.Bytes
-	return s.report, nil
-}
-
 // addFolder makes an admitted folder.
 func (s *sink) addFolder(p string, at time.Time) error {
 	if p == "" {
@@ -248,4 +199,53 @@ func (s *sink) addFolder(p string, at time.Time) error {
 		s.times = append(s.times, folderTime{p, at})
 	}
 	return s.mkdir(p)
+}
+
+// finish sets the folders' times, deepest first, once nothing is written any
+// more.
+func (s *sink) finish() (Extracted, error) {
+	if s.unsaid > 0 {
+		s.report.Warnings = append(s.report.Warnings, fmt.Sprintf("and %d more warnings", s.unsaid))
+	}
+	s.report.Bytes = s.done.Bytes
+	if s.root == nil {
+		return s.report, nil
+	}
+	slices.SortFunc(s.times, func(a, b folderTime) int { return strings.Compare(b.path, a.path) })
+	pl := &placer{root: s.root}
+	defer pl.close()
+	for _, t := range s.times {
+		if err := pl.setTime(t.path, t.at); err != nil {
+			return Extracted{}, fmt.Errorf("unpack %s: %w", s.archive, err)
+		}
+	}
+	return s.report, nil
+}
+
+// look is what a sink without a folder tells of an archive.
+type look struct {
+	data     bool // the members' bytes are read and checked
+	each     func(Member)
+	mu       sync.Mutex // guards problems
+	problems []*Error
+}
+
+// maxProblems is how many broken rules are kept; an archive with more is no
+// accident.
+const maxProblems = 1000
+
+// pass takes a member's broken rule down and lets the reading go on, where
+// somebody only looks; else the error stands.
+func (s *sink) pass(err error) error {
+	var e *Error
+	if s.look == nil || !errors.As(err, &e) || e.Member == "" {
+		return err
+	}
+	s.look.mu.Lock()
+	defer s.look.mu.Unlock()
+	if len(s.look.problems) >= maxProblems {
+		return err
+	}
+	s.look.problems = append(s.look.problems, e)
+	return nil
 }

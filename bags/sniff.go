@@ -2,15 +2,11 @@ package bags
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Format is an archive's format.
@@ -18,11 +14,16 @@ type Format string
 
 // The formats. None is everything that is not unpacked.
 const (
-	None    Format = ""
-	Zip     Format = "zip"
-	Tar     Format = "tar"
-	TarGzip Format = "tar.gz"
-	TarZstd Format = "tar.zst"
+	None     Format = ""
+	Zip      Format = "zip"
+	Tar      Format = "tar"
+	TarGzip  Format = "tar.gz"
+	TarZstd  Format = "tar.zst"
+	TarBzip2 Format = "tar.bz2"
+	TarXz    Format = "tar.xz"
+	TarLz4   Format = "tar.lz4"
+	SevenZip Format = "7z"
+	Rar      Format = "rar"
 )
 
 const tarBlock = 512
@@ -70,40 +71,36 @@ func sniff(r io.ReadSeeker, name string) Format {
 		return Zip
 	case isTarHeader(head):
 		return Tar
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return sniffGzip(r, name)
-	case isZstd(head):
-		return sniffZstd(r, name)
+	case bytes.HasPrefix(head, []byte(sevenZipMagic)):
+		return unlessDocument(name, SevenZip)
+	case bytes.HasPrefix(head, []byte(rar4Magic)), bytes.HasPrefix(head, []byte(rar5Magic)):
+		return unlessDocument(name, Rar)
+	}
+	for _, c := range compressions() {
+		if c.is(head) {
+			return sniffCompressed(r, name, c)
+		}
 	}
 	return formatOfName(name)
 }
 
-func sniffGzip(r io.Reader, name string) Format {
-	z, err := gzip.NewReader(r)
+func sniffCompressed(r io.Reader, name string, c compression) Format {
+	z, err := c.open(r, maxWindow)
 	if err != nil {
-		return onlyIf(name, TarGzip)
+		return onlyIf(name, c.format)
 	}
 	defer z.Close()
 	if holdsTar(z) {
-		return TarGzip
+		return c.format
 	}
-	return onlyIf(name, TarGzip)
+	return onlyIf(name, c.format)
 }
 
-func sniffZstd(r io.Reader, name string) Format {
-	z, err := newZstd(r)
-	if err != nil {
-		return onlyIf(name, TarZstd)
+func unlessDocument(name string, f Format) Format {
+	if documentExtensions[strings.ToLower(filepath.Ext(name))] {
+		return None
 	}
-	defer z.Close()
-	if holdsTar(z) {
-		return TarZstd
-	}
-	return onlyIf(name, TarZstd)
-}
-
-func newZstd(r io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true))
+	return f
 }
 
 func holdsTar(r io.Reader) bool {
@@ -138,42 +135,6 @@ func isTarHeader(b []byte) bool {
 	return field != "" && (want == unsigned || want == signed)
 }
 
-func isZstd(b []byte) bool {
-	if len(b) < 4 {
-		return false
-	}
-	magic := binary.LittleEndian.Uint32(b)
-	return magic == 0xfd2fb528 || magic&0xfffffff0 == 0x184d2a50
-}
-
-// documentExtensions are the zips that people open rather than unpack.
-var documentExtensions = map[string]bool{
-	".docx": true, ".docm": true, ".dotx": true, ".xlsx": true, ".xlsm": true, ".xltx": true, ".xlsb": true,
-	".pptx": true, ".pptm": true, ".potx": true, ".ppsx": true, ".vsdx": true, ".odt": true, ".ods": true,
-	".odp": true, ".odg": true, ".odf": true, ".odb": true, ".ott": true, ".ots": true, ".otp": true,
-	".epub": true, ".jar": true, ".war": true, ".ear": true, ".apk": true, ".aab": true, ".xpi": true,
-	".whl": true, ".nupkg": true, ".kmz": true, ".cbz": true, ".idml": true, ".sketch": true, ".3mf": true,
-	".usdz": true, ".pages": true, ".numbers": true, ".key": true, ".wacz": true, ".siard": true, ".oxps": true,
-	".xps": true, ".mpp": true, ".qgz": true, ".fcstd": true, ".kra": true, ".ora": true, ".aip": true,
-}
-
-// isDocument decides by the extension, or by the first member's name: OpenDocument
-// and EPUB begin with "mimetype", Office Open XML with "[Content_Types].xml".
-func isDocument(name string, head []byte) bool {
-	if documentExtensions[strings.ToLower(filepath.Ext(name))] {
-		return true
-	}
-	if len(head) < 30 || string(head[:4]) != "PK\x03\x04" {
-		return false
-	}
-	n := int(binary.LittleEndian.Uint16(head[26:]))
-	if 30+n > len(head) {
-		return false
-	}
-	first := string(head[30 : 30+n])
-	return first == "mimetype" || first == "[Content_Types].xml"
-}
-
 // formatOfName is asked only where the bytes say nothing.
 func formatOfName(name string) Format {
 	lower := strings.ToLower(name)
@@ -182,6 +143,8 @@ func formatOfName(name string) Format {
 		format Format
 	}{
 		{".zip", Zip}, {".tar", Tar}, {".tar.gz", TarGzip}, {".tgz", TarGzip}, {".tar.zst", TarZstd}, {".tzst", TarZstd},
+		{".tar.bz2", TarBzip2}, {".tbz2", TarBzip2}, {".tbz", TarBzip2}, {".tar.xz", TarXz}, {".txz", TarXz},
+		{".tar.lz4", TarLz4}, {".7z", SevenZip}, {".rar", Rar},
 	} {
 		if strings.HasSuffix(lower, e.suffix) && len(lower) > len(e.suffix) {
 			return e.format

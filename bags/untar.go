@@ -7,57 +7,62 @@ import (
 	"io"
 	"path"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
+// untar unpacks a tar, plain or compressed.
 func untar(ctx context.Context, src *source, s *sink) error {
-	return untarFrom(ctx, src, s)
-}
-
-func untarGzip(ctx context.Context, src *source, s *sink) error {
-	z, err := gzip.NewReader(src)
+	c, compressed := compressionOf(s.report.Format)
+	if !compressed {
+		return untarFrom(ctx, src, s)
+	}
+	z, err := c.open(src, s.limits.Memory)
 	if err != nil {
-		return s.broken("", RuleDamaged, "no gzip header", err)
+		return s.badStart(err)
 	}
 	defer z.Close()
-	return untarFrom(ctx, z, s)
+	a := newAhead(z)
+	defer a.close()
+	return untarFrom(ctx, a, s)
 }
 
-func untarZstd(ctx context.Context, src *source, s *sink) error {
-	z, err := newZstd(src)
-	if err != nil {
-		return s.broken("", RuleDamaged, "no zstd header", err)
+// badStart reports a compression that could not even begin.
+func (s *sink) badStart(err error) error {
+	rule, detail, known := damageOfStream(err)
+	if !known || rule == RuleTrailing {
+		rule, detail = RuleDamaged, "no "+string(s.report.Format)+" header"
 	}
-	defer z.Close()
-	return untarFrom(ctx, z, s)
+	return s.broken("", rule, detail, err)
 }
 
 // untarFrom unpacks the tar that r delivers and reads r to its end, so that the
 // check sums of the compression around it are verified.
 func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
+	out := s.stream(ctx)
+	return out.wait(untarMembers(out, r, s))
+}
+
+func untarMembers(out *stream, r io.Reader, s *sink) error {
 	blocks := &countReader{r: r}
 	t := tar.NewReader(blocks)
 	last := ""
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := out.ctx.Err(); err != nil {
 			return err
 		}
 		next := roundUp(blocks.read)
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) && blocks.read <= next {
 			// Some writers leave the mark out, so this alone proves nothing. Inside
-			// gzip or zstd a cut is found by their check sums.
+			// a compression a cut is found by its check sums.
 			s.warn(last, "the archive stops after this member, without an end mark: it may have been cut there")
 		}
 		if errors.Is(err, io.EOF) {
-			return s.tarEnd(ctx, blocks)
+			return s.tarEnd(out.ctx, blocks)
 		}
 		if err != nil {
 			return s.badStream(last, err)
 		}
-		if err := s.tarMember(ctx, h, t); err != nil {
+		if err := s.pass(s.tarMember(out, h, t)); err != nil {
 			return err
 		}
 		last = h.Name
@@ -67,11 +72,8 @@ func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
 // badStream reports an error between members; last is the member before it.
 func (s *sink) badStream(last string, err error) error {
 	rule, detail := damage(err)
-	switch {
-	case errors.Is(err, tar.ErrHeader):
+	if errors.Is(err, tar.ErrHeader) {
 		rule, detail = RuleDamaged, "no valid tar header"
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
-		rule, detail = RuleTrailing, "data that is no part of the archive follows"
 	}
 	if last != "" {
 		detail += ", after this member"
@@ -79,32 +81,54 @@ func (s *sink) badStream(last string, err error) error {
 	return s.broken(last, rule, detail, err)
 }
 
-func (s *sink) tarMember(ctx context.Context, h *tar.Header, r io.Reader) error {
-	if err := s.tarType(h); err != nil || h.Typeflag == tar.TypeXGlobalHeader {
+func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
+	if err := s.tarType(h); err != nil || h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == typeLabel {
 		return err
 	}
 	dir := h.Typeflag == tar.TypeDir
+	m := member{name: h.Name, mode: h.FileInfo().Mode(), at: saneTime(h.ModTime), size: h.Size, sparse: isSparse(h)}
 	p, err := s.admit(h.Name, dir)
 	if err != nil {
 		return err
 	}
-	at := saneTime(h.ModTime)
+	m.path = p
+	s.saw(m, dir)
 	if dir {
-		return s.addFolder(p, at)
+		return s.addFolder(p, m.at)
 	}
 	if rule, detail := s.limits.overFile(h.Size); rule != "" {
 		return s.broken(h.Name, rule, detail, nil)
 	}
+	if s.onlyNames() {
+		return s.charge(m, m.size, 1)
+	}
 	if err := s.mkdir(path.Dir(p)); err != nil {
 		return err
 	}
-	return s.write(ctx, member{name: h.Name, path: p, mode: h.FileInfo().Mode(), at: at, size: h.Size}, r)
+	return out.add(m, r)
+}
+
+// The types that archive/tar has no name for.
+const (
+	typeLabel     = 'V' // GNU: the volume's label, without content
+	typeContinued = 'M' // GNU: the rest of a file of the volume before
+)
+
+func isSparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	_, pax := h.PAXRecords["GNU.sparse.realsize"]
+	_, old := h.PAXRecords["GNU.sparse.size"]
+	return pax || old
 }
 
 func (s *sink) tarType(h *tar.Header) error {
 	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeDir, tar.TypeCont, tar.TypeGNUSparse, tar.TypeXGlobalHeader:
+	case tar.TypeReg, tar.TypeDir, tar.TypeCont, tar.TypeGNUSparse, tar.TypeXGlobalHeader, typeLabel:
 		return nil
+	case typeContinued:
+		return s.broken(h.Name, RuleMultiDisk, "the archive is one part of several", nil)
 	case tar.TypeSymlink:
 		return s.broken(h.Name, RuleSymlink, "symbolic links are not taken", nil)
 	case tar.TypeLink:

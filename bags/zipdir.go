@@ -6,8 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
-	"slices"
+	"unicode/utf8"
 )
 
 // This file reads a zip's central directory beside the library's own reading of
@@ -31,17 +32,27 @@ const (
 	flagEncrypt  = 1 << 0
 	flagStrong   = 1 << 6
 	flagMasked   = 1 << 13
+	flagSizes    = 1 << 3 // sizes and sum stand after the data
+	flagUTF8     = 1 << 11
 	extraZip64   = 1
+	extraPath    = 0x7075 // Info-ZIP: the name in UTF-8
 	maxUint32    = 1<<32 - 1
 	methodStore  = 0
 	methodDefl   = 8
+	methodBzip2  = 12
 	methodZstd   = 93
+	methodXz     = 95
+	methodAES    = 99
 	encryptFlags = flagEncrypt | flagStrong | flagMasked
 )
 
 // zipEntry is one member as the central directory has it.
 type zipEntry struct {
-	name       string
+	name       string // the bytes as stored
+	text       string // the name in UTF-8, where its code page is known
+	unicode    string // the name by the Unicode path field, if it has one that is about this name
+	crc        uint32
+	size       int64
 	flags      uint16
 	method     uint16
 	compressed int64
@@ -181,14 +192,16 @@ func readCentral(r io.Reader) (zipEntry, error) {
 	}
 	n := int(le.Uint16(h[28:]))
 	e := zipEntry{
-		name: string(names[:n]), flags: le.Uint16(h[8:]), method: le.Uint16(h[10:]),
-		compressed: int64(le.Uint32(h[20:])), offset: int64(le.Uint32(h[42:])),
+		name: string(names[:n]), flags: le.Uint16(h[8:]), method: le.Uint16(h[10:]), crc: le.Uint32(h[16:]),
+		compressed: int64(le.Uint32(h[20:])), size: int64(le.Uint32(h[24:])), offset: int64(le.Uint32(h[42:])),
 	}
-	return e, e.zip64(names[n:n+int(le.Uint16(h[30:]))], le.Uint32(h[24:]) == maxUint32)
+	e.text = e.name
+	return e, e.extra(names[n : n+int(le.Uint16(h[30:]))])
 }
 
-// zip64 takes the values that did not fit from the extra field.
-func (e *zipEntry) zip64(extra []byte, bigSize bool) error {
+// extra takes what the extra field says: the values that did not fit elsewhere,
+// and the name in UTF-8.
+func (e *zipEntry) extra(extra []byte) error {
 	le := binary.LittleEndian
 	for len(extra) >= 4 {
 		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
@@ -197,77 +210,35 @@ func (e *zipEntry) zip64(extra []byte, bigSize bool) error {
 		}
 		field := extra[4 : 4+n]
 		extra = extra[4+n:]
-		if id != extraZip64 {
-			continue
-		}
-		if bigSize && len(field) >= 8 {
-			field = field[8:]
-		}
-		for _, v := range []*int64{&e.compressed, &e.offset} {
-			if *v != maxUint32 {
-				continue
+		switch id {
+		case extraZip64:
+			if err := e.zip64(field); err != nil {
+				return err
 			}
-			if len(field) < 8 {
-				return errors.New("the zip64 field is too short")
+		case extraPath:
+			// The sum ties it to the name it was made for: a program that renames
+			// the member and knows nothing of the field makes it void.
+			if len(field) > 5 && field[0] == 1 && le.Uint32(field[1:]) == crc32.ChecksumIEEE([]byte(e.name)) && utf8.Valid(field[5:]) {
+				e.unicode = string(field[5:])
 			}
-			*v = int64(le.Uint64(field))
-			field = field[8:]
 		}
-		break
 	}
-	if e.compressed < 0 || e.offset < 0 {
+	if e.compressed < 0 || e.offset < 0 || e.size < 0 {
 		return errors.New("a size is negative")
 	}
 	return nil
 }
 
-func checkLocals(r io.ReaderAt, entries []zipEntry, dirAt int64, s *sink) error {
-	for i := range entries {
-		if err := checkLocal(r, &entries[i], dirAt, s); err != nil {
-			return err
+func (e *zipEntry) zip64(field []byte) error {
+	for _, v := range []*int64{&e.size, &e.compressed, &e.offset} {
+		if *v != maxUint32 {
+			continue
 		}
-	}
-	byOffset := make([]*zipEntry, len(entries))
-	for i := range entries {
-		byOffset[i] = &entries[i]
-	}
-	slices.SortFunc(byOffset, func(a, b *zipEntry) int {
-		if a.offset < b.offset {
-			return -1
+		if len(field) < 8 {
+			return errors.New("the zip64 field is too short")
 		}
-		return 1
-	})
-	for i := 1; i < len(byOffset); i++ {
-		if byOffset[i].offset < byOffset[i-1].end {
-			return s.broken(byOffset[i].name, RuleOverlap, "its data overlaps another member's", nil)
-		}
+		*v = int64(binary.LittleEndian.Uint64(field))
+		field = field[8:]
 	}
-	return nil
-}
-
-func checkLocal(r io.ReaderAt, e *zipEntry, dirAt int64, s *sink) error {
-	le := binary.LittleEndian
-	h := make([]byte, localLen+len(e.name))
-	if e.offset > dirAt-int64(len(h)) {
-		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
-	}
-	if _, err := r.ReadAt(h, e.offset); err != nil {
-		return err
-	}
-	if !bytes.HasPrefix(h, []byte("PK\x03\x04")) {
-		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
-	}
-	n := int(le.Uint16(h[26:]))
-	if n != len(e.name) || string(h[localLen:]) != e.name {
-		return s.broken(e.name, RuleHeaders, "its name in the directory is another one", nil)
-	}
-	if le.Uint16(h[8:]) != e.method || (le.Uint16(h[6:])^e.flags)&flagEncrypt != 0 {
-		return s.broken(e.name, RuleHeaders, "its header and the directory disagree about its method", nil)
-	}
-	start := e.offset + localLen + int64(n) + int64(le.Uint16(h[28:]))
-	if e.compressed > dirAt-start {
-		return s.broken(e.name, RuleTruncated, "its data ends beyond the archive's", nil)
-	}
-	e.end = start + e.compressed
 	return nil
 }

@@ -31,7 +31,7 @@ func TestDamagedZips(t *testing.T) {
 		{"prefix cut out", append(bytes.Clone(good[:4]), good[9:]...), RuleHeaders, ""},
 		{"encrypted", edit(func(b []byte) { b[6] |= 1; b[central+8] |= 1 }), RuleEncrypted, "one.txt"},
 		{"encrypted in one place", edit(func(b []byte) { b[central+8] |= 1 }), RuleHeaders, "one.txt"},
-		{"method", edit(func(b []byte) { b[8] = 99; b[central+10] = 99 }), RuleMethod, "one.txt"},
+		{"method", edit(func(b []byte) { b[8] = 98; b[central+10] = 98 }), RuleMethod, "one.txt"},
 		{"multi-disk", edit(func(b []byte) { b[end+4] = 1 }), RuleMultiDisk, ""},
 		{"more members than said", edit(func(b []byte) { b[end+8] = 1; b[end+10] = 1 }), RuleHeaders, ""},
 		{"fewer members than said", edit(func(b []byte) { b[end+8] = 3; b[end+10] = 3 }), RuleHeaders, ""},
