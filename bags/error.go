@@ -98,7 +98,7 @@ func damage(err error) (Rule, string) {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return RuleTruncated, "the data ends early"
-	case errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
+	case errors.Is(err, errSum), errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
 		return RuleChecksum, "the data does not match its check sum"
 	case errors.Is(err, zip.ErrFormat):
 		return RuleSize, "the data is not as long as the archive says"

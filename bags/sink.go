@@ -36,6 +36,7 @@ type sink struct {
 	limits  Limits
 	workers int
 	names   string
+	volumes []string // the files that the archive is made of, where there are several
 
 	// Used by the admitting goroutine alone.
 	isDir  map[string]bool // every path so far: a folder, or not

@@ -1,0 +1,264 @@
+package bags
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// 7z and rar are read by a process of their own: their decoders ask for what
+// memory an archive says it needs, and 78 bytes can say 7 GB, which no recover
+// catches. The rules are:
+//
+//   - the process is this program again, told by its environment what to do; it
+//     has the archive's files open, a pipe to answer on, and nothing else;
+//   - it bounds its own memory and takes away its right to write files before it
+//     reads a byte; it decodes, and decides nothing: names, limits and check sums
+//     are looked at here;
+//   - it ends when its standard input does, so none outlives its parent.
+
+// readerEnv holds a readerPlan in JSON.
+const readerEnv = "BAGPIPE_ARCHIVE_READER"
+
+// The reading process's files: the pipe it answers on, then the volumes.
+const (
+	readerOut     = 3
+	readerVolumes = 4
+)
+
+// readerPlan is what a reading process is to do.
+type readerPlan struct {
+	Format  Format  `json:"format"`
+	Memory  int64   `json:"memory"`
+	Data    bool    `json:"data"`
+	Volumes []int64 `json:"volumes"` // sizes
+}
+
+// readElsewhere takes the members of a 7z or rar that another process reads.
+func readElsewhere(ctx context.Context, src *source, archive string, s *sink) error {
+	vols, err := openVolumes(src.f, archive, s)
+	if err != nil {
+		return err
+	}
+	defer vols.close()
+	s.input, s.volumes = vols.bytes(), vols.names()
+	survey := surveySevenZip
+	if s.report.Format == Rar {
+		survey = surveyRar
+	}
+	stored, err := survey(vols, s)
+	if err != nil {
+		return err
+	}
+	names, note, err := newNamer(s.names, stored)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		s.warn("", note)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p, err := startReader(ctx, readerPlan{s.report.Format, s.limits.Memory, !s.onlyNames(), vols.sizes()}, vols)
+	if err != nil {
+		return fmt.Errorf("unpack %s: start the archive's reader: %w", s.archive, err)
+	}
+	out := s.stream(ctx)
+	err = out.wait(takeMembers(out, p.frames, names, s))
+	cancel()
+	if died := p.wait(); errors.Is(err, errCut) {
+		return s.cut(died)
+	}
+	return err
+}
+
+// takeMembers admits and writes what the reading process delivers.
+func takeMembers(out *stream, f *frameReader, names namer, s *sink) error {
+	for {
+		h, err := f.member()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return s.ofReader(err)
+		}
+		h.Name = []byte(names.decode(string(h.Name)))
+		err = s.pass(s.takeMember(out, f, h))
+		if err != nil {
+			return s.ofReader(err)
+		}
+		if _, err := io.Copy(io.Discard, f); err != nil { // what a refused member left
+			return s.ofReader(err)
+		}
+	}
+}
+
+// ofReader gives an error of the reading process its archive's name.
+func (s *sink) ofReader(err error) error {
+	var e *Error
+	var m machineError
+	switch {
+	case errors.As(err, &e):
+		e.Archive = s.archive
+		return e
+	case errors.As(err, &m):
+		return fmt.Errorf("unpack %s: %w", s.archive, m)
+	}
+	return err
+}
+
+func (s *sink) takeMember(out *stream, f *frameReader, h frameHead) error {
+	name := string(h.Name)
+	if h.Rule != "" {
+		return s.broken(name, h.Rule, h.Detail, nil)
+	}
+	p, err := s.admit(name, h.Folder)
+	if err != nil {
+		return err
+	}
+	m := member{name: name, path: p, mode: h.Mode, at: saneTime(h.Time), size: h.Size}
+	if m.size < -1 {
+		return s.broken(name, RuleSize, "the archive gives an impossible size", nil)
+	}
+	s.saw(m, h.Folder)
+	if h.Folder {
+		return s.addFolder(p, m.at)
+	}
+	if rule, detail := s.limits.overFile(m.size); rule != "" {
+		return s.broken(name, rule, detail, nil)
+	}
+	if s.onlyNames() {
+		return s.charge(m, max(m.size, 0), 1)
+	}
+	if err := s.mkdir(path.Dir(p)); err != nil {
+		return err
+	}
+	var r io.Reader = f
+	if h.Sum != nil {
+		r = &sumReader{crcReader: crcReader{r: f, h: crc32.NewIEEE()}, want: *h.Sum}
+	}
+	return out.add(m, r)
+}
+
+// sumReader compares the check sum when the member ends.
+type sumReader struct {
+	crcReader
+	want uint32
+}
+
+func (c *sumReader) Read(p []byte) (int, error) {
+	n, err := c.crcReader.Read(p)
+	if errors.Is(err, io.EOF) && c.h.Sum32() != c.want {
+		return n, errSum
+	}
+	return n, err
+}
+
+// errSum says that a member's bytes are not those that were packed.
+var errSum = errors.New("the data does not match its check sum")
+
+// cut says why the reading process ended early.
+func (s *sink) cut(died error) error {
+	text := died.Error()
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate"} {
+		if strings.Contains(text, sign) {
+			return s.broken("", RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", s.limits.Memory), died)
+		}
+	}
+	if strings.Contains(text, "signal: killed") {
+		return fmt.Errorf("unpack %s: the archive's reader was killed; is the machine out of memory?", s.archive)
+	}
+	return s.broken("", RuleDamaged, "the archive makes its reader fail: "+text, died)
+}
+
+// reading is a reading process, seen from its parent.
+type reading struct {
+	cmd    *exec.Cmd
+	out    *os.File
+	in     io.Closer // its standard input, held open as long as it may run
+	stderr *tail
+	frames *frameReader
+}
+
+func startReader(ctx context.Context, plan readerPlan, vols *volumes) (*reading, error) {
+	if os.Getenv(readerEnv) != "" {
+		return nil, errors.New("an archive's reader starts no other: this program does not call bags.Reader")
+	}
+	conf, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	// A larger pipe is fewer switches between the two; without it they still work.
+	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 1<<20)
+	p := &reading{out: r, stderr: &tail{}}
+	p.cmd = exec.CommandContext(ctx, "/proc/self/exe")
+	p.cmd.Args = []string{os.Args[0]}
+	p.cmd.Env = []string{readerEnv + "=" + string(conf), "GOTRACEBACK=none"}
+	p.cmd.Dir = "/"
+	p.cmd.Stderr = p.stderr
+	p.cmd.ExtraFiles = append([]*os.File{w}, vols.files...)
+	if p.in, err = p.cmd.StdinPipe(); err == nil {
+		err = p.cmd.Start()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	p.frames = &frameReader{r: bufio.NewReaderSize(r, 64<<10), names: !plan.Data}
+	return p, nil
+}
+
+// wait ends the process, if it has not ended, and says how it did.
+func (p *reading) wait() error {
+	_ = p.out.Close() // it writes no more: a broken pipe ends it
+	_ = p.in.Close()
+	err := p.cmd.Wait()
+	if text := p.stderr.String(); text != "" {
+		return errors.New(text)
+	}
+	if err == nil {
+		return errCut
+	}
+	return err
+}
+
+// tail keeps the first words that a process said.
+type tail struct {
+	mu   sync.Mutex // guards kept
+	kept []byte
+}
+
+const tailBytes = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[:min(len(p), max(tailBytes-len(t.kept), 0))]...)
+	return len(p), nil
+}
+
+// String is the first line, and the cause that a Go program states in the next.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first, rest, _ := strings.Cut(string(t.kept), "\n")
+	if cause, ok := strings.CutPrefix(strings.TrimSpace(rest), "fatal error: "); ok {
+		cause, _, _ = strings.Cut(cause, "\n")
+		first += ": " + cause
+	}
+	return strings.TrimSpace(first)
+}

@@ -1,0 +1,187 @@
+package bags
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/bodgit/sevenzip"
+)
+
+const (
+	sevenZipMagic = "7z\xbc\xaf\x27\x1c"
+	sevenZipStart = 32 // bytes of the start header
+)
+
+// surveySevenZip checks, in this process, that the archive is as long as its start
+// header says. Names are UTF-16 and need no code page.
+func surveySevenZip(v *volumes, s *sink) ([]string, error) {
+	le := binary.LittleEndian
+	b := make([]byte, sevenZipStart)
+	if _, err := v.readAt(b, 0); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, s.broken("", RuleTruncated, "the data ends early", err)
+		}
+		return nil, err
+	}
+	if !bytes.HasPrefix(b, []byte(sevenZipMagic)) {
+		return nil, s.broken("", RuleDamaged, "no 7z header", nil)
+	}
+	if crc32.ChecksumIEEE(b[12:]) != le.Uint32(b[8:]) {
+		return nil, s.broken("", RuleChecksum, "the start header does not match its check sum", nil)
+	}
+	offset, size, have := le.Uint64(b[12:]), le.Uint64(b[20:]), uint64(v.bytes())
+	switch {
+	case offset > have || size > have || sevenZipStart+offset+size > have:
+		return nil, s.broken("", RuleTruncated, fmt.Sprintf("%d bytes where its header promises %d", have, sevenZipStart+offset+size), nil)
+	case sevenZipStart+offset+size < have:
+		return nil, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", have-sevenZipStart-offset-size), nil)
+	}
+	return nil, nil
+}
+
+// decodeSevenZip is the reading process's work.
+func decodeSevenZip(plan readerPlan, src *sources, out frameWriter) error {
+	refuseMethods()
+	if src.total() == sevenZipStart {
+		return nil // an archive without members is its start header alone
+	}
+	z, err := sevenzip.NewReader(src, src.total())
+	if err != nil {
+		return sevenZipError("", err)
+	}
+	parents := map[string]bool{}
+	for _, f := range z.File {
+		for d := path.Dir(strings.TrimSuffix(f.Name, "/")); !parents[d] && d != "." && d != "/"; d = path.Dir(d) {
+			parents[d] = true
+		}
+	}
+	for _, f := range z.File {
+		if err := sendSevenZip(f, parents, plan.Data, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sendSevenZip(f *sevenzip.File, parents map[string]bool, data bool, out frameWriter) error {
+	mode := f.Mode()
+	h := frameHead{Name: []byte(f.Name), Mode: mode, Time: f.Modified, Size: int64(min(f.UncompressedSize, 1<<62))}
+	// Without attributes a folder is known only by what is in it.
+	h.Folder = mode.IsDir() || f.Attributes == 0 && f.UncompressedSize == 0 && parents[f.Name]
+	h.Rule, h.Detail = refuseMode(mode, h.Folder)
+	if f.CRC32 != 0 && !h.Folder {
+		h.Sum = &f.CRC32
+	}
+	if err := out.putJSON(frameMember, h); err != nil || !data {
+		return err
+	}
+	if h.Rule == "" && !h.Folder {
+		if err := copySevenZip(f, out); err != nil {
+			return err
+		}
+	}
+	return out.put(frameEnd, nil)
+}
+
+func copySevenZip(f *sevenzip.File, out frameWriter) error {
+	r, err := f.Open()
+	if err != nil {
+		return sevenZipError(f.Name, err)
+	}
+	read := &remember{r: r}
+	if _, err := io.Copy(out, read); err != nil {
+		if read.err != nil {
+			return sevenZipError(f.Name, read.err)
+		}
+		return err
+	}
+	return r.Close()
+}
+
+// remember tells an error of reading from one of writing.
+type remember struct {
+	r   io.Reader
+	err error
+}
+
+func (r *remember) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
+// methodError names a method that is not decoded.
+type methodError struct {
+	rule Rule
+	name string
+}
+
+func (m methodError) Error() string { return m.name }
+
+// refuseMethods makes the library answer by name for what it cannot decode, and
+// for encryption, which it would try to undo without a password.
+func refuseMethods() {
+	for _, m := range []struct {
+		id   string
+		rule Rule
+		name string
+	}{
+		{"\x06\xf1\x07\x01", RuleEncrypted, "AES-256"},
+		{"\x06\xf1\x01\x01", RuleEncrypted, "ZipCrypto"},
+		{"\x06\xf1\x03\x03", RuleEncrypted, "RAR29 AES"},
+		{"\x04\x01\x09", RuleMethod, "deflate64"},
+		{"\x04\x01\x01", RuleMethod, "shrink"},
+		{"\x04\x01\x06", RuleMethod, "implode"},
+		{"\x04\x03\x01", RuleMethod, "RAR 1.5"},
+		{"\x04\x03\x02", RuleMethod, "RAR 2.0"},
+		{"\x04\x03\x03", RuleMethod, "RAR 2.9"},
+		{"\x04\xf7\x11\x05", RuleMethod, "LZ5"},
+		{"\x04\xf7\x11\x06", RuleMethod, "lizard"},
+		{"\x02\x03\x02", RuleMethod, "swap2"},
+		{"\x02\x03\x04", RuleMethod, "swap4"},
+		{"\x03\x03\x04\x01", RuleMethod, "IA-64 filter"},
+		{"\x03\x03\x07\x01", RuleMethod, "ARM Thumb filter"},
+		{"\x08", RuleMethod, "ARM Thumb filter"},
+		{"\x06", RuleMethod, "IA-64 filter"},
+		{"\x0b", RuleMethod, "RISC-V filter"},
+	} {
+		refused := methodError{m.rule, m.name}
+		sevenzip.RegisterDecompressor([]byte(m.id), func([]byte, uint64, []io.ReadCloser) (io.ReadCloser, error) { return nil, refused })
+	}
+}
+
+func sevenZipError(member string, err error) error {
+	e := &Error{Member: member, Rule: RuleDamaged, Detail: "the data is damaged (" + err.Error() + ")"}
+	var refused methodError
+	var reading *sevenzip.ReadError
+	switch text := err.Error(); {
+	case errors.As(err, &refused) && refused.rule == RuleEncrypted:
+		e.Rule, e.Detail = RuleEncrypted, what(member, "is encrypted")+" ("+refused.name+")"
+	case errors.As(err, &refused):
+		e.Rule, e.Detail = RuleMethod, "compressed by "+refused.name+", which is not supported"
+	case errors.As(err, &reading) && reading.Encrypted:
+		e.Rule, e.Detail = RuleEncrypted, what(member, "is encrypted")
+	case strings.Contains(text, "unsupported compression algorithm"):
+		e.Rule, e.Detail = RuleMethod, "compressed by a method that is not supported"
+	case strings.Contains(text, "checksum error"):
+		e.Rule, e.Detail = RuleChecksum, "the data does not match its check sum"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		e.Rule, e.Detail = RuleTruncated, "the data ends early"
+	}
+	return e
+}
+
+func what(member, is string) string {
+	if member == "" {
+		return "the archive's list of members " + is
+	}
+	return "the member " + is
+}

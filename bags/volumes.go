@@ -1,0 +1,136 @@
+package bags
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// maxVolumes bounds how many files one archive may be made of.
+const maxVolumes = 1000
+
+// volumes are the files one archive is made of, in order. The first is its
+// opener's to close.
+type volumes struct {
+	dir   string
+	files []*os.File
+	base  []string
+	size  []int64
+}
+
+// openVolumes opens the archive's further parts, which stand beside it and follow
+// it by name: x.7z.001, x.7z.002. Those of a rar are opened by its survey, which
+// knows whether there are any.
+func openVolumes(first *os.File, archive string, s *sink) (*volumes, error) {
+	info, err := first.Stat()
+	if err != nil {
+		return nil, err
+	}
+	v := &volumes{dir: filepath.Dir(archive), files: []*os.File{first}, base: []string{filepath.Base(archive)}, size: []int64{info.Size()}}
+	if s.report.Format != SevenZip || filepath.Ext(archive) != ".001" {
+		return v, nil
+	}
+	stem := strings.TrimSuffix(v.base[0], "001")
+	for n := 2; ; n++ {
+		err := v.open(fmt.Sprintf("%s%03d", stem, n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return v, nil
+		}
+		if err != nil {
+			v.close()
+			return nil, err
+		}
+	}
+}
+
+// open adds the file of that name. A link is not followed, and a FIFO not waited
+// for: the folder is as hostile as the archive.
+func (v *volumes) open(name string) error {
+	if len(v.files) >= maxVolumes {
+		return &Error{Archive: v.base[0], Rule: RuleMultiDisk, Detail: fmt.Sprintf("the archive has more than %d parts", maxVolumes)}
+	}
+	f, err := os.OpenFile(filepath.Join(v.dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	v.files, v.base, v.size = append(v.files, f), append(v.base, name), append(v.size, info.Size())
+	return nil
+}
+
+// close closes all but the first.
+func (v *volumes) close() {
+	for _, f := range v.files[1:] {
+		f.Close() // read only: nothing can be lost
+	}
+}
+
+func (v *volumes) names() []string { return v.base }
+func (v *volumes) sizes() []int64  { return v.size }
+
+func (v *volumes) bytes() (n int64) {
+	for _, size := range v.size {
+		n += size
+	}
+	return n
+}
+
+// readAt reads the parts as one run of bytes.
+func (v *volumes) readAt(p []byte, off int64) (int, error) {
+	all := &sources{}
+	for i, f := range v.files {
+		all.add(f, v.size[i])
+	}
+	n, err := all.ReadAt(p, off)
+	if n == len(p) {
+		return n, nil
+	}
+	return n, err
+}
+
+// volume gives one part.
+func (v *volumes) volume(i int) *io.SectionReader {
+	return io.NewSectionReader(v.files[i], 0, v.size[i])
+}
+
+// nextRarVolume is the name of the part after this one: x.part1.rar, x.part2.rar,
+// or, before RAR 3, x.rar, x.r00 … x.r99, x.s00.
+func nextRarVolume(name string, old bool) (string, error) {
+	ext := filepath.Ext(name)
+	stem := strings.TrimSuffix(name, ext)
+	if old {
+		if len(ext) == 4 && ext[2] >= '0' && ext[2] <= '9' && ext[3] >= '0' && ext[3] <= '9' {
+			n, _ := strconv.Atoi(ext[2:]) // two digits
+			if n < 99 {
+				return fmt.Sprintf("%s%s%02d", stem, ext[:2], n+1), nil
+			}
+			return fmt.Sprintf("%s.%c00", stem, ext[1]+1), nil
+		}
+		return stem + ".r00", nil
+	}
+	end := len(stem)
+	for end > 0 && (stem[end-1] < '0' || stem[end-1] > '9') {
+		end--
+	}
+	begin := end
+	for begin > 0 && stem[begin-1] >= '0' && stem[begin-1] <= '9' {
+		begin--
+	}
+	n, err := strconv.Atoi(stem[begin:end])
+	if err != nil {
+		return "", fmt.Errorf("%q has no number that its next part could be found by", name)
+	}
+	return fmt.Sprintf("%s%0*d%s%s", stem[:begin], end-begin, n+1, stem[end:], ext), nil
+}
