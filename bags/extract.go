@@ -39,9 +39,10 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 	defer func() { err = errors.Join(err, root.Close()) }()
 	ctx, cancel := o.Limits.withDefaults().clock(ctx)
 	defer cancel()
-	x, err := extractInto(ctx, archive, root, o, nil)
+	x, volumes, err := extractInto(ctx, archive, root, o, nil)
 	if err == nil && o.Nested > 0 {
-		err = extractNested(ctx, archive, root, o, &x)
+		n := &nest{root: root, o: o, outer: baseName(archive), input: volumes.bytes, files: x.Files + x.Folders, bytes: x.Bytes, x: &x}
+		err = n.run(ctx)
 	}
 	if err != nil {
 		return Extracted{}, overTime(ctx, baseName(archive), err)
@@ -49,29 +50,36 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 	return x, nil
 }
 
-// extractInto unpacks one archive. budget, for one within another, is what is left
-// of the outer one's limits.
-func extractInto(ctx context.Context, archive string, root *os.Root, o ExtractOptions, budget *nest) (Extracted, error) {
+// readFrom is what an archive was read from.
+type readFrom struct {
+	names []string // its files, where there are several
+	bytes int64
+}
+
+// extractInto unpacks one archive; prepare, for one within another, takes what was
+// unpacked before off its limits.
+func extractInto(ctx context.Context, archive string, root *os.Root, o ExtractOptions, prepare func(*sink)) (Extracted, readFrom, error) {
 	f, err := os.OpenFile(archive, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return Extracted{}, fmt.Errorf("unpack: %w", err)
+		return Extracted{}, readFrom{}, fmt.Errorf("unpack: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Extracted{}, fmt.Errorf("unpack: %w", err)
+		return Extracted{}, readFrom{}, fmt.Errorf("unpack: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return Extracted{}, fmt.Errorf("unpack %s: not a regular file", archive)
+		return Extracted{}, readFrom{}, fmt.Errorf("unpack %s: not a regular file", archive)
 	}
 	s := newSink(root, baseName(archive), info.Size(), o)
-	if budget != nil {
-		budget.charge(s)
+	if prepare != nil {
+		prepare(s)
 	}
 	if err := read(ctx, &source{f: f}, archive, info.Size(), s); err != nil {
-		return Extracted{}, err
+		return Extracted{}, readFrom{}, err
 	}
-	return s.finish()
+	x, err := s.finish()
+	return x, readFrom{s.volumes, s.packed}, err
 }
 
 // read recognises the archive and takes its members into s. A disk that fails is

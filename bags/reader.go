@@ -52,7 +52,6 @@ func readElsewhere(ctx context.Context, src *source, archive string, s *sink) er
 		return err
 	}
 	defer vols.close()
-	s.input, s.volumes = vols.bytes(), vols.names()
 	survey := surveySevenZip
 	if s.report.Format == Rar {
 		survey = surveyRar
@@ -60,6 +59,10 @@ func readElsewhere(ctx context.Context, src *source, archive string, s *sink) er
 	stored, err := survey(vols, s)
 	if err != nil {
 		return err
+	}
+	s.volumes, s.packed = vols.base, vols.bytes()
+	if !s.within {
+		s.input = s.packed
 	}
 	names, note, err := newNamer(s.names, stored)
 	if err != nil {
@@ -70,7 +73,7 @@ func readElsewhere(ctx context.Context, src *source, archive string, s *sink) er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p, err := startReader(ctx, readerPlan{s.report.Format, s.limits.Memory, !s.onlyNames(), vols.sizes()}, vols)
+	p, err := startReader(ctx, readerPlan{s.report.Format, s.limits.Memory, !s.onlyNames(), vols.size}, vols)
 	if err != nil {
 		return fmt.Errorf("unpack %s: start the archive's reader: %w", s.archive, err)
 	}

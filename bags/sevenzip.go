@@ -171,6 +171,8 @@ func sevenZipError(member string, err error) error {
 		e.Rule, e.Detail = RuleEncrypted, what(member, "is encrypted")
 	case strings.Contains(text, "unsupported compression algorithm"):
 		e.Rule, e.Detail = RuleMethod, "compressed by a method that is not supported"
+	case strings.Contains(text, "exceeds configured dictionary capacity"), strings.Contains(text, "dictionary capacity is out of range"):
+		e.Rule, e.Detail = RuleMemory, "decompressing needs more memory than is allowed"
 	case strings.Contains(text, "checksum error"):
 		e.Rule, e.Detail = RuleChecksum, "the data does not match its check sum"
 	case errors.Is(err, io.ErrUnexpectedEOF):

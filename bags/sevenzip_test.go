@@ -172,3 +172,44 @@ func TestSevenZipOfOthers(t *testing.T) {
 		})
 	}
 }
+
+// A few bytes that ask for gigabytes end the reading process, and nothing else.
+func TestSevenZipThatAsksForMemory(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"lzma, 2 GiB":  sevenZipHungry("\x03\x01\x01", 0x5d, 0xff, 0xff, 0xff, 0x7f),
+		"lzma, 4 GiB":  sevenZipHungry("\x03\x01\x01", 0x5d, 0xff, 0xff, 0xff, 0xff),
+		"lzma2, 4 GiB": sevenZipHungry("\x21", 40),
+		"ppmd, 2 GiB":  sevenZipHungry("\x03\x04\x01", 6, 0xff, 0xff, 0xff, 0x7f),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if len(data) > 80 {
+				t.Errorf("%d bytes", len(data))
+			}
+			_, _, err := extract(t, "x.7z", data, Limits{})
+			wantRule(t, err, RuleMemory, "")
+		})
+	}
+}
+
+func TestHostileSevenZips(t *testing.T) {
+	empty := sevenZipOf(nil, nil)
+	for _, c := range []struct {
+		about string
+		data  []byte
+		rule  Rule
+	}{
+		{"cut in the start", empty[:20], RuleTruncated},
+		{"changed start", flip(empty, 15), RuleChecksum},
+		{"trailing", append(empty[:len(empty):len(empty)], "more"...), RuleTrailing},
+		{"no header", sevenZipOf(nil, []byte{9, 9, 9}), RuleDamaged},
+		{"cut", sevenZipHungry("\x21", 40)[:60], RuleTruncated},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			_, _, err := extract(t, "x.7z", c.data, Limits{})
+			wantRule(t, err, c.rule, "")
+		})
+	}
+	if _, x, err := extract(t, "x.7z", empty, Limits{}); err != nil || x.Files != 0 {
+		t.Errorf("an archive without members: %+v, %v", x, err)
+	}
+}

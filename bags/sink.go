@@ -36,16 +36,22 @@ type sink struct {
 	limits  Limits
 	workers int
 	names   string
-	volumes []string // the files that the archive is made of, where there are several
+	volumes []string // the files that the archive is made of, where there may be several
+	packed  int64    // their bytes; input, but for an archive within another
+
+	// What was unpacked before, of the archive that this one was in.
+	within               bool
+	usedFiles, usedBytes int64
 
 	// Used by the admitting goroutine alone.
-	isDir  map[string]bool // every path so far: a folder, or not
-	made   map[string]bool // folders that exist
-	folded map[string]string
-	folder folder
-	times  []folderTime
-	report Extracted
-	unsaid int64 // warnings beyond maxWarnings
+	isDir   map[string]bool // every path so far: a folder, or not
+	made    map[string]bool // folders that exist
+	folded  map[string]string
+	folder  folder
+	times   []folderTime
+	report  Extracted
+	members int64 // seen, the same folder again included
+	unsaid  int64 // warnings beyond maxWarnings
 
 	buffers sync.Pool
 
@@ -75,7 +81,7 @@ func newSink(root *os.Root, archive string, input int64, o ExtractOptions) *sink
 		workers = runtime.GOMAXPROCS(0)
 	}
 	return &sink{
-		root: root, archive: archive, input: input, limits: o.Limits.withDefaults(), workers: workers, names: o.Names,
+		root: root, archive: archive, input: input, packed: input, limits: o.Limits.withDefaults(), workers: workers, names: o.Names,
 		isDir: map[string]bool{}, made: map[string]bool{".": true}, folded: map[string]string{}, folder: newFolder(),
 		buffers:  sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }},
 		progress: o.Progress,
@@ -104,7 +110,7 @@ func (s *sink) admit(name string, dir bool) (string, error) {
 	if rule != "" {
 		return "", s.broken(name, rule, detail, nil)
 	}
-	if n := s.report.Files + s.report.Folders + 1; n > s.limits.Files {
+	if s.members++; s.usedFiles+s.members > s.limits.Files {
 		return "", s.broken(name, RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
 	}
 	if p == "" {
@@ -126,9 +132,7 @@ func (s *sink) admit(name string, dir bool) (string, error) {
 	if !seen {
 		s.note(name, p, dir)
 	}
-	if dir {
-		s.report.Folders++
-	} else {
+	if !dir {
 		s.report.Files++
 	}
 	return p, nil
@@ -155,6 +159,9 @@ func (s *sink) admitParents(name, p string) error {
 
 func (s *sink) note(name, p string, dir bool) {
 	s.isDir[p] = dir
+	if dir {
+		s.report.Folders++
+	}
 	base := path.Base(p)
 	if strings.IndexByte(base, '\\') >= 0 {
 		s.warn(name, "the name holds a backslash")
@@ -208,7 +215,7 @@ func (s *sink) finish() (Extracted, error) {
 	if s.unsaid > 0 {
 		s.report.Warnings = append(s.report.Warnings, fmt.Sprintf("and %d more warnings", s.unsaid))
 	}
-	s.report.Bytes = s.done.Bytes
+	s.report.Bytes = s.done.Bytes - s.usedBytes
 	if s.root == nil {
 		return s.report, nil
 	}

@@ -77,9 +77,6 @@ func (v *volumes) close() {
 	}
 }
 
-func (v *volumes) names() []string { return v.base }
-func (v *volumes) sizes() []int64  { return v.size }
-
 func (v *volumes) bytes() (n int64) {
 	for _, size := range v.size {
 		n += size

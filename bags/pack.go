@@ -1,0 +1,228 @@
+package bags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"bagpipe/layout/disk"
+)
+
+// PackFormats are the formats Pack writes.
+func PackFormats() []Format { return []Format{Zip, Tar, TarGzip, TarZstd} }
+
+// PackOptions say how to pack. The zero value is useful.
+type PackOptions struct {
+	Format       Format         // default: by the archive's name
+	Reproducible bool           // the same bytes from the same content: one time, no owner, plain permissions
+	Time         time.Time      // every member's time of modification; with Reproducible 1980-01-01 unless given
+	Workers      int            // default the cores
+	Progress     func(Progress) // calls do not overlap
+}
+
+// PackedArchive says what was packed.
+type PackedArchive struct {
+	Format  Format `json:"format"`
+	Files   int64  `json:"files"`
+	Folders int64  `json:"folders"`
+	Bytes   int64  `json:"bytes"` // of the files
+	Size    int64  `json:"size"`  // of the archive
+}
+
+// firstZipTime is the earliest time a zip can hold.
+var firstZipTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Pack packs a folder (or one file) into the new archive dest. Members are in byte
+// order below the folder's own name. Links and special files are refused, and so
+// is a name that Extract would refuse. The archive appears when it is whole and is
+// on the disk when Pack returns.
+func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchive, err error) {
+	if o.Format == None {
+		o.Format = formatOfName(filepath.Base(dest))
+	}
+	if !slices.Contains(PackFormats(), o.Format) {
+		return PackedArchive{}, fmt.Errorf("pack %s: want a name that ends in .zip, .tar, .tar.gz or .tar.zst, or a format among %v", dest, PackFormats())
+	}
+	if o.Reproducible && o.Time.IsZero() {
+		o.Time = firstZipTime
+	}
+	tree, err := packTree(ctx, from, o.Format)
+	if err != nil {
+		return PackedArchive{}, err
+	}
+	s, err := newScratch(dest)
+	if err != nil {
+		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	p := &packer{tree: tree, o: o, done: Progress{TotalFiles: int64(len(tree.Files)), TotalBytes: tree.Bytes()}}
+	if err := p.writeTo(ctx, s.made()); err != nil {
+		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
+	}
+	info, err := os.Lstat(s.made())
+	if err != nil {
+		return PackedArchive{}, err
+	}
+	if err := s.publish(disk.SyncTree); err != nil {
+		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
+	}
+	return PackedArchive{o.Format, int64(len(tree.Files)), int64(len(tree.Folders)), p.done.Bytes, info.Size()}, nil
+}
+
+// packTree lists what is packed, below the folder's own name, and checks it.
+func packTree(ctx context.Context, from string, f Format) (*Tree, error) {
+	abs, err := filepath.Abs(from)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return nil, fmt.Errorf("pack: %w", err)
+	}
+	top := Entry{Path: filepath.Base(abs), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
+	tree := &Tree{Dir: filepath.Dir(abs)}
+	switch {
+	case info.Mode().IsRegular():
+		tree.Files = []Entry{top}
+	case !info.IsDir():
+		return nil, fmt.Errorf("pack %s: neither a file nor a folder", from)
+	case top.Path == string(filepath.Separator):
+		return nil, fmt.Errorf("pack %s: a folder without a name cannot be packed", from)
+	default:
+		if tree, err = Scan(ctx, abs); err != nil {
+			return nil, err
+		}
+		if err := tree.CheckRegular(); err != nil {
+			return nil, err
+		}
+		tree.under(top)
+	}
+	for _, es := range [][]Entry{tree.Files, tree.Folders} {
+		for i := range es {
+			if err := packable(tree, es[i].Path, f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return tree, nil
+}
+
+// under moves a tree's entries below its own folder.
+func (t *Tree) under(top Entry) {
+	t.Dir = filepath.Dir(t.Dir)
+	for _, es := range [][]Entry{t.Files, t.Folders} {
+		for i := range es {
+			es[i].Path = top.Path + "/" + es[i].Path
+		}
+	}
+	t.Folders = append([]Entry{top}, t.Folders...)
+}
+
+// packable refuses what Extract would refuse.
+func packable(t *Tree, p string, f Format) error {
+	_, rule, detail := checkName(p, f == Zip, Limits{}.withDefaults())
+	if rule == "" && f == Zip && !utf8.ValidString(p) {
+		rule, detail = RuleNotUTF8, "a zip cannot say which code page a name is in; a tar keeps its bytes"
+	}
+	if rule == "" {
+		return nil
+	}
+	return &Error{Archive: baseName(t.Dir), Member: p, Rule: rule, Detail: detail}
+}
+
+// packer writes one archive.
+type packer struct {
+	tree *Tree
+	o    PackOptions
+	done Progress
+}
+
+// entries gives folders and files in byte order of their paths, every folder
+// before what is in it.
+func (p *packer) entries() []Entry {
+	all := slices.Concat(p.tree.Folders, p.tree.Files)
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (p *packer) writeTo(ctx context.Context, path string) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if p.o.Format == Zip {
+		return p.zip(ctx, f)
+	}
+	return p.tar(ctx, f)
+}
+
+func (p *packer) time(e *Entry) time.Time {
+	if !p.o.Time.IsZero() {
+		return p.o.Time.UTC()
+	}
+	return e.Time
+}
+
+func (p *packer) mode(e *Entry) fs.FileMode {
+	if !p.o.Reproducible {
+		return e.Mode.Perm()
+	}
+	if e.Mode.IsDir() {
+		return folderPerm
+	}
+	return filePerm | e.Mode&0o111
+}
+
+// copyFile copies exactly the bytes that were there when the folder was listed.
+func (p *packer) copyFile(ctx context.Context, w io.Writer, e *Entry, buf []byte) error {
+	f, err := os.OpenFile(filepath.Join(p.tree.Dir, filepath.FromSlash(e.Path)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() != e.Size {
+		return fmt.Errorf("%s: %w", encoded(e.Path), errChanged)
+	}
+	left := e.Size
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.Read(buf)
+		if left -= int64(n); left < 0 || errors.Is(err, io.EOF) && left > 0 {
+			return fmt.Errorf("%s: %w", encoded(e.Path), errChanged)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(buf[:n]); err != nil {
+			return err
+		}
+		p.report(int64(n), 0)
+	}
+}
+
+func (p *packer) report(bytes, files int64) {
+	p.done.Bytes += bytes
+	p.done.Files += files
+	if p.o.Progress != nil {
+		p.o.Progress(p.done)
+	}
+}
