@@ -243,10 +243,10 @@ type look struct {
 const maxProblems = 1000
 
 // pass takes a member's broken rule down and lets the reading go on, where
-// somebody only looks; else the error stands.
+// somebody only looks; else the error stands. A limit on the whole ends it always.
 func (s *sink) pass(err error) error {
 	var e *Error
-	if s.look == nil || !errors.As(err, &e) || e.Member == "" {
+	if s.look == nil || !errors.As(err, &e) || e.Member == "" || slices.Contains(ofTheWhole, e.Rule) {
 		return err
 	}
 	s.look.mu.Lock()
@@ -257,3 +257,17 @@ func (s *sink) pass(err error) error {
 	s.look.problems = append(s.look.problems, e)
 	return nil
 }
+
+// passName is pass for a stream, which cannot be read on after damage.
+func (s *sink) passName(err error) error {
+	var e *Error
+	if errors.As(err, &e) && slices.Contains(ofTheStream, e.Rule) {
+		return err
+	}
+	return s.pass(err)
+}
+
+var (
+	ofTheWhole  = []Rule{RuleFiles, RuleBytes, RuleRatio, RuleMemory, RuleTime}
+	ofTheStream = []Rule{RuleTruncated, RuleChecksum, RuleDamaged, RuleTrailing, RuleMethod, RuleSize}
+)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -135,22 +136,45 @@ func isTarHeader(b []byte) bool {
 	return field != "" && (want == unsigned || want == signed)
 }
 
-// formatOfName is asked only where the bytes say nothing.
-func formatOfName(name string) Format {
-	lower := strings.ToLower(name)
-	for _, e := range []struct {
+// suffixes are what archives' names end in, the longer before the shorter.
+func suffixes() []struct {
+	suffix string
+	format Format
+} {
+	return []struct {
 		suffix string
 		format Format
 	}{
-		{".zip", Zip}, {".tar", Tar}, {".tar.gz", TarGzip}, {".tgz", TarGzip}, {".tar.zst", TarZstd}, {".tzst", TarZstd},
+		{".zip", Zip}, {".tar.gz", TarGzip}, {".tgz", TarGzip}, {".tar.zst", TarZstd}, {".tzst", TarZstd},
 		{".tar.bz2", TarBzip2}, {".tbz2", TarBzip2}, {".tbz", TarBzip2}, {".tar.xz", TarXz}, {".txz", TarXz},
-		{".tar.lz4", TarLz4}, {".7z", SevenZip}, {".rar", Rar},
-	} {
+		{".tar.lz4", TarLz4}, {".tar", Tar}, {".7z", SevenZip}, {".7z.001", SevenZip}, {".rar", Rar},
+	}
+}
+
+// formatOfName is asked only where the bytes say nothing.
+func formatOfName(name string) Format {
+	lower := strings.ToLower(name)
+	for _, e := range suffixes() {
 		if strings.HasSuffix(lower, e.suffix) && len(lower) > len(e.suffix) {
 			return e.format
 		}
 	}
 	return None
+}
+
+var partNumber = regexp.MustCompile(`(?i)\.part0*1$`)
+
+// FolderName is what the folder is called that an archive is unpacked into, where
+// nobody says: its name without what tells that it is an archive.
+func FolderName(archive string) string {
+	name := baseName(archive)
+	lower := strings.ToLower(name)
+	for _, e := range suffixes() {
+		if strings.HasSuffix(lower, e.suffix) && len(lower) > len(e.suffix) {
+			return partNumber.ReplaceAllString(name[:len(name)-len(e.suffix)], "")
+		}
+	}
+	return name + ".unpacked"
 }
 
 func onlyIf(name string, f Format) Format {

@@ -62,7 +62,7 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 		if err != nil {
 			return s.badStream(last, err)
 		}
-		if err := s.pass(s.tarMember(out, h, t)); err != nil {
+		if err := s.passName(s.tarMember(out, h, t)); err != nil {
 			return err
 		}
 		last = h.Name

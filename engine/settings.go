@@ -45,14 +45,16 @@ type InboxSettings struct {
 // LimitSettings bound what an archive may unpack to, and the free space below
 // which work pauses.
 type LimitSettings struct {
-	Files     int64       `yaml:"files"`
-	Bytes     layout.Size `yaml:"bytes"`
-	FileBytes layout.Size `yaml:"fileBytes"`
-	Ratio     int64       `yaml:"ratio"`
-	Path      int         `yaml:"path"`
-	Depth     int         `yaml:"depth"`
-	Free      layout.Size `yaml:"free"`
-	InFlight  int         `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
+	Files     int64           `yaml:"files"`
+	Bytes     layout.Size     `yaml:"bytes"`
+	FileBytes layout.Size     `yaml:"fileBytes"`
+	Ratio     int64           `yaml:"ratio"`
+	Path      int             `yaml:"path"`
+	Depth     int             `yaml:"depth"`
+	Memory    layout.Size     `yaml:"memory"`
+	Time      layout.Duration `yaml:"time"`
+	Free      layout.Size     `yaml:"free"`
+	InFlight  int             `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
 }
 
 // RetrySettings are the floor and ceiling of the waits between tries.
@@ -170,6 +172,7 @@ func (s *Settings) limits() bags.Limits {
 	return bags.Limits{
 		Files: s.Limits.Files, Bytes: int64(s.Limits.Bytes), FileBytes: int64(s.Limits.FileBytes),
 		Ratio: s.Limits.Ratio, PathLength: s.Limits.Path, Depth: s.Limits.Depth,
+		Memory: int64(s.Limits.Memory), Time: time.Duration(s.Limits.Time),
 	}
 }
 

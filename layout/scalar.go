@@ -33,8 +33,13 @@ var units = []struct {
 }
 
 // UnmarshalYAML reads a size.
-func (n *Size) UnmarshalYAML(b []byte) error {
-	s := unquote(b)
+func (n *Size) UnmarshalYAML(b []byte) (err error) {
+	*n, err = ParseSize(unquote(b))
+	return err
+}
+
+// ParseSize reads a size as people write it.
+func ParseSize(s string) (Size, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(s, u.suffix)
 		if !ok {
@@ -44,10 +49,9 @@ func (n *Size) UnmarshalYAML(b []byte) error {
 		if err != nil || v < 0 || v > (1<<62)/u.factor {
 			break
 		}
-		*n = Size(v * u.factor)
-		return nil
+		return Size(v * u.factor), nil
 	}
-	return fmt.Errorf("expected a size such as 4096, 64MiB or 10GiB, not %s", s)
+	return 0, fmt.Errorf("expected a size such as 4096, 64MiB or 10GiB, not %s", s)
 }
 
 func unquote(b []byte) string { return strings.Trim(strings.TrimSpace(string(b)), `"'`) }

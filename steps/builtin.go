@@ -12,7 +12,7 @@ type Builtin struct {
 // Builtins gives the robots by the name that stands under robot:.
 func Builtins() map[layout.Name]Builtin {
 	return map[layout.Name]Builtin{
-		"unpack":    {Func(unpack), nil},
+		"unpack":    {Func(unpack), []string{"nested", "names"}},
 		"validate":  {Func(validate), nil},
 		"inventory": {Func(inventory), nil},
 		"bag":       {Func(bag), []string{"algorithms"}},

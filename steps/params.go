@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -46,4 +47,17 @@ func durationParam(with map[string]any, name string) (time.Duration, error) {
 		return 0, SystemFailure("parameter %s: want a time as 10ms, 2s or 5m, got %q", name, s)
 	}
 	return d, nil
+}
+
+// countParam is a number from 0 up, however YAML read it.
+func countParam(with map[string]any, name string) (int, error) {
+	v, ok := with[name]
+	if !ok {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(fmt.Sprint(v))
+	if err != nil || n < 0 {
+		return 0, SystemFailure("parameter %s: want a number from 0 up, got %v", name, v)
+	}
+	return n, nil
 }

@@ -1,10 +1,13 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"bagpipe/bags"
 	"bagpipe/layout"
@@ -20,6 +23,10 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	o, err := unpackOptions(c)
+	if err != nil {
+		return Result{}, err
+	}
 	to := filepath.Join(c.Scratch, contentOut)
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return Result{}, failure(err)
@@ -29,18 +36,26 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, failure(err)
 	}
 	published := []Output{{From: contentOut, To: layout.ContentDir}}
-	if format == bags.None {
-		message, err := takeAsIs(ctx, drop, to)
-		return Result{Status: Skipped, Message: message, Outputs: published}, failure(err)
+	var x bags.Extracted
+	if format != bags.None {
+		x, err = bags.Extract(ctx, drop, to, o)
+	} else {
+		var message string
+		message, x, err = takeAsIs(ctx, drop, to, o)
+		if err != nil || x.Nested == 0 {
+			return Result{Status: Skipped, Message: message, Outputs: published}, failure(err)
+		}
 	}
-	x, err := bags.Extract(ctx, drop, to, bags.ExtractOptions{Limits: c.Limits, Progress: c.progress()})
 	if err != nil {
 		return Result{}, failure(err)
 	}
 	for _, w := range x.Warnings {
 		c.logf("warning: %s", w)
 	}
-	message := fmt.Sprintf("%s: %s, %s", x.Format, plural(x.Files, "file"), plural(x.Bytes, "byte"))
+	message := fmt.Sprintf("%s: %s, %s", cmp.Or(string(x.Format), "folder"), plural(x.Files, "file"), plural(x.Bytes, "byte"))
+	if x.Nested > 0 {
+		message += fmt.Sprintf(", %s within unpacked", plural(x.Nested, "archive"))
+	}
 	if n := len(x.Warnings); n > 0 {
 		message += fmt.Sprintf("; %s, first: %s", plural(int64(n), "warning"), x.Warnings[0])
 	}
@@ -59,19 +74,42 @@ func theDrop(c *Call) (string, error) {
 	return filepath.Join(c.Source, names[0].Name()), nil
 }
 
-// takeAsIs publishes what is no archive.
-func takeAsIs(ctx context.Context, drop, to string) (string, error) {
+func unpackOptions(c *Call) (o bags.ExtractOptions, err error) {
+	o = bags.ExtractOptions{Limits: c.Limits, Progress: c.progress()}
+	if o.Nested, err = countParam(c.With, "nested"); err != nil {
+		return o, err
+	}
+	if o.Names, err = stringParam(c.With, "names"); err != nil {
+		return o, err
+	}
+	o.Names = strings.ToLower(o.Names)
+	if o.Names != "" && !slices.Contains(bags.CodePages(), o.Names) {
+		return o, SystemFailure("parameter names: no code page %q; there are %s", o.Names, strings.Join(bags.CodePages(), ", "))
+	}
+	return o, nil
+}
+
+// takeAsIs publishes what is no archive. What is packed within a folder is
+// unpacked there, if the step says so.
+func takeAsIs(ctx context.Context, drop, to string, o bags.ExtractOptions) (message string, x bags.Extracted, err error) {
 	info, err := os.Lstat(drop)
 	if err != nil {
-		return "", err
+		return "", x, err
 	}
-	if info.IsDir() {
-		t, err := bags.Scan(ctx, drop)
-		if err != nil {
-			return "", err
-		}
-		return "not applicable: a folder is no archive", bags.Place(ctx, t, to, true)
+	if !info.IsDir() {
+		message = fmt.Sprintf("not applicable: %s is no archive", layout.EncodePath(filepath.Base(drop)))
+		return message, x, bags.Place(ctx, fileTree(drop, info), to, true)
 	}
-	message := fmt.Sprintf("not applicable: %s is no archive", layout.EncodePath(filepath.Base(drop)))
-	return message, bags.Place(ctx, fileTree(drop, info), to, true)
+	t, err := bags.Scan(ctx, drop)
+	if err != nil {
+		return "", x, err
+	}
+	if err := bags.Place(ctx, t, to, true); err != nil {
+		return "", x, err
+	}
+	if o.Nested == 0 {
+		return "not applicable: a folder is no archive", x, nil
+	}
+	x, err = bags.ExtractNested(ctx, to, o)
+	return "not applicable: a folder that holds no archives", x, err
 }

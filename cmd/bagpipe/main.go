@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"bagpipe/bags"
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
@@ -41,7 +42,12 @@ const exitCodes = `Exit codes:
   5    stopped by an error threshold
   130  interrupted`
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if code, ok := bags.Reader(); ok { // this process was started to read one archive
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the program without its process: it answers with the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {

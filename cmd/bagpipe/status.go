@@ -99,7 +99,7 @@ func printList(a *app, heading string, lines []string) {
 	}
 }
 
-func count(n int, what string) string {
+func count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

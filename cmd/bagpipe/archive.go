@@ -1,0 +1,224 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+type archiveCmd struct {
+	List    archiveListCmd    `cmd:"" help:"List what is in an archive. Exit code 1: it could not be unpacked."`
+	Check   archiveCheckCmd   `cmd:"" help:"Read archives to the last byte and tell what is wrong with them. Exit code 0: they can be unpacked, 1: not."`
+	Extract archiveExtractCmd `cmd:"" help:"Unpack an archive into a new folder."`
+	Pack    archivePackCmd    `cmd:"" help:"Pack a folder or a file into a new archive."`
+}
+
+// sizeFlag is a number of bytes: 4096, 64MiB, 10GiB.
+type sizeFlag int64
+
+// UnmarshalText reads the flag.
+func (n *sizeFlag) UnmarshalText(b []byte) error {
+	v, err := layout.ParseSize(string(b))
+	*n = sizeFlag(v)
+	return err
+}
+
+// readFlags are common to the commands that read an archive.
+type readFlags struct {
+	MaxFiles     int64         `placeholder:"N" help:"Refuse more members than this; 1000000."`
+	MaxBytes     sizeFlag      `placeholder:"SIZE" help:"Refuse more bytes than this in all; 1TiB."`
+	MaxFileBytes sizeFlag      `placeholder:"SIZE" help:"Refuse a larger file than this; 1TiB."`
+	MaxRatio     int64         `placeholder:"N" help:"Refuse more than this many bytes for one packed, beyond 64 MiB; 200."`
+	MaxPath      int           `placeholder:"N" help:"Refuse longer paths than this; 2048."`
+	MaxDepth     int           `placeholder:"N" help:"Refuse more folders below one another than this; 64."`
+	MaxMemory    sizeFlag      `placeholder:"SIZE" help:"Refuse what takes more memory than this to decompress; 1GiB."`
+	MaxTime      time.Duration `placeholder:"TIME" help:"Give up after this; 12h."`
+	Names        string        `placeholder:"PAGE" help:"The code page of names that are not UTF-8, as cp437 or windows-1252; raw keeps their bytes. Default: guessed."`
+	JSON         bool          `name:"json" help:"Print one JSON object a line."`
+}
+
+func (f readFlags) limits() bags.Limits {
+	return bags.Limits{
+		Files: f.MaxFiles, Bytes: int64(f.MaxBytes), FileBytes: int64(f.MaxFileBytes), Ratio: f.MaxRatio,
+		PathLength: f.MaxPath, Depth: f.MaxDepth, Memory: int64(f.MaxMemory), Time: f.MaxTime,
+	}
+}
+
+// Validate makes a wrong value a mistake of usage.
+func (f readFlags) Validate() error {
+	if f.MaxFiles < 0 || f.MaxRatio < 0 || f.MaxPath < 0 || f.MaxDepth < 0 || f.MaxTime < 0 {
+		return fmt.Errorf("a limit is a number from 0 (the default) up")
+	}
+	return checkPage(f.Names)
+}
+
+func checkPage(page string) error {
+	for _, p := range append(bags.CodePages(), "") {
+		if strings.EqualFold(p, page) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no code page %q; there are %s", page, strings.Join(bags.CodePages(), ", "))
+}
+
+type archiveListCmd struct {
+	Archive   string `arg:"" help:"The archive."`
+	readFlags `embed:""`
+}
+
+func (c *archiveListCmd) Run(a *app) error {
+	o := bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names)}
+	o.Member = func(m bags.Member) { a.archiveMember(m, c.JSON) }
+	in, err := bags.Inspect(a.ctx, c.Archive, o)
+	if err != nil {
+		return err
+	}
+	return a.inspected(c.Archive, in, c.JSON)
+}
+
+func (a *app) archiveMember(m bags.Member, json bool) {
+	p := layout.EncodePath(m.Path)
+	if m.Folder {
+		p += "/"
+	}
+	if json {
+		a.event("member", map[string]any{"path": p, "folder": m.Folder, "bytes": m.Size, "mode": m.Mode.String(), "time": jsonTime(m.Time)})
+		return
+	}
+	size := fmt.Sprint(m.Size)
+	if m.Size < 0 {
+		size = "?"
+	}
+	fmt.Fprintf(a.out, "%12s  %-19s  %s\n", size, when(m.Time), p)
+}
+
+func jsonTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// inspected prints what was found; problems make the exit code.
+func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
+	for _, w := range in.Warnings {
+		a.archiveWarning(archive, w, json)
+	}
+	for _, p := range in.Problems {
+		if json {
+			a.event("problem", problemOf(p))
+		} else {
+			a.talk("bad: %v", p)
+		}
+	}
+	sound := len(in.Problems) == 0
+	if json {
+		a.event("done", map[string]any{"archive": archive, "format": in.Format, "files": in.Files, "folders": in.Folders,
+			"bytes": in.Bytes, "warnings": len(in.Warnings), "problems": len(in.Problems), "sound": sound})
+	} else {
+		a.talk("%s: %s: %s, %s, %s; %s, %s", archive, cmp.Or(string(in.Format), "no archive"), count(in.Files, "file"),
+			count(in.Folders, "folder"), count(in.Bytes, "byte"), count(len(in.Problems), "problem"), count(len(in.Warnings), "warning"))
+	}
+	if !sound {
+		return exit(exitError)
+	}
+	return nil
+}
+
+func problemOf(p *bags.Error) map[string]any {
+	return map[string]any{"archive": layout.EncodePath(p.Archive), "member": layout.EncodePath(p.Member), "rule": p.Rule, "text": p.Detail}
+}
+
+func (a *app) archiveWarning(archive, text string, json bool) {
+	if json {
+		a.event("warning", map[string]any{"archive": archive, "text": text})
+		return
+	}
+	a.talk("warning: %s", text)
+}
+
+type archiveCheckCmd struct {
+	Archive   []string `arg:"" help:"The archives."`
+	Quiet     bool     `short:"q" help:"No progress."`
+	readFlags `embed:""`
+}
+
+func (c *archiveCheckCmd) Run(a *app) error {
+	var worst error
+	for _, archive := range c.Archive {
+		p := newByteProgress(a, c.Quiet, c.JSON)
+		in, err := bags.Inspect(a.ctx, archive, bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.report})
+		p.close()
+		if err != nil {
+			return err
+		}
+		if err := a.inspected(archive, in, c.JSON); err != nil {
+			worst = err
+		}
+	}
+	return worst
+}
+
+type archiveExtractCmd struct {
+	Archive   string `arg:"" help:"The archive; of one in several parts the first."`
+	To        string `arg:"" optional:"" help:"The folder to make; default: the archive's name without its ending, in the current folder."`
+	Nested    int    `placeholder:"N" help:"Unpack archives within it in place, down to this depth; 0."`
+	Quiet     bool   `short:"q" help:"No progress."`
+	readFlags `embed:""`
+}
+
+func (c *archiveExtractCmd) Run(a *app) error {
+	to := c.To
+	if to == "" {
+		to = bags.FolderName(c.Archive)
+	}
+	p := newByteProgress(a, c.Quiet, c.JSON)
+	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, Progress: p.report})
+	p.close()
+	if err != nil {
+		return a.archiveFailed(err, c.JSON)
+	}
+	for _, w := range x.Warnings {
+		a.archiveWarning(c.Archive, w, c.JSON)
+	}
+	if c.JSON {
+		a.event("done", map[string]any{"archive": c.Archive, "to": to, "format": x.Format, "files": x.Files, "folders": x.Folders,
+			"bytes": x.Bytes, "nested": x.Nested, "warnings": len(x.Warnings)})
+		return nil
+	}
+	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s\n", to, x.Format, count(x.Files, "file"), count(x.Folders, "folder"), count(x.Bytes, "byte"))
+	return nil
+}
+
+type archivePackCmd struct {
+	From         string    `arg:"" help:"The folder or file."`
+	Archive      string    `arg:"" help:"The archive to make; its ending says the format: .zip, .tar, .tar.gz, .tar.zst."`
+	Format       string    `placeholder:"FORMAT" help:"The format, whatever the ending: zip, tar, tar.gz, tar.zst."`
+	Reproducible bool      `help:"The same bytes from the same content: sorted, one time (1980-01-01), no owner, plain permissions."`
+	Time         time.Time `placeholder:"TIME" help:"The time of every member, as 2020-01-31T12:00:00Z."`
+	Quiet        bool      `short:"q" help:"No progress."`
+	JSON         bool      `name:"json" help:"Print one JSON object a line."`
+}
+
+func (c *archivePackCmd) Run(a *app) error {
+	p := newByteProgress(a, c.Quiet, c.JSON)
+	packed, err := bags.Pack(a.ctx, c.From, c.Archive, bags.PackOptions{
+		Format: bags.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, Progress: p.report,
+	})
+	p.close()
+	if err != nil {
+		return a.archiveFailed(err, c.JSON)
+	}
+	if c.JSON {
+		a.event("done", map[string]any{"archive": c.Archive, "format": packed.Format, "files": packed.Files, "folders": packed.Folders,
+			"bytes": packed.Bytes, "size": packed.Size})
+		return nil
+	}
+	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s packed into %d\n", c.Archive, packed.Format, count(packed.Files, "file"),
+		count(packed.Folders, "folder"), count(packed.Bytes, "byte"), packed.Size)
+	return nil
+}
