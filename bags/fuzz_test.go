@@ -1,7 +1,9 @@
 package bags
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -79,6 +81,106 @@ func FuzzTar(f *testing.F) {
 	f.Add(gz(f, whole))
 	f.Add(zst(f, whole))
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzExtract(t, "x.tar", data) })
+}
+
+// The compressions' readers, each with a tar in it and cut short.
+func FuzzCompressed(f *testing.F) {
+	for name, data := range everyFormat(f) {
+		if strings.HasPrefix(name, "x.tar") {
+			f.Add(data)
+			f.Add(data[:len(data)/2])
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, c := range compressions() {
+			if c.is(data) {
+				fuzzExtract(t, "x."+string(c.format), data)
+			}
+		}
+	})
+}
+
+// These two start a process for each try.
+func FuzzSevenZip(f *testing.F) {
+	f.Add(sevenZipHungry("\x21", 40))
+	f.Add(sevenZipOf(nil, nil))
+	if data, ok := everyFormat(f)["x.7z"]; ok {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte(sevenZipMagic)) {
+			fuzzExtract(t, "x.7z", sealed7z(data))
+		}
+	})
+}
+
+// sealed7z mends the check sums, which no change would pass otherwise.
+func sealed7z(b []byte) []byte {
+	if len(b) < sevenZipStart {
+		return b
+	}
+	offset, size := le64(b[12:]), le64(b[20:])
+	if rest := uint64(len(b) - sevenZipStart); offset <= rest && size <= rest-offset {
+		return sevenZipOf(b[sevenZipStart:sevenZipStart+offset], b[sevenZipStart+offset:sevenZipStart+offset+size])
+	}
+	return b
+}
+
+func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+
+func FuzzRar(f *testing.F) {
+	f.Add(rar4Of(someRar[0], someRar[1]))
+	f.Add(rar5Of(someRar[0], someRar[1]))
+	f.Add(rar5Parts("x", "a", "b")[0])
+	f.Add(rar4Parts("x", true, "a", "b")[1])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte("Rar!")) {
+			fuzzExtract(t, "x.part1.rar", data)
+		}
+	})
+}
+
+// A reading process's words are not believed either: it decodes hostile bytes.
+func FuzzFrames(f *testing.F) {
+	var b bytes.Buffer
+	w := frameWriter{bufio.NewWriter(&b)}
+	for _, err := range []error{
+		w.putJSON(frameMember, frameHead{Name: []byte("a"), Size: 1}), w.put(frameData, []byte("x")), w.put(frameEnd, nil), w.last(nil), w.w.Flush(),
+	} {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root, err := os.OpenRoot(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		s := newSink(root, "x.7z", int64(len(data)), ExtractOptions{Limits: Limits{Files: 100, Bytes: 1 << 20}})
+		out := s.stream(t.Context())
+		err = out.wait(takeMembers(out, &frameReader{r: bufio.NewReader(bytes.NewReader(data))}, namer{}, s))
+		var e *Error
+		var m machineError
+		if err != nil && !errors.As(err, &e) && !errors.As(err, &m) && !errors.Is(err, errCut) {
+			t.Fatalf("an error of no kind: %v", err)
+		}
+	})
+}
+
+func FuzzCodePage(f *testing.F) {
+	f.Add("Gr\x94\xe1e.txt")
+	f.Add("\x93\xfa\x96\x7b")
+	f.Fuzz(func(t *testing.T, stored string) {
+		n, _, err := newNamer("", []string{stored})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.decode(stored); got != stored && !utf8.ValidString(got) {
+			t.Fatalf("%q became %q", stored, got)
+		}
+	})
 }
 
 // fuzzExtract checks the laws of extraction: every error is a broken rule, only

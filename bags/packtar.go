@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -44,7 +45,7 @@ func (p *packer) tar(ctx context.Context, f *os.File) error {
 }
 
 func (p *packer) tarHeader(e *Entry) (*tar.Header, error) {
-	h := &tar.Header{Name: e.Path, Mode: int64(p.mode(e)), ModTime: p.time(e), Typeflag: tar.TypeReg, Size: e.Size}
+	h := &tar.Header{Name: e.Path, Mode: int64(p.mode(e)), ModTime: p.time(e).Truncate(time.Second), Typeflag: tar.TypeReg, Size: e.Size}
 	if e.Mode.IsDir() {
 		h.Name, h.Typeflag, h.Size = e.Path+"/", tar.TypeDir, 0
 	}

@@ -51,10 +51,10 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 		}
 		next := roundUp(blocks.read)
 		h, err := t.Next()
-		if errors.Is(err, io.EOF) && blocks.read <= next {
+		if errors.Is(err, io.EOF) && blocks.read < next+2*tarBlock {
 			// Some writers leave the mark out, so this alone proves nothing. Inside
 			// a compression a cut is found by its check sums.
-			s.warn(last, "the archive stops after this member, without an end mark: it may have been cut there")
+			s.warn(last, "the archive stops after this member, without a whole end mark: it may have been cut there")
 		}
 		if errors.Is(err, io.EOF) {
 			return s.tarEnd(out.ctx, blocks)
