@@ -216,9 +216,9 @@ func (t *stream) add(m member, r io.Reader) error {
 		return err
 	}
 	data := buf[:m.size]
-	if n, err := io.ReadFull(r, data); err != nil {
+	if _, err := io.ReadFull(r, data); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return t.s.broken(m.name, RuleTruncated, fmt.Sprintf("%d bytes where the archive promises %d", n, m.size), err)
+			return t.s.broken(m.name, RuleTruncated, "the data ends early", err)
 		}
 		return t.s.badData(m.name, err)
 	}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Installs other people's programs that tests compare with, from Debian's packages.
+# The tests do without: what needs one that is missing is skipped and says so.
+set -eu
+missing=
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need 7zz 7zip
+need unzip unzip
+need zip zip
+need bsdtar libarchive-tools
+need bzip2 bzip2
+need xz xz-utils
+need zstd zstd
+need lz4 lz4
+[ -n "$missing" ] || { echo 'all there'; exit 0; }
+if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
+	echo "missing:$missing; as root on Debian this script installs them"
+	exit 0
+fi
+apt-get update -q
+for package in $missing; do
+	apt-get install -qy --no-install-recommends "$package" || echo "not installed: $package; its tests are skipped"
+done
