@@ -69,7 +69,7 @@ func isLz4(b []byte) bool {
 }
 
 func openGzip(r io.Reader, _ int64) (io.ReadCloser, error) {
-	return gzip.NewReader(bufio.NewReaderSize(r, inflateBuffer))
+	return newGunzip(r)
 }
 
 func openZstd(r io.Reader, memory int64) (io.ReadCloser, error) {
@@ -86,11 +86,11 @@ func openXz(r io.Reader, memory int64) (io.ReadCloser, error) {
 }
 
 func openBzip2(r io.Reader, _ int64) (io.ReadCloser, error) {
-	return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, inflateBuffer))), nil
+	return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, inBuffer))), nil
 }
 
 func openLz4(r io.Reader, _ int64) (io.ReadCloser, error) {
-	return io.NopCloser(lz4.NewReader(bufio.NewReaderSize(r, inflateBuffer))), nil
+	return io.NopCloser(lz4.NewReader(bufio.NewReaderSize(r, inBuffer))), nil
 }
 
 const foreignData = "data that is no part of the archive follows"

@@ -8,7 +8,6 @@ import (
 
 	"bagpipe/layout"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
@@ -107,8 +106,7 @@ func damage(err error) (Rule, string) {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return RuleMemory, "decompressing needs more memory than is allowed"
 	}
-	var corrupt flate.CorruptInputError
-	if errors.As(err, &corrupt) {
+	if errors.Is(err, errDeflate) {
 		return RuleDamaged, "the compressed data is damaged"
 	}
 	return RuleDamaged, err.Error()
