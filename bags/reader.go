@@ -174,7 +174,8 @@ var errSum = errors.New("the data does not match its check sum")
 // cut says why the reading process ended early.
 func (s *sink) cut(died error) error {
 	text := died.Error()
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate"} {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate",
+		"SIGSEGV: segmentation violation", "failed to create new OS thread"} { // of Go's runtime itself, which had no memory for its own
 		if strings.Contains(text, sign) {
 			return s.broken("", RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", s.limits.Memory), died)
 		}

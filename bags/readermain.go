@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerSlack is what a Go process needs beside what it decodes into.
-const readerSlack = 96 << 20
+// readerSlack is what a Go process needs beside what it decodes into: its heap
+// grows by 64 MiB at a time, and all of it counts from the first byte.
+const readerSlack = 256 << 20
 
 // Reader does the work of a reading process, if this is one: ok is then true, and
 // the program must end with the code at once. Every program that unpacks 7z or
