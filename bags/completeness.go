@@ -112,6 +112,7 @@ func (v *validator) untagged() {
 	if len(v.tagSets) == 0 {
 		return
 	}
+	v.tagSetsDiffer()
 	for _, a := range v.payloads {
 		name := manifestPrefix + string(a) + ".txt"
 		for _, t := range v.tagSets {
@@ -129,6 +130,18 @@ func (v *validator) untagged() {
 		_, isTag := manifestAlgorithm(p, tagPrefix)
 		if !isManifest && !isTag {
 			v.warn(CodeTagUnlisted, "2.2.1", p, "a tag file in no tag manifest: changes to it are not noticed")
+		}
+	}
+}
+
+// tagSetsDiffer warns once: each tag manifest should list the same files.
+func (v *validator) tagSetsDiffer() {
+	for _, e := range v.tags {
+		for _, t := range v.tagSets {
+			if !e.hasAlgorithm(t.algorithm) {
+				v.warn(CodeManifestsDiffer, "2.2.1", t.name, "the tag manifests do not list the same files")
+				return
+			}
 		}
 	}
 }
@@ -152,7 +165,7 @@ func (v *validator) digests(ctx context.Context) error {
 		}
 	}
 	o := HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}
-	return hashAll(ctx, v.tree.Dir, plan, o, func(h Hashed) error {
+	return v.from.hash(ctx, plan, o, func(h Hashed) error {
 		f := &v.tree.Files[h.Index]
 		v.compare(v.payload[f.Path], f.Path, &h.Sums)
 		v.compare(v.tags[f.Path], f.Path, &h.Sums)

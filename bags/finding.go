@@ -69,6 +69,11 @@ const (
 	CodeAsterisk          Code = "asterisk"
 	CodeEmptyPayload      Code = "empty-payload"
 	CodeDeclarationSpaces Code = "declaration-spaces"
+	CodeArchive           Code = "archive"
+	CodeSerialization     Code = "serialization"
+	CodeBaseName          Code = "base-name"
+	CodeUnfinished        Code = "unfinished"
+	CodeProfile           Code = "profile"
 )
 
 // Finding is one thing wrong, or worth knowing, about a bag.
@@ -79,6 +84,11 @@ type Finding struct {
 	Line     int      `json:"line,omitempty"`    // in Path, where it is a tag file
 	Section  string   `json:"section,omitempty"` // of RFC 8493
 	Text     string   `json:"text"`
+
+	// Of a CodeProfile finding: the profile's identifier, and which of its
+	// constraints is not met.
+	Profile    string `json:"profile,omitempty"`
+	Constraint string `json:"constraint,omitempty"`
 }
 
 // Report answers for a whole bag.
@@ -86,6 +96,8 @@ type Report struct {
 	Bag          string      `json:"bag"`
 	Version      string      `json:"version,omitempty"` // as declared
 	Encoding     string      `json:"encoding,omitempty"`
+	Archive      Format      `json:"archive,omitempty"`  // what the bag is serialised as
+	Profiles     []string    `json:"profiles,omitempty"` // identifiers of those it was held to
 	Level        Level       `json:"level"`
 	Complete     bool        `json:"complete"`
 	Valid        bool        `json:"valid"`

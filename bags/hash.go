@@ -73,12 +73,31 @@ type hashItem struct {
 	set   algSet
 }
 
+// fileReader is a file that is hashed.
+type fileReader interface {
+	io.Reader
+	// whole is the file's size, so that its end need not be asked for.
+	whole() int64
+	close() error
+}
+
+// fileOpener opens files for one goroutine.
+type fileOpener interface {
+	open(path string) (fileReader, error)
+	close()
+}
+
 func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, each func(Hashed) error) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("hash: %w", err)
 	}
 	defer root.Close()
+	return hashFrom(ctx, func() fileOpener { return &opener{root: root} }, plan, o, each)
+}
+
+// hashFrom hashes the planned files on all workers, each with its own opener.
+func hashFrom(ctx context.Context, openers func() fileOpener, plan []hashItem, o HashOptions, each func(Hashed) error) error {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -88,22 +107,20 @@ func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, ea
 		}
 		return int(min(max(b.size-a.size, -1), 1))
 	})
-	p := &hashPool{root: root, each: each, progress: o.Progress, so: Progress{TotalFiles: int64(len(plan))}}
-	for i := range plan {
-		p.so.TotalBytes += plan[i].size
-	}
+	p := newHashPool(plan, o, each)
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(o.Workers, len(plan)) {
 		g.Go(func() error {
 			w := newHashWorker(p)
-			defer w.opener.close()
+			files := openers()
+			defer files.close()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(plan) {
 					return nil
 				}
-				if err := w.file(ctx, plan[i]); err != nil {
+				if err := w.open(ctx, files, plan[i]); err != nil {
 					return fmt.Errorf("hash %s: %w", plan[i].path, err)
 				}
 			}
@@ -112,9 +129,16 @@ func hashAll(ctx context.Context, dir string, plan []hashItem, o HashOptions, ea
 	return g.Wait()
 }
 
+func newHashPool(plan []hashItem, o HashOptions, each func(Hashed) error) *hashPool {
+	p := &hashPool{each: each, progress: o.Progress, so: Progress{TotalFiles: int64(len(plan))}}
+	for i := range plan {
+		p.so.TotalBytes += plan[i].size
+	}
+	return p
+}
+
 // hashPool is what the workers share.
 type hashPool struct {
-	root *os.Root
 	each func(Hashed) error
 
 	mu       sync.Mutex // serialises each and progress, guards so
@@ -144,22 +168,25 @@ func (p *hashPool) read(n int) {
 
 type hashWorker struct {
 	pool    *hashPool
-	opener  opener
 	hashers [len(algorithms)]hash.Hash
 	blocks  [2][]byte
 	head    []byte
 }
 
 func newHashWorker(p *hashPool) *hashWorker {
-	return &hashWorker{pool: p, opener: opener{root: p.root}, blocks: [2][]byte{make([]byte, hashBlock), nil}}
+	return &hashWorker{pool: p, blocks: [2][]byte{make([]byte, hashBlock), nil}}
 }
 
-func (w *hashWorker) file(ctx context.Context, it hashItem) (err error) {
-	f, err := w.opener.open(it.path)
+func (w *hashWorker) open(ctx context.Context, files fileOpener, it hashItem) (err error) {
+	f, err := files.open(it.path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
+	return w.file(ctx, f, it)
+}
+
+func (w *hashWorker) file(ctx context.Context, f fileReader, it hashItem) (err error) {
 	it.set.each(func(i int) {
 		if w.hashers[i] == nil {
 			w.hashers[i] = algorithms[i].new()
@@ -181,7 +208,7 @@ func (w *hashWorker) file(ctx context.Context, it hashItem) (err error) {
 	return w.pool.done(h)
 }
 
-func (w *hashWorker) readPlain(ctx context.Context, r *rawFile, set algSet) (total int64, err error) {
+func (w *hashWorker) readPlain(ctx context.Context, r fileReader, set algSet) (total int64, err error) {
 	buf := w.blocks[0]
 	for {
 		if err := ctx.Err(); err != nil {
@@ -192,7 +219,7 @@ func (w *hashWorker) readPlain(ctx context.Context, r *rawFile, set algSet) (tot
 		total += int64(n)
 		set.each(func(i int) { w.hashers[i].Write(buf[:n]) })
 		// A small file is whole after one read; asking for its end costs another.
-		if errors.Is(err, io.EOF) || err == nil && total == r.size {
+		if errors.Is(err, io.EOF) || err == nil && total == r.whole() {
 			return total, nil
 		}
 		if err != nil {

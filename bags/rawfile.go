@@ -26,7 +26,7 @@ type rawFile struct {
 	size int64
 }
 
-func (o *opener) open(p string) (*rawFile, error) {
+func (o *opener) open(p string) (fileReader, error) {
 	folder := parent(p)
 	if o.dir == nil || folder != o.path {
 		if err := o.enter(folder); err != nil {
@@ -89,6 +89,8 @@ func (f *rawFile) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+func (f *rawFile) whole() int64 { return f.size }
 
 func (f *rawFile) close() error { return unix.Close(f.fd) }
 

@@ -32,35 +32,58 @@ type ValidateOptions struct {
 	FailFast bool // stop at the first error
 	Workers  int
 	Progress func(Progress)
+	Limits   Limits     // of an archive that is read as a stream
+	Profiles []*Profile // which the bag must satisfy as well
+
+	// Serialized is the format of the archive that the folder was unpacked from,
+	// for profiles that ask.
+	Serialized Format
 }
 
 // errEnough ends a validation that was asked to stop at the first error.
 var errEnough = errors.New("stopped at the first error")
 
-// Validate checks the bag in dir against RFC 8493, or against the rules of the
-// version it declares. What is wrong with the bag is in the report; an error is
-// about the machine. Nothing in the bag is followed, and nothing but regular
-// files is opened.
-func Validate(ctx context.Context, dir string, o ValidateOptions) (Report, error) {
-	tree, err := Scan(ctx, dir)
+// Validate checks a bag against RFC 8493, or against the rules of the version it
+// declares: the bag whose folder path is, or the one serialised in the archive
+// that path is, which is read as a stream and not unpacked. What is wrong with the
+// bag is in the report; an error is about the machine. Nothing in the bag is
+// followed, and nothing but regular files is opened.
+func Validate(ctx context.Context, path string, o ValidateOptions) (Report, error) {
+	v, err := openBag(ctx, path, o)
 	if err != nil {
 		return Report{}, fmt.Errorf("validate bag: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return Report{}, fmt.Errorf("validate bag: %w", err)
+	defer v.from.close()
+	return v.run(ctx)
+}
+
+// openBag lists the bag at path, folder or archive; the caller closes v.from. An
+// archive that cannot be read is a finding.
+func openBag(ctx context.Context, path string, o ValidateOptions) (*validator, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return openSerialized(ctx, path, o)
 	}
-	defer root.Close()
-	v := newValidator(tree, root, o)
-	for _, check := range []func(context.Context) error{
-		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.names, v.digests,
-	} {
-		if err = check(ctx); err != nil {
-			break
-		}
+	tree, err := Scan(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return newValidator(tree, &folderBag{root: root, dir: path}, o), nil
+}
+
+// run does every check and gives the report.
+func (v *validator) run(ctx context.Context) (Report, error) {
+	err := v.checks(ctx)
+	var broken *Error
+	if errors.As(err, &broken) { // an archive that breaks while it is read
+		v.broken(broken)
+		err = errEnough
 	}
 	if err != nil && !errors.Is(err, errEnough) {
-		return Report{}, fmt.Errorf("validate bag %s: %w", dir, err)
+		return Report{}, fmt.Errorf("validate bag %s: %w", v.report.Bag, err)
 	}
 	v.report.settle()
 	if errors.Is(err, errEnough) {
@@ -69,12 +92,68 @@ func Validate(ctx context.Context, dir string, o ValidateOptions) (Report, error
 	return v.report, nil
 }
 
+func (v *validator) checks(ctx context.Context) error {
+	if v.stop || v.unread {
+		return errEnough
+	}
+	for _, check := range []func(context.Context) error{
+		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.names, v.profiles, v.digests,
+	} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// broken reports what is wrong with the archive around the bag.
+func (v *validator) broken(e *Error) {
+	text := string(e.Rule)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	v.unread = true
+	v.fail(CodeArchive, "", e.Member, text)
+}
+
+// contents is where a bag's files are.
+type contents interface {
+	// open gives the bytes of a tag file of the specification.
+	open(path string) (io.ReadCloser, error)
+	// hash reads every planned file once and hands its digests on.
+	hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error
+	close() error
+}
+
+// folderBag is a bag in a folder.
+type folderBag struct {
+	root *os.Root
+	dir  string
+}
+
+func (b *folderBag) open(p string) (io.ReadCloser, error) {
+	f, err := b.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errChanged, f.Close())
+	}
+	return f, nil
+}
+
+func (b *folderBag) hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	return hashAll(ctx, b.dir, plan, o, each)
+}
+
+func (b *folderBag) close() error { return b.root.Close() }
+
 // validator holds one validation. It is used by one goroutine; the hashing's
 // callbacks do not overlap.
 type validator struct {
 	o      ValidateOptions
 	tree   *Tree
-	root   *os.Root
+	from   contents
 	report Report
 
 	version version
@@ -88,6 +167,7 @@ type validator struct {
 	holes    map[string]bool // paths in fetch.txt
 	oxum     *oxum
 	stop     bool
+	unread   bool        // the archive around the bag could not be read to its end
 	payloads []Algorithm // of the payload manifests, sorted
 	tagSets  []tagManifest
 }
@@ -110,9 +190,9 @@ type tagManifest struct {
 
 type oxum struct{ bytes, files int64 }
 
-func newValidator(t *Tree, root *os.Root, o ValidateOptions) *validator {
+func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
 	v := &validator{
-		o: o, tree: t, root: root, version: v1,
+		o: o, tree: t, from: from, version: v1,
 		files: make(map[string]int, len(t.Files)), folders: make(map[string]bool, len(t.Folders)),
 		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
 	}
@@ -163,20 +243,9 @@ func (v *validator) has(p string) bool {
 	return ok
 }
 
-func (v *validator) open(p string) (io.ReadCloser, error) {
-	f, err := v.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errChanged, f.Close())
-	}
-	return f, nil
-}
-
 // text reads a tag file's lines and reports what is wrong with it as text.
 func (v *validator) text(p string, do func(line)) error {
-	f, err := v.open(p)
+	f, err := v.from.open(p)
 	if err != nil {
 		return err
 	}
@@ -220,7 +289,7 @@ func (n *noteReader) Read(p []byte) (int, error) {
 const declarationMax = 64 << 10
 
 func (v *validator) readSmall(p string) ([]byte, error) {
-	f, err := v.open(p)
+	f, err := v.from.open(p)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,323 @@
+package bags
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Profile is a BagIt profile: what a receiver asks of bags beyond RFC 8493
+// (BagIt Profiles 1.1.0 to 1.4.0). Lists that the file leaves out are nil, and
+// constrain nothing.
+type Profile struct {
+	Identifier string // of BagIt-Profile-Info; bags name it
+	Version    string // the profile's own
+	Spec       string // of the specification; 1.1.0 where the file does not say
+
+	Tags                  []ProfileTag // of bag-info.txt, by label
+	ManifestsRequired     []string
+	ManifestsAllowed      []string
+	TagManifestsRequired  []string
+	TagManifestsAllowed   []string
+	TagFilesRequired      []string
+	TagFilesAllowed       []string
+	PayloadFilesRequired  []string
+	PayloadFilesAllowed   []string
+	ForbidFetch           bool
+	RequireFetch          bool
+	DataEmpty             bool
+	Serialization         string // forbidden, required, optional
+	AcceptSerialization   []string
+	AcceptVersions        []string
+	manifestsRestricted   bool
+	tagManifestRestricted bool
+	tagFilesRestricted    bool
+	payloadRestricted     bool
+
+	// Problems are what is wrong with the profile itself, though it can be used.
+	Problems []Finding
+}
+
+// ProfileTag is what a profile says of one label of bag-info.txt.
+type ProfileTag struct {
+	Label    string
+	Required bool
+	Single   bool     // repeatable: false
+	Values   []string // those allowed; empty: any
+}
+
+// profileMost is far more than profiles have.
+const profileMost = 8 << 20
+
+const (
+	keyProfileInfo = "BagIt-Profile-Info"
+	keyBagInfo     = "Bag-Info"
+	labelProfile   = "BagIt-Profile-Identifier"
+	keyProfileSpec = "BagIt-Profile-Version"
+	specDefault    = "1.1.0" // the last version without BagIt-Profile-Version
+)
+
+// LoadProfile reads a profile's file.
+func LoadProfile(file string) (*Profile, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, profileMost+1))
+	if err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", file, err)
+	}
+	if len(data) > profileMost {
+		return nil, fmt.Errorf("read profile %s: larger than %d bytes", file, profileMost)
+	}
+	p, err := ParseProfile(data)
+	if err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", file, err)
+	}
+	return p, nil
+}
+
+// ParseProfile reads a profile. What is no JSON object, or has a value of another
+// type than the specification's, is an error; what else is wrong is in Problems.
+func ParseProfile(data []byte) (*Profile, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	r := &profileReader{p: &Profile{}}
+	if err := json.Unmarshal(data, &r.top); err != nil {
+		return nil, fmt.Errorf("want a JSON object: %w", err)
+	}
+	if r.top == nil {
+		return nil, fmt.Errorf("want a JSON object, got null")
+	}
+	r.read()
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.consistent()
+	return r.p, nil
+}
+
+// profileReader takes the keys out of top one by one; the first value of a wrong
+// type is err.
+type profileReader struct {
+	top map[string]json.RawMessage
+	p   *Profile
+	err error
+}
+
+func (r *profileReader) read() {
+	p := r.p
+	r.info()
+	r.tags()
+	p.ManifestsRequired, _ = r.list("Manifests-Required")
+	p.ManifestsAllowed, p.manifestsRestricted = r.list("Manifests-Allowed")
+	p.TagManifestsRequired, _ = r.list("Tag-Manifests-Required")
+	p.TagManifestsAllowed, p.tagManifestRestricted = r.list("Tag-Manifests-Allowed")
+	p.TagFilesRequired, _ = r.list("Tag-Files-Required")
+	p.TagFilesAllowed, p.tagFilesRestricted = r.list("Tag-Files-Allowed")
+	p.PayloadFilesRequired, _ = r.list("Payload-Files-Required")
+	p.PayloadFilesAllowed, p.payloadRestricted = r.list("Payload-Files-Allowed")
+	p.ForbidFetch = !r.yes("Allow-Fetch.txt", true)
+	p.RequireFetch = r.yes("Fetch.txt-Required", false)
+	p.DataEmpty = r.yes("Data-Empty", false)
+	p.Serialization = r.text("Serialization")
+	p.AcceptSerialization, _ = r.list("Accept-Serialization")
+	p.AcceptVersions, _ = r.list("Accept-BagIt-Version")
+	for _, key := range slices.Sorted(maps.Keys(r.top)) {
+		r.problem(SeverityWarning, key, "not a key of the specification; it is not checked")
+	}
+}
+
+func (r *profileReader) problem(s Severity, constraint, text string) {
+	r.p.Problems = append(r.p.Problems, Finding{
+		Code: CodeProfile, Severity: s, Constraint: constraint, Section: profileSection, Text: text,
+	})
+}
+
+// take decodes the value of key into v, once; false where there is none.
+func (r *profileReader) take(key, want string, v any) bool {
+	raw, ok := r.top[key]
+	delete(r.top, key)
+	if !ok || r.err != nil {
+		return false
+	}
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+		r.err = fmt.Errorf("%s: want %s, got null", key, want)
+		return false
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		r.err = fmt.Errorf("%s: want %s", key, want)
+	}
+	return r.err == nil
+}
+
+func (r *profileReader) list(key string) (list []string, ok bool) {
+	ok = r.take(key, "a list of texts", &list)
+	return list, ok
+}
+
+func (r *profileReader) text(key string) (s string) {
+	r.take(key, "a text", &s)
+	return s
+}
+
+// yes reads true or false, which the specification's grammar has in quotes.
+func (r *profileReader) yes(key string, absent bool) bool {
+	b := flexBool(absent)
+	r.take(key, "true or false", &b)
+	return bool(b)
+}
+
+type flexBool bool
+
+func (b *flexBool) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case `true`, `"true"`:
+		*b = true
+	case `false`, `"false"`:
+		*b = false
+	default:
+		return fmt.Errorf("want true or false")
+	}
+	return nil
+}
+
+func (r *profileReader) info() {
+	var info map[string]any
+	if !r.take(keyProfileInfo, "an object", &info) {
+		r.problem(SeverityError, keyProfileInfo, "it must be there")
+		return
+	}
+	get := func(key string) string {
+		s, _ := info[key].(string)
+		return s
+	}
+	for _, key := range []string{"Source-Organization", "External-Description", "Version", labelProfile} {
+		if get(key) == "" {
+			r.problem(SeverityError, keyProfileInfo+"/"+key, "it must be there, as text")
+		}
+	}
+	r.p.Identifier, r.p.Version, r.p.Spec = get(labelProfile), get("Version"), get(keyProfileSpec)
+	if r.p.Spec == "" {
+		r.p.Spec = specDefault
+	}
+	if major, _, _ := strings.Cut(r.p.Spec, "."); major != "1" {
+		r.problem(SeverityWarning, keyProfileInfo+"/"+keyProfileSpec, "version "+encoded(r.p.Spec)+" is not known; read as 1.4.0")
+	}
+}
+
+func (r *profileReader) tags() {
+	var all map[string]struct {
+		Required    flexBool        `json:"required"`
+		Repeatable  *flexBool       `json:"repeatable"`
+		Values      []string        `json:"values"`
+		Description json.RawMessage `json:"description"`
+	}
+	if !r.take(keyBagInfo, "an object of objects with required, values, repeatable and description", &all) {
+		return
+	}
+	for _, label := range slices.Sorted(maps.Keys(all)) {
+		t := all[label]
+		if sameLabel(label, labelProfile) {
+			r.problem(SeverityWarning, keyBagInfo+"/"+label, "it is always required, and should not be listed")
+		}
+		r.p.Tags = append(r.p.Tags, ProfileTag{
+			Label: label, Required: bool(t.Required), Values: t.Values, Single: t.Repeatable != nil && !bool(*t.Repeatable),
+		})
+	}
+}
+
+// consistent looks at what the specification asks of one key because of another.
+func (r *profileReader) consistent() {
+	p := r.p
+	subset := func(required []string, restricted bool, covered func(string) bool, key, by string) {
+		for _, want := range required {
+			if restricted && !covered(want) {
+				r.problem(SeverityError, key, encoded(want)+" is required, and not in "+by)
+			}
+		}
+	}
+	in := func(list []string) func(string) bool {
+		return func(s string) bool { return slices.Contains(list, s) }
+	}
+	matching := func(list []string) func(string) bool {
+		return func(s string) bool { return matchesAny(list, s) }
+	}
+	subset(p.ManifestsRequired, p.manifestsRestricted, in(p.ManifestsAllowed), "Manifests-Required", "Manifests-Allowed")
+	subset(p.TagManifestsRequired, p.tagManifestRestricted, in(p.TagManifestsAllowed), "Tag-Manifests-Required", "Tag-Manifests-Allowed")
+	subset(p.TagFilesRequired, p.tagFilesRestricted, matching(p.TagFilesAllowed), "Tag-Files-Required", "Tag-Files-Allowed")
+	subset(p.PayloadFilesRequired, p.payloadRestricted, matching(p.PayloadFilesAllowed), "Payload-Files-Required", "Payload-Files-Allowed")
+	if p.ForbidFetch && p.RequireFetch {
+		r.problem(SeverityError, "Fetch.txt-Required", "it is true, and Allow-Fetch.txt is false")
+	}
+	switch p.Serialization {
+	case "":
+		p.Serialization = "optional"
+	case "forbidden", "required", "optional":
+	default:
+		r.problem(SeverityError, "Serialization", "want forbidden, required or optional, not "+encoded(p.Serialization))
+		p.Serialization = "optional"
+	}
+	if p.Serialization == "required" && len(p.AcceptSerialization) == 0 {
+		r.problem(SeverityError, "Accept-Serialization", "at least one is needed, as Serialization is required")
+	}
+	if len(p.AcceptVersions) == 0 {
+		r.problem(SeverityError, "Accept-BagIt-Version", "at least one version is required")
+	}
+}
+
+// Algorithms gives those a bag that satisfies the profile can be made with: what
+// it requires, or else what of def it allows, or else what it allows.
+func (p *Profile) Algorithms(def []Algorithm) []Algorithm {
+	known := func(names []string) (as []Algorithm) {
+		for _, n := range names {
+			if a := Algorithm(n); a.Known() && !slices.Contains(as, a) {
+				as = append(as, a)
+			}
+		}
+		return as
+	}
+	all := append(slices.Clone(p.ManifestsRequired), p.TagManifestsRequired...)
+	if as := known(all); len(as) > 0 || !p.manifestsRestricted {
+		if len(as) == 0 {
+			return def
+		}
+		return as
+	}
+	allowed := known(p.ManifestsAllowed)
+	both := slices.DeleteFunc(slices.Clone(def), func(a Algorithm) bool { return !slices.Contains(allowed, a) })
+	if len(both) > 0 {
+		return both
+	}
+	return allowed
+}
+
+// matchesAny tells whether a pattern covers s. An asterisk stands for any number
+// of any characters; nothing else is special.
+func matchesAny(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, s) })
+}
+
+func matches(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[len(parts)-1])
+}

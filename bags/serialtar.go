@@ -1,0 +1,392 @@
+package bags
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
+)
+
+// tarBag is a bag in a tar. Where the tar is plain and has no sparse members, each
+// has its offset in the file and is opened there; otherwise tag files are in the
+// spool, and hashing goes through the tar once more.
+type tarBag struct {
+	l      *listedArchive
+	src    *source
+	spool  *os.File // nil without one
+	at     map[string]section
+	direct bool
+}
+
+type section struct{ at, size int64 }
+
+// stream is the tar inside its compression.
+func (l *listedArchive) stream(src *source) (io.ReadCloser, error) {
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	switch l.format {
+	case TarGzip:
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, l.broken("", RuleDamaged, "no gzip header")
+		}
+		return z, nil
+	case TarZstd:
+		z, err := newZstd(src)
+		if err != nil {
+			return nil, l.broken("", RuleDamaged, "no zstd header")
+		}
+		return z.IOReadCloser(), nil
+	}
+	return io.NopCloser(src), nil
+}
+
+func (l *listedArchive) listTar(ctx context.Context, src *source) (_ contents, err error) {
+	b := &tarBag{l: l, src: src, at: map[string]section{}, direct: l.format == Tar && !hasSparse(ctx, src)}
+	defer func() {
+		if err != nil && b.spool != nil {
+			err = errors.Join(err, b.spool.Close())
+		}
+	}()
+	end, err := l.walkTar(ctx, src, b.direct, func(h *tar.Header, r io.Reader, at int64) error {
+		m := archiveMember{stored: h.Name, size: h.Size, mode: tarMode(h), time: h.ModTime, at: -1}
+		if !m.mode.IsRegular() {
+			m.size = 0
+		}
+		before := len(l.members)
+		if err := l.add(m); err != nil || len(l.members) == before {
+			return err
+		}
+		return b.note(&l.members[before], r, at)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !end {
+		l.warned = append(l.warned, Finding{Code: CodeArchive, Severity: SeverityWarning,
+			Text: "the archive stops without an end mark: it may have been cut there"})
+	}
+	return b, nil
+}
+
+// hasSparse looks for members whose bytes do not stand in the tar as they are.
+func hasSparse(ctx context.Context, src *source) bool {
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return true
+	}
+	t := tar.NewReader(src)
+	for ctx.Err() == nil {
+		h, err := t.Next()
+		if err != nil {
+			return false // the walk reports it
+		}
+		if isSparse(h) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
+// note remembers where a member's bytes are, and keeps those of a tag file that a
+// compressed tar would have to be read again for.
+func (b *tarBag) note(m *archiveMember, r io.Reader, at int64) error {
+	switch {
+	case b.direct:
+		b.at[m.path] = section{at, m.size}
+	case m.mode.IsRegular() && isSpecified(m.path):
+		return b.keep(m, r)
+	}
+	return nil
+}
+
+// isSpecified tells whether p may be a tag file that has to be read.
+func isSpecified(p string) bool {
+	dir, name := path.Split(p)
+	if strings.Count(dir, "/") > 1 {
+		return false
+	}
+	switch name {
+	case declarationFile, infoFile, oldInfoFile, fetchName:
+		return true
+	}
+	_, isManifest := manifestAlgorithm(name, manifestPrefix)
+	_, isTag := manifestAlgorithm(name, tagPrefix)
+	return isManifest || isTag
+}
+
+func (b *tarBag) keep(m *archiveMember, r io.Reader) error {
+	if b.spool == nil {
+		f, err := os.CreateTemp("", "bagpipe-tags-")
+		if err != nil {
+			return err
+		}
+		b.spool = f
+		if err := os.Remove(f.Name()); err != nil {
+			return err
+		}
+	}
+	at, err := b.spool.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if at+m.size > spoolMost {
+		return b.l.broken(m.stored, RuleBytes, fmt.Sprintf("the tag files have more than %d bytes", int64(spoolMost)))
+	}
+	if _, err := io.Copy(b.spool, &tarErrors{r, b.l, m.stored}); err != nil {
+		return err
+	}
+	b.at[m.path] = section{at, m.size}
+	return nil
+}
+
+// tarMode marks what is neither file nor folder.
+func tarMode(h *tar.Header) fs.FileMode {
+	perm := h.FileInfo().Mode() & fs.ModePerm
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+		return perm
+	case tar.TypeDir:
+		return perm | fs.ModeDir
+	case tar.TypeSymlink:
+		return perm | fs.ModeSymlink
+	}
+	return perm | fs.ModeIrregular
+}
+
+// walkTar calls do for every member; at is the offset of its bytes where seeks is
+// set. It reads on to the stream's end, so that check sums around it are verified,
+// and tells whether an end mark was there.
+func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do func(*tar.Header, io.Reader, int64) error) (end bool, err error) {
+	z, err := l.stream(src)
+	if err != nil {
+		return false, err
+	}
+	defer z.Close()
+	var blocks io.Reader = &countReader{r: z}
+	if seeks {
+		blocks = src
+	}
+	t := tar.NewReader(blocks)
+	read := func() (int64, error) {
+		if c, ok := blocks.(*countReader); ok {
+			return c.read, nil
+		}
+		return src.Seek(0, io.SeekCurrent)
+	}
+	last, total := "", int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return false, l.badTar(last, err)
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		at, err := read()
+		if err != nil {
+			return false, err
+		}
+		if err := do(h, t, at); err != nil {
+			return false, err
+		}
+		last, total = h.Name, at
+		if tarMode(h).IsRegular() && !isSparse(h) {
+			total += roundUp(h.Size)
+		}
+	}
+	at, err := read()
+	if err != nil {
+		return false, err
+	}
+	return at > total, l.tarEnd(ctx, blocks)
+}
+
+// tarEnd reads what follows the end mark.
+func (l *listedArchive) tarEnd(ctx context.Context, r io.Reader) error {
+	buf := make([]byte, copyBuffer)
+	for total := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.Read(buf)
+		if !isZero(buf[:n]) {
+			return l.broken("", RuleTrailing, "data follows the end of the archive")
+		}
+		total += int64(n)
+		if rule, detail := l.limits.overBytes(total, l.input); rule != "" {
+			return l.broken("", rule, detail)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return l.badTar("", err)
+		}
+	}
+}
+
+func (l *listedArchive) badTar(last string, err error) error {
+	var broken *Error
+	if errors.As(err, &broken) {
+		return err
+	}
+	rule, detail := damage(err)
+	switch {
+	case errors.Is(err, tar.ErrHeader):
+		rule, detail = RuleDamaged, "no valid tar header"
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
+		rule, detail = RuleTrailing, "data that is no part of the archive follows"
+	}
+	if last != "" {
+		detail += ", in or after this member"
+	}
+	return l.broken(last, rule, detail)
+}
+
+// tarErrors says of damage which member it met.
+type tarErrors struct {
+	r    io.Reader
+	l    *listedArchive
+	name string
+}
+
+func (e *tarErrors) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = e.l.badTar(e.name, err)
+	}
+	return n, err
+}
+
+func (b *tarBag) open(p string) (io.ReadCloser, error) {
+	s, ok := b.at[p]
+	switch {
+	case !ok:
+		return nil, fs.ErrNotExist
+	case b.direct:
+		return io.NopCloser(io.NewSectionReader(b.src, s.at, s.size)), nil
+	}
+	return io.NopCloser(io.NewSectionReader(b.spool, s.at, s.size)), nil
+}
+
+func (b *tarBag) close() error {
+	if b.spool != nil {
+		return errors.Join(b.spool.Close(), b.src.f.Close())
+	}
+	return b.src.f.Close()
+}
+
+func (b *tarBag) hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	if b.direct {
+		return hashFrom(ctx, func() fileOpener { return tarOpener{b} }, plan, o, each)
+	}
+	return b.hashStream(ctx, plan, o, each)
+}
+
+type tarOpener struct{ bag *tarBag }
+
+func (o tarOpener) open(p string) (fileReader, error) {
+	s := o.bag.at[p]
+	return &tarFileReader{io.NewSectionReader(o.bag.src, s.at, s.size), s.size}, nil
+}
+
+func (tarOpener) close() {}
+
+type tarFileReader struct {
+	io.Reader
+	size int64
+}
+
+func (r *tarFileReader) whole() int64 { return r.size }
+func (r *tarFileReader) close() error { return nil }
+
+// inMemory is how large a member may be to be handed to another goroutine whole;
+// of larger ones each digest has its goroutine.
+const inMemory = 1 << 20
+
+// hashStream decompresses the tar once more. Small members are hashed by other
+// goroutines while the next are decompressed.
+func (b *tarBag) hashStream(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	p := newHashPool(plan, o, each)
+	wanted := make(map[string]hashItem, len(plan))
+	for _, it := range plan {
+		wanted[it.path] = it
+	}
+	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	type small struct {
+		it   hashItem
+		data *bytes.Buffer
+	}
+	ready := make(chan small, 4)
+	g, ctx := errgroup.WithContext(ctx)
+	for range max(1, o.Workers) {
+		g.Go(func() error {
+			w := newHashWorker(p)
+			for s := range ready {
+				size := int64(s.data.Len())
+				if err := w.file(ctx, &tarFileReader{s.data, size}, s.it); err != nil {
+					return err
+				}
+				s.data.Reset()
+				buffers.Put(s.data)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		defer close(ready)
+		w := newHashWorker(p)
+		_, err := b.l.walkTar(ctx, b.src, false, func(h *tar.Header, r io.Reader, _ int64) error {
+			it, ok := wanted[path.Clean(h.Name)]
+			if !ok {
+				return nil
+			}
+			r = &tarErrors{r, b.l, h.Name}
+			if h.Size > inMemory {
+				return w.file(ctx, &tarFileReader{r, -1}, it)
+			}
+			data := buffers.Get().(*bytes.Buffer)
+			if _, err := data.ReadFrom(r); err != nil {
+				return err
+			}
+			select {
+			case ready <- small{it, data}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		return err
+	})
+	return g.Wait()
+}
