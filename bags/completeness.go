@@ -148,13 +148,16 @@ func (v *validator) tagSetsDiffer() {
 
 // digests hashes every listed file that is there, once, and compares.
 func (v *validator) digests(ctx context.Context) error {
-	if v.o.Level != Full {
+	if v.o.Level != Full && v.o.only == nil {
 		return nil
 	}
 	var plan []hashItem
 	for i := range v.tree.Files {
 		f := &v.tree.Files[i]
-		set := algSet(0)
+		if v.o.only != nil && !v.o.only(f.Path) {
+			continue
+		}
+		set := v.o.also
 		for _, from := range []map[string]*listed{v.payload, v.tags} {
 			if e := from[f.Path]; e != nil {
 				set |= e.known
@@ -167,6 +170,9 @@ func (v *validator) digests(ctx context.Context) error {
 	o := HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}
 	return v.from.hash(ctx, plan, o, func(h Hashed) error {
 		f := &v.tree.Files[h.Index]
+		if v.o.collect != nil {
+			v.o.collect(f.Path, &h.Sums)
+		}
 		v.compare(v.payload[f.Path], f.Path, &h.Sums)
 		v.compare(v.tags[f.Path], f.Path, &h.Sums)
 		return v.enough()

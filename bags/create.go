@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"bagpipe/layout/disk"
 )
 
 // CreateOptions describe a bag to make.
@@ -34,8 +36,18 @@ type CreateOptions struct {
 	// RuleFixity.
 	Known func(path string) *Sums
 
+	// Nest allows a payload that is a bag, or holds nothing but one. Without it
+	// that is an *Error with RuleBag.
+	Nest bool
+
+	// Sync puts the bag on disk before Create returns. CreateInPlace does so
+	// unless NoSync is set.
+	Sync, NoSync bool
+
 	Workers  int
 	Progress func(Progress)
+
+	step func() // tests interrupt CreateInPlace here
 }
 
 // TagFile is a further tag file: a copy of Source, or Data where Source is empty.
@@ -51,12 +63,20 @@ type Created struct {
 	Files        int64    `json:"files"`
 	Bytes        int64    `json:"bytes"`
 	EmptyFolders []string `json:"emptyFolders,omitempty"` // in data/, but in no manifest
+
+	// Findings are warnings about names: those that differ only by case or
+	// normalisation, those that Windows cannot hold.
+	Findings []Finding `json:"findings,omitempty"`
+
+	// Recovered says what became of an interrupted CreateInPlace. When it is
+	// Completed, that bag is the folder's, and nothing else was done.
+	Recovered Outcome `json:"recovered,omitempty"`
 }
 
 // Create makes a BagIt 1.0 bag. It is built beside Dest under a name that begins
 // with ".bag-" and renamed when it is whole, so Dest is a valid bag or is not
 // there; a crash leaves the ".bag-" folder, which the caller's scratch takes
-// with it. Nothing is synced: the caller syncs the tree and publishes it. Content
+// with it. Without Sync the caller syncs the tree and publishes it. Content
 // that a bag cannot hold (links, special files, names that are not UTF-8) is an
 // *Error before anything is written.
 func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
@@ -87,16 +107,48 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
 		return Created{}, fmt.Errorf("make bag: %s is there already", o.Dest)
 	}
-	if err := os.Rename(tmp, o.Dest); err != nil {
+	if err := publish(tmp, o.Dest, o.Sync); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
-	return Created{Files: int64(len(tree.Files)), Bytes: tree.Bytes(), EmptyFolders: tree.EmptyFolders()}, nil
+	return c.created(), nil
+}
+
+// publish gives a whole bag its name; a crash before leaves the temporary folder,
+// one after the bag.
+func publish(tmp, dest string, sync bool) error {
+	if !sync {
+		return os.Rename(tmp, dest)
+	}
+	if err := disk.SyncFS(tmp); err != nil {
+		return err
+	}
+	return disk.Rename(tmp, dest)
+}
+
+func (c *creator) created() Created {
+	return Created{
+		Files: int64(len(c.tree.Files)), Bytes: c.tree.Bytes(), EmptyFolders: c.tree.EmptyFolders(),
+		Findings: nameFindings(c.tree, payloadPrefix),
+	}
 }
 
 // checkCreate looks at everything before anything is written.
 func checkCreate(o *CreateOptions, t *Tree) error {
 	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
 		return fmt.Errorf("make bag: %s is there already", o.Dest)
+	}
+	return checkContent(o, t)
+}
+
+// checkContent looks at what is to become a bag.
+func checkContent(o *CreateOptions, t *Tree) error {
+	if is, err := IsBag(t.Dir); err != nil {
+		return err
+	} else if is && !o.Nest {
+		return &Error{Archive: baseName(t.Dir), Rule: RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
+	}
+	if err := checkReserved(t); err != nil {
+		return err
 	}
 	if len(o.Algorithms) == 0 {
 		o.Algorithms = []Algorithm{SHA256, SHA512}
@@ -163,6 +215,11 @@ func (c *creator) build(ctx context.Context) error {
 	if err := placeTree(ctx, c.tree, data, c.o.Link, c.o.Workers); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
+	return c.describe(ctx, data)
+}
+
+// describe writes everything beside the payload, which stands in data.
+func (c *creator) describe(ctx context.Context, data string) error {
 	sums := make([]Sums, len(c.tree.Files))
 	if err := c.hashPayload(ctx, data, sums); err != nil {
 		return err

@@ -54,6 +54,7 @@ const (
 	RuleReserved   Rule = "reserved-name"
 	RuleTime       Rule = "limit-time"
 	RuleNesting    Rule = "limit-nesting"
+	RuleBag        Rule = "is-a-bag"
 )
 
 // Error says that content broke a rule: it is the producer's to mend, and trying

@@ -143,7 +143,7 @@ func (r *Report) settle() {
 			continue
 		}
 		r.Errors++
-		complete = complete && f.Code == CodeMismatch
+		complete = complete && (f.Code == CodeMismatch || f.Code == CodeProfile)
 	}
 	r.Complete = complete && r.Level != Quick
 	r.Valid = r.Errors == 0 && r.Level == Full

@@ -68,6 +68,9 @@ func (v *validator) structure(context.Context) error {
 		}
 		v.fail(CodeSpecial, "5", o.Path, "not a regular file; it is not opened")
 	}
+	if v.folders[WorkDir] {
+		v.fail(CodeUnfinished, "3", WorkDir, "a change of this bag was interrupted, or is under way; bagpipe bag update completes or undoes it")
+	}
 	if !v.folders[payloadDir] {
 		v.fail(CodeNoPayload, "2.1.2", payloadDir, "the bag has no payload folder data/")
 	}
@@ -121,28 +124,37 @@ func (v *validator) names(context.Context) error {
 	if v.o.Level == Quick {
 		return nil
 	}
-	folder := newFolder()
-	folded := make(map[string]string, len(v.tree.Files))
-	for i := range v.tree.Files {
-		p := v.tree.Files[i].Path
-		if !utf8.ValidString(p) {
-			v.warn(CodeNotUTF8, "6.1", p, "the name is not UTF-8")
-			continue
-		}
-		if why := windowsHostile(p); why != "" {
-			v.warn(CodeWindowsName, "6.1", p, "the name "+why)
-		}
-		fold := folder.fold(p)
-		if other, seen := folded[fold]; seen {
-			v.warn(CodeCollision, "6.1", p, "differs only by case or normalisation from "+encoded(other))
-			continue
-		}
-		folded[fold] = p
-	}
+	v.report.Findings = append(v.report.Findings, nameFindings(v.tree, "")...)
 	for _, p := range v.tree.EmptyFolders() {
 		if p != payloadDir && strings.HasPrefix(p, payloadPrefix) {
 			v.warn(CodeEmptyFolder, "2.1.3", p, "an empty folder: manifests cannot list it")
 		}
 	}
 	return nil
+}
+
+// nameFindings are warnings about the files' names, each behind prefix.
+func nameFindings(t *Tree, prefix string) (found []Finding) {
+	warn := func(code Code, p, text string) {
+		found = append(found, Finding{Code: code, Severity: SeverityWarning, Path: encoded(prefix + p), Section: "6.1", Text: text})
+	}
+	folder := newFolder()
+	folded := make(map[string]string, len(t.Files))
+	for i := range t.Files {
+		p := t.Files[i].Path
+		if !utf8.ValidString(p) {
+			warn(CodeNotUTF8, p, "the name is not UTF-8")
+			continue
+		}
+		if why := windowsHostile(p); why != "" {
+			warn(CodeWindowsName, p, "the name "+why)
+		}
+		fold := folder.fold(p)
+		if other, seen := folded[fold]; seen {
+			warn(CodeCollision, p, "differs only by case or normalisation from "+encoded(prefix+other))
+			continue
+		}
+		folded[fold] = p
+	}
+	return found
 }

@@ -38,6 +38,13 @@ type ValidateOptions struct {
 	// Serialized is the format of the archive that the folder was unpacked from,
 	// for profiles that ask.
 	Serialized Format
+
+	// For changes of a bag: digests computed beside those that are compared, of
+	// every file, and who is told all; and, at the level Complete, the tag files
+	// whose digests are compared all the same.
+	also    algSet
+	collect func(path string, sums *Sums)
+	only    func(path string) bool
 }
 
 // errEnough ends a validation that was asked to stop at the first error.

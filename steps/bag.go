@@ -69,7 +69,7 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 }
 
 func bagOptions(c *Call) (bags.CreateOptions, error) {
-	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Progress: c.progress()}
+	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Nest: true, Progress: c.progress()}
 	names, err := stringsParam(c.With, "algorithms")
 	if err != nil {
 		return o, err

@@ -1,0 +1,184 @@
+package bags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file changes single tag files of a bag that is otherwise as it should be.
+
+// Amended says what an amendment did.
+type Amended struct {
+	Report    Report  `json:"report"` // of the bag before
+	Recovered Outcome `json:"recovered,omitempty"`
+}
+
+// AmendOptions are common to amendments.
+type AmendOptions struct {
+	NoSync   bool
+	Workers  int
+	Progress func(Progress)
+}
+
+// AddManifest adds manifests of one more algorithm to the bag in dir, which is
+// validated in the same pass: new digests are never made of files that the old
+// ones do not fit. A bag that is not valid is ErrNotValid, and its report says why.
+func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (_ Amended, err error) {
+	fail := func(did Amended, err error) (Amended, error) {
+		return did, fmt.Errorf("add manifest %s to %s: %w", a, dir, err)
+	}
+	if !a.Known() {
+		return fail(Amended{}, fmt.Errorf("the algorithm is not known; md5, sha1, sha224, sha256, sha384 and sha512 are"))
+	}
+	made := map[string][]byte{}
+	vo := ValidateOptions{Workers: o.Workers, Progress: o.Progress, also: setOf(a), collect: func(p string, s *Sums) { made[p] = s.Of(a) }}
+	e, was, err := openEdit(ctx, dir, !o.NoSync, vo)
+	if err != nil {
+		return fail(Amended{}, err)
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	did := Amended{Report: e.v.report, Recovered: was}
+	switch {
+	case !did.Report.Valid:
+		return fail(did, ErrNotValid)
+	case slices.Contains(e.v.payloads, a):
+		return fail(did, fmt.Errorf("the bag has one"))
+	}
+	if err := e.plain(); err != nil {
+		return fail(did, err)
+	}
+	if err := e.begin(); err != nil {
+		return fail(did, err)
+	}
+	if err := e.addManifest(a, made); err != nil {
+		return fail(did, err)
+	}
+	return did, e.commit()
+}
+
+// plain refuses what would have to be written in another encoding or by other
+// rules for paths.
+func (e *edit) plain() error {
+	if e.v.enc != nil || e.v.version.before(v1) {
+		return fmt.Errorf("it is BagIt %s in %s; bagpipe bag update makes it BagIt 1.0 in UTF-8 first", e.v.report.Version, e.v.report.Encoding)
+	}
+	return nil
+}
+
+func (e *edit) addManifest(a Algorithm, made map[string][]byte) error {
+	payload, tags := map[string][]byte{}, map[string][]byte{}
+	for p, sum := range made {
+		if _, isTag := manifestAlgorithm(p, tagPrefix); isTag {
+			continue
+		}
+		if strings.HasPrefix(p, payloadPrefix) {
+			payload[p] = sum
+		} else {
+			tags[p] = sum
+		}
+	}
+	if err := e.writeManifest(manifestPrefix, a, payload); err != nil {
+		return err
+	}
+	e.addWritten(tags, a)
+	if err := e.writeManifest(tagPrefix, a, tags); err != nil {
+		return err
+	}
+	return e.retag()
+}
+
+// retag writes the tag manifests there are anew: as they were, but for what was
+// written.
+func (e *edit) retag() error {
+	for _, t := range e.v.tagSets {
+		if e.written[t.name] != nil {
+			continue
+		}
+		lines := map[string][]byte{}
+		for p, l := range e.v.tags {
+			if sum := l.sum(t.algorithm); sum != nil {
+				lines[p] = sum
+			}
+		}
+		e.addWritten(lines, t.algorithm)
+		if err := e.writeManifest(tagPrefix, t.algorithm, lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InfoChange is what SetInfo does to a label: Remove takes every field of it away,
+// Add appends one; otherwise the first is replaced, and the others go.
+type InfoChange struct {
+	Field
+	Add, Remove bool
+}
+
+// ownLabels are computed, and not set by hand.
+var ownLabels = []string{LabelOxum}
+
+// SetInfo changes bag-info.txt, and with it the tag manifests. Of the rest of the
+// bag nothing is hashed or changed; a bag-info.txt that is not what the tag
+// manifests have is ErrNotValid.
+func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptions) (_ Amended, err error) {
+	fail := func(did Amended, err error) (Amended, error) {
+		return did, fmt.Errorf("change bag-info of %s: %w", dir, err)
+	}
+	for _, c := range changes {
+		if err := c.Check(); err != nil {
+			return fail(Amended{}, err)
+		}
+		if slices.ContainsFunc(ownLabels, func(l string) bool { return sameLabel(l, c.Label) }) {
+			return fail(Amended{}, fmt.Errorf("%s is counted, not set; bagpipe bag update counts it anew", c.Label))
+		}
+	}
+	e, was, err := openEdit(ctx, dir, !o.NoSync, ValidateOptions{Level: Complete, only: isTagText})
+	if err != nil {
+		return fail(Amended{}, err)
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	did := Amended{Report: e.v.report, Recovered: was}
+	for _, f := range did.Report.Findings {
+		if f.Severity == SeverityError && f.Code != CodeUnfetched {
+			return fail(did, fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text))
+		}
+	}
+	if err := e.plain(); err != nil {
+		return fail(did, err)
+	}
+	fields := did.Report.Info
+	for _, c := range changes {
+		fields = c.apply(fields)
+	}
+	if err := e.begin(); err != nil {
+		return fail(did, err)
+	}
+	if err := e.writeFields(infoFile, fields); err != nil {
+		return fail(did, err)
+	}
+	if err := e.retag(); err != nil {
+		return fail(did, err)
+	}
+	return did, e.commit()
+}
+
+// isTagText tells which files SetInfo vouches for: those it writes anew.
+func isTagText(p string) bool {
+	_, isTag := manifestAlgorithm(p, tagPrefix)
+	return p == infoFile || isTag
+}
+
+func (c InfoChange) apply(fields []Field) []Field {
+	same := func(f Field) bool { return sameLabel(f.Label, c.Label) }
+	switch {
+	case c.Remove:
+		return slices.DeleteFunc(slices.Clone(fields), same)
+	case c.Add:
+		return append(slices.Clone(fields), c.Field)
+	}
+	return replaceFields(fields, []Field{c.Field})
+}

@@ -1,0 +1,150 @@
+package bags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// CreateInPlace makes the folder o.Payload a bag where it stands: what is in it
+// moves into data/, and no byte is copied. o.Dest and o.Link have no meaning.
+// Interrupted at any moment, it leaves the folder as it was or a valid bag, or a
+// .bagpipe-bag folder which the next call, or Recover, completes or undoes; that
+// is Created.Recovered. What a bag cannot hold is an *Error before anything moves,
+// and so is content that changes meanwhile. When it returns, the bag is on disk,
+// unless o.NoSync is set.
+func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) {
+	fail := func(err error) (Created, error) {
+		return Created{}, fmt.Errorf("make %s a bag: %w", o.Payload, err)
+	}
+	r, was, err := openRewrite(o.Payload, !o.NoSync, o.step)
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if was == Completed {
+		return Created{Recovered: was}, nil
+	}
+	tree, err := Scan(ctx, o.Payload)
+	if err != nil {
+		return fail(err)
+	}
+	if err := checkContent(&o, tree); err != nil {
+		return Created{}, err
+	}
+	move, err := topEntries(o.Payload)
+	if err != nil {
+		return fail(err)
+	}
+	if err := r.begin(); err != nil {
+		return fail(err)
+	}
+	c := &creator{o: o, tree: tree, dir: r.place()}
+	if err := c.describe(ctx, tree.Dir); err != nil {
+		return Created{}, err
+	}
+	if err := unchanged(ctx, tree); err != nil {
+		return Created{}, err
+	}
+	p := plan{Moves: true, Move: move}
+	made, err := scan(ctx, r.place(), "")
+	if err != nil {
+		return fail(err)
+	}
+	for i := range made.Files {
+		p.Put = append(p.Put, encoded(made.Files[i].Path))
+	}
+	if err := r.commit(p); err != nil {
+		return fail(err)
+	}
+	created := c.created()
+	created.Recovered = was
+	return created, nil
+}
+
+// topEntries are the names that will move. One on another file system cannot.
+func topEntries(dir string) ([]string, error) {
+	var own unix.Stat_t
+	if err := unix.Stat(dir, &own); err != nil {
+		return nil, fmt.Errorf("stat %s: %w", dir, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		var s unix.Stat_t
+		if err := unix.Lstat(filepath.Join(dir, e.Name()), &s); err != nil {
+			return nil, fmt.Errorf("stat %s: %w", encoded(e.Name()), err)
+		}
+		if s.Dev != own.Dev {
+			return nil, fmt.Errorf("%s is on another file system and cannot be moved into data/", encoded(e.Name()))
+		}
+		names = append(names, encoded(e.Name()))
+	}
+	return names, nil
+}
+
+// unchanged compares the folder with its listing of before the hashing.
+func unchanged(ctx context.Context, was *Tree) error {
+	now, err := Scan(ctx, was.Dir)
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]*Entry, len(was.Files))
+	for i := range was.Files {
+		seen[was.Files[i].Path] = &was.Files[i]
+	}
+	changed := func(p, text string) error {
+		return &Error{Archive: baseName(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made; nothing was moved"}
+	}
+	for i := range now.Files {
+		f := &now.Files[i]
+		if strings.HasPrefix(f.Path, WorkDir+"/") {
+			continue
+		}
+		before := seen[f.Path]
+		if before == nil {
+			return changed(f.Path, "appeared")
+		}
+		if before.Size != f.Size || !before.Time.Equal(f.Time) {
+			return changed(f.Path, "changed")
+		}
+		delete(seen, f.Path)
+	}
+	for p := range seen {
+		return changed(p, "disappeared")
+	}
+	if len(now.Others) > 0 {
+		return changed(now.Others[0].Path, "a link or special file appeared")
+	}
+	return nil
+}
+
+// checkReserved refuses what stands in the way of a change.
+func checkReserved(t *Tree) error {
+	for _, es := range [][]Entry{t.Files, t.Folders} {
+		for i := range es {
+			if p := es[i].Path; p == WorkDir || strings.HasPrefix(p, WorkDir+"/") {
+				return &Error{Archive: baseName(t.Dir), Member: p, Rule: RuleReserved, Detail: "the name is kept for changes under way"}
+			}
+		}
+	}
+	return nil
+}
+
+// IsBag tells whether dir has a bagit.txt, or holds nothing but one bag.
+func IsBag(dir string) (bool, error) {
+	_, ok, err := FindBag(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return ok, err
+}

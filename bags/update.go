@@ -1,0 +1,399 @@
+package bags
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// UpdateOptions say how a bag is brought up to date.
+type UpdateOptions struct {
+	// AcceptChanged and AcceptRemoved take files into the manifests as they are
+	// now although the manifests knew them otherwise. Without them such a file is
+	// an error, and nothing is written: it may have been damaged or lost.
+	AcceptChanged, AcceptRemoved bool
+
+	Date     time.Time // Bagging-Date
+	Agent    string    // Bag-Software-Agent
+	NoSync   bool
+	Workers  int
+	Progress func(Progress)
+}
+
+// Updated says what Update found, by percent-encoded path, and did.
+type Updated struct {
+	Added     []string `json:"added"`
+	Changed   []string `json:"changed"`
+	Removed   []string `json:"removed"`
+	From      string   `json:"from"` // the version that was declared
+	Files     int64    `json:"files"`
+	Bytes     int64    `json:"bytes"`
+	Written   bool     `json:"written"`
+	Recovered Outcome  `json:"recovered,omitempty"`
+}
+
+// ErrNotAccepted says that files changed or are gone and that this was not allowed
+// for; nothing was written.
+var ErrNotAccepted = errors.New("files are not as the manifests have them; nothing was written")
+
+// ErrNotValid says that a bag is to be mended before it is changed.
+var ErrNotValid = errors.New("the bag is not valid; nothing was written")
+
+// mendable are the errors that new tag files put right.
+var mendable = map[Code]bool{
+	CodeNoManifest: true, CodeManifestSyntax: true, CodeDigestSyntax: true, CodeDuplicate: true, CodeOutsidePayload: true,
+	CodePercent: true, CodeListsFolder: true, CodeListsPayload: true, CodeListsTagManifest: true, CodeManifestUntagged: true,
+	CodeMissing: true, CodeUnlisted: true, CodeMismatch: true, CodeInfoSyntax: true, CodeOxumSyntax: true,
+	CodeOxumRepeated: true, CodeOxum: true, CodeDeclarationBOM: true, CodeDeclarationSpaces: true, CodeBOM: true,
+	CodeUnfetched: true,
+}
+
+// Update writes manifests, Payload-Oxum and tag manifests for the bag in dir as its
+// files are now, as BagIt 1.0 in UTF-8 whatever it was. Files still to be fetched
+// stay in the manifests. It is as safe against interruption as CreateInPlace.
+func Update(ctx context.Context, dir string, o UpdateOptions) (_ Updated, err error) {
+	e, was, err := openEdit(ctx, dir, !o.NoSync, ValidateOptions{Level: Complete, Workers: o.Workers, Progress: o.Progress})
+	if err != nil {
+		return Updated{}, fmt.Errorf("update bag %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	u := &updating{edit: e, o: o, sums: map[string]Sums{}}
+	u.did = Updated{Added: []string{}, Changed: []string{}, Removed: []string{}, Recovered: was, From: e.v.report.Version}
+	if err := u.run(ctx); err != nil {
+		return u.did, fmt.Errorf("update bag %s: %w", dir, err)
+	}
+	u.did.Written = true
+	return u.did, nil
+}
+
+type updating struct {
+	*edit
+	o    UpdateOptions
+	sums map[string]Sums // of every file that is there
+	did  Updated
+}
+
+func (u *updating) run(ctx context.Context) error {
+	for _, f := range u.v.report.Findings {
+		if f.Severity == SeverityError && !mendable[f.Code] {
+			return fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text)
+		}
+	}
+	as := u.algorithms()
+	if err := u.compare(ctx, as); err != nil {
+		return err
+	}
+	if err := u.begin(); err != nil {
+		return err
+	}
+	if err := u.writeAll(as); err != nil {
+		return err
+	}
+	return u.commit()
+}
+
+// algorithms are those of the payload manifests, or the default's.
+func (u *updating) algorithms() (as []Algorithm) {
+	for _, a := range u.v.payloads {
+		if a.Known() {
+			as = append(as, a)
+		}
+	}
+	if len(as) == 0 {
+		return []Algorithm{SHA256, SHA512}
+	}
+	return as
+}
+
+// compare hashes everything and finds what differs from the manifests.
+func (u *updating) compare(ctx context.Context, as []Algorithm) error {
+	set := setOf(as...)
+	for _, t := range u.v.tagSets {
+		set |= setOf(t.algorithm)
+	}
+	files := u.v.tree.Files
+	plan := make([]hashItem, len(files))
+	for i := range files {
+		plan[i] = hashItem{index: i, path: files[i].Path, size: files[i].Size, set: set}
+	}
+	err := u.v.from.hash(ctx, plan, HashOptions{Workers: u.o.Workers, Progress: u.o.Progress}, func(h Hashed) error {
+		u.note(files[h.Index].Path, &h)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, from := range []map[string]*listed{u.v.payload, u.v.tags} {
+		for p := range from {
+			if !u.v.has(p) && !u.v.holes[p] {
+				u.did.Removed = append(u.did.Removed, encoded(p))
+			}
+		}
+	}
+	slices.Sort(u.did.Added)
+	slices.Sort(u.did.Changed)
+	slices.Sort(u.did.Removed)
+	switch {
+	case len(u.did.Changed) > 0 && !u.o.AcceptChanged:
+		return fmt.Errorf("%w: changed: %s", ErrNotAccepted, some(u.did.Changed))
+	case len(u.did.Removed) > 0 && !u.o.AcceptRemoved:
+		return fmt.Errorf("%w: gone: %s", ErrNotAccepted, some(u.did.Removed))
+	}
+	return nil
+}
+
+// note sorts one file under added or changed. The tag files that are written anew
+// are neither.
+func (u *updating) note(p string, h *Hashed) {
+	u.sums[p] = h.Sums
+	isPayload := strings.HasPrefix(p, payloadPrefix)
+	if isPayload {
+		u.did.Files++
+		u.did.Bytes += h.Size
+	} else if u.v.isOwn(p) && p != fetchName {
+		return
+	}
+	e := u.v.payload[p]
+	if !isPayload {
+		e = u.v.tags[p]
+	}
+	if e == nil {
+		u.did.Added = append(u.did.Added, encoded(p))
+		return
+	}
+	for _, s := range e.sums {
+		if got := h.Sums.Of(s.algorithm); got != nil && s.sum != nil && !bytes.Equal(got, s.sum) {
+			u.did.Changed = append(u.did.Changed, encoded(p))
+			return
+		}
+	}
+}
+
+// some shows the first of many.
+func some(paths []string) string {
+	const most = 3
+	if len(paths) <= most {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
+}
+
+// writeAll writes every tag file of the specification anew.
+func (u *updating) writeAll(as []Algorithm) error {
+	if err := u.put(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+		return err
+	}
+	if err := u.writeFields(infoFile, u.fields()); err != nil {
+		return err
+	}
+	if u.v.has(oldInfoFile) && u.v.version.before(version{0, 96}) {
+		u.remove(oldInfoFile)
+	}
+	if u.v.enc != nil && u.v.has(fetchName) {
+		if err := u.recodeFetch(); err != nil {
+			return err
+		}
+	}
+	for _, a := range as {
+		lines, err := u.payloadLines(a)
+		if err != nil {
+			return err
+		}
+		if err := u.writeManifest(manifestPrefix, a, lines); err != nil {
+			return err
+		}
+	}
+	for _, a := range as {
+		if err := u.writeManifest(tagPrefix, a, u.tagLines(a)); err != nil {
+			return err
+		}
+	}
+	for _, t := range u.v.tagSets {
+		if !slices.Contains(as, t.algorithm) {
+			if err := u.writeManifest(tagPrefix, t.algorithm, u.tagLines(t.algorithm)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fields are bag-info.txt as it was, with what only the maker can say anew. With
+// files still to be fetched the totals stay.
+func (u *updating) fields() []Field {
+	own := []Field{{LabelBaggingDate, u.o.Date.UTC().Format(time.DateOnly)}}
+	if !u.v.unfetched() {
+		own = append(own, Field{LabelOxum, fmt.Sprintf("%d.%d", u.did.Bytes, u.did.Files)}, Field{LabelSize, formatSize(u.did.Bytes)})
+	}
+	if u.o.Agent != "" {
+		own = append(own, Field{LabelAgent, u.o.Agent})
+	}
+	return replaceFields(u.v.report.Info, own)
+}
+
+// replaceFields puts each of own in the place of the first field of its label, or
+// at the end.
+func replaceFields(fields, own []Field) []Field {
+	var out []Field
+	done := map[string]bool{}
+	for _, f := range fields {
+		i := slices.IndexFunc(own, func(o Field) bool { return sameLabel(o.Label, f.Label) })
+		switch {
+		case i < 0:
+			out = append(out, f)
+		case !done[own[i].Label]:
+			out = append(out, own[i])
+			done[own[i].Label] = true
+		}
+	}
+	for _, o := range own {
+		if !done[o.Label] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (u *updating) payloadLines(a Algorithm) (map[string][]byte, error) {
+	lines := map[string][]byte{}
+	for p, s := range u.sums {
+		if strings.HasPrefix(p, payloadPrefix) {
+			lines[p] = s.Of(a)
+		}
+	}
+	for p := range u.v.holes {
+		if u.v.has(p) {
+			continue
+		}
+		sum := u.v.payload[p].sum(a)
+		if sum == nil {
+			return nil, fmt.Errorf("%w: %s is still to be fetched, and its %s is not known", ErrNotValid, encoded(p), a)
+		}
+		lines[p] = sum
+	}
+	return lines, nil
+}
+
+func (e *listed) sum(a Algorithm) []byte {
+	if e == nil {
+		return nil
+	}
+	for _, s := range e.sums {
+		if s.algorithm == a {
+			return s.sum
+		}
+	}
+	return nil
+}
+
+// tagLines lists the tag files there are, and for those written anew what was
+// written.
+func (u *updating) tagLines(a Algorithm) map[string][]byte {
+	lines := map[string][]byte{}
+	for p, s := range u.sums {
+		_, isTag := manifestAlgorithm(p, tagPrefix)
+		if !isTag && !strings.HasPrefix(p, payloadPrefix) && !slices.Contains(u.removed, p) {
+			lines[p] = s.Of(a)
+		}
+	}
+	u.addWritten(lines, a)
+	return lines
+}
+
+// recodeFetch writes fetch.txt in UTF-8.
+func (u *updating) recodeFetch() error {
+	var b bytes.Buffer
+	if err := u.v.text(fetchName, func(l line) { b.WriteString(l.text + "\n") }); err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	return u.put(fetchName, b.Bytes())
+}
+
+// edit is a bag whose tag files are being replaced.
+type edit struct {
+	*rewrite
+	v       *validator
+	written map[string][]byte // by path
+	removed []string
+}
+
+// openEdit locks the bag, finishes what was interrupted, and reads it.
+func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*edit, Outcome, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, "", err
+	} else if !info.IsDir() {
+		return nil, "", fmt.Errorf("it is serialised: unpack it first, and serialise it again")
+	}
+	r, was, err := openRewrite(dir, sync, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := openBag(ctx, dir, o)
+	if err != nil {
+		return nil, was, errors.Join(err, r.close())
+	}
+	e := &edit{rewrite: r, v: v, written: map[string][]byte{}}
+	if _, err := v.run(ctx); err != nil {
+		return nil, was, errors.Join(err, e.close())
+	}
+	return e, was, nil
+}
+
+func (e *edit) put(p string, data []byte) error {
+	e.written[p] = data
+	return e.rewrite.put(p, data)
+}
+
+func (e *edit) remove(p string) { e.removed = append(e.removed, p) }
+
+func (e *edit) writeFields(p string, fields []Field) error {
+	var b bytes.Buffer
+	if err := writeInfo(&b, fields); err != nil {
+		return err
+	}
+	return e.put(p, b.Bytes())
+}
+
+func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte) error {
+	paths := slices.Sorted(maps.Keys(lines))
+	sums := make([][]byte, len(paths))
+	for i, p := range paths {
+		sums[i] = lines[p]
+	}
+	var b bytes.Buffer
+	if err := writeManifest(&b, paths, sums); err != nil {
+		return err
+	}
+	return e.put(prefix+string(a)+".txt", b.Bytes())
+}
+
+// addWritten puts the digests of what was written so far into a tag manifest's
+// lines.
+func (e *edit) addWritten(lines map[string][]byte, a Algorithm) {
+	for p, data := range e.written {
+		if _, isTag := manifestAlgorithm(p, tagPrefix); !isTag {
+			h := algorithms[a.index()].new()
+			h.Write(data)
+			lines[p] = h.Sum(nil)
+		}
+	}
+}
+
+func (e *edit) commit() error {
+	p := plan{}
+	for _, w := range slices.Sorted(maps.Keys(e.written)) {
+		p.Put = append(p.Put, encoded(w))
+	}
+	for _, r := range e.removed {
+		p.Remove = append(p.Remove, encoded(r))
+	}
+	return e.rewrite.commit(p)
+}
+
+func (e *edit) close() error { return errors.Join(e.v.from.close(), e.rewrite.close()) }
