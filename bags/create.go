@@ -40,6 +40,11 @@ type CreateOptions struct {
 	// that is an *Error with RuleBag.
 	Nest bool
 
+	// Profiles are what the bag must satisfy before it gets its name; a constraint
+	// that is not met is an *Error with RuleProfile. Serialization is not asked of a
+	// folder. Their identifiers go into bag-info.txt.
+	Profiles []*Profile
+
 	// Sync puts the bag on disk before Create returns. CreateInPlace does so
 	// unless NoSync is set.
 	Sync, NoSync bool
@@ -230,7 +235,50 @@ func (c *creator) describe(ctx context.Context, data string) error {
 	if err := c.writeManifests(sums); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	return c.writeTagManifests(ctx)
+	if err := c.writeTagManifests(ctx); err != nil {
+		return err
+	}
+	return c.satisfy(ctx)
+}
+
+// satisfy holds the bag, as it will be, to the profiles.
+func (c *creator) satisfy(ctx context.Context) error {
+	if len(c.o.Profiles) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	defer root.Close()
+	t, err := scanTags(ctx, c.dir)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	t.Folders = append(t.Folders, Entry{Path: payloadDir})
+	for _, e := range c.tree.Files {
+		e.Path = payloadPrefix + e.Path
+		t.Files = append(t.Files, e)
+	}
+	for _, e := range c.tree.Folders {
+		e.Path = payloadPrefix + e.Path
+		t.Folders = append(t.Folders, e)
+	}
+	o := ValidateOptions{Level: Complete, Profiles: c.o.Profiles, unserialized: true}
+	r, err := newValidator(t, &folderBag{root: root, dir: c.dir}, o).run(ctx)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	first, bad := r.FirstError()
+	if !bad {
+		return nil
+	}
+	more := ""
+	if r.Errors > 1 {
+		more = fmt.Sprintf(" (and %d more)", r.Errors-1)
+	}
+	return &Error{Archive: baseName(c.o.Payload), Member: first.Path, Rule: RuleProfile,
+		Detail: fmt.Sprintf("%s: %s%s", first.Constraint, first.Text, more)}
 }
 
 // hashPayload hashes what is in the bag, not what it was made from, and compares

@@ -55,6 +55,7 @@ const (
 	RuleTime       Rule = "limit-time"
 	RuleNesting    Rule = "limit-nesting"
 	RuleBag        Rule = "is-a-bag"
+	RuleProfile    Rule = "profile"
 )
 
 // Error says that content broke a rule: it is the producer's to mend, and trying

@@ -217,6 +217,12 @@ func (v *validator) hole(number int, f fetchLine) {
 	if bare {
 		v.find(v.since1(), CodePercent, "2.2.3", fetchName, number, encoded(f.path)+": a \"%\" that is not encoded as %25")
 	}
+	if v.version.before(v1) { // until 0.97: still relative to the bag
+		if rest := strings.TrimLeft(p, "/"); rest != "" && rest != p {
+			v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, encoded(p)+": begins with a slash; read as relative to the bag")
+			p = rest
+		}
+	}
 	clean := path.Clean(p)
 	switch {
 	case p[0] == '/' || hasParent(p) || strings.IndexByte(p, 0) >= 0:
@@ -242,6 +248,8 @@ func (v *validator) hole(number int, f fetchLine) {
 	case len(e.sums) < len(v.payloads) && !v.version.before(v1):
 		fail(CodeFetchUnlisted, "not in every payload manifest")
 	}
+	f.path = clean
+	v.fetches = append(v.fetches, f)
 	if i, ok := v.files[clean]; ok && f.length >= 0 && v.tree.Files[i].Size != f.length {
 		fail(CodeFetchPath, fmt.Sprintf("is there with %d bytes, where fetch.txt says %d", v.tree.Files[i].Size, f.length))
 	}

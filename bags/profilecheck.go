@@ -50,7 +50,9 @@ func (c *profileCheck) fail(constraint, path, text string) {
 
 // run checks first what makes the rest uncertain.
 func (c *profileCheck) run() {
-	c.serialization()
+	if !c.v.o.unserialized {
+		c.serialization()
+	}
 	c.version()
 	c.info()
 	payload := make([]string, len(c.v.payloads))

@@ -60,6 +60,12 @@ func (c *creator) info() []Field {
 			fields = append(fields, f)
 		}
 	}
+	for _, p := range c.o.Profiles {
+		f := Field{labelProfile, p.Identifier}
+		if p.Identifier != "" && !slices.ContainsFunc(fields, func(o Field) bool { return sameLabel(o.Label, f.Label) && o.Value == f.Value }) {
+			own = append([]Field{f}, own...)
+		}
+	}
 	return append(fields, own...)
 }
 

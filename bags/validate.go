@@ -42,6 +42,8 @@ type ValidateOptions struct {
 	// For changes of a bag: digests computed beside those that are compared, of
 	// every file, and who is told all; and, at the level Complete, the tag files
 	// whose digests are compared all the same.
+	unserialized bool // profiles are not asked how the bag is serialised
+
 	also    algSet
 	collect func(path string, sums *Sums)
 	only    func(path string) bool
@@ -172,6 +174,7 @@ type validator struct {
 	payload  map[string]*listed
 	tags     map[string]*listed
 	holes    map[string]bool // paths in fetch.txt
+	fetches  []fetchLine     // those that are in order, with clean paths
 	oxum     *oxum
 	stop     bool
 	unread   bool        // the archive around the bag could not be read to its end

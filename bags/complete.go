@@ -1,0 +1,441 @@
+package bags
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bagpipe/layout/disk"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// How a bag with holes is completed. The rules are:
+//
+//   - nothing is fetched from a host or folder that is not listed, redirections
+//     included; fetch.txt comes from whoever made the bag;
+//   - a file arrives under another name in .bagpipe-fetch, is compared with its
+//     length and every digest the manifests have, synced, and only then renamed to
+//     its place; what is there already is not fetched and not replaced;
+//   - a part that was left by an interrupted call is gone on with where the server
+//     can, and started anew where the digest then says that it was another file;
+//   - a file that cannot be had does not keep the others from being fetched.
+
+// FetchDir is the folder, inside a bag, of files that are not whole yet.
+const FetchDir = ".bagpipe-fetch"
+
+// Allowed lists where files may be fetched from. The zero value allows nothing.
+type Allowed struct {
+	// Hosts of http and https URLs: "example.org" at its scheme's own port,
+	// "example.org:8080", "*.example.org" for every host below it.
+	Hosts []string
+	// Folders of file URLs. Links that lead out of them are not followed.
+	Folders []string
+}
+
+// FetchOptions say how to complete a bag.
+type FetchOptions struct {
+	Allowed  Allowed
+	Limits   Limits            // FileBytes bounds one file
+	Parallel int               // files at once; default 4
+	Client   http.RoundTripper // default: the standard transport, with time-outs
+	Stall    time.Duration     // without a byte for this long, a transfer is given up; default 1m
+	Pause    time.Duration     // before a second try, doubled before a third; default 1s
+	Progress func(Progress)
+}
+
+// Fetched says what Fetch did.
+type Fetched struct {
+	Files   int64          `json:"files"`
+	Bytes   int64          `json:"bytes"`
+	Resumed int64          `json:"resumed"` // of Files, those that went on from a part
+	There   int64          `json:"there"`   // listed in fetch.txt, and there already
+	Failed  []FetchProblem `json:"failed"`
+}
+
+// FetchProblem is a file that could not be fetched.
+type FetchProblem struct {
+	Path string `json:"path"` // percent-encoded
+	URL  string `json:"url"`
+	Text string `json:"text"`
+}
+
+const (
+	fetchParallel = 4
+	fetchTries    = 3
+	fetchStall    = time.Minute
+	fetchPause    = time.Second
+)
+
+// Fetch gets the files that fetch.txt lists and that are not there. fetch.txt
+// stays: RFC 8493 lets a complete bag have one, and a tag manifest may list it.
+func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err error) {
+	fail := func(err error) (Fetched, error) { return Fetched{}, fmt.Errorf("complete bag %s: %w", dir, err) }
+	e, _, err := openEdit(ctx, dir, true, ValidateOptions{Level: Complete})
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	for _, f := range e.v.report.Findings {
+		if f.Severity == SeverityError && f.Code != CodeUnfetched && f.Code != CodeMissing && f.Code != CodeOxum {
+			return fail(fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text))
+		}
+	}
+	f, err := newFetcher(e, o)
+	if err != nil {
+		return fail(err)
+	}
+	if err := f.all(ctx); err != nil {
+		return fail(err)
+	}
+	return f.did, nil
+}
+
+// fetcher completes one bag.
+type fetcher struct {
+	o      FetchOptions
+	e      *edit
+	client *http.Client
+	stall  time.Duration
+	pause  time.Duration
+
+	mu  sync.Mutex // guards did and so
+	did Fetched
+	so  Progress
+}
+
+func newFetcher(e *edit, o FetchOptions) (*fetcher, error) {
+	f := &fetcher{o: o, e: e, stall: o.Stall, pause: o.Pause}
+	f.o.Limits = o.Limits.withDefaults()
+	f.did.Failed = []FetchProblem{}
+	if f.stall <= 0 {
+		f.stall = fetchStall
+	}
+	if f.pause <= 0 {
+		f.pause = fetchPause
+	}
+	if f.o.Parallel <= 0 {
+		f.o.Parallel = fetchParallel
+	}
+	transport := o.Client
+	if transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.ResponseHeaderTimeout = f.stall
+		t.DisableCompression = true // the length and the digests are of the bytes as sent
+		transport = t
+	}
+	f.client = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) >= 10 {
+			return errors.New("more than 10 redirections")
+		}
+		return f.o.Allowed.host(r.URL)
+	}}
+	if err := e.root.Mkdir(FetchDir, folderPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *fetcher) all(ctx context.Context) error {
+	var wanted []fetchLine
+	for _, l := range f.e.v.fetches {
+		switch {
+		case f.e.v.has(l.path):
+			f.did.There++
+		case f.e.v.payload[l.path] != nil:
+			wanted = append(wanted, l)
+			f.so.TotalBytes += max(l.length, 0)
+		}
+	}
+	f.so.TotalFiles = int64(len(wanted))
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(f.o.Parallel, len(wanted)) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(wanted) {
+					return nil
+				}
+				if err := f.one(ctx, wanted[i]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err := g.Wait()
+	f.client.CloseIdleConnections()
+	if err != nil {
+		return err
+	}
+	if err := f.e.root.Remove(FetchDir); err != nil && len(f.did.Failed) == 0 {
+		return err
+	}
+	return nil
+}
+
+// machineError is one that no further file would escape.
+type machineError struct{ error }
+
+func (e machineError) Unwrap() error { return e.error }
+
+// one fetches a file, in several tries. What is wrong with the file or its server
+// is noted; an error is about the machine or ctx.
+func (f *fetcher) one(ctx context.Context, l fetchLine) error {
+	var err error
+	pause := f.pause
+	for try := range fetchTries {
+		if try > 0 {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			pause *= 2
+		}
+		var again bool
+		again, err = f.try(ctx, l)
+		if err == nil || !again {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var machine machineError
+	if errors.As(err, &machine) {
+		return machine.error
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.did.Failed = append(f.did.Failed, FetchProblem{Path: encoded(l.path), URL: l.url, Text: err.Error()})
+		return nil
+	}
+	f.did.Files++
+	f.so.Files++
+	f.report()
+	return nil
+}
+
+// try goes through one transfer to the file in its place. again tells whether
+// another try may help.
+func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) {
+	part := path.Join(FetchDir, fmt.Sprintf("%x.part", sha256.Sum256([]byte(l.path)))[:40])
+	out, err := f.e.root.OpenFile(part, os.O_CREATE|os.O_RDWR, filePerm)
+	if err != nil {
+		return false, machineError{err}
+	}
+	had, err := out.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false, machineError{errors.Join(err, out.Close())}
+	}
+	if l.length >= 0 && had > l.length {
+		had = 0
+	}
+	n, again, err := f.transfer(ctx, l, out, had)
+	if err == nil {
+		err = f.keep(out, n, l)
+	}
+	if cerr := out.Close(); cerr != nil {
+		err = errors.Join(err, machineError{cerr})
+	}
+	if err != nil {
+		return again, err
+	}
+	if err := f.verify(ctx, l, part); err != nil {
+		// What went on from another file's part is begun anew.
+		return had > 0, errors.Join(err, f.e.root.Remove(part))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.did.Bytes += n
+	if had > 0 {
+		f.did.Resumed++
+	}
+	return false, f.publish(part, l.path)
+}
+
+// keep cuts what an earlier transfer left behind the end, and syncs.
+func (f *fetcher) keep(out *os.File, n int64, l fetchLine) error {
+	if l.length >= 0 && n != l.length {
+		return fmt.Errorf("%d bytes came, where fetch.txt says %d", n, l.length)
+	}
+	if err := out.Truncate(n); err != nil {
+		return machineError{err}
+	}
+	if err := out.Sync(); err != nil {
+		return machineError{err}
+	}
+	return nil
+}
+
+// verify compares the whole file with every digest that is known of it.
+func (f *fetcher) verify(ctx context.Context, l fetchLine, part string) error {
+	e := f.e.v.payload[l.path]
+	if e.known == 0 {
+		return fmt.Errorf("no digest of an algorithm that can be computed is known")
+	}
+	plan := []hashItem{{path: part, set: e.known}}
+	return hashAll(ctx, f.e.dir, plan, HashOptions{Workers: 1}, func(h Hashed) error {
+		for _, s := range e.sums {
+			if got := h.Sums.Of(s.algorithm); got != nil && s.sum != nil && string(got) != string(s.sum) {
+				return fmt.Errorf("what came is another file: %s is %s…, the manifest has %s…", s.algorithm, shortSum(got), shortSum(s.sum))
+			}
+		}
+		return nil
+	})
+}
+
+// publish gives the verified file its name. A crash before leaves the part, after
+// it the file.
+func (f *fetcher) publish(part, p string) error {
+	if err := f.e.root.MkdirAll(path.Dir(p), folderPerm); err != nil {
+		return machineError{err}
+	}
+	if err := f.e.root.Link(part, p); err != nil && !cannotLink(err) {
+		return machineError{err} // also where a file has appeared there
+	} else if err == nil {
+		if err := f.e.root.Remove(part); err != nil {
+			return machineError{err}
+		}
+	} else if err := f.e.root.Rename(part, p); err != nil {
+		return machineError{err}
+	}
+	d, err := f.e.root.Open(path.Dir(p))
+	if err != nil {
+		return machineError{err}
+	}
+	if err := errors.Join(d.Sync(), d.Close(), disk.SyncDir(f.e.dir)); err != nil {
+		return machineError{err}
+	}
+	return nil
+}
+
+func (f *fetcher) report() {
+	if f.o.Progress != nil {
+		f.o.Progress(f.so)
+	}
+}
+
+func (f *fetcher) count(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.so.Bytes += n
+	f.report()
+}
+
+// transfer appends to out what comes, from had on where it can, and gives the
+// whole's size.
+func (f *fetcher) transfer(ctx context.Context, l fetchLine, out *os.File, had int64) (n int64, again bool, err error) {
+	u, err := url.Parse(l.url)
+	if err != nil {
+		return 0, false, errFetchURL
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var body io.ReadCloser
+	switch u.Scheme {
+	case "http", "https":
+		body, had, again, err = f.get(ctx, u, had)
+	case "file":
+		body, err = f.o.Allowed.file(u)
+		had = 0
+	default:
+		err = fmt.Errorf("the scheme %q is not fetched; http, https and file are", u.Scheme)
+	}
+	if err != nil {
+		return 0, again, err
+	}
+	defer body.Close()
+	if _, err := out.Seek(had, io.SeekStart); err != nil {
+		return 0, false, machineError{err}
+	}
+	f.count(had)
+	n, again, err = f.copy(ctx, cancel, out, body, l, had)
+	if err != nil {
+		f.count(-n)
+	}
+	return n, again, err
+}
+
+func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io.Reader, l fetchLine, n int64) (int64, bool, error) {
+	alarm := time.AfterFunc(f.stall, cancel)
+	defer alarm.Stop()
+	buf := make([]byte, copyBuffer)
+	for {
+		got, rerr := body.Read(buf)
+		alarm.Reset(f.stall)
+		if got > 0 {
+			if n += int64(got); l.length >= 0 && n > l.length {
+				return n, false, fmt.Errorf("more than the %d bytes come that fetch.txt says", l.length)
+			}
+			if rule, detail := f.o.Limits.overFile(n); rule != "" {
+				return n, false, fmt.Errorf("%s: %s", rule, detail)
+			}
+			if _, err := out.Write(buf[:got]); err != nil {
+				return n, false, machineError{err}
+			}
+			f.count(int64(got))
+		}
+		switch {
+		case errors.Is(rerr, io.EOF):
+			return n, false, nil
+		case rerr != nil && ctx.Err() != nil:
+			return n, true, fmt.Errorf("nothing came for %s", f.stall)
+		case rerr != nil:
+			return n, true, rerr
+		}
+	}
+}
+
+// get asks for what follows the first had bytes. A server that sends all is taken
+// at its word.
+func (f *fetcher) get(ctx context.Context, u *url.URL, had int64) (_ io.ReadCloser, from int64, again bool, err error) {
+	if err := f.o.Allowed.host(u); err != nil {
+		return nil, 0, false, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	r.Header.Set("Accept-Encoding", "identity")
+	if had > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", had))
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		var refused *NotAllowedError
+		return nil, 0, !errors.As(err, &refused), err
+	}
+	switch code := answer.StatusCode; {
+	case code == http.StatusOK:
+		return answer.Body, 0, false, nil
+	case code == http.StatusPartialContent && strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", had)):
+		return answer.Body, had, false, nil
+	case code == http.StatusRequestedRangeNotSatisfiable && had > 0:
+		return f.whole(ctx, u, answer)
+	default:
+		again := code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+		return nil, 0, again, errors.Join(fmt.Errorf("the server answers %s", answer.Status), answer.Body.Close())
+	}
+}
+
+// whole asks again, for everything, where the part does not fit the file.
+func (f *fetcher) whole(ctx context.Context, u *url.URL, before *http.Response) (io.ReadCloser, int64, bool, error) {
+	if err := before.Body.Close(); err != nil {
+		return nil, 0, true, err
+	}
+	return f.get(ctx, u, 0)
+}
