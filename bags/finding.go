@@ -121,6 +121,17 @@ func (r *Report) FirstError() (Finding, bool) {
 	return Finding{}, false
 }
 
+// Incomplete tells whether nothing is wrong but that files are still to be
+// fetched.
+func (r *Report) Incomplete() bool {
+	for _, f := range r.Findings {
+		if f.Severity == SeverityError && f.Code != CodeUnfetched {
+			return false
+		}
+	}
+	return true
+}
+
 // rank puts a wrong Payload-Oxum behind what names the file: a missing file is
 // nearly always its cause.
 func (f Finding) rank() int {

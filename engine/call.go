@@ -98,6 +98,6 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		Scratch: w.scratch, Store: store,
 		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
 		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.execution.Encode(),
-		Limits: settings.limits(), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
+		Limits: settings.limits(), Profiles: settings.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
 	}, nil
 }

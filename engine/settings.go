@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ type Settings struct {
 	Limits      LimitSettings         `yaml:"limits"`
 	Retry       RetrySettings         `yaml:"retry"`
 	Store       string                `yaml:"store"`
+	Fetch       FetchSettings         `yaml:"fetch"`
 	Collections map[string]Collection `yaml:"collections"`
 }
 
@@ -32,6 +34,14 @@ type Collection struct {
 	Lane      string   `yaml:"lane"`
 	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
 	InFlight  int      `yaml:"inFlight"`  // its items under way at once; 0: any number
+	Profiles  []string `yaml:"profiles"`  // files of BagIt profiles that bags must satisfy
+}
+
+// FetchSettings say where a bag's missing files may be fetched from; nowhere
+// unless listed.
+type FetchSettings struct {
+	Hosts   []string `yaml:"hosts"`
+	Folders []string `yaml:"folders"`
 }
 
 // InboxSettings say when a drop is taken in.
@@ -105,6 +115,11 @@ func (s *Settings) check(y *layout.YAML) error {
 			return y.Errorf(fmt.Sprintf("$.inbox.ignore[%d]", i), "expected a pattern such as *.part, not %q", p)
 		}
 	}
+	for i, h := range s.Fetch.Hosts {
+		if err := (bags.Allowed{Hosts: []string{h}}).Check(); err != nil {
+			return y.Errorf(fmt.Sprintf("$.fetch.hosts[%d]", i), "%v", err)
+		}
+	}
 	l := s.Limits
 	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth), "inFlight": int64(l.InFlight)} {
 		if v < 0 {
@@ -129,6 +144,11 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 	for i, a := range c.Approvals {
 		if _, err := layout.ParseName(a); err != nil {
 			return y.Errorf(fmt.Sprintf("%s.approvals[%d]", at, i), "%v", err)
+		}
+	}
+	for i, p := range c.Profiles {
+		if p == "" {
+			return y.Errorf(fmt.Sprintf("%s.profiles[%d]", at, i), "expected a profile's file, relative to the workspace")
 		}
 	}
 	return nil
@@ -165,6 +185,9 @@ func (s *Settings) collection(name layout.Name) Collection {
 	if c.Approvals == nil {
 		c.Approvals = s.Defaults.Approvals
 	}
+	if c.Profiles == nil {
+		c.Profiles = s.Defaults.Profiles
+	}
 	return c
 }
 
@@ -174,6 +197,44 @@ func (s *Settings) limits() bags.Limits {
 		Ratio: s.Limits.Ratio, PathLength: s.Limits.Path, Depth: s.Limits.Depth,
 		Memory: int64(s.Limits.Memory), Time: time.Duration(s.Limits.Time),
 	}
+}
+
+// allowed is where files may be fetched from.
+func (s *Settings) allowed(root string) bags.Allowed {
+	a := bags.Allowed{Hosts: s.Fetch.Hosts}
+	for _, f := range s.Fetch.Folders {
+		a.Folders = append(a.Folders, below(root, f))
+	}
+	return a
+}
+
+// AllowedFetches gives what the settings of the workspace at root allow bags to be
+// completed from, without opening it.
+func AllowedFetches(root string) (bags.Allowed, error) {
+	file := filepath.Join(root, layout.SettingsFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return bags.Allowed{}, fmt.Errorf("read settings: %w", err)
+	}
+	s, err := ParseSettings(file, data)
+	if err != nil {
+		return bags.Allowed{}, err
+	}
+	root, err = filepath.Abs(root)
+	if err != nil {
+		return bags.Allowed{}, fmt.Errorf("find the workspace: %w", err)
+	}
+	return s.allowed(root), nil
+}
+
+// profiles are the files of the BagIt profiles that a collection's bags must
+// satisfy.
+func (s *Settings) profiles(root string, name layout.Name) []string {
+	var files []string
+	for _, p := range s.collection(name).Profiles {
+		files = append(files, below(root, p))
+	}
+	return files
 }
 
 // storeDir is where deposits go.

@@ -25,7 +25,7 @@ const (
 // bag makes the object a BagIt 1.0 bag. Its payload is the content; when that is
 // a bag itself, its payload stays the payload (a bag is not bagged again), and
 // its tag files and bag-info labels are kept. Every byte is compared with the
-// inventory.
+// inventory, and the bag must satisfy the collection's BagIt profiles.
 func bag(ctx context.Context, c *Call) (Result, error) {
 	o, err := bagOptions(c)
 	if err != nil {
@@ -80,6 +80,12 @@ func bagOptions(c *Call) (bags.CreateOptions, error) {
 			return o, SystemFailure("parameter algorithms: %q is not known; want md5, sha1, sha224, sha256, sha384 or sha512", n)
 		}
 		o.Algorithms = append(o.Algorithms, a)
+	}
+	if o.Profiles, err = c.profiles(); err != nil {
+		return o, err
+	}
+	if len(o.Algorithms) == 0 && len(o.Profiles) > 0 {
+		o.Algorithms = o.Profiles[0].Algorithms([]bags.Algorithm{bags.SHA256, bags.SHA512})
 	}
 	return o, nil
 }

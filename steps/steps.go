@@ -45,6 +45,7 @@ type Call struct {
 	Execution  []byte         // as committed with this attempt in progress
 
 	Limits   bags.Limits // for unpacking
+	Profiles []string    // files of the BagIt profiles that the collection's bags must satisfy
 	Log      io.Writer   // the attempt's log
 	Slog     *slog.Logger
 	Now      func() time.Time

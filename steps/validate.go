@@ -13,7 +13,7 @@ import (
 const reportOut = "report" // a folder in scratch
 
 // validate checks content that is a bag, or has one as its only sub-folder,
-// against RFC 8493. The full report is published whatever it says.
+// against RFC 8493 and the collection's BagIt profiles. The full report is published whatever it says.
 func validate(ctx context.Context, c *Call) (Result, error) {
 	dir, ok, err := findBag(c)
 	if err != nil {
@@ -22,7 +22,15 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 	if !ok {
 		return Result{Status: Skipped, Message: "not applicable: no bag (no bagit.txt)"}, nil
 	}
-	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{Progress: c.progress()})
+	profiles, err := c.profiles()
+	if err != nil {
+		return Result{}, err
+	}
+	o := bags.ValidateOptions{Progress: c.progress(), Profiles: profiles}
+	if o.Serialized, err = c.received(); err != nil {
+		return Result{}, failure(err)
+	}
+	report, err := bags.Validate(ctx, dir, o)
 	if err != nil {
 		return Result{}, failure(err)
 	}
@@ -49,6 +57,32 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 	return result, ContentFailure("bag is not valid: %s%s", findingText(first), more)
 }
 
+// profiles reads the collection's BagIt profiles. One that cannot be used is the
+// operator's to mend.
+func (c *Call) profiles() ([]*bags.Profile, error) {
+	var all []*bags.Profile
+	for _, file := range c.Profiles {
+		p, err := bags.LoadProfile(file)
+		if err != nil {
+			return nil, SystemFailure("%w", err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// received is the archive format the content was dropped in, none for a folder.
+func (c *Call) received() (bags.Format, error) {
+	if c.SourceKind != "archive" {
+		return bags.None, nil
+	}
+	drop, err := theDrop(c)
+	if err != nil {
+		return bags.None, err
+	}
+	return bags.Sniff(drop)
+}
+
 func findBag(c *Call) (string, bool, error) {
 	info, err := os.Lstat(c.Content)
 	if err != nil || !info.IsDir() {
@@ -65,6 +99,9 @@ func findingText(f bags.Finding) string {
 		text = fmt.Sprintf("%s, line %d: %s", f.Path, f.Line, text)
 	case f.Path != "":
 		text = f.Path + ": " + text
+	}
+	if f.Constraint != "" {
+		return text + " (" + f.Constraint + " of profile " + f.Profile + ")"
 	}
 	if f.Section != "" {
 		text += " (RFC 8493, " + f.Section + ")"

@@ -26,4 +26,5 @@ type cli struct {
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Bag        bagCmd        `cmd:"" help:"Validate a BagIt bag; needs no workspace."`
 	Archive    archiveCmd    `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
+	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialise BagIt bags; needs no workspace."`
 }

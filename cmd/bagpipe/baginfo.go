@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/bags"
+)
+
+type bagInfoCmd struct {
+	Get bagInfoGetCmd `cmd:"" help:"Print bag-info.txt, or the values of one label."`
+	Set bagInfoSetCmd `cmd:"" help:"Set, add or remove labels of bag-info.txt."`
+}
+
+type bagInfoGetCmd struct {
+	Bag   string `arg:"" help:"The bag's folder, or an archive that holds it."`
+	Label string `arg:"" optional:"" help:"Print the values of this label alone, one a line."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *bagInfoGetCmd) Run(a *app) error {
+	r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Quick})
+	if err != nil {
+		return err
+	}
+	fields := []bags.Field{}
+	for _, f := range r.Info {
+		if c.Label == "" || strings.EqualFold(f.Label, c.Label) {
+			fields = append(fields, f)
+		}
+	}
+	if c.JSON {
+		if err := a.json(fields); err != nil {
+			return err
+		}
+	}
+	for _, f := range fields {
+		switch {
+		case c.JSON:
+		case c.Label != "":
+			fmt.Fprintln(a.out, f.Value)
+		default:
+			fmt.Fprintf(a.out, "%s: %s\n", f.Label, f.Value)
+		}
+	}
+	if c.Label != "" && len(fields) == 0 {
+		return exit(exitError)
+	}
+	return nil
+}
+
+type bagInfoSetCmd struct {
+	Dir    string   `arg:"" help:"The bag's folder."`
+	Field  []string `arg:"" optional:"" name:"label=value" help:"What to set. The first of that label is replaced, and further ones go."`
+	Add    []string `placeholder:"LABEL=VALUE" sep:"none" help:"Add one more of that label; may be given several times."`
+	Remove []string `placeholder:"LABEL" sep:"none" help:"Remove all of that label; may be given several times."`
+	Sync   bool     `negatable:"" default:"true" help:"Wait until everything is on disk."`
+	JSON   bool     `name:"json" help:"Print JSON."`
+}
+
+func (c *bagInfoSetCmd) changes() (all []bags.InfoChange, err error) {
+	for _, l := range c.Remove {
+		all = append(all, bags.InfoChange{Field: bags.Field{Label: l}, Remove: true})
+	}
+	set, err := fieldsOf(c.Field)
+	if err != nil {
+		return nil, err
+	}
+	add, err := fieldsOf(c.Add)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range set {
+		all = append(all, bags.InfoChange{Field: f})
+	}
+	for _, f := range add {
+		all = append(all, bags.InfoChange{Field: f, Add: true})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nothing to set, add or remove")
+	}
+	return all, nil
+}
+
+// Validate is kong's: it makes these usage errors.
+func (c *bagInfoSetCmd) Validate() error {
+	_, err := c.changes()
+	return err
+}
+
+func (c *bagInfoSetCmd) Run(a *app) error {
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	did, err := bags.SetInfo(a.ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.json(did)
+	}
+	sayRecovered(a, c.Dir, did.Recovered)
+	return nil
+}
+
+// fieldsOf reads LABEL=VALUE.
+func fieldsOf(all []string) (fields []bags.Field, err error) {
+	for _, s := range all {
+		label, value, ok := strings.Cut(s, "=")
+		f := bags.Field{Label: label, Value: value}
+		if !ok {
+			return nil, fmt.Errorf("%q: want LABEL=VALUE", s)
+		}
+		if err := f.Check(); err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+type bagProfileCmd struct {
+	Check bagProfileCheckCmd `cmd:"" help:"Tell what is wrong with a BagIt profile, or with a bag by it."`
+}
+
+type bagProfileCheckCmd struct {
+	File string `arg:"" help:"The profile's file, JSON."`
+	Bag  string `arg:"" optional:"" help:"A bag to hold to the profile; its digests are not computed."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *bagProfileCheckCmd) Run(a *app) error {
+	p, err := bags.LoadProfile(c.File)
+	if err != nil {
+		return err
+	}
+	findings := append([]bags.Finding{}, p.Problems...)
+	if c.Bag != "" {
+		r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Complete, Profiles: []*bags.Profile{p}})
+		if err != nil {
+			return err
+		}
+		findings = r.Findings
+	}
+	errs := 0
+	for _, f := range findings {
+		if f.Severity == bags.SeverityError {
+			errs++
+		}
+	}
+	if c.JSON {
+		if err := a.json(findings); err != nil {
+			return err
+		}
+	} else {
+		printFindings(a, findings)
+		fmt.Fprintf(a.out, "%s: %s, for BagIt Profiles %s: %d errors\n", c.File, p.Identifier, p.Spec, errs)
+	}
+	if errs > 0 {
+		return exit(exitError)
+	}
+	return nil
+}
+
+func absolute(p string) (string, error) {
+	whole, err := filepath.Abs(p)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", p, err)
+	}
+	return whole, nil
+}
