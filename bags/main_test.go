@@ -2,6 +2,11 @@ package bags
 
 import (
 	"os"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,4 +18,30 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
+}
+func TestMain(m *testing.M) {
+	if at, err := strconv.Atoi(os.Getenv("BAGS_KILL_AT")); err == nil {
+		os.Exit(killedChild(at))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// killedChild makes a bag in place, in a process that kills itself just before its
+// at-th change of the file system.
+func killedChild(at int) int {
+	n := 0
+	_, err := CreateInPlace(context.Background(), CreateOptions{
+		Payload: os.Getenv("BAGS_KILL_DIR"), Date: bagDate, Algorithms: []Algorithm{SHA256},
+		step: func() {
+			if n++; n == at {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }

@@ -26,6 +26,14 @@ const (
 	Quick Level = "quick"
 )
 
+// MarshalText names the zero value.
+func (l Level) MarshalText() ([]byte, error) {
+	if l == Full {
+		return []byte("full"), nil
+	}
+	return []byte(l), nil
+}
+
 // ValidateOptions say how to validate. The zero value is a full validation.
 type ValidateOptions struct {
 	Level    Level

@@ -151,6 +151,10 @@ func (c *bagCreateCmd) Run(a *app) error {
 	}
 	made, err := create(a.ctx, o)
 	m.close()
+	var broken *bags.Error
+	if errors.As(err, &broken) && broken.Rule == bags.RuleBag {
+		return fmt.Errorf("%w; bagpipe bag update brings its manifests up to date, and --nest makes a bag of it all the same", err)
+	}
 	if err != nil {
 		return err
 	}
