@@ -232,7 +232,7 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 // try goes through one transfer to the file in its place. again tells whether
 // another try may help.
 func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) {
-	part := path.Join(FetchDir, fmt.Sprintf("%x.part", sha256.Sum256([]byte(l.path)))[:40])
+	part := partOf(l.path)
 	out, err := f.e.root.OpenFile(part, os.O_CREATE|os.O_RDWR, filePerm)
 	if err != nil {
 		return false, machineError{err}
@@ -265,6 +265,11 @@ func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) 
 		f.did.Resumed++
 	}
 	return false, f.publish(part, l.path)
+}
+
+// partOf is where a file is kept until it is whole.
+func partOf(p string) string {
+	return path.Join(FetchDir, fmt.Sprintf("%x.part", sha256.Sum256([]byte(p))))
 }
 
 // keep cuts what an earlier transfer left behind the end, and syncs.

@@ -1,0 +1,270 @@
+package bags
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const profileID = "https://example.org/profile-v1.json"
+
+// aProfile is a profile that goodBag, with its identifier, satisfies.
+func aProfile() map[string]any {
+	return map[string]any{
+		"BagIt-Profile-Info": map[string]any{
+			"BagIt-Profile-Identifier": profileID, "BagIt-Profile-Version": "1.4.0", "Source-Organization": "Archive",
+			"External-Description": "For tests", "Version": "1.0",
+		},
+		"Bag-Info":           map[string]any{"Source-Organization": map[string]any{"required": true, "values": []string{"Archive", "Library"}}},
+		"Manifests-Required": []string{"sha512"}, "Manifests-Allowed": []string{"sha256", "sha512"},
+		"Tag-Manifests-Required": []string{"sha512"}, "Tag-Manifests-Allowed": []string{"sha512"},
+		"Tag-Files-Required": []string{"notes/tag.txt"}, "Tag-Files-Allowed": []string{"notes/*"},
+		"Payload-Files-Required": []string{"data/a.txt", "data/d/"}, "Payload-Files-Allowed": []string{"data/*"},
+		"Allow-Fetch.txt": false, "Serialization": "optional", "Accept-Serialization": []string{"application/zip"},
+		"Accept-BagIt-Version": []string{"1.0"},
+	}
+}
+
+func parsed(t testing.TB, p map[string]any) *Profile {
+	t.Helper()
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseProfile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// profiledBag satisfies aProfile.
+func profiledBag() bag {
+	b := goodBag()
+	b["bag-info.txt"] += "BagIt-Profile-Identifier: " + profileID + "\n"
+	b.sealTags()
+	return b
+}
+
+func TestProfileThatIsSatisfied(t *testing.T) {
+	p := parsed(t, aProfile())
+	if len(p.Problems) > 0 {
+		t.Errorf("problems %+v", p.Problems)
+	}
+	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*Profile{p}})
+	if err != nil || !r.Valid || len(r.Findings) > 0 || !slices.Equal(r.Profiles, []string{profileID}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Every constraint, broken by the bag or asked by the profile, is named.
+func TestEveryProfileConstraintIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		constraint string
+		profile    func(p map[string]any)
+		bag        func(b bag)
+	}{
+		{"BagIt-Profile-Identifier", nil, func(b bag) { b["bag-info.txt"] = strings.ReplaceAll(b["bag-info.txt"], "v1.json", "v2.json") }},
+		{"Bag-Info", nil, func(b bag) { delete(b, "bag-info.txt") }},
+		{"Bag-Info/Contact-Name/required", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"required": true}}
+		}, nil},
+		{"Bag-Info/Contact-Name/required", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"required": "true"}}
+		}, nil},
+		{"Bag-Info/Source-Organization/values", nil, func(b bag) { b["bag-info.txt"] = strings.Replace(b["bag-info.txt"], ": Archive", ": Museum", 1) }},
+		{"Bag-Info/A/repeatable", func(p map[string]any) { p["Bag-Info"] = map[string]any{"A": map[string]any{"repeatable": false}} }, func(b bag) { b["bag-info.txt"] += "A: 1\na: 2\n" }},
+		{"Manifests-Required", func(p map[string]any) { p["Manifests-Required"] = []string{"sha256"} }, nil},
+		{"Manifests-Allowed", func(p map[string]any) {
+			p["Manifests-Required"], p["Manifests-Allowed"] = []string{}, []string{"sha256"}
+		}, nil},
+		{"Manifests-Allowed", func(p map[string]any) { p["Manifests-Required"], p["Manifests-Allowed"] = []string{}, []string{} }, nil},
+		{"Tag-Manifests-Required", func(p map[string]any) {
+			p["Tag-Manifests-Allowed"], p["Tag-Manifests-Required"] = []string{"md5", "sha512"}, []string{"md5"}
+		}, nil},
+		{"Tag-Manifests-Allowed", func(p map[string]any) {
+			p["Tag-Manifests-Required"], p["Tag-Manifests-Allowed"] = []string{}, []string{"md5"}
+		}, nil},
+		{"Tag-Files-Required", nil, func(b bag) { delete(b, "notes/tag.txt") }},
+		{"Tag-Files-Allowed", nil, func(b bag) { b["other.txt"] = "x" }},
+		{"Payload-Files-Required", func(p map[string]any) { p["Payload-Files-Required"] = []string{"data/c.txt"} }, nil},
+		{"Payload-Files-Required", func(p map[string]any) { p["Payload-Files-Required"] = []string{"data/e/"} }, nil},
+		{"Payload-Files-Allowed", func(p map[string]any) {
+			p["Payload-Files-Required"], p["Payload-Files-Allowed"] = []string{}, []string{"data/*/*"}
+		}, nil},
+		{"Allow-Fetch.txt", nil, func(b bag) { b["fetch.txt"] = "https://example.org/a 3 data/a.txt\n" }},
+		{"Fetch.txt-Required", func(p map[string]any) { p["Allow-Fetch.txt"], p["Fetch.txt-Required"] = true, true }, nil},
+		{"Data-Empty", func(p map[string]any) { p["Data-Empty"] = true }, nil},
+		{"Serialization", func(p map[string]any) { p["Serialization"] = "required" }, nil},
+		{"Accept-BagIt-Version", func(p map[string]any) { p["Accept-BagIt-Version"] = []string{"0.97"} }, nil},
+	} {
+		t.Run(c.constraint, func(t *testing.T) {
+			p, b := aProfile(), profiledBag()
+			if c.profile != nil {
+				c.profile(p)
+			}
+			if c.bag != nil {
+				c.bag(b)
+				b.sealTags()
+			}
+			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+			if err != nil || r.Valid || !r.Complete {
+				t.Errorf("valid %v, complete %v, %v: %+v", r.Valid, r.Complete, err, r.Findings)
+			}
+			if !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+				return f.Constraint == c.constraint && f.Severity == SeverityError && f.Profile == profileID && f.Text != ""
+			}) {
+				t.Errorf("%s is not named: %+v", c.constraint, r.Findings)
+			}
+		})
+	}
+}
+
+func TestProfileSerialization(t *testing.T) {
+	for _, c := range []struct {
+		about      string
+		profile    func(p map[string]any)
+		format     Format
+		constraint string
+	}{
+		{"accepted", nil, Zip, ""},
+		{"not accepted", nil, Tar, "Accept-Serialization"},
+		{"a compressed tar is no tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/tar"} }, TarGzip, "Accept-Serialization"},
+		{"gzip", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/gzip"} }, TarGzip, ""},
+		{"tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/x-tar"} }, Tar, ""},
+		{"forbidden", func(p map[string]any) { p["Serialization"] = "forbidden" }, Zip, "Serialization"},
+	} {
+		p := aProfile()
+		if c.profile != nil {
+			c.profile(p)
+		}
+		file := archiveFile(t, "bag."+string(c.format), packed(t, c.format, within("bag", profiledBag())))
+		r, err := Validate(t.Context(), file, ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := r.FirstError()
+		if r.Valid != (c.constraint == "") || first.Constraint != c.constraint {
+			t.Errorf("%s: valid %v, %+v", c.about, r.Valid, first)
+		}
+	}
+}
+
+func TestProfileThatContradictsItself(t *testing.T) {
+	for _, c := range []struct {
+		constraint string
+		change     func(p map[string]any)
+	}{
+		{"BagIt-Profile-Info", func(p map[string]any) { delete(p, "BagIt-Profile-Info") }},
+		{"BagIt-Profile-Info/Version", func(p map[string]any) { delete(p["BagIt-Profile-Info"].(map[string]any), "Version") }},
+		{"Accept-BagIt-Version", func(p map[string]any) { delete(p, "Accept-BagIt-Version") }},
+		{"Accept-Serialization", func(p map[string]any) { p["Serialization"] = "required"; delete(p, "Accept-Serialization") }},
+		{"Serialization", func(p map[string]any) { p["Serialization"] = "sometimes" }},
+		{"Manifests-Required", func(p map[string]any) { p["Manifests-Allowed"] = []string{"md5"} }},
+		{"Tag-Manifests-Required", func(p map[string]any) { p["Tag-Manifests-Allowed"] = []string{"md5"} }},
+		{"Tag-Files-Required", func(p map[string]any) { p["Tag-Files-Allowed"] = []string{"other/*"} }},
+		{"Payload-Files-Required", func(p map[string]any) { p["Payload-Files-Allowed"] = []string{"data/b*"} }},
+		{"Fetch.txt-Required", func(p map[string]any) { p["Fetch.txt-Required"] = true }},
+	} {
+		p := aProfile()
+		c.change(p)
+		problems := parsed(t, p).Problems
+		if !slices.ContainsFunc(problems, func(f Finding) bool { return f.Constraint == c.constraint && f.Severity == SeverityError }) {
+			t.Errorf("%s: problems %+v", c.constraint, problems)
+		}
+	}
+	for _, bad := range []string{`[]`, `null`, `{`, `"x"`, `{"Manifests-Required": "md5"}`, `{"Allow-Fetch.txt": 1}`, `{"Bag-Info": []}`,
+		`{"Accept-BagIt-Version": [1.0]}`, `{"Serialization": null}`, `{"Bag-Info": {"A": {"required": "yes"}}}`, `{} x`} {
+		if _, err := ParseProfile([]byte(bad)); err == nil {
+			t.Errorf("%s: was read", bad)
+		}
+	}
+}
+
+func TestProfileWithoutItsVersionIs11(t *testing.T) {
+	p := aProfile()
+	delete(p["BagIt-Profile-Info"].(map[string]any), "BagIt-Profile-Version")
+	if got := parsed(t, p); got.Spec != "1.1.0" || len(got.Problems) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"*", "a/b", true}, {"a/*", "a/b/c", true}, {"a/*", "a/", true}, {"a/*.txt", "a/b.txt", true}, {"a/*.txt", "a/b.txtx", false},
+		{"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false}, {"a", "a", true}, {"a", "b", false}, {"[a]", "a", false}, {"ab*ba", "aba", false},
+		{"a?", "ab", false}, {"**", "", true},
+	} {
+		if got := matches(c.pattern, c.s); got != c.want {
+			t.Errorf("%q, %q: %v", c.pattern, c.s, got)
+		}
+	}
+}
+
+// A bag that would not satisfy its profile is not made.
+func TestCreateHoldsToTheProfile(t *testing.T) {
+	p := aProfile()
+	p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"required": true}}
+	p["Serialization"] = "required"
+	for _, key := range []string{"Tag-Files-Required", "Tag-Files-Allowed"} {
+		delete(p, key)
+	}
+	profile := parsed(t, p)
+	files := bag{"a.txt": "one", "d/b.txt": "two"}
+	for _, inPlace := range []bool{false, true} {
+		dir := payloadFolder(t, files)
+		o := CreateOptions{Payload: dir, Dest: filepath.Join(t.TempDir(), "made"), Profiles: []*Profile{profile}, Algorithms: profile.Algorithms(nil), Date: bagDate}
+		create, made := Create, o.Dest
+		if inPlace {
+			create, made = CreateInPlace, dir
+		}
+		_, err := create(t.Context(), o)
+		var broken *Error
+		if !errors.As(err, &broken) || broken.Rule != RuleProfile || !strings.Contains(broken.Detail, "Contact-Name") {
+			t.Errorf("error %v", err)
+		}
+		if got := filesOf(t, dir); !maps.Equal(got, map[string]string(files)) {
+			t.Errorf("the folder was changed: %q", got)
+		}
+		expectNothing(t, filepath.Dir(o.Dest))
+		o.Info = []Field{{"Contact-Name", "A"}}
+		if _, err := create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Validate(t.Context(), made, ValidateOptions{Profiles: []*Profile{profile}, Serialized: Zip})
+		if err != nil || !r.Valid {
+			t.Errorf("%+v, %v", r.Findings, err)
+		}
+	}
+}
+
+func TestProfileAlgorithms(t *testing.T) {
+	def := []Algorithm{SHA256, SHA512}
+	for _, c := range []struct {
+		p    Profile
+		want []Algorithm
+	}{
+		{Profile{}, def},
+		{Profile{ManifestsRequired: []string{"md5"}}, []Algorithm{MD5}},
+		{Profile{ManifestsAllowed: []string{"sha512", "md5"}, manifestsRestricted: true}, []Algorithm{SHA512}},
+		{Profile{ManifestsAllowed: []string{"sha1", "other"}, manifestsRestricted: true}, []Algorithm{SHA1}},
+	} {
+		if got := c.p.Algorithms(def); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v", c.p, got)
+		}
+	}
+}
+
+func TestLoadProfile(t *testing.T) {
+	if _, err := LoadProfile(filepath.Join(t.TempDir(), "none.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
