@@ -76,8 +76,9 @@ type hashItem struct {
 // fileReader is a file that is hashed.
 type fileReader interface {
 	io.Reader
-	// whole is the file's size, so that its end need not be asked for.
-	whole() int64
+	// endsShort tells whether a read that gives all that was listed, and less than
+	// it could have, need not be followed by another that only finds the end.
+	endsShort() bool
 	close() error
 }
 
@@ -198,7 +199,7 @@ func (w *hashWorker) file(ctx context.Context, f fileReader, it hashItem) (err e
 	if it.size >= largeFile && it.set.count() > 1 {
 		n, err = w.readWide(ctx, f, it.set)
 	} else {
-		n, err = w.readPlain(ctx, f, it.set)
+		n, err = w.readPlain(ctx, f, it)
 	}
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (w *hashWorker) file(ctx context.Context, f fileReader, it hashItem) (err e
 	return w.pool.done(h)
 }
 
-func (w *hashWorker) readPlain(ctx context.Context, r fileReader, set algSet) (total int64, err error) {
+func (w *hashWorker) readPlain(ctx context.Context, r fileReader, it hashItem) (total int64, err error) {
 	buf := w.blocks[0]
 	for {
 		if err := ctx.Err(); err != nil {
@@ -217,9 +218,8 @@ func (w *hashWorker) readPlain(ctx context.Context, r fileReader, set algSet) (t
 		n, err := r.Read(buf)
 		w.take(buf[:n])
 		total += int64(n)
-		set.each(func(i int) { w.hashers[i].Write(buf[:n]) })
-		// A small file is whole after one read; asking for its end costs another.
-		if errors.Is(err, io.EOF) || err == nil && total == r.whole() {
+		it.set.each(func(i int) { w.hashers[i].Write(buf[:n]) })
+		if errors.Is(err, io.EOF) || err == nil && total == it.size && n < len(buf) && r.endsShort() {
 			return total, nil
 		}
 		if err != nil {

@@ -67,6 +67,7 @@ func (v *validator) list(into map[string]*listed, name string, number int, p str
 	e := into[p]
 	if e == nil {
 		e = &listed{}
+		e.sums = e.first[:0]
 		into[p] = e
 	}
 	for _, s := range e.sums {

@@ -108,8 +108,14 @@ func windowsHostile(p string) string {
 		if strings.HasSuffix(part, ".") && part != "." || strings.HasSuffix(part, " ") {
 			return "ends in a dot or space, which Windows drops"
 		}
-		stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
-		switch stem {
+		if part == "" || strings.IndexByte("CPANLcpanl", part[0]) < 0 {
+			continue // no device's name begins so; most names are passed over here
+		}
+		stem, _, _ := strings.Cut(part, ".")
+		if len(stem) > 4 {
+			continue
+		}
+		switch strings.ToUpper(stem) {
 		case "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9",
 			"LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9":
 			return "is a device's name on Windows"

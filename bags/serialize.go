@@ -164,9 +164,6 @@ func packEntry(p packer, files *opener, base string, e *Entry, o SerializeOption
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	if f.whole() != e.Size {
-		return errChanged
-	}
 	return p.file(name, e, o.at(e.Time, nil), f)
 }
 

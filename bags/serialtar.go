@@ -317,17 +317,14 @@ type tarOpener struct{ bag *tarBag }
 
 func (o tarOpener) open(p string) (fileReader, error) {
 	s := o.bag.at[p]
-	return &tarFileReader{io.NewSectionReader(o.bag.src, s.at, s.size), s.size}, nil
+	return &tarFileReader{io.NewSectionReader(o.bag.src, s.at, s.size)}, nil
 }
 
 func (tarOpener) close() {}
 
-type tarFileReader struct {
-	io.Reader
-	size int64
-}
+type tarFileReader struct{ io.Reader }
 
-func (r *tarFileReader) whole() int64 { return r.size }
+func (r *tarFileReader) endsShort() bool { return false }
 func (r *tarFileReader) close() error { return nil }
 
 // inMemory is how large a member may be to be handed to another goroutine whole;
@@ -353,8 +350,7 @@ func (b *tarBag) hashStream(ctx context.Context, plan []hashItem, o HashOptions,
 		g.Go(func() error {
 			w := newHashWorker(p)
 			for s := range ready {
-				size := int64(s.data.Len())
-				if err := w.file(ctx, &tarFileReader{s.data, size}, s.it); err != nil {
+				if err := w.file(ctx, &tarFileReader{s.data}, s.it); err != nil {
 					return err
 				}
 				s.data.Reset()
@@ -373,7 +369,7 @@ func (b *tarBag) hashStream(ctx context.Context, plan []hashItem, o HashOptions,
 			}
 			r = &tarErrors{r, b.l, h.Name}
 			if h.Size > inMemory {
-				return w.file(ctx, &tarFileReader{r, -1}, it)
+				return w.file(ctx, &tarFileReader{r}, it)
 			}
 			data := buffers.Get().(*bytes.Buffer)
 			if _, err := data.ReadFrom(r); err != nil {

@@ -120,17 +120,15 @@ func (v *validator) manifestName(p string) {
 }
 
 // names warns of what other systems cannot hold or would take for one file.
-func (v *validator) names(context.Context) error {
-	if v.o.Level == Quick {
-		return nil
-	}
-	v.report.Findings = append(v.report.Findings, nameFindings(v.tree, "")...)
+func (v *validator) names() []Finding {
+	found := nameFindings(v.tree, "")
 	for _, p := range v.tree.EmptyFolders() {
 		if p != payloadDir && strings.HasPrefix(p, payloadPrefix) {
-			v.warn(CodeEmptyFolder, "2.1.3", p, "an empty folder: manifests cannot list it")
+			found = append(found, Finding{Code: CodeEmptyFolder, Severity: SeverityWarning, Path: encoded(p), Section: "2.1.3",
+				Text: "an empty folder: manifests cannot list it"})
 		}
 	}
-	return nil
+	return found
 }
 
 // nameFindings are warnings about the files' names, each behind prefix.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/text/encoding"
@@ -114,13 +115,27 @@ func (v *validator) checks(ctx context.Context) error {
 		return errEnough
 	}
 	for _, check := range []func(context.Context) error{
-		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.names, v.profiles, v.digests,
+		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.profiles, v.namesAndDigests,
 	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// namesAndDigests looks at the names while the files are hashed.
+func (v *validator) namesAndDigests(ctx context.Context) error {
+	if v.o.Level == Quick {
+		return nil
+	}
+	var found []Finding
+	var g sync.WaitGroup
+	g.Go(func() { found = v.names() })
+	err := v.digests(ctx)
+	g.Wait()
+	v.report.Findings = append(v.report.Findings, found...)
+	return err
 }
 
 // broken reports what is wrong with the archive around the bag.
@@ -194,6 +209,7 @@ type validator struct {
 type listed struct {
 	sums  []listedSum
 	known algSet
+	first [1]listedSum // where sums begins: most files have one
 }
 
 type listedSum struct {
