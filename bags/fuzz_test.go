@@ -225,3 +225,113 @@ func fuzzExtract(t *testing.T, name string, data []byte) {
 		t.Fatalf("a zip was read as %s", x.Format)
 	}
 }
+
+func FuzzFetchLine(f *testing.F) {
+	for _, s := range []string{"https://example.org/a 3 data/a", "file:///x - data/a b", "x", "", " ", "a:b\t-\tdata/%0A"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		l, err := parseFetchLine(s)
+		if err == nil && (l.url == "" || l.path == "" || l.length < -1 || strings.ContainsAny(l.url, " \t")) {
+			t.Fatalf("%q: %+v", s, l)
+		}
+	})
+}
+
+func FuzzProfile(f *testing.F) {
+	f.Add([]byte(`{"BagIt-Profile-Info":{"Version":"1"},"Bag-Info":{"A":{"required":true,"values":["x"]}},"Accept-BagIt-Version":["1.0"]}`))
+	f.Add([]byte(`{"Tag-Files-Allowed":["*","a*b"],"Allow-Fetch.txt":"false"}`))
+	f.Add([]byte(`null`))
+	dir := goodBag().write(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParseProfile(data)
+		if err != nil {
+			return
+		}
+		r, err := Validate(t.Context(), dir, ValidateOptions{Level: Complete, Profiles: []*Profile{p}})
+		if err != nil || !r.Complete {
+			t.Fatalf("%+v, %v", r.Findings, err)
+		}
+	})
+}
+
+// FuzzPlan: no plan touches anything outside of the folder, or deletes payload.
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"moves":true,"move":["notes"],"put":["x"],"remove":["bag-info.txt"]}`))
+	f.Add([]byte(`{"schema":1,"put":["../x"],"remove":["data/a.txt"]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := goodBag()
+		b[WorkDir+"/new/x"], b[WorkDir+"/plan.json"] = "new", string(data)
+		dir := b.write(t)
+		_, _ = Recover(t.Context(), dir)
+		names, err := os.ReadDir(filepath.Dir(dir))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("beside the folder: %v, %v", names, err)
+		}
+		found := 0
+		for p, data := range anyFiles(t, dir) {
+			if strings.HasSuffix(p, "a.txt") && data == "one" || strings.HasSuffix(p, "d/b.txt") && data == "two" {
+				found++
+			}
+		}
+		if found != 2 {
+			t.Fatalf("payload is gone: %v", anyFiles(t, dir))
+		}
+	})
+}
+
+// anyFiles is filesOf for folders where paths may be anything.
+func anyFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	tree, err := Scan(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range tree.Files {
+		data, err := os.ReadFile(filepath.Join(dir, e.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Path] = string(data)
+	}
+	return files
+}
+
+// FuzzBagText: whatever the tag files hold, validation ends with an answer, and
+// never finds a bag valid whose payload its manifest does not have.
+func FuzzBagText(f *testing.F) {
+	good := goodBag()
+	f.Add(good["bagit.txt"], good["manifest-sha512.txt"], good["bag-info.txt"], "https://example.org/a 3 data/a.txt\n")
+	f.Add("BagIt-Version: 0.97\r", "", "A: b\n c", "")
+	f.Fuzz(func(t *testing.T, declaration, manifest, info, fetch string) {
+		b := bag{"bagit.txt": declaration, "manifest-sha512.txt": manifest, "bag-info.txt": info, "fetch.txt": fetch, "data/a.txt": "one"}
+		r, err := Validate(t.Context(), b.write(t), ValidateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Valid && !strings.Contains(strings.ToLower(strings.ReplaceAll(manifest, "\x00", "")), hex512("one")) {
+			t.Fatalf("valid by %q", manifest)
+		}
+	})
+}
+
+// FuzzSerialized: an archive of any bytes is answered for, and leaves nothing.
+func FuzzSerialized(f *testing.F) {
+	for _, format := range allFormats {
+		f.Add(packed(f, format, within("bag", goodBag())))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := filepath.Join(t.TempDir(), "bag.tar")
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Validate(t.Context(), p, ValidateOptions{Limits: Limits{Files: 200, Bytes: 1 << 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Valid && r.Errors > 0 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}

@@ -190,6 +190,14 @@ func TestRules(t *testing.T) {
 		{"2.3: not UTF-8", func(b bag) { b["bag-info.txt"] += "Name: M\xfcller\n" }, true, CodeEncoding, SeverityError},
 		{"2.3: no last line end", func(b bag) { b["bag-info.txt"] = strings.TrimSuffix(b["bag-info.txt"], "\n") }, true, CodeLineEnd, SeverityWarning},
 		{"2.4: unknown algorithm", func(b bag) { b["manifest-rot13.txt"] = "aa data/a.txt\nbb data/d/b.txt\n" }, true, CodeAlgorithm, SeverityError},
+		{"2.4: a name not normalised", func(b bag) { b["manifest-SHA-512.txt"] = b["manifest-sha512.txt"] }, true, CodeAlgorithm, SeverityError},
+		{"2.2.1: tag manifests that differ", func(b bag) {
+			b["tagmanifest-sha256.txt"] = hex256(b["manifest-sha512.txt"]) + "  manifest-sha512.txt\n"
+		}, false, CodeManifestsDiffer, SeverityWarning},
+		{"2.2.3: begins with a slash, 0.97", func(b bag) {
+			old(b)
+			b["fetch.txt"] = "https://example.org/a 3 /data/a.txt\n"
+		}, true, CodePathForm, SeverityWarning},
 		{"2.4: weak algorithm", func(b bag) {
 			b["manifest-md5.txt"] = "f97c5d29941bfb1b2fdab0874906ab82  data/a.txt\nb8a9f715dbb64fd5c56e7783c6820a61  data/d/b.txt\n"
 		}, true, CodeWeakAlgorithm, SeverityWarning},

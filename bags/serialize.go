@@ -234,6 +234,9 @@ func (p *zipPacker) folder(name string, at time.Time) error {
 }
 
 func (p *zipPacker) file(name string, e *Entry, at time.Time, r io.Reader) error {
+	if strings.Contains(name, `\`) {
+		return &Error{Archive: "zip", Member: name, Rule: RuleBackslash, Detail: "in a zip, a backslash means different files to different programs; choose a tar"}
+	}
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: at.UTC()}
 	h.SetMode(filePerm | e.Mode&0o111)
 	w, err := p.w.CreateHeader(h)

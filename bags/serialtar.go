@@ -325,7 +325,7 @@ func (tarOpener) close() {}
 type tarFileReader struct{ io.Reader }
 
 func (r *tarFileReader) endsShort() bool { return false }
-func (r *tarFileReader) close() error { return nil }
+func (r *tarFileReader) close() error    { return nil }
 
 // inMemory is how large a member may be to be handed to another goroutine whole;
 // of larger ones each digest has its goroutine.

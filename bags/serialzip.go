@@ -121,5 +121,5 @@ func (r *zipFileReader) Read(p []byte) (int, error) {
 
 // endsShort: the zip's own check sum is compared where the end is met.
 func (r *zipFileReader) endsShort() bool { return false }
-func (r *zipFileReader) close() error { return r.r.Close() }
-func (r *zipFileReader) Close() error { return r.r.Close() }
+func (r *zipFileReader) close() error    { return r.r.Close() }
+func (r *zipFileReader) Close() error    { return r.r.Close() }

@@ -1,0 +1,79 @@
+package bags
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The table in doc.go names tests; each must be there, and each requirement must
+// have one.
+func TestTheTableOfRequirementsNamesTests(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, cases := testNames(t)
+	_, table, ok := strings.Cut(string(doc), "hold this package to it\n")
+	if !ok {
+		t.Fatal("doc.go has no table")
+	}
+	requirement, rows := "", 0
+	for line := range strings.Lines(table) {
+		line, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "//\t")
+		if !ok {
+			continue
+		}
+		names, isTests := strings.CutPrefix(line, "    ")
+		if !isTests {
+			if requirement != "" {
+				t.Errorf("no test for %q", requirement)
+			}
+			requirement = line
+			continue
+		}
+		rows++
+		requirement = ""
+		for name := range strings.SplitSeq(names, "; ") {
+			test, sub, _ := strings.Cut(name, "/")
+			if !tests[test] || sub != "" && !cases[sub] {
+				t.Errorf("doc.go names %q, which is no test", name)
+			}
+		}
+	}
+	if requirement != "" || rows < 30 {
+		t.Errorf("%d rows, the last %q", rows, requirement)
+	}
+}
+
+var (
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	ruleCase = regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", func\(b bag\)`)
+)
+
+// testNames gives this package's tests, and the cases of TestRules.
+func testNames(t *testing.T) (tests, cases map[string]bool) {
+	t.Helper()
+	tests, cases = map[string]bool{}, map[string]bool{}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testFunc.FindAllStringSubmatch(string(data), -1) {
+			tests[m[1]] = true
+		}
+		if f == "rules_test.go" {
+			for _, m := range ruleCase.FindAllStringSubmatch(string(data), -1) {
+				cases[m[1]] = true
+			}
+		}
+	}
+	return tests, cases
+}
