@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -314,86 +312,3 @@ func (u *updating) recodeFetch() error {
 	}
 	return u.put(fetchName, b.Bytes())
 }
-
-// edit is a bag whose tag files are being replaced.
-type edit struct {
-	*rewrite
-	v       *validator
-	written map[string][]byte // by path
-	removed []string
-}
-
-// openEdit locks the bag, finishes what was interrupted, and reads it.
-func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*edit, Outcome, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, "", err
-	} else if !info.IsDir() {
-		return nil, "", fmt.Errorf("it is serialised: unpack it first, and serialise it again")
-	}
-	r, was, err := openRewrite(dir, sync, nil)
-	if err != nil {
-		return nil, "", err
-	}
-	v, err := openBag(ctx, dir, o)
-	if err != nil {
-		return nil, was, errors.Join(err, r.close())
-	}
-	e := &edit{rewrite: r, v: v, written: map[string][]byte{}}
-	if _, err := v.run(ctx); err != nil {
-		return nil, was, errors.Join(err, e.close())
-	}
-	return e, was, nil
-}
-
-func (e *edit) put(p string, data []byte) error {
-	e.written[p] = data
-	return e.rewrite.put(p, data)
-}
-
-func (e *edit) remove(p string) { e.removed = append(e.removed, p) }
-
-func (e *edit) writeFields(p string, fields []Field) error {
-	var b bytes.Buffer
-	if err := writeInfo(&b, fields); err != nil {
-		return err
-	}
-	return e.put(p, b.Bytes())
-}
-
-func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte) error {
-	paths := slices.Sorted(maps.Keys(lines))
-	sums := make([][]byte, len(paths))
-	for i, p := range paths {
-		sums[i] = lines[p]
-	}
-	var b bytes.Buffer
-	if err := writeManifest(&b, paths, sums); err != nil {
-		return err
-	}
-	return e.put(prefix+string(a)+".txt", b.Bytes())
-}
-
-// addWritten puts the digests of what was written so far into a tag manifest's
-// lines.
-func (e *edit) addWritten(lines map[string][]byte, a Algorithm) {
-	for p, data := range e.written {
-		if _, isTag := manifestAlgorithm(p, tagPrefix); !isTag {
-			h := algorithms[a.index()].new()
-			h.Write(data)
-			lines[p] = h.Sum(nil)
-		}
-	}
-}
-
-func (e *edit) commit() error {
-	p := plan{}
-	for _, w := range slices.Sorted(maps.Keys(e.written)) {
-		p.Put = append(p.Put, encoded(w))
-	}
-	for _, r := range e.removed {
-		p.Remove = append(p.Remove, encoded(r))
-	}
-	return e.rewrite.commit(p)
-}
-
-func (e *edit) close() error { return errors.Join(e.v.from.close(), e.rewrite.close()) }

@@ -1,0 +1,41 @@
+package bags
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+)
+
+// contents is where a bag's files are.
+type contents interface {
+	// open gives the bytes of a tag file of the specification.
+	open(path string) (io.ReadCloser, error)
+	// hash reads every planned file once and hands its digests on.
+	hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error
+	close() error
+}
+
+// folderBag is a bag in a folder.
+type folderBag struct {
+	root *os.Root
+	dir  string
+}
+
+func (b *folderBag) open(p string) (io.ReadCloser, error) {
+	f, err := b.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errChanged, f.Close())
+	}
+	return f, nil
+}
+
+func (b *folderBag) hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	return hashAll(ctx, b.dir, plan, o, each)
+}
+
+func (b *folderBag) close() error { return b.root.Close() }

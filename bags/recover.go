@@ -1,0 +1,104 @@
+package bags
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// This file finishes changes that were interrupted.
+
+// Recover finishes a change of the folder that was interrupted, and says how: a
+// bag that was being made or changed is completed when everything new had been
+// written, and otherwise the folder is as it was.
+func Recover(ctx context.Context, dir string) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	r, was, err := openRewrite(dir, true, nil)
+	if err != nil {
+		return "", fmt.Errorf("finish what was interrupted in %s: %w", dir, err)
+	}
+	return was, r.unlock()
+}
+
+// recover finishes what an interrupted call left.
+func (r *rewrite) recover() (Outcome, error) {
+	info, err := r.root.Lstat(WorkDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is no folder; it is reserved for changes under way", WorkDir)
+	}
+	data, err := r.root.ReadFile(planFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.undo()
+	}
+	if err != nil {
+		return "", err
+	}
+	p, err := readPlan(data)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w; nothing was changed", planFile, err)
+	}
+	r.sync = true
+	if err := r.apply(p); err != nil {
+		return "", fmt.Errorf("complete the interrupted change: %w", err)
+	}
+	return Completed, r.finish()
+}
+
+func (r *rewrite) undo() (Outcome, error) {
+	begun, err := r.exists(newDir)
+	if err != nil {
+		return "", err
+	}
+	if err := r.discard(); err != nil {
+		return "", err
+	}
+	if !begun {
+		return "", nil // the very beginning or end of a call: there was nothing to undo
+	}
+	return Undone, nil
+}
+
+// readPlan takes a plan whose paths are plain, and leave data/ alone but for the
+// making of a bag.
+func readPlan(data []byte) (*plan, error) {
+	var p plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, err
+	}
+	if p.Schema != planSchema {
+		return nil, fmt.Errorf("schema %d is not known", p.Schema)
+	}
+	for _, list := range [][]string{p.Move, p.Put, p.Remove} {
+		for _, e := range list {
+			d, err := layout.DecodePath(e)
+			if err != nil {
+				return nil, err
+			}
+			if d == "" || d[0] == '/' || path.Clean(d) != d || hasParent(d) || d == WorkDir || strings.HasPrefix(d, WorkDir+"/") {
+				return nil, fmt.Errorf("the path %s is not plain", e)
+			}
+		}
+	}
+	for _, list := range [][]string{p.Put, p.Remove} {
+		for _, e := range list {
+			if e == payloadDir || strings.HasPrefix(e, payloadPrefix) {
+				return nil, fmt.Errorf("the path %s is the payload's", e)
+			}
+		}
+	}
+	return &p, nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bagpipe/bags"
+)
+
+type bagCreateCmd struct {
+	Source    string   `arg:"" help:"The folder whose contents become the payload."`
+	Dest      string   `arg:"" optional:"" help:"The bag's folder to make."`
+	InPlace   bool     `help:"Make the folder itself the bag: what is in it moves into data/."`
+	Algorithm []string `placeholder:"NAME" help:"md5, sha1, sha224, sha256, sha384 or sha512; may be given several times. Default: what the profile requires, or sha256 and sha512."`
+	Info      []string `placeholder:"LABEL=VALUE" sep:"none" help:"A line of bag-info.txt; may be given several times."`
+	Profile   []string `placeholder:"FILE" sep:"none" help:"A BagIt profile that the bag must satisfy; may be given several times."`
+	Link      bool     `help:"Link the files instead of copying them, where the file system can. Then neither may be changed in place."`
+	Nest      bool     `help:"Make a bag of what is a bag already."`
+	Sync      bool     `negatable:"" default:"true" help:"Wait until everything is on disk."`
+	bagWork
+}
+
+// Validate is kong's: it makes these usage errors.
+func (c *bagCreateCmd) Validate() error {
+	if c.InPlace == (c.Dest != "") {
+		return errors.New("give either the bag's folder to make, or --in-place")
+	}
+	_, err := fieldsOf(c.Info)
+	return err
+}
+
+func (c *bagCreateCmd) Run(a *app) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	m := c.meter(a, "create")
+	o.Progress = m.report
+	create := bags.Create
+	if c.InPlace {
+		create = bags.CreateInPlace
+	}
+	made, err := create(a.ctx, o)
+	m.close()
+	var broken *bags.Error
+	if errors.As(err, &broken) && broken.Rule == bags.RuleBag {
+		return fmt.Errorf("%w; bagpipe bag update brings its manifests up to date, and --nest makes a bag of it all the same", err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.json(made)
+	}
+	bag := c.Dest
+	if c.InPlace {
+		bag = c.Source
+	}
+	if made.Recovered == bags.Completed {
+		fmt.Fprintf(a.out, "%s: a create or change that was interrupted is completed; nothing else was done\n", bag)
+		return nil
+	}
+	sayRecovered(a, bag, made.Recovered)
+	printFindings(a, made.Findings)
+	for _, p := range made.EmptyFolders {
+		fmt.Fprintf(a.out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", p)
+	}
+	fmt.Fprintf(a.out, "%s: BagIt 1.0, %d payload files, %d bytes\n", bag, made.Files, made.Bytes)
+	return nil
+}
+
+func (c *bagCreateCmd) options() (bags.CreateOptions, error) {
+	o := bags.CreateOptions{
+		Payload: c.Source, Dest: c.Dest, Date: time.Now(), Agent: "Bagpipe", Link: c.Link, Nest: c.Nest, Sync: c.Sync, NoSync: !c.Sync,
+	}
+	var err error
+	if o.Profiles, err = loadProfiles(c.Profile); err != nil {
+		return o, err
+	}
+	if o.Info, err = fieldsOf(c.Info); err != nil {
+		return o, err
+	}
+	for _, n := range c.Algorithm {
+		o.Algorithms = append(o.Algorithms, bags.Algorithm(n))
+	}
+	if len(o.Algorithms) == 0 && len(o.Profiles) > 0 {
+		o.Algorithms = o.Profiles[0].Algorithms([]bags.Algorithm{bags.SHA256, bags.SHA512})
+	}
+	return o, nil
+}
+
+func sayRecovered(a *app, bag string, was bags.Outcome) {
+	if was != "" {
+		a.talk("%s: a create or change that was interrupted is %s", bag, was)
+	}
+}
