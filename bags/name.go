@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -99,8 +100,14 @@ func isPlain(p string) bool {
 	return true
 }
 
+// windowsPath is the characters Windows allows in a path (RFC 8493, 6.1.2).
+const windowsPath = 255
+
 // windowsHostile says why Windows could not hold this path, or "".
 func windowsHostile(p string) string {
+	if len(p) > windowsPath && utf8.RuneCountInString(p) > windowsPath {
+		return "is longer than the 255 characters of a path on Windows"
+	}
 	for part := range strings.SplitSeq(p, "/") {
 		if strings.ContainsAny(part, `<>:"\|?*`) {
 			return "has a character Windows does not allow"

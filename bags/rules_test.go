@@ -217,6 +217,10 @@ func TestRules(t *testing.T) {
 		}, true, CodeNormalisation, SeverityWarning},
 		{"6: case", func(b bag) { b["data/A.TXT"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeCollision, SeverityWarning},
 		{"6: a device's name", func(b bag) { b["data/aux.txt"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeWindowsName, SeverityWarning},
+		{"6: longer than Windows allows", func(b bag) {
+			b["data/"+strings.Repeat("folder/", 40)+"x"], b["bag-info.txt"] = "x", ""
+			b.seal()
+		}, true, CodeWindowsName, SeverityWarning},
 		{"empty folder", func(b bag) { b["data/empty/"] = "" }, true, CodeEmptyFolder, SeverityWarning},
 	} {
 		t.Run(c.about, func(t *testing.T) {
