@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// The shapes that are measured. Peers are run beside, on the same files, and the
+// ratio of their time to ours is reported: above 1 is faster than the peer.
+var shapes = []struct {
+	name  string
+	files int
+	size  int
+}{
+	{"small", 20_000, 4 << 10},
+	{"large", 6, 100 << 20},
+}
+
 // noise is bytes that do not compress and differ from file to file.
 func noise(n int, seed uint64) []byte {
 	b := make([]byte, n)
@@ -22,8 +33,20 @@ func noise(n int, seed uint64) []byte {
 	return b
 }
 
-// Peers are run beside, on the same files, and the ratio of their time to ours is
-// reported: above 1 is faster than the peer.
+func shape(b *testing.B, files, size int) string {
+	b.Helper()
+	dir := b.TempDir()
+	for i := range files {
+		sub := filepath.Join(dir, fmt.Sprintf("%03d", i/200))
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d.bin", i)), noise(size, uint64(i)), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir
+}
 
 // peer times a command's best of three, and is 0 where it is not installed.
 func peer(b *testing.B, dir, name string, args ...string) time.Duration {
@@ -72,92 +95,4 @@ func BenchmarkValidate(b *testing.B) {
 			})
 		}
 	}
-}
-// text compresses about three to one.
-func text(n int, seed uint64) []byte {
-	b := noise(n, seed)
-	for i := range b {
-		b[i] = "aaaaaaeeeeetttinos rhl"[b[i]%22]
-	}
-	return b
-}
-
-func BenchmarkUnzip(b *testing.B) {
-	for _, s := range []struct {
-		name        string
-		files, size int
-	}{{"small", 10_000, 8 << 10}, {"large", 4, 64 << 20}} {
-		archive := filepath.Join(b.TempDir(), "x.zip")
-		f, err := os.Create(archive)
-		if err != nil {
-			b.Fatal(err)
-		}
-		w := zip.NewWriter(f)
-		for i := range s.files {
-			m, err := w.Create(fmt.Sprintf("%03d/%05d.txt", i/200, i))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := m.Write(text(s.size, uint64(i))); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			b.Fatal(err)
-		}
-		unpacks(b, s.name, archive, "unzip", "-qo", archive)
-	}
-}
-
-func BenchmarkUntarGzip(b *testing.B) {
-	for _, s := range []struct {
-		name        string
-		files, size int
-	}{{"small", 10_000, 8 << 10}, {"large", 4, 64 << 20}} {
-		archive := filepath.Join(b.TempDir(), "x.tar.gz")
-		f, err := os.Create(archive)
-		if err != nil {
-			b.Fatal(err)
-		}
-		z := gzip.NewWriter(f)
-		w := tar.NewWriter(z)
-		for i := range s.files {
-			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%03d/%05d.txt", i/200, i), Mode: 0o644, Size: int64(s.size)}); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := w.Write(text(s.size, uint64(i))); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for _, c := range []interface{ Close() error }{w, z, f} {
-			if err := c.Close(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		unpacks(b, s.name, archive, "tar", "xzf", archive)
-	}
-}
-
-func unpacks(b *testing.B, name, archive, tool string, args ...string) {
-	b.Run(name, func(b *testing.B) {
-		other := peer(b, b.TempDir(), tool, args...)
-		outer := b.TempDir()
-		n := 0
-		for b.Loop() {
-			n++
-			dir := filepath.Join(outer, fmt.Sprint(n))
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				b.Fatal(err)
-			}
-			x, err := Extract(b.Context(), archive, dir, ExtractOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(x.Bytes)
-		}
-		report(b, "x-"+tool, other)
-	})
 }

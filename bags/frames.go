@@ -90,10 +90,10 @@ func (f frameWriter) Write(p []byte) (int, error) {
 // errCut says that the reading process ended without a last word.
 var errCut = errors.New("the archive's reader ended early")
 
-// machineError is a fault of the machine that the reading process met.
-type machineError string
+// readerFault is a fault of the machine that the reading process met.
+type readerFault string
 
-func (e machineError) Error() string { return string(e) }
+func (e readerFault) Error() string { return string(e) }
 
 type frameReader struct {
 	r     *bufio.Reader
@@ -130,7 +130,7 @@ func (f *frameReader) next() (kind byte, body []byte, err error) {
 	case frameFinal:
 		f.err = io.EOF
 	case frameMachine:
-		f.err = machineError(body)
+		f.err = readerFault(body)
 	case frameBroken:
 		var e frameError
 		if err := json.Unmarshal(body, &e); err != nil || e.Rule == "" {

@@ -162,7 +162,7 @@ func FuzzFrames(f *testing.F) {
 		out := s.stream(t.Context())
 		err = out.wait(takeMembers(out, &frameReader{r: bufio.NewReader(bytes.NewReader(data))}, namer{}, s))
 		var e *Error
-		var m machineError
+		var m readerFault
 		if err != nil && !errors.As(err, &e) && !errors.As(err, &m) && !errors.Is(err, errCut) {
 			t.Fatalf("an error of no kind: %v", err)
 		}
@@ -319,7 +319,7 @@ func FuzzBagText(f *testing.F) {
 // FuzzSerialized: an archive of any bytes is answered for, and leaves nothing.
 func FuzzSerialized(f *testing.F) {
 	for _, format := range allFormats {
-		f.Add(packed(f, format, within("bag", goodBag())))
+		f.Add(packed(f, format, inFolder("bag", goodBag())))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := filepath.Join(t.TempDir(), "bag.tar")

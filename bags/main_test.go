@@ -1,7 +1,6 @@
 package bags
 
 import (
-	"os"
 	"context"
 	"fmt"
 	"os"
@@ -12,14 +11,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets this test binary be the reader of 7z and rar archives, too.
+// TestMain lets this test binary be the reader of 7z and rar archives, and a
+// process that is killed while it makes a bag.
 func TestMain(m *testing.M) {
 	if code, ok := Reader(); ok {
 		os.Exit(code)
 	}
-	goleak.VerifyTestMain(m)
-}
-func TestMain(m *testing.M) {
 	if at, err := strconv.Atoi(os.Getenv("BAGS_KILL_AT")); err == nil {
 		os.Exit(killedChild(at))
 	}

@@ -143,7 +143,7 @@ func TestProfileSerialization(t *testing.T) {
 		if c.profile != nil {
 			c.profile(p)
 		}
-		file := archiveFile(t, "bag."+string(c.format), packed(t, c.format, within("bag", profiledBag())))
+		file := archiveFile(t, "bag."+string(c.format), packed(t, c.format, inFolder("bag", profiledBag())))
 		r, err := Validate(t.Context(), file, ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
 		if err != nil {
 			t.Fatal(err)

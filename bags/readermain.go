@@ -53,7 +53,7 @@ func readFor(conf string) error {
 	}
 	err := decode(plan, src, out)
 	if cause := src.failure(); cause != nil {
-		err = machineError(cause.Error())
+		err = readerFault(cause.Error())
 	}
 	return errors.Join(out.last(err), out.w.Flush())
 }
@@ -95,7 +95,7 @@ func decode(plan readerPlan, src *sources, out frameWriter) (err error) {
 // last says how it ended.
 func (f frameWriter) last(err error) error {
 	var e *Error
-	var m machineError
+	var m readerFault
 	switch {
 	case err == nil:
 		return f.put(frameFinal, nil)

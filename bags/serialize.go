@@ -96,8 +96,8 @@ func (r *Report) drop(c Code) {
 	r.Warnings -= n - len(r.Findings)
 }
 
-// packer takes a bag's folders and files in their order.
-type packer interface {
+// bagPacker takes a bag's folders and files in their order.
+type bagPacker interface {
 	folder(name string, at time.Time) error
 	file(name string, e *Entry, at time.Time, r io.Reader) error
 	Close() error
@@ -108,7 +108,7 @@ func serialize(ctx context.Context, dir string, w io.Writer, o SerializeOptions)
 	if err != nil {
 		return err
 	}
-	p, err := newPacker(w, o.Format)
+	p, err := newBagPacker(w, o.Format)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (o *SerializeOptions) at(own time.Time, all []Entry) time.Time {
 	return own
 }
 
-func packEntry(p packer, files *opener, base string, e *Entry, o SerializeOptions) (err error) {
+func packEntry(p bagPacker, files *opener, base string, e *Entry, o SerializeOptions) (err error) {
 	name := base + "/" + e.Path
 	if e.Mode.IsDir() {
 		return p.folder(name+"/", o.at(e.Time, nil))
@@ -167,7 +167,7 @@ func packEntry(p packer, files *opener, base string, e *Entry, o SerializeOption
 	return p.file(name, e, o.at(e.Time, nil), f)
 }
 
-func newPacker(w io.Writer, f Format) (packer, error) {
+func newBagPacker(w io.Writer, f Format) (bagPacker, error) {
 	switch f {
 	case Zip:
 		return &zipPacker{zip.NewWriter(w)}, nil

@@ -65,7 +65,7 @@ func tarType(name string) byte {
 	return tar.TypeReg
 }
 
-func within(base string, b bag) map[string]string {
+func inFolder(base string, b bag) map[string]string {
 	out := map[string]string{}
 	for p, data := range b {
 		out[base+"/"+p] = data
@@ -117,7 +117,7 @@ func TestSerializedBagIsJudgedAsItsFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range allFormats {
-				got, err := Validate(t.Context(), archiveFile(t, "bag."+string(f), packed(t, f, within("bag", b))), ValidateOptions{})
+				got, err := Validate(t.Context(), archiveFile(t, "bag."+string(f), packed(t, f, inFolder("bag", b))), ValidateOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +133,7 @@ func TestSerializedBagIsJudgedAsItsFolder(t *testing.T) {
 }
 
 func TestWhereTheBagLiesInTheArchive(t *testing.T) {
-	good := within("bag", goodBag())
+	good := inFolder("bag", goodBag())
 	with := func(more map[string]string) map[string]string {
 		all := maps.Clone(good)
 		maps.Copy(all, more)
@@ -152,7 +152,7 @@ func TestWhereTheBagLiesInTheArchive(t *testing.T) {
 		{"what macOS leaves", "bag", with(map[string]string{"__MACOSX/._bag": "x", ".DS_Store": "y"}), true, CodeSerialization, SeverityWarning},
 		{"a file beside", "bag", with(map[string]string{"readme.txt": "x"}), false, CodeSerialization, SeverityError},
 		{"a folder beside", "bag", with(map[string]string{"other/x": "x"}), false, CodeSerialization, SeverityError},
-		{"two bags", "bag", with(within("bag2", goodBag())), false, CodeSerialization, SeverityError},
+		{"two bags", "bag", with(inFolder("bag2", goodBag())), false, CodeSerialization, SeverityError},
 		{"no bag", "bag", map[string]string{"x/y": "z"}, false, CodeNoDeclaration, SeverityError},
 		{"nothing", "bag", nil, false, CodeNoDeclaration, SeverityError},
 		{"a parent path", "bag", with(map[string]string{"bag/../../x": "x"}), false, CodeArchive, SeverityError},
@@ -183,7 +183,7 @@ func TestDamagedArchivesAreNotValid(t *testing.T) {
 	b.seal()
 	b.sealTags()
 	for _, f := range allFormats {
-		whole := packed(t, f, within("bag", b))
+		whole := packed(t, f, inFolder("bag", b))
 		if r, err := Validate(t.Context(), archiveFile(t, "bag."+string(f), whole), ValidateOptions{}); err != nil || !r.Valid {
 			t.Fatalf("%s: %+v, %v", f, r.Findings, err)
 		}
@@ -235,7 +235,7 @@ func TestLinksInSerializedBags(t *testing.T) {
 	for _, typ := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar} {
 		var buf bytes.Buffer
 		w := tar.NewWriter(&buf)
-		for p, data := range within("bag", b) {
+		for p, data := range inFolder("bag", b) {
 			if err := w.WriteHeader(&tar.Header{Name: p, Mode: 0o644, Size: int64(len(data))}); err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +263,7 @@ func TestLinksInSerializedBags(t *testing.T) {
 func TestValidatingAnArchiveLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, f := range allFormats {
-		p := archiveFile(t, "bag."+string(f), packed(t, f, within("bag", goodBag())))
+		p := archiveFile(t, "bag."+string(f), packed(t, f, inFolder("bag", goodBag())))
 		if r, err := Validate(t.Context(), p, ValidateOptions{}); err != nil || !r.Valid {
 			t.Fatalf("%+v, %v", r.Findings, err)
 		}

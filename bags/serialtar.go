@@ -43,11 +43,11 @@ func (l *listedArchive) stream(src *source) (io.ReadCloser, error) {
 		}
 		return z, nil
 	case TarZstd:
-		z, err := newZstd(src)
+		z, err := openZstd(src, Limits{}.withDefaults().Memory)
 		if err != nil {
 			return nil, l.broken("", RuleDamaged, "no zstd header")
 		}
-		return z.IOReadCloser(), nil
+		return z, nil
 	}
 	return io.NopCloser(src), nil
 }
@@ -92,18 +92,6 @@ func hasSparse(ctx context.Context, src *source) bool {
 			return false // the walk reports it
 		}
 		if isSparse(h) {
-			return true
-		}
-	}
-	return false
-}
-
-func isSparse(h *tar.Header) bool {
-	if h.Typeflag == tar.TypeGNUSparse {
-		return true
-	}
-	for key := range h.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
 			return true
 		}
 	}

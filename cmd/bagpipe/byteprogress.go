@@ -16,7 +16,6 @@ import (
 
 // How often progress is shown, on a terminal and as events.
 const (
-	barEvery   = 100 * time.Millisecond
 	eventEvery = time.Second
 )
 
