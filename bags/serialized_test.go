@@ -304,6 +304,7 @@ func TestRealBagsAsStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		got.drop(CodeBaseName)
+		got.drop(CodeArchive) // what is odd about the archive itself, such as a missing end mark
 		if got.Valid != want.Valid || got.Complete != want.Complete || !slices.Equal(got.Findings, want.Findings) {
 			t.Errorf("%s:\n%+v\nwant\n%+v", filepath.Base(archive), got, want)
 		}

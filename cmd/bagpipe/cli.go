@@ -24,7 +24,6 @@ type cli struct {
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
 	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
-	Bag        bagCmd        `cmd:"" help:"Validate a BagIt bag; needs no workspace."`
 	Archive    archiveCmd    `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialise BagIt bags; needs no workspace."`
 }
