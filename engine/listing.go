@@ -161,10 +161,11 @@ type QueueRow struct {
 	Lane     layout.Name   `json:"lane"`
 	Since    time.Time     `json:"since"` // the item's creation
 	Person   bool          `json:"waitsForPerson"`
+	Why      string        `json:"why,omitempty"` // the step is disabled
 }
 
 // Queue lists what is ready in the order it would be taken, then what waits for
-// people. which is "", WORKFLOW, WORKFLOW/STEP or /STEP.
+// people, then what only waits as its step is disabled. which is "", WORKFLOW, WORKFLOW/STEP or /STEP.
 func (e *Engine) Queue(which string) ([]QueueRow, error) {
 	workflow, step, _ := strings.Cut(which, "/")
 	if err := e.checkQueue(workflow, step); err != nil {
@@ -184,12 +185,11 @@ func (e *Engine) Queue(which string) ([]QueueRow, error) {
 	}
 	add(ready, false)
 	add(people, true)
-	return rows, nil
+	return append(rows, e.offRows(want)...), nil
 }
 
-// checkQueue refuses names no workflow has: "nothing is ready" would be no answer.
-func (e *Engine) checkQueue(workflow, step string) error {
-	var plans []*state.Definition
+// plansInUse are the definitions in force, and those items run by.
+func (e *Engine) plansInUse() (plans []*state.Definition) {
 	for _, w := range e.current().workflows {
 		plans = append(plans, w.def)
 	}
@@ -200,8 +200,13 @@ func (e *Engine) checkQueue(workflow, step string) error {
 			}
 		}
 	}
+	return plans
+}
+
+// checkQueue refuses names no workflow has: "nothing is ready" would be no answer.
+func (e *Engine) checkQueue(workflow, step string) error {
 	name, _ := numbered(workflow)
-	for _, p := range plans {
+	for _, p := range e.plansInUse() {
 		if (workflow == "" || workflow == p.Name || name == p.Name) && (step == "" || p.Step(layout.Name(step)) != nil) {
 			return nil
 		}

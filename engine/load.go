@@ -37,6 +37,9 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 		return err
 	}
 	loader.flush()
+	for it := range index.Items() {
+		e.noteEnds(index, it)
+	}
 	if besides != nil {
 		if err := besides(ctx, v, index); err != nil {
 			return err
@@ -46,6 +49,7 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 	e.index = index
 	e.mu.Unlock()
 	e.applyLimits()
+	e.control(index)
 	// What was committed between the tip above and the index being there.
 	return e.store.Diff(ctx, v.Commit(), e.tipNow(v), func(c gitstore.FileChange) error {
 		e.noteChanges([]gitstore.FileChange{c})
@@ -203,6 +207,9 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 	var order []*noted
 	items := map[layout.ItemID]*noted{}
 	for _, c := range changes {
+		if c.Path == layout.ControlsFile {
+			e.noteControls(c)
+		}
 		if isSettings(c.Path) && c.Foreign {
 			e.markDirty()
 		}
@@ -266,8 +273,10 @@ func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	was, is := index.Item(n.id), e.summarise(v, n.id, &n.files)
+	was, is := index.Item(n.id), e.controlled(index, e.summarise(v, n.id, &n.files))
 	index.Put(is)
+	e.noteEnds(index, is)
+	e.trialMoved(index, n.id)
 	e.tellEnded(was, is)
 }
 

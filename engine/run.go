@@ -112,6 +112,11 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
 	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
 	defer e.tell(nil)
+	e.controls.watch(r.pool.Drain)
+	defer e.controls.watch(nil)
+	if err := e.checkThresholds(ctx); err != nil {
+		return r.summary, err
+	}
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
 	}
@@ -323,7 +328,8 @@ func (r *run) tend(ctx context.Context) {
 			err = e.beat()
 		case <-recover.C:
 			e.saveChecked()
-			err = e.recoverLost(ctx)
+			err = errors.Join(e.recoverLost(ctx), e.checkThresholds(ctx))
+			e.offerTrials()
 		case <-settings.C:
 			err = e.syncSettings(ctx)
 		case <-e.dirty:

@@ -66,6 +66,9 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	if v, err = e.store.Tip(); err != nil {
 		return err
 	}
+	if err := e.loadControls(ctx, v); err != nil {
+		return err
+	}
 	c, err := e.loadConfig(ctx, v)
 	if err != nil {
 		return err

@@ -131,6 +131,9 @@ func (e *Engine) workflowDetail(x *state.Execution, name string, plan *state.Def
 		if why := x.Blocked(name, plan, i, e.o.Now()); why != nil && why.Code != "done" {
 			s.Why = why.Text
 		}
+		if why := e.offText(x.Item, name, plan, i, rec.Status); why != "" && (s.Why == "" || x.Blocked(name, plan, i, e.o.Now()).Code == "retry") {
+			s.Why = why
+		}
 		for _, k := range rec.Keys() {
 			s.Attempts = append(s.Attempts, e.attemptDetail(x, name, step, k, rec.Attempts[k]))
 		}

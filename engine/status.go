@@ -33,16 +33,17 @@ type GridRow struct {
 
 // Status is how the workspace stands.
 type Status struct {
-	Items    int       `json:"items"`
-	Held     int       `json:"held"`
-	Holds    []ItemRow `json:"holds"`
-	Grids    []Grid    `json:"workflows"`
-	Failures []Failure `json:"failures"`
-	People   []ItemRow `json:"waitingForPeople"`
-	Inbox    []string  `json:"inbox"` // what lies there and why it waits
-	Rejected []string  `json:"rejected"`
-	Paused   string    `json:"paused,omitempty"`
-	Engines  []string  `json:"engines"` // alive
+	Items    int           `json:"items"`
+	Held     int           `json:"held"`
+	Holds    []ItemRow     `json:"holds"`
+	Grids    []Grid        `json:"workflows"`
+	Failures []Failure     `json:"failures"`
+	People   []ItemRow     `json:"waitingForPeople"`
+	Inbox    []string      `json:"inbox"` // what lies there and why it waits
+	Rejected []string      `json:"rejected"`
+	Paused   string        `json:"paused,omitempty"`
+	Engines  []string      `json:"engines"` // alive
+	Steps    []StepControl `json:"steps"`   // that are disabled, or stopped a run
 }
 
 // Status reads how the workspace stands; Load must have been called.
@@ -72,6 +73,7 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 	for _, name := range order {
 		s.Grids = append(s.Grids, *grids[name])
 	}
+	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled })
 	if err := e.lowSpace(); err != nil {
 		s.Paused = err.Error()
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -17,6 +19,8 @@ type Summary struct {
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Growing  []string             `json:"growing"`      // drops not yet settled
 	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given
+	Off      []StepControl        `json:"disabled"`     // steps that are out of the flow
+	Stopped  []StepControl        `json:"stoppedBy"`    // steps whose thresholds stopped the run
 }
 
 // Failure is an item that needs someone.
@@ -38,6 +42,9 @@ func (r *run) conclude() {
 	defer r.mu.Unlock()
 	now := r.e.o.Now()
 	r.summary.NotDone = r.notDone()
+	r.summary.Off = r.e.stepControls(func(c StepControl) bool { return c.Status == state.StepDisabled })
+	stopped := r.e.controls.stoppedBy()
+	r.summary.Stopped = r.e.stepControls(func(c StepControl) bool { return slices.Contains(stopped, c.ref) })
 	for it := range r.e.index.Items() {
 		for _, f := range failures(it) {
 			if f.engine == r.e.id {

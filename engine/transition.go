@@ -26,6 +26,7 @@ type record struct {
 	manifest  layout.Manifest
 	manifestJ []byte
 	plan      *state.Definition // of the workflow instance asked for; nil without one
+	at        gitstore.Reader   // where it was read
 }
 
 // read loads an item; workflow may be "" for events of the item as a whole.
@@ -38,7 +39,7 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 	if err != nil {
 		return nil, fmt.Errorf("read item %s: %w", id, err)
 	}
-	rec := &record{}
+	rec := &record{at: r}
 	if rec.execution, err = state.Decode(data); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
@@ -134,7 +135,7 @@ func (e *Engine) begin(ctx context.Context, id layout.ItemID, workflow string, s
 	_, err := e.step(ctx, id, workflow, e.byRobot(step), "", func(rec *record) (state.Event, error) {
 		a.Key = rec.execution.NextKey(step, e.id)
 		return state.Claim{Workflow: workflow, Step: step, Attempt: a.Key, At: a.Claimed, Runner: e.runner()}, nil
-	}, nil)
+	}, e.claimControl(a))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (e *Engine) Complete(ctx context.Context, a *Attempt, started time.Time, re
 	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(*record) (state.Event, error) {
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: end,
 			Started: started, At: e.o.Now(), Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones}, nil
-	}, describe(res))
+	}, alsoFiles(describe(res), e.endControl(a, false)))
 	return err
 }
 
@@ -220,7 +221,7 @@ func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err er
 			end.RetryAt = now.Add(e.backoff(s, failures))
 		}
 		return end, nil
-	}, nil)
+	}, e.endControl(a, gone))
 	return cerr
 }
 

@@ -39,6 +39,7 @@ type work struct {
 	result    steps.Result
 	err       error
 	log       *stepLog
+	suspected bool // its failure counts before it is committed
 }
 
 // claim takes the lock file, then commits the attempt: only then may the robot
@@ -58,6 +59,10 @@ func (w *work) tryClaim() (bool, error) {
 	e, it := w.e, w.entry.Item
 	if why := w.stepState().Skip; why != "" {
 		err := e.notNeeded(w.ctx, it.ID, w.entry.Run, w.entry.Step, why)
+		return false, w.harmless(err)
+	}
+	if why := w.passedOver(); why != "" {
+		err := e.passOver(w.ctx, it.ID, w.entry.Run, w.entry.Step, why)
 		return false, w.harmless(err)
 	}
 	self, err := e.register()
@@ -132,8 +137,8 @@ func (w *work) planStep() *state.Step {
 // run calls the robot. Whatever goes wrong becomes w.err, a panic too: one piece
 // of work must not take the others with it.
 func (w *work) run(ctx context.Context) {
-	if it := w.e.index.Item(w.attempt.Item); it != nil && it.Held {
-		return // held between its claim and now: given back
+	if it := w.e.index.Item(w.attempt.Item); it != nil && it.Held || !w.mayRun() {
+		return // held, or its step disabled, between its claim and now: given back
 	}
 	w.ran = true
 	w.started = w.e.o.Now()
@@ -145,6 +150,7 @@ func (w *work) run(ctx context.Context) {
 	if cause := context.Cause(ctx); cause != nil && w.err != nil {
 		w.err = cause
 	}
+	w.suspect()
 }
 
 // finish ends the attempt in the history: outputs first, then the commit, and
@@ -166,7 +172,7 @@ func (w *work) finish() {
 		w.e.o.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())
 		err = nil
 	}
-	w.err = err
+	w.err = errors.Join(err, w.checkThreshold())
 	if w.scratch != "" {
 		if err := w.e.spares.give(w.scratch, w.plan.Command == nil); err != nil {
 			w.e.o.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
@@ -323,7 +329,7 @@ func (w *work) end() error {
 	var internal *InternalError
 	switch {
 	case !w.ran:
-		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping, or the item is held")
+		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping, the item is held, or the step is disabled")
 	case errors.Is(w.err, state.ErrStale):
 		return w.err
 	case errors.Is(w.err, runner.ErrInterrupted):

@@ -22,6 +22,7 @@ const (
 	EnginesDir    = ".bagpipe/engines"
 	ClaimsDir     = ".bagpipe/claims"
 	ScratchDir    = ".bagpipe/scratch"
+	ControlsFile  = "controls/steps.json"
 )
 
 // Files and folders of one item, relative to its folder.

@@ -23,8 +23,11 @@ func (c *queueCmd) Run(a *app) error {
 		t := newTable("item", "label", "workflow", "step", "lane", "since", "who")
 		for _, r := range rows {
 			who := "robot"
-			if r.Person {
+			switch {
+			case r.Person:
 				who = "person"
+			case r.Why != "":
+				who = "no one: " + a.fit(r.Why, 80)
 			}
 			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
 		}

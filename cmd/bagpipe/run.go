@@ -69,6 +69,8 @@ func (c *runCmd) Run(a *app) error {
 		switch {
 		case a.ctx.Err() != nil, a.interrupted() && !c.Watch:
 			return exit(exitInterrupted)
+		case len(s.Stopped) > 0:
+			return exit(exitThreshold)
 		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0):
 			return exit(exitSomeFailed)
 		}
@@ -92,6 +94,10 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 		fmt.Fprintf(a.out, "; %s earlier (bagpipe status)", countVerb(s.Before, "step failed", "steps failed"))
 	}
 	fmt.Fprintln(a.out)
+	for _, c := range s.Stopped {
+		fmt.Fprintf(a.out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
+	}
+	printList(a, "Steps out of the flow", controlLines(s.Off))
 	printList(a, "Failed", failureLines(s.Failed))
 	printList(a, "Left in the inbox", s.Growing)
 	var open []string

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -89,15 +90,18 @@ func (a *app) addStep(t tableWriter, s engine.StepDetail) {
 		if i < len(s.Attempts)-1 {
 			step, status = "", ""
 		}
-		state := string(at.State)
+		ended := string(at.State)
 		if at.Lost {
-			state = "lost"
+			ended = "lost"
 		}
 		message := at.Message
+		if i == len(s.Attempts)-1 && s.Status == state.Waiting && s.Why != "" {
+			message = s.Why
+		}
 		if at.Log != "" {
 			message = strings.TrimSpace(message + "  log: " + at.Log)
 		}
-		t.row(step, status, at.Attempt+" "+state, when(at.Ended), fmt.Sprintf("%.3f", at.Elapsed), at.Agent, message)
+		t.row(step, status, at.Attempt+" "+ended, when(at.Ended), fmt.Sprintf("%.3f", at.Elapsed), at.Agent, message)
 	}
 }
 

@@ -45,6 +45,7 @@ func printStatus(a *app, s engine.Status) error {
 			return err
 		}
 	}
+	printList(a, "Steps", controlLines(s.Steps))
 	printList(a, "Failed", failureLines(s.Failures))
 	var people []string
 	for _, p := range s.People {
@@ -60,6 +61,29 @@ func printStatus(a *app, s engine.Status) error {
 	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
 	printList(a, "Running", s.Engines)
 	return nil
+}
+
+// controlLines says how steps stand over all items, and what to do about it.
+func controlLines(steps []engine.StepControl) (lines []string) {
+	for _, c := range steps {
+		line := fmt.Sprintf("%s: %s by %s since %s: %s", c.Step, c.Status, c.By, when(c.At), c.Text)
+		switch {
+		case c.Status == state.StepStopped:
+			line = fmt.Sprintf("%s: stopped the run at %s: %s", c.Step, when(c.At), c.Text)
+		case c.Trial != "":
+			line += "; item " + c.Trial.Short() + " is being tried"
+		case !c.Until.IsZero():
+			line += "; one item is tried from " + when(c.Until)
+		}
+		if c.Waiting > 0 {
+			line += "; " + countVerb(c.Waiting, "item waits", "items wait")
+		}
+		if c.Status == state.StepDisabled {
+			line += "; let it go on with: bagpipe step enable " + c.Step
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func waitingNote(r engine.GridRow) string {

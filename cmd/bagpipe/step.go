@@ -16,6 +16,8 @@ type stepCmd struct {
 	Fail     stepFailCmd     `cmd:"" help:"Fail a step: the producer must fix what was dropped."`
 	Retry    stepRetryCmd    `cmd:"" help:"Let a failed step be tried again."`
 	Reset    stepResetCmd    `cmd:"" help:"Let a step be done anew, whatever became of it."`
+	Disable  stepDisableCmd  `cmd:"" help:"Take a step out of the flow, for all items."`
+	Enable   stepEnableCmd   `cmd:"" help:"Let a step go on that is disabled, for all items."`
 }
 
 // stepArgs are what all acts on steps take.

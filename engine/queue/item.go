@@ -41,6 +41,10 @@ type Step struct {
 	Current  layout.AttemptKey // the last attempt; zero when there is none
 	Skip     string            // why the item does not need it, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
+	Ends     []End             // by robots, for good; kept of steps with a threshold alone
+
+	off bool          // Blocked is a control's
+	own *state.Reason // then: what it is but for that
 }
 
 // Summarise reads an item's record. Statuses are computed; plans gives the
@@ -96,6 +100,9 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 	s := Step{Status: rec.Status, Since: openSince(w, plan, i), Attempts: len(rec.Attempts), Blocked: x.Blocked(run, plan, i, now)}
 	if s.Status == state.Waiting && w.Active() {
 		s.Skip = x.Unneeded(run, plan, i)
+	}
+	if t := plan.Steps[i].Threshold; t != nil && t.Count > 0 {
+		s.Ends = ends(x, run, layout.Name(plan.Steps[i].Name), rec)
 	}
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k

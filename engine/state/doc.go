@@ -251,6 +251,41 @@
 // Both stand in controls/steps.json, not in the items' records. The defaults are
 // no time-out, no retry, no continuing, count 0, window 0.
 //
+// An end is an attempt by a robot that completed, skipped or failed its step for
+// good: not one that is tried again by itself, was put off, or was lost, and not
+// what a person decided. Of failures both kinds count. Ends are ordered by their
+// time, and are those of the items whose pinned definition has a threshold for the
+// step; the threshold asked is that of the item that failed.
+//
+// # Controls
+//
+// controls/steps.json says, of steps of a workflow over all items, how they stand:
+//
+//	{
+//	  "schema": 1,
+//	  "steps": {"accession/ocr": {
+//	    "status": "disabled", "at": "…", "by": "…", "text": "3 of the last 10 ends failed",
+//	    "coolDown": 600, "until": "…", "trial": {"item": "ID", "workflow": "accession.1", "at": "…"}}}
+//	}
+//
+//	enabled    the step is in the flow; failures count from "at" on
+//	disabled   it is out of the flow until it is enabled
+//	stopped    its failures stopped the runs that were at work at "at"; the next ones
+//	           go on, and failures count from "at" on
+//
+// A step that is not listed is enabled, and failures count from the beginning.
+// coolDown is in seconds and stands there when one was set at the time. From until
+// on one item is tried: its claim writes the trial into the same commit, and while
+// the trial stands no other item's claim is taken. It stands as long as that item's
+// step is in progress, or could start but for its next try; else the next claim
+// takes it over. The trial's end is in the commit of the step's end: completed or
+// skipped enables the step; failed for good, or not available, sets until a
+// coolDown later. Without until a person enables it.
+//
+// Disabling twice keeps the first; the counts are never written, as they follow
+// from the items' records. Keys that are not known are kept. A file that cannot be
+// read, as after a push, is not in force: the last sound one is.
+//
 // A step that multiplies makes child items, each with a history of its own; the
 // child's manifest names its parent, and nothing in the parent's record lists
 // them. parentLast keeps the steps that need the multiplying one waiting until all

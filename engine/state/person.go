@@ -20,13 +20,14 @@ type Decide struct {
 }
 
 // Unneeded skips a step that could start and that the item does not need; the
-// reason is found here.
+// reason is found here, unless there is none and Why says one.
 type Unneeded struct {
 	Workflow string
 	Step     layout.Name
 	Attempt  layout.AttemptKey
 	At       time.Time
 	By       string
+	Why      string
 }
 
 // Retry lets a failed step be tried again.
@@ -103,6 +104,9 @@ func (e Unneeded) apply(x *Execution, d *Definition) (Transition, error) {
 		return Transition{}, illegal
 	}
 	why := x.Unneeded(e.Workflow, d, i)
+	if why == "" && d.Steps[i].Optional {
+		why = e.Why
+	}
 	if why == "" {
 		illegal.Reason = "is needed"
 		return Transition{}, illegal
