@@ -54,6 +54,7 @@ type Engine struct {
 
 	arrivals arrivals
 	controls controls
+	alerts   alerts
 
 	space struct {
 		mu  sync.Mutex // guards the rest

@@ -129,6 +129,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	r.tidy(ctx)
 	r.conclude()
+	r.lastAlarm(ctx)
 	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
 }
 
@@ -147,6 +148,7 @@ func (r *run) work(ctx context.Context) error {
 	wg.Go(func() { r.tend(side) })
 	wg.Go(func() { r.maintain(side) })
 	wg.Go(func() { r.guard(side) })
+	wg.Go(func() { r.alarm(side) })
 	if !r.injected() {
 		wg.Go(func() { r.intake(side) })
 	}

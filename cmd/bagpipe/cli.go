@@ -18,6 +18,7 @@ type cli struct {
 	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
 	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
+	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
 	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
 	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`

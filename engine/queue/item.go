@@ -28,6 +28,9 @@ type Run struct {
 	Plan   *state.Definition
 	Status state.Status
 	Steps  []Step // as in Plan.Steps
+
+	Internal   string // the internal error that stopped it
+	InternalAt time.Time
 }
 
 // Step is where one step of a run stands.
@@ -68,6 +71,9 @@ func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(diges
 		}
 		x.Compute(name, plan)
 		runs[r] = Run{Name: name, Plan: plan, Status: w.Status, Steps: make([]Step, len(plan.Steps))}
+		if broken := x.InternalErrors(name); len(broken) > 0 {
+			runs[r].Internal, runs[r].InternalAt = x.Intents[broken[0]].Text, x.Intents[broken[0]].At
+		}
 		asks = asks || w.Active() && plan.AsksManifest()
 	}
 	if asks {

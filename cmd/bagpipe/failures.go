@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+type failuresCmd struct {
+	List  failuresListCmd  `cmd:"" default:"withargs" help:"Group what failed and waits for a person by workflow, step, kind and message."`
+	Retry failuresRetryCmd `cmd:"" help:"Let whole groups be tried again."`
+}
+
+// failuresArgs narrow the failures.
+type failuresArgs struct {
+	Workflow string `placeholder:"NAME" help:"Only this workflow: accession or accession.1."`
+	Step     string `placeholder:"NAME" help:"Only this step."`
+}
+
+func (c *failuresArgs) filter() engine.FailureFilter {
+	return engine.FailureFilter{Workflow: c.Workflow, Step: layout.Name(c.Step)}
+}
+
+type failuresListCmd struct {
+	failuresArgs
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c *failuresListCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		groups := e.Failures(c.filter())
+		if c.JSON {
+			return a.json(groups)
+		}
+		if len(groups) == 0 {
+			a.talk("nothing that failed waits for a person")
+			return nil
+		}
+		t := newTable("group", "items", "workflow", "step", "kind", "oldest", "newest", "message", "such as")
+		now := time.Now()
+		for _, g := range groups {
+			t.row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, age(now.Sub(g.Oldest)), age(now.Sub(g.Newest)), a.fit(g.Message, 80), exampleText(g))
+		}
+		return t.print(a.out)
+	})
+}
+
+func exampleText(g engine.FailureGroup) string {
+	var ids []string
+	for _, x := range g.Examples {
+		ids = append(ids, x.Item.Short())
+	}
+	if g.Count > len(ids) {
+		ids = append(ids, "…")
+	}
+	return strings.Join(ids, " ")
+}
+
+// age words how long ago something was, in the largest unit that fits.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+type failuresRetryCmd struct {
+	Group []string `arg:"" optional:"" help:"Groups, as bagpipe failures prints them."`
+	failuresArgs
+	Text   string `name:"message" short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	Match  string `name:"match" placeholder:"TEXT" help:"Only where the message holds this."`
+	DryRun bool   `help:"Print what would be tried again, and change nothing."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *failuresRetryCmd) Validate() error {
+	if len(c.Group) == 0 && c.Workflow == "" && c.Step == "" && c.Match == "" {
+		return errors.New("expected GROUP…, or some of --workflow, --step, --match")
+	}
+	return nil
+}
+
+func (c *failuresRetryCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		groups, err := c.groups(e)
+		if err != nil {
+			return err
+		}
+		rows, err := e.RetryFailures(a.ctx, groups, c.Text, c.DryRun)
+		if err != nil {
+			return err
+		}
+		return c.print(a, rows)
+	})
+}
+
+func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []engine.FailureGroup, err error) {
+	f := c.filter()
+	f.Message = c.Match
+	if len(c.Group) == 0 {
+		return e.Failures(f), nil
+	}
+	for _, id := range c.Group {
+		f.Group = id
+		found := e.Failures(f)
+		if len(found) != 1 {
+			return nil, fmt.Errorf("%q fits %s; bagpipe failures lists them", id, count(len(found), "group"))
+		}
+		groups = append(groups, found[0])
+	}
+	return groups, nil
+}
+
+func (c *failuresRetryCmd) print(a *app, rows []engine.Retried) error {
+	refused := 0
+	for _, r := range rows {
+		if r.Refused != "" {
+			refused++
+		}
+	}
+	if c.JSON {
+		if err := a.json(rows); err != nil {
+			return err
+		}
+	} else {
+		c.talk(a, rows, refused)
+	}
+	if refused > 0 {
+		return exit(exitError)
+	}
+	return nil
+}
+
+func (c *failuresRetryCmd) talk(a *app, rows []engine.Retried, refused int) {
+	for _, r := range rows {
+		switch {
+		case r.Refused != "":
+			a.talk("bagpipe: %s: %s", r.Item.Short(), r.Refused)
+		case c.DryRun:
+			fmt.Fprintf(a.out, "%s  %s  %s\n", r.Item.Short(), strings.TrimSuffix(r.Workflow+"/"+string(r.Step), "/"), r.Label)
+		}
+	}
+	verb := "wait again; do them with: bagpipe run"
+	if c.DryRun {
+		verb = "would be tried again"
+	}
+	fmt.Fprintf(a.out, "%s %s\n", count(len(rows)-refused, "failure"), verb)
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// handOver gives a digest to a command or an address, within alertTimeout.
+func (e *Engine) handOver(ctx context.Context, a *state.Alert, d Digest) error {
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		g.Examples = nil
+		for _, x := range g.members[:min(len(g.members), alertExamples)] {
+			g.Examples = append(g.Examples, FailureExample{Item: x.item, Collection: x.collection, Label: x.label, Message: x.message})
+		}
+	}
+	data, err := layout.EncodeJSON(d)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, alertTimeout, fmt.Errorf("it took more than %s", alertTimeout))
+	defer cancel()
+	if a.URL != "" {
+		err = post(ctx, a.URL, data)
+	} else {
+		err = e.runAlert(ctx, a.Command, d, data)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// post sends the digest; any answer of 2xx will do.
+func post(ctx context.Context, url string, data []byte) (err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "bagpipe")
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // for the message alone
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s answered %s: %s", url, resp.Status, oneLine(printable(string(text)), 200))
+	}
+	return nil
+}
+
+// runAlert runs the command in the workspace, in a process group of its own, with the
+// digest on standard input.
+func (e *Engine) runAlert(ctx context.Context, command []string, d Digest, data []byte) error {
+	name := command[0]
+	if strings.Contains(name, "/") {
+		name = below(e.root, name)
+	}
+	cmd := exec.CommandContext(ctx, name, command[1:]...)
+	cmd.Dir, cmd.Stdin = e.root, bytes.NewReader(data)
+	cmd.Env = append(os.Environ(), "BAGPIPE_WORKFLOW="+d.Workflow, "BAGPIPE_NEW="+strconv.Itoa(d.New), "BAGPIPE_WAITING="+strconv.Itoa(d.Waiting))
+	out := &firstBytes{most: 1000}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", command[0], err, oneLine(printable(out.String()), 200))
+	}
+	return nil
+}
+
+// firstBytes keeps the beginning of what is written.
+type firstBytes struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	if left := b.most - b.Len(); left > 0 {
+		b.Buffer.Write(p[:min(left, len(p))])
+	}
+	return len(p), nil
+}
