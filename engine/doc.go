@@ -45,10 +45,21 @@
 // been looked at; an older one costs time only. Without it, the newest commit by a
 // Bagpipe on the first-parent line is taken for it.
 //
+// # Error policy
+//
+// Retrying, counting and what a threshold does are specified in package state.
+// Fail decides on the retry; the ends of steps with thresholds are counted as they
+// come into the index, and a threshold that is reached is one commit of
+// controls/steps.json (threshold.go). What that file says is enforced where a claim
+// is committed and shown where steps are listed (controls.go). Alerts tell what
+// waits for a person (alert.go), grouped as bagpipe failures does (failures.go).
+//
 // # Who guards what
 //
 // An Engine may be used by several goroutines. mu guards the configuration;
 // committed states reach the index through advanced, which the store's owner
 // goroutine calls. What is yet to be looked at is guarded by arrivals.mu; looking
-// and answering happen one at a time, under arrivals.turn.
+// and answering happen one at a time, under arrivals.turn. controls.mu guards the
+// counts of thresholds; the controls in force are replaced, never changed. Digests
+// are made one at a time, under alerts.turn.
 package engine

@@ -239,7 +239,8 @@
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
 //	continueOnFailure, threshold: {count, window, action}, coolDown: below
 //	parentLast, siblings, poolSize, onBatchComplete, keepInputs: below
-//	alert          of a workflow: {command, url, every}: told of what needs a person, as a digest
+//	alert          of a workflow: {command, url, every}: told of what failed and waits for
+//	               a person, as a digest; by the definition in force, not the pinned one
 //
 // A failed attempt is dealt with in this order: retry, then count, then threshold,
 // then continue, then fail. Retried failures are not counted. The threshold looks
