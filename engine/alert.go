@@ -100,7 +100,7 @@ func (e *Engine) tellAlerts(ctx context.Context, now bool) (err error) {
 	if e.alerts.next == nil {
 		e.alerts.next, e.alerts.base = map[string]time.Time{}, map[string]told{}
 	}
-	v, err := e.store.Tip()
+	v, err := e.indexed(ctx)
 	if err != nil || e.alerts.seen == v.Commit() {
 		return err
 	}
@@ -121,6 +121,20 @@ func (e *Engine) tellAlerts(ctx context.Context, now bool) (err error) {
 		e.alerts.seen = v.Commit()
 	}
 	return errors.Join(errs...)
+}
+
+// indexed is a commit that the index is not behind of: an edit without a change
+// waits for all that were made before it to be in the index.
+func (e *Engine) indexed(ctx context.Context) (gitstore.View, error) {
+	v, err := e.store.Tip()
+	if err != nil || v.Commit() == e.alerts.seen {
+		return v, err
+	}
+	hash, err := e.store.Commit(ctx, func(gitstore.Reader) (*gitstore.Change, error) { return nil, nil })
+	if err != nil {
+		return v, err
+	}
+	return e.store.At(hash)
 }
 
 // alerting lists the definitions in force that have an alert, by name.
@@ -200,17 +214,18 @@ func (e *Engine) failuresOf(workflow string) []FailureGroup {
 	})
 }
 
-// newSince answers what waits now and did not at the commit told last, and gives
-// the controls of then. Everything is new where that commit is not to be found.
+// newSince answers what waits at v and did not at the commit told last, and gives
+// the controls of then. Everything is new where that commit is not to be found. What
+// came to wait after v is left for the next digest.
 func (e *Engine) newSince(ctx context.Context, v gitstore.View, was told) (func(failing) bool, *state.Controls, error) {
-	all := func(failing) bool { return true }
+	now := e.waitsAt(v)
 	hash, err := gitstore.ParseHash(was.Commit)
 	if err != nil {
-		return all, &state.Controls{}, nil
+		return now, &state.Controls{}, nil
 	}
 	old, err := e.store.At(hash)
 	if err != nil {
-		return all, &state.Controls{}, nil
+		return now, &state.Controls{}, nil
 	}
 	changed := map[layout.ItemID]bool{}
 	err = e.store.Diff(ctx, hash, v.Commit(), func(c gitstore.FileChange) error {
@@ -226,20 +241,23 @@ func (e *Engine) newSince(ctx context.Context, v gitstore.View, was told) (func(
 	if err != nil {
 		before = &state.Controls{}
 	}
-	then := map[layout.ItemID][]failing{}
+	then := e.waitsAt(old)
+	return func(x failing) bool { return changed[x.item] && now(x) && !then(x) }, before, nil
+}
+
+// waitsAt answers whether something waits at a commit, as it does now.
+func (e *Engine) waitsAt(v gitstore.View) func(failing) bool {
+	read := map[layout.ItemID][]failing{}
 	return func(x failing) bool {
-		if !changed[x.item] {
-			return false
+		waits, there := read[x.item]
+		if !there {
+			waits = failings(e.itemAt(v, x.item))
+			read[x.item] = waits
 		}
-		waited, read := then[x.item]
-		if !read {
-			waited = failings(e.itemAt(old, x.item))
-			then[x.item] = waited
-		}
-		return !slices.ContainsFunc(waited, func(w failing) bool {
+		return slices.ContainsFunc(waits, func(w failing) bool {
 			return w.run == x.run && w.step == x.step && w.attempt == x.attempt && w.kind == x.kind
 		})
-	}, before, nil
+	}
 }
 
 // itemAt is an item as it was; an empty one when it was not there.

@@ -282,12 +282,12 @@ func (c *controls) heed(now *state.Controls) {
 // watch lets halt be called when a threshold stops the runs, from now on; nil ends
 // it. What stopped earlier runs does not stop this one.
 func (c *controls) watch(halt func()) {
-	now := c.current()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.halt = halt; halt == nil {
 		return
 	}
+	now := c.current() // one that comes later is heeded later
 	c.stopped, c.stops = map[state.Ref]bool{}, map[state.Ref]int64{}
 	for ref, control := range now.Steps {
 		if control.Status == state.StepStopped {

@@ -338,3 +338,31 @@ func TestAThresholdLeftByADeadEngine(t *testing.T) {
 		t.Error("a step was begun before the threshold was looked at")
 	}
 }
+
+// A threshold with terminate stops every run on the workspace, also one that
+// watches, and the next one goes on.
+func TestAThresholdStopsAllRuns(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n    threshold: {count: 4, window: 0, action: terminate}\n", 40)
+	p.says = func(string, int) error { return steps.SystemFailure("off") }
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			e, err := engine.Open(p.ctx, p.root, p.options())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s, err := e.Run(p.ctx, engine.RunOptions{Jobs: 1, Watch: true})
+			if err := errors.Join(err, e.Close()); err != nil {
+				t.Error(err)
+			}
+			if len(s.Stopped) != 1 || s.Stopped[0].Step != "flow/read" {
+				t.Errorf("stopped by %+v", s.Stopped)
+			}
+		})
+	}
+	wg.Wait()
+	if n := p.all(); n >= 40 {
+		t.Errorf("%d calls", n)
+	}
+}
