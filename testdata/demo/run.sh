@@ -1,15 +1,16 @@
 #!/bin/sh
-# make demo: the main job on real input, in ./demo. Needs Go, Git and bin/bagpipe.
+# run.sh [DIR]: the main job on real input, in ./demo, or in DIR below this
+# checkout. Needs Go, Git and bin/bagpipe; make demo runs it.
 #
 # The rules are:
-#   - ./demo is replaced only if it has the marker that this script leaves there;
+#   - the folder is replaced only if it has the marker that this script leaves there;
 #   - every part is headed by the command as a person types it;
 #   - what a part shows is checked; the first thing that is off ends the demo with
 #     exit code 1.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-demo=demo
+demo=${1:-demo}
 marker=$demo/.made-by-make-demo
 stage=$demo/.stage
 out=$demo/.out
@@ -91,6 +92,8 @@ row inventory '3 \. 7 \. \.'
 row approve   '4 \. \. 6 \.'
 row bag       '4 \. 6 \. \.'
 row deposit   '4 \. 6 \. \.'
+row shelve    '4 \. \. 6 \.'
+row publish   '4 \. \. 6 \.'
 row cleanup   '4 \. 6 \. \.'
 
 head_of 'What failed, and why'
@@ -106,14 +109,14 @@ has 'Lettre à Zoé.txt'
 
 head_of 'The history of one item, and the same by plain Git'
 show 0 "bin/bagpipe -C $demo log letters.zip"
-lines 14 '(default/letters.zip)'
+lines 16 '(default/letters.zip)'
 has 'register: completed' 'unpack: in-progress' 'unpack: completed' 'approve: skipped' 'cleanup: completed'
 bin/bagpipe -C "$demo" show letters.zip >"$out" || die 'show letters.zip'
 item=$(sed -n 's/^item  *\([0-9a-f]*\) *$/\1/p' "$out")
 folder=$(sed -n 's/^folder  *\([^ ]*\) *$/\1/p' "$out")
 [ -n "$item" ] && [ -n "$folder" ] || die 'show names no item or no folder'
 show 0 "git -C $demo log --format='%h  %ci  %s  [%an]' -- $folder"
-lines 14 '(default/letters.zip)'
+lines 16 '(default/letters.zip)'
 show 0 "git -C $demo log -1 --grep='^Bagpipe-Item: $item\$'"
 has "Bagpipe-Item: $item" 'Bagpipe-Step: cleanup' 'Bagpipe-To: completed'
 
@@ -126,7 +129,7 @@ show 0 "git -C $demo fsck --strict --no-dangling"
 [ ! -s "$out" ] || die 'git fsck had something to say'
 [ -z "$(ls -A $demo/intake)" ] || die "something was left in $demo/intake"
 ends=$(git -C "$demo" log --format='%(trailers:key=Bagpipe-To,valueonly,separator=%x20)' | grep -c -e completed -e skipped -e failed)
-[ "$ends" -eq 59 ] || die "the history has $ends ends of steps, 59 were expected"
+[ "$ends" -eq 71 ] || die "the history has $ends ends of steps, 71 were expected"
 
 waits=$(bin/bagpipe -C "$demo" queue | sed -n 's/^\([0-9a-f]*\) .* person *$/\1/p')
 [ -n "$waits" ] || die 'the item that waits has no identifier'
