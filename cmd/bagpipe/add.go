@@ -68,7 +68,7 @@ func (c *addCmd) print(a *app, got engine.Admitted) {
 
 func admittedText(got engine.Admitted) string {
 	if got.Rejected != "" {
-		return fmt.Sprintf("rejected %s/%s: %s (kept as %s)", got.Collection, got.Label, got.Rejected, got.KeptAs)
+		return fmt.Sprintf("rejected    %s/%s: %s (kept as %s)", got.Collection, got.Label, got.Rejected, got.KeptAs)
 	}
-	return fmt.Sprintf("registered %s  %s/%s", got.Item.Short(), got.Collection, got.Label)
+	return fmt.Sprintf("registered  %s  %s/%s", got.Item.Short(), got.Collection, got.Label)
 }
