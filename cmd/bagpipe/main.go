@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -70,12 +71,26 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "bagpipe: %v\nTry: bagpipe --help\n", err)
+		fmt.Fprintln(errOut, usage(err))
 		return exitUsage
 	}
 	app := newApp(cli, in, out, errOut)
 	defer app.stop()
 	return app.code(kctx.Run(app))
+}
+
+// usage words a usage error, and names the help of the command it is about.
+func usage(err error) string {
+	command := "bagpipe"
+	var broken *kong.ParseError
+	if errors.As(err, &broken) && broken.Context != nil {
+		if node := broken.Context.Selected(); node != nil {
+			command, _, _ = strings.Cut(node.FullPath(), " <")
+		}
+	}
+	// An option that may be absent has the empty text among its values; nobody writes it.
+	text := strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1)
+	return fmt.Sprintf("bagpipe: %s\nTry: %s --help", text, command)
 }
 
 // errExit unwinds kong after it printed the help or the version.
