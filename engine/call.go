@@ -26,6 +26,8 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
+	stop := tellProgress(c)
+	defer stop()
 	return w.callRobot(ctx, robot, c)
 }
 
@@ -67,7 +69,7 @@ func (e *Engine) programPath(argv []string) []string {
 // scratchDir is an attempt's own folder, below its engine's, so that whoever
 // finds it knows whether its owner lives.
 func (e *Engine) scratchDir(a *Attempt) string {
-	return filepath.Join(e.path(layout.ScratchDir), string(e.id), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
+	return filepath.Join(e.path(layout.ScratchDir), string(a.Key.Engine), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
 }
 
 func (e *Engine) newCall(w *work) (*steps.Call, error) {

@@ -60,7 +60,10 @@ type AttemptDetail struct {
 	Elapsed float64      `json:"elapsed"` // seconds
 	Agent   string       `json:"agent"`
 	Message string       `json:"message,omitempty"`
-	Log     string       `json:"log,omitempty"` // relative to the workspace
+
+	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last
+
+	Log string `json:"log,omitempty"` // relative to the workspace
 }
 
 // FileDetail is one payload file as inventoried.
@@ -149,6 +152,7 @@ func (e *Engine) attemptDetail(x *state.Execution, workflow string, step layout.
 	if _, err := os.Stat(e.path(log)); err == nil {
 		d.Log = log
 	}
+	d.Progress = e.progressOf(x.Item, workflow, step, k, a)
 	return d
 }
 

@@ -44,11 +44,12 @@ type Status struct {
 	Paused   string        `json:"paused,omitempty"`
 	Engines  []string      `json:"engines"` // alive
 	Steps    []StepControl `json:"steps"`   // that are disabled, or stopped a run
+	Running  []RunningStep `json:"running"`
 }
 
 // Status reads how the workspace stands; Load must have been called.
 func (e *Engine) Status(ctx context.Context) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Running: e.running()}
 	grids := map[string]*Grid{}
 	var order []string
 	for it := range e.index.Items() {

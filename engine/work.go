@@ -167,6 +167,7 @@ func (w *work) finish() {
 	} else if w.ran {
 		w.publishReport()
 	}
+	w.keepProgress()
 	err := w.settle(w.endDurably())
 	if errors.Is(err, state.ErrStale) {
 		w.e.o.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())

@@ -136,6 +136,7 @@ func commandEnv(c *Call) []string {
 		"BAGPIPE_SCRATCH=" + c.Scratch,
 		"BAGPIPE_INVENTORY=" + filepath.Join(c.Dir, layout.InventoryJSON),
 		"BAGPIPE_RESULT=" + filepath.Join(c.Scratch, resultFile),
+		"BAGPIPE_PROGRESS=" + filepath.Join(c.Scratch, progressFile),
 	}
 }
 

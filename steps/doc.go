@@ -32,8 +32,19 @@
 // Environment: BAGPIPE_ITEM, BAGPIPE_LABEL, BAGPIPE_COLLECTION,
 // BAGPIPE_WORKFLOW, BAGPIPE_STEP, BAGPIPE_ATTEMPT; the folders BAGPIPE_ITEM_DIR,
 // BAGPIPE_SOURCE, BAGPIPE_CONTENT, BAGPIPE_DERIVED, BAGPIPE_SCRATCH (also the
-// working folder); the files BAGPIPE_INVENTORY (may be absent) and
-// BAGPIPE_RESULT. Standard output and standard error become the step's log.
+// working folder); the files BAGPIPE_INVENTORY (may be absent),
+// BAGPIPE_RESULT and BAGPIPE_PROGRESS. Standard output and standard error become the step's log.
+//
+// A program may tell how far it has come by appending lines to the file at
+// BAGPIPE_PROGRESS, each PERCENT% NOTE, or NOTE alone:
+//
+//	echo "40% page 12 of 30" >>"$BAGPIPE_PROGRESS"
+//
+// The last line with a line end counts; only the file's last 4 KiB are read, and
+// only when someone looks and at the attempt's end, whose record keeps it. PERCENT
+// is 0 to 100, what is behind its point is dropped; of NOTE at most 200 bytes are
+// kept. A file, as it needs no reader to be there, blocks no one, and works from any
+// child of the program and through a container's mount.
 //
 // Exit codes: 0 completed; 65 content failure; 69 not available (so is a program
 // that is not there); 75 try later; 77 skipped; anything else, and death by a

@@ -98,6 +98,9 @@ func (a *app) addStep(t tableWriter, s engine.StepDetail) {
 		if i == len(s.Attempts)-1 && s.Status == state.Waiting && s.Why != "" {
 			message = s.Why
 		}
+		if at.Progress != nil {
+			message = strings.TrimSpace(at.Progress.String() + "  " + message)
+		}
 		if at.Log != "" {
 			message = strings.TrimSpace(message + "  log: " + at.Log)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"bagpipe/engine"
 	"bagpipe/engine/state"
@@ -59,6 +60,11 @@ func printStatus(a *app, s engine.Status) error {
 	printList(a, "Held", held)
 	printList(a, "In the inbox", s.Inbox)
 	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
+	var running []string
+	for _, r := range s.Running {
+		running = append(running, strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, r.Progress), ": "))
+	}
+	printList(a, "In progress", running)
 	printList(a, "Running", s.Engines)
 	return nil
 }

@@ -31,6 +31,7 @@ type End struct {
 	Message     string
 	Text        string
 	Milestones  []layout.Name // besides the step's own
+	Progress    *Progress     // what the robot told last
 }
 
 // Lost declares an attempt lost, its engine being dead.
@@ -134,7 +135,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	a := s.Attempts[e.Attempt]
 	a.State, a.Kind, a.Message, a.Text = e.State, e.Kind, e.Message, e.Text
-	a.Started, a.Ended, a.NotBefore = e.Started, e.At, e.RetryAt
+	a.Started, a.Ended, a.NotBefore, a.Progress = e.Started, e.At, e.RetryAt, e.Progress
 	if e.Unavailable && step.Optional {
 		a.State, a.Kind, a.NotBefore, a.Message = Skipped, "", time.Time{}, "not available: "+e.Message
 	}

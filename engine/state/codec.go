@@ -243,6 +243,8 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 			a.Message = r.text(v)
 		case "text":
 			a.Text = r.text(v)
+		case "progress":
+			a.Progress = r.progress(v)
 		default:
 			return false
 		}
@@ -252,6 +254,24 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 		r.fail("an attempt without a state")
 	}
 	return a
+}
+
+func (r *reader) progress(v gjson.Result) *Progress {
+	p := &Progress{Percent: -1}
+	p.unknown = r.object("progress", v, func(k string, v gjson.Result) bool {
+		switch k {
+		case "at":
+			p.At = r.time(v)
+		case "note":
+			p.Note = r.text(v)
+		case "percent":
+			p.Percent = int(v.Num)
+		default:
+			return false
+		}
+		return true
+	})
+	return p
 }
 
 // Encode writes execution.json: the form of layout.EncodeJSON, written by hand
@@ -343,6 +363,19 @@ func (a Attempt) fields() fields {
 	f.text("by", a.By)
 	f.text("message", a.Message)
 	f.text("text", a.Text)
+	if a.Progress != nil {
+		f.set("progress", a.Progress.fields().value())
+	}
+	return f
+}
+
+func (p *Progress) fields() fields {
+	f := p.unknown.fields()
+	f.time("at", p.At)
+	f.text("note", p.Note)
+	if p.Percent >= 0 {
+		f.set("percent", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(p.Percent), 10) })
+	}
 	return f
 }
 

@@ -18,7 +18,8 @@
 //	    "skip": {"STEP": "REASON"}, "startedBy": "WORKFLOW.N/STEP", "status",
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
-//	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "by", "message", "text"}}}}}}
+//	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "by", "message", "text",
+//	      "progress": {"at", "note", "percent"}}}}}}}
 //	}
 //
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
@@ -27,7 +28,8 @@
 // and a workflow's "ended", is computed, written for the reader and ignored when
 // read. "skip" names the steps this item does not need, decided when the workflow
 // starts, or is moved, and never withdrawn. "startedBy" is the step that started
-// the workflow.
+// the workflow. "progress" is what the attempt's robot told last of how far it had
+// come; it is there once the attempt has ended.
 //
 // An attempt's key is unique among all attempts at steps of that name on the
 // item, in whichever workflow (Execution.NextKey), as logs and scratch folders

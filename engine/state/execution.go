@@ -115,7 +115,16 @@ type Attempt struct {
 	By        string
 	Message   string
 	Text      string
+	Progress  *Progress // what its robot told last; nil: nothing
 	unknown   unknown
+}
+
+// Progress is how far a robot said it had come.
+type Progress struct {
+	At      time.Time
+	Note    string
+	Percent int // -1: not told
+	unknown unknown
 }
 
 // Keys gives the attempts in order.
