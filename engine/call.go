@@ -26,6 +26,9 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
+	if err := w.keepInputs(c); err != nil {
+		return steps.Result{}, err
+	}
 	stop := tellProgress(c)
 	defer stop()
 	return w.callRobot(ctx, robot, c)

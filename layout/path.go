@@ -34,6 +34,7 @@ const (
 	ContentDir    = "content"
 	DerivedDir    = "derived"
 	LogsDir       = "logs"
+	InputsDir     = "inputs"
 )
 
 // itemDirDepth is the number of names in an ItemDir: items/3/f/a/9/ID.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,7 +53,11 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	last := &lastLine{to: c.Log}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = c.Scratch
-	cmd.Env = append(os.Environ(), commandEnv(c)...)
+	base := c.Environment
+	if base == nil {
+		base = os.Environ()
+	}
+	cmd.Env = append(slices.Clone(base), commandEnv(c)...)
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.Stdout, cmd.Stderr = last, last
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
@@ -184,7 +189,7 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	case ExitLater:
 		return Result{}, &Later{Reason: message}
 	}
-	return Result{}, SystemFailure("exit code %d%s", code, colon(message))
+	return Result{}, &Failure{Kind: System, Err: &ExitError{Code: code, Text: fmt.Sprintf("exit code %d%s", code, colon(message))}}
 }
 
 func colon(s string) string {

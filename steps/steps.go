@@ -44,6 +44,8 @@ type Call struct {
 	Inventory  []byte         // as committed; nil before there is one
 	Execution  []byte         // as committed with this attempt in progress
 
+	Environment []string // of programs, before the step's own; nil: the engine's
+
 	Limits   bags.Limits // for unpacking
 	Profiles []string    // files of the BagIt profiles that the collection's bags must satisfy
 	Log      io.Writer   // the attempt's log

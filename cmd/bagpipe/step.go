@@ -18,6 +18,7 @@ type stepCmd struct {
 	Reset    stepResetCmd    `cmd:"" help:"Let a step be done anew, whatever became of it."`
 	Disable  stepDisableCmd  `cmd:"" help:"Take a step out of the flow, for all items."`
 	Enable   stepEnableCmd   `cmd:"" help:"Let a step go on that is disabled, for all items."`
+	Replay   stepReplayCmd   `cmd:"" help:"Run a step again, alone, on inputs it kept; the item does not change."`
 	Progress stepProgressCmd `cmd:"" help:"Tell how far a step that runs has come."`
 }
 
