@@ -71,6 +71,7 @@ type run struct {
 	o    RunOptions
 	ctx  context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
 	pool *runner.Pool
+	warm *warmth
 	box  *inbox.Box
 
 	mu      sync.Mutex // guards summary, fault, note, and calls of o.Report
@@ -160,9 +161,12 @@ func (r *run) work(ctx context.Context) error {
 		case <-side.Done():
 		}
 	})
+	warm, cool := r.newWarmth(side)
+	r.warm = warm
 	r.dispatch(ctx)
 	r.pool.Drain()
 	r.pool.Wait()
+	cool()
 	stopped()
 	stopSide()
 	wg.Wait()
@@ -189,7 +193,8 @@ func (r *run) dispatch(ctx context.Context) {
 			limitedSince = time.Time{}
 			continue
 		}
-		due, dated := r.e.index.NextDue()
+		due, dated := r.warm.due(r.e.index.NextDue())
+		busy = busy || r.warm.open()
 		if limited && !busy { // by what other engines do
 			if limitedSince.IsZero() {
 				limitedSince = now
@@ -221,7 +226,9 @@ func (r *run) dispatch(ctx context.Context) {
 }
 
 // may tells whether one more of a step may be claimed by this process.
-func (r *run) may(id queue.StepID, s *state.Step) bool { return r.pool.May(id.String(), s.Instances) }
+func (r *run) may(id queue.StepID, s *state.Step) bool {
+	return r.pool.May(id.String(), s.Instances) && r.warm.ready(id, s)
+}
 
 // pauseFor waits for free space; a run that is not watching ends instead, once
 // nothing runs any more that might free some.

@@ -45,6 +45,7 @@ type Status struct {
 	Engines  []string      `json:"engines"` // alive
 	Steps    []StepControl `json:"steps"`   // that are disabled, or stopped a run
 	Running  []RunningStep `json:"running"`
+	Cold     []string      `json:"cold"` // steps that engines do not claim as their warm-up failed
 }
 
 // Status reads how the workspace stands; Load must have been called.
@@ -82,7 +83,7 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 	if s.Rejected, err = e.rejected(); err != nil {
 		return s, err
 	}
-	if s.Engines, err = e.engines(); err != nil {
+	if s.Engines, s.Cold, err = e.engines(); err != nil {
 		return s, err
 	}
 	s.Inbox, err = e.inboxWaits(ctx)
@@ -172,25 +173,28 @@ func (e *Engine) rejected() ([]string, error) {
 	return out, nil
 }
 
-// engines lists the engines that are alive, and what they hold.
-func (e *Engine) engines() ([]string, error) {
-	out := []string{}
+// engines lists the engines that are alive, what they hold, and what they do not
+// claim.
+func (e *Engine) engines() (out, cold []string, err error) {
+	out = []string{}
 	registered, err := claim.NewObserver(e.root, e.o.Host, e.o.Now).Engines()
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	holders, err := claim.List(e.root)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	held := map[layout.EngineID]int{}
 	for _, h := range holders {
 		held[h.Engine]++
 	}
+	alive := map[layout.EngineID]bool{}
 	for _, r := range registered {
+		alive[r.ID] = r.Alive
 		if r.Alive && r.ID != e.id {
 			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, with %d steps", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
-	return out, nil
+	return out, e.cold(alive), nil
 }

@@ -23,6 +23,7 @@ const (
 	ClaimsDir     = ".bagpipe/claims"
 	ScratchDir    = ".bagpipe/scratch"
 	ControlsFile  = "controls/steps.json"
+	WarmUpDir     = ".bagpipe/warmup"
 )
 
 // Files and folders of one item, relative to its folder.

@@ -65,6 +65,7 @@ func printStatus(a *app, s engine.Status) error {
 		running = append(running, strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, r.Progress), ": "))
 	}
 	printList(a, "In progress", running)
+	printList(a, "Not claimed", s.Cold)
 	printList(a, "Running", s.Engines)
 	return nil
 }

@@ -129,6 +129,9 @@ func (x *Index) push(e Entry) {
 	heap.Push(h, e)
 }
 
+// Nudge wakes who waits for the index, though nothing in it has changed.
+func (x *Index) Nudge() { x.signal() }
+
 // Remove forgets an item.
 func (x *Index) Remove(id layout.ItemID) {
 	x.mu.Lock()

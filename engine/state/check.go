@@ -85,6 +85,10 @@ func (s *Step) check(y *layout.YAML, at string, first bool, robots Robots) error
 		return y.Errorf(at, "step %q: expected exactly one of robot, command, manual: true, starts", s.Name)
 	case s.Command != nil && (len(s.Command) == 0 || s.Command[0] == ""):
 		return y.Errorf(at+".command", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
+	case s.WarmUp != nil && s.Command == nil:
+		return y.Errorf(at+".warmUp", "warmUp is for steps with command")
+	case s.WarmUp != nil && (len(s.WarmUp) == 0 || s.WarmUp[0] == ""):
+		return y.Errorf(at+".warmUp", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
 	case s.OnRequest && !s.Manual:
 		return y.Errorf(at+".onRequest", "onRequest is for steps with manual: true")
 	}

@@ -58,6 +58,7 @@ type Step struct {
 	PoolSize          int             `yaml:"poolSize"` // children alive at once; 0: any number
 	OnBatchComplete   bool            `yaml:"onBatchComplete"`
 	KeepInputs        bool            `yaml:"keepInputs"`
+	WarmUp            []string        `yaml:"warmUp"` // of a command: run once in each engine before it claims the step
 }
 
 // Backoff is the pause before a failed step is tried again: doubled from try to

@@ -241,6 +241,8 @@
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
 //	continueOnFailure, threshold: {count, window, action}, coolDown: below
 //	parentLast, siblings, poolSize, onBatchComplete, keepInputs: below
+//	warmUp         of a step with command: a program that must succeed once in each engine
+//	               before it claims the step
 //	alert          of a workflow: {command, url, every}: told of what failed and waits for
 //	               a person, as a digest; by the definition in force, not the pinned one
 //

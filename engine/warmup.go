@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// The rules are: a step whose robot declares a warm-up is claimed by this engine
+// only after the warm-up has succeeded, once. It begins when the first item is
+// ready for the step, and runs beside the work. One that fails is tried again
+// after the pauses of the workspace's backoff; meanwhile other steps, and other
+// engines, go on. Why a step is not warm stands in .bagpipe/warmup/ENGINE/, for
+// status; it is no state, and goes with the engine.
+
+// warmUpMost bounds a warm-up of a step without timeout.
+const warmUpMost = 10 * time.Minute
+
+// warmth is what a run knows of its steps' warm-ups.
+type warmth struct {
+	ctx     context.Context // ends the warm-ups that run
+	needed  func(s *state.Step) bool
+	begin   func(id queue.StepID, s *state.Step, n int) error // the n-th try
+	ended   func()                                            // something may be claimed now, or has to be waited for
+	backoff func(failures int) time.Duration
+	now     func() time.Time
+	tell    func(id queue.StepID, err error, again time.Time)
+
+	wg sync.WaitGroup
+
+	mu    sync.Mutex // guards steps and what is in them
+	steps map[string]*warming
+}
+
+// warming is one step's warm-up.
+type warming struct {
+	running bool
+	done    bool
+	news    bool // ended since the dispatcher asked last
+	tries   int
+	again   time.Time // after a failure
+}
+
+// ready tells whether a step may be claimed, and begins its warm-up if it has to.
+// It never waits: the queue is locked meanwhile.
+func (w *warmth) ready(id queue.StepID, s *state.Step) bool {
+	if !w.needed(s) {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := id.String() + "\x00" + s.Robot + "\x00" + strings.Join(s.WarmUp, "\x00")
+	st := w.steps[key]
+	if st == nil {
+		st = &warming{}
+		w.steps[key] = st
+	}
+	st.news = false
+	if st.done || st.running || w.ctx.Err() != nil || w.now().Before(st.again) {
+		return st.done
+	}
+	st.running = true
+	st.tries++
+	w.wg.Go(func() { w.run(id, s, st, st.tries) })
+	return false
+}
+
+func (w *warmth) run(id queue.StepID, s *state.Step, st *warming, n int) {
+	err := w.begin(id, s, n)
+	w.mu.Lock()
+	st.running, st.done, st.news = false, err == nil, true
+	if err != nil {
+		st.again = w.now().Add(w.backoff(n))
+	}
+	again := st.again
+	w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		w.tell(id, err, again)
+	}
+	w.ended()
+}
+
+// open tells whether a warm-up runs, or has ended and nobody has looked since.
+func (w *warmth) open() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, st := range w.steps {
+		if st.running || st.news {
+			return true
+		}
+	}
+	return false
+}
+
+// due brings the time of the next try forward of due.
+func (w *warmth) due(due time.Time, dated bool) (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, st := range w.steps {
+		if !st.running && !st.done && !st.again.IsZero() && (!dated || st.again.Before(due)) {
+			due, dated = st.again, true
+		}
+	}
+	return due, dated
+}
+
+// newWarmth is the run's own; stop ends and awaits what runs.
+func (r *run) newWarmth(ctx context.Context) (w *warmth, stop func()) {
+	e := r.e
+	ctx, cancel := context.WithCancel(ctx)
+	e.forgetWarmth()
+	drained := make(chan struct{})
+	w = &warmth{
+		ctx: ctx, now: e.o.Now, needed: e.needsWarmUp, steps: map[string]*warming{}, ended: e.index.Nudge,
+		begin:   func(id queue.StepID, s *state.Step, n int) error { return e.warmUp(ctx, id, s, n) },
+		backoff: func(failures int) time.Duration { return e.current().settings.backoff().Wait(failures, rand.Float64()) },
+		tell: func(id queue.StepID, err error, again time.Time) {
+			if err := e.noteWarmth(id, err); err != nil {
+				e.o.Log.Warn("note a warm-up", "step", id.String(), "err", err)
+			}
+			if err != nil {
+				r.tell(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
+			}
+		},
+	}
+	go func() {
+		defer close(drained)
+		select {
+		case <-r.pool.Drained():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return w, func() {
+		cancel()
+		w.wg.Wait()
+		<-drained
+		_ = os.RemoveAll(e.warmthDir(e.id)) // it says nothing once the engine is gone
+	}
+}
+
+// needsWarmUp tells whether the robot of a step declares a warm-up.
+func (e *Engine) needsWarmUp(s *state.Step) bool {
+	_, ok := e.o.Robots[layout.Name(s.Robot)].Robot.(steps.Warmer)
+	return ok || s.WarmUp != nil
+}
+
+// warmUp runs the warm-up of a step, for the n-th time.
+func (e *Engine) warmUp(ctx context.Context, id queue.StepID, s *state.Step, n int) error {
+	limit := time.Duration(s.Timeout)
+	if limit <= 0 {
+		limit = warmUpMost
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if s.WarmUp == nil {
+		return e.o.Robots[layout.Name(s.Robot)].Robot.(steps.Warmer).WarmUp(ctx, s.With)
+	}
+	scratch := filepath.Join(e.path(layout.ScratchDir), string(e.id), fmt.Sprintf("warmup-%s.%s-%d", id.Workflow, id.Step, n))
+	if err := os.MkdirAll(scratch, 0o777); err != nil {
+		return err
+	}
+	err := steps.WarmUpCommand(ctx, e.programPath(s.WarmUp), id.Step, scratch)
+	return errors.Join(err, os.RemoveAll(scratch))
+}
+
+func (e *Engine) warmthDir(id layout.EngineID) string {
+	return filepath.Join(e.path(layout.WarmUpDir), string(id))
+}
+
+// noteWarmth writes down why a step is not warm, or that it is.
+func (e *Engine) noteWarmth(id queue.StepID, cause error) error {
+	dir := e.warmthDir(e.id)
+	file := filepath.Join(dir, id.Workflow+"."+string(id.Step))
+	if cause == nil {
+		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(fmt.Sprintf("%s: the warm-up failed: %s\n", id, oneLine(cause.Error(), 500))), 0o666)
+}
+
+// forgetWarmth removes what engines left that were killed.
+func (e *Engine) forgetWarmth() {
+	entries, _ := os.ReadDir(e.path(layout.WarmUpDir)) // not there: nothing to remove
+	for _, entry := range entries {
+		if lives, err := e.alive(layout.EngineID(entry.Name())); err == nil && !lives {
+			_ = os.RemoveAll(e.warmthDir(layout.EngineID(entry.Name()))) // the next run will
+		}
+	}
+}
+
+// cold lists what the living engines do not claim, and why.
+func (e *Engine) cold(alive map[layout.EngineID]bool) []string {
+	out := []string{}
+	engines, _ := os.ReadDir(e.path(layout.WarmUpDir)) // not there: nothing is cold
+	for _, entry := range engines {
+		if !alive[layout.EngineID(entry.Name())] {
+			continue
+		}
+		notes, _ := filepath.Glob(filepath.Join(e.warmthDir(layout.EngineID(entry.Name())), "*"))
+		for _, note := range notes {
+			if text, err := os.ReadFile(note); err == nil {
+				out = append(out, fmt.Sprintf("engine %s does not claim %s", entry.Name(), oneLine(string(text), 600)))
+			}
+		}
+	}
+	return out
+}
