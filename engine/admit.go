@@ -43,6 +43,7 @@ type AddOptions struct {
 	Collection layout.Name
 	Label      string
 	Lane       string
+	Batch      layout.Name
 	Move       bool
 }
 
@@ -58,7 +59,7 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if o.Workflow != "" && c.workflows[o.Workflow] == nil {
 		return Admitted{}, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
 	}
-	if err := c.settings.checkLane(o.Lane); err != nil {
+	if err := errors.Join(c.settings.checkLane(o.Lane), e.checkBatch(o.Batch)); err != nil {
 		return Admitted{}, err
 	}
 	if o.Label != oneLine(o.Label, maxLabel) {
@@ -101,7 +102,7 @@ func (s *Settings) checkLane(lane string) error {
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {
-	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), By: by, Move: o.Move}
+	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move}
 }
 
 // box is the inbox by the settings in force. Who takes from it has registered.
@@ -304,12 +305,12 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		dir := layout.ItemDir(m.Item) + "/"
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		if err := pin(r, p.workflow, files); err != nil {
+		if err := errors.Join(pin(r, p.workflow, files), e.openBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
 			return nil, err
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,
-				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest})}, nil
+				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch})}, nil
 	})
 	return err
 }
@@ -318,7 +319,7 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 // that vanished or changed meanwhile, is no error: the next scan tells. It goes on
 // past drops that fail, joins their errors, and gives back those that are taken
 // and not yet items.
-func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.Drop, told func(Admitted)) (left []inbox.Taken, err error) {
+func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.Drop, batch layout.Name, told func(Admitted)) (left []inbox.Taken, err error) {
 	const group = 64
 	var errs []error
 	for part := range slices.Chunk(settled, group) {
@@ -327,7 +328,7 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.D
 		}
 		reqs := make([]inbox.Request, len(part))
 		for i, d := range part {
-			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection}, ownerOf(d.Path))}
+			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection, Batch: batch}, ownerOf(d.Path))}
 		}
 		var taken []inbox.Taken
 		for i, r := range box.TakeAll(ctx, reqs) {

@@ -162,7 +162,8 @@ func (e *Engine) storeOptions() gitstore.Options {
 		Advanced:  e.advanced,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
-			return ok && isRecord(rest) || path == layout.ControlsFile || strings.HasPrefix(path, layout.PinnedDir+"/")
+			return ok && isRecord(rest) || path == layout.ControlsFile ||
+				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/")
 		},
 		Moved: func(from, to gitstore.Hash) {
 			e.o.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, git revert it in a clone.", from.String()[:12], to.String()[:12]))

@@ -32,6 +32,7 @@ func (r *run) intake(ctx context.Context) {
 		}
 		if !ok || ctx.Err() != nil || r.pool.Draining() {
 			r.growing(waiting)
+			r.closeSession(ctx)
 			r.inboxIdle <- true
 			return
 		}
@@ -127,7 +128,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 			r.tell(why)
 		}
 	}
-	again, err := e.admitAll(ctx, r.box, settled, r.admitted)
+	again, err := e.admitAll(ctx, r.box, settled, r.o.Batch, r.admitted)
 	if r.left = append(r.left, again...); err != nil {
 		r.broken(err)
 	}

@@ -25,6 +25,9 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 	if err != nil {
 		return err
 	}
+	if err := e.loadBatches(v, index); err != nil {
+		return err
+	}
 	loader := &loader{e: e, index: index, reader: v, seen: map[layout.ItemID]*files{}}
 	wanted := func(p string) bool {
 		return path.Base(p) == layout.ManifestJSON || path.Base(p) == layout.ExecutionJSON
@@ -162,7 +165,7 @@ type noted struct {
 // shown as broken, with the reason, and that has no ready step.
 func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
-		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Created: m.Created, Broken: why.Error()}
+		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Created: m.Created, Broken: why.Error()}
 	}
 	if f.manifest == nil || f.execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
@@ -213,6 +216,7 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 		if isSettings(c.Path) && c.Foreign {
 			e.markDirty()
 		}
+		e.noteBatch(index, c)
 		id, rest, ok := layout.ItemOfPath(c.Path)
 		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
 			continue

@@ -38,6 +38,9 @@ type RunOptions struct {
 	// given (STEP or WORKFLOW/STEP); the inbox is left alone.
 	Items []layout.ItemID
 	Step  string
+	// Batch is what is taken in from the inbox belongs to; it is closed when the
+	// inbox has been taken in. Not with Watch.
+	Batch layout.Name
 	// RetryFailed lets failed steps be tried again, once, at the start.
 	RetryFailed bool
 	// Drain, when closed, lets what runs finish and starts nothing new. The
@@ -94,6 +97,9 @@ type run struct {
 func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	box, err := e.box(o.Watch)
 	if err != nil {
+		return Summary{}, err
+	}
+	if err := e.checkBatch(o.Batch); err != nil {
 		return Summary{}, err
 	}
 	if _, err := e.register(); err != nil {

@@ -86,6 +86,13 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
+	if rec.manifest.Batch != "" && e.index == nil {
+		// What its steps wait for is in other items.
+		if err := e.Load(context.Background()); err != nil {
+			return Detail{}, err
+		}
+		rec.execution.Around = e.around(id)
+	}
 	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}}
 	for _, h := range rec.execution.Holds() {
 		d.Held = append(d.Held, rec.execution.HoldText(h))

@@ -49,7 +49,7 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 	if rec.manifest, err = layout.DecodeManifest(rec.manifestJ); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
-	rec.execution.Manifest = rec.manifestJ
+	rec.execution.Manifest, rec.execution.Around = rec.manifestJ, e.around(id)
 	for name, w := range rec.execution.Workflows {
 		plan, err := e.pinnedPlan(r, w.Digest)
 		if err != nil {

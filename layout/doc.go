@@ -15,6 +15,7 @@
 //	  workflows/pinned/DIGEST.yaml  definitions as started with, unchanged for good
 //	  rules/NAME.yaml               recognition rules
 //	  items/3/f/a/9/ID/             one work item (ItemDir)
+//	  batches/NAME.json             batches of items (Batch)
 //	  inbox/COLLECTION/             drops
 //	  intake/ID/                    taken, not yet committed
 //	  rejected/COLLECTION/          drops that could not be admitted, with reasons
@@ -29,6 +30,14 @@
 // then by ENGINE. An intent's key (IntentKey) is ULID-ENGINE: 10 characters of
 // milliseconds since 1970 and 16 random ones in Crockford's base 32, so keys
 // order by time.
+//
+// # Batches
+//
+//	{"by", "closed", "closedBy", "name", "opened", "schema": 1}
+//
+// A batch is made with its first item and names none; each of its items has its
+// name as "batch" in manifest.json, fixed for good. "closed" and "closedBy" are
+// there once nothing is added any more; that is never withdrawn.
 //
 // # Names
 //

@@ -14,6 +14,7 @@ const (
 	PinnedDir     = "workflows/pinned"
 	RulesDir      = "rules"
 	ItemsDir      = "items"
+	BatchesDir    = "batches"
 	InboxDir      = "inbox"
 	IntakeDir     = "intake"
 	RejectedDir   = "rejected"

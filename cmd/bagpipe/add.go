@@ -15,6 +15,8 @@ type addCmd struct {
 	Collection string   `default:"default" help:"The collection."`
 	Label      string   `help:"What people call it; default: its name. For one path only."`
 	Lane       string   `help:"The lane (priority)."`
+	Batch      string   `help:"The batch it belongs to; begun by its first item."`
+	BatchClose bool     `help:"Close the batch afterwards, if everything was taken in."`
 	Move       bool     `help:"Move the source instead of copying it."`
 	JSON       bool     `name:"json" help:"One JSON object a line."`
 }
@@ -23,6 +25,14 @@ type addCmd struct {
 func (c *addCmd) Validate() error {
 	if c.Label != "" && len(c.Paths) > 1 {
 		return errors.New("--label is for one path")
+	}
+	if c.BatchClose && c.Batch == "" {
+		return errors.New("--batch-close is for --batch")
+	}
+	if c.Batch != "" {
+		if _, err := layout.ParseName(c.Batch); err != nil {
+			return fmt.Errorf("--batch: %w", err)
+		}
 	}
 	_, err := layout.ParseName(c.Collection)
 	return err
@@ -34,7 +44,7 @@ func (c *addCmd) Run(a *app) error {
 		failed := false
 		for _, p := range c.Paths {
 			got, err := e.Add(a.ctx, p, engine.AddOptions{
-				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move,
+				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
 			})
 			if err != nil {
 				if a.ctx.Err() != nil {
@@ -49,6 +59,9 @@ func (c *addCmd) Run(a *app) error {
 		}
 		if failed {
 			return exit(exitError)
+		}
+		if c.BatchClose {
+			return e.CloseBatch(a.ctx, layout.Name(c.Batch))
 		}
 		return nil
 	})

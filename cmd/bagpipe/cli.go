@@ -22,6 +22,7 @@ type cli struct {
 	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
 	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
+	Batch      batchCmd      `cmd:"" help:"List, show or close batches: items that belong together."`
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
 	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`

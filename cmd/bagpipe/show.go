@@ -38,6 +38,9 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	t.row("label", m.Label)
 	t.row("collection", m.Collection)
 	t.row("lane", m.Lane)
+	if m.Batch != "" {
+		t.row("batch", m.Batch)
+	}
 	t.row("folder", d.Dir)
 	t.row("source", fmt.Sprintf("%s (%s, %s, %d bytes, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), m.Source.Bytes, when(m.Source.Taken), m.Source.By))
 	t.row("digest", m.Source.Digest)

@@ -14,6 +14,12 @@
 // taken it. A manual step that is otherwise ready waits for a person: it stands
 // in its queue and is never handed out.
 //
+// # Batches
+//
+// A step with onBatchComplete is done on one item of a batch, when all have come as
+// far; batch.go has the rules. What the others make of an item's step is laid over
+// it in the index, and asked again at the commit of its claim (Index.Around).
+//
 // # Order
 //
 // Lane first, then the oldest item, then its identifier, then the order of the

@@ -45,13 +45,15 @@ type Index struct {
 	limits Limits
 	count  flights         // of items, and of claims
 	claims map[key]claimed // handed out, and not in progress yet
+
+	batches batches
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
 		items: map[layout.ItemID]*Item{}, queued: map[key]readyKey{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
-		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{},
+		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{}, batches: newBatches(),
 	}
 }
 
@@ -70,7 +72,20 @@ func (x *Index) Only(want func(Entry) bool) {
 func (x *Index) Put(it *Item) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if was := x.items[it.ID]; was != nil {
+	was := x.items[it.ID]
+	if was != nil {
+		x.gather(was, false)
+	}
+	x.gather(it, true)
+	x.replace(was, it)
+	x.tellBatch(it.Batch)
+	x.signal()
+}
+
+// replace puts an item in the place of what it was.
+func (x *Index) replace(was, it *Item) {
+	x.overlay(it)
+	if was != nil {
 		x.tally(was, -1)
 	}
 	x.tally(it, 1)
@@ -95,7 +110,6 @@ func (x *Index) Put(it *Item) {
 			}
 		}
 	}
-	x.signal()
 }
 
 // tally counts an item n times: 1 when it comes, -1 when it goes.
@@ -137,7 +151,9 @@ func (x *Index) Remove(id layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if was := x.items[id]; was != nil {
+		x.gather(was, false)
 		x.tally(was, -1)
+		defer x.tellBatch(was.Batch)
 	}
 	delete(x.items, id)
 	delete(x.runs, id)

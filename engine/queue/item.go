@@ -12,6 +12,7 @@ type Item struct {
 	ID         layout.ItemID
 	Collection layout.Name
 	Label      string
+	Batch      string
 	Lane       layout.Name
 	Rank       int // of the lane; 0 is the most urgent
 	Created    time.Time
@@ -48,13 +49,16 @@ type Step struct {
 
 	off bool          // Blocked is a control's
 	own *state.Reason // then: what it is but for that
+
+	ungated *state.Reason // Blocked and Skip by the item's own record,
+	ownSkip string        // before what other items say is laid over them
 }
 
 // Summarise reads an item's record. Statuses are computed; plans gives the
 // pinned definition for a digest.
 func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
 	it := &Item{
-		ID: x.Item, Collection: m.Collection, Label: m.Label, Lane: m.Lane, Rank: rank,
+		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Lane: m.Lane, Rank: rank,
 		Created: m.Created, Milestones: x.Milestones,
 	}
 	if holds := x.Holds(); len(holds) > 0 {
@@ -110,6 +114,7 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 	if t := plan.Steps[i].Threshold; t != nil && t.Count > 0 {
 		s.Ends = ends(x, run, layout.Name(plan.Steps[i].Name), rec)
 	}
+	s.ungated, s.ownSkip = s.Blocked, s.Skip
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k
 		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner

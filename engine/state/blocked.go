@@ -10,7 +10,7 @@ import (
 
 // Reason is why a step cannot be claimed now.
 type Reason struct {
-	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry
+	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry, batch
 	Text  string    // for people
 	Steps []string  // requires: the open prerequisites
 	Until time.Time // date, retry: when it can, if that is known
@@ -41,6 +41,11 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	}
 	if open := x.openPrerequisites(w, d, i); len(open) > 0 {
 		return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
+	}
+	if x.Around != nil {
+		if why, _ := x.Around(workflow, layout.Name(step.Name)); why != nil {
+			return why
+		}
 	}
 	if why := x.dated(workflow, w, step, s, now); why != nil {
 		return why
@@ -121,7 +126,11 @@ func (x *Execution) unneeded(w *Workflow, step *Step) string {
 // Unneeded says why the item does not need a step, as things are now; "" when it
 // does. It is asked once the step could start.
 func (x *Execution) Unneeded(workflow string, d *Definition, i int) string {
-	return x.unneeded(x.Workflows[workflow], &d.Steps[i])
+	if why := x.unneeded(x.Workflows[workflow], &d.Steps[i]); why != "" || x.Around == nil {
+		return why
+	}
+	_, why := x.Around(workflow, layout.Name(d.Steps[i].Name))
+	return why
 }
 
 func (x *Execution) openPrerequisites(w *Workflow, d *Definition, i int) (open []string) {

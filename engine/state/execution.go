@@ -62,6 +62,11 @@ type Execution struct {
 	// Manifest is the item's manifest.json, which conditions and dates are asked
 	// of; it is no part of the record.
 	Manifest []byte
+
+	// Around says what other items make of a step that its own record lets start:
+	// what keeps it from that, or why it is not needed. It is no part of the record
+	// either; nil: nothing.
+	Around func(workflow string, step layout.Name) (blocked *Reason, unneeded string)
 }
 
 // Intent is something a person or an engine wants; it is only ever added.

@@ -1,0 +1,281 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: a step with onBatchComplete is done once for a batch, on one of its
+// items, which stands for all: the one whose step was begun, else the oldest. It is
+// ready when the batch is closed and every item of the batch with that workflow has
+// come as far, or has left the workflow. Once it is done there, the same step of the
+// others is not needed. The order of the items, and so the one that stands for all,
+// is the same in every engine. An item of no batch is a batch of its own.
+//
+// What follows for one item is laid over its steps (Step.Blocked, Step.Skip) when it
+// is put into the index, and again when the answer for its batch changes.
+
+// gathering is what is known of the items of a batch at one step.
+type gathering struct {
+	members map[layout.ItemID]member
+	absent  int           // members that have not come as far
+	first   layout.ItemID // stands for all
+	told    answer        // what was laid over the members
+}
+
+type member struct {
+	it              *Item
+	here            bool // has come as far
+	begun, finished bool
+}
+
+// answer is what a batch says to its items.
+type answer struct {
+	open  bool
+	first layout.ItemID
+	done  bool
+}
+
+type batches struct {
+	closed     map[string]bool
+	broken     map[string]int // items whose record cannot be read
+	gatherings map[string]map[StepID]*gathering
+}
+
+func newBatches() batches {
+	return batches{closed: map[string]bool{}, broken: map[string]int{}, gatherings: map[string]map[StepID]*gathering{}}
+}
+
+// SetBatch tells the index whether a batch is closed: nothing is added to it any
+// more.
+func (x *Index) SetBatch(name string, closed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.batches.closed[name] == closed {
+		return
+	}
+	x.batches.closed[name] = closed
+	x.tellBatch(name)
+	x.signal()
+}
+
+// tellBatch lays over the items of a batch what has changed for them.
+func (x *Index) tellBatch(name string) {
+	for _, g := range x.batches.gatherings[name] {
+		x.tellMembers(name, g)
+	}
+}
+
+// tellMembers does so for one step, if the answer is another than before.
+func (x *Index) tellMembers(batch string, g *gathering) {
+	now := x.answer(batch, g)
+	if now == g.told {
+		return
+	}
+	g.told = now
+	for id := range g.members {
+		was := x.items[id]
+		it := *was
+		it.Runs = slices.Clone(was.Runs)
+		for r := range it.Runs {
+			it.Runs[r].Steps = slices.Clone(was.Runs[r].Steps)
+		}
+		x.replace(was, &it)
+	}
+}
+
+// answer is what follows from the members of a batch.
+func (x *Index) answer(batch string, g *gathering) answer {
+	if g.absent > 0 || !x.batches.closed[batch] || x.batches.broken[batch] > 0 {
+		return answer{}
+	}
+	if g.first == "" {
+		for id, m := range g.members {
+			if best, there := g.members[g.first]; !there || m.before(best) {
+				g.first = id
+			}
+		}
+	}
+	return answer{open: true, first: g.first, done: g.members[g.first].finished}
+}
+
+// before orders the members: the first of them stands for all.
+func (m member) before(o member) bool {
+	if m.begun != o.begun {
+		return m.begun
+	}
+	if c := m.it.Created.Compare(o.it.Created); c != 0 {
+		return c < 0
+	}
+	return m.it.ID < o.it.ID
+}
+
+// gather takes an item into what is known of its batch, or out of it.
+func (x *Index) gather(it *Item, in bool) {
+	if it.Batch == "" {
+		return
+	}
+	if it.Broken != "" {
+		x.batches.broken[it.Batch] += sign(in)
+		x.tellBatch(it.Batch)
+		return
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if run.Plan.Steps[i].OnBatchComplete {
+				x.gatherStep(it, run, i, in)
+			}
+		}
+	}
+}
+
+func sign(in bool) int {
+	if in {
+		return 1
+	}
+	return -1
+}
+
+// gathering finds, or begins, what is known of an item's batch at step i of run.
+func (b *batches) gathering(it *Item, run *Run, i int) *gathering {
+	of := b.gatherings[it.Batch]
+	if of == nil {
+		of = map[StepID]*gathering{}
+		b.gatherings[it.Batch] = of
+	}
+	id := StepID{run.Plan.Name, layout.Name(run.Plan.Steps[i].Name)}
+	if of[id] == nil {
+		of[id] = &gathering{members: map[layout.ItemID]member{}}
+	}
+	return of[id]
+}
+
+func (x *Index) gatherStep(it *Item, run *Run, i int, in bool) {
+	g := x.batches.gathering(it, run, i)
+	if was, there := g.members[it.ID]; there {
+		if !was.here {
+			g.absent--
+		}
+		delete(g.members, it.ID)
+	}
+	g.first = g.firstAfter(it.ID)
+	if !in {
+		return
+	}
+	s := &run.Steps[i]
+	m := member{it: it, here: arrived(run, s),
+		begun:    s.Attempts > 0 && s.Status != state.Skipped,
+		finished: s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed && run.Plan.Steps[i].Tolerated()}
+	if !m.here {
+		g.absent++
+	}
+	g.members[it.ID] = m
+	if best, there := g.members[g.first]; !there && len(g.members) == 1 || there && m.before(best) {
+		g.first = it.ID
+	}
+}
+
+// firstAfter keeps the first member, unless it is the one that changes; then it is
+// looked for again when it is asked for.
+func (g *gathering) firstAfter(changed layout.ItemID) layout.ItemID {
+	if g.first == changed {
+		return ""
+	}
+	return g.first
+}
+
+// arrived tells whether an item has come as far as its step s, or has left.
+func arrived(run *Run, s *Step) bool {
+	if run.Status == state.Completed || run.Status == state.Inactive {
+		return true
+	}
+	why := s.ungated
+	if why == nil {
+		return true
+	}
+	switch why.Code {
+	case "done", "running", "date", "retry", "manual":
+		return true
+	}
+	return s.Status == state.Failed
+}
+
+// overlay lays what a batch says over an item's steps.
+func (x *Index) overlay(it *Item) {
+	if it.Batch == "" || it.Broken != "" {
+		return
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if run.Plan.Steps[i].OnBatchComplete {
+				x.overlayStep(it, run, i)
+			}
+		}
+	}
+}
+
+func (x *Index) overlayStep(it *Item, run *Run, i int) {
+	s := &run.Steps[i]
+	s.bar(s.ungated)
+	s.Skip = s.ownSkip
+	if s.Status != state.Waiting || s.ungated != nil && s.ungated.Code != "manual" && s.ungated.Code != "date" && s.ungated.Code != "retry" {
+		return
+	}
+	g := x.batches.gathering(it, run, i)
+	now := x.answer(it.Batch, g)
+	first := g.members[now.first]
+	switch {
+	case now.open && now.first == it.ID:
+	case now.open && now.done:
+		s.bar(nil)
+		s.Skip = fmt.Sprintf("not applicable: it was done once for batch %s, on item %s", it.Batch, now.first)
+	case now.open:
+		s.bar(&state.Reason{Code: "batch", Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), first.it.Label)})
+	case !x.batches.closed[it.Batch]:
+		s.bar(&state.Reason{Code: "batch", Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
+	default:
+		s.bar(&state.Reason{Code: "batch", Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
+	}
+}
+
+// bar says why the step cannot start but for controls, which go before.
+func (s *Step) bar(why *state.Reason) {
+	if s.off {
+		s.own = why
+		return
+	}
+	s.Blocked = why
+}
+
+// Around says what other items make of a step that its own item lets start.
+func (x *Index) Around(id layout.ItemID, run string, step layout.Name) (blocked *state.Reason, unneeded string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	it := x.items[id]
+	if it == nil {
+		return nil, ""
+	}
+	for r := range it.Runs {
+		if it.Runs[r].Name != run {
+			continue
+		}
+		for i := range it.Runs[r].Steps {
+			if layout.Name(it.Runs[r].Plan.Steps[i].Name) != step {
+				continue
+			}
+			s := &it.Runs[r].Steps[i]
+			if why := s.Own(); why != nil && why.Code == "batch" {
+				blocked = why
+			}
+			if s.Skip != s.ownSkip {
+				unneeded = s.Skip
+			}
+		}
+	}
+	return blocked, unneeded
+}
