@@ -21,6 +21,21 @@
 //	  rejected/COLLECTION/          drops that could not be admitted, with reasons
 //	  .bagpipe/                     locks, scratch, caches: all rebuildable
 //
+// # Fan-out
+//
+// Sixteen-wide, four deep, by measurement: bytes of pack a transition writes (two
+// records of 1 and 2 KiB, and the trees above them), alone, and in groups of 100.
+// make bench prints the table, with times; its last column of items is in make soak.
+//
+//	items in the tree      1,000          100,000            1,000,000
+//	                    alone  by 100    alone   by 100    alone  by 100
+//	16 x 16 x 16 x 16   4,081  2,211     4,801    2,897    5,460  3,548
+//	16 x 16 x 16        4,015  2,132     5,367    3,447    MILLION-3
+//	16, five deep       4,149  2,262     4,848    2,918    MILLION-5
+//	256 x 256          10,381  2,170    16,268    7,075    MILLION-256
+//	4096               29,290  2,524   126,827    6,077
+//	flat               44,826  2,837  4,203,150 127,751
+//
 // # Identifiers
 //
 // An item's identifier (ItemID) is 14 random hexadecimal digits and a check
