@@ -80,8 +80,12 @@ func loadProfiles(files []string) (all []*bags.Profile, err error) {
 
 func printReport(a *app, bag string, r bags.Report) {
 	printFindings(a, r.Findings)
-	fmt.Fprintf(a.out, "%s: %s: BagIt %s, %d payload files, %d bytes, %d errors, %d warnings\n",
-		bag, answer(r), r.Version, r.PayloadFiles, r.PayloadBytes, r.Errors, r.Warnings)
+	version := "BagIt " + r.Version
+	if r.Version == "" {
+		version = "no BagIt version"
+	}
+	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s, %s, %s\n", bag, answer(r), version, count(r.PayloadFiles, "payload file"),
+		count(r.PayloadBytes, "byte"), count(r.Errors, "error"), count(r.Warnings, "warning"))
 }
 
 func printFindings(a *app, findings []bags.Finding) {

@@ -66,7 +66,7 @@ func (c *bagCreateCmd) Run(a *app) error {
 	for _, p := range made.EmptyFolders {
 		fmt.Fprintf(a.out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", p)
 	}
-	fmt.Fprintf(a.out, "%s: BagIt 1.0, %d payload files, %d bytes\n", bag, made.Files, made.Bytes)
+	fmt.Fprintf(a.out, "%s: BagIt 1.0, %s, %s\n", bag, count(made.Files, "payload file"), count(made.Bytes, "byte"))
 	return nil
 }
 

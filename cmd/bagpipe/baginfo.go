@@ -46,6 +46,7 @@ func (c *bagInfoGetCmd) Run(a *app) error {
 		}
 	}
 	if c.Label != "" && len(fields) == 0 {
+		a.talk("bagpipe: %s: no %s in its bag-info.txt", c.Bag, c.Label)
 		return exit(exitError)
 	}
 	return nil
@@ -157,7 +158,7 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		}
 	} else {
 		printFindings(a, findings)
-		fmt.Fprintf(a.out, "%s: %s, for BagIt Profiles %s: %d errors\n", c.File, p.Identifier, p.Spec, errs)
+		fmt.Fprintf(a.out, "%s: %s, for BagIt Profiles %s: %s\n", c.File, p.Identifier, p.Spec, count(errs, "error"))
 	}
 	if errs > 0 {
 		return exit(exitError)

@@ -36,7 +36,7 @@ func (c *bagFetchCmd) Run(a *app) error {
 		for _, f := range did.Failed {
 			fmt.Fprintf(a.out, "error: %s: %s: %s\n", f.Path, f.URL, f.Text)
 		}
-		fmt.Fprintf(a.out, "%s: %d files fetched, %d bytes; %d were there, %d failed\n", c.Dir, did.Files, did.Bytes, did.There, len(did.Failed))
+		fmt.Fprintf(a.out, "%s: %s fetched, %s; %d there before, %d failed\n", c.Dir, count(did.Files, "file"), count(did.Bytes, "byte"), did.There, len(did.Failed))
 	}
 	if len(did.Failed) > 0 {
 		return exit(exitError)
@@ -111,6 +111,6 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	if c.Verify {
 		verified = "written and validated"
 	}
-	fmt.Fprintf(a.out, "%s: %s: %d payload files, %d bytes of archive\n", to, verified, r.PayloadFiles, info.Size())
+	fmt.Fprintf(a.out, "%s: %s: %s, %s of archive\n", to, verified, count(r.PayloadFiles, "payload file"), count(info.Size(), "byte"))
 	return nil
 }
