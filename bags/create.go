@@ -142,7 +142,37 @@ func checkCreate(o *CreateOptions, t *Tree) error {
 	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
 		return fmt.Errorf("make bag: %s is there already", o.Dest)
 	}
+	within, err := isWithin(o.Dest, t.Dir)
+	if err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	if within {
+		return fmt.Errorf("make bag: %s is inside %s, which would then hold its own bag; name a folder elsewhere", o.Dest, o.Payload)
+	}
 	return checkContent(o, t)
+}
+
+// isWithin tells whether a new name would stand at or below the folder dir, through
+// whatever links lead there.
+func isWithin(name, dir string) (bool, error) {
+	dir, err := realPath(dir)
+	if err != nil {
+		return false, err
+	}
+	parent, err := realPath(filepath.Dir(name))
+	if err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(dir, parent)
+	return err == nil && filepath.IsLocal(rel), err
+}
+
+func realPath(p string) (string, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 // checkContent looks at what is to become a bag.
