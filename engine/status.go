@@ -20,6 +20,7 @@ import (
 type Grid struct {
 	Workflow string    `json:"workflow"`
 	Items    int       `json:"items"`
+	Runs     int       `json:"runs"` // an item may have gone through it more than once
 	Steps    []GridRow `json:"steps"`
 }
 
@@ -55,6 +56,7 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 	var order []string
 	for it := range e.index.Items() {
 		s.Items++
+		seen := map[string]bool{}
 		if it.Held {
 			s.Held++
 			s.Holds = append(s.Holds, e.row(it))
@@ -66,6 +68,10 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 			if grids[name] == nil {
 				grids[name] = &Grid{Workflow: name}
 				order = append(order, name)
+			}
+			if !seen[name] {
+				seen[name] = true
+				grids[name].Items++
 			}
 			grids[name].count(it, run)
 		}
@@ -108,7 +114,7 @@ func (e *Engine) people(it *queue.Item) (rows []ItemRow) {
 }
 
 func (g *Grid) count(it *queue.Item, run *queue.Run) {
-	g.Items++
+	g.Runs++
 	for i := range run.Steps {
 		name := layout.Name(run.Plan.Steps[i].Name)
 		at := slices.IndexFunc(g.Steps, func(r GridRow) bool { return r.Step == name })

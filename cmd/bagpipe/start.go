@@ -46,7 +46,7 @@ func (c *startCmd) Run(a *app) error {
 			fmt.Fprintf(a.out, "%s %s started\n", id.Short(), name)
 			return nil
 		}
-		fmt.Fprintf(a.out, "%s %s started, for %s\n", id.Short(), name, layout.FormatTime(c.from))
+		fmt.Fprintf(a.out, "%s %s started; nothing of it is done before %s\n", id.Short(), name, layout.FormatTime(c.from))
 		return nil
 	})
 }

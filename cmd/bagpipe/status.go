@@ -31,7 +31,11 @@ func printStatus(a *app, s engine.Status) error {
 	}
 	fmt.Fprintf(a.out, "%s, %d held, %s, %s\n", count(s.Items, "item"), s.Held, countVerb(len(s.Rejected), "rejected drop", "rejected drops"), count(len(s.Engines), "engine")+" running")
 	for _, g := range s.Grids {
-		fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, count(g.Items, "item"))
+		head := count(g.Items, "item")
+		if g.Runs > g.Items {
+			head += fmt.Sprintf(", %d runs", g.Runs)
+		}
+		fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, head)
 		t := newTable("step", "waiting", "in-progress", "completed", "skipped", "failed", "")
 		for _, r := range g.Steps {
 			n := func(s state.Status) any {
