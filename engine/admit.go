@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -98,7 +99,7 @@ func (s *Settings) checkLane(lane string) error {
 	if lane == "" || s.laneRank(layout.Name(lane)) < len(s.lanes()) {
 		return nil
 	}
-	return fmt.Errorf("no lane %q; the lanes are %v", lane, s.lanes())
+	return fmt.Errorf("no lane %q; the lanes are %s", lane, strings.Join(s.lanes(), ", "))
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {

@@ -114,7 +114,7 @@ func (e *Engine) crossCheckRules(v gitstore.View, p string, data []byte, defs ma
 			return y.Errorf(fmt.Sprintf("$.rules[%d].workflow", i), "no workflow %q in workflows/", r.Workflow)
 		}
 		if r.Lane != "" && settings != nil && !slices.Contains(settings.lanes(), r.Lane) {
-			return y.Errorf(fmt.Sprintf("$.rules[%d].lane", i), "no lane %q; the lanes are %v", r.Lane, settings.lanes())
+			return y.Errorf(fmt.Sprintf("$.rules[%d].lane", i), "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.lanes(), ", "))
 		}
 	}
 	return nil

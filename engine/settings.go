@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/bags"
@@ -136,7 +137,7 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 		}
 	}
 	if c.Lane != "" && !slices.Contains(s.lanes(), c.Lane) {
-		return y.Errorf(at+".lane", "no lane %q; the lanes are %v", c.Lane, s.lanes())
+		return y.Errorf(at+".lane", "no lane %q; the lanes are %s", c.Lane, strings.Join(s.lanes(), ", "))
 	}
 	if c.InFlight < 0 {
 		return y.Errorf(at+".inFlight", "expected a number from 0 (any number) up")
