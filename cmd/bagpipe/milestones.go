@@ -30,8 +30,14 @@ func (c *milestonesCmd) Run(a *app) error {
 		for _, r := range m.Milestones {
 			t.row(r.Milestone, fmt.Sprintf("%d of %d", r.Items, m.Items), when(r.First), when(r.Last))
 		}
-		if err := t.print(a.out); err != nil || len(m.Spans) == 0 {
+		if err := t.print(a.out); err != nil {
 			return err
+		}
+		if len(m.Spans) == 0 {
+			if c.From != "" || c.To != "" {
+				a.talk("no item reached what was asked for, one milestone after the other")
+			}
+			return nil
 		}
 		fmt.Fprintln(a.out)
 		t = newTable("from", "to", "items", "median", "p90")
