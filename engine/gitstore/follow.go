@@ -41,6 +41,7 @@ type follower struct {
 	seq      uint64
 	tip      Hash         // of the move of the branch told last
 	full     error        // the disk takes nothing at present
+	refused  int          // how often it took nothing
 	held     bool         // this process follows
 	lock     *flock.Flock // .bagpipe/follow.lock
 	lost     bool         // what changed since lostFrom is not in pending
@@ -64,6 +65,7 @@ const (
 	maxFollowPaths = 20_000
 	maxFollowBytes = 64 << 20
 	retryPause     = time.Second // after the disk took nothing
+	maxRefused     = 3           // of a disk, until CaughtUp gives up
 
 	// followLag is how long files are left to change again before they are written:
 	// a step takes two transitions, and an item often several steps in a row, while
@@ -268,6 +270,7 @@ func isFull(err error) bool {
 
 // pause waits without the lock; finish ends it early.
 func (f *follower) pause() {
+	f.refused++
 	f.changed.Broadcast()
 	f.mu.Unlock()
 	defer f.mu.Lock()
@@ -300,6 +303,8 @@ func (f *follower) workOut() {
 		f.full = err
 		f.lose(from)
 		f.pause()
+	case errors.Is(err, ErrClosed): // the next start goes on from the old mark
+		f.mark.broken = true
 	default:
 		f.mark.broken = true
 		f.s.log.Error("bring followed files in line", "from", from.String(), "to", to.String(), "error", err)

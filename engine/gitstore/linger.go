@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -37,7 +38,8 @@ func (f *follower) linger() {
 
 // CaughtUp waits until the followed files are on disk as they were committed
 // when it was called, or newer. When another process follows, that one writes
-// them, and CaughtUp does not wait.
+// them, and CaughtUp does not wait. Nor does it wait for room on a full disk, which
+// may never come: it gives the disk's error, and the next start writes them.
 func (s *Store) CaughtUp(ctx context.Context) error {
 	f := s.follower
 	if f == nil {
@@ -54,7 +56,10 @@ func (s *Store) CaughtUp(ctx context.Context) error {
 	f.waiters++
 	defer func() { f.waiters-- }()
 	f.press()
-	for until := f.seq; f.behind(until); {
+	for until, refused := f.seq, f.refused; f.behind(until); {
+		if f.full != nil && f.refused-refused >= maxRefused {
+			return fmt.Errorf("what is shown in the workspace is behind the commits, and the next start brings it up to date: %w", f.full)
+		}
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, f.full)
 		}

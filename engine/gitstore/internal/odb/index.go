@@ -139,4 +139,3 @@ func (p *pack) mapIndex(f *os.File, size int64) (err error) {
 	}
 	return nil
 }
-
