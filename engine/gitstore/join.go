@@ -48,6 +48,30 @@ func bySize(packs []packInfo) []packInfo {
 	return list
 }
 
+const maxRotten = 4 // packs left out, each of which costs another try
+
+// joinSound joins packs without those that turn out to be rotten, which the error
+// names; base is empty when nothing was joined.
+func (s *Store) joinSound(ctx context.Context, packs []packInfo, pairs odb.Pairs) (joined []packInfo, base string, err error) {
+	var left error
+	for range maxRotten {
+		base, err := s.join(ctx, packs, pairs)
+		var rotten *odb.RottenError
+		if !errors.As(err, &rotten) {
+			if err != nil {
+				return nil, "", errors.Join(left, err)
+			}
+			return packs, base, left
+		}
+		left = errors.Join(left, err)
+		packs = slices.DeleteFunc(slices.Clone(packs), func(p packInfo) bool { return p.base == rotten.Path })
+		if len(packs) < 2 {
+			break
+		}
+	}
+	return nil, "", left
+}
+
 // join replaces packs by one. They are taken in the order of their age, so that
 // the joined pack is in the order of the history.
 // With pairs, blobs become differences from those they replaced.

@@ -39,6 +39,8 @@ type Report struct {
 //     removed; a crash in between leaves both, and the next call joins again.
 //   - Packs with a .keep (being published, or kept by a person) and cruft packs
 //     are left alone.
+//   - A pack that is not as it was written is left where it is and named in the
+//     error; the others are joined all the same.
 //   - git repack runs with --keep-unreachable: it, too, deletes no only copy.
 const (
 	maintainLockFile = layout.StateDir + "/maintain.lock"
@@ -87,18 +89,19 @@ func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []pac
 		return err
 	}
 	r.PacksBefore, r.BytesBefore = len(packs), sizeOf(packs)
-	if err := pack(ctx, packs, r); err != nil {
-		return err
+	packErr := pack(ctx, packs, r)
+	if rotten := new(odb.RottenError); packErr != nil && !errors.As(packErr, &rotten) {
+		return packErr
 	}
-	if err := s.program(ctx, "commit-graph", "write", "--reachable", "--split", "--changed-paths", "--no-progress"); err != nil {
-		return err
+	if err := s.writeGraph(ctx); err != nil {
+		return errors.Join(packErr, err)
 	}
 	r.Graph = true
 	if packs, err = s.listPacks(); err != nil {
-		return err
+		return errors.Join(packErr, err)
 	}
 	r.PacksAfter, r.BytesAfter = len(packs), sizeOf(packs)
-	return s.db.Rescan()
+	return errors.Join(packErr, s.db.Rescan())
 }
 
 func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) error {
@@ -106,8 +109,8 @@ func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) erro
 	if len(small) < joinFrom {
 		return nil
 	}
-	r.Joined = len(small)
-	_, err := s.join(ctx, small, nil)
+	joined, _, err := s.joinSound(ctx, small, nil)
+	r.Joined = len(joined)
 	return err
 }
 
@@ -120,8 +123,9 @@ func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) er
 	if err != nil {
 		return err
 	}
-	base, err := s.join(ctx, all, pairs[:len(pairs)/odb.PairLen*odb.PairLen])
-	if err != nil {
+	pairs = pairs[:len(pairs)/odb.PairLen*odb.PairLen]
+	all, base, err := s.joinSound(ctx, all, pairs)
+	if base == "" {
 		return err
 	}
 	r.Joined, r.Compacted = len(all), true
@@ -131,7 +135,7 @@ func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) er
 			rest = append(rest, p.base)
 		}
 	}
-	return errors.Join(s.markCompacted(append(rest, base)), s.dropReplaced(len(pairs)/odb.PairLen*odb.PairLen))
+	return errors.Join(err, s.markCompacted(append(rest, base)), s.dropReplaced(len(pairs)))
 }
 
 // packInfo is a pack on disk.

@@ -22,7 +22,8 @@ const MaxJoined = 1 << 30
 // without .pack, and its index. Entries are copied as they stand, deltas included:
 // only the distance to a delta's base is written anew, since an object that several
 // packs hold is copied once; and, with d, blobs become differences. Every entry is compared with its checksum on the way,
-// so that a rotten pack is not copied over. It gives the new pack's name.
+// so that a rotten pack is not copied over: a *RottenError names it. It gives the new
+// pack's name.
 func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differences) (name Hash, err error) {
 	j := &joiner{w: bufio.NewWriterSize(pack, 1<<20), sum: sha1.New()}
 	if d != nil {
@@ -37,7 +38,7 @@ func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differe
 	for _, path := range paths {
 		p, err := openJoinPack(path)
 		if err != nil {
-			return Hash{}, err
+			return Hash{}, rotten(path, err)
 		}
 		p.number = uint32(len(j.packs))
 		j.packs = append(j.packs, p)
@@ -49,7 +50,7 @@ func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differe
 	}
 	for _, p := range j.packs {
 		if err := j.copy(ctx, p); err != nil {
-			return Hash{}, fmt.Errorf("join %s: %w", p.path, err)
+			return Hash{}, rotten(p.path, err)
 		}
 	}
 	name = Hash(j.sum.Sum(nil))
@@ -60,6 +61,22 @@ func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differe
 		return Hash{}, err
 	}
 	return name, j.writeIndex(index, name)
+}
+
+// RottenError names a pack that cannot be joined, since it is not as it was written.
+type RottenError struct {
+	Path string // without .pack
+	Err  error
+}
+
+func (e *RottenError) Error() string { return fmt.Sprintf("join %s: %v", e.Path, e.Err) }
+func (e *RottenError) Unwrap() error { return e.Err }
+
+func rotten(path string, err error) error {
+	if errors.Is(err, errCorrupt) {
+		return &RottenError{path, err}
+	}
+	return fmt.Errorf("join %s: %w", path, err)
 }
 
 // joiner is the pack being written.
@@ -195,7 +212,9 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 			return fmt.Errorf("%w: entries do not follow each other at %d", errCorrupt, at)
 		}
 		j.buf = slices.Grow(j.buf[:0], int(end-at))[:end-at]
-		if _, err := io.ReadFull(r, j.buf); err != nil {
+		if _, err := io.ReadFull(r, j.buf); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%w: it ends at %d", errCorrupt, info.Size())
+		} else if err != nil {
 			return err
 		}
 		if crc32.ChecksumIEEE(j.buf) != p.checksum(i) {
