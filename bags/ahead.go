@@ -83,3 +83,24 @@ func (a *ahead) close() {
 	close(a.stop)
 	<-a.done
 }
+
+// aheadOf is an ahead that closes what it reads.
+type aheadOf struct {
+	*ahead
+	z io.Closer
+}
+
+// openAhead decompresses r ahead of its reader.
+func openAhead(c compression, r io.Reader, memory int64) (io.ReadCloser, error) {
+	z, err := c.open(r, memory)
+	if err != nil {
+		return nil, err
+	}
+	return aheadOf{newAhead(z), z}, nil
+}
+
+// Close ends the goroutine, and then what it read from.
+func (a aheadOf) Close() error {
+	a.close()
+	return a.z.Close()
+}

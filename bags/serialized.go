@@ -106,8 +106,10 @@ func (l *listedArchive) list(ctx context.Context, src *source) (contents, error)
 	switch l.format {
 	case Zip:
 		return l.listZip(src)
-	case Tar, TarGzip, TarZstd:
+	case Tar, TarGzip, TarZstd, TarBzip2, TarXz, TarLz4:
 		return l.listTar(ctx, src)
+	case SevenZip, Rar:
+		return nil, l.broken("", RuleNotArchive, "bags are read in zips and tars as they are; unpack this "+string(l.format)+" first")
 	}
 	return nil, l.broken("", RuleNotArchive, "neither zip nor tar, plain or compressed")
 }
@@ -271,13 +273,10 @@ func (v *validator) serialization(l *listedArchive, base string) {
 
 // archiveStem is an archive's name without what names its format.
 func archiveStem(name string) string {
-	lower := strings.ToLower(name)
-	for _, suffix := range []string{".tar.gz", ".tar.zst", ".tgz", ".tzst", ".tar", ".zip"} {
-		if strings.HasSuffix(lower, suffix) {
-			return name[:len(name)-len(suffix)]
-		}
+	if formatOfName(name) == None {
+		return name
 	}
-	return name
+	return FolderName(name)
 }
 
 // withinBase looks a bag's paths up below its folder in the archive.

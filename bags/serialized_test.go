@@ -347,3 +347,44 @@ func TestSerialize(t *testing.T) {
 		expectNothing(t, outer)
 	}
 }
+
+// Bags are validated in every compression that a tar is unpacked from.
+func TestSerializedInEveryCompression(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "bag.tar")
+	if _, err := Serialize(t.Context(), goodBag().write(t), plain, SerializeOptions{Format: Tar, NoSync: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ program, suffix string }{{"gzip", ".gz"}, {"zstd", ".zst"}, {"bzip2", ".bz2"}, {"xz", ".xz"}, {"lz4", ".lz4"}} {
+		t.Run(c.program, func(t *testing.T) {
+			program := tool(t, c.program)
+			dir := t.TempDir()
+			data, err := os.ReadFile(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			archive := filepath.Join(dir, "bag.tar")
+			if err := os.WriteFile(archive, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"-k", "bag.tar"}
+			if c.program == "lz4" { // which writes to standard output where that is no terminal
+				args = []string{"-q", "bag.tar", "bag.tar.lz4"}
+			}
+			runIn(t, dir, program, args...)
+			r, err := Validate(t.Context(), archive+c.suffix, ValidateOptions{})
+			if err != nil || !r.Valid || r.Archive != Format("tar"+c.suffix) {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if data, err = os.ReadFile(archive + c.suffix); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(archive+c.suffix, data[:len(data)*3/4], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r, err = Validate(t.Context(), archive+c.suffix, ValidateOptions{})
+			if err != nil || r.Valid || r.Errors == 0 {
+				t.Errorf("cut: %+v, %v", r, err)
+			}
+		})
+	}
+}

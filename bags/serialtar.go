@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -35,21 +34,16 @@ func (l *listedArchive) stream(src *source) (io.ReadCloser, error) {
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	switch l.format {
-	case TarGzip:
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return nil, l.broken("", RuleDamaged, "no gzip header")
-		}
-		return z, nil
-	case TarZstd:
-		z, err := openZstd(src, Limits{}.withDefaults().Memory)
-		if err != nil {
-			return nil, l.broken("", RuleDamaged, "no zstd header")
-		}
-		return z, nil
+	c, compressed := compressionOf(l.format)
+	if !compressed {
+		return io.NopCloser(src), nil
 	}
-	return io.NopCloser(src), nil
+	z, err := openAhead(c, src, l.limits.Memory)
+	if err != nil {
+		rule, detail := damageAtStart(l.format, err)
+		return nil, l.broken("", rule, detail)
+	}
+	return z, nil
 }
 
 func (l *listedArchive) listTar(ctx context.Context, src *source) (_ contents, err error) {

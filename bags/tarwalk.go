@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // walkTar calls do for every member; at is the offset of its bytes where seeks is
@@ -42,7 +39,7 @@ func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do
 		if err != nil {
 			return false, l.badTar(last, err)
 		}
-		if h.Typeflag == tar.TypeXGlobalHeader {
+		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == typeLabel {
 			continue
 		}
 		at, err := read()
@@ -66,26 +63,14 @@ func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do
 
 // tarEnd reads what follows the end mark.
 func (l *listedArchive) tarEnd(ctx context.Context, r io.Reader) error {
-	buf := make([]byte, copyBuffer)
-	for total := int64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := r.Read(buf)
-		if !isZero(buf[:n]) {
-			return l.broken("", RuleTrailing, "data follows the end of the archive")
-		}
-		total += int64(n)
-		if rule, detail := l.limits.overBytes(total, l.input); rule != "" {
-			return l.broken("", rule, detail)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return l.badTar("", err)
-		}
+	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return l.limits.overBytes(n, l.input) })
+	switch {
+	case rule != "":
+		return l.broken("", rule, detail)
+	case err != nil && ctx.Err() == nil:
+		return l.badTar("", err)
 	}
+	return err
 }
 
 func (l *listedArchive) badTar(last string, err error) error {
@@ -93,16 +78,7 @@ func (l *listedArchive) badTar(last string, err error) error {
 	if errors.As(err, &broken) {
 		return err
 	}
-	rule, detail := damage(err)
-	switch {
-	case errors.Is(err, tar.ErrHeader):
-		rule, detail = RuleDamaged, "no valid tar header"
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
-		rule, detail = RuleTrailing, "data that is no part of the archive follows"
-	}
-	if last != "" {
-		detail += ", in or after this member"
-	}
+	rule, detail := damageOfTar(last, err)
 	return l.broken(last, rule, detail)
 }
 

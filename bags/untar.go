@@ -15,23 +15,13 @@ func untar(ctx context.Context, src *source, s *sink) error {
 	if !compressed {
 		return untarFrom(ctx, src, s)
 	}
-	z, err := c.open(src, s.limits.Memory)
+	z, err := openAhead(c, src, s.limits.Memory)
 	if err != nil {
-		return s.badStart(err)
+		rule, detail := damageAtStart(s.report.Format, err)
+		return s.broken("", rule, detail, err)
 	}
 	defer z.Close()
-	a := newAhead(z)
-	defer a.close()
-	return untarFrom(ctx, a, s)
-}
-
-// badStart reports a compression that could not even begin.
-func (s *sink) badStart(err error) error {
-	rule, detail, known := damageOfStream(err)
-	if !known || rule == RuleTrailing {
-		rule, detail = RuleDamaged, "no "+string(s.report.Format)+" header"
-	}
-	return s.broken("", rule, detail, err)
+	return untarFrom(ctx, z, s)
 }
 
 // untarFrom unpacks the tar that r delivers and reads r to its end, so that the
@@ -71,13 +61,7 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 
 // badStream reports an error between members; last is the member before it.
 func (s *sink) badStream(last string, err error) error {
-	rule, detail := damage(err)
-	if errors.Is(err, tar.ErrHeader) {
-		rule, detail = RuleDamaged, "no valid tar header"
-	}
-	if last != "" {
-		detail += ", after this member"
-	}
+	rule, detail := damageOfTar(last, err)
 	return s.broken(last, rule, detail, err)
 }
 
@@ -108,21 +92,6 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 	return out.add(m, r)
 }
 
-// The types that archive/tar has no name for.
-const (
-	typeLabel     = 'V' // GNU: the volume's label, without content
-	typeContinued = 'M' // GNU: the rest of a file of the volume before
-)
-
-func isSparse(h *tar.Header) bool {
-	if h.Typeflag == tar.TypeGNUSparse {
-		return true
-	}
-	_, pax := h.PAXRecords["GNU.sparse.realsize"]
-	_, old := h.PAXRecords["GNU.sparse.size"]
-	return pax || old
-}
-
 func (s *sink) tarType(h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir, tar.TypeCont, tar.TypeGNUSparse, tar.TypeXGlobalHeader, typeLabel:
@@ -139,56 +108,16 @@ func (s *sink) tarType(h *tar.Header) error {
 	return s.broken(h.Name, RuleSpecial, "neither a file nor a folder (type "+string(rune(h.Typeflag))+")", nil)
 }
 
-// tarEnd reads what follows the end mark: zeros up to the record's end, or
-// something that is no part of the archive.
+// tarEnd reads what follows the end mark.
 func (s *sink) tarEnd(ctx context.Context, r io.Reader) error {
-	buf := s.buffers.Get().(*[]byte)
-	defer s.buffers.Put(buf)
-	var total int64
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := r.Read(*buf)
-		if !isZero((*buf)[:n]) {
-			return s.broken("", RuleTrailing, "data follows the end of the archive", nil)
-		}
-		total += int64(n)
-		if rule, detail := s.limits.overBytes(total, s.input); rule != "" {
-			return s.broken("", rule, detail, nil)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return s.badStream("", err)
-		}
+	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return s.limits.overBytes(n, s.input) })
+	switch {
+	case rule != "":
+		return s.broken("", rule, detail, nil)
+	case err != nil && ctx.Err() == nil:
+		return s.badStream("", err)
 	}
-}
-
-// countReader counts what was read. The tar reader says EOF both at an end mark
-// and where a file simply stops; only after an end mark has it read a block
-// beyond the last member.
-type countReader struct {
-	r    io.Reader
-	read int64
-}
-
-func (c *countReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.read += int64(n)
-	return n, err
-}
-
-func roundUp(n int64) int64 { return (n + tarBlock - 1) / tarBlock * tarBlock }
-
-func isZero(p []byte) bool {
-	for _, c := range p {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
+	return err
 }
 
 // saneTime drops times that no file system keeps.
