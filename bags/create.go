@@ -78,10 +78,9 @@ type Created struct {
 	Recovered Outcome `json:"recovered,omitempty"`
 }
 
-// Create makes a BagIt 1.0 bag. It is built beside Dest under a name that begins
-// with ".bag-" and renamed when it is whole, so Dest is a valid bag or is not
-// there; a crash leaves the ".bag-" folder, which the caller's scratch takes
-// with it. Without Sync the caller syncs the tree and publishes it. Content
+// Create makes a BagIt 1.0 bag. It is built in a hidden folder beside Dest and
+// renamed when it is whole (publish.go), so Dest is a valid bag or is not there;
+// what a crash left, the next Create of the same Dest takes away. Without Sync the caller syncs the tree and publishes it. Content
 // that a bag cannot hold (links, special files, names that are not UTF-8) is an
 // *Error before anything is written.
 func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
@@ -92,42 +91,26 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 	if err := checkCreate(&o, tree); err != nil {
 		return Created{}, err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(o.Dest), ".bag-")
+	s, err := newScratch(o.Dest)
 	if err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(tmp))
-		}
-	}()
-	if err := os.Chmod(tmp, folderPerm); err != nil {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := os.Mkdir(s.made(), folderPerm); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
-	c := &creator{o: o, tree: tree, dir: tmp}
+	c := &creator{o: o, tree: tree, dir: s.made()}
 	if err := c.build(ctx); err != nil {
 		return Created{}, err
 	}
-	// Rename would replace an empty folder without a word.
-	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
-		return Created{}, fmt.Errorf("make bag: %s is there already", o.Dest)
+	var sync func(string) error
+	if o.Sync {
+		sync = disk.SyncFS
 	}
-	if err := publish(tmp, o.Dest, o.Sync); err != nil {
+	if err := s.publish(sync); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	return c.created(), nil
-}
-
-// publish gives a whole bag its name; a crash before leaves the temporary folder,
-// one after the bag.
-func publish(tmp, dest string, sync bool) error {
-	if !sync {
-		return os.Rename(tmp, dest)
-	}
-	if err := disk.SyncFS(tmp); err != nil {
-		return err
-	}
-	return disk.Rename(tmp, dest)
 }
 
 func (c *creator) created() Created {

@@ -64,7 +64,7 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	p := &packer{tree: tree, o: o, done: Progress{TotalFiles: int64(len(tree.Files)), TotalBytes: tree.Bytes()}}
+	p := newPacker(tree, o)
 	if err := p.writeTo(ctx, s.made()); err != nil {
 		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
 	}
@@ -80,40 +80,55 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 
 // packTree lists what is packed, below the folder's own name, and checks it.
 func packTree(ctx context.Context, from string, f Format) (*Tree, error) {
-	abs, err := filepath.Abs(from)
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, fmt.Errorf("pack: %w", err)
+	}
+	var tree *Tree
+	switch {
+	case info.Mode().IsRegular():
+		abs, err := filepath.Abs(from)
+		if err != nil {
+			return nil, err
+		}
+		tree = &Tree{Dir: filepath.Dir(abs), Files: []Entry{topEntry(abs, info)}}
+	case !info.IsDir():
+		return nil, fmt.Errorf("pack %s: neither a file nor a folder", from)
+	default:
+		if tree, err = namedTree(ctx, from); err != nil {
+			return nil, err
+		}
+	}
+	return tree, tree.packable(f, func(p string) string { return p })
+}
+
+// namedTree lists a folder below its own name.
+func namedTree(ctx context.Context, dir string) (*Tree, error) {
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return nil, fmt.Errorf("pack: %w", err)
+		return nil, err
 	}
-	top := Entry{Path: filepath.Base(abs), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
-	tree := &Tree{Dir: filepath.Dir(abs)}
-	switch {
-	case info.Mode().IsRegular():
-		tree.Files = []Entry{top}
-	case !info.IsDir():
-		return nil, fmt.Errorf("pack %s: neither a file nor a folder", from)
-	case top.Path == string(filepath.Separator):
-		return nil, fmt.Errorf("pack %s: a folder without a name cannot be packed", from)
-	default:
-		if tree, err = Scan(ctx, abs); err != nil {
-			return nil, err
-		}
-		if err := tree.CheckRegular(); err != nil {
-			return nil, err
-		}
-		tree.under(top)
+	top := topEntry(abs, info)
+	if top.Path == string(filepath.Separator) {
+		return nil, fmt.Errorf("pack %s: a folder without a name cannot be packed", dir)
 	}
-	for _, es := range [][]Entry{tree.Files, tree.Folders} {
-		for i := range es {
-			if err := packable(tree, es[i].Path, f); err != nil {
-				return nil, err
-			}
-		}
+	tree, err := Scan(ctx, abs)
+	if err != nil {
+		return nil, err
 	}
+	if err := tree.CheckRegular(); err != nil {
+		return nil, err
+	}
+	tree.under(top)
 	return tree, nil
+}
+
+func topEntry(abs string, info fs.FileInfo) Entry {
+	return Entry{Path: filepath.Base(abs), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
 }
 
 // under moves a tree's entries below its own folder.
@@ -127,16 +142,22 @@ func (t *Tree) under(top Entry) {
 	t.Folders = append([]Entry{top}, t.Folders...)
 }
 
-// packable refuses what Extract would refuse.
-func packable(t *Tree, p string, f Format) error {
-	_, rule, detail := checkName(p, f == Zip, Limits{}.withDefaults())
-	if rule == "" && f == Zip && !utf8.ValidString(p) {
-		rule, detail = RuleNotUTF8, "a zip cannot say which code page a name is in; a tar keeps its bytes"
+// packable refuses the names that Extract would refuse; as gives a name as it is
+// looked at.
+func (t *Tree) packable(f Format, as func(string) string) error {
+	for _, es := range [][]Entry{t.Files, t.Folders} {
+		for i := range es {
+			p := es[i].Path
+			_, rule, detail := checkName(as(p), f == Zip, Limits{}.withDefaults())
+			if rule == "" && f == Zip && !utf8.ValidString(p) {
+				rule, detail = RuleNotUTF8, "a zip cannot say which code page a name is in; a tar keeps its bytes"
+			}
+			if rule != "" {
+				return &Error{Archive: baseName(t.Dir), Member: p, Rule: rule, Detail: detail}
+			}
+		}
 	}
-	if rule == "" {
-		return nil
-	}
-	return &Error{Archive: baseName(t.Dir), Member: p, Rule: rule, Detail: detail}
+	return nil
 }
 
 // packer writes one archive.
@@ -144,6 +165,10 @@ type packer struct {
 	tree *Tree
 	o    PackOptions
 	done Progress
+}
+
+func newPacker(t *Tree, o PackOptions) *packer {
+	return &packer{tree: t, o: o, done: Progress{TotalFiles: int64(len(t.Files)), TotalBytes: t.Bytes()}}
 }
 
 // entries gives folders and files in byte order of their paths, every folder

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -48,6 +49,9 @@ func (p *packer) tarHeader(e *Entry) (*tar.Header, error) {
 	h := &tar.Header{Name: e.Path, Mode: int64(p.mode(e)), ModTime: p.time(e).Truncate(time.Second), Typeflag: tar.TypeReg, Size: e.Size}
 	if e.Mode.IsDir() {
 		h.Name, h.Typeflag, h.Size = e.Path+"/", tar.TypeDir, 0
+	}
+	if !utf8.ValidString(e.Path) {
+		h.Format = tar.FormatGNU // pax records are UTF-8
 	}
 	if p.o.Reproducible {
 		return h, nil

@@ -9,13 +9,25 @@ import (
 	"github.com/klauspost/compress/zip"
 )
 
+// deflater is a flate writer that the next member uses again: a new one is a
+// megabyte to allocate and clear, which is all the cost of packing small files.
+type deflater struct{ w *flate.Writer }
+
+func (d *deflater) next(w io.Writer) (io.WriteCloser, error) {
+	if d.w != nil {
+		d.w.Reset(w)
+		return d.w, nil
+	}
+	var err error
+	d.w, err = flate.NewWriter(w, flate.DefaultCompression)
+	return d.w, err
+}
+
 // zip packs member after member. What flate makes of its input does not depend on
 // the machine.
 func (p *packer) zip(ctx context.Context, f *os.File) error {
 	z := zip.NewWriter(f)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.DefaultCompression)
-	})
+	z.RegisterCompressor(zip.Deflate, (&deflater{}).next)
 	buf := make([]byte, copyBuffer)
 	for _, e := range p.entries() {
 		h := &zip.FileHeader{Name: e.Path, Method: zip.Deflate, Modified: p.time(&e)}

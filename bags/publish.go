@@ -82,13 +82,16 @@ func sweep(parent, prefix string) error {
 		}
 		dir := filepath.Join(parent, d.Name())
 		if _, err := os.Lstat(filepath.Join(dir, scratchLock)); err != nil {
-			continue // being made at this moment, or not ours
+			// Of one who was killed before it had a lock, or who is just making it and
+			// then makes another; or not ours. Only an empty folder goes.
+			_ = os.Remove(dir)
+			continue
 		}
 		lock := flock.New(filepath.Join(dir, scratchLock))
 		if locked, err := lock.TryLock(); err != nil || !locked {
 			continue
 		}
-		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
+		if err := errors.Join(removeScratch(dir), lock.Close()); err != nil {
 			return err
 		}
 	}
@@ -98,8 +101,12 @@ func sweep(parent, prefix string) error {
 // made is where the thing is made.
 func (s *scratch) made() string { return filepath.Join(s.dir, scratchMade) }
 
-// publish puts the thing in its place, durably. sync makes its bytes durable.
+// publish puts the thing in its place, durably. sync makes its bytes durable; nil
+// leaves that to the caller.
 func (s *scratch) publish(sync func(path string) error) error {
+	if sync == nil {
+		return renameNew(s.made(), s.dest)
+	}
 	if err := sync(s.made()); err != nil {
 		return err
 	}
@@ -110,7 +117,13 @@ func (s *scratch) publish(sync func(path string) error) error {
 }
 
 // close removes what is left.
-func (s *scratch) close() error { return errors.Join(os.RemoveAll(s.dir), s.lock.Close()) }
+func (s *scratch) close() error { return errors.Join(removeScratch(s.dir), s.lock.Close()) }
+
+// removeScratch keeps the lock until the rest is gone: a crash in between leaves
+// what the next sweep still knows as ours.
+func removeScratch(dir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, scratchMade)), os.RemoveAll(dir))
+}
 
 // renameNew renames, and fails where something stands at the new name.
 func renameNew(from, to string) error {

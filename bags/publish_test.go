@@ -85,3 +85,36 @@ func TestScratchOfTheDeadIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A killed Create or Serialize leaves a hidden folder, and the next takes it away,
+// wherever the kill was: before the lock, at work, or while it was tidying up.
+func TestCreateAndSerializeRemoveWhatACrashLeft(t *testing.T) {
+	bag := goodBag().write(t)
+	for name, call := range map[string]func(dest string) error{
+		"create": func(dest string) error {
+			_, err := Create(t.Context(), CreateOptions{Payload: filepath.Join(bag, "data"), Dest: dest})
+			return err
+		},
+		"serialise": func(dest string) error {
+			_, err := Serialize(t.Context(), bag, dest, SerializeOptions{Format: Tar, NoSync: true})
+			return err
+		},
+	} {
+		dir := t.TempDir()
+		dest := filepath.Join(dir, "x")
+		dead, err := newScratch(dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Join(dead.made(), "data"), 0o755), dead.lock.Unlock()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, ".x"+scratchMark+"1234"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := call(dest); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		only(t, dir, "x")
+	}
+}
