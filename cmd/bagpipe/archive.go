@@ -141,6 +141,14 @@ func (a *app) archiveWarning(archive, text string, json bool) {
 	a.talk("warning: %s", text)
 }
 
+// archiveMeter's events stand among the others, on standard output.
+func (a *app) archiveMeter(what string, quiet, asJSON bool) *meter {
+	if asJSON {
+		return newMeter(a, what, a.out, quiet)
+	}
+	return newMeter(a, what, nil, quiet)
+}
+
 type archiveCheckCmd struct {
 	Archive   []string `arg:"" help:"The archives."`
 	Quiet     bool     `short:"q" help:"No progress."`
@@ -150,7 +158,7 @@ type archiveCheckCmd struct {
 func (c *archiveCheckCmd) Run(a *app) error {
 	var worst error
 	for _, archive := range c.Archive {
-		p := newByteProgress(a, c.Quiet, c.JSON)
+		p := a.archiveMeter("check", c.Quiet, c.JSON)
 		in, err := bags.Inspect(a.ctx, archive, bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.report})
 		p.close()
 		if err != nil {
@@ -176,7 +184,7 @@ func (c *archiveExtractCmd) Run(a *app) error {
 	if to == "" {
 		to = bags.FolderName(c.Archive)
 	}
-	p := newByteProgress(a, c.Quiet, c.JSON)
+	p := a.archiveMeter("extract", c.Quiet, c.JSON)
 	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, Progress: p.report})
 	p.close()
 	if err != nil {
@@ -205,7 +213,7 @@ type archivePackCmd struct {
 }
 
 func (c *archivePackCmd) Run(a *app) error {
-	p := newByteProgress(a, c.Quiet, c.JSON)
+	p := a.archiveMeter("pack", c.Quiet, c.JSON)
 	packed, err := bags.Pack(a.ctx, c.From, c.Archive, bags.PackOptions{
 		Format: bags.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, Progress: p.report,
 	})

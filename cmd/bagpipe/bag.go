@@ -24,10 +24,16 @@ type bagWork struct {
 	Quiet bool `short:"q" help:"No progress."`
 }
 
-func (w bagWork) meter(a *app, what string) *meter { return newMeter(a, what, w.JSON, w.Quiet) }
+// meter keeps standard output for the one report of --json.
+func (w bagWork) meter(a *app, what string) *meter {
+	if w.JSON {
+		return newMeter(a, what, a.err, w.Quiet)
+	}
+	return newMeter(a, what, nil, w.Quiet)
+}
 
 type bagValidateCmd struct {
-	Bag      string   `arg:"" help:"The bag's folder, or an archive that holds it (zip, tar, tar.gz, tar.zst)."`
+	Bag      string   `arg:"" help:"The bag's folder, or an archive that holds it (zip, tar, and tar in gz, bz2, xz, zst or lz4)."`
 	Quick    bool     `xor:"level" help:"Only compare Payload-Oxum with the number of files and bytes; finds no bag valid."`
 	Complete bool     `xor:"level" help:"Check everything but the digests."`
 	Profile  []string `placeholder:"FILE" sep:"none" help:"A BagIt profile that the bag must satisfy as well; may be given several times."`

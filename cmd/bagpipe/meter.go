@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -16,15 +16,14 @@ import (
 // meter shows how far the work on many files has come: a bar on a terminal, one
 // object a line with --json, and otherwise a line now and then.
 type meter struct {
-	a     *app
-	what  string
-	json  bool
-	every time.Duration
-	start time.Time
-	next  time.Time
-	bars  *mpb.Progress
-	bar   *mpb.Bar
-	last  bags.Progress
+	a      *app
+	what   string
+	events io.Writer // nil: lines, or a bar
+	every  time.Duration
+	start  time.Time
+	next   time.Time
+	bars   *mpb.Progress
+	bar    *mpb.Bar
 }
 
 // How often a line is printed; a bar is redrawn by itself.
@@ -34,23 +33,24 @@ const (
 	lineEvery = 10 * time.Second
 )
 
-// newMeter gives a meter whose report is nil-safe and cheap to call.
-func newMeter(a *app, what string, asJSON, quiet bool) *meter {
+// newMeter gives a meter whose report is cheap to call. Where events is not nil,
+// they go there.
+func newMeter(a *app, what string, events io.Writer, quiet bool) *meter {
 	now := time.Now()
-	m := &meter{a: a, what: what, json: asJSON, start: now, every: lineEvery}
+	m := &meter{a: a, what: what, events: events, start: now, every: lineEvery}
 	f, isFile := a.err.(*os.File)
 	switch {
 	case quiet:
 		m.every = 0
 		return m
-	case asJSON:
+	case events != nil:
 		m.every = jsonEvery
 	case isFile && term.IsTerminal(int(f.Fd())):
 		m.every = barEvery
 		m.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40))
 		m.bar = m.bars.New(0, mpb.BarStyle(),
 			mpb.PrependDecorators(decor.Name(what+" "), decor.Counters(decor.SizeB1000(0), "% .1f/% .1f")),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return m.text() })))
+			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1000(0), " % .1f"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_MMSS)))
 	}
 	m.next = now.Add(m.every)
 	return m
@@ -69,24 +69,19 @@ func (m *meter) report(p bags.Progress) {
 	s := moment{Progress: p, elapsed: now.Sub(m.start)}
 	switch {
 	case m.bar != nil:
-		m.bar.SetTotal(p.TotalBytes, false)
-		m.bar.SetCurrent(min(p.Bytes, p.TotalBytes))
-	case m.json:
-		s.event(m.a, m.what)
+		m.bar.SetTotal(max(p.TotalBytes, p.Bytes), false)
+		m.bar.SetCurrent(p.Bytes)
+	case m.events != nil:
+		m.a.eventTo(m.events, "progress", s.fields(m.what))
 	default:
 		m.a.talk("%s: %s", m.what, s.text())
 	}
-	m.last = p
 }
 
-// text is asked for by the bar, on its own goroutine: the bar's numbers alone.
-func (m *meter) text() string {
-	return " " + moment{Progress: bags.Progress{Bytes: m.bar.Current()}, elapsed: time.Since(m.start)}.rateText()
-}
-
+// close leaves no bar behind: what was done is said by the command.
 func (m *meter) close() {
 	if m.bar != nil {
-		m.bar.SetTotal(-1, true)
+		m.bar.Abort(true)
 		m.bars.Wait()
 	}
 }
@@ -108,26 +103,20 @@ func (s moment) left() time.Duration {
 	return time.Duration(float64(s.TotalBytes-s.Bytes) / s.rate() * float64(time.Second)).Round(time.Second)
 }
 
-func (s moment) rateText() string { return fmt.Sprintf("%.0f MB/s", s.rate()/1e6) }
-
+// text says of the whole and of what remains only what is known.
 func (s moment) text() string {
-	return fmt.Sprintf("%d of %d files, %.1f of %.1f MB, %s, %s left",
-		s.Files, s.TotalFiles, float64(s.Bytes)/1e6, float64(s.TotalBytes)/1e6, s.rateText(), s.left())
+	if s.TotalBytes <= 0 {
+		return fmt.Sprintf("%d files, %.1f MB, %.0f MB/s", s.Files, float64(s.Bytes)/1e6, s.rate()/1e6)
+	}
+	return fmt.Sprintf("%d of %d files, %.1f of %.1f MB, %.0f MB/s, %s left",
+		s.Files, s.TotalFiles, float64(s.Bytes)/1e6, float64(s.TotalBytes)/1e6, s.rate()/1e6, s.left())
 }
 
-// event prints one object on a line of its own.
-func (s moment) event(a *app, what string) {
-	data, err := json.Marshal(struct {
-		Event      string  `json:"event"`
-		Work       string  `json:"work"`
-		Files      int64   `json:"files"`
-		TotalFiles int64   `json:"totalFiles"`
-		Bytes      int64   `json:"bytes"`
-		TotalBytes int64   `json:"totalBytes"`
-		Rate       int64   `json:"bytesPerSecond"`
-		Left       float64 `json:"secondsLeft"`
-	}{"progress", what, s.Files, s.TotalFiles, s.Bytes, s.TotalBytes, int64(s.rate()), s.left().Seconds()})
-	if err == nil {
-		a.talk("%s", data)
+// fields are those of an event.
+func (s moment) fields(what string) map[string]any {
+	v := map[string]any{"work": what, "files": s.Files, "bytes": s.Bytes, "bytesPerSecond": int64(s.rate())}
+	if s.TotalBytes > 0 {
+		v["totalFiles"], v["totalBytes"], v["secondsLeft"] = s.TotalFiles, s.TotalBytes, s.left().Seconds()
 	}
+	return v
 }

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+
+	"bagpipe/bags"
+)
+
+// event prints one object on a line of standard output.
+func (a *app) event(name string, v map[string]any) { a.eventTo(a.out, name, v) }
+
+func (a *app) eventTo(w io.Writer, name string, v map[string]any) {
+	v["event"] = name
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		a.talk("bagpipe: %v", err)
+	}
+}
+
+// archiveFailed reports what is wrong with an archive as an event, too.
+func (a *app) archiveFailed(err error, asJSON bool) error {
+	var broken *bags.Error
+	if asJSON && errors.As(err, &broken) {
+		a.event("problem", problemOf(broken))
+	}
+	return err
+}
