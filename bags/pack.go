@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -162,13 +161,19 @@ func (t *Tree) packable(f Format, as func(string) string) error {
 
 // packer writes one archive.
 type packer struct {
-	tree *Tree
-	o    PackOptions
-	done Progress
+	tree   *Tree
+	o      PackOptions
+	done   Progress
+	prefix string  // the packed folder's own name with its slash; "" for a single file
+	files  *opener // of that folder, so that no link leads out of it
 }
 
 func newPacker(t *Tree, o PackOptions) *packer {
-	return &packer{tree: t, o: o, done: Progress{TotalFiles: int64(len(t.Files)), TotalBytes: t.Bytes()}}
+	p := &packer{tree: t, o: o, done: Progress{TotalFiles: int64(len(t.Files)), TotalBytes: t.Bytes()}}
+	if len(t.Folders) > 0 { // the folder itself is the first
+		p.prefix = t.Folders[0].Path + "/"
+	}
+	return p
 }
 
 // entries gives folders and files in byte order of their paths, every folder
@@ -185,6 +190,13 @@ func (p *packer) writeTo(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	root, err := os.OpenRoot(filepath.Join(p.tree.Dir, filepath.FromSlash(p.prefix)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	p.files = &opener{root: root}
+	defer p.files.close()
 	if p.o.Format == Zip {
 		return p.zip(ctx, f)
 	}
@@ -210,18 +222,11 @@ func (p *packer) mode(e *Entry) fs.FileMode {
 
 // copyFile copies exactly the bytes that were there when the folder was listed.
 func (p *packer) copyFile(ctx context.Context, w io.Writer, e *Entry, buf []byte) error {
-	f, err := os.OpenFile(filepath.Join(p.tree.Dir, filepath.FromSlash(e.Path)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := p.files.open(strings.TrimPrefix(e.Path, p.prefix))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", encoded(e.Path), err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() != e.Size {
-		return fmt.Errorf("%s: %w", encoded(e.Path), errChanged)
-	}
+	defer f.close()
 	left := e.Size
 	for {
 		if err := ctx.Err(); err != nil {

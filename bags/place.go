@@ -33,16 +33,23 @@ func placeTree(ctx context.Context, t *Tree, dest string, link bool, workers int
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	root, err := os.OpenRoot(t.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(t.Files)) {
 		g.Go(func() error {
+			from := &opener{root: root}
+			defer from.close()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(t.Files) || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if err := placeFile(t.Dir, dest, &t.Files[i], link); err != nil {
+				if err := placeFile(from, dest, t.Files[i].Path, link); err != nil {
 					return err
 				}
 			}
@@ -60,16 +67,29 @@ func placeTree(ctx context.Context, t *Tree, dest string, link bool, workers int
 	return nil
 }
 
-func placeFile(from, to string, e *Entry, link bool) error {
-	src := filepath.Join(from, filepath.FromSlash(e.Path))
-	dst := filepath.Join(to, filepath.FromSlash(e.Path))
+// placeFile looks the file up through os.Root: a folder that became a link since it
+// was listed leads nowhere outside.
+func placeFile(from *opener, to, p string, link bool) error {
+	dst := filepath.Join(to, filepath.FromSlash(p))
 	if link {
-		err := os.Link(src, dst)
+		err := from.link(p, dst)
 		if !cannotLink(err) {
-			return err
+			return namedError(p, err)
 		}
 	}
-	return copyFile(src, dst)
+	in, err := from.file(p)
+	if err != nil {
+		return namedError(p, err)
+	}
+	defer in.Close()
+	return copyOpened(in, dst)
+}
+
+func namedError(p string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", encoded(p), err)
 }
 
 // cannotLink tells a file system or file that takes no (further) link from a
@@ -80,18 +100,22 @@ func cannotLink(err error) bool {
 }
 
 // copyFile copies one regular file with its time and execute bits.
-func copyFile(src, dst string) (err error) {
+func copyFile(src, dst string) error {
 	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	return copyOpened(in, dst)
+}
+
+func copyOpened(in *os.File, dst string) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("copy %s: %w", src, errChanged)
+		return namedError(in.Name(), errChanged)
 	}
 	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm|info.Mode()&0o111)
 	if err != nil {

@@ -25,26 +25,59 @@ type opener struct {
 type rawFile struct{ fd int }
 
 func (o *opener) open(p string) (fileReader, error) {
+	fd, err := o.descriptor(p)
+	if err != nil {
+		return nil, err
+	}
+	return &rawFile{fd: fd}, nil
+}
+
+// file opens one whose mode and time are asked for as well.
+func (o *opener) file(p string) (*os.File, error) {
+	fd, err := o.descriptor(p)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// link makes to, a path of the file system, a hard link of the file, and of itself
+// where it has become a link.
+func (o *opener) link(p, to string) error {
+	base, err := o.in(p)
+	if err != nil {
+		return err
+	}
+	_, err = retry(func() (int, error) { return 0, unix.Linkat(int(o.dir.Fd()), base, unix.AT_FDCWD, to, 0) })
+	return err
+}
+
+// in enters the folder of p and gives the name there.
+func (o *opener) in(p string) (string, error) {
 	folder := parent(p)
 	if o.dir == nil || folder != o.path {
 		if err := o.enter(folder); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	base := p
-	if folder != "" {
-		base = p[len(folder)+1:]
+	if folder == "" {
+		return p, nil
+	}
+	return p[len(folder)+1:], nil
+}
+
+func (o *opener) descriptor(p string) (int, error) {
+	base, err := o.in(p)
+	if err != nil {
+		return 0, err
 	}
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(int(o.dir.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ELOOP) {
-		return nil, errChanged
+		return 0, errChanged
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &rawFile{fd: fd}, nil
+	return fd, err
 }
 
 func (o *opener) enter(folder string) error {
