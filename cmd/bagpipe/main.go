@@ -74,9 +74,15 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, usage(err))
 		return exitUsage
 	}
-	app := newApp(cli, in, out, errOut)
+	printed := &output{w: out}
+	app := newApp(cli, in, printed, errOut)
 	defer app.stop()
-	return app.code(kctx.Run(app))
+	code := app.code(kctx.Run(app))
+	if err := printed.failure(); err != nil && code == exitDone {
+		app.talk("bagpipe: %v", err)
+		return exitError
+	}
+	return code
 }
 
 // usage words a usage error, and names the help of the command it is about.
@@ -109,7 +115,7 @@ func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {
 type app struct {
 	cli    *cli
 	in     io.Reader
-	out    io.Writer
+	out    *output
 	err    io.Writer
 	ctx    context.Context // ends at the second signal, or at the first where nothing drains
 	drain  chan struct{}   // closed at the first signal
@@ -117,7 +123,7 @@ type app struct {
 	stop   func()
 }
 
-func newApp(c *cli, in io.Reader, out, errOut io.Writer) *app {
+func newApp(c *cli, in io.Reader, out *output, errOut io.Writer) *app {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &app{cli: c, in: in, out: out, err: errOut, ctx: ctx, drain: make(chan struct{})}
 	signals := make(chan os.Signal, 2)

@@ -23,7 +23,7 @@ func TestMeter(t *testing.T) {
 		{unknown, "unpack: 1 files, 10.0 MB, ", nil},
 	} {
 		var lines, events bytes.Buffer
-		a := &app{err: &lines, out: &events}
+		a := &app{err: &lines, out: &output{w: &events}}
 		m := newMeter(a, "unpack", nil, false)
 		m.report(c.at)
 		if lines.Len() > 0 {

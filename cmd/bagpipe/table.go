@@ -57,7 +57,7 @@ func when(t time.Time) string {
 // fit clips s for a table on a terminal; where another program reads, all of it
 // is printed.
 func (a *app) fit(s string, most int) string {
-	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := a.out.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return short(s, most)
 	}
 	return s
