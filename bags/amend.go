@@ -83,7 +83,9 @@ func (e *edit) addManifest(a Algorithm, made map[string][]byte) error {
 	if err := e.writeManifest(manifestPrefix, a, payload); err != nil {
 		return err
 	}
-	e.addWritten(tags, a)
+	if err := e.addWritten(tags, a); err != nil {
+		return err
+	}
 	if err := e.writeManifest(tagPrefix, a, tags); err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func (e *edit) addManifest(a Algorithm, made map[string][]byte) error {
 // written.
 func (e *edit) retag() error {
 	for _, t := range e.v.tagSets {
-		if e.written[t.name] != nil {
+		if e.written[t.name] {
 			continue
 		}
 		lines := map[string][]byte{}
@@ -103,7 +105,9 @@ func (e *edit) retag() error {
 				lines[p] = sum
 			}
 		}
-		e.addWritten(lines, t.algorithm)
+		if err := e.addWritten(lines, t.algorithm); err != nil {
+			return err
+		}
 		if err := e.writeManifest(tagPrefix, t.algorithm, lines); err != nil {
 			return err
 		}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 )
 
@@ -14,7 +16,7 @@ import (
 type edit struct {
 	*rewrite
 	v       *validator
-	written map[string][]byte // by path
+	written map[string]bool // tag files that stand in the rewrite's place; large ones are not kept
 	removed []string
 }
 
@@ -33,7 +35,7 @@ func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*e
 	if err != nil {
 		return nil, was, errors.Join(err, r.close())
 	}
-	e := &edit{rewrite: r, v: v, written: map[string][]byte{}}
+	e := &edit{rewrite: r, v: v, written: map[string]bool{}}
 	if _, err := v.run(ctx); err != nil {
 		return nil, was, errors.Join(err, e.close())
 	}
@@ -41,7 +43,7 @@ func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*e
 }
 
 func (e *edit) put(p string, data []byte) error {
-	e.written[p] = data
+	e.written[p] = true
 	return e.rewrite.put(p, data)
 }
 
@@ -61,23 +63,36 @@ func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte
 	for i, p := range paths {
 		sums[i] = lines[p]
 	}
-	var b bytes.Buffer
-	if err := writeManifest(&b, paths, sums); err != nil {
+	size := 0
+	for i, p := range paths {
+		size += len(p) + 2*len(sums[i]) + len("  \n")
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	if err := writeManifest(b, paths, sums); err != nil {
 		return err
 	}
 	return e.put(prefix+string(a)+".txt", b.Bytes())
 }
 
 // addWritten puts the digests of what was written so far into a tag manifest's
-// lines.
-func (e *edit) addWritten(lines map[string][]byte, a Algorithm) {
-	for p, data := range e.written {
-		if _, isTag := manifestAlgorithm(p, tagPrefix); !isTag {
-			h := algorithms[a.index()].new()
-			h.Write(data)
-			lines[p] = h.Sum(nil)
+// lines. It is read again: two manifests of a large bag are tens of megabytes.
+func (e *edit) addWritten(lines map[string][]byte, a Algorithm) error {
+	for p := range e.written {
+		if _, isTag := manifestAlgorithm(p, tagPrefix); isTag {
+			continue
 		}
+		f, err := e.root.Open(path.Join(newDir, p))
+		if err != nil {
+			return err
+		}
+		h := algorithms[a.index()].new()
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		lines[p] = h.Sum(nil)
 	}
+	return nil
 }
 
 func (e *edit) commit() error {

@@ -208,13 +208,13 @@ func (u *updating) writeAll(as []Algorithm) error {
 		}
 	}
 	for _, a := range as {
-		if err := u.writeManifest(tagPrefix, a, u.tagLines(a)); err != nil {
+		if err := u.writeTagManifest(a); err != nil {
 			return err
 		}
 	}
 	for _, t := range u.v.tagSets {
 		if !slices.Contains(as, t.algorithm) {
-			if err := u.writeManifest(tagPrefix, t.algorithm, u.tagLines(t.algorithm)); err != nil {
+			if err := u.writeTagManifest(t.algorithm); err != nil {
 				return err
 			}
 		}
@@ -290,9 +290,9 @@ func (e *listed) sum(a Algorithm) []byte {
 	return nil
 }
 
-// tagLines lists the tag files there are, and for those written anew what was
-// written.
-func (u *updating) tagLines(a Algorithm) map[string][]byte {
+// writeTagManifest lists the tag files there are, and for those written anew what
+// was written.
+func (u *updating) writeTagManifest(a Algorithm) error {
 	lines := map[string][]byte{}
 	for p, s := range u.sums {
 		_, isTag := manifestAlgorithm(p, tagPrefix)
@@ -300,8 +300,10 @@ func (u *updating) tagLines(a Algorithm) map[string][]byte {
 			lines[p] = s.Of(a)
 		}
 	}
-	u.addWritten(lines, a)
-	return lines
+	if err := u.addWritten(lines, a); err != nil {
+		return err
+	}
+	return u.writeManifest(tagPrefix, a, lines)
 }
 
 // recodeFetch writes fetch.txt in UTF-8.
