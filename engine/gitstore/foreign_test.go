@@ -148,7 +148,7 @@ func (c *contest) packer(prune string) {
 // passing tells what a git program says when another was quicker: a lock that is
 // held, an unreachable object (of a refused push or pack) that has just gone.
 func passing(out string) bool {
-	for _, s := range []string{"cannot lock", "nable to create", "unable to get object info", "unable to add recent objects"} {
+	for _, s := range []string{"cannot lock", "nable to create", "unable to get object info", "unable to add recent objects", "bad tree object"} {
 		if strings.Contains(out, s) {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout/disk/faultfs"
 )
 
@@ -242,6 +243,43 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 	if git := packBytes(t, root); float64(size[2]) > 1.3*float64(git) {
 		t.Errorf("%d bytes; git repack leaves %d", size[2], git)
 	}
+}
+
+// TestMaintainTrustsNoHint: pairs that are torn, random, or name what is no file
+// only cost room.
+func TestMaintainTrustsNoHint(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	s.compactFrom = 1
+	fill(t, s, 30)
+	parse := func(rev string) Hash {
+		h, err := ParseHash(git(t, root, "rev-parse", rev))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	tree, blob, other := parse("main^{tree}"), parse("main:items/1/e.json"), parse("main:items/2/e.json")
+	pairs := odb.AppendPair(nil, blob, tree)
+	pairs = odb.AppendPair(pairs, other, blob)
+	pairs = odb.AppendPair(pairs, blob, blob)
+	pairs = odb.AppendPair(pairs, Hash{1}, Hash{2})
+	if err := os.WriteFile(s.replacedFile(), append(pairs, "torn"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := git(t, root, "rev-list", "--objects", "--all")
+	if r, err := s.Maintain(context.Background()); err != nil || !r.Compacted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if after := git(t, root, "rev-list", "--objects", "--all"); after != before {
+		t.Error("other objects are reachable than before")
+	}
+	fsck(t, root)
+	fill(t, s, 10) // pairs go on after the torn one
+	if _, err := s.Maintain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fsck(t, root)
 }
 
 func packBytes(t *testing.T, root string) (n int64) {
