@@ -29,16 +29,20 @@ func chooseJoin(packs []packInfo) []packInfo {
 	return list
 }
 
-// chooseAll takes every pack that fits one joined pack, the smallest first.
-func chooseAll(packs []packInfo) (list []packInfo) {
+// chooseAll shares out every pack, the oldest first, so that each share fits one
+// joined pack and a file's versions mostly stand in one. A pack that is as large
+// already by itself stays.
+func chooseAll(packs []packInfo) (shares [][]packInfo) {
+	list := slices.DeleteFunc(slices.Clone(packs), func(p packInfo) bool { return p.left || p.size > odb.MaxJoined })
+	slices.SortFunc(list, func(a, b packInfo) int { return a.age.Compare(b.age) })
 	var sum int64
-	for _, p := range bySize(packs) {
-		if sum += p.size; sum > odb.MaxJoined {
-			break
+	for i, p := range list {
+		if sum += p.size; i == 0 || sum > odb.MaxJoined {
+			shares, sum = append(shares, nil), p.size
 		}
-		list = append(list, p)
+		shares[len(shares)-1] = append(shares[len(shares)-1], p)
 	}
-	return list
+	return shares
 }
 
 // bySize leaves out what is not to be touched.

@@ -104,38 +104,44 @@ func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []pac
 	return errors.Join(packErr, s.db.Rescan())
 }
 
+// joinSmall joins again and again, as one joined pack has its largest size.
 func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) error {
-	small := chooseJoin(packs)
-	if len(small) < joinFrom {
-		return nil
+	for {
+		small := chooseJoin(packs)
+		if len(small) < joinFrom {
+			return nil
+		}
+		joined, _, err := s.joinSound(ctx, small, nil)
+		if r.Joined += len(joined); err != nil || len(joined) == 0 {
+			return err
+		}
+		if packs, err = s.listPacks(); err != nil {
+			return err
+		}
 	}
-	joined, _, err := s.joinSound(ctx, small, nil)
-	r.Joined = len(joined)
-	return err
 }
 
 func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) error {
 	if !s.outgrown(packs) {
 		return s.joinSmall(ctx, packs, r)
 	}
-	all := chooseAll(packs)
 	pairs, err := s.readReplaced()
 	if err != nil {
 		return err
 	}
 	pairs = pairs[:len(pairs)/odb.PairLen*odb.PairLen]
-	all, base, err := s.joinSound(ctx, all, pairs)
-	if base == "" {
-		return err
-	}
-	r.Joined, r.Compacted = len(all), true
-	var rest []string // too large to be joined again
-	for _, p := range packs {
-		if !slices.Contains(all, p) {
-			rest = append(rest, p.base)
+	var rotten error // the others are joined all the same
+	for _, chunk := range chooseAll(packs) {
+		joined, base, err := s.joinSound(ctx, chunk, pairs)
+		if rotten = errors.Join(rotten, err); base == "" {
+			return rotten
 		}
+		r.Joined, r.Compacted = r.Joined+len(joined), true
 	}
-	return errors.Join(err, s.markCompacted(append(rest, base)), s.dropReplaced(len(pairs)))
+	if packs, err = s.listPacks(); err != nil {
+		return errors.Join(rotten, err)
+	}
+	return errors.Join(rotten, s.markCompacted(packs), s.dropReplaced(len(pairs)))
 }
 
 // packInfo is a pack on disk.
@@ -217,18 +223,18 @@ func (s *Store) repack(ctx context.Context, packs []packInfo, r *Report) error {
 		return err
 	}
 	largest := slices.MaxFunc(packs, func(a, b packInfo) int { return cmp.Compare(a.size, b.size) })
-	return s.markCompacted([]string{largest.base})
+	return s.markCompacted([]packInfo{largest})
 }
 
 // markCompacted is not synced: without the mark everything counts as added, and is
 // packed again sooner.
-func (s *Store) markCompacted(bases []string) error {
+func (s *Store) markCompacted(packs []packInfo) error {
 	f, err := s.fs.OpenFile(s.compactMark(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	for _, base := range bases {
-		_, writeErr := f.Write([]byte(filepath.Base(base) + "\n"))
+	for _, p := range packs {
+		_, writeErr := f.Write([]byte(filepath.Base(p.base) + "\n"))
 		err = errors.Join(err, writeErr)
 	}
 	return errors.Join(err, f.Close())

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/layout/disk/faultfs"
@@ -296,4 +297,25 @@ func packBytes(t *testing.T, root string) (n int64) {
 		n += info.Size()
 	}
 	return n
+}
+
+func TestEveryPackHasItsShare(t *testing.T) {
+	const half = odb.MaxJoined/2 + 1
+	at := func(n int, size int64) packInfo {
+		return packInfo{base: fmt.Sprint(n), size: size, age: time.Unix(int64(n), 0)}
+	}
+	kept := at(9, 1)
+	kept.left = true
+	shares := chooseAll([]packInfo{at(4, half), at(1, 10), at(2, half), kept, at(3, 20), at(5, 2*odb.MaxJoined), at(6, half)})
+	var got []string
+	for _, share := range shares {
+		var names []string
+		for _, p := range share {
+			names = append(names, p.base)
+		}
+		got = append(got, strings.Join(names, ","))
+	}
+	if want := "1,2,3 4 6"; strings.Join(got, " ") != want {
+		t.Errorf("shares %q, want %s", got, want)
+	}
 }
