@@ -200,10 +200,28 @@ func (x *Index) Return(e Entry) {
 	defer x.mu.Unlock()
 	delete(x.taken, e.key())
 	x.unclaim(e.key())
-	if e, ok := x.stillReady(e, time.Time{}); ok {
-		x.push(e)
+	if now, ok := x.stillReady(e, time.Time{}); ok {
+		x.push(now)
+	} else if until := x.until(e); !until.IsZero() {
+		// Its time may have come, and Take passed it over, while it was taken.
+		heap.Push(&x.dated, dated{until, e})
 	}
 	x.signal()
+}
+
+// until is the time that alone keeps an entry's step from being ready; zero when
+// there is none.
+func (x *Index) until(e Entry) time.Time {
+	it := x.items[e.Item.ID]
+	if it == nil {
+		return time.Time{}
+	}
+	for r := range it.Runs {
+		if run := &it.Runs[r]; run.Name == e.Run && e.N < len(run.Steps) && run.Steps[e.N].Blocked != nil {
+			return run.Steps[e.N].Blocked.Until
+		}
+	}
+	return time.Time{}
 }
 
 // NextDue is the earliest time at which a step that waits for its date becomes

@@ -213,8 +213,18 @@ func TestWhatWaitsForItsTime(t *testing.T) {
 	if due, ok := x.NextDue(); !ok || !due.Equal(t0.Add(time.Minute)) {
 		t.Errorf("due %v, %v", due, ok)
 	}
-	if _, ok, _ := x.Take(t0.Add(time.Minute), nil); !ok {
+	e, ok, _ := x.Take(t0.Add(time.Minute), nil)
+	if !ok {
 		t.Error("not handed out at its time")
+	}
+	// It is to be done again later, and its time comes while it is taken still.
+	x.Put(w.item(0, t0))
+	if _, ok, _ := x.Take(t0.Add(time.Hour), nil); ok {
+		t.Error("handed out twice")
+	}
+	x.Return(e)
+	if _, ok, _ := x.Take(t0.Add(time.Hour), nil); !ok {
+		t.Error("forgotten, as its time came while it was taken")
 	}
 }
 
