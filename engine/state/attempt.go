@@ -57,19 +57,28 @@ type Internal struct {
 	Text     string
 }
 
-func (e Claim) apply(x *Execution, d *Definition) (Transition, error) {
-	s, i, err := x.locate("claim", e.Workflow, e.Step, d)
-	if err != nil {
-		return Transition{}, err
+// locateReady finds a step that nothing blocks at a time; illegal is for what else
+// its event may be refused for.
+func (x *Execution) locateReady(event, workflow string, step layout.Name, d *Definition, at time.Time) (s *StepRecord, i int, illegal *IllegalError, err error) {
+	if s, i, err = x.locate(event, workflow, step, d); err != nil {
+		return nil, 0, nil, err
 	}
-	illegal := &IllegalError{Event: "claim", Item: x.Item, Workflow: e.Workflow, Step: e.Step}
+	illegal = &IllegalError{Event: event, Item: x.Item, Workflow: workflow, Step: step}
 	if i < 0 {
 		illegal.Reason = "the step is not in the definition the workflow runs by"
-		return Transition{}, illegal
+		return nil, 0, nil, illegal
 	}
-	if why := x.Blocked(e.Workflow, d, i, e.At); why != nil {
+	if why := x.Blocked(workflow, d, i, at); why != nil {
 		illegal.Reason = why.Text
-		return Transition{}, illegal
+		return nil, 0, nil, illegal
+	}
+	return s, i, illegal, nil
+}
+
+func (e Claim) apply(x *Execution, d *Definition) (Transition, error) {
+	s, i, illegal, err := x.locateReady("claim", e.Workflow, e.Step, d, e.At)
+	if err != nil {
+		return Transition{}, err
 	}
 	if why := x.Unneeded(e.Workflow, d, i); why != "" {
 		illegal.Reason = "is not needed: " + why

@@ -90,18 +90,9 @@ func (s *StepRecord) runningText() string {
 }
 
 func (e Unneeded) apply(x *Execution, d *Definition) (Transition, error) {
-	s, i, err := x.locate("skip", e.Workflow, e.Step, d)
+	s, i, illegal, err := x.locateReady("skip", e.Workflow, e.Step, d, e.At)
 	if err != nil {
 		return Transition{}, err
-	}
-	illegal := &IllegalError{Event: "skip", Item: x.Item, Workflow: e.Workflow, Step: e.Step}
-	if i < 0 {
-		illegal.Reason = "the step is not in the definition the workflow runs by"
-		return Transition{}, illegal
-	}
-	if why := x.Blocked(e.Workflow, d, i, e.At); why != nil {
-		illegal.Reason = why.Text
-		return Transition{}, illegal
 	}
 	why := x.Unneeded(e.Workflow, d, i)
 	if why == "" && d.Steps[i].Optional {

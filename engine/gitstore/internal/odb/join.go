@@ -21,9 +21,9 @@ const MaxJoined = 1 << 30
 // Join writes one pack of the objects of several, which are named by their paths
 // without .pack, and its index. Entries are copied as they stand, deltas included:
 // only the distance to a delta's base is written anew, since an object that several
-// packs hold is copied once; and, with d, blobs become differences. Every entry is compared with its checksum on the way,
-// so that a rotten pack is not copied over: a *RottenError names it. It gives the new
-// pack's name.
+// packs hold is copied once; and, with d, blobs become differences. Every entry is
+// compared with its checksum on the way, so that a rotten pack is not copied over: a
+// *RottenError names it. It gives the new pack's name.
 func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differences) (name Hash, err error) {
 	j := &joiner{w: bufio.NewWriterSize(pack, 1<<20), sum: sha1.New()}
 	if d != nil {
