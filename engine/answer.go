@@ -18,8 +18,8 @@ import (
 // share a group, and what else waits comes into the next.
 const answersAtOnce = 256
 
-// answerItems answers for those of the items there is a verdict on. The turn is
-// the caller's.
+// answerItems answers for those of the items there is an open verdict on. The turn
+// is the caller's.
 func (e *Engine) answerItems(ctx context.Context, ids []layout.ItemID) error {
 	a := &e.arrivals
 	errs := make([]error, len(ids))
@@ -29,21 +29,32 @@ func (e *Engine) answerItems(ctx context.Context, ids []layout.ItemID) error {
 		a.mu.Lock()
 		v := a.verdicts[id]
 		a.mu.Unlock()
-		if v == nil {
+		if v == nil || len(v.breaches) == 0 {
 			continue
 		}
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
 			if errs[i] = e.answerItem(ctx, id, v); errs[i] == nil {
-				a.mu.Lock()
-				defer a.mu.Unlock()
-				delete(a.verdicts, id)
+				a.answered(id, v)
 			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// answered closes a verdict. What came meanwhile, such as the same answer by
+// another engine, is held against what the item should be, not against the commit
+// that was answered.
+func (a *arrivals) answered(id layout.ItemID, v *verdict) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unlisted || a.touched[id] {
+		a.verdicts[id] = &verdict{want: v.want}
+	} else {
+		delete(a.verdicts, id)
+	}
 }
 
 // answerItem commits an item's records as they should be, with a hold that says
