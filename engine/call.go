@@ -77,7 +77,7 @@ func (e *Engine) scratchDir(a *Attempt) string {
 
 func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	a, it := w.attempt, w.entry.Item
-	v, err := e.store.Tip()
+	v, err := e.store.Known() // the claim is in it
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +85,7 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer e.decoded.keep(a.Item, rec.executionJ, rec.execution)
 	dir := layout.ItemDir(a.Item)
 	inventory, err := readOptional(v, dir+"/"+layout.InventoryJSON)
 	if err != nil {
@@ -102,7 +103,7 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: contentOf(abs),
 		Scratch: w.scratch, Store: store,
 		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
-		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.execution.Encode(),
+		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.executionJ,
 		Limits: settings.limits(), Profiles: settings.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
 	}, nil
 }

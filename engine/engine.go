@@ -37,12 +37,14 @@ type Options struct {
 type Engine struct {
 	root  string
 	o     Options
+	clock func() time.Time // finer than o.Now
 	id    layout.EngineID
 	store *gitstore.Store
 	plans planCache
 
 	spares  spareFolders
 	records recentRecords
+	decoded decodedRecords
 
 	mu     sync.Mutex // guards the next four
 	config *config
@@ -143,6 +145,10 @@ func newEngine(root string, o Options) (*Engine, error) {
 	}
 	o.Random = &lockedReader{r: o.Random}
 	e := &Engine{root: root, o: o, id: o.ID, dirty: make(chan struct{}, 1)}
+	// Records hold milliseconds: with finer times a record just made would differ
+	// from the same one read again.
+	e.o.Now = func() time.Time { return o.Now().UTC().Truncate(ms) }
+	e.clock = o.Now
 	e.arrivals.init()
 	if e.id == "" {
 		id, err := layout.NewEngineID(o.Random)
@@ -156,7 +162,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 
 func (e *Engine) storeOptions() gitstore.Options {
 	return gitstore.Options{
-		Now:       e.o.Now,
+		Now:       e.clock,
 		Committer: gitstore.Signature{Name: committerName, Email: committerEmail + e.o.Host.Name},
 		Log:       e.o.Log,
 		Advanced:  e.advanced,

@@ -84,7 +84,7 @@ func (e *Engine) showRemoved(ctx context.Context, v gitstore.View, index *queue.
 		if err != nil {
 			return err
 		}
-		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution})))
+		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution}, nil)))
 		return nil
 	})
 }
@@ -142,7 +142,7 @@ func (l *loader) file(p string, data []byte) {
 		f.execution = data
 	}
 	if f.manifest != nil && f.execution != nil {
-		l.index.Put(l.e.summarise(l.reader, id, f))
+		l.index.Put(l.e.summarise(l.reader, id, f, nil))
 		delete(l.seen, id)
 	}
 }
@@ -150,7 +150,7 @@ func (l *loader) file(p string, data []byte) {
 // flush puts the items of which only one record is there: broken, by a push.
 func (l *loader) flush() {
 	for id, f := range l.seen {
-		l.index.Put(l.e.summarise(l.reader, id, f))
+		l.index.Put(l.e.summarise(l.reader, id, f, nil))
 	}
 }
 
@@ -161,20 +161,20 @@ type noted struct {
 	gone  map[string]bool // files that were removed
 }
 
-// summarise never fails: a record that cannot be read makes an item that is
+// summarise makes what the index holds of an item; d may be nil. It never fails: a record that cannot be read makes an item that is
 // shown as broken, with the reason, and that has no ready step.
-func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue.Item {
+func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *decodedRecords) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
 		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Created: m.Created, Broken: why.Error()}
 	}
 	if f.manifest == nil || f.execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
 	}
-	m, err := layout.DecodeManifest(f.manifest)
+	m, err := d.decodeManifest(id, f.manifest)
 	if err != nil {
 		return broken(m, err)
 	}
-	x, err := state.Decode(f.execution)
+	x, err := d.take(id, f.execution)
 	if err != nil {
 		return broken(m, err)
 	}
@@ -190,6 +190,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files) *queue
 		return d
 	}
 	m.Label = printable(m.Label) // a push may hold anything
+	defer d.keep(id, f.execution, x)
 	it := queue.Summarise(x, m, e.current().settings.laneRank(m.Lane), plans, e.o.Now())
 	if missing != nil {
 		it.Broken = missing.Error()
@@ -232,7 +233,7 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 	if len(order) == 0 {
 		return
 	}
-	v, err := e.store.Tip()
+	v, err := e.store.Known()
 	if err != nil {
 		e.o.Log.Error("read the tip", "err", err)
 		return
@@ -277,7 +278,7 @@ func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	was, is := index.Item(n.id), e.controlled(index, e.summarise(v, n.id, &n.files))
+	was, is := index.Item(n.id), e.controlled(index, e.summarise(v, n.id, &n.files, &e.decoded))
 	index.Put(is)
 	e.noteEnds(index, is)
 	e.trialMoved(index, n.id)

@@ -22,11 +22,12 @@ func (e *NoItemError) Error() string {
 
 // record is one item as it stands at the tip, ready to be changed.
 type record struct {
-	execution *state.Execution
-	manifest  layout.Manifest
-	manifestJ []byte
-	plan      *state.Definition // of the workflow instance asked for; nil without one
-	at        gitstore.Reader   // where it was read
+	execution  *state.Execution
+	executionJ []byte // as committed
+	manifest   layout.Manifest
+	manifestJ  []byte
+	plan       *state.Definition // of the workflow instance asked for; nil without one
+	at         gitstore.Reader   // where it was read
 }
 
 // read loads an item; workflow may be "" for events of the item as a whole.
@@ -39,14 +40,14 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 	if err != nil {
 		return nil, fmt.Errorf("read item %s: %w", id, err)
 	}
-	rec := &record{at: r}
-	if rec.execution, err = state.Decode(data); err != nil {
+	rec := &record{at: r, executionJ: data}
+	if rec.execution, err = e.decoded.take(id, data); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
 	if rec.manifestJ, err = r.ReadFile(dir + "/" + layout.ManifestJSON); err != nil {
 		return nil, fmt.Errorf("item %s: read %s: %w", id, layout.ManifestJSON, err)
 	}
-	if rec.manifest, err = layout.DecodeManifest(rec.manifestJ); err != nil {
+	if rec.manifest, err = e.decoded.decodeManifest(id, rec.manifestJ); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
 	rec.execution.Manifest, rec.execution.Around = rec.manifestJ, e.around(id)
@@ -105,12 +106,14 @@ func (e *Engine) step(ctx context.Context, id layout.ItemID, workflow string, wh
 			return nil, err
 		}
 		dir := layout.ItemDir(id) + "/"
-		files := map[string][]byte{dir + layout.ExecutionJSON: rec.execution.Encode()}
+		data := rec.execution.Encode()
+		files := map[string][]byte{dir + layout.ExecutionJSON: data}
 		if more != nil {
 			if err := more(rec, files); err != nil {
 				return nil, err
 			}
 		}
+		e.decoded.keep(id, data, rec.execution)
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(id, rec.manifest, tr, text, who.agent)}, nil
 	})

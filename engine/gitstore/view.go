@@ -47,6 +47,15 @@ func (s *Store) Tip() (View, error) {
 	return s.At(h)
 }
 
+// Known gives the files at the newest commit this store has made or heard of,
+// without a look at the branch: all that it acknowledged is in it.
+func (s *Store) Known() (View, error) {
+	if known := *s.tip.Load(); !known.IsZero() {
+		return s.At(known)
+	}
+	return s.Tip()
+}
+
 // notBehind gives the newer of the commit known and where the branch is now.
 func (s *Store) notBehind(known, now Hash) (Hash, error) {
 	if now.IsZero() {

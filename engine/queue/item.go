@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"maps"
 	"time"
 
 	"bagpipe/engine/state"
@@ -59,7 +60,7 @@ type Step struct {
 func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
 	it := &Item{
 		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Lane: m.Lane, Rank: rank,
-		Created: m.Created, Milestones: x.Milestones,
+		Created: m.Created, Milestones: maps.Clone(x.Milestones),
 	}
 	if holds := x.Holds(); len(holds) > 0 {
 		it.Held, it.HeldBy = true, x.HoldText(holds[0])

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"bytes"
+	"sync"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// decodedRecords holds the records of the items that changed last in decoded form.
+// A step's two commits read its item five times, and decoding takes longer than
+// all else that is done with the record. Whoever takes a record owns it, and may
+// change it; what it keeps then must be what the bytes say.
+type decodedRecords struct {
+	mu    sync.Mutex // guards the rest
+	items map[layout.ItemID]*decoded
+	order []layout.ItemID // a ring: the one at next is forgotten first
+	next  int
+}
+
+// decoded are records beside the bytes they were decoded from or encoded to.
+type decoded struct {
+	executionJ []byte
+	execution  *state.Execution // nil while somebody has it
+	manifestJ  []byte
+	manifest   layout.Manifest // shared: its maps are never changed
+}
+
+const maxDecoded = 1024 // of some kilobytes each
+
+func (d *decodedRecords) entry(id layout.ItemID) *decoded {
+	if d.items == nil {
+		d.items, d.order = map[layout.ItemID]*decoded{}, make([]layout.ItemID, maxDecoded)
+	}
+	if d.items[id] == nil {
+		delete(d.items, d.order[d.next])
+		d.order[d.next] = id
+		d.next = (d.next + 1) % maxDecoded
+		d.items[id] = &decoded{}
+	}
+	return d.items[id]
+}
+
+// take gives what data decodes to; it is the caller's.
+func (d *decodedRecords) take(id layout.ItemID, data []byte) (*state.Execution, error) {
+	if d == nil {
+		return state.Decode(data)
+	}
+	d.mu.Lock()
+	if has := d.items[id]; has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
+		x := has.execution
+		has.execution = nil
+		d.mu.Unlock()
+		return x, nil
+	}
+	d.mu.Unlock()
+	return state.Decode(data)
+}
+
+// keep takes a record that data is the encoding of.
+func (d *decodedRecords) keep(id layout.ItemID, data []byte, x *state.Execution) {
+	if d == nil {
+		return
+	}
+	x.Manifest, x.Around = nil, nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	has := d.entry(id)
+	has.executionJ, has.execution = data, x
+}
+
+// decodeManifest gives what data decodes to, to be read only.
+func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
+	if d == nil {
+		return layout.DecodeManifest(data)
+	}
+	d.mu.Lock()
+	if has := d.items[id]; has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
+		m := has.manifest
+		d.mu.Unlock()
+		return m, nil
+	}
+	d.mu.Unlock()
+	m, err := layout.DecodeManifest(data)
+	if err != nil {
+		return m, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	has := d.entry(id)
+	has.manifestJ, has.manifest = data, m
+	return m, nil
+}
