@@ -1,0 +1,19 @@
+// Bench measures what a step costs, with the built program, from outside.
+//
+// It prints three tables:
+//
+//	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
+//	             10,000 and 100,000 items, -j 2: both commits of each step durable,
+//	             until the program has ended and the item folders have caught up.
+//	             Steps and commits a second; time an item against the smallest; the
+//	             processor's time a step; the most memory.
+//	commands     a workflow of one step command: ["true"] over 2,000 items, beside a
+//	             bare runner in Go that makes a scratch folder, writes a log file,
+//	             hands over the same bytes on standard input and starts the same
+//	             program, two at a time, without a commit; and beside xargs -P2, GNU
+//	             parallel and Snakemake where they are.
+//	latency      from the rename that drops a file into an inbox to the commit that
+//	             begins its first step, under run --watch.
+//
+// Rounds are interleaved and medians printed. Each table names its targets.
+package main

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
+	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
+	only := flag.String("only", "", "tables to print: steps, commands or latency (default: all)")
+	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *dir, *only, *items, *rounds)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, dir, only, items string, rounds int) (err error) {
+	work, err := os.MkdirTemp(dir, "bagpipe-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	b := &bench{ctx: ctx, work: work, rounds: rounds, program: filepath.Join(work, "bagpipe")}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	var sizes []int
+	for s := range strings.SplitSeq(items, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-items %s: expected numbers", items)
+		}
+		sizes = append(sizes, n)
+	}
+	tables := map[string]func() error{
+		"steps":    func() error { return b.noops(sizes) },
+		"commands": b.commands,
+		"latency":  b.latency,
+	}
+	for _, name := range []string{"steps", "commands", "latency"} {
+		if only == "" || only == name {
+			if err := tables[name](); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bench is one call of the program.
+type bench struct {
+	ctx     context.Context
+	work    string
+	program string
+	rounds  int
+}

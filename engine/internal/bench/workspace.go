@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sample is what one call of a program took.
+type sample struct {
+	wall   time.Duration
+	cpu    time.Duration // of the program and its children
+	memory int64         // the most, bytes; of the program or its largest child
+}
+
+// measure runs a program to its end; what it prints is shown when it fails.
+func measure(c *exec.Cmd) (sample, error) {
+	var out bytes.Buffer
+	if c.Stdout == nil {
+		c.Stdout = &out
+	}
+	if c.Stderr == nil {
+		c.Stderr = &out
+	}
+	begin := time.Now()
+	err := c.Run()
+	s := sample{wall: time.Since(begin)}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, out.Bytes())
+	}
+	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	if u, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		s.memory = u.Maxrss << 10
+	}
+	return s, nil
+}
+
+// workspace is a new workspace with one workflow.
+type workspace struct {
+	b    *bench
+	root string
+}
+
+func (b *bench) newWorkspace(name, workflow string) (*workspace, error) {
+	w := &workspace{b: b, root: filepath.Join(b.work, name)}
+	if err := os.RemoveAll(w.root); err != nil {
+		return nil, err
+	}
+	if _, err := measure(exec.CommandContext(b.ctx, b.program, "init", w.root)); err != nil {
+		return nil, err
+	}
+	settings := filepath.Join(w.root, "workflows", "bench.yaml")
+	return w, os.WriteFile(settings, []byte(workflow), 0o666)
+}
+
+// remove takes the workspace away: the next one must not find a disk cache full of it.
+func (w *workspace) remove() error { return os.RemoveAll(w.root) }
+
+func (w *workspace) command(args ...string) *exec.Cmd {
+	return exec.CommandContext(w.b.ctx, w.b.program, append([]string{"-C", w.root}, args...)...)
+}
+
+const addedAtOnce = 1000
+
+// register makes n items of small files.
+func (w *workspace) register(n int) error {
+	dir := filepath.Join(w.b.work, "drops")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for begin := 0; begin < n; begin += addedAtOnce {
+		args := []string{"add", "--workflow", "bench"}
+		for i := begin; i < min(begin+addedAtOnce, n); i++ {
+			name := filepath.Join(dir, strconv.Itoa(i)+".txt")
+			if err := os.WriteFile(name, []byte(strconv.Itoa(i)), 0o666); err != nil {
+				return err
+			}
+			args = append(args, name)
+		}
+		if _, err := measure(w.command(args...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// git asks the workspace's repository.
+func (w *workspace) git(args ...string) (string, error) {
+	out, err := exec.CommandContext(w.b.ctx, "git", append([]string{"-C", w.root}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err
+}
