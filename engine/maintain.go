@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	maintainEvery = 2000             // steps that may end before the store is maintained: each leaves a small pack or a part of one
-	packsFrom     = 50               // small packs worth joining when a run begins or ends
+	maintainEvery = 2000             // steps that may end before it is looked how many packs there are: each leaves one or a part of one
+	packsBeside   = 200              // packs worth joining beside the work, which it slows
+	packsFrom     = 50               // packs worth joining when a run ends
 	idleFor       = 10 * time.Minute // without a step, before everything may be packed anew
 )
 
@@ -39,6 +40,9 @@ func (r *run) maintain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.upkeep:
+			if r.e.store.Packs() < packsBeside {
+				continue
+			}
 		case <-idle.C:
 			now := r.endedSteps()
 			if now != before {

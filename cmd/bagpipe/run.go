@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 
 	"bagpipe/engine"
@@ -50,6 +51,11 @@ func (c *runCmd) Validate() error {
 }
 
 func (c *runCmd) Run(a *app) error {
+	// The goroutine that commits must not queue behind the workers when a sync
+	// returns: with a place more for each core steps took two thirds of the time.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
 	a.drains = true
 	jobs := c.Jobs
 	if jobs <= 0 {

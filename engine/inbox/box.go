@@ -92,9 +92,10 @@ type Box struct {
 	inside patterns           // names that make the drop wait which they lie in
 	next   chan time.Duration // from Scan to Run: when the next one is due
 
-	// mu guards seen.
-	mu   sync.Mutex
-	seen map[string]sighting // by path
+	mu    sync.Mutex           // guards the rest
+	seen  map[string]sighting  // by path
+	moved map[string]time.Time // when a drop was renamed into its place, by COLLECTION/NAME
+	took  time.Duration        // by the last scan
 }
 
 // sighting is a signature and since when this process has seen it unchanged.
@@ -136,7 +137,7 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Box{opt: opt, ignore: ignore, inside: inside, next: make(chan time.Duration, 1), seen: map[string]sighting{}}, nil
+	return &Box{opt: opt, ignore: ignore, inside: inside, next: make(chan time.Duration, 1), seen: map[string]sighting{}, moved: map[string]time.Time{}}, nil
 }
 
 func (b *Box) path(parts ...string) string {

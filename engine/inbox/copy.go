@@ -47,7 +47,9 @@ func openRegular(path, rel string) (*os.File, fs.FileInfo, error) {
 // copyTree copies a file or folder, with its permissions and modification times,
 // and gives the digest of what it read. It syncs nothing.
 func copyTree(ctx context.Context, from, to string) (Sum, error) {
-	c := &copier{ctx: ctx, lines: &lines{}, buf: make([]byte, bufferSize)}
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	c := &copier{ctx: ctx, lines: &lines{}, buf: buf[:]}
 	info, err := os.Lstat(from)
 	if err != nil {
 		return Sum{}, err

@@ -75,13 +75,18 @@ func digest(ctx context.Context, path string) (Sum, error) {
 		return Sum{}, err
 	}
 	if !info.IsDir() {
-		l, err := hashFile(ctx, path, ".", make([]byte, bufferSize))
+		buf := buffers.Get().(*[bufferSize]byte)
+		defer buffers.Put(buf)
+		l, err := hashFile(ctx, path, ".", buf[:])
 		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
 	}
 	return digestFolder(ctx, path)
 }
 
 const bufferSize = 128 << 10
+
+// buffers are lent to readers: many drops are a small file each.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -91,9 +96,10 @@ func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			buf := make([]byte, bufferSize)
+			buf := buffers.Get().(*[bufferSize]byte)
+			defer buffers.Put(buf)
 			for rel := range work {
-				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf)
+				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf[:])
 				if err != nil {
 					cancel(err) // the first one counts
 					continue

@@ -26,6 +26,8 @@
 //
 //   - A drop is settled when nothing in it has changed for Quiet: the newest of
 //     all modification and change times below it, itself included, is that old.
+//   - A drop that was renamed into its place while this process watched, and has
+//     not changed since, is settled at once: a rename moves what is whole.
 //   - On network file systems, whose clock is another's, and when that time lies
 //     in the future, ages prove nothing. There it is settled when its signature
 //     (below) has stood still for Quiet of this process's own watching.

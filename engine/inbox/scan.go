@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,6 +181,9 @@ func (b *Box) judge(ctx context.Context, f *findings, c layout.Name, name, path 
 		}
 		f.waiting = append(f.waiting, w)
 	}
+	if b.wasMovedIn(d) {
+		still = max(still, b.opt.Quiet)
+	}
 	switch patience := b.opt.Quiet * emptyFactor; {
 	case still < b.opt.Quiet:
 		wait(growing, b.opt.Quiet)
@@ -217,10 +221,22 @@ func (b *Box) stillFor(d Drop, foreign bool) time.Duration {
 	return max(watched, age)
 }
 
+// wasMovedIn tells whether the drop was renamed into its place, whole, and has not
+// changed since.
+func (b *Box) wasMovedIn(d Drop) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, ok := b.moved[string(d.Collection)+"/"+d.Name]
+	return ok && !d.Since.After(at)
+}
+
 // prune forgets observations of what is gone.
 func (b *Box) prune(present map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	maps.DeleteFunc(b.moved, func(name string, at time.Time) bool {
+		return !present[b.path(layout.InboxDir, name)] && b.opt.Now().Sub(at) > b.opt.Quiet
+	})
 	for path := range b.seen {
 		if !present[path] {
 			delete(b.seen, path)
@@ -245,6 +261,9 @@ func (b *Box) announce(waiting []Waiting, took time.Duration) {
 		}
 	}
 	due = max(due, busyShare*took, time.Millisecond)
+	b.mu.Lock()
+	b.took = took
+	b.mu.Unlock()
 	select {
 	case <-b.next: // an older announcement nobody read
 	default:

@@ -12,11 +12,13 @@ import (
 	"bagpipe/layout"
 
 	"github.com/rjeczalik/notify"
+	"golang.org/x/sys/unix"
 )
 
 // Run calls wake whenever a Scan is worthwhile, until ctx ends: at once, at least
 // every Rescan, when the first of the waiting drops can have settled (the last
-// Scan tells), and Quiet after an event. wake must not block.
+// Scan tells), Quiet after an event, and at once after a drop was renamed into its
+// place. wake must not block.
 //
 // Events are hints that a scan is due earlier than the timer has it. notify drops
 // them when nobody reads and says nothing when the kernel's queue overflows;
@@ -41,8 +43,11 @@ func (b *Box) Run(ctx context.Context, wake func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.events:
+		case event := <-w.events:
 			at = now().Add(b.opt.Quiet)
+			if b.noteMove(event) {
+				at = now().Add(b.pace())
+			}
 		case d := <-b.next:
 			at = now().Add(d)
 			if fresh {
@@ -63,8 +68,30 @@ func (b *Box) Run(ctx context.Context, wake func()) error {
 	}
 }
 
-// eventBuffer is enough: any one event makes a scan due.
-const eventBuffer = 16
+// noteMove remembers a drop that was renamed into its place: it is whole, and need
+// not wait for Quiet. One whose event is lost settles like any other.
+func (b *Box) noteMove(event notify.EventInfo) bool {
+	raw, ok := event.Sys().(*unix.InotifyEvent)
+	if !ok || raw.Mask&unix.IN_MOVED_TO == 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dir, name := filepath.Split(event.Path())
+	b.moved[filepath.Base(dir)+"/"+name] = b.opt.Now()
+	return true
+}
+
+// pace is the pause between scans that events ask for.
+func (b *Box) pace() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(busyShare*b.took, 2*time.Millisecond)
+}
+
+// eventBuffer holds what a moment's renames make. Events beyond it are lost: any
+// one of them makes a scan due, and drops settle without them.
+const eventBuffer = 256
 
 // watcher keeps the watches of inbox/ and its collections. Its owner is Run.
 type watcher struct {

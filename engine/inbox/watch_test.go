@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,59 @@ func TestRunByEvents(t *testing.T) {
 	outside := w.write("outside/film.mp4", "x")
 	w.mustMove(outside, w.path("inbox/default/film.mp4"))
 	wait("a drop renamed in")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// What was renamed into its place is settled at once, whole folders too, unless it
+// has changed since.
+func TestRenamedInIsSettled(t *testing.T) {
+	w := newBench(t)
+	w.opt.Watch, w.opt.Quiet, w.opt.Rescan = true, time.Hour, time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	woken := make(chan struct{}, 1)
+	done := make(chan error)
+	go func() {
+		done <- w.Run(ctx, func() {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	<-woken
+	w.drop("written in place")
+	w.write("outside/box/a", "x")
+	w.write("outside/box/deep/b", "x")
+	w.mustMove(w.path("outside/box"), w.path("inbox/default/box"))
+	settled := func(want ...string) {
+		t.Helper()
+		var names []string
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			ds, _, _, err := w.Scan(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = nil
+			for _, d := range ds {
+				names = append(names, d.Name)
+			}
+			if slices.Equal(names, want) {
+				return
+			}
+		}
+		t.Fatalf("settled %q, want %q", names, want)
+	}
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("not woken by a rename")
+	}
+	settled("box")
+	w.write("inbox/default/box/deep/c", "more")
+	settled()
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -88,6 +88,7 @@ type joiner struct {
 	off   int64
 	buf   []byte
 	head  []byte
+	in    *bufio.Reader // one for all packs: there may be thousands
 
 	shrinker *shrinker // nil: entries are copied as they stand
 }
@@ -201,7 +202,11 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 	if err != nil {
 		return err
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, packHeaderLen, info.Size()-packHeaderLen-20), 1<<20)
+	if j.in == nil {
+		j.in = bufio.NewReaderSize(nil, 1<<20)
+	}
+	r := j.in
+	r.Reset(io.NewSectionReader(f, packHeaderLen, info.Size()-packHeaderLen-20))
 	at := int64(packHeaderLen)
 	for n, i := range p.order {
 		end := info.Size() - 20
