@@ -29,6 +29,7 @@ bench:
 	$(GO) run ./engine/gitstore/internal/bench
 	$(GO) run ./engine/gitstore/internal/bench -history -items 100000
 	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000,100000
+	$(GO) run ./engine/internal/bench
 	$(GO) run ./bags/internal/bench
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./engine/inbox ./engine/claim ./engine
 

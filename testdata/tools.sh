@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs other people's programs that tests compare with, from Debian's packages.
-# The tests do without: what needs one that is missing is skipped and says so.
+# Installs other people's programs that tests and make bench compare with, from
+# Debian's packages. Both do without: what needs one that is missing is skipped and
+# says so.
 set -eu
 missing=
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
@@ -12,6 +13,8 @@ need bzip2 bzip2
 need xz xz-utils
 need zstd zstd
 need lz4 lz4
+need parallel parallel
+need snakemake snakemake
 [ -n "$missing" ] || { echo 'all there'; exit 0; }
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 	echo "missing:$missing; as root on Debian this script installs them"

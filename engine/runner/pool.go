@@ -59,9 +59,9 @@ type stepRoom struct {
 // in the time a claim takes, up to mostAhead. Many more may be finishing: they wait
 // for the disk, and the more of them there are the more commits share a sync.
 const (
-	mostAhead     = 8
-	finishingEach = 32
-	busyEach      = 64 // pieces of work at once, in whatever state, for each slot
+	mostAhead     = 32
+	finishingEach = 64
+	busyEach      = 128 // pieces of work at once, in whatever state, for each slot
 )
 
 // New makes a pool of n slots; n below 1 is 1. now is the clock that tells how long

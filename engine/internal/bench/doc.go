@@ -1,4 +1,4 @@
-// Bench measures what a step costs, with the built program, from outside.
+// Command bench measures what a step costs, with the built program, from outside.
 //
 // It prints three tables:
 //
@@ -16,4 +16,7 @@
 //	             begins its first step, under run --watch.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.
+//
+// It owns its workspaces, its peers' command lines and the tables. It must not
+// import the engine: what it measures is the program as people start it.
 package main
