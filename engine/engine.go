@@ -21,6 +21,11 @@ import (
 
 // Options are what an Engine needs from outside. Now and Random must be set.
 type Options struct {
+	// ReadOnly opens a workspace without writing to it: what was edited in place is
+	// not taken in, and whatever would change something fails with
+	// gitstore.ErrReadOnly.
+	ReadOnly bool
+
 	Now    func() time.Time
 	Random io.Reader
 	Log    *slog.Logger       // nil: silent
@@ -165,6 +170,7 @@ func (e *Engine) storeOptions() gitstore.Options {
 		Now:       e.clock,
 		Committer: gitstore.Signature{Name: committerName, Email: committerEmail + e.o.Host.Name},
 		Log:       e.o.Log,
+		ReadOnly:  e.o.ReadOnly,
 		Advanced:  e.advanced,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
@@ -187,7 +193,9 @@ func (e *Engine) Close() error {
 	e.self = nil
 	e.mu.Unlock()
 	var err error
-	e.saveChecked()
+	if !e.o.ReadOnly {
+		e.saveChecked()
+	}
 	if self != nil {
 		err = errors.Join(self.Close(), e.spares.drop())
 		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty

@@ -47,24 +47,13 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := e.readShown()
-	before := fmt.Sprint(seen)
-	paths, err := e.allSettings(v)
-	if err != nil {
-		return err
-	}
-	for _, p := range paths {
-		if err := e.syncFile(ctx, v, p, seen); err != nil {
+	if !e.o.ReadOnly {
+		if err := e.syncFiles(ctx, v); err != nil {
 			return err
 		}
-	}
-	if fmt.Sprint(seen) != before {
-		if err := e.writeShown(seen); err != nil {
+		if v, err = e.store.Tip(); err != nil {
 			return err
 		}
-	}
-	if v, err = e.store.Tip(); err != nil {
-		return err
 	}
 	if err := e.loadControls(ctx, v); err != nil {
 		return err
@@ -77,6 +66,25 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	e.config = c
 	e.mu.Unlock()
 	e.applyLimits()
+	return nil
+}
+
+// syncFiles takes in what was edited in place, and shows what is committed.
+func (e *Engine) syncFiles(ctx context.Context, v gitstore.View) error {
+	seen := e.readShown()
+	before := fmt.Sprint(seen)
+	paths, err := e.allSettings(v)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		if err := e.syncFile(ctx, v, p, seen); err != nil {
+			return err
+		}
+	}
+	if fmt.Sprint(seen) != before {
+		return e.writeShown(seen)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -232,7 +233,18 @@ func (a *app) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Open(a.ctx, root, o)
+	e, err := engine.Open(a.ctx, root, o)
+	if err == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return e, err
+	}
+	// To look must be possible for those who may not write, and on a snapshot.
+	o.ReadOnly = true
+	e, again := engine.Open(a.ctx, root, o)
+	if again != nil {
+		return nil, err
+	}
+	a.talk("warning: the workspace cannot be written to (%v); what is shown is what was committed", err)
+	return e, nil
 }
 
 // with opens the workspace, lets f work on it, and closes it.

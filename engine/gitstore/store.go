@@ -32,6 +32,10 @@ type Options struct {
 	Committer Signature        // the engine; zero: "Bagpipe"
 	Log       *slog.Logger     // nil: discard
 
+	// ReadOnly opens without writing anything: nothing dead processes left is
+	// cleared, followed files are left as they are, and Commit answers ErrReadOnly.
+	ReadOnly bool
+
 	// Advanced is called on the owner goroutine after the branch moved, by this
 	// store's own group or by another writer, before the callers of the group are
 	// answered, with every file that changed, oldest first. It must be quick, and
@@ -145,6 +149,11 @@ func newStore(root string, o Options) (*Store, error) {
 
 // begin clears up, finds the tip and starts the goroutines.
 func (s *Store) begin() error {
+	if s.opts.ReadOnly {
+		tip, err := s.readRef()
+		s.tip.Store(&tip)
+		return err
+	}
 	if err := s.clearLeftovers(); err != nil {
 		return err
 	}
@@ -176,6 +185,9 @@ func (s *Store) Close() error {
 // ErrClosed answers calls after Close.
 var ErrClosed = fmt.Errorf("git store: %w", fs.ErrClosed)
 
+// ErrReadOnly answers Commit of a store that was opened to be read only.
+var ErrReadOnly = errors.New("the workspace is open for reading only")
+
 // Commit hands an edit to the owner goroutine, which applies it to the tree as
 // it then is (with the earlier edits of its group), chains its commit, packs,
 // syncs, moves the branch, and only then answers: the commit is durable and
@@ -200,8 +212,8 @@ func (s *Store) Commit(ctx context.Context, apply func(Reader) (*Change, error))
 // called with what changed before Refresh returns.
 func (s *Store) Refresh(ctx context.Context) error {
 	now, err := s.readRef()
-	if err == nil && now == *s.tip.Load() {
-		return nil
+	if s.opts.ReadOnly || err == nil && now == *s.tip.Load() {
+		return err
 	}
 	r := &request{done: make(chan struct{})}
 	if err := s.send(ctx, r); err != nil {
@@ -235,6 +247,9 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 	defer s.senders.RUnlock()
 	if s.closed {
 		return ErrClosed
+	}
+	if s.opts.ReadOnly {
+		return ErrReadOnly
 	}
 	select {
 	case s.requests <- r:

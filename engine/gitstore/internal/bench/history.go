@@ -10,7 +10,10 @@ import (
 	"bagpipe/engine/gitstore"
 )
 
-const historyItems = 10_000
+const (
+	historyItems = 10_000
+	historyGroup = 100 // transitions a pack: about what running steps make
+)
 
 // histories makes a history of n transitions over 10,000 items and measures what
 // counts over the years on it.
@@ -32,7 +35,7 @@ func histories(ctx context.Context, work string, p plan) error {
 		if err := commitMany(ctx, root, n); err != nil {
 			return err
 		}
-		fmt.Printf("\na history of %d transitions over %d items, made in %s\n", n, historyItems, time.Since(begin).Round(time.Millisecond))
+		fmt.Printf("\na history of %d transitions over %d items, in groups of %d, made in %s\n", n, historyItems, historyGroup, time.Since(begin).Round(time.Millisecond))
 		if err := living(ctx, root, historyItems, n, base); err != nil {
 			return err
 		}
@@ -45,9 +48,8 @@ func commitMany(ctx context.Context, root string, n int) error {
 	if err != nil {
 		return err
 	}
-	const group = 1000
-	for k := 0; k < n; k += group {
-		list := make([]transition, min(group, n-k))
+	for k := 0; k < n; k += historyGroup {
+		list := make([]transition, min(historyGroup, n-k))
 		for i := range list {
 			list[i] = newTransition(8_000, k+i, historyItems)
 		}

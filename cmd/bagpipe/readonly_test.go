@@ -1,0 +1,94 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Who may not write to a workspace can look at everything, is told so, and can
+// change nothing.
+func TestLookingWithoutTheRightToWrite(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.drop("zip")
+	b.ok("run")
+	before := b.git("rev-parse", "main")
+	credential := b.withoutWriting()
+	as := func(code int, args ...string) string {
+		t.Helper()
+		p := &process{b: b, cmd: exec.Command("bagpipe", append([]string{"-C", b.dir}, args...)...), end: make(chan struct{})}
+		p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = b.env, &p.out, &p.out
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+		b.must(p.cmd.Start())
+		p.err = p.cmd.Wait()
+		close(p.end)
+		return p.code(code)
+	}
+	label := b.labels("completed")[0]
+	for _, look := range []string{"status", "items", "queue", "failures", "milestones", "workflow list", "show " + label, "log " + label} {
+		out := as(0, strings.Fields(look)...)
+		if !strings.HasPrefix(out, "warning: the workspace cannot be written to") {
+			t.Errorf("%s: %s", look, out)
+		}
+	}
+	for _, act := range []string{"run", "hold " + label + " -m x", "add " + b.dir + "/bagpipe.yaml"} {
+		as(1, strings.Fields(act)...)
+	}
+	if now := b.git("rev-parse", "main"); now != before {
+		t.Errorf("the branch moved from %s to %s", before, now)
+	}
+}
+
+// withoutWriting takes the right to write the workspace away from who runs with
+// the credential it gives: from root only another user has none.
+func (b *bench) withoutWriting() *syscall.Credential {
+	b.t.Helper()
+	if os.Getuid() != 0 {
+		mode := func(writable fs.FileMode) error {
+			return filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.Type()&fs.ModeSymlink != 0 {
+					return err
+				}
+				info, err := d.Info()
+				if err != nil {
+					return err
+				}
+				return os.Chmod(path, info.Mode()&^0o222|writable)
+			})
+		}
+		b.must(mode(0))
+		b.t.Cleanup(func() { b.must(mode(0o200)) })
+		return nil
+	}
+	program, err := exec.LookPath("bagpipe")
+	b.must(err)
+	real, err := filepath.EvalSymlinks(program)
+	b.must(err)
+	for _, path := range []string{b.dir, program, real} {
+		b.letThrough(filepath.Dir(path))
+	}
+	const nobody = 65534
+	return &syscall.Credential{Uid: nobody, Gid: nobody}
+}
+
+// letThrough gives everybody the way to a folder, by the modes of the tests' own
+// temporary folders alone.
+func (b *bench) letThrough(dir string) {
+	b.t.Helper()
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		b.must(err)
+		switch {
+		case info.Mode()&0o005 == 0o005:
+		case strings.HasPrefix(dir, os.TempDir()+"/"):
+			b.must(os.Chmod(dir, info.Mode()|0o055))
+		default:
+			b.t.Skipf("another user cannot reach %s", dir)
+		}
+	}
+}
