@@ -128,9 +128,17 @@ func (db *DB) rescan() (changed bool, err error) {
 			changed = true
 		}
 	}
-	sortBySize(packs)
-	db.packs = packs
+	arrange(packs)
+	db.setPacks(packs)
 	return changed, nil
+}
+
+// setPacks takes a new list; mu is held.
+func (db *DB) setPacks(packs []*pack) {
+	for i, p := range packs {
+		p.at.Store(int32(i))
+	}
+	db.packs = packs
 }
 
 func (db *DB) listPacks() (map[string]bool, error) {
@@ -163,6 +171,10 @@ func (db *DB) Add(path string, index []byte) error {
 	p.id = db.nextID
 	db.known[path] = p
 	db.small.add(p, false)
+	if n := len(db.packs); n > 0 {
+		p.age = db.packs[n-1].age + 1
+	}
+	p.at.Store(int32(len(db.packs)))
 	db.packs = append(db.packs[:len(db.packs):len(db.packs)], p)
 	return nil
 }
@@ -181,7 +193,7 @@ func (db *DB) Forget(path string) error {
 			packs = append(packs, q)
 		}
 	}
-	db.packs = packs
+	db.setPacks(packs)
 	db.mu.Unlock()
 	if p == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 )
 
 func (db *DB) read(h Hash) (Type, []byte, error) {
@@ -26,8 +27,9 @@ func (db *DB) read(h Hash) (Type, []byte, error) {
 }
 
 // locate asks the pack of the last hit first, then the table of small packs, then
-// all: the largest, which holds most of what was not used lately, then the
-// others, those just written first.
+// all: the largest, which holds most of what was not used lately, then those
+// written just before and after the last hit's, and so on away from it: what
+// belongs together was written together.
 func (db *DB) locate(h Hash) (*pack, int64, bool, error) {
 	last := db.last.Load()
 	if last != nil {
@@ -44,14 +46,7 @@ func (db *DB) locate(h Hash) (*pack, int64, bool, error) {
 	db.mu.RLock()
 	packs := db.packs
 	db.mu.RUnlock()
-	for i := range packs {
-		p := packs[0]
-		if i > 0 {
-			p = packs[len(packs)-i]
-		}
-		if p == last {
-			continue
-		}
+	for p := range nearest(packs, last) {
 		off, ok, err := p.find(h)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // packed again by others; who misses the object looks at the folder anew
@@ -66,6 +61,38 @@ func (db *DB) locate(h Hash) (*pack, int64, bool, error) {
 		}
 	}
 	return nil, 0, false, nil
+}
+
+// nearest gives the first of the packs, then the others by how far they are from
+// near, which is left out; without near the last ones first.
+func nearest(packs []*pack, near *pack) iter.Seq[*pack] {
+	return func(yield func(*pack) bool) {
+		if len(packs) == 0 || packs[0] != near && !yield(packs[0]) {
+			return
+		}
+		before, after := len(packs)-1, len(packs)
+		if near != nil {
+			at := min(int(near.at.Load()), len(packs)-1) // of a newer list, it may be
+			before, after = at-1, at+1
+			if at > 0 && packs[at] != near && !yield(packs[at]) {
+				return
+			}
+		}
+		for before > 0 || after < len(packs) {
+			if before > 0 {
+				if !yield(packs[before]) {
+					return
+				}
+				before--
+			}
+			if after < len(packs) {
+				if after > 0 && !yield(packs[after]) {
+					return
+				}
+				after++
+			}
+		}
+	}
 }
 
 // touch notes the use of a pack, and closes the files of the least recently

@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,9 @@ type pack struct {
 	id     uint64 // for the cache of delta bases
 	fanout [256]uint32
 	n      int
-	index  []byte // the whole index when it is small
+	index  []byte       // the whole index when it is small
+	age    int64        // when it was written: packs written one after the other hold what belongs together
+	at     atomic.Int32 // its place in the list of packs
 	use    atomic.Uint64
 
 	// mu guards what is open: held for reading while it is read.
@@ -46,6 +49,7 @@ func openPack(path string, id uint64) (p *pack, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.age = info.ModTime().UnixNano()
 	head := make([]byte, min(info.Size(), smallIndex))
 	if info.Size() > smallIndex {
 		head = head[:indexHead]
@@ -199,6 +203,18 @@ func readOffset(b []byte) (back int64, n int) {
 	return 0, 0
 }
 
-func sortBySize(packs []*pack) {
-	slices.SortStableFunc(packs, func(a, b *pack) int { return b.n - a.n })
+// arrange puts the largest pack first, and the others behind it by age.
+func arrange(packs []*pack) {
+	slices.SortFunc(packs, func(a, b *pack) int { return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.path, b.path)) })
+	largest := 0
+	for i, p := range packs {
+		if p.n > packs[largest].n {
+			largest = i
+		}
+	}
+	if len(packs) > 0 {
+		p := packs[largest]
+		copy(packs[1:largest+1], packs[:largest])
+		packs[0] = p
+	}
 }
