@@ -54,6 +54,19 @@
 // name as "batch" in manifest.json, fixed for good. "closed" and "closedBy" are
 // there once nothing is added any more; that is never withdrawn.
 //
+// # Children
+//
+// An item that a step of another item made says so in its manifest.json, for good:
+//
+//	"parent": {"generation": 1, "item": "3fa9c0d2e1b7a45", "name": "scan-7.tif",
+//	           "step": "split", "workflow": "compound.1"}
+//
+// name is the child's among the children of that step, percent-encoded, and
+// generation is 1 for the child of an item that has no parent itself. The parent's
+// records do not list its children; the attempt that made them says how many they
+// were. A child's identifier is not random (ChildID): made again, it is the same
+// item.
+//
 // # Names
 //
 // Collections, workflows, steps and lanes are Names: 1 to 64 characters of

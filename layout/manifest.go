@@ -19,6 +19,7 @@ type Manifest struct {
 	Lane       Name              `json:"lane"`
 	Batch      string            `json:"batch,omitempty"`
 	Created    time.Time         `json:"created"`
+	Parent     *Parent           `json:"parent,omitempty"`
 	Source     Source            `json:"source"`
 	Metadata   map[string]any    `json:"metadata"`
 	Inventory  *InventorySummary `json:"inventory,omitempty"`

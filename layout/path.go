@@ -37,6 +37,7 @@ const (
 	DerivedDir    = "derived"
 	LogsDir       = "logs"
 	InputsDir     = "inputs"
+	ChildrenDir   = "children" // of an attempt's scratch folder
 )
 
 // itemDirDepth is the number of names in an ItemDir: items/3/f/a/9/ID.
