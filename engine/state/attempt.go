@@ -32,6 +32,7 @@ type End struct {
 	Text        string
 	Milestones  []layout.Name // besides the step's own
 	Progress    *Progress     // what the robot told last
+	Children    int           // items it made, or found made
 }
 
 // Lost declares an attempt lost, its engine being dead.
@@ -144,7 +145,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	a := s.Attempts[e.Attempt]
 	a.State, a.Kind, a.Message, a.Text = e.State, e.Kind, e.Message, e.Text
-	a.Started, a.Ended, a.NotBefore, a.Progress = e.Started, e.At, e.RetryAt, e.Progress
+	a.Started, a.Ended, a.NotBefore, a.Progress, a.Children = e.Started, e.At, e.RetryAt, e.Progress, e.Children
 	if e.Unavailable && step.Optional {
 		a.State, a.Kind, a.NotBefore, a.Message = Skipped, "", time.Time{}, "not available: "+e.Message
 	}
@@ -155,7 +156,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	x.reach(e.At, e.Milestones...)
 	x.Compute(e.Workflow, d)
-	return Transition{Workflow: e.Workflow, Step: e.Step, From: InProgress, To: s.Status, Attempt: e.Attempt}, nil
+	return Transition{Workflow: e.Workflow, Step: e.Step, From: InProgress, To: s.Status, Attempt: e.Attempt, Children: a.Children}, nil
 }
 
 func (e Lost) apply(x *Execution, d *Definition) (Transition, error) {

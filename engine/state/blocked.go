@@ -10,7 +10,7 @@ import (
 
 // Reason is why a step cannot be claimed now.
 type Reason struct {
-	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry, batch
+	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry, batch, children, siblings, pool
 	Text  string    // for people
 	Steps []string  // requires: the open prerequisites
 	Until time.Time // date, retry: when it can, if that is known

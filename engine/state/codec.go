@@ -245,6 +245,10 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 			a.Text = r.text(v)
 		case "progress":
 			a.Progress = r.progress(v)
+		case "children":
+			if a.Children = int(v.Num); v.Type != gjson.Number || float64(a.Children) != v.Num || a.Children < 0 {
+				r.fail("children %.40s: want a number from 0 up", v.Raw)
+			}
 		default:
 			return false
 		}
@@ -365,6 +369,9 @@ func (a Attempt) fields() fields {
 	f.text("text", a.Text)
 	if a.Progress != nil {
 		f.set("progress", a.Progress.fields().value())
+	}
+	if a.Children > 0 {
+		f.set("children", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(a.Children), 10) })
 	}
 	return f
 }

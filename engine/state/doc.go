@@ -19,7 +19,7 @@
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
 //	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "by", "message", "text",
-//	      "progress": {"at", "note", "percent"}}}}}}}
+//	      "progress": {"at", "note", "percent"}, "children": 500}}}}}}
 //	}
 //
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
@@ -29,7 +29,8 @@
 // read. "skip" names the steps this item does not need, decided when the workflow
 // starts, or is moved, and never withdrawn. "startedBy" is the step that started
 // the workflow. "progress" is what the attempt's robot told last of how far it had
-// come; it is there once the attempt has ended.
+// come; it is there once the attempt has ended. "children" is how many items the
+// attempt made, or found made by attempts before it.
 //
 // An attempt's key is unique among all attempts at steps of that name on the
 // item, in whichever workflow (Execution.NextKey), as logs and scratch folders
@@ -240,7 +241,7 @@
 //	timeout        of one attempt
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
 //	continueOnFailure, threshold: {count, window, action}, coolDown: below
-//	parentLast, siblings, poolSize, onBatchComplete, keepInputs: below
+//	onBatchComplete, keepInputs: below; parentLast, siblings, poolSize: see Multipliers
 //	warmUp         of a step with command: a program that must succeed once in each engine
 //	               before it claims the step
 //	alert          of a workflow: {command, url, every}: told of what failed and waits for
@@ -291,12 +292,39 @@
 // from the items' records. Keys that are not known are kept. A file that cannot be
 // read, as after a push, is not in force: the last sound one is.
 //
-// A step that multiplies makes child items, each with a history of its own; the
-// child's manifest names its parent, and nothing in the parent's record lists
-// them. parentLast keeps the steps that need the multiplying one waiting until all
-// children are done; a child that failed is told of on both; siblings: stop
-// deactivates the other children's workflows; poolSize bounds the children that
-// are alive. A step with onBatchComplete starts when all items of the item's batch
-// have come as far. keepInputs keeps what an attempt was given, for a replay that
-// writes no record.
+// A step with onBatchComplete starts when all items of the item's batch have come as
+// far. keepInputs keeps what an attempt was given, for a replay that writes no
+// record.
+//
+// # Multipliers
+//
+// A step that multiplies makes child items, each with a record and a history of its
+// own. A child's manifest.json names its parent, the run and the step; the parent's
+// record tells how many children the attempt made, and does not list them. All of
+// them are committed before the attempt ends, so that once it is completed they are
+// all there. What they and their parent make of each other is not stored: it follows
+// from the records (engine/queue), and is asked again at the commit of a claim
+// (Execution.Around).
+//
+//	a child is done     all its workflows are completed or inactive
+//	           failed   a workflow of it is failed, or its record cannot be read
+//	           alive    from the first attempt after the first step on, until it is
+//	                    done, failed, held, or waits for a person
+//
+//	parentLast: true    the steps that need this one, in any workflow of the parent,
+//	                    wait until as many children are there as were made, and all
+//	                    are done. One that failed keeps them waiting, unless the step
+//	                    is optional or continueOnFailure: then it counts as done.
+//	siblings: stop      while a child stands failed, nothing new of the others starts;
+//	                    what runs finishes. As with the steps of a workflow, a retry
+//	                    lets them go on. continue, or no key: they run on.
+//	poolSize: N         a child beyond the first N that are alive, or may be next, does
+//	                    not begin. The order is that of queues: lane, age, identifier.
+//	                    One that was alive before and goes on, after a retry or a
+//	                    person's act, is not held back, and counts.
+//
+// Children that wait for their place are items already: they can be seen, say why
+// they wait, and survive whatever happens to the step's scratch. The policies are those
+// of the definition the parent's run goes by. A parent that waits for its children
+// alone is not in flight, so that limits on items in flight let them through.
 package state

@@ -26,7 +26,8 @@ func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.Engine
 		events := []Event{
 			Claim{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), At: now, Runner: name},
 			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now,
-				Progress: rapid.SampledFrom([]*Progress{nil, {At: now, Note: "page 3", Percent: -1}, {At: now, Percent: 40}}).Draw(t, "progress")},
+				Progress: rapid.SampledFrom([]*Progress{nil, {At: now, Note: "page 3", Percent: -1}, {At: now, Percent: 40}}).Draw(t, "progress"),
+				Children: rapid.SampledFrom([]int{0, 0, 3, 500}).Draw(t, "children")},
 			Decide{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name},
 			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},
 			Retry{Key: key, Workflow: wf, Step: step, At: now, By: name},

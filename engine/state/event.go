@@ -45,6 +45,7 @@ type Transition struct {
 	Step     layout.Name       // "" for what is not about one step
 	From, To Status            // of the step, or of the workflow without one
 	Attempt  layout.AttemptKey // zero for intents without one
+	Children int               // that the attempt made
 }
 
 // KeyFunc draws a new intent key.

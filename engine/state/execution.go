@@ -121,6 +121,7 @@ type Attempt struct {
 	Message   string
 	Text      string
 	Progress  *Progress // what its robot told last; nil: nothing
+	Children  int       // items it made, or found made by attempts before it
 	unknown   unknown
 }
 

@@ -149,6 +149,28 @@ func earliest(a, b time.Time) time.Time {
 // Active tells whether a workflow takes part in queues.
 func (w *Workflow) Active() bool { return w.Status != Completed && w.Status != Inactive }
 
+// Multiplied tells whether some step of the workflow may have made children: an attempt
+// tells of them, or a step with a key of multipliers was attempted, and what it had made
+// when its engine died is in no record but the children's.
+func (w *Workflow) Multiplied() bool {
+	for name, s := range w.Steps {
+		if len(s.Attempts) == 0 {
+			continue
+		}
+		if w.plan != nil {
+			if step := w.plan.Step(name); step != nil && (step.ParentLast || step.Siblings != "" || step.PoolSize > 0) {
+				return true
+			}
+		}
+		for _, a := range s.Attempts {
+			if a.Children > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // satisfied tells whether the steps that need this one may go on.
 func satisfied(s *StepRecord, tolerated bool) bool {
 	if s == nil {
