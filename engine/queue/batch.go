@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"slices"
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -77,13 +76,14 @@ func (x *Index) tellMembers(batch string, g *gathering) {
 	}
 	g.told = now
 	for id := range g.members {
-		was := x.items[id]
-		it := *was
-		it.Runs = slices.Clone(was.Runs)
-		for r := range it.Runs {
-			it.Runs[r].Steps = slices.Clone(was.Runs[r].Steps)
-		}
-		x.replace(was, &it)
+		x.again(id)
+	}
+}
+
+// again lays over an item what others make of it as they are now.
+func (x *Index) again(id layout.ItemID) {
+	if was := x.items[id]; was != nil {
+		x.replace(was, was.clone())
 	}
 }
 
@@ -204,9 +204,9 @@ func arrived(run *Run, s *Step) bool {
 	return s.Status == state.Failed
 }
 
-// overlay lays what a batch says over an item's steps.
-func (x *Index) overlay(it *Item) {
-	if it.Batch == "" || it.Broken != "" {
+// overlayBatch lays what a batch says over an item's steps.
+func (x *Index) overlayBatch(it *Item) {
+	if it.Batch == "" {
 		return
 	}
 	for r := range it.Runs {
@@ -221,9 +221,7 @@ func (x *Index) overlay(it *Item) {
 
 func (x *Index) overlayStep(it *Item, run *Run, i int) {
 	s := &run.Steps[i]
-	s.bar(s.ungated)
-	s.Skip = s.ownSkip
-	if s.Status != state.Waiting || s.ungated != nil && s.ungated.Code != "manual" && s.ungated.Code != "date" && s.ungated.Code != "retry" {
+	if !s.soft() {
 		return
 	}
 	g := x.batches.gathering(it, run, i)
@@ -235,21 +233,12 @@ func (x *Index) overlayStep(it *Item, run *Run, i int) {
 		s.bar(nil)
 		s.Skip = fmt.Sprintf("not applicable: it was done once for batch %s, on item %s", it.Batch, now.first)
 	case now.open:
-		s.bar(&state.Reason{Code: "batch", Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), first.it.Label)})
+		s.bar(&state.Reason{Code: batchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), first.it.Label)})
 	case !x.batches.closed[it.Batch]:
-		s.bar(&state.Reason{Code: "batch", Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
+		s.bar(&state.Reason{Code: batchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
 	default:
-		s.bar(&state.Reason{Code: "batch", Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
+		s.bar(&state.Reason{Code: batchCode, Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
 	}
-}
-
-// bar says why the step cannot start but for controls, which go before.
-func (s *Step) bar(why *state.Reason) {
-	if s.off {
-		s.own = why
-		return
-	}
-	s.Blocked = why
 }
 
 // Around says what other items make of a step that its own item lets start.
@@ -269,7 +258,7 @@ func (x *Index) Around(id layout.ItemID, run string, step layout.Name) (blocked 
 				continue
 			}
 			s := &it.Runs[r].Steps[i]
-			if why := s.Own(); why != nil && why.Code == "batch" {
+			if why := s.Own(); byOthers(why) {
 				blocked = why
 			}
 			if s.Skip != s.ownSkip {

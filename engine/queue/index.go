@@ -46,14 +46,15 @@ type Index struct {
 	count  flights         // of items, and of claims
 	claims map[key]claimed // handed out, and not in progress yet
 
-	batches batches
+	batches  batches
+	families families
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
 		items: map[layout.ItemID]*Item{}, queued: map[key]readyKey{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
-		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{}, batches: newBatches(),
+		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
 
@@ -77,8 +78,10 @@ func (x *Index) Put(it *Item) {
 		x.gather(was, false)
 	}
 	x.gather(it, true)
+	x.join(was, it)
 	x.replace(was, it)
 	x.tellBatch(it.Batch)
+	x.tellFamilies(it)
 	x.signal()
 }
 
@@ -152,8 +155,9 @@ func (x *Index) Remove(id layout.ItemID) {
 	defer x.mu.Unlock()
 	if was := x.items[id]; was != nil {
 		x.gather(was, false)
+		x.join(was, nil)
 		x.tally(was, -1)
-		defer x.tellBatch(was.Batch)
+		defer func() { x.tellBatch(was.Batch); x.tellFamilies(was) }()
 	}
 	delete(x.items, id)
 	delete(x.runs, id)

@@ -14,6 +14,7 @@ type Item struct {
 	Collection layout.Name
 	Label      string
 	Batch      string
+	Parent     *layout.Parent // nil: it is no child
 	Lane       layout.Name
 	Rank       int // of the lane; 0 is the most urgent
 	Created    time.Time
@@ -47,6 +48,7 @@ type Step struct {
 	Skip     string            // why the item does not need it, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
 	Ends     []End             // by robots, for good; kept of steps with a threshold alone
+	Children int               // the most that an attempt made
 
 	off bool          // Blocked is a control's
 	own *state.Reason // then: what it is but for that
@@ -59,7 +61,7 @@ type Step struct {
 // pinned definition for a digest.
 func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
 	it := &Item{
-		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Lane: m.Lane, Rank: rank,
+		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Lane: m.Lane, Rank: rank,
 		Created: m.Created, Milestones: maps.Clone(x.Milestones),
 	}
 	if holds := x.Holds(); len(holds) > 0 {
@@ -114,6 +116,9 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 	}
 	if t := plan.Steps[i].Threshold; t != nil && t.Count > 0 {
 		s.Ends = ends(x, run, layout.Name(plan.Steps[i].Name), rec)
+	}
+	for _, a := range rec.Attempts {
+		s.Children = max(s.Children, a.Children)
 	}
 	s.ungated, s.ownSkip = s.Blocked, s.Skip
 	if k, a, ok := rec.Current(); ok {

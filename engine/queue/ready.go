@@ -74,7 +74,7 @@ func (it *Item) flies(run *Run) bool {
 	}
 	begun := false
 	for i := range run.Steps {
-		if it.Waits(run, i) {
+		if it.Waits(run, i) || run.Steps[i].barredBy(childrenCode) {
 			return false
 		}
 		begun = begun || i > 0 && run.Steps[i].Attempts > 0
