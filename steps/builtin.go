@@ -13,6 +13,7 @@ type Builtin struct {
 func Builtins() map[layout.Name]Builtin {
 	return map[layout.Name]Builtin{
 		"unpack":    {Func(unpack), []string{"nested", "names"}},
+		"split":     {Func(split), []string{"each", "match", "kind", "collection", "workflow", "lane"}},
 		"validate":  {Func(validate), nil},
 		"inventory": {Func(inventory), nil},
 		"bag":       {Func(bag), []string{"algorithms"}},

@@ -169,10 +169,12 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	}
 	switch code {
 	case 0:
-		res.Message = message
+		if res.Message = message; res.Status == Skipped {
+			res.Children = nil
+		}
 		return res, nil
 	case ExitSkipped:
-		res.Status, res.Message = Skipped, message
+		res.Status, res.Message, res.Children = Skipped, message, nil
 		return res, nil
 	}
 	if res.Status != "" {
@@ -207,6 +209,8 @@ func readResult(c *Call) (res Result, message string, err error) {
 		Metadata   map[string]any    `json:"metadata"`
 		Milestones []string          `json:"milestones"`
 		Outputs    map[string]string `json:"outputs"`
+
+		Children map[string]childDoc `json:"children"`
 	}
 	data, err := readSmall(filepath.Join(c.Scratch, resultFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -233,7 +237,10 @@ func readResult(c *Call) (res Result, message string, err error) {
 		}
 		res.Milestones = append(res.Milestones, name)
 	}
-	res.Outputs, err = commandOutputs(c, doc.Outputs)
+	if res.Outputs, err = commandOutputs(c, doc.Outputs); err != nil {
+		return res, doc.Message, err
+	}
+	res.Children, err = commandChildren(c, doc.Children)
 	return res, doc.Message, err
 }
 

@@ -15,6 +15,12 @@
 // Outputs below derived/ that come with a Content failure are published too: the
 // report says what is wrong.
 //
+// Children are items that the step makes of this one: Result.Children names files and
+// folders in scratch, each of which becomes the source of an item of its own, as if it
+// had been dropped. Their names are the robot's to choose, and are what makes a child
+// the same when the step runs again: it is not made twice. They are registered once
+// the robot has ended, before the transition is committed.
+//
 // An error is the step's failure. A *Failure says whose it is: Content (the
 // producer must fix what was dropped) or System (the operator must fix the
 // machine; retrying may help). Any other error is a System failure. An *Unavailable
@@ -57,11 +63,20 @@
 //	  "message": "TEXT",
 //	  "metadata": {…},                  merged into the manifest's metadata
 //	  "milestones": ["NAME"],
-//	  "outputs": {"FILE-OR-FOLDER": "derived/STEP/…" | "content"}
+//	  "outputs": {"FILE-OR-FOLDER": "derived/STEP/…" | "content"},
+//	  "children": {"NAME": {"collection", "label", "lane", "metadata", "workflow"}}
 //	}
 //
 // Outputs are named relative to the scratch folder; without "outputs", a folder
 // named derived in it is published as derived/STEP. result.json that is damaged,
 // names something outside scratch, or contradicts the exit code is a system
 // failure.
+//
+// A folder named children in the scratch folder holds the children, each a file or a
+// folder directly in it; its name is the child's. "children" may say more of any of
+// them, its NAME being percent-encoded (layout.EncodePath), and may name none that is
+// not there. What it does not say is decided as for a drop in the parent's collection,
+// but for the lane, which is the parent's. Links and special files are a system
+// failure, here as in outputs. A step that is skipped, or ends with another code than
+// 0, has no children.
 package steps

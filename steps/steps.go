@@ -72,6 +72,7 @@ type Result struct {
 	Outputs    []Output
 	Remove     []layout.RelPath // below derived/: moved away and deleted, once the outputs are published
 	Milestones []layout.Name
+	Children   []Child
 }
 
 // Output is a file or folder in scratch and the place in the item it becomes.
@@ -79,6 +80,19 @@ type Result struct {
 type Output struct {
 	From layout.RelPath // below Call.Scratch
 	To   layout.RelPath // "content", or below "derived/"
+}
+
+// Child is a file or folder in scratch that becomes an item. What is empty is
+// decided as for a drop in the parent's collection, but for the lane, which is the
+// parent's.
+type Child struct {
+	From       layout.RelPath // below Call.Scratch; its base is the name of the child's source
+	Name       string         // among the step's children; any bytes but NUL
+	Label      string         // "": Name, percent-encoded
+	Collection layout.Name
+	Workflow   layout.Name
+	Lane       layout.Name
+	Metadata   map[string]any
 }
 
 // Kind says who must act on a failure.

@@ -1,0 +1,120 @@
+package steps
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// childDoc is what result.json says of a child.
+type childDoc struct {
+	Label      string         `json:"label"`
+	Collection string         `json:"collection"`
+	Workflow   string         `json:"workflow"`
+	Lane       string         `json:"lane"`
+	Metadata   map[string]any `json:"metadata"`
+}
+
+// maxChildLabel is what a label of an item may have, in bytes.
+const maxChildLabel = 500
+
+func (d childDoc) child() (c Child, err error) {
+	for key, f := range map[string]struct {
+		from string
+		to   *layout.Name
+	}{"collection": {d.Collection, &c.Collection}, "workflow": {d.Workflow, &c.Workflow}, "lane": {d.Lane, &c.Lane}} {
+		if f.from == "" {
+			continue
+		}
+		if *f.to, err = layout.ParseName(f.from); err != nil {
+			return c, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if len(d.Label) > maxChildLabel || strings.ContainsAny(d.Label, "\n\r") {
+		return c, fmt.Errorf("label: want one line of at most %d bytes", maxChildLabel)
+	}
+	c.Label, c.Metadata = d.Label, d.Metadata
+	return c, nil
+}
+
+// commandChildren finds what a program left in the folder children, and what its
+// result says of them.
+func commandChildren(c *Call, said map[string]childDoc) ([]Child, error) {
+	entries, err := childrenLeft(filepath.Join(c.Scratch, layout.ChildrenDir))
+	if err != nil {
+		return nil, fmt.Errorf("children: %w", err)
+	}
+	children := make([]Child, 0, len(entries))
+	named := 0
+	for _, entry := range entries {
+		name := entry.Name()
+		from := layout.ChildrenDir + "/" + name
+		if err := plainTree(c.Scratch, from); err != nil {
+			return nil, fmt.Errorf("children: %w", err)
+		}
+		doc, there := said[layout.EncodePath(name)]
+		child, err := doc.child()
+		if err != nil {
+			return nil, fmt.Errorf("children: %s: %w", layout.EncodePath(name), err)
+		}
+		if there {
+			named++
+		}
+		child.From, child.Name = layout.RelPath(from), name
+		children = append(children, child)
+	}
+	if named < len(said) {
+		return nil, fmt.Errorf("children: %s is not in the folder %s of the scratch folder", firstMissing(said, children), layout.ChildrenDir)
+	}
+	return children, nil
+}
+
+// childrenLeft lists the folder of children, if it is there, and one: a link would
+// lead to what is not the program's to give away.
+func childrenLeft(dir string) ([]os.DirEntry, error) {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errors.New("expected a folder")
+	}
+	return os.ReadDir(dir)
+}
+
+// plainTree wants files and folders only. Unlike outputs, children have the names
+// they were given elsewhere, in any bytes.
+func plainTree(scratch, name string) error {
+	return filepath.WalkDir(filepath.Join(scratch, name), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(scratch, p)
+		if err != nil {
+			return err
+		}
+		return plainOutput(rel, d.Type())
+	})
+}
+
+// firstMissing is the first name in order that has no child.
+func firstMissing(said map[string]childDoc, children []Child) (first string) {
+	there := make(map[string]bool, len(children))
+	for i := range children {
+		there[layout.EncodePath(children[i].Name)] = true
+	}
+	for name := range said {
+		if !there[name] && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return fmt.Sprintf("%q", first)
+}
