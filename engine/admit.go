@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"bagpipe/engine/gitstore"
@@ -191,16 +190,7 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 // each runs f for every drop, some at a time.
 func each(drops []drop, f func(i int, d *drop)) {
 	const atOnce = 64
-	room := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for i := range drops {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			f(i, &drops[i])
-		})
-	}
-	wg.Wait()
+	sideBySide(len(drops), atOnce, func(i int) { f(i, &drops[i]) })
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
@@ -254,7 +244,7 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 			Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 				Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
 		}
-		if err := e.registerItem(ctx, m, d.admission, who); err != nil {
+		if err := e.registerItem(ctx, m, d.admission, who, nil); err != nil {
 			return fmt.Errorf("register %s: %w", d.Label, err)
 		}
 	}
@@ -284,12 +274,21 @@ func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
 }
 
 // registerItem commits a new item: what it is, its workflow with the first step
-// completed, and, once for good, the definition it was started with.
-func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor) error {
+// completed, and, once for good, the definition it was started with. guard may refuse
+// it, by what stands at the tip; nil: nothing does.
+func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor, guard func(gitstore.Reader) error) error {
 	d := p.workflow.def
 	workflow := d.Name + ".1"
-	now := e.o.Now()
-	_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+	now, parent := e.o.Now(), ""
+	if m.Parent != nil {
+		parent = string(m.Parent.Item)
+	}
+	return e.transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		if guard != nil {
+			if err := guard(r); err != nil {
+				return nil, err
+			}
+		}
 		record := layout.ItemDir(m.Item) + "/" + layout.ExecutionJSON
 		if _, err := r.ReadFile(record); !errors.Is(err, fs.ErrNotExist) {
 			return nil, err // an item already: begun anew, it would lose what was done
@@ -311,9 +310,9 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,
-				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch})}, nil
+				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch},
+				trailer{"Bagpipe-Parent", parent})}, nil
 	})
-	return err
 }
 
 // admitAll takes in settled drops, in groups. A drop another process took, or

@@ -38,6 +38,7 @@ type FailureExample struct {
 	Collection layout.Name   `json:"collection"`
 	Label      string        `json:"label"`
 	Message    string        `json:"message"`
+	Parent     layout.ItemID `json:"parent,omitempty"` // it is a child of
 }
 
 // failing is one thing on one item that waits for a person.
@@ -51,6 +52,7 @@ type failing struct {
 	kind       string
 	message    string
 	since      time.Time
+	parent     layout.ItemID
 }
 
 // The kinds of failures besides those of steps.
@@ -63,6 +65,9 @@ const (
 // tolerated, nor what is of a workflow that was taken out of the queues.
 func failings(it *queue.Item) (out []failing) {
 	base := failing{item: it.ID, collection: it.Collection, label: it.Label, since: it.Created}
+	if it.Parent != nil {
+		base.parent = it.Parent.Item
+	}
 	if it.Broken != "" {
 		base.kind, base.message = recordKind, it.Broken
 		return []failing{base}
@@ -152,7 +157,7 @@ func (g *FailureGroup) add(x failing) {
 		g.Newest = x.since
 	}
 	if len(g.Examples) < examples {
-		g.Examples = append(g.Examples, FailureExample{Item: x.item, Collection: x.collection, Label: x.label, Message: x.message})
+		g.Examples = append(g.Examples, FailureExample{Item: x.item, Collection: x.collection, Label: x.label, Message: x.message, Parent: x.parent})
 	}
 }
 

@@ -26,11 +26,16 @@ type ItemRow struct {
 	Held       bool          `json:"held"`
 	HeldBy     string        `json:"heldBy,omitempty"`
 	Person     bool          `json:"waitsForPerson"`
+
+	Parent         layout.ItemID `json:"parent,omitempty"`
+	Children       int           `json:"children,omitempty"`
+	ChildrenFailed int           `json:"childrenFailed,omitempty"`
 }
 
 // row tells where an item stands in one line.
-func (e *Engine) row(it *queue.Item) ItemRow {
-	row := ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, HeldBy: it.HeldBy, Since: it.Created}
+func (e *Engine) row(it *queue.Item) (row ItemRow) {
+	defer func() { e.countChildren(&row, it) }()
+	row = ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, HeldBy: it.HeldBy, Since: it.Created}
 	if it.Broken != "" {
 		row.Status, row.Why = state.Failed, it.Broken
 		return row
@@ -102,10 +107,11 @@ type Filter struct {
 	Workflow   string // accession or accession.1
 	Step       layout.Name
 	Status     state.Status // of the step when Step is set, else of the workflow
+	Parent     layout.ItemID
 }
 
 func (f Filter) fits(it *queue.Item) bool {
-	if f.Collection != "" && f.Collection != it.Collection {
+	if f.Collection != "" && f.Collection != it.Collection || f.Parent != "" && (it.Parent == nil || it.Parent.Item != f.Parent) {
 		return false
 	}
 	if f.Workflow == "" && f.Step == "" && f.Status == "" {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -84,6 +85,10 @@ func stepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text,
 	if !tr.Attempt.IsZero() {
 		attempt = tr.Attempt.String()
 	}
+	children := ""
+	if tr.Children > 0 {
+		children = strconv.Itoa(tr.Children)
+	}
 	return message(subject, text, append([]trailer{
 		{"Bagpipe-Item", string(id)},
 		{"Bagpipe-Workflow", tr.Workflow},
@@ -91,6 +96,7 @@ func stepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text,
 		{"Bagpipe-From", string(tr.From)},
 		{"Bagpipe-To", string(tr.To)},
 		{"Bagpipe-Attempt", attempt},
+		{"Bagpipe-Children", children},
 		{"Bagpipe-Agent", agent},
 	}, more...))
 }

@@ -24,6 +24,10 @@ type Detail struct {
 	Milestones map[layout.Name]time.Time `json:"milestones"`
 	Workflows  []WorkflowDetail          `json:"workflows"`
 	Files      []FileDetail              `json:"files"`
+
+	Parent   *ParentDetail  `json:"parent,omitempty"`
+	Families []FamilyDetail `json:"families"` // of its children, by the step that made them
+	Children []ItemRow      `json:"children"` // the first of them, those that failed before the others
 }
 
 // WorkflowDetail is one workflow instance of an item.
@@ -61,6 +65,7 @@ type AttemptDetail struct {
 	Agent   string       `json:"agent"`
 	Message string       `json:"message,omitempty"`
 
+	Children int             `json:"children,omitempty"` // that it made
 	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last
 
 	Log string `json:"log,omitempty"` // relative to the workspace
@@ -86,14 +91,17 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	if rec.manifest.Batch != "" && e.index == nil {
+	if needsOthers(rec) && e.index == nil {
 		// What its steps wait for is in other items.
 		if err := e.Load(context.Background()); err != nil {
 			return Detail{}, err
 		}
 		rec.execution.Around = e.around(id)
 	}
-	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}}
+	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
+	if err := e.showFamily(v, &d); err != nil {
+		return d, err
+	}
 	for _, h := range rec.execution.Holds() {
 		d.Held = append(d.Held, rec.execution.HoldText(h))
 	}
@@ -154,7 +162,7 @@ func (e *Engine) workflowDetail(x *state.Execution, name string, plan *state.Def
 
 func (e *Engine) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
 	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
-		Elapsed: a.Elapsed, Agent: firstOf(a.By, a.Runner), Message: a.Message, Lost: x.Lost(workflow, step, k)}
+		Elapsed: a.Elapsed, Agent: firstOf(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
 	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
 	if _, err := os.Stat(e.path(log)); err == nil {
 		d.Log = log

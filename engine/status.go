@@ -46,12 +46,13 @@ type Status struct {
 	Engines  []string      `json:"engines"` // alive
 	Steps    []StepControl `json:"steps"`   // that are disabled, or stopped a run
 	Running  []RunningStep `json:"running"`
-	Cold     []string      `json:"cold"` // steps that engines do not claim as their warm-up failed
+	Parents  []ItemRow     `json:"parents"` // items some of whose children failed
+	Cold     []string      `json:"cold"`    // steps that engines do not claim as their warm-up failed
 }
 
 // Status reads how the workspace stands; Load must have been called.
 func (e *Engine) Status(ctx context.Context) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Running: e.running()}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
 	grids := map[string]*Grid{}
 	var order []string
 	for it := range e.index.Items() {
@@ -62,6 +63,9 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 			s.Holds = append(s.Holds, e.row(it))
 		}
 		s.Failures = append(s.Failures, failures(it)...)
+		if slices.ContainsFunc(e.index.Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
+			s.Parents = append(s.Parents, e.row(it))
+		}
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			name, _ := numbered(run.Name)

@@ -132,6 +132,7 @@ type Attempt struct {
 	Claimed  time.Time
 
 	progress *state.Progress // what its robot told last, once it has ended
+	children int             // registered, of those it made
 }
 
 // begin commits the claim of a step: waiting becomes in-progress.
@@ -157,7 +158,7 @@ func (e *Engine) Complete(ctx context.Context, a *Attempt, started time.Time, re
 	}
 	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(*record) (state.Event, error) {
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: end,
-			Started: started, At: e.o.Now(), Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones, Progress: a.progress}, nil
+			Started: started, At: e.o.Now(), Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones, Progress: a.progress, Children: a.children}, nil
 	}, alsoFiles(describe(res), e.endControl(a, false)))
 	return err
 }
@@ -220,7 +221,7 @@ func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err er
 	_, cerr := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), message, func(rec *record) (state.Event, error) {
 		now := e.o.Now()
 		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Unavailable: gone, Kind: kind,
-			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage), Milestones: milestones, Progress: a.progress}
+			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage), Milestones: milestones, Progress: a.progress, Children: a.children}
 		failures := rec.execution.Failures(a.Workflow, a.Step) + 1
 		if s := rec.plan.Step(a.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
 			end.RetryAt = now.Add(e.backoff(s, failures))
@@ -239,7 +240,7 @@ func (e *Engine) Defer(ctx context.Context, a *Attempt, started time.Time, later
 	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), later.Error(), func(*record) (state.Event, error) {
 		now := e.o.Now()
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Deferred,
-			Started: started, At: now, RetryAt: now.Add(after), Message: clip(printable(later.Error()), maxMessage), Progress: a.progress}, nil
+			Started: started, At: now, RetryAt: now.Add(after), Message: clip(printable(later.Error()), maxMessage), Progress: a.progress, Children: a.children}, nil
 	}, nil)
 	return err
 }

@@ -209,7 +209,7 @@ func (w *work) publishReport() {
 	if steps.KindOf(w.err) != steps.Content || len(w.result.Outputs) == 0 {
 		return
 	}
-	w.result.Remove = nil
+	w.result.Remove, w.result.Children = nil, nil
 	w.result.Outputs = slices.DeleteFunc(w.result.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
 	if err := w.publish(); err != nil {
 		w.e.o.Log.Warn("publish a failed step's report", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
@@ -224,13 +224,19 @@ func (w *work) publish() error {
 		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
 	default:
 	}
-	if len(w.result.Outputs)+len(w.result.Remove) > 0 {
+	if w.result.Status == steps.Skipped {
+		w.result.Children = nil
+	}
+	if len(w.result.Outputs)+len(w.result.Remove)+len(w.result.Children) > 0 {
 		if err := w.checkCurrent(); err != nil {
 			return err
 		}
 	}
 	if err := w.verifySource(); err != nil {
 		return err
+	}
+	if err := w.multiply(); err != nil {
+		return laterWhenFull(err)
 	}
 	if err := w.e.publish(w.attempt, w.scratch, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
@@ -289,13 +295,18 @@ func (w *work) checkCurrent() error {
 	if err != nil {
 		return laterWhenFull(err)
 	}
-	_, s := rec.execution.Find(a.Workflow, a.Step)
+	return current(rec.execution, a)
+}
+
+// current answers state.ErrStale when the attempt is not the one in progress by x.
+func current(x *state.Execution, a *Attempt) error {
+	_, s := x.Find(a.Workflow, a.Step)
 	if s == nil {
 		return fmt.Errorf("the step is gone from the item's record: %w", state.ErrStale)
 	}
-	current, at, _ := s.Current()
-	if current != a.Key || at.State != state.InProgress || rec.execution.Lost(a.Workflow, a.Step, a.Key) {
-		return fmt.Errorf("attempt %s stands in its place: %w", current, state.ErrStale)
+	key, at, _ := s.Current()
+	if key != a.Key || at.State != state.InProgress || x.Lost(a.Workflow, a.Step, a.Key) {
+		return fmt.Errorf("attempt %s stands in its place: %w", key, state.ErrStale)
 	}
 	return nil
 }

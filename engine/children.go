@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+)
+
+// The rules are: the children of an attempt are all planned and digested before the
+// first of them is registered. Then, some hundred at a time, their content is moved
+// from scratch to their items' folders, synced, and each is committed, register
+// completed; the attempt's end comes after all of them. Each of these commits finds the
+// attempt in progress, so that one that lost its claim registers nothing.
+//
+// A child's identifier follows from the parent, the run, the step and its name. After a
+// crash, or a failure halfway, the step runs again, finds those that are registered and
+// registers the rest. One whose content is another now fails the step: what was
+// registered stays as it is.
+//
+//	items/3/f/a/9/ID/.children.WORKFLOW.N.STEP.ATTEMPT   identifiers, one a line
+//
+// is in the parent's folder from before the first move until all are committed. What a
+// crash left of children that are not committed is removed by the next attempt, which
+// finds them there (sweepChildren).
+
+const (
+	childrenPrefix = ".children."
+
+	// maxChildren bounds what one attempt makes: an archive may name millions of files.
+	maxChildren = 100_000
+	// maxGenerations bounds children of children, as an archive may hold itself.
+	maxGenerations = 8
+	// childrenAtOnce share their syncs and a group of commits.
+	childrenAtOnce = 256
+)
+
+// child is a file or folder in scratch on its way to being an item.
+type child struct {
+	steps.Child
+	id    layout.ItemID
+	taken inbox.Taken
+	admission
+	sum   inbox.Sum
+	there bool // registered by an attempt before
+}
+
+// multiply registers the children of the attempt's result, and notes how many they
+// are. It may be called again, by another attempt, after a crash or an error at any
+// point of it.
+func (w *work) multiply() error {
+	if len(w.result.Children) == 0 {
+		return nil
+	}
+	parent, err := w.e.parentOf(w.attempt)
+	if err != nil {
+		return err
+	}
+	if err := w.e.sweepChildren(w.ctx, w.attempt); err != nil {
+		return err
+	}
+	children, err := w.planChildren(parent)
+	if err != nil {
+		return err
+	}
+	var fresh []*child
+	for i := range children {
+		if !children[i].there {
+			fresh = append(fresh, &children[i])
+		}
+	}
+	w.attempt.children = len(children) - len(fresh)
+	if err := w.registerChildren(parent, fresh); err != nil {
+		return err
+	}
+	if n := len(children) - len(fresh); n > 0 && w.log != nil {
+		fmt.Fprintf(w.log, "%d of %d children had been registered before\n", n, len(children))
+	}
+	return nil
+}
+
+// parentOf reads who the children's parent is.
+func (e *Engine) parentOf(a *Attempt) (layout.Manifest, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return layout.Manifest{}, err
+	}
+	data, err := e.recent(v, a.Item).ReadFile(layout.ItemDir(a.Item) + "/" + layout.ManifestJSON)
+	if err != nil {
+		return layout.Manifest{}, err
+	}
+	return layout.DecodeManifest(data)
+}
+
+func generation(m layout.Manifest) int {
+	if m.Parent == nil {
+		return 0
+	}
+	return m.Parent.Generation
+}
+
+// planChildren recognises and digests all children, before anything is changed.
+func (w *work) planChildren(parent layout.Manifest) ([]child, error) {
+	handed := w.result.Children
+	if n := generation(parent) + 1; n > maxGenerations {
+		return nil, steps.ContentFailure("it is the child of a child, and so on, %d deep; children of it would be deeper than %d", n-1, maxGenerations)
+	}
+	if len(handed) > maxChildren {
+		return nil, steps.ContentFailure("%d children; a step makes at most %d", len(handed), maxChildren)
+	}
+	if err := w.e.lowSpace(); err != nil {
+		return nil, &steps.Later{Reason: err.Error()}
+	}
+	children, seen := make([]child, len(handed)), make(map[layout.ItemID]bool, len(handed))
+	for i, c := range handed {
+		children[i] = child{Child: c, id: layout.ChildID(w.attempt.Item, w.attempt.Workflow, w.attempt.Step, c.Name)}
+		if c.Name == "" || seen[children[i].id] {
+			return nil, steps.SystemFailure("the robot made child %q twice", layout.EncodePath(c.Name))
+		}
+		seen[children[i].id] = true
+	}
+	errs := make([]error, len(children))
+	sideBySide(len(children), 2*childrenPlanned, func(i int) { errs[i] = w.planChild(parent, &children[i]) })
+	for i, err := range errs { // the first in order is told
+		if err != nil {
+			return nil, fmt.Errorf("child %s: %w", layout.EncodePath(children[i].Name), err)
+		}
+	}
+	return children, nil
+}
+
+// childrenPlanned bounds the files open while children are digested.
+const childrenPlanned = 8
+
+func (w *work) planChild(parent layout.Manifest, c *child) (err error) {
+	from, err := layout.ParseRelPath(string(c.From))
+	if err != nil {
+		return steps.SystemFailure("%w", err)
+	}
+	c.taken = inbox.Taken{
+		ID: c.id, Path: filepath.Join(w.scratch, filepath.FromSlash(string(from))), Name: path.Base(string(from)),
+		Collection: layout.Name(firstOf(string(c.Collection), string(parent.Collection))),
+		Ticket:     inbox.Ticket{Workflow: c.Workflow, Lane: layout.Name(firstOf(string(c.Lane), string(parent.Lane)))},
+	}
+	e := w.e
+	if c.Collection != "" && c.Collection != parent.Collection {
+		if err := e.checkCollection(c.Collection); err != nil {
+			return steps.SystemFailure("%w", err)
+		}
+	}
+	if c.Lane != "" {
+		if err := e.current().settings.checkLane(string(c.Lane)); err != nil {
+			return steps.SystemFailure("%w", err)
+		}
+	}
+	refused := ""
+	if c.admission, refused, err = e.plan(c.taken); err != nil {
+		return err
+	}
+	if refused != "" {
+		return steps.SystemFailure("%s", refused)
+	}
+	var bad *inbox.BadError
+	if c.sum, err = inbox.Digest(w.ctx, c.taken.Path); errors.As(err, &bad) {
+		return steps.SystemFailure("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	return w.findChild(c)
+}
+
+// findChild looks whether a child is registered, and is what it was.
+func (w *work) findChild(c *child) error {
+	e, a := w.e, w.attempt
+	if err := e.look(w.ctx, c.id); err != nil {
+		return err
+	}
+	v, err := e.store.Tip()
+	if err != nil {
+		return err
+	}
+	data, err := readOptional(v, layout.ItemDir(c.id)+"/"+layout.ManifestJSON)
+	if err != nil || data == nil {
+		return err
+	}
+	m, err := layout.DecodeManifest(data)
+	switch {
+	case err != nil:
+		return err
+	case m.Parent == nil || m.Parent.Item != a.Item || m.Parent.Workflow != a.Workflow || m.Parent.Step != a.Step || m.Parent.Name != layout.EncodePath(c.Name):
+		return steps.SystemFailure("its identifier %s is another item's already; give it another name", c.id)
+	case m.Source.Digest != c.sum.Digest:
+		return steps.SystemFailure("it was registered before, as item %s, with other content (%s then, %s now); a step that runs again must make the same children, or name them otherwise",
+			c.id, m.Source.Digest, c.sum.Digest)
+	}
+	c.there = true
+	return nil
+}
+
+// registerChildren makes items of those that are none yet.
+func (w *work) registerChildren(parent layout.Manifest, fresh []*child) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	journal := w.e.childrenJournal(w.attempt)
+	var ids bytes.Buffer
+	for _, c := range fresh {
+		ids.WriteString(string(c.id) + "\n")
+	}
+	if err := disk.WriteFile(journal, ids.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("note the children: %w", err)
+	}
+	fence := &fence{a: w.attempt}
+	for at := 0; at < len(fresh); at += childrenAtOnce {
+		part := fresh[at:min(at+childrenAtOnce, len(fresh))]
+		if err := w.e.lowSpace(); err != nil {
+			return &steps.Later{Reason: err.Error()}
+		}
+		if err := w.e.moveChildren(part); err != nil {
+			return err
+		}
+		errs := make([]error, len(part))
+		sideBySide(len(part), len(part), func(i int) { errs[i] = w.e.commitChild(w.ctx, parent, part[i], fence) })
+		for i := range part {
+			if errs[i] == nil {
+				w.attempt.children++
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return removeJournal(journal)
+}
+
+// moveChildren puts the content of children in its place, durably.
+func (e *Engine) moveChildren(part []*child) error {
+	errs := make([]error, len(part))
+	sideBySide(len(part), childrenPlanned, func(i int) { errs[i] = e.moveChild(part[i]) })
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := disk.SyncFS(e.path(layout.ItemsDir)); err != nil {
+		return fmt.Errorf("sync the children: %w", err)
+	}
+	return nil
+}
+
+// commitChild registers one child, as long as the attempt is the current one.
+func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
+	now := e.o.Now().UTC().Truncate(ms)
+	label := firstOf(c.Label, layout.EncodePath(c.Name))
+	who := e.byRobot(f.a.Step)
+	m := layout.Manifest{
+		Item: c.id, Version: 1, Collection: c.taken.Collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,
+		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(parent) + 1},
+		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
+			Taken: now, By: who.agent, Rule: c.admission.rule},
+		Metadata: c.Metadata,
+	}
+	err := e.registerItem(ctx, m, c.admission, who, f.check)
+	if err != nil {
+		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
+	}
+	return nil
+}
+
+// fence lets children be registered while their attempt is the current one. The
+// parent's record changes seldom while they are, and is read once for each version.
+type fence struct {
+	a *Attempt
+
+	mu   sync.Mutex // guards the rest
+	seen []byte
+	err  error
+}
+
+func (f *fence) check(r gitstore.Reader) error {
+	data, err := r.ReadFile(layout.ItemDir(f.a.Item) + "/" + layout.ExecutionJSON)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.seen != nil && bytes.Equal(f.seen, data) {
+		return f.err
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		return err
+	}
+	f.seen, f.err = data, current(x, f.a)
+	return f.err
+}
+
+func (e *Engine) childrenJournal(a *Attempt) string {
+	return filepath.Join(e.path(layout.ItemDir(a.Item)), childrenPrefix+a.Workflow+"."+string(a.Step)+"."+a.Key.String())
+}
+
+// sideBySide calls act for 0 to n-1, some at a time, and returns when all calls have.
+func sideBySide(n, atOnce int, act func(i int)) {
+	room := make(chan struct{}, max(1, min(n, atOnce)))
+	var wg sync.WaitGroup
+	for i := range n {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			act(i)
+		})
+	}
+	wg.Wait()
+}
