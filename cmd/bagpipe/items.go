@@ -11,12 +11,20 @@ type itemsCmd struct {
 	Workflow   string `help:"Only items with this workflow."`
 	Step       string `help:"Only items with this step; with --status, in that status."`
 	Status     string `enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
+	Parent     string `placeholder:"ITEM" help:"Only the children of this item."`
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
 func (c *itemsCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		rows := e.Items(engine.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow,
+		parent := layout.ItemID("")
+		if c.Parent != "" {
+			var err error
+			if parent, err = e.Resolve(a.ctx, c.Parent); err != nil {
+				return err
+			}
+		}
+		rows := e.Items(engine.Filter{Parent: parent, Collection: layout.Name(c.Collection), Workflow: c.Workflow,
 			Step: layout.Name(c.Step), Status: state.Status(c.Status)})
 		if c.JSON {
 			return a.json(rows)

@@ -41,6 +41,12 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	if m.Batch != "" {
 		t.row("batch", m.Batch)
 	}
+	if p := d.Parent; p != nil {
+		t.row("parent", fmt.Sprintf("%s %s, by %s/%s as %s", p.Item.Short(), p.Label, p.Workflow, p.Step, p.Name))
+	}
+	for _, f := range d.Families {
+		t.row("children", f.String())
+	}
 	t.row("folder", d.Dir)
 	t.row("source", fmt.Sprintf("%s (%s, %s, %d bytes, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), m.Source.Bytes, when(m.Source.Taken), m.Source.By))
 	t.row("digest", m.Source.Digest)
@@ -63,7 +69,32 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 			return err
 		}
 	}
+	if err := printChildren(a, d); err != nil {
+		return err
+	}
 	c.printFiles(a, d.Files)
+	return nil
+}
+
+func printChildren(a *app, d engine.Detail) error {
+	if len(d.Children) == 0 {
+		return nil
+	}
+	all := 0
+	for _, f := range d.Families {
+		all += f.All
+	}
+	fmt.Fprintf(a.out, "\n%s:\n", countVerb(all, "child", "children"))
+	t := newTable("item", "label", "workflow", "status", "step", "why")
+	for _, r := range d.Children {
+		t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Status, r.Step, a.fit(r.Why, 80))
+	}
+	if err := t.print(a.out); err != nil {
+		return err
+	}
+	if more := all - len(d.Children); more > 0 {
+		fmt.Fprintf(a.out, "  … and %d more; bagpipe items --parent %s lists all\n", more, d.Manifest.Item.Short())
+	}
 	return nil
 }
 

@@ -52,6 +52,11 @@ func printStatus(a *app, s engine.Status) error {
 	}
 	printList(a, "Steps", controlLines(s.Steps))
 	printList(a, "Failed", failureLines(s.Failures))
+	var parents []string
+	for _, p := range s.Parents {
+		parents = append(parents, fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short()))
+	}
+	printList(a, "Children failed, of", parents)
 	var people []string
 	for _, p := range s.People {
 		people = append(people, fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step))
