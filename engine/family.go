@@ -33,6 +33,7 @@ const childrenShown = 10
 func (e *Engine) showFamily(v gitstore.View, d *Detail) error {
 	if p := d.Manifest.Parent; p != nil {
 		d.Parent = &ParentDetail{Parent: *p}
+		d.Parent.Name = printable(p.Name)
 		data, err := readOptional(v, layout.ItemDir(p.Item)+"/"+layout.ManifestJSON)
 		if err != nil {
 			return err

@@ -165,7 +165,7 @@ type noted struct {
 // shown as broken, with the reason, and that has no ready step.
 func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *decodedRecords) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
-		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Created: m.Created, Broken: why.Error()}
+		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Created: m.Created, Broken: why.Error()}
 	}
 	if f.manifest == nil || f.execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))

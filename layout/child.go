@@ -3,6 +3,7 @@ package layout
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 )
 
@@ -13,6 +14,17 @@ type Parent struct {
 	Step       Name   `json:"step"`
 	Name       string `json:"name"` // among the step's children; percent-encoded (EncodePath)
 	Generation int    `json:"generation"`
+}
+
+// check wants names that can be looked up and shown; a push may hold anything.
+func (p *Parent) check() error {
+	if p == nil {
+		return nil
+	}
+	_, item := ParseItemID(string(p.Item))
+	_, run := ParseName(p.Workflow[:max(0, strings.LastIndexByte(p.Workflow, '.'))]) // it is numbered
+	_, step := ParseName(string(p.Step))
+	return errors.Join(item, run, step)
 }
 
 // ChildID is the identifier of a step's child of that name (as it is, any bytes).

@@ -57,6 +57,9 @@ func DecodeManifest(data []byte) (Manifest, error) {
 	if _, err := ParseItemID(string(m.Item)); err != nil {
 		return m, fmt.Errorf("read %s: %w", ManifestJSON, err)
 	}
+	if err := m.Parent.check(); err != nil {
+		return m, fmt.Errorf("read %s: parent: %w", ManifestJSON, err)
+	}
 	return m, nil
 }
 

@@ -25,7 +25,7 @@ type splitting struct {
 	match []string
 	kind  string
 	top   string // what paths are matched below: "", or a folder with a slash behind it
-	like  Child // what all children have in common
+	like  Child  // what all children have in common
 }
 
 // The values of the parameter each.
