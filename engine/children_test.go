@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// nursery is a workspace with one item whose step makes children.
+type nursery struct {
+	t     testing.TB
+	root  string
+	seed  int64
+	make  func(c *steps.Call) ([]steps.Child, error)
+	child string // the children's workflow
+	item  layout.ItemID
+}
+
+const nurseryFlows = `schema: 1
+name: parents
+steps:
+  - name: register
+  - name: breed
+    robot: breed
+    parentLast: true
+  - name: after
+    robot: noop
+`
+
+func newNursery(t testing.TB, n int) *nursery {
+	t.Helper()
+	y := &nursery{t: t, root: filepath.Join(t.TempDir(), "w"), child: "pupils"}
+	y.make = func(c *steps.Call) ([]steps.Child, error) { return y.files(c, n) }
+	y.must(Init(context.Background(), y.root, y.options()))
+	for name, text := range map[string]string{"parents": nurseryFlows, "pupils": "schema: 1\nname: pupils\nsteps:\n  - name: register\n  - name: learn\n    robot: noop\n"} {
+		y.must(os.WriteFile(filepath.Join(y.root, "workflows", name+".yaml"), []byte(text), 0o644))
+	}
+	drop := filepath.Join(t.TempDir(), "parent.txt")
+	y.must(os.WriteFile(drop, []byte("p"), 0o644))
+	y.do(func(e *Engine) {
+		a, err := e.Add(context.Background(), drop, AddOptions{Workflow: "parents"})
+		y.must(err)
+		y.item = a.Item
+	})
+	return y
+}
+
+// files makes n children that differ.
+func (y *nursery) files(c *steps.Call, n int) (children []steps.Child, err error) {
+	if err := os.Mkdir(filepath.Join(c.Scratch, "children"), 0o755); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		name := fmt.Sprintf("pupil-%d", i)
+		if err := os.WriteFile(filepath.Join(c.Scratch, "children", name), []byte(name), 0o644); err != nil {
+			return nil, err
+		}
+		children = append(children, steps.Child{From: layout.RelPath("children/" + name), Name: name, Workflow: layout.Name(y.child)})
+	}
+	return children, nil
+}
+
+func (y *nursery) options() Options {
+	y.seed++
+	robots := steps.Builtins()
+	robots["breed"] = steps.Builtin{Robot: steps.Func(func(_ context.Context, c *steps.Call) (steps.Result, error) {
+		children, err := y.make(c)
+		return steps.Result{Children: children}, err
+	})}
+	return Options{Now: time.Now, Random: rand.New(rand.NewSource(y.seed)), Robots: robots, ID: layout.EngineID(fmt.Sprintf("%08x", y.seed)),
+		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
+}
+
+func (y *nursery) must(err error) {
+	y.t.Helper()
+	if err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *nursery) do(f func(*Engine)) {
+	y.t.Helper()
+	e, err := Open(context.Background(), y.root, y.options())
+	y.must(err)
+	defer func() { y.must(e.Close()) }()
+	f(e)
+}
+
+// begun claims the step that makes children, and does what its robot does.
+func (y *nursery) begun(e *Engine) *work {
+	y.t.Helper()
+	ctx := context.Background()
+	y.must(e.Load(ctx))
+	entry, ok, _ := e.index.Take(time.Now(), nil)
+	if !ok || entry.Step != "breed" {
+		y.t.Fatalf("%+v is ready", entry)
+	}
+	w := &work{e: e, ctx: ctx, entry: entry, done: func(*work) {}}
+	if !w.claim(ctx) {
+		y.t.Fatal(w.err)
+	}
+	w.plan, w.ran, w.started = w.planStep(), true, time.Now()
+	var err error
+	w.result, err = w.call(ctx)
+	y.must(err)
+	return w
+}
+
+// settled wants the parent done with n children, each there once and done, and
+// nothing left behind.
+func (y *nursery) settled(n int) {
+	y.t.Helper()
+	y.do(func(e *Engine) {
+		y.must(e.Load(context.Background()))
+		rows := e.Items(Filter{Parent: y.item})
+		labels := map[string]bool{}
+		for _, r := range rows {
+			labels[r.Label] = true
+			if r.Status != state.Completed {
+				y.t.Errorf("%s is %s: %s", r.Label, r.Status, r.Why)
+			}
+		}
+		if len(rows) != n || len(labels) != n {
+			y.t.Errorf("%d children, %d labels, want %d", len(rows), len(labels), n)
+		}
+		d, err := e.Show(y.item)
+		y.must(err)
+		if d.Workflows[0].Status != state.Completed || d.Families[0].Made != n || d.Families[0].Done != n {
+			y.t.Errorf("%s, %+v", d.Workflows[0].Status, d.Families)
+		}
+	})
+	if left := y.left(); len(left) > 0 {
+		y.t.Errorf("left behind: %v", left)
+	}
+}
+
+// left lists journals, and items' folders that are no items.
+func (y *nursery) left() (found []string) {
+	y.t.Helper()
+	y.must(filepath.WalkDir(filepath.Join(y.root, layout.ItemsDir), func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(d.Name(), childrenPrefix):
+			found = append(found, d.Name())
+		case len(d.Name()) == layout.ItemIDLen:
+			if _, err := os.Lstat(filepath.Join(p, layout.ExecutionJSON)); err != nil {
+				found = append(found, d.Name())
+			}
+		}
+		return nil
+	}))
+	return found
+}
+
+func TestChildrenAreRegistered(t *testing.T) {
+	y := newNursery(t, 600)
+	y.do(func(e *Engine) {
+		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.must(err)
+		if s.Steps[state.Completed] != 602 {
+			t.Errorf("%+v", s)
+		}
+	})
+	y.settled(600)
+}
+
+// An attempt that lost its claim registers nothing, whenever it finds out.
+func TestALostAttemptRegistersNoChild(t *testing.T) {
+	y := newNursery(t, 3)
+	y.do(func(e *Engine) {
+		w := y.begun(e)
+		parent, err := e.parentOf(w.attempt)
+		y.must(err)
+		children, err := w.planChildren(parent)
+		y.must(err)
+		y.must(e.abandon(w.ctx, w.attempt.Item, w.attempt.Workflow, w.attempt.Step, w.attempt.Key, "a test"))
+		err = w.registerChildren(parent, []*child{&children[0], &children[1]})
+		if !errors.Is(err, state.ErrStale) {
+			t.Errorf("registered by a lost attempt: %v", err)
+		}
+		if w.result.Children = w.result.Children[2:]; !errors.Is(w.publish(), state.ErrStale) {
+			t.Error("published by a lost attempt")
+		}
+		y.must(e.Load(w.ctx))
+		if rows := e.Items(Filter{Parent: y.item}); len(rows) > 0 {
+			t.Errorf("%+v", rows)
+		}
+		w.release()
+	})
+	if left := y.left(); len(left) != 3 { // a journal and two folders
+		t.Errorf("%v", left)
+	}
+	y.do(func(e *Engine) {
+		_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.must(err)
+	})
+	y.settled(3)
+}
+
+// What a crash leaves at each point of the way, the next attempt goes on from.
+func TestACrashWhileChildrenAreRegistered(t *testing.T) {
+	const n = 5
+	for _, at := range []string{"journal", "moved", "one committed", "all committed", "journal gone", "outputs published"} {
+		t.Run(at, func(t *testing.T) {
+			y := newNursery(t, n)
+			y.do(func(e *Engine) { // which dies there: it ends nothing, and its claim stands
+				w := y.begun(e)
+				y.crash(w, at)
+			})
+			y.do(func(e *Engine) {
+				_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+				y.must(err)
+			})
+			y.settled(n)
+		})
+	}
+}
+
+// crash goes as far as at says.
+func (y *nursery) crash(w *work, at string) {
+	y.t.Helper()
+	if at == "journal gone" || at == "outputs published" {
+		y.must(w.multiply())
+		if at == "outputs published" {
+			y.must(w.e.publish(w.attempt, w.scratch, w.result))
+		}
+		return
+	}
+	parent, err := w.e.parentOf(w.attempt)
+	y.must(err)
+	children, err := w.planChildren(parent)
+	y.must(err)
+	var ids []string
+	var all []*child
+	for i := range children {
+		ids, all = append(ids, string(children[i].id)), append(all, &children[i])
+	}
+	y.must(os.WriteFile(w.e.childrenJournal(w.attempt), []byte(strings.Join(ids, "\n")+"\n"), 0o644))
+	if at == "journal" {
+		return
+	}
+	y.must(w.e.moveChildren(all))
+	commit := map[string]int{"one committed": 1, "all committed": len(all)}[at]
+	for _, c := range all[:commit] {
+		y.must(w.e.commitChild(w.ctx, parent, c, &fence{a: w.attempt}))
+	}
+}
+
+// A step that is done again with one child more, and one fewer, adds the one and keeps
+// the other.
+func TestChildrenOfAnotherTime(t *testing.T) {
+	y := newNursery(t, 3)
+	run := func() {
+		y.do(func(e *Engine) {
+			_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+			y.must(err)
+		})
+	}
+	run()
+	y.settled(3)
+	y.make = func(c *steps.Call) ([]steps.Child, error) {
+		children, err := y.files(c, 4)
+		return slices.Delete(children, 0, 1), err
+	}
+	y.do(func(e *Engine) {
+		_, err := e.Reset(context.Background(), SeenStep{StepRef: StepRef{Item: y.item, Step: "breed"}, Status: state.Completed}, true, "")
+		y.must(err)
+	})
+	run()
+	y.do(func(e *Engine) {
+		y.must(e.Load(context.Background()))
+		if rows := e.Items(Filter{Parent: y.item}); len(rows) != 4 {
+			t.Errorf("%d children", len(rows))
+		}
+	})
+}
+
+// Children of children end at some depth: an archive may hold itself.
+func TestGenerationsEnd(t *testing.T) {
+	y := newNursery(t, 1)
+	y.child = "parents"
+	y.do(func(e *Engine) {
+		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.must(err)
+		if len(s.Failed) != 1 || s.Failed[0].Kind != state.ContentKind || !strings.Contains(s.Failed[0].Message, "8 deep") {
+			t.Errorf("%+v", s.Failed)
+		}
+		if rows := e.Items(Filter{}); len(rows) != 1+maxGenerations {
+			t.Errorf("%d items", len(rows))
+		}
+	})
+}
+
+// BenchmarkChildren registers the children of one step; the time of each is the same
+// however many they are.
+func BenchmarkChildren(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for range b.N {
+				y := newNursery(b, n)
+				y.do(func(e *Engine) {
+					w := y.begun(e)
+					begin := time.Now()
+					y.must(w.multiply())
+					b.ReportMetric(float64(time.Since(begin).Microseconds())/float64(n), "us/child")
+				})
+			}
+		})
+	}
+}
