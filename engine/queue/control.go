@@ -37,13 +37,12 @@ func (it *Item) Controlled(off func(run *Run, i int) *state.Reason) *Item {
 		for i := range run.Steps {
 			was := run.Steps[i]
 			is := was
-			is.off, is.own, is.Blocked = false, nil, was.Own()
+			is.control, is.own, is.Blocked = nil, nil, was.Own()
 			if is.startable() {
-				if why := off(run, i); why != nil {
-					is.off, is.own, is.Blocked = true, is.Blocked, latest(why, is.Blocked)
-				}
+				is.control = off(run, i)
+				is.bar(is.Blocked)
 			}
-			if !is.off && !was.off {
+			if is.control == nil && was.control == nil {
 				continue
 			}
 			if out == it {
@@ -57,18 +56,19 @@ func (it *Item) Controlled(off func(run *Run, i int) *state.Reason) *Item {
 
 // Own is why the step cannot start but for controls.
 func (s *Step) Own() *state.Reason {
-	if s.off {
+	if s.control != nil {
 		return s.own
 	}
 	return s.Blocked
 }
 
 // Off tells whether a control alone keeps the step from starting.
-func (s *Step) Off() bool { return s.off }
+func (s *Step) Off() bool { return s.control != nil && !byOthers(s.own) }
 
-// startable tells whether the step starts by itself, now or at its time.
+// startable tells whether the step starts by itself, now or at its time, as soon as
+// other items let it.
 func (s *Step) startable() bool {
-	return s.Status == state.Waiting && (s.Blocked == nil || !s.Blocked.Until.IsZero())
+	return s.Status == state.Waiting && (s.ungated == nil || !s.ungated.Until.IsZero())
 }
 
 // latest is a control's reason, not before what the step waits for besides.

@@ -269,6 +269,68 @@ func code(why *state.Reason) string {
 	return why.Code
 }
 
+// A step that is out of the flow is so for the children that wait for their place, too:
+// those that come to it do not start, until the control is lifted.
+func TestAControlOverAFamily(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	y := newNursery(t, "    poolSize: 1\n", random, 3)
+	y.x.Put(y.parentItem())
+	for i := range 3 {
+		y.x.Put(y.childItem(i))
+	}
+	until := time.Time{}
+	control := func(on bool) {
+		for it := range y.x.Items() {
+			y.x.Put(it.Controlled(func(run *Run, i int) *state.Reason {
+				if name := run.Plan.Steps[i].Name; on && (name == "a" || name == "b") {
+					return &state.Reason{Code: "off", Until: until}
+				}
+				return nil
+			}))
+		}
+	}
+	codes := func() (out []string) {
+		for _, x := range y.w.items {
+			out = append(out, code(y.x.Item(x.Item).Runs[0].Steps[1].Blocked))
+		}
+		return out
+	}
+	child := func(id StepID, _ *state.Step) bool { return id.Workflow == "w" }
+	control(true)
+	if got := fmt.Sprint(codes()); got != "[off pool pool]" {
+		t.Error(got)
+	}
+	if e, ok, _ := y.x.Take(t0, child); ok {
+		t.Errorf("%s was handed out", e.Step)
+	}
+	// The first leaves, and the next has its place.
+	if _, err := state.Apply(y.w.items[0], y.w.plan, state.Deactivate{Key: "01-5c1e9a70", Workflow: workflow, At: t0}); err != nil {
+		t.Fatal(err)
+	}
+	y.x.Put(y.childItem(0))
+	if got := fmt.Sprint(codes()); got != "[inactive off pool]" {
+		t.Error(got)
+	}
+	if e, ok, _ := y.x.Take(t0, child); ok {
+		t.Errorf("%s was handed out", e.Step)
+	}
+	// One may be tried from some time on: one that has its place.
+	until = t0.Add(time.Minute)
+	control(true)
+	if e, ok, _ := y.x.Take(until, child); !ok || e.Item.ID != y.w.items[1].Item {
+		t.Errorf("%+v, %v", e, ok)
+	} else {
+		y.x.Return(e)
+	}
+	control(false)
+	if got := fmt.Sprint(codes()); got != "[inactive  pool]" {
+		t.Error(got)
+	}
+	if e, ok, _ := y.x.Take(t0, child); !ok || e.Item.ID != y.w.items[1].Item {
+		t.Errorf("%+v, %v", e, ok)
+	}
+}
+
 // A large family costs each of its members little.
 func TestALargeFamilyIsQuick(t *testing.T) {
 	random := rand.New(rand.NewSource(1))

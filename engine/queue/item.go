@@ -50,8 +50,8 @@ type Step struct {
 	Ends     []End             // by robots, for good; kept of steps with a threshold alone
 	Children int               // the most that an attempt made
 
-	off bool          // Blocked is a control's
-	own *state.Reason // then: what it is but for that
+	control *state.Reason // why it is out of the flow; nil: it is not
+	own     *state.Reason // then: why it cannot start but for that
 
 	ungated *state.Reason // Blocked and Skip by the item's own record,
 	ownSkip string        // before what other items say is laid over them

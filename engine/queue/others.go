@@ -52,11 +52,15 @@ func (s *Step) barredBy(code string) bool {
 	return why != nil && why.Code == code
 }
 
-// bar says why the step cannot start but for controls, which go before.
+// bar says why the step cannot start but for controls. A control's reason goes before
+// it, but for what other items say: at the time when a control lets one item be tried,
+// it should not be one that those keep waiting.
 func (s *Step) bar(why *state.Reason) {
-	if s.off {
-		s.own = why
+	s.Blocked = why
+	if s.control == nil {
 		return
 	}
-	s.Blocked = why
+	if s.own = why; !byOthers(why) {
+		s.Blocked = latest(s.control, why)
+	}
 }
