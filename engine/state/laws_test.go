@@ -18,6 +18,10 @@ const engineC = layout.EngineID("cccccccc")
 
 // act draws one event, applies it to record and model, and holds them together.
 func (s *site) act(t testing.TB, d dice) {
+	if d(10) == 0 { // children come, or are done
+		bar := Ref{pick(d, s.defs).Name, layout.Name(fmt.Sprintf("s%d", 1+d(4)))}
+		s.m.barred[bar] = !s.m.barred[bar]
+	}
 	ev := s.draw(d)
 	plan := s.planFor(ev)
 	if !s.mine(ev) || plan == nil && !isOfItem(ev) {
@@ -67,6 +71,11 @@ func (s *site) check(t testing.TB, when string) {
 			if want := f.step(step).status(); r.Status != want {
 				t.Fatalf("%s: %s/%s is %s, the model says %s\n%s", when, name, step, r.Status, want, s.x.Encode())
 			}
+			for k, a := range r.Attempts {
+				if want := f.step(step).attempts[k].children; a.Children != want {
+					t.Fatalf("%s: %s/%s %s made %d children, the model says %d\n%s", when, name, step, k, a.Children, want, s.x.Encode())
+				}
+			}
 		}
 		for i := range f.def.Steps {
 			why := s.x.Blocked(name, f.def, i, s.now)
@@ -115,7 +124,7 @@ func (s *site) takeIn(t testing.TB, o *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.x = x
+	s.x, x.Around = x, s.around
 	s.m.unite(o.m)
 	s.compute()
 }

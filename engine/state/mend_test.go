@@ -293,6 +293,7 @@ func TestMendManifest(t *testing.T) {
 		{`"lane": "normal"`, `"lane": "../up"`, "changed lane in manifest.json"},
 		{`"version": 1`, `"version": 2`, "changed version in manifest.json"},
 		{`"digest": "sha256:aa"`, `"digest": "sha256:ff"`, "changed source.digest in manifest.json"},
+		{`"label": "a"`, `"label": "a", "parent": {"item": "ITEM", "workflow": "w.1", "step": "s", "name": "n", "generation": 1}`, "changed parent in manifest.json"},
 		{`"digest": "sha256:bb"`, `"digest": "sha256:ff"`, "changed inventory.digest in manifest.json"},
 		{`, "inventory": {"digest": "sha256:bb", "files": 1, "bytes": 2}`, ``, "changed inventory in manifest.json"},
 		{`"metadata": {}`, `"Source": {"digest": "sha256:ff"}, "metadata": {}`, "changed what the item is"},
@@ -300,7 +301,7 @@ func TestMendManifest(t *testing.T) {
 		{`"schema": 1`, `"schema": 99`, "schema 99 is newer"},
 		{`{"schema"`, `oops{"schema"`, "cannot be used"},
 	} {
-		now := strings.Replace(before, c.old, c.new, 1)
+		now := strings.Replace(before, c.old, strings.Replace(c.new, "ITEM", string(testID(t)), 1), 1)
 		mended, breaches := MendManifest([]byte(before), []byte(now), false)
 		if c.want == "" {
 			if len(breaches) > 0 || string(mended) != now {
@@ -361,6 +362,25 @@ func TestMendLeavesLegalWorldsAlone(t *testing.T) {
 					t.Fatalf("seed %d, %s: %q\nbefore %s\nnow %s", seed, name, breaches, before.Encode(), now.Encode())
 				}
 			}
+		}
+	}
+}
+
+// Whose child an item is stands for good.
+func TestMendManifestKeepsTheParent(t *testing.T) {
+	const parent = `"parent": {"item": "9b21ca57e86dd0b", "workflow": "w.1", "step": "s", "name": "n", "generation": 1}, "label": "a"`
+	before := strings.Replace(strings.Replace(manifestText, "ITEM", string(testID(t)), 1), `"label": "a"`, parent, 1)
+	for old, new := range map[string]string{
+		parent: `"label": "a"`, `"workflow": "w.1"`: `"workflow": "w.2"`, `"name": "n"`: `"name": "m"`, `"generation": 1`: `"generation": 0`,
+		`"item": "9b21ca57e86dd0b"`: `"item": "9b21ca57e86dd0c"`, `"step": "s"`: `"step": "../s"`,
+	} {
+		mended, breaches := MendManifest([]byte(before), []byte(strings.Replace(before, old, new, 1)), false)
+		if len(breaches) == 0 {
+			t.Errorf("%s: taken", new)
+		}
+		m, err := layout.DecodeManifest(mended)
+		if err != nil || m.Parent == nil || m.Parent.Item != "9b21ca57e86dd0b" || m.Parent.Workflow != "w.1" || m.Parent.Step != "s" || m.Parent.Name != "n" || m.Parent.Generation != 1 {
+			t.Errorf("%s: %+v, %v", new, m.Parent, err)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 type model struct {
 	flows map[string]*mFlow
 	holds map[layout.IntentKey]bool // true: released
+
+	barred map[Ref]bool // by other items, as children do their parent: no part of what is joined
 }
 
 type mFlow struct {
@@ -40,17 +42,19 @@ type mStep struct {
 }
 
 type mAttempt struct {
-	state Status
-	again time.Time // when it is tried again
+	state    Status
+	again    time.Time // when it is tried again
+	children int
 }
 
 func newModel() *model {
-	return &model{flows: map[string]*mFlow{}, holds: map[layout.IntentKey]bool{}}
+	return &model{flows: map[string]*mFlow{}, holds: map[layout.IntentKey]bool{}, barred: map[Ref]bool{}}
 }
 
 func (m *model) clone() *model {
 	c := newModel()
 	c.unite(m)
+	c.barred = maps.Clone(m.barred)
 	return c
 }
 
@@ -235,6 +239,9 @@ func (m *model) open(f *mFlow, i int) bool {
 func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	s := f.step(layout.Name(f.def.Steps[i].Name))
 	if s.status() != Waiting || m.held() || f.status() != InProgress || !m.open(f, i) || now.Before(f.notBefore) {
+		return false
+	}
+	if m.barred[Ref{f.def.Name, layout.Name(f.def.Steps[i].Name)}] {
 		return false
 	}
 	if d := f.def.Steps[i].NotBefore; d != nil && now.Before(f.created.Add(d.After)) {

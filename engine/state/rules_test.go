@@ -85,9 +85,9 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		if !s.running(ev.Attempt) {
 			return false
 		}
-		a := mAttempt{ev.State, ev.RetryAt}
+		a := mAttempt{ev.State, ev.RetryAt, ev.Children}
 		if ev.Unavailable && i >= 0 && f.def.Steps[i].Optional {
-			a = mAttempt{state: Skipped}
+			a = mAttempt{state: Skipped, children: ev.Children}
 		}
 		s.attempts[ev.Attempt] = a
 		return true

@@ -89,7 +89,16 @@ func newSite(d dice, engines ...layout.EngineID) *site {
 	id, _ := layout.ParseItemID("000000000000000")
 	s.x.Item = id
 	s.m = newModel()
+	s.x.Around = s.around
 	return s
+}
+
+// around is what other items, such as children that are not done, make of a step.
+func (s *site) around(workflow string, step layout.Name) (*Reason, string) {
+	if base, _ := Instance(workflow); s.m.barred[Ref{base, step}] {
+		return &Reason{Code: "children", Text: "waits for children"}, ""
+	}
+	return nil, ""
 }
 
 // fork copies a site for other runners.
@@ -100,7 +109,7 @@ func (s *site) fork(t testing.TB, engines ...layout.EngineID) *site {
 		t.Fatal(err)
 	}
 	c.x, c.m, c.engines, c.had = x, s.m.clone(), engines, slices.Clone(s.had)
-	c.x.Manifest = s.x.Manifest
+	c.x.Manifest, c.x.Around = s.x.Manifest, c.around
 	c.compute()
 	return &c
 }
@@ -162,7 +171,7 @@ func (s *site) draw(d dice) Event {
 			a = s.had[len(s.had)-1]
 		}
 		ev := End{Workflow: a.workflow, Step: a.step, Attempt: a.key, Started: s.now, At: s.now,
-			State: pick(d, []Status{Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0}
+			State: pick(d, []Status{Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0, Children: d(3) * d(200)}
 		if ev.Unavailable {
 			ev.State = Failed
 		}
