@@ -15,6 +15,15 @@
 // message (message.go), and hands the edit to gitstore.Store.Commit, which answers
 // when the commit is durable.
 //
+// # Children
+//
+// What a robot hands over as children is registered between its end and the step's
+// (children.go): planned and digested, moved to the items' folders, synced, committed
+// one by one, each only while the attempt is the current one. Their identifiers follow
+// from parent, run, step and name, so that the step may run again at any point of it.
+// What children and their parent make of each other is queue's to say (queue/family.go),
+// by the rules of package state.
+//
 // # What others commit
 //
 // A push, git update-ref, another Bagpipe: what they commit is taken in, and every

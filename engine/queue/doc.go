@@ -20,6 +20,11 @@
 // far; batch.go has the rules. What the others make of an item's step is laid over
 // it in the index, and asked again at the commit of its claim (Index.Around).
 //
+// # Children
+//
+// A parent's steps may wait for its children, and children for their place, or as one of
+// them failed; family.go has the rules. It is laid over the steps as with batches.
+//
 // # Order
 //
 // Lane first, then the oldest item, then its identifier, then the order of the
