@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -80,7 +81,7 @@ func (e *Engine) sweepJournal(ctx context.Context, journal string) error {
 		if err := os.RemoveAll(filepath.Join(child, layout.SourceDir)); err != nil {
 			return err
 		}
-		if err := os.Remove(child); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(child); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
 			return err
 		}
 	}

@@ -290,6 +290,34 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 	})
 }
 
+// What a robot must not hand over is refused before anything is registered.
+func TestChildrenThatAreRefused(t *testing.T) {
+	for want, handed := range map[string][]steps.Child{
+		`made child "pupil-0" twice`: {{From: "children/pupil-0", Name: "pupil-0"}, {From: "children/pupil-1", Name: "pupil-0"}},
+		`made child "" twice`:        {{From: "children/pupil-0"}},
+		"a step makes at most":       make([]steps.Child, maxChildren+1),
+		"not a plain path below":     {{From: "../../../intake", Name: "x"}},
+		"no such file":               {{From: "children/none", Name: "none"}},
+	} {
+		y := newNursery(t, 2)
+		y.do(func(e *Engine) {
+			w := y.begun(e)
+			w.result.Children = handed
+			if err := w.publish(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			y.must(e.Load(w.ctx))
+			if rows := e.Items(Filter{Parent: y.item}); len(rows) > 0 {
+				t.Errorf("%s: %d children", want, len(rows))
+			}
+			w.release()
+		})
+		if left := y.left(); len(left) > 0 {
+			t.Errorf("%s: left %v", want, left)
+		}
+	}
+}
+
 // Children of children end at some depth: an archive may hold itself.
 func TestGenerationsEnd(t *testing.T) {
 	y := newNursery(t, 1)

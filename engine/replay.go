@@ -35,6 +35,7 @@ type Replayed struct {
 	Message  string        `json:"message,omitempty"`
 
 	Metadata map[string]any    `json:"metadata,omitempty"`
+	Children int               `json:"children,omitempty"`
 	Outputs  map[string]string `json:"outputs,omitempty"` // below Dir/scratch, and the place in the item
 }
 
@@ -95,6 +96,7 @@ func replayed(kept keptCall, dir string, res steps.Result, failure error) Replay
 	if len(res.Outputs) > 0 {
 		r.Outputs = map[string]string{}
 	}
+	r.Children = len(res.Children)
 	for _, out := range res.Outputs {
 		r.Outputs[layout.EncodePath(string(out.From))] = layout.EncodePath(string(out.To))
 	}

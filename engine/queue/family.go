@@ -3,9 +3,7 @@ package queue
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
 	"slices"
-	"time"
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -53,24 +51,11 @@ type family struct {
 	toldPolicy policy
 }
 
-// kin is a member, as it was put last. One that is no longer in the index, or was put
-// again, may still stand in the heaps: it is not in members.
-type kin struct {
-	id                  layout.ItemID
-	done, failed, alive bool
-	begins              bool // could begin, but for its place
-	open                bool // has a place
-
-	until   time.Time // it cannot begin before
-	rank    int
-	created time.Time
-}
-
 type families map[layout.ItemID]map[familyID]*family
 
 func newFamilies() families { return families{} }
 
-// find finds a family, or begins one.
+// family finds a family, or begins one.
 func (x *Index) family(parent layout.ItemID, id familyID) *family {
 	of := x.families[parent]
 	if of == nil {
@@ -157,16 +142,6 @@ func (f *family) enter(it *Item) {
 	}
 }
 
-// rebuild forgets who has the places, as there are others now.
-func (f *family) rebuild() {
-	f.next.of, f.open.of, f.places = nil, nil, 0
-	for _, k := range f.members {
-		if k.open = false; k.begins && f.policy.pool > 0 {
-			heap.Push(&f.next, k)
-		}
-	}
-}
-
 func (f *family) count(k *kin, n int) {
 	for _, c := range []struct {
 		is bool
@@ -176,214 +151,6 @@ func (f *family) count(k *kin, n int) {
 			*c.of += n
 		}
 	}
-}
-
-// newKin sees an item as its own record has it.
-func newKin(it *Item) *kin {
-	k := &kin{id: it.ID, rank: it.Rank, created: it.Created, failed: it.Broken != "", done: it.Broken == "" && len(it.Runs) > 0}
-	open, begun := false, false
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		k.failed = k.failed || run.Status == state.Failed
-		k.done = k.done && (run.Status == state.Completed || run.Status == state.Inactive)
-		k.alive = k.alive || it.flies(run)
-		for i := range run.Steps {
-			s := &run.Steps[i]
-			begun = begun || i > 0 && s.Attempts > 0
-			if s.Status != state.Waiting || s.ungated != nil && s.ungated.Until.IsZero() {
-				continue
-			}
-			at := time.Time{}
-			if s.ungated != nil {
-				at = s.ungated.Until
-			}
-			if !open || at.Before(k.until) {
-				k.until = at
-			}
-			open = true
-		}
-	}
-	k.alive = k.alive && !k.failed
-	k.begins = open && !begun && !k.failed && !it.Held
-	return k
-}
-
-// settle gives the places to those that are first, and tells whose place is another.
-func (f *family) settle() (moved []layout.ItemID) {
-	if f.policy.pool == 0 {
-		return nil
-	}
-	room := max(0, f.policy.pool-f.alive)
-	give := func() bool {
-		k := f.first(&f.next)
-		if k == nil {
-			return false
-		}
-		heap.Pop(&f.next)
-		k.open = true
-		f.places++
-		heap.Push(&f.open, k)
-		moved = append(moved, k.id)
-		return true
-	}
-	take := func() {
-		k := f.first(&f.open)
-		heap.Pop(&f.open)
-		k.open = false
-		f.places--
-		heap.Push(&f.next, k)
-		moved = append(moved, k.id)
-	}
-	for f.places > room {
-		take()
-	}
-	for f.places < room && give() {
-	}
-	for room > 0 {
-		best, worst := f.first(&f.next), f.first(&f.open)
-		if best == nil || worst == nil || best.compare(worst) >= 0 {
-			break
-		}
-		give()
-		take()
-	}
-	return moved
-}
-
-// first is the top of one of the family's heaps, which it clears of those that do not
-// belong there any more.
-func (f *family) first(h *kinHeap) *kin {
-	for len(h.of) > 0 {
-		if k := h.of[0]; f.members[k.id] == k && k.open == h.worst {
-			return k
-		}
-		heap.Pop(h)
-	}
-	return nil
-}
-
-// tellFamilies lays over others what has changed for them with an item.
-func (x *Index) tellFamilies(it *Item) {
-	if it.Parent != nil {
-		x.tellFamily(x.family(it.familyOf()))
-	}
-	for _, f := range x.families[it.ID] {
-		x.tellFamily(f)
-	}
-}
-
-func (x *Index) tellFamily(f *family) {
-	all := f.policy != f.toldPolicy
-	if all {
-		f.toldPolicy = f.policy
-		f.rebuild()
-	}
-	moved, stop := f.settle(), f.stops()
-	if all || stop != f.toldStop {
-		f.toldStop = stop
-		for id := range f.members {
-			x.again(id)
-		}
-	} else {
-		for _, id := range moved {
-			x.again(id)
-		}
-	}
-	if text := f.holds(); text != f.toldParent {
-		f.toldParent = text
-		x.again(f.parent)
-	}
-}
-
-func (f *family) stops() bool { return f.policy.stop && f.failed > 0 }
-
-// holds says why the parent waits; "" when it does not.
-func (f *family) holds() string {
-	if !f.policy.last {
-		return ""
-	}
-	all := max(f.made, len(f.members))
-	missing := all - len(f.members)
-	undone := all - f.done
-	if f.policy.tolerated {
-		undone -= f.failed
-	}
-	if undone <= 0 {
-		return ""
-	}
-	text := fmt.Sprintf("waits for %d of %d children", undone, all)
-	if f.failed > 0 {
-		text += fmt.Sprintf(", %d failed", f.failed)
-	}
-	if missing > 0 {
-		text += fmt.Sprintf(", the records of %d are not there", missing)
-	}
-	return text + "; bagpipe items --parent " + f.parent.Short() + " lists them"
-}
-
-// overlayFamily lays over an item's steps what follows from its family, and from those
-// it is the parent of.
-func (x *Index) overlayFamily(it *Item) {
-	if it.Parent != nil {
-		x.overlayChild(it)
-	}
-	for _, f := range x.families[it.ID] {
-		if text := f.holds(); text != "" {
-			f.overlayParent(it, &state.Reason{Code: childrenCode, Text: text})
-		}
-	}
-}
-
-func (x *Index) overlayChild(it *Item) {
-	f := x.family(it.familyOf())
-	k := f.members[it.ID]
-	var why *state.Reason
-	switch {
-	case f.stops():
-		why = &state.Reason{Code: siblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop; bagpipe items --parent %s --status failed",
-			f.parent.Short(), f.id.step, f.parent.Short())}
-	case f.policy.pool > 0 && k != nil && k.begins && !k.open:
-		why = &state.Reason{Code: poolCode, Text: fmt.Sprintf("waits for its place: %s lets %d children of %s be under way at once", f.id.step, f.policy.pool, f.parent.Short())}
-	default:
-		return
-	}
-	for r := range it.Runs {
-		for i := range it.Runs[r].Steps {
-			s := &it.Runs[r].Steps[i]
-			if s.soft() && (why.Code == siblingsCode || s.ungated == nil || s.ungated.Code != "manual") {
-				s.bar(why)
-			}
-		}
-	}
-}
-
-// overlayParent bars the steps that need the family's.
-func (f *family) overlayParent(it *Item, why *state.Reason) {
-	base, _ := state.Instance(f.id.run)
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if s := &run.Steps[i]; s.soft() && (run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
-				slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.latest(base) == f.id.run) {
-				s.bar(why)
-			}
-		}
-	}
-}
-
-func needs(plan *state.Definition, i int, step layout.Name) bool {
-	return slices.ContainsFunc(plan.Prerequisites(i), func(p int) bool { return layout.Name(plan.Steps[p].Name) == step })
-}
-
-// latest is the item's run of a workflow with the highest number.
-func (it *Item) latest(workflow string) (name string) {
-	last := -1
-	for r := range it.Runs {
-		if base, n := state.Instance(it.Runs[r].Name); base == workflow && n > last {
-			name, last = it.Runs[r].Name, n
-		}
-	}
-	return name
 }
 
 // Family tells how the children of one step of an item stand.
@@ -437,29 +204,4 @@ func (x *Index) Children(parent layout.ItemID) []*Item {
 		items[i] = c.it
 	}
 	return items
-}
-
-func (k *kin) compare(o *kin) int {
-	return cmp.Or(k.until.Compare(o.until), cmp.Compare(k.rank, o.rank), k.created.Compare(o.created), cmp.Compare(k.id, o.id))
-}
-
-// kinHeap has the best on top, or the worst.
-type kinHeap struct {
-	of    []*kin
-	worst bool
-}
-
-func (h *kinHeap) Len() int { return len(h.of) }
-func (h *kinHeap) Less(i, j int) bool {
-	if h.worst {
-		i, j = j, i
-	}
-	return h.of[i].compare(h.of[j]) < 0
-}
-func (h *kinHeap) Swap(i, j int) { h.of[i], h.of[j] = h.of[j], h.of[i] }
-func (h *kinHeap) Push(v any)    { h.of = append(h.of, v.(*kin)) }
-func (h *kinHeap) Pop() any {
-	last := h.of[len(h.of)-1]
-	h.of = h.of[:len(h.of)-1]
-	return last
 }

@@ -163,7 +163,6 @@ func (y *nursery) happen(t *rapid.T, i int, random *rand.Rand) {
 type childState struct {
 	i                           int
 	done, failed, alive, begins bool
-	until                       time.Time
 	id                          layout.ItemID
 }
 

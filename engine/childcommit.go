@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// commitChild registers one child, as long as the attempt is the current one.
+func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
+	now := e.o.Now().UTC().Truncate(ms)
+	label := firstOf(c.Label, layout.EncodePath(c.Name))
+	who := e.byRobot(f.a.Step)
+	m := layout.Manifest{
+		Item: c.id, Version: 1, Collection: c.taken.Collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,
+		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(parent) + 1},
+		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
+			Taken: now, By: who.agent, Rule: c.admission.rule},
+		Metadata: c.Metadata,
+	}
+	err := e.registerItem(ctx, m, c.admission, who, f.check)
+	if err != nil {
+		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
+	}
+	return nil
+}
+
+// fence lets children be registered while their attempt is the current one. The
+// parent's record changes seldom while they are, and is read once for each version.
+type fence struct {
+	a *Attempt
+
+	mu   sync.Mutex // guards the rest
+	seen []byte
+	err  error
+}
+
+func (f *fence) check(r gitstore.Reader) error {
+	data, err := r.ReadFile(layout.ItemDir(f.a.Item) + "/" + layout.ExecutionJSON)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.seen != nil && bytes.Equal(f.seen, data) {
+		return f.err
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		return err
+	}
+	f.seen, f.err = data, current(x, f.a)
+	return f.err
+}

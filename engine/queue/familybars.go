@@ -1,0 +1,133 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// tellFamilies lays over others what has changed for them with an item.
+func (x *Index) tellFamilies(it *Item) {
+	if it.Parent != nil {
+		x.tellFamily(x.family(it.familyOf()))
+	}
+	for _, f := range x.families[it.ID] {
+		x.tellFamily(f)
+	}
+}
+
+func (x *Index) tellFamily(f *family) {
+	all := f.policy != f.toldPolicy
+	if all {
+		f.toldPolicy = f.policy
+		f.rebuild()
+	}
+	moved, stop := f.settle(), f.stops()
+	if all || stop != f.toldStop {
+		f.toldStop = stop
+		for id := range f.members {
+			x.again(id)
+		}
+	} else {
+		for _, id := range moved {
+			x.again(id)
+		}
+	}
+	if text := f.holds(); text != f.toldParent {
+		f.toldParent = text
+		x.again(f.parent)
+	}
+}
+
+func (f *family) stops() bool { return f.policy.stop && f.failed > 0 }
+
+// holds says why the parent waits; "" when it does not.
+func (f *family) holds() string {
+	if !f.policy.last {
+		return ""
+	}
+	all := max(f.made, len(f.members))
+	missing := all - len(f.members)
+	undone := all - f.done
+	if f.policy.tolerated {
+		undone -= f.failed
+	}
+	if undone <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf("waits for %d of %d children", undone, all)
+	if f.failed > 0 {
+		text += fmt.Sprintf(", %d failed", f.failed)
+	}
+	if missing > 0 {
+		text += fmt.Sprintf(", the records of %d are not there", missing)
+	}
+	return text + "; bagpipe items --parent " + f.parent.Short() + " lists them"
+}
+
+// overlayFamily lays over an item's steps what follows from its family, and from those
+// it is the parent of.
+func (x *Index) overlayFamily(it *Item) {
+	if it.Parent != nil {
+		x.overlayChild(it)
+	}
+	for _, f := range x.families[it.ID] {
+		if text := f.holds(); text != "" {
+			f.overlayParent(it, &state.Reason{Code: childrenCode, Text: text})
+		}
+	}
+}
+
+func (x *Index) overlayChild(it *Item) {
+	f := x.family(it.familyOf())
+	k := f.members[it.ID]
+	var why *state.Reason
+	switch {
+	case f.stops():
+		why = &state.Reason{Code: siblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop; bagpipe items --parent %s --status failed",
+			f.parent.Short(), f.id.step, f.parent.Short())}
+	case f.policy.pool > 0 && k != nil && k.begins && !k.open:
+		why = &state.Reason{Code: poolCode, Text: fmt.Sprintf("waits for its place: %s lets %d children of %s be under way at once", f.id.step, f.policy.pool, f.parent.Short())}
+	default:
+		return
+	}
+	for r := range it.Runs {
+		for i := range it.Runs[r].Steps {
+			s := &it.Runs[r].Steps[i]
+			if s.soft() && (why.Code == siblingsCode || s.ungated == nil || s.ungated.Code != "manual") {
+				s.bar(why)
+			}
+		}
+	}
+}
+
+// overlayParent bars the steps that need the family's.
+func (f *family) overlayParent(it *Item, why *state.Reason) {
+	base, _ := state.Instance(f.id.run)
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if s := &run.Steps[i]; s.soft() && (run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
+				slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.latest(base) == f.id.run) {
+				s.bar(why)
+			}
+		}
+	}
+}
+
+func needs(plan *state.Definition, i int, step layout.Name) bool {
+	return slices.ContainsFunc(plan.Prerequisites(i), func(p int) bool { return layout.Name(plan.Steps[p].Name) == step })
+}
+
+// latest is the item's run of a workflow with the highest number.
+func (it *Item) latest(workflow string) (name string) {
+	last := -1
+	for r := range it.Runs {
+		if base, n := state.Instance(it.Runs[r].Name); base == workflow && n > last {
+			name, last = it.Runs[r].Name, n
+		}
+	}
+	return name
+}
