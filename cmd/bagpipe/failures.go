@@ -52,7 +52,11 @@ func (c *failuresListCmd) Run(a *app) error {
 func exampleText(g engine.FailureGroup) string {
 	var ids []string
 	for _, x := range g.Examples {
-		ids = append(ids, x.Item.Short())
+		id := x.Item.Short()
+		if x.Parent != "" {
+			id += " (child of " + x.Parent.Short() + ")"
+		}
+		ids = append(ids, id)
 	}
 	if g.Count > len(ids) {
 		ids = append(ids, "…")
