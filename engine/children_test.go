@@ -290,6 +290,47 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 	})
 }
 
+// Children may have children: each parent waits for its own, and so for all below.
+func TestChildrenOfChildren(t *testing.T) {
+	y := newNursery(t, 2)
+	y.make = func(c *steps.Call) ([]steps.Child, error) {
+		children, err := y.files(c, 2)
+		for i := range children {
+			if children[i].Label = c.Label + "." + children[i].Name; c.Label == "parent.txt" {
+				children[i].Workflow = "parents"
+			}
+		}
+		return children, err
+	}
+	y.do(func(e *Engine) {
+		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.must(err)
+		if s.Steps[state.Completed] != 3*2+4 {
+			t.Errorf("%+v", s)
+		}
+		rows := e.Items(Filter{})
+		after := map[layout.ItemID]time.Time{} // when the step that waits began, or the last one did
+		parent := map[layout.ItemID]layout.ItemID{}
+		for _, r := range rows {
+			d, err := e.Show(r.Item)
+			y.must(err)
+			last := d.Workflows[0].Steps[len(d.Workflows[0].Steps)-1]
+			after[r.Item], parent[r.Item] = last.Attempts[0].Claimed, r.Parent
+			if r.Status != state.Completed {
+				t.Errorf("%s: %s %s", r.Label, r.Status, r.Why)
+			}
+		}
+		for id, p := range parent {
+			if p != "" && after[p].Before(after[id]) {
+				t.Errorf("%s went on before its child %s was done", p, id)
+			}
+		}
+		if len(rows) != 7 {
+			t.Errorf("%d items", len(rows))
+		}
+	})
+}
+
 // What a robot must not hand over is refused before anything is registered.
 func TestChildrenThatAreRefused(t *testing.T) {
 	for want, handed := range map[string][]steps.Child{
