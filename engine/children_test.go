@@ -261,6 +261,34 @@ func (y *nursery) crash(w *work, at string) {
 	}
 }
 
+// What stands in a child's place and is no item, as an engine that was thought dead may
+// have put it there, puts the attempt off and costs no retry; those that were registered
+// before stay, and the next attempt goes on.
+func TestSomethingInAChildsPlace(t *testing.T) {
+	y := newNursery(t, 300) // more than share their syncs
+	var last layout.ItemID
+	y.do(func(e *Engine) {
+		last = layout.ChildID(y.item, "parents.1", "breed", "pupil-299")
+		put(t, e.path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
+		_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.must(err)
+		d, err := e.Show(y.item)
+		y.must(err)
+		a := d.Workflows[0].Steps[1].Attempts
+		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != childrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
+			t.Errorf("%+v", a)
+		}
+	})
+	options := y.options()
+	options.Now = func() time.Time { return time.Now().Add(time.Hour) } // when it is tried again
+	e, err := Open(context.Background(), y.root, options)
+	y.must(err)
+	_, err = e.Run(context.Background(), RunOptions{Jobs: 2})
+	y.must(errors.Join(err, e.Close()))
+	y.settled(300)
+	want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
+}
+
 // A step that is done again with one child more, and one fewer, adds the one and keeps
 // the other.
 func TestChildrenOfAnotherTime(t *testing.T) {
