@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"bagpipe/engine/queue"
 	"bagpipe/layout"
 )
 
@@ -29,4 +30,14 @@ func (e *Engine) LookAtFew(ctx context.Context) error {
 		return err
 	}
 	return e.lookAtFew(ctx)
+}
+
+// TakeOne hands out a ready step of an item, as a run does, and gives what claims it.
+func (e *Engine) TakeOne(label string) (claim func(context.Context) error, ok bool) {
+	e.index.Only(func(entry queue.Entry) bool { return entry.Item.Label == label })
+	entry, ok, _ := e.index.Take(e.o.Now(), nil)
+	return func(ctx context.Context) error {
+		_, err := e.begin(ctx, entry)
+		return err
+	}, ok
 }

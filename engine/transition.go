@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -135,10 +136,17 @@ type Attempt struct {
 	children int             // registered, of those it made
 }
 
-// begin commits the claim of a step: waiting becomes in-progress.
-func (e *Engine) begin(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) (*Attempt, error) {
+// begin commits the claim of a step that was taken from the queue: waiting becomes
+// in-progress. The limits of the workspace are asked again in the edit: what other
+// engines claimed since Take is in the index by then, so that of two engines one is
+// first.
+func (e *Engine) begin(ctx context.Context, entry queue.Entry) (*Attempt, error) {
+	id, workflow, step := entry.Item.ID, entry.Run, entry.Step
 	a := &Attempt{Item: id, Workflow: workflow, Step: step, Claimed: e.o.Now()}
 	_, err := e.step(ctx, id, workflow, e.byRobot(step), "", func(rec *record) (state.Event, error) {
+		if e.index.Overtaken(entry) {
+			return nil, &state.IllegalError{Event: "claim", Item: id, Workflow: workflow, Step: step, Reason: "a limit of the workspace holds it back: another engine was first"}
+		}
 		a.Key = rec.execution.NextKey(step, e.id)
 		return state.Claim{Workflow: workflow, Step: step, Attempt: a.Key, At: a.Claimed, Runner: e.runner()}, nil
 	}, e.claimControl(a))

@@ -80,7 +80,7 @@ func (w *work) tryClaim() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.attempt, err = e.begin(w.ctx, it.ID, w.entry.Run, w.entry.Step)
+	w.attempt, err = e.begin(w.ctx, w.entry)
 	if err != nil {
 		return false, w.harmless(err)
 	}

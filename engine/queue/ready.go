@@ -177,6 +177,25 @@ func (x *Index) full(key readyKey, e Entry) bool {
 		x.limits.Collection != nil && over(x.count.collections[e.Item.Collection], x.limits.Collection(e.Item.Collection))
 }
 
+// Overtaken tells whether a step that was handed out passes a limit of the workspace
+// by now, because of what others committed since. It counts itself; what this process
+// claims alone never passes one, as Take saw to that.
+func (x *Index) Overtaken(e Entry) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c, there := x.claims[e.key()]
+	if !there {
+		return false // in progress already, which its claim will find
+	}
+	over := func(n, limit int) bool { return limit > 0 && n > limit }
+	plan := e.run().Plan
+	if over(x.count.steps[c.StepID], plan.Steps[e.N].Limit) {
+		return true
+	}
+	return !c.flying && (over(x.count.workflows[c.Workflow], plan.InFlight) || over(x.count.all, x.limits.InFlight) ||
+		x.limits.Collection != nil && over(x.count.collections[c.collection], x.limits.Collection(c.collection)))
+}
+
 // claim counts a step that was handed out and is not committed as in progress yet,
 // so that a limit is not passed meanwhile; unclaim ends that.
 func (x *Index) claim(e Entry) {
