@@ -323,14 +323,17 @@ func laterWhenFull(err error) error {
 // endDurably tries again when the commit fails for a reason that may pass, such
 // as a full disk: what was done should not have to be done again.
 func (w *work) endDurably() error {
-	const tries = 5
+	const (
+		tries           = 5
+		mostBetweenEnds = 2 * time.Second // a person who stops the run waits that long
+	)
 	for n := 1; ; n++ {
 		err := w.end()
 		if err == nil || IsRefused(err) || mustStop(err) || !w.patient && n >= tries || w.patient && n >= tries && w.stopping() {
 			return err
 		}
 		w.e.o.Log.Warn("commit a step's end; it is tried again", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
-		time.Sleep(time.Duration(n) * 200 * ms)
+		time.Sleep(min(time.Duration(n)*200*ms, mostBetweenEnds))
 	}
 }
 
