@@ -364,6 +364,19 @@ func (e *Engine) beat() error {
 	return self.Beat()
 }
 
+// checkAlive answers claim.ErrLost when others take this engine for dead: they may
+// have taken its scratch away, and a step that fails for it must not fail the item.
+func (e *Engine) checkAlive() error {
+	self, err := e.register()
+	if err != nil {
+		return err
+	}
+	if err := self.Check(); errors.Is(err, claim.ErrLost) {
+		return err
+	}
+	return nil
+}
+
 // backoff is the pause after the failures-th failure in a row of a step.
 func (e *Engine) backoff(s *state.Step, failures int) time.Duration {
 	b := e.current().settings.backoff()

@@ -354,6 +354,9 @@ func (w *work) end() error {
 	case errors.As(w.err, &later):
 		return e.Defer(w.ctx, a, w.started, later)
 	case w.err != nil:
+		if err := e.checkAlive(); err != nil {
+			return err
+		}
 		return e.Fail(w.ctx, a, w.started, w.err, w.log.tail(), w.result.Milestones)
 	}
 	return e.Complete(w.ctx, a, w.started, w.result)

@@ -119,10 +119,33 @@ func (e *Engine) Beat() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
-	path := enginePath(e.root, e.id)
-	ours, err := e.owns(path)
+	if err := e.check(); err != nil {
+		return err
+	}
+	for _, c := range e.claims {
+		if still, err := c.stillOurs(); err == nil && !still {
+			c.markLost()
+		}
+	}
+	now := e.now()
+	return wrap("touch the file of engine", string(e.id), os.Chtimes(enginePath(e.root, e.id), now, now))
+}
+
+// Check answers ErrLost, as the next Beat would, when others take the engine for dead.
+func (e *Engine) Check() error {
+	e.state.Lock()
+	defer e.state.Unlock()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	return e.check()
+}
+
+// check is called with e.state held.
+func (e *Engine) check() error {
+	ours, err := e.owns(enginePath(e.root, e.id))
 	if err != nil {
-		return wrap("touch the file of engine", string(e.id), err)
+		return wrap("look for the file of engine", string(e.id), err)
 	}
 	if !ours {
 		e.lost = true
@@ -131,13 +154,7 @@ func (e *Engine) Beat() error {
 		}
 		return ErrLost
 	}
-	for _, c := range e.claims {
-		if still, err := c.stillOurs(); err == nil && !still {
-			c.markLost()
-		}
-	}
-	now := e.now()
-	return wrap("touch the file of engine", string(e.id), os.Chtimes(path, now, now))
+	return nil
 }
 
 // owns tells whether path is still the file this engine's lock is on.
