@@ -47,6 +47,17 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 	}
 }
 
+// Two engines may sweep at once: what the other has removed meanwhile is no error.
+func TestScratchThatAnotherEngineRemoves(t *testing.T) {
+	e := &Engine{root: t.TempDir(), id: "5c1e9a70"}
+	dead := e.path(layout.ScratchDir + "/0badcafe")
+	put(t, dead, map[string]string{"x": ""})
+	another := func(layout.EngineID) (bool, error) { return false, os.RemoveAll(dead) }
+	if err := e.sweepScratch(another); err != nil {
+		t.Error(err)
+	}
+}
+
 func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

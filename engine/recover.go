@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -185,7 +186,7 @@ func (e *Engine) recoverLost(ctx context.Context) error {
 // names tell the attempts.
 func (e *Engine) forgetEnded(scratch string) error {
 	entries, err := os.ReadDir(scratch)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another engine is at it, too
 		return err
 	}
 	for _, entry := range entries {
