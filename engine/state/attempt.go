@@ -145,7 +145,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	a := s.Attempts[e.Attempt]
 	a.State, a.Kind, a.Message, a.Text = e.State, e.Kind, e.Message, e.Text
-	a.Started, a.Ended, a.NotBefore, a.Progress, a.Children = e.Started, e.At, e.RetryAt, e.Progress, e.Children
+	a.Started, a.Ended, a.NotBefore, a.Progress, a.Children = e.Started, e.At, roundTime(e.RetryAt), e.Progress, e.Children
 	if e.Unavailable && step.Optional {
 		a.State, a.Kind, a.NotBefore, a.Message = Skipped, "", time.Time{}, "not available: "+e.Message
 	}

@@ -229,6 +229,23 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// A record that stays decoded is what its bytes say, also of a pause with jitter.
+func TestATimeToRetryIsAsItIsWritten(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	run(t, x, d, "unpack", End{State: Failed, Kind: SystemKind, RetryAt: t0.Add(1_234_567_891), Message: "disk"})
+	read, err := Decode(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, is := x.Find(wf, "unpack")
+	_, written := read.Find(wf, "unpack")
+	k, a, _ := is.Current()
+	if want := written.Attempts[k].NotBefore; want.IsZero() || !a.NotBefore.Equal(want) {
+		t.Errorf("%s, but written as %s", a.NotBefore, want)
+	}
+}
+
 func TestDeferredAttemptsDoNotPileUp(t *testing.T) {
 	d := trial(t)
 	x := started(t, d)
