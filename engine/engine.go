@@ -42,7 +42,7 @@ type Options struct {
 type Engine struct {
 	root  string
 	o     Options
-	clock func() time.Time // finer than o.Now
+	clock func() time.Time // finer than o.Now, and monotonic: for how long something takes
 	id    layout.EngineID
 	store *gitstore.Store
 	plans planCache
@@ -218,7 +218,9 @@ func (e *Engine) register() (*claim.Engine, error) {
 	if e.self != nil {
 		return e.self, nil
 	}
-	self, err := claim.Register(e.root, e.id, e.o.Host, e.o.Now)
+	// The clock with its monotonic reading: whether others live is judged by how long
+	// their files have not changed, and a clock that is set must not kill them.
+	self, err := claim.Register(e.root, e.id, e.o.Host, e.clock)
 	if err != nil {
 		return nil, fmt.Errorf("register engine %s: %w", e.id, err)
 	}

@@ -23,12 +23,12 @@ func (r *run) intake(ctx context.Context) {
 	}
 	// A drop made just before this command settles within the quiet time; one
 	// that grows all the while is left for the next run.
-	patience := r.e.o.Now().Add(2*r.e.current().settings.quiet() + time.Second)
+	patience := r.e.clock().Add(2*r.e.current().settings.quiet() + time.Second)
 	for {
 		waiting, more := r.takeIn(ctx)
 		next, ok := soonest(waiting, patience)
 		if more { // when there is room
-			next, ok = r.e.o.Now().Add(roomEvery), true
+			next, ok = r.e.clock().Add(roomEvery), true
 		}
 		if !ok || ctx.Err() != nil || r.pool.Draining() {
 			r.growing(waiting)
@@ -37,7 +37,7 @@ func (r *run) intake(ctx context.Context) {
 			return
 		}
 		select {
-		case <-time.After(max(next.Sub(r.e.o.Now()), 20*ms)):
+		case <-time.After(max(next.Sub(r.e.clock()), 20*ms)):
 		case <-ctx.Done():
 		}
 	}

@@ -187,7 +187,7 @@ func (e *Engine) rejected() ([]string, error) {
 // claim.
 func (e *Engine) engines() (out, cold []string, err error) {
 	out = []string{}
-	registered, err := claim.NewObserver(e.root, e.o.Host, e.o.Now).Engines()
+	registered, err := claim.NewObserver(e.root, e.o.Host, e.clock).Engines()
 	if err != nil {
 		return out, nil, err
 	}

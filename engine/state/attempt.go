@@ -149,7 +149,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	if e.Unavailable && step.Optional {
 		a.State, a.Kind, a.NotBefore, a.Message = Skipped, "", time.Time{}, "not available: "+e.Message
 	}
-	a.Elapsed = math.Round(e.At.Sub(e.Started).Seconds()*1000) / 1000
+	a.Elapsed = max(0, math.Round(e.At.Sub(e.Started).Seconds()*1000)/1000) // the clock may have been set back
 	s.put(e.Attempt, a)
 	if a.State == Completed {
 		x.reach(e.At, layout.Name(step.Milestone))
