@@ -45,6 +45,7 @@ type Report struct {
 const (
 	maintainLockFile = layout.StateDir + "/maintain.lock"
 	joinFrom         = 8 // packs worth joining
+	packRetries      = 3 // when a pack is gone that was listed
 	compactShare     = 4 // all packs become one when those added are more than one part in so many of the rest
 )
 
@@ -90,6 +91,12 @@ func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []pac
 	}
 	r.PacksBefore, r.BytesBefore = len(packs), sizeOf(packs)
 	packErr := pack(ctx, packs, r)
+	for n := 0; n < packRetries && errors.Is(packErr, fs.ErrNotExist); n++ { // git repack was at it, too
+		if packs, err = s.listPacks(); err != nil {
+			return err
+		}
+		packErr = pack(ctx, packs, r)
+	}
 	if rotten := new(odb.RottenError); packErr != nil && !errors.As(packErr, &rotten) {
 		return packErr
 	}

@@ -115,6 +115,24 @@ func TestMaintainBesideCommits(t *testing.T) {
 	fsck(t, root)
 }
 
+// git repack may take packs away while they are being joined.
+func TestMaintainBeginsAgainWhenAPackIsGone(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	fill(t, s, 60)
+	repacked := false
+	r, err := s.maintain(context.Background(), func(ctx context.Context, packs []packInfo, r *Report) error {
+		if !repacked {
+			repacked = true
+			git(t, root, "repack", "-a", "-d", "-q")
+		}
+		return s.joinSmall(ctx, packs, r)
+	})
+	if err != nil || r.PacksAfter != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestMaintainLeavesKeptPacksAlone(t *testing.T) {
 	list := []packInfo{{base: "kept", size: 1, left: true}}
 	for i := range 20 {
