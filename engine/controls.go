@@ -230,19 +230,23 @@ func (e *Engine) controlsAt(r gitstore.Reader) (*state.Controls, error) {
 // in the same commit.
 func (e *Engine) claimControl(a *Attempt) func(*record, map[string][]byte) error {
 	ref := refOf(a.Workflow, a.Step)
-	if !e.controls.current().Disabled(ref) {
-		return nil
-	}
 	return func(rec *record, files map[string][]byte) error {
 		c, err := e.controlsAt(rec.at)
+		var newer *layout.SchemaError
+		if errors.As(err, &newer) && !e.controls.current().Disabled(ref) {
+			return nil // what could be read last is in force
+		}
 		if err != nil {
 			return err
+		}
+		if !c.Disabled(ref) {
+			return nil
 		}
 		open, why := c.Steps[ref].Open(a.Item, a.Workflow, e.o.Now(), func(t *state.Trial) bool { return e.trialStands(rec.at, t, a.Step) })
 		if !open {
 			return &state.IllegalError{Event: "claim", Item: a.Item, Workflow: a.Workflow, Step: a.Step, Reason: why}
 		}
-		if !c.Disabled(ref) || !c.Try(ref, a.Item, a.Workflow, e.o.Now()) {
+		if !c.Try(ref, a.Item, a.Workflow, e.o.Now()) {
 			return nil
 		}
 		files[layout.ControlsFile], err = c.Encode()

@@ -366,3 +366,24 @@ func TestAThresholdStopsAllRuns(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 }
+
+// A step is disabled by one engine; another, which has not seen that yet, claims it no
+// more.
+func TestNoClaimAfterAStepIsDisabled(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n", 1)
+	p.do(func(a *engine.Engine) {
+		p.must(a.Load(p.ctx))
+		claim, ok := a.TakeOne("item-1")
+		if !ok {
+			t.Fatal("nothing is ready")
+		}
+		p.do(func(b *engine.Engine) {
+			p.must(b.Load(p.ctx))
+			_, err := b.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepDisabled, "the scanner is broken")
+			p.must(err)
+		})
+		if err := claim(p.ctx); !engine.IsRefused(err) {
+			t.Errorf("the claim: %v", err)
+		}
+	})
+}
