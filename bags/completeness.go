@@ -146,39 +146,6 @@ func (v *validator) tagSetsDiffer() {
 	}
 }
 
-// digests hashes every listed file that is there, once, and compares.
-func (v *validator) digests(ctx context.Context) error {
-	if v.o.Level != Full && v.o.only == nil {
-		return nil
-	}
-	var plan []hashItem
-	for i := range v.tree.Files {
-		f := &v.tree.Files[i]
-		if v.o.only != nil && !v.o.only(f.Path) {
-			continue
-		}
-		set := v.o.also
-		for _, from := range []map[string]*listed{v.payload, v.tags} {
-			if e := from[f.Path]; e != nil {
-				set |= e.known
-			}
-		}
-		if set != 0 {
-			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
-		}
-	}
-	o := HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}
-	return v.from.hash(ctx, plan, o, func(h Hashed) error {
-		f := &v.tree.Files[h.Index]
-		if v.o.collect != nil {
-			v.o.collect(f.Path, &h.Sums)
-		}
-		v.compare(v.payload[f.Path], f.Path, &h.Sums)
-		v.compare(v.tags[f.Path], f.Path, &h.Sums)
-		return v.enough()
-	})
-}
-
 func (v *validator) compare(e *listed, p string, sums *Sums) {
 	if e == nil {
 		return

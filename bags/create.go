@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -116,7 +117,7 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 func (c *creator) created() Created {
 	return Created{
 		Files: int64(len(c.tree.Files)), Bytes: c.tree.Bytes(), EmptyFolders: c.tree.EmptyFolders(),
-		Findings: nameFindings(c.tree, payloadPrefix),
+		Findings: c.names,
 	}
 }
 
@@ -220,9 +221,10 @@ func checkTagPath(p string) error {
 
 // creator builds one bag in dir.
 type creator struct {
-	o    CreateOptions
-	tree *Tree
-	dir  string
+	o     CreateOptions
+	tree  *Tree
+	dir   string
+	names []Finding // about the payload's names
 }
 
 func (c *creator) build(ctx context.Context) error {
@@ -238,10 +240,25 @@ func (c *creator) build(ctx context.Context) error {
 
 // describe writes everything beside the payload, which stands in data.
 func (c *creator) describe(ctx context.Context, data string) error {
-	sums := make([]Sums, len(c.tree.Files))
-	if err := c.hashPayload(ctx, data, sums); err != nil {
+	sums, err := c.look(ctx, data)
+	if err != nil {
 		return err
 	}
+	return c.write(ctx, sums)
+}
+
+// look takes the payload's digests, and looks at its names meanwhile.
+func (c *creator) look(ctx context.Context, data string) ([]Sums, error) {
+	sums := make([]Sums, len(c.tree.Files))
+	var names sync.WaitGroup
+	names.Go(func() { c.names = nameFindings(c.tree, payloadPrefix) })
+	err := c.hashPayload(ctx, data, sums)
+	names.Wait()
+	return sums, err
+}
+
+// write makes the tag files.
+func (c *creator) write(ctx context.Context, sums []Sums) error {
 	if err := c.writeTagFiles(); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}

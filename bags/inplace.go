@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,10 +48,14 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 		return fail(err)
 	}
 	c := &creator{o: o, tree: tree, dir: r.place()}
-	if err := c.describe(ctx, tree.Dir); err != nil {
+	sums, err := c.look(ctx, tree.Dir)
+	if err != nil {
 		return Created{}, err
 	}
-	if err := unchanged(ctx, tree); err != nil {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.write(gctx, sums) })
+	g.Go(func() error { return unchanged(gctx, tree) })
+	if err := g.Wait(); err != nil {
 		return Created{}, err
 	}
 	p := plan{Moves: true, Move: move}
@@ -98,29 +104,28 @@ func unchanged(ctx context.Context, was *Tree) error {
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]*Entry, len(was.Files))
-	for i := range was.Files {
-		seen[was.Files[i].Path] = &was.Files[i]
-	}
 	changed := func(p, text string) error {
 		return &Error{Archive: baseName(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made; nothing was moved"}
 	}
+	// Both are in the order of the walk, so the first pair that differs tells.
+	before := was.Files
 	for i := range now.Files {
 		f := &now.Files[i]
 		if strings.HasPrefix(f.Path, WorkDir+"/") {
 			continue
 		}
-		before := seen[f.Path]
-		if before == nil {
+		switch {
+		case len(before) == 0 || before[0].Path != f.Path && !slices.ContainsFunc(before, func(e Entry) bool { return e.Path == f.Path }):
 			return changed(f.Path, "appeared")
-		}
-		if before.Size != f.Size || !before.Time.Equal(f.Time) {
+		case before[0].Path != f.Path:
+			return changed(before[0].Path, "disappeared")
+		case before[0].Size != f.Size || !before[0].Time.Equal(f.Time):
 			return changed(f.Path, "changed")
 		}
-		delete(seen, f.Path)
+		before = before[1:]
 	}
-	for p := range seen {
-		return changed(p, "disappeared")
+	if len(before) > 0 {
+		return changed(before[0].Path, "disappeared")
 	}
 	if len(now.Others) > 0 {
 		return changed(now.Others[0].Path, "a link or special file appeared")

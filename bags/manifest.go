@@ -3,7 +3,6 @@ package bags
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 )
@@ -43,8 +42,12 @@ func decodeSum(s string, a Algorithm) ([]byte, error) {
 
 // writeManifest writes one line per path; sums[i] belongs to paths[i].
 func writeManifest(w io.Writer, paths []string, sums [][]byte) error {
+	var line []byte
 	for i, p := range paths {
-		if _, err := fmt.Fprintf(w, "%x  %s\n", sums[i], encodeManifestPath(p)); err != nil {
+		line = hex.AppendEncode(line[:0], sums[i])
+		line = append(line, "  "...)
+		line = append(line, encodeManifestPath(p)...)
+		if _, err := w.Write(append(line, '\n')); err != nil {
 			return err
 		}
 	}
@@ -54,7 +57,12 @@ func writeManifest(w io.Writer, paths []string, sums [][]byte) error {
 var manifestEncoder = strings.NewReplacer("%", "%25", "\n", "%0A", "\r", "%0D")
 
 // encodeManifestPath encodes CR, LF and %, and only those (RFC 8493, 2.1.3).
-func encodeManifestPath(p string) string { return manifestEncoder.Replace(p) }
+func encodeManifestPath(p string) string {
+	if !strings.ContainsAny(p, "%\n\r") {
+		return p
+	}
+	return manifestEncoder.Replace(p)
+}
 
 // decodeManifestPath reverses it. bare tells whether a '%' stood there that
 // begins none of the three.

@@ -41,14 +41,17 @@ func (o *opener) file(p string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// link makes to, a path of the file system, a hard link of the file, and of itself
-// where it has become a link.
-func (o *opener) link(p, to string) error {
+// link makes a hard link of the file, under the same path of another tree, and of
+// itself where it has become a link.
+func (o *opener) link(p string, to *opener) error {
 	base, err := o.in(p)
 	if err != nil {
 		return err
 	}
-	_, err = retry(func() (int, error) { return 0, unix.Linkat(int(o.dir.Fd()), base, unix.AT_FDCWD, to, 0) })
+	if _, err := to.in(p); err != nil {
+		return err
+	}
+	_, err = retry(func() (int, error) { return 0, unix.Linkat(int(o.dir.Fd()), base, int(to.dir.Fd()), base, 0) })
 	return err
 }
 

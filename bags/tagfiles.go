@@ -14,14 +14,14 @@ import (
 // This file writes what stands beside data/ in a bag.
 
 func (c *creator) writeTagFiles() error {
-	if err := c.write(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+	if err := c.put(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	if err := writeInfo(&b, c.info()); err != nil {
 		return err
 	}
-	if err := c.write(infoFile, b.Bytes()); err != nil {
+	if err := c.put(infoFile, b.Bytes()); err != nil {
 		return err
 	}
 	for _, f := range c.o.TagFiles {
@@ -30,7 +30,7 @@ func (c *creator) writeTagFiles() error {
 			return err
 		}
 		if f.Source == "" {
-			if err := c.write(f.Path, f.Data); err != nil {
+			if err := c.put(f.Path, f.Data); err != nil {
 				return err
 			}
 			continue
@@ -96,7 +96,7 @@ func (c *creator) writeManifest(prefix string, a Algorithm, paths []string, colu
 	if err := writeManifest(&b, paths, column); err != nil {
 		return err
 	}
-	return c.write(prefix+string(a)+".txt", b.Bytes())
+	return c.put(prefix+string(a)+".txt", b.Bytes())
 }
 
 // writeTagManifests lists every tag file there is by now.
@@ -112,10 +112,13 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 	}
 	slices.SortFunc(t.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	known := map[string]*Sums{}
+	as := slices.Clone(c.o.Algorithms)
 	for i := range c.o.TagFiles {
-		known[c.o.TagFiles[i].Path] = c.o.TagFiles[i].Known
+		if k := c.o.TagFiles[i].Known; k != nil {
+			known[c.o.TagFiles[i].Path] = k
+			as = append(c.o.Algorithms[:len(c.o.Algorithms):len(c.o.Algorithms)], SHA256, SHA512) // what inventories have
+		}
 	}
-	as := append(slices.Clone(c.o.Algorithms), SHA256, SHA512)
 	err = Hash(ctx, t, as, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
 		paths[h.Index] = t.Files[h.Index].Path
 		if err := c.compareKnown(paths[h.Index], known[paths[h.Index]], &h.Sums); err != nil {
@@ -137,6 +140,6 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 	return nil
 }
 
-func (c *creator) write(p string, data []byte) error {
+func (c *creator) put(p string, data []byte) error {
 	return os.WriteFile(filepath.Join(c.dir, filepath.FromSlash(p)), data, filePerm)
 }

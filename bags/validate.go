@@ -94,6 +94,7 @@ func openBag(ctx context.Context, path string, o ValidateOptions) (*validator, e
 // run does every check and gives the report.
 func (v *validator) run(ctx context.Context) (Report, error) {
 	err := v.checks(ctx)
+	v.stopDigests()
 	var broken *Error
 	if errors.As(err, &broken) { // an archive that breaks while it is read
 		v.broken(broken)
@@ -114,7 +115,7 @@ func (v *validator) checks(ctx context.Context) error {
 		return errEnough
 	}
 	for _, check := range []func(context.Context) error{
-		v.declaration, v.structure, v.manifests, v.metadata, v.fetchFile, v.completeness, v.profiles, v.namesAndDigests,
+		v.declaration, v.structure, v.beginDigests, v.manifests, v.metadata, v.fetchFile, v.completeness, v.profiles, v.namesAndDigests,
 	} {
 		if err := check(ctx); err != nil {
 			return err
@@ -170,6 +171,7 @@ type validator struct {
 	unread   bool        // the archive around the bag could not be read to its end
 	payloads []Algorithm // of the payload manifests, sorted
 	tagSets  []tagManifest
+	early    *hashing // under way
 }
 
 // listed is a file as the manifests have it.

@@ -48,6 +48,7 @@ func main() {
 	if code, ok := bags.Reader(); ok { // this process was started to read one archive
 		os.Exit(code)
 	}
+	collectLate()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -1,0 +1,155 @@
+package bags
+
+import (
+	"context"
+	"strings"
+)
+
+// How a bag's digests are computed. The rules are:
+//
+//   - every file is read once, for all its digests;
+//   - in a folder this begins before the manifests are read, as their names say
+//     which digests there will be (20,000 small files: 15 ms of 200). What is
+//     known by then is held back until the manifests can be asked, and only so
+//     much of it that memory does not grow with the bag;
+//   - nothing is read early where a first error would end the work;
+//   - a file that cannot be read ends the early work only: it may be one that no
+//     manifest lists, which is a finding and no failure of the machine.
+
+// heldMost is how many files may wait for the manifests.
+const heldMost = 4096
+
+// hashing is the digests of a folder under way. Its fields are used by the
+// hashing's callbacks, which do not overlap, and after them by digests.
+type hashing struct {
+	ready  chan struct{} // closed when the manifests are read
+	end    chan error    // the hashing's answer
+	cancel context.CancelFunc
+	held   []Hashed
+	opened bool
+}
+
+// beginDigests is a check that finds nothing: it begins to hash what will be asked.
+func (v *validator) beginDigests(ctx context.Context) error {
+	if _, inFolder := v.from.(*folderBag); !inFolder || v.o.Level != Full || v.o.FailFast || v.o.only != nil {
+		return nil
+	}
+	payload, tags := setOf(v.payloads...)|v.o.also, v.o.also
+	for _, t := range v.tagSets {
+		tags |= setOf(t.algorithm)
+	}
+	var plan []hashItem
+	for i := range v.tree.Files {
+		f := &v.tree.Files[i]
+		set := tags
+		if strings.HasPrefix(f.Path, payloadPrefix) {
+			set = payload
+		}
+		if set != 0 {
+			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
+		}
+	}
+	h := &hashing{ready: make(chan struct{}), end: make(chan error, 1)}
+	ctx, h.cancel = context.WithCancel(ctx)
+	v.early = h
+	go func() {
+		h.end <- v.hash(ctx, plan, func(one Hashed) error { return v.hold(ctx, h, one) })
+	}()
+	return nil
+}
+
+// hold keeps a file's digests until the manifests are read.
+func (v *validator) hold(ctx context.Context, h *hashing, one Hashed) error {
+	if !h.opened && len(h.held) < heldMost {
+		select {
+		case <-h.ready:
+		default:
+			one.Head = nil
+			h.held = append(h.held, one)
+			return nil
+		}
+	}
+	if !h.opened {
+		select {
+		case <-h.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		h.opened = true
+		v.release(h)
+	}
+	return v.answer(one)
+}
+
+func (v *validator) release(h *hashing) {
+	for i := range h.held {
+		_ = v.answer(h.held[i]) // it ends nothing: hashing begins early only where all errors are asked for
+	}
+	h.held = nil
+}
+
+// stopDigests ends what was begun early and nobody asked for.
+func (v *validator) stopDigests() {
+	if v.early != nil {
+		v.early.cancel()
+		<-v.early.end
+		v.early = nil
+	}
+}
+
+func (v *validator) finishEarly() error {
+	h := v.early
+	v.early = nil
+	close(h.ready)
+	err := <-h.end
+	h.cancel()
+	v.release(h)
+	return err
+}
+
+// digests hashes every file, once, and compares.
+func (v *validator) digests(ctx context.Context) error {
+	if v.early != nil {
+		found := len(v.report.Findings)
+		err := v.finishEarly()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		v.report.Findings = v.report.Findings[:found]
+	}
+	if v.o.Level != Full && v.o.only == nil {
+		return nil
+	}
+	var plan []hashItem
+	for i := range v.tree.Files {
+		f := &v.tree.Files[i]
+		if v.o.only != nil && !v.o.only(f.Path) {
+			continue
+		}
+		set := v.o.also
+		for _, from := range []map[string]*listed{v.payload, v.tags} {
+			if e := from[f.Path]; e != nil {
+				set |= e.known
+			}
+		}
+		if set != 0 {
+			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
+		}
+	}
+	return v.hash(ctx, plan, v.answer)
+}
+
+func (v *validator) hash(ctx context.Context, plan []hashItem, each func(Hashed) error) error {
+	return v.from.hash(ctx, plan, HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}, each)
+}
+
+// answer compares one file's digests with what the manifests say.
+func (v *validator) answer(h Hashed) error {
+	f := &v.tree.Files[h.Index]
+	if v.o.collect != nil {
+		v.o.collect(f.Path, &h.Sums)
+	}
+	v.compare(v.payload[f.Path], f.Path, &h.Sums)
+	v.compare(v.tags[f.Path], f.Path, &h.Sums)
+	return v.enough()
+}
