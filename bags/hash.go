@@ -21,7 +21,7 @@ import (
 //   - workers take the next file, the large ones first: with a large file taken
 //     last, the other cores would wait for it;
 //   - a large file with several digests gets a goroutine per digest, and the
-//     next block is read while they work, so that two digests cost little more
+//     next blocks are read while they work, so that two digests cost little more
 //     than the slower one;
 //   - what is not a regular file any more when it is opened is an error; opening
 //     does not block on a FIFO.
@@ -173,12 +173,13 @@ func (p *hashPool) read(n int) {
 type hashWorker struct {
 	pool    *hashPool
 	hashers [len(algorithms)]hash.Hash
-	blocks  [2][]byte
+	block   []byte
+	wide    []wideBlock // of large files with several digests; nil until there is one
 	head    []byte
 }
 
 func newHashWorker(p *hashPool) *hashWorker {
-	return &hashWorker{pool: p, blocks: [2][]byte{make([]byte, hashBlock), nil}}
+	return &hashWorker{pool: p, block: make([]byte, hashBlock)}
 }
 
 func (w *hashWorker) open(ctx context.Context, files fileOpener, it hashItem) (err error) {
@@ -213,7 +214,7 @@ func (w *hashWorker) file(ctx context.Context, f fileReader, it hashItem) (err e
 }
 
 func (w *hashWorker) readPlain(ctx context.Context, r fileReader, it hashItem) (total int64, err error) {
-	buf := w.blocks[0]
+	buf := w.block
 	for {
 		if err := ctx.Err(); err != nil {
 			return total, err
@@ -231,21 +232,44 @@ func (w *hashWorker) readPlain(ctx context.Context, r fileReader, it hashItem) (
 	}
 }
 
-// readWide gives each digest its goroutine and reads the next block meanwhile.
+// wideBlocks is how many blocks of a large file may be under way: with fewer, the
+// digests wait for each other at every block, and the slower one stands still
+// whenever the system is late to wake it.
+const wideBlocks = 6
+
+// wideBlock is one of them.
+type wideBlock struct {
+	data  []byte
+	lanes atomic.Int32 // the digests that have not had it yet
+}
+
+// readWide gives each digest its goroutine and reads ahead of them.
 func (w *hashWorker) readWide(ctx context.Context, r io.Reader, set algSet) (total int64, err error) {
-	if w.blocks[1] == nil {
-		w.blocks[1] = make([]byte, hashBlock)
+	if w.wide == nil {
+		w.wide = make([]wideBlock, wideBlocks)
+		for i := range w.wide {
+			w.wide[i].data = make([]byte, hashBlock)
+		}
 	}
-	var busy sync.WaitGroup // the digests of the block before
+	free := make(chan *wideBlock, wideBlocks)
+	for i := range w.wide {
+		free <- &w.wide[i]
+	}
+	type part struct {
+		block *wideBlock
+		n     int
+	}
 	var ends sync.WaitGroup
-	var lanes []chan []byte
+	var lanes []chan part
 	set.each(func(i int) {
-		lane := make(chan []byte, 1)
+		lane := make(chan part, wideBlocks)
 		lanes = append(lanes, lane)
 		ends.Go(func() {
-			for b := range lane {
-				w.hashers[i].Write(b)
-				busy.Done()
+			for p := range lane {
+				w.hashers[i].Write(p.block.data[:p.n])
+				if p.block.lanes.Add(-1) == 0 {
+					free <- p.block // never blocks: there are no more blocks than room
+				}
 			}
 		})
 	})
@@ -255,21 +279,19 @@ func (w *hashWorker) readWide(ctx context.Context, r io.Reader, set algSet) (tot
 			close(lane)
 		}
 	}()
-	for turn := 0; ; turn++ {
+	for {
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
-		buf := w.blocks[turn%2]
-		n, err := io.ReadFull(r, buf)
-		w.take(buf[:n])
+		b := <-free
+		n, err := io.ReadFull(r, b.data)
+		w.take(b.data[:n])
 		total += int64(n)
-		busy.Wait()
-		busy.Add(len(lanes))
+		b.lanes.Store(int32(len(lanes)))
 		for _, lane := range lanes {
-			lane <- buf[:n]
+			lane <- part{b, n}
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			busy.Wait()
 			return total, nil
 		}
 		if err != nil {
