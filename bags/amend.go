@@ -148,7 +148,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 	did := Amended{Report: e.v.report, Recovered: was}
 	for _, f := range did.Report.Findings {
 		if f.Severity == SeverityError && f.Code != CodeUnfetched {
-			return fail(did, fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text))
+			return fail(did, notValid(f))
 		}
 	}
 	if err := e.plain(); err != nil {

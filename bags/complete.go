@@ -87,7 +87,7 @@ func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err erro
 	defer func() { err = errors.Join(err, e.close()) }()
 	for _, f := range e.v.report.Findings {
 		if f.Severity == SeverityError && f.Code != CodeUnfetched && f.Code != CodeMissing && f.Code != CodeOxum {
-			return fail(fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text))
+			return fail(notValid(f))
 		}
 	}
 	f, err := newFetcher(e, o)

@@ -25,7 +25,7 @@ func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*e
 	if info, err := os.Stat(dir); err != nil {
 		return nil, "", err
 	} else if !info.IsDir() {
-		return nil, "", fmt.Errorf("it is serialised: unpack it first, and serialise it again")
+		return nil, "", fmt.Errorf("it is serialized: unpack it first, and serialize it again")
 	}
 	r, was, err := openRewrite(dir, sync, nil)
 	if err != nil {

@@ -15,6 +15,7 @@ type ExtractOptions struct {
 	Workers  int            // members unpacked at once, where the format allows it; default the cores
 	Names    string         // one of CodePages; default: guessed
 	Nested   int            // archives within archives are unpacked in place, down to this depth; default none
+	NoSync   bool           // of ExtractTo: the caller syncs the folder
 	Progress func(Progress) // calls do not overlap
 }
 

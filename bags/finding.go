@@ -96,7 +96,7 @@ type Report struct {
 	Bag          string      `json:"bag"`
 	Version      string      `json:"version,omitempty"` // as declared
 	Encoding     string      `json:"encoding,omitempty"`
-	Archive      Format      `json:"archive,omitempty"`  // what the bag is serialised as
+	Archive      Format      `json:"archive,omitempty"`  // what the bag is serialized as
 	Profiles     []string    `json:"profiles,omitempty"` // identifiers of those it was held to
 	Level        Level       `json:"level"`
 	Complete     bool        `json:"complete"`

@@ -145,7 +145,7 @@ func newHashPool(plan []hashItem, o HashOptions, each func(Hashed) error) *hashP
 type hashPool struct {
 	each func(Hashed) error
 
-	mu       sync.Mutex // serialises each and progress, guards so
+	mu       sync.Mutex // serializes each and progress, guards so
 	progress func(Progress)
 	so       Progress
 }

@@ -29,7 +29,7 @@ func drawTree(rt *rapid.T, dir string) map[string]string {
 	return tree
 }
 
-// Any tree becomes a bag, in place or beside it; serialised in any format it is
+// Any tree becomes a bag, in place or beside it; serialized in any format it is
 // valid as a stream; unpacked it is the same tree, and valid.
 func TestAnyTreeGoesThroughBagAndArchive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

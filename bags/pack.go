@@ -24,9 +24,14 @@ type PackOptions struct {
 	Format       Format         // default: by the archive's name
 	Reproducible bool           // the same bytes from the same content: one time, no owner, plain permissions
 	Time         time.Time      // every member's time of modification; with Reproducible 1980-01-01 unless given
+	NoSync       bool           // the caller syncs the archive
 	Workers      int            // default the cores
 	Progress     func(Progress) // calls do not overlap
 }
+
+// ErrPackFormat says that archives of the wanted format are not written, or that the
+// archive's name does not say which is wanted.
+var ErrPackFormat = errors.New("want a name that ends in .zip, .tar, .tar.gz or .tar.zst, or one of the formats zip, tar, tar.gz and tar.zst")
 
 // PackedArchive says what was packed.
 type PackedArchive struct {
@@ -43,13 +48,13 @@ var firstZipTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // Pack packs a folder (or one file) into the new archive dest. Members are in byte
 // order below the folder's own name. Links and special files are refused, and so
 // is a name that Extract would refuse. The archive appears when it is whole and is
-// on the disk when Pack returns.
+// on the disk when Pack returns, unless o.NoSync is set.
 func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchive, err error) {
 	if o.Format == None {
 		o.Format = formatOfName(filepath.Base(dest))
 	}
 	if !slices.Contains(PackFormats(), o.Format) {
-		return PackedArchive{}, fmt.Errorf("pack %s: want a name that ends in .zip, .tar, .tar.gz or .tar.zst, or a format among %v", dest, PackFormats())
+		return PackedArchive{}, fmt.Errorf("%s: %w", dest, ErrPackFormat)
 	}
 	if o.Reproducible && o.Time.IsZero() {
 		o.Time = firstZipTime
@@ -71,7 +76,11 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 	if err != nil {
 		return PackedArchive{}, err
 	}
-	if err := s.publish(disk.SyncTree); err != nil {
+	sync := disk.SyncTree
+	if o.NoSync {
+		sync = nil
+	}
+	if err := s.publish(sync); err != nil {
 		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
 	}
 	return PackedArchive{o.Format, int64(len(tree.Files)), int64(len(tree.Folders)), p.done.Bytes, info.Size()}, nil

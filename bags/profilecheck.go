@@ -77,9 +77,9 @@ func (c *profileCheck) serialization() {
 	}
 	switch {
 	case format == None && c.p.Serialization == "required":
-		c.fail("Serialization", "", "the bag must be serialised, and is a folder")
+		c.fail("Serialization", "", "the bag must be serialized, and is a folder")
 	case format != None && c.p.Serialization == "forbidden":
-		c.fail("Serialization", "", "the bag must not be serialised, and is a "+string(format))
+		c.fail("Serialization", "", "the bag must not be serialized, and is a "+string(format))
 	case format != None && len(c.p.AcceptSerialization) > 0 && !slices.ContainsFunc(c.p.AcceptSerialization, func(s string) bool {
 		return slices.Contains(serializations[format], strings.ToLower(strings.TrimSpace(s)))
 	}):

@@ -149,7 +149,7 @@ func renameNew(from, to string) error {
 const fewFiles = 64
 
 // ExtractTo unpacks the archive into the new folder dest. It appears when all of it
-// is there, and is on the disk when ExtractTo returns; after an error, or a crash,
+// is there, and is on the disk when ExtractTo returns, unless o.NoSync is set; after an error, or a crash,
 // there is no dest.
 func ExtractTo(ctx context.Context, archive, dest string, o ExtractOptions) (_ Extracted, err error) {
 	s, err := newScratch(dest)
@@ -165,7 +165,10 @@ func ExtractTo(ctx context.Context, archive, dest string, o ExtractOptions) (_ E
 		return Extracted{}, err
 	}
 	sync := disk.SyncFS
-	if x.Files+x.Folders <= fewFiles {
+	switch {
+	case o.NoSync:
+		sync = nil
+	case x.Files+x.Folders <= fewFiles:
 		sync = disk.SyncTree
 	}
 	if err := s.publish(sync); err != nil {

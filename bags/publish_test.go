@@ -95,7 +95,7 @@ func TestCreateAndSerializeRemoveWhatACrashLeft(t *testing.T) {
 			_, err := Create(t.Context(), CreateOptions{Payload: filepath.Join(bag, "data"), Dest: dest})
 			return err
 		},
-		"serialise": func(dest string) error {
+		"serialize": func(dest string) error {
 			_, err := Serialize(t.Context(), bag, dest, SerializeOptions{Format: Tar, NoSync: true})
 			return err
 		},

@@ -91,7 +91,7 @@ func scan(ctx context.Context, dir, skip string) (*Tree, error) {
 	s := &scanner{dir: dir, skip: skip}
 	top := &scanned{}
 	if err := s.all(ctx, top); err != nil {
-		return nil, fmt.Errorf("list folder %s: %w", dir, err)
+		return nil, fmt.Errorf("list folder: %w", err)
 	}
 	t := &Tree{Dir: dir, Files: make([]Entry, 0, s.files)}
 	top.flatten(t)

@@ -27,7 +27,7 @@ type SerializeOptions struct {
 // with a Time, two archives of one bag are the same bytes. dest is whole, or not
 // there. A bag that is not complete is ErrNotValid, with the report.
 func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (_ Report, err error) {
-	fail := func(r Report, err error) (Report, error) { return r, fmt.Errorf("serialise bag %s: %w", dir, err) }
+	fail := func(r Report, err error) (Report, error) { return r, fmt.Errorf("serialize bag %s: %w", dir, err) }
 	if !slices.Contains(PackFormats(), o.Format) {
 		return fail(Report{}, fmt.Errorf("format %q is not written; %v are", o.Format, PackFormats()))
 	}

@@ -13,7 +13,7 @@ import (
 	"bagpipe/layout"
 )
 
-// How a serialised bag is validated. The rules are:
+// How a serialized bag is validated. The rules are:
 //
 //   - nothing is unpacked. The archive is listed first, and then its members are
 //     hashed: those of a zip or a plain tar on all cores, as they can be found

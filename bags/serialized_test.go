@@ -82,7 +82,7 @@ func archiveFile(t testing.TB, name string, data []byte) string {
 	return p
 }
 
-// A serialised bag is judged as its folder is, in every format.
+// A serialized bag is judged as its folder is, in every format.
 func TestSerializedBagIsJudgedAsItsFolder(t *testing.T) {
 	long := strings.Repeat("a long payload file ", 200_000) // larger than is hashed from memory
 	for about, change := range map[string]func(b bag){
@@ -342,7 +342,7 @@ func TestSerialize(t *testing.T) {
 		}
 		outer := t.TempDir()
 		if _, err := Serialize(t.Context(), dir, filepath.Join(outer, "x"), SerializeOptions{Format: f}); err == nil {
-			t.Errorf("%s: an incomplete bag was serialised", f)
+			t.Errorf("%s: an incomplete bag was serialized", f)
 		}
 		expectNothing(t, outer)
 	}

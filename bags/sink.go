@@ -55,7 +55,7 @@ type sink struct {
 
 	buffers sync.Pool
 
-	mu       sync.Mutex // guards done, and serialises progress
+	mu       sync.Mutex // guards done, and serializes progress
 	done     Progress
 	progress func(Progress)
 }

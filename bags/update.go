@@ -43,6 +43,14 @@ var ErrNotAccepted = errors.New("files are not as the manifests have them; nothi
 // ErrNotValid says that a bag is to be mended before it is changed.
 var ErrNotValid = errors.New("the bag is not valid; nothing was written")
 
+// notValid is ErrNotValid with the finding that says so.
+func notValid(f Finding) error {
+	if f.Path == "" {
+		return fmt.Errorf("%w: %s", ErrNotValid, f.Text)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrNotValid, f.Path, f.Text)
+}
+
 // mendable are the errors that new tag files put right.
 var mendable = map[Code]bool{
 	CodeNoManifest: true, CodeManifestSyntax: true, CodeDigestSyntax: true, CodeDuplicate: true, CodeOutsidePayload: true,
@@ -80,7 +88,7 @@ type updating struct {
 func (u *updating) run(ctx context.Context) error {
 	for _, f := range u.v.report.Findings {
 		if f.Severity == SeverityError && !mendable[f.Code] {
-			return fmt.Errorf("%w: %s: %s: %s", ErrNotValid, f.Path, f.Code, f.Text)
+			return notValid(f)
 		}
 	}
 	as := u.algorithms()

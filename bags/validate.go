@@ -50,7 +50,7 @@ type ValidateOptions struct {
 	// For changes of a bag: digests computed beside those that are compared, of
 	// every file, and who is told all; and, at the level Complete, the tag files
 	// whose digests are compared all the same.
-	unserialized bool // profiles are not asked how the bag is serialised
+	unserialized bool // profiles are not asked how the bag is serialized
 
 	also    algSet
 	collect func(path string, sums *Sums)
@@ -61,7 +61,7 @@ type ValidateOptions struct {
 var errEnough = errors.New("stopped at the first error")
 
 // Validate checks a bag against RFC 8493, or against the rules of the version it
-// declares: the bag whose folder path is, or the one serialised in the archive
+// declares: the bag whose folder path is, or the one serialized in the archive
 // that path is, which is read as a stream and not unpacked. What is wrong with the
 // bag is in the report; an error is about the machine. Nothing in the bag is
 // followed, and nothing but regular files is opened.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,6 +73,9 @@ type archiveListCmd struct {
 }
 
 func (c *archiveListCmd) Run(a *app) error {
+	if err := wantFile(c.Archive); err != nil {
+		return err
+	}
 	o := bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names)}
 	o.Member = func(m bags.Member) { a.archiveMember(m, c.JSON) }
 	in, err := bags.Inspect(a.ctx, c.Archive, o)
@@ -112,7 +117,7 @@ func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
 		if json {
 			a.event("problem", problemOf(p))
 		} else {
-			a.talk("bad: %v", p)
+			fmt.Fprintf(a.out, "error: %v\n", p)
 		}
 	}
 	sound := len(in.Problems) == 0
@@ -120,8 +125,8 @@ func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
 		a.event("done", map[string]any{"archive": archive, "format": in.Format, "files": in.Files, "folders": in.Folders,
 			"bytes": in.Bytes, "warnings": len(in.Warnings), "problems": len(in.Problems), "sound": sound})
 	} else {
-		a.talk("%s: %s: %s, %s, %s; %s, %s", archive, cmp.Or(string(in.Format), "no archive"), count(in.Files, "file"),
-			count(in.Folders, "folder"), count(in.Bytes, "byte"), count(len(in.Problems), "problem"), count(len(in.Warnings), "warning"))
+		fmt.Fprintf(a.out, "%s: %s: %s, %s, %s; %s, %s\n", archive, cmp.Or(string(in.Format), "no archive"), count(in.Files, "file"),
+			count(in.Folders, "folder"), count(in.Bytes, "byte"), count(len(in.Problems), "error"), count(len(in.Warnings), "warning"))
 	}
 	if !sound {
 		return exit(exitError)
@@ -138,7 +143,7 @@ func (a *app) archiveWarning(archive, text string, json bool) {
 		a.event("warning", map[string]any{"archive": archive, "text": text})
 		return
 	}
-	a.talk("warning: %s", text)
+	fmt.Fprintf(a.out, "warning: %s: %s\n", layout.EncodePath(filepath.Base(archive)), text)
 }
 
 // archiveMeter's events stand among the others, on standard output.
@@ -156,6 +161,11 @@ type archiveCheckCmd struct {
 }
 
 func (c *archiveCheckCmd) Run(a *app) error {
+	for _, archive := range c.Archive {
+		if err := wantFile(archive); err != nil {
+			return err
+		}
+	}
 	var worst error
 	for _, archive := range c.Archive {
 		p := a.archiveMeter("check", c.Quiet, c.JSON)
@@ -175,6 +185,7 @@ type archiveExtractCmd struct {
 	Archive   string `arg:"" help:"The archive; of one in several parts the first."`
 	To        string `arg:"" optional:"" help:"The folder to make; default: the archive's name without its ending, in the current folder."`
 	Nested    int    `placeholder:"N" help:"Unpack archives within it in place, down to this depth; 0."`
+	Sync      bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
 	Quiet     bool   `short:"q" help:"No progress."`
 	readFlags `embed:""`
 }
@@ -184,8 +195,11 @@ func (c *archiveExtractCmd) Run(a *app) error {
 	if to == "" {
 		to = bags.FolderName(c.Archive)
 	}
+	if err := first(wantFile(c.Archive), wantPlace(to)); err != nil {
+		return err
+	}
 	p := a.archiveMeter("extract", c.Quiet, c.JSON)
-	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, Progress: p.report})
+	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.report})
 	p.close()
 	if err != nil {
 		return a.archiveFailed(err, c.JSON)
@@ -208,16 +222,23 @@ type archivePackCmd struct {
 	Format       string    `placeholder:"FORMAT" help:"The format, whatever the ending: zip, tar, tar.gz, tar.zst."`
 	Reproducible bool      `help:"The same bytes from the same content: sorted, one time (1980-01-01), no owner, plain permissions."`
 	Time         time.Time `placeholder:"TIME" help:"The time of every member, as 2020-01-31T12:00:00Z."`
+	Sync         bool      `negatable:"" default:"true" help:"Wait until it is on disk."`
 	Quiet        bool      `short:"q" help:"No progress."`
 	JSON         bool      `name:"json" help:"Print one JSON object a line."`
 }
 
 func (c *archivePackCmd) Run(a *app) error {
+	if err := first(wantEither(c.From), wantPlace(c.Archive)); err != nil {
+		return err
+	}
 	p := a.archiveMeter("pack", c.Quiet, c.JSON)
 	packed, err := bags.Pack(a.ctx, c.From, c.Archive, bags.PackOptions{
-		Format: bags.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, Progress: p.report,
+		Format: bags.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, NoSync: !c.Sync, Progress: p.report,
 	})
 	p.close()
+	if errors.Is(err, bags.ErrPackFormat) {
+		return wrongUse(err.Error())
+	}
 	if err != nil {
 		return a.archiveFailed(err, c.JSON)
 	}

@@ -42,6 +42,9 @@ type bagValidateCmd struct {
 }
 
 func (c *bagValidateCmd) Run(a *app) error {
+	if err := wantEither(c.Bag); err != nil {
+		return err
+	}
 	profiles, err := loadProfiles(c.Profile)
 	if err != nil {
 		return err
@@ -75,6 +78,9 @@ func (c *bagValidateCmd) Run(a *app) error {
 
 func loadProfiles(files []string) (all []*bags.Profile, err error) {
 	for _, f := range files {
+		if err := wantFile(f); err != nil {
+			return nil, err
+		}
 		p, err := bags.LoadProfile(f)
 		if err != nil {
 			return nil, err

@@ -17,6 +17,9 @@ type bagUpdateCmd struct {
 }
 
 func (c *bagUpdateCmd) Run(a *app) error {
+	if err := wantFolder(c.Dir); err != nil {
+		return err
+	}
 	m := c.meter(a, "update")
 	did, err := bags.Update(a.ctx, c.Dir, bags.UpdateOptions{
 		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: "Bagpipe", NoSync: !c.Sync, Progress: m.report,
@@ -73,6 +76,9 @@ type bagManifestAddCmd struct {
 }
 
 func (c *bagManifestAddCmd) Run(a *app) error {
+	if err := wantFolder(c.Dir); err != nil {
+		return err
+	}
 	m := c.meter(a, "manifest add")
 	did, err := bags.AddManifest(a.ctx, c.Dir, bags.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.report})
 	m.close()

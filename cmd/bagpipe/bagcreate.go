@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -31,6 +32,9 @@ func (c *bagCreateCmd) Validate() error {
 }
 
 func (c *bagCreateCmd) Run(a *app) error {
+	if err := first(wantFolder(c.Source), wantPlace(cmp.Or(c.Dest, c.Source)), wantAlgorithms(c.Algorithm)); err != nil {
+		return err
+	}
 	o, err := c.options()
 	if err != nil {
 		return err

@@ -21,9 +21,15 @@ type bagInfoGetCmd struct {
 }
 
 func (c *bagInfoGetCmd) Run(a *app) error {
+	if err := wantEither(c.Bag); err != nil {
+		return err
+	}
 	r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Quick})
 	if err != nil {
 		return err
+	}
+	if r.Version == "" {
+		return fmt.Errorf("%s: no bag: it has no bagit.txt with a version", c.Bag)
 	}
 	fields := []bags.Field{}
 	for _, f := range r.Info {
@@ -96,6 +102,9 @@ func (c *bagInfoSetCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := wantFolder(c.Dir); err != nil {
+		return err
+	}
 	did, err := bags.SetInfo(a.ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})
 	if err != nil {
 		return err
@@ -134,6 +143,14 @@ type bagProfileCheckCmd struct {
 }
 
 func (c *bagProfileCheckCmd) Run(a *app) error {
+	if err := wantFile(c.File); err != nil {
+		return err
+	}
+	if c.Bag != "" {
+		if err := wantEither(c.Bag); err != nil {
+			return err
+		}
+	}
 	p, err := bags.LoadProfile(c.File)
 	if err != nil {
 		return err

@@ -18,6 +18,9 @@ type bagFetchCmd struct {
 }
 
 func (c *bagFetchCmd) Run(a *app) error {
+	if err := wantFolder(c.Dir); err != nil {
+		return err
+	}
 	allowed, err := a.allowed(c.AllowHost, c.AllowFolder)
 	if err != nil {
 		return err
@@ -47,6 +50,9 @@ func (c *bagFetchCmd) Run(a *app) error {
 // allowed joins what the command line allows with what the workspace around does,
 // if there is one.
 func (a *app) allowed(hosts, folders []string) (bags.Allowed, error) {
+	if err := (bags.Allowed{Hosts: hosts}).Check(); err != nil {
+		return bags.Allowed{}, wrongUse(err.Error())
+	}
 	var all bags.Allowed
 	if root, err := engine.Find(a.workspaceDir()); err == nil {
 		if all, err = engine.AllowedFetches(root); err != nil {
@@ -78,6 +84,9 @@ type bagSerializeCmd struct {
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c *bagSerializeCmd) Run(a *app) error {
+	if err := wantFolder(c.Dir); err != nil {
+		return err
+	}
 	whole, err := absolute(c.Dir)
 	if err != nil {
 		return err
@@ -85,6 +94,9 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	to := c.To
 	if to == "" {
 		to = whole + "." + c.Format
+	}
+	if err := wantPlace(to); err != nil {
+		return err
 	}
 	o := bags.SerializeOptions{Format: bags.Format(c.Format), Verify: c.Verify, NoSync: !c.Sync}
 	if c.Reproducible {

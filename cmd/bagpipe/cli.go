@@ -27,5 +27,5 @@ type cli struct {
 	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Archive    archiveCmd    `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
-	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialise BagIt bags; needs no workspace."`
+	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
 }

@@ -182,11 +182,15 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // code prints an error, once, and turns it into the exit code.
 func (a *app) code(err error) int {
 	var e exit
+	var w wrongUse
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &e):
 		return int(e)
+	case errors.As(err, &w):
+		a.talk("bagpipe: %v", err)
+		return exitUsage
 	case a.interrupted() && errors.Is(err, context.Canceled):
 		a.talk("bagpipe: interrupted")
 		return exitInterrupted

@@ -31,6 +31,7 @@ const (
 	barEvery  = 100 * time.Millisecond
 	jsonEvery = time.Second
 	lineEvery = 10 * time.Second
+	firstLine = 2 * time.Second // what is quiet for longer seems to hang
 )
 
 // newMeter gives a meter whose report is cheap to call. Where events is not nil,
@@ -52,7 +53,7 @@ func newMeter(a *app, what string, events io.Writer, quiet bool) *meter {
 			mpb.PrependDecorators(decor.Name(what+" "), decor.Counters(decor.SizeB1000(0), "% .1f/% .1f")),
 			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1000(0), " % .1f"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_MMSS)))
 	}
-	m.next = now.Add(m.every)
+	m.next = now.Add(min(m.every, firstLine))
 	return m
 }
 
