@@ -61,7 +61,9 @@ func Inspect(ctx context.Context, archive string, o InspectOptions) (_ Inspected
 	in := Inspected{Extracted: x, Problems: s.look.problems}
 	var broken *Error
 	if errors.As(err, &broken) {
-		in.Problems = append(in.Problems, broken)
+		if !said(in.Problems, broken) {
+			in.Problems = append(in.Problems, broken)
+		}
 		return in, nil
 	}
 	return in, errors.Join(err, ferr)

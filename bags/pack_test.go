@@ -80,10 +80,11 @@ func TestWhatOthersPack(t *testing.T) {
 		{"x.tar.xz", "tar", []string{"-I", "xz -9 --check=sha256", "-cf"}}, {"x.tar.xz", "tar", []string{"-I", "xz -T2 --block-size=100KiB", "-cf"}},
 		{"x.tar.zst", "tar", []string{"-I", "zstd -19 --long=27", "-cf"}},
 		{"x.zip", "zip", []string{"-qr"}}, {"x.zip", "zip", []string{"-qr", "-Z", "bzip2"}}, {"x.zip", "zip", []string{"-qr0"}}, {"x.zip", "zip", []string{"-qr", "-fz"}},
-		{"x.zip", "bsdtar", []string{"--format=zip", "-cf"}}, {"x.zip", "7zz", []string{"a", "-bd"}},
+		{"x.zip", "bsdtar", []string{"--format=zip", "-cf"}}, {"x.zip", "7z", []string{"a", "-bd"}}, {"x.zip", "7z", []string{"a", "-bd", "-mm=BZip2"}},
+		{"x.zip", "7z", []string{"a", "-bd", "-mm=Copy"}}, {"x.tar", "7z", []string{"a", "-bd"}},
 	} {
 		t.Run(c.tool+" "+strings.Join(c.args, " "), func(t *testing.T) {
-			program := tool(t, c.tool)
+			program := tool(t, toolNames(c.tool)...)
 			archive := filepath.Join(t.TempDir(), c.name)
 			runIn(t, tree, program, append(c.args, archive, ".")...)
 			dir, x, err := extractFile(t, archive, ExtractOptions{})
@@ -91,6 +92,40 @@ func TestWhatOthersPack(t *testing.T) {
 				t.Fatalf("%+v, %v", x, err)
 			}
 			sameTree(t, tree, dir)
+		})
+	}
+}
+
+// toolNames are the names that a program goes by: 7z comes from 7zip or from p7zip.
+func toolNames(name string) []string {
+	if name == "7z" {
+		return []string{"7zz", "7z", "7za"}
+	}
+	return []string{name}
+}
+
+// What is not read is refused by the member's name and the method's.
+func TestZipMethodsThatAreRefusedByName(t *testing.T) {
+	program := tool(t, toolNames("7z")...)
+	tree := aTree(t)
+	for _, c := range []struct {
+		arg, detail string
+		rule        Rule
+	}{
+		{"-mm=Deflate64", "method 9 (deflate64)", RuleMethod}, {"-mm=LZMA", "method 14 (LZMA)", RuleMethod}, {"-mm=PPMd", "method 98 (PPMd)", RuleMethod},
+		{"-psecret", "PKWARE", RuleEncrypted}, {"-mem=AES256", "AES", RuleEncrypted},
+	} {
+		t.Run(c.arg, func(t *testing.T) {
+			archive, args := filepath.Join(t.TempDir(), "x.zip"), []string{"a", "-bd", "-tzip", c.arg}
+			if c.arg == "-mem=AES256" {
+				args = append(args, "-psecret")
+			}
+			runIn(t, tree, program, append(args, archive, "text.txt")...)
+			_, _, err := extractFile(t, archive, ExtractOptions{})
+			wantRule(t, err, c.rule, "text.txt")
+			if !strings.Contains(err.Error(), c.detail) {
+				t.Errorf("%v does not name %s", err, c.detail)
+			}
 		})
 	}
 }

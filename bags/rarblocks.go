@@ -14,8 +14,8 @@ import (
 // This file walks over a rar's blocks beside the library's own reading, for what
 // the library does not tell. The rules are:
 //
-//   - the archive ends with its end block, and the file with the archive; rars
-//     from before RAR 3 have no end block;
+//   - the archive ends with its end block, and the file with the archive, zeros
+//     aside; rars from before RAR 3 have no end block;
 //   - a part that is not the last is followed by the next, and the first part is
 //     the first;
 //   - the names that are not Unicode are collected, for their code page.
@@ -134,10 +134,7 @@ func surveyRarPart(r *io.SectionReader, number int, s *sink) (p rarPart, err err
 			}
 		case rarEnd:
 			p.more = block.more
-			if rest := r.Size() - at - block.data; rest > 0 {
-				return p, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", rest), nil)
-			}
-			return p, nil
+			return p, s.rarEnd(r, at+block.data)
 		}
 		if int64(members) > s.limits.Files {
 			return p, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
@@ -146,6 +143,25 @@ func surveyRarPart(r *io.SectionReader, number int, s *sink) (p rarPart, err err
 			return p, err
 		}
 		b.Reset(r)
+	}
+}
+
+// rarEnd looks at what follows the end block: parts of one size are filled up with
+// zeros, and so is what was on tape.
+func (s *sink) rarEnd(r *io.SectionReader, at int64) error {
+	rest := io.NewSectionReader(r, at, r.Size()-at)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := rest.Read(buf)
+		if !isZero(buf[:n]) {
+			return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 

@@ -251,11 +251,24 @@ func (s *sink) pass(err error) error {
 	}
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
+	if said(s.look.problems, e) {
+		return nil
+	}
 	if len(s.look.problems) >= maxProblems {
 		return err
 	}
 	s.look.problems = append(s.look.problems, e)
 	return nil
+}
+
+// said tells whether a problem is the last one again: 7z tells of a member that it
+// cannot read by its name, and again by its data.
+func said(all []*Error, e *Error) bool {
+	if len(all) == 0 {
+		return false
+	}
+	last := all[len(all)-1]
+	return last.Member == e.Member && last.Rule == e.Rule && last.Detail == e.Detail
 }
 
 // passName is pass for a stream, which cannot be read on after damage.

@@ -5,7 +5,8 @@
 set -eu
 missing=
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
-need 7zz 7zip
+# Debian has 7z in 7zip, and older releases in p7zip-full.
+for seven in 7zz 7z 7za; do command -v $seven >/dev/null 2>&1 && break; done || missing="$missing 7zip"
 need unzip unzip
 need zip zip
 need bsdtar libarchive-tools
@@ -22,5 +23,6 @@ if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 fi
 apt-get update -q
 for package in $missing; do
-	apt-get install -qy --no-install-recommends "$package" || echo "not installed: $package; its tests are skipped"
+	apt-get install -qy --no-install-recommends "$package" ||
+		{ [ "$package" = 7zip ] && apt-get install -qy --no-install-recommends p7zip-full; } || echo "not installed: $package; its tests are skipped"
 done
