@@ -78,7 +78,9 @@ func (d *declaration) line(l line) {
 	}
 	label, value, ok := strings.Cut(l.text, ":")
 	name := strings.TrimSpace(label)
-	if exact := " " + strings.TrimSpace(value); ok && (name != label || value != exact) {
+	if exact := " " + strings.TrimSpace(value); ok && name != label {
+		d.add(CodeDeclarationSpaces, l.number, "white space around the label", false)
+	} else if ok && value != exact {
 		d.add(CodeDeclarationSpaces, l.number, "want one space after the colon and none elsewhere", true)
 	}
 	value = strings.TrimSpace(value)

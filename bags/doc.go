@@ -138,7 +138,7 @@
 //	    TestEveryChangeIsFound; TestAnyChangeIsFound
 //	2.3: lines end in LF, CR or CR LF
 //	    TestAllowed; TestRules/2.3: no last line end
-//	2.3: the declared encoding, and no byte-order mark in UTF-8
+//	2.3: the declared encoding; a byte-order mark is a warning, but in bagit.txt
 //	    TestRules/2.3: not UTF-8; TestRules/2.3: byte-order mark; TestAllowed
 //	2.4: algorithms by their normalised names
 //	    TestRules/2.4: a name not normalised; TestRules/2.4: unknown algorithm

@@ -62,6 +62,7 @@ const (
 	CodeNormalisation     Code = "normalisation"
 	CodeCollision         Code = "collision"
 	CodeWindowsName       Code = "windows-name"
+	CodeSystemFile        Code = "system-file"
 	CodeNotUTF8           Code = "name-not-utf-8"
 	CodeLineEnd           Code = "line-end"
 	CodeBagInBag          Code = "bag-in-bag"

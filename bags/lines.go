@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // maxLine bounds one line of a tag file. A path is at most 4 KiB, an encoded one
@@ -85,9 +86,25 @@ func encodingOf(name string) (enc encoding.Encoding, ok bool) {
 	if strings.EqualFold(name, "UTF-8") || strings.EqualFold(name, "UTF8") || strings.EqualFold(name, "US-ASCII") {
 		return nil, true
 	}
+	if enc := utf32Of(name); enc != nil {
+		return enc, true
+	}
 	enc, err := ianaindex.IANA.Encoding(name)
 	if err != nil || enc == nil {
 		return nil, false
 	}
 	return enc, true
+}
+
+// utf32Of gives the encodings that the index leaves out.
+func utf32Of(name string) encoding.Encoding {
+	switch strings.ToUpper(name) {
+	case "UTF-32":
+		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
+	case "UTF-32BE":
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)
+	case "UTF-32LE":
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)
+	}
+	return nil
 }

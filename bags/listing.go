@@ -126,7 +126,7 @@ func (v *validator) resolve(name string, number int, written string, isPayload b
 	case p == "" || strings.IndexByte(p, 0) >= 0:
 		fail(CodeManifestSyntax, "no usable path")
 		return "", false
-	case p[0] == '/' || hasParent(p):
+	case p[0] == '/' || leavesBag(p):
 		fail(CodeUnsafePath, "leads out of the bag")
 		return "", false
 	}
@@ -164,6 +164,13 @@ func (v *validator) place(p string, isPayload bool, fail, warn func(Code, string
 		return other, true
 	}
 	return p, true
+}
+
+// leavesBag tells whether p leads above the bag. One that comes back is read as what
+// it means: nothing in a bag is a link, so there is one meaning only.
+func leavesBag(p string) bool {
+	clean := path.Clean(p)
+	return clean == ".." || strings.HasPrefix(clean, "../")
 }
 
 func hasParent(p string) bool {
@@ -236,12 +243,15 @@ func (v *validator) hole(number int, f fetchLine) {
 	}
 	clean := path.Clean(p)
 	switch {
-	case p[0] == '/' || hasParent(p) || strings.IndexByte(p, 0) >= 0:
+	case p[0] == '/' || leavesBag(p) || strings.IndexByte(p, 0) >= 0:
 		fail(CodeUnsafePath, "leads out of the bag")
 		return
 	case !strings.HasPrefix(clean, payloadPrefix):
 		fail(CodeFetchPath, "not below data/: only payload files are fetched")
 		return
+	}
+	if clean != p {
+		v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, encoded(p)+": not a plain path; read as "+encoded(clean))
 	}
 	if v.holes[clean] {
 		fail(CodeDuplicate, "is listed more than once")

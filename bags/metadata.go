@@ -30,7 +30,7 @@ func (v *validator) metadata(context.Context) error {
 		}
 		v.find(severity, CodeInfoSyntax, "2.2.2", name, problem.line, problem.text)
 	}
-	v.report.Info = p.fields
+	v.infoName, v.report.Info = name, p.fields
 	for _, label := range singleLabels {
 		if countLabel(p.fields, label) > 1 {
 			v.warn(CodeInfoRepeated, "2.2.2", name, label+" should not be repeated")
@@ -81,7 +81,7 @@ func (v *validator) checkOxum() {
 		return
 	}
 	if v.oxum.bytes != v.report.PayloadBytes || v.oxum.files != v.report.PayloadFiles {
-		v.fail(CodeOxum, "2.2.2", infoFile, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
+		v.fail(CodeOxum, "2.2.2", v.infoName, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
 			v.oxum.bytes, v.oxum.files, v.report.PayloadBytes, v.report.PayloadFiles))
 	}
 }

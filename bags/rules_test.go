@@ -185,7 +185,21 @@ func TestRules(t *testing.T) {
 		{"2.2.3: out of the bag", func(b bag) { b["fetch.txt"] = "https://example.org/a - data/../../x\n" }, true, CodeUnsafePath, SeverityError},
 		{"2.2.3: no length", func(b bag) { b["fetch.txt"] = "https://example.org/a data/a.txt\n" }, true, CodeFetchSyntax, SeverityError},
 		{"2.2.3: a relative URL", func(b bag) { b["fetch.txt"] = "a.txt 3 data/a.txt\n" }, true, CodeFetchSyntax, SeverityError},
-		{"2.3: byte-order mark", func(b bag) { b["bag-info.txt"] = "\ufeff" + b["bag-info.txt"] }, true, CodeBOM, SeverityError},
+		{"2.1.1: byte-order mark, 0.97", func(b bag) { b["bagit.txt"] = "\ufeff" + declare("0.97") }, true, CodeDeclarationBOM, SeverityError},
+		{"2.1.1: space before the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ":", " :", 1) }, true, CodeDeclarationSpaces, SeverityError},
+		{"2.1.1: no space after the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ": ", ":", 1) }, true, CodeDeclarationSpaces, SeverityWarning},
+		{"2.2.2: package-info.txt until 0.95", func(b bag) {
+			delete(b, "bag-info.txt")
+			b["bagit.txt"], b["package-info.txt"] = declare("0.95"), "Payload-Oxum: 6.3\n"
+		}, true, CodeOxum, SeverityError},
+		{"2.3: byte-order mark", func(b bag) { b["bag-info.txt"] = "\ufeff" + b["bag-info.txt"] }, true, CodeBOM, SeverityWarning},
+		{"5: parent, and back", func(b bag) {
+			b["manifest-sha512.txt"] = strings.ReplaceAll(b["manifest-sha512.txt"], "  data/a", "  data/d/../a")
+		}, true, CodePathForm, SeverityWarning},
+		{"5: parent, and back to what is listed", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "  data/d/../a.txt\n" }, true, CodeDuplicate, SeverityError},
+		{"5: parent, and out of the payload", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  data/../notes/tag.txt\n" }, true, CodeOutsidePayload, SeverityError},
+		{"6: what macOS leaves", func(b bag) { b["data/d/.DS_Store"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeSystemFile, SeverityWarning},
+		{"6: what Windows leaves, unlisted", func(b bag) { b["data/Thumbs.db"], b["bag-info.txt"] = "x", "" }, true, CodeUnlisted, SeverityError},
 		{"2.3: byte-order mark, 0.97", func(b bag) { old(b); b["manifest-sha512.txt"] = "\ufeff" + b["manifest-sha512.txt"] }, true, CodeBOM, SeverityWarning},
 		{"2.3: not UTF-8", func(b bag) { b["bag-info.txt"] += "Name: M\xfcller\n" }, true, CodeEncoding, SeverityError},
 		{"2.3: no last line end", func(b bag) { b["bag-info.txt"] = strings.TrimSuffix(b["bag-info.txt"], "\n") }, true, CodeLineEnd, SeverityWarning},
@@ -306,6 +320,16 @@ func TestAllowed(t *testing.T) {
 			delete(b, "tagmanifest-sha512.txt")
 			delete(b, "bag-info.txt")
 			b["manifest-sha512.txt"] = utf16be(b["manifest-sha512.txt"])
+		}},
+		{"UTF-32", func(b bag) {
+			b["bagit.txt"] = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-32BE\n"
+			delete(b, "tagmanifest-sha512.txt")
+			delete(b, "bag-info.txt")
+			var s strings.Builder
+			for i := range len(b["manifest-sha512.txt"]) {
+				s.WriteString("\x00\x00\x00" + b["manifest-sha512.txt"][i:i+1])
+			}
+			b["manifest-sha512.txt"] = s.String()
 		}},
 	} {
 		t.Run(c.about, func(t *testing.T) {

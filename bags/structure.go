@@ -3,6 +3,7 @@ package bags
 import (
 	"context"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -146,6 +147,9 @@ func nameFindings(t *Tree, prefix string) (found []Finding) {
 		}
 		if why := windowsHostile(p); why != "" {
 			warn(CodeWindowsName, p, "the name "+why)
+		}
+		if isNoise(path.Base(p)) {
+			warn(CodeSystemFile, p, "a file that macOS or Windows makes for itself")
 		}
 		fold := folder.fold(p)
 		if other, seen := folded[fold]; seen {

@@ -167,6 +167,7 @@ type validator struct {
 	holes    map[string]bool // paths in fetch.txt
 	fetches  []fetchLine     // those that are in order, with clean paths
 	oxum     *oxum
+	infoName string // of the file that oxum is from
 	stop     bool
 	unread   bool        // the archive around the bag could not be read to its end
 	payloads []Algorithm // of the payload manifests, sorted
@@ -266,7 +267,7 @@ func (v *validator) text(p string, do func(line)) error {
 		v.find(SeverityError, CodeEncoding, "2.3", p, last.number+1, err.Error())
 	}
 	if bom && v.enc == nil {
-		v.find(v.since1(), CodeBOM, "2.3", p, 1, "begins with a byte-order mark")
+		v.find(SeverityWarning, CodeBOM, "2.3", p, 1, "begins with a byte-order mark")
 	}
 	if last.open {
 		v.find(SeverityWarning, CodeLineEnd, "2.3", p, last.number, "the last line has no line end")
