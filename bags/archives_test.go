@@ -434,3 +434,21 @@ func TestExtractWantsAnEmptyFolder(t *testing.T) {
 		t.Errorf("error %v, want one that is not about the archive", err)
 	}
 }
+
+// A name that is no text is kept, and said to be none; the rule is said of a path of
+// any length.
+func TestOddNamesAreSaid(t *testing.T) {
+	_, x, err := extract(t, "x.tar", tarOf(t, file("caf\xe9.txt", "x")), Limits{})
+	if err != nil || len(x.Warnings) != 1 || !strings.Contains(x.Warnings[0], "not UTF-8") {
+		t.Errorf("%+v, %v", x, err)
+	}
+	_, _, err = extract(t, "x.tar", tarOf(t, file(strings.Repeat("dd/", 1300)+"x", "x")), Limits{})
+	wantRuleOnly(t, "a path of 3,901 bytes", err, RulePathLength)
+	if len(err.Error()) > 400 || !strings.HasSuffix(err.Error(), "longer than 2048 bytes") {
+		t.Errorf("%v", err)
+	}
+	_, x, err = extract(t, "x.tar", tarOf(t, file("d/con.txt", "x")), Limits{})
+	if err != nil || len(x.Warnings) != 1 || strings.Count(x.Warnings[0], "con.txt") != 1 {
+		t.Errorf("%q, %v", x.Warnings, err)
+	}
+}

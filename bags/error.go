@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 	b.WriteString(layout.EncodePath(e.Archive))
 	if e.Member != "" {
 		b.WriteString(": ")
-		b.WriteString(layout.EncodePath(e.Member))
+		b.WriteString(shortened(layout.EncodePath(e.Member)))
 	}
 	b.WriteString(": ")
 	b.WriteString(string(e.Rule))
@@ -83,6 +83,15 @@ func (e *Error) Error() string {
 		b.WriteString(e.Detail)
 	}
 	return b.String()
+}
+
+// shortened keeps a path of thousands of characters from hiding what is said of it.
+func shortened(p string) string {
+	const head, tail = 160, 80
+	if len(p) <= head+tail {
+		return p
+	}
+	return strings.ToValidUTF8(p[:head], "") + "…" + strings.ToValidUTF8(p[len(p)-tail:], "")
 }
 
 // Unwrap gives the cause.

@@ -48,8 +48,8 @@ type listedArchive struct {
 	limits  Limits
 	input   int64
 	members []archiveMember
-	isDir   map[string]bool // every path, those of folders that only lie above files included
-	order   []string        // the folders in isDir, as they appeared
+	paths   admission
+	order   []string // the folders, as they appeared, those that only lie above files included
 	total   int64
 	warned  []Finding
 }
@@ -73,8 +73,14 @@ func listSerialized(ctx context.Context, f *os.File, o ValidateOptions) (*valida
 	}
 	src := &source{f: f}
 	l := &listedArchive{
-		name: baseName(f.Name()), limits: o.Limits.withDefaults(), input: info.Size(), isDir: map[string]bool{},
+		name: baseName(f.Name()), limits: o.Limits.withDefaults(), input: info.Size(),
 	}
+	l.paths = newAdmission(l.name, l.limits, func(_, p string, dir bool) {
+		if dir {
+			l.order = append(l.order, p)
+		}
+	})
+	l.paths.controls = true
 	l.format = sniff(src, l.name)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -122,23 +128,12 @@ func (l *listedArchive) broken(name string, rule Rule, detail string) *Error {
 // special file.
 func (l *listedArchive) add(m archiveMember) error {
 	dir := m.mode.IsDir()
-	clean, rule, detail := checkName(plainControls(m.stored), l.format == Zip, l.limits)
-	if rule != "" {
-		return l.broken(m.stored, rule, detail)
-	}
-	if clean == "" {
-		if dir {
-			return nil
-		}
-		return l.broken(m.stored, RuleEmptyName, "the member names the folder itself")
-	}
-	m.path = path.Clean(m.stored)
-	if int64(len(l.members)) >= l.limits.Files {
-		return l.broken(m.stored, RuleFiles, "the archive has too many members")
-	}
-	if err := l.addPath(m.stored, m.path, dir); err != nil {
+	l.paths.zipped = l.format == Zip
+	p, err := l.paths.admit(m.stored, dir)
+	if err != nil || p == "" {
 		return err
 	}
+	m.path = p
 	if rule, detail := l.limits.overFile(m.size); rule != "" {
 		return l.broken(m.stored, rule, detail)
 	}
@@ -152,44 +147,6 @@ func (l *listedArchive) add(m archiveMember) error {
 		l.members = append(l.members, m)
 	}
 	return nil
-}
-
-func (l *listedArchive) addPath(stored, p string, dir bool) error {
-	switch was, seen := l.isDir[p]; {
-	case seen && was != dir:
-		return l.broken(stored, RuleConflict, "one path is both a file and a folder")
-	case seen && !dir:
-		return l.broken(stored, RuleDuplicate, "two members have this name")
-	case seen:
-		return nil
-	}
-	for d := path.Dir(p); d != "."; d = path.Dir(d) {
-		was, seen := l.isDir[d]
-		if seen && was {
-			break
-		}
-		if seen {
-			return l.broken(stored, RuleConflict, encoded(d)+" is a file in this archive")
-		}
-		l.isDir[d] = true
-		l.order = append(l.order, d)
-	}
-	l.isDir[p] = dir
-	if dir {
-		l.order = append(l.order, p)
-	}
-	return nil
-}
-
-// plainControls makes a name's control characters pass the rules of unpacking;
-// NUL, which no file system takes, stays.
-func plainControls(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r > 0 && r < 0x20 || r == 0x7f {
-			return '_'
-		}
-		return r
-	}, name)
 }
 
 // bag gives the listing of the bag in the archive, and the folder it is in, "" for
@@ -225,7 +182,7 @@ func (l *listedArchive) bag() (*Tree, string) {
 // base finds the bag: the archive's top where bagit.txt is there, else the only
 // folder, or the only one with a bagit.txt.
 func (l *listedArchive) base() string {
-	if dir, ok := l.isDir[declarationFile]; ok && !dir {
+	if dir, ok := l.paths.isDir[declarationFile]; ok && !dir {
 		return ""
 	}
 	var folders, declared []string
@@ -234,7 +191,7 @@ func (l *listedArchive) base() string {
 			continue
 		}
 		folders = append(folders, d)
-		if dir, ok := l.isDir[d+"/"+declarationFile]; ok && !dir {
+		if dir, ok := l.paths.isDir[d+"/"+declarationFile]; ok && !dir {
 			declared = append(declared, d)
 		}
 	}
@@ -253,14 +210,14 @@ func (v *validator) serialization(l *listedArchive, base string) {
 		v.warn(CodeSerialization, sectionSerialization, "", "the bag is not in a folder of its own in the archive")
 		return
 	}
-	for top, dir := range l.isDir {
+	for top, dir := range l.paths.isDir {
 		if strings.Contains(top, "/") || top == base {
 			continue
 		}
 		switch {
 		case isNoise(top):
 			v.warn(CodeSerialization, sectionSerialization, top, "beside the bag; passed over")
-		case dir && l.isDir[top+"/"+payloadDir]:
+		case dir && l.paths.isDir[top+"/"+payloadDir]:
 			v.fail(CodeSerialization, sectionSerialization, top, "the archive holds more than one bag")
 		default:
 			v.fail(CodeSerialization, sectionSerialization, top, "stands beside the bag's folder in the archive")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"bagpipe/layout"
 )
@@ -44,14 +45,13 @@ type sink struct {
 	usedFiles, usedBytes int64
 
 	// Used by the admitting goroutine alone.
-	isDir   map[string]bool // every path so far: a folder, or not
-	made    map[string]bool // folders that exist
-	folded  map[string]string
-	folder  folder
-	times   []folderTime
-	report  Extracted
-	members int64 // seen, the same folder again included
-	unsaid  int64 // warnings beyond maxWarnings
+	paths  admission
+	made   map[string]bool // folders that exist
+	folded map[string]string
+	folder folder
+	times  []folderTime
+	report Extracted
+	unsaid int64 // warnings beyond maxWarnings
 
 	buffers sync.Pool
 
@@ -80,12 +80,14 @@ func newSink(root *os.Root, archive string, input int64, o ExtractOptions) *sink
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	return &sink{
+	s := &sink{
 		root: root, archive: archive, input: input, packed: input, limits: o.Limits.withDefaults(), workers: workers, names: o.Names,
-		isDir: map[string]bool{}, made: map[string]bool{".": true}, folded: map[string]string{}, folder: newFolder(),
+		made: map[string]bool{".": true}, folded: map[string]string{}, folder: newFolder(),
 		buffers:  sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }},
 		progress: o.Progress,
 	}
+	s.paths = newAdmission(archive, s.limits, s.note)
+	return s
 }
 
 func (s *sink) broken(name string, rule Rule, detail string, err error) error {
@@ -103,70 +105,29 @@ func (s *sink) warn(name, text string) {
 	s.report.Warnings = append(s.report.Warnings, text)
 }
 
-// admit checks a member's name against the rules and the members before it, and
-// gives the path to write. An empty path is the root folder: nothing to do.
+// admit gives the path to write a member to, by the rules for names.
 func (s *sink) admit(name string, dir bool) (string, error) {
-	p, rule, detail := checkName(name, s.report.Format == Zip, s.limits)
-	if rule != "" {
-		return "", s.broken(name, rule, detail, nil)
-	}
-	if s.members++; s.usedFiles+s.members > s.limits.Files {
-		return "", s.broken(name, RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
-	}
-	if p == "" {
-		if !dir {
-			return "", s.broken(name, RuleEmptyName, "the member names the folder itself", nil)
-		}
-		return "", nil
-	}
-	if err := s.admitParents(name, p); err != nil {
-		return "", err
-	}
-	was, seen := s.isDir[p]
-	switch {
-	case seen && was != dir:
-		return "", s.broken(name, RuleConflict, "one path is both a file and a folder", nil)
-	case seen && !dir:
-		return "", s.broken(name, RuleDuplicate, "two members have this name", nil)
-	}
-	if !seen {
-		s.note(name, p, dir)
-	}
-	if !dir {
+	s.paths.archive, s.paths.zipped, s.paths.before = s.archive, s.report.Format == Zip, s.usedFiles
+	p, err := s.paths.admit(name, dir)
+	if err == nil && p != "" && !dir {
 		s.report.Files++
 	}
-	return p, nil
+	return p, err
 }
 
-// admitParents counts the folders that no member stands for as members too: they
-// are made all the same.
-func (s *sink) admitParents(name, p string) error {
-	for d := path.Dir(p); d != "."; d = path.Dir(d) {
-		was, seen := s.isDir[d]
-		if seen && was {
-			return nil
-		}
-		if seen {
-			return s.broken(name, RuleConflict, fmt.Sprintf("%q is a file in this archive", layout.EncodePath(d)), nil)
-		}
-		if int64(len(s.isDir)) >= s.limits.Files+int64(s.limits.Depth) {
-			return s.broken(name, RuleFiles, fmt.Sprintf("the archive has more than %d members and folders above them", s.limits.Files), nil)
-		}
-		s.note(name, d, true)
-	}
-	return nil
-}
-
+// note warns of a path that is new where other systems could not hold it.
 func (s *sink) note(name, p string, dir bool) {
-	s.isDir[p] = dir
 	if dir {
 		s.report.Folders++
+	}
+	if !utf8.ValidString(path.Base(p)) {
+		s.warn(name, "the name is not UTF-8; its bytes are kept as they are")
 	}
 	base := path.Base(p)
 	if strings.IndexByte(base, '\\') >= 0 {
 		s.warn(name, "the name holds a backslash")
 	} else if why := windowsHostile(base); why != "" {
-		s.warn(name, layout.EncodePath(base)+" "+why)
+		s.warn(name, "the name "+why)
 	}
 	fold := s.folder.fold(p)
 	if other, seen := s.folded[fold]; seen {
