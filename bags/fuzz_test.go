@@ -56,6 +56,12 @@ func FuzzInfo(f *testing.F) {
 
 func FuzzDeclaration(f *testing.F) {
 	f.Add([]byte("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"))
+	for _, s := range []string{
+		"BagIt-Version : 1.0\nTag-File-Character-Encoding : UTF-8\n", "BagIt-Version:1.0\rTag-File-Character-Encoding:UTF-8\r", "\ufeffBagIt-Version: 1.0\n",
+		"Tag-File-Character-Encoding: UTF-8\r\nBagIt-Version: 0.97\r\n\r\n", "bagit-version: .97\n", "BagIt-Version: 1.0\nBagIt-Version: 0.97\n",
+	} {
+		f.Add([]byte(s))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := parseDeclaration(data)
 		if d.version == "1.0" && len(d.problems) == 0 && d.encoding == "UTF-8" {
@@ -71,6 +77,9 @@ func FuzzZip(f *testing.F) {
 	f.Add(zipOf(f, "a", "d/", "d/b"))
 	f.Add(zipOf(f, "../x"))
 	f.Add(zipOf(f))
+	for _, data := range seedZips(f) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzExtract(t, "x.zip", data) })
 }
 
@@ -80,6 +89,9 @@ func FuzzTar(f *testing.F) {
 	f.Add(whole[:1300])
 	f.Add(gz(f, whole))
 	f.Add(zst(f, whole))
+	for _, data := range seedTars(f) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzExtract(t, "x.tar", data) })
 }
 
@@ -133,6 +145,9 @@ func FuzzRar(f *testing.F) {
 	f.Add(rar5Of(someRar[0], someRar[1]))
 	f.Add(rar5Parts("x", "a", "b")[0])
 	f.Add(rar4Parts("x", true, "a", "b")[1])
+	for _, data := range seedRars() {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.HasPrefix(data, []byte("Rar!")) {
 			fuzzExtract(t, "x.part1.rar", data)
@@ -304,6 +319,13 @@ func FuzzBagText(f *testing.F) {
 	good := goodBag()
 	f.Add(good["bagit.txt"], good["manifest-sha512.txt"], good["bag-info.txt"], "https://example.org/a 3 data/a.txt\n")
 	f.Add("BagIt-Version: 0.97\r", "", "A: b\n c", "")
+	for _, line := range seedManifests() {
+		f.Add(good["bagit.txt"], line, "Payload-Oxum: 3.1\n", "")
+		f.Add(strings.Replace(good["bagit.txt"], "1.0", "0.97", 1), line, "Payload-Oxum:3\n\n: x\n  folded\n", "file:///x - data/a.txt\n")
+	}
+	for _, encoding := range []string{"ISO-8859-1", "UTF-16", "UTF-32BE", "Shift_JIS", "none"} {
+		f.Add("BagIt-Version: 1.0\nTag-File-Character-Encoding: "+encoding+"\n", utf16be(good["manifest-sha512.txt"]), "Name: M\xfcller\n", "")
+	}
 	f.Fuzz(func(t *testing.T, declaration, manifest, info, fetch string) {
 		b := bag{"bagit.txt": declaration, "manifest-sha512.txt": manifest, "bag-info.txt": info, "fetch.txt": fetch, "data/a.txt": "one"}
 		r, err := Validate(t.Context(), b.write(t), ValidateOptions{})
@@ -320,6 +342,9 @@ func FuzzBagText(f *testing.F) {
 func FuzzSerialized(f *testing.F) {
 	for _, format := range allFormats {
 		f.Add(packed(f, format, inFolder("bag", goodBag())))
+	}
+	for _, data := range append(seedZips(f), seedTars(f)...) {
+		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := filepath.Join(t.TempDir(), "bag.tar")
