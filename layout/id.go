@@ -157,3 +157,21 @@ func NewIntentKey(now time.Time, random io.Reader, engine EngineID) (IntentKey, 
 	}
 	return IntentKey(string(out[:]) + "-" + string(engine)), nil
 }
+
+// Bits gives the random digits of an identifier as a number, which takes half the
+// room; ItemIDOf gives it back. Only of an identifier that was checked.
+func (id ItemID) Bits() uint64 {
+	bits, _ := strconv.ParseUint(string(id[:min(len(id), ItemIDLen-1)]), 16, 64) // was checked
+	return bits
+}
+
+// ItemIDOf is the identifier with these random digits, of which there are 14.
+func ItemIDOf(bits uint64) ItemID {
+	var b [ItemIDLen]byte
+	for i := ItemIDLen - 2; i >= 0; i-- {
+		b[i] = hexDigits[bits&15]
+		bits >>= 4
+	}
+	b[ItemIDLen-1] = checkDigit(string(b[:ItemIDLen-1]))
+	return ItemID(b[:])
+}

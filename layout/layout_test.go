@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"math/rand"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -182,5 +183,52 @@ func TestYAMLNestingIsBounded(t *testing.T) {
 	rule := "# " + strings.Repeat("-", 200) + "\nname: x # [ { -\n"
 	if _, err := ParseYAML("f.yaml", []byte(rule)); err != nil {
 		t.Errorf("ParseYAML of a file with a rule in a comment: %v", err)
+	}
+}
+
+func TestItemIDAsANumber(t *testing.T) {
+	random := rand.New(rand.NewSource(3))
+	for range 1000 {
+		id, err := NewItemID(random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back := ItemIDOf(id.Bits()); back != id {
+			t.Fatalf("%s became %s", id, back)
+		}
+	}
+	if id := ItemIDOf(0); len(id) != ItemIDLen || id.Bits() != 0 {
+		t.Errorf("0 is %q", id)
+	}
+}
+
+// ManifestHead says what DecodeManifest says, or that it does not know.
+func TestManifestHead(t *testing.T) {
+	m := Manifest{Item: "3fa9c0d2e1b7a45", Version: 2, Collection: "maps", Label: "a \"map\"", Lane: "normal", Batch: "b",
+		Created: time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.UTC), Source: Source{Name: "x", Kind: "file", Files: 1, Bytes: 2, Taken: time.Unix(1, 0).UTC()},
+		Metadata: map[string]any{"a": []any{1.0}}, Inventory: &InventorySummary{Files: 1}}
+	m.Item = ItemIDOf(m.Item.Bits())
+	data, err := m.Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := DecodeManifest(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, ok := ManifestHead(data)
+	whole.Source, whole.Metadata, whole.Inventory = Source{}, nil, nil
+	if !ok || !reflect.DeepEqual(head, whole) {
+		t.Errorf("%+v, %v\n%+v", head, ok, whole)
+	}
+	for _, change := range [][2]string{{`"version": 2`, `"version": "2"`}, {`"schema": 1`, `"schema": 9`}, {`"label"`, `"Label"`},
+		{`"files": 1`, `"files": 1.5`}, {`"lane": "normal"`, `"lane": 3`}, {"{", "["}, {`"created": "2026`, `"created": "x`}} {
+		bad := []byte(strings.Replace(string(data), change[0], change[1], 1))
+		if string(bad) == string(data) {
+			t.Fatalf("%s is not in it", change[0])
+		}
+		if _, ok := ManifestHead(bad); ok {
+			t.Errorf("%s was taken", change[1])
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 const manifestSchema = 1
@@ -61,6 +63,78 @@ func DecodeManifest(data []byte) (Manifest, error) {
 		return m, fmt.Errorf("read %s: parent: %w", ManifestJSON, err)
 	}
 	return m, nil
+}
+
+// ManifestHead reads of manifest.json what says which item it is and where it
+// belongs, and leaves the rest out: a tenth of the work. ok is false when it is not
+// as Encode writes it; then DecodeManifest tells what it is.
+func ManifestHead(data []byte) (m Manifest, ok bool) {
+	if !gjson.ValidBytes(data) {
+		return m, false
+	}
+	ok = true
+	text := func(v gjson.Result) string {
+		ok = ok && v.Type == gjson.String
+		return v.Str
+	}
+	number := func(v gjson.Result) int {
+		n := int(v.Num)
+		ok = ok && v.Type == gjson.Number && float64(n) == v.Num
+		return n
+	}
+	root := gjson.ParseBytes(data)
+	root.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "schema":
+			m.Schema = number(v)
+		case "item":
+			m.Item = ItemID(text(v))
+		case "version":
+			m.Version = number(v)
+		case "collection":
+			m.Collection = Name(text(v))
+		case "label":
+			m.Label = text(v)
+		case "lane":
+			m.Lane = Name(text(v))
+		case "batch":
+			m.Batch = text(v)
+		case "created":
+			t, err := time.Parse(time.RFC3339Nano, text(v))
+			m.Created, ok = t, ok && err == nil
+		case "metadata":
+			ok = ok && v.IsObject()
+		case "source", "inventory":
+			ok = ok && plainObject(v)
+		default:
+			ok = false // may be another spelling of a known key
+		}
+		return ok
+	})
+	if _, err := ParseItemID(string(m.Item)); err != nil || m.Schema > manifestSchema || !root.IsObject() {
+		return m, false
+	}
+	return m, ok
+}
+
+// plainObject tells whether the fields of source and inventory are of their types.
+func plainObject(v gjson.Result) (ok bool) {
+	ok = v.IsObject()
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "files", "bytes":
+			ok = ok && v.Type == gjson.Number && float64(v.Int()) == v.Num
+		case "taken":
+			_, err := time.Parse(time.RFC3339Nano, v.Str)
+			ok = ok && err == nil
+		case "name", "kind", "digest", "by", "rule":
+			ok = ok && v.Type == gjson.String
+		default:
+			ok = false
+		}
+		return ok
+	})
+	return ok
 }
 
 // Encode writes m over old (nil for a new one); fields m does not know survive.

@@ -13,6 +13,7 @@ const (
 	WorkflowsDir  = "workflows"
 	PinnedDir     = "workflows/pinned"
 	RulesDir      = "rules"
+	QueuesDir     = "queues"
 	ItemsDir      = "items"
 	BatchesDir    = "batches"
 	InboxDir      = "inbox"
@@ -25,6 +26,7 @@ const (
 	ScratchDir    = ".bagpipe/scratch"
 	ControlsFile  = "controls/steps.json"
 	WarmUpDir     = ".bagpipe/warmup"
+	IndexDir      = ".bagpipe/index"
 )
 
 // Files and folders of one item, relative to its folder.
