@@ -26,12 +26,12 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	s := w.Steps[layout.Name(step.Name)]
 	switch s.Status {
 	case Completed, Skipped:
-		return &Reason{Code: "done", Text: "is " + string(s.Status)}
+		return DoneReason(s.Status)
 	case Failed:
-		return &Reason{Code: "failed", Text: "failed; it needs a person: fix the cause, then retry"}
+		return FailedReason()
 	case InProgress:
 		k, a, _ := s.Current()
-		return &Reason{Code: "running", Text: fmt.Sprintf("is in progress by %s, attempt %s", a.Runner, k)}
+		return RunningReason(a.Runner, k)
 	}
 	if holds := x.Holds(); len(holds) > 0 {
 		return &Reason{Code: "held", Text: "is held " + x.HoldText(holds[0])}
@@ -40,7 +40,7 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 		return why
 	}
 	if open := x.openPrerequisites(w, d, i); len(open) > 0 {
-		return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
+		return RequiresReason(open)
 	}
 	if x.Around != nil {
 		if why, _ := x.Around(workflow, layout.Name(step.Name)); why != nil {
@@ -51,7 +51,7 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 		return why
 	}
 	if step.Manual && x.unneeded(w, step) == "" {
-		return &Reason{Code: "manual", Text: "waits for a person"}
+		return ManualReason()
 	}
 	return nil
 }
@@ -77,30 +77,29 @@ func (x *Execution) stopped(workflow string) *Reason {
 		if broken := x.InternalErrors(workflow); len(broken) > 0 {
 			return &Reason{Code: "failed", Text: "the workflow was stopped by an internal error " + x.HoldText(broken[0]) + "; let it go on with: bagpipe workflow activate"}
 		}
-		return &Reason{Code: "failed", Text: "the workflow has a failed step"}
+		return WorkflowFailedReason()
 	}
 	return nil
 }
 
-// dated says what time the step waits for.
-func (x *Execution) dated(workflow string, w *Workflow, step *Step, s *StepRecord, now time.Time) *Reason {
-	until := func(t time.Time) *Reason {
-		return &Reason{Code: "date", Text: "waits until " + layout.FormatTime(t), Until: t}
-	}
-	if now.Before(w.NotBefore) {
-		return until(w.NotBefore)
+// dated says what time the step waits for: of several, the last, so that nothing of
+// them is left once it has come.
+func (x *Execution) dated(workflow string, w *Workflow, step *Step, s *StepRecord, now time.Time) (last *Reason) {
+	until := func(t time.Time, r *Reason) {
+		if now.Before(t) && (last == nil || t.After(last.Until)) {
+			r.Until, last = t, r
+		}
 	}
 	from, unclear := step.NotBefore.opens(w.Created, x.Manifest)
-	switch {
-	case unclear != "":
+	if unclear != "" {
 		return &Reason{Code: "date", Text: "waits for its date: " + unclear}
-	case now.Before(from):
-		return until(from)
 	}
-	if k, a, ok := s.Current(); ok && now.Before(a.NotBefore) && k.Compare(x.floor(workflow, layout.Name(step.Name))) > 0 {
-		return &Reason{Code: "retry", Text: "is tried again at " + layout.FormatTime(a.NotBefore) + ": " + a.Message, Until: a.NotBefore}
+	until(w.NotBefore, DateReason(w.NotBefore))
+	until(from, DateReason(from))
+	if k, a, ok := s.Current(); ok && k.Compare(x.floor(workflow, layout.Name(step.Name))) > 0 {
+		until(a.NotBefore, RetryReason(a.NotBefore, a.Message))
 	}
-	return nil
+	return last
 }
 
 // HoldText says by whom, since when and why.

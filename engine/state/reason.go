@@ -1,0 +1,55 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// The reasons that follow from what else is known of a step; an index keeps their
+// code alone.
+
+// RequiresReason says which prerequisites are open.
+func RequiresReason(open []string) *Reason {
+	return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
+}
+
+// DoneReason says that the step was done.
+func DoneReason(s Status) *Reason {
+	switch s { // asked for every step of every item that is looked at
+	case Completed:
+		return &Reason{Code: "done", Text: "is completed"}
+	case Skipped:
+		return &Reason{Code: "done", Text: "is skipped"}
+	}
+	return &Reason{Code: "done", Text: "is " + string(s)}
+}
+
+// FailedReason says that the step failed for good.
+func FailedReason() *Reason {
+	return &Reason{Code: "failed", Text: "failed; it needs a person: fix the cause, then retry"}
+}
+
+// RunningReason says who is at work on the step.
+func RunningReason(runner string, k layout.AttemptKey) *Reason {
+	return &Reason{Code: "running", Text: fmt.Sprintf("is in progress by %s, attempt %s", runner, k)}
+}
+
+// WorkflowFailedReason says that another step failed.
+func WorkflowFailedReason() *Reason {
+	return &Reason{Code: "failed", Text: "the workflow has a failed step"}
+}
+
+// ManualReason says that a person is asked.
+func ManualReason() *Reason { return &Reason{Code: "manual", Text: "waits for a person"} }
+
+// DateReason says from when on the step can start.
+func DateReason(t time.Time) *Reason {
+	return &Reason{Code: "date", Text: "waits until " + layout.FormatTime(t), Until: t}
+}
+
+// RetryReason says when the step is tried again, and after what.
+func RetryReason(t time.Time, message string) *Reason {
+	return &Reason{Code: "retry", Text: "is tried again at " + layout.FormatTime(t) + ": " + message, Until: t}
+}
