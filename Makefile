@@ -30,8 +30,9 @@ bench:
 	$(GO) run ./engine/gitstore/internal/bench -history -items 100000
 	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000,100000
 	$(GO) run ./engine/internal/bench
+	$(GO) run ./engine/internal/queuebench
 	$(GO) run ./bags/internal/bench
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./engine/inbox ./engine/claim ./engine
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./engine/inbox ./engine/claim ./engine/queue ./engine
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
@@ -39,6 +40,7 @@ soak: $(BIN)
 	$(GO) run ./engine/gitstore/internal/bench -items 1000000
 	$(GO) run ./engine/gitstore/internal/bench -history -items 1000000
 	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000000
+	$(GO) run ./engine/internal/queuebench -items 1000000
 	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
 
 clean:

@@ -244,7 +244,10 @@ func TestANewItemWithoutAWorkflow(t *testing.T) {
 	}
 	s.do(func(e *engine.Engine) {
 		s.must(e.Load(context.Background()))
-		rows := e.Items(engine.Filter{Status: "waiting"})
+		rows, err := e.Items(engine.Filter{Status: "waiting"}, engine.Page{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(rows) != 1 || rows[0].Item != other || rows[0].Why != "no workflow was started on it" {
 			t.Errorf("%+v", rows)
 		}
@@ -281,7 +284,7 @@ func TestAPushThatRemovesEverythingSoak(t *testing.T) {
 		since(begun, answered[len(answered)-1]), since(begun, answered[0]), time.Since(begun).Round(time.Millisecond))
 	s.do(func(e *engine.Engine) {
 		s.must(e.Load(context.Background()))
-		st, err := e.Status(context.Background())
+		st, err := e.Status(context.Background(), engine.Filter{})
 		s.must(err)
 		if st.Items != n+1 || st.Held != n+1 || len(st.Failures) != 0 {
 			t.Errorf("%d items, %d held, %d broken", st.Items, st.Held, len(st.Failures))

@@ -126,7 +126,7 @@ func (y *nursery) settled(n int) {
 	y.t.Helper()
 	y.do(func(e *Engine) {
 		y.must(e.Load(context.Background()))
-		rows := e.Items(Filter{Parent: y.item})
+		rows := e.MustItems(Filter{Parent: y.item})
 		labels := map[string]bool{}
 		for _, r := range rows {
 			labels[r.Label] = true
@@ -197,7 +197,7 @@ func TestALostAttemptRegistersNoChild(t *testing.T) {
 			t.Error("published by a lost attempt")
 		}
 		y.must(e.Load(w.ctx))
-		if rows := e.Items(Filter{Parent: y.item}); len(rows) > 0 {
+		if rows := e.MustItems(Filter{Parent: y.item}); len(rows) > 0 {
 			t.Errorf("%+v", rows)
 		}
 		w.release()
@@ -312,7 +312,7 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 	run()
 	y.do(func(e *Engine) {
 		y.must(e.Load(context.Background()))
-		if rows := e.Items(Filter{Parent: y.item}); len(rows) != 4 {
+		if rows := e.MustItems(Filter{Parent: y.item}); len(rows) != 4 {
 			t.Errorf("%d children", len(rows))
 		}
 	})
@@ -336,7 +336,7 @@ func TestChildrenOfChildren(t *testing.T) {
 		if s.Steps[state.Completed] != 3*2+4 {
 			t.Errorf("%+v", s)
 		}
-		rows := e.Items(Filter{})
+		rows := e.MustItems(Filter{})
 		after := map[layout.ItemID]time.Time{} // when the step that waits began, or the last one did
 		parent := map[layout.ItemID]layout.ItemID{}
 		for _, r := range rows {
@@ -376,7 +376,7 @@ func TestChildrenThatAreRefused(t *testing.T) {
 				t.Errorf("%v, want %s", err, want)
 			}
 			y.must(e.Load(w.ctx))
-			if rows := e.Items(Filter{Parent: y.item}); len(rows) > 0 {
+			if rows := e.MustItems(Filter{Parent: y.item}); len(rows) > 0 {
 				t.Errorf("%s: %d children", want, len(rows))
 			}
 			w.release()
@@ -397,7 +397,7 @@ func TestGenerationsEnd(t *testing.T) {
 		if len(s.Failed) != 1 || s.Failed[0].Kind != state.ContentKind || !strings.Contains(s.Failed[0].Message, "8 deep") {
 			t.Errorf("%+v", s.Failed)
 		}
-		if rows := e.Items(Filter{}); len(rows) != 1+maxGenerations {
+		if rows := e.MustItems(Filter{}); len(rows) != 1+maxGenerations {
 			t.Errorf("%d items", len(rows))
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -20,6 +21,7 @@ type config struct {
 	settings  *Settings
 	rules     []*RuleFile
 	workflows map[string]*workflowFile
+	queues    map[string]*queue.Named
 }
 
 type workflowFile struct {
@@ -37,7 +39,7 @@ func isSettings(p string) bool {
 	if !strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, ".") {
 		return false
 	}
-	return dir == layout.WorkflowsDir+"/" || dir == layout.RulesDir+"/"
+	return dir == layout.WorkflowsDir+"/" || dir == layout.RulesDir+"/" || dir == layout.QueuesDir+"/"
 }
 
 // checkFile checks one settings file; its errors are *layout.FileError.
@@ -50,6 +52,8 @@ func (e *Engine) checkFile(p string, data []byte) error {
 		_, err = e.ParseWorkflow(p, data)
 	case layout.RulesDir:
 		_, err = ParseRules(p, data)
+	case layout.QueuesDir:
+		_, err = queue.ParseNamed(p, data)
 	}
 	return err
 }
@@ -63,7 +67,7 @@ func (e *Engine) ParseWorkflow(file string, data []byte) (*state.Definition, err
 // or, when that is broken (a push is not checked before it lands), the last one
 // that was not.
 func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, error) {
-	c := &config{workflows: map[string]*workflowFile{}}
+	c := &config{workflows: map[string]*workflowFile{}, queues: map[string]*queue.Named{}}
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err
@@ -139,6 +143,11 @@ func (c *config) add(e *Engine, p string, data []byte) (err error) {
 		if f, err = ParseRules(p, data); err == nil {
 			c.rules = append(c.rules, f)
 		}
+	case layout.QueuesDir:
+		var q *queue.Named
+		if q, err = queue.ParseNamed(p, data); err == nil {
+			c.queues[q.Name] = q
+		}
 	}
 	return err
 }
@@ -171,7 +180,7 @@ func (e *Engine) lastGood(ctx context.Context, v gitstore.View, p string) ([]byt
 // settingsPaths lists the committed settings files, sorted.
 func settingsPaths(v gitstore.View) ([]string, error) {
 	var paths []string
-	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir} {
+	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
 		entries, err := v.List(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

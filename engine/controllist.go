@@ -49,7 +49,7 @@ func (e *Engine) stepControls(want func(StepControl) bool) []StepControl {
 
 // eachOff visits the steps that only wait as they are disabled.
 func (e *Engine) eachOff(visit func(queue.Entry, *queue.Step)) {
-	for it := range e.index.Items() {
+	for it := range e.index.With(queue.Off) {
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			for i := range run.Steps {

@@ -128,9 +128,12 @@ func (e *Engine) setControls(c *state.Controls) {
 
 // control brings the items in the index in line with the controls.
 func (e *Engine) control(index *queue.Index) {
-	for it := range index.Items() {
-		if now := e.controlled(index, it); now != it {
-			index.Put(now)
+	c := e.controls.current()
+	for _, id := range index.WithSteps(func(s queue.StepID) bool { return c.Disabled(state.Ref{Workflow: s.Workflow, Step: s.Step}) }) {
+		if it := index.Item(id); it != nil {
+			if now := e.controlled(index, it); now != it {
+				index.Put(now)
+			}
 		}
 	}
 }

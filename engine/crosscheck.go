@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -28,6 +29,8 @@ func (e *Engine) crossCheck(v gitstore.View, p string, data []byte) error {
 		return e.crossCheckSettings(p, data, defs)
 	case path.Dir(p) == layout.RulesDir && data != nil:
 		return e.crossCheckRules(v, p, data, defs)
+	case path.Dir(p) == layout.QueuesDir && data != nil:
+		return crossCheckQueue(p, data, defs)
 	case path.Dir(p) == layout.WorkflowsDir && data == nil:
 		return e.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
 	}
@@ -115,6 +118,34 @@ func (e *Engine) crossCheckRules(v gitstore.View, p string, data []byte, defs ma
 		}
 		if r.Lane != "" && settings != nil && !slices.Contains(settings.lanes(), r.Lane) {
 			return y.Errorf(fmt.Sprintf("$.rules[%d].lane", i), "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.lanes(), ", "))
+		}
+	}
+	return nil
+}
+
+// crossCheckQueue refuses a queue of steps that no workflow has.
+func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) error {
+	q, err := queue.ParseNamed(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	for i, text := range q.Steps {
+		steps, err := queue.ParseSteps(text)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, d := range defs {
+			found = found || slices.ContainsFunc(d.Steps, func(s state.Step) bool {
+				return steps.Has(queue.StepID{Workflow: d.Name, Step: layout.Name(s.Name)})
+			})
+		}
+		if !found {
+			return y.Errorf(fmt.Sprintf("$.steps[%d]", i), "no workflow in workflows/ has %q", text)
 		}
 	}
 	return nil

@@ -54,6 +54,14 @@
 // been looked at; an older one costs time only. Without it, the newest commit by a
 // Bagpipe on the first-parent line is taken for it.
 //
+// # The index
+//
+// Load and Run fill queue.Index (fill.go): from the newest checkpoint in
+// .bagpipe/index (checkpoint.go), and then the items whose folders differ between its
+// tree and the tip; without one, from all items, on all cores. From then on advanced
+// keeps it current. Listings, explanations and statistics ask it alone; a condition may
+// read the records of the items it is asked of (values.go).
+//
 // # Error policy
 //
 // Retrying, counting and what a threshold does are specified in package state.

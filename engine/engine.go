@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/claim"
@@ -51,16 +52,20 @@ type Engine struct {
 	records recentRecords
 	decoded decodedRecords
 
-	mu     sync.Mutex // guards the next four
-	config *config
-	self   *claim.Engine
-	index  *queue.Index // nil until Load
-	ended  func(Ended)  // told of this engine's ended steps while it runs; nil: not
+	mu      sync.Mutex // guards the next five
+	derived derived    // what index was derived from
+	config  *config
+	self    *claim.Engine
+	index   *queue.Index // nil until Load
+	ended   func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
-	dirty chan struct{} // the settings changed at the tip
+	dirty    chan struct{}  // the settings changed at the tip
+	saving   sync.WaitGroup // checkpoints being written,
+	saveTurn sync.Mutex     // one at a time
 
 	arrivals arrivals
 	controls controls
+	facets   atomic.Pointer[[]string] // the paths whose values the index holds; set when it is begun
 	alerts   alerts
 
 	space struct {
@@ -155,6 +160,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.o.Now = func() time.Time { return o.Now().UTC().Truncate(ms) }
 	e.clock = o.Now
 	e.arrivals.init()
+	e.facets.Store(&[]string{})
 	if e.id == "" {
 		id, err := layout.NewEngineID(o.Random)
 		if err != nil {
@@ -192,6 +198,7 @@ func (e *Engine) Close() error {
 	self := e.self
 	e.self = nil
 	e.mu.Unlock()
+	e.saving.Wait()
 	var err error
 	if !e.o.ReadOnly {
 		e.saveChecked()

@@ -121,7 +121,7 @@ const examples = 3
 // largest group first. Load must have been called.
 func (e *Engine) Failures(f FailureFilter) []FailureGroup {
 	groups := map[string]*FailureGroup{}
-	for it := range e.index.Items() {
+	for it := range e.index.With(queue.Failed | queue.Broken) {
 		for _, x := range failings(it) {
 			workflow, _ := state.Instance(x.run)
 			message := likeness(x)

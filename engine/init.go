@@ -107,7 +107,7 @@ func enclosing(dir string) (string, bool) {
 // checkEmptyEnough refuses a folder that holds anything but what an earlier Init
 // that was cut short made there.
 func checkEmptyEnough(root string, files map[string][]byte) error {
-	ours := []string{layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.ItemsDir, layout.InboxDir,
+	ours := []string{layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.ItemsDir, layout.InboxDir,
 		layout.IntakeDir, layout.RejectedDir, layout.StateDir, layout.RepositoryDir}
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -20,12 +21,12 @@ type NotDone struct {
 	Why   string        `json:"why"`
 }
 
-// injected tells whether the run is for the items it was given alone.
-func (r *run) injected() bool { return len(r.o.Items) > 0 }
+// injected tells whether the run is for the items, or the queue, it was given alone.
+func (r *run) injected() bool { return len(r.o.Items) > 0 || r.o.Queue != "" }
 
 // wants tells whether the run may work on a step.
 func (r *run) wants(item layout.ItemID, workflow string, step layout.Name) bool {
-	if !r.injected() {
+	if len(r.o.Items) == 0 {
 		return true
 	}
 	if !slices.Contains(r.o.Items, item) {
@@ -42,21 +43,28 @@ func (r *run) wants(item layout.ItemID, workflow string, step layout.Name) bool 
 // narrow keeps a run to the items it was given, and lets failed steps be tried
 // again if it was told to.
 func (r *run) narrow(ctx context.Context) error {
-	if r.injected() {
+	if err := r.pointAt(r.o.Queue); err != nil {
+		return err
+	}
+	if len(r.o.Items) > 0 {
 		if err := r.known(); err != nil {
 			return err
 		}
-		r.e.index.Only(func(en queue.Entry) bool { return r.wants(en.Item.ID, en.Run, en.Step) })
+		r.e.index.Only(func(en queue.Entry) (bool, time.Time) { return r.wants(en.Item.ID, en.Run, en.Step), time.Time{} })
 	}
 	if !r.o.RetryFailed {
 		return nil
 	}
-	for it := range r.e.index.Items() {
+	for it := range r.e.index.With(queue.Failed) {
 		for i := range it.Runs {
 			run := &it.Runs[i]
 			for n := range run.Steps {
 				step := layout.Name(run.Plan.Steps[n].Name)
 				active := run.Status == state.Failed || run.Status == state.InProgress
+				// A queue's own conditions are not asked: they are of what is ready.
+				if r.queue != nil && !r.queue.Wants(queue.StepID{Workflow: run.Plan.Name, Step: step}) {
+					continue
+				}
 				if !active || run.Steps[n].Status != state.Failed || !r.wants(it.ID, run.Name, step) {
 					continue
 				}
@@ -67,6 +75,29 @@ func (r *run) narrow(ctx context.Context) error {
 			}
 		}
 	}
+	return nil
+}
+
+// pointAt keeps a run to a queue.
+func (r *run) pointAt(name string) error {
+	if name == "" {
+		return nil
+	}
+	q, err := r.e.askedQueue(name)
+	if err != nil {
+		return err
+	}
+	r.queue = q
+	r.e.index.Only(func(en queue.Entry) (bool, time.Time) {
+		if !q.Wants(en.ID()) {
+			return false, time.Time{}
+		}
+		a, err := r.e.asker()
+		if err != nil {
+			return false, r.e.o.Now().Add(time.Second) // asked again
+		}
+		return q.Condition().Holds(r.e.valuesOf(a.r, en.Item, a.facets), a.now)
+	})
 	return nil
 }
 

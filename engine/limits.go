@@ -15,6 +15,17 @@ func (e *Engine) applyLimits() {
 	if index == nil {
 		return
 	}
+	lanes := queue.Lanes{}
+	for _, l := range s.lanes() {
+		lanes.Names = append(lanes.Names, layout.Name(l))
+	}
+	for name, w := range s.LaneWeights {
+		if lanes.Weights == nil {
+			lanes.Weights = map[layout.Name]float64{}
+		}
+		lanes.Weights[layout.Name(name)] = w
+	}
+	index.SetLanes(lanes)
 	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: func(name layout.Name) int {
 		if c, ok := s.Collections[string(name)]; ok && c.InFlight > 0 {
 			return c.InFlight

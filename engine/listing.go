@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"bagpipe/engine/queue"
@@ -101,63 +100,6 @@ func (e *Engine) why(s *queue.Step) string {
 	return s.Blocked.Text
 }
 
-// Filter narrows a listing; zero fields do not.
-type Filter struct {
-	Collection layout.Name
-	Workflow   string // accession or accession.1
-	Step       layout.Name
-	Status     state.Status // of the step when Step is set, else of the workflow
-	Parent     layout.ItemID
-}
-
-func (f Filter) fits(it *queue.Item) bool {
-	if f.Collection != "" && f.Collection != it.Collection || f.Parent != "" && (it.Parent == nil || it.Parent.Item != f.Parent) {
-		return false
-	}
-	if f.Workflow == "" && f.Step == "" && f.Status == "" {
-		return true
-	}
-	for r := range it.Runs {
-		if f.fitsRun(&it.Runs[r]) {
-			return true
-		}
-	}
-	if len(it.Runs) > 0 || f.Step != "" || f.Workflow != "" {
-		return false
-	}
-	if it.Broken != "" {
-		return f.Status == state.Failed
-	}
-	return f.Status == state.Waiting
-}
-
-func (f Filter) fitsRun(run *queue.Run) bool {
-	name, _ := numbered(run.Name)
-	if f.Workflow != "" && f.Workflow != name && f.Workflow != run.Name {
-		return false
-	}
-	if f.Step == "" {
-		return f.Status == "" || run.Status == f.Status
-	}
-	for i := range run.Steps {
-		if run.Plan.Steps[i].Name == string(f.Step) {
-			return f.Status == "" || run.Steps[i].Status == f.Status
-		}
-	}
-	return false
-}
-
-// Items lists items, oldest first; Load must have been called.
-func (e *Engine) Items(f Filter) []ItemRow {
-	rows := []ItemRow{}
-	for it := range e.index.Items() {
-		if f.fits(it) {
-			rows = append(rows, e.row(it))
-		}
-	}
-	return rows
-}
-
 // QueueRow is one step that is ready, or waits for a person.
 type QueueRow struct {
 	Item     layout.ItemID `json:"item"`
@@ -170,43 +112,12 @@ type QueueRow struct {
 	Why      string        `json:"why,omitempty"` // the step is disabled
 }
 
-// Queue lists what is ready in the order it would be taken, then what waits for
-// people, then what only waits as its step is disabled. which is "", WORKFLOW, WORKFLOW/STEP or /STEP.
-func (e *Engine) Queue(which string) ([]QueueRow, error) {
-	workflow, step, _ := strings.Cut(which, "/")
-	if err := e.checkQueue(workflow, step); err != nil {
-		return nil, err
-	}
-	want := func(en queue.Entry) bool {
-		name, _ := numbered(en.Run)
-		return (workflow == "" || workflow == name || workflow == en.Run) && (step == "" || step == string(en.Step))
-	}
-	ready, people := e.index.Queue(e.o.Now(), want)
-	rows := make([]QueueRow, 0, len(ready)+len(people))
-	add := func(entries []queue.Entry, person bool) {
-		for _, en := range entries {
-			rows = append(rows, QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step,
-				Lane: en.Item.Lane, Since: en.Item.Created, Person: person})
-		}
-	}
-	add(ready, false)
-	add(people, true)
-	return append(rows, e.offRows(want)...), nil
-}
-
 // plansInUse are the definitions in force, and those items run by.
 func (e *Engine) plansInUse() (plans []*state.Definition) {
 	for _, w := range e.current().workflows {
 		plans = append(plans, w.def)
 	}
-	for it := range e.index.Items() {
-		for r := range it.Runs {
-			if p := it.Runs[r].Plan; !slices.Contains(plans, p) {
-				plans = append(plans, p)
-			}
-		}
-	}
-	return plans
+	return append(plans, e.index.Plans()...)
 }
 
 // checkQueue refuses names no workflow has: "nothing is ready" would be no answer.

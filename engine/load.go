@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -16,32 +15,23 @@ import (
 
 // Load fills the index from the committed records, for those who look. From then
 // on advanced keeps it current.
-func (e *Engine) Load(ctx context.Context) error { return e.load(ctx, e.showRemoved) }
+func (e *Engine) Load(ctx context.Context) error {
+	if err := e.load(ctx, e.showRemoved); err != nil {
+		return err
+	}
+	e.saveIndexSoon()
+	return nil
+}
 
 // load is Load; besides puts more into the index.
 func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
-	index := queue.New()
 	v, err := e.store.Tip()
 	if err != nil {
 		return err
 	}
-	if err := e.loadBatches(v, index); err != nil {
-		return err
-	}
-	loader := &loader{e: e, index: index, reader: v, seen: map[layout.ItemID]*files{}}
-	wanted := func(p string) bool {
-		return path.Base(p) == layout.ManifestJSON || path.Base(p) == layout.ExecutionJSON
-	}
-	err = walkItems(ctx, v, wanted, func(p string, data []byte) error {
-		loader.file(p, data)
-		return nil
-	})
+	index, err := e.fill(ctx, v)
 	if err != nil {
 		return err
-	}
-	loader.flush()
-	for it := range index.Items() {
-		e.noteEnds(index, it)
 	}
 	if besides != nil {
 		if err := besides(ctx, v, index); err != nil {
@@ -49,7 +39,7 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 		}
 	}
 	e.mu.Lock()
-	e.index = index
+	e.index, e.derived.at = index, v.Commit()
 	e.mu.Unlock()
 	e.applyLimits()
 	e.control(index)
@@ -92,7 +82,7 @@ func (e *Engine) showRemoved(ctx context.Context, v gitstore.View, index *queue.
 // gone is an item without its records.
 func gone(it *queue.Item) *queue.Item {
 	out := *it
-	out.Runs, out.Broken = nil, removedText
+	out.Runs, out.Broken, out.Gone = nil, removedText, true
 	return &out
 }
 
@@ -115,44 +105,8 @@ func (e *Engine) tipNow(v gitstore.View) gitstore.Hash {
 	return v.Commit()
 }
 
-// loader pairs the two records of each item, in whatever order they come.
-type loader struct {
-	e      *Engine
-	index  *queue.Index
-	reader gitstore.Reader
-	seen   map[layout.ItemID]*files
-}
-
+// files are an item's records as committed; nil where one is missing.
 type files struct{ manifest, execution []byte }
-
-func (l *loader) file(p string, data []byte) {
-	id, rest, ok := layout.ItemOfPath(p)
-	if !ok {
-		return
-	}
-	f := l.seen[id]
-	if f == nil {
-		f = &files{}
-		l.seen[id] = f
-	}
-	switch rest {
-	case layout.ManifestJSON:
-		f.manifest = data
-	case layout.ExecutionJSON:
-		f.execution = data
-	}
-	if f.manifest != nil && f.execution != nil {
-		l.index.Put(l.e.summarise(l.reader, id, f, nil))
-		delete(l.seen, id)
-	}
-}
-
-// flush puts the items of which only one record is there: broken, by a push.
-func (l *loader) flush() {
-	for id, f := range l.seen {
-		l.index.Put(l.e.summarise(l.reader, id, f, nil))
-	}
-}
 
 // noted is what the changes of one advance say of an item.
 type noted struct {
@@ -170,9 +124,15 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *dec
 	if f.manifest == nil || f.execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
 	}
-	m, err := d.decodeManifest(id, f.manifest)
-	if err != nil {
-		return broken(m, err)
+	m, ok := layout.Manifest{}, false
+	if d == nil { // a scan: of most items the head is all that is wanted
+		m, ok = layout.ManifestHead(f.manifest)
+	}
+	if !ok {
+		var err error
+		if m, err = d.decodeManifest(id, f.manifest); err != nil {
+			return broken(m, err)
+		}
 	}
 	x, err := d.take(id, f.execution)
 	if err != nil {
@@ -191,7 +151,9 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *dec
 	}
 	m.Label = printable(m.Label) // a push may hold anything
 	defer d.keep(id, f.execution, x)
-	it := queue.Summarise(x, m, e.current().settings.laneRank(m.Lane), plans, e.o.Now())
+	x.Manifest = f.manifest
+	it := queue.Summarise(x, m, plans, e.o.Now())
+	it.Facets = facetsOf(*e.facets.Load(), f)
 	if missing != nil {
 		it.Broken = missing.Error()
 	}
@@ -201,10 +163,17 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *dec
 // advanced is called by the store's owner goroutine after the branch moved.
 func (e *Engine) advanced(a gitstore.Advance) {
 	e.arrived(a)
-	e.noteChanges(a.Changes)
+	ok := e.noteChanges(a.Changes)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.index != nil {
+		e.derived.at, e.derived.behind = a.To, e.derived.behind || !ok
+		e.derived.changes += len(a.Changes)
+	}
 }
 
-func (e *Engine) noteChanges(changes []gitstore.FileChange) {
+// noteChanges brings the index up to date; false when it cannot.
+func (e *Engine) noteChanges(changes []gitstore.FileChange) bool {
 	e.mu.Lock()
 	index := e.index
 	e.mu.Unlock()
@@ -231,16 +200,17 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) {
 		n.note(rest, c)
 	}
 	if len(order) == 0 {
-		return
+		return true
 	}
 	v, err := e.store.Known()
 	if err != nil {
 		e.o.Log.Error("read the tip", "err", err)
-		return
+		return false
 	}
 	for _, n := range order {
 		e.reload(index, v, n)
 	}
+	return true
 }
 
 func (n *noted) note(file string, c gitstore.FileChange) {

@@ -40,8 +40,9 @@ func (e *Engine) Milestones(f Filter, from, to layout.Name) Milestones {
 	m := Milestones{Milestones: []MilestoneRow{}, Spans: []SpanRow{}}
 	rows := map[layout.Name]*MilestoneRow{}
 	spans := map[[2]layout.Name][]float64{}
+	now := e.o.Now()
 	for it := range e.index.Items() {
-		if !f.fits(it) {
+		if !f.fits(it, now) {
 			continue
 		}
 		m.Items++

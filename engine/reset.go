@@ -27,28 +27,3 @@ func (e *Engine) Reset(ctx context.Context, seen SeenStep, after bool, text stri
 			Text: clip(printable(text), maxMessage), Seen: seen.Status, Attempt: seen.Attempt}, nil
 	}, nil)
 }
-
-// Steps lists the steps that fit f, whose Step and Status must be set, as they
-// are; of several runs of a workflow on an item, the latest. Load must have been
-// called.
-func (e *Engine) Steps(f Filter) []SeenStep {
-	var seen []SeenStep
-	for it := range e.index.Items() {
-		if it.Broken != "" || !f.fits(it) {
-			continue
-		}
-		for r := len(it.Runs) - 1; r >= 0; r-- {
-			run := &it.Runs[r]
-			if !f.fitsRun(run) {
-				continue
-			}
-			for i := range run.Steps {
-				if run.Plan.Steps[i].Name == string(f.Step) {
-					seen = append(seen, SeenStep{StepRef{it.ID, run.Name, f.Step}, run.Steps[i].Status, run.Steps[i].Current})
-				}
-			}
-			break
-		}
-	}
-	return seen
-}

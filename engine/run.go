@@ -38,6 +38,9 @@ type RunOptions struct {
 	// given (STEP or WORKFLOW/STEP); the inbox is left alone.
 	Items []layout.ItemID
 	Step  string
+	// Queue, when given, is all that is worked on: a named queue, WORKFLOW,
+	// WORKFLOW/STEP or /STEP; the inbox is left alone. Not with Items.
+	Queue string
 	// Batch is what is taken in from the inbox belongs to; it is closed when the
 	// inbox has been taken in. Not with Watch.
 	Batch layout.Name
@@ -70,12 +73,13 @@ type Ended struct {
 
 // run is one call of Run.
 type run struct {
-	e    *Engine
-	o    RunOptions
-	ctx  context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
-	pool *runner.Pool
-	warm *warmth
-	box  *inbox.Box
+	e     *Engine
+	o     RunOptions
+	ctx   context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
+	pool  *runner.Pool
+	warm  *warmth
+	queue *queue.Named // all that is worked on; nil: everything
+	box   *inbox.Box
 
 	mu      sync.Mutex // guards summary, fault, note, and calls of o.Report
 	summary Summary
@@ -111,6 +115,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.lookAtFew(ctx); err != nil {
 		return Summary{}, err
 	}
+	for it := range e.index.With(queue.Ending) {
+		e.noteEnds(e.index, it)
+	}
 	e.arrivals.wake() // for the others, beside the work
 	if err := e.repairFolders(ctx); err != nil {
 		return Summary{}, err
@@ -135,6 +142,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		err = e.lookAtAll(r.ctx, func() bool { return r.stopped(ctx) })
 	}
 	r.tidy(ctx)
+	e.saveIndexSoon()
 	r.conclude()
 	r.lastAlarm(ctx)
 	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
@@ -329,6 +337,7 @@ func (r *run) admitted(a Admitted) {
 // that this engine lives, take up the work of dead ones, take in settings.
 func (r *run) tend(ctx context.Context) {
 	e := r.e
+	saved := e.o.Now()
 	every := func(d time.Duration) *time.Ticker { return time.NewTicker(d) }
 	poll, beat, recover, settings := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery)
 	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settings.Stop() }()
@@ -343,6 +352,10 @@ func (r *run) tend(ctx context.Context) {
 			err = e.beat()
 		case <-recover.C:
 			e.saveChecked()
+			if now := e.o.Now(); now.Sub(saved) > checkpointEvery {
+				saved = now
+				e.saveIndexSoon()
+			}
 			err = errors.Join(e.recoverLost(ctx), e.checkThresholds(ctx))
 			e.offerTrials()
 		case <-settings.C:

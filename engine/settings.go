@@ -21,6 +21,7 @@ type Settings struct {
 	Schema      int                   `yaml:"schema"`
 	Defaults    Collection            `yaml:"defaults"`
 	Lanes       []string              `yaml:"lanes"`
+	LaneWeights map[string]float64    `yaml:"laneWeights"` // how lanes share; none: each gets twenty steps for one of the next
 	Inbox       InboxSettings         `yaml:"inbox"`
 	Limits      LimitSettings         `yaml:"limits"`
 	Retry       RetrySettings         `yaml:"retry"`
@@ -98,6 +99,14 @@ func (s *Settings) check(y *layout.YAML) error {
 	for i, l := range s.Lanes {
 		if _, err := layout.ParseName(l); err != nil {
 			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
+		}
+	}
+	for name, w := range s.LaneWeights {
+		if !slices.Contains(s.lanes(), name) {
+			return y.Errorf("$.laneWeights", "no lane %q; the lanes are %s", name, strings.Join(s.lanes(), ", "))
+		}
+		if w <= 0 || w > 1e6 {
+			return y.Errorf("$.laneWeights."+name, "expected a number above 0, as in 5")
 		}
 	}
 	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {

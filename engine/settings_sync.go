@@ -95,7 +95,7 @@ func (e *Engine) allSettings(v gitstore.View) ([]string, error) {
 		return nil, err
 	}
 	paths = append(paths, layout.SettingsFile)
-	for _, dir := range []string{layout.WorkflowsDir, layout.RulesDir} {
+	for _, dir := range []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
 		entries, err := os.ReadDir(e.path(dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("look for settings: %w", err)

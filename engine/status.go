@@ -50,40 +50,12 @@ type Status struct {
 	Cold     []string      `json:"cold"`    // steps that engines do not claim as their warm-up failed
 }
 
-// Status reads how the workspace stands; Load must have been called.
-func (e *Engine) Status(ctx context.Context) (Status, error) {
+// Status reads how the workspace stands, or the items in it that fit; Load must have
+// been called.
+func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
-	grids := map[string]*Grid{}
-	var order []string
-	for it := range e.index.Items() {
-		s.Items++
-		seen := map[string]bool{}
-		if it.Held {
-			s.Held++
-			s.Holds = append(s.Holds, e.row(it))
-		}
-		s.Failures = append(s.Failures, failures(it)...)
-		if slices.ContainsFunc(e.index.Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
-			s.Parents = append(s.Parents, e.row(it))
-		}
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			name, _ := numbered(run.Name)
-			if grids[name] == nil {
-				grids[name] = &Grid{Workflow: name}
-				order = append(order, name)
-			}
-			if !seen[name] {
-				seen[name] = true
-				grids[name].Items++
-			}
-			grids[name].count(it, run)
-		}
-		s.People = append(s.People, e.people(it)...)
-	}
-	slices.Sort(order)
-	for _, name := range order {
-		s.Grids = append(s.Grids, *grids[name])
+	if err := e.statusOfItems(&s, f); err != nil {
+		return s, err
 	}
 	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled })
 	if err := e.lowSpace(); err != nil {
@@ -98,6 +70,43 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 	}
 	s.Inbox, err = e.inboxWaits(ctx)
 	return s, err
+}
+
+// statusOfItems fills in what follows from the items.
+func (e *Engine) statusOfItems(s *Status, f Filter) error {
+	e.index.Settle(e.o.Now())
+	const telling = queue.Held | queue.Failed | queue.Broken | queue.Person | queue.Kin
+	items := e.index.With(telling)
+	var workflows []queue.WorkflowCount
+	s.Items, s.Held, workflows = e.index.Counts()
+	if f != (Filter{}) {
+		fitting, err := e.selected(f)
+		if err != nil {
+			return err
+		}
+		some := queue.New() // counts, of those that fit
+		filling := some.Fill()
+		for it := range fitting {
+			filling.Put(it)
+		}
+		filling.Count()
+		s.Items, s.Held, workflows = some.Counts()
+		items = some.With(telling)
+	}
+	for _, w := range workflows {
+		s.Grids = append(s.Grids, gridOf(w))
+	}
+	for it := range items {
+		if it.Held {
+			s.Holds = append(s.Holds, e.row(it))
+		}
+		s.Failures = append(s.Failures, failures(it)...)
+		if slices.ContainsFunc(e.index.Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
+			s.Parents = append(s.Parents, e.row(it))
+		}
+		s.People = append(s.People, e.people(it)...)
+	}
+	return nil
 }
 
 // people lists the steps of an item that wait for a person.
@@ -117,24 +126,12 @@ func (e *Engine) people(it *queue.Item) (rows []ItemRow) {
 	return rows
 }
 
-func (g *Grid) count(it *queue.Item, run *queue.Run) {
-	g.Runs++
-	for i := range run.Steps {
-		name := layout.Name(run.Plan.Steps[i].Name)
-		at := slices.IndexFunc(g.Steps, func(r GridRow) bool { return r.Step == name })
-		if at < 0 {
-			g.Steps = append(g.Steps, GridRow{Step: name, Counts: map[state.Status]int{}})
-			at = len(g.Steps) - 1
-		}
-		row := &g.Steps[at]
-		row.Counts[run.Steps[i].Status]++
-		switch {
-		case it.Waits(run, i):
-			row.Manual++
-		case run.Steps[i].Blocked == nil && it.Broken == "":
-			row.Ready++
-		}
+func gridOf(w queue.WorkflowCount) Grid {
+	g := Grid{Workflow: w.Workflow, Items: w.Items, Runs: w.Runs}
+	for _, c := range w.Steps {
+		g.Steps = append(g.Steps, GridRow{Step: c.Step, Counts: c.By, Manual: c.Person, Ready: c.Ready})
 	}
+	return g
 }
 
 func (e *Engine) inboxWaits(ctx context.Context) ([]string, error) {

@@ -45,7 +45,7 @@ func (r *run) conclude() {
 	r.summary.Off = r.e.stepControls(func(c StepControl) bool { return c.Status == state.StepDisabled })
 	stopped := r.e.controls.stoppedBy()
 	r.summary.Stopped = r.e.stepControls(func(c StepControl) bool { return slices.Contains(stopped, c.ref) })
-	for it := range r.e.index.Items() {
+	for it := range r.e.index.With(queue.Failed | queue.Broken | queue.Person | queue.Startable) {
 		for _, f := range failures(it) {
 			if f.engine == r.e.id {
 				r.summary.Failed = append(r.summary.Failed, f)

@@ -46,7 +46,7 @@ func (e *Engine) noteEnds(index *queue.Index, it *queue.Item) {
 			step := &run.Plan.Steps[i]
 			ref := refOf(run.Name, layout.Name(step.Name))
 			if e.controls.count(ref, step, it.ID, run.Name, run.Steps[i].Ends) {
-				for other := range index.Items() {
+				for other := range index.With(queue.Ending) {
 					e.recount(ref, other)
 				}
 			}

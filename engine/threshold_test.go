@@ -208,7 +208,9 @@ func (p *policy) ticking() engine.Summary {
 func (p *policy) after() (n int) {
 	p.do(func(e *engine.Engine) {
 		p.must(e.Load(p.ctx))
-		n = len(e.Steps(engine.Filter{Step: "after", Status: state.Completed}))
+		seen, err := e.Steps(engine.Filter{Step: "after", Status: state.Completed})
+		p.must(err)
+		n = len(seen)
 	})
 	return n
 }

@@ -1,6 +1,6 @@
 // Package templates embeds the files a new workspace starts with: the settings,
 // the shipped workflow definitions with the JSON Schema that lets editors complete
-// them, and the recognition rules.
+// them, the recognition rules, and the JSON Schema of named queues.
 //
 // It owns their text. It must not hold logic. It has no state.
 package templates
@@ -17,3 +17,9 @@ var workflowSchema []byte
 
 // WorkflowSchema is the JSON Schema of a workflow definition.
 func WorkflowSchema() []byte { return workflowSchema }
+
+//go:embed queues/queue.schema.json
+var queueSchema []byte
+
+// QueueSchema is the JSON Schema of a named queue.
+func QueueSchema() []byte { return queueSchema }

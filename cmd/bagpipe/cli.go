@@ -15,6 +15,9 @@ type cli struct {
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
 	Items      itemsCmd      `cmd:"" help:"List items."`
 	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
+	Why        whyCmd        `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
+	Stalled    stalledCmd    `cmd:"" help:"List what has not moved for longer than usual."`
+	Stats      statsCmd      `cmd:"" help:"Show how long steps wait and run, how often they fail, where the bottleneck is and what would help."`
 	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
 	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`

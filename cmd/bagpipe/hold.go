@@ -2,20 +2,46 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"bagpipe/engine"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-type holdCmd struct {
-	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
+// holdArgs are what hold and release take.
+type holdArgs struct {
+	Item    string `arg:"" optional:"" help:"Identifier, the beginning of one, or label; without it: every item that fits the filter."`
 	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	itemFilter
+	sureArgs
+	JSON bool `name:"json" help:"With a filter: print JSON."`
 }
 
+// Validate is called by kong.
+func (c *holdArgs) Validate() error {
+	if (c.Item == "") != c.given() {
+		return errors.New("expected ITEM, or a filter such as --where")
+	}
+	if c.Item != "" && (c.DryRun || c.JSON) {
+		return errors.New("--dry-run and --json are for acts without ITEM")
+	}
+	return c.placeArgs.Validate()
+}
+
+type (
+	holdCmd    struct{ holdArgs }
+	releaseCmd struct{ holdArgs }
+)
+
 func (c *holdCmd) Run(a *app) error {
+	act := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error { return e.Hold(ctx, id, c.Message) }
+	if c.Item == "" {
+		return c.all(a, "hold", "held", false, act)
+	}
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		if err := e.Hold(ctx, id, c.Message); err != nil {
+		if err := act(ctx, e, id); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s held; let it go on with: bagpipe release %s\n", id.Short(), id.Short())
@@ -23,17 +49,40 @@ func (c *holdCmd) Run(a *app) error {
 	})
 }
 
-type releaseCmd struct {
-	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
-	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
-}
-
 func (c *releaseCmd) Run(a *app) error {
+	act := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+		return e.Release(ctx, id, c.Message)
+	}
+	if c.Item == "" {
+		return c.all(a, "release", "released", true, act)
+	}
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		if err := e.Release(ctx, id, c.Message); err != nil {
+		if err := act(ctx, e, id); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s released\n", id.Short())
 		return nil
+	})
+}
+
+// all acts on every item that fits and is held, or is not.
+func (c *holdArgs) all(a *app, what, to string, held bool, act func(context.Context, *engine.Engine, layout.ItemID) error) error {
+	return a.looking(func(e *engine.Engine) error {
+		f := c.filter()
+		f.Held = held
+		rows, err := e.Items(f, engine.Page{})
+		if err != nil {
+			return err
+		}
+		var seen []engine.SeenStep
+		for _, r := range rows {
+			if r.Held == held {
+				seen = append(seen, engine.SeenStep{StepRef: engine.StepRef{Item: r.Item}})
+			}
+		}
+		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
+		return b.bulk(a, e, seen, what, to, func(s engine.SeenStep) (state.Transition, error) {
+			return state.Transition{}, act(a.ctx, e, s.Item)
+		})
 	})
 }

@@ -1,36 +1,70 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
 	"bagpipe/engine"
-	"bagpipe/engine/state"
-	"bagpipe/layout"
 )
 
 type itemsCmd struct {
-	Collection string `help:"Only this collection."`
-	Workflow   string `help:"Only items with this workflow."`
-	Step       string `help:"Only items with this step; with --status, in that status."`
-	Status     string `enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
-	Parent     string `placeholder:"ITEM" help:"Only the children of this item."`
-	JSON       bool   `name:"json" help:"Print JSON."`
+	itemFilter
+	Sort   string `placeholder:"PATHS" help:"Sort by these, with commas between them; -PATH: the highest first; default: the oldest first."`
+	Limit  int    `placeholder:"N" help:"N items alone."`
+	Skip   int    `placeholder:"N" help:"Not the first N."`
+	Parent string `placeholder:"ITEM" help:"Only the children of this item."`
+	Facets bool   `help:"Count the items by what they have in common, instead of listing them."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *itemsCmd) Validate() error {
+	if c.Limit < 0 || c.Skip < 0 {
+		return errors.New("--limit, --skip: expected a number from 0 up")
+	}
+	return c.placeArgs.Validate()
 }
 
 func (c *itemsCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		parent := layout.ItemID("")
+		f := c.filter()
 		if c.Parent != "" {
 			var err error
-			if parent, err = e.Resolve(a.ctx, c.Parent); err != nil {
+			if f.Parent, err = e.Resolve(a.ctx, c.Parent); err != nil {
 				return err
 			}
 		}
-		rows := e.Items(engine.Filter{Parent: parent, Collection: layout.Name(c.Collection), Workflow: c.Workflow,
-			Step: layout.Name(c.Step), Status: state.Status(c.Status)})
+		if c.Facets {
+			return c.facets(a, e, f)
+		}
+		page := engine.Page{From: c.Skip, Limit: c.Limit}
+		if c.Sort != "" {
+			page.Sort = strings.Split(c.Sort, ",")
+		}
+		rows, err := e.Items(f, page)
+		if err != nil {
+			return err
+		}
 		if c.JSON {
 			return a.json(rows)
 		}
 		return printItems(a, rows)
 	})
+}
+
+func (c *itemsCmd) facets(a *app, e *engine.Engine, f engine.Filter) error {
+	rows, err := e.Facets(f)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.json(rows)
+	}
+	t := newTable("facet", "items", "value")
+	for _, r := range rows {
+		t.row(r.Facet, r.Items, a.fit(r.Value, 80))
+	}
+	return t.print(a.out)
 }
 
 func printItems(a *app, rows []engine.ItemRow) error {

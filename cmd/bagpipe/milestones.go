@@ -18,7 +18,11 @@ type milestonesCmd struct {
 
 func (c *milestonesCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		m := e.Milestones(engine.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow}, layout.Name(c.From), layout.Name(c.To))
+		f := engine.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow}
+		if err := e.CheckFilter(f); err != nil {
+			return err
+		}
+		m := e.Milestones(f, layout.Name(c.From), layout.Name(c.To))
 		if c.JSON {
 			return a.json(m)
 		}

@@ -1,36 +1,184 @@
 package main
 
-import "bagpipe/engine"
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/queue"
+	"bagpipe/templates"
+)
 
 type queueCmd struct {
-	Which string `arg:"" optional:"" placeholder:"WORKFLOW/STEP" help:"WORKFLOW, WORKFLOW/STEP or /STEP; default: all."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	Which  string `arg:"" optional:"" placeholder:"QUEUE" help:"A named queue, or WORKFLOW, WORKFLOW/STEP or /STEP; default: all that is ready."`
+	Where  string `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
+	Limit  int    `placeholder:"N" help:"The first N alone."`
+	Count  bool   `help:"Print how many are ready alone."`
+	Watch  bool   `help:"Stay, and print again when something has changed; ends with Ctrl-C."`
+	List   bool   `help:"List the queues, with how many are ready in each."`
+	Verify bool   `help:"Read every item anew, and compare with what the queues are made from."`
+	Schema bool   `help:"Print the JSON Schema of named queues; needs no workspace."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *queueCmd) Validate() error {
+	if c.Limit < 0 {
+		return errors.New("--limit: expected a number from 0 (all) up")
+	}
+	if c.List && (c.Which != "" || c.Where != "") {
+		return errors.New("--list lists all queues; leave QUEUE and --where out")
+	}
+	return checkWhere(c.Where)
+}
+
+// checkWhere refuses a condition that cannot be read, as a mistake in usage.
+func checkWhere(text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := queue.ParseWhere(text); err != nil {
+		return fmt.Errorf("--where %q: %w", text, err)
+	}
+	return nil
+}
+
+// where is a condition that was checked; nil: none.
+func where(text string) *queue.Where {
+	if text == "" {
+		return nil
+	}
+	w, _ := queue.ParseWhere(text) // was checked
+	return w
 }
 
 func (c *queueCmd) Run(a *app) error {
+	if c.Schema {
+		_, err := a.out.Write(templates.QueueSchema())
+		return err
+	}
 	return a.looking(func(e *engine.Engine) error {
-		rows, err := e.Queue(c.Which)
+		if c.Verify {
+			return c.verify(a, e)
+		}
+		if err := c.show(a, e); err != nil || !c.Watch {
+			return err
+		}
+		return c.watch(a, e)
+	})
+}
+
+// watch prints again whenever the branch has moved, or a time may have come.
+func (c *queueCmd) watch(a *app, e *engine.Engine) error {
+	const look, most = 500 * time.Millisecond, 30 * time.Second
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	shown := time.Now()
+	for {
+		select {
+		case <-a.ctx.Done():
+			return nil
+		case <-ticker.C:
+			if err := e.Refresh(a.ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-e.Changed():
+		default:
+			if time.Since(shown) < most {
+				continue
+			}
+		}
+		shown = time.Now()
+		fmt.Fprintf(a.err, "\n%s\n", when(shown))
+		if err := c.show(a, e); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *queueCmd) ask() engine.QueueAsk {
+	return engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+}
+
+func (c *queueCmd) show(a *app, e *engine.Engine) error {
+	switch {
+	case c.List:
+		return c.list(a, e)
+	case c.Count:
+		row, err := e.CountQueue(c.ask())
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(rows)
+			return a.json(row)
 		}
-		if len(rows) == 0 {
-			a.talk("nothing is ready, and nothing waits for a person")
-			return nil
+		fmt.Fprintln(a.out, row.Ready)
+		return nil
+	}
+	rows, err := e.Queue(c.ask())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.json(rows)
+	}
+	if len(rows) == 0 {
+		a.talk("nothing is ready, and nothing waits for a person")
+		return nil
+	}
+	t := newTable("item", "label", "workflow", "step", "lane", "since", "who")
+	for _, r := range rows {
+		who := "robot"
+		switch {
+		case r.Person:
+			who = "person"
+		case r.Why != "":
+			who = "no one: " + a.fit(r.Why, 80)
 		}
-		t := newTable("item", "label", "workflow", "step", "lane", "since", "who")
-		for _, r := range rows {
-			who := "robot"
-			switch {
-			case r.Person:
-				who = "person"
-			case r.Why != "":
-				who = "no one: " + a.fit(r.Why, 80)
-			}
-			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
+		t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
+	}
+	return t.print(a.out)
+}
+
+func (c *queueCmd) list(a *app, e *engine.Engine) error {
+	rows, err := e.Queues()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.json(rows)
+	}
+	if len(rows) == 0 {
+		a.talk("no queue has a name, and nothing is ready")
+		return nil
+	}
+	t := newTable("queue", "ready", "for people", "")
+	for _, r := range rows {
+		t.row(r.Queue, r.Ready, r.Person, a.fit(r.Description, 60))
+	}
+	return t.print(a.out)
+}
+
+func (c *queueCmd) verify(a *app, e *engine.Engine) error {
+	v, err := e.VerifyIndex(a.ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := a.json(v); err != nil {
+			return err
 		}
-		return t.print(a.out)
-	})
+	} else if len(v.Differences) == 0 {
+		fmt.Fprintf(a.out, "%s; the queues are as the items are\n", count(v.Items, "item"))
+	}
+	for _, d := range v.Differences {
+		a.talk("%s", d)
+	}
+	if len(v.Differences) > 0 {
+		return errors.New("the queues are not as the items are; delete .bagpipe/index, and report this")
+	}
+	return nil
 }

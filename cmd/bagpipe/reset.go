@@ -10,12 +10,13 @@ import (
 )
 
 type stepResetCmd struct {
-	Names      []string `arg:"" name:"item" help:"ITEM… STEP: items, then the step; with --status alone, only the step."`
-	After      bool     `help:"Also every step that needs it, directly or through others."`
-	Status     string   `enum:",completed,skipped,failed" default:"" help:"Only where the step is completed, skipped or failed; without ITEM: of every item where it is."`
-	Collection string   `help:"Without ITEM: only this collection."`
-	Message    string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
-	JSON       bool     `name:"json" help:"Print JSON."`
+	Names   []string `arg:"" name:"item" help:"ITEM… STEP: items, then the step; with --status alone, only the step."`
+	After   bool     `help:"Also every step that needs it, directly or through others."`
+	Status  string   `enum:",completed,skipped,failed" default:"" help:"Only where the step is completed, skipped or failed; without ITEM: of every item where it is."`
+	Message string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON    bool     `name:"json" help:"Print JSON."`
+	placeArgs
+	sureArgs
 }
 
 // Validate is called by kong.
@@ -23,10 +24,10 @@ func (c *stepResetCmd) Validate() error {
 	if len(c.Names) == 1 && c.Status == "" {
 		return errors.New("expected ITEM… STEP, or --status STATUS STEP for every item whose step is so")
 	}
-	if len(c.Names) > 1 && c.Collection != "" {
-		return errors.New("--collection is for resets without ITEM")
+	if len(c.Names) > 1 && (c.given() || c.DryRun) {
+		return errors.New("filters and --dry-run are for resets without ITEM")
 	}
-	return nil
+	return c.placeArgs.Validate()
 }
 
 // resetRow is what became of one item's step.
@@ -52,8 +53,15 @@ func (c *stepResetCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		if err := c.sure(a, len(seen), "reset "+string(step)+" of"); err != nil {
+			return err
+		}
 		rows, refused := []resetRow{}, 0
 		for _, s := range seen {
+			if c.DryRun {
+				rows = append(rows, resetRow{Item: s.Item, Workflow: s.Workflow, Step: step, From: s.Status})
+				continue
+			}
 			tr, err := e.Reset(a.ctx, s, c.After, c.Message)
 			row := resetRow{Item: s.Item, Workflow: tr.Workflow, Step: step, From: tr.From}
 			if err != nil {
@@ -78,7 +86,9 @@ func (c *stepResetCmd) Run(a *app) error {
 // steps are those of the named items, or of all that are as the query says.
 func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step layout.Name) ([]engine.SeenStep, error) {
 	if len(c.Names) == 1 {
-		return e.Steps(engine.Filter{Collection: layout.Name(c.Collection), Workflow: workflow, Step: step, Status: state.Status(c.Status)}), nil
+		f := c.filter()
+		f.Workflow, f.Step, f.Status = workflow, step, state.Status(c.Status)
+		return e.Steps(f)
 	}
 	var seen []engine.SeenStep
 	for _, ref := range c.Names[:len(c.Names)-1] {

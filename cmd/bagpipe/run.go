@@ -17,6 +17,7 @@ type runCmd struct {
 
 	Item        []string `placeholder:"ITEM" help:"Work on this item alone, not on the inbox; may be given several times."`
 	Step        string   `placeholder:"STEP" help:"With --item: do this step alone; STEP or WORKFLOW/STEP."`
+	Queue       string   `placeholder:"NAME" help:"Work on this queue alone, not on the inbox: a named one, WORKFLOW, WORKFLOW/STEP or /STEP."`
 	Batch       string   `placeholder:"NAME" help:"What is taken in from the inbox is one batch, closed when the inbox has been taken in."`
 	RetryFailed bool     `help:"First let every failed step be tried again."`
 
@@ -40,8 +41,10 @@ func (c *runCmd) Validate() error {
 		}
 	}
 	switch {
-	case c.Batch != "" && (c.Watch || len(c.Item) > 0):
-		return errors.New("--batch is for one going over the inbox, without --watch and --item")
+	case c.Batch != "" && (c.Watch || len(c.Item) > 0 || c.Queue != ""):
+		return errors.New("--batch is for one going over the inbox, without --watch, --item and --queue")
+	case c.Queue != "" && len(c.Item) > 0:
+		return errors.New("--queue and --item exclude each other")
 	case c.Step != "" && len(c.Item) == 0:
 		return errors.New("--step is for --item; bagpipe queue lists what waits for a step")
 	case len(c.Item) > 0 && c.Watch:
@@ -72,7 +75,7 @@ func (c *runCmd) Run(a *app) error {
 		}
 		p := newProgress(a, c.Quiet, c.Watch)
 		s, err := e.Run(a.ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
-			Items: items, Step: c.Step, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed})
+			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed})
 		p.close()
 		if err != nil {
 			return err

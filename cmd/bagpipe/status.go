@@ -9,12 +9,13 @@ import (
 )
 
 type statusCmd struct {
+	itemFilter
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 func (c *statusCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		s, err := e.Status(a.ctx)
+		s, err := e.Status(a.ctx, c.filter())
 		if err != nil {
 			return err
 		}

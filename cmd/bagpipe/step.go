@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -24,9 +25,25 @@ type stepCmd struct {
 
 // stepArgs are what all acts on steps take.
 type stepArgs struct {
-	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
-	Step    string `arg:"" help:"STEP, or WORKFLOW/STEP, as in accession.1/approve."`
-	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	Names   []string `arg:"" name:"item" help:"ITEM STEP: the item, then STEP or WORKFLOW/STEP, as in accession.1/approve; with a filter, the step alone."`
+	Message string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	bulkArgs
+}
+
+// Validate is called by kong.
+func (c *stepArgs) Validate() error {
+	if err := c.placeArgs.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Names) == 1 && !c.given():
+		return errors.New("expected ITEM STEP, or a filter such as --where and STEP")
+	case len(c.Names) > 2:
+		return errors.New("expected ITEM STEP")
+	case len(c.Names) == 2 && (c.given() || c.DryRun || c.JSON):
+		return errors.New("filters, --dry-run and --json are for acts without ITEM")
+	}
+	return nil
 }
 
 // decideArgs are what acts that end a step take besides.
@@ -37,6 +54,9 @@ type decideArgs struct {
 
 // Validate is called by kong.
 func (c *decideArgs) Validate() error {
+	if err := c.stepArgs.Validate(); err != nil {
+		return err
+	}
 	for _, m := range c.Milestone {
 		if _, err := layout.ParseName(m); err != nil {
 			return fmt.Errorf("--milestone: %w", err)
@@ -57,7 +77,7 @@ func (c *stepSkipCmd) Run(a *app) error     { return c.decide(a, state.Skipped) 
 func (c *stepFailCmd) Run(a *app) error     { return c.decide(a, state.Failed) }
 
 func (c *stepRetryCmd) Run(a *app) error {
-	return c.act(a, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
+	return c.act(a, state.Failed, state.Waiting, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
 		return e.Retry(a.ctx, ref, c.Message)
 	})
 }
@@ -67,7 +87,7 @@ func (c *decideArgs) decide(a *app, to state.Status) error {
 	for _, m := range c.Milestone {
 		names = append(names, layout.Name(m))
 	}
-	return c.act(a, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
+	return c.act(a, state.Waiting, to, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
 		return e.Decide(a.ctx, ref, to, c.Message, names...)
 	})
 }
@@ -81,18 +101,35 @@ func splitStep(s string) (workflow string, step layout.Name, err error) {
 	return workflow, step, err
 }
 
-func (c *stepArgs) act(a *app, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
-	workflow, step, err := splitStep(c.Step)
+// act does something to the step of the item, or of all that fit whose step is as from
+// says.
+func (c *stepArgs) act(a *app, from, to state.Status, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
 		return err
 	}
-	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+	if len(c.Names) == 1 {
+		return c.actOnAll(a, workflow, step, from, to, act)
+	}
+	return a.onItem(c.Names[0], func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
 		tr, err := act(e, engine.StepRef{Item: id, Workflow: workflow, Step: step})
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
 		return nil
+	})
+}
+
+func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+	return a.looking(func(e *engine.Engine) error {
+		f := c.filter()
+		f.Workflow, f.Step, f.Status = workflow, step, from
+		seen, err := e.Steps(f)
+		if err != nil {
+			return err
+		}
+		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s engine.SeenStep) (state.Transition, error) { return act(e, s.StepRef) })
 	})
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"time"
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -26,7 +27,8 @@ type gathering struct {
 }
 
 type member struct {
-	it              *Item
+	id              layout.ItemID
+	created         time.Time
 	here            bool // has come as far
 	begun, finished bool
 }
@@ -82,8 +84,8 @@ func (x *Index) tellMembers(batch string, g *gathering) {
 
 // again lays over an item what others make of it as they are now.
 func (x *Index) again(id layout.ItemID) {
-	if was := x.items[id]; was != nil {
-		x.replace(was, was.clone())
+	if it := x.item(id); it != nil {
+		x.replace(it)
 	}
 }
 
@@ -107,10 +109,10 @@ func (m member) before(o member) bool {
 	if m.begun != o.begun {
 		return m.begun
 	}
-	if c := m.it.Created.Compare(o.it.Created); c != 0 {
+	if c := m.created.Compare(o.created); c != 0 {
 		return c < 0
 	}
-	return m.it.ID < o.it.ID
+	return m.id < o.id
 }
 
 // gather takes an item into what is known of its batch, or out of it.
@@ -167,7 +169,7 @@ func (x *Index) gatherStep(it *Item, run *Run, i int, in bool) {
 		return
 	}
 	s := &run.Steps[i]
-	m := member{it: it, here: arrived(run, s),
+	m := member{id: it.ID, created: it.Created, here: arrived(run, s),
 		begun:    s.Attempts > 0 && s.Status != state.Skipped,
 		finished: s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed && run.Plan.Steps[i].Tolerated()}
 	if !m.here {
@@ -226,14 +228,13 @@ func (x *Index) overlayStep(it *Item, run *Run, i int) {
 	}
 	g := x.batches.gathering(it, run, i)
 	now := x.answer(it.Batch, g)
-	first := g.members[now.first]
 	switch {
 	case now.open && now.first == it.ID:
 	case now.open && now.done:
 		s.bar(nil)
 		s.Skip = fmt.Sprintf("not applicable: it was done once for batch %s, on item %s", it.Batch, now.first)
 	case now.open:
-		s.bar(&state.Reason{Code: batchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), first.it.Label)})
+		s.bar(&state.Reason{Code: batchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), x.label(now.first, it))})
 	case !x.batches.closed[it.Batch]:
 		s.bar(&state.Reason{Code: batchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
 	default:
@@ -241,11 +242,19 @@ func (x *Index) overlayStep(it *Item, run *Run, i int) {
 	}
 }
 
+// label is the label of an item of a batch; it is the one that is being put.
+func (x *Index) label(id layout.ItemID, it *Item) string {
+	if first := x.item(id); first != nil {
+		return first.Label
+	}
+	return it.Label
+}
+
 // Around says what other items make of a step that its own item lets start.
 func (x *Index) Around(id layout.ItemID, run string, step layout.Name) (blocked *state.Reason, unneeded string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	it := x.items[id]
+	it := x.item(id)
 	if it == nil {
 		return nil, ""
 	}

@@ -36,7 +36,7 @@ func TestOneItemStandsForItsBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{plan: d}
 		random := rand.New(rand.NewSource(int64(rapid.Int32().Draw(t, "seed"))))
-		x := New()
+		x := newIndex()
 		n := rapid.IntRange(1, 4).Draw(t, "items")
 		put := func(i int) {
 			it := w.item(i, t0)
@@ -132,7 +132,7 @@ func TestALargeBatchIsQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 20_000
-	w, x, random := &world{plan: d}, New(), rand.New(rand.NewSource(1))
+	w, x, random := &world{plan: d}, newIndex(), rand.New(rand.NewSource(1))
 	x.SetBatch("b", true)
 	begin := time.Now()
 	put := func(i int) {

@@ -1,18 +1,20 @@
 // Package queue answers what is ready now, and why the rest is not.
 //
-// It owns the one definition of ready (Item.ready), the order of what is ready,
-// and the index that makes the answer instant. A queue is derived from the
-// items' states, never stored: the engine puts every committed state into the
-// Index, and deleting the Index costs a scan. It must not know how a step is run
-// or how states are stored.
+// It owns the one definition of ready, the order of what is ready, and the index
+// that makes the answer instant. A queue is derived from the items' states, never
+// stored: the engine puts every committed state into the Index, and deleting the
+// Index costs a scan. It must not know how a step is run or how states are stored.
 //
 // # Ready
 //
 // A step is ready when it waits, its prerequisites are satisfied, its workflow
 // is active and its date has come, the item is not held (all of that is
-// state.Execution.Blocked), the item's record is sound, and no one here has
-// taken it. A manual step that is otherwise ready waits for a person: it stands
-// in its queue and is never handed out.
+// state.Execution.Blocked), its batch lets it go on (batch.go), no control has
+// disabled it (Item.Controlled), and the item's record is sound: Item.BlockedAt. It
+// is handed out when besides no limit is reached, no one here has taken it, and, to
+// a run that is pointed at a named queue, the queue's conditions hold: Index.Take.
+// Index.Why gives the answer in words, from the same. A manual step that is otherwise
+// ready waits for a person: it stands in its queue and is never handed out.
 //
 // # Batches
 //
@@ -27,8 +29,51 @@
 //
 // # Order
 //
-// Lane first, then the oldest item, then its identifier, then the order of the
-// steps in the definition.
+// Lanes, collections within a lane, and batches within a collection take turns;
+// within a batch the oldest item comes first, then the order of its workflows and
+// their steps. shares.go has the rules. A lane gets twenty takes for each of the next
+// one, or shares by weight; collections and batches share evenly. So nothing starves,
+// and of one lane, collection and batch the order is that of age.
 //
-// An Index is guarded by its own mutex; any goroutine may use it.
+// # The index
+//
+// It holds every item, packed (pack.go), in pages by the first three digits of the
+// identifier; counts that every change keeps; and the steps that are ready, or will
+// be at a time. An item with nothing left to do stands in no queue: what is left of
+// it is its packed record, so that it can be counted and found. All but the records
+// follows from them (Filling.Done). To put an item, to take a step and to count are
+// independent of how many items there are, but for a logarithm; what lists items
+// looks at the first bytes of each (Trait) and unpacks those it wants.
+//
+// A packed item is, all numbers unsigned and varying in length (LEB128):
+//
+//	traits, collection, batch, lane, created, label, held [by], broken,
+//	milestones: n × (name, time), facets: n × text,
+//	runs: n × (name, plan, status, internal error [time], steps: n × step)
+//
+//	step: status and code of why it is blocked, and which of the others follow;
+//	attempts [N, engine, runner, failures, ms waited, ms run], since, [message], [what the code
+//	leaves open], [kind], [skip], [what is laid over it], [ends]
+//
+// A text is its length and bytes; a name, and a plan, the number of one in the
+// index's list; a time 0 for none, else 1 + 2 × the zigzag distance in ms from the
+// item's creation, odd where nanoseconds follow.
+//
+// # The checkpoint
+//
+//	"bagpipe index 1\n"
+//	8 bytes   length of the head
+//	head      JSON: tree, items, facets, texts (names by number), plans (digests by number)
+//	4096 ×    4 bytes items, 4 bytes length: the pages
+//	8 bytes × items: identifiers, without check digit
+//	4 bytes × items: where each ends in its page
+//	the packed items, page by page
+//	4 bytes   CRC-32C of all before
+//
+// Little-endian. It says which tree it was derived from, and is of use to any
+// repository that has that tree, as nothing in it comes from elsewhere. One that is
+// damaged, of another version, or of other facets is refused as a whole.
+//
+// An Index is guarded by its own mutex; any goroutine may use it. A Snapshot shares
+// its pages until they change, and needs none.
 package queue

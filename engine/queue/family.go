@@ -65,7 +65,7 @@ func (x *Index) family(parent layout.ItemID, id familyID) *family {
 	f := of[id]
 	if f == nil {
 		f = &family{parent: parent, id: id, members: map[layout.ItemID]*kin{}, open: kinHeap{worst: true}}
-		f.learn(x.items[parent])
+		f.learn(x.item(parent))
 		of[id] = f
 	}
 	return f
@@ -107,7 +107,7 @@ func (x *Index) join(was, it *Item) {
 	}
 	if it.Parent != nil {
 		f := x.family(it.familyOf())
-		f.enter(it)
+		f.enter(it, x.rank(it.Lane))
 	}
 	for r := range it.Runs {
 		for i := range it.Runs[r].Steps {
@@ -133,8 +133,8 @@ func (f *family) leave(id layout.ItemID) {
 	}
 }
 
-func (f *family) enter(it *Item) {
-	k := newKin(it)
+func (f *family) enter(it *Item, rank int) {
+	k := newKin(it, rank)
 	f.members[it.ID] = k
 	f.count(k, 1)
 	if k.begins && f.policy.pool > 0 {
@@ -149,6 +149,19 @@ func (f *family) count(k *kin, n int) {
 	}{{k.done, &f.done}, {k.failed, &f.failed}, {k.alive, &f.alive}} {
 		if c.is {
 			*c.of += n
+		}
+	}
+}
+
+// rerank brings the children's places in line with other lanes.
+func (x *Index) rerank() {
+	for _, of := range x.families {
+		for _, f := range of {
+			for id, k := range f.members {
+				k.rank = x.rank(x.item(id).Lane)
+			}
+			f.toldPolicy.pool = -1 // all are told
+			x.tellFamily(f)
 		}
 	}
 }
@@ -187,7 +200,7 @@ func (x *Index) Children(parent layout.ItemID) []*Item {
 	var all []child
 	for _, f := range x.families[parent] {
 		for id, k := range f.members {
-			c := child{x.items[id], 1}
+			c := child{x.item(id), 1}
 			if k.failed {
 				c.rank = 0
 			} else if k.done {

@@ -69,7 +69,7 @@ func newNursery(t interface{ Fatal(...any) }, keys string, random *rand.Rand, n 
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := &nursery{w: &world{plan: child}, plan: multiplying(t, keys), x: New(), children: n}
+	y := &nursery{w: &world{plan: child}, plan: multiplying(t, keys), x: newIndex(), children: n}
 	id, err := layout.NewItemID(random)
 	if err != nil {
 		t.Fatal(err)
@@ -96,14 +96,14 @@ func (y *nursery) end(t interface{ Fatal(...any) }, made int) {
 
 func (y *nursery) parentItem() *Item {
 	m := layout.Manifest{Item: y.parent.Item, Label: "parent", Lane: "normal", Created: t0.Add(-time.Hour)}
-	return Summarise(y.parent, m, 0, func(string) *state.Definition { return y.plan }, t0)
+	return Summarise(y.parent, m, func(string) *state.Definition { return y.plan }, t0)
 }
 
 func (y *nursery) childItem(i int) *Item {
 	x := y.w.items[i]
-	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: "normal", Created: t0.Add(time.Duration(i) * time.Second),
+	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: lanes.Names[y.w.rank[i]], Created: t0.Add(time.Duration(i) * time.Second),
 		Parent: &layout.Parent{Item: y.parent.Item, Workflow: "p.1", Step: "split", Name: fmt.Sprint(i), Generation: 1}}
-	return Summarise(x, m, y.w.rank[i], func(string) *state.Definition { return y.w.plan }, t0)
+	return Summarise(x, m, func(string) *state.Definition { return y.w.plan }, t0)
 }
 
 // TestFamilies: whatever happens to children and parent, in whatever order their
@@ -137,6 +137,16 @@ func TestFamilies(t *testing.T) {
 			}
 			y.check(t, there, known)
 		}
+		full := newIndex()
+		f := full.Fill()
+		if known {
+			f.Put(y.parentItem())
+		}
+		for i := range there {
+			f.Put(y.childItem(i))
+		}
+		f.Done()
+		same(t, y.x, full, t0)
 	})
 }
 

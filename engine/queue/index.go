@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -20,41 +19,43 @@ type Entry struct {
 	N    int // the step's place in the definition
 }
 
-type key struct {
-	item layout.ItemID
-	run  string
-	step layout.Name
+// slot names a step of an item in few bytes.
+type slot struct {
+	item uint64
+	run  uint32 // the number of its name
+	n    uint16
 }
 
-func (e Entry) key() key { return key{e.Item.ID, e.Run, e.Step} }
-
-// Index holds the items that have something left to do, and those that are done.
+// Index holds all items, packed, and what of them is ready.
 type Index struct {
-	mu     sync.Mutex // guards all below
-	items  map[layout.ItemID]*Item
-	ready  map[readyKey]*entryHeap // may hold entries that are no longer true; Take looks again
-	queued map[key]readyKey        // in which of ready
-	dated  dateHeap                // steps whose time is to come
-	taken  map[key]bool
-	runs   map[layout.ItemID]bool // items with a step in progress
-	open   int                    // steps that wait or run, of items nothing keeps from going on
-	only   func(Entry) bool       // what may be handed out; nil: everything
-	wake   chan struct{}
+	mu       sync.Mutex // guards all below
+	names    *names
+	table    table
+	ready    map[readyKey]*branch // may hold entries that are no longer true; Take looks again
+	accounts account
+	dated    dateHeap      // steps whose time is to come
+	taken    map[slot]bool // handed out, and not returned
+	runs     map[uint64]bool
+	only     func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
+	wake     chan struct{}
 
-	ahead  int // items with such steps
 	limits Limits
-	count  flights         // of items, and of claims
-	claims map[key]claimed // handed out, and not in progress yet
+	lanes  Lanes
+	count  counts
+	claims map[slot]claimed // handed out, and not in progress yet
 
 	batches  batches
 	families families
+
+	was, is, at glance // to look at items with
+	buf         []byte
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		items: map[layout.ItemID]*Item{}, queued: map[key]readyKey{}, taken: map[key]bool{}, runs: map[layout.ItemID]bool{},
-		wake: make(chan struct{}, 1), ready: map[readyKey]*entryHeap{}, count: newFlights(), claims: map[key]claimed{}, batches: newBatches(), families: newFamilies(),
+		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, wake: make(chan struct{}, 1),
+		ready: map[readyKey]*branch{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
 
@@ -62,8 +63,9 @@ func New() *Index {
 func (x *Index) Wake() <-chan struct{} { return x.wake }
 
 // Only keeps the index from handing out, or waiting for, anything else than what
-// want says. The lists are not narrowed by it.
-func (x *Index) Only(want func(Entry) bool) {
+// want says; again is when it may say otherwise though the item has not changed.
+// The lists are not narrowed by it.
+func (x *Index) Only(want func(Entry) (is bool, again time.Time)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.only = want
@@ -73,56 +75,106 @@ func (x *Index) Only(want func(Entry) bool) {
 func (x *Index) Put(it *Item) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	was := x.items[it.ID]
+	x.put(it)
+	x.signal()
+}
+
+func (x *Index) put(it *Item) {
+	was := x.related(it.ID)
 	if was != nil {
 		x.gather(was, false)
 	}
 	x.gather(it, true)
 	x.join(was, it)
-	x.replace(was, it)
+	x.replace(it)
 	x.tellBatch(it.Batch)
 	x.tellFamilies(it)
-	x.signal()
+}
+
+// related gives an item that others know of; nil otherwise.
+func (x *Index) related(id layout.ItemID) *Item {
+	if b := x.table.get(bitsOf(id)); b != nil && traitsOf(b)&(Gathered|Kin|Broken) != 0 {
+		return x.item(id)
+	}
+	return nil
+}
+
+// item gives a copy of an item; nil when there is none.
+func (x *Index) item(id layout.ItemID) *Item {
+	b := x.table.get(bitsOf(id))
+	if b == nil {
+		return nil
+	}
+	it, ok := unpack(b, x.names, id)
+	if !ok {
+		panic("queue: item " + string(id) + " cannot be unpacked") // it was packed here, or checked
+	}
+	return it
 }
 
 // replace puts an item in the place of what it was.
-func (x *Index) replace(was, it *Item) {
+func (x *Index) replace(it *Item) {
 	x.overlay(it)
-	if was != nil {
-		x.tally(was, -1)
+	bits := bitsOf(it.ID)
+	x.was.clear()
+	if b := x.table.get(bits); b != nil {
+		x.was.look(b)
+		x.count.add(x.names, &x.was, -1)
 	}
-	x.tally(it, 1)
-	x.items[it.ID] = it
-	if delete(x.runs, it.ID); it.running() {
-		x.runs[it.ID] = true
+	x.buf = pack(x.buf[:0], x.names, it)
+	x.is.look(x.buf)
+	x.count.add(x.names, &x.is, 1)
+	x.table.put(bits, x.buf)
+	if delete(x.runs, bits); x.is.traits&Running != 0 {
+		x.runs[bits] = true
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			why := run.Steps[i].Blocked
-			e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
-			if run.Steps[i].Status == state.InProgress {
-				x.unclaim(e.key())
+	x.offer(bits, &x.was, &x.is)
+}
+
+// offer puts the steps of an item where they belong, unless they stand there.
+func (x *Index) offer(bits uint64, was, is *glance) {
+	for r := range is.runs {
+		run := &is.runs[r]
+		before := was.find(run.name)
+		flying := is.flies(run)
+		for i := range run.to - run.from {
+			how, until := is.standing(run, i)
+			s := slot{bits, uint32(run.name), uint16(i)}
+			if is.steps[run.from+i].status == inProgress {
+				x.unclaim(s)
 			}
-			switch {
-			case it.Broken != "" || it.Held:
-			case why == nil:
-				x.push(e)
-			case !why.Until.IsZero():
-				heap.Push(&x.dated, dated{why.Until, e})
+			if how == standsNowhere {
+				continue
 			}
+			// What Only does not want has been dropped, and may be wanted now.
+			if x.only == nil && before != nil && i < before.to-before.from && before.plan == run.plan {
+				whenBefore, untilBefore := was.standing(before, i)
+				if whenBefore == how && untilBefore == until && was.flies(before) == flying && was.place() == is.place() {
+					continue
+				}
+			}
+			x.enter(s, is, run, until)
 		}
 	}
 }
 
-// tally counts an item n times: 1 when it comes, -1 when it goes.
-func (x *Index) tally(it *Item, n int) {
-	open := it.open()
-	x.open += n * open
-	if open > 0 {
-		x.ahead += n
+// enter puts a step that is ready, or will be, where it belongs.
+func (x *Index) enter(s slot, g *glance, run *glanceRun, until int64) {
+	e := entry{g.created, s.item, s.run, g.placeOf(run), s.n}
+	if until != 0 {
+		heap.Push(&x.dated, dated{at: until, entry: e})
+		return
 	}
-	x.count.add(it, n)
+	x.push(e, x.keyOf(g, run, int(s.n)), g.place())
+}
+
+func (x *Index) push(e entry, key readyKey, p place) {
+	root := x.ready[key]
+	if root == nil {
+		root = newRoot(&x.accounts)
+		x.ready[key] = root
+	}
+	root.push(e, p, x.lane)
 }
 
 func (x *Index) signal() {
@@ -132,20 +184,6 @@ func (x *Index) signal() {
 	}
 }
 
-func (x *Index) push(e Entry) {
-	key := x.readyKey(e)
-	if at, there := x.queued[e.key()]; there && at == key {
-		return
-	}
-	x.queued[e.key()] = key
-	h := x.ready[key]
-	if h == nil {
-		h = &entryHeap{}
-		x.ready[key] = h
-	}
-	heap.Push(h, e)
-}
-
 // Nudge wakes who waits for the index, though nothing in it has changed.
 func (x *Index) Nudge() { x.signal() }
 
@@ -153,14 +191,18 @@ func (x *Index) Nudge() { x.signal() }
 func (x *Index) Remove(id layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if was := x.items[id]; was != nil {
+	if was := x.related(id); was != nil {
 		x.gather(was, false)
 		x.join(was, nil)
-		x.tally(was, -1)
 		defer func() { x.tellBatch(was.Batch); x.tellFamilies(was) }()
 	}
-	delete(x.items, id)
-	delete(x.runs, id)
+	bits := bitsOf(id)
+	if b := x.table.get(bits); b != nil {
+		x.was.look(b)
+		x.count.add(x.names, &x.was, -1)
+		x.table.remove(bits)
+	}
+	delete(x.runs, bits)
 }
 
 // Running gives the items that have a step in progress, in no order.
@@ -168,8 +210,8 @@ func (x *Index) Running() []*Item {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	items := make([]*Item, 0, len(x.runs))
-	for id := range x.runs {
-		items = append(items, x.items[id])
+	for bits := range x.runs {
+		items = append(items, x.item(layout.ItemIDOf(bits)))
 	}
 	return items
 }
@@ -179,22 +221,7 @@ func (x *Index) Running() []*Item {
 func (x *Index) Open() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.open
-}
-
-// stillReady looks an entry up in the item as it now is.
-func (x *Index) stillReady(e Entry, now time.Time) (Entry, bool) {
-	it := x.items[e.Item.ID]
-	if it == nil || x.only != nil && !x.only(e) {
-		return e, false
-	}
-	for r := range it.Runs {
-		if run := &it.Runs[r]; run.Name == e.Run && e.N < len(run.Steps) {
-			e.Item = it
-			return e, it.ready(run, e.N, now)
-		}
-	}
-	return e, false
+	return x.count.open
 }
 
 // Return ends a Take: the step has another status by now, or, if it was not
@@ -202,113 +229,77 @@ func (x *Index) stillReady(e Entry, now time.Time) (Entry, bool) {
 func (x *Index) Return(e Entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.taken, e.key())
-	x.unclaim(e.key())
-	if now, ok := x.stillReady(e, time.Time{}); ok {
-		x.push(now)
-	} else if until := x.until(e); !until.IsZero() {
-		// Its time may have come, and Take passed it over, while it was taken.
-		heap.Push(&x.dated, dated{until, e})
-	}
+	s := x.slotOf(e)
+	delete(x.taken, s)
+	x.unclaim(s)
+	x.offerAgain(s)
 	x.signal()
 }
 
-// until is the time that alone keeps an entry's step from being ready; zero when
-// there is none.
-func (x *Index) until(e Entry) time.Time {
-	it := x.items[e.Item.ID]
-	if it == nil {
-		return time.Time{}
-	}
-	for r := range it.Runs {
-		if run := &it.Runs[r]; run.Name == e.Run && e.N < len(run.Steps) && run.Steps[e.N].Blocked != nil {
-			return run.Steps[e.N].Blocked.Until
-		}
-	}
-	return time.Time{}
+func (x *Index) slotOf(e Entry) slot {
+	return slot{bitsOf(e.Item.ID), uint32(x.names.number(e.Run)), uint16(e.N)}
 }
 
-// NextDue is the earliest time at which a step that waits for its date becomes
-// ready; ok is false when none does.
-func (x *Index) NextDue() (t time.Time, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for len(x.dated) > 0 {
-		d := x.dated[0]
-		if _, still := x.stillReady(d.entry, d.at); still {
-			return d.at, true
-		}
-		heap.Pop(&x.dated)
+// offerAgain puts a step where it belongs that may stand nowhere, though it could.
+func (x *Index) offerAgain(s slot) {
+	b := x.table.get(s.item)
+	if b == nil {
+		return
 	}
-	return t, false
+	x.at.look(b)
+	run := x.at.find(uint64(s.run))
+	if run == nil || int(s.n) >= run.to-run.from {
+		return
+	}
+	if how, until := x.at.standing(run, int(s.n)); how != standsNowhere {
+		x.enter(s, &x.at, run, until)
+	}
 }
 
 // Len is the number of items.
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.items)
+	return x.count.items
 }
 
-// Item finds one item; nil when there is none.
+// Item finds one item; nil when there is none. It is a copy.
 func (x *Index) Item(id layout.ItemID) *Item {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.items[id]
+	return x.item(id)
 }
 
-// Items gives all items, oldest first. The items must not be changed.
-func (x *Index) Items() iter.Seq[*Item] {
-	x.mu.Lock()
-	all := make([]*Item, 0, len(x.items))
-	for _, it := range x.items {
-		all = append(all, it)
+// Items gives all items, oldest first. They are copies.
+func (x *Index) Items() iter.Seq[*Item] { return x.With(0) }
+
+// With gives the items that have one of the traits, oldest first; 0: all. They are
+// copies, each made when it is come to: one that changes meanwhile is given as it
+// is then.
+func (x *Index) With(any Trait) iter.Seq[*Item] {
+	type aged struct {
+		created int64
+		item    uint64
 	}
-	x.mu.Unlock()
-	slices.SortFunc(all, func(a, b *Item) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	x.mu.Lock()
+	var found []aged
+	if any == 0 {
+		found = make([]aged, 0, x.count.items)
+	}
+	x.table.each(0, pages, func(bits uint64, b []byte) {
+		if any == 0 || traitsOf(b)&any != 0 {
+			found = append(found, aged{createdOf(b), bits})
+		}
 	})
-	return slices.Values(all)
-}
-
-// Queue lists, in the order they would be handed out, the steps that are ready
-// at now (waits false) or wait for a person alone (waits true).
-func (x *Index) Queue(now time.Time, want func(Entry) bool) (ready, waits []Entry) {
-	for it := range x.Items() {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
-				if !want(e) {
-					continue
-				}
-				if it.ready(run, i, now) {
-					ready = append(ready, e)
-				} else if it.Waits(run, i) {
-					waits = append(waits, e)
-				}
+	x.mu.Unlock()
+	slices.SortFunc(found, func(a, b aged) int {
+		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
+	})
+	return func(yield func(*Item) bool) {
+		for _, f := range found {
+			if it := x.Item(layout.ItemIDOf(f.item)); it != nil && !yield(it) {
+				return
 			}
 		}
 	}
-	slices.SortFunc(ready, Entry.compare)
-	slices.SortFunc(waits, Entry.compare)
-	return ready, waits
-}
-
-type dated struct {
-	at    time.Time
-	entry Entry
-}
-
-type dateHeap []dated
-
-func (h dateHeap) Len() int           { return len(h) }
-func (h dateHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h dateHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *dateHeap) Push(v any)        { *h = append(*h, v.(dated)) }
-func (h *dateHeap) Pop() any {
-	old := *h
-	d := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return d
 }

@@ -46,6 +46,24 @@ func plan(t testing.TB) *state.Definition {
 	return d
 }
 
+// key names a step of an item in the model.
+type key struct {
+	item layout.ItemID
+	run  string
+	step layout.Name
+}
+
+func (e Entry) key() key { return key{e.Item.ID, e.Run, e.Step} }
+
+// lanes are those of the tests, by rank.
+var lanes = Lanes{Names: []layout.Name{"lane0", "lane1", "lane2"}}
+
+func newIndex() *Index {
+	x := New()
+	x.SetLanes(lanes)
+	return x
+}
+
 // world is a set of items as committed, the model the index is held to.
 type world struct {
 	plan  *state.Definition
@@ -69,8 +87,8 @@ func (w *world) add(t interface{ Fatal(...any) }, random *rand.Rand, rank int) *
 
 func (w *world) item(i int, now time.Time) *Item {
 	x := w.items[i]
-	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: "normal", Created: t0.Add(time.Duration(i) * time.Second)}
-	return Summarise(x, m, w.rank[i], func(string) *state.Definition { return w.plan }, now)
+	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: lanes.Names[w.rank[i]], Created: t0.Add(time.Duration(i) * time.Second)}
+	return Summarise(x, m, func(string) *state.Definition { return w.plan }, now)
 }
 
 // ready is the full scan: what Blocked says of every step, nothing else.
@@ -94,7 +112,7 @@ func TestIndexEqualsFullScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{plan: d}
 		random := rand.New(rand.NewSource(int64(rapid.Int32().Draw(t, "seed"))))
-		x := New()
+		x := newIndex()
 		now := t0
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			if len(w.items) == 0 || rapid.IntRange(0, 4).Draw(t, "new") == 0 {
@@ -157,7 +175,7 @@ func happen(t *rapid.T, w *world, i int, now time.Time, random *rand.Rand) {
 func TestLaneThenOldestFirst(t *testing.T) {
 	w := &world{plan: plan(t)}
 	random := rand.New(rand.NewSource(1))
-	x := New()
+	x := newIndex()
 	for i, rank := range []int{1, 1, 0, 2} {
 		w.add(t, random, rank)
 		x.Put(w.item(i, t0))
@@ -178,7 +196,7 @@ func TestLaneThenOldestFirst(t *testing.T) {
 func TestAnEntryIsNotHandedOutAgainUntilReturned(t *testing.T) {
 	w := &world{plan: plan(t)}
 	w.add(t, rand.New(rand.NewSource(1)), 0)
-	x := New()
+	x := newIndex()
 	x.Put(w.item(0, t0))
 	first, _, _ := x.Take(t0, nil)
 	_, _, _ = x.Take(t0, nil)
@@ -205,7 +223,7 @@ func TestWhatWaitsForItsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x := New()
+	x := newIndex()
 	x.Put(w.item(0, t0))
 	if _, ok, _ := x.Take(t0, nil); ok {
 		t.Error("handed out before its time")
@@ -245,11 +263,11 @@ func TestARecordThatDoesNotFitIsBroken(t *testing.T) {
 		w := &world{plan: plan(t)}
 		x := w.add(t, rand.New(rand.NewSource(1)), 0)
 		d := change(x)
-		it := Summarise(x, layout.Manifest{Item: x.Item}, 0, func(string) *state.Definition { return d }, t0)
+		it := Summarise(x, layout.Manifest{Item: x.Item}, func(string) *state.Definition { return d }, t0)
 		if !strings.Contains(it.Broken, want) {
 			t.Errorf("%q, want %q", it.Broken, want)
 		}
-		index := New()
+		index := newIndex()
 		index.Put(it)
 		if e, ok, _ := index.Take(t0, nil); ok {
 			t.Errorf("%v was handed out", e.key())
@@ -277,8 +295,8 @@ func TestSeveralWorkflows(t *testing.T) {
 	w := &world{plan: d}
 	x := w.add(t, rand.New(rand.NewSource(1)), 0)
 	ready := func() (names []string) {
-		index := New()
-		index.Put(Summarise(x, layout.Manifest{Item: x.Item, Label: "map"}, 0, plans, t0))
+		index := newIndex()
+		index.Put(Summarise(x, layout.Manifest{Item: x.Item, Label: "map"}, plans, t0))
 		for {
 			e, ok, _ := index.Take(t0, nil)
 			if !ok {
@@ -302,7 +320,7 @@ func TestSeveralWorkflows(t *testing.T) {
 	// A manual step whose condition does not hold is taken, to be skipped.
 	is("w.1/c")
 	apply(v, state.Start{Workflow: "v.1", Attempt: x.NextKey("register", eng), At: t0.Add(time.Second)})
-	is("v.1/b", "w.1/c")
+	is("w.1/c", "v.1/b") // the run that began first
 	apply(v, state.Deactivate{Key: "01-A", Workflow: "v.1", At: t0})
 	is("w.1/c")
 	apply(v, state.Activate{Key: func() (layout.IntentKey, error) { return "02-A", nil }, Workflow: "v.1", At: t0})

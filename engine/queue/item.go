@@ -16,13 +16,14 @@ type Item struct {
 	Batch      string
 	Parent     *layout.Parent // nil: it is no child
 	Lane       layout.Name
-	Rank       int // of the lane; 0 is the most urgent
 	Created    time.Time
 	Held       bool
 	HeldBy     string // by whom, since when and why
 	Broken     string // why the record cannot be read; such an item has no ready step
 	Runs       []Run
 	Milestones map[layout.Name]time.Time
+	Facets     []string // what stands at the declared paths, as JSON; "": nothing
+	Gone       bool     // its records were removed, and it is shown as broken
 }
 
 // Run is one workflow instance of an item.
@@ -45,6 +46,9 @@ type Step struct {
 	Kind     string            // of the last failure
 	Runner   string            // of the last attempt
 	Current  layout.AttemptKey // the last attempt; zero when there is none
+	Failures int               // attempts that failed, whatever came after
+	Waited   time.Duration     // of the last attempt: from when it could start to its claim,
+	Ran      time.Duration     // and from its start to its end; in milliseconds
 	Skip     string            // why the item does not need it, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
 	Ends     []End             // by robots, for good; kept of steps with a threshold alone
@@ -59,10 +63,13 @@ type Step struct {
 
 // Summarise reads an item's record. Statuses are computed; plans gives the
 // pinned definition for a digest.
-func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(digest string) *state.Definition, now time.Time) *Item {
+func Summarise(x *state.Execution, m layout.Manifest, plans func(digest string) *state.Definition, now time.Time) *Item {
 	it := &Item{
-		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Lane: m.Lane, Rank: rank,
-		Created: m.Created, Milestones: maps.Clone(x.Milestones),
+		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Lane: m.Lane,
+		Created: m.Created.UTC(),
+	}
+	if len(x.Milestones) > 0 {
+		it.Milestones = maps.Clone(x.Milestones)
 	}
 	if holds := x.Holds(); len(holds) > 0 {
 		it.Held, it.HeldBy = true, x.HoldText(holds[0])
@@ -83,7 +90,7 @@ func Summarise(x *state.Execution, m layout.Manifest, rank int, plans func(diges
 		}
 		asks = asks || w.Active() && plan.AsksManifest()
 	}
-	if asks {
+	if asks && x.Manifest == nil {
 		x.Manifest, _ = m.Encode(nil) // it was decoded from JSON
 	}
 	for r := range runs {
@@ -117,19 +124,39 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 	if t := plan.Steps[i].Threshold; t != nil && t.Count > 0 {
 		s.Ends = ends(x, run, layout.Name(plan.Steps[i].Name), rec)
 	}
+	s.ungated, s.ownSkip = s.Blocked, s.Skip
 	for _, a := range rec.Attempts {
 		s.Children = max(s.Children, a.Children)
+		if a.State == state.Failed {
+			s.Failures++
+		}
 	}
-	s.ungated, s.ownSkip = s.Blocked, s.Skip
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k
 		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
+		s.Waited, s.Ran = times(s.Since, a)
 		s.Since = a.Ended
 		if a.State == state.InProgress {
 			s.Since = a.Claimed
 		}
 	}
 	return s
+}
+
+// times are how long an attempt waited, from when its step could start, and ran.
+func times(open time.Time, a state.Attempt) (waited, ran time.Duration) {
+	if a.By != "" { // a person's act has one time alone
+		return max(0, a.Ended.Sub(open)).Truncate(time.Millisecond), 0
+	}
+	waited = max(0, a.Claimed.Sub(open)).Truncate(time.Millisecond)
+	from := a.Started
+	if from.IsZero() {
+		from = a.Claimed
+	}
+	if !a.Ended.IsZero() && !from.IsZero() {
+		ran = max(0, a.Ended.Sub(from)).Truncate(time.Millisecond)
+	}
+	return waited, ran
 }
 
 // openSince is when the last of the prerequisites of a step ended.
@@ -144,14 +171,26 @@ func openSince(w *state.Workflow, plan *state.Definition, i int) time.Time {
 	return since
 }
 
-// ready tells whether step i of run r can be claimed at now.
-func (it *Item) ready(r *Run, i int, now time.Time) bool {
-	if it.Broken != "" || it.Held {
-		return false
+// BlockedAt says why step i of run r cannot be claimed at now; nil: it is ready.
+// This, with what Summarise and the overlays of batches and controls put into
+// Blocked, is the definition of ready for a single item; Index.Take adds the limits.
+func (it *Item) BlockedAt(r *Run, i int, now time.Time) *state.Reason {
+	s := &r.Steps[i]
+	switch {
+	case it.Broken != "":
+		return &state.Reason{Code: "record", Text: it.Broken}
+	case it.Held && s.Status == state.Waiting && (s.Blocked == nil || s.Blocked.Code != "held"):
+		return &state.Reason{Code: "held", Text: "is held " + it.HeldBy}
+	case s.Blocked == nil || s.Blocked.Until.IsZero() || now.Before(s.Blocked.Until):
+		return s.Blocked
+	case asksPerson(r.Plan, i) && s.Skip == "":
+		return state.ManualReason()
 	}
-	why := r.Steps[i].Blocked
-	return why == nil || !why.Until.IsZero() && !now.Before(why.Until)
+	return nil
 }
+
+// asksPerson tells whether a step is done by a person.
+func asksPerson(plan *state.Definition, i int) bool { return plan.Steps[i].Manual }
 
 // Waits tells whether step i of run r waits for a person alone.
 func (it *Item) Waits(r *Run, i int) bool {
@@ -159,37 +198,32 @@ func (it *Item) Waits(r *Run, i int) bool {
 	return it.Broken == "" && why != nil && why.Code == "manual"
 }
 
-// open counts the steps that are expected to be done without a person: those
-// that wait or run, up to the first that waits for one.
-func (it *Item) open() (n int) {
-	if it.Broken != "" || it.Held {
-		return 0
+// Traits tells what is to be known of the item at a glance.
+func (it *Item) Traits() (t Trait) {
+	set := func(bit Trait, is bool) {
+		if is {
+			t |= bit
+		}
 	}
+	set(Held, it.Held)
+	set(Broken, it.Broken != "")
+	set(Removed, it.Gone)
+	set(Kin, it.Parent != nil)
 	for r := range it.Runs {
 		run := &it.Runs[r]
-		if run.Status == state.Failed || run.Status == state.Inactive {
-			continue
-		}
+		set(Failed, run.Status == state.Failed)
+		set(Open, run.Status != state.Completed && run.Status != state.Inactive)
 		for i := range run.Steps {
-			if it.Waits(run, i) {
-				break
-			}
-			if s := run.Steps[i].Status; s == state.Waiting || s == state.InProgress {
-				n++
-			}
+			s := &run.Steps[i]
+			set(Failed, s.Status == state.Failed)
+			set(Running, s.Status == state.InProgress)
+			set(Person, it.Waits(run, i))
+			set(Ending, len(s.Ends) > 0)
+			set(Gathered, it.Batch != "" && run.Plan.Steps[i].OnBatchComplete)
+			set(Off, s.control != nil)
+			set(Kin, s.Children > 0)
+			set(Startable, s.control != nil || s.Status == state.Waiting && (s.Blocked == nil || !s.Blocked.Until.IsZero()))
 		}
 	}
-	return n
-}
-
-// running tells whether a step is in progress.
-func (it *Item) running() bool {
-	for r := range it.Runs {
-		for i := range it.Runs[r].Steps {
-			if it.Runs[r].Steps[i].Status == state.InProgress {
-				return true
-			}
-		}
-	}
-	return false
+	return t
 }

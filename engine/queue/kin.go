@@ -32,9 +32,9 @@ func (f *family) rebuild() {
 	}
 }
 
-// newKin sees an item as its own record has it.
-func newKin(it *Item) *kin {
-	k := &kin{id: it.ID, rank: it.Rank, created: it.Created, failed: it.Broken != "", done: it.Broken == "" && len(it.Runs) > 0}
+// newKin sees an item as its own record has it; rank is its lane's.
+func newKin(it *Item, rank int) *kin {
+	k := &kin{id: it.ID, rank: rank, created: it.Created, failed: it.Broken != "", done: it.Broken == "" && len(it.Runs) > 0}
 	open, begun := false, false
 	for r := range it.Runs {
 		run := &it.Runs[r]

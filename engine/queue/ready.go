@@ -1,8 +1,8 @@
 package queue
 
 import (
-	"cmp"
 	"container/heap"
+	"slices"
 	"time"
 
 	"bagpipe/engine/state"
@@ -26,6 +26,17 @@ type Limits struct {
 	Collection func(layout.Name) int // items in flight of one collection
 }
 
+// Lanes are the lanes, the most urgent first. Without weights each gets a take for
+// every twenty of the one before it; with them, lanes share by weight. A lane that
+// is not listed comes last.
+type Lanes struct {
+	Names   []layout.Name
+	Weights map[layout.Name]float64
+}
+
+// laneShare is how many takes of a lane there are for one of the next.
+const laneShare = 20
+
 // readyKey tells the queues of ready steps apart: one for each step, and one for
 // items that are in flight already, which limits on items do not hold back.
 type readyKey struct {
@@ -33,41 +44,71 @@ type readyKey struct {
 	flying bool
 }
 
-// flights counts what limits are compared with.
-type flights struct {
-	steps       map[StepID]int
-	workflows   map[string]int
-	collections map[layout.Name]int
-	all         int
+// SetLimits replaces the limits in force.
+func (x *Index) SetLimits(l Limits) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.limits = l
+	x.signal()
 }
 
-func newFlights() flights {
-	return flights{steps: map[StepID]int{}, workflows: map[string]int{}, collections: map[layout.Name]int{}}
-}
-
-// add counts an item n times: 1 when it comes, -1 when it goes.
-func (f *flights) add(it *Item, n int) {
-	flying := false
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		name := run.Plan.Name
-		for i := range run.Steps {
-			if run.Steps[i].Status == state.InProgress {
-				f.steps[StepID{name, layout.Name(run.Plan.Steps[i].Name)}] += n
+// SetLanes replaces the lanes; what is ready is put in order anew.
+func (x *Index) SetLanes(l Lanes) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	same := slices.Equal(l.Names, x.lanes.Names) && len(l.Weights) == len(x.lanes.Weights)
+	for k, w := range l.Weights {
+		same = same && x.lanes.Weights[k] == w
+	}
+	if same {
+		return
+	}
+	x.lanes = l
+	x.rerank()
+	x.accounts = account{}
+	was := x.ready
+	x.ready = map[readyKey]*branch{}
+	for key, root := range was {
+		for _, lane := range root.within {
+			for _, collection := range lane.within {
+				for _, batch := range collection.within {
+					for _, e := range batch.entries {
+						x.push(e, key, place{lane.key, collection.key, batch.key})
+					}
+				}
 			}
 		}
-		if it.flies(run) {
-			flying = true
-			f.workflows[name] += n
-		}
 	}
-	if flying {
-		f.collections[it.Collection] += n
-		f.all += n
-	}
+	x.signal()
 }
 
-// flies tells whether a run of the item is in flight.
+// lane gives a lane's place, and how far a take moves its turn on.
+func (x *Index) lane(number uint64) (rank int, stride float64) {
+	name := layout.Name(x.names.text(number))
+	rank = x.rank(name)
+	if len(x.lanes.Weights) > 0 {
+		w := x.lanes.Weights[name]
+		if w <= 0 {
+			w = 1
+		}
+		return rank, 1 / w
+	}
+	stride = 1
+	for range min(rank, 6) {
+		stride *= laneShare
+	}
+	return rank, stride
+}
+
+// rank is a lane's place.
+func (x *Index) rank(name layout.Name) int {
+	if rank := slices.Index(x.lanes.Names, name); rank >= 0 {
+		return rank
+	}
+	return len(x.lanes.Names)
+}
+
+// flies tells whether a run of the item is in flight, as glance.flies does.
 func (it *Item) flies(run *Run) bool {
 	if it.Broken != "" || it.Held || run.Status != state.InProgress {
 		return false
@@ -82,99 +123,115 @@ func (it *Item) flies(run *Run) bool {
 	return begun
 }
 
-// SetLimits replaces the limits in force.
-func (x *Index) SetLimits(l Limits) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.limits = l
-	x.signal()
-}
-
-// Take hands out the best of the ready steps that may, which is asked by step, lets
+// Take hands out the next of the ready steps that may, which is asked by step, lets
 // through (nil: all) and no limit holds back; it is not handed out again until
 // Return. It takes O(log n), and looks once at each step's queue. limited tells
 // that there was one but for a limit of the workspace.
 func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for len(x.dated) > 0 && !now.Before(x.dated[0].at) {
-		x.push(heap.Pop(&x.dated).(dated).entry)
-	}
-	var best Entry
+	x.settle(now)
+	var way [3]*branch
 	var from readyKey
-	for key := range x.ready {
-		head, there := x.head(key, now)
+	for key, root := range x.ready {
+		keep := func(e entry, p place) bool { return x.keep(e, key, p, now) }
+		held := false
+		w, there := root.best(keep, func(p place) bool {
+			full := x.collectionFull(key, layout.Name(x.names.text(p.collection)))
+			held = held || full
+			return full
+		})
 		switch {
 		case !there:
-			delete(x.ready, key)
-		case may != nil && !may(key.StepID, head.step()):
-		case x.full(key, head):
+			limited = limited || held
+			if root.empty() {
+				delete(x.ready, key)
+			}
+		case !x.may(w, may):
+		case x.stepFull(key, w):
 			limited = true
-		case !ok || head.compare(best) < 0:
-			best, from, ok = head, key, true
+		case !ok || before(w, way):
+			way, from, ok = w, key, true
 		}
 	}
 	if !ok {
 		return Entry{}, false, limited
 	}
-	heap.Pop(x.ready[from])
-	delete(x.queued, best.key())
-	x.taken[best.key()] = true
-	x.claim(best)
-	return best, true, false
+	root := x.ready[from]
+	_, stride := x.lane(way[0].key)
+	took := root.take(way, stride)
+	full, _ := x.entryOf(took) // it was there a moment ago
+	s := slot{took.item, took.run, took.n}
+	x.taken[s] = true
+	x.claim(s, from, full.Item.Collection)
+	return full, true, false
 }
 
-// head gives the first step of a queue that still is ready and belongs there,
-// dropping or moving those that are not.
-func (x *Index) head(key readyKey, now time.Time) (Entry, bool) {
-	h := x.ready[key]
-	for len(*h) > 0 {
-		e, ready := x.stillReady((*h)[0], now)
-		if ready && !x.taken[e.key()] && x.readyKey(e) == key {
-			return e, true
-		}
-		heap.Pop(h)
-		if x.queued[e.key()] == key {
-			delete(x.queued, e.key())
-		}
-		if ready && !x.taken[e.key()] {
-			x.push(e)
-		}
-	}
-	return Entry{}, false
-}
-
-func (e Entry) run() *Run {
-	for r := range e.Item.Runs {
-		if run := &e.Item.Runs[r]; run.Name == e.Run {
-			return run
-		}
-	}
-	return nil
-}
-
-func (e Entry) step() *state.Step { return &e.run().Plan.Steps[e.N] }
-
-// ID names the entry's step.
-func (e Entry) ID() StepID { return StepID{e.run().Plan.Name, e.Step} }
-
-func (x *Index) readyKey(e Entry) readyKey {
-	run := e.run()
-	return readyKey{StepID{run.Plan.Name, e.Step}, e.Item.flies(run)}
-}
-
-// full tells whether a limit of the workspace holds the step back.
-func (x *Index) full(key readyKey, e Entry) bool {
-	over := func(n, limit int) bool { return limit > 0 && n >= limit }
-	plan := e.run().Plan
-	if over(x.count.steps[key.StepID], plan.Steps[e.N].Limit) {
-		return true
-	}
-	if key.flying {
+// keep tells whether an entry may stay in its queue; one that Only may let through
+// later is put down for then.
+func (x *Index) keep(e entry, key readyKey, p place, now time.Time) bool {
+	if !x.stillReady(e, key, p, now) {
 		return false
 	}
-	return over(x.count.workflows[plan.Name], plan.InFlight) || over(x.count.all, x.limits.InFlight) ||
-		x.limits.Collection != nil && over(x.count.collections[e.Item.Collection], x.limits.Collection(e.Item.Collection))
+	if x.only == nil {
+		return true
+	}
+	full, ok := x.entryOf(e)
+	if !ok {
+		return false
+	}
+	is, again := x.only(full)
+	if !is && !again.IsZero() {
+		heap.Push(&x.dated, dated{at: again.UnixMilli() + 1, entry: e, asked: true})
+	}
+	return is
+}
+
+// may asks by the step of the entry that is next.
+func (x *Index) may(way [3]*branch, may func(StepID, *state.Step) bool) bool {
+	if may == nil {
+		return true
+	}
+	plan, n := x.planOf(way[2].entries[0])
+	return may(StepID{plan.Name, layout.Name(plan.Steps[n].Name)}, &plan.Steps[n])
+}
+
+// planOf gives the definition of an entry that is still ready.
+func (x *Index) planOf(e entry) (*state.Definition, int) {
+	x.at.look(x.table.get(e.item))
+	return x.names.plan(x.at.find(uint64(e.run)).plan), int(e.n)
+}
+
+func over(n, limit int) bool { return limit > 0 && n >= limit }
+
+// stepFull tells whether a limit of the workspace, but for those of collections,
+// holds the step back.
+func (x *Index) stepFull(key readyKey, way [3]*branch) bool {
+	plan, n := x.planOf(way[2].entries[0])
+	_, is := x.full(key, plan, n)
+	return is
+}
+
+// full says which limit of the workspace holds a step back.
+func (x *Index) full(key readyKey, plan *state.Definition, n int) (text string, is bool) {
+	f := &x.count.flights
+	switch {
+	case over(f.steps[key.StepID], plan.Steps[n].Limit):
+		return limitText("step "+key.String(), f.steps[key.StepID], plan.Steps[n].Limit, "limit: of the step"), true
+	case key.flying:
+		return "", false
+	case over(f.workflows[plan.Name], plan.InFlight):
+		return limitText("workflow "+plan.Name, f.workflows[plan.Name], plan.InFlight, "inFlight: of the workflow"), true
+	case over(f.all, x.limits.InFlight):
+		return limitText("the workspace", f.all, x.limits.InFlight, "limits: inFlight: in bagpipe.yaml"), true
+	}
+	return "", false
+}
+
+// collectionFull tells whether a collection's own limit holds back items that are
+// not in flight.
+func (x *Index) collectionFull(key readyKey, name layout.Name) bool {
+	return !key.flying && x.limits.Collection != nil && over(x.count.flights.collections[name], x.limits.Collection(name))
 }
 
 // Overtaken tells whether a step that was handed out passes a limit of the workspace
@@ -183,40 +240,34 @@ func (x *Index) full(key readyKey, e Entry) bool {
 func (x *Index) Overtaken(e Entry) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	c, there := x.claims[e.key()]
+	c, there := x.claims[x.slotOf(e)]
 	if !there {
 		return false // in progress already, which its claim will find
 	}
 	over := func(n, limit int) bool { return limit > 0 && n > limit }
-	plan := e.run().Plan
-	if over(x.count.steps[c.StepID], plan.Steps[e.N].Limit) {
-		return true
+	plan, f := e.plan(), &x.count.flights
+	if plan == nil || over(f.steps[c.StepID], plan.Steps[e.N].Limit) {
+		return plan != nil
 	}
-	return !c.flying && (over(x.count.workflows[c.Workflow], plan.InFlight) || over(x.count.all, x.limits.InFlight) ||
-		x.limits.Collection != nil && over(x.count.collections[c.collection], x.limits.Collection(c.collection)))
+	return !c.flying && (over(f.workflows[c.Workflow], plan.InFlight) || over(f.all, x.limits.InFlight) ||
+		x.limits.Collection != nil && over(f.collections[c.collection], x.limits.Collection(c.collection)))
 }
 
 // claim counts a step that was handed out and is not committed as in progress yet,
 // so that a limit is not passed meanwhile; unclaim ends that.
-func (x *Index) claim(e Entry) {
-	c := claimed{x.readyKey(e), e.Item.Collection}
-	x.claims[e.key()] = c
-	x.count.claimed(c, 1)
+func (x *Index) claim(s slot, key readyKey, collection layout.Name) {
+	c := claimed{key, collection}
+	x.claims[s] = c
+	x.count.flights.claimed(c, 1)
 }
 
-func (x *Index) unclaim(k key) {
-	if c, there := x.claims[k]; there {
-		delete(x.claims, k)
-		x.count.claimed(c, -1)
+func (x *Index) unclaim(s slot) {
+	if len(x.claims) == 0 {
+		return
 	}
-}
-
-func (f *flights) claimed(c claimed, n int) {
-	f.steps[c.StepID] += n
-	if !c.flying {
-		f.workflows[c.Workflow] += n
-		f.collections[c.collection] += n
-		f.all += n
+	if c, there := x.claims[s]; there {
+		delete(x.claims, s)
+		x.count.flights.claimed(c, -1)
 	}
 }
 
@@ -226,34 +277,28 @@ type claimed struct {
 	collection layout.Name
 }
 
+// ID names the entry's step.
+func (e Entry) ID() StepID {
+	if plan := e.plan(); plan != nil {
+		return StepID{plan.Name, e.Step}
+	}
+	return StepID{Step: e.Step}
+}
+
+// plan is the definition that the entry's run goes by; nil: the item has no such run.
+func (e Entry) plan() *state.Definition {
+	for r := range e.Item.Runs {
+		if run := &e.Item.Runs[r]; run.Name == e.Run {
+			return run.Plan
+		}
+	}
+	return nil
+}
+
 // Ahead tells how many items have a step that runs, or can be expected to run
 // without a person.
 func (x *Index) Ahead() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.ahead
-}
-
-// entryHeap is one step's ready items, the first to be done on top.
-type entryHeap []Entry
-
-func (h entryHeap) Len() int           { return len(h) }
-func (h entryHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
-func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *entryHeap) Push(v any)        { *h = append(*h, v.(Entry)) }
-func (h *entryHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return e
-}
-
-func (e Entry) compare(o Entry) int {
-	return cmp.Or(
-		cmp.Compare(e.Item.Rank, o.Item.Rank),
-		e.Item.Created.Compare(o.Item.Created),
-		cmp.Compare(e.Item.ID, o.Item.ID),
-		cmp.Compare(e.Run, o.Run),
-		cmp.Compare(e.N, o.N),
-	)
+	return x.count.ahead
 }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+
+	"golang.org/x/term"
+)
+
+// placeArgs narrow what is listed, or acted on.
+type placeArgs struct {
+	Collection string        `placeholder:"NAME" help:"Only this collection."`
+	Lane       string        `placeholder:"NAME" help:"Only this lane."`
+	Batch      string        `placeholder:"NAME" help:"Only this batch."`
+	Reached    string        `placeholder:"MILESTONE" help:"Only items that reached this milestone."`
+	Failure    string        `placeholder:"TEXT" help:"Only where the message of a failed step holds this."`
+	Older      time.Duration `placeholder:"TIME" help:"Only what has not moved for so long, as in 36h."`
+	Where      string        `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
+}
+
+// Validate is called by kong.
+func (c *placeArgs) Validate() error {
+	if c.Older < 0 {
+		return errors.New("--older: expected a time such as 36h")
+	}
+	return checkWhere(c.Where)
+}
+
+func (c *placeArgs) filter() engine.Filter {
+	return engine.Filter{Collection: layout.Name(c.Collection), Lane: layout.Name(c.Lane), Batch: c.Batch, Milestone: layout.Name(c.Reached),
+		Message: c.Failure, Older: c.Older, Where: where(c.Where)}
+}
+
+// given tells whether anything is narrowed.
+func (c *placeArgs) given() bool { return *c != placeArgs{} }
+
+// itemFilter narrows items, also by where they stand.
+type itemFilter struct {
+	placeArgs
+	Workflow string `placeholder:"NAME" help:"Only items with this workflow."`
+	Step     string `placeholder:"NAME" help:"Only items with this step; with --status, in that status."`
+	Status   string `enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
+}
+
+func (c *itemFilter) filter() engine.Filter {
+	f := c.placeArgs.filter()
+	f.Workflow, f.Step, f.Status = c.Workflow, layout.Name(c.Step), state.Status(c.Status)
+	return f
+}
+
+func (c *itemFilter) given() bool { return *c != itemFilter{} }
+
+// askAbove is how many items are acted on without being asked for.
+const askAbove = 100
+
+// sureArgs are what acts on many items take.
+type sureArgs struct {
+	DryRun bool `help:"Print what would be done, and change nothing; with a filter."`
+	Yes    bool `short:"y" help:"Do not ask, however many items there are."`
+}
+
+// sure asks before many items are changed.
+func (c *sureArgs) sure(a *app, n int, what string) error {
+	if n <= askAbove || c.Yes || c.DryRun {
+		return nil
+	}
+	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, count(n, "item"))
+	}
+	fmt.Fprintf(a.err, "%s %s? [y/N] ", what, count(n, "item"))
+	answer, err := bufio.NewReader(a.in).ReadString('\n')
+	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// bulkArgs are what acts on steps or items take instead of ITEM.
+type bulkArgs struct {
+	placeArgs
+	sureArgs
+	JSON bool `name:"json" help:"With a filter: print JSON."`
+}
+
+// bulk does something to all that fit, and prints what became of each.
+func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, to string, act func(engine.SeenStep) (state.Transition, error)) error {
+	if len(seen) == 0 {
+		a.talk("nothing fits")
+	}
+	if err := c.sure(a, len(seen), what); err != nil {
+		return err
+	}
+	var rows []engine.Done
+	var err error
+	if c.DryRun {
+		for _, s := range seen {
+			rows = append(rows, engine.Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status})
+		}
+	} else if rows, err = e.Bulk(a.ctx, seen, func(_ context.Context, s engine.SeenStep) (state.Transition, error) { return act(s) }); err != nil {
+		return err
+	}
+	refused := 0
+	for _, r := range rows {
+		if r.Refused != "" {
+			refused++
+		}
+	}
+	if c.JSON {
+		if rows == nil {
+			rows = []engine.Done{}
+		}
+		if err := a.json(rows); err != nil {
+			return err
+		}
+	} else {
+		c.print(a, rows, to, refused)
+	}
+	if refused > 0 {
+		return exit(exitError)
+	}
+	return nil
+}
+
+func (c *bulkArgs) print(a *app, rows []engine.Done, to string, refused int) {
+	for _, r := range rows {
+		if r.Refused != "" {
+			a.talk("bagpipe: %s", r.Refused)
+			continue
+		}
+		line := r.Item.Short()
+		if r.Step != "" {
+			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, r.From)
+		}
+		fmt.Fprintf(a.out, "%s → %s\n", line, to)
+	}
+	verb := "changed"
+	if c.DryRun {
+		verb = "would be changed"
+	}
+	a.talk("%s %s", count(len(rows)-refused, "item"), verb)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+type whyCmd struct {
+	Item string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Step string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP; default: every step that is not done."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *whyCmd) Run(a *app) error {
+	var workflow string
+	var step layout.Name
+	if c.Step != "" {
+		var err error
+		if workflow, step, err = splitStep(c.Step); err != nil {
+			return err
+		}
+	}
+	return a.looking(func(e *engine.Engine) error {
+		id, err := e.Resolve(a.ctx, c.Item)
+		if err != nil {
+			return err
+		}
+		x, err := e.Why(id, workflow, step)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.json(x)
+		}
+		fmt.Fprintf(a.out, "%s  %s\n", id.Short(), x.Label)
+		if x.Why != "" {
+			fmt.Fprintf(a.out, "  %s\n", x.Why)
+		}
+		for _, w := range x.Steps {
+			fmt.Fprintf(a.out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
+			if w.Command != "" {
+				fmt.Fprintf(a.out, "    %s\n", w.Command)
+			}
+		}
+		return nil
+	})
+}
+
+type stalledCmd struct {
+	Longer time.Duration `name:"longer-than" placeholder:"TIME" help:"What has not moved for so long, as in 36h, whatever it waits for."`
+	JSON   bool          `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *stalledCmd) Validate() error {
+	if c.Longer < 0 {
+		return errors.New("--longer-than: expected a time such as 36h")
+	}
+	return nil
+}
+
+func (c *stalledCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		rows := e.Stalled(c.Longer)
+		if c.JSON {
+			return a.json(rows)
+		}
+		if len(rows) == 0 {
+			a.talk("nothing has stalled")
+			return nil
+		}
+		t := newTable("item", "label", "workflow", "step", "for", "usual", "why")
+		for _, r := range rows {
+			usual := ""
+			if r.Usual > 0 {
+				usual = age(time.Duration(r.Usual * float64(time.Second)))
+			}
+			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, age(time.Duration(r.For*float64(time.Second))), usual, a.fit(r.Why, 80))
+		}
+		return t.print(a.out)
+	})
+}
+
+type statsCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c *statsCmd) Run(a *app) error {
+	return a.looking(func(e *engine.Engine) error {
+		s := e.Stats()
+		if c.JSON {
+			return a.json(s)
+		}
+		if len(s.Steps) == 0 {
+			a.talk("no items")
+			return nil
+		}
+		t := newTable("workflow", "step", "ready", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "hour", "day")
+		seconds := func(n float64) string {
+			return time.Duration(n * float64(time.Second)).Round(time.Millisecond).String()
+		}
+		for _, r := range s.Steps {
+			t.row(r.Workflow, r.Step, r.Ready+r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, fmt.Sprintf("%.0f %%", 100*r.FailureRate),
+				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), r.LastHour, r.LastDay)
+		}
+		if err := t.print(a.out); err != nil {
+			return err
+		}
+		printList(a, "Advice", s.Advice)
+		return nil
+	})
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// The rules are: a checkpoint is the index as it follows from one tree, which names
+// its file. Whoever needs the index reads the newest, and then only the items that
+// differ between that tree and the tip. One that cannot be read, or whose tree is
+// not in the repository, is passed over; without any everything is read. It is
+// written to a temporary name and renamed, and not synced: its checksum tells what a
+// crash left. It is written when much had to be read, beside the work.
+
+const (
+	checkpointSuffix = ".checkpoint"
+
+	// fewChanges is how many items may differ from the checkpoint before another is
+	// written: so many are read in some hundredths of a second.
+	fewChanges = 1000
+	// checkpointEvery is how often a run writes one, if something has changed.
+	checkpointEvery = 2 * time.Minute
+)
+
+// derived is what the index was derived from; guarded by Engine.mu.
+type derived struct {
+	at      gitstore.Hash // a commit that the index is not behind of
+	behind  bool          // it could not be brought up to date
+	saved   gitstore.Hash // the tree of the newest checkpoint
+	changes int           // files that were read or changed since
+	facets  []string
+}
+
+// restore fills an index from the newest checkpoint of use, and gives the tree that
+// it was derived from; zero: there is none, and the index is new.
+func (e *Engine) restore(v gitstore.View, facets []string) (*queue.Index, gitstore.Hash) {
+	for _, name := range e.checkpoints() {
+		index := queue.New()
+		tree, err := e.readCheckpoint(v, name, facets, index)
+		if err == nil {
+			return index, tree
+		}
+		e.o.Log.Debug("a checkpoint is passed over", "file", name, "err", err)
+	}
+	return queue.New(), gitstore.Hash{}
+}
+
+func (e *Engine) readCheckpoint(v gitstore.View, name string, facets []string, index *queue.Index) (gitstore.Hash, error) {
+	data, err := os.ReadFile(filepath.Join(e.path(layout.IndexDir), name))
+	if err != nil {
+		return gitstore.Hash{}, err
+	}
+	named, err := index.Read(data, facets, func(digest string) *state.Definition {
+		d, err := e.pinnedPlan(v, digest)
+		if err != nil {
+			return nil
+		}
+		return d
+	})
+	if err != nil {
+		return gitstore.Hash{}, err
+	}
+	tree, err := gitstore.ParseHash(named)
+	if err != nil {
+		return tree, err
+	}
+	if there, err := e.store.HasTree(tree); err != nil || !there {
+		return tree, errors.Join(err, fmt.Errorf("tree %s is not in this repository", named))
+	}
+	return tree, nil
+}
+
+// checkpoints lists the files, the newest first.
+func (e *Engine) checkpoints() (names []string) {
+	entries, err := os.ReadDir(e.path(layout.IndexDir))
+	if err != nil {
+		return nil // there is none yet
+	}
+	age := map[string]time.Time{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), checkpointSuffix) {
+			names = append(names, entry.Name())
+			age[entry.Name()] = info.ModTime()
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return age[b].Compare(age[a]) })
+	return names
+}
+
+// fill makes an index of the items as they are at a commit.
+func (e *Engine) fill(ctx context.Context, v gitstore.View) (*queue.Index, error) {
+	facets := e.current().facets()
+	e.facets.Store(&facets)
+	index, tree := e.restore(v, facets)
+	if err := e.loadBatches(v, index); err != nil {
+		return nil, err
+	}
+	f := index.Fill()
+	changed, err := e.fillSince(ctx, v, tree, f)
+	if err != nil {
+		return nil, err
+	}
+	// What could not be read then may be now: a definition that was missing.
+	for _, id := range f.Broken() {
+		records, err := readRecords(v, id)
+		if err == nil {
+			f.Put(e.summarise(v, id, &files{records.manifest, records.execution}, nil))
+		}
+	}
+	f.Done()
+	e.mu.Lock()
+	e.derived = derived{saved: tree, facets: facets, changes: changed}
+	e.mu.Unlock()
+	return index, nil
+}
+
+// saveIndexSoon writes a checkpoint beside the work, if it spares the next start
+// much; Close waits for it. What goes wrong costs that start time, nothing else.
+func (e *Engine) saveIndexSoon() {
+	e.mu.Lock()
+	worth := e.index != nil && e.derived.changes > fewChanges
+	e.mu.Unlock()
+	if !worth {
+		return
+	}
+	e.saving.Go(func() {
+		if err := e.SaveIndex(); err != nil {
+			e.o.Log.Warn("the next start will take longer", "err", err)
+		}
+	})
+}
+
+// SaveIndex writes a checkpoint of the index, if the newest is of another tree.
+func (e *Engine) SaveIndex() error {
+	e.saveTurn.Lock()
+	defer e.saveTurn.Unlock()
+	e.mu.Lock()
+	index, at := e.index, e.derived
+	e.mu.Unlock()
+	if index == nil || at.behind || at.at.IsZero() {
+		return nil
+	}
+	v, err := e.store.At(at.at)
+	if err != nil || v.Tree() == at.saved {
+		return err
+	}
+	s, ok := index.Snapshot(v.Tree().String(), at.facets)
+	if !ok {
+		return nil
+	}
+	if err := e.writeCheckpoint(v.Tree(), s); err != nil {
+		return fmt.Errorf("write a checkpoint of the index: %w", err)
+	}
+	e.mu.Lock()
+	e.derived.saved, e.derived.changes = v.Tree(), e.derived.changes-at.changes
+	e.mu.Unlock()
+	return nil
+}
+
+func (e *Engine) writeCheckpoint(tree gitstore.Hash, s *queue.Snapshot) (err error) {
+	dir := e.path(layout.IndexDir)
+	if err := disk.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	old := e.checkpoints()
+	name := tree.String() + checkpointSuffix
+	tmp := filepath.Join(dir, name+"."+string(e.id))
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	_, err = s.WriteTo(f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, filepath.Join(dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	for _, o := range old {
+		if o != name {
+			if err := os.Remove(filepath.Join(dir, o)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}

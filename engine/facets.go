@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Facet is how many of the items that fit have something in common.
+type Facet struct {
+	Facet string `json:"facet"` // workflow, step, collection, lane, batch, milestone, failure or age
+	Value string `json:"value"`
+	Items int    `json:"items"`
+}
+
+// ages are the steps of the facet age: since when an item has not moved.
+var ages = []struct {
+	most time.Duration
+	name string
+}{{time.Hour, "an hour"}, {24 * time.Hour, "a day"}, {7 * 24 * time.Hour, "a week"}, {30 * 24 * time.Hour, "30 days"}, {1 << 62, "longer"}}
+
+// Facets counts the items that fit by what they have in common, the largest first.
+func (e *Engine) Facets(f Filter) ([]Facet, error) {
+	items, err := e.selected(f)
+	if err != nil {
+		return nil, err
+	}
+	now := e.o.Now()
+	counts := map[Facet]int{}
+	add := func(facet, value string) { counts[Facet{Facet: facet, Value: value}]++ }
+	for it := range items {
+		row := e.row(it)
+		add("collection", string(it.Collection))
+		add("lane", string(it.Lane))
+		if it.Batch != "" {
+			add("batch", it.Batch)
+		}
+		for m := range it.Milestones {
+			add("milestone", string(m))
+		}
+		name, _ := numbered(row.Workflow)
+		add("workflow", name+" "+string(row.Status))
+		if row.Step != "" {
+			add("step", name+"/"+string(row.Step))
+		}
+		for _, x := range failings(it) {
+			add("failure", likeness(x))
+		}
+		for _, age := range ages {
+			if now.Sub(row.Since) < age.most {
+				add("age", age.name)
+				break
+			}
+		}
+	}
+	out := make([]Facet, 0, len(counts))
+	for facet, n := range counts {
+		facet.Items = n
+		out = append(out, facet)
+	}
+	order := []string{"workflow", "step", "failure", "collection", "lane", "batch", "milestone", "age"}
+	slices.SortFunc(out, func(a, b Facet) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Facet), slices.Index(order, b.Facet)), -cmp.Compare(a.Items, b.Items), cmp.Compare(a.Value, b.Value))
+	})
+	return out, nil
+}

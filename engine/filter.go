@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Filter narrows a listing; zero fields do not.
+type Filter struct {
+	Collection layout.Name
+	Workflow   string // accession or accession.1
+	Step       layout.Name
+	Status     state.Status // of the step when Step is set, else of the workflow
+	Lane       layout.Name
+	Batch      string
+	Milestone  layout.Name   // reached
+	Message    string        // somewhere in the message of a step that failed; of Step when it is set
+	Older      time.Duration // has not moved for so long
+	Held       bool
+	Parent     layout.ItemID // its children
+	Where      *queue.Where
+}
+
+// Page is which part of a listing is wanted, and in which order.
+type Page struct {
+	Sort  []string // paths; -PATH: the highest first; none: the oldest first
+	From  int
+	Limit int // 0: all
+}
+
+func (f Filter) fits(it *queue.Item, now time.Time) bool {
+	switch {
+	case f.Collection != "" && f.Collection != it.Collection,
+		f.Lane != "" && f.Lane != it.Lane,
+		f.Batch != "" && f.Batch != it.Batch,
+		f.Held && !it.Held,
+		f.Parent != "" && (it.Parent == nil || it.Parent.Item != f.Parent):
+		return false
+	}
+	if _, reached := it.Milestones[f.Milestone]; f.Milestone != "" && !reached {
+		return false
+	}
+	if f.Workflow == "" && f.Step == "" && f.Status == "" && f.Message == "" && f.Older == 0 {
+		return true
+	}
+	for r := range it.Runs {
+		if f.fitsRun(it, &it.Runs[r], now) {
+			return true
+		}
+	}
+	if len(it.Runs) > 0 || f.Step != "" || f.Workflow != "" {
+		return false
+	}
+	if f.Message != "" && !strings.Contains(it.Broken, f.Message) || f.Older > 0 && now.Sub(it.Created) < f.Older {
+		return false
+	}
+	if it.Broken != "" {
+		return f.Status == state.Failed || f.Status == ""
+	}
+	return f.Status == state.Waiting || f.Status == "" && f.Message == ""
+}
+
+// fitsRun tells whether a run is of the workflow, stands as asked for, and has the
+// step as asked for.
+func (f Filter) fitsRun(it *queue.Item, run *queue.Run, now time.Time) bool {
+	if f.Workflow != "" && f.Workflow != run.Plan.Name && f.Workflow != run.Name {
+		return false
+	}
+	if f.Step != "" {
+		i := slices.IndexFunc(run.Plan.Steps, func(s state.Step) bool { return s.Name == string(f.Step) })
+		return i >= 0 && f.fitsStep(&run.Steps[i], now)
+	}
+	if f.Status != "" && run.Status != f.Status {
+		return false
+	}
+	if f.Message == "" && f.Older == 0 {
+		return true
+	}
+	one := f
+	one.Status = ""
+	if f.Older > 0 && f.Message == "" { // where the run stands
+		at := firstOpen(it, run)
+		return at >= 0 && one.fitsStep(&run.Steps[at], now)
+	}
+	return slices.ContainsFunc(run.Steps, func(s queue.Step) bool { return s.Status == state.Failed && one.fitsStep(&s, now) })
+}
+
+func (f Filter) fitsStep(s *queue.Step, now time.Time) bool {
+	return (f.Status == "" || s.Status == f.Status) && (f.Message == "" || s.Status == state.Failed && strings.Contains(s.Message, f.Message)) &&
+		(f.Older == 0 || !s.Since.IsZero() && now.Sub(s.Since) >= f.Older)
+}
+
+// traits are what an item must have one of to fit; 0: nothing.
+func (f Filter) traits() queue.Trait {
+	switch {
+	case f.Held:
+		return queue.Held
+	case f.Parent != "":
+		return queue.Kin
+	case f.Message != "" && f.Step == "", f.Status == state.Failed:
+		return queue.Failed | queue.Broken
+	case f.Status == state.InProgress && f.Step != "":
+		return queue.Running
+	}
+	return 0
+}
+
+// NoSuchError is a filter that names what the workspace does not have: an empty list
+// would be no answer.
+type NoSuchError struct{ What, Name, Hint string }
+
+func (e *NoSuchError) Error() string { return fmt.Sprintf("no %s %q; %s", e.What, e.Name, e.Hint) }
+
+// CheckFilter refuses names that the workspace does not have. Load must have been
+// called.
+func (e *Engine) CheckFilter(f Filter) error {
+	if f.Workflow != "" || f.Step != "" {
+		if err := e.checkStepNames(f.Workflow, string(f.Step)); err != nil {
+			return err
+		}
+	}
+	known := e.index.Known()
+	has := func(what, name string, in []string, also []string, hint string) error {
+		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
+			return nil
+		}
+		return &NoSuchError{what, name, hint}
+	}
+	s := e.current().settings
+	var collections, milestones []string
+	for c := range s.Collections {
+		collections = append(collections, c)
+	}
+	if _, err := os.Stat(e.path(layout.InboxDir + "/" + string(f.Collection))); err == nil {
+		collections = append(collections, string(f.Collection))
+	}
+	for _, p := range e.plansInUse() {
+		for i := range p.Steps {
+			milestones = append(milestones, p.Steps[i].Milestone)
+		}
+	}
+	if f.Milestone != "" && !slices.Contains(milestones, string(f.Milestone)) {
+		for _, m := range e.Milestones(Filter{}, "", "").Milestones {
+			milestones = append(milestones, string(m.Milestone))
+		}
+	}
+	return cmp.Or(
+		has("collection", string(f.Collection), known.Collections, collections, "bagpipe collection list shows them"),
+		has("lane", string(f.Lane), known.Lanes, s.lanes(), "the lanes are "+strings.Join(s.lanes(), ", ")),
+		has("batch", f.Batch, known.Batches, nil, "bagpipe batch list shows them"),
+		has("milestone", string(f.Milestone), nil, milestones, "bagpipe milestones shows them"),
+	)
+}
+
+func (e *Engine) checkStepNames(workflow, step string) error {
+	name, _ := numbered(workflow)
+	found := false
+	for _, p := range e.plansInUse() {
+		if workflow == "" || workflow == p.Name || name == p.Name {
+			found = true
+			if step == "" || p.Step(layout.Name(step)) != nil {
+				return nil
+			}
+		}
+	}
+	if !found {
+		return &NoSuchError{"workflow", workflow, "bagpipe workflow list shows them"}
+	}
+	return &NoSuchError{"step", step, "bagpipe workflow show " + firstOf(workflow, "NAME") + " lists them"}
+}
+
+// selected gives the items that fit, oldest first.
+func (e *Engine) selected(f Filter) (iter.Seq[*queue.Item], error) {
+	if err := e.CheckFilter(f); err != nil {
+		return nil, err
+	}
+	a, err := e.asker()
+	if err != nil {
+		return nil, err
+	}
+	e.index.Settle(a.now)
+	return func(yield func(*queue.Item) bool) {
+		for it := range e.index.With(f.traits()) {
+			if f.fits(it, a.now) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Items lists items; Load must have been called.
+func (e *Engine) Items(f Filter, page Page) ([]ItemRow, error) {
+	items, err := e.selected(f)
+	if err != nil {
+		return nil, err
+	}
+	rows := []ItemRow{}
+	if len(page.Sort) > 0 {
+		if items, err = e.sorted(items, page.Sort); err != nil {
+			return nil, err
+		}
+	}
+	n := 0
+	for it := range items {
+		if n++; n <= page.From {
+			continue
+		}
+		if page.Limit > 0 && len(rows) == page.Limit {
+			break
+		}
+		rows = append(rows, e.row(it))
+	}
+	return rows, nil
+}
+
+func (e *Engine) sorted(items iter.Seq[*queue.Item], by []string) (iter.Seq[*queue.Item], error) {
+	a, err := e.asker()
+	if err != nil {
+		return nil, err
+	}
+	var list []queue.Entry
+	for it := range items {
+		list = append(list, queue.Entry{Item: it})
+	}
+	a.order(list, by)
+	return func(yield func(*queue.Item) bool) {
+		for _, en := range list {
+			if !yield(en.Item) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Steps lists the steps that fit f, whose Step must be set, as they are; of several
+// runs of a workflow on an item, the latest. Load must have been called.
+func (e *Engine) Steps(f Filter) ([]SeenStep, error) {
+	items, err := e.selected(f)
+	if err != nil {
+		return nil, err
+	}
+	var seen []SeenStep
+	now := e.o.Now()
+	for it := range items {
+		if it.Broken != "" {
+			continue
+		}
+		for r := len(it.Runs) - 1; r >= 0; r-- {
+			run := &it.Runs[r]
+			if !f.fitsRun(it, run, now) {
+				continue
+			}
+			for i := range run.Steps {
+				if run.Plan.Steps[i].Name == string(f.Step) {
+					seen = append(seen, SeenStep{StepRef{it.ID, run.Name, f.Step}, run.Steps[i].Status, run.Steps[i].Current})
+				}
+			}
+			break
+		}
+	}
+	return seen, nil
+}

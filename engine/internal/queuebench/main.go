@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+func main() {
+	sizes := flag.String("items", "10000,100000", "items, one size after the other")
+	dir := flag.String("dir", "", "where to work; workspaces made there stay, and are used again (default: a temporary folder)")
+	profile := flag.String("cpuprofile", "", "write a profile of the cold scan to this file")
+	flag.Parse()
+	if err := all(*sizes, *dir, *profile); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func all(sizes, dir, profile string) (err error) {
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "bagpipe-bench"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	for field := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil {
+			return err
+		}
+		b := &bench{ctx: context.Background(), root: filepath.Join(dir, "items-"+field), n: n, profile: profile}
+		if err := b.run(); err != nil {
+			return fmt.Errorf("%d items: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// bench measures one size.
+type bench struct {
+	ctx     context.Context
+	root    string
+	n       int
+	profile string
+	scan    time.Duration
+	git     time.Duration
+}
+
+func (b *bench) run() error {
+	if _, err := os.Stat(b.root); err != nil {
+		if err := makeWorkspace(b.ctx, b.root, b.n); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%d items, %d cores\n", b.n, runtime.GOMAXPROCS(0))
+	for _, part := range []func() error{b.gitPipeline, b.cold, b.warm, b.changed, b.sqlite} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) row(name string, took time.Duration, note string) {
+	fmt.Printf("  %-48s %10s  %7.2f µs an item  %s\n", name, took.Round(10*time.Microsecond), float64(took.Nanoseconds())/1000/float64(b.n), note)
+}
+
+// gitPipeline reads the same records through the git program.
+func (b *bench) gitPipeline() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		fmt.Println("  git is not installed; its pipeline is left out")
+		return nil
+	}
+	script := `git -C "$0" ls-tree -r HEAD items | awk '{print $3}' | git -C "$0" cat-file --batch | wc -c`
+	start := time.Now()
+	if out, err := exec.Command("sh", "-c", script, b.root).CombinedOutput(); err != nil {
+		return fmt.Errorf("git pipeline: %w: %s", err, out)
+	}
+	b.git = time.Since(start)
+	b.row("git ls-tree -r | git cat-file --batch", b.git, "")
+	return nil
+}
+
+// open opens an engine and loads its index.
+func (b *bench) open() (e *engine.Engine, opened, loaded time.Duration, err error) {
+	start := time.Now()
+	if e, err = engine.Open(b.ctx, b.root, options()); err != nil {
+		return nil, 0, 0, err
+	}
+	opened = time.Since(start)
+	start = time.Now()
+	if err = e.Load(b.ctx); err != nil {
+		return nil, 0, 0, errors.Join(err, e.Close())
+	}
+	return e, opened, time.Since(start), nil
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// cold scans everything.
+func (b *bench) cold() error {
+	if err := os.RemoveAll(filepath.Join(b.root, layout.IndexDir)); err != nil {
+		return err
+	}
+	if b.profile != "" {
+		f, err := os.Create(b.profile)
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	e, _, loaded, err := b.open()
+	if err != nil {
+		return err
+	}
+	b.scan = loaded
+	note := ""
+	if b.git > 0 {
+		note = fmt.Sprintf("%.1f × as fast as the git pipeline", b.git.Seconds()/loaded.Seconds())
+	}
+	b.row("cold scan, no checkpoint", loaded, note)
+	start := time.Now()
+	if err := e.SaveIndex(); err != nil {
+		return err
+	}
+	b.row("checkpoint written", time.Since(start), "")
+	return e.Close()
+}
+
+// warm starts from a checkpoint, and asks.
+func (b *bench) warm() error {
+	before := heap()
+	e, opened, loaded, err := b.open()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	b.row("start with a checkpoint", opened+loaded, fmt.Sprintf("of it the index %s", loaded.Round(time.Millisecond)))
+	after := heap()
+	fmt.Printf("  %-48s %10.0f bytes an item\n", "memory, with identifiers and labels", float64(after-before)/float64(b.n))
+	if err := b.ask(e); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (b *bench) changed() error {
+	if b.n < 2000 {
+		return nil
+	}
+	if err := change(b.ctx, b.root, 1, 100); err != nil {
+		return err
+	}
+	e, opened, loaded, err := b.open()
+	if err != nil {
+		return err
+	}
+	b.row("start, 100 items changed since the checkpoint", opened+loaded, fmt.Sprintf("of it the index %s", loaded.Round(time.Millisecond)))
+	return e.Close()
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+
+	"github.com/tidwall/gjson"
+)
+
+// NoQueueError is a queue that nobody has named.
+type NoQueueError struct{ Name string }
+
+func (e *NoQueueError) Error() string {
+	return fmt.Sprintf("no queue or workflow %q; for a step write WORKFLOW/STEP or /STEP; bagpipe queue --list shows the queues of %s/", e.Name, layout.QueuesDir)
+}
+
+// QueueAsk is what is asked of a queue.
+type QueueAsk struct {
+	Which string // a named queue; WORKFLOW, WORKFLOW/STEP or /STEP; "": all
+	Where *queue.Where
+	Limit int // 0: all
+}
+
+// askedQueue is the queue asked for; one that has no name is made up.
+func (e *Engine) askedQueue(which string) (*queue.Named, error) {
+	if which == "" {
+		return &queue.Named{}, nil
+	}
+	if q := e.current().queues[which]; q != nil {
+		return q, nil
+	}
+	workflow, step, isStep := strings.Cut(which, "/")
+	if err := e.checkQueue(workflow, step); err != nil {
+		if _, bad := layout.ParseName(which); bad == nil && !isStep {
+			return nil, &NoQueueError{which}
+		}
+		return nil, err
+	}
+	name, number := numbered(workflow)
+	q := &queue.Named{Steps: []string{strings.TrimSuffix(which, "/")}}
+	if number != "" && e.isRun(workflow) { // accession.2
+		q.Steps = []string{strings.TrimSuffix(name+"/"+step, "/")}
+	}
+	return q, nil
+}
+
+// isRun tells a numbered workflow from one whose own name ends so.
+func (e *Engine) isRun(workflow string) bool {
+	_, number := state.Instance(workflow)
+	return number > 0 && e.current().workflows[workflow] == nil
+}
+
+// Queue lists what is ready in the order it would be taken, or in the order of the
+// named queue, then what waits for people, then what only waits as its step is
+// disabled. Load must have been called.
+func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
+	q, err := e.askedQueue(ask.Which)
+	if err != nil {
+		return nil, err
+	}
+	a, err := e.asker()
+	if err != nil {
+		return nil, err
+	}
+	limit := ask.Limit
+	if q.Limit > 0 && (limit == 0 || q.Limit < limit) {
+		limit = q.Limit
+	}
+	run, _, _ := strings.Cut(ask.Which, "/")
+	question := queue.Question{Step: q.Wants, Limit: limit}
+	if q.Condition() != nil || ask.Where != nil || e.isRun(run) {
+		question.Entry = func(en queue.Entry) bool {
+			return (!e.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && a.holds(ask.Where, en.Item)
+		}
+	}
+	if len(q.Order) > 0 {
+		question.Limit = 0
+	}
+	ready, people := e.index.Queue(a.now, question)
+	for _, list := range [][]queue.Entry{ready, people} {
+		a.order(list, q.Order)
+	}
+	rows := make([]QueueRow, 0, len(ready)+len(people))
+	for _, en := range ready {
+		rows = append(rows, e.queueRow(en, false))
+	}
+	for _, en := range people {
+		rows = append(rows, e.queueRow(en, true))
+	}
+	rows = append(rows, e.offRows(func(en queue.Entry) bool {
+		return q.Wants(en.ID()) && (question.Entry == nil || question.Entry(en))
+	})...)
+	if limit > 0 && len(rows) > limit {
+		rows = rows[:limit]
+	}
+	return rows, nil
+}
+
+func (e *Engine) queueRow(en queue.Entry, person bool) QueueRow {
+	return QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step, Lane: en.Item.Lane, Since: en.Item.Created, Person: person}
+}
+
+// order sorts entries by what stands at paths; those alike stay as they are. What is
+// not there comes last.
+func (a asker) order(list []queue.Entry, by []string) {
+	if len(by) == 0 {
+		return
+	}
+	type sortable struct {
+		entry queue.Entry
+		keys  []gjson.Result
+	}
+	all := make([]sortable, len(list))
+	for i, en := range list {
+		values := a.e.valuesOf(a.r, en.Item, a.facets)
+		all[i].entry = en
+		for _, p := range by {
+			all[i].keys = append(all[i].keys, a.sortKey(en.Item, values, strings.TrimPrefix(p, "-")))
+		}
+	}
+	slices.SortStableFunc(all, func(x, y sortable) int {
+		for i, p := range by {
+			if c := compareValues(x.keys[i], y.keys[i], strings.HasPrefix(p, "-")); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	for i := range all {
+		list[i] = all[i].entry
+	}
+}
+
+// sortKey is what an item is sorted by: of its lane, the lane's rank.
+func (a asker) sortKey(it *queue.Item, values queue.Values, path string) gjson.Result {
+	if path == "lane" {
+		return gjson.Result{Type: gjson.Number, Num: float64(a.e.current().settings.laneRank(it.Lane)), Raw: "0"}
+	}
+	return values(path)
+}
+
+func compareValues(a, b gjson.Result, descending bool) int {
+	thereA, thereB := a.Exists() && a.Type != gjson.Null, b.Exists() && b.Type != gjson.Null
+	if !thereA || !thereB {
+		return cmp.Compare(map[bool]int{false: 1}[thereA], map[bool]int{false: 1}[thereB])
+	}
+	c := 0
+	if a.Type == gjson.Number && b.Type == gjson.Number {
+		c = cmp.Compare(a.Num, b.Num)
+	} else {
+		c = strings.Compare(a.String(), b.String())
+	}
+	if descending {
+		return -c
+	}
+	return c
+}
+
+// NamedRow is one queue in the list of them all.
+type NamedRow struct {
+	Queue       string `json:"queue"`
+	Description string `json:"description,omitempty"`
+	Ready       int    `json:"ready"`
+	Person      int    `json:"waitsForPerson"`
+}
+
+// Queues lists the named queues, and those of the steps where something is ready or
+// waits for a person. Load must have been called.
+func (e *Engine) Queues() ([]NamedRow, error) {
+	rows := []NamedRow{}
+	for _, name := range slices.Sorted(maps.Keys(e.current().queues)) {
+		row, err := e.CountQueue(QueueAsk{Which: name})
+		if err != nil {
+			return nil, err
+		}
+		row.Description = e.current().queues[name].Description
+		rows = append(rows, row)
+	}
+	e.index.Settle(e.o.Now())
+	_, _, workflows := e.index.Counts()
+	for _, w := range workflows {
+		for _, s := range w.Steps {
+			if s.Ready+s.Person > 0 {
+				rows = append(rows, NamedRow{Queue: w.Workflow + "/" + string(s.Step), Ready: s.Ready, Person: s.Person})
+			}
+		}
+	}
+	return rows, nil
+}
+
+// CountQueue counts a queue; of one without conditions it looks at no item.
+func (e *Engine) CountQueue(ask QueueAsk) (NamedRow, error) {
+	row := NamedRow{Queue: ask.Which}
+	q, err := e.askedQueue(ask.Which)
+	if err != nil {
+		return row, err
+	}
+	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !e.isRun(run) {
+		e.index.Settle(e.o.Now())
+		_, _, workflows := e.index.Counts()
+		for _, w := range workflows {
+			for _, s := range w.Steps {
+				if q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
+					row.Ready, row.Person = row.Ready+s.Ready, row.Person+s.Person
+				}
+			}
+		}
+		return row, nil
+	}
+	rows, err := e.Queue(ask)
+	for _, r := range rows {
+		switch {
+		case r.Person:
+			row.Person++
+		case r.Why == "":
+			row.Ready++
+		}
+	}
+	return row, err
+}
+
+// Refresh takes in what others committed.
+func (e *Engine) Refresh(ctx context.Context) error { return e.store.Refresh(ctx) }
+
+// Changed receives after the index changed.
+func (e *Engine) Changed() <-chan struct{} { return e.index.Wake() }

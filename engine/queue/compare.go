@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Compare says how two indexes differ in what they say of items at now; nothing when
+// they agree. It looks at every item, and gives some differences at most.
+func (x *Index) Compare(o *Index, now time.Time) (diff []string) {
+	const most = 20
+	ids := append(x.ids(), o.ids()...)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		a, b := x.Item(id), o.Item(id)
+		if what := difference(a, b, now); what != "" {
+			if diff = append(diff, fmt.Sprintf("item %s: %s", id, what)); len(diff) == most {
+				break
+			}
+		}
+	}
+	return diff
+}
+
+func (x *Index) ids() (ids []layout.ItemID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.table.each(0, pages, func(bits uint64, _ []byte) { ids = append(ids, layout.ItemIDOf(bits)) })
+	return ids
+}
+
+func difference(a, b *Item, now time.Time) string {
+	switch {
+	case a == nil:
+		return "is missing in the first"
+	case b == nil:
+		return "is missing in the second"
+	}
+	a.settle(now)
+	b.settle(now)
+	if len(a.Runs) != len(b.Runs) {
+		return fmt.Sprintf("has %d runs and %d", len(a.Runs), len(b.Runs))
+	}
+	for r := range a.Runs {
+		for i := range a.Runs[r].Steps {
+			if i < len(b.Runs[r].Steps) && !reflect.DeepEqual(a.Runs[r].Steps[i], b.Runs[r].Steps[i]) {
+				return fmt.Sprintf("%s/%s is %+v, and %+v", a.Runs[r].Name, a.Runs[r].Plan.Steps[i].Name, a.Runs[r].Steps[i], b.Runs[r].Steps[i])
+			}
+		}
+	}
+	if !reflect.DeepEqual(a, b) {
+		return fmt.Sprintf("is %+v, and %+v", *a, *b)
+	}
+	return ""
+}
+
+// settle is what has become of an item's dates by now, as it would be summarised. A
+// step that a control keeps stays so: its claim asks the control again.
+func (it *Item) settle(now time.Time) {
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			s := &run.Steps[i]
+			for _, why := range []**state.Reason{&s.Blocked, &s.own, &s.ungated} {
+				if w := *why; w == nil || why == &s.Blocked && s.control != nil || w.Until.IsZero() || now.Before(w.Until) {
+					continue
+				}
+				if *why = nil; asksPerson(run.Plan, i) && s.Skip == "" {
+					*why = state.ManualReason()
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// counts are kept with every change, so that no question of how many has to look at
+// the items.
+type counts struct {
+	flights flights
+	items   int
+	held    int
+	open    int // steps that wait or run, of items nothing keeps from going on
+	ahead   int // items with such steps
+	plans   []planCount
+	with    map[string]int // items, by workflow
+}
+
+// planCount counts the runs that go by one definition.
+type planCount struct {
+	runs  int
+	steps []stepCount
+}
+
+type stepCount struct {
+	by            [8]int // by status
+	person, ready int    // of the waiting ones
+}
+
+// flights counts what limits are compared with.
+type flights struct {
+	steps       map[StepID]int
+	workflows   map[string]int
+	collections map[layout.Name]int
+	all         int
+}
+
+func newCounts() counts {
+	return counts{with: map[string]int{}, flights: flights{steps: map[StepID]int{}, workflows: map[string]int{}, collections: map[layout.Name]int{}}}
+}
+
+// add counts an item n times: 1 when it comes, -1 when it goes.
+func (c *counts) add(names *names, g *glance, n int) {
+	c.items += n
+	if g.traits&Held != 0 {
+		c.held += n
+	}
+	open := g.open()
+	c.open += n * open
+	if open > 0 {
+		c.ahead += n
+	}
+	flying := false
+	for r := range g.runs {
+		run := &g.runs[r]
+		plan := names.plan(run.plan)
+		c.addRun(plan, g, run, n)
+		if !slices.ContainsFunc(g.runs[:r], func(o glanceRun) bool { return names.plan(o.plan).Name == plan.Name }) {
+			c.with[plan.Name] += n
+		}
+		if g.flies(run) {
+			flying = true
+			c.flights.workflows[plan.Name] += n
+		}
+	}
+	if flying {
+		c.flights.collections[layout.Name(names.text(g.collection))] += n
+		c.flights.all += n
+	}
+}
+
+func (c *counts) addRun(plan *state.Definition, g *glance, run *glanceRun, n int) {
+	for uint64(len(c.plans)) <= run.plan {
+		c.plans = append(c.plans, planCount{})
+	}
+	p := &c.plans[run.plan]
+	if p.steps == nil {
+		p.steps = make([]stepCount, len(plan.Steps))
+	}
+	p.runs += n
+	for i := range p.steps {
+		s, of := &g.steps[run.from+i], &p.steps[i]
+		of.by[s.status] += n
+		switch {
+		case g.traits&Broken != 0 || s.status != waiting:
+		case s.code == codeManual:
+			of.person += n
+		case s.code == codeNone:
+			of.ready += n
+		}
+		if s.status == inProgress {
+			c.flights.steps[StepID{plan.Name, layout.Name(plan.Steps[i].Name)}] += n
+		}
+	}
+}
+
+// merge adds what was counted apart.
+func (c *counts) merge(o *counts) {
+	c.items += o.items
+	c.held += o.held
+	c.open += o.open
+	c.ahead += o.ahead
+	for len(c.plans) < len(o.plans) {
+		c.plans = append(c.plans, planCount{})
+	}
+	for i, p := range o.plans {
+		if p.steps == nil {
+			continue // nothing there went by it
+		}
+		if c.plans[i].steps == nil {
+			c.plans[i].steps = make([]stepCount, len(p.steps))
+		}
+		c.plans[i].runs += p.runs
+		for k := range p.steps {
+			to, from := &c.plans[i].steps[k], &p.steps[k]
+			for s := range from.by {
+				to.by[s] += from.by[s]
+			}
+			to.person += from.person
+			to.ready += from.ready
+		}
+	}
+	mergeInto(c.with, o.with)
+	mergeInto(c.flights.steps, o.flights.steps)
+	mergeInto(c.flights.workflows, o.flights.workflows)
+	mergeInto(c.flights.collections, o.flights.collections)
+	c.flights.all += o.flights.all
+}
+
+func mergeInto[K comparable](to, from map[K]int) {
+	for k, n := range from {
+		to[k] += n
+	}
+}
+
+func (f *flights) claimed(c claimed, n int) {
+	f.steps[c.StepID] += n
+	if !c.flying {
+		f.workflows[c.Workflow] += n
+		f.collections[c.collection] += n
+		f.all += n
+	}
+}
+
+func limitText(what string, n, limit int, key string) string {
+	return fmt.Sprintf("%s has %d under way, and %s lets %d", what, n, key, limit)
+}
+
+// Count is how the runs of one workflow stand at one step.
+type Count struct {
+	Step   layout.Name
+	By     map[state.Status]int
+	Person int // of the waiting ones: for a person
+	Ready  int // of the waiting ones
+}
+
+// WorkflowCount is how many items and runs a workflow has, and where they stand.
+type WorkflowCount struct {
+	Workflow    string
+	Items, Runs int
+	Steps       []Count // as the definitions list them, those in use the longest first
+}
+
+// Counts tells how many items there are, how many are held, and how the runs of each
+// workflow stand; it looks at no item.
+func (x *Index) Counts() (items, held int, workflows []WorkflowCount) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	by := map[string]*WorkflowCount{}
+	var order []string
+	_, plans := x.names.all()
+	for i, p := range x.count.plans {
+		if p.runs == 0 {
+			continue
+		}
+		name := plans[i].Name
+		w := by[name]
+		if w == nil {
+			w = &WorkflowCount{Workflow: name, Items: x.count.with[name]}
+			by[name] = w
+			order = append(order, name)
+		}
+		w.Runs += p.runs
+		for k := range p.steps {
+			w.add(layout.Name(plans[i].Steps[k].Name), &p.steps[k])
+		}
+	}
+	slices.Sort(order)
+	for _, name := range order {
+		workflows = append(workflows, *by[name])
+	}
+	return x.count.items, x.count.held, workflows
+}
+
+func (w *WorkflowCount) add(step layout.Name, s *stepCount) {
+	at := slices.IndexFunc(w.Steps, func(c Count) bool { return c.Step == step })
+	if at < 0 {
+		w.Steps = append(w.Steps, Count{Step: step, By: map[state.Status]int{}})
+		at = len(w.Steps) - 1
+	}
+	to := &w.Steps[at]
+	for i, n := range s.by {
+		if n > 0 && i < len(statuses) {
+			to.By[statuses[i]] += n
+		}
+	}
+	to.Person += s.person
+	to.Ready += s.ready
+}
+
+// Names are those that the items have.
+type Names struct{ Collections, Lanes, Batches []string }
+
+// Known gives the names that the items have, in no order.
+func (x *Index) Known() (out Names) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	seen := [3]map[uint64]bool{{}, {}, {}}
+	x.table.each(0, pages, func(_ uint64, b []byte) {
+		u := unpacker{b: b}
+		u.num()
+		seen[0][u.num()] = true
+		seen[2][u.num()] = true
+		seen[1][u.num()] = true
+	})
+	for i, to := range []*[]string{&out.Collections, &out.Lanes, &out.Batches} {
+		for n := range seen[i] {
+			if n != 0 {
+				*to = append(*to, x.names.text(n))
+			}
+		}
+	}
+	return out
+}
+
+// Plans are the definitions that items run by.
+func (x *Index) Plans() (plans []*state.Definition) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, all := x.names.all()
+	for i, p := range x.count.plans {
+		if p.runs > 0 {
+			plans = append(plans, all[i])
+		}
+	}
+	return plans
+}

@@ -1,0 +1,222 @@
+package queue
+
+import (
+	"container/heap"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Filling is an index that is being filled by several goroutines; nothing else may
+// be done with it until Done.
+type Filling struct {
+	x     *Index
+	locks [64]sync.Mutex // of pages
+}
+
+// Fill begins to fill an index that nobody uses yet. What it holds already stays, as
+// the items of a checkpoint.
+func (x *Index) Fill() *Filling { return &Filling{x: x} }
+
+// Put adds an item, or replaces one.
+func (f *Filling) Put(it *Item) {
+	b := pack(make([]byte, 0, 256), f.x.names, it)
+	bits := bitsOf(it.ID)
+	p := pageOf(bits)
+	f.locks[p%len(f.locks)].Lock()
+	defer f.locks[p%len(f.locks)].Unlock()
+	f.x.table.put(bits, b)
+}
+
+// Remove forgets an item.
+func (f *Filling) Remove(id layout.ItemID) {
+	bits := bitsOf(id)
+	p := pageOf(bits)
+	f.locks[p%len(f.locks)].Lock()
+	defer f.locks[p%len(f.locks)].Unlock()
+	f.x.table.remove(bits)
+}
+
+// Broken lists the items whose records could not be read.
+func (f *Filling) Broken() (ids []layout.ItemID) {
+	f.x.table.each(0, pages, func(bits uint64, b []byte) {
+		if traitsOf(b)&Broken != 0 {
+			ids = append(ids, layout.ItemIDOf(bits))
+		}
+	})
+	return ids
+}
+
+// Count counts what there is, and no more: of items that were in an index already.
+func (f *Filling) Count() {
+	f.x.mu.Lock()
+	defer f.x.mu.Unlock()
+	f.x.recount()
+}
+
+// Done counts what there is and puts what is ready in its queues.
+func (f *Filling) Done() {
+	x := f.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.recount()
+	var gathered []layout.ItemID
+	x.table.each(0, pages, func(bits uint64, b []byte) {
+		if t := traitsOf(b); t&(Gathered|Kin|Broken) != 0 {
+			gathered = append(gathered, layout.ItemIDOf(bits))
+		}
+	})
+	for _, id := range gathered {
+		it := x.item(id)
+		x.gather(it, true)
+		x.join(nil, it)
+	}
+	for _, id := range gathered {
+		x.again(id)
+	}
+	for name := range x.batches.gatherings {
+		x.tellBatch(name)
+	}
+	for _, of := range x.families {
+		for _, f := range of {
+			x.tellFamily(f)
+		}
+	}
+	x.signal()
+}
+
+// share is what one goroutine found.
+type share struct {
+	counts counts
+	ready  map[leafKey][]entry
+	dated  []dated
+	runs   []uint64
+}
+
+type leafKey struct {
+	readyKey
+	place
+}
+
+// recount derives everything but the items themselves from the items, on all cores.
+func (x *Index) recount() {
+	n := runtime.GOMAXPROCS(0)
+	shares := make([]share, n)
+	var wait sync.WaitGroup
+	for i := range shares {
+		wait.Go(func() { x.recountPages(&shares[i], pages*i/n, pages*(i+1)/n) })
+	}
+	wait.Wait()
+	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*branch{}, nil, account{}
+	x.runs = map[uint64]bool{}
+	leaves := map[leafKey][]entry{}
+	for i := range shares {
+		s := &shares[i]
+		x.count.merge(&s.counts)
+		x.dated = append(x.dated, s.dated...)
+		for _, bits := range s.runs {
+			x.runs[bits] = true
+		}
+		for k, e := range s.ready {
+			leaves[k] = append(leaves[k], e...)
+		}
+	}
+	heap.Init(&x.dated)
+	// The oldest first, so that who comes first does not hang on chance.
+	oldest := func(k leafKey) entry { return slices.MinFunc(leaves[k], entry.compare) }
+	first := make(map[leafKey]entry, len(leaves))
+	for k := range leaves {
+		first[k] = oldest(k)
+	}
+	order := slices.SortedFunc(maps.Keys(leaves), func(a, b leafKey) int { return first[a].compare(first[b]) })
+	for _, k := range order {
+		x.pushAll(leaves[k], k.readyKey, k.place)
+	}
+}
+
+func (x *Index) recountPages(s *share, from, to int) {
+	s.counts, s.ready = newCounts(), map[leafKey][]entry{}
+	var g glance
+	x.table.each(from, to, func(bits uint64, b []byte) {
+		g.look(b)
+		s.counts.add(x.names, &g, 1)
+		if g.traits&Running != 0 {
+			s.runs = append(s.runs, bits)
+		}
+		for r := range g.runs {
+			run := &g.runs[r]
+			for i := range run.to - run.from {
+				how, until := g.standing(run, i)
+				e := entry{g.created, bits, uint32(run.name), uint16(r), uint16(i)}
+				switch how {
+				case standsReady:
+					k := leafKey{x.keyOf(&g, run, i), g.place()}
+					s.ready[k] = append(s.ready[k], e)
+				case standsDated:
+					s.dated = append(s.dated, dated{at: until, entry: e})
+				}
+			}
+		}
+	})
+}
+
+// pushAll puts many entries into one leaf.
+func (x *Index) pushAll(entries []entry, key readyKey, p place) {
+	first := 0
+	for i := range entries {
+		if entries[i].compare(entries[first]) < 0 {
+			first = i
+		}
+	}
+	entries[0], entries[first] = entries[first], entries[0]
+	x.push(entries[0], key, p)
+	leaf := x.ready[key].byKey[p.lane].byKey[p.collection].byKey[p.batch]
+	leaf.entries = append(leaf.entries, entries[1:]...)
+	heap.Init(&leaf.entries)
+	lane := x.accounts.of(p.lane)
+	collection := lane.of(p.collection)
+	for _, a := range []*account{lane, collection, collection.of(p.batch)} {
+		a.held += len(entries) - 1
+	}
+}
+
+// WithSteps gives the items of which a step that is wanted waits, and those of which
+// one is out of the flow.
+func (x *Index) WithSteps(want func(StepID) bool) (ids []layout.ItemID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	wanted := map[*state.Definition][]bool{}
+	steps := func(plan *state.Definition) []bool {
+		is, known := wanted[plan]
+		if !known {
+			is = make([]bool, len(plan.Steps))
+			for i := range is {
+				is[i] = want(StepID{plan.Name, layout.Name(plan.Steps[i].Name)})
+			}
+			wanted[plan] = is
+		}
+		return is
+	}
+	var g glance
+	x.table.each(0, pages, func(bits uint64, b []byte) {
+		t := traitsOf(b)
+		is := t&Off != 0
+		if !is && t&Open != 0 {
+			g.look(b)
+			for r := range g.runs {
+				run := &g.runs[r]
+				for i, w := range steps(x.names.plan(run.plan)) {
+					is = is || w && g.steps[run.from+i].status == waiting
+				}
+			}
+		}
+		if is {
+			ids = append(ids, layout.ItemIDOf(bits))
+		}
+	})
+	return ids
+}

@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"bagpipe/engine/state"
+)
+
+// names numbers what many items have in common: the names of collections, lanes,
+// runs, engines and so on, and the definitions they run by. A number is never given
+// twice, so that a packed item stays readable.
+type names struct {
+	mu    sync.RWMutex // guards all below
+	texts []string
+	ofTxt map[string]uint64
+	plans []*state.Definition
+	byDig map[*state.Definition]uint64
+}
+
+func newNames() *names {
+	return &names{texts: []string{""}, ofTxt: map[string]uint64{"": 0}, byDig: map[*state.Definition]uint64{}}
+}
+
+// number gives the number of a text, a new one if it has none.
+func (n *names) number(s string) uint64 {
+	n.mu.RLock()
+	i, ok := n.ofTxt[s]
+	n.mu.RUnlock()
+	if ok {
+		return i
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if i, ok = n.ofTxt[s]; ok {
+		return i
+	}
+	i = uint64(len(n.texts))
+	n.texts = append(n.texts, s)
+	n.ofTxt[s] = i
+	return i
+}
+
+// text is the text of a number; one nobody was given is empty.
+func (n *names) text(i uint64) string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if i >= uint64(len(n.texts)) {
+		return ""
+	}
+	return n.texts[i]
+}
+
+func (n *names) planNumber(d *state.Definition) uint64 {
+	n.mu.RLock()
+	i, ok := n.byDig[d]
+	n.mu.RUnlock()
+	if ok {
+		return i
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if i, ok = n.byDig[d]; ok {
+		return i
+	}
+	// One definition may have been read twice; the record needs only one of them.
+	if at := slices.IndexFunc(n.plans, func(p *state.Definition) bool { return p.Digest == d.Digest && p.Name == d.Name }); at >= 0 {
+		n.byDig[d] = uint64(at)
+		return uint64(at)
+	}
+	i = uint64(len(n.plans))
+	n.plans = append(n.plans, d)
+	n.byDig[d] = i
+	return i
+}
+
+func (n *names) plan(i uint64) *state.Definition {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if i >= uint64(len(n.plans)) {
+		return nil
+	}
+	return n.plans[i]
+}
+
+// all gives the texts and the definitions by their numbers.
+func (n *names) all() ([]string, []*state.Definition) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Clone(n.texts), slices.Clone(n.plans)
+}

@@ -1,0 +1,82 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"bagpipe/engine/state"
+)
+
+// codeOf is the code of a reason from which, and the rest of the item, the reason
+// follows.
+func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
+	if why == nil {
+		return codeNone
+	}
+	code := codeRaw
+	switch why.Code {
+	case "manual":
+		code = codeManual
+	case "date":
+		code = codeDate
+	case "retry":
+		code = codeRetry
+	case "requires":
+		code = codeRequires
+	case childrenCode:
+		return codeChildren
+	case "held":
+		code = codeHeld
+	case "done":
+		code = codeDone
+	case "running":
+		code = codeRunning
+	case "failed":
+		if code = codeFailed; run.Steps[i].Status != state.Failed {
+			code = codeStopped
+		}
+	}
+	if code != codeRaw && !sameReason(why, derive(code, it, run, i, why.Until)) {
+		return codeRaw
+	}
+	return code
+}
+
+// derive makes the reason that a code stands for.
+func derive(code int, it *Item, run *Run, i int, until time.Time) *state.Reason {
+	s := &run.Steps[i]
+	switch code {
+	case codeManual:
+		return state.ManualReason()
+	case codeDate:
+		return state.DateReason(until)
+	case codeRetry:
+		return state.RetryReason(until, s.Message)
+	case codeRequires:
+		var open []string
+		for _, p := range run.Plan.Prerequisites(i) {
+			if st := run.Steps[p].Status; st != state.Completed && st != state.Skipped && !(st == state.Failed && run.Plan.Steps[p].Tolerated()) {
+				open = append(open, run.Plan.Steps[p].Name)
+			}
+		}
+		return state.RequiresReason(open)
+	case codeHeld:
+		return &state.Reason{Code: "held", Text: "is held " + it.HeldBy}
+	case codeDone:
+		return state.DoneReason(s.Status)
+	case codeFailed:
+		return state.FailedReason()
+	case codeRunning:
+		return state.RunningReason(s.Runner, s.Current)
+	case codeStopped:
+		return state.WorkflowFailedReason()
+	}
+	return nil
+}
+
+func sameReason(a, b *state.Reason) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	return a.Code == b.Code && a.Text == b.Text && a.Until.Equal(b.Until) && slices.Equal(a.Steps, b.Steps)
+}

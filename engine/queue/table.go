@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"slices"
+	"sort"
+
+	"bagpipe/layout"
+)
+
+// pages is how many pages a table has: one for each value of the first three digits
+// of an identifier, as those are random. At a million items a page holds 244.
+const pages = 1 << 12
+
+// table holds packed items by identifier.
+type table struct {
+	pages [pages]page
+}
+
+// page holds its items side by side: the i-th from ends[i-1] to ends[i]. What a
+// snapshot shares is copied before it is changed.
+type page struct {
+	ids    []uint64
+	ends   []uint32
+	data   []byte
+	shared bool
+}
+
+// bitsOf is an identifier as a number; pageOf finds its page.
+func bitsOf(id layout.ItemID) uint64 { return id.Bits() }
+func pageOf(bits uint64) int         { return int(bits>>(56-12)) & (pages - 1) }
+
+func (p *page) find(bits uint64) (int, bool) {
+	i := sort.Search(len(p.ids), func(i int) bool { return p.ids[i] >= bits })
+	return i, i < len(p.ids) && p.ids[i] == bits
+}
+
+func (p *page) from(i int) uint32 {
+	if i == 0 {
+		return 0
+	}
+	return p.ends[i-1]
+}
+
+func (p *page) at(i int) []byte { return p.data[p.from(i):p.ends[i]] }
+
+// get gives an item's bytes, which stay valid until the table changes; nil when
+// there is no such item.
+func (t *table) get(bits uint64) []byte {
+	p := &t.pages[pageOf(bits)]
+	if i, ok := p.find(bits); ok {
+		return p.at(i)
+	}
+	return nil
+}
+
+// put replaces an item's bytes, which are copied; it tells whether the item is new.
+func (t *table) put(bits uint64, b []byte) (isNew bool) {
+	p := &t.pages[pageOf(bits)]
+	p.own()
+	i, there := p.find(bits)
+	from := p.from(i)
+	to := from
+	if there {
+		to = p.ends[i]
+	} else {
+		p.ids = slices.Insert(p.ids, i, bits)
+		p.ends = slices.Insert(p.ends, i, from)
+	}
+	p.data = slices.Replace(p.data, int(from), int(to), b...)
+	p.move(i, len(b)-int(to-from))
+	return !there
+}
+
+// remove forgets an item.
+func (t *table) remove(bits uint64) {
+	p := &t.pages[pageOf(bits)]
+	i, there := p.find(bits)
+	if !there {
+		return
+	}
+	p.own()
+	from, to := p.from(i), p.ends[i]
+	p.data = slices.Delete(p.data, int(from), int(to))
+	p.move(i, -int(to-from))
+	p.ids = slices.Delete(p.ids, i, i+1)
+	p.ends = slices.Delete(p.ends, i, i+1)
+}
+
+// move shifts the ends from the i-th on.
+func (p *page) move(i, by int) {
+	for ; i < len(p.ends); i++ {
+		p.ends[i] = uint32(int(p.ends[i]) + by)
+	}
+}
+
+// own makes the page's lists its own before a change.
+func (p *page) own() {
+	if p.shared {
+		p.ids, p.ends, p.data = slices.Clone(p.ids), slices.Clone(p.ends), slices.Clone(p.data)
+		p.shared = false
+	}
+}
+
+// share gives the pages as they are now, cheaply: who changes one copies it first.
+func (t *table) share() []page {
+	out := make([]page, pages)
+	for i := range t.pages {
+		t.pages[i].shared = true
+		out[i] = t.pages[i]
+	}
+	return out
+}
+
+// each visits the items of a run of pages.
+func (t *table) each(from, to int, visit func(bits uint64, b []byte)) {
+	for p := from; p < to; p++ {
+		pg := &t.pages[p]
+		for i, bits := range pg.ids {
+			visit(bits, pg.at(i))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package queue
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Times is what the items tell of one step: how long its attempts waited and ran, and
+// what became of them.
+type Times struct {
+	StepID
+	Waiting, Ready, Running, Person int
+	Completed, Skipped, Failed      int
+	Attempts, FailedAttempts        int
+	LastHour, LastDay               int // completed or skipped since then
+	Waited, Ran                     Spread
+	Manual                          bool
+	oldest                          int64 // ms: since when the longest ready one waits
+}
+
+// OldestReady is since when the step is ready on the item that has waited for it
+// the longest; ok is false when it is ready on none.
+func (t *Times) OldestReady() (since time.Time, ok bool) {
+	return time.UnixMilli(t.oldest).UTC(), t.oldest != 0
+}
+
+// Spread is how durations are spread, of the last attempts of items that are done
+// with the step.
+type Spread struct {
+	N           int
+	Median, P95 time.Duration
+	all         []uint32 // ms, until they are sorted
+}
+
+// maxTime is the longest time that is told apart: 49 days.
+const maxTime = 1<<32 - 1
+
+// Times looks at every item, on all cores, and gives the steps that any has, in the
+// order of workflows and of their definitions.
+func (x *Index) Times(now time.Time) []Times {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle(now)
+	n := runtime.GOMAXPROCS(0)
+	parts := make([]map[StepID]*Times, n)
+	var wait sync.WaitGroup
+	for i := range parts {
+		wait.Go(func() { parts[i] = x.timesOf(pages*i/n, pages*(i+1)/n, now) })
+	}
+	wait.Wait()
+	all := parts[0]
+	for _, part := range parts[1:] {
+		for id, t := range part {
+			if to := all[id]; to != nil {
+				to.merge(t)
+			} else {
+				all[id] = t
+			}
+		}
+	}
+	_, plans := x.names.all()
+	place := map[StepID]int{}
+	for _, p := range plans {
+		for i := range p.Steps {
+			place[StepID{p.Name, layout.Name(p.Steps[i].Name)}] = i
+		}
+	}
+	out := make([]Times, 0, len(all))
+	for _, t := range all {
+		t.Waited.sort()
+		t.Ran.sort()
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b Times) int {
+		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(place[a.StepID], place[b.StepID]), cmp.Compare(a.Step, b.Step))
+	})
+	return out
+}
+
+func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
+	of := map[StepID]*Times{}
+	var byPlan [][]*Times // so that a step costs no look into the map
+	var g glance
+	hour, day := now.Add(-time.Hour).UnixMilli(), now.Add(-24*time.Hour).UnixMilli()
+	x.table.each(from, to, func(_ uint64, b []byte) {
+		g.look(b)
+		for r := range g.runs {
+			run := &g.runs[r]
+			for uint64(len(byPlan)) <= run.plan {
+				byPlan = append(byPlan, nil)
+			}
+			if byPlan[run.plan] == nil {
+				plan := x.names.plan(run.plan)
+				for i := range plan.Steps {
+					id := StepID{plan.Name, layout.Name(plan.Steps[i].Name)}
+					if of[id] == nil {
+						of[id] = &Times{StepID: id, Manual: plan.Steps[i].Manual}
+					}
+					byPlan[run.plan] = append(byPlan[run.plan], of[id])
+				}
+			}
+			for i, t := range byPlan[run.plan] {
+				how, _ := g.standing(run, i)
+				t.add(&g.steps[run.from+i], how == standsReady, hour, day)
+			}
+		}
+	})
+	return of
+}
+
+func (t *Times) add(s *glanceStep, ready bool, hour, day int64) {
+	t.Attempts += int(s.attempts)
+	t.FailedAttempts += int(s.failures)
+	switch s.status {
+	case waiting:
+		t.Waiting++
+		if ready {
+			t.Ready++
+			if t.oldest == 0 || s.since < t.oldest {
+				t.oldest = s.since
+			}
+		}
+		if s.code == codeManual {
+			t.Person++
+		}
+		return
+	case inProgress:
+		t.Running++
+		return
+	case failed:
+		t.Failed++
+		return
+	case completed:
+		t.Completed++
+		if s.attempts > 0 {
+			t.Waited.all = append(t.Waited.all, uint32(min(s.waited, maxTime)))
+			t.Ran.all = append(t.Ran.all, uint32(min(s.ran, maxTime)))
+		}
+	case skipped:
+		t.Skipped++
+	}
+	if s.since >= hour {
+		t.LastHour++
+	}
+	if s.since >= day {
+		t.LastDay++
+	}
+}
+
+func (t *Times) merge(o *Times) {
+	for _, pair := range []struct{ to, from *int }{{&t.Waiting, &o.Waiting}, {&t.Ready, &o.Ready}, {&t.Running, &o.Running}, {&t.Person, &o.Person},
+		{&t.Completed, &o.Completed}, {&t.Skipped, &o.Skipped}, {&t.Failed, &o.Failed}, {&t.Attempts, &o.Attempts},
+		{&t.FailedAttempts, &o.FailedAttempts}, {&t.LastHour, &o.LastHour}, {&t.LastDay, &o.LastDay}} {
+		*pair.to += *pair.from
+	}
+	if t.oldest == 0 || o.oldest != 0 && o.oldest < t.oldest {
+		t.oldest = o.oldest
+	}
+	t.Waited.all = append(t.Waited.all, o.Waited.all...)
+	t.Ran.all = append(t.Ran.all, o.Ran.all...)
+}
+
+func (s *Spread) sort() {
+	slices.Sort(s.all)
+	if s.N = len(s.all); s.N > 0 {
+		s.Median, s.P95 = s.at(50), s.at(95)
+	}
+	s.all = nil
+}
+
+// at is what that many of a hundred did not exceed.
+func (s *Spread) at(percent int) time.Duration {
+	i := min(len(s.all)-1, (len(s.all)*percent+99)/100-1)
+	return time.Duration(s.all[max(0, i)]) * time.Millisecond
+}

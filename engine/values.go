@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+
+	"github.com/tidwall/gjson"
+)
+
+// plainPaths are those that the index holds of every item.
+var plainPaths = map[string]func(*queue.Item) string{
+	"collection": func(it *queue.Item) string { return string(it.Collection) },
+	"label":      func(it *queue.Item) string { return it.Label },
+	"batch":      func(it *queue.Item) string { return it.Batch },
+	"lane":       func(it *queue.Item) string { return string(it.Lane) },
+	"item":       func(it *queue.Item) string { return string(it.ID) },
+	"created":    func(it *queue.Item) string { return it.Created.Format(time.RFC3339Nano) },
+}
+
+// facets are the paths that named queues ask for: the index holds what stands there.
+func (c *config) facets() (paths []string) {
+	for _, q := range c.queues {
+		for _, p := range q.Paths() {
+			if plainPaths[p] == nil {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// maxFacet is how long a value may be that the index holds; a longer one is read
+// when it is asked for.
+const (
+	maxFacet   = 500
+	longFacet  = "\x00"
+	executions = "execution." // what paths into execution.json begin with
+)
+
+func facetsOf(paths []string, f *files) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		if out[i] = lookUp(f.manifest, f.execution, p).Raw; len(out[i]) > maxFacet {
+			out[i] = longFacet
+		}
+	}
+	return out
+}
+
+// lookUp finds what stands at a path of an item's records.
+func lookUp(manifest, execution []byte, path string) gjson.Result {
+	if rest, ok := strings.CutPrefix(path, executions); ok {
+		return gjson.GetBytes(execution, rest)
+	}
+	return gjson.GetBytes(manifest, path)
+}
+
+// valuesOf gives what stands at paths of an item's records: from the index where it
+// holds them, else from the records, which are read once.
+func (e *Engine) valuesOf(r gitstore.Reader, it *queue.Item, facets []string) queue.Values {
+	var read *records
+	return func(path string) gjson.Result {
+		if plain := plainPaths[path]; plain != nil {
+			return gjson.Result{Type: gjson.String, Str: plain(it), Raw: `""`}
+		}
+		if i := slices.Index(facets, path); i >= 0 && i < len(it.Facets) && it.Facets[i] != longFacet {
+			return gjson.Parse(it.Facets[i])
+		}
+		if read == nil {
+			found, err := readRecords(r, it.ID)
+			if err != nil {
+				e.o.Log.Warn("a condition is asked of an item that cannot be read", "item", it.ID, "err", err)
+			}
+			read = &found
+		}
+		return lookUp(read.manifest, read.execution, path)
+	}
+}
+
+// asker answers conditions on items.
+type asker struct {
+	e      *Engine
+	r      gitstore.Reader
+	facets []string
+	now    time.Time
+}
+
+func (e *Engine) asker() (asker, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return asker{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return asker{e, v, e.derived.facets, e.o.Now()}, nil
+}
+
+func (a asker) holds(w *queue.Where, it *queue.Item) bool {
+	is, _ := w.Holds(a.e.valuesOf(a.r, it, a.facets), a.now)
+	return is
+}

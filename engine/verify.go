@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+)
+
+// Verified is what became of holding the index against the items.
+type Verified struct {
+	Items       int      `json:"items"`
+	Differences []string `json:"differences"`
+}
+
+// VerifyIndex reads every item anew and compares with the index; Load must have been
+// called. What others commit meanwhile may show as a difference.
+func (e *Engine) VerifyIndex(ctx context.Context) (Verified, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return Verified{}, err
+	}
+	full := queue.New()
+	if err := e.loadBatches(v, full); err != nil {
+		return Verified{}, err
+	}
+	f := full.Fill()
+	if _, err := e.fillSince(ctx, v, gitstore.Hash{}, f); err != nil {
+		return Verified{}, err
+	}
+	f.Done()
+	if err := e.showRemoved(ctx, v, full); err != nil {
+		return Verified{}, err
+	}
+	e.control(full)
+	now := e.o.Now()
+	e.index.Settle(now)
+	full.Settle(now)
+	diff := e.index.Compare(full, now)
+	if diff == nil {
+		diff = []string{}
+	}
+	return Verified{Items: full.Len(), Differences: diff}, nil
+}
