@@ -131,7 +131,7 @@ func (e *Engine) fill(ctx context.Context, v gitstore.View) (*queue.Index, error
 // much; Close waits for it. What goes wrong costs that start time, nothing else.
 func (e *Engine) saveIndexSoon() {
 	e.mu.Lock()
-	worth := e.index != nil && e.derived.changes > fewChanges
+	worth := e.index != nil && e.derived.changes > fewChanges && !e.o.ReadOnly
 	e.mu.Unlock()
 	if !worth {
 		return

@@ -19,6 +19,20 @@ func (b *bench) ask(e *engine.Engine) error {
 	}
 	b.row("queue of one step, all of it", time.Since(start), fmt.Sprintf("%d rows", len(rows)))
 	start = time.Now()
+	if rows, err = e.Queue(engine.QueueAsk{Which: "accession/convert", Limit: 100}); err != nil {
+		return err
+	}
+	b.row("queue of one step, the first 100", time.Since(start), fmt.Sprintf("%d rows", len(rows)))
+	start = time.Now()
+	count, err := e.CountQueue(engine.QueueAsk{Which: "accession/convert"})
+	if err != nil {
+		return err
+	}
+	b.row("queue of one step, counted", time.Since(start), fmt.Sprintf("%d ready", count.Ready))
+	start = time.Now()
+	stats := e.Stats()
+	b.row("stats", time.Since(start), fmt.Sprintf("%d steps", len(stats.Steps)))
+	start = time.Now()
 	s, err := e.Status(b.ctx, engine.Filter{})
 	if err != nil {
 		return err
