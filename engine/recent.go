@@ -18,7 +18,7 @@ type recentRecords struct {
 	next  int
 }
 
-const maxRecent = 4096
+const maxRecent = 1024
 
 func (r *recentRecords) put(id layout.ItemID, f files) {
 	r.mu.Lock()

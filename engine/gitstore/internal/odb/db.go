@@ -18,7 +18,7 @@ var ErrMissing = errors.New("object is missing")
 var errClosed = errors.New("object database is closed")
 
 const (
-	objectCacheBytes = 48 << 20
+	objectCacheBytes = 24 << 20
 	baseCacheBytes   = 16 << 20
 	maxOpenPacks     = 256
 )
