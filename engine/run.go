@@ -99,6 +99,9 @@ type run struct {
 // Run takes in the inbox and works until nothing is ready, or, watching, until
 // drained. It first resumes what a dead engine left.
 func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
+	if e.o.ReadOnly { // it would stay so, also when there is room again
+		return Summary{}, gitstore.ErrReadOnly
+	}
 	box, err := e.box(o.Watch)
 	if err != nil {
 		return Summary{}, err

@@ -239,10 +239,11 @@ func (a *app) open() (*engine.Engine, error) {
 		return nil, err
 	}
 	e, err := engine.Open(a.ctx, root, o)
-	if err == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+	if err == nil || !cannotWrite(err) {
 		return e, err
 	}
-	// To look must be possible for those who may not write, and on a snapshot.
+	// To look must be possible for those who may not write, on a snapshot, and on a
+	// full disk.
 	o.ReadOnly = true
 	e, again := engine.Open(a.ctx, root, o)
 	if again != nil {
@@ -250,6 +251,15 @@ func (a *app) open() (*engine.Engine, error) {
 	}
 	a.talk("warning: the workspace cannot be written to (%v); what is shown is what was committed", err)
 	return e, nil
+}
+
+func cannotWrite(err error) bool {
+	for _, why := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, why) {
+			return true
+		}
+	}
+	return false
 }
 
 // with opens the workspace, lets f work on it, and closes it.

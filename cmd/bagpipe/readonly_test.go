@@ -44,6 +44,41 @@ func TestLookingWithoutTheRightToWrite(t *testing.T) {
 	}
 }
 
+// On a full disk everything can be looked at, too, though nothing can be remembered.
+func TestLookingOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=8m", "bagpipe-test", b.dir).CombinedOutput(); err != nil {
+		t.Skipf("no right to mount: %s", out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", b.dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %s", out)
+		}
+	})
+	b.ok("init", b.dir)
+	b.must(hasten(b.dir))
+	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "free: 256MiB", "free: 1"))
+	b.write("page.txt", "a page")
+	b.ok("add", filepath.Join(b.top, "page.txt"))
+	b.ok("run")
+	b.must(os.RemoveAll(filepath.Join(b.dir, ".bagpipe")))
+	ballast := filepath.Join(b.dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 16<<20), 0o666); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	for _, look := range []string{"status", "items", "log"} {
+		if out := b.ok(look); !strings.Contains(out, "no space left on device") {
+			t.Errorf("%s: %s", look, out)
+		}
+	}
+	for _, act := range []string{"run", "run --watch"} {
+		b.start(strings.Fields(act)...).code(1)
+	}
+	b.must(os.Remove(ballast))
+	b.ok("run")
+}
+
 // withoutWriting takes the right to write the workspace away from who runs with
 // the credential it gives: from root only another user has none.
 func (b *bench) withoutWriting() *syscall.Credential {
