@@ -15,7 +15,7 @@ type counts struct {
 	items   int
 	held    int
 	open    int // steps that wait or run, of items nothing keeps from going on
-	ahead   int // items with such steps
+	ahead   int // items with such steps that do not wait for other items alone
 	plans   []planCount
 	with    map[string]int // items, by workflow
 }
@@ -51,7 +51,7 @@ func (c *counts) add(names *names, g *glance, n int) {
 	}
 	open := g.open()
 	c.open += n * open
-	if open > 0 {
+	if open > 0 && !g.awaitsOthers() {
 		c.ahead += n
 	}
 	flying := false

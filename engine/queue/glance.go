@@ -60,21 +60,36 @@ func (g *glance) standing(run *glanceRun, i int) (how int, until int64) {
 	return standsNowhere, 0
 }
 
-// flies tells whether a run of the item is in flight. What other items say goes before
-// a control, so that the reason of a step that waits for children is theirs.
+// flies tells whether a run of the item is in flight: at work, or begun and not waiting
+// for what may take long. What other items say goes before a control, so that the
+// reason of a step that waits for children is theirs.
 func (g *glance) flies(run *glanceRun) bool {
 	if g.traits&(Held|Broken) != 0 || run.status != inProgress {
 		return false
 	}
-	begun := false
+	begun, waits := false, false
 	for i := range run.to - run.from {
 		s := &g.steps[run.from+i]
-		if s.code == codeManual || s.code == codeChildren {
-			return false
+		if s.status == inProgress {
+			return true
 		}
+		waits = waits || s.code == codeManual || s.code == codeDate || s.code == codeChildren || s.code == codeBatch
 		begun = begun || i > 0 && s.attempts > 0
 	}
-	return begun
+	return begun && !waits
+}
+
+// awaitsOthers tells whether the item waits for other items alone: its batch, or its
+// children, which must be let through for it to go on.
+func (g *glance) awaitsOthers() (awaits bool) {
+	for i := range g.steps {
+		s := &g.steps[i]
+		if s.status == inProgress || s.status == waiting && s.code == codeNone {
+			return false
+		}
+		awaits = awaits || s.code == codeChildren || s.code == codeBatch
+	}
+	return awaits
 }
 
 // open counts the steps that are expected to be done without a person: those

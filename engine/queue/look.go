@@ -111,7 +111,7 @@ func (u *unpacker) skipReason(code uint8) (until int64) {
 	switch code {
 	case codeDate, codeRetry:
 		until = u.until()
-	case codeRaw, codeChildren:
+	case codeRaw, codeChildren, codeBatch:
 		u.bytes()
 		u.bytes()
 		until = u.until()

@@ -48,6 +48,7 @@ const (
 	codeStopped  // the workflow has a failed step
 	codeRaw      // written out
 	codeChildren // written out: its children are not done
+	codeBatch    // written out: the others of its batch are not there
 )
 
 // bits of a packed step's head above status and code.
@@ -248,7 +249,7 @@ func (p *packer) reason(code int, why *state.Reason) {
 	switch code {
 	case codeDate, codeRetry:
 		p.time(why.Until)
-	case codeRaw, codeChildren:
+	case codeRaw, codeChildren, codeBatch:
 		p.text(why.Code)
 		p.text(why.Text)
 		p.time(why.Until)

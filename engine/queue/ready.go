@@ -19,7 +19,8 @@ func (s StepID) String() string { return s.Workflow + "/" + string(s.Step) }
 
 // Limits bound what is under way at once in the workspace, by the committed states
 // and what this process is about to claim. An item is in flight from its first
-// claimed step until its workflow ends, fails, or waits for a person. 0 is any
+// claimed step until its workflow ends, fails, or waits alone for a person, a date, or
+// other items, which the limit must let through: its batch, its children. 0 is any
 // number; nil functions are no limits.
 type Limits struct {
 	InFlight   int                   // items, of all workflows
@@ -113,14 +114,23 @@ func (it *Item) flies(run *Run) bool {
 	if it.Broken != "" || it.Held || run.Status != state.InProgress {
 		return false
 	}
-	begun := false
+	begun, waits := false, false
 	for i := range run.Steps {
-		if it.Waits(run, i) || run.Steps[i].barredBy(childrenCode) {
-			return false
+		s := &run.Steps[i]
+		if s.Status == state.InProgress {
+			return true
 		}
-		begun = begun || i > 0 && run.Steps[i].Attempts > 0
+		waits = waits || it.waitsLong(run, i)
+		begun = begun || i > 0 && s.Attempts > 0
 	}
-	return begun
+	return begun && !waits
+}
+
+// waitsLong tells whether a step waits for a person, a date, or other items.
+func (it *Item) waitsLong(run *Run, i int) bool {
+	s := &run.Steps[i]
+	return it.Waits(run, i) || s.barredBy(childrenCode) || s.barredBy(batchCode) ||
+		s.Blocked != nil && s.Blocked.Code == "date" && codeOf(it, run, i, s.Blocked) == codeDate
 }
 
 // Take hands out the next of the ready steps that may, which is asked by step, lets
@@ -296,7 +306,7 @@ func (e Entry) plan() *state.Definition {
 }
 
 // Ahead tells how many items have a step that runs, or can be expected to run
-// without a person.
+// without a person and without other items.
 func (x *Index) Ahead() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

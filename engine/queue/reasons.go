@@ -25,6 +25,8 @@ func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
 		code = codeRequires
 	case childrenCode:
 		return codeChildren
+	case batchCode:
+		return codeBatch
 	case "held":
 		code = codeHeld
 	case "done":

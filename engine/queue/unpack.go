@@ -171,7 +171,7 @@ type packedReason struct {
 }
 
 func (r packedReason) reason(it *Item, run *Run, i int) *state.Reason {
-	if r.code == codeRaw || r.code == codeChildren {
+	if r.code == codeRaw || r.code == codeChildren || r.code == codeBatch {
 		return r.raw
 	}
 	return derive(r.code, it, run, i, r.until)
@@ -220,7 +220,7 @@ func (u *unpacker) reason(code int) packedReason {
 	switch code {
 	case codeDate, codeRetry:
 		r.until = u.time()
-	case codeRaw, codeChildren:
+	case codeRaw, codeChildren, codeBatch:
 		r.raw = &state.Reason{Code: u.text(), Text: u.text(), Until: u.time()}
 		if n := u.count(); n > 0 {
 			r.raw.Steps = make([]string, n)

@@ -293,8 +293,8 @@
 // read, as after a push, is not in force: the last sound one is.
 //
 // A step with onBatchComplete starts when all items of the item's batch have come as
-// far. keepInputs keeps what an attempt was given, for a replay that writes no
-// record.
+// far; one that waits for them is not in flight, so that limits let them through.
+// keepInputs keeps what an attempt was given, for a replay that writes no record.
 //
 // # Multipliers
 //
