@@ -309,7 +309,7 @@
 //	a child is done     all its workflows are completed or inactive
 //	           failed   a workflow of it is failed, or its record cannot be read
 //	           alive    from the first attempt after the first step on, until it is
-//	                    done, failed, held, or waits for a person
+//	                    done, failed, held, or waits for a person or a date
 //
 //	parentLast: true    the steps that need this one, in any workflow of the parent,
 //	                    wait until as many children are there as were made, and all
