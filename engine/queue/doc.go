@@ -61,7 +61,7 @@
 //
 // # The checkpoint
 //
-//	"bagpipe index 1\n"
+//	"bagpipe index 2\n"
 //	8 bytes   length of the head
 //	head      JSON: tree, items, facets, texts (names by number), plans (digests by number)
 //	4096 ×    4 bytes items, 4 bytes length: the pages
