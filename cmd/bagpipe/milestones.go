@@ -32,7 +32,7 @@ func (c *milestonesCmd) Run(a *app) error {
 		}
 		t := newTable("milestone", "items", "first", "last")
 		for _, r := range m.Milestones {
-			t.row(r.Milestone, fmt.Sprintf("%d of %d", r.Items, m.Items), when(r.First), when(r.Last))
+			t.row(r.Milestone, figure(fmt.Sprintf("%d of %d", r.Items, m.Items)), when(r.First), when(r.Last))
 		}
 		if err := t.print(a.out); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (c *milestonesCmd) Run(a *app) error {
 		fmt.Fprintln(a.out)
 		t = newTable("from", "to", "items", "median", "p90")
 		for _, s := range m.Spans {
-			t.row(s.From, s.To, s.Items, took(s.Median), took(s.P90))
+			t.row(s.From, s.To, s.Items, figure(took(s.Median)), figure(took(s.P90)))
 		}
 		return t.print(a.out)
 	})

@@ -117,7 +117,7 @@ func flowNotes(w engine.WorkflowDetail) (notes string) {
 
 func (a *app) addStep(t tableWriter, s engine.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.row(s.Step, s.Status, "", "", "", "", a.fit(s.Why, 100))
+		t.row(s.Step, s.Status, "", "", figure(""), "", a.fit(s.Why, 100))
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)
@@ -138,7 +138,7 @@ func (a *app) addStep(t tableWriter, s engine.StepDetail) {
 		if at.Log != "" {
 			message = strings.TrimSpace(message + "  log: " + at.Log)
 		}
-		t.row(step, status, at.Attempt+" "+ended, when(at.Ended), fmt.Sprintf("%.3f", at.Elapsed), at.Agent, message)
+		t.row(step, status, at.Attempt+" "+ended, when(at.Ended), figure(fmt.Sprintf("%.3f", at.Elapsed)), at.Agent, message)
 	}
 }
 

@@ -41,7 +41,7 @@ func printStatus(a *app, s engine.Status) error {
 		for _, r := range g.Steps {
 			n := func(s state.Status) any {
 				if r.Counts[s] == 0 {
-					return "."
+					return figure(".")
 				}
 				return r.Counts[s]
 			}

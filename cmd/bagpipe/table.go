@@ -21,8 +21,15 @@ func (a *app) json(v any) error {
 	return e.Encode(v)
 }
 
-// tableWriter prints columns without frames, so that other tools can read them.
-type tableWriter struct{ w table.Writer }
+// figure is a cell that reads as a number though it is a text: "0.014", "3d 4h", ".".
+type figure string
+
+// tableWriter prints columns without frames, so that other tools can read them. A
+// column of numbers alone stands on the right, its heading too.
+type tableWriter struct {
+	w     table.Writer
+	texts []bool // by column: whether some cell is not a number
+}
 
 func newTable(header ...any) tableWriter {
 	w := table.NewWriter()
@@ -32,12 +39,30 @@ func newTable(header ...any) tableWriter {
 	style.Format.Header = text.FormatUpper
 	w.SetStyle(style)
 	w.AppendHeader(header)
-	return tableWriter{w}
+	return tableWriter{w, make([]bool, len(header))}
 }
 
-func (t tableWriter) row(cells ...any) { t.w.AppendRow(cells) }
+func (t tableWriter) row(cells ...any) {
+	for i := range t.texts {
+		switch cells[i].(type) {
+		case int, int64, figure:
+		default:
+			t.texts[i] = true
+		}
+	}
+	t.w.AppendRow(cells)
+}
 
 func (t tableWriter) print(out io.Writer) error {
+	var columns []table.ColumnConfig
+	for i, isText := range t.texts {
+		align := text.AlignRight
+		if isText || t.w.Length() == 0 {
+			align = text.AlignLeft
+		}
+		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+	}
+	t.w.SetColumnConfigs(columns)
 	for line := range strings.Lines(t.w.Render()) {
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
 			return err

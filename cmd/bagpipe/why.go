@@ -79,7 +79,7 @@ func (c *stalledCmd) Run(a *app) error {
 			if r.Usual > 0 {
 				usual = age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, age(time.Duration(r.For*float64(time.Second))), usual, a.fit(r.Why, 80))
+			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, figure(age(time.Duration(r.For*float64(time.Second)))), figure(usual), a.fit(r.Why, 80))
 		}
 		return t.print(a.out)
 	})
@@ -100,11 +100,11 @@ func (c *statsCmd) Run(a *app) error {
 			return nil
 		}
 		t := newTable("workflow", "step", "ready", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "hour", "day")
-		seconds := func(n float64) string {
-			return time.Duration(n * float64(time.Second)).Round(time.Millisecond).String()
+		seconds := func(n float64) figure {
+			return figure(time.Duration(n * float64(time.Second)).Round(time.Millisecond).String())
 		}
 		for _, r := range s.Steps {
-			t.row(r.Workflow, r.Step, r.Ready+r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, fmt.Sprintf("%.0f %%", 100*r.FailureRate),
+			t.row(r.Workflow, r.Step, r.Ready+r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
 				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), r.LastHour, r.LastDay)
 		}
 		if err := t.print(a.out); err != nil {
