@@ -161,6 +161,7 @@ func (e *Engine) CheckFilter(f Filter) error {
 	)
 }
 
+// checkStepNames refuses names that no workflow has; "" is any.
 func (e *Engine) checkStepNames(workflow, step string) error {
 	name, _ := numbered(workflow)
 	found := false

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -120,16 +119,3 @@ func (e *Engine) plansInUse() (plans []*state.Definition) {
 	return append(plans, e.index.Plans()...)
 }
 
-// checkQueue refuses names no workflow has: "nothing is ready" would be no answer.
-func (e *Engine) checkQueue(workflow, step string) error {
-	name, _ := numbered(workflow)
-	for _, p := range e.plansInUse() {
-		if (workflow == "" || workflow == p.Name || name == p.Name) && (step == "" || p.Step(layout.Name(step)) != nil) {
-			return nil
-		}
-	}
-	if step == "" {
-		return fmt.Errorf("no workflow %q; for a step write WORKFLOW/STEP or /STEP", workflow)
-	}
-	return fmt.Errorf("no step %q in workflow %q", step, firstOf(workflow, "any"))
-}

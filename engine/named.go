@@ -38,7 +38,7 @@ func (e *Engine) askedQueue(which string) (*queue.Named, error) {
 		return q, nil
 	}
 	workflow, step, isStep := strings.Cut(which, "/")
-	if err := e.checkQueue(workflow, step); err != nil {
+	if err := e.checkStepNames(workflow, step); err != nil { // "nothing is ready" would be no answer
 		if _, bad := layout.ParseName(which); bad == nil && !isStep {
 			return nil, &NoQueueError{which}
 		}

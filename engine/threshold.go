@@ -261,7 +261,10 @@ func (e *Engine) checkControllable(ref state.Ref) error {
 	if manual {
 		return fmt.Errorf("%s is not done by a robot; there is nothing to disable", ref)
 	}
-	return fmt.Errorf("no step %q in a workflow %q; bagpipe workflow list shows them", ref.Step, ref.Workflow)
+	if err := e.checkStepNames(ref.Workflow, string(ref.Step)); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: expected a workflow's name, not one run of it", ref)
 }
 
 // heed notes the thresholds that stop runs, and stops the one at work here.

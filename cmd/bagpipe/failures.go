@@ -25,6 +25,11 @@ func (c *failuresArgs) filter() engine.FailureFilter {
 	return engine.FailureFilter{Workflow: c.Workflow, Step: layout.Name(c.Step)}
 }
 
+// check refuses names the workspace does not have: no failures would be no answer.
+func (c *failuresArgs) check(e *engine.Engine) error {
+	return e.CheckFilter(engine.Filter{Workflow: c.Workflow, Step: layout.Name(c.Step)})
+}
+
 type failuresListCmd struct {
 	failuresArgs
 	JSON bool `name:"json" help:"Print JSON."`
@@ -32,6 +37,9 @@ type failuresListCmd struct {
 
 func (c *failuresListCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
+		if err := c.check(e); err != nil {
+			return err
+		}
 		groups := e.Failures(c.filter())
 		if c.JSON {
 			return a.json(groups)
@@ -109,6 +117,9 @@ func (c *failuresRetryCmd) Run(a *app) error {
 }
 
 func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []engine.FailureGroup, err error) {
+	if err := c.check(e); err != nil {
+		return nil, err
+	}
 	f := c.filter()
 	f.Message = c.Match
 	if len(c.Group) == 0 {
@@ -117,8 +128,11 @@ func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []engine.FailureGrou
 	for _, id := range c.Group {
 		f.Group = id
 		found := e.Failures(f)
-		if len(found) != 1 {
-			return nil, fmt.Errorf("%q fits %s; bagpipe failures lists them", id, count(len(found), "group"))
+		switch {
+		case len(found) == 0:
+			return nil, fmt.Errorf("no group %q; bagpipe failures lists them", id)
+		case len(found) > 1:
+			return nil, fmt.Errorf("%q is the beginning of %d groups; bagpipe failures lists them", id, len(found))
 		}
 		groups = append(groups, found[0])
 	}
@@ -154,9 +168,13 @@ func (c *failuresRetryCmd) talk(a *app, rows []engine.Retried, refused int) {
 			fmt.Fprintf(a.out, "%s  %s  %s\n", r.Item.Short(), strings.TrimSuffix(r.Workflow+"/"+string(r.Step), "/"), r.Label)
 		}
 	}
-	verb := "wait again; do them with: bagpipe run"
-	if c.DryRun {
-		verb = "would be tried again"
+	done := len(rows) - refused
+	switch {
+	case c.DryRun:
+		fmt.Fprintf(a.out, "%s would be tried again\n", count(done, "failure"))
+	case done == 0:
+		fmt.Fprintln(a.out, "no failure waits again")
+	default:
+		fmt.Fprintf(a.out, "%s again; do them with: bagpipe run\n", countVerb(done, "failure waits", "failures wait"))
 	}
-	fmt.Fprintf(a.out, "%s %s\n", count(len(rows)-refused, "failure"), verb)
 }

@@ -22,6 +22,11 @@ func (c *milestonesCmd) Run(a *app) error {
 		if err := e.CheckFilter(f); err != nil {
 			return err
 		}
+		for _, name := range []string{c.From, c.To} {
+			if err := e.CheckFilter(engine.Filter{Milestone: layout.Name(name)}); err != nil {
+				return err
+			}
+		}
 		m := e.Milestones(f, layout.Name(c.From), layout.Name(c.To))
 		if c.JSON {
 			return a.json(m)
