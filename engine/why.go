@@ -163,7 +163,7 @@ func (e *Engine) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int
 			w.Why = fmt.Sprintf("waits for %s, which is in progress by %s since %s", name, s.Runner, layout.FormatTime(s.Since))
 			return
 		case s.Status == state.Waiting && s.Blocked != nil && s.Blocked.Code != "requires":
-			w.Why = fmt.Sprintf("waits for %s, which %s", name, s.Blocked.Text)
+			w.Why = fmt.Sprintf("waits for %s, which %s", name, strings.TrimPrefix(s.Blocked.Text, "the step "))
 			return
 		}
 	}
