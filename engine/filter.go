@@ -242,6 +242,19 @@ func (e *Engine) sorted(items iter.Seq[*queue.Item], by []string) (iter.Seq[*que
 	}, nil
 }
 
+// early tells whether what a step that waits requires is not done, or its workflow is
+// inactive.
+func early(it *queue.Item, run *queue.Run, i int, now time.Time) bool {
+	if why := it.BlockedAt(run, i, now); why != nil && (why.Code == "requires" || why.Code == "inactive") {
+		return true
+	}
+	// A hold, or a failure elsewhere, is told before what is required.
+	return slices.ContainsFunc(run.Plan.Prerequisites(i), func(p int) bool {
+		status := run.Steps[p].Status
+		return status != state.Completed && status != state.Skipped && (status != state.Failed || !run.Plan.Steps[p].Tolerated())
+	})
+}
+
 // Steps lists the steps that fit f, whose Step must be set, as they are; of several
 // runs of a workflow on an item, the latest. Load must have been called.
 func (e *Engine) Steps(f Filter) ([]SeenStep, error) {
@@ -262,7 +275,7 @@ func (e *Engine) Steps(f Filter) ([]SeenStep, error) {
 			}
 			for i := range run.Steps {
 				if run.Plan.Steps[i].Name == string(f.Step) {
-					seen = append(seen, SeenStep{StepRef{it.ID, run.Name, f.Step}, run.Steps[i].Status, run.Steps[i].Current})
+					seen = append(seen, SeenStep{StepRef{it.ID, run.Name, f.Step}, run.Steps[i].Status, run.Steps[i].Current, early(it, run, i, now)})
 				}
 			}
 			break

@@ -12,6 +12,7 @@ type SeenStep struct {
 	StepRef
 	Status  state.Status      // "": was not looked at
 	Attempt layout.AttemptKey // zero: was not looked at
+	Early   bool              // it waits, and the item has not come as far: nobody can end it yet
 }
 
 // Reset lets a step be done anew, whatever became of it; with after, also every

@@ -12,7 +12,7 @@ import (
 type stepResetCmd struct {
 	Names   []string `arg:"" name:"item" help:"ITEM… STEP: items, then the step; with --status alone, only the step."`
 	After   bool     `help:"Also every step that needs it, directly or through others."`
-	Status  string   `enum:",completed,skipped,failed" default:"" help:"Only where the step is completed, skipped or failed; without ITEM: of every item where it is."`
+	Status  string   `placeholder:"STATUS" enum:",completed,skipped,failed" default:"" help:"Only where the step is completed, skipped or failed; without ITEM: of every item where it is."`
 	Message string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
 	JSON    bool     `name:"json" help:"Print JSON."`
 	placeArgs
@@ -114,6 +114,9 @@ func (c *stepResetCmd) print(a *app, rows []resetRow) error {
 			continue
 		}
 		fmt.Fprintf(a.out, "%s %s/%s: %s → waiting\n", r.Item.Short(), r.Workflow, r.Step, r.From)
+	}
+	if c.DryRun {
+		a.talk("%s would be changed", count(len(rows), "item"))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bagpipe/engine"
@@ -128,6 +129,12 @@ func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to 
 		seen, err := e.Steps(f)
 		if err != nil {
 			return err
+		}
+		if all := len(seen); from == state.Waiting {
+			seen = slices.DeleteFunc(seen, func(s engine.SeenStep) bool { return s.Early })
+			if n := all - len(seen); n > 0 {
+				a.talk("%s not come to %s yet", countVerb(n, "item has", "items have"), step)
+			}
 		}
 		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s engine.SeenStep) (state.Transition, error) { return act(e, s.StepRef) })
 	})
