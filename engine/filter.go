@@ -161,6 +161,13 @@ func (e *Engine) CheckFilter(f Filter) error {
 	)
 }
 
+// asksFor tells whether items at a step, WORKFLOW/STEP, can fit.
+func (f Filter) asksFor(ref string) bool {
+	workflow, step, _ := strings.Cut(ref, "/")
+	name, _ := numbered(f.Workflow)
+	return (f.Workflow == "" || f.Workflow == workflow || name == workflow) && (f.Step == "" || string(f.Step) == step)
+}
+
 // checkStepNames refuses names that no workflow has; "" is any.
 func (e *Engine) checkStepNames(workflow, step string) error {
 	name, _ := numbered(workflow)

@@ -57,7 +57,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 	if err := e.statusOfItems(&s, f); err != nil {
 		return s, err
 	}
-	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled })
+	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
 	if err := e.lowSpace(); err != nil {
 		s.Paused = err.Error()
 	}
