@@ -163,7 +163,14 @@ func (e *Engine) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int
 			w.Why = fmt.Sprintf("waits for %s, which is in progress by %s since %s", name, s.Runner, layout.FormatTime(s.Since))
 			return
 		case s.Status == state.Waiting && s.Blocked != nil && s.Blocked.Code != "requires":
-			w.Why = fmt.Sprintf("waits for %s, which %s", name, strings.TrimPrefix(s.Blocked.Text, "the step "))
+			text, of := s.Blocked.Text, ": "
+			for _, verb := range []string{"the step is ", "is ", "waits "} {
+				if strings.HasPrefix(text, verb) {
+					text, of = strings.TrimPrefix(text, "the step "), ", which "
+					break
+				}
+			}
+			w.Why = "waits for " + name + of + text
 			return
 		}
 	}
