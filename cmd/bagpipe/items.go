@@ -75,7 +75,10 @@ func printItems(a *app, rows []engine.ItemRow) error {
 	t := newTable("item", "collection", "label", "workflow", "status", "step", "why")
 	for _, r := range rows {
 		why := r.Why
-		if r.Held {
+		switch {
+		case strings.HasPrefix(why, "is held by"):
+			why = strings.TrimPrefix(why, "is ")
+		case r.Held:
 			why = "held; " + why
 		}
 		t.row(r.Item.Short(), r.Collection, a.fit(r.Label, 40), r.Workflow, r.Status, r.Step, a.fit(why, 80))
