@@ -175,7 +175,14 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		}
 	} else {
 		printFindings(a, findings)
-		fmt.Fprintf(a.out, "%s: %s, for BagIt Profiles %s: %s\n", c.File, p.Identifier, p.Spec, count(errs, "error"))
+		of := c.File
+		if p.Identifier != "" {
+			of += ": " + p.Identifier
+		}
+		if p.Spec != "" {
+			of += ", for BagIt Profiles " + p.Spec
+		}
+		fmt.Fprintf(a.out, "%s: %s\n", of, count(errs, "error"))
 	}
 	if errs > 0 {
 		return exit(exitError)
