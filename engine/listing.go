@@ -118,4 +118,3 @@ func (e *Engine) plansInUse() (plans []*state.Definition) {
 	}
 	return append(plans, e.index.Plans()...)
 }
-

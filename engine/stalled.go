@@ -196,7 +196,7 @@ func (e *Engine) advise(t queue.Times, s StepStats, worst bool) (advice []string
 	if t.Person >= often {
 		advice = append(advice, fmt.Sprintf("%s waits for people: %d items, and one waits %s until somebody acts (median)", name, t.Person, short(t.Waited.Median)))
 	}
-	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && step != nil && step.Timeout == 0 && !t.Manual {
+	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && t.Ran.P95 >= stalledLeast && step != nil && step.Timeout == 0 && !t.Manual {
 		advice = append(advice, fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95)))
 	}
 	if !worst && t.Ready == 0 && t.Running == 0 && t.Completed > 0 && t.Waiting >= often && t.Person == 0 {
