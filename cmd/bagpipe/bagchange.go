@@ -60,8 +60,8 @@ func (c *bagUpdateCmd) print(a *app, did bags.Updated) {
 	if did.From != "1.0" {
 		from = ", was " + did.From
 	}
-	fmt.Fprintf(a.out, "%s: BagIt 1.0%s, %d payload files, %d bytes; %d added, %d changed, %d removed\n",
-		c.Dir, from, did.Files, did.Bytes, len(did.Added), len(did.Changed), len(did.Removed))
+	fmt.Fprintf(a.out, "%s: BagIt 1.0%s, %s, %s; %d added, %d changed, %d removed\n",
+		c.Dir, from, count(did.Files, "payload file"), count(did.Bytes, "byte"), len(did.Added), len(did.Changed), len(did.Removed))
 }
 
 type bagManifestCmd struct {

@@ -48,7 +48,7 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 		t.row("children", f.String())
 	}
 	t.row("folder", d.Dir)
-	t.row("source", fmt.Sprintf("%s (%s, %s, %d bytes, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), m.Source.Bytes, when(m.Source.Taken), m.Source.By))
+	t.row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), count(m.Source.Bytes, "byte"), when(m.Source.Taken), m.Source.By))
 	t.row("digest", m.Source.Digest)
 	for _, h := range d.Held {
 		t.row("held", h)
@@ -152,6 +152,6 @@ func (c *showCmd) printFiles(a *app, files []engine.FileDetail) {
 			fmt.Fprintf(a.out, "  … and %d more (--files lists all)\n", len(files)-i)
 			return
 		}
-		fmt.Fprintf(a.out, "  %s  %d bytes  %s  sha256:%s\n", f.Path, f.Size, f.Type, f.SHA256)
+		fmt.Fprintf(a.out, "  %s  %s  %s  sha256:%s\n", f.Path, count(f.Size, "byte"), f.Type, f.SHA256)
 	}
 }
