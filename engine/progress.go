@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/claim"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -121,6 +122,7 @@ type RunningStep struct {
 	Step       layout.Name     `json:"step"`
 	Since      time.Time       `json:"since"`
 	Runner     string          `json:"runner"`
+	Gone       bool            `json:"gone,omitempty"` // its engine is; the next run resumes it
 	Progress   *ProgressDetail `json:"progress,omitempty"`
 }
 
@@ -144,10 +146,20 @@ func (e *Engine) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep) {
 		}
 		step := layout.Name(run.Plan.Steps[i].Name)
 		out = append(out, RunningStep{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name, Step: step,
-			Since: s.Since, Runner: s.Runner,
+			Since: s.Since, Runner: s.Runner, Gone: e.goneFrom(s),
 			Progress: e.liveProgress(&Attempt{Item: it.ID, Workflow: run.Name, Step: step, Key: s.Current})})
 	}
 	return out
+}
+
+// goneFrom tells whether the engine that a step is in progress by has ended, on this
+// machine, without ending the step.
+func (e *Engine) goneFrom(s *queue.Step) bool {
+	if s.Current.Engine == e.id || !strings.HasPrefix(s.Runner, e.o.Host.Name+":") {
+		return false
+	}
+	registered, err := claim.NewObserver(e.root, e.o.Host, e.clock).Engines()
+	return err == nil && !slices.ContainsFunc(registered, func(r claim.Registered) bool { return r.ID == s.Current.Engine && r.Alive })
 }
 
 // tellEvery is how often at most a built-in robot's bytes become a line.

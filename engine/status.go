@@ -200,7 +200,7 @@ func (e *Engine) engines() (out, cold []string, err error) {
 	for _, r := range registered {
 		alive[r.ID] = r.Alive
 		if r.Alive && r.ID != e.id {
-			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, with %d steps", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
+			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, steps: %d", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
 	return out, e.cold(alive), nil

@@ -104,6 +104,11 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 		w.Command = "bagpipe step retry " + on
 	case disabledCode:
 		w.Command = "bagpipe step enable " + run.Plan.Name + "/" + string(w.Step)
+	case "running":
+		if e.goneFrom(s) {
+			w.Why = "was in progress by " + s.Runner + ", which is gone; the next run resumes it"
+			w.Command = "bagpipe run"
+		}
 	case "requires":
 		e.prerequisites(&w, it, run, i)
 	case "failed":

@@ -58,7 +58,9 @@ func (c *logCmd) print(a *app, l gitstore.Commit) error {
 		for _, t := range l.Trailers {
 			line.Trailers[t.Key] = t.Value
 		}
-		return json.NewEncoder(a.out).Encode(line)
+		out := json.NewEncoder(a.out)
+		out.SetEscapeHTML(false)
+		return out.Encode(line)
 	}
 	fmt.Fprintf(a.out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], when(l.When), l.Subject, l.Author.Name)
 	if text := strings.TrimSpace(l.Body); text != "" {

@@ -72,7 +72,11 @@ func printStatus(a *app, s engine.Status) error {
 	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
 	var running []string
 	for _, r := range s.Running {
-		running = append(running, strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, r.Progress), ": "))
+		gone := ""
+		if r.Gone {
+			gone = ", which is gone; resume it with: bagpipe run"
+		}
+		running = append(running, strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s%s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, gone, r.Progress), ": "))
 	}
 	printList(a, "In progress", running)
 	printList(a, "Not claimed", s.Cold)
