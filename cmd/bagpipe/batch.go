@@ -71,7 +71,7 @@ func (c *batchShowCmd) Run(a *app) error {
 		fmt.Fprintln(a.out)
 		t := newTable("item", "label", "workflow", "status", "step", "why")
 		for _, it := range items {
-			t.row(it.Item.Short(), it.Label, it.Workflow, it.Status, it.Step, a.fit(it.Why, 100))
+			t.row(it.Item.Short(), it.Label, it.Workflow, it.Status, it.Step, it.Why)
 		}
 		return t.print(a.out)
 	})

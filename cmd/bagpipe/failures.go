@@ -51,7 +51,7 @@ func (c *failuresListCmd) Run(a *app) error {
 		t := newTable("group", "items", "workflow", "step", "kind", "oldest", "newest", "message", "such as")
 		now := time.Now()
 		for _, g := range groups {
-			t.row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, figure(age(now.Sub(g.Oldest))), figure(age(now.Sub(g.Newest))), a.fit(g.Message, 80), exampleText(g))
+			t.row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, figure(age(now.Sub(g.Oldest))), figure(age(now.Sub(g.Newest))), g.Message, exampleText(g))
 		}
 		return t.print(a.out)
 	})

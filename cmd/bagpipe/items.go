@@ -62,7 +62,7 @@ func (c *itemsCmd) facets(a *app, e *engine.Engine, f engine.Filter) error {
 	}
 	t := newTable("facet", "items", "value")
 	for _, r := range rows {
-		t.row(r.Facet, r.Items, a.fit(r.Value, 80))
+		t.row(r.Facet, r.Items, r.Value)
 	}
 	return t.print(a.out)
 }
@@ -81,7 +81,7 @@ func printItems(a *app, rows []engine.ItemRow) error {
 		case r.Held:
 			why = "held; " + why
 		}
-		t.row(r.Item.Short(), r.Collection, a.fit(r.Label, 40), r.Workflow, r.Status, r.Step, a.fit(why, 80))
+		t.row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Status, r.Step, why)
 	}
 	return t.print(a.out)
 }

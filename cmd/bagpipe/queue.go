@@ -136,9 +136,9 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		case r.Person:
 			who = "person"
 		case r.Why != "":
-			who = "no one: " + a.fit(r.Why, 80)
+			who = "no one: " + r.Why
 		}
-		t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, r.Lane, when(r.Since), who)
+		t.row(r.Item.Short(), r.Label, r.Workflow, r.Step, r.Lane, when(r.Since), who)
 	}
 	return t.print(a.out)
 }
@@ -157,7 +157,7 @@ func (c *queueCmd) list(a *app, e *engine.Engine) error {
 	}
 	t := newTable("queue", "ready", "for people", "")
 	for _, r := range rows {
-		t.row(r.Queue, r.Ready, r.Person, a.fit(r.Description, 60))
+		t.row(r.Queue, r.Ready, r.Person, r.Description)
 	}
 	return t.print(a.out)
 }

@@ -62,8 +62,9 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	for _, w := range d.Workflows {
 		fmt.Fprintf(a.out, "\n%s: %s%s\n", w.Workflow, w.Status, flowNotes(w))
 		steps := newTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+		steps.whole = true // messages are read here, and logs' paths copied from here
 		for _, s := range w.Steps {
-			a.addStep(steps, s)
+			addStep(steps, s)
 		}
 		if err := steps.print(a.out); err != nil {
 			return err
@@ -87,7 +88,7 @@ func printChildren(a *app, d engine.Detail) error {
 	fmt.Fprintf(a.out, "\n%s:\n", countVerb(all, "child", "children"))
 	t := newTable("item", "label", "workflow", "status", "step", "why")
 	for _, r := range d.Children {
-		t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Status, r.Step, a.fit(r.Why, 80))
+		t.row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
 	}
 	if err := t.print(a.out); err != nil {
 		return err
@@ -115,9 +116,9 @@ func flowNotes(w engine.WorkflowDetail) (notes string) {
 	return notes
 }
 
-func (a *app) addStep(t tableWriter, s engine.StepDetail) {
+func addStep(t *tableWriter, s engine.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.row(s.Step, s.Status, "", "", figure(""), "", a.fit(s.Why, 100))
+		t.row(s.Step, s.Status, "", "", figure(""), "", s.Why)
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)

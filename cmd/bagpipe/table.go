@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -24,25 +25,21 @@ func (a *app) json(v any) error {
 // figure is a cell that reads as a number though it is a text: "0.014", "3d 4h", ".".
 type figure string
 
-// tableWriter prints columns without frames, so that other tools can read them. A
-// column of numbers alone stands on the right, its heading too.
+// tableWriter prints columns without frames, so that other tools can read them. A column of
+// numbers alone stands on the right, its heading too. On a terminal the widest texts
+// are clipped until a row fits on a line.
 type tableWriter struct {
-	w     table.Writer
-	texts []bool // by column: whether some cell is not a number
+	header []any
+	rows   [][]any
+	texts  []bool // by column: whether some cell is not a number
+	whole  bool   // nothing is clipped
 }
 
-func newTable(header ...any) tableWriter {
-	w := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatUpper
-	w.SetStyle(style)
-	w.AppendHeader(header)
-	return tableWriter{w, make([]bool, len(header))}
+func newTable(header ...any) *tableWriter {
+	return &tableWriter{header: header, texts: make([]bool, len(header))}
 }
 
-func (t tableWriter) row(cells ...any) {
+func (t *tableWriter) row(cells ...any) {
 	for i := range t.texts {
 		switch cells[i].(type) {
 		case int, int64, figure:
@@ -50,25 +47,95 @@ func (t tableWriter) row(cells ...any) {
 			t.texts[i] = true
 		}
 	}
-	t.w.AppendRow(cells)
+	t.rows = append(t.rows, cells)
 }
 
-func (t tableWriter) print(out io.Writer) error {
+func (t *tableWriter) print(out io.Writer) error {
+	if !t.whole {
+		t.clip(terminalWidth(out))
+	}
+	w := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", columnGap
+	style.Format.Header = text.FormatUpper
+	w.SetStyle(style)
+	w.AppendHeader(t.header)
 	var columns []table.ColumnConfig
 	for i, isText := range t.texts {
 		align := text.AlignRight
-		if isText || t.w.Length() == 0 {
+		if isText || len(t.rows) == 0 {
 			align = text.AlignLeft
 		}
 		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
 	}
-	t.w.SetColumnConfigs(columns)
-	for line := range strings.Lines(t.w.Render()) {
+	w.SetColumnConfigs(columns)
+	for _, r := range t.rows {
+		w.AppendRow(r)
+	}
+	for line := range strings.Lines(w.Render()) {
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const (
+	columnGap = "  "
+	clipLeast = 16 // no column is clipped to less
+)
+
+// clip shortens the widest columns of texts until a row has width characters; 0: not.
+func (t *tableWriter) clip(width int) {
+	if width <= 0 {
+		return
+	}
+	widths := make([]int, len(t.texts))
+	total := 0
+	for i := range widths {
+		widths[i] = utf8.RuneCountInString(fmt.Sprint(t.header[i]))
+		for _, r := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(fmt.Sprint(r[i])))
+		}
+		total += widths[i] + len(columnGap)
+	}
+	for total -= len(columnGap); total > width; total-- {
+		widest := -1
+		for i, isText := range t.texts {
+			if isText && widths[i] > clipLeast && (widest < 0 || widths[i] >= widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	for _, r := range t.rows {
+		for i, isText := range t.texts {
+			if s := fmt.Sprint(r[i]); isText && utf8.RuneCountInString(s) > widths[i] {
+				r[i] = short(s, widths[i])
+			}
+		}
+	}
+}
+
+// terminalWidth is how many characters fit on a line of out; 0 when it is no terminal.
+func terminalWidth(out io.Writer) int {
+	o, ok := out.(*output)
+	if !ok {
+		return 0
+	}
+	f, ok := o.w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // when shows a time to people in their own zone.
@@ -77,15 +144,6 @@ func when(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
-}
-
-// fit clips s for a table on a terminal; where another program reads, all of it
-// is printed.
-func (a *app) fit(s string, most int) string {
-	if f, ok := a.out.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return short(s, most)
-	}
-	return s
 }
 
 // short clips a message to one line of a table.

@@ -79,7 +79,7 @@ func (c *stalledCmd) Run(a *app) error {
 			if r.Usual > 0 {
 				usual = age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.row(r.Item.Short(), a.fit(r.Label, 40), r.Workflow, r.Step, figure(age(time.Duration(r.For*float64(time.Second)))), figure(usual), a.fit(r.Why, 80))
+			t.row(r.Item.Short(), r.Label, r.Workflow, r.Step, figure(age(time.Duration(r.For*float64(time.Second)))), figure(usual), r.Why)
 		}
 		return t.print(a.out)
 	})

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTableClips(t *testing.T) {
+	x := newTable("item", "n", "steps", "why")
+	x.row("0a1b2c3d", 7, strings.Repeat("s", 90), strings.Repeat("w", 60))
+	x.row("0a1b2c3e", figure("."), "short", "Übergröße")
+	x.clip(80)
+	var out strings.Builder
+	if err := x.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	if n := len([]rune(lines[1])); n != 80 {
+		t.Errorf("the widest row has %d characters, want 80: %q", n, lines[1])
+	}
+	if !strings.HasPrefix(lines[1], "0a1b2c3d  7  sss") || strings.Count(lines[1], "…") != 2 {
+		t.Errorf("want both texts clipped and nothing else: %q", lines[1])
+	}
+	if !strings.HasPrefix(lines[2], "0a1b2c3e  .  short ") || !strings.HasSuffix(lines[2], "  Übergröße") {
+		t.Errorf("what fits is clipped: %q", lines[2])
+	}
+	y := newTable("a")
+	y.row(strings.Repeat("a", 30))
+	y.clip(5)
+	if got := y.rows[0][0]; got != strings.Repeat("a", clipLeast-1)+"…" {
+		t.Errorf("clipped to %q, want %d characters", got, clipLeast)
+	}
+	y.clip(0)
+}
