@@ -69,7 +69,7 @@ func (e *Engine) offRows(want func(queue.Entry) bool) (rows []QueueRow) {
 			return
 		}
 		rows = append(rows, QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step,
-			Lane: en.Item.Lane, Since: en.Item.Created, Why: s.Blocked.Text})
+			Lane: en.Item.Lane, Since: waitsSince(en), Why: s.Blocked.Text})
 	})
 	return rows
 }

@@ -17,7 +17,7 @@ type Facet struct {
 var ages = []struct {
 	most time.Duration
 	name string
-}{{time.Hour, "an hour"}, {24 * time.Hour, "a day"}, {7 * 24 * time.Hour, "a week"}, {30 * 24 * time.Hour, "30 days"}, {1 << 62, "longer"}}
+}{{time.Hour, "under an hour"}, {24 * time.Hour, "under a day"}, {7 * 24 * time.Hour, "under a week"}, {30 * 24 * time.Hour, "under 30 days"}, {1 << 62, "longer"}}
 
 // Facets counts the items that fit by what they have in common, the largest first.
 func (e *Engine) Facets(f Filter) ([]Facet, error) {

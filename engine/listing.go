@@ -106,7 +106,7 @@ type QueueRow struct {
 	Workflow string        `json:"workflow"`
 	Step     layout.Name   `json:"step"`
 	Lane     layout.Name   `json:"lane"`
-	Since    time.Time     `json:"since"` // the item's creation
+	Since    time.Time     `json:"since"` // when it came to wait
 	Person   bool          `json:"waitsForPerson"`
 	Why      string        `json:"why,omitempty"` // the step is disabled
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -105,7 +106,17 @@ func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
 }
 
 func (e *Engine) queueRow(en queue.Entry, person bool) QueueRow {
-	return QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step, Lane: en.Item.Lane, Since: en.Item.Created, Person: person}
+	return QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step, Lane: en.Item.Lane, Since: waitsSince(en), Person: person}
+}
+
+// waitsSince is when the step came to wait as it does.
+func waitsSince(en queue.Entry) time.Time {
+	for r := range en.Item.Runs {
+		if run := &en.Item.Runs[r]; run.Name == en.Run && !run.Steps[en.N].Since.IsZero() {
+			return run.Steps[en.N].Since
+		}
+	}
+	return en.Item.Created
 }
 
 // order sorts entries by what stands at paths; those alike stay as they are. What is
