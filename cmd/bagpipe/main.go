@@ -65,6 +65,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		kong.Exit(func(code int) { exited = code; panic(errExit) }),
 		kong.Vars{"version": version},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 	)
 	if err != nil {
 		fmt.Fprintln(errOut, "bagpipe:", err)

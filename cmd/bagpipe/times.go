@@ -24,6 +24,20 @@ func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
+// decodeTime is how options take a point in time.
+func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("TIME", &text); err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("expected a time such as 2020-01-31T12:00:00Z, not %q", text)
+	}
+	target.Set(reflect.ValueOf(t))
+	return nil
+}
+
 func parseDuration(text string) (time.Duration, error) {
 	const day = 24 * time.Hour
 	if days, is := strings.CutSuffix(text, "d"); is {
