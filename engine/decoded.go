@@ -14,9 +14,7 @@ import (
 // change it; what it keeps then must be what the bytes say.
 type decodedRecords struct {
 	mu    sync.Mutex // guards the rest
-	items map[layout.ItemID]*decoded
-	order []layout.ItemID // a ring: the one at next is forgotten first
-	next  int
+	items lately[decoded]
 }
 
 // decoded are records beside the bytes they were decoded from or encoded to.
@@ -27,28 +25,13 @@ type decoded struct {
 	manifest   layout.Manifest // shared: its maps are never changed
 }
 
-const maxDecoded = 1024 // of some kilobytes each
-
-func (d *decodedRecords) entry(id layout.ItemID) *decoded {
-	if d.items == nil {
-		d.items, d.order = map[layout.ItemID]*decoded{}, make([]layout.ItemID, maxDecoded)
-	}
-	if d.items[id] == nil {
-		delete(d.items, d.order[d.next])
-		d.order[d.next] = id
-		d.next = (d.next + 1) % maxDecoded
-		d.items[id] = &decoded{}
-	}
-	return d.items[id]
-}
-
 // take gives what data decodes to; it is the caller's.
 func (d *decodedRecords) take(id layout.ItemID, data []byte) (*state.Execution, error) {
 	if d == nil {
 		return state.Decode(data)
 	}
 	d.mu.Lock()
-	if has := d.items[id]; has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
+	if has := d.items.get(id); has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
 		x := has.execution
 		has.execution = nil
 		d.mu.Unlock()
@@ -66,7 +49,7 @@ func (d *decodedRecords) keep(id layout.ItemID, data []byte, x *state.Execution)
 	x.Manifest, x.Around = nil, nil
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	has := d.entry(id)
+	has := d.items.entry(id)
 	has.executionJ, has.execution = data, x
 }
 
@@ -76,7 +59,7 @@ func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.M
 		return layout.DecodeManifest(data)
 	}
 	d.mu.Lock()
-	if has := d.items[id]; has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
+	if has := d.items.get(id); has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
 		m := has.manifest
 		d.mu.Unlock()
 		return m, nil
@@ -88,7 +71,7 @@ func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.M
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	has := d.entry(id)
+	has := d.items.entry(id)
 	has.manifestJ, has.manifest = data, m
 	return m, nil
 }
