@@ -131,7 +131,7 @@ func (w *worktree) write(b *odb.Builder) {
 		if n.in != w.group {
 			n.placed, n.in = odb.Placed{}, w.group
 		}
-		n.hash, n.placed = b.AddTree(n.raw, n.old, n.placed)
+		w.addTree(b, n)
 		if n.parent != nil {
 			w.link(n)
 		}
@@ -141,6 +141,16 @@ func (w *worktree) write(b *odb.Builder) {
 		if cap(n.old) > 4<<10 {
 			n.old = nil
 		}
+	}
+}
+
+// addTree adds a tree to the pack. Which it took the place of is noted where either
+// is whole: Maintain makes differences of those, but not of the last one.
+func (w *worktree) addTree(b *odb.Builder, n *node) {
+	hash, placed := n.hash, n.placed
+	n.hash, n.placed = b.AddTree(n.raw, n.old, n.placed)
+	if !hash.IsZero() && (n.placed.Whole() || placed.Whole()) {
+		w.replaced = odb.AppendPair(w.replaced, n.hash, hash)
 	}
 }
 

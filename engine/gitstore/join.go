@@ -78,7 +78,7 @@ func (s *Store) joinSound(ctx context.Context, packs []packInfo, pairs odb.Pairs
 
 // join replaces packs by one. They are taken in the order of their age, so that
 // the joined pack is in the order of the history.
-// With pairs, blobs become differences from those they replaced.
+// With pairs, objects become differences from those they replaced.
 func (s *Store) join(ctx context.Context, packs []packInfo, pairs odb.Pairs) (base string, err error) {
 	packs = slices.Clone(packs)
 	slices.SortFunc(packs, func(a, b packInfo) int { return a.age.Compare(b.age) })
@@ -140,7 +140,7 @@ func (s *Store) writeJoinedTemp(ctx context.Context, temp string, paths []string
 	}
 	var d *odb.Differences
 	if len(pairs) > 0 {
-		d = &odb.Differences{Pairs: pairs, Read: func(h odb.Hash) ([]byte, error) { return s.db.ReadAsUncached(h, odb.TypeBlob) }}
+		d = &odb.Differences{Pairs: pairs, Read: s.db.ReadAsUncached}
 	}
 	if name, err = odb.Join(ctx, files[0], files[1], paths, d); err != nil {
 		return name, err

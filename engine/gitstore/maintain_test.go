@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -237,26 +238,22 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 			}
 		}
 	}
-	packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.idx"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	blobs, whole := 0, 0
-	for line := range strings.SplitSeq(git(t, root, "verify-pack", "-v", packs[0]), "\n") {
-		f := strings.Fields(line)
-		if len(f) < 5 || f[1] != "blob" {
-			continue
-		}
-		blobs++
-		if len(f) == 5 {
-			whole++
-		} else if depth, err := strconv.Atoi(f[5]); err != nil || depth > 50 {
-			t.Errorf("a chain of %s", f[5])
+	// Three items, the newest of each round and those that begin a chain. A root, an
+	// items and an item's tree for each commit.
+	const commits = 3 * 3 * 70
+	for kind, want := range map[string]stored{
+		"blob":   {n: 600, whole: 3 * (3 + 210/50 + 2), deepest: 50},
+		"tree":   {n: 3 * commits, whole: 3 * 3 * (commits/50 + 3 + 2), deepest: 100},
+		"commit": {n: commits, whole: commits/9 + 10, deepest: 8},
+	} {
+		if got := storedAs(t, root, kind); got.n < want.n || got.whole > want.whole || got.deepest > want.deepest {
+			t.Errorf("%ss are stored as %+v; want at least, at most, at most %+v", kind, got, want)
 		}
 	}
-	// Three items, the newest of each round and those that begin a chain.
-	if blobs < 600 || whole > 3*(3+210/50+2) {
-		t.Errorf("of %d blobs %d are whole", blobs, whole)
+	for _, newest := range []string{"main^{tree}", "main:items", "main:items/2", "main:items/0"} {
+		if base := baseOf(t, root, newest); strings.Trim(base, "0") != "" {
+			t.Errorf("%s, which is read most, is a difference from %s", newest, base)
+		}
 	}
 	git(t, root, "repack", "-adq")
 	if git := packBytes(t, root); float64(size[2]) > 1.3*float64(git) {
@@ -336,4 +333,43 @@ func TestEveryPackHasItsShare(t *testing.T) {
 	if want := "1,2,3 4 6"; strings.Join(got, " ") != want {
 		t.Errorf("shares %q, want %s", got, want)
 	}
+}
+
+// stored says how the objects of one kind stand in the packs.
+type stored struct{ n, whole, deepest int }
+
+func storedAs(t *testing.T, root, kind string) (got stored) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.idx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(git(t, root, append([]string{"verify-pack", "-v"}, packs...)...), "\n") {
+		f := strings.Fields(line)
+		if len(f) < 5 || f[1] != kind {
+			continue
+		}
+		got.n++
+		if len(f) == 5 {
+			got.whole++
+			continue
+		}
+		depth, err := strconv.Atoi(f[5])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.deepest = max(got.deepest, depth)
+	}
+	return got
+}
+
+func baseOf(t *testing.T, root, rev string) string {
+	t.Helper()
+	cmd := exec.Command("git", "cat-file", "--batch-check=%(deltabase)")
+	cmd.Dir, cmd.Stdin = root, strings.NewReader(rev)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -11,10 +11,10 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// replacedFile says which version of a file each new one took the place of: pairs
-// of names, 40 bytes each, one after the other. Maintain stores the new one as a
+// replacedFile says which version of a file, and of a folder, each new one took the
+// place of: odb.Pairs, one after the other. Maintain stores the new one as a
 // difference from the old by it, which Git finds only by trying. It is a hint: it
-// is not synced, a crash may cut its end, and without it files are stored whole.
+// is not synced, a crash may cut its end, and without it all are stored whole.
 func (s *Store) replacedFile() string { return filepath.Join(s.tempDir(), "replaced") }
 
 const maxReplaced = 128 << 20 // bytes of hints; what comes after is stored whole

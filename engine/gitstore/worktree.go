@@ -24,7 +24,7 @@ type worktree struct {
 	dirNode *node             // the folder looked at last: the files of an edit mostly stand in one
 	fresh   map[string][]byte // files written by the group; nil: deleted
 
-	replaced []byte // pairs of names: the group's blobs, and those they took the place of
+	replaced []byte // pairs of names: the group's blobs and trees, and those they took the place of
 }
 
 // node is one tree in memory.

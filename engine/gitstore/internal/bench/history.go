@@ -10,16 +10,13 @@ import (
 	"bagpipe/engine/gitstore"
 )
 
-const (
-	historyItems = 10_000
-	historyGroup = 100 // transitions a pack: about what running steps make
-)
+const historyGroup = 100 // transitions a pack: about what running steps make
 
-// histories makes a history of n transitions over 10,000 items and measures what
+// histories makes a history of n transitions over p.over items and measures what
 // counts over the years on it.
 func histories(ctx context.Context, work string, p plan) error {
-	template := filepath.Join(work, fmt.Sprint(historyItems))
-	if err := populateOnce(ctx, template, historyItems); err != nil {
+	template := filepath.Join(work, fmt.Sprint(p.over))
+	if err := populateOnce(ctx, template, p.over); err != nil {
 		return err
 	}
 	base, _, err := packBytes(template)
@@ -32,18 +29,18 @@ func histories(ctx context.Context, work string, p plan) error {
 			return err
 		}
 		begin := time.Now()
-		if err := commitMany(ctx, root, n); err != nil {
+		if err := commitMany(ctx, root, n, p.over); err != nil {
 			return err
 		}
-		fmt.Printf("\na history of %d transitions over %d items, in groups of %d, made in %s\n", n, historyItems, historyGroup, time.Since(begin).Round(time.Millisecond))
-		if err := living(ctx, root, historyItems, n, base); err != nil {
+		fmt.Printf("\na history of %d transitions over %d items, in groups of %d, made in %s\n", n, p.over, historyGroup, time.Since(begin).Round(time.Millisecond))
+		if err := living(ctx, root, p.over, n, base); err != nil {
 			return err
 		}
 		return os.RemoveAll(root)
 	})
 }
 
-func commitMany(ctx context.Context, root string, n int) error {
+func commitMany(ctx context.Context, root string, n, items int) error {
 	s, err := gitstore.Open(root, options())
 	if err != nil {
 		return err
@@ -51,7 +48,7 @@ func commitMany(ctx context.Context, root string, n int) error {
 	for k := 0; k < n; k += historyGroup {
 		list := make([]transition, min(historyGroup, n-k))
 		for i := range list {
-			list[i] = newTransition(8_000, k+i, historyItems)
+			list[i] = newTransition(8_000, k+i, items)
 		}
 		if err := together(ctx, s, list); err != nil {
 			return err

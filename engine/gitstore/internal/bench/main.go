@@ -19,6 +19,7 @@ func main() {
 	seconds := flag.Float64("seconds", 2, "about how long one measurement takes")
 	only := flag.String("only", "", "rows to run: a part of their names")
 	history := flag.Bool("history", false, "measure instead what counts over the years, after so many transitions as -items says")
+	over := flag.Int("over", 10_000, "with -history: the items in the tree")
 	shapes := flag.Bool("fanout", false, "measure instead how the items' folders are best nested")
 	probed := flag.String("probe", "", "what one process needs that opens this workspace, and with -items commits so many transitions")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
@@ -34,7 +35,7 @@ func main() {
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	o := plan{sizes: *sizes, only: *only, rounds: *rounds, seconds: *seconds}
+	o := plan{sizes: *sizes, only: *only, rounds: *rounds, seconds: *seconds, over: *over}
 	var err error
 	switch {
 	case *probed != "":
@@ -61,6 +62,7 @@ func main() {
 type plan struct {
 	sizes, only string
 	rounds      int
+	over        int
 	seconds     float64
 }
 

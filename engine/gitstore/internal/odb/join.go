@@ -21,7 +21,7 @@ const MaxJoined = 1 << 30
 // Join writes one pack of the objects of several, which are named by their paths
 // without .pack, and its index. Entries are copied as they stand, deltas included:
 // only the distance to a delta's base is written anew, since an object that several
-// packs hold is copied once; and, with d, blobs become differences. Every entry is
+// packs hold is copied once; and, with d, objects become differences. Every entry is
 // compared with its checksum on the way, so that a rotten pack is not copied over: a
 // *RottenError names it. It gives the new pack's name.
 func Join(ctx context.Context, pack, index io.Writer, paths []string, d *Differences) (name Hash, err error) {
@@ -252,6 +252,7 @@ func (j *joiner) copyEntry(p *joinPack, i uint32) error {
 			return fmt.Errorf("%x: %w", p.name(i), err)
 		}
 		p.depth[i] = j.deeper(base)
+		j.shrinker.follow(base, place{p.number, i})
 		j.head = appendEntryHeader(j.head[:0], typeOfsDelta, size)
 		j.head = appendOffset(j.head, uint64(start)-uint64(j.packs[base.pack].to[base.at]))
 		p.crc[i] = crc32.Update(crc32.ChecksumIEEE(j.head), crc32.IEEETable, j.buf[n:])
@@ -261,8 +262,8 @@ func (j *joiner) copyEntry(p *joinPack, i uint32) error {
 		j.buf = j.buf[n:]
 	case r.t == typeRefDelta:
 		p.depth[i] = maxChain // how many it is the last of is not known
-	case r.t == TypeBlob && j.shrinker != nil:
-		entry, base, ok, err := j.shrink(p, i, size, n)
+	case j.shrinker != nil && r.t != TypeTag:
+		entry, base, ok, err := j.shrink(p, i, r.t, size, n)
 		if err != nil {
 			return fmt.Errorf("%x: %w", p.name(i), err)
 		}

@@ -2,123 +2,179 @@ package odb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
 )
 
-// Pairs say which blob took the place of which: 40 bytes each, the new one's name
-// and the old one's.
+// Pairs say which object took the place of which: 16 bytes each, the head of the new
+// one's name and of the old one's. A head that fits another object as well costs a
+// difference nobody needs: what is written is compared with what it stands for.
 type Pairs []byte
 
 // PairLen is the length of one pair.
-const PairLen = 40
+const PairLen = 16
 
 // AppendPair adds a pair.
 func AppendPair(dst []byte, fresh, old Hash) []byte {
-	return append(append(dst, fresh[:]...), old[:]...)
+	return append(append(dst, fresh[:8]...), old[:8]...)
 }
 
-// Differences make Join store a blob as the difference from the one it replaced,
-// where that one comes before it in the joined pack. What nothing has replaced yet
-// stays whole: it is what is read most, and a long chain takes ten times as long.
+// Differences make Join store a blob or a tree as the difference from the one it
+// replaced, where that one comes before it in the joined pack, and a commit as the
+// difference from the one before. What nothing has replaced yet stays whole: it is
+// what is read most, and a long chain takes ten times as long.
 type Differences struct {
 	Pairs Pairs
-	Read  func(Hash) ([]byte, error) // a blob's bytes
+	Read  func(Hash, Type) ([]byte, error) // an object's bytes
 }
 
 // shrinker is the state of one Join with Differences.
 type shrinker struct {
-	from   *Differences
-	order  []uint32     // the pairs, in the order of their new names
-	olds   []uint32     // … of their old names
-	recent *cache[Hash] // blobs that the next are likely to replace
-	z      *deflater
-	delta  []byte
-	out    []byte
+	from     *Differences
+	replaced []replacement // in the order of the new names
+	olds     []uint64      // sorted
+	recent   *cache[Hash]  // blobs that the next are likely to replace
+	commit   []byte        // the one before, if it is known, which stands at
+	at       place
+	begun    bool // there is one before
+	z        *deflater
+	delta    []byte
+	out      []byte
 }
 
-const recentBlobs = 64 << 20
+// replacement is a pair, of the heads of names.
+type replacement struct{ fresh, old uint64 }
+
+const (
+	recentBlobs  = 64 << 20
+	maxRewritten = 8 // differences of commits upon one another: git log reads them all
+)
 
 func newShrinker(d *Differences) *shrinker {
-	s := &shrinker{from: d, recent: newCache[Hash](recentBlobs), z: deflaters.Get().(*deflater)}
-	s.order, s.olds = sortPairs(d.Pairs, 0), sortPairs(d.Pairs, 20)
+	n := len(d.Pairs) / PairLen
+	s := &shrinker{from: d, recent: newCache[Hash](recentBlobs), z: deflaters.Get().(*deflater),
+		replaced: make([]replacement, n), olds: make([]uint64, n)}
+	for i := range s.replaced {
+		pair := d.Pairs[PairLen*i:][:PairLen]
+		s.replaced[i] = replacement{nameHead(pair), nameHead(pair[8:])}
+		s.olds[i] = s.replaced[i].old
+	}
+	slices.SortFunc(s.replaced, func(a, b replacement) int { return cmp.Compare(a.fresh, b.fresh) })
+	slices.Sort(s.olds)
 	return s
 }
 
-// sortPairs gives the pairs in the order of the names that begin at a byte of each.
-func sortPairs(p Pairs, at int) []uint32 {
-	order := make([]uint32, len(p)/PairLen)
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	name := func(i uint32) []byte { return p[PairLen*int(i)+at:][:20] }
-	slices.SortFunc(order, func(a, b uint32) int { return bytes.Compare(name(a), name(b)) })
-	return order
-}
+func nameHead(name []byte) uint64 { return binary.BigEndian.Uint64(name) }
 
 func (s *shrinker) close() { deflaters.Put(s.z) }
 
-// replacedBy gives what a blob took the place of, when another took its own since.
-func (s *shrinker) replacedBy(name []byte) (old Hash, ok bool) {
-	p := s.from.Pairs
-	search := func(order []uint32, at int) (int, bool) {
-		return slices.BinarySearchFunc(order, name, func(i uint32, name []byte) int {
-			return bytes.Compare(p[PairLen*int(i)+at:][:20], name)
-		})
+// replacedBy gives what an object took the place of, when another took its own since.
+func (s *shrinker) replacedBy(name []byte) (old uint64, ok bool) {
+	head := nameHead(name)
+	if _, was := slices.BinarySearch(s.olds, head); !was {
+		return 0, false
 	}
-	if _, was := search(s.olds, 20); !was {
-		return Hash{}, false
-	}
-	n, ok := search(s.order, 0)
+	n, ok := slices.BinarySearchFunc(s.replaced, head, func(r replacement, head uint64) int { return cmp.Compare(r.fresh, head) })
 	if !ok {
-		return Hash{}, false
+		return 0, false
 	}
-	return Hash(p[PairLen*int(s.order[n])+20:][:20]), true
+	return s.replaced[n].old, true
 }
 
-func (s *shrinker) read(h Hash) ([]byte, error) {
+func (s *shrinker) read(h Hash, t Type) ([]byte, error) {
 	if _, data, ok := s.recent.find(h); ok {
 		return data, nil
 	}
-	return s.from.Read(h)
+	return s.from.Read(h, t)
 }
 
-// shrink gives the entry in j.buf, a whole blob whose bytes begin at n, as a
-// difference, when the blob it replaced stands in the joined pack already and the
-// difference is smaller. ok false: it is to be copied as it is.
-func (j *joiner) shrink(p *joinPack, i uint32, size, n int) (entry []byte, base place, ok bool, err error) {
-	s := j.shrinker
+// shrink gives the entry in j.buf, a whole object whose bytes begin at n, as a
+// difference, when there is one that is smaller. ok false: it is to be copied as it
+// is.
+func (j *joiner) shrink(p *joinPack, i uint32, t Type, size, n int) (entry []byte, base place, ok bool, err error) {
 	fresh, err := inflate(j.buf[n:], size, nil)
 	if err != nil {
 		return nil, place{}, false, err
 	}
-	s.recent.put(Hash(p.name(i)), TypeBlob, fresh)
-	old, ok := s.replacedBy(p.name(i))
+	s := j.shrinker
+	var before []byte
+	switch t {
+	case TypeCommit:
+		before, base, ok = j.lastCommit()
+		s.commit, s.at, s.begun = fresh, place{p.number, i}, true
+	case TypeBlob:
+		s.recent.put(Hash(p.name(i)), TypeBlob, fresh)
+		before, base, ok = j.before(p.name(i), t)
+	default:
+		before, base, ok = j.before(p.name(i), t)
+	}
+	if ok {
+		entry, ok, err = j.difference(before, fresh, t, base)
+	}
+	return entry, base, ok, err
+}
+
+// lastCommit gives the commit before, unless it is the last of a long chain.
+func (j *joiner) lastCommit() (data []byte, at place, ok bool) {
+	s := j.shrinker
+	if !s.begun || j.packs[s.at.pack].depth[s.at.at] >= maxRewritten {
+		return nil, place{}, false
+	}
+	if s.commit != nil {
+		return s.commit, s.at, true
+	}
+	data, err := s.from.Read(Hash(j.name(s.at)), TypeCommit)
+	return data, s.at, err == nil
+}
+
+// follow notes that the entry copied to at is a difference from base: a commit, if
+// that is one.
+func (s *shrinker) follow(base, at place) {
+	if s != nil && s.begun && base == s.at {
+		s.commit, s.at = nil, at
+	}
+}
+
+// before gives what the object of this name took the place of, when it stands in the
+// joined pack already.
+func (j *joiner) before(name []byte, t Type) (data []byte, base place, ok bool) {
+	old, ok := j.shrinker.replacedBy(name)
 	if !ok {
-		return nil, place{}, false, nil
+		return nil, place{}, false
 	}
-	base, ok = j.find(old)
-	if !ok || j.packs[base.pack].to[base.at] == 0 || j.packs[base.pack].depth[base.at] >= maxChain {
-		return nil, place{}, false, nil
+	if base, ok = j.find(old); !ok || j.packs[base.pack].to[base.at] == 0 || j.packs[base.pack].depth[base.at] >= maxChain {
+		return nil, place{}, false
 	}
-	before, err := s.read(old)
-	if err != nil { // no blob, or rotten: what reads that one says so
-		return nil, place{}, false, nil
+	data, err := j.shrinker.read(Hash(j.name(base)), t)
+	return data, base, err == nil // another type, or rotten: what reads that one says so
+}
+
+// difference gives the entry that makes fresh of before, which stands at base.
+func (j *joiner) difference(before, fresh []byte, t Type, base place) (entry []byte, ok bool, err error) {
+	s := j.shrinker
+	if t == TypeTree {
+		s.delta = appendDelta(s.delta[:0], before, fresh)
+	} else {
+		s.delta = appendLineDelta(s.delta[:0], before, fresh)
 	}
-	s.delta = appendLineDelta(s.delta[:0], before, fresh)
 	if again, err := applyDelta(before, s.delta); err != nil || !bytes.Equal(again, fresh) {
-		return nil, place{}, false, err // never: but what is whole can only be lost here
+		return nil, false, err // never: but what is whole can only be lost here
 	}
 	s.out = appendEntryHeader(s.out[:0], typeOfsDelta, len(s.delta))
 	s.out = appendOffset(s.out, uint64(j.off)-uint64(j.packs[base.pack].to[base.at]))
-	s.out = s.z.append(s.out, s.delta)
-	return s.out, base, len(s.out) < len(j.buf), nil
+	if t == TypeTree { // hardly anything but a name, which is as good as random
+		s.out = appendStored(s.out, s.delta)
+	} else {
+		s.out = s.z.append(s.out, s.delta)
+	}
+	return s.out, len(s.out) < len(j.buf), nil
 }
 
-// find gives the place of an object of the joined pack.
-func (j *joiner) find(h Hash) (place, bool) {
-	n, ok := slices.BinarySearchFunc(j.names, h, func(r place, h Hash) int { return bytes.Compare(j.name(r), h[:]) })
+// find gives the place of the object of the joined pack whose name begins so.
+func (j *joiner) find(head uint64) (place, bool) {
+	n, ok := slices.BinarySearchFunc(j.names, head, func(r place, head uint64) int { return cmp.Compare(nameHead(j.name(r)), head) })
 	if !ok {
 		return place{}, false
 	}
