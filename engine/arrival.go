@@ -113,11 +113,11 @@ func (a *arrivals) unseen(id layout.ItemID) bool {
 	return a.unlisted || a.lookAll || a.touched[id] || a.looking[id] || a.verdicts[id] != nil
 }
 
-// transact is store.Commit of a change to one item. What others did to it is
+// transact is store.CommitTo of a change to one item. What others did to it is
 // looked at first, and answered.
 func (e *Engine) transact(ctx context.Context, id layout.ItemID, apply func(gitstore.Reader) (*gitstore.Change, error)) error {
 	for {
-		_, err := e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		_, err := e.store.CommitTo(ctx, layout.ItemDir(id), func(r gitstore.Reader) (*gitstore.Change, error) {
 			if e.arrivals.unseen(id) {
 				return nil, errUnseen
 			}

@@ -101,7 +101,10 @@ func (s *Store) build(reqs []*request) (*built, int, error) {
 	b := &built{base: tip, tip: tip}
 	s.own.builder.Reset()
 	s.own.work.beginGroup()
+	ahead := s.readAhead(reqs, s.own.work.root.hash)
+	defer ahead.wait()
 	for i, r := range reqs {
+		ahead.reached(i)
 		if s.own.builder.Size() > maxGroupBytes {
 			return b, i, nil
 		}

@@ -40,6 +40,7 @@ const (
 // request is one edit; without apply it asks to look for other writers.
 type request struct {
 	apply func(Reader) (*Change, error)
+	dir   string // where most of its files stand; a hint
 	state atomic.Int32
 	hash  Hash
 	err   error
@@ -57,6 +58,10 @@ type ownerState struct {
 	scratch  []byte // for commits
 	patience *time.Timer
 	moves    []move // not in the reflog yet
+
+	lastEdits int  // of the group before, see readAhead
+	aheadRoot Hash // by which readAhead goes
+	aheadLeft int  // edits until it takes a newer one
 
 	ref, oldRef disk.File // see refLock.release
 }

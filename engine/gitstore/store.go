@@ -201,7 +201,13 @@ var ErrReadOnly = errors.New("the workspace is open for reading only")
 // When ctx ends before the edit's group began, nothing was written and ctx's
 // error is returned; after that the group's end is awaited.
 func (s *Store) Commit(ctx context.Context, apply func(Reader) (*Change, error)) (Hash, error) {
-	r := &request{apply: apply, done: make(chan struct{})}
+	return s.CommitTo(ctx, "", apply)
+}
+
+// CommitTo is Commit of a change to files that mostly stand in one folder, which it
+// may read ahead.
+func (s *Store) CommitTo(ctx context.Context, dir string, apply func(Reader) (*Change, error)) (Hash, error) {
+	r := &request{apply: apply, dir: dir, done: make(chan struct{})}
 	if err := s.send(ctx, r); err != nil {
 		return Hash{}, err
 	}

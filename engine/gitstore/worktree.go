@@ -20,6 +20,7 @@ type worktree struct {
 	stamp   uint64 // number of the edit
 	touched []*node
 	size    int               // bytes of the nodes held, about
+	loads   int               // trees read since readAhead asked last
 	dir     string            // whose node is
 	dirNode *node             // the folder looked at last: the files of an edit mostly stand in one
 	fresh   map[string][]byte // files written by the group; nil: deleted
@@ -64,6 +65,7 @@ func (w *worktree) load(parent *node, name string, h odb.Hash) (*node, error) {
 		n.depth = parent.depth + 1
 	}
 	if !h.IsZero() {
+		w.loads++
 		raw, err := w.db.ReadAsUncached(h, odb.TypeTree)
 		if err != nil {
 			return nil, fmt.Errorf("read tree of %q: %w", n.path(), err)

@@ -74,7 +74,7 @@ func timed(who int, f func() (int, error)) (result, error) {
 }
 
 func commit(ctx context.Context, s *gitstore.Store, tr transition) error {
-	_, err := s.Commit(ctx, func(gitstore.Reader) (*gitstore.Change, error) {
+	_, err := s.CommitTo(ctx, item(tr.item), func(gitstore.Reader) (*gitstore.Change, error) {
 		return &gitstore.Change{Files: tr.files, Message: tr.message}, nil
 	})
 	return err
