@@ -18,9 +18,11 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
-	w.scratch = e.scratchDir(a)
-	if err := e.spares.take(w.scratch); err != nil {
-		return steps.Result{}, err
+	if !w.bare() {
+		w.scratch = e.scratchDir(a)
+		if err := e.spares.take(w.scratch); err != nil {
+			return steps.Result{}, err
+		}
 	}
 	c, err := e.newCall(w)
 	if err != nil {
@@ -32,6 +34,11 @@ func (w *work) call(ctx context.Context) (steps.Result, error) {
 	stop := tellProgress(c)
 	defer stop()
 	return w.callRobot(ctx, robot, c)
+}
+
+// bare tells whether whoever does the step writes into no scratch folder.
+func (w *work) bare() bool {
+	return w.plan.Starts != "" || w.plan.Command == nil && w.e.o.Robots[layout.Name(w.plan.Robot)].Bare
 }
 
 // callRobot makes a robot's panic its step's failure.
@@ -87,9 +94,11 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	}
 	defer e.decoded.keep(a.Item, rec.executionJ, rec.execution)
 	dir := layout.ItemDir(a.Item)
-	inventory, err := readOptional(v, dir+"/"+layout.InventoryJSON)
-	if err != nil {
-		return nil, err
+	var inventory []byte
+	if rec.manifest.Inventory != nil {
+		if inventory, err = readOptional(v, dir+"/"+layout.InventoryJSON); err != nil {
+			return nil, err
+		}
 	}
 	abs := e.path(dir)
 	settings := e.current().settings

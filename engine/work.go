@@ -187,6 +187,7 @@ func (w *work) finish() {
 func (w *work) settle(end error) error {
 	var err error
 	switch {
+	case end == nil && w.published && len(w.result.Outputs)+len(w.result.Remove) == 0: // it replaced nothing
 	case end == nil && w.published:
 		err = w.e.forgetReplaced(w.attempt)
 	case end == nil, IsRefused(end):

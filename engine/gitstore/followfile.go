@@ -89,7 +89,7 @@ func (f *follower) replace(name string, data []byte) error {
 		err = f.writeTemp(temp, data)
 	}
 	if err == nil {
-		err = f.s.fs.Rename(temp, name)
+		err = f.swapIn(temp, name)
 	}
 	if err != nil {
 		if removeErr := f.s.fs.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
@@ -97,6 +97,19 @@ func (f *follower) replace(name string, data []byte) error {
 		}
 	}
 	return err
+}
+
+// swapIn gives the temporary file its name. Renamed over a file, ext4 would write its
+// bytes out at once, which takes as long as all the rest.
+func (f *follower) swapIn(temp, name string) error {
+	err := f.s.fs.Exchange(temp, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
+		return f.s.fs.Rename(temp, name)
+	}
+	if err != nil {
+		return err
+	}
+	return f.s.fs.Remove(temp)
 }
 
 func (f *follower) writeTemp(temp string, data []byte) (err error) {

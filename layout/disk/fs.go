@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // FS is what a durable store asks of a file system. It is narrow so that a test
@@ -16,6 +18,10 @@ type FS interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// Rename replaces newName when it exists, at once; it syncs nothing.
 	Rename(oldName, newName string) error
+	// Exchange gives each of two files the other's name, at once; it syncs nothing.
+	// fs.ErrNotExist when one is not there, errors.ErrUnsupported where it cannot be
+	// done. Unlike Rename over a file, it has no file system write bytes out.
+	Exchange(name, other string) error
 	// Link gives the file oldName a second name; fs.ErrExist when newName is taken.
 	Link(oldName, newName string) error
 	// Remove removes a file or an empty folder.
@@ -56,7 +62,17 @@ func (OS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return f, nil
 }
 
-func (OS) Rename(oldName, newName string) error       { return os.Rename(oldName, newName) }
+func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
+func (OS) Exchange(name, other string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) {
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		return &os.LinkError{Op: "exchange", Old: name, New: other, Err: err}
+	}
+	return nil
+}
 func (OS) Link(oldName, newName string) error         { return os.Link(oldName, newName) }
 func (OS) Remove(name string) error                   { return os.Remove(name) }
 func (OS) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, perm) }

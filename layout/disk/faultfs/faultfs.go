@@ -171,6 +171,20 @@ func (f *FS) Rename(oldPath, newPath string) error {
 	return nil
 }
 
+func (f *FS) Exchange(path, other string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, to := f.track(path), f.track(other)
+	if err := f.step("exchange", other); err != nil {
+		return err
+	}
+	if err := f.os.Exchange(path, other); err != nil {
+		return err
+	}
+	to.live, from.live = from.live, to.live
+	return nil
+}
+
 func (f *FS) Link(oldPath, newPath string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
