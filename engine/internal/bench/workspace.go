@@ -88,7 +88,9 @@ func (w *workspace) register(n int) error {
 			return err
 		}
 	}
-	return nil
+	// add leaves a pack for each item, which are not the measured run's to join.
+	_, err := measure(w.command("maintain"))
+	return err
 }
 
 // git asks the workspace's repository.
