@@ -83,11 +83,20 @@ type inflater struct {
 
 var inflaters = sync.Pool{New: func() any { return &inflater{} }}
 
+// wholeAtMost is how many times its packed length an object may have for the short
+// way to be tried on it: above it, data most likely ends before the stream.
+const wholeAtMost = 8
+
 // inflate gives the size bytes a zlib stream at the head of data holds. When
 // data ends before the stream, more gives the same stream in full.
 func inflate(data []byte, size int, more func() (io.Reader, error)) ([]byte, error) {
 	if out, ok := inflateStored(data, size); ok {
 		return out, nil
+	}
+	if size <= wholeAtMost*len(data) {
+		if out := make([]byte, size); inflateWhole(out, data) {
+			return out, nil
+		}
 	}
 	in := inflaters.Get().(*inflater)
 	defer inflaters.Put(in)

@@ -1,0 +1,135 @@
+package odb
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+// packed are bytes as a zlib stream at a level.
+func packed(t testing.TB, data []byte, level int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zlib.NewWriterLevel(&b, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// textLike gives n bytes of which many repeat.
+func textLike(r *rand.Rand, n int) []byte {
+	words := make([][]byte, 1+r.IntN(40))
+	for i := range words {
+		words[i] = make([]byte, 1+r.IntN(60))
+		for k := range words[i] {
+			words[i][k] = byte(r.IntN(1 + r.IntN(256)))
+		}
+	}
+	out := []byte{}
+	for len(out) < n {
+		out = append(out, words[r.IntN(len(words))]...)
+	}
+	return out[:n]
+}
+
+// Of a stream that is whole the short way gives what was packed, by whichever writer.
+func TestInflateWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 3000 {
+		data := textLike(r, r.IntN(1+r.IntN(9000)))
+		if i%5 == 0 { // nothing repeats: the longest codes
+			for k := range data {
+				data[k] = byte(int(r.ExpFloat64()*20) & 0xff)
+			}
+		}
+		streams := map[string][]byte{"own": deflaters.Get().(*deflater).append(nil, data), "stored": appendStored(nil, data)}
+		for _, level := range []int{flate.HuffmanOnly, 0, 1, 6, 9} {
+			streams[fmt.Sprint(level)] = packed(t, data, level)
+		}
+		for name, stream := range streams {
+			got := make([]byte, len(data))
+			if !inflateWhole(got, append(stream, "what follows"...)) || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes packed by %s do not come back", len(data), name)
+			}
+			if got = make([]byte, len(data)); !inflateWhole(got, stream) || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes packed by %s at the very end do not come back", len(data), name)
+			}
+			if inflateWhole(make([]byte, len(data)+1), stream) || len(data) > 0 && inflateWhole(make([]byte, len(data)-1), stream) {
+				t.Fatal("a stream of another length was taken")
+			}
+			if cut := r.IntN(len(stream)); inflateWhole(make([]byte, len(data)), stream[:cut]) {
+				t.Fatalf("%d of %d bytes were taken for a whole stream", cut, len(stream))
+			}
+		}
+	}
+}
+
+// Whatever the short way takes, the standard library reads the same of.
+func FuzzInflateWhole(f *testing.F) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 40 {
+		data := textLike(r, r.IntN(3000))
+		stream := packed(f, data, i%10)
+		f.Add(stream, len(data))
+		if len(stream) > 10 {
+			stream[2+r.IntN(len(stream)-2)] ^= 1 << r.IntN(8)
+			f.Add(stream, len(data))
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, n int) {
+		if n < 0 || n > 1<<20 {
+			return
+		}
+		got := make([]byte, n)
+		if !inflateWhole(got, stream) {
+			return
+		}
+		z, err := zlib.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			t.Fatalf("taken, and zlib says: %v", err)
+		}
+		want, err := io.ReadAll(z)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("taken as %d bytes, and zlib gives %d: %v", len(got), len(want), err)
+		}
+	})
+}
+
+func BenchmarkInflate(b *testing.B) {
+	data := []byte{}
+	for i := range 8 {
+		data = fmt.Appendf(data, "        \"step-%d\": {\n          \"attempts\": {\n            \"1-5c1e9a70\": {\n              \"claimed\": \"2026-01-01T08:%02d:07Z\",\n              \"elapsed\": 1.%03d,\n              \"state\": \"completed\"\n            }\n          }\n        },\n", i, 7*i, 137*i)
+	}
+	stream := deflaters.Get().(*deflater).append(nil, data)
+	dst := make([]byte, len(data))
+	b.Run("whole", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if !inflateWhole(dst, stream) {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("general", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			in := inflaters.Get().(*inflater)
+			in.src.Reset(stream)
+			if _, err := in.read(&in.src, len(data)); err != nil {
+				b.Fatal(err)
+			}
+			inflaters.Put(in)
+		}
+	})
+}
