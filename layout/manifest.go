@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/tidwall/gjson"
+	"unicode/utf8"
 )
 
 const manifestSchema = 1
@@ -69,72 +68,65 @@ func DecodeManifest(data []byte) (Manifest, error) {
 // belongs, and leaves the rest out: a tenth of the work. ok is false when it is not
 // as Encode writes it; then DecodeManifest tells what it is.
 func ManifestHead(data []byte) (m Manifest, ok bool) {
-	if !gjson.ValidBytes(data) {
-		return m, false
-	}
-	ok = true
-	text := func(v gjson.Result) string {
-		ok = ok && v.Type == gjson.String
-		return v.Str
-	}
-	number := func(v gjson.Result) int {
-		n := int(v.Num)
-		ok = ok && v.Type == gjson.Number && float64(n) == v.Num
-		return n
-	}
-	root := gjson.ParseBytes(data)
-	root.ForEach(func(k, v gjson.Result) bool {
-		switch k.Str {
-		case "schema":
-			m.Schema = number(v)
-		case "item":
-			m.Item = ItemID(text(v))
-		case "version":
-			m.Version = number(v)
-		case "collection":
-			m.Collection = Name(text(v))
-		case "label":
-			m.Label = text(v)
-		case "lane":
-			m.Lane = Name(text(v))
-		case "batch":
-			m.Batch = text(v)
-		case "created":
-			t, err := time.Parse(time.RFC3339Nano, text(v))
-			m.Created, ok = t, ok && err == nil
-		case "metadata":
-			ok = ok && v.IsObject()
-		case "source", "inventory":
-			ok = ok && plainObject(v)
-		default:
-			ok = false // may be another spelling of a known key
+	s := Scanner{b: data}
+	text := func() string {
+		b := s.Text()
+		if !utf8.Valid(b) {
+			s.Refuse()
 		}
-		return ok
-	})
-	if _, err := ParseItemID(string(m.Item)); err != nil || m.Schema > manifestSchema || !root.IsObject() {
+		return string(b)
+	}
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "schema":
+			m.Schema = s.Int()
+		case "item":
+			m.Item = ItemID(s.Text())
+		case "version":
+			m.Version = s.Int()
+		case "collection":
+			m.Collection = Name(text())
+		case "label":
+			m.Label = text()
+		case "lane":
+			m.Lane = Name(text())
+		case "batch":
+			m.Batch = text()
+		case "created":
+			m.Created = s.Time()
+		case "metadata":
+			if !s.IsObject() {
+				s.Refuse()
+			}
+			s.Skip()
+		case "source", "inventory":
+			skipPlain(&s)
+		default:
+			s.Refuse() // may be another spelling of a known key
+		}
+	}
+	if _, err := ParseItemID(string(m.Item)); err != nil || m.Schema > manifestSchema {
 		return m, false
 	}
-	return m, ok
+	return m, s.Done()
 }
 
-// plainObject tells whether the fields of source and inventory are of their types.
-func plainObject(v gjson.Result) (ok bool) {
-	ok = v.IsObject()
-	v.ForEach(func(k, v gjson.Result) bool {
-		switch k.Str {
+// skipPlain passes over source and inventory, whose fields must be of their types.
+func skipPlain(s *Scanner) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
 		case "files", "bytes":
-			ok = ok && v.Type == gjson.Number && float64(v.Int()) == v.Num
+			s.Int()
 		case "taken":
-			_, err := time.Parse(time.RFC3339Nano, v.Str)
-			ok = ok && err == nil
+			s.Time()
 		case "name", "kind", "digest", "by", "rule":
-			ok = ok && v.Type == gjson.String
+			s.Text()
 		default:
-			ok = false
+			s.Refuse()
 		}
-		return ok
-	})
-	return ok
+	}
 }
 
 // Encode writes m over old (nil for a new one); fields m does not know survive.

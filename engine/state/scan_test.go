@@ -1,0 +1,153 @@
+package state
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bagpipe/layout"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// drivenRecord is the record of an item that went through any history.
+func drivenRecord(t testing.TB, r *rand.Rand) []byte {
+	d := dice(func(n int) int { return r.IntN(n) })
+	s := newSite(d, engineA, engineB)
+	for range r.IntN(60) {
+		s.act(t, d)
+	}
+	return s.x.Encode()
+}
+
+// sameAsDecode tells whether the Scan took the record, and fails unless Decode makes
+// the same of it.
+func sameAsDecode(t *testing.T, q *Scan, data []byte) bool {
+	t.Helper()
+	got, ok := q.read(data)
+	if !ok {
+		return false
+	}
+	want, err := Decode(data)
+	if err != nil {
+		t.Fatalf("taken, and Decode says: %v\n%s", err, data)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("taken otherwise than by Decode:\n%s\n%s", cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })), data)
+	}
+	return true
+}
+
+// damage changes a few bytes, or lines, of a record.
+func damage(r *rand.Rand, data []byte) []byte {
+	data = bytes.Clone(data)
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	switch i, k := r.IntN(len(lines)), r.IntN(len(lines)); r.IntN(6) {
+	case 0:
+		lines[i] = lines[k]
+	case 1:
+		lines[i], lines[k] = lines[k], lines[i]
+	case 2:
+		lines[i] = nil
+	case 3:
+		return data[:r.IntN(len(data))]
+	case 4:
+		data[r.IntN(len(data))] = byte(r.IntN(256))
+		return data
+	case 5:
+		at := r.IntN(len(data))
+		bit := []string{`"`, `\"`, `\u0041`, "0", ".", "-", "e3", "null", "{}", ",", " ", `"x": 1,`, "9999", "é", "\xff"}
+		return append(append(bytes.Clone(data[:at]), bit[r.IntN(len(bit))]...), data[at:]...)
+	}
+	return bytes.Join(lines, nil)
+}
+
+// A Scan, whose memory is used again and again, reads every record as Decode does,
+// or leaves it to Decode.
+func TestScanIsDecode(t *testing.T) {
+	q, taken, all := &Scan{}, 0, 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		data := drivenRecord(t, r)
+		if sameAsDecode(t, q, data) {
+			taken++
+		}
+		all++
+		for range 60 {
+			sameAsDecode(t, q, damage(r, data))
+		}
+	}
+	if taken < all/2 {
+		t.Errorf("of %d records of our own only %d were taken", all, taken)
+	}
+}
+
+// What a record is refused for, the general reader reads.
+func TestScanFallsBack(t *testing.T) {
+	q := &Scan{}
+	r := rand.New(rand.NewPCG(1, 1))
+	data := drivenRecord(t, r)
+	for len(data) < 1000 || !sameAsDecode(t, q, data) {
+		data = drivenRecord(t, r)
+	}
+	for _, change := range [][2]string{{`"schema": 1`, `"later": {"a": [1]}, "schema": 1`}, {`"status": "`, `"remark": "x", "status": "`},
+		{`"intents"`, `"\u0069ntents"`}} {
+		other := []byte(strings.Replace(string(data), change[0], change[1], 1))
+		if _, ok := q.read(other); ok {
+			t.Errorf("%s was taken", change[1])
+		}
+		want, err := Decode(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := q.Decode(other)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v\n%s", change[1], err, got.Encode())
+		}
+	}
+	newer := []byte(strings.Replace(string(data), `"schema": 1`, `"schema": 99`, 1))
+	var schema *layout.SchemaError
+	if _, err := q.Decode(newer); !asSchema(err, &schema) {
+		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+func asSchema(err error, to **layout.SchemaError) (is bool) {
+	*to, is = err.(*layout.SchemaError)
+	return is
+}
+
+func FuzzScan(f *testing.F) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		data := drivenRecord(f, r)
+		f.Add(data)
+		f.Add(damage(r, data))
+	}
+	q := &Scan{}
+	f.Fuzz(func(t *testing.T, data []byte) { sameAsDecode(t, q, data) })
+}
+
+func BenchmarkDecode(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	q, data := &Scan{}, []byte{}
+	for ok := false; len(data) < 2000 || !ok; _, ok = q.read(data) {
+		data = drivenRecord(b, r)
+	}
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			if _, ok := q.read(data); !ok {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("general", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Decode(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
