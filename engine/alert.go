@@ -266,7 +266,7 @@ func (e *Engine) itemAt(v gitstore.View, id layout.ItemID) *queue.Item {
 	if err != nil || f.absent() {
 		return &queue.Item{ID: id}
 	}
-	return e.summarise(v, id, &files{f.manifest, f.execution}, nil)
+	return e.summarise(v, id, &files{f.manifest, f.execution}, &scanned{})
 }
 
 func (e *Engine) readTold() map[string]told {

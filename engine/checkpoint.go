@@ -117,7 +117,7 @@ func (e *Engine) fill(ctx context.Context, v gitstore.View) (*queue.Index, error
 	for _, id := range f.Broken() {
 		records, err := readRecords(v, id)
 		if err == nil {
-			f.Put(e.summarise(v, id, &files{records.manifest, records.execution}, nil))
+			f.Put(e.summarise(v, id, &files{records.manifest, records.execution}, &scanned{}))
 		}
 	}
 	f.Done()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 
+	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -27,9 +28,6 @@ type decoded struct {
 
 // take gives what data decodes to; it is the caller's.
 func (d *decodedRecords) take(id layout.ItemID, data []byte) (*state.Execution, error) {
-	if d == nil {
-		return state.Decode(data)
-	}
 	d.mu.Lock()
 	if has := d.items.get(id); has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
 		x := has.execution
@@ -43,9 +41,6 @@ func (d *decodedRecords) take(id layout.ItemID, data []byte) (*state.Execution, 
 
 // keep takes a record that data is the encoding of.
 func (d *decodedRecords) keep(id layout.ItemID, data []byte, x *state.Execution) {
-	if d == nil {
-		return
-	}
 	x.Manifest, x.Around = nil, nil
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,9 +50,6 @@ func (d *decodedRecords) keep(id layout.ItemID, data []byte, x *state.Execution)
 
 // decodeManifest gives what data decodes to, to be read only.
 func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
-	if d == nil {
-		return layout.DecodeManifest(data)
-	}
 	d.mu.Lock()
 	if has := d.items.get(id); has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
 		m := has.manifest
@@ -75,3 +67,29 @@ func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.M
 	has.manifestJ, has.manifest = data, m
 	return m, nil
 }
+
+// into is new: the index and others keep items.
+func (d *decodedRecords) into() *queue.Item { return &queue.Item{} }
+
+// scanned reads records of which each is looked at once. It is one goroutine's, and
+// a record or item it gave is valid until the next.
+type scanned struct {
+	scan state.Scan
+	item queue.Item
+}
+
+func (s *scanned) into() *queue.Item { return &s.item }
+
+// decodeManifest reads of most manifests the head alone, which is all that is wanted.
+func (s *scanned) decodeManifest(_ layout.ItemID, data []byte) (layout.Manifest, error) {
+	if m, ok := layout.ManifestHead(data); ok {
+		return m, nil
+	}
+	return layout.DecodeManifest(data)
+}
+
+func (s *scanned) take(_ layout.ItemID, data []byte) (*state.Execution, error) {
+	return s.scan.Decode(data)
+}
+
+func (s *scanned) keep(layout.ItemID, []byte, *state.Execution) {}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"bagpipe/engine/gitstore"
@@ -17,6 +18,7 @@ const itemDepth = 5
 // zero: all of them.
 func (e *Engine) fillSince(ctx context.Context, v gitstore.View, since gitstore.Hash, f *queue.Filling) (int, error) {
 	var n atomic.Int64
+	scans := sync.Pool{New: func() any { return new(scanned) }}
 	err := v.Folders(ctx, since, layout.ItemsDir, itemDepth, func(folder gitstore.Folder) error {
 		id, rest, ok := layout.ItemOfPath(folder.Path)
 		if !ok || rest != "" {
@@ -31,7 +33,9 @@ func (e *Engine) fillSince(ctx context.Context, v gitstore.View, since gitstore.
 			f.Remove(id)
 			return nil
 		}
-		f.Put(e.summarise(v, id, records, nil))
+		scan := scans.Get().(*scanned)
+		f.Put(e.summarise(v, id, records, scan))
+		scans.Put(scan)
 		return nil
 	})
 	if err != nil {

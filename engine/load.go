@@ -74,7 +74,7 @@ func (e *Engine) showRemoved(ctx context.Context, v gitstore.View, index *queue.
 		if err != nil {
 			return err
 		}
-		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution}, nil)))
+		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution}, &scanned{})))
 		return nil
 	})
 }
@@ -115,24 +115,27 @@ type noted struct {
 	gone  map[string]bool // files that were removed
 }
 
-// summarise makes what the index holds of an item; d may be nil. It never fails: a record that cannot be read makes an item that is
-// shown as broken, with the reason, and that has no ready step.
-func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *decodedRecords) *queue.Item {
+// decoder reads records. Whoever takes one may change it, and gives it back.
+type decoder interface {
+	decodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error)
+	take(id layout.ItemID, data []byte) (*state.Execution, error)
+	keep(id layout.ItemID, data []byte, x *state.Execution)
+	into() *queue.Item // what summarise makes, in its memory
+}
+
+// summarise makes what the index holds of an item. It never fails: a record that
+// cannot be read makes an item that is shown as broken, with the reason, and that has
+// no ready step. Nothing of the bytes is kept.
+func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d decoder) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
 		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Created: m.Created, Broken: why.Error()}
 	}
 	if f.manifest == nil || f.execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
 	}
-	m, ok := layout.Manifest{}, false
-	if d == nil { // a scan: of most items the head is all that is wanted
-		m, ok = layout.ManifestHead(f.manifest)
-	}
-	if !ok {
-		var err error
-		if m, err = d.decodeManifest(id, f.manifest); err != nil {
-			return broken(m, err)
-		}
+	m, err := d.decodeManifest(id, f.manifest)
+	if err != nil {
+		return broken(m, err)
 	}
 	x, err := d.take(id, f.execution)
 	if err != nil {
@@ -152,7 +155,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d *dec
 	m.Label = printable(m.Label) // a push may hold anything
 	defer d.keep(id, f.execution, x)
 	x.Manifest = f.manifest
-	it := queue.Summarise(x, m, plans, e.o.Now())
+	it := queue.SummariseInto(d.into(), x, m, plans, e.o.Now())
 	it.Facets = facetsOf(*e.facets.Load(), f)
 	if missing != nil {
 		it.Broken = missing.Error()

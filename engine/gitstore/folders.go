@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
-	"sync"
 
 	"bagpipe/engine/gitstore/internal/odb"
 )
@@ -15,18 +14,17 @@ import (
 type Folder struct {
 	Path string
 	Gone bool // it is not there any more
-	s    *Store
-	tree []byte
+	r    *folderReader
 }
 
-// ReadFile gives a file that stands in the folder itself, past the cache; nil when
-// there is none.
+// ReadFile gives a file that stands in the folder itself; nil when there is none.
+// The bytes are valid until the visit ends.
 func (f Folder) ReadFile(name string) ([]byte, error) {
-	e, ok, _ := odb.FindEntry(f.tree, name, false)
-	if !ok || !e.Mode.IsRegular() {
+	e, ok, _ := odb.FindEntry(f.r.tree, name, false)
+	if f.Gone || !ok || !e.Mode.IsRegular() {
 		return nil, nil
 	}
-	data, err := f.s.db.ReadAsUncached(e.Hash, odb.TypeBlob)
+	data, err := f.r.file(e.Hash)
 	if err != nil {
 		return nil, fmt.Errorf("read %s/%s: %w", f.Path, name, err)
 	}
@@ -48,43 +46,12 @@ func (v View) Folders(ctx context.Context, since Hash, dir string, depth int, vi
 			return fmt.Errorf("look for folders in %s of tree %s: %w", dir, since, err)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w := &folderWalk{s: v.s, ctx: ctx, visit: visit, work: make(chan foundFolder, walkBatch)}
-	var wait sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for f := range w.work {
-				if err := w.read(f); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	err = w.compare(from, to, dir, depth)
-	close(w.work)
-	wait.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
+	w := &folderWalk{s: v.s, visit: visit, bulk: v.s.db.Bulk(), work: make(chan []foundFolder, 2*runtime.GOMAXPROCS(0))}
+	err = errors.Join(w.run(ctx, from, to, dir, depth), w.bulk.Close())
 	if err != nil {
 		return fmt.Errorf("read the folders in %s at %s: %w", dir, v.commit, err)
 	}
 	return nil
-}
-
-type foundFolder struct {
-	path string
-	hash Hash
-}
-
-// folderWalk is one call of Folders: compare finds, several goroutines read.
-type folderWalk struct {
-	s     *Store
-	ctx   context.Context // ends with Folders, which waits for the goroutines
-	visit func(Folder) error
-	work  chan foundFolder
 }
 
 // compare finds the folders that differ below two trees.
@@ -93,12 +60,7 @@ func (w *folderWalk) compare(from, to Hash, dir string, depth int) error {
 		return nil
 	}
 	if depth == 0 {
-		select {
-		case w.work <- foundFolder{dir, to}:
-			return nil
-		case <-w.ctx.Done():
-			return w.ctx.Err()
-		}
+		return w.found(dir, to)
 	}
 	old, err := w.folders(from, dir)
 	if err != nil {
@@ -142,24 +104,6 @@ func (w *folderWalk) folders(h Hash, dir string) (map[string]Hash, error) {
 		}
 	}
 	return found, nil
-}
-
-func (w *folderWalk) read(f foundFolder) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	folder := Folder{Path: f.path, Gone: f.hash.IsZero(), s: w.s}
-	if !folder.Gone {
-		tree, err := w.s.db.ReadAsUncached(f.hash, odb.TypeTree)
-		if err == nil {
-			err = odb.CheckTree(tree)
-		}
-		if err != nil {
-			return fmt.Errorf("read tree of %s: %w", f.path, err)
-		}
-		folder.tree = tree
-	}
-	return w.visit(folder)
 }
 
 // HasTree tells whether a tree is in the repository.

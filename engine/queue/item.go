@@ -2,6 +2,7 @@ package queue
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"bagpipe/engine/state"
@@ -64,7 +65,13 @@ type Step struct {
 // Summarise reads an item's record. Statuses are computed; plans gives the
 // pinned definition for a digest.
 func Summarise(x *state.Execution, m layout.Manifest, plans func(digest string) *state.Definition, now time.Time) *Item {
-	it := &Item{
+	return SummariseInto(&Item{}, x, m, plans, now)
+}
+
+// SummariseInto is Summarise, in the memory of an item that nobody needs any more.
+func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(digest string) *state.Definition, now time.Time) *Item {
+	runs := it.Runs[:0]
+	*it = Item{
 		ID: x.Item, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Lane: m.Lane,
 		Created: m.Created.UTC(),
 	}
@@ -75,7 +82,7 @@ func Summarise(x *state.Execution, m layout.Manifest, plans func(digest string) 
 		it.Held, it.HeldBy = true, x.HoldText(holds[0])
 	}
 	names := x.Names()
-	runs := make([]Run, len(names))
+	runs = slices.Grow(runs, len(names))[:len(names)]
 	asks := false
 	for r, name := range names {
 		w := x.Workflows[name]
@@ -84,7 +91,8 @@ func Summarise(x *state.Execution, m layout.Manifest, plans func(digest string) 
 			return it
 		}
 		x.Compute(name, plan)
-		runs[r] = Run{Name: name, Plan: plan, Status: w.Status, Steps: make([]Step, len(plan.Steps))}
+		steps := slices.Grow(runs[r].Steps[:0], len(plan.Steps))[:len(plan.Steps)]
+		runs[r] = Run{Name: name, Plan: plan, Status: w.Status, Steps: steps}
 		if broken := x.InternalErrors(name); len(broken) > 0 {
 			runs[r].Internal, runs[r].InternalAt = x.Intents[broken[0]].Text, x.Intents[broken[0]].At
 		}

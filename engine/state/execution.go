@@ -135,7 +135,10 @@ type Progress struct {
 
 // Keys gives the attempts in order.
 func (s *StepRecord) Keys() []layout.AttemptKey {
-	keys := slices.Collect(maps.Keys(s.Attempts))
+	keys := make([]layout.AttemptKey, 0, len(s.Attempts))
+	for k := range s.Attempts {
+		keys = append(keys, k)
+	}
 	slices.SortFunc(keys, layout.AttemptKey.Compare)
 	return keys
 }

@@ -86,16 +86,23 @@ func makePlain() meanings {
 // codeBuilder makes tables of the lengths of codes.
 type codeBuilder struct {
 	lengths [maxLiterals + maxDists]uint8
-	sorted  [maxLiterals]uint16 // symbols by length, then number
+	sorted  [maxLiterals + 1]uint16 // symbols by length, then number; and those without a code
 }
 
 // build fills a table whose first 1<<first entries are looked up by the next bits.
 // It refuses a code that is not complete, but for the one of a single distance, and
 // for none at all.
 func (b *codeBuilder) build(table []codeEntry, first uint, lengths []uint8, m meanings) bool {
-	var count, at [maxCodeBits + 1]int
-	for _, l := range lengths {
-		count[l]++
+	var count, other, at [maxCodeBits + 1]int
+	for i := 0; i+1 < len(lengths); i += 2 { // two counts, as one would wait for itself
+		count[lengths[i]]++
+		other[lengths[i+1]]++
+	}
+	if len(lengths)%2 == 1 {
+		count[lengths[len(lengths)-1]]++
+	}
+	for l, n := range other {
+		count[l] += n
 	}
 	used := len(lengths) - count[0]
 	left := 1
@@ -182,9 +189,17 @@ func (b *codeBuilder) assign(table []codeEntry, first uint, count *[maxCodeBits 
 
 func reversed(code, n uint) uint { return uint(bits.Reverse16(uint16(code))) >> (16 - n) }
 
-// fixedTables are those of a block that brings none.
-func (u *unpacker) fixedTables() bool {
-	l := u.builder.lengths[:maxLiterals]
+// fixed are the tables of blocks that bring none.
+var fixed = makeFixed()
+
+type fixedTables struct {
+	literals [literalTable]codeEntry
+	dists    [distTable]codeEntry
+}
+
+func makeFixed() *fixedTables {
+	f, b := &fixedTables{}, &codeBuilder{}
+	l, d := b.lengths[:maxLiterals], b.lengths[maxLiterals:]
 	for i := range l {
 		switch {
 		case i < 144 || i >= 280:
@@ -195,11 +210,12 @@ func (u *unpacker) fixedTables() bool {
 			l[i] = 7
 		}
 	}
-	d := u.builder.lengths[maxLiterals:]
 	for i := range d {
 		d[i] = 5
 	}
-	return u.builder.build(u.literals[:], literalBits, l, literalMeanings) && u.builder.build(u.dists[:], distBits, d, distMeanings)
+	b.build(f.literals[:], literalBits, l, literalMeanings)
+	b.build(f.dists[:], distBits, d, distMeanings)
+	return f
 }
 
 // lengthOrder is the order in which the lengths of the code of lengths stand.

@@ -53,14 +53,10 @@ func (u *unpacker) stream(dst, src []byte) bool {
 		case 0:
 			at, ok = u.stored(dst, at)
 		case 1:
-			ok = u.fixedTables()
-			if ok {
-				at, ok = u.block(dst, at)
-			}
+			at, ok = u.block(dst, at, &fixed.literals, &fixed.dists)
 		case 2:
-			ok = u.dynamicTables()
-			if ok {
-				at, ok = u.block(dst, at)
+			if u.dynamicTables() {
+				at, ok = u.block(dst, at, &u.literals, &u.dists)
 			}
 		}
 		if !ok {
@@ -128,8 +124,7 @@ func (u *unpacker) stored(dst []byte, at int) (int, bool) {
 }
 
 // block reads the literals and matches of one block.
-func (u *unpacker) block(dst []byte, at int) (int, bool) {
-	literals, dists := &u.literals, &u.dists
+func (u *unpacker) block(dst []byte, at int, literals *[literalTable]codeEntry, dists *[distTable]codeEntry) (int, bool) {
 	for {
 		if u.n < 48 { // the longest length and distance, with their extra bits
 			u.fill()

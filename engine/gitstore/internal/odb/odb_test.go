@@ -138,11 +138,13 @@ func TestReadsWhatGitWrites(t *testing.T) {
 		if packing != nil {
 			git(packing...)
 		}
+		all := []Hash{}
 		for _, name := range objects {
 			h, err := ParseHash(name)
 			if err != nil {
 				t.Fatal(err)
 			}
+			all = append(all, h)
 			typ, data, err := db.ReadUncached(h)
 			if err != nil {
 				t.Fatalf("after git %v: %v", packing, err)
@@ -151,6 +153,7 @@ func TestReadsWhatGitWrites(t *testing.T) {
 				t.Fatalf("after git %v: %s %s reads as %s", packing, typ, h, Name(typ, data))
 			}
 		}
+		bulkAgrees(t, db, all)
 		if ok, err := db.Has(Hash{9}); ok || err != nil {
 			t.Errorf("has what is not there: %v %v", ok, err)
 		}

@@ -153,9 +153,11 @@ func parseEntry(b []byte, f io.ReaderAt, off int64) (raw, error) {
 	return r, err
 }
 
+var errEntryHeader = fmt.Errorf("%w: entry header", errCorrupt)
+
 // parseEntryHeader reads what appendEntryHeader and appendOffset wrote.
 func parseEntryHeader(b []byte, off int64) (r raw, size, n int, err error) {
-	bad := fmt.Errorf("%w: entry header", errCorrupt)
+	bad := errEntryHeader
 	if len(b) < 1 {
 		return raw{}, 0, 0, bad
 	}

@@ -1,0 +1,178 @@
+package odb
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rules are: whoever reads very many objects reads them from packs that are
+// mapped while it does, into its own memory, in the order in which they stand there.
+// A pack that cannot be mapped, an object that is not whole in one, and a page that
+// the disk does not give (a fault, not an error) are left to ReadUncached, which
+// says what is wrong.
+
+// maxMapped bounds how many packs a Bulk maps: the first that are asked for.
+const maxMapped = 64
+
+// Bulk holds packs mapped for Readers. It must be closed after them.
+type Bulk struct {
+	db     *DB
+	mu     sync.RWMutex // guards mapped
+	mapped map[*pack][]byte
+}
+
+// Bulk begins to read very many objects.
+func (db *DB) Bulk() *Bulk { return &Bulk{db: db, mapped: map[*pack][]byte{}} }
+
+// Close unmaps the packs.
+func (b *Bulk) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for p, data := range b.mapped {
+		if data != nil {
+			errs = append(errs, unix.Munmap(data))
+		}
+		delete(b.mapped, p)
+	}
+	return errors.Join(errs...)
+}
+
+// bytesOf gives a pack's bytes; nil when it is not mapped.
+func (b *Bulk) bytesOf(p *pack) []byte {
+	b.mu.RLock()
+	data, known := b.mapped[p]
+	full := len(b.mapped) >= maxMapped
+	b.mu.RUnlock()
+	if known || full {
+		return data
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if data, known = b.mapped[p]; !known {
+		_ = p.withPack(func(f *os.File) error { // else it stays nil, and is read otherwise
+			info, err := f.Stat()
+			if err == nil && int64(int(info.Size())) == info.Size() {
+				data, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+			}
+			return err
+		})
+		b.mapped[p] = data
+	}
+	return data
+}
+
+// Place is where an object stands. The zero Place: in no pack.
+type Place struct {
+	p   *pack
+	off int64
+}
+
+// Compare orders places as they are read fastest.
+func (a Place) Compare(b Place) int {
+	return cmp.Or(cmp.Compare(a.number(), b.number()), cmp.Compare(a.off, b.off))
+}
+
+func (a Place) number() uint64 {
+	if a.p == nil {
+		return 0
+	}
+	return a.p.id
+}
+
+// Place gives where an object stands.
+func (b *Bulk) Place(h Hash) Place {
+	p, off, ok, err := b.db.locate(h)
+	if err != nil || !ok {
+		return Place{}
+	}
+	return Place{p, off}
+}
+
+// Reader reads objects. It is one goroutine's.
+type Reader struct {
+	b    *Bulk
+	last *pack
+	data []byte // of last
+}
+
+// Reader makes one.
+func (b *Bulk) Reader() *Reader { return &Reader{b: b} }
+
+// Read gives an object that must have the type t, in the memory of buf where it has
+// room. at is its Place, if that is known.
+func (r *Reader) Read(h Hash, at Place, t Type, buf []byte) ([]byte, error) {
+	if at.p == nil {
+		at = r.locate(h)
+	} else if at.p != r.last {
+		r.last, r.data = at.p, r.b.bytesOf(at.p)
+	}
+	if data, ok := r.mapped(at, t, buf); ok {
+		return data, nil
+	}
+	data, err := r.b.db.ReadAsUncached(h, t)
+	return append(buf[:0], data...), err // the caller's own, as that may be the cache's
+}
+
+func (r *Reader) mapped(at Place, t Type, buf []byte) (data []byte, ok bool) {
+	if at.p == nil || len(r.data) == 0 {
+		return nil, false
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if e := recover(); e != nil {
+			if _, fault := e.(interface{ Addr() uintptr }); !fault {
+				panic(e)
+			}
+			data, ok = nil, false // the disk does not give the page
+		}
+	}()
+	return r.entry(at.off, t, buf, 0)
+}
+
+// entry reads the entry of the last pack that begins at off.
+func (r *Reader) entry(off int64, t Type, buf []byte, depth int) ([]byte, bool) {
+	if off < packHeaderLen || off >= int64(len(r.data)) || depth > maxChain {
+		return nil, false
+	}
+	e, size, n, err := parseEntryHeader(r.data[off:], off)
+	src := r.data[off:]
+	if err != nil || size > wholeAtMost*len(src) {
+		return nil, false
+	}
+	src = src[n:]
+	if e.t == t {
+		data := slices.Grow(buf[:0], size)[:size]
+		return data, inflateWhole(data, src)
+	}
+	if e.t != typeOfsDelta {
+		return nil, false
+	}
+	base, ok := r.entry(e.base, t, nil, depth+1)
+	delta := make([]byte, size)
+	if !ok || !inflateWhole(delta, src) {
+		return nil, false
+	}
+	data, err := applyDelta(base, delta)
+	return data, err == nil
+}
+
+// locate asks the pack of the object before first.
+func (r *Reader) locate(h Hash) Place {
+	if r.last != nil {
+		if off, ok, err := r.last.find(h); err == nil && ok {
+			return Place{r.last, off}
+		}
+	}
+	at := r.b.Place(h)
+	if at.p != nil {
+		r.last, r.data = at.p, r.b.bytesOf(at.p)
+	}
+	return at
+}
