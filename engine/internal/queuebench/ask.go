@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bagpipe/engine"
@@ -13,31 +14,52 @@ import (
 // ask puts the questions of a running engine.
 func (b *bench) ask(e *engine.Engine) error {
 	start := time.Now()
-	rows, err := e.Queue(engine.QueueAsk{Which: "accession/convert"})
-	if err != nil {
-		return err
-	}
-	b.row("queue of one step, all of it", time.Since(start), fmt.Sprintf("%d rows", len(rows)))
-	start = time.Now()
-	if rows, err = e.Queue(engine.QueueAsk{Which: "accession/convert", Limit: 100}); err != nil {
-		return err
-	}
-	b.row("queue of one step, the first 100", time.Since(start), fmt.Sprintf("%d rows", len(rows)))
-	start = time.Now()
 	count, err := e.CountQueue(engine.QueueAsk{Which: "accession/convert"})
 	if err != nil {
 		return err
 	}
-	b.row("queue of one step, counted", time.Since(start), fmt.Sprintf("%d ready", count.Ready))
+	b.row("queue of one step, counted", time.Since(start), mostQuestion, fmt.Sprintf("%d ready", count.Ready))
+	start = time.Now()
+	rows, err := e.Queue(engine.QueueAsk{Which: "accession/convert", Limit: 100})
+	if err != nil {
+		return err
+	}
+	b.row("queue of one step, the first 100", time.Since(start), mostQuestion, fmt.Sprintf("%d rows", len(rows)))
+	start = time.Now()
+	if rows, err = e.Queue(engine.QueueAsk{Which: "accession/convert"}); err != nil {
+		return err
+	}
+	b.row("queue of one step, all of it", time.Since(start), 0, fmt.Sprintf("%d rows", len(rows)))
 	start = time.Now()
 	stats := e.Stats()
-	b.row("stats", time.Since(start), fmt.Sprintf("%d steps", len(stats.Steps)))
+	b.row("stats", time.Since(start), 0, fmt.Sprintf("%d steps", len(stats.Steps)))
 	start = time.Now()
 	s, err := e.Status(b.ctx, engine.Filter{})
 	if err != nil {
 		return err
 	}
-	b.row("status", time.Since(start), fmt.Sprintf("%d items", s.Items))
+	b.row("status", time.Since(start), 0, fmt.Sprintf("%d items", s.Items))
+	return nil
+}
+
+// commands runs the program itself, from its start to its end.
+func (b *bench) commands() error {
+	program := filepath.Join(b.root, ".bagpipe", "bench-program")
+	defer os.Remove(program)
+	if out, err := exec.Command("go", "build", "-o", program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
+		fmt.Printf("  the program could not be built; its commands are left out: %v: %s\n", err, out)
+		return nil
+	}
+	for _, args := range [][]string{{"--count"}, {"--limit", "100"}, {}, {"--json"}} {
+		cmd := exec.Command(program, append([]string{"queue", "accession/convert"}, args...)...)
+		cmd.Dir = b.root
+		start := time.Now()
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("bagpipe queue %v: %w", args, err)
+		}
+		b.row(strings.TrimSpace("bagpipe queue accession/convert "+strings.Join(args, " ")), time.Since(start), mostCommand, fmt.Sprintf("%d bytes", len(out)))
+	}
 	return nil
 }
 
@@ -94,7 +116,7 @@ func (b *bench) sqlite() error {
 		return fmt.Errorf("sqlite: %q: %w", out, err)
 	}
 	asked := time.Duration(seconds * float64(time.Second))
-	b.row("SQLite: SELECT of the waiting, from an index", asked, fmt.Sprintf("%d rows", rows))
-	b.row("SQLite: to fill it from the repository", whole-asked, "")
+	b.row("SQLite: SELECT of the waiting, from an index", asked, 0, fmt.Sprintf("%d rows", rows))
+	b.row("SQLite: to fill it from the repository", whole-asked, 0, "")
 	return nil
 }
