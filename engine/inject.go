@@ -88,8 +88,11 @@ func (r *run) pointAt(name string) error {
 		return err
 	}
 	r.queue = q
+	if len(q.Order) > 0 {
+		r.e.index.SetOrder(r.e.orderOf(q))
+	}
 	r.e.index.Only(func(en queue.Entry) (bool, time.Time) {
-		if !q.Wants(en.ID()) {
+		if !q.Wants(en.ID()) || r.beyond(en) {
 			return false, time.Time{}
 		}
 		a, err := r.e.asker()
@@ -100,6 +103,49 @@ func (r *run) pointAt(name string) error {
 	})
 	return nil
 }
+
+// Of a queue with a limit a run does so many steps: those that the list shows when
+// they are taken. One that is tried again by itself counts once.
+
+// beyond tells whether the queue's limit lets a step through no more.
+func (r *run) beyond(en queue.Entry) bool {
+	if r.queue == nil || r.queue.Limit == 0 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.handed) >= r.queue.Limit && !r.handed[handedOf(en)]
+}
+
+// hand counts a step that was handed out.
+func (r *run) hand(en queue.Entry) {
+	if r.queue == nil || r.queue.Limit == 0 {
+		return
+	}
+	r.mu.Lock()
+	if r.handed == nil {
+		r.handed = map[StepRef]bool{}
+	}
+	r.handed[handedOf(en)] = true
+	full := len(r.handed) == r.queue.Limit
+	r.mu.Unlock()
+	if full {
+		r.tell(fmt.Sprintf("queue %s: the last of the %d steps that limit: allows a run was taken", r.queue.Name, r.queue.Limit))
+	}
+}
+
+// spent tells whether the queue's limit lets nothing new through, so that also a run
+// that watches ends with what it has begun.
+func (r *run) spent() bool {
+	if r.queue == nil || r.queue.Limit == 0 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.handed) >= r.queue.Limit
+}
+
+func handedOf(en queue.Entry) StepRef { return StepRef{en.Item.ID, en.Run, en.Step} }
 
 // known refuses a step that none of the items has.
 func (r *run) known() error {

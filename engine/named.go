@@ -131,22 +131,46 @@ func (a asker) order(list []queue.Entry, by []string) {
 	}
 	all := make([]sortable, len(list))
 	for i, en := range list {
-		values := a.e.valuesOf(a.r, en.Item, a.facets)
 		all[i].entry = en
-		for _, p := range by {
-			all[i].keys = append(all[i].keys, a.sortKey(en.Item, values, strings.TrimPrefix(p, "-")))
-		}
+		all[i].keys = a.keysOf(en.Item, by)
 	}
-	slices.SortStableFunc(all, func(x, y sortable) int {
-		for i, p := range by {
-			if c := compareValues(x.keys[i], y.keys[i], strings.HasPrefix(p, "-")); c != 0 {
-				return c
-			}
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(x, y sortable) int { return compareKeys(by, x.keys, y.keys) })
 	for i := range all {
 		list[i] = all[i].entry
+	}
+}
+
+// keysOf is what stands at paths of an item.
+func (a asker) keysOf(it *queue.Item, by []string) []gjson.Result {
+	values := a.e.valuesOf(a.r, it, a.facets)
+	keys := make([]gjson.Result, len(by))
+	for i, p := range by {
+		keys[i] = a.sortKey(it, values, strings.TrimPrefix(p, "-"))
+	}
+	return keys
+}
+
+// compareKeys compares what stands at paths.
+func compareKeys(by []string, a, b []gjson.Result) int {
+	for i, p := range by {
+		if c := compareValues(a[i], b[i], strings.HasPrefix(p, "-")); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// orderOf is the order that a named queue has of its own.
+func (e *Engine) orderOf(q *queue.Named) queue.Order {
+	return queue.Order{
+		Keys: func(en queue.Entry) []gjson.Result {
+			v, err := e.store.Known() // it is asked of everything that is ready
+			if err != nil {           // nothing is there until the branch can be read again
+				return make([]gjson.Result, len(q.Order))
+			}
+			return asker{e, v, *e.facets.Load(), e.o.Now()}.keysOf(en.Item, q.Order)
+		},
+		Compare: func(a, b []gjson.Result) int { return compareKeys(q.Order, a, b) },
 	}
 }
 

@@ -73,13 +73,14 @@ type Ended struct {
 
 // run is one call of Run.
 type run struct {
-	e     *Engine
-	o     RunOptions
-	ctx   context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
-	pool  *runner.Pool
-	warm  *warmth
-	queue *queue.Named // all that is worked on; nil: everything
-	box   *inbox.Box
+	e      *Engine
+	o      RunOptions
+	ctx    context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
+	pool   *runner.Pool
+	warm   *warmth
+	queue  *queue.Named     // all that is worked on; nil: everything
+	handed map[StepRef]bool // of a queue with a limit; guarded by mu
+	box    *inbox.Box
 
 	mu      sync.Mutex // guards summary, fault, note, and calls of o.Report
 	summary Summary
@@ -206,6 +207,7 @@ func (r *run) dispatch(ctx context.Context) {
 		now := r.e.o.Now()
 		entry, ok, limited := r.e.index.Take(now, r.may)
 		if ok {
+			r.hand(entry)
 			r.launch(entry)
 			limitedSince = time.Time{}
 			continue
@@ -221,7 +223,7 @@ func (r *run) dispatch(ctx context.Context) {
 			}
 		}
 		pause := due.Sub(now)
-		if !r.o.Watch && inboxIdle && !busy && (!dated || pause > waitForRetry) {
+		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry) {
 			return
 		}
 		if !dated {

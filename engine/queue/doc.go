@@ -33,7 +33,8 @@
 // within a batch the oldest item comes first, then the order of its workflows and
 // their steps. shares.go has the rules. A lane gets twenty takes for each of the next
 // one, or shares by weight; collections and batches share evenly. So nothing starves,
-// and of one lane, collection and batch the order is that of age.
+// and of one lane, collection and batch the order is that of age. A run that is pointed
+// at a named queue with an order of its own takes by that one: ordered.go.
 //
 // # The index
 //

@@ -37,6 +37,7 @@ type Index struct {
 	taken    map[slot]bool // handed out, and not returned
 	runs     map[uint64]bool
 	only     func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
+	order    *ordered                               // what Take hands out by; nil: lanes and turns
 	wake     chan struct{}
 
 	limits Limits
@@ -146,8 +147,9 @@ func (x *Index) offer(bits uint64, was, is *glance) {
 			if how == standsNowhere {
 				continue
 			}
-			// What Only does not want has been dropped, and may be wanted now.
-			if x.only == nil && before != nil && i < before.to-before.from && before.plan == run.plan {
+			// What Only does not want has been dropped, and may be wanted now; what has
+			// other values has another place in an order.
+			if x.only == nil && x.order == nil && before != nil && i < before.to-before.from && before.plan == run.plan {
 				whenBefore, untilBefore := was.standing(before, i)
 				if whenBefore == how && untilBefore == until && was.flies(before) == flying && was.place() == is.place() {
 					continue
@@ -169,6 +171,13 @@ func (x *Index) enter(s slot, g *glance, run *glanceRun, until int64) {
 }
 
 func (x *Index) push(e entry, key readyKey, p place) {
+	x.pushReady(e, key, p)
+	if x.order != nil {
+		x.pushOrdered(e, key, p)
+	}
+}
+
+func (x *Index) pushReady(e entry, key readyKey, p place) {
 	root := x.ready[key]
 	if root == nil {
 		root = newRoot(&x.accounts)

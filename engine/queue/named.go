@@ -18,7 +18,7 @@ type Named struct {
 	Steps       []string `yaml:"steps"` // WORKFLOW/STEP, /STEP or WORKFLOW; none: every step
 	Where       string   `yaml:"where"`
 	Order       []string `yaml:"order"` // paths; -PATH: the highest first
-	Limit       int      `yaml:"limit"` // of the list; 0: all
+	Limit       int      `yaml:"limit"` // of the list, and of what a run does; 0: all
 
 	where *Where
 }

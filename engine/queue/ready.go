@@ -66,21 +66,27 @@ func (x *Index) SetLanes(l Lanes) {
 	}
 	x.lanes = l
 	x.rerank()
-	x.accounts = account{}
-	was := x.ready
-	x.ready = map[readyKey]*branch{}
-	for key, root := range was {
-		for _, lane := range root.within {
-			for _, collection := range lane.within {
-				for _, batch := range collection.within {
-					for _, e := range batch.entries {
-						x.push(e, key, place{lane.key, collection.key, batch.key})
-					}
-				}
-			}
-		}
-	}
+	x.rebuild(func(entry, readyKey, place) bool { return true })
 	x.signal()
+}
+
+// rebuild puts what is ready into its queues anew, as far as keep wants it.
+func (x *Index) rebuild(keep func(entry, readyKey, place) bool) {
+	type standing struct {
+		entry
+		readyKey
+		place
+	}
+	var all []standing
+	x.eachReady(func(e entry, key readyKey, p place) {
+		if keep(e, key, p) {
+			all = append(all, standing{e, key, p})
+		}
+	})
+	x.accounts, x.ready = account{}, map[readyKey]*branch{}
+	for _, s := range all {
+		x.pushReady(s.entry, s.readyKey, s.place)
+	}
 }
 
 // lane gives a lane's place, and how far a take moves its turn on.
@@ -141,6 +147,9 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
+	if x.order != nil {
+		return x.takeOrdered(now, may)
+	}
 	var way [3]*branch
 	var from readyKey
 	for key, root := range x.ready {
@@ -157,8 +166,8 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 			if root.empty() {
 				delete(x.ready, key)
 			}
-		case !x.may(w, may):
-		case x.stepFull(key, w):
+		case !x.may(w[2].entries[0], may):
+		case x.stepFull(key, w[2].entries[0]):
 			limited = true
 		case !ok || before(w, way):
 			way, from, ok = w, key, true
@@ -169,12 +178,16 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 	}
 	root := x.ready[from]
 	_, stride := x.lane(way[0].key)
-	took := root.take(way, stride)
+	return x.handOut(root.take(way, stride), from), true, false
+}
+
+// handOut notes that an entry was taken.
+func (x *Index) handOut(took entry, from readyKey) Entry {
 	full, _ := x.entryOf(took) // it was there a moment ago
 	s := slot{took.item, took.run, took.n}
 	x.taken[s] = true
 	x.claim(s, from, full.Item.Collection)
-	return full, true, false
+	return full
 }
 
 // keep tells whether an entry may stay in its queue; one that Only may let through
@@ -198,11 +211,11 @@ func (x *Index) keep(e entry, key readyKey, p place, now time.Time) bool {
 }
 
 // may asks by the step of the entry that is next.
-func (x *Index) may(way [3]*branch, may func(StepID, *state.Step) bool) bool {
+func (x *Index) may(next entry, may func(StepID, *state.Step) bool) bool {
 	if may == nil {
 		return true
 	}
-	plan, n := x.planOf(way[2].entries[0])
+	plan, n := x.planOf(next)
 	return may(StepID{plan.Name, layout.Name(plan.Steps[n].Name)}, &plan.Steps[n])
 }
 
@@ -216,8 +229,8 @@ func over(n, limit int) bool { return limit > 0 && n >= limit }
 
 // stepFull tells whether a limit of the workspace, but for those of collections,
 // holds the step back.
-func (x *Index) stepFull(key readyKey, way [3]*branch) bool {
-	plan, n := x.planOf(way[2].entries[0])
+func (x *Index) stepFull(key readyKey, next entry) bool {
+	plan, n := x.planOf(next)
 	_, is := x.full(key, plan, n)
 	return is
 }
