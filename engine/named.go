@@ -76,7 +76,7 @@ func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
 		limit = q.Limit
 	}
 	run, _, _ := strings.Cut(ask.Which, "/")
-	question := queue.Question{Step: q.Wants, Limit: limit}
+	question := queue.Question{Step: q.Wants, Limit: limit, Brief: len(q.Order) == 0}
 	if q.Condition() != nil || ask.Where != nil || e.isRun(run) {
 		question.Entry = func(en queue.Entry) bool {
 			return (!e.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && a.holds(ask.Where, en.Item)
@@ -111,6 +111,9 @@ func (e *Engine) queueRow(en queue.Entry, person bool) QueueRow {
 
 // waitsSince is when the step came to wait as it does.
 func waitsSince(en queue.Entry) time.Time {
+	if !en.Since.IsZero() {
+		return en.Since
+	}
 	for r := range en.Item.Runs {
 		if run := &en.Item.Runs[r]; run.Name == en.Run && !run.Steps[en.N].Since.IsZero() {
 			return run.Steps[en.N].Since

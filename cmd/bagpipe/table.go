@@ -54,6 +54,15 @@ func (t *tableWriter) print(out io.Writer) error {
 	if !t.whole {
 		t.clip(terminalWidth(out))
 	}
+	if len(t.rows) >= manyRows {
+		if done, err := t.printLong(out); done {
+			return err
+		}
+	}
+	return t.printAny(out)
+}
+
+func (t *tableWriter) printAny(out io.Writer) error {
 	w := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators

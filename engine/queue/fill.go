@@ -95,6 +95,7 @@ type share struct {
 	ready  map[leafKey][]entry
 	dated  []dated
 	runs   []uint64
+	people []aged
 }
 
 type leafKey struct {
@@ -112,7 +113,7 @@ func (x *Index) recount() {
 	}
 	wait.Wait()
 	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*branch{}, nil, account{}
-	x.runs = map[uint64]bool{}
+	x.runs, x.people = map[uint64]bool{}, map[uint64]int64{}
 	leaves := map[leafKey][]entry{}
 	for i := range shares {
 		s := &shares[i]
@@ -120,6 +121,9 @@ func (x *Index) recount() {
 		x.dated = append(x.dated, s.dated...)
 		for _, bits := range s.runs {
 			x.runs[bits] = true
+		}
+		for _, p := range s.people {
+			x.people[p.item] = p.created
 		}
 		for k, e := range s.ready {
 			leaves[k] = append(leaves[k], e...)
@@ -146,6 +150,9 @@ func (x *Index) recountPages(s *share, from, to int) {
 		s.counts.add(x.names, &g, 1)
 		if g.traits&Running != 0 {
 			s.runs = append(s.runs, bits)
+		}
+		if g.traits&Person != 0 {
+			s.people = append(s.people, aged{g.created, bits})
 		}
 		for r := range g.runs {
 			run := &g.runs[r]

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"container/heap"
 	"iter"
 	"slices"
@@ -17,6 +16,8 @@ type Entry struct {
 	Run  string // accession.1
 	Step layout.Name
 	N    int // the step's place in the definition
+
+	Since time.Time // of a brief one: since when the step stands as it does
 }
 
 // slot names a step of an item in few bytes.
@@ -36,6 +37,7 @@ type Index struct {
 	dated    dateHeap      // steps whose time is to come
 	taken    map[slot]bool // handed out, and not returned
 	runs     map[uint64]bool
+	people   map[uint64]int64                       // items of which a step waits for a person, and their creation in ms
 	only     func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
 	order    *ordered                               // what Take hands out by; nil: lanes and turns
 	wake     chan struct{}
@@ -55,7 +57,7 @@ type Index struct {
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, wake: make(chan struct{}, 1),
+		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, wake: make(chan struct{}, 1),
 		ready: map[readyKey]*branch{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
@@ -128,6 +130,9 @@ func (x *Index) replace(it *Item) {
 	x.table.put(bits, x.buf)
 	if delete(x.runs, bits); x.is.traits&Running != 0 {
 		x.runs[bits] = true
+	}
+	if delete(x.people, bits); x.is.traits&Person != 0 {
+		x.people[bits] = x.is.created
 	}
 	x.offer(bits, &x.was, &x.is)
 }
@@ -212,6 +217,7 @@ func (x *Index) Remove(id layout.ItemID) {
 		x.table.remove(bits)
 	}
 	delete(x.runs, bits)
+	delete(x.people, bits)
 }
 
 // Running gives the items that have a step in progress, in no order.
@@ -286,10 +292,6 @@ func (x *Index) Items() iter.Seq[*Item] { return x.With(0) }
 // copies, each made when it is come to: one that changes meanwhile is given as it
 // is then.
 func (x *Index) With(any Trait) iter.Seq[*Item] {
-	type aged struct {
-		created int64
-		item    uint64
-	}
 	x.mu.Lock()
 	var found []aged
 	if any == 0 {
@@ -301,9 +303,7 @@ func (x *Index) With(any Trait) iter.Seq[*Item] {
 		}
 	})
 	x.mu.Unlock()
-	slices.SortFunc(found, func(a, b aged) int {
-		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
-	})
+	slices.SortFunc(found, aged.compare)
 	return func(yield func(*Item) bool) {
 		for _, f := range found {
 			if it := x.Item(layout.ItemIDOf(f.item)); it != nil && !yield(it) {

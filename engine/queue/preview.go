@@ -15,6 +15,7 @@ type Question struct {
 	Step  func(StepID) bool // asked once for each step
 	Entry func(Entry) bool  // asked of each entry that the step lets through
 	Limit int               // of each list; 0: all
+	Brief bool              // of items without what Entry asks, no more than the head is wanted
 }
 
 // Queue lists, in the order they would be handed out if there were no limits, the
@@ -29,18 +30,67 @@ func (x *Index) Queue(now time.Time, q Question) (ready, waits []Entry) {
 		if !ok {
 			break
 		}
+		if q.Brief && q.Entry == nil {
+			ready = append(ready, x.brief(e))
+			continue
+		}
 		full, ok := x.entryOf(e)
 		if ok && (q.Entry == nil || q.Entry(full)) {
 			ready = append(ready, full)
 		}
 	}
+	waiting := make(agedHeap, 0, len(x.people))
+	for bits, created := range x.people {
+		waiting = append(waiting, aged{created, bits})
+	}
 	x.mu.Unlock()
-	for it := range x.With(Person) {
+	heap.Init(&waiting)
+	for len(waiting) > 0 {
+		it := x.Item(layout.ItemIDOf(heap.Pop(&waiting).(aged).item))
+		if it == nil {
+			continue
+		}
 		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
 			return ready, waits[:q.Limit]
 		}
 	}
 	return ready, waits
+}
+
+// brief is an entry that stillReady has just looked at, of which x.at is the item.
+func (x *Index) brief(e entry) Entry {
+	id := layout.ItemIDOf(e.item)
+	run := x.at.find(uint64(e.run))
+	it := &Item{ID: id, Collection: layout.Name(x.names.text(x.at.collection)), Batch: x.names.text(x.at.batch),
+		Lane: layout.Name(x.names.text(x.at.lane)), Created: time.UnixMilli(x.at.created).UTC(), Label: labelOf(x.table.get(e.item))}
+	out := Entry{Item: it, Run: x.names.text(uint64(e.run)), Step: layout.Name(x.names.plan(run.plan).Steps[e.n].Name), N: int(e.n), Since: it.Created}
+	if since := x.at.steps[run.from+int(e.n)].since; since != 0 {
+		out.Since = time.UnixMilli(since).UTC()
+	}
+	return out
+}
+
+// aged is an item and its creation.
+type aged struct {
+	created int64 // ms
+	item    uint64
+}
+
+func (a aged) compare(b aged) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
+}
+
+// agedHeap has the oldest on top.
+type agedHeap []aged
+
+func (h agedHeap) Len() int           { return len(h) }
+func (h agedHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
+func (h agedHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *agedHeap) Push(v any)        { *h = append(*h, v.(aged)) }
+func (h *agedHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // people gives the steps of an item that wait for a person.
@@ -91,7 +141,7 @@ func (x *Index) preview(q Question) *preview {
 				for _, batch := range collection.within {
 					bn := cn.of(batch, 1)
 					if len(batch.entries) > 0 {
-						bn.leaves = append(bn.leaves, cursor{key: key, place: place{lane.key, collection.key, batch.key}, of: batch.entries})
+						bn.leaves = append(bn.leaves, cursor{leaf: &pleaf{key, place{lane.key, collection.key, batch.key}, batch.entries}})
 					}
 				}
 			}
@@ -116,7 +166,7 @@ func (n *pnode) of(b *branch, stride float64) *pnode {
 
 // order makes heaps of the branches, from the leaves up, and leaves out empty ones.
 func (n *pnode) order() bool {
-	heap.Init(&n.leaves)
+	n.leaves.order()
 	n.within = slices.DeleteFunc(n.within, func(in *pnode) bool { return !in.order() })
 	heap.Init(&n.within)
 	return !n.empty()
@@ -128,7 +178,7 @@ func (n *pnode) empty() bool { return len(n.leaves) == 0 && len(n.within) == 0 }
 func (p *preview) next(x *Index, now time.Time) (entry, bool) {
 	for len(p.root.within) > 0 {
 		c, way := p.root.front()
-		e, key, at := c.entry(), c.key, c.place
+		e, key, at := c.entry(), c.leaf.key, c.leaf.place
 		good := x.stillReady(e, key, at, now) && !(p.any && p.last == e)
 		p.root.advance(way, good)
 		if good {
@@ -140,7 +190,7 @@ func (p *preview) next(x *Index, now time.Time) (entry, bool) {
 }
 
 func (n *pnode) front() (*cursor, []*pnode) {
-	var way []*pnode
+	way := make([]*pnode, 0, 4)
 	for at := n; ; at = at.within[0] {
 		way = append(way, at)
 		if len(at.leaves) > 0 {
@@ -185,36 +235,71 @@ func (h *pheap) Pop() any {
 // cursor stands at one place of a heap that is gone through in order: a place is
 // gone to after its parent.
 type cursor struct {
+	leaf *pleaf
+	at   int
+}
+
+// pleaf is a heap of entries, which is not changed.
+type pleaf struct {
 	key   readyKey
 	place place
 	of    entryHeap
-	at    int
 }
 
-func (c *cursor) entry() entry { return c.of[c.at] }
+func (c cursor) entry() entry { return c.leaf.of[c.at] }
 
-// cursors have the next entry on top.
+// cursors have the next entry on top. The heap is kept by hand: of all that is ready
+// each is put into it once, and boxing them would be most of the work.
 type cursors []cursor
 
-func (c cursors) Len() int           { return len(c) }
-func (c cursors) Less(i, j int) bool { return c[i].entry().compare(c[j].entry()) < 0 }
-func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(v any)        { *c = append(*c, v.(cursor)) }
-func (c *cursors) Pop() any {
-	old := *c
-	last := old[len(old)-1]
-	*c = old[:len(old)-1]
-	return last
+func (c cursors) order() {
+	for i := len(c)/2 - 1; i >= 0; i-- {
+		c.down(i)
+	}
+}
+
+func (c cursors) down(i int) {
+	for {
+		least := i
+		for k := 2*i + 1; k <= 2*i+2 && k < len(c); k++ {
+			if c[k].entry().compare(c[least].entry()) < 0 {
+				least = k
+			}
+		}
+		if least == i {
+			return
+		}
+		c[i], c[least] = c[least], c[i]
+		i = least
+	}
+}
+
+func (c cursors) up(i int) {
+	for i > 0 {
+		around := (i - 1) / 2
+		if c[i].entry().compare(c[around].entry()) >= 0 {
+			return
+		}
+		c[i], c[around] = c[around], c[i]
+		i = around
+	}
 }
 
 // advance replaces the top by the places below it.
 func (c *cursors) advance() {
-	top := heap.Pop(c).(cursor)
-	for _, at := range []int{2*top.at + 1, 2*top.at + 2} {
-		if at < len(top.of) {
-			below := top
-			below.at = at
-			heap.Push(c, below)
-		}
+	all := *c
+	top := all[0]
+	below := 2*top.at + 1
+	if below >= len(top.leaf.of) {
+		all[0] = all[len(all)-1]
+		all = all[:len(all)-1]
+	} else {
+		all[0].at = below
 	}
+	all.down(0)
+	if below+1 < len(top.leaf.of) {
+		all = append(all, cursor{top.leaf, below + 1})
+		all.up(len(all) - 1)
+	}
+	*c = all
 }
