@@ -12,10 +12,11 @@ import (
 )
 
 // The rules are: a step has stalled when it is ready, waits for a person or is in
-// progress, and has been so for three times as long as nineteen of twenty items were
-// that are done with it, and for a minute at least. What has been done fewer than
-// five times has no usual time. With a set time, everything that is not done and has
-// not moved for so long is listed, whatever it waits for.
+// progress, and has been so for three times as long as nineteen of twenty attempts
+// were, and for a minute at least. What has been tried fewer than five times has no
+// usual time. With a set time, everything that is not done and has not moved for so
+// long is listed, whatever it waits for, but for what waits for another step of its
+// item: that one has stalled.
 
 const (
 	stalledTimes = 3
@@ -58,6 +59,9 @@ func (e *Engine) Stalled(set time.Duration) []Stalled {
 
 func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
 	s := &run.Steps[i]
+	if s.Status == state.Waiting && behind(run, i) {
+		return row, false // another step is to blame
+	}
 	spread, moves := t.Waited, false
 	why := it.BlockedAt(run, i, now)
 	switch {
@@ -65,10 +69,10 @@ func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, s
 		spread, moves = t.Ran, true
 	case s.Status != state.Waiting && s.Status != state.Failed:
 		return row, false
-	case why == nil, why.Code == "manual":
+	case why == nil || why.Code == "manual":
 		moves = true
-	case why.Code == "requires", set == 0:
-		return row, false // another step is to blame
+	case set == 0:
+		return row, false
 	}
 	stands := now.Sub(s.Since)
 	least := set
@@ -92,6 +96,29 @@ func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, s
 	return row, true
 }
 
+// behind tells whether a step waits for another of its item: for one it requires, or
+// as one has failed.
+func behind(run *queue.Run, i int) bool {
+	done := func(k int) bool {
+		s, tolerated := run.Steps[k].Status, run.Plan.Steps[k].Tolerated()
+		return s == state.Completed || s == state.Skipped || s == state.Failed && tolerated
+	}
+	for _, p := range run.Plan.Prerequisites(i) {
+		if !done(p) {
+			return true
+		}
+	}
+	if why := run.Steps[i].Blocked; why == nil || why.Code != "failed" && why.Code != "requires" {
+		return false
+	}
+	for k := range run.Steps {
+		if run.Steps[k].Status == state.Failed && !done(k) {
+			return true
+		}
+	}
+	return run.Steps[i].Blocked.Code == "requires" // of another workflow
+}
+
 // StepStats is what the items tell of one step.
 type StepStats struct {
 	Workflow string      `json:"workflow"`
@@ -107,11 +134,11 @@ type StepStats struct {
 
 	Attempts    int     `json:"attempts"`
 	FailureRate float64 `json:"failureRate"` // of attempts
-	WaitMedian  float64 `json:"waitMedian"`  // seconds, of completed ones
+	WaitMedian  float64 `json:"waitMedian"`  // seconds, of attempts that completed or failed
 	WaitP95     float64 `json:"waitP95"`
 	RunMedian   float64 `json:"runMedian"`
 	RunP95      float64 `json:"runP95"`
-	LastHour    int     `json:"lastHour"` // completed or skipped
+	LastHour    int     `json:"lastHour"` // attempts that completed or skipped it
 	LastDay     int     `json:"lastDay"`
 	Drain       float64 `json:"drain"` // seconds until what is ready now is done, at the pace of the last hour, or day; 0: not known
 }

@@ -54,7 +54,8 @@
 //
 //	step: status and code of why it is blocked, and which of the others follow;
 //	attempts [N, engine, runner, failures, ms waited, ms run], since, [message], [what the code
-//	leaves open], [kind], [skip], [what is laid over it], [ends]
+//	leaves open], [kind], [skip], [what is laid over it], [ends],
+//	[children], [attempts that ended: n × (state, time, ms waited, ms run)]
 //
 // A text is its length and bytes; a name, and a plan, the number of one in the
 // index's list; a time 0 for none, else 1 + 2 × the zigzag distance in ms from the
@@ -62,7 +63,7 @@
 //
 // # The checkpoint
 //
-//	"bagpipe index 2\n"
+//	"bagpipe index 3\n"
 //	8 bytes   length of the head
 //	head      JSON: tree, items, facets, texts (names by number), plans (digests by number)
 //	4096 ×    4 bytes items, 4 bytes length: the pages

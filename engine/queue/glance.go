@@ -22,7 +22,7 @@ const (
 	standsDated // ready once its time has come
 )
 
-func (g *glance) clear() { *g = glance{runs: g.runs[:0], steps: g.steps[:0]} }
+func (g *glance) clear() { *g = glance{runs: g.runs[:0], steps: g.steps[:0], tried: g.tried[:0]} }
 
 func (g *glance) place() place { return place{g.lane, g.collection, g.batch} }
 

@@ -54,6 +54,7 @@ type Step struct {
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
 	Ends     []End             // by robots, for good; kept of steps with a threshold alone
 	Children int               // the most that an attempt made
+	Tried    []Tried           // its attempts that ended, in order; nil where the fields above say it all
 
 	control *state.Reason // why it is out of the flow; nil: it is not
 	own     *state.Reason // then: why it cannot start but for that
@@ -139,6 +140,7 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 			s.Failures++
 		}
 	}
+	s.Tried = tried(x, run, layout.Name(plan.Steps[i].Name), s.Since, rec)
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k
 		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner

@@ -6,7 +6,8 @@ type glance struct {
 	collection, batch, lane uint64
 	created                 int64 // ms
 	runs                    []glanceRun
-	steps                   []glanceStep // of all runs
+	steps                   []glanceStep  // of all runs
+	tried                   []glanceTried // of all steps
 }
 
 type glanceRun struct {
@@ -24,6 +25,8 @@ type glanceStep struct {
 	ran      uint64
 	since    int64 // ms; 0: never
 	until    int64 // ms; 0: none
+
+	triedFrom, triedTo uint32 // of glance.tried
 }
 
 // look reads a packed item into g, whose lists it uses again.
@@ -52,14 +55,14 @@ func (g *glance) look(b []byte) bool {
 	for range u.count() {
 		u.bytes()
 	}
-	g.runs, g.steps = g.runs[:0], g.steps[:0]
+	g.runs, g.steps, g.tried = g.runs[:0], g.steps[:0], g.tried[:0]
 	for range u.count() {
 		r := glanceRun{name: u.num(), plan: u.num(), status: u.num(), from: len(g.steps)}
 		if len(u.bytes()) > 0 {
 			u.millis()
 		}
 		for range u.count() {
-			g.steps = append(g.steps, u.glanceStep())
+			g.steps = append(g.steps, u.glanceStep(g))
 		}
 		r.to = len(g.steps)
 		g.runs = append(g.runs, r)
@@ -67,7 +70,7 @@ func (g *glance) look(b []byte) bool {
 	return !u.bad
 }
 
-func (u *unpacker) glanceStep() (s glanceStep) {
+func (u *unpacker) glanceStep(g *glance) (s glanceStep) {
 	head := u.num()
 	s.status, s.code, s.skip = uint8(head&7), uint8(head>>3&15), head&bitSkip != 0
 	if s.attempts = uint32(u.num()); s.attempts > 0 {
@@ -103,6 +106,11 @@ func (u *unpacker) glanceStep() (s glanceStep) {
 	}
 	if head&bitChildren != 0 {
 		u.num()
+	}
+	if head&bitTried != 0 {
+		s.triedFrom = uint32(len(g.tried))
+		g.tried = u.lookTried(g.tried)
+		s.triedTo = uint32(len(g.tried))
 	}
 	return s
 }

@@ -59,6 +59,7 @@ const (
 	bitOverlay
 	bitEnds
 	bitChildren
+	bitTried
 )
 
 var statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive}
@@ -203,6 +204,9 @@ func (p *packer) step(it *Item, run *Run, i int) {
 	if s.Children > 0 {
 		head |= bitChildren
 	}
+	if len(s.Tried) > 0 {
+		head |= bitTried
+	}
 	p.num(head)
 	p.num(uint64(s.Attempts))
 	if s.Attempts > 0 {
@@ -235,6 +239,9 @@ func (p *packer) step(it *Item, run *Run, i int) {
 	}
 	if s.Children > 0 {
 		p.num(uint64(s.Children))
+	}
+	if len(s.Tried) > 0 {
+		p.tried(s.Tried)
 	}
 }
 

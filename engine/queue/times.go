@@ -17,7 +17,7 @@ type Times struct {
 	Waiting, Ready, Running, Person int
 	Completed, Skipped, Failed      int
 	Attempts, FailedAttempts        int
-	LastHour, LastDay               int // completed or skipped since then
+	LastHour, LastDay               int // attempts that completed or skipped it since then
 	Waited, Ran                     Spread
 	Manual                          bool
 	oldest                          int64 // ms: since when the longest ready one waits
@@ -29,8 +29,7 @@ func (t *Times) OldestReady() (since time.Time, ok bool) {
 	return time.UnixMilli(t.oldest).UTC(), t.oldest != 0
 }
 
-// Spread is how durations are spread, of the last attempts of items that are done
-// with the step.
+// Spread is how durations are spread, of the attempts that completed, or failed.
 type Spread struct {
 	N           int
 	Median, P95 time.Duration
@@ -84,6 +83,7 @@ func (x *Index) Times(now time.Time) []Times {
 
 func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
 	of := map[StepID]*Times{}
+	var one [1]glanceTried
 	var byPlan [][]*Times // so that a step costs no look into the map
 	var g glance
 	hour, day := now.Add(-time.Hour).UnixMilli(), now.Add(-24*time.Hour).UnixMilli()
@@ -106,14 +106,23 @@ func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
 			}
 			for i, t := range byPlan[run.plan] {
 				how, _ := g.standing(run, i)
-				t.add(&g.steps[run.from+i], how == standsReady, hour, day)
+				s := &g.steps[run.from+i]
+				t.stand(s, how == standsReady)
+				all := g.attempts(s, &one)
+				for k := range all {
+					t.tried(&all[k], hour, day)
+				}
+				if s.attempts == 0 && s.status >= completed && s.status <= skipped {
+					t.recent(s.since, hour, day)
+				}
 			}
 		}
 	})
 	return of
 }
 
-func (t *Times) add(s *glanceStep, ready bool, hour, day int64) {
+// stand counts how the step stands on an item.
+func (t *Times) stand(s *glanceStep, ready bool) {
 	t.Attempts += int(s.attempts)
 	t.FailedAttempts += int(s.failures)
 	switch s.status {
@@ -128,26 +137,34 @@ func (t *Times) add(s *glanceStep, ready bool, hour, day int64) {
 		if s.code == codeManual {
 			t.Person++
 		}
-		return
 	case inProgress:
 		t.Running++
-		return
 	case failed:
 		t.Failed++
-		return
 	case completed:
 		t.Completed++
-		if s.attempts > 0 {
-			t.Waited.all = append(t.Waited.all, uint32(min(s.waited, maxTime)))
-			t.Ran.all = append(t.Ran.all, uint32(min(s.ran, maxTime)))
-		}
 	case skipped:
 		t.Skipped++
 	}
-	if s.since >= hour {
+}
+
+// tried counts an attempt that ended.
+func (t *Times) tried(a *glanceTried, hour, day int64) {
+	if a.state == completed || a.state == failed {
+		t.Waited.all = append(t.Waited.all, uint32(min(a.waited, maxTime)))
+		t.Ran.all = append(t.Ran.all, uint32(min(a.ran, maxTime)))
+	}
+	if a.state == completed || a.state == skipped {
+		t.recent(a.ended, hour, day)
+	}
+}
+
+// recent counts what was done lately.
+func (t *Times) recent(at, hour, day int64) {
+	if at >= hour {
 		t.LastHour++
 	}
-	if s.since >= day {
+	if at >= day {
 		t.LastDay++
 	}
 }

@@ -212,6 +212,9 @@ func (u *unpacker) step(s *Step) (c stepCodes) {
 	if head&bitChildren != 0 {
 		s.Children = int(u.num())
 	}
+	if head&bitTried != 0 {
+		s.Tried = u.tried()
+	}
 	return c
 }
 
