@@ -28,6 +28,7 @@ type Filter struct {
 	Held       bool
 	Parent     layout.ItemID // its children
 	Where      *queue.Where
+	Asked      *Asked // what Where and Page.Sort ask for; nil: it is not noted
 }
 
 // Page is which part of a listing is wanted, and in which order.
@@ -128,6 +129,10 @@ func (e *Engine) CheckFilter(f Filter) error {
 			return err
 		}
 	}
+	if _, number := state.Instance(f.Workflow); number > 0 && e.isRun(f.Workflow) && !e.index.KnowsName(f.Workflow) {
+		base, _ := numbered(f.Workflow)
+		return &NoSuchError{"workflow", f.Workflow, "no item went through " + base + " so often; bagpipe items --workflow " + base + " lists all of them"}
+	}
 	known := e.index.Known()
 	has := func(what, name string, in []string, also []string, hint string) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
@@ -191,7 +196,7 @@ func (e *Engine) selected(f Filter) (iter.Seq[*queue.Item], error) {
 	if err := e.CheckFilter(f); err != nil {
 		return nil, err
 	}
-	a, err := e.asker()
+	a, err := e.asker(f.Asked)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +218,7 @@ func (e *Engine) Items(f Filter, page Page) ([]ItemRow, error) {
 	}
 	rows := []ItemRow{}
 	if len(page.Sort) > 0 {
-		if items, err = e.sorted(items, page.Sort); err != nil {
+		if items, err = e.sorted(items, page.Sort, f.Asked); err != nil {
 			return nil, err
 		}
 	}
@@ -230,8 +235,8 @@ func (e *Engine) Items(f Filter, page Page) ([]ItemRow, error) {
 	return rows, nil
 }
 
-func (e *Engine) sorted(items iter.Seq[*queue.Item], by []string) (iter.Seq[*queue.Item], error) {
-	a, err := e.asker()
+func (e *Engine) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) (iter.Seq[*queue.Item], error) {
+	a, err := e.asker(asked)
 	if err != nil {
 		return nil, err
 	}

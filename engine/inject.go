@@ -95,7 +95,7 @@ func (r *run) pointAt(name string) error {
 		if !q.Wants(en.ID()) || r.beyond(en) {
 			return false, time.Time{}
 		}
-		a, err := r.e.asker()
+		a, err := r.e.asker(nil)
 		if err != nil {
 			return false, r.e.o.Now().Add(time.Second) // asked again
 		}

@@ -27,7 +27,8 @@ func (e *NoQueueError) Error() string {
 type QueueAsk struct {
 	Which string // a named queue; WORKFLOW, WORKFLOW/STEP or /STEP; "": all
 	Where *queue.Where
-	Limit int // 0: all
+	Limit int    // 0: all
+	Asked *Asked // nil: it is not noted
 }
 
 // askedQueue is the queue asked for; one that has no name is made up.
@@ -67,10 +68,12 @@ func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.asker()
+	a, err := e.asker(nil)
 	if err != nil {
 		return nil, err
 	}
+	asked := a
+	asked.asked = ask.Asked
 	limit := ask.Limit
 	if q.Limit > 0 && (limit == 0 || q.Limit < limit) {
 		limit = q.Limit
@@ -79,7 +82,7 @@ func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
 	question := queue.Question{Step: q.Wants, Limit: limit, Brief: len(q.Order) == 0}
 	if q.Condition() != nil || ask.Where != nil || e.isRun(run) {
 		question.Entry = func(en queue.Entry) bool {
-			return (!e.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && a.holds(ask.Where, en.Item)
+			return (!e.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
 		}
 	}
 	if len(q.Order) > 0 {
@@ -145,7 +148,7 @@ func (a asker) order(list []queue.Entry, by []string) {
 
 // keysOf is what stands at paths of an item.
 func (a asker) keysOf(it *queue.Item, by []string) []gjson.Result {
-	values := a.e.valuesOf(a.r, it, a.facets)
+	values := a.asked.note(a.e.valuesOf(a.r, it, a.facets))
 	keys := make([]gjson.Result, len(by))
 	for i, p := range by {
 		keys[i] = a.sortKey(it, values, strings.TrimPrefix(p, "-"))
@@ -171,7 +174,7 @@ func (e *Engine) orderOf(q *queue.Named) queue.Order {
 			if err != nil {           // nothing is there until the branch can be read again
 				return make([]gjson.Result, len(q.Order))
 			}
-			return asker{e, v, *e.facets.Load(), e.o.Now()}.keysOf(en.Item, q.Order)
+			return asker{e, v, *e.facets.Load(), e.o.Now(), nil}.keysOf(en.Item, q.Order)
 		},
 		Compare: func(a, b []gjson.Result) int { return compareKeys(q.Order, a, b) },
 	}

@@ -85,25 +85,61 @@ func (e *Engine) valuesOf(r gitstore.Reader, it *queue.Item, facets []string) qu
 	}
 }
 
+// Asked notes which paths a listing asked for, and whether any item has something
+// there: where none has, the path is most likely misspelt.
+type Asked struct{ paths map[string]bool }
+
+// Missing lists the paths that were asked for and that no item has.
+func (q *Asked) Missing() (paths []string) {
+	if q == nil {
+		return nil
+	}
+	for p, there := range q.paths {
+		if !there {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (q *Asked) note(v queue.Values) queue.Values {
+	if q == nil {
+		return v
+	}
+	if q.paths == nil {
+		q.paths = map[string]bool{}
+	}
+	return func(path string) gjson.Result {
+		found := v(path)
+		q.paths[path] = q.paths[path] || found.Exists()
+		return found
+	}
+}
+
 // asker answers conditions on items.
 type asker struct {
 	e      *Engine
 	r      gitstore.Reader
 	facets []string
 	now    time.Time
+	asked  *Asked
 }
 
-func (e *Engine) asker() (asker, error) {
+func (e *Engine) asker(asked *Asked) (asker, error) {
 	v, err := e.store.Tip()
 	if err != nil {
 		return asker{}, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return asker{e, v, e.derived.facets, e.o.Now()}, nil
+	return asker{e, v, e.derived.facets, e.o.Now(), asked}, nil
 }
 
 func (a asker) holds(w *queue.Where, it *queue.Item) bool {
-	is, _ := w.Holds(a.e.valuesOf(a.r, it, a.facets), a.now)
+	if w == nil {
+		return true
+	}
+	is, _ := w.Holds(a.asked.note(a.e.valuesOf(a.r, it, a.facets)), a.now)
 	return is
 }

@@ -36,8 +36,20 @@ func (c *placeArgs) Validate() error {
 }
 
 func (c *placeArgs) filter() engine.Filter {
-	return engine.Filter{Collection: layout.Name(c.Collection), Lane: layout.Name(c.Lane), Batch: c.Batch, Milestone: layout.Name(c.Reached),
+	f := engine.Filter{Collection: layout.Name(c.Collection), Lane: layout.Name(c.Lane), Batch: c.Batch, Milestone: layout.Name(c.Reached),
 		Message: c.Failure, Older: c.Older, Where: where(c.Where)}
+	if c.Where != "" {
+		f.Asked = &engine.Asked{}
+	}
+	return f
+}
+
+// tellMissing says which paths no item has that were asked for: an empty answer, or an
+// order that is none, would not tell that they are misspelt.
+func (a *app) tellMissing(asked *engine.Asked) {
+	for _, path := range asked.Missing() {
+		a.talk("warning: no item that was looked at has %s", path)
+	}
 }
 
 // given tells whether anything is narrowed.

@@ -74,6 +74,7 @@ func (c *holdArgs) all(a *app, what, to string, held bool, act func(context.Cont
 		if err != nil {
 			return err
 		}
+		a.tellMissing(f.Asked)
 		var seen []engine.SeenStep
 		for _, r := range rows {
 			if r.Held == held {

@@ -39,12 +39,13 @@ func (c *itemsCmd) Run(a *app) error {
 		}
 		page := engine.Page{From: c.Skip, Limit: c.Limit}
 		if c.Sort != "" {
-			page.Sort = strings.Split(c.Sort, ",")
+			page.Sort, f.Asked = strings.Split(c.Sort, ","), &engine.Asked{}
 		}
 		rows, err := e.Items(f, page)
 		if err != nil {
 			return err
 		}
+		a.tellMissing(f.Asked)
 		if c.JSON {
 			return a.json(rows)
 		}
@@ -57,6 +58,7 @@ func (c *itemsCmd) facets(a *app, e *engine.Engine, f engine.Filter) error {
 	if err != nil {
 		return err
 	}
+	a.tellMissing(f.Asked)
 	if c.JSON {
 		return a.json(rows)
 	}

@@ -100,7 +100,11 @@ func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 }
 
 func (c *queueCmd) ask() engine.QueueAsk {
-	return engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+	ask := engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+	if c.Where != "" {
+		ask.Asked = &engine.Asked{}
+	}
+	return ask
 }
 
 func (c *queueCmd) show(a *app, e *engine.Engine) error {
@@ -108,20 +112,24 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 	case c.List:
 		return c.list(a, e)
 	case c.Count:
-		row, err := e.CountQueue(c.ask())
+		ask := c.ask()
+		row, err := e.CountQueue(ask)
 		if err != nil {
 			return err
 		}
+		a.tellMissing(ask.Asked)
 		if c.JSON {
 			return a.json(row)
 		}
 		fmt.Fprintln(a.out, row.Ready)
 		return nil
 	}
-	rows, err := e.Queue(c.ask())
+	ask := c.ask()
+	rows, err := e.Queue(ask)
 	if err != nil {
 		return err
 	}
+	a.tellMissing(ask.Asked)
 	if c.JSON {
 		return a.json(rows)
 	}

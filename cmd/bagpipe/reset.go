@@ -88,7 +88,9 @@ func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step lay
 	if len(c.Names) == 1 {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, state.Status(c.Status)
-		return e.Steps(f)
+		seen, err := e.Steps(f)
+		a.tellMissing(f.Asked)
+		return seen, err
 	}
 	var seen []engine.SeenStep
 	for _, ref := range c.Names[:len(c.Names)-1] {

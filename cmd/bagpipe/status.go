@@ -15,10 +15,12 @@ type statusCmd struct {
 
 func (c *statusCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		s, err := e.Status(a.ctx, c.filter())
+		f := c.filter()
+		s, err := e.Status(a.ctx, f)
 		if err != nil {
 			return err
 		}
+		a.tellMissing(f.Asked)
 		if c.JSON {
 			return a.json(s)
 		}

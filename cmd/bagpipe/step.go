@@ -50,6 +50,7 @@ func (c *stepArgs) Validate() error {
 // decideArgs are what acts that end a step take besides.
 type decideArgs struct {
 	stepArgs
+	Status    string   `placeholder:"STATUS" enum:",waiting,failed" default:"" help:"With a filter: end steps that are waiting, or failed; default: waiting, and with --failure failed."`
 	Milestone []string `placeholder:"NAME" help:"A milestone that is reached by it, besides the step's own."`
 }
 
@@ -57,6 +58,9 @@ type decideArgs struct {
 func (c *decideArgs) Validate() error {
 	if err := c.stepArgs.Validate(); err != nil {
 		return err
+	}
+	if len(c.Names) == 2 && c.Status != "" {
+		return errors.New("--status is for acts without ITEM")
 	}
 	for _, m := range c.Milestone {
 		if _, err := layout.ParseName(m); err != nil {
@@ -88,7 +92,11 @@ func (c *decideArgs) decide(a *app, to state.Status) error {
 	for _, m := range c.Milestone {
 		names = append(names, layout.Name(m))
 	}
-	return c.act(a, state.Waiting, to, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
+	from := state.Waiting
+	if c.Status == string(state.Failed) || c.Status == "" && c.Failure != "" {
+		from = state.Failed
+	}
+	return c.act(a, from, to, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
 		return e.Decide(a.ctx, ref, to, c.Message, names...)
 	})
 }
@@ -130,6 +138,7 @@ func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to 
 		if err != nil {
 			return err
 		}
+		a.tellMissing(f.Asked)
 		if all := len(seen); from == state.Waiting {
 			seen = slices.DeleteFunc(seen, func(s engine.SeenStep) bool { return s.Early })
 			if n := all - len(seen); n > 0 {

@@ -237,6 +237,10 @@ func (x *Index) Known() (out Names) {
 	return out
 }
 
+// KnowsName tells whether some item has, or had, a workflow, collection or other thing
+// of that name.
+func (x *Index) KnowsName(name string) bool { return x.names.has(name) }
+
 // Plans are the definitions that items run by.
 func (x *Index) Plans() (plans []*state.Definition) {
 	x.mu.Lock()

@@ -41,6 +41,14 @@ func (n *names) number(s string) uint64 {
 	return i
 }
 
+// has tells whether a text has a number.
+func (n *names) has(s string) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	_, ok := n.ofTxt[s]
+	return ok
+}
+
 // text is the text of a number; one nobody was given is empty.
 func (n *names) text(i uint64) string {
 	n.mu.RLock()
