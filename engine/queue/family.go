@@ -210,7 +210,7 @@ func (x *Index) Children(parent layout.ItemID) []*Item {
 		}
 	}
 	slices.SortFunc(all, func(a, b child) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), a.it.Created.Compare(b.it.Created), cmp.Compare(a.it.ID, b.it.ID))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), CompareAge(a.it, b.it))
 	})
 	items := make([]*Item, len(all))
 	for i, c := range all {

@@ -288,27 +288,64 @@ func (x *Index) Item(id layout.ItemID) *Item {
 // Items gives all items, oldest first. They are copies.
 func (x *Index) Items() iter.Seq[*Item] { return x.With(0) }
 
-// With gives the items that have one of the traits, oldest first; 0: all. They are
-// copies, each made when it is come to: one that changes meanwhile is given as it
-// is then.
+// With gives the items that have one of the traits, oldest first, children that
+// were made in the same instant by their names; 0: all. They are copies, each made when it is come to: one that changes meanwhile is
+// given as it is then.
 func (x *Index) With(any Trait) iter.Seq[*Item] {
 	x.mu.Lock()
-	var found []aged
+	type found struct {
+		aged
+		kin bool
+	}
+	var all []found
 	if any == 0 {
-		found = make([]aged, 0, x.count.items)
+		all = make([]found, 0, x.count.items)
 	}
 	x.table.each(0, pages, func(bits uint64, b []byte) {
-		if any == 0 || traitsOf(b)&any != 0 {
-			found = append(found, aged{createdOf(b), bits})
+		t := traitsOf(b)
+		if any == 0 || t&any != 0 {
+			all = append(all, found{aged{createdOf(b), bits}, t&Kin != 0})
 		}
 	})
 	x.mu.Unlock()
-	slices.SortFunc(found, aged.compare)
+	slices.SortFunc(all, func(a, b found) int {
+		if a.created == b.created && a.kin != b.kin {
+			return map[bool]int{false: -1, true: 1}[a.kin]
+		}
+		return a.compare(b.aged)
+	})
 	return func(yield func(*Item) bool) {
-		for _, f := range found {
-			if it := x.Item(layout.ItemIDOf(f.item)); it != nil && !yield(it) {
+		var same []aged
+		for i, f := range all {
+			same = append(same, f.aged)
+			if i+1 < len(all) && f.kin && all[i+1].kin && all[i+1].created == f.created {
+				continue
+			}
+			if !x.yieldSame(same, yield) {
 				return
 			}
+			same = same[:0]
 		}
 	}
+}
+
+// yieldSame gives items that were made in the same millisecond.
+func (x *Index) yieldSame(same []aged, yield func(*Item) bool) bool {
+	if len(same) == 1 {
+		it := x.Item(layout.ItemIDOf(same[0].item))
+		return it == nil || yield(it)
+	}
+	items := make([]*Item, 0, len(same))
+	for _, f := range same {
+		if it := x.Item(layout.ItemIDOf(f.item)); it != nil {
+			items = append(items, it)
+		}
+	}
+	slices.SortStableFunc(items, CompareAge)
+	for _, it := range items {
+		if !yield(it) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+
+	"bagpipe/layout"
+
+	"pgregory.net/rapid"
+)
+
+// Children that were made in the same instant are listed by their names, as people
+// count.
+func TestChildrenByName(t *testing.T) {
+	c := newCrowd(t, Lanes{Names: []layout.Name{"normal"}})
+	parent := c.drop("maps", "", "normal")
+	want := []string{"page-1", "page-2", "page-09", "page-10", "page-10a", "page-100", "q"}
+	for _, name := range []string{"page-10a", "page-100", "q", "page-2", "page-10", "page-1", "page-09"} {
+		it := c.items[c.drop("maps", "", "normal")]
+		it.Created, it.Label = t0.Add(1e9), name
+		it.Parent = &layout.Parent{Item: parent, Workflow: workflow, Step: "a", Name: name, Generation: 1}
+		c.x.Put(it)
+	}
+	var listed, children []string
+	for it := range c.x.Items() {
+		if it.Parent != nil {
+			listed = append(listed, it.Parent.Name)
+		}
+	}
+	for _, it := range c.x.Children(parent) {
+		children = append(children, it.Parent.Name)
+	}
+	if !slices.Equal(listed, want) || !slices.Equal(children, want) {
+		t.Errorf("listed %v, children %v", listed, children)
+	}
+}
+
+// The order of ages is an order.
+func TestCompareAge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var items []*Item
+		for range 3 {
+			it := &Item{ID: layout.ItemIDOf(rapid.Uint64Range(0, 3).Draw(t, "id")), Created: t0}
+			if rapid.Bool().Draw(t, "child") {
+				it.Parent = &layout.Parent{Item: layout.ItemIDOf(rapid.Uint64Range(0, 1).Draw(t, "parent")), Name: rapid.StringMatching(`[a0-2]{0,4}`).Draw(t, "name")}
+			}
+			items = append(items, it)
+		}
+		a, b, c := items[0], items[1], items[2]
+		if CompareAge(a, b) != -CompareAge(b, a) {
+			t.Fatalf("%v and %v", a.Parent, b.Parent)
+		}
+		if CompareAge(a, b) <= 0 && CompareAge(b, c) <= 0 && CompareAge(a, c) > 0 {
+			t.Fatalf("%v %v, %v %v, %v %v", a.ID, a.Parent, b.ID, b.Parent, c.ID, c.Parent)
+		}
+	})
+}
