@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bagpipe/bags"
@@ -161,7 +162,7 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		findings = r.Findings
+		findings = append(findings, slices.DeleteFunc(r.Findings, func(f bags.Finding) bool { return ofProfile(f, p.Problems) })...)
 	}
 	errs := 0
 	for _, f := range findings {
@@ -188,6 +189,14 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		return exit(exitError)
 	}
 	return nil
+}
+
+// ofProfile tells whether a finding on a bag repeats, as a warning, what is wrong with
+// the profile itself.
+func ofProfile(f bags.Finding, problems []bags.Finding) bool {
+	return slices.ContainsFunc(problems, func(p bags.Finding) bool {
+		return f.Code == p.Code && f.Constraint == p.Constraint && strings.HasSuffix(f.Text, p.Text)
+	})
 }
 
 func absolute(p string) (string, error) {

@@ -31,6 +31,10 @@ func (c *batchListCmd) Run(a *app) error {
 }
 
 func printBatches(a *app, rows []engine.BatchRow) error {
+	if len(rows) == 0 {
+		a.talk("no batches")
+		return nil
+	}
 	t := newTable("batch", "opened", "closed", "items", "not done", "failed")
 	for _, b := range rows {
 		closed := "open"
