@@ -73,7 +73,7 @@ func (g *glance) flies(run *glanceRun) bool {
 		if s.status == inProgress {
 			return true
 		}
-		waits = waits || s.code == codeManual || s.code == codeDate || s.code == codeChildren || s.code == codeBatch
+		waits = waits || s.again || s.code == codeManual || s.code == codeDate || s.code == codeChildren || s.code == codeBatch || s.code == codeForeign
 		begun = begun || i > 0 && s.attempts > 0
 	}
 	return begun && !waits

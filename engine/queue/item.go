@@ -54,6 +54,7 @@ type Step struct {
 	Blocked  *state.Reason     // as of the time it was computed; nil: ready
 	Ends     []End             // by robots, for good; kept of steps with a threshold alone
 	Children int               // the most that an attempt made
+	Again    bool              // a person let it, or the item, go on, and nothing was done since
 	Tried    []Tried           // its attempts that ended, in order; nil where the fields above say it all
 
 	control *state.Reason // why it is out of the flow; nil: it is not
@@ -140,6 +141,7 @@ func summariseStep(x *state.Execution, run string, plan *state.Definition, i int
 			s.Failures++
 		}
 	}
+	s.Again = s.Status == state.Waiting && w.Active() && x.LetAgain(run, layout.Name(plan.Steps[i].Name))
 	s.Tried = tried(x, run, layout.Name(plan.Steps[i].Name), s.Since, rec)
 	if k, a, ok := rec.Current(); ok {
 		s.Current = k

@@ -40,7 +40,7 @@ func newKin(it *Item, rank int) *kin {
 		run := &it.Runs[r]
 		k.failed = k.failed || run.Status == state.Failed
 		k.done = k.done && (run.Status == state.Completed || run.Status == state.Inactive)
-		k.alive = k.alive || it.flies(run)
+		k.alive = k.alive || it.begun(run)
 		for i := range run.Steps {
 			s := &run.Steps[i]
 			begun = begun || i > 0 && s.Attempts > 0

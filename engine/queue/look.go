@@ -19,6 +19,7 @@ type glanceStep struct {
 	status   uint8
 	code     uint8
 	skip     bool
+	again    bool
 	attempts uint32
 	failures uint32
 	waited   uint64 // ms, of the last attempt
@@ -72,7 +73,7 @@ func (g *glance) look(b []byte) bool {
 
 func (u *unpacker) glanceStep(g *glance) (s glanceStep) {
 	head := u.num()
-	s.status, s.code, s.skip = uint8(head&7), uint8(head>>3&15), head&bitSkip != 0
+	s.status, s.code, s.skip, s.again = uint8(head&7), uint8(head>>3&15), head&bitSkip != 0, head&bitAgain != 0
 	if s.attempts = uint32(u.num()); s.attempts > 0 {
 		u.num()
 		u.num()
@@ -119,7 +120,7 @@ func (u *unpacker) skipReason(code uint8) (until int64) {
 	switch code {
 	case codeDate, codeRetry:
 		until = u.until()
-	case codeRaw, codeChildren, codeBatch:
+	case codeRaw, codeChildren, codeBatch, codeForeign:
 		u.bytes()
 		u.bytes()
 		until = u.until()

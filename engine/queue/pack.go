@@ -49,6 +49,7 @@ const (
 	codeRaw      // written out
 	codeChildren // written out: its children are not done
 	codeBatch    // written out: the others of its batch are not there
+	codeForeign  // written out: steps of another workflow are not done
 )
 
 // bits of a packed step's head above status and code.
@@ -60,6 +61,7 @@ const (
 	bitEnds
 	bitChildren
 	bitTried
+	bitAgain
 )
 
 var statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive}
@@ -207,6 +209,9 @@ func (p *packer) step(it *Item, run *Run, i int) {
 	if len(s.Tried) > 0 {
 		head |= bitTried
 	}
+	if s.Again {
+		head |= bitAgain
+	}
 	p.num(head)
 	p.num(uint64(s.Attempts))
 	if s.Attempts > 0 {
@@ -256,7 +261,7 @@ func (p *packer) reason(code int, why *state.Reason) {
 	switch code {
 	case codeDate, codeRetry:
 		p.time(why.Until)
-	case codeRaw, codeChildren, codeBatch:
+	case codeRaw, codeChildren, codeBatch, codeForeign:
 		p.text(why.Code)
 		p.text(why.Text)
 		p.time(why.Until)

@@ -113,13 +113,14 @@ func scramble(t *rapid.T, v reflect.Value, d *state.Definition) {
 			}
 			s.Blocked, s.own, s.ungated = reason(), reason(), reason()
 			s.control, s.ownSkip, s.Children = reason(), text.Draw(t, "ownSkip"), rapid.IntRange(0, 3).Draw(t, "children")
+			s.Again = rapid.Bool().Draw(t, "again")
 			s.Tried = []Tried{{State: state.Deferred, Ended: moment(), Waited: time.Second}, {State: state.Failed, Ended: moment(), Ran: 7 * time.Millisecond}}
 			s.Ends = []End{{At: moment(), Attempt: layout.AttemptKey{N: 3, Engine: eng}, Failed: true}}
 		}
 		it.Runs = append(it.Runs, run)
 	}
 	for _, part := range []any{*it, Run{}, Step{}} {
-		if n := reflect.TypeOf(part).NumField(); n != map[string]int{"Item": 14, "Run": 6, "Step": 19}[reflect.TypeOf(part).Name()] {
+		if n := reflect.TypeOf(part).NumField(); n != map[string]int{"Item": 14, "Run": 6, "Step": 20}[reflect.TypeOf(part).Name()] {
 			t.Fatalf("%T has %d fields: pack the new one, set it here, and count it", part, n)
 		}
 	}

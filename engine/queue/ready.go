@@ -19,9 +19,11 @@ func (s StepID) String() string { return s.Workflow + "/" + string(s.Step) }
 
 // Limits bound what is under way at once in the workspace, by the committed states
 // and what this process is about to claim. An item is in flight from its first
-// claimed step until its workflow ends, fails, or waits alone for a person, a date, or
-// other items, which the limit must let through: its batch, its children. 0 is any
-// number; nil functions are no limits.
+// claimed step until its workflow ends, fails, or waits alone for a person, a date,
+// another workflow of it, or other items, which the limit must let through: its batch,
+// its children. What a person lets go on is in flight again from its next claim, so
+// that a thousand retries do not pass the limit. 0 is any number; nil functions are no
+// limits.
 type Limits struct {
 	InFlight   int                   // items, of all workflows
 	Collection func(layout.Name) int // items in flight of one collection
@@ -116,7 +118,23 @@ func (x *Index) rank(name layout.Name) int {
 }
 
 // flies tells whether a run of the item is in flight, as glance.flies does.
-func (it *Item) flies(run *Run) bool {
+func (it *Item) flies(run *Run) bool { return it.begun(run) && !it.letAgain(run) }
+
+// letAgain tells whether a person let a step of a run be tried again, or let the item
+// go, and nothing was done since: it stands behind the limits again.
+func (it *Item) letAgain(run *Run) (is bool) {
+	for i := range run.Steps {
+		if run.Steps[i].Status == state.InProgress {
+			return false
+		}
+		is = is || run.Steps[i].Again
+	}
+	return is
+}
+
+// begun tells whether a run is at work, or was and does not wait for what may take
+// long.
+func (it *Item) begun(run *Run) bool {
 	if it.Broken != "" || it.Held || run.Status != state.InProgress {
 		return false
 	}
@@ -135,7 +153,7 @@ func (it *Item) flies(run *Run) bool {
 // waitsLong tells whether a step waits for a person, a date, or other items.
 func (it *Item) waitsLong(run *Run, i int) bool {
 	s := &run.Steps[i]
-	return it.Waits(run, i) || s.barredBy(childrenCode) || s.barredBy(batchCode) ||
+	return it.Waits(run, i) || s.barredBy(childrenCode) || s.barredBy(batchCode) || s.Blocked != nil && codeOf(it, run, i, s.Blocked) == codeForeign ||
 		s.Blocked != nil && s.Blocked.Code == "date" && codeOf(it, run, i, s.Blocked) == codeDate
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/engine/state"
@@ -22,6 +23,9 @@ func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
 	case "retry":
 		code = codeRetry
 	case "requires":
+		if len(why.Steps) > 0 && !slices.ContainsFunc(why.Steps, func(s string) bool { return !strings.Contains(s, "/") }) {
+			return codeForeign
+		}
 		code = codeRequires
 	case childrenCode:
 		return codeChildren

@@ -171,7 +171,7 @@ type packedReason struct {
 }
 
 func (r packedReason) reason(it *Item, run *Run, i int) *state.Reason {
-	if r.code == codeRaw || r.code == codeChildren || r.code == codeBatch {
+	if r.code == codeRaw || r.code >= codeChildren {
 		return r.raw
 	}
 	return derive(r.code, it, run, i, r.until)
@@ -179,7 +179,7 @@ func (r packedReason) reason(it *Item, run *Run, i int) *state.Reason {
 
 func (u *unpacker) step(s *Step) (c stepCodes) {
 	head := u.num()
-	s.Status = u.status(head & 7)
+	s.Status, s.Again = u.status(head&7), head&bitAgain != 0
 	if s.Attempts = int(u.num()); s.Attempts > 0 {
 		s.Current = layout.AttemptKey{N: int(u.num()), Engine: layout.EngineID(u.name())}
 		s.Runner = u.name()
@@ -223,7 +223,7 @@ func (u *unpacker) reason(code int) packedReason {
 	switch code {
 	case codeDate, codeRetry:
 		r.until = u.time()
-	case codeRaw, codeChildren, codeBatch:
+	case codeRaw, codeChildren, codeBatch, codeForeign:
 		r.raw = &state.Reason{Code: u.text(), Text: u.text(), Until: u.time()}
 		if n := u.count(); n > 0 {
 			r.raw.Steps = make([]string, n)

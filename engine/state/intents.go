@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"time"
 
 	"bagpipe/layout"
 )
@@ -85,6 +86,38 @@ func (x *Execution) floor(workflow string, step layout.Name) (last layout.Attemp
 		}
 	}
 	return last
+}
+
+// LetAgain tells whether a person let a step be tried again, or the item or its
+// workflow go on, and no attempt was made since. A retry names the attempt it is
+// about; of a release only its time tells, which for what this is asked is enough.
+func (x *Execution) LetAgain(workflow string, step layout.Name) bool {
+	w, s := x.Find(workflow, step)
+	if s == nil || len(x.Intents) == 0 {
+		return false
+	}
+	if floor := x.floor(workflow, step); !floor.IsZero() {
+		if k, _, ok := s.Current(); !ok || k.Compare(floor) <= 0 {
+			return true
+		}
+	}
+	var let time.Time
+	for _, i := range x.Intents {
+		if (i.Kind == ReleaseIntent || i.Kind == ActivateIntent && i.Workflow == workflow) && i.At.After(let) {
+			let = i.At
+		}
+	}
+	if let.IsZero() {
+		return false
+	}
+	for _, other := range w.Steps {
+		for _, a := range other.Attempts {
+			if !a.Claimed.Before(let) || !a.Ended.Before(let) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // settleDigest finds the definition a workflow runs by: the one of the last
