@@ -64,6 +64,9 @@ func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text 
 	if err != nil {
 		return state.Transition{}, err
 	}
+	if err := e.freeOfDead(ctx, ref.Item, workflow, ref.Step); err != nil {
+		return state.Transition{}, err
+	}
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(rec *record) (state.Event, error) {
 		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.execution.NextKey(ref.Step, e.id), State: to,
 			At: e.o.Now(), By: e.person(), Message: clip(printable(text), maxMessage), Milestones: milestones}, nil

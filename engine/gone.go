@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// freeOfDead lets a step wait again that is in progress in an engine that is gone, so
+// that a person can end it without waiting for the next run, which would only resume
+// what the person is about to decide. One that runs is left alone.
+func (e *Engine) freeOfDead(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) error {
+	v, err := e.store.Tip()
+	if err != nil {
+		return err
+	}
+	rec, err := e.read(v, id, "")
+	if err != nil {
+		return err
+	}
+	_, s := rec.execution.Find(workflow, step)
+	if s == nil {
+		return nil
+	}
+	k, a, ok := s.Current()
+	if !ok || a.State != state.InProgress || rec.execution.Lost(workflow, step, k) {
+		return nil
+	}
+	lives, err := e.alive(k.Engine)
+	if err != nil {
+		return fmt.Errorf("see whether engine %s lives: %w", k.Engine, err)
+	}
+	if lives {
+		return nil
+	}
+	why := fmt.Sprintf("engine %s (%s) is gone; a person acts on the step", k.Engine, a.Runner)
+	if err := e.recover(ctx, &Attempt{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {
+		return fmt.Errorf("recover item %s: %w", id.Short(), err)
+	}
+	return nil
+}
