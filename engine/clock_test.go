@@ -8,6 +8,7 @@ import (
 
 	"bagpipe/engine"
 	"bagpipe/engine/state"
+	"bagpipe/steps"
 
 	"github.com/tidwall/gjson"
 )
@@ -50,4 +51,59 @@ func TestLivenessIsToldByTheMonotonicClock(t *testing.T) {
 	if want := fine.Format(time.RFC3339Nano); since != want {
 		t.Errorf("since %q, want %q", since, want)
 	}
+}
+
+// A threshold works on where the clock was set back after its step was enabled: what
+// fails then is counted, and what an attempt took is what it took.
+func TestAThresholdWhileTheClockIsSetBack(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n    threshold: {count: 2, window: 0, action: disable}\n", 12)
+	p.says = func(string, int) error { return steps.ContentFailure("broken") }
+	p.run()
+	p.setBackAndEnable(-3600)
+	before := p.all()
+	p.run()
+	if s := p.control(); s.Get("status").Str != "disabled" || p.all() != before+2 {
+		t.Fatalf("%d calls after the step was enabled, want 2; it is %s", p.all()-before, s.Raw)
+	}
+	// It is so for an engine that comes later, which has the record alone.
+	p.setBackAndEnable(-3600)
+	before = p.all()
+	p.says = func(string, int) error { p.clock.seconds.Add(-50); return steps.ContentFailure("broken") }
+	p.run()
+	if p.all() != before+2 {
+		t.Errorf("%d calls, want 2", p.all()-before)
+	}
+}
+
+// What was written by a clock that was ahead does not count again once it is set right
+// and the step is enabled.
+func TestAThresholdForgivesWhatAClockAheadWrote(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n    threshold: {count: 2, window: 0, action: disable}\n", 5)
+	p.says = func(string, int) error { return steps.ContentFailure("broken") }
+	p.clock.seconds.Add(86400)
+	p.run()
+	p.clock.seconds.Add(-86400)
+	p.says = nil
+	p.do(func(e *engine.Engine) {
+		p.must(e.Load(p.ctx))
+		_, err := e.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
+		p.must(err)
+	})
+	if s := p.run(); s.Steps[state.Completed] != 3 || p.control().Get("status").Str == "disabled" {
+		t.Errorf("%+v; %s", s.Steps, p.control().Raw)
+	}
+}
+
+// setBackAndEnable enables the step, and sets the clock back.
+func (p *policy) setBackAndEnable(by int64) {
+	p.t.Helper()
+	if s := p.control().Get("status").Str; s != "disabled" {
+		p.t.Fatalf("the step is %q, want it disabled", s)
+	}
+	p.do(func(e *engine.Engine) {
+		p.must(e.Load(p.ctx))
+		_, err := e.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
+		p.must(err)
+	})
+	p.clock.seconds.Add(by)
 }

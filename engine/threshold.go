@@ -228,12 +228,16 @@ func (e *Engine) SetStep(ctx context.Context, ref state.Ref, status state.Contro
 	if err := e.checkControllable(ref); err != nil {
 		return false, err
 	}
+	at := e.o.Now()
+	if status == state.StepEnabled {
+		at = e.enabledAt(ref)
+	}
 	_, err = e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		c, err := e.controlsAt(r)
 		if err != nil {
 			return nil, err
 		}
-		to := state.Control{Status: status, At: e.o.Now(), By: e.person(), Text: clip(printable(text), maxMessage)}
+		to := state.Control{Status: status, At: at, By: e.person(), Text: clip(printable(text), maxMessage)}
 		if changed = c.Set(ref, to); !changed {
 			return nil, nil
 		}

@@ -164,9 +164,10 @@ func (e *Engine) Complete(ctx context.Context, a *Attempt, started time.Time, re
 	if res.Status == steps.Skipped {
 		end = state.Skipped
 	}
-	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(*record) (state.Event, error) {
+	_, err := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), res.Message, func(rec *record) (state.Event, error) {
+		from, to := e.endTimes(rec, a, started)
 		return state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: end,
-			Started: started, At: e.o.Now(), Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones, Progress: a.progress, Children: a.children}, nil
+			Started: from, At: to, Message: clip(printable(res.Message), maxMessage), Milestones: res.Milestones, Progress: a.progress, Children: a.children}, nil
 	}, alsoFiles(describe(res), e.endControl(a, false)))
 	return err
 }
@@ -227,12 +228,12 @@ func (e *Engine) Fail(ctx context.Context, a *Attempt, started time.Time, err er
 	gone := errors.As(err, &unavailable)
 	message := clip(printable(err.Error()), maxMessage)
 	_, cerr := e.step(ctx, a.Item, a.Workflow, e.byRobot(a.Step), message, func(rec *record) (state.Event, error) {
-		now := e.o.Now()
+		from, to := e.endTimes(rec, a, started)
 		end := state.End{Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, State: state.Failed, Unavailable: gone, Kind: kind,
-			Started: started, At: now, Message: message, Text: clip(printable(text), maxMessage), Milestones: milestones, Progress: a.progress, Children: a.children}
+			Started: from, At: to, Message: message, Text: clip(printable(text), maxMessage), Milestones: milestones, Progress: a.progress, Children: a.children}
 		failures := rec.execution.Failures(a.Workflow, a.Step) + 1
 		if s := rec.plan.Step(a.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
-			end.RetryAt = now.Add(e.backoff(s, failures))
+			end.RetryAt = e.o.Now().Add(e.backoff(s, failures))
 		}
 		return end, nil
 	}, e.endControl(a, gone))
