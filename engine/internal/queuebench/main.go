@@ -23,7 +23,7 @@ import (
 func main() {
 	sizes := flag.String("items", "10000,100000", "items, one size after the other")
 	dir := flag.String("dir", "", "where to work; workspaces made there stay, and are used again (default: a temporary folder)")
-	profile := flag.String("cpuprofile", "", "write a profile of the cold scan to this file")
+	profile := flag.String("cpuprofile", "", "write a profile of the cold scan to this file, and of the start with a checkpoint to this file with .start")
 	flag.Parse()
 	if err := all(*sizes, *dir, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -151,21 +151,28 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
+// profiled writes a profile until stop is called, if one is wanted.
+func (b *bench) profiled(suffix string) (stop func(), err error) {
+	if b.profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(b.profile + suffix)
+	if err != nil {
+		return nil, err
+	}
+	return pprof.StopCPUProfile, pprof.StartCPUProfile(f)
+}
+
 // cold scans everything.
 func (b *bench) cold() error {
 	if err := os.RemoveAll(filepath.Join(b.root, layout.IndexDir)); err != nil {
 		return err
 	}
-	if b.profile != "" {
-		f, err := os.Create(b.profile)
-		if err != nil {
-			return err
-		}
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	stop, err := b.profiled("")
+	if err != nil {
+		return err
 	}
+	defer stop()
 	used := processor()
 	e, _, loaded, err := b.open()
 	if err != nil {
@@ -188,7 +195,12 @@ func (b *bench) cold() error {
 // warm starts from a checkpoint, and asks.
 func (b *bench) warm() error {
 	before := heap()
+	stop, err := b.profiled(".start")
+	if err != nil {
+		return err
+	}
 	e, opened, loaded, err := b.open()
+	stop()
 	if err != nil {
 		return err
 	}
