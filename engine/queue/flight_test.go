@@ -16,7 +16,6 @@ type flown struct {
 	plans map[string]*state.Definition // by digest
 	items map[layout.ItemID]*state.Execution
 	now   time.Time
-	n     int
 }
 
 func newFlown(t *testing.T) *flown {
