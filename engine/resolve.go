@@ -27,7 +27,7 @@ func (e *AmbiguousError) Error() string {
 }
 
 // Resolve finds the one item that ref names: an identifier, a unique prefix of
-// one, or a label. An identifier needs no search, a prefix of four digits or
+// one, a label, or one that people know it by. An identifier needs no search, a prefix of four digits or
 // more only its folder.
 func (e *Engine) Resolve(ctx context.Context, ref string) (layout.ItemID, error) {
 	v, err := e.store.Tip()
@@ -135,7 +135,7 @@ func labelled(ctx context.Context, v gitstore.View, label string) (found []layou
 	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
 	err = walkItems(ctx, v, isManifest, func(p string, data []byte) error {
 		m, err := layout.DecodeManifest(data)
-		if err == nil && (m.Label == label || m.Label == encoded) {
+		if err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
 			found = append(found, m.Item)
 		}
 		return nil

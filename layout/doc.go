@@ -67,6 +67,18 @@
 // were. A child's identifier is not random (ChildID): made again, it is the same
 // item.
 //
+// # What an item was recognised as
+//
+// Three members of manifest.json, none of them there when there is nothing to say:
+//
+//	"type": "satellite-scene",
+//	"identifiers": {"product": "L1A0000117600"},
+//	"recognition": {"rule": "satellite/gf1-pms", "tried": {"bags/folder": "no: no bagit.txt"}, "verdict": "yes"}
+//
+// "type" is the kind of object, a Name. "identifiers" are what people know it by, each
+// under its kind; an item is found by them. "recognition" says which rule decided and
+// what every rule said that was tried before; it is fixed for good, as the source is.
+//
 // # Names
 //
 // Collections, workflows, steps and lanes are Names: 1 to 64 characters of

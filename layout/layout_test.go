@@ -206,7 +206,9 @@ func TestItemIDAsANumber(t *testing.T) {
 func TestManifestHead(t *testing.T) {
 	m := Manifest{Item: "3fa9c0d2e1b7a45", Version: 2, Collection: "maps", Label: "a \"map\"", Lane: "normal", Batch: "b",
 		Created: time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.UTC), Source: Source{Name: "x", Kind: "file", Files: 1, Bytes: 2, Taken: time.Unix(1, 0).UTC()},
-		Metadata: map[string]any{"a": []any{1.0}}, Inventory: &InventorySummary{Files: 1}}
+		Metadata: map[string]any{"a": []any{1.0}}, Inventory: &InventorySummary{Files: 1},
+		Type: "map", Identifiers: map[string]string{"barcode": "35112"},
+		Recognition: &Recognition{Verdict: "yes", Rule: "a/b", Tried: map[string]string{"a/a": "no: the name"}}}
 	m.Item = ItemIDOf(m.Item.Bits())
 	data, err := m.Encode(nil)
 	if err != nil {
@@ -217,12 +219,13 @@ func TestManifestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, ok := ManifestHead(data)
-	whole.Source, whole.Metadata, whole.Inventory = Source{}, nil, nil
+	whole.Source, whole.Metadata, whole.Inventory, whole.Recognition = Source{}, nil, nil, nil
 	if !ok || !reflect.DeepEqual(head, whole) {
 		t.Errorf("%+v, %v\n%+v", head, ok, whole)
 	}
 	for _, change := range [][2]string{{`"version": 2`, `"version": "2"`}, {`"schema": 1`, `"schema": 9`}, {`"label"`, `"Label"`},
-		{`"files": 1`, `"files": 1.5`}, {`"lane": "normal"`, `"lane": 3`}, {"{", "["}, {`"created": "2026`, `"created": "x`}} {
+		{`"files": 1`, `"files": 1.5`}, {`"lane": "normal"`, `"lane": 3`}, {"{", "["}, {`"created": "2026`, `"created": "x`},
+		{`"type": "map"`, `"type": 1`}, {`"35112"`, `35112`}, {`"verdict": "yes"`, `"verdict": true`}, {`"no: the name"`, `["no"]`}} {
 		bad := []byte(strings.Replace(string(data), change[0], change[1], 1))
 		if string(bad) == string(data) {
 			t.Fatalf("%s is not in it", change[0])

@@ -12,18 +12,40 @@ const manifestSchema = 1
 // Manifest is manifest.json: what an item is. It changes only when the content
 // or its description does.
 type Manifest struct {
-	Schema     int               `json:"schema"`
-	Item       ItemID            `json:"item"`
-	Version    int               `json:"version"`
-	Collection Name              `json:"collection"`
-	Label      string            `json:"label"`
-	Lane       Name              `json:"lane"`
-	Batch      string            `json:"batch,omitempty"`
-	Created    time.Time         `json:"created"`
-	Parent     *Parent           `json:"parent,omitempty"`
-	Source     Source            `json:"source"`
-	Metadata   map[string]any    `json:"metadata"`
-	Inventory  *InventorySummary `json:"inventory,omitempty"`
+	Schema      int               `json:"schema"`
+	Item        ItemID            `json:"item"`
+	Version     int               `json:"version"`
+	Collection  Name              `json:"collection"`
+	Label       string            `json:"label"`
+	Lane        Name              `json:"lane"`
+	Batch       string            `json:"batch,omitempty"`
+	Created     time.Time         `json:"created"`
+	Parent      *Parent           `json:"parent,omitempty"`
+	Source      Source            `json:"source"`
+	Type        string            `json:"type,omitempty"`        // of object, as a rule recognised it
+	Identifiers map[string]string `json:"identifiers,omitempty"` // people know it by, by their kind: barcode, doi
+	Metadata    map[string]any    `json:"metadata"`
+	Inventory   *InventorySummary `json:"inventory,omitempty"`
+	Recognition *Recognition      `json:"recognition,omitempty"`
+}
+
+// Recognition says how the drop came to be taken for what it is. Rules are named
+// FILE/RULE; what was tried is bounded by those who write it.
+type Recognition struct {
+	Verdict string            `json:"verdict"` // yes or maybe
+	Rule    string            `json:"rule"`
+	Tried   map[string]string `json:"tried,omitempty"` // what each rule said: "no: the name does not match"
+}
+
+// Identified tells whether text is one of the identifiers that people know the item
+// by, with or without its kind: 35112, barcode:35112.
+func (m *Manifest) Identified(text string) bool {
+	for kind, value := range m.Identifiers {
+		if text == value || text == kind+":"+value {
+			return true
+		}
+	}
+	return false
 }
 
 // Source says what was dropped. Digest is the drop's own: of a file its
@@ -95,6 +117,13 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 			m.Batch = text()
 		case "created":
 			m.Created = s.Time()
+		case "type":
+			m.Type = text()
+		case "identifiers":
+			m.Identifiers = map[string]string{}
+			texts(&s, func(k, v string) { m.Identifiers[k] = v })
+		case "recognition":
+			skipRecognition(&s)
 		case "metadata":
 			if !s.IsObject() {
 				s.Refuse()
@@ -123,6 +152,36 @@ func skipPlain(s *Scanner) {
 			s.Time()
 		case "name", "kind", "digest", "by", "rule":
 			s.Text()
+		default:
+			s.Refuse()
+		}
+	}
+}
+
+// texts reads an object whose members are all texts, which must be UTF-8 to be kept.
+func texts(s *Scanner, keep func(k, v string)) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		name, text := string(k), s.Text()
+		if keep == nil {
+			continue
+		}
+		if !utf8.ValidString(name) || !utf8.Valid(text) {
+			s.Refuse()
+		}
+		keep(name, string(text))
+	}
+}
+
+// skipRecognition passes over recognition, whose fields must be of their types.
+func skipRecognition(s *Scanner) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "verdict", "rule":
+			s.Text()
+		case "tried":
+			texts(s, nil)
 		default:
 			s.Refuse()
 		}

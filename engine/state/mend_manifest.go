@@ -13,7 +13,7 @@ import (
 
 // fixed are the members of manifest.json that say what an item is. They are as
 // the engine wrote them; the rest describes it, and is anybody's to change.
-var fixed = []string{"schema", "item", "version", "batch", "created", "parent", "source"}
+var fixed = []string{"schema", "item", "version", "batch", "created", "parent", "source", "recognition"}
 
 // MendManifest is Mend for manifest.json. The inventory's summary may change when
 // newInventory says that the inventory did so by a step. What cannot be read is
@@ -62,6 +62,7 @@ func sameItem(before, now []byte, newInventory bool) bool {
 	b, errB := layout.DecodeManifest(now)
 	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Batch == b.Batch &&
 		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && reflect.DeepEqual(a.Source, b.Source) &&
+		reflect.DeepEqual(a.Recognition, b.Recognition) &&
 		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory))
 }
 

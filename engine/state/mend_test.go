@@ -291,6 +291,8 @@ func TestMendManifest(t *testing.T) {
 		{`"metadata": {}`, `"metadata": {"note": 1}, "x": 2`, ""},
 		{`"lane": "normal"`, `"lane": "urgent"`, ""},
 		{`"lane": "normal"`, `"lane": "../up"`, "changed lane in manifest.json"},
+		{`"metadata": {}`, `"type": "map", "identifiers": {"barcode": "1"}, "metadata": {}`, ""},
+		{`"metadata": {}`, `"recognition": {"verdict": "yes", "rule": "a/b"}, "metadata": {}`, "changed recognition in manifest.json"},
 		{`"version": 1`, `"version": 2`, "changed version in manifest.json"},
 		{`"digest": "sha256:aa"`, `"digest": "sha256:ff"`, "changed source.digest in manifest.json"},
 		{`"label": "a"`, `"label": "a", "parent": {"item": "ITEM", "workflow": "w.1", "step": "s", "name": "n", "generation": 1}`, "changed parent in manifest.json"},
