@@ -109,7 +109,7 @@ func ticket(o AddOptions, by string) inbox.Ticket {
 func (e *Engine) box(watch bool) (*inbox.Box, error) {
 	s := e.current().settings
 	opt := inbox.Options{
-		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log, Ignore: s.Inbox.Ignore,
+		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log,
 		Watch: watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
 		Quiet: s.quiet(), Rescan: s.rescan(),
 	}

@@ -23,28 +23,21 @@ var (
 )
 
 const (
-	defaultQuiet  = 2 * time.Second
 	defaultRescan = 10 * time.Second
 	emptyFactor   = 10 // an empty drop waits so many times Quiet
 )
 
 // Options of a Box. Only Root is required.
 type Options struct {
-	Root   string          // the workspace
-	Engine layout.EngineID // written into journals; needed to take
-	Quiet  time.Duration   // without change for so long is settled; default 2 s
-	Ignore []string        // glob patterns of unfinished names; nil is DefaultIgnore
-	Rescan time.Duration   // a scan is due at least so often; default 10 s
-	Watch  bool            // use the system's events as hints
-	Now    func() time.Time
-	Random io.Reader // of identifiers
-	Log    *slog.Logger
-}
-
-// DefaultIgnore gives the patterns used when Options.Ignore is nil: dotfiles, and
-// the names under which common programs write what is not finished.
-func DefaultIgnore() []string {
-	return []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
+	Settling                          // of collections that are not in Of
+	Of       map[layout.Name]Settling // by collection
+	Root     string                   // the workspace
+	Engine   layout.EngineID          // written into journals; needed to take
+	Rescan   time.Duration            // a scan is due at least so often; default 10 s
+	Watch    bool                     // use the system's events as hints
+	Now      func() time.Time
+	Random   io.Reader // of identifiers
+	Log      *slog.Logger
 }
 
 // Kind is what a drop is.
@@ -65,8 +58,10 @@ type Drop struct {
 	Files      int // regular files, itself included
 	Bytes      int64
 	Since      time.Time // of the last change seen
+	Marker     string    // the path of the marker beside it; empty: none
 
-	sig signature
+	sig        signature
+	markerSeen string // which file, in which state, the marker was
 }
 
 // Waiting is a drop, or something else in the inbox, that is not to be taken
@@ -75,6 +70,7 @@ type Waiting struct {
 	Drop
 	Reason string
 	Until  time.Time // when it can settle at the earliest; zero: not by waiting
+	Late   bool      // it has been on its way for longer than Growing
 }
 
 // Rejected is a settled drop that cannot be admitted. Rule is a short constant
@@ -88,20 +84,24 @@ type Rejected struct {
 // Box is the inbox of one workspace.
 type Box struct {
 	opt    Options
-	ignore patterns           // names of drops that wait
-	inside patterns           // names that make the drop wait which they lie in
-	next   chan time.Duration // from Scan to Run: when the next one is due
+	common *settling                 // of collections that have none of their own
+	own    map[layout.Name]*settling // by collection
+	next   chan time.Duration        // from Scan to Run: when the next one is due
 
-	mu    sync.Mutex           // guards the rest
-	seen  map[string]sighting  // by path
-	moved map[string]time.Time // when a drop was renamed into its place, by COLLECTION/NAME
-	took  time.Duration        // by the last scan
+	mu     sync.Mutex           // guards the rest
+	seen   map[string]sighting  // by path
+	moved  map[string]time.Time // when a drop was renamed into its place, by path
+	listed map[string]time.Time // when a folder of drops was last listed, by path
+	took   time.Duration        // by the last scan
 }
 
 // sighting is a signature and since when this process has seen it unchanged.
 type sighting struct {
-	sig   signature
-	since time.Time
+	sig    signature
+	since  time.Time
+	last   time.Time // when it was seen last
+	lacks  string    // of its lists, when they were read
+	looked bool      // they were
 }
 
 // New checks the options and fills in what is missing.
@@ -111,20 +111,6 @@ func New(opt Options) (*Box, error) {
 		return nil, fmt.Errorf("open inbox: no workspace given")
 	}
 	opt.Root = root
-	if opt.Ignore == nil {
-		opt.Ignore = DefaultIgnore()
-	}
-	ignore, err := compile(opt.Ignore)
-	if err != nil {
-		return nil, fmt.Errorf("open inbox: %w", err)
-	}
-	inside, err := compile(inner(opt.Ignore))
-	if err != nil {
-		return nil, fmt.Errorf("open inbox: %w", err)
-	}
-	if opt.Quiet <= 0 {
-		opt.Quiet = defaultQuiet
-	}
 	if opt.Rescan <= 0 {
 		opt.Rescan = defaultRescan
 	}
@@ -137,9 +123,27 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Box{opt: opt, ignore: ignore, inside: inside, next: make(chan time.Duration, 1), seen: map[string]sighting{}, moved: map[string]time.Time{}}, nil
+	b := &Box{opt: opt, own: map[layout.Name]*settling{}, next: make(chan time.Duration, 1),
+		seen: map[string]sighting{}, moved: map[string]time.Time{}, listed: map[string]time.Time{}}
+	if b.common, err = newSettling(&b.opt.Settling); err != nil {
+		return nil, fmt.Errorf("open inbox: %w", err)
+	}
+	for name, s := range opt.Of {
+		if b.own[name], err = newSettling(&s); err != nil {
+			return nil, fmt.Errorf("open inbox: collection %s: %w", name, err)
+		}
+	}
+	return b, nil
 }
 
 func (b *Box) path(parts ...string) string {
 	return filepath.Join(append([]string{b.opt.Root}, parts...)...)
+}
+
+// settlingOf gives what is set for a collection.
+func (b *Box) settlingOf(c layout.Name) *settling {
+	if s := b.own[c]; s != nil {
+		return s
+	}
+	return b.common
 }

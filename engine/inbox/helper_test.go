@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +41,26 @@ type bench struct {
 	ahead atomic.Int64
 }
 
+// pollOnly set in the environment lets every test run without the system's events.
+const pollOnly = "BAGPIPE_INBOX_POLL"
+
+// Everything works the same with watch: false.
+func TestAllWithoutEvents(t *testing.T) {
+	if os.Getenv(pollOnly) != "" {
+		t.Skip("this is it")
+	}
+	args := []string{"-test.skip=^(TestAllWithoutEvents|TestAsOrdinaryUser)$", "-test.v"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), pollOnly+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n--- PASS: ") < 30 {
+		t.Errorf("without events: %v\n%s", err, out)
+	}
+}
+
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	return newBenchAt(t, t.TempDir())
@@ -52,7 +73,7 @@ func newBenchAt(t testing.TB, root string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Box, err = New(Options{Root: root, Engine: engine, Now: func() time.Time {
+	w.Box, err = New(Options{Root: root, Engine: engine, Watch: os.Getenv(pollOnly) == "", Now: func() time.Time {
 		return time.Now().Add(time.Duration(w.ahead.Load()))
 	}})
 	if err != nil {
@@ -93,11 +114,11 @@ func (w *bench) drop(name string) {
 
 func (w *bench) scan() (settled []Drop, waiting []Waiting, bad []Rejected) {
 	w.t.Helper()
-	settled, waiting, bad, err := w.Scan(context.Background())
+	f, err := w.Scan(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return settled, waiting, bad
+	return f.Settled, f.Waiting, f.Bad
 }
 
 // settled gives the settled drop of this name.
@@ -248,4 +269,64 @@ func otherFS(t testing.TB, than string) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// runner is a Box that runs.
+type runner struct {
+	w     *bench
+	woken chan struct{}
+	end   context.CancelFunc
+	done  chan error
+}
+
+// running starts the Box; stop must be called.
+func (w *bench) running() *runner {
+	ctx, end := context.WithCancel(context.Background())
+	r := &runner{w: w, woken: make(chan struct{}, 1), end: end, done: make(chan error, 1)}
+	go func() {
+		r.done <- w.Run(ctx, func() {
+			select {
+			case r.woken <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	w.t.Cleanup(end)
+	return r
+}
+
+// wait waits until a scan is worthwhile.
+func (r *runner) wait(what string) {
+	r.w.t.Helper()
+	select {
+	case <-r.woken:
+	case <-time.After(20 * time.Second):
+		r.w.t.Fatalf("not woken: %s", what)
+	}
+}
+
+func (r *runner) stop() {
+	r.w.t.Helper()
+	r.end()
+	if err := <-r.done; err != nil {
+		r.w.t.Error(err)
+	}
+}
+
+// eventuallySettled scans until these have settled, and nothing else.
+func (w *bench) eventuallySettled(want ...string) {
+	w.t.Helper()
+	var names []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		ds, _, _ := w.scan()
+		names = nil
+		for _, d := range ds {
+			names = append(names, d.Name)
+		}
+		slices.Sort(names)
+		if slices.Equal(names, want) {
+			return
+		}
+	}
+	w.t.Fatalf("settled %q, want %q", names, want)
 }

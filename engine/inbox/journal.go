@@ -38,7 +38,9 @@ type Taken struct {
 	Path       string // where it is now
 	Promoted   bool
 
-	aside string // its original, kept until Done; empty: none
+	aside      string // its original, kept until Done; empty: none
+	marker     string // of the drop, kept as long
+	markerSeen string
 }
 
 const (
@@ -64,6 +66,8 @@ type journal struct {
 	Kind       Kind            `json:"kind"`
 	Label      string          `json:"label,omitempty"`
 	Lane       layout.Name     `json:"lane,omitempty"`
+	Marker     string          `json:"marker,omitempty"`
+	MarkerSeen string          `json:"markerSeen,omitempty"`
 	Mode       string          `json:"mode"`
 	Name       string          `json:"name"`
 	Origin     string          `json:"origin"`
@@ -95,7 +99,7 @@ func (b *Box) journalOf(d Drop, t Ticket) journal {
 		Batch: t.Batch, By: t.By, Bytes: d.Bytes, Collection: d.Collection, Engine: b.opt.Engine, Files: d.Files,
 		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
 		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
-		Workflow: t.Workflow,
+		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
 	}
 }
 
@@ -116,7 +120,12 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
+	marker, err := b.lengthen(j.Marker)
+	if err != nil {
+		return Taken{}, err
+	}
 	return Taken{
+		marker: marker, markerSeen: j.MarkerSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
 		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,
 		Ticket: Ticket{Collection: j.Collection, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},

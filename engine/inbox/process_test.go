@@ -23,7 +23,7 @@ import (
 // they are killed. Quiet is so short that everything dropped before has settled.
 func child(mode string) {
 	b, err := New(Options{Root: os.Getenv("BAGPIPE_INBOX_ROOT"), Engine: layout.EngineID(os.Getenv("BAGPIPE_INBOX_ENGINE")),
-		Quiet: time.Millisecond})
+		Settling: Settling{Quiet: time.Millisecond}})
 	if err != nil {
 		panic(err)
 	}
@@ -33,14 +33,14 @@ func child(mode string) {
 	}
 	ctx := context.Background()
 	for {
-		drops, _, _, err := b.Scan(ctx)
+		found, err := b.Scan(ctx)
 		if err != nil {
 			panic(err)
 		}
-		if len(drops) == 0 && mode == "race" {
+		if len(found.Settled) == 0 && mode == "race" {
 			break
 		}
-		for _, d := range drops {
+		for _, d := range found.Settled {
 			t, err := b.Take(ctx, d, Ticket{})
 			if errors.Is(err, ErrGone) {
 				continue

@@ -32,6 +32,9 @@ const reasonSuffix = ".reason.json"
 // where it is. Nothing in it is opened.
 func (b *Box) Reject(ctx context.Context, d Drop, rule, reason string) (string, error) {
 	where, err := b.reject(ctx, d.Collection, d.Name, d.Path, rule, reason)
+	if err == nil {
+		err = removeMarker(d.Marker, d.markerSeen)
+	}
 	return where, wrapDrop("reject", d, err)
 }
 
@@ -45,7 +48,7 @@ func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (st
 	}
 	where, err := b.reject(ctx, t.Collection, t.Name, t.Path, rule, reason)
 	if err == nil {
-		err = b.removeAside(t)
+		err = errors.Join(b.removeAside(t), removeMarker(t.marker, t.markerSeen))
 	}
 	if err == nil {
 		err = discardIntake(b.intakeOf(t.ID))

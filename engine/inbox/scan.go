@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,32 +19,38 @@ const (
 	setAsideName = ".rejected" // where a drop on another file system is kept
 )
 
-// findings is what a scan has gathered.
-type findings struct {
-	settled []Drop
-	waiting []Waiting
-	bad     []Rejected
-	present map[string]bool // paths seen, for pruning observations
+// Found is what lies in the inbox. Each list is sorted, oldest change first.
+type Found struct {
+	Settled []Drop
+	Waiting []Waiting
+	Bad     []Rejected
 }
 
-// Scan looks at everything in the inbox. Each list is sorted, oldest change
-// first. What cannot be looked at is in err; the rest is complete nonetheless.
-func (b *Box) Scan(ctx context.Context) (settled []Drop, waiting []Waiting, bad []Rejected, err error) {
-	f := &findings{present: map[string]bool{}}
+// findings is what a scan has gathered.
+type findings struct {
+	Found
+	present map[string]bool      // paths seen, for pruning observations
+	listed  map[string]time.Time // folders of drops, and when they were listed
+}
+
+// Scan looks at everything in the inbox. What cannot be looked at is in err; the
+// rest is complete nonetheless.
+func (b *Box) Scan(ctx context.Context) (Found, error) {
+	f := &findings{present: map[string]bool{}, listed: map[string]time.Time{}}
 	begun := b.opt.Now()
-	err = b.scanCollections(ctx, f)
+	err := b.scanCollections(ctx, f)
 	if ctx.Err() != nil {
-		return nil, nil, nil, ctx.Err()
+		return Found{}, ctx.Err()
 	}
-	b.prune(f.present)
-	b.announce(f.waiting, b.opt.Now().Sub(begun))
-	slices.SortStableFunc(f.settled, func(x, y Drop) int { return x.Since.Compare(y.Since) })
-	slices.SortStableFunc(f.waiting, func(x, y Waiting) int { return x.Since.Compare(y.Since) })
-	slices.SortStableFunc(f.bad, func(x, y Rejected) int { return x.Since.Compare(y.Since) })
+	b.prune(f)
+	b.announce(f.Waiting, b.opt.Now().Sub(begun))
+	slices.SortStableFunc(f.Settled, func(x, y Drop) int { return x.Since.Compare(y.Since) })
+	slices.SortStableFunc(f.Waiting, func(x, y Waiting) int { return x.Since.Compare(y.Since) })
+	slices.SortStableFunc(f.Bad, func(x, y Rejected) int { return x.Since.Compare(y.Since) })
 	if err != nil {
 		err = fmt.Errorf("scan inbox: %w", err)
 	}
-	return f.settled, f.waiting, f.bad, err
+	return f.Found, err
 }
 
 func (b *Box) scanCollections(ctx context.Context, f *findings) error {
@@ -61,7 +66,7 @@ func (b *Box) scanCollections(ctx context.Context, f *findings) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if reason := notCollection(e); reason != "" {
-			f.waiting = append(f.waiting, b.stray(e, path, reason))
+			f.Waiting = append(f.Waiting, b.stray(e, path, reason))
 			continue
 		}
 		errs = append(errs, b.scanCollection(ctx, f, layout.Name(e.Name()), path))
@@ -98,51 +103,57 @@ func (b *Box) stray(e fs.DirEntry, path, reason string) Waiting {
 }
 
 func (b *Box) scanCollection(ctx context.Context, f *findings, c layout.Name, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	p, err := b.openPlace(f, c, dir)
 	if err != nil {
 		return err
 	}
-	foreign := isNetwork(dir)
+	return p.scan(ctx)
+}
+
+func (p *place) scan(ctx context.Context) error {
 	var errs []error
-	for _, e := range entries {
+	for _, e := range p.entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		path := filepath.Join(dir, e.Name())
-		if reason := b.unfinished(e.Name()); reason != "" {
+		path := filepath.Join(p.dir, e.Name())
+		if reason := p.unfinished(e.Name()); reason != "" {
 			if reason != ownName {
-				f.waiting = append(f.waiting, b.strayIn(c, e, path, reason))
+				p.wait(e, path, reason)
 			}
 			continue
 		}
-		errs = append(errs, b.judge(ctx, f, c, e.Name(), path, foreign))
+		isMarker, reason := p.isMarker(e)
+		if reason != "" {
+			p.wait(e, path, reason)
+		}
+		if !isMarker {
+			errs = append(errs, p.judge(ctx, e.Name(), path))
+		}
 	}
 	return errors.Join(errs...)
 }
 
-func (b *Box) strayIn(c layout.Name, e fs.DirEntry, path, reason string) Waiting {
-	w := b.stray(e, path, reason)
-	w.Collection = c
-	return w
+func (p *place) wait(e fs.DirEntry, path, reason string) {
+	w := p.box.stray(e, path, reason)
+	w.Collection = p.collection
+	p.found.Waiting = append(p.found.Waiting, w)
 }
 
 const ownName = "own" // not a reason: a name this package uses, shown nowhere
 
 // unfinished says why the name alone makes a drop wait.
-func (b *Box) unfinished(name string) string {
+func (p *place) unfinished(name string) string {
 	if name == setAsideName {
 		return ownName
 	}
 	if id, ok := strings.CutPrefix(name, asidePrefix); ok {
-		if b.inIntake(id) {
+		if p.box.inIntake(id) {
 			return ownName
 		}
 		return "was set aside by a copy that nobody finishes; rename it to take it anew"
 	}
-	if b.ignore.match(name) {
+	if p.set.ignore.match(name) {
 		return "its name marks it as unfinished; it is taken once it is renamed"
 	}
 	return ""
@@ -154,94 +165,6 @@ func (b *Box) inIntake(id string) bool {
 	}
 	_, err := os.Lstat(b.path(layout.IntakeDir, id))
 	return err == nil
-}
-
-// judge looks at one drop and puts it into one of the lists.
-func (b *Box) judge(ctx context.Context, f *findings, c layout.Name, name, path string, foreign bool) error {
-	s, err := b.look(ctx, path)
-	if errors.Is(err, ErrGone) {
-		return nil
-	}
-	f.present[path] = true
-	d := Drop{Collection: c, Name: name, Path: path, Kind: s.kind, Files: s.files, Bytes: s.bytes, Since: s.newest, sig: s.sig}
-	if errors.Is(err, ErrChanged) {
-		now := b.opt.Now()
-		d.Since = now
-		f.waiting = append(f.waiting, Waiting{Drop: d, Reason: growing, Until: now.Add(b.opt.Quiet)})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	still := b.stillFor(d, foreign)
-	wait := func(reason string, quiet time.Duration) {
-		w := Waiting{Drop: d, Reason: reason}
-		if quiet > 0 {
-			w.Until = b.opt.Now().Add(quiet - still)
-		}
-		f.waiting = append(f.waiting, w)
-	}
-	if b.wasMovedIn(d) {
-		still = max(still, b.opt.Quiet)
-	}
-	switch patience := b.opt.Quiet * emptyFactor; {
-	case still < b.opt.Quiet:
-		wait(growing, b.opt.Quiet)
-	case s.temp != "":
-		wait(fmt.Sprintf("holds an unfinished file: %s", layout.EncodePath(s.temp)), 0)
-	case s.bad != nil:
-		f.bad = append(f.bad, Rejected{Drop: d, Rule: s.bad.Rule, Reason: s.bad.Error()})
-	case s.empty() && still < patience:
-		wait("is empty so far", patience)
-	case s.empty():
-		f.bad = append(f.bad, Rejected{Drop: d, Rule: RuleEmpty, Reason: "is empty"})
-	default:
-		f.settled = append(f.settled, d)
-	}
-	return nil
-}
-
-const growing = "is still growing"
-
-// stillFor is how long the drop has not changed: by its own times where they can
-// be trusted, by this process's watching elsewhere.
-func (b *Box) stillFor(d Drop, foreign bool) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.opt.Now()
-	s, ok := b.seen[d.Path]
-	if !ok || s.sig != d.sig {
-		s = sighting{sig: d.sig, since: now}
-		b.seen[d.Path] = s
-	}
-	watched, age := now.Sub(s.since), now.Sub(d.Since)
-	if foreign || age < 0 {
-		return watched
-	}
-	return max(watched, age)
-}
-
-// wasMovedIn tells whether the drop was renamed into its place, whole, and has not
-// changed since.
-func (b *Box) wasMovedIn(d Drop) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	at, ok := b.moved[string(d.Collection)+"/"+d.Name]
-	return ok && !d.Since.After(at)
-}
-
-// prune forgets observations of what is gone.
-func (b *Box) prune(present map[string]bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.DeleteFunc(b.moved, func(name string, at time.Time) bool {
-		return !present[b.path(layout.InboxDir, name)] && b.opt.Now().Sub(at) > b.opt.Quiet
-	})
-	for path := range b.seen {
-		if !present[path] {
-			delete(b.seen, path)
-		}
-	}
 }
 
 // Scanning takes at most one part of scanShare of the time when nothing changes,

@@ -31,6 +31,11 @@ type survey struct {
 	sig    signature
 	temp   string    // an unfinished name inside, relative
 	bad    *BadError // the first rule broken
+
+	modified time.Time // of the drop itself
+	below    time.Time // the newest modification or change below it
+	oldest   time.Time // the oldest change of any file in it
+	lists    []string  // names directly in it that say they list the rest
 }
 
 // empty tells whether there is nothing to keep: a folder without files, or a
@@ -47,7 +52,8 @@ type surveyor struct {
 	survey
 	ctx    context.Context
 	ignore patterns
-	limit  int // longest relative path
+	listed patterns // names of lists
+	limit  int      // longest relative path
 	sum    hash.Hash64
 	buf    []byte
 }
@@ -55,7 +61,11 @@ type surveyor struct {
 // look surveys the drop at path. A drop that is not there is ErrGone; one that
 // loses entries meanwhile is ErrChanged.
 func (b *Box) look(ctx context.Context, path string) (survey, error) {
-	s := &surveyor{ctx: ctx, ignore: b.inside, sum: fnv.New64a(),
+	return b.lookFor(ctx, path, b.common)
+}
+
+func (b *Box) lookFor(ctx context.Context, path string, set *settling) (survey, error) {
+	s := &surveyor{ctx: ctx, ignore: set.inside, listed: set.lists, sum: fnv.New64a(),
 		limit: unix.PathMax - 1 - len(b.opt.Root) - pathReserve}
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -153,6 +163,9 @@ func (s *surveyor) entries(dir *os.File, path, rel string) (folders []folder, er
 		if s.temp == "" && s.ignore.match(name) {
 			s.temp = child
 		}
+		if rel == "." && modeOf(&st) == 0 && s.listed.match(name) {
+			s.lists = append(s.lists, name)
+		}
 		if modeOf(&st).IsDir() {
 			s.note(child, fs.ModeDir, &st)
 			folders = append(folders, folder{path + "/" + name, child})
@@ -189,9 +202,15 @@ func (s *surveyor) note(rel string, mode fs.FileMode, st *unix.Stat_t) {
 	modified, changed := time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())
 	s.newest = later(s.newest, later(modified, changed))
 	s.sig.entries++
+	if !mode.IsDir() && (s.oldest.IsZero() || changed.Before(s.oldest)) {
+		s.oldest = changed
+	}
 	var ctime int64
-	if rel != "." {
+	if rel == "." {
+		s.modified = modified
+	} else {
 		ctime = changed.UnixNano()
+		s.below = later(s.below, later(modified, changed))
 	}
 	size := st.Size
 	if mode.IsDir() {

@@ -75,10 +75,7 @@ func (b *Box) noteMove(event notify.EventInfo) bool {
 	if !ok || raw.Mask&unix.IN_MOVED_TO == 0 {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	dir, name := filepath.Split(event.Path())
-	b.moved[filepath.Base(dir)+"/"+name] = b.opt.Now()
+	b.noteMoved(event.Path(), b.opt.Now())
 	return true
 }
 

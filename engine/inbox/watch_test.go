@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -49,149 +48,92 @@ func TestRunByTimerAlone(t *testing.T) {
 }
 
 // An event makes the scan due after Quiet rather than after Rescan, also in a
-// collection made while running.
+// collection made while running. Without events Rescan does.
 func TestRunByEvents(t *testing.T) {
 	w := newBench(t)
-	w.opt.Watch = true
 	w.opt.Quiet = 20 * time.Millisecond
 	w.opt.Rescan = time.Hour
-	ctx, cancel := context.WithCancel(context.Background())
-	woken := make(chan struct{}, 1)
-	done := make(chan error)
-	go func() {
-		done <- w.Run(ctx, func() {
-			select {
-			case woken <- struct{}{}:
-			default:
-			}
-		})
-	}()
-	wait := func(what string) {
-		select {
-		case <-woken:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("not woken: %s", what)
-		}
+	if !w.opt.Watch {
+		w.opt.Rescan = 20 * time.Millisecond
 	}
-	wait("at the start")
+	r := w.running()
+	r.wait("at the start")
 	w.drop("letters")
-	wait("a drop")
+	r.wait("a drop")
 	w.mkdir("inbox/later...")
-	wait("a new collection")
+	r.wait("a new collection")
 	w.write("inbox/later.../x", "x")
-	wait("a drop in the new collection")
+	r.wait("a drop in the new collection")
 	outside := w.write("outside/film.mp4", "x")
 	w.mustMove(outside, w.path("inbox/default/film.mp4"))
-	wait("a drop renamed in")
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	r.wait("a drop renamed in")
+	r.stop()
 }
 
-// What was renamed into its place is settled at once, whole folders too, unless it
-// has changed since.
+// What was renamed into its place is settled at once, whole folders and files, unless
+// it has changed since; also where no event tells of it, if it is older than the scan
+// before.
 func TestRenamedInIsSettled(t *testing.T) {
 	w := newBench(t)
-	w.opt.Watch, w.opt.Quiet, w.opt.Rescan = true, time.Hour, time.Hour
-	ctx, cancel := context.WithCancel(context.Background())
-	woken := make(chan struct{}, 1)
-	done := make(chan error)
-	go func() {
-		done <- w.Run(ctx, func() {
-			select {
-			case woken <- struct{}{}:
-			default:
-			}
-		})
-	}()
-	<-woken
-	w.drop("written in place")
+	w.opt.Quiet, w.opt.Rescan = 24*time.Hour, time.Hour
 	w.write("outside/box/a", "x")
 	w.write("outside/box/deep/b", "x")
+	w.write("outside/film", "x")
+	w.drop("written in place")
+	w.later(time.Hour) // what is outside is old by now
+	r := w.running()
+	r.wait("at the start")
+	w.wantScan(nil, []string{"written in place"}, nil)
+	w.ahead.Store(0)
 	w.mustMove(w.path("outside/box"), w.path("inbox/default/box"))
-	settled := func(want ...string) {
-		t.Helper()
-		var names []string
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-			ds, _, _, err := w.Scan(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names = nil
-			for _, d := range ds {
-				names = append(names, d.Name)
-			}
-			if slices.Equal(names, want) {
-				return
-			}
-		}
-		t.Fatalf("settled %q, want %q", names, want)
+	w.mustMove(w.path("outside/film"), w.path("inbox/default/film"))
+	if w.opt.Watch {
+		r.wait("by a rename")
 	}
-	select {
-	case <-woken:
-	case <-time.After(10 * time.Second):
-		t.Fatal("not woken by a rename")
-	}
-	settled("box")
+	w.eventuallySettled("box", "film")
 	w.write("inbox/default/box/deep/c", "more")
-	settled()
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	w.eventuallySettled("film")
+	r.stop()
 }
 
-// The whole way with and without events: whatever is dropped gets taken.
-func TestDropsAreTakenWhileRunning(t *testing.T) {
-	for _, watch := range []bool{true, false} {
-		t.Run(fmt.Sprintf("watch=%v", watch), func(t *testing.T) {
-			const drops = 100
-			w := newBench(t)
-			w.opt.Watch, w.opt.Quiet, w.opt.Rescan = watch, 10*time.Millisecond, 50*time.Millisecond
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			defer cancel()
-			wake := make(chan struct{}, 1)
-			done := make(chan error)
-			go func() {
-				done <- w.Run(ctx, func() {
-					select {
-					case wake <- struct{}{}:
-					default:
-					}
-				})
-			}()
-			var dropped atomic.Bool
-			go func() {
-				for i := range drops {
-					w.drop(fmt.Sprintf("drop-%02d", i))
-				}
-				dropped.Store(true)
-			}()
-			taken := 0
-			for taken < drops {
-				select {
-				case <-wake:
-				case <-ctx.Done():
-					t.Fatalf("%d taken of %d (all dropped: %v)", taken, drops, dropped.Load())
-				}
-				ds, _, _, err := w.Scan(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, d := range ds {
-					if d.Files < 2 {
-						continue // its second file comes after more than Quiet: a slow machine
-					}
-					if _, err := w.Take(ctx, d, Ticket{}); err == nil {
-						taken++
-					}
-				}
-			}
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
+// A copy is not taken for a rename, whatever times it is given.
+func TestCopiedInIsNot(t *testing.T) {
+	w := newBench(t)
+	w.opt.Quiet = 24 * time.Hour
+	w.scan()
+	old := time.Now().Add(-time.Hour)
+	for _, p := range []string{w.write("inbox/default/copy/a", "x"), w.write("inbox/default/file", "x"), w.path("inbox/default/copy")} {
+		if err := os.Chtimes(p, old, old); err != nil {
+			t.Fatal(err)
+		}
 	}
+	w.wantScan(nil, []string{"copy", "file"}, nil)
+}
+
+// The whole way: whatever is dropped gets taken.
+func TestDropsAreTakenWhileRunning(t *testing.T) {
+	const drops = 100
+	w := newBench(t)
+	w.opt.Quiet, w.opt.Rescan = 10*time.Millisecond, 50*time.Millisecond
+	r := w.running()
+	var dropped atomic.Bool
+	go func() {
+		for i := range drops {
+			w.drop(fmt.Sprintf("drop-%02d", i))
+		}
+		dropped.Store(true)
+	}()
+	for taken := 0; taken < drops; {
+		r.wait(fmt.Sprintf("%d taken of %d (all dropped: %v)", taken, drops, dropped.Load()))
+		ds, _, _ := w.scan()
+		for _, d := range ds {
+			if d.Files < 2 {
+				continue // its second file comes after more than Quiet: a slow machine
+			}
+			if _, err := w.Take(t.Context(), d, Ticket{}); err == nil {
+				taken++
+			}
+		}
+	}
+	r.stop()
 }

@@ -1,0 +1,118 @@
+package inbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// What shows that a drop is whole.
+const (
+	ByQuiet  = ""       // nothing in it has changed for Quiet
+	ByMarker = "marker" // the same, and its marker is there
+	ByList   = "list"   // the same, and it holds a list and all that the list names
+)
+
+// Settling says when the drops of a collection are whole. The zero value is useful.
+type Settling struct {
+	Quiet      time.Duration // without change for so long is settled; default 2 s
+	Ignore     []string      // glob patterns of unfinished names; nil is DefaultIgnore
+	Complete   string        // ByQuiet, ByMarker or ByList
+	Markers    []string      // suffixes of markers; nil is DefaultMarkers
+	Lists      []string      // glob patterns of the files in a folder that list the others
+	Growing    time.Duration // what is on its way for longer is late; default 1 h
+	Batches    bool          // each folder in the collection's is a batch of drops
+	BatchQuiet time.Duration // a batch's folder from which nothing has come for so long is closed; 0: never
+}
+
+const (
+	defaultQuiet   = 2 * time.Second
+	defaultGrowing = time.Hour
+)
+
+// DefaultIgnore gives the patterns used when Settling.Ignore is nil: dotfiles, and
+// the names under which common programs write what is not finished.
+func DefaultIgnore() []string {
+	return []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
+}
+
+// DefaultMarkers gives the suffixes used when Settling.Markers is nil.
+func DefaultMarkers() []string { return []string{".ready", ".done"} }
+
+// DefaultLists gives the patterns used when drops settle by lists and none is
+// named: lists of names, and of digests as sha256sum and its like write them.
+func DefaultLists() []string {
+	return []string{"manifest.txt", "manifest-*.txt", "*.sha256", "*.sha512", "*.sha1", "*.md5"}
+}
+
+// settling is a Settling with its patterns compiled.
+type settling struct {
+	*Settling
+	ignore patterns // names of drops that wait
+	inside patterns // names that make the drop wait which they lie in
+	lists  patterns
+}
+
+// newSettling fills in what is missing in s, and compiles it.
+func newSettling(s *Settling) (c *settling, err error) {
+	if s.Ignore == nil {
+		s.Ignore = DefaultIgnore()
+	}
+	if s.Markers == nil {
+		s.Markers = DefaultMarkers()
+	}
+	if s.Lists == nil && s.Complete == ByList {
+		s.Lists = DefaultLists()
+	}
+	if s.Quiet <= 0 {
+		s.Quiet = defaultQuiet
+	}
+	if s.Growing <= 0 {
+		s.Growing = defaultGrowing
+	}
+	if s.Complete != ByQuiet && s.Complete != ByMarker && s.Complete != ByList {
+		return nil, fmt.Errorf("complete by %q is not known", s.Complete)
+	}
+	for _, m := range s.Markers {
+		if err := CheckMarker(m); err != nil {
+			return nil, err
+		}
+	}
+	c = &settling{Settling: s}
+	if c.ignore, err = compile(s.Ignore); err != nil {
+		return nil, err
+	}
+	if c.inside, err = compile(inner(s.Ignore)); err != nil {
+		return nil, err
+	}
+	c.lists, err = compile(s.Lists)
+	return c, err
+}
+
+// CheckMarker tells whether a marker's suffix can be one.
+func CheckMarker(suffix string) error {
+	if len(suffix) < 2 || suffix != filepath.Base(suffix) {
+		return fmt.Errorf("marker %q: expected what is put behind a drop's name, as in .ready", suffix)
+	}
+	return nil
+}
+
+// marked gives the name that a marker of this name would mark; empty: it is none.
+func (s *settling) marked(name string) string {
+	for _, suffix := range s.Markers {
+		if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
+			return base
+		}
+	}
+	return ""
+}
+
+// markersOf words which markers a drop of this name may have.
+func (s *settling) markersOf(name string) string {
+	names := make([]string, len(s.Markers))
+	for i, suffix := range s.Markers {
+		names[i] = name + suffix
+	}
+	return strings.Join(names, " or ")
+}
