@@ -35,6 +35,7 @@ type Options struct {
 	Engine   layout.EngineID          // written into journals; needed to take
 	Rescan   time.Duration            // a scan is due at least so often; default 10 s
 	Watch    bool                     // use the system's events as hints
+	Closed   func(layout.Name) string // why nothing may be added to a batch; empty: it may. nil: always
 	Now      func() time.Time
 	Random   io.Reader // of identifiers
 	Log      *slog.Logger
@@ -59,6 +60,7 @@ type Drop struct {
 	Bytes      int64
 	Since      time.Time // of the last change seen
 	Marker     string    // the path of the marker beside it; empty: none
+	Batch      layout.Name
 
 	sig        signature
 	markerSeen string // which file, in which state, the marker was
@@ -113,6 +115,9 @@ func New(opt Options) (*Box, error) {
 	opt.Root = root
 	if opt.Rescan <= 0 {
 		opt.Rescan = defaultRescan
+	}
+	if opt.Closed == nil {
+		opt.Closed = func(layout.Name) string { return "" }
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now

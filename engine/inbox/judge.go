@@ -24,7 +24,8 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		return nil
 	}
 	f.present[path] = true
-	d := Drop{Collection: p.collection, Name: name, Path: path, Kind: s.kind, Files: s.files, Bytes: s.bytes, Since: s.newest, sig: s.sig}
+	p.left++
+	d := Drop{Collection: p.collection, Batch: p.batch, Name: name, Path: path, Kind: s.kind, Files: s.files, Bytes: s.bytes, Since: s.newest, sig: s.sig}
 	if marker != nil {
 		d.Marker, d.markerSeen = marker.path, marker.seen
 	}
@@ -43,7 +44,7 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 	if first && p.foundWhole(s, path) {
 		b.noteMoved(path, looked)
 	}
-	if b.wasMovedIn(d) || marker != nil && !d.Since.After(marker.at) {
+	if b.wasMovedIn(d) || marker.covers(d) || p.whole.covers(d) {
 		still = max(still, p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, s, still)
@@ -56,7 +57,12 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		if quiet > 0 {
 			w.Until = b.opt.Now().Add(quiet - still)
 		}
-		f.Waiting = append(f.Waiting, w.late(s, p.set.Growing, b.opt.Now()))
+		if p.closed == "" {
+			w = w.late(s, p.set.Growing, b.opt.Now())
+		}
+		f.Waiting = append(f.Waiting, w)
+	case p.paused != "":
+		f.Waiting = append(f.Waiting, Waiting{Drop: d, Reason: p.paused})
 	case s.bad != nil:
 		f.Bad = append(f.Bad, Rejected{Drop: d, Rule: s.bad.Rule, Reason: s.bad.Error()})
 	case s.empty():
@@ -75,8 +81,12 @@ func (p *place) whyWait(d Drop, s survey, still time.Duration) (reason string, q
 		return growing, p.set.Quiet
 	case s.temp != "":
 		return fmt.Sprintf("holds an unfinished file: %s", layout.EncodePath(s.temp)), 0
-	case p.set.Complete == ByMarker && d.Marker == "":
+	case p.set.Complete == ByMarker && d.Marker == "" && p.whole == nil && p.batch != "":
+		return "waits for its marker, " + layout.EncodePath(p.set.markersOf(d.Name)) + ", or that of batch " + string(p.batch), 0
+	case p.set.Complete == ByMarker && d.Marker == "" && p.whole == nil:
 		return "waits for its marker, " + layout.EncodePath(p.set.markersOf(d.Name)), 0
+	case p.closed != "":
+		return p.closed + "; put it into another folder", 0
 	case s.bad != nil:
 		return "", 0
 	case s.empty() && still < patience:

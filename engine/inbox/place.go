@@ -24,6 +24,11 @@ type place struct {
 	names      map[string]bool
 	markers    map[string]*marker // by the name they mark
 	foreign    bool               // on a network file system
+	batch      layout.Name        // the folder is that of this batch
+	whole      *marker            // of the batch
+	paused     string             // why nothing is taken for now
+	closed     string             // why nothing may be added to the batch
+	left       int                // how much lies in it that may become items yet
 	before     time.Time          // when it was listed the last time; zero: it was not, or the clock was set
 }
 
@@ -33,6 +38,9 @@ type marker struct {
 	at   time.Time // of its last change
 	seen string    // which file it is, in which state
 }
+
+// covers tells whether a drop has not changed since the marker was set.
+func (m *marker) covers(d Drop) bool { return m != nil && !d.Since.After(m.at) }
 
 // openPlace lists a folder; one that is not there is empty.
 func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) {

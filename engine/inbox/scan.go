@@ -24,12 +24,15 @@ type Found struct {
 	Settled []Drop
 	Waiting []Waiting
 	Bad     []Rejected
+	Batches []BatchFolder
+	Paused  []string // why nothing is taken, from the inbox or from a collection
 }
 
 // findings is what a scan has gathered.
 type findings struct {
 	Found
 	present map[string]bool      // paths seen, for pruning observations
+	paused  string               // why nothing at all is taken
 	listed  map[string]time.Time // folders of drops, and when they were listed
 }
 
@@ -62,9 +65,15 @@ func (b *Box) scanCollections(ctx context.Context, f *findings) error {
 	if err != nil {
 		return err
 	}
+	if f.paused = pausedIn(dir, layout.InboxDir); f.paused != "" {
+		f.Paused = append(f.Paused, f.paused)
+	}
 	var errs []error
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if e.Name() == pauseName {
+			continue
+		}
 		if reason := notCollection(e); reason != "" {
 			f.Waiting = append(f.Waiting, b.stray(e, path, reason))
 			continue
@@ -107,6 +116,14 @@ func (b *Box) scanCollection(ctx context.Context, f *findings, c layout.Name, di
 	if err != nil {
 		return err
 	}
+	if p.paused = f.paused; p.paused == "" {
+		if p.paused = pausedIn(dir, layout.InboxDir+"/"+string(c)); p.paused != "" {
+			f.Paused = append(f.Paused, p.paused)
+		}
+	}
+	if p.set.Batches {
+		return p.scanBatches(ctx)
+	}
 	return p.scan(ctx)
 }
 
@@ -120,6 +137,8 @@ func (p *place) scan(ctx context.Context) error {
 		if reason := p.unfinished(e.Name()); reason != "" {
 			if reason != ownName {
 				p.wait(e, path, reason)
+			} else if strings.HasPrefix(e.Name(), asidePrefix) {
+				p.left++ // is being copied
 			}
 			continue
 		}
@@ -136,7 +155,10 @@ func (p *place) scan(ctx context.Context) error {
 
 func (p *place) wait(e fs.DirEntry, path, reason string) {
 	w := p.box.stray(e, path, reason)
-	w.Collection = p.collection
+	w.Collection, w.Batch = p.collection, p.batch
+	if !strings.HasPrefix(e.Name(), ".") {
+		p.left++
+	}
 	p.found.Waiting = append(p.found.Waiting, w)
 }
 
@@ -144,7 +166,7 @@ const ownName = "own" // not a reason: a name this package uses, shown nowhere
 
 // unfinished says why the name alone makes a drop wait.
 func (p *place) unfinished(name string) string {
-	if name == setAsideName {
+	if name == setAsideName || name == pauseName {
 		return ownName
 	}
 	if id, ok := strings.CutPrefix(name, asidePrefix); ok {

@@ -147,9 +147,31 @@ func (b *Box) watchable() map[string]uint64 {
 		return dirs
 	}
 	for _, e := range entries {
-		if notCollection(e) == "" {
-			add(filepath.Join(root, e.Name()))
+		if notCollection(e) != "" {
+			continue
+		}
+		add(filepath.Join(root, e.Name()))
+		if b.settlingOf(layout.Name(e.Name())).Batches {
+			addBatches(filepath.Join(root, e.Name()), add)
 		}
 	}
 	return dirs
+}
+
+// maxBatchWatches keeps a collection from using up the system's watches; what is
+// dropped into further batches is found on the timer.
+const maxBatchWatches = 256
+
+func addBatches(collection string, add func(string)) {
+	entries, err := os.ReadDir(collection)
+	if err != nil {
+		return
+	}
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() && n < maxBatchWatches {
+			add(filepath.Join(collection, e.Name()))
+			n++
+		}
+	}
 }
