@@ -110,8 +110,8 @@ func (e *Engine) box(watch bool) (*inbox.Box, error) {
 	s := e.current().settings
 	opt := inbox.Options{
 		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log,
-		Watch: watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
-		Quiet: s.quiet(), Rescan: s.rescan(),
+		Watch:    watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
+		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed,
 	}
 	return inbox.New(opt)
 }

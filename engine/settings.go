@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +36,8 @@ type Collection struct {
 	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
 	InFlight  int      `yaml:"inFlight"`  // its items under way at once; 0: any number
 	Profiles  []string `yaml:"profiles"`  // files of BagIt profiles that bags must satisfy
+
+	Inbox *DropSettings `yaml:"inbox"` // what differs from inbox: for its drops
 }
 
 // FetchSettings say where a bag's missing files may be fetched from; nowhere
@@ -48,10 +49,9 @@ type FetchSettings struct {
 
 // InboxSettings say when a drop is taken in.
 type InboxSettings struct {
-	Quiet  layout.Duration `yaml:"quiet"`
-	Rescan layout.Duration `yaml:"rescan"`
-	Watch  *bool           `yaml:"watch"`
-	Ignore []string        `yaml:"ignore"`
+	DropSettings `yaml:",inline"`
+	Rescan       layout.Duration `yaml:"rescan"`
+	Watch        *bool           `yaml:"watch"`
 }
 
 // LimitSettings bound what an archive may unpack to, and the free space below
@@ -120,10 +120,11 @@ func (s *Settings) check(y *layout.YAML) error {
 			return err
 		}
 	}
-	for i, p := range s.Inbox.Ignore {
-		if _, err := path.Match(p, "x"); err != nil {
-			return y.Errorf(fmt.Sprintf("$.inbox.ignore[%d]", i), "expected a pattern such as *.part, not %q", p)
-		}
+	if err := s.Inbox.check(y, "$.inbox"); err != nil {
+		return err
+	}
+	if s.Defaults.Inbox != nil {
+		return y.Errorf("$.defaults.inbox", "what holds for all inboxes stands below inbox:")
 	}
 	for i, h := range s.Fetch.Hosts {
 		if err := (bags.Allowed{Hosts: []string{h}}).Check(); err != nil {
@@ -154,6 +155,11 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 	for i, a := range c.Approvals {
 		if _, err := layout.ParseName(a); err != nil {
 			return y.Errorf(fmt.Sprintf("%s.approvals[%d]", at, i), "%v", err)
+		}
+	}
+	if c.Inbox != nil {
+		if err := c.Inbox.check(y, at+".inbox"); err != nil {
+			return err
 		}
 	}
 	for i, p := range c.Profiles {
@@ -292,13 +298,6 @@ func (s *Settings) free() uint64 {
 		return uint64(s.Limits.Free)
 	}
 	return defaultFree
-}
-
-func (s *Settings) quiet() time.Duration {
-	if s.Inbox.Quiet > 0 {
-		return time.Duration(s.Inbox.Quiet)
-	}
-	return 2 * time.Second
 }
 
 func (s *Settings) rescan() time.Duration {

@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -252,7 +253,10 @@ func pairs(n ast.Node) []*ast.MappingValueNode {
 func yamlFields(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		name, how, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if how == "inline" {
+			maps.Copy(fields, yamlFields(f.Type))
+		}
 		if name != "" && name != "-" {
 			fields[name] = f.Type
 		}

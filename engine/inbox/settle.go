@@ -65,9 +65,7 @@ func newSettling(s *Settling) (c *settling, err error) {
 	if s.Lists == nil && s.Complete == ByList {
 		s.Lists = DefaultLists()
 	}
-	if s.Quiet <= 0 {
-		s.Quiet = defaultQuiet
-	}
+	s.Quiet = s.QuietTime()
 	if s.Growing <= 0 {
 		s.Growing = defaultGrowing
 	}
@@ -115,4 +113,12 @@ func (s *settling) markersOf(name string) string {
 		names[i] = name + suffix
 	}
 	return strings.Join(names, " or ")
+}
+
+// QuietTime is Quiet, or what stands for it.
+func (s Settling) QuietTime() time.Duration {
+	if s.Quiet <= 0 {
+		return defaultQuiet
+	}
+	return s.Quiet
 }

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"time"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/layout"
+)
+
+// DropSettings say when the drops of an inbox folder are whole, and what is done
+// with them.
+type DropSettings struct {
+	Quiet      layout.Duration `yaml:"quiet"`
+	Ignore     []string        `yaml:"ignore"`
+	Complete   string          `yaml:"complete"` // quiet, marker or list
+	Markers    []string        `yaml:"markers"`
+	Lists      []string        `yaml:"lists"`
+	Growing    layout.Duration `yaml:"growing"`
+	Batches    string          `yaml:"batches"` // folders: each is one; "", none
+	BatchQuiet layout.Duration `yaml:"batchQuiet"`
+}
+
+const batchFolders = "folders"
+
+func (d DropSettings) check(y *layout.YAML, at string) error {
+	for i, p := range d.Ignore {
+		if _, err := path.Match(p, "x"); err != nil {
+			return y.Errorf(fmt.Sprintf("%s.ignore[%d]", at, i), "expected a pattern such as *.part, not %q", p)
+		}
+	}
+	for i, p := range d.Lists {
+		if _, err := path.Match(p, "x"); err != nil {
+			return y.Errorf(fmt.Sprintf("%s.lists[%d]", at, i), "expected a pattern such as *.sha256, not %q", p)
+		}
+	}
+	for i, m := range d.Markers {
+		if err := inbox.CheckMarker(m); err != nil {
+			return y.Errorf(fmt.Sprintf("%s.markers[%d]", at, i), "%v", err)
+		}
+	}
+	switch d.Complete {
+	case "", "quiet", inbox.ByMarker, inbox.ByList:
+	default:
+		return y.Errorf(at+".complete", "expected quiet, marker or list, not %q", d.Complete)
+	}
+	if d.Complete == inbox.ByMarker && d.Markers != nil && len(d.Markers) == 0 {
+		return y.Errorf(at+".markers", "complete: marker needs one")
+	}
+	switch d.Batches {
+	case "", "none", batchFolders:
+	default:
+		return y.Errorf(at+".batches", "expected folders or none, not %q", d.Batches)
+	}
+	return nil
+}
+
+// over lays the settings of a collection over those of all.
+func (d *DropSettings) over(all DropSettings) DropSettings {
+	if d == nil {
+		return all
+	}
+	out := all
+	set(&out.Quiet, d.Quiet)
+	set(&out.Complete, d.Complete)
+	set(&out.Growing, d.Growing)
+	set(&out.Batches, d.Batches)
+	set(&out.BatchQuiet, d.BatchQuiet)
+	for to, from := range map[*[]string][]string{&out.Ignore: d.Ignore, &out.Markers: d.Markers, &out.Lists: d.Lists} {
+		if from != nil {
+			*to = from
+		}
+	}
+	return out
+}
+
+func set[T comparable](to *T, from T) {
+	var zero T
+	if from != zero {
+		*to = from
+	}
+}
+
+// drops gives what is set for the drops of a collection.
+func (s *Settings) drops(name layout.Name) DropSettings {
+	return s.Collections[string(name)].Inbox.over(s.Inbox.DropSettings)
+}
+
+func (d DropSettings) settling() inbox.Settling {
+	complete := d.Complete
+	if complete == "quiet" {
+		complete = inbox.ByQuiet
+	}
+	return inbox.Settling{
+		Quiet: time.Duration(d.Quiet), Ignore: d.Ignore, Complete: complete, Markers: d.Markers, Lists: d.Lists,
+		Growing: time.Duration(d.Growing), Batches: d.Batches == batchFolders, BatchQuiet: time.Duration(d.BatchQuiet),
+	}
+}
+
+// settlingByCollection is for the collections with settings of their own.
+func (s *Settings) settlingByCollection() map[layout.Name]inbox.Settling {
+	of := map[layout.Name]inbox.Settling{}
+	for name, c := range s.Collections {
+		if c.Inbox != nil {
+			of[layout.Name(name)] = s.drops(layout.Name(name)).settling()
+		}
+	}
+	return of
+}
+
+// quiet is the longest time for which anything must be still.
+func (s *Settings) quiet() time.Duration {
+	longest := s.Inbox.settling().QuietTime()
+	for _, c := range s.settlingByCollection() {
+		longest = max(longest, c.QuietTime())
+	}
+	return longest
+}
