@@ -65,11 +65,11 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if o.Label != oneLine(o.Label, maxLabel) {
 		return Admitted{}, fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
 	}
-	if err := e.lowSpace(); err != nil {
-		return Admitted{}, err
-	}
 	box, err := e.box(false)
 	if err != nil {
+		return Admitted{}, err
+	}
+	if err := errors.Join(e.lowSpace(), e.paused(box, o.Collection), e.tooBig(ctx, path, o.Move)); err != nil {
 		return Admitted{}, err
 	}
 	if _, err := e.register(); err != nil {
@@ -99,6 +99,15 @@ func (s *Settings) checkLane(lane string) error {
 		return nil
 	}
 	return fmt.Errorf("no lane %q; the lanes are %s", lane, strings.Join(s.lanes(), ", "))
+}
+
+func firstName(names ...layout.Name) layout.Name {
+	for _, n := range names {
+		if n != "" {
+			return n
+		}
+	}
+	return ""
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {
@@ -168,7 +177,7 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 		t := taken[i]
 		d.taken = t
 		d.Admitted = Admitted{Item: t.ID, Collection: t.Collection, Label: firstOf(t.Ticket.Label, layout.EncodePath(t.Name))}
-		d.err = e.prepare(ctx, d)
+		d.err = e.prepare(ctx, box, d)
 	})
 	e.promote(ctx, box, drops)
 	each(drops, func(_ int, d *drop) {
@@ -194,7 +203,7 @@ func each(drops []drop, f func(i int, d *drop)) {
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
-func (e *Engine) prepare(ctx context.Context, d *drop) (err error) {
+func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err error) {
 	if d.done, err = e.exists(d.taken.ID); err != nil || d.done {
 		return err
 	}
@@ -203,6 +212,9 @@ func (e *Engine) prepare(ctx context.Context, d *drop) (err error) {
 		return err
 	}
 	d.Workflow = d.workflow.def.Name
+	if err := box.CheckLists(ctx, d.taken); err != nil {
+		return err
+	}
 	d.sum, err = inbox.Digest(ctx, d.taken.Path)
 	return err
 }
@@ -328,7 +340,7 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.D
 		}
 		reqs := make([]inbox.Request, len(part))
 		for i, d := range part {
-			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection, Batch: batch}, ownerOf(d.Path))}
+			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection, Batch: firstName(d.Batch, batch)}, ownerOf(d.Path))}
 		}
 		var taken []inbox.Taken
 		for i, r := range box.TakeAll(ctx, reqs) {

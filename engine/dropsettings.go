@@ -109,11 +109,15 @@ func (s *Settings) settlingByCollection() map[layout.Name]inbox.Settling {
 	return of
 }
 
-// quiet is the longest time for which anything must be still.
+// quiet is for how long what a run waits for must be still: what is set for all, or a
+// collection's, if that is no longer than such a run should take.
 func (s *Settings) quiet() time.Duration {
+	const patience = 10 * time.Second
 	longest := s.Inbox.settling().QuietTime()
 	for _, c := range s.settlingByCollection() {
-		longest = max(longest, c.QuietTime())
+		if q := c.QuietTime(); q <= patience {
+			longest = max(longest, q)
+		}
 	}
 	return longest
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,14 +97,17 @@ const roomEvery = 200 * time.Millisecond
 // were left for want of room.
 func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	e := r.e
-	settled, waiting, bad, err := r.box.Scan(ctx)
+	r.resettle()
+	found, err := r.box.Scan(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.broken(fmt.Errorf("scan the inbox: %w", err))
 		}
 		return nil, false
 	}
-	for _, b := range bad {
+	waiting := found.Waiting
+	r.tellLate(waiting)
+	for _, b := range found.Bad {
 		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
 		if errors.Is(err, inbox.ErrGone) {
 			continue
@@ -122,15 +126,61 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 			r.broken(err)
 		}
 	}
+	settled, crowded := e.fitting(ctx, found.Settled)
+	waiting = append(waiting, crowded...)
+	if len(crowded) > 0 {
+		r.tell(string(crowded[0].Collection) + "/" + layout.EncodePath(crowded[0].Name) + ": " + crowded[0].Reason)
+	}
 	if n, why := e.room(); n >= 0 && n < len(settled) {
 		settled, more = settled[:n], true
 		if why != "" {
 			r.tell(why)
 		}
 	}
+	before := r.progress()
 	again, err := e.admitAll(ctx, r.box, settled, r.o.Batch, r.admitted)
 	if r.left = append(r.left, again...); err != nil {
 		r.broken(err)
 	}
-	return waiting, more
+	if err := r.endBatches(ctx, found.Batches); err != nil {
+		r.broken(err)
+	}
+	// A batch whose last drops came in just now is whole at the next scan.
+	ending := slices.ContainsFunc(found.Batches, func(f inbox.BatchFolder) bool { return f.Marked && f.Left > 0 })
+	return waiting, more || ending && r.progress() > before
+}
+
+// progress is how many drops this run has dealt with.
+func (r *run) progress() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.summary.Admitted + r.summary.Rejected
+}
+
+// resettle has the inbox go by the settings in force.
+func (r *run) resettle() {
+	s := r.e.current().settings
+	if s == r.settled {
+		return
+	}
+	if err := r.box.Resettle(s.Inbox.settling(), s.settlingByCollection()); err != nil {
+		r.broken(err) // the settings were checked
+		return
+	}
+	r.settled = s
+}
+
+// tellLate tells, once, of drops that are on their way for too long.
+func (r *run) tellLate(waiting []inbox.Waiting) {
+	late := map[string]bool{}
+	for _, w := range waiting {
+		if !w.Late {
+			continue
+		}
+		late[w.Path] = true
+		if !r.late[w.Path] {
+			r.report(Report{Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
+		}
+	}
+	r.late = late
 }

@@ -94,6 +94,9 @@ type run struct {
 
 	aside error // what the intake holds and cannot be understood; the rest goes on
 
+	settled *Settings       // that the inbox goes by; the intake loop's own
+	late    map[string]bool // drops that were told of as such; the intake loop's own
+
 	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
 }
 

@@ -66,6 +66,7 @@ type LimitSettings struct {
 	Memory    layout.Size     `yaml:"memory"`
 	Time      layout.Duration `yaml:"time"`
 	Free      layout.Size     `yaml:"free"`
+	Room      float64         `yaml:"room"`     // free space that a drop must find, in its expanded sizes
 	InFlight  int             `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
 }
 
@@ -132,6 +133,9 @@ func (s *Settings) check(y *layout.YAML) error {
 		}
 	}
 	l := s.Limits
+	if l.Room < 0 || l.Room > 1000 {
+		return y.Errorf("$.limits.room", "expected a number from 0 (the default) to 1000, as in 1.5")
+	}
 	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth), "inFlight": int64(l.InFlight)} {
 		if v < 0 {
 			return y.Errorf("$.limits."+key, "expected a number from 0 (the default) up")

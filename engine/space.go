@@ -1,11 +1,23 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"bagpipe/bags"
+	"bagpipe/engine/inbox"
+	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
+
+// The rules are: below limits: free: nothing is taken in or started. A drop is taken
+// in only if limits: room: times what it will take expanded is free above that; a
+// smaller one behind it may go first. Of several in one scan each is counted. It is
+// an estimate, from headers: should the disk be full all the same, what cannot be
+// written is put back or stays in intake/, and is tried again.
 
 // lowSpace is why nothing may be taken in or started, or nil. The answer is a
 // second old at most: it is asked for every step.
@@ -21,6 +33,9 @@ func (e *Engine) lowSpace() error {
 	return e.space.err
 }
 
+// fewInodes is how many files and folders must still find a place.
+const fewInodes = 1000
+
 func (e *Engine) lookForSpace() error {
 	free, err := disk.Free(e.root)
 	if err != nil {
@@ -28,6 +43,100 @@ func (e *Engine) lookForSpace() error {
 	}
 	if least := e.current().settings.free(); free < least {
 		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", size(free), e.root, size(least))
+	}
+	if inodes, bounded, err := disk.FreeInodes(e.root); err == nil && bounded && inodes < fewInodes {
+		return fmt.Errorf("paused: the file system of %s has places for %d more files; nothing is taken in or started until there are %d", e.root, inodes, fewInodes)
+	}
+	return nil
+}
+
+// defaultRoom is for the content unpacked, and for its copy in the store.
+const defaultRoom = 2
+
+func (s *Settings) room() float64 {
+	if s.Limits.Room > 0 {
+		return s.Limits.Room
+	}
+	return defaultRoom
+}
+
+// fitting parts the drops for which there is room from those that wait for it. What
+// cannot be measured is for admission to tell.
+func (e *Engine) fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.Drop, wait []inbox.Waiting) {
+	s := e.current().settings
+	free, err := disk.Free(e.root)
+	if err != nil {
+		return drops, nil
+	}
+	left := float64(free) - float64(s.free())
+	for _, d := range drops {
+		expanded := d.Bytes
+		// Many drops are small: without opening them it is clear that they fit.
+		if d.Kind == inbox.File && s.room()*float64(d.Bytes)*maxRatio > left {
+			if n, err := bags.Expanded(ctx, d.Path, s.limits()); err == nil {
+				expanded = n
+			}
+		}
+		need := s.room() * float64(expanded)
+		if need > left {
+			wait = append(wait, inbox.Waiting{Drop: d, Reason: crowded(need, left, expanded, s.room())})
+			continue
+		}
+		left -= need
+		fit = append(fit, d)
+	}
+	return fit, wait
+}
+
+// maxRatio is more than an archive of any use expands to.
+const maxRatio = 1100
+
+func crowded(need, left float64, expanded int64, room float64) string {
+	return fmt.Sprintf("waits for free space: it needs %s (limits: room: %g times its %s), and %s is free above limits: free:",
+		size(uint64(need)), room, size(uint64(expanded)), size(uint64(max(left, 0))))
+}
+
+// tooBig refuses what a person adds and there is no room for. A copy needs its own
+// size besides.
+func (e *Engine) tooBig(ctx context.Context, path string, move bool) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // Accept says what is wrong with it
+	}
+	s := e.current().settings
+	var bytes, expanded int64
+	switch {
+	case info.IsDir():
+		tree, err := bags.Scan(ctx, path)
+		if err != nil {
+			return nil // Accept says it better
+		}
+		bytes = tree.Bytes()
+		expanded = bytes
+	case info.Mode().IsRegular():
+		bytes = info.Size()
+		if expanded, err = bags.Expanded(ctx, path, s.limits()); err != nil {
+			return nil
+		}
+	}
+	need := s.room() * float64(expanded)
+	if !move {
+		need += float64(bytes)
+	}
+	free, err := disk.Free(e.root)
+	if err != nil {
+		return err
+	}
+	if left := float64(free) - float64(s.free()); need > left {
+		return fmt.Errorf("%s %s", layout.EncodePath(path), crowded(need, left, expanded, s.room()))
+	}
+	return nil
+}
+
+// paused refuses to add while a pause file is there.
+func (e *Engine) paused(box *inbox.Box, collection layout.Name) error {
+	if why := box.Paused(collection); why != "" {
+		return errors.New("nothing is taken in: " + why)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ type Status struct {
 	Grids    []Grid        `json:"workflows"`
 	Failures []Failure     `json:"failures"`
 	People   []ItemRow     `json:"waitingForPeople"`
-	Inbox    []string      `json:"inbox"` // what lies there and why it waits
+	Inbox    []InboxRow    `json:"inbox"`  // what lies there and why it waits
+	Pauses   []string      `json:"pauses"` // why nothing, or not everything, is taken in
 	Rejected []string      `json:"rejected"`
 	Paused   string        `json:"paused,omitempty"`
 	Engines  []string      `json:"engines"` // alive
@@ -53,7 +54,7 @@ type Status struct {
 // Status reads how the workspace stands, or the items in it that fit; Load must have
 // been called.
 func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []InboxRow{}, Pauses: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
 	if err := e.statusOfItems(&s, f); err != nil {
 		return s, err
 	}
@@ -68,8 +69,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 	if s.Engines, s.Cold, err = e.engines(); err != nil {
 		return s, err
 	}
-	s.Inbox, err = e.inboxWaits(ctx)
-	return s, err
+	return s, e.statusOfInbox(ctx, &s)
 }
 
 // statusOfItems fills in what follows from the items.
@@ -132,28 +132,6 @@ func gridOf(w queue.WorkflowCount) Grid {
 		g.Steps = append(g.Steps, GridRow{Step: c.Step, Counts: c.By, Manual: c.Person, Ready: c.Ready})
 	}
 	return g
-}
-
-func (e *Engine) inboxWaits(ctx context.Context) ([]string, error) {
-	out := []string{}
-	box, err := e.box(false)
-	if err != nil {
-		return out, err
-	}
-	settled, waiting, bad, err := box.Scan(ctx)
-	if err != nil {
-		return out, fmt.Errorf("scan the inbox: %w", err)
-	}
-	for _, d := range settled {
-		out = append(out, fmt.Sprintf("%s/%s: settled; the next run takes it in", d.Collection, layout.EncodePath(d.Name)))
-	}
-	for _, w := range waiting {
-		out = append(out, strings.TrimPrefix(fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason), "/"))
-	}
-	for _, b := range bad {
-		out = append(out, fmt.Sprintf("%s/%s: %s; the next run sets it aside", b.Collection, layout.EncodePath(b.Name), b.Reason))
-	}
-	return out, nil
 }
 
 // rejected lists the drops set aside.

@@ -133,7 +133,10 @@ func yamlKeys(t reflect.Type, under string) (keys []string) {
 		}
 	case reflect.Struct:
 		for f := range t.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			name, how, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if how == "inline" {
+				keys = append(keys, yamlKeys(f.Type, under)...)
+			}
 			if name == "" || name == "-" {
 				continue
 			}

@@ -70,7 +70,12 @@ func printStatus(a *app, s engine.Status) error {
 		held = append(held, fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy))
 	}
 	printList(a, "Held", held)
-	printList(a, "In the inbox", s.Inbox)
+	printList(a, "Not taken in", s.Pauses)
+	var lies []string
+	for _, row := range s.Inbox {
+		lies = append(lies, row.String())
+	}
+	printList(a, "In the inbox", lies)
 	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
 	var running []string
 	for _, r := range s.Running {

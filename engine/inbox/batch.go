@@ -26,7 +26,7 @@ type BatchFolder struct {
 	Path       string
 	Left       int    // what lies in it and may become items yet
 	Whole      bool   // nothing is left, and nothing more comes
-	Marked     bool   // because its marker is there
+	Marked     bool   // its marker is there
 	Closed     string // why nothing may be added any more; empty: it may
 
 	marker *marker
@@ -72,7 +72,7 @@ func (p *place) scanBatch(ctx context.Context, name layout.Name, path string) er
 	if err := in.scan(ctx); err != nil {
 		return err
 	}
-	folder := BatchFolder{Collection: p.collection, Batch: name, Path: path, Left: in.left, Closed: in.closed, marker: in.whole}
+	folder := BatchFolder{Collection: p.collection, Batch: name, Path: path, Left: in.left, Marked: in.whole != nil, Closed: in.closed, marker: in.whole}
 	if in.left == 0 {
 		in.settleBatch(&folder)
 	}
@@ -92,7 +92,6 @@ func (p *place) settleBatch(folder *BatchFolder) {
 		sig: signature{entries: len(p.entries), hash: uint64(since.UnixNano())}}
 	still, _ := p.box.stillFor(d, p.foreign)
 	quiet := p.set.BatchQuiet
-	folder.Marked = p.whole != nil
 	folder.Whole = folder.Marked || quiet > 0 && still >= quiet
 	if folder.Whole || folder.Closed != "" {
 		return

@@ -85,16 +85,16 @@ type Rejected struct {
 
 // Box is the inbox of one workspace.
 type Box struct {
-	opt    Options
+	opt  Options
+	next chan time.Duration // from Scan to Run: when the next one is due
+
+	mu     sync.Mutex                // guards the rest
 	common *settling                 // of collections that have none of their own
 	own    map[layout.Name]*settling // by collection
-	next   chan time.Duration        // from Scan to Run: when the next one is due
-
-	mu     sync.Mutex           // guards the rest
-	seen   map[string]sighting  // by path
-	moved  map[string]time.Time // when a drop was renamed into its place, by path
-	listed map[string]time.Time // when a folder of drops was last listed, by path
-	took   time.Duration        // by the last scan
+	seen   map[string]sighting       // by path
+	moved  map[string]time.Time      // when a drop was renamed into its place, by path
+	listed map[string]time.Time      // when a folder of drops was last listed, by path
+	took   time.Duration             // by the last scan
 }
 
 // sighting is a signature and since when this process has seen it unchanged.
@@ -147,6 +147,8 @@ func (b *Box) path(parts ...string) string {
 
 // settlingOf gives what is set for a collection.
 func (b *Box) settlingOf(c layout.Name) *settling {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if s := b.own[c]; s != nil {
 		return s
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"bagpipe/layout"
 )
 
 // What shows that a drop is whole.
@@ -121,4 +123,22 @@ func (s Settling) QuietTime() time.Duration {
 		return defaultQuiet
 	}
 	return s.Quiet
+}
+
+// Resettle has the next scan go by other settings. What has been observed stays.
+func (b *Box) Resettle(common Settling, of map[layout.Name]Settling) error {
+	c, err := newSettling(&common)
+	if err != nil {
+		return fmt.Errorf("set inbox: %w", err)
+	}
+	own := map[layout.Name]*settling{}
+	for name, s := range of {
+		if own[name], err = newSettling(&s); err != nil {
+			return fmt.Errorf("set inbox: collection %s: %w", name, err)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.common, b.own = c, own
+	return nil
 }

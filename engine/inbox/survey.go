@@ -61,7 +61,7 @@ type surveyor struct {
 // look surveys the drop at path. A drop that is not there is ErrGone; one that
 // loses entries meanwhile is ErrChanged.
 func (b *Box) look(ctx context.Context, path string) (survey, error) {
-	return b.lookFor(ctx, path, b.common)
+	return b.lookFor(ctx, path, b.settlingOf(""))
 }
 
 func (b *Box) lookFor(ctx context.Context, path string, set *settling) (survey, error) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +45,7 @@ func (b *Box) Run(ctx context.Context, wake func()) error {
 		case <-ctx.Done():
 			return nil
 		case event := <-w.events:
-			at = now().Add(b.opt.Quiet)
+			at = now().Add(b.quietAt(event.Path()))
 			if b.noteMove(event) {
 				at = now().Add(b.pace())
 			}
@@ -66,6 +67,12 @@ func (b *Box) Run(ctx context.Context, wake func()) error {
 			timer.Reset(at.Sub(now()))
 		}
 	}
+}
+
+// quietAt is what must pass after an event at this path until a scan is due.
+func (b *Box) quietAt(path string) time.Duration {
+	c, _, _ := strings.Cut(strings.TrimPrefix(path, b.path(layout.InboxDir)+"/"), "/")
+	return b.settlingOf(layout.Name(c)).Quiet
 }
 
 // noteMove remembers a drop that was renamed into its place: it is whole, and need

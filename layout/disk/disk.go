@@ -119,3 +119,13 @@ func Free(path string) (uint64, error) {
 	}
 	return s.Bavail * uint64(s.Bsize), nil
 }
+
+// FreeInodes is how many files and folders can still be made in the file system of
+// path; bounded is false where it makes room for them as they come.
+func FreeInodes(path string) (n uint64, bounded bool, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, false, fmt.Errorf("free inodes of %s: %w", path, err)
+	}
+	return s.Ffree, s.Files > 0, nil
+}

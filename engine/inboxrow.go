@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/layout"
+)
+
+// InboxRow is what lies in the inbox, and why.
+type InboxRow struct {
+	Collection layout.Name `json:"collection,omitempty"`
+	Batch      layout.Name `json:"batch,omitempty"` // of a drop in a batch's folder
+	Name       string      `json:"name"`            // percent-encoded
+	State      string      `json:"state"`           // settled, waiting or bad
+	Reason     string      `json:"reason"`
+	Late       bool        `json:"late,omitempty"` // on its way for longer than inbox: growing:
+	Files      int         `json:"files,omitempty"`
+	Bytes      int64       `json:"bytes,omitempty"`
+	Changed    time.Time   `json:"changed,omitzero"`
+	Until      time.Time   `json:"until,omitzero"` // when it can settle at the earliest
+}
+
+// String words a row for people.
+func (r InboxRow) String() string {
+	parts := []string{string(r.Collection), string(r.Batch), r.Name}
+	if r.Collection == "" {
+		parts = parts[2:]
+	} else if r.Batch == "" || string(r.Batch) == r.Name {
+		parts = []string{parts[0], parts[2]}
+	}
+	return strings.Join(parts, "/") + ": " + r.Reason
+}
+
+func rowOf(d inbox.Drop, state, reason string) InboxRow {
+	return InboxRow{Collection: d.Collection, Batch: d.Batch, Name: layout.EncodePath(d.Name), State: state, Reason: reason,
+		Files: d.Files, Bytes: d.Bytes, Changed: d.Since.UTC()}
+}
+
+func waitingRow(w inbox.Waiting) InboxRow {
+	row := rowOf(w.Drop, "waiting", w.Reason)
+	row.Late, row.Until = w.Late, w.Until.UTC()
+	return row
+}
+
+// statusOfInbox looks at the inbox as a run would, and takes nothing.
+func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
+	box, err := e.box(false)
+	if err != nil {
+		return err
+	}
+	found, err := box.Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("scan the inbox: %w", err)
+	}
+	s.Pauses = append(s.Pauses, found.Paused...)
+	_, full := e.room()
+	if full != "" {
+		s.Pauses = append(s.Pauses, full)
+	}
+	settled, crowded := e.fitting(ctx, found.Settled)
+	for _, d := range settled {
+		reason := "settled; the next run takes it in"
+		switch {
+		case s.Paused != "":
+			reason = "settled; waits for free space"
+		case full != "":
+			reason = "settled; waits until items that are under way are done (limits: inFlight:)"
+		}
+		s.Inbox = append(s.Inbox, rowOf(d, "settled", reason))
+	}
+	for _, w := range append(crowded, found.Waiting...) {
+		s.Inbox = append(s.Inbox, waitingRow(w))
+	}
+	for _, b := range found.Bad {
+		s.Inbox = append(s.Inbox, rowOf(b.Drop, "bad", b.Reason+"; the next run sets it aside"))
+	}
+	return nil
+}
