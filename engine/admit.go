@@ -179,8 +179,20 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 		d.Admitted = Admitted{Item: t.ID, Collection: t.Collection, Label: firstOf(t.Ticket.Label, layout.EncodePath(t.Name))}
 		d.err = e.prepare(ctx, box, d)
 	})
+	first, later := e.repeats(drops)
+	e.admitPrepared(ctx, box, first, who)
+	for _, d := range later {
+		d.err = e.refuseKnown(ctx, d)
+		e.admitPrepared(ctx, box, []*drop{d}, who)
+	}
+	return drops
+}
+
+// admitPrepared makes items of drops that are recognised and digested, or sets them
+// aside.
+func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*drop, who actor) {
 	e.promote(ctx, box, drops)
-	each(drops, func(_ int, d *drop) {
+	eachOf(drops, func(d *drop) {
 		var bad *inbox.BadError
 		switch {
 		case errors.As(d.err, &bad):
@@ -193,13 +205,18 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 			d.err = e.commitDrop(ctx, box, d, who)
 		}
 	})
-	return drops
 }
+
+// dropsAtOnce is how many drops are dealt with side by side.
+const dropsAtOnce = 64
 
 // each runs f for every drop, some at a time.
 func each(drops []drop, f func(i int, d *drop)) {
-	const atOnce = 64
-	sideBySide(len(drops), atOnce, func(i int) { f(i, &drops[i]) })
+	sideBySide(len(drops), dropsAtOnce, func(i int) { f(i, &drops[i]) })
+}
+
+func eachOf(drops []*drop, f func(d *drop)) {
+	sideBySide(len(drops), dropsAtOnce, func(i int) { f(drops[i]) })
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
@@ -215,16 +232,18 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
-	d.sum, err = inbox.Digest(ctx, d.taken.Path)
-	return err
+	if d.sum, err = inbox.Digest(ctx, d.taken.Path); err != nil {
+		return err
+	}
+	return e.refuseKnown(ctx, d)
 }
 
 // promote moves the content of those that will be items to their folders.
-func (e *Engine) promote(ctx context.Context, box *inbox.Box, drops []drop) {
+func (e *Engine) promote(ctx context.Context, box *inbox.Box, drops []*drop) {
 	var ready []inbox.Taken
 	var of []*drop
-	for i := range drops {
-		if d := &drops[i]; d.err == nil && d.refused == "" && !d.taken.Promoted {
+	for _, d := range drops {
+		if d.err == nil && d.refused == "" && !d.taken.Promoted {
 			ready, of = append(ready, d.taken), append(of, d)
 		}
 	}
@@ -249,18 +268,31 @@ func (d *drop) promoted(now inbox.Taken, err error) {
 // commitDrop commits the item of a promoted drop, then forgets the journal.
 func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
 	if !d.done {
-		t := d.taken
-		m := layout.Manifest{
-			Item: t.ID, Version: 1, Collection: t.Collection, Label: d.Label, Lane: layout.Name(d.lane),
-			Batch: t.Ticket.Batch, Created: e.o.Now().UTC().Truncate(ms),
-			Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
-				Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
+		m := d.manifest()
+		m.Created = e.o.Now().UTC().Truncate(ms)
+		guard, err := e.guardKnown(ctx, &m)
+		if err == nil {
+			err = e.registerItem(ctx, m, d.admission, who, guard)
 		}
-		if err := e.registerItem(ctx, m, d.admission, who, nil); err != nil {
+		if err := d.refusedBy(err); err != nil {
 			return fmt.Errorf("register %s: %w", d.Label, err)
+		}
+		if d.refused != "" { // another was faster
+			return e.reject(ctx, box, d)
 		}
 	}
 	return box.Done(d.taken)
+}
+
+// manifest says what the item of a drop will be, but for when it is made.
+func (d *drop) manifest() layout.Manifest {
+	t := d.taken
+	return layout.Manifest{
+		Item: t.ID, Version: 1, Collection: t.Collection, Label: d.Label, Lane: layout.Name(d.lane),
+		Batch: t.Ticket.Batch,
+		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
+			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
+	}
 }
 
 func (e *Engine) exists(id layout.ItemID) (bool, error) {
@@ -277,6 +309,11 @@ func (e *Engine) exists(id layout.ItemID) (bool, error) {
 
 // reject sets a drop aside with its reason; nothing of it is lost.
 func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
+	taken, err := box.Demote(d.taken) // it may have come as far as its item's folder
+	if err != nil {
+		return err
+	}
+	d.taken = taken
 	kept, err := box.RejectTaken(ctx, d.taken, d.rule, d.refused)
 	if err != nil {
 		return fmt.Errorf("set %s aside: %w", d.Label, err)
@@ -287,8 +324,8 @@ func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
 
 // registerItem commits a new item: what it is, its workflow with the first step
 // completed, and, once for good, the definition it was started with. guard may refuse
-// it, by what stands at the tip; nil: nothing does.
-func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor, guard func(gitstore.Reader) error) error {
+// it, by what stands at the tip, or say more of it; nil: nothing does.
+func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor, guard func(gitstore.Reader, *layout.Manifest) error) error {
 	d := p.workflow.def
 	workflow := d.Name + ".1"
 	now, parent := e.o.Now(), ""
@@ -296,8 +333,9 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		parent = string(m.Parent.Item)
 	}
 	return e.transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		m := m // of this try
 		if guard != nil {
-			if err := guard(r); err != nil {
+			if err := guard(r, &m); err != nil {
 				return nil, err
 			}
 		}
@@ -322,7 +360,7 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
 			Message: stepMessage(m.Item, m, tr, "", who.agent,
-				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch},
+				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch}, trailer{"Bagpipe-Duplicate-Of", string(m.Source.DuplicateOf)},
 				trailer{"Bagpipe-Parent", parent})}, nil
 	})
 }

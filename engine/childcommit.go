@@ -23,7 +23,7 @@ func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *chi
 			Taken: now, By: who.agent, Rule: c.admission.rule},
 		Metadata: c.Metadata,
 	}
-	err := e.registerItem(ctx, m, c.admission, who, f.check)
+	err := e.registerItem(ctx, m, c.admission, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
 	if err != nil {
 		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
 	}

@@ -20,6 +20,7 @@ type DropSettings struct {
 	Growing    layout.Duration `yaml:"growing"`
 	Batches    string          `yaml:"batches"` // folders: each is one; "", none
 	BatchQuiet layout.Duration `yaml:"batchQuiet"`
+	Duplicates string          `yaml:"duplicates"` // reject, flag or allow
 }
 
 const batchFolders = "folders"
@@ -48,6 +49,11 @@ func (d DropSettings) check(y *layout.YAML, at string) error {
 	if d.Complete == inbox.ByMarker && d.Markers != nil && len(d.Markers) == 0 {
 		return y.Errorf(at+".markers", "complete: marker needs one")
 	}
+	switch d.Duplicates {
+	case "", dupAllow, dupFlag, dupReject:
+	default:
+		return y.Errorf(at+".duplicates", "expected reject, flag or allow, not %q", d.Duplicates)
+	}
 	switch d.Batches {
 	case "", "none", batchFolders:
 	default:
@@ -67,6 +73,7 @@ func (d *DropSettings) over(all DropSettings) DropSettings {
 	set(&out.Growing, d.Growing)
 	set(&out.Batches, d.Batches)
 	set(&out.BatchQuiet, d.BatchQuiet)
+	set(&out.Duplicates, d.Duplicates)
 	for to, from := range map[*[]string][]string{&out.Ignore: d.Ignore, &out.Markers: d.Markers, &out.Lists: d.Lists} {
 		if from != nil {
 			*to = from

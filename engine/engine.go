@@ -68,6 +68,10 @@ type Engine struct {
 	facets   atomic.Pointer[[]string] // the paths whose values the index holds; set when it is begun
 	alerts   alerts
 
+	knownTurn sync.Mutex            // held while known is filled
+	known     atomic.Pointer[known] // what items are known by; nil until an admission asks
+	growing   atomic.Pointer[known] // the same from when its filling began
+
 	space struct {
 		mu  sync.Mutex // guards the rest
 		at  time.Time

@@ -190,6 +190,7 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) bool {
 			e.markDirty()
 		}
 		e.noteBatch(index, c)
+		e.noteKnown(c)
 		id, rest, ok := layout.ItemOfPath(c.Path)
 		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
 			continue

@@ -59,6 +59,8 @@ type Source struct {
 	Taken  time.Time `json:"taken"`
 	By     string    `json:"by"`
 	Rule   string    `json:"rule,omitempty"`
+
+	DuplicateOf ItemID `json:"duplicateOf,omitempty"` // the first item made of the same content
 }
 
 // InventorySummary is what the manifest says of inventory.json.
@@ -150,7 +152,7 @@ func skipPlain(s *Scanner) {
 			s.Int()
 		case "taken":
 			s.Time()
-		case "name", "kind", "digest", "by", "rule":
+		case "name", "kind", "digest", "by", "rule", "duplicateOf":
 			s.Text()
 		default:
 			s.Refuse()

@@ -49,6 +49,9 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	}
 	t.row("folder", d.Dir)
 	t.row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), count(m.Source.Bytes, "byte"), when(m.Source.Taken), m.Source.By))
+	if m.Source.DuplicateOf != "" {
+		t.row("duplicate", "of "+string(m.Source.DuplicateOf))
+	}
 	t.row("digest", m.Source.Digest)
 	for _, h := range d.Held {
 		t.row("held", h)

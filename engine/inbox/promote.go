@@ -87,6 +87,24 @@ func (b *Box) promote(t Taken) Result {
 	return Result{Taken: t}
 }
 
+// Demote takes a promoted drop back into the intake, durably, as its item is not to
+// be after all. A crash before or after it leaves what Pending knows.
+func (b *Box) Demote(t Taken) (Taken, error) {
+	home, dir := b.itemSource(t.ID), filepath.Join(b.intakeOf(t.ID), layout.SourceDir)
+	if !t.Promoted {
+		return t, nil
+	}
+	err := renameNew(home, dir)
+	if err == nil {
+		err = errors.Join(disk.SyncDir(filepath.Dir(dir)), disk.SyncDir(filepath.Dir(home)), removeIfThere(filepath.Dir(home)))
+	}
+	if err != nil {
+		return t, fmt.Errorf("take drop %s back from item %s: %w", layout.EncodePath(t.Name), t.ID, err)
+	}
+	t.Path, t.Promoted = filepath.Join(dir, t.Name), false
+	return t, nil
+}
+
 func (b *Box) itemSource(id layout.ItemID) string {
 	return b.path(layout.ItemDir(id), layout.SourceDir)
 }
