@@ -166,6 +166,9 @@ type drop struct {
 	refused string
 	rule    string // of the refusal
 	err     error
+
+	metadata    map[string]any // of side-cars
+	identifiers map[string]string
 }
 
 // admitTaken makes items of taken drops; their syncs and commits are shared. It
@@ -232,6 +235,9 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
+	if err := e.describe(d); err != nil || d.refused != "" {
+		return err
+	}
 	if d.sum, err = inbox.Digest(ctx, d.taken.Path); err != nil {
 		return err
 	}
@@ -289,7 +295,7 @@ func (d *drop) manifest() layout.Manifest {
 	t := d.taken
 	return layout.Manifest{
 		Item: t.ID, Version: 1, Collection: t.Collection, Label: d.Label, Lane: layout.Name(d.lane),
-		Batch: t.Ticket.Batch,
+		Batch: t.Ticket.Batch, Metadata: d.metadata, Identifiers: d.identifiers,
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
 	}

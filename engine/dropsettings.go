@@ -21,6 +21,8 @@ type DropSettings struct {
 	Batches    string          `yaml:"batches"` // folders: each is one; "", none
 	BatchQuiet layout.Duration `yaml:"batchQuiet"`
 	Duplicates string          `yaml:"duplicates"` // reject, flag or allow
+
+	Metadata *MetadataSettings `yaml:"metadata"` // of side-cars; nil: none are read
 }
 
 const batchFolders = "folders"
@@ -54,6 +56,9 @@ func (d DropSettings) check(y *layout.YAML, at string) error {
 	default:
 		return y.Errorf(at+".duplicates", "expected reject, flag or allow, not %q", d.Duplicates)
 	}
+	if err := d.Metadata.check(y, at+".metadata"); err != nil {
+		return err
+	}
 	switch d.Batches {
 	case "", "none", batchFolders:
 	default:
@@ -74,6 +79,7 @@ func (d *DropSettings) over(all DropSettings) DropSettings {
 	set(&out.Batches, d.Batches)
 	set(&out.BatchQuiet, d.BatchQuiet)
 	set(&out.Duplicates, d.Duplicates)
+	set(&out.Metadata, d.Metadata)
 	for to, from := range map[*[]string][]string{&out.Ignore: d.Ignore, &out.Markers: d.Markers, &out.Lists: d.Lists} {
 		if from != nil {
 			*to = from
@@ -101,7 +107,7 @@ func (d DropSettings) settling() inbox.Settling {
 	}
 	return inbox.Settling{
 		Quiet: time.Duration(d.Quiet), Ignore: d.Ignore, Complete: complete, Markers: d.Markers, Lists: d.Lists,
-		Growing: time.Duration(d.Growing), Batches: d.Batches == batchFolders, BatchQuiet: time.Duration(d.BatchQuiet),
+		Growing: time.Duration(d.Growing), Batches: d.Batches == batchFolders, BatchQuiet: time.Duration(d.BatchQuiet), Sidecars: d.Metadata != nil,
 	}
 }
 

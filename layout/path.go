@@ -35,6 +35,7 @@ const (
 	InventoryJSON = "inventory.json"
 	ExecutionJSON = "execution.json"
 	SourceDir     = "source"
+	SidecarsDir   = "sidecars"
 	ContentDir    = "content"
 	DerivedDir    = "derived"
 	LogsDir       = "logs"

@@ -61,6 +61,8 @@ type Drop struct {
 	Since      time.Time // of the last change seen
 	Marker     string    // the path of the marker beside it; empty: none
 	Batch      layout.Name
+	Sidecars   []string // files beside it that are about it alone
+	Shared     string   // a table beside it that is about several
 
 	sig        signature
 	markerSeen string // which file, in which state, the marker was

@@ -38,6 +38,9 @@ type Taken struct {
 	Path       string // where it is now
 	Promoted   bool
 
+	Sidecars []string // files where it was dropped that are about it alone; with the item from Done on
+	Shared   string   // a table there that is about several drops
+
 	aside      string // its original, kept until Done; empty: none
 	marker     string // of the drop, kept as long
 	markerSeen string
@@ -72,6 +75,8 @@ type journal struct {
 	Name       string          `json:"name"`
 	Origin     string          `json:"origin"`
 	Schema     int             `json:"schema"`
+	Shared     string          `json:"shared,omitempty"`
+	Sidecars   []string        `json:"sidecars,omitempty"`
 	Taken      time.Time       `json:"taken"`
 	Workflow   layout.Name     `json:"workflow,omitempty"`
 }
@@ -100,7 +105,28 @@ func (b *Box) journalOf(d Drop, t Ticket) journal {
 		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
 		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
 		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
+		Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars),
 	}
+}
+
+func (b *Box) shortenAll(paths []string) []string {
+	var short []string
+	for _, p := range paths {
+		short = append(short, b.shorten(p))
+	}
+	return short
+}
+
+func (b *Box) lengthenAll(short []string) ([]string, error) {
+	var paths []string
+	for _, s := range short {
+		p, err := b.lengthen(s)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, p)
+	}
+	return paths, nil
 }
 
 // taken gives the Taken that a journal describes, still in the intake.
@@ -124,7 +150,16 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
+	shared, err := b.lengthen(j.Shared)
+	if err != nil {
+		return Taken{}, err
+	}
+	sidecars, err := b.lengthenAll(j.Sidecars)
+	if err != nil {
+		return Taken{}, err
+	}
 	return Taken{
+		Shared: shared, Sidecars: sidecars,
 		marker: marker, markerSeen: j.MarkerSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
 		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,

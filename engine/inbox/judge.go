@@ -26,6 +26,7 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 	f.present[path] = true
 	p.left++
 	d := Drop{Collection: p.collection, Batch: p.batch, Name: name, Path: path, Kind: s.kind, Files: s.files, Bytes: s.bytes, Since: s.newest, sig: s.sig}
+	d.Sidecars, d.Shared = p.sidecars[name], p.shared
 	if marker != nil {
 		d.Marker, d.markerSeen = marker.path, marker.seen
 	}
@@ -48,6 +49,12 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		still = max(still, p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, s, still)
+	if reason == "" {
+		reason = p.sidecarGrows(d)
+		if reason != "" {
+			quiet, still = p.set.Quiet, 0
+		}
+	}
 	if reason == "" && s.bad == nil && !s.empty() {
 		reason = b.lacking(ctx, d, s, p.set)
 	}

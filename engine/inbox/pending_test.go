@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -41,10 +42,10 @@ func TestPending(t *testing.T) {
 	if len(found) != 2 {
 		t.Fatalf("found %+v", found)
 	}
-	if got := found[taken.ID]; got != taken {
+	if got := found[taken.ID]; !reflect.DeepEqual(got, taken) {
 		t.Errorf("got %+v\nwant %+v", got, taken)
 	}
-	if got := found[moved.ID]; got != moved {
+	if got := found[moved.ID]; !reflect.DeepEqual(got, moved) {
 		t.Errorf("got %+v\nwant %+v", got, moved)
 	}
 	entries, err := os.ReadDir(w.path("intake"))

@@ -22,14 +22,16 @@ type place struct {
 	dir        string
 	entries    []fs.DirEntry
 	names      map[string]bool
-	markers    map[string]*marker // by the name they mark
-	foreign    bool               // on a network file system
-	batch      layout.Name        // the folder is that of this batch
-	whole      *marker            // of the batch
-	paused     string             // why nothing is taken for now
-	closed     string             // why nothing may be added to the batch
-	left       int                // how much lies in it that may become items yet
-	before     time.Time          // when it was listed the last time; zero: it was not, or the clock was set
+	markers    map[string]*marker  // by the name they mark
+	foreign    bool                // on a network file system
+	batch      layout.Name         // the folder is that of this batch
+	whole      *marker             // of the batch
+	paused     string              // why nothing is taken for now
+	sidecars   map[string][]string // by the name they are about
+	shared     string              // a table about the drops here
+	closed     string              // why nothing may be added to the batch
+	left       int                 // how much lies in it that may become items yet
+	before     time.Time           // when it was listed the last time; zero: it was not, or the clock was set
 }
 
 // marker is a file beside a drop that says that the drop is whole.
@@ -44,7 +46,7 @@ func (m *marker) covers(d Drop) bool { return m != nil && !d.Since.After(m.at) }
 
 // openPlace lists a folder; one that is not there is empty.
 func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) {
-	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, names: map[string]bool{}, markers: map[string]*marker{}}
+	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, names: map[string]bool{}, markers: map[string]*marker{}, sidecars: map[string][]string{}}
 	now := b.opt.Now()
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,6 +69,7 @@ func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) 
 	}
 	for _, e := range entries {
 		p.noteMarker(e)
+		p.noteSidecar(e)
 	}
 	return p, nil
 }

@@ -119,6 +119,9 @@ func (b *Box) Done(t Taken) error {
 	if err := b.removeAside(t); err != nil {
 		return fmt.Errorf("remove the original of drop %s, which is copied: %w", layout.EncodePath(t.Name), err)
 	}
+	if err := b.keepSidecars(t); err != nil {
+		return fmt.Errorf("keep the side-cars of drop %s: %w", layout.EncodePath(t.Name), err)
+	}
 	if err := removeMarker(t.marker, t.markerSeen); err != nil {
 		return fmt.Errorf("remove the marker of drop %s: %w", layout.EncodePath(t.Name), err)
 	}

@@ -143,6 +143,11 @@ func (p *place) scan(ctx context.Context) error {
 			continue
 		}
 		isMarker, reason := p.isMarker(e)
+		if about, yes := p.isSidecar(e); yes {
+			if isMarker = true; about != "" && !p.names[about] {
+				reason = "is about " + layout.EncodePath(about) + ", which is not here"
+			}
+		}
 		if reason != "" {
 			p.wait(e, path, reason)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestTakePromoteDone(t *testing.T) {
 
 	home := w.promoted(got)
 	again := w.promoted(got) // by the value from before: a crash forgets what followed
-	if home != again || !home.Promoted {
+	if !reflect.DeepEqual(home, again) || !home.Promoted {
 		t.Errorf("promoted twice: %+v, then %+v", home, again)
 	}
 	w.wantFiles("intake/"+string(got.ID), map[string]string{journalFile: w.files("intake/" + string(got.ID))[journalFile]})

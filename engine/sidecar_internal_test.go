@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bagpipe/engine/inbox"
+
+	"golang.org/x/sys/unix"
+)
+
+func sidecarDrop(t *testing.T, files map[string]string) inbox.Taken {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "letters")
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return inbox.Taken{Name: "letters", Path: dir, Kind: inbox.Folder}
+}
+
+func withMetadata(m MetadataSettings) DropSettings { return DropSettings{Metadata: &m} }
+
+// What side-cars say, what wins, and what the settings make of it.
+func TestMetadataOfSidecars(t *testing.T) {
+	drop := sidecarDrop(t, map[string]string{
+		"a.tif": "x", "sub/b.tif": "x",
+		"metadata.json": `{"title": "Letters", "year": 1871, "creator": {"name": "Ada"}, "Barcode": "B 17"}`,
+		"metadata.csv":  "\ufefffile;page;note\na.tif;1;\nsub/b.tif;2;torn\n",
+		"bag-info.txt":  "Source-Organization: Archive\nContact-Name: Ada\nContact-Name: Bob\ntitle: overruled\n",
+	})
+	shared := filepath.Join(t.TempDir(), "metadata.csv")
+	if err := os.WriteFile(shared, []byte("drop,shelf,title\nother,9,no\nletters,\"17, left\",no\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	drop.Shared = shared
+	fields, ids, err := withMetadata(MetadataSettings{Map: map[string]string{"title": "dc:title", "Contact-Name": ""},
+		Identifiers: map[string]string{"barcode": "Barcode", "doi": "DOI"}}).metadata(drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "map[Barcode:B 17 Source-Organization:Archive creator:map[name:Ada] dc:title:Letters " +
+		"files:map[a.tif:map[page:1] sub/b.tif:map[note:torn page:2]] shelf:17, left year:1871]"
+	if got := fmt.Sprint(fields); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if len(ids) != 1 || ids["barcode"] != "B 17" {
+		t.Errorf("identifiers %v", ids)
+	}
+	fields, _, err = withMetadata(MetadataSettings{Only: true, Map: map[string]string{"year": "date"}}).metadata(drop)
+	if got := fmt.Sprint(fields); err != nil || got != "map[date:1871 files:map[a.tif:map[page:1] sub/b.tif:map[note:torn page:2]]]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if fields, _, err := (DropSettings{}).metadata(drop); fields != nil || err != nil {
+		t.Errorf("without metadata: nothing is read, got %v, %v", fields, err)
+	}
+}
+
+// What producers write is hostile until checked.
+func TestBrokenSidecars(t *testing.T) {
+	long := strings.Repeat("x", maxMetadataValue+1)
+	for name, c := range map[string]struct{ file, text, want string }{
+		"no JSON":         {"metadata.json", "{\n\"a\": ,}", "metadata.json: line 2: invalid character"},
+		"an array":        {"metadata.json", "[1]", "expected an object"},
+		"null":            {"metadata.json", "null", "expected an object"},
+		"two objects":     {"metadata.json", "{} {}", "something follows"},
+		"deep":            {"metadata.json", `{"a": ` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + "}", "nested deeper than 20"},
+		"very deep":       {"metadata.json", `{"a": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}", "metadata.json: "},
+		"long value":      {"metadata.json", `{"a": "` + long + `"}`, "a has 65537 bytes; the limit is 65536"},
+		"long in all":     {"metadata.json", `{"a": ["` + long + strings.Repeat(`","`+long, 20) + `"]}`, "takes more than 1048576 bytes in all"},
+		"long name":       {"metadata.json", `{"` + strings.Repeat("k", 300) + `": 1}`, "the name of a field"},
+		"line in a name":  {"metadata.json", `{"a\nBagpipe-Item: x": 1}`, "the name of a field"},
+		"not UTF-8":       {"metadata.json", "{\"a\": \"\xff\"}", "is not in UTF-8"},
+		"no head":         {"metadata.csv", "", "has no head line"},
+		"same columns":    {"metadata.csv", "a,a\n1,2\n", "column 2 has no name of its own"},
+		"ragged":          {"metadata.csv", "a,b\n1,2,3\n", "line 2"},
+		"two lines":       {"metadata.csv", "a,b\n1,2\n3,4\n", "has 2 lines"},
+		"file not there":  {"metadata.csv", "file,b\nx.tif,2\n", `line 2: "x.tif" is not in the drop`},
+		"file outside":    {"metadata.csv", "file,b\n../../x,2\n", "line 2: names no file of the drop"},
+		"tags not UTF-8":  {"bag-info.txt", "A: \xff\n", "is not in UTF-8"},
+		"more than a few": {"metadata.csv", manyColumns(), "has 1500 fields; the limit is 1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := withMetadata(MetadataSettings{}).metadata(sidecarDrop(t, map[string]string{c.file: c.text}))
+			var broken *sidecarError
+			if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("metadata = %v, want %q", err, c.want)
+			}
+		})
+	}
+	drop := sidecarDrop(t, map[string]string{"a": "x"})
+	for name, make := range map[string]func(path string) error{
+		"a FIFO":   func(p string) error { return unix.Mkfifo(p, 0o644) },
+		"a folder": func(p string) error { return os.Mkdir(p, 0o755) },
+		"a link":   func(p string) error { return os.Symlink("/etc/passwd", p) },
+		"huge":     func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o644), os.Truncate(p, 1<<40)) },
+	} {
+		path := filepath.Join(drop.Path, "metadata.json")
+		if err := errors.Join(os.RemoveAll(path), make(path)); err != nil {
+			t.Fatal(err)
+		}
+		var broken *sidecarError
+		if _, _, err := withMetadata(MetadataSettings{}).metadata(drop); !errors.As(err, &broken) {
+			t.Errorf("%s: metadata = %v", name, err)
+		}
+	}
+}
+
+func manyColumns() string {
+	var head, row []string
+	for i := range 1500 {
+		head, row = append(head, fmt.Sprint("c", i)), append(row, "1")
+	}
+	return strings.Join(head, ",") + "\n" + strings.Join(row, ",") + "\n"
+}
