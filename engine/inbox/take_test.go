@@ -243,3 +243,31 @@ func TestUndoAfterPromote(t *testing.T) {
 		t.Errorf("recovered %+v", found)
 	}
 }
+
+// A promoted drop whose item is not to be after all is taken back, and is then any
+// taken drop; a crash leaves what the next engine finds.
+func TestDemote(t *testing.T) {
+	w := newBench(t)
+	taken := w.take("letters")
+	back, err := w.Demote(w.promoted(taken))
+	if err != nil || !reflect.DeepEqual(back, taken) {
+		t.Fatalf("Demote = %+v, %v; want %+v", back, err, taken)
+	}
+	if same, err := w.Demote(back); err != nil || !reflect.DeepEqual(same, back) {
+		t.Errorf("twice: %+v, %v", same, err)
+	}
+	if found := w.next().pending(); len(found) != 1 || found[0].Promoted {
+		t.Errorf("pending %+v", found)
+	}
+	where, err := w.RejectTaken(context.Background(), back, "duplicate", "is known")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := filesBelow(t, where); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	w.wantEmpty("intake")
+	if files := w.files("items"); len(files) != 0 {
+		t.Errorf("left in items/: %v", files)
+	}
+}

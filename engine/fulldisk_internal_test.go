@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/steps"
+
+	"golang.org/x/sys/unix"
+)
+
+// mounted is a small file system; room gives it more space.
+func mounted(t *testing.T, dir, size string) (room func(size string)) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return func(size string) {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const fullDiskSettings = `schema: 1
+defaults: {workflow: plain}
+inbox: {quiet: 1ms, rescan: 30ms}
+limits: {free: 64KiB, room: %g}
+collections: {far: {}}
+`
+
+const plainWorkflow = "schema: 1\nname: plain\nsteps:\n  - name: register\n  - name: done\n    robot: noop\n"
+
+// A disk that is full in the middle of taking drops in: nothing is lost, it is said
+// why, and it goes on by itself once there is room.
+func TestFullDiskWhileTakingIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		room       float64
+		note, wait string
+	}{
+		"as the headers have it": {2, "waits for free space: it needs ", "waits for free space: it needs "},
+		"found out by writing":   {0.0001, "no space left on device", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			root := filepath.Join(base, "w")
+			room := mounted(t, root, "16m")
+			o := Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(),
+				Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(Init(ctx, root, o))
+			must(os.WriteFile(filepath.Join(root, "bagpipe.yaml"), fmt.Appendf(nil, fullDiskSettings, c.room), 0o644))
+			must(os.WriteFile(filepath.Join(root, "workflows/plain.yaml"), []byte(plainWorkflow), 0o644))
+			far := filepath.Join(root, "inbox/far")
+			mounted(t, far, "64m")
+			const drops = 5
+			for i := range drops {
+				must(os.WriteFile(filepath.Join(far, fmt.Sprintf("film-%d", i)), bytes.Repeat([]byte{byte(i)}, 5<<20), 0o644))
+			}
+			e, err := Open(ctx, root, o)
+			must(err)
+			defer e.Close()
+
+			var mu sync.Mutex
+			var notes []string
+			admitted := map[string]layout.ItemID{}
+			said := make(chan struct{}, 1)
+			drain, done := make(chan struct{}), make(chan error, 1)
+			go func() {
+				_, err := e.Run(ctx, RunOptions{Jobs: 2, Watch: true, Drain: drain, Report: func(r Report) {
+					mu.Lock()
+					defer mu.Unlock()
+					if r.Admitted != nil {
+						admitted[r.Admitted.Label] = r.Admitted.Item
+					}
+					if notes = append(notes, r.Note); strings.Contains(r.Note, c.note) {
+						select {
+						case said <- struct{}{}:
+						default:
+						}
+					}
+				}})
+				done <- err
+			}()
+			select {
+			case <-said:
+			case err := <-done:
+				t.Fatalf("the run ended: %v; %q", err, notes)
+			case <-ctx.Done():
+				t.Fatalf("it was not said that %q, but %q", c.note, notes)
+			}
+			if c.wait != "" {
+				look, err := Open(ctx, root, Options{ReadOnly: true, Now: time.Now, Random: rand.New(rand.NewSource(2)), Robots: steps.Builtins(), Host: o.Host})
+				must(err)
+				must(look.Load(ctx))
+				s, err := look.Status(ctx, Filter{})
+				must(err)
+				must(look.Close())
+				if !strings.Contains(fmt.Sprint(s.Inbox), c.wait) {
+					t.Errorf("status says %v", s.Inbox)
+				}
+			}
+			room("128m")
+			for ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+				mu.Lock()
+				n := len(admitted)
+				mu.Unlock()
+				if n == drops {
+					break
+				}
+			}
+			close(drain)
+			must(<-done)
+			for i := range drops {
+				label := fmt.Sprintf("film-%d", i)
+				data, err := os.ReadFile(filepath.Join(root, layout.ItemDir(admitted[label]), "source", label))
+				if err != nil || !bytes.Equal(data, bytes.Repeat([]byte{byte(i)}, 5<<20)) {
+					t.Errorf("%s: %d bytes, %v", label, len(data), err)
+				}
+			}
+			left, err := os.ReadDir(filepath.Join(root, "intake"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("left in intake/: %v, %v", left, err)
+			}
+			if left, err := os.ReadDir(far); err != nil || len(left) > 0 {
+				t.Errorf("left in the inbox: %v, %v", left, err)
+			}
+		})
+	}
+}
