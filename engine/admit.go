@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -210,16 +210,40 @@ func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dro
 	})
 }
 
-// dropsAtOnce is how many drops are dealt with side by side.
-const dropsAtOnce = 64
+// admissionGroups parts drops into groups that share their syncs: the more the better,
+// but none waits long for the bytes of the others, which may have to be copied.
+func admissionGroups(drops []inbox.Drop) iter.Seq[[]inbox.Drop] {
+	return func(yield func([]inbox.Drop) bool) {
+		begin, bytes := 0, int64(0)
+		for i, d := range drops {
+			if i > begin && (i-begin == admissionGroup || bytes+d.Bytes > admissionBytes) {
+				if !yield(drops[begin:i]) {
+					return
+				}
+				begin, bytes = i, 0
+			}
+			bytes += d.Bytes
+		}
+		if begin < len(drops) {
+			yield(drops[begin:])
+		}
+	}
+}
+
+const (
+	admissionGroup = 512
+	admissionBytes = 1 << 30
+	dropsAtOnce    = 64 // that are read side by side
+)
 
 // each runs f for every drop, some at a time.
 func each(drops []drop, f func(i int, d *drop)) {
 	sideBySide(len(drops), dropsAtOnce, func(i int) { f(i, &drops[i]) })
 }
 
+// eachOf is for what mostly waits, as commits do for those of their group.
 func eachOf(drops []*drop, f func(d *drop)) {
-	sideBySide(len(drops), dropsAtOnce, func(i int) { f(drops[i]) })
+	sideBySide(len(drops), admissionGroup, func(i int) { f(drops[i]) })
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
@@ -376,9 +400,8 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 // past drops that fail, joins their errors, and gives back those that are taken
 // and not yet items.
 func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.Drop, batch layout.Name, told func(Admitted)) (left []inbox.Taken, err error) {
-	const group = 64
 	var errs []error
-	for part := range slices.Chunk(settled, group) {
+	for part := range admissionGroups(settled) {
 		if ctx.Err() != nil || e.lowSpace() != nil {
 			break
 		}

@@ -31,8 +31,10 @@ func (b *Box) Take(ctx context.Context, d Drop, t Ticket) (Taken, error) {
 	return got.Taken, wrapDrop("take", d, got.Err)
 }
 
-// TakeAll takes a group with two syncs of the file system in place of several
-// for each drop. The answers stand in the order of the requests.
+// TakeAll takes a group with one sync of the file system in place of several for each
+// drop: that of the journals. What a crash leaves of a rename after it, Pending finds
+// in either place. PromoteAll's first sync makes the renames durable. The answers stand
+// in the order of the requests.
 func (b *Box) TakeAll(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
 	journals := make([]journal, len(reqs))
@@ -46,13 +48,6 @@ func (b *Box) TakeAll(ctx context.Context, reqs []Request) []Result {
 		}
 	}
 	inParallel(len(reqs), func(i int) { results[i] = b.seize(ctx, reqs[i].Drop, results[i], false) })
-	if err := b.syncIntake(); err != nil {
-		for i, r := range results {
-			if r.Err == nil {
-				results[i] = Result{Err: errors.Join(err, b.Undo(r.Taken))}
-			}
-		}
-	}
 	for i, r := range reqs {
 		results[i].Err = wrapDrop("take", r.Drop, results[i].Err)
 	}

@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints three tables:
+// It prints four tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -14,6 +14,10 @@
 //	             parallel and Snakemake where they are.
 //	latency      from the rename that drops a file into an inbox to the commit that
 //	             begins its first step, under run --watch.
+//	inbox        10,000 folders of ten files of 4 KiB, from the start of run until all
+//	             are registered and it has ended, beside the two renames of each and
+//	             one sync; and what run --watch takes of a core while 100,000 files
+//	             wait.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.
 //

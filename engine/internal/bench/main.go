@@ -16,11 +16,12 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands or latency (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, latency or inbox (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
+	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *dir, *only, *items, *rounds)
+	err := run(ctx, *dir, *only, *items, *rounds, *drops)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -28,7 +29,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir, only, items string, rounds int) (err error) {
+func run(ctx context.Context, dir, only, items string, rounds, drops int) (err error) {
 	work, err := os.MkdirTemp(dir, "bagpipe-bench-")
 	if err != nil {
 		return err
@@ -50,8 +51,9 @@ func run(ctx context.Context, dir, only, items string, rounds int) (err error) {
 		"steps":    func() error { return b.noops(sizes) },
 		"commands": b.commands,
 		"latency":  b.latency,
+		"inbox":    func() error { return b.inbox(drops) },
 	}
-	for _, name := range []string{"steps", "commands", "latency"} {
+	for _, name := range []string{"steps", "commands", "latency", "inbox"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
