@@ -186,6 +186,16 @@ func ParseStepRef(s string) (Ref, error) {
 // Since is from when on a step's failures count; zero: from the beginning.
 func (c *Controls) Since(ref Ref) time.Time { return c.Steps[ref].At }
 
+// Any tells whether some step is out of the flow.
+func (c *Controls) Any() bool {
+	for _, control := range c.Steps {
+		if control.Status == StepDisabled {
+			return true
+		}
+	}
+	return false
+}
+
 // Disabled tells whether a step is out of the flow.
 func (c *Controls) Disabled(ref Ref) bool { return c.Steps[ref].Status == StepDisabled }
 
