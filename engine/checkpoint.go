@@ -48,14 +48,14 @@ type derived struct {
 // it was derived from; zero: there is none, and the index is new.
 func (e *Engine) restore(v gitstore.View, facets []string) (*queue.Index, gitstore.Hash) {
 	for _, name := range e.checkpoints() {
-		index := queue.New()
+		index := e.newIndex()
 		tree, err := e.readCheckpoint(v, name, facets, index)
 		if err == nil {
 			return index, tree
 		}
 		e.o.Log.Debug("a checkpoint is passed over", "file", name, "err", err)
 	}
-	return queue.New(), gitstore.Hash{}
+	return e.newIndex(), gitstore.Hash{}
 }
 
 func (e *Engine) readCheckpoint(v gitstore.View, name string, facets []string, index *queue.Index) (gitstore.Hash, error) {
@@ -197,4 +197,12 @@ func (e *Engine) writeCheckpoint(tree gitstore.Hash, s *queue.Snapshot) (err err
 		}
 	}
 	return nil
+}
+
+// newIndex is an empty one that has the lanes already: what is ready would else be put
+// in order twice.
+func (e *Engine) newIndex() *queue.Index {
+	index := queue.New()
+	index.SetLanes(e.current().settings.queueLanes())
+	return index
 }

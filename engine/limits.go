@@ -15,7 +15,16 @@ func (e *Engine) applyLimits() {
 	if index == nil {
 		return
 	}
-	lanes := queue.Lanes{}
+	index.SetLanes(s.queueLanes())
+	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: func(name layout.Name) int {
+		if c, ok := s.Collections[string(name)]; ok && c.InFlight > 0 {
+			return c.InFlight
+		}
+		return s.Defaults.InFlight
+	}})
+}
+
+func (s *Settings) queueLanes() (lanes queue.Lanes) {
 	for _, l := range s.lanes() {
 		lanes.Names = append(lanes.Names, layout.Name(l))
 	}
@@ -25,13 +34,7 @@ func (e *Engine) applyLimits() {
 		}
 		lanes.Weights[layout.Name(name)] = w
 	}
-	index.SetLanes(lanes)
-	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: func(name layout.Name) int {
-		if c, ok := s.Collections[string(name)]; ok && c.InFlight > 0 {
-			return c.InFlight
-		}
-		return s.Defaults.InFlight
-	}})
+	return lanes
 }
 
 // room is how many more items may be taken in: with a limit on the items in

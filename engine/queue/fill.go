@@ -208,11 +208,12 @@ func (x *Index) WithSteps(want func(StepID) bool) (ids []layout.ItemID) {
 		}
 		return is
 	}
+	any := slices.ContainsFunc(x.names.plans, func(p *state.Definition) bool { return slices.Contains(steps(p), true) })
 	var g glance
 	x.table.each(0, pages, func(bits uint64, b []byte) {
 		t := traitsOf(b)
 		is := t&Off != 0
-		if !is && t&Open != 0 {
+		if !is && any && t&Open != 0 {
 			g.look(b)
 			for r := range g.runs {
 				run := &g.runs[r]
