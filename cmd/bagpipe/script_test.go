@@ -28,16 +28,43 @@ import (
 //	clean DIR                  fsck is silent and nothing was left behind
 //	steps DIR LABEL WANT       the item's steps: "unpack:completed validate:skipped …"
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		Setup:               setupScript,
+	testscript.Run(t, scripts(testscript.Params{Dir: "testdata/script", Setup: setupScript}))
+}
+
+// noEvents set in a script's environment has its workspaces take no notice of the
+// system's events.
+const noEvents = "NO_EVENTS"
+
+// What is about the inbox works the same with watch: false.
+func TestScriptsWithoutEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestScripts runs them with events")
+	}
+	var files []string
+	for _, pattern := range []string{"inbox-*", "watch", "batch", "add", "run-good", "run-bad", "run-empty", "intake-junk"} {
+		found, err := filepath.Glob("testdata/script/" + pattern + ".txtar")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		files = append(files, found...)
+	}
+	testscript.Run(t, scripts(testscript.Params{Files: files, Setup: func(env *testscript.Env) error {
+		env.Setenv(noEvents, "yes")
+		return setupScript(env)
+	}}))
+}
+
+// scripts adds the commands that scripts have.
+func scripts(p testscript.Params) testscript.Params {
+	return testscript.Params{
+		Dir: p.Dir, Files: p.Files, Setup: p.Setup,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": cmdCode, "workspace": cmdWorkspace, "edit": cmdEdit, "waitfor": cmdWaitfor,
 			"json": cmdJSON, "item": cmdItem, "clean": cmdClean, "steps": cmdSteps,
 		},
-	})
+	}
 }
 
 // gitConfig is who acts in every test.
@@ -106,6 +133,9 @@ func cmdWorkspace(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, args, 1, "workspace DIR")
 	ts.Check(ts.Exec("bagpipe", "init", args[0]))
 	ts.Check(hasten(ts.MkAbs(args[0])))
+	if ts.Getenv(noEvents) != "" {
+		ts.Check(edit(filepath.Join(ts.MkAbs(args[0]), "bagpipe.yaml"), "watch: true ", "watch: false"))
+	}
 }
 
 // hasten makes a workspace's inbox settle at once.

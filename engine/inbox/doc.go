@@ -19,15 +19,27 @@
 // # What is a drop
 //
 // Each folder directly in inbox/ is a collection, if its name is a layout.Name.
-// Each folder or regular file directly in a collection's folder is one drop.
-// Scan reads names and metadata only; it opens no file.
+// Each folder or regular file directly in a collection's folder is one drop; where a
+// collection's folders are batches, in one of those. Scan reads names and metadata
+// only; it opens no file but lists (below) and pause files.
 //
 // # The rules of settling
+//
+// Each collection may have its own Settling.
 //
 //   - A drop is settled when nothing in it has changed for Quiet: the newest of
 //     all modification and change times below it, itself included, is that old.
 //   - A drop that was renamed into its place while this process watched, and has
-//     not changed since, is settled at once: a rename moves what is whole.
+//     not changed since, is settled at once: a rename moves what is whole. Without
+//     events a rename is proven by what the drop consists of being older than the
+//     last listing of its folder, in which it was not (foundWhole in judge.go).
+//   - A marker, a regular file NAME.ready beside the drop, settles it at once if the
+//     drop has not changed since. With ByMarker a drop without one waits.
+//   - A list at the top of a folder keeps it waiting until all is there that it names
+//     (list.go). With ByList a folder without one waits. CheckLists compares the
+//     digests, once the drop is taken.
+//   - A file .pause in inbox/ or in the collection's folder keeps what has settled
+//     where it is.
 //   - On network file systems, whose clock is another's, and when that time lies
 //     in the future, ages prove nothing. There it is settled when its signature
 //     (below) has stood still for Quiet of this process's own watching.
@@ -42,6 +54,9 @@
 // noticed; it then writes into the intake. Its later bytes differ from the digest
 // at admission.
 //
+// What has been on its way for longer than Growing is Late: since the oldest change of
+// a file in it, which any process can see.
+//
 // A signature covers, for every entry, path, type, size, inode, modification and
 // change time; for the drop itself all but the change time, which a rename moves.
 //
@@ -51,6 +66,10 @@
 //	intake/ID/source/NAME      the drop, under the name it had
 //	intake/ID/copying/NAME     a copy that is not finished
 //	intake/.ENGINE.ID.tmp/     a journal being written
+//
+// A drop's marker is removed, and its side-cars are moved to its item's folder
+// sidecars/, by Done: after the item's commit. With a rejected drop the marker goes and
+// the side-cars stay.
 //
 // Taking renames the drop, once: of many takers one wins and the others get
 // ErrGone. The journal is durable before the rename. What was renamed is looked
@@ -74,10 +93,11 @@
 // # drop.json
 //
 // JSON, sorted keys, schema 1: aside, batch, by, bytes, collection, engine,
-// files, kind (folder or file), label, lane, mode (rename or copy), name, origin,
-// schema, taken (RFC 3339), workflow. aside, name and origin are percent-encoded
-// (layout.EncodePath); aside and origin are relative to the workspace when they
-// lie in it. Unknown fields survive a rewrite; a newer schema is refused.
+// files, kind (folder or file), label, lane, marker, markerSeen (its inode and the
+// time of its last change), mode (rename or copy), name, origin, schema, shared (the
+// table beside it), sidecars (a list), taken (RFC 3339), workflow. The paths aside,
+// marker, name, origin, shared and sidecars are percent-encoded (layout.EncodePath),
+// and but for name relative to the workspace when they lie in it. Unknown fields survive a rewrite; a newer schema is refused.
 //
 // # rejected/
 //
