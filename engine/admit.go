@@ -184,10 +184,8 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 	})
 	first, later := e.repeats(drops)
 	e.admitPrepared(ctx, box, first, who)
-	for _, d := range later {
-		d.err = e.refuseKnown(ctx, d)
-		e.admitPrepared(ctx, box, []*drop{d}, who)
-	}
+	eachOf(later, func(d *drop) { d.err = e.refuseKnown(ctx, d) })
+	e.admitPrepared(ctx, box, later, who)
 	return drops
 }
 

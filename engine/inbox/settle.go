@@ -141,5 +141,6 @@ func (b *Box) Resettle(common Settling, of map[layout.Name]Settling) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.common, b.own = c, own
+	clear(b.listed) // what was passed over by its name is not new by now
 	return nil
 }
