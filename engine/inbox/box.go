@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"bagpipe/layout"
+
+	"github.com/rjeczalik/notify"
 )
 
 var (
@@ -87,8 +89,9 @@ type Rejected struct {
 
 // Box is the inbox of one workspace.
 type Box struct {
-	opt  Options
-	next chan time.Duration // from Scan to Run: when the next one is due
+	opt   Options
+	watch func(path string, c chan<- notify.EventInfo, events ...notify.Event) error
+	next  chan time.Duration // from Scan to Run: when the next one is due
 
 	mu     sync.Mutex                // guards the rest
 	common *settling                 // of collections that have none of their own
@@ -130,7 +133,7 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Box{opt: opt, own: map[layout.Name]*settling{}, next: make(chan time.Duration, 1),
+	b := &Box{opt: opt, own: map[layout.Name]*settling{}, watch: notify.Watch, next: make(chan time.Duration, 1),
 		seen: map[string]sighting{}, moved: map[string]time.Time{}, listed: map[string]time.Time{}}
 	if b.common, err = newSettling(&b.opt.Settling); err != nil {
 		return nil, fmt.Errorf("open inbox: %w", err)

@@ -120,7 +120,7 @@ func (w *watcher) refresh() {
 	for dir := range dirs {
 		// The slash keeps a folder whose name ends in three dots from being
 		// taken for notify's sign of a whole tree.
-		if err := notify.Watch(dir+"/", w.events, notify.Create); err != nil {
+		if err := w.box.watch(dir+"/", w.events, notify.Create); err != nil {
 			w.failed = true
 			w.box.opt.Log.Warn("the inbox is not watched but polled", "every", w.box.opt.Rescan,
 				"error", fmt.Errorf("watch %s: %w", dir, err))

@@ -1,14 +1,20 @@
 package inbox
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rjeczalik/notify"
+	"golang.org/x/sys/unix"
 )
 
 // Without events: at once, then every Rescan, and when a waiting drop can have
@@ -94,6 +100,24 @@ func TestRenamedInIsSettled(t *testing.T) {
 	w.write("inbox/default/box/deep/c", "more")
 	w.eventuallySettled("film")
 	r.stop()
+}
+
+// Past the system's limit of watches the inbox is polled, and it is said so, once.
+func TestNoWatchesLeft(t *testing.T) {
+	w := newBench(t)
+	var said bytes.Buffer
+	w.opt.Watch, w.opt.Rescan = true, 20*time.Millisecond
+	w.opt.Log = slog.New(slog.NewTextHandler(&said, nil))
+	w.Box.watch = func(string, chan<- notify.EventInfo, ...notify.Event) error { return unix.ENOSPC }
+	r := w.running()
+	for i := range 3 {
+		r.wait(fmt.Sprintf("time %d", i))
+		w.mkdir(fmt.Sprintf("inbox/more-%d", i))
+	}
+	r.stop()
+	if got := said.String(); strings.Count(got, "the inbox is not watched but polled") != 1 || !strings.Contains(got, "no space left") {
+		t.Errorf("said %q", got)
+	}
 }
 
 // A copy is not taken for a rename, whatever times it is given.
