@@ -206,6 +206,13 @@ func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dro
 			d.err = e.commitDrop(ctx, box, d, who)
 		}
 	})
+	// All of these work on one folder: more at a time only wait for each other there.
+	const finishedAtOnce = 8
+	sideBySide(len(drops), finishedAtOnce, func(i int) {
+		if d := drops[i]; d.err == nil && d.Rejected == "" {
+			d.err = box.Done(d.taken)
+		}
+	})
 }
 
 // admissionGroups parts drops into groups that share their syncs: the more the better,
@@ -293,7 +300,7 @@ func (d *drop) promoted(now inbox.Taken, err error) {
 	}
 }
 
-// commitDrop commits the item of a promoted drop, then forgets the journal.
+// commitDrop commits the item of a promoted drop; the journal is then to be forgotten.
 func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
 	if !d.done {
 		m := d.manifest()
@@ -309,7 +316,7 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 			return e.reject(ctx, box, d)
 		}
 	}
-	return box.Done(d.taken)
+	return nil
 }
 
 // manifest says what the item of a drop will be, but for when it is made.
