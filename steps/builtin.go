@@ -14,7 +14,7 @@ type Builtin struct {
 func Builtins() map[layout.Name]Builtin {
 	return map[layout.Name]Builtin{
 		"unpack":    {Func(unpack), []string{"nested", "names"}, false},
-		"split":     {Func(split), []string{"each", "match", "kind", "collection", "workflow", "lane"}, false},
+		"split":     {Func(split), []string{"each", "by", "match", "kind", "collection", "workflow", "lane"}, false},
 		"validate":  {Func(validate), nil, false},
 		"inventory": {Func(inventory), nil, false},
 		"bag":       {Func(bag), []string{"algorithms"}, false},

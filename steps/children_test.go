@@ -92,6 +92,8 @@ func TestSplit(t *testing.T) {
 	scans := map[string]string{"1.tif": "1", "2.tif": "2", "notes.txt": "n", "d/3.tif": "3", "d/e/4.TIF": "4", "in.zip": zip}
 	bag := within("sack/", aBag(t))
 	wrapped := within("box/", scans)
+	sets := map[string]string{"a.tif": "1", "a.tfw": "2", "a-x/y": "3", "b.zip": zip, "c/d": "4", "7": "n"}
+	bySet, bySet2 := map[string]any{"each": "set", "by": "^([a-z])"}, map[string]any{"each": "set", "by": "^(q)"}
 	for about, c := range map[string]struct {
 		files map[string]string
 		with  map[string]any
@@ -110,6 +112,8 @@ func TestSplit(t *testing.T) {
 		"bags":                   {map[string]string{"a": "x", "sack/bagit.txt": "b"}, map[string]any{"kind": "bag"}, "sack"},
 		"folders that are bags":  {map[string]string{"a": "x", "sack/bagit.txt": "b"}, map[string]any{"kind": "folder"}, ""},
 		"files that are archive": {scans, map[string]any{"kind": "file", "match": "*.zip"}, ""},
+		"sets":                   {within("top/", sets), bySet, "a b.zip c"},
+		"no sets":                {scans, bySet2, ""},
 		"nothing":                {scans, map[string]any{"match": "*.pdf"}, ""},
 	} {
 		t.Run(about, func(t *testing.T) {
@@ -147,6 +151,25 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+func TestSplitGathersSets(t *testing.T) {
+	it := newItem(t, "drop", map[string]string{"a.tif": "1", "a.tfw": "2", "a/in": "3", "b.tif": "4", "notes": "5"})
+	it.with = map[string]any{"each": "set", "by": "^([ab])"}
+	c := it.call()
+	r, err := split(t.Context(), c)
+	must(t, err)
+	if got := names(r.Children); got != "a=children/a b.tif=children/b.tif" {
+		t.Fatalf("%s", got)
+	}
+	for _, p := range []string{"a/a.tif", "a/a.tfw", "a/a/in", "b.tif"} {
+		if _, err := os.Lstat(filepath.Join(c.Scratch, layout.ChildrenDir, p)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(c.Scratch, layout.ChildrenDir, "*")); err != nil || len(left) != 2 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
 func TestSplitLinksAndKeepsTheObject(t *testing.T) {
 	it := newItem(t, "drop", map[string]string{"a": "A"})
 	c := it.call()
@@ -163,7 +186,10 @@ func TestSplitLinksAndKeepsTheObject(t *testing.T) {
 
 func TestSplitRefuses(t *testing.T) {
 	for about, with := range map[string]map[string]any{
-		"each: want entry or file":  {"each": "folder"},
+		"each: want entry, file or": {"each": "folder"},
+		"by: goes with each: set":   {"by": "^(a)"},
+		"by: want a regular":        {"each": "set", "by": "^a"},
+		"expression with a group":   {"each": "set"},
 		"is no pattern":             {"match": "[a"},
 		"kind: want folder, bag":    {"kind": "zip"},
 		"workflow: name":            {"workflow": "../x"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,8 @@ import (
 
 // splitting is how the object is split.
 type splitting struct {
-	files bool // each file anywhere; else each file or folder that matches as a whole path
+	files bool           // each file anywhere; else each file or folder that matches as a whole path
+	by    *regexp.Regexp // what has the same first group here is one child; nil: each is its own
 	match []string
 	kind  string
 	top   string // what paths are matched below: "", or a folder with a slash behind it
@@ -32,6 +34,7 @@ type splitting struct {
 const (
 	eachEntry = "entry"
 	eachFile  = "file"
+	eachSet   = "set"
 )
 
 // split makes items of what the object holds.
@@ -63,6 +66,11 @@ func split(ctx context.Context, c *Call) (Result, error) {
 	if err := bags.Place(ctx, taken, dest, true); err != nil {
 		return Result{}, failure(err)
 	}
+	if s.by != nil {
+		if chosen, err = s.gather(dest, chosen); err != nil {
+			return Result{}, failure(err)
+		}
+	}
 	children := make([]Child, len(chosen))
 	for i, p := range chosen {
 		children[i] = s.like
@@ -86,8 +94,15 @@ func splitParams(with map[string]any) (s splitting, err error) {
 	case "", eachEntry:
 	case eachFile:
 		s.files = true
+	case eachSet:
+		if err := s.setBy(with); err != nil {
+			return s, err
+		}
 	default:
-		return s, SystemFailure("parameter each: want %s or %s, got %q", eachEntry, eachFile, each)
+		return s, SystemFailure("parameter each: want %s, %s or %s, got %q", eachEntry, eachFile, eachSet, each)
+	}
+	if _, given := with["by"]; given && s.by == nil {
+		return s, SystemFailure("parameter by: goes with each: %s", eachSet)
 	}
 	if one, isText := with["match"].(string); isText {
 		s.match = []string{one}
@@ -161,6 +176,11 @@ func (s *splitting) choose(t *bags.Tree) (chosen []string, err error) {
 }
 
 func (s *splitting) fits(p string) bool {
+	if s.by != nil {
+		if at := strings.TrimPrefix(p, s.top); strings.Contains(at, "/") || s.setOf(at) == "" {
+			return false
+		}
+	}
 	return slices.ContainsFunc(s.match, func(m string) bool {
 		subject := strings.TrimPrefix(p, s.top)
 		if s.files && !strings.Contains(m, "/") {
