@@ -35,6 +35,7 @@ type Recognition struct {
 	Verdict string            `json:"verdict"` // yes or maybe
 	Rule    string            `json:"rule"`
 	Tried   map[string]string `json:"tried,omitempty"` // what each rule said: "no: the name does not match"
+	More    int               `json:"more,omitempty"`  // rules that said no and are not listed
 }
 
 // Identified tells whether text is one of the identifiers that people know the item
@@ -184,6 +185,8 @@ func skipRecognition(s *Scanner) {
 			s.Text()
 		case "tried":
 			texts(s, nil)
+		case "more":
+			s.Int()
 		default:
 			s.Refuse()
 		}

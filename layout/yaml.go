@@ -192,11 +192,20 @@ func expected(t reflect.Type) string {
 // given its place here because the library does not.
 type scalar interface{ UnmarshalYAML([]byte) error }
 
+// reader is a type that reads its node itself: text, or keys with values.
+type reader interface{ UnmarshalYAML(ast.Node) error }
+
 // checkKeys walks the document beside the type it is for, so that an unknown key
 // can be answered with the keys that are known there.
 func checkKeys(file string, n ast.Node, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if r, ok := reflect.New(t).Interface().(reader); ok {
+		if err := r.UnmarshalYAML(n); err != nil {
+			return at(file, n, err.Error())
+		}
+		return nil
 	}
 	if c, ok := reflect.New(t).Interface().(scalar); ok {
 		if err := c.UnmarshalYAML([]byte(n.String())); err != nil {

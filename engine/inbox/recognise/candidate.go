@@ -1,0 +1,232 @@
+package recognise
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+
+	"github.com/antchfx/xmlquery"
+	"github.com/gabriel-vasile/mimetype"
+	"github.com/tidwall/gjson"
+)
+
+// Kinds of drops.
+const (
+	KindFolder  = "folder"
+	KindArchive = "archive"
+	KindBag     = "bag"
+	KindFile    = "file"
+)
+
+// Candidate is what is to be recognised: a path, and where it was dropped.
+type Candidate struct {
+	Path       string
+	Name       string      // as dropped; may be another than the path's
+	Collection layout.Name // it was dropped in
+	File       bool        // it is known to be no folder
+	Inbox      string      // the folder it was dropped in, which may have a metadata.rule; "": none
+}
+
+// KindOf tells a folder, a bag, an archive and any other file apart.
+func KindOf(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		if _, err := os.Lstat(filepath.Join(path, "bagit.txt")); err == nil {
+			return KindBag, nil
+		}
+		return KindFolder, nil
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(path)))
+	}
+	format, err := bags.Sniff(path)
+	if err != nil {
+		return "", err
+	}
+	if format != bags.None {
+		return KindArchive, nil
+	}
+	return KindFile, nil
+}
+
+// facts are what is known of a candidate, found out when it is first asked for, and
+// once.
+type facts struct {
+	ctx    context.Context
+	c      Candidate
+	lists  *List
+	limits bags.Limits
+	turn   chan struct{} // listings under way
+	kind   string
+	size   int64
+
+	names     *listing
+	objects   []string // the files that name several sets
+	mimes     []string
+	documents map[string]*document
+}
+
+// document is one XML or JSON file that was read.
+type document struct {
+	data []byte
+	xml  *xmlquery.Node
+	err  error // of reading or parsing it
+}
+
+// isFolder tells whether the candidate is a folder on disk.
+func (f *facts) isFolder() bool { return f.kind == KindFolder || f.kind == KindBag }
+
+// base are the variables that are there from the beginning.
+func (f *facts) base() vars {
+	name := layout.EncodePath(f.c.Name)
+	stem, extension := name, ""
+	switch {
+	case f.kind == KindArchive:
+		stem = bags.FolderName(name)
+		extension = strings.TrimPrefix(strings.TrimPrefix(name, stem), ".")
+	case !f.isFolder() && path.Ext(name) != name:
+		extension = strings.TrimPrefix(path.Ext(name), ".")
+		stem = strings.TrimSuffix(name, path.Ext(name))
+	}
+	return vars{"name": name, "stem": stem, "extension": strings.ToLower(extension), "kind": f.kind, "collection": string(f.c.Collection)}
+}
+
+// head gives the first bytes of a file inside a folder, or of the file itself with "".
+func (f *facts) head(rel string, n int64) ([]byte, error) {
+	r, err := f.open(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, n))
+}
+
+// open opens a file below the candidate, or itself with "". No link is followed, and
+// nothing that is no regular file is opened.
+func (f *facts) open(rel string) (_ *os.File, err error) {
+	dir, name := f.c.Path, rel
+	if rel == "" {
+		dir, name = filepath.Split(f.c.Path)
+	}
+	root, err := os.OpenRoot(filepath.Clean(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	r, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := r.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errors.New("is no regular file"), err, r.Close())
+	}
+	return r, nil
+}
+
+// mime gives the types of the file: the most exact one first, then what it is a kind of.
+func (f *facts) mime() ([]string, error) {
+	if f.mimes == nil {
+		data, err := f.head("", mimeHead)
+		if err != nil {
+			return nil, err
+		}
+		f.mimes = mimesOf(data)
+	}
+	return f.mimes, nil
+}
+
+func mimesOf(data []byte) (types []string) {
+	for t := mimetype.Detect(data); t != nil; t = t.Parent() {
+		name, _, _ := strings.Cut(t.String(), ";")
+		types = append(types, name)
+	}
+	return types
+}
+
+// mimeFits tells which of the types wanted it is; what everything is counts only
+// where nothing better is known.
+func mimeFits(wanted Texts, types []string) bool {
+	for i, t := range types {
+		if t == "application/octet-stream" && i > 0 {
+			break
+		}
+		for _, w := range wanted {
+			kind, any := strings.CutSuffix(w, "/*")
+			if strings.EqualFold(w, t) || any && strings.HasPrefix(t, strings.ToLower(kind)+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// document reads a file inside, or the dropped file itself with "".
+func (f *facts) document(rel string) *document {
+	if d := f.documents[rel]; d != nil {
+		return d
+	}
+	if f.documents == nil {
+		f.documents = map[string]*document{}
+	}
+	d := &document{}
+	f.documents[rel] = d
+	switch {
+	case f.kind == KindArchive:
+		d.err = errors.New("what stands in a file within an archive is not known before it is unpacked")
+	case rel == "" && f.isFolder():
+		d.err = errors.New("a folder is no document; name a file in it")
+	default:
+		d.data, d.err = f.head(rel, maxDocument+1)
+	}
+	if errors.Is(d.err, fs.ErrNotExist) {
+		d.err = fs.ErrNotExist
+	}
+	if len(d.data) > maxDocument {
+		d.data, d.err = nil, fmt.Errorf("is larger than %d bytes, and not looked into", maxDocument)
+	}
+	return d
+}
+
+// xmlValue gives what an XPath finds in a file.
+func (f *facts) xmlValue(rel string, x *xpath) (string, bool, error) {
+	d := f.document(rel)
+	if d.err == nil && d.xml == nil {
+		d.xml, d.err = parseXML(d.data)
+	}
+	if d.err != nil {
+		return "", false, d.err
+	}
+	return x.value(d.xml)
+}
+
+// jsonValue gives what stands at a path of a file.
+func (f *facts) jsonValue(rel, at string) (text string, ok bool, err error) {
+	d := f.document(rel)
+	if d.err != nil {
+		return "", false, d.err
+	}
+	data := bytes.TrimPrefix(d.data, []byte("\xef\xbb\xbf"))
+	if !gjson.ValidBytes(data) {
+		return "", false, errors.New("is no JSON")
+	}
+	defer caught(&err)
+	v := gjson.GetBytes(data, at)
+	if !v.Exists() || v.Type == gjson.Null {
+		return "", false, nil
+	}
+	return fold(v.String()), true, nil
+}

@@ -1,0 +1,273 @@
+package recognise
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// answer is what a condition says, and why, for people. vars are those there are
+// once it held.
+type answer struct {
+	verdict Verdict
+	why     string
+	vars    vars
+}
+
+// condition is one that was given.
+type condition func(v vars) answer
+
+func no(format string, args ...any) answer {
+	return answer{verdict: No, why: fmt.Sprintf(format, args...)}
+}
+
+func yes(v vars, why string) answer { return answer{verdict: Yes, why: why, vars: v} }
+
+func unknown(format string, args ...any) answer {
+	return answer{verdict: Unknown, why: fmt.Sprintf(format, args...)}
+}
+
+// fits answers all conditions of m together: no as soon as one says so, else the
+// least that one says.
+func (f *facts) fits(m *Match, v vars) answer {
+	least := answer{verdict: Yes, vars: v}
+	var held []string
+	for _, c := range f.conditions(m) {
+		a := c(least.vars)
+		switch {
+		case a.verdict == No:
+			return a
+		case a.verdict < least.verdict:
+			least.verdict, least.why = a.verdict, a.why
+		case a.verdict == Yes && a.why != "":
+			held = append(held, a.why)
+		}
+		if a.vars != nil {
+			least.vars = a.vars
+		}
+	}
+	if least.verdict == Yes {
+		least.why = strings.Join(held, "; ")
+	}
+	return least
+}
+
+// conditions are those of m that are given, what costs least first.
+func (f *facts) conditions(m *Match) (list []condition) {
+	add := func(given bool, c condition) {
+		if given {
+			list = append(list, c)
+		}
+	}
+	add(len(m.Collection) > 0, func(v vars) answer { return f.inCollection(m.Collection, v) })
+	add(len(m.Kind) > 0, func(v vars) answer { return f.ofKind(m.Kind, v) })
+	add(len(m.Name) > 0, func(v vars) answer { return f.named(m.Name, v) })
+	add(m.regexp != nil, func(v vars) answer { return f.namedLike(m.regexp, v) })
+	add(len(m.Extension) > 0, func(v vars) answer { return f.extension(m.Extension, v) })
+	add(m.Size != nil, func(v vars) answer { return f.sized(m.Size, v) })
+	add(len(m.MIME) > 0, func(v vars) answer { return f.ofType(m.MIME, v) })
+	add(len(m.Magic) > 0, func(v vars) answer { return f.begins(m.Magic, v) })
+	add(m.Top != "", func(v vars) answer { return f.inOne(m.Top, v) })
+	add(m.find != nil, func(v vars) answer { return f.finds(m.find, v) })
+	add(m.Sets != nil, func(v vars) answer { return f.inSets(m.Sets, v) })
+	for _, glob := range m.Holds {
+		add(true, func(v vars) answer { return f.holds(glob, v) })
+	}
+	for _, glob := range m.Lacks {
+		add(true, func(v vars) answer { return f.lacks(glob, v) })
+	}
+	for _, glob := range m.May {
+		add(true, func(v vars) answer { return f.may(glob, v) })
+	}
+	for i := range m.Count {
+		add(true, func(v vars) answer { return f.counted(&m.Count[i], v) })
+	}
+	for i := range m.XML {
+		add(true, func(v vars) answer { return f.inXML(&m.XML[i], v) })
+	}
+	for i := range m.JSON {
+		add(true, func(v vars) answer { return f.inJSON(&m.JSON[i], v) })
+	}
+	for i := range m.All {
+		add(true, func(v vars) answer { return f.fits(&m.All[i], v) })
+	}
+	add(len(m.Any) > 0, func(v vars) answer { return f.oneOf(m.Any, v) })
+	add(m.Not != nil, func(v vars) answer { return f.opposite(m.Not, v) })
+	return list
+}
+
+func (f *facts) inCollection(wanted Texts, v vars) answer {
+	if slices.Contains(wanted, string(f.c.Collection)) {
+		return yes(v, "collection "+string(f.c.Collection))
+	}
+	return no("collection %s, not %s", f.c.Collection, strings.Join(wanted, " or "))
+}
+
+func (f *facts) ofKind(wanted Texts, v vars) answer {
+	if slices.Contains(wanted, f.kind) {
+		return yes(v, f.kind)
+	}
+	return no("%s, not %s", withArticle(f.kind), strings.Join(wanted, " or "))
+}
+
+func withArticle(kind string) string {
+	if kind == KindArchive {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+func (f *facts) named(globs Texts, v vars) answer {
+	for _, glob := range globs {
+		if ok, _ := path.Match(glob, f.c.Name); ok { // the pattern was checked
+			return yes(v, "name like "+glob)
+		}
+	}
+	return no("name not like %s", strings.Join(globs, " or "))
+}
+
+func (f *facts) namedLike(p *pattern, v vars) answer {
+	groups, ok := p.match(layout.EncodePath(f.c.Name))
+	if !ok {
+		return no("another name")
+	}
+	return yes(v.with(groups), "its name")
+}
+
+// short is the beginning of an expression: enough to know it by.
+func short(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+func (f *facts) extension(wanted Texts, v vars) answer {
+	name := strings.ToLower(f.c.Name)
+	for _, e := range wanted {
+		if ext := "." + strings.ToLower(strings.TrimPrefix(e, ".")); strings.HasSuffix(name, ext) && len(name) > len(ext) {
+			return yes(v, "extension "+ext[1:])
+		}
+	}
+	return no("extension not %s", strings.Join(wanted, " or "))
+}
+
+func (f *facts) sized(r *Range, v vars) answer {
+	size := f.size
+	if !f.isFolder() {
+		return r.says(size, v)
+	}
+	l := f.listing()
+	if l.err != nil {
+		return unlisted(l)
+	}
+	if size = l.bytes; l.cut && (r.Max > 0 || size < int64(r.Min)) {
+		return unknown("more than %d files: its size is not known", maxNames)
+	}
+	return r.says(size, v)
+}
+
+func (r *Range) says(size int64, v vars) answer {
+	switch {
+	case size < int64(r.Min):
+		return no("%d bytes, less than %d", size, r.Min)
+	case r.Max > 0 && size > int64(r.Max):
+		return no("%d bytes, more than %d", size, r.Max)
+	}
+	return yes(v, fmt.Sprintf("%d bytes", size))
+}
+
+func (f *facts) ofType(wanted Texts, v vars) answer {
+	if f.isFolder() {
+		return no("a folder has no MIME type")
+	}
+	types, err := f.mime()
+	if err != nil {
+		return unreadable(f.c.Name, err)
+	}
+	if mimeFits(wanted, types) {
+		return yes(v, types[0])
+	}
+	return no("%s, not %s", types[0], strings.Join(wanted, " or "))
+}
+
+func (f *facts) begins(wanted []Magic, v vars) answer {
+	if f.isFolder() {
+		return no("a folder has no bytes")
+	}
+	for i := range wanted {
+		m := &wanted[i]
+		ok, err := f.hasBytes(m)
+		if err != nil {
+			return unreadable(f.c.Name, err)
+		}
+		if ok {
+			return yes(v, fmt.Sprintf("its bytes at %d", m.At))
+		}
+	}
+	return no("its bytes are others")
+}
+
+func (f *facts) hasBytes(m *Magic) (bool, error) {
+	r, err := f.open("")
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	got := make([]byte, len(m.bytes))
+	n, _ := r.ReadAt(got, m.At) // shorter files do not have them
+	return string(got[:n]) == string(m.bytes), nil
+}
+
+func (f *facts) oneOf(list []Match, v vars) answer {
+	best := answer{verdict: No}
+	var whys []string
+	for i := range list {
+		a := f.fits(&list[i], v)
+		if a.verdict == Yes {
+			return a
+		}
+		if a.verdict > best.verdict {
+			best = a
+		}
+		whys = append(whys, a.why)
+	}
+	if best.verdict == No {
+		best.why = "none of: " + strings.Join(whys, "; ")
+	}
+	return best
+}
+
+func (f *facts) opposite(m *Match, v vars) answer {
+	a := f.fits(m, v)
+	if a.verdict = a.verdict.not(); a.verdict == No {
+		a.why = "what must not be: " + a.why
+	} else if a.verdict == Yes {
+		a.why = "not: " + a.why
+	}
+	a.vars = nil
+	return a
+}
+
+// unreadable is what to say where a file could not be read: that is no reason to
+// keep the drop out.
+func unreadable(name string, err error) answer {
+	return unknown("%s cannot be read: %v", layout.EncodePath(name), cause(err))
+}
+
+// cause leaves the path out of an error of the file system: it is of this machine.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func unlisted(l *listing) answer { return unknown("cannot be listed: %v", cause(l.err)) }

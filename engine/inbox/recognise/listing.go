@@ -1,0 +1,209 @@
+package recognise
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/bags"
+	"bagpipe/layout"
+)
+
+// listing is the names inside a folder or an archive, below the folder that alone
+// holds all of them, sorted.
+type listing struct {
+	top    string // that folder, with a slash behind it; "": there is none
+	files  []string
+	bytes  int64
+	folded []string // sorted without regard to case
+	cut    bool     // there are more
+	err    error    // why nothing is known
+}
+
+// maxLevels bounds how deep a folder is looked into.
+const maxLevels = 64
+
+var errEnough = errors.New("enough")
+
+// listing gives the names inside; of a file there are none.
+func (f *facts) listing() *listing {
+	if f.names != nil {
+		return f.names
+	}
+	l := &listing{}
+	f.names = l
+	switch {
+	case f.isFolder():
+		l.err = f.listFolder(l)
+	case f.kind == KindArchive:
+		select {
+		case f.turn <- struct{}{}:
+			l.err = f.listArchive(l)
+			<-f.turn
+		case <-f.ctx.Done():
+			l.err = f.ctx.Err()
+		}
+	default:
+		l.err = errors.New("a file has nothing inside")
+	}
+	slices.Sort(l.files)
+	if l.err == nil && f.kind != KindBag && !l.cut {
+		l.strip()
+	}
+	return l
+}
+
+// listFolder walks a folder through its own handle, so that a link that takes a
+// folder's place meanwhile leads nowhere.
+func (f *facts) listFolder(l *listing) error {
+	root, err := os.OpenRoot(f.c.Path)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case f.ctx.Err() != nil:
+			return f.ctx.Err()
+		case p == ".":
+			return nil
+		case d.IsDir():
+			if strings.Count(p, "/") >= maxLevels || f.denied(p) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return l.add(f, p, func() int64 {
+			if info, err := d.Info(); err == nil {
+				return info.Size()
+			}
+			return 0
+		})
+	})
+	err = errors.Join(err, root.Close())
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// add notes one file, unless it is not to be looked at.
+func (l *listing) add(f *facts, p string, size func() int64) error {
+	if f.denied(p) || !f.allowed(p) {
+		return nil
+	}
+	if len(l.files) == maxNames {
+		l.cut = true
+		return errEnough
+	}
+	l.files = append(l.files, p)
+	l.bytes += size()
+	return nil
+}
+
+// listArchive reads an archive's names as the unpack robot does, by all its rules.
+// What is damaged or hostile is not listed at all.
+func (f *facts) listArchive(l *listing) error {
+	format, err := bags.Sniff(f.c.Path)
+	if err != nil {
+		return err
+	}
+	stream := strings.HasPrefix(string(format), string(bags.Tar)+".")
+	if stream && f.size > listStream {
+		return fmt.Errorf("a %s of %d bytes would have to be read whole (more than %d)", format, f.size, listStream)
+	}
+	limits := f.limits
+	limits.Files, limits.Bytes, limits.Time = maxNames+1, listBytes, listTime
+	in, err := bags.Inspect(f.ctx, f.c.Path, bags.InspectOptions{Limits: limits, Member: func(m bags.Member) {
+		if !m.Folder {
+			_ = l.add(f, m.Path, func() int64 { return max(m.Size, 0) })
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	for _, p := range in.Problems {
+		if p.Rule == bags.RuleFiles {
+			l.cut = true
+			continue
+		}
+		return errors.New(p.Detail)
+	}
+	return nil
+}
+
+// denied tells whether a name, or a folder above it, is on the black list.
+func (f *facts) denied(p string) bool {
+	if f.lists == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.lists.Deny, func(glob string) bool {
+		if strings.Contains(glob, "/") {
+			return inside(glob, p)
+		}
+		return slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return inside(glob, part) })
+	})
+}
+
+// allowed tells whether a file's name is on the white list, if there is one.
+func (f *facts) allowed(p string) bool {
+	if f.lists == nil || len(f.lists.Allow) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.lists.Allow, func(glob string) bool {
+		if strings.Contains(glob, "/") {
+			return inside(glob, p)
+		}
+		return inside(glob, path.Base(p))
+	})
+}
+
+// strip makes the paths relative to the folder that alone holds everything; a folder
+// within a bag does not.
+func (l *listing) strip() {
+	for len(l.files) > 0 {
+		first, _, ok := strings.Cut(l.files[0], "/")
+		if !ok || slices.Contains(l.files, "bagit.txt") {
+			break
+		}
+		prefix := first + "/"
+		if slices.ContainsFunc(l.files, func(p string) bool { return !strings.HasPrefix(p, prefix) }) {
+			break
+		}
+		for i := range l.files {
+			l.files[i] = l.files[i][len(prefix):]
+		}
+		l.top += prefix
+	}
+}
+
+// topName is the outermost of the folders that alone hold everything; "": there is none.
+func (l *listing) topName() string {
+	first, _, _ := strings.Cut(l.top, "/")
+	return layout.EncodePath(first)
+}
+
+// onDisk is where a file of the listing stands below the candidate.
+func (l *listing) onDisk(rel string) string { return l.top + rel }
+
+// find gives the first name that fits a pattern.
+func (l *listing) find(glob string) (string, bool) {
+	i := slices.IndexFunc(l.files, func(p string) bool { return inside(glob, p) })
+	if i < 0 {
+		return "", false
+	}
+	return l.files[i], true
+}
+
+// absent is what to say of what is not in the listing.
+func (l *listing) absent(why string) answer {
+	if l.cut {
+		return unknown("not among the first %d names inside", len(l.files))
+	}
+	return answer{verdict: No, why: why}
+}

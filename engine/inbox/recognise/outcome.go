@@ -1,0 +1,202 @@
+package recognise
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Outcome is what the rules said of a drop, and what becomes of it.
+type Outcome struct {
+	Kind    string  `json:"kind"`
+	Verdict Verdict `json:"verdict"`        // yes or maybe; unknown or no when no rule takes it
+	Rule    string  `json:"rule,omitempty"` // that decided
+	Refused string  `json:"refused,omitempty"`
+
+	Type        string            `json:"type,omitempty"`
+	Workflow    string            `json:"workflow,omitempty"`
+	Collection  layout.Name       `json:"collection,omitempty"`
+	Lane        string            `json:"lane,omitempty"`
+	Label       string            `json:"label,omitempty"`
+	Identifiers map[string]string `json:"identifiers,omitempty"`
+	Metadata    map[string]any    `json:"metadata,omitempty"`
+	Tried       []Trial           `json:"tried"` // in the order in which they were asked
+}
+
+// Trial is what one rule said.
+type Trial struct {
+	Rule    string  `json:"rule"`
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason"`
+}
+
+func (o *Outcome) tell(r *Rule, t *tried) {
+	o.Tried = append(o.Tried, Trial{r.ID(), t.verdict, cut(t.why, maxReason)})
+	o.Verdict = max(o.Verdict, min(t.verdict, Unknown))
+}
+
+// cut makes one line of a text, of at most so many bytes.
+func cut(text string, most int) string {
+	text = fold(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// decide fills in what the best rule says. What it takes from side-cars and is not
+// there is left out.
+func (f *facts) decide(o *Outcome, best *tried, folderType string) error {
+	if best == nil {
+		o.Refused = "no rule in rules/ fits this drop"
+		return nil
+	}
+	r := best.rule
+	o.Verdict, o.Rule = best.verdict, r.ID()
+	if r.Verdict == "no" {
+		o.Verdict, o.Refused = No, cut("rule "+r.ID()+" refuses it: "+strings.TrimSuffix(r.Description, ".")+" ("+best.why+")", maxLabel)
+		return nil
+	}
+	v := best.vars
+	if l := f.names; l != nil && l.err == nil {
+		v = v.with(map[string]string{"top": l.topName()})
+	}
+	o.Type = r.Type
+	if o.Type == "" {
+		o.Type = folderType
+	}
+	o.Workflow, o.Collection, o.Lane = r.Workflow, layout.Name(r.Collection), r.Lane
+	o.Label = cut(v.text(r.Label), maxLabel)
+	o.Identifiers = map[string]string{}
+	for key, value := range r.Identifiers {
+		if text := f.text(value, v); text != "" {
+			o.Identifiers[key] = cut(text, maxIdentifier)
+		}
+	}
+	o.Metadata = map[string]any{}
+	for key, value := range r.Metadata {
+		if found := value.convert(f.text(value, v)); found != nil {
+			o.Metadata[key] = found
+		}
+	}
+	if n := len(best.objects); n > 0 {
+		o.Metadata["objects"] = firstNames(best.objects)
+		o.Metadata["objectCount"] = n
+	}
+	return nil
+}
+
+// firstNames gives the first of the objects' names.
+func firstNames(objects []string) (out []string) {
+	for _, name := range objects[:min(len(objects), maxObjects)] {
+		out = append(out, layout.EncodePath(name))
+	}
+	return out
+}
+
+// text finds a value; "" when it is not there, or cannot be read.
+func (f *facts) text(value Value, v vars) string {
+	if value.Text != "" {
+		return strings.TrimSpace(v.text(value.Text))
+	}
+	rel, missing := f.sideCar(value.File, v)
+	if missing != nil {
+		return ""
+	}
+	text, ok, err := "", false, error(nil)
+	if value.xpath != nil {
+		text, ok, err = f.xmlValue(rel, value.xpath)
+	} else {
+		text, ok, err = f.jsonValue(rel, value.JSON)
+	}
+	if err != nil || !ok {
+		return ""
+	}
+	return text
+}
+
+// convert makes of a text what As asks for; a text that is none stays a text.
+func (value Value) convert(text string) any {
+	if text == "" {
+		return nil
+	}
+	switch value.As {
+	case asNumber:
+		if n, ok := numberOf(text); ok {
+			return n
+		}
+	case asDegrees:
+		if n, ok := degreesOf(text); ok {
+			return n
+		}
+	case asDate:
+		if date, ok := dateOf(text); ok {
+			return date
+		}
+	}
+	return cut(text, maxText)
+}
+
+func numberOf(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) // JSON has neither
+}
+
+func degreesOf(text string) (float64, bool) {
+	sign := 1.0
+	switch text[0] {
+	case 'W', 'w', 'S', 's':
+		sign = -1
+		fallthrough
+	case 'E', 'e', 'N', 'n':
+		text = text[1:]
+	}
+	n, ok := numberOf(text)
+	return sign * n, ok
+}
+
+// dateOf reads the usual ways to write a day, and a moment.
+func dateOf(text string) (string, bool) {
+	for _, form := range []string{"20060102", "2006002", time.DateOnly, "2006/01/02"} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.Format(time.DateOnly), true
+		}
+	}
+	for _, form := range []string{"20060102150405", "20060102T150405", time.DateTime, "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.UTC().Format(time.RFC3339), true
+		}
+	}
+	return "", false
+}
+
+// Manifest is what the manifest keeps of an outcome; nil when no rule decided. Of very
+// many rules those are kept that did not say no, then the first.
+func (o *Outcome) Manifest() *layout.Recognition {
+	if o.Rule == "" {
+		return nil
+	}
+	r := &layout.Recognition{Verdict: o.Verdict.String(), Rule: o.Rule, Tried: map[string]string{}}
+	all := slices.Clone(o.Tried)
+	slices.SortStableFunc(all, func(a, b Trial) int {
+		if (a.Verdict == No) == (b.Verdict == No) {
+			return 0
+		}
+		if a.Verdict == No {
+			return 1
+		}
+		return -1
+	})
+	for i, t := range all {
+		if i == maxTried {
+			r.More = len(all) - maxTried
+			break
+		}
+		r.Tried[t.Rule] = strings.TrimSuffix(t.Verdict.String()+": "+t.Reason, ": ")
+	}
+	return r
+}

@@ -1,0 +1,110 @@
+package recognise
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// pattern is a regular expression that is small enough.
+type pattern struct {
+	re     *regexp.Regexp
+	groups []string // names, in their order; "" for those without
+}
+
+// compilePattern refuses what would be slow. Go's expressions take time linear in
+// the text, but in the size of the compiled expression, too: (x{1000}){3} is short
+// and large.
+func compilePattern(text string) (*pattern, error) {
+	if len(text) > maxRegexp {
+		return nil, fmt.Errorf("the regular expression is %d bytes long; at most %d", len(text), maxRegexp)
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, badRegexp(err)
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, badRegexp(err)
+	}
+	if n := len(prog.Inst); n > maxProgram {
+		return nil, fmt.Errorf("the regular expression stands for %d steps; at most %d: repeat less", n, maxProgram)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, badRegexp(err)
+	}
+	return &pattern{re: re, groups: re.SubexpNames()}, nil
+}
+
+func badRegexp(err error) error {
+	return fmt.Errorf("expected a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+}
+
+// match gives what the named groups hold; ok is false when text does not fit.
+func (p *pattern) match(text string) (groups map[string]string, ok bool) {
+	found := p.re.FindStringSubmatch(text)
+	if found == nil {
+		return nil, false
+	}
+	groups = map[string]string{}
+	for i, name := range p.groups {
+		if name != "" {
+			groups[name] = found[i]
+		}
+	}
+	return groups, true
+}
+
+// checkGlob refuses a pattern that cannot be read.
+func checkGlob(glob string) error {
+	if len(glob) > maxGlob {
+		return fmt.Errorf("the pattern is %d bytes long; at most %d", len(glob), maxGlob)
+	}
+	for one := range strings.SplitSeq(glob, "|") {
+		if _, err := path.Match(one, "x"); err != nil || one == "" {
+			return fmt.Errorf("expected a pattern such as *.zip, not %q", glob)
+		}
+	}
+	return nil
+}
+
+// anyDepth begins patterns that fit at any depth.
+const anyDepth = "**/"
+
+// inside tells whether a path below the top fits a pattern, or one of several with |
+// between them; case does not count, as it does not where most of such files come from.
+func inside(glob, p string) bool {
+	p = strings.ToLower(p)
+	for one := range strings.SplitSeq(strings.ToLower(glob), "|") {
+		if fitsPath(one, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func fitsPath(glob, p string) bool {
+	rest, deep := strings.CutPrefix(glob, anyDepth)
+	if !deep {
+		ok, _ := path.Match(glob, p) // the pattern was checked
+		return ok
+	}
+	for {
+		if ok, _ := path.Match(rest, p); ok {
+			return true
+		}
+		_, below, more := strings.Cut(p, "/")
+		if !more {
+			return false
+		}
+		p = below
+	}
+}
+
+// quoteGlob makes a value stand for itself in a pattern.
+func quoteGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
+}
