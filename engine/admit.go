@@ -65,6 +65,9 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if o.Label != oneLine(o.Label, maxLabel) {
 		return Admitted{}, fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
 	}
+	if err := e.checkRuleFile(path, o.Collection); err != nil {
+		return Admitted{}, err
+	}
 	box, err := e.box(false)
 	if err != nil {
 		return Admitted{}, err
@@ -256,11 +259,12 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 	if d.done, err = e.exists(d.taken.ID); err != nil || d.done {
 		return err
 	}
-	if d.admission, d.refused, err = e.plan(d.taken); err != nil || d.refused != "" {
+	if d.admission, d.refused, err = e.plan(ctx, d.taken); err != nil || d.refused != "" {
 		d.rule = "recognition"
 		return err
 	}
-	d.Workflow = d.workflow.def.Name
+	d.Workflow, d.Admitted.Collection = d.workflow.def.Name, d.admission.collection
+	d.Label = firstOf(d.taken.Ticket.Label, d.outcome.Label, d.Label)
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
@@ -322,12 +326,14 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 // manifest says what the item of a drop will be, but for when it is made.
 func (d *drop) manifest() layout.Manifest {
 	t := d.taken
-	return layout.Manifest{
-		Item: t.ID, Version: 1, Collection: t.Collection, Label: d.Label, Lane: layout.Name(d.lane),
+	m := layout.Manifest{
+		Item: t.ID, Version: 1, Collection: layout.Name(firstOf(string(d.admission.collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.lane),
 		Batch: t.Ticket.Batch, Metadata: d.metadata, Identifiers: d.identifiers,
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
 	}
+	d.admission.describe(&m)
+	return m
 }
 
 func (e *Engine) exists(id layout.ItemID) (bool, error) {

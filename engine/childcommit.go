@@ -14,15 +14,16 @@ import (
 // commitChild registers one child, as long as the attempt is the current one.
 func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
 	now := e.o.Now().UTC().Truncate(ms)
-	label := firstOf(c.Label, layout.EncodePath(c.Name))
+	label := firstOf(c.Label, c.outcome.Label, layout.EncodePath(c.Name))
 	who := e.byRobot(f.a.Step)
 	m := layout.Manifest{
-		Item: c.id, Version: 1, Collection: c.taken.Collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,
+		Item: c.id, Version: 1, Collection: c.admission.collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,
 		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(parent) + 1},
 		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
 			Taken: now, By: who.agent, Rule: c.admission.rule},
 		Metadata: c.Metadata,
 	}
+	c.describe(&m)
 	err := e.registerItem(ctx, m, c.admission, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
 	if err != nil {
 		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)

@@ -161,7 +161,7 @@ func (w *work) planChild(parent layout.Manifest, c *child) (err error) {
 		}
 	}
 	refused := ""
-	if c.admission, refused, err = e.plan(c.taken); err != nil {
+	if c.admission, refused, err = e.plan(w.ctx, c.taken); err != nil {
 		return err
 	}
 	if refused != "" {

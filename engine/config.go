@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox/recognise"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -20,6 +21,8 @@ import (
 type config struct {
 	settings  *Settings
 	rules     []*RuleFile
+	book      *recognise.Book // the rules in their order
+	broken    []error         // rule files of which there is no sound version
 	workflows map[string]*workflowFile
 	queues    map[string]*queue.Named
 }
@@ -51,7 +54,7 @@ func (e *Engine) checkFile(p string, data []byte) error {
 	case layout.WorkflowsDir:
 		_, err = e.ParseWorkflow(p, data)
 	case layout.RulesDir:
-		_, err = ParseRules(p, data)
+		_, err = e.parseRules(p, data)
 	case layout.QueuesDir:
 		_, err = queue.ParseNamed(p, data)
 	}
@@ -82,6 +85,9 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 				return nil, err
 			}
 			e.o.Warn(fmt.Sprintf("%v; this version was pushed; %s", bad, inForce(data)))
+			if data == nil && path.Dir(p) == layout.RulesDir {
+				c.broken = append(c.broken, bad)
+			}
 			if data == nil {
 				continue
 			}
@@ -98,17 +104,15 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 	if c.settings == nil {
 		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or bring it back with git revert in a clone and push")
 	}
-	// The rules of default.yaml come last, so that any other file goes before.
-	slices.SortStableFunc(c.rules, func(a, b *RuleFile) int {
-		if (a.Name == "default") == (b.Name == "default") {
-			return strings.Compare(a.Name, b.Name)
-		}
-		if a.Name == "default" {
-			return 1
-		}
-		return -1
-	})
+	c.makeBook()
 	return c, nil
+}
+
+// makeBook brings the rules into their order. While a rule file is broken of which
+// there is no sound version, nothing is recognised: the drops wait.
+func (c *config) makeBook() {
+	c.book = recognise.NewBook(c.rules)
+	c.book.Broken = append(c.book.Broken, c.broken...)
 }
 
 // settingsRemoved goes on with the last sound settings where a push removed
@@ -140,7 +144,7 @@ func (c *config) add(e *Engine, p string, data []byte) (err error) {
 		}
 	case layout.RulesDir:
 		var f *RuleFile
-		if f, err = ParseRules(p, data); err == nil {
+		if f, err = e.parseRules(p, data); err == nil {
 			c.rules = append(c.rules, f)
 		}
 	case layout.QueuesDir:

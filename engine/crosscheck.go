@@ -27,8 +27,8 @@ func (e *Engine) crossCheck(v gitstore.View, p string, data []byte) error {
 	switch {
 	case p == layout.SettingsFile:
 		return e.crossCheckSettings(p, data, defs)
-	case path.Dir(p) == layout.RulesDir && data != nil:
-		return e.crossCheckRules(v, p, data, defs)
+	case path.Dir(p) == layout.RulesDir:
+		return e.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
 	case path.Dir(p) == layout.QueuesDir && data != nil:
 		return crossCheckQueue(p, data, defs)
 	case path.Dir(p) == layout.WorkflowsDir && data == nil:
@@ -97,30 +97,6 @@ func anyAsks(defs map[string]*state.Definition, step string) bool {
 		}
 	}
 	return false
-}
-
-func (e *Engine) crossCheckRules(v gitstore.View, p string, data []byte, defs map[string]*state.Definition) error {
-	f, err := ParseRules(p, data)
-	if err != nil {
-		return err
-	}
-	y, err := layout.ParseYAML(p, data)
-	if err != nil {
-		return err
-	}
-	settings, err := e.settingsAt(v)
-	if err != nil {
-		return err
-	}
-	for i, r := range f.Rules {
-		if r.Workflow != "" && defs[r.Workflow] == nil {
-			return y.Errorf(fmt.Sprintf("$.rules[%d].workflow", i), "no workflow %q in workflows/", r.Workflow)
-		}
-		if r.Lane != "" && settings != nil && !slices.Contains(settings.lanes(), r.Lane) {
-			return y.Errorf(fmt.Sprintf("$.rules[%d].lane", i), "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.lanes(), ", "))
-		}
-	}
-	return nil
 }
 
 // crossCheckQueue refuses a queue of steps that no workflow has.

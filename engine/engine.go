@@ -51,6 +51,7 @@ type Engine struct {
 	spares  spareFolders
 	records recentRecords
 	decoded decodedRecords
+	ruled   parsedRules
 
 	mu      sync.Mutex // guards the next five
 	derived derived    // what index was derived from

@@ -61,7 +61,8 @@ func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
 	if full != "" {
 		s.Pauses = append(s.Pauses, full)
 	}
-	settled, crowded := e.fitting(ctx, found.Settled)
+	free, waiting := e.keepBack(found.Settled, found.Waiting)
+	settled, crowded := e.fitting(ctx, free)
 	for _, d := range settled {
 		reason := "settled; the next run takes it in"
 		switch {
@@ -72,7 +73,7 @@ func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
 		}
 		s.Inbox = append(s.Inbox, rowOf(d, "settled", reason))
 	}
-	for _, w := range append(crowded, found.Waiting...) {
+	for _, w := range append(crowded, waiting...) {
 		s.Inbox = append(s.Inbox, waitingRow(w))
 	}
 	for _, b := range found.Bad {

@@ -105,7 +105,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 		}
 		return nil, false
 	}
-	waiting := found.Waiting
+	free, waiting := e.keepBack(found.Settled, found.Waiting)
 	r.tellLate(waiting)
 	for _, b := range found.Bad {
 		kept, err := r.box.Reject(ctx, b.Drop, b.Rule, b.Reason)
@@ -126,7 +126,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 			r.broken(err)
 		}
 	}
-	settled, crowded := e.fitting(ctx, found.Settled)
+	settled, crowded := e.fitting(ctx, free)
 	waiting = append(waiting, crowded...)
 	if len(crowded) > 0 {
 		r.tell(string(crowded[0].Collection) + "/" + layout.EncodePath(crowded[0].Name) + ": " + crowded[0].Reason)

@@ -1,49 +1,173 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
-	"bagpipe/bags"
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/inbox/recognise"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
 // admission is what recognition decided for a drop.
 type admission struct {
-	kind     string
-	rule     string
-	lane     string
-	workflow *workflowFile
-	skip     map[layout.Name]string
+	kind       string
+	rule       string
+	lane       string
+	collection layout.Name // of the item
+	workflow   *workflowFile
+	skip       map[layout.Name]string
+	outcome    *recognise.Outcome
 }
 
 // plan recognises a drop; refusal says why it cannot be admitted.
-func (e *Engine) plan(t inbox.Taken) (p admission, refusal string, err error) {
+func (e *Engine) plan(ctx context.Context, t inbox.Taken) (p admission, refusal string, err error) {
 	c := e.current()
-	if p.kind, err = kindOf(t.Path); err != nil {
-		return p, "", fmt.Errorf("recognise %s: %w", layout.EncodePath(t.Name), err)
+	o, err := e.askRules(ctx, c, t.Path, t.Name, t.Collection)
+	if isRuleFile(err) {
+		return p, err.Error(), nil
 	}
-	rule, where := recognise(c.rules, t.Collection, p.kind, t.Name)
-	if rule == nil && t.Ticket.Workflow == "" {
-		return p, "no rule in rules/ fits this drop", nil
+	if err != nil {
+		return p, "", err
 	}
-	if rule == nil {
-		rule = &Rule{}
+	p.kind, p.rule, p.outcome = o.Kind, o.Rule, o
+	if o.Refused != "" && (t.Ticket.Workflow == "" || o.Rule != "") {
+		return p, o.Refused, nil
 	}
-	p.rule = where
-	collection := c.settings.collection(t.Collection)
-	name := firstOf(string(t.Ticket.Workflow), rule.Workflow, collection.Workflow)
-	p.lane = firstOf(string(t.Ticket.Lane), rule.Lane, collection.Lane)
+	p.collection = layout.Name(firstOf(string(o.Collection), string(t.Collection)))
+	if o.Collection != "" && !e.isCollection(c.settings, string(o.Collection)) {
+		return p, fmt.Sprintf("no collection %q; rule %s names it; bagpipe collection add %s makes it", o.Collection, o.Rule, o.Collection), nil
+	}
+	collection := c.settings.collection(p.collection)
+	name := firstOf(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
+	p.lane = firstOf(string(t.Ticket.Lane), o.Lane, collection.Lane)
 	if p.workflow = c.workflows[name]; p.workflow == nil {
 		return p, fmt.Sprintf("no workflow %q in workflows/; it is named by the rule, the collection or the defaults in bagpipe.yaml", name), nil
 	}
-	p.skip = notAsked(p.workflow.def, t.Collection, collection.Approvals)
+	p.skip = notAsked(p.workflow.def, p.collection, collection.Approvals)
 	return p, "", nil
+}
+
+// askRules asks the rules of c what a path is.
+func (e *Engine) askRules(ctx context.Context, c *config, path, name string, collection layout.Name) (*recognise.Outcome, error) {
+	return c.book.Recognise(ctx, e.candidate(path, name, collection), recognise.Options{Limits: c.settings.limits()})
+}
+
+func (e *Engine) candidate(path, name string, collection layout.Name) recognise.Candidate {
+	return recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: e.path(layout.InboxDir + "/" + string(collection))}
+}
+
+func isRuleFile(err error) bool {
+	var fe *layout.FileError
+	return errors.As(err, &fe)
+}
+
+// describe adds to the manifest of a new item what was recognised. What is known of
+// it already stays.
+func (p *admission) describe(m *layout.Manifest) {
+	o := p.outcome
+	if o == nil {
+		return
+	}
+	m.Type, m.Recognition = firstOf(m.Type, o.Type), o.Manifest()
+	for key, value := range o.Identifiers {
+		if m.Identifiers == nil {
+			m.Identifiers = map[string]string{}
+		}
+		if _, known := m.Identifiers[key]; !known {
+			m.Identifiers[key] = value
+		}
+	}
+	if len(o.Metadata) == 0 {
+		return
+	}
+	all := maps.Clone(o.Metadata)
+	maps.Copy(all, m.Metadata)
+	m.Metadata = all
+}
+
+// keepBack takes out of what has settled what must not be taken in yet, as its rule
+// file is broken, or the lists keep it out. A rule file of an inbox is no drop.
+func (e *Engine) keepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inbox.Drop, []inbox.Waiting) {
+	look := e.current().book.Look()
+	free := make([]inbox.Drop, 0, len(settled))
+	for _, d := range settled {
+		if d.Name == recognise.MarkerName && d.Kind == inbox.File {
+			continue
+		}
+		c := e.candidate(d.Path, d.Name, d.Collection)
+		c.File = d.Kind == inbox.File
+		if why := look.Waits(c); why != "" {
+			waiting = append(waiting, inbox.Waiting{Drop: d, Reason: why})
+			continue
+		}
+		free = append(free, d)
+	}
+	return free, waiting
+}
+
+// checkRuleFile refuses to take in what the inbox would keep back.
+func (e *Engine) checkRuleFile(path string, collection layout.Name) error {
+	why := e.current().book.Waits(e.candidate(path, filepath.Base(path), collection))
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%s %s", layout.EncodePath(filepath.Base(path)), why)
+}
+
+// Recognised is what would become of a path.
+type Recognised struct {
+	Path string `json:"path"`
+	recognise.Outcome
+	Held string `json:"held,omitempty"` // why it would not be taken in yet
+	Lane string `json:"lane,omitempty"`
+}
+
+// Recognise tells what the rules make of a path, which it only reads, were it dropped
+// into inbox/COLLECTION. More are rule files to be asked as if they were in rules/,
+// in the place of those of the same name.
+func (e *Engine) Recognise(ctx context.Context, path string, collection layout.Name, more []*RuleFile) (Recognised, error) {
+	x := Recognised{Path: layout.EncodePath(path)}
+	if err := e.checkCollection(collection); err != nil {
+		return x, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return x, err
+	}
+	if _, err := os.Lstat(abs); errors.Is(err, fs.ErrNotExist) {
+		return x, fmt.Errorf("%s is not there", layout.EncodePath(path))
+	}
+	c := *e.current()
+	c.rules = slices.Concat(slices.DeleteFunc(slices.Clone(c.rules), func(f *RuleFile) bool {
+		return slices.ContainsFunc(more, func(m *RuleFile) bool { return m.Name == f.Name })
+	}), more)
+	c.makeBook()
+	name := filepath.Base(abs)
+	x.Held = c.book.Waits(e.candidate(abs, name, collection))
+	o, err := e.askRules(ctx, &c, abs, name, collection)
+	if isRuleFile(err) {
+		return x, nil
+	}
+	if err != nil {
+		return x, err
+	}
+	x.Outcome = *o
+	if o.Refused != "" {
+		return x, nil
+	}
+	s := c.settings.collection(layout.Name(firstOf(string(o.Collection), string(collection))))
+	x.Collection = layout.Name(firstOf(string(o.Collection), string(collection)))
+	x.Workflow, x.Lane = firstOf(o.Workflow, s.Workflow), firstOf(o.Lane, s.Lane)
+	x.Label = firstOf(o.Label, layout.EncodePath(name))
+	return x, nil
 }
 
 func firstOf(words ...string) string {
@@ -69,49 +193,4 @@ func notAsked(d *state.Definition, collection layout.Name, approvals []string) m
 		skip[layout.Name(s.Name)] = fmt.Sprintf("collection %s does not ask for %s (approvals: in bagpipe.yaml)", collection, s.Name)
 	}
 	return skip
-}
-
-// kindOf tells a folder, a bag, an archive and any other file apart.
-func kindOf(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", err
-	}
-	if info.IsDir() {
-		if _, err := os.Lstat(filepath.Join(path, "bagit.txt")); err == nil {
-			return KindBag, nil
-		}
-		return KindFolder, nil
-	}
-	format, err := bags.Sniff(path)
-	if err != nil {
-		return "", err
-	}
-	if format != bags.None {
-		return KindArchive, nil
-	}
-	return KindFile, nil
-}
-
-func (m Match) fits(collection layout.Name, kind, name string) bool {
-	if m.Collection != "" && m.Collection != string(collection) || m.Kind != "" && m.Kind != kind {
-		return false
-	}
-	if m.Name == "" {
-		return true
-	}
-	ok, _ := path.Match(m.Name, name) // the pattern was checked
-	return ok
-}
-
-// recognise finds the first rule that fits; nil when none does.
-func recognise(files []*RuleFile, collection layout.Name, kind, name string) (rule *Rule, where string) {
-	for _, f := range files {
-		for i := range f.Rules {
-			if f.Rules[i].Match.fits(collection, kind, name) {
-				return &f.Rules[i], f.Name + "/" + f.Rules[i].Name
-			}
-		}
-	}
-	return nil, ""
 }

@@ -1,73 +1,184 @@
 package engine
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"path"
+	"slices"
+	"strings"
+	"sync"
 
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox/recognise"
 	"bagpipe/layout"
+	"bagpipe/templates"
 )
-
-const rulesSchema = 1
 
 // RuleFile is rules/NAME.yaml.
-type RuleFile struct {
-	Schema int    `yaml:"schema"`
-	Name   string `yaml:"name"`
-	Rules  []Rule `yaml:"rules"`
-}
-
-// Rule says what becomes of the drops that match.
-type Rule struct {
-	Name     string `yaml:"name"`
-	Match    Match  `yaml:"match"`
-	Workflow string `yaml:"workflow"`
-	Lane     string `yaml:"lane"`
-}
-
-// Match holds conditions; all that are given must fit.
-type Match struct {
-	Collection string `yaml:"collection"`
-	Kind       string `yaml:"kind"`
-	Name       string `yaml:"name"`
-}
-
-// Kinds of drops.
-const (
-	KindFolder  = "folder"
-	KindArchive = "archive"
-	KindBag     = "bag"
-	KindFile    = "file"
-)
+type RuleFile = recognise.File
 
 // ParseRules reads and checks a rule file; its errors are *layout.FileError.
-func ParseRules(file string, data []byte) (*RuleFile, error) {
-	y, err := layout.ParseYAML(file, data)
+func ParseRules(file string, data []byte) (*RuleFile, error) { return recognise.Parse(file, data) }
+
+// parsedRules keeps of each rule file what it was parsed to last: the expressions in
+// it take milliseconds, and every look at the settings asks again.
+type parsedRules struct {
+	mu     sync.Mutex // guards byPath
+	byPath map[string]parsedRule
+}
+
+type parsedRule struct {
+	data []byte
+	file *RuleFile
+	err  error
+}
+
+func (e *Engine) parseRules(p string, data []byte) (*RuleFile, error) {
+	c := &e.ruled
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
+		return last.file, last.err
+	}
+	if c.byPath == nil {
+		c.byPath = map[string]parsedRule{}
+	}
+	f, err := ParseRules(p, data)
+	c.byPath[p] = parsedRule{bytes.Clone(data), f, err}
+	return f, err
+}
+
+// RuleRow is one rule in the list of them all.
+type RuleRow struct {
+	Rule        string   `json:"rule"` // FILE/RULE
+	Description string   `json:"description,omitempty"`
+	Kind        []string `json:"kind,omitempty"`   // none: all
+	Listed      bool     `json:"listed,omitempty"` // asked only where a keyword or a metadata.rule names it
+	Type        string   `json:"type,omitempty"`
+	Workflow    string   `json:"workflow,omitempty"`
+	Collection  string   `json:"collection,omitempty"`
+	Lane        string   `json:"lane,omitempty"`
+	Verdict     string   `json:"verdict,omitempty"` // maybe or no, where that is all it says
+}
+
+// RuleList lists the rules in force in the order in which they are asked.
+func (e *Engine) RuleList() []RuleRow {
+	rows := []RuleRow{}
+	for _, r := range e.current().book.Rules() {
+		rows = append(rows, RuleRow{Rule: r.ID(), Description: r.Description, Kind: r.Match.Kind, Listed: r.Listed, Type: r.Type,
+			Workflow: r.Workflow, Collection: r.Collection, Lane: r.Lane, Verdict: r.Verdict})
+	}
+	return rows
+}
+
+// ShippedRules are the rule files that a new workspace begins with, by name.
+func ShippedRules() (map[string][]byte, error) {
+	entries, err := templates.Workspace.ReadDir(layout.RulesDir)
 	if err != nil {
 		return nil, err
 	}
-	f := &RuleFile{}
-	if err := y.Decode(f); err != nil {
+	out := map[string][]byte{}
+	for _, entry := range entries {
+		if name, ok := strings.CutSuffix(entry.Name(), ".yaml"); ok {
+			if out[name], err = templates.Workspace.ReadFile(layout.RulesDir + "/" + entry.Name()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// crossCheckRules checks what a rule file, edited or removed (data nil), says of
+// workflows, lanes, collections and of other rules, and what they say of it.
+func (e *Engine) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {
+	files, err := e.ruleFilesBeside(v, p)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return mistakeIn(recognise.NewBook(files), nil, "")
+	}
+	f, err := e.parseRules(p, data)
+	if err != nil {
+		return err
+	}
+	settings, err := e.settingsAt(v)
+	if err != nil {
+		return err
+	}
+	for i := range f.Rules {
+		r, at := &f.Rules[i], fmt.Sprintf("$.rules[%d]", i)
+		if r.Workflow != "" && !defined(r.Workflow) {
+			return f.Errorf(at+".workflow", "no workflow %q in workflows/", r.Workflow)
+		}
+		if r.Lane != "" && settings != nil && !slices.Contains(settings.lanes(), r.Lane) {
+			return f.Errorf(at+".lane", "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.lanes(), ", "))
+		}
+		if r.Collection != "" && settings != nil && !e.isCollection(settings, r.Collection) {
+			return f.Errorf(at+".collection", "no collection %q; bagpipe collection list shows them", r.Collection)
+		}
+	}
+	for _, other := range files {
+		if other.Name == f.Name {
+			return f.Errorf("$.name", "%s has the name %q, too", other.Path(), f.Name)
+		}
+	}
+	return mistakeIn(recognise.NewBook(append(files, f)), f, p)
+}
+
+// mistakeIn is the first mistake of one rule file about another that concerns f: its
+// own, or one of others that this edit made. Those of files not edited are told
+// where they are loaded.
+func mistakeIn(b *recognise.Book, f *RuleFile, p string) error {
+	for _, err := range b.Broken {
+		var fe *layout.FileError
+		if f == nil || errors.As(err, &fe) && fe.File == p {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) isCollection(s *Settings, name string) bool {
+	if _, ok := s.Collections[name]; ok {
+		return true
+	}
+	info, err := os.Stat(e.path(layout.InboxDir + "/" + name))
+	return err == nil && info.IsDir()
+}
+
+// ruleFilesBeside reads the other rule files: as they stand in the workspace, where
+// one may have been edited together with p, else as committed. Broken ones are left
+// out: they are told by themselves.
+func (e *Engine) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile, err error) {
+	paths, err := settingsPaths(v)
+	if err != nil {
 		return nil, err
 	}
-	if f.Schema != rulesSchema {
-		return nil, y.Errorf("$.schema", "expected schema: %d", rulesSchema)
-	}
-	if _, err := layout.ParseName(f.Name); err != nil {
-		return nil, y.Errorf("$.name", "%v", err)
-	}
-	for i, r := range f.Rules {
-		at := fmt.Sprintf("$.rules[%d]", i)
-		if _, err := layout.ParseName(r.Name); err != nil {
-			return nil, y.Errorf(at+".name", "%v", err)
-		}
-		switch r.Match.Kind {
-		case "", KindFolder, KindArchive, KindBag, KindFile:
-		default:
-			return nil, y.Errorf(at+".match.kind", "expected folder, archive, bag or file, not %q", r.Match.Kind)
-		}
-		if _, err := path.Match(r.Match.Name, "x"); err != nil {
-			return nil, y.Errorf(at+".match.name", "expected a pattern such as *.zip, not %q", r.Match.Name)
+	on, err := os.ReadDir(e.path(layout.RulesDir))
+	if err == nil {
+		for _, entry := range on {
+			if here := layout.RulesDir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(here) {
+				paths = append(paths, here)
+			}
 		}
 	}
-	return f, nil
+	slices.Sort(paths)
+	for _, other := range slices.Compact(paths) {
+		if path.Dir(other) != layout.RulesDir || other == p {
+			continue
+		}
+		data, err := os.ReadFile(e.path(other))
+		if err != nil {
+			if data, err = v.ReadFile(other); err != nil {
+				continue
+			}
+		}
+		if f, err := e.parseRules(other, data); err == nil {
+			files = append(files, f)
+		}
+	}
+	return files, nil
 }

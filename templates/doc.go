@@ -1,6 +1,6 @@
 // Package templates embeds the files a new workspace starts with: the settings,
 // the shipped workflow definitions with the JSON Schema that lets editors complete
-// them, the recognition rules, and the JSON Schema of named queues.
+// them, the recognition rules with theirs, and the JSON Schema of named queues.
 //
 // It owns their text. It must not hold logic. It has no state.
 package templates
@@ -23,3 +23,9 @@ var queueSchema []byte
 
 // QueueSchema is the JSON Schema of a named queue.
 func QueueSchema() []byte { return queueSchema }
+
+//go:embed rules/rule.schema.json
+var ruleSchema []byte
+
+// RuleSchema is the JSON Schema of a rule file.
+func RuleSchema() []byte { return ruleSchema }

@@ -10,6 +10,7 @@ type cli struct {
 
 	Init       initCmd       `cmd:"" help:"Make a workspace."`
 	Add        addCmd        `cmd:"" help:"Take files, folders or archives in as work items."`
+	Explain    explainCmd    `cmd:"" help:"Say what the rules make of a path, without taking it in."`
 	Run        runCmd        `cmd:"" help:"Take in the inbox and do what is ready."`
 	Start      startCmd      `cmd:"" help:"Start a workflow on an item that is there."`
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
@@ -28,6 +29,7 @@ type cli struct {
 	Batch      batchCmd      `cmd:"" help:"List, show or close batches: items that belong together."`
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
 	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
+	Rules      rulesCmd      `cmd:"" help:"List or check the rules of recognition."`
 	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Archive    archiveCmd    `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`

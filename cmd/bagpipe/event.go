@@ -11,6 +11,13 @@ import (
 // event prints one object on a line of standard output.
 func (a *app) event(name string, v map[string]any) { a.eventTo(a.out, name, v) }
 
+// jsonLine prints one object on a line of standard output.
+func (a *app) jsonLine(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 func (a *app) eventTo(w io.Writer, name string, v map[string]any) {
 	v["event"] = name
 	e := json.NewEncoder(w)

@@ -90,7 +90,7 @@ func TestReferenceSettings(t *testing.T) {
 		"rules/NAME.yaml":     engine.RuleFile{},
 		"workflows/NAME.yaml": state.Definition{},
 	} {
-		for _, key := range yamlKeys(reflect.TypeOf(v), "") {
+		for _, key := range yamlKeys(reflect.TypeOf(v), "", map[reflect.Type]bool{}) {
 			if strings.HasPrefix(key, "defaults.inbox") {
 				continue // refused there
 			}
@@ -125,33 +125,57 @@ func tableRow(section, name string) string {
 }
 
 // yamlKeys lists the keys of a settings type as people write them, with what they
-// stand under: inbox.quiet, collections.NAME.lane, steps[].robot.
-func yamlKeys(t reflect.Type, under string) (keys []string) {
+// stand under: inbox.quiet, collections.NAME.lane, steps[].robot. Of a type that holds
+// itself they are listed once, of one that reads itself not at all.
+func yamlKeys(t reflect.Type, under string, told map[reflect.Type]bool) (keys []string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if _, reads := reflect.PointerTo(t).MethodByName("UnmarshalYAML"); reads || told[t] {
+		return nil
+	}
+	told[t] = holds(t, t, map[reflect.Type]bool{})
 	switch t.Kind() {
 	case reflect.Slice:
-		return yamlKeys(t.Elem(), under+"[]")
+		return yamlKeys(t.Elem(), under+"[]", told)
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Struct {
-			return yamlKeys(t.Elem(), under+".NAME")
+			return yamlKeys(t.Elem(), under+".NAME", told)
 		}
 	case reflect.Struct:
 		for f := range t.Fields() {
 			name, how, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			if how == "inline" {
-				keys = append(keys, yamlKeys(f.Type, under)...)
+				keys = append(keys, yamlKeys(f.Type, under, told)...)
 			}
 			if name == "" || name == "-" {
 				continue
 			}
 			key := strings.TrimPrefix(under+"."+name, ".")
 			keys = append(keys, key)
-			keys = append(keys, yamlKeys(f.Type, key)...)
+			keys = append(keys, yamlKeys(f.Type, key, told)...)
 		}
 	}
 	return keys
+}
+
+// holds tells whether a value of type t can have one of type what within it.
+func holds(t, what reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return t.Elem() == what || holds(t.Elem(), what, seen)
+	case reflect.Struct:
+		if seen[t] {
+			return false
+		}
+		seen[t] = true
+		for f := range t.Fields() {
+			if f.IsExported() && (f.Type == what || holds(f.Type, what, seen)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var docLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 type showCmd struct {
 	Item  string `arg:"" help:"Identifier, the beginning of one, or label."`
 	Files bool   `help:"List every file; default: the first ten."`
+	Rules bool   `help:"What every rule said that was asked."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
@@ -53,6 +55,14 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 		t.row("duplicate", "of "+string(m.Source.DuplicateOf))
 	}
 	t.row("digest", m.Source.Digest)
+	if m.Type != "" {
+		t.row("type", m.Type)
+	}
+	addKeys(t, "identifier", m.Identifiers)
+	addKeys(t, "metadata", m.Metadata)
+	if r := m.Recognition; r != nil {
+		t.row("recognised", fmt.Sprintf("%s: %s", r.Rule, strings.TrimPrefix(cmp.Or(r.Tried[r.Rule], r.Verdict), "yes: ")))
+	}
 	for _, h := range d.Held {
 		t.row("held", h)
 	}
@@ -77,7 +87,29 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 		return err
 	}
 	c.printFiles(a, d.Files)
-	return nil
+	return c.printRules(a, d.Manifest.Recognition)
+}
+
+// printRules lists what the rules said, those first that did not say no.
+func (c *showCmd) printRules(a *app, r *layout.Recognition) error {
+	if r == nil || !c.Rules {
+		return nil
+	}
+	fmt.Fprintln(a.out)
+	t := newTable("rule", "verdict", "reason")
+	t.whole = true
+	for _, said := range []bool{true, false} {
+		for _, rule := range slices.Sorted(maps.Keys(r.Tried)) {
+			verdict, reason, _ := strings.Cut(r.Tried[rule], ": ")
+			if said == (verdict != "no") {
+				t.row(rule, verdict, reason)
+			}
+		}
+	}
+	if r.More > 0 {
+		t.row("…", "no", fmt.Sprintf("%d more rules", r.More))
+	}
+	return t.print(a.out)
 }
 
 func printChildren(a *app, d engine.Detail) error {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+)
+
+type explainCmd struct {
+	Path       []string    `arg:"" help:"What would be dropped; it is only read."`
+	Collection layout.Name `default:"default" placeholder:"NAME" help:"As if dropped in inbox/NAME; default."`
+	Rules      []string    `placeholder:"FILE" help:"Ask this rule file, too, as if it were in rules/; in the place of one of the same name. May be given several times."`
+	JSON       bool        `name:"json" help:"Print one JSON object a line."`
+}
+
+func (c *explainCmd) Run(a *app) error {
+	more, err := readRules(c.Rules)
+	if err != nil {
+		return err
+	}
+	return a.with(func(e *engine.Engine) error {
+		var worst error
+		for i, path := range c.Path {
+			x, err := e.Recognise(a.ctx, path, c.Collection, more)
+			if err != nil {
+				return err
+			}
+			if x.Held != "" || x.Refused != "" {
+				worst = exit(exitError)
+			}
+			if c.JSON {
+				err = a.jsonLine(x)
+			} else {
+				if i > 0 {
+					fmt.Fprintln(a.out)
+				}
+				err = printRecognised(a, x)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return worst
+	})
+}
+
+func readRules(files []string) (all []*engine.RuleFile, err error) {
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		f, err := engine.ParseRules(file, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func printRecognised(a *app, x engine.Recognised) error {
+	t := newTable()
+	t.whole = true
+	row := func(key, value string) {
+		if value != "" {
+			t.row(key, value)
+		}
+	}
+	row("path", x.Path)
+	row("kind", x.Kind)
+	switch {
+	case x.Held != "":
+		row("held", x.Held)
+	case x.Refused != "":
+		row("refused", x.Refused)
+	default:
+		row("verdict", x.Verdict.String())
+	}
+	row("rule", x.Rule)
+	row("type", x.Type)
+	row("workflow", x.Workflow)
+	row("collection", string(x.Collection))
+	row("lane", x.Lane)
+	row("label", x.Label)
+	addKeys(t, "identifier", x.Identifiers)
+	addKeys(t, "metadata", x.Metadata)
+	if err := t.print(a.out); err != nil || len(x.Tried) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	rules := newTable("rule", "verdict", "reason")
+	rules.whole = true
+	for _, r := range x.Tried {
+		rules.row(r.Rule, r.Verdict, r.Reason)
+	}
+	return rules.print(a.out)
+}
+
+// addKeys adds a line for each key, sorted; of a list its beginning.
+func addKeys[V any](t *tableWriter, what string, values map[string]V) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		t.row(what, key+": "+shownValue(values[key]))
+	}
+}
+
+func shownValue(v any) string {
+	var list []string
+	switch l := v.(type) {
+	case []string:
+		list = l
+	case []any:
+		for _, one := range l {
+			list = append(list, fmt.Sprint(one))
+		}
+	default:
+		return fmt.Sprint(v)
+	}
+	const most = 5
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + ", …"
+	}
+	return strings.Join(list, ", ")
+}

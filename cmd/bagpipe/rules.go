@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"bagpipe/engine"
+	"bagpipe/layout"
+	"bagpipe/templates"
+)
+
+type rulesCmd struct {
+	List    rulesListCmd    `cmd:"" help:"List the rules in force, in the order in which they are asked."`
+	Check   rulesCheckCmd   `cmd:"" help:"Tell what is wrong with rule files; needs no workspace. Exit code 1: one is broken."`
+	Shipped rulesShippedCmd `cmd:"" help:"Print a rule file that comes with Bagpipe, or list them; needs no workspace."`
+	Schema  rulesSchemaCmd  `cmd:"" help:"Print the JSON Schema of rule files; needs no workspace."`
+}
+
+type rulesListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c *rulesListCmd) Run(a *app) error {
+	return a.with(func(e *engine.Engine) error {
+		rows := e.RuleList()
+		if c.JSON {
+			return a.json(rows)
+		}
+		t := newTable("rule", "kind", "type", "workflow", "description")
+		for _, r := range rows {
+			about := r.Description
+			if r.Listed {
+				about = strings.TrimSpace("(where listed) " + about)
+			}
+			t.row(r.Rule, strings.Join(r.Kind, ", "), r.Type, r.Workflow, about)
+		}
+		return t.print(a.out)
+	})
+}
+
+type rulesCheckCmd struct {
+	File []string `arg:"" help:"Rule files, such as rules/maps.yaml."`
+	JSON bool     `name:"json" help:"Print one JSON object a line."`
+}
+
+// checkedRules is what a check of a rule file found.
+type checkedRules struct {
+	File   string `json:"file"`
+	Valid  bool   `json:"valid"`
+	Name   string `json:"name,omitempty"`
+	Rules  int    `json:"rules"`
+	Error  string `json:"error,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func (c *rulesCheckCmd) Run(a *app) error {
+	var worst error
+	for _, file := range c.File {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		f, err := engine.ParseRules(file, data)
+		if err != nil {
+			worst = exit(exitError)
+		}
+		if err := c.tell(a, file, f, err); err != nil {
+			return err
+		}
+	}
+	return worst
+}
+
+func (c *rulesCheckCmd) tell(a *app, file string, f *engine.RuleFile, wrong error) error {
+	if !c.JSON {
+		if wrong != nil {
+			fmt.Fprintln(a.out, wrong)
+		} else {
+			fmt.Fprintf(a.out, "%s: valid: %s, %s\n", file, f.Name, count(len(f.Rules), "rule"))
+		}
+		return nil
+	}
+	out := checkedRules{File: file, Valid: wrong == nil}
+	if wrong == nil {
+		out.Name, out.Rules = f.Name, len(f.Rules)
+		return a.jsonLine(out)
+	}
+	out.Error = wrong.Error()
+	var fe *layout.FileError
+	if errors.As(wrong, &fe) {
+		out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
+	}
+	return a.jsonLine(out)
+}
+
+type rulesShippedCmd struct {
+	Name string `arg:"" optional:"" help:"The file's name, without .yaml."`
+	JSON bool   `name:"json" help:"Print JSON: names, or name and text."`
+}
+
+func (c *rulesShippedCmd) Run(a *app) error {
+	all, err := engine.ShippedRules()
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(all))
+	switch data, ok := all[c.Name]; {
+	case c.Name == "" && c.JSON:
+		return a.json(names)
+	case c.Name == "":
+		_, err := fmt.Fprintln(a.out, strings.Join(names, "\n"))
+		return err
+	case !ok:
+		return fmt.Errorf("no rule file %q comes with Bagpipe; there are %s", c.Name, strings.Join(names, ", "))
+	case c.JSON:
+		return a.json(map[string]string{"name": c.Name, "text": string(data)})
+	default:
+		_, err := a.out.Write(data)
+		return err
+	}
+}
+
+type rulesSchemaCmd struct{}
+
+func (c *rulesSchemaCmd) Run(a *app) error {
+	_, err := a.out.Write(templates.RuleSchema())
+	return err
+}
