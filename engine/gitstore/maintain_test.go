@@ -242,8 +242,8 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 	// items and an item's tree for each commit.
 	const commits = 3 * 3 * 70
 	for kind, want := range map[string]stored{
-		"blob":   {n: 600, whole: 3 * (3 + 210/50 + 2), deepest: 50},
-		"tree":   {n: 3 * commits, whole: 3 * 3 * (commits/50 + 3 + 2), deepest: 100},
+		"blob":   {n: 600, whole: 3 * 3 * (70/13 + 2), deepest: 13},
+		"tree":   {n: 3 * commits, whole: 3*commits/13 + 3*9, deepest: 13},
 		"commit": {n: commits, whole: commits/9 + 10, deepest: 8},
 	} {
 		if got := storedAs(t, root, kind); got.n < want.n || got.whole > want.whole || got.deepest > want.deepest {
