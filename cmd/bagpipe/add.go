@@ -42,20 +42,21 @@ func (c *addCmd) Validate() error {
 func (c *addCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		failed := false
-		for _, p := range c.Paths {
-			got, err := e.Add(a.ctx, p, engine.AddOptions{
-				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
-			})
-			if err != nil {
-				if a.ctx.Err() != nil {
-					return err
-				}
+		e.AddAll(a.ctx, c.Paths, engine.AddOptions{
+			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
+		}, func(got engine.Admitted, err error) {
+			switch {
+			case err != nil && a.ctx.Err() != nil: // said once, below
+			case err != nil:
 				a.talk("bagpipe: %v", err)
 				failed = true
-				continue
+			default:
+				failed = failed || got.Rejected != ""
+				c.print(a, got)
 			}
-			failed = failed || got.Rejected != ""
-			c.print(a, got)
+		})
+		if err := a.ctx.Err(); err != nil {
+			return err
 		}
 		if failed {
 			return exit(exitError)
