@@ -18,8 +18,11 @@ import (
 func (f *follower) write(path string, p *pendingFile) error {
 	name := filepath.Join(f.s.root, filepath.FromSlash(path))
 	same, err := f.keepEdited(path, name, p)
-	if err != nil || same {
+	if err != nil {
 		return err
+	}
+	if same {
+		return f.removeTemp(tempOf(name)) // of a crash after the file was swapped in
 	}
 	if p.deleted {
 		if err := f.s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -77,10 +80,23 @@ func (f *follower) keepBeside(name string) (string, error) {
 	}
 }
 
-// replace writes a file beside its place and renames it there. A crash may leave
-// the temporary file, which the next replacement of the same file overwrites.
+func tempOf(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
+}
+
+func (f *follower) removeTemp(temp string) error {
+	err := f.s.fs.Remove(temp)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// replace writes a file beside its place and swaps it in. A crash may leave the
+// temporary file, which the next replacement of the same file overwrites, and the
+// next look at the file removes.
 func (f *follower) replace(name string, data []byte) error {
-	temp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
+	temp := tempOf(name)
 	err := f.writeTemp(temp, data)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := f.mkdirs(filepath.Dir(name)); err != nil {
@@ -92,9 +108,7 @@ func (f *follower) replace(name string, data []byte) error {
 		err = f.swapIn(temp, name)
 	}
 	if err != nil {
-		if removeErr := f.s.fs.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
+		err = errors.Join(err, f.removeTemp(temp))
 	}
 	return err
 }
