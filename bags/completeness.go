@@ -10,7 +10,7 @@ import (
 // completeness compares what is listed with what is there (RFC 8493, section 3).
 func (v *validator) completeness(ctx context.Context) error {
 	v.checkOxum()
-	if v.o.Level == Quick && v.oxum != nil {
+	if v.o.Level == Quick && len(v.oxums) > 0 {
 		return v.enough()
 	}
 	if v.o.Level == Quick {
@@ -80,7 +80,7 @@ func (v *validator) lacking(e *listed) string {
 	var names []string
 	for _, a := range v.payloads {
 		if !e.hasAlgorithm(a) {
-			names = append(names, manifestPrefix+encoded(string(a))+".txt")
+			names = append(names, encoded(v.manifestNames[a]))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -114,7 +114,7 @@ func (v *validator) untagged() {
 	}
 	v.tagSetsDiffer()
 	for _, a := range v.payloads {
-		name := manifestPrefix + string(a) + ".txt"
+		name := v.manifestNames[a]
 		for _, t := range v.tagSets {
 			if e := v.tags[name]; e == nil || !e.hasAlgorithm(t.algorithm) {
 				v.find(v.since1(), CodeManifestUntagged, "2.2.1", t.name, 0, "does not list "+encoded(name))

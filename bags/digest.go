@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"hash"
+	"strings"
 )
 
 // Algorithm is a check sum algorithm by its name in a manifest's file name.
@@ -45,6 +46,20 @@ func (a Algorithm) index() int {
 
 // Known tells whether a can be computed.
 func (a Algorithm) Known() bool { return a.index() >= 0 }
+
+// plain gives the name as RFC 8493 has it in file names: lower case, letters and
+// digits only.
+func (a Algorithm) plain() Algorithm {
+	return Algorithm(strings.Map(func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			return r
+		}
+		return -1
+	}, string(a)))
+}
 
 // Weak tells whether collisions are known, so that a cannot prove who made a
 // file, only that it did not change by accident.

@@ -86,6 +86,8 @@
 //
 // # What RFC 8493 requires, and the tests that hold this package to it
 //
+// TestOddBags has one bag for nearly every line, in a form that strangers make it in.
+//
 //	2: a base directory with bagit.txt, a manifest and data/
 //	    TestRules/2: no bagit.txt; TestRules/2.1.2: no data/; TestRules/2.1.3: no manifest
 //	2: the base directory may have any name
@@ -126,6 +128,8 @@
 //	    TestFieldsRoundTrip; TestSetInfo; TestCreateIsValidAndDeterministic
 //	2.2.2: Payload-Oxum once, and OCTETS.FILES
 //	    TestRules/2.2.2: Payload-Oxum twice; TestRules/2.2.2: Payload-Oxum syntax; TestRules/2.2.2: Payload-Oxum wrong
+//	2.2.2: an empty line is no element, and no error
+//	    TestOddBags/an empty line between
 //	2.2.2: Payload-Oxum alone finds no bag valid
 //	    TestLevels
 //	2.2.3: every file in fetch.txt is in every payload manifest
@@ -141,7 +145,7 @@
 //	2.3: the declared encoding; a byte-order mark is a warning, but in bagit.txt
 //	    TestRules/2.3: not UTF-8; TestRules/2.3: byte-order mark; TestAllowed
 //	2.4: algorithms by their normalised names
-//	    TestRules/2.4: a name not normalised; TestRules/2.4: unknown algorithm
+//	    TestRules/2.4: a name not normalised; TestRules/2.4: unknown algorithm; TestUpdateSpellsAlgorithmsInTheRightWay
 //	2.4: SHA-256 and SHA-512; MD5 and SHA-1 for older bags
 //	    TestHashWideEqualsPlain; TestRules/2.4: weak algorithm; TestAddManifest
 //	3: every listed file is there, payload and tag files

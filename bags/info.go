@@ -39,11 +39,12 @@ type infoProblem struct {
 type infoParser struct {
 	fields   []Field
 	problems []infoProblem
+	empty    []int // lines
 }
 
 func (p *infoParser) line(l line) {
 	if l.text == "" {
-		p.problem(l, "an empty line", true)
+		p.empty = append(p.empty, l.number)
 		return
 	}
 	if l.text[0] == ' ' || l.text[0] == '\t' {

@@ -13,7 +13,7 @@ import (
 // manifests reads all manifests into v.payload and v.tags.
 func (v *validator) manifests(ctx context.Context) error {
 	for _, a := range v.payloads {
-		if err := v.manifest(ctx, manifestPrefix+string(a)+".txt", a, true); err != nil {
+		if err := v.manifest(ctx, v.manifestNames[a], a, true); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,9 @@ func (v *validator) metadata(context.Context) error {
 		}
 		v.find(severity, CodeInfoSyntax, "2.2.2", name, problem.line, problem.text)
 	}
+	for _, number := range p.empty { // no field, so no rule is broken; people write these files
+		v.find(SeverityWarning, CodeInfoSyntax, "2.2.2", name, number, "an empty line")
+	}
 	v.infoName, v.report.Info = name, p.fields
 	for _, label := range singleLabels {
 		if countLabel(p.fields, label) > 1 {
@@ -56,14 +59,14 @@ func (v *validator) readOxum(name string, fields []Field) {
 			continue
 		}
 		if seen++; seen == 2 {
-			v.fail(CodeOxumRepeated, "2.2.2", name, "Payload-Oxum is there more than once")
+			v.find(v.since1(), CodeOxumRepeated, "2.2.2", name, 0, "Payload-Oxum is there more than once")
 		}
 		o, ok := parseOxum(f.Value)
 		if !ok {
 			v.fail(CodeOxumSyntax, "2.2.2", name, "Payload-Oxum "+strconv.Quote(f.Value)+": want OCTETS.FILES")
 			continue
 		}
-		v.oxum = &o
+		v.oxums = append(v.oxums, o)
 	}
 }
 
@@ -77,12 +80,15 @@ func parseOxum(s string) (oxum, bool) {
 // checkOxum compares Payload-Oxum with what is there. With files still to be
 // fetched it cannot match, and the bag is incomplete anyway.
 func (v *validator) checkOxum() {
-	if v.oxum == nil || v.unfetched() {
+	if v.unfetched() {
 		return
 	}
-	if v.oxum.bytes != v.report.PayloadBytes || v.oxum.files != v.report.PayloadFiles {
-		v.fail(CodeOxum, "2.2.2", v.infoName, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
-			v.oxum.bytes, v.oxum.files, v.report.PayloadBytes, v.report.PayloadFiles))
+	for _, o := range v.oxums {
+		if o.bytes != v.report.PayloadBytes || o.files != v.report.PayloadFiles {
+			v.fail(CodeOxum, "2.2.2", v.infoName, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
+				o.bytes, o.files, v.report.PayloadBytes, v.report.PayloadFiles))
+			return
+		}
 	}
 }
 

@@ -103,13 +103,24 @@ func (v *validator) structure(context.Context) error {
 // cannot be verified, so the bag cannot be found valid.
 func (v *validator) manifestName(p string) {
 	a, isPayload := manifestAlgorithm(p, manifestPrefix)
-	if isPayload {
-		v.payloads = append(v.payloads, a)
-	} else {
+	if !isPayload {
 		var isTag bool
 		if a, isTag = manifestAlgorithm(p, tagPrefix); !isTag {
 			return
 		}
+	}
+	if plain := a.plain(); v.version.before(v1) && plain != a && plain.Known() {
+		v.warn(CodeAlgorithm, "2.4", p, "the algorithm should be spelled "+string(plain)+" in the name")
+		a = plain
+	}
+	switch {
+	case isPayload && v.manifestNames[a] != "" || !isPayload && slices.ContainsFunc(v.tagSets, func(t tagManifest) bool { return t.algorithm == a }):
+		v.fail(CodeDuplicate, "2.1.3", p, "a second manifest of the algorithm "+encoded(string(a)))
+		return
+	case isPayload:
+		v.payloads = append(v.payloads, a)
+		v.manifestNames[a] = p
+	default:
 		v.tagSets = append(v.tagSets, tagManifest{a, p})
 	}
 	switch {

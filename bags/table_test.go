@@ -38,7 +38,7 @@ func TestTheTableOfRequirementsNamesTests(t *testing.T) {
 		requirement = ""
 		for name := range strings.SplitSeq(names, "; ") {
 			test, sub, _ := strings.Cut(name, "/")
-			if !tests[test] || sub != "" && !cases[sub] {
+			if !tests[test] || sub != "" && !cases[test+"/"+sub] {
 				t.Errorf("doc.go names %q, which is no test", name)
 			}
 		}
@@ -50,10 +50,10 @@ func TestTheTableOfRequirementsNamesTests(t *testing.T) {
 
 var (
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	ruleCase = regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", func\(b bag\)`)
+	ruleCase = regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (?:func\(b bag\)|\w)`)
 )
 
-// testNames gives this package's tests, and the cases of TestRules.
+// testNames gives this package's tests, and the cases of those that are tables.
 func testNames(t *testing.T) (tests, cases map[string]bool) {
 	t.Helper()
 	tests, cases = map[string]bool{}, map[string]bool{}
@@ -69,10 +69,12 @@ func testNames(t *testing.T) (tests, cases map[string]bool) {
 		for _, m := range testFunc.FindAllStringSubmatch(string(data), -1) {
 			tests[m[1]] = true
 		}
-		if f == "rules_test.go" {
-			for _, m := range ruleCase.FindAllStringSubmatch(string(data), -1) {
-				cases[m[1]] = true
-			}
+		table := map[string]string{"rules_test.go": "TestRules", "odd_test.go": "TestOddBags"}[f]
+		if table == "" {
+			continue
+		}
+		for _, m := range ruleCase.FindAllStringSubmatch(string(data), -1) {
+			cases[table+"/"+m[1]] = true
 		}
 	}
 	return tests, cases

@@ -206,6 +206,7 @@ func (u *updating) writeAll(as []Algorithm) error {
 			return err
 		}
 	}
+	u.removeOddNames()
 	for _, a := range as {
 		lines, err := u.payloadLines(a)
 		if err != nil {
@@ -228,6 +229,21 @@ func (u *updating) writeAll(as []Algorithm) error {
 		}
 	}
 	return nil
+}
+
+// removeOddNames removes the manifests of before 1.0 whose names spell the algorithm
+// in another way; they are written under the right ones.
+func (u *updating) removeOddNames() {
+	for a, name := range u.v.manifestNames {
+		if name != manifestPrefix+string(a)+".txt" {
+			u.remove(name)
+		}
+	}
+	for _, t := range u.v.tagSets {
+		if t.name != tagPrefix+string(t.algorithm)+".txt" {
+			u.remove(t.name)
+		}
+	}
 }
 
 // fields are bag-info.txt as it was, with what only the maker can say anew. With

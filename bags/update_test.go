@@ -34,6 +34,28 @@ func TestUpdateTakesWhatWasAdded(t *testing.T) {
 	expectGone(t, filepath.Join(dir, WorkDir))
 }
 
+// Before 1.0 a manifest's name could spell its algorithm in any way.
+func TestUpdateSpellsAlgorithmsInTheRightWay(t *testing.T) {
+	b := bare("0.97", bag{"data/a.txt": "one"})
+	b["manifest-SHA512.txt"] = b["manifest-sha512.txt"]
+	delete(b, "manifest-sha512.txt")
+	b["tagmanifest-SHA-256.txt"] = hex256(b["manifest-SHA512.txt"]) + "  manifest-SHA512.txt\n"
+	dir := b.write(t)
+	if r := expectBag(t, dir, true, true, ""); !slices.Equal(r.Algorithms, []Algorithm{SHA512}) {
+		t.Errorf("algorithms %q", r.Algorithms)
+	}
+	if _, err := Update(t.Context(), dir, UpdateOptions{Date: bagDate}); err != nil {
+		t.Fatal(err)
+	}
+	r := expectBag(t, dir, true, true, "")
+	if len(r.Findings) > 0 || r.Version != "1.0" {
+		t.Errorf("%+v", r)
+	}
+	for _, gone := range []string{"manifest-SHA512.txt", "tagmanifest-SHA-256.txt"} {
+		expectGone(t, filepath.Join(dir, gone))
+	}
+}
+
 func TestUpdateRefusesDamageAndLoss(t *testing.T) {
 	for about, c := range map[string]struct {
 		change func(dir string) error

@@ -166,13 +166,15 @@ type validator struct {
 	tags     map[string]*listed
 	holes    map[string]bool // paths in fetch.txt
 	fetches  []fetchLine     // those that are in order, with clean paths
-	oxum     *oxum
-	infoName string // of the file that oxum is from
+	oxums    []oxum
+	infoName string // of the file that oxums are from
 	stop     bool
 	unread   bool        // the archive around the bag could not be read to its end
 	payloads []Algorithm // of the payload manifests, sorted
 	tagSets  []tagManifest
-	early    *hashing // under way
+
+	manifestNames map[Algorithm]string // the payload manifests' files
+	early         *hashing             // under way
 }
 
 // listed is a file as the manifests have it.
@@ -199,6 +201,7 @@ func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
 		o: o, tree: t, from: from, version: v1,
 		files: make(map[string]int, len(t.Files)), folders: make(map[string]bool, len(t.Folders)),
 		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
+		manifestNames: map[Algorithm]string{},
 	}
 	v.report.Bag = encoded(baseName(t.Dir))
 	v.report.Level = o.Level

@@ -1,0 +1,236 @@
+package bags
+
+import (
+	"crypto/md5"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// verdict is what a bag must be found to be.
+type verdict struct {
+	complete, valid bool
+}
+
+var (
+	isValid      = verdict{true, true}
+	isComplete   = verdict{true, false} // and wrong by a digest
+	isIncomplete = verdict{false, false}
+)
+
+func hexMD5(s string) string { return fmt.Sprintf("%x", md5.Sum([]byte(s))) }
+
+// declaredAs gives a whole bagit.txt.
+func declaredAs(version, encoding string) string {
+	return "BagIt-Version: " + version + "\nTag-File-Character-Encoding: " + encoding + "\n"
+}
+
+// bare is the least that is a bag: no tag manifest, no bag-info.txt.
+func bare(version string, payload bag) bag {
+	b := bag{"bagit.txt": declaredAs(version, "UTF-8")}
+	maps.Copy(b, payload)
+	b["manifest-sha512.txt"] = b.manifest("data/")
+	return b
+}
+
+// with gives b with more files; an empty value at "-" + path takes one away.
+func (b bag) with(more bag) bag {
+	all := maps.Clone(b)
+	for p, data := range more {
+		if gone, ok := strings.CutPrefix(p, "-"); ok {
+			delete(all, gone)
+			continue
+		}
+		all[p] = data
+	}
+	return all
+}
+
+// Bags as strangers make them, whole and broken: each with the answer that RFC 8493,
+// or the version the bag declares, has for it. code is one finding that must be there,
+// "" for none at all.
+func TestOddBags(t *testing.T) {
+	one := bag{"data/a.txt": "one"}
+	sum := hex512("one")
+	line := sum + "  data/a.txt\n"
+	old := bare("0.97", one)
+	now := bare("1.0", one)
+	long := strings.Repeat("v", 2<<20)
+	for _, c := range []struct {
+		about string
+		bag   bag
+		want  verdict
+		code  Code
+	}{
+		// bagit.txt
+		{"the least there is", now, isValid, ""},
+		{"declaration in CR LF", now.with(bag{"bagit.txt": strings.ReplaceAll(now["bagit.txt"], "\n", "\r\n")}), isValid, ""},
+		{"declaration in CR", now.with(bag{"bagit.txt": strings.ReplaceAll(now["bagit.txt"], "\n", "\r")}), isValid, ""},
+		{"declaration without its last line end", now.with(bag{"bagit.txt": strings.TrimSuffix(now["bagit.txt"], "\n")}), isValid, CodeLineEnd},
+		{"declaration with a mark", now.with(bag{"bagit.txt": "\ufeff" + now["bagit.txt"]}), isIncomplete, CodeDeclarationBOM},
+		{"declaration in UTF-16", now.with(bag{"bagit.txt": utf16be(now["bagit.txt"])}), isIncomplete, CodeDeclaration},
+		{"an empty declaration", now.with(bag{"bagit.txt": ""}), isIncomplete, CodeDeclaration},
+		{"labels in small letters", now.with(bag{"bagit.txt": strings.ToLower(declaredAs("1.0", "UTF-8"))}), isIncomplete, CodeDeclaration},
+		{"encoding in small letters", now.with(bag{"bagit.txt": declaredAs("1.0", "utf-8")}), isValid, ""},
+		{"tab behind the colon", now.with(bag{"bagit.txt": strings.ReplaceAll(now["bagit.txt"], ": ", ":\t")}), isIncomplete, CodeDeclarationSpaces},
+		{"space at the end of a line", now.with(bag{"bagit.txt": strings.ReplaceAll(now["bagit.txt"], "\n", " \n")}), isIncomplete, CodeDeclarationSpaces},
+		{"the version twice", now.with(bag{"bagit.txt": "BagIt-Version: 1.0\n" + now["bagit.txt"]}), isIncomplete, CodeDeclaration},
+		{"a version with three parts", now.with(bag{"bagit.txt": declaredAs("1.0.0", "UTF-8")}), isIncomplete, CodeDeclaration},
+		{"bagit.txt is a folder", now.with(bag{"-bagit.txt": "", "bagit.txt/": ""}), isIncomplete, CodeNoDeclaration},
+		{"BAGIT.TXT", now.with(bag{"-bagit.txt": "", "BAGIT.TXT": now["bagit.txt"]}), isIncomplete, CodeNoDeclaration},
+
+		// The payload
+		{"no data/", bag{"bagit.txt": now["bagit.txt"], "manifest-sha512.txt": ""}, isIncomplete, CodeNoPayload},
+		{"an empty data/", bag{"bagit.txt": now["bagit.txt"], "manifest-sha512.txt": "", "data/": ""}, isValid, CodeEmptyPayload},
+		{"data is a file", bag{"bagit.txt": now["bagit.txt"], "manifest-sha512.txt": "", "data": "x"}, isIncomplete, CodeNoPayload},
+		{"an empty file", bare("1.0", bag{"data/empty": ""}), isValid, ""},
+		{"hidden files", bare("1.0", bag{"data/.hidden/.x": "1"}), isValid, ""},
+		{"a name of white space", bare("1.0", bag{"data/ ": "1"}), isValid, CodeWindowsName},
+		{"a name that begins with white space", bare("1.0", bag{"data/ x": "1"}), isValid, ""},
+		{"a name with an asterisk", bare("1.0", bag{"data/*x": "1"}), isValid, CodeWindowsName},
+		{"a name with a backslash", bare("1.0", bag{`data/x\y`: "1"}), isValid, CodeWindowsName},
+		{"a tilde", bare("1.0", bag{"data/~/~root": "1"}), isValid, ""},
+		{"a dollar and brackets", bare("1.0", bag{"data/${HOME}/$(x)": "1"}), isValid, ""},
+		{"four-byte letters", bare("1.0", bag{"data/\U0001F4D6.txt": "1"}), isValid, ""},
+		{"a tab in a name", bare("1.0", bag{"data/a\tb": "1"}), isValid, ""},
+		{"a payload file that looks like a manifest", bare("1.0", bag{"data/manifest-md5.txt": "x", "data/tagmanifest-md5.txt": "x"}), isValid, ""},
+		{"a bag in the bag", bare("1.0", bag{"data/in/bagit.txt": "x", "data/in/data/x": "1", "data/in/manifest-md5.txt": ""}), isValid, ""},
+
+		// Payload manifests
+		{"no manifest", now.with(bag{"-manifest-sha512.txt": ""}), isIncomplete, CodeNoManifest},
+		{"a tag manifest only", now.with(bag{"-manifest-sha512.txt": "", "tagmanifest-sha512.txt": hex512(now["bagit.txt"]) + "  bagit.txt\n"}), isIncomplete, CodeNoManifest},
+		{"an empty manifest beside payload", now.with(bag{"manifest-sha512.txt": ""}), isIncomplete, CodeUnlisted},
+		{"one space", now.with(bag{"manifest-sha512.txt": sum + " data/a.txt\n"}), isValid, ""},
+		{"many spaces", now.with(bag{"manifest-sha512.txt": sum + "        data/a.txt\n"}), isValid, ""},
+		{"a tab", now.with(bag{"manifest-sha512.txt": sum + "\tdata/a.txt\n"}), isValid, ""},
+		{"white space before the digest", now.with(bag{"manifest-sha512.txt": "  " + line}), isIncomplete, CodeManifestSyntax},
+		{"white space behind the path", now.with(bag{"manifest-sha512.txt": sum + "  data/a.txt \n"}), isIncomplete, CodeMissing},
+		{"path before the digest", now.with(bag{"manifest-sha512.txt": "data/a.txt  " + sum + "\n"}), isIncomplete, CodeOutsidePayload},
+		{"a comma between", now.with(bag{"manifest-sha512.txt": sum + ",data/a.txt\n"}), isIncomplete, CodeManifestSyntax},
+		{"a comment", now.with(bag{"manifest-sha512.txt": "# made by hand\n" + line}), isIncomplete, CodeOutsidePayload},
+		{"manifest without its last line end", now.with(bag{"manifest-sha512.txt": strings.TrimSuffix(line, "\n")}), isValid, CodeLineEnd},
+		{"manifest in CR", now.with(bag{"manifest-sha512.txt": strings.ReplaceAll(line, "\n", "\r")}), isValid, ""},
+		{"an empty line, 0.97", old.with(bag{"manifest-sha512.txt": line + "\n"}), isValid, CodeManifestSyntax},
+		{"digest of another algorithm", now.with(bag{"manifest-sha256.txt": line}), isIncomplete, CodeDigestSyntax},
+		{"digest a digit short", now.with(bag{"manifest-sha512.txt": line[1:]}), isIncomplete, CodeDigestSyntax},
+		{"digest wrong", now.with(bag{"manifest-sha512.txt": hex512("two") + "  data/a.txt\n"}), isComplete, CodeMismatch},
+		{"digest of mixed case", now.with(bag{"manifest-sha512.txt": strings.ToUpper(sum[:20]) + line[20:]}), isValid, ""},
+		{"md5 right, sha512 wrong", now.with(bag{"manifest-md5.txt": hexMD5("one") + "  data/a.txt\n", "manifest-sha512.txt": hex512("two") + "  data/a.txt\n"}), isComplete, CodeMismatch},
+		{"listed twice alike", now.with(bag{"manifest-sha512.txt": line + line}), isIncomplete, CodeDuplicate},
+		{"listed twice, once wrong, 0.97", old.with(bag{"manifest-sha512.txt": line + hex512("two") + "  data/a.txt\n"}), isIncomplete, CodeDuplicate},
+		{"listed twice under two spellings", now.with(bag{"manifest-sha512.txt": line + sum + "  ./data/a.txt\n"}), isIncomplete, CodeDuplicate},
+		{"another case of letters", now.with(bag{"manifest-sha512.txt": sum + "  data/A.txt\n"}), isIncomplete, CodeMissing},
+		{"Data/", now.with(bag{"manifest-sha512.txt": sum + "  Data/a.txt\n"}), isIncomplete, CodeOutsidePayload},
+		{"composed in the manifest, decomposed on disk", now.with(bag{"-data/a.txt": "", "data/u\u0308": "one", "manifest-sha512.txt": sum + "  data/\u00fc\n"}), isValid, CodeNormalisation},
+		{"both normalisations on disk, both listed", bare("1.0", bag{"data/u\u0308": "1", "data/\u00fc": "2"}), isValid, CodeCollision},
+		{"both normalisations listed, one there", now.with(bag{"-data/a.txt": "", "data/u\u0308": "one", "manifest-sha512.txt": sum + "  data/\u00fc\n" + sum + "  data/u\u0308\n"}), isIncomplete, CodeDuplicate},
+		{"absolute", now.with(bag{"manifest-sha512.txt": line + sum + "  /data/a.txt\n"}), isIncomplete, CodeUnsafePath},
+		{"out and in again", now.with(bag{"manifest-sha512.txt": line + sum + "  ../bag/data/a.txt\n"}), isIncomplete, CodeUnsafePath},
+		{"to a tag file by ..", now.with(bag{"manifest-sha512.txt": line + hex512(now["bagit.txt"]) + "  data/../bagit.txt\n"}), isIncomplete, CodeOutsidePayload},
+		{"a home folder", now.with(bag{"manifest-sha512.txt": line + sum + "  ~/a.txt\n"}), isIncomplete, CodeOutsidePayload},
+		{"a drive", now.with(bag{"manifest-sha512.txt": line + sum + "  C:/a.txt\n"}), isIncomplete, CodeOutsidePayload},
+		{"backslashes", now.with(bag{"manifest-sha512.txt": sum + `  data\a.txt` + "\n"}), isIncomplete, CodeOutsidePayload},
+		{"data itself", now.with(bag{"manifest-sha512.txt": line + sum + "  data\n"}), isIncomplete, CodeListsFolder},
+		{"data/ itself", now.with(bag{"manifest-sha512.txt": line + sum + "  data/\n"}), isIncomplete, CodeListsFolder},
+		{"a file with a slash behind", now.with(bag{"manifest-sha512.txt": sum + "  data/a.txt/\n"}), isIncomplete, CodeListsFolder},
+		{"two slashes", now.with(bag{"manifest-sha512.txt": sum + "  data//a.txt\n"}), isValid, CodePathForm},
+		{"md5sum's asterisk", now.with(bag{"manifest-sha512.txt": sum + " *data/a.txt\n"}), isValid, CodeAsterisk},
+		{"a NUL", now.with(bag{"manifest-sha512.txt": line + sum + "  data/a\x00b\n"}), isIncomplete, CodeManifestSyntax},
+		{"a line of 2 MiB", now.with(bag{"manifest-sha512.txt": line + sum + "  data/" + long + "\n"}), isIncomplete, CodeEncoding},
+		{"percent encoded, as it must be", bare("1.0", bag{"data/50%": "1", "data/a\nb": "2", "data/a\rb": "3"}), isValid, ""},
+		{"percent not encoded", now.with(bag{"data/50%": "one", "manifest-sha512.txt": line + sum + "  data/50%\n"}), isIncomplete, CodePercent},
+		{"percent not encoded, 0.97", old.with(bag{"data/50%": "one", "manifest-sha512.txt": line + sum + "  data/50%\n"}), isValid, CodePercent},
+		{"a space encoded", now.with(bag{"data/a b": "one", "manifest-sha512.txt": line + sum + "  data/a%20b\n"}), isIncomplete, CodeMissing},
+		{"encoded twice", now.with(bag{"data/a\nb": "one", "manifest-sha512.txt": line + sum + "  data/a%250Ab\n"}), isIncomplete, CodeMissing},
+		{"no digests of a payload file, 1.0", now.with(bag{"data/b": "x"}), isIncomplete, CodeUnlisted},
+		{"no digests of a payload file, 0.97", old.with(bag{"data/b": "x"}), isIncomplete, CodeUnlisted},
+		{"each file in one of two manifests, 0.97", bag{
+			"bagit.txt": declaredAs("0.97", "UTF-8"), "data/a.txt": "one", "data/b.txt": "two",
+			"manifest-sha512.txt": line, "manifest-md5.txt": hexMD5("two") + "  data/b.txt\n",
+		}, isValid, CodeManifestsDiffer},
+		{"each file in one of two manifests", bag{
+			"bagit.txt": declaredAs("1.0", "UTF-8"), "data/a.txt": "one", "data/b.txt": "two",
+			"manifest-sha512.txt": line, "manifest-md5.txt": hexMD5("two") + "  data/b.txt\n",
+		}, isIncomplete, CodeUnlisted},
+		{"a second manifest that is empty", now.with(bag{"manifest-sha256.txt": ""}), isIncomplete, CodeUnlisted},
+
+		// Algorithms
+		{"an algorithm nobody knows", now.with(bag{"manifest-x9.txt": "00  data/a.txt\n"}), isIncomplete, CodeAlgorithm},
+		{"a name in capitals", now.with(bag{"-manifest-sha512.txt": "", "manifest-SHA512.txt": line}), isIncomplete, CodeAlgorithm},
+		{"a name in capitals, 0.97", old.with(bag{"-manifest-sha512.txt": "", "manifest-SHA512.txt": line}), isValid, CodeAlgorithm},
+		{"a name with a hyphen, 0.97", old.with(bag{"-manifest-sha512.txt": "", "manifest-sha-512.txt": line}), isValid, CodeAlgorithm},
+		{"a name in capitals, wrong, 0.97", old.with(bag{"-manifest-sha512.txt": "", "manifest-SHA512.txt": hex512("two") + "  data/a.txt\n"}), isComplete, CodeMismatch},
+		{"one algorithm under two names, 0.97", old.with(bag{"manifest-SHA512.txt": line}), isIncomplete, CodeDuplicate},
+		{"no algorithm in the name", now.with(bag{"-manifest-sha512.txt": "", "manifest.txt": line}), isIncomplete, CodeNoManifest},
+		{"an empty algorithm in the name", now.with(bag{"-manifest-sha512.txt": "", "manifest-.txt": line}), isIncomplete, CodeNoManifest},
+
+		// Tag manifests
+		{"a tag manifest that lists itself", now.with(bag{"tagmanifest-sha512.txt": hex512(line) + "  manifest-sha512.txt\n" + sum + "  tagmanifest-sha512.txt\n"}), isIncomplete, CodeListsTagManifest},
+		{"an empty tag manifest", now.with(bag{"tagmanifest-sha512.txt": ""}), isIncomplete, CodeManifestUntagged},
+		{"an empty tag manifest, 0.97", old.with(bag{"tagmanifest-sha512.txt": ""}), isValid, CodeManifestUntagged},
+		{"a tag manifest of another algorithm", now.with(bag{"tagmanifest-md5.txt": hexMD5(line) + "  manifest-sha512.txt\n" + hexMD5(now["bagit.txt"]) + "  bagit.txt\n"}), isValid, CodeWeakAlgorithm},
+		{"a tag manifest that is wrong", now.with(bag{"tagmanifest-sha512.txt": sum + "  manifest-sha512.txt\n"}), isComplete, CodeMismatch},
+		{"a tag file that is gone", now.with(bag{"tagmanifest-sha512.txt": hex512(line) + "  manifest-sha512.txt\n" + sum + "  gone.txt\n"}), isIncomplete, CodeMissing},
+		{"a tag folder", now.with(bag{"meta/more/x.xml": "x"}), isValid, ""},
+		{"a tag file beside the bag", now.with(bag{"tagmanifest-sha512.txt": hex512(line) + "  manifest-sha512.txt\n" + sum + "  ../gone.txt\n"}), isIncomplete, CodeUnsafePath},
+
+		// bag-info.txt
+		{"an empty bag-info.txt", now.with(bag{"bag-info.txt": ""}), isValid, ""},
+		{"a label without a value", now.with(bag{"bag-info.txt": "Contact-Name:\nContact-Phone: \n"}), isValid, ""},
+		{"a value with colons", now.with(bag{"bag-info.txt": "A: b: c:d\n"}), isValid, ""},
+		{"a label with spaces within", now.with(bag{"bag-info.txt": "Contact Name: x\n"}), isValid, ""},
+		{"a value folded by a tab", now.with(bag{"bag-info.txt": "A: b\n\tc\n"}), isValid, ""},
+		{"an empty line between", now.with(bag{"bag-info.txt": "A: b\n\nC: d\n"}), isValid, CodeInfoSyntax},
+		{"a label that begins with white space, first", now.with(bag{"bag-info.txt": " A: b\n"}), isIncomplete, CodeInfoSyntax},
+		{"no label", now.with(bag{"bag-info.txt": ": b\n"}), isIncomplete, CodeInfoSyntax},
+		{"an oxum of a larger payload", now.with(bag{"bag-info.txt": "Payload-Oxum: 4.1\n"}), isIncomplete, CodeOxum},
+		{"an oxum of more files", now.with(bag{"bag-info.txt": "Payload-Oxum: 3.2\n"}), isIncomplete, CodeOxum},
+		{"an oxum with spaces", now.with(bag{"bag-info.txt": "Payload-Oxum: 3 . 1\n"}), isIncomplete, CodeOxumSyntax},
+		{"an oxum below zero", now.with(bag{"bag-info.txt": "Payload-Oxum: -3.1\n"}), isIncomplete, CodeOxumSyntax},
+		{"an oxum beyond all numbers", now.with(bag{"bag-info.txt": "Payload-Oxum: 99999999999999999999.1\n"}), isIncomplete, CodeOxumSyntax},
+		{"the same oxum twice", now.with(bag{"bag-info.txt": "Payload-Oxum: 3.1\nPayload-Oxum: 3.1\n"}), isIncomplete, CodeOxumRepeated},
+		{"the same oxum twice, 0.97", old.with(bag{"bag-info.txt": "Payload-Oxum: 3.1\nPayload-Oxum: 3.1\n"}), isValid, CodeOxumRepeated},
+		{"two oxums, the first wrong, 0.97", old.with(bag{"bag-info.txt": "Payload-Oxum: 4.1\nPayload-Oxum: 3.1\n"}), isIncomplete, CodeOxum},
+		{"an oxum, folded", now.with(bag{"bag-info.txt": "Payload-Oxum:\n  3.1\n"}), isValid, ""},
+		{"package-info.txt in 1.0 is any tag file", now.with(bag{"package-info.txt": "Payload-Oxum: 9.9\n"}), isValid, ""},
+
+		// fetch.txt
+		{"an empty fetch.txt", now.with(bag{"fetch.txt": ""}), isValid, ""},
+		{"a hole of unknown length", now.with(bag{"-data/a.txt": "", "data/": "", "fetch.txt": "https://example.org/a - data/a.txt\n"}), isIncomplete, CodeUnfetched},
+		{"a hole, encoded", bare("1.0", bag{"data/a\nb": "x", "data/c": "y"}).with(bag{"-data/a\nb": "", "fetch.txt": "https://example.org/a 1 data/a%0Ab\n"}), isIncomplete, CodeUnfetched},
+		{"a hole whose name has a space", bare("1.0", bag{"data/a b": "x", "data/c": "y"}).with(bag{"-data/a b": "", "fetch.txt": "https://example.org/a 1 data/a b\n"}), isIncomplete, CodeUnfetched},
+		{"a hole in no manifest", now.with(bag{"fetch.txt": "https://example.org/b 1 data/b\n"}), isIncomplete, CodeFetchUnlisted},
+		{"a hole outside data/", now.with(bag{"fetch.txt": "https://example.org/b 1 b\n"}), isIncomplete, CodeFetchPath},
+		{"a hole outside of the bag", now.with(bag{"fetch.txt": "https://example.org/b 1 ../b\n"}), isIncomplete, CodeUnsafePath},
+		{"a URL with a space", now.with(bag{"fetch.txt": "https://example.org/a b 3 data/a.txt\n"}), isIncomplete, CodeFetchSyntax},
+		{"a length that is no number", now.with(bag{"fetch.txt": "https://example.org/a 3KB data/a.txt\n"}), isIncomplete, CodeFetchSyntax},
+		{"only a URL", now.with(bag{"fetch.txt": "https://example.org/a\n"}), isIncomplete, CodeFetchSyntax},
+		{"a file URL", now.with(bag{"fetch.txt": "file:///tmp/a 3 data/a.txt\n"}), isValid, ""},
+		{"a URN", now.with(bag{"fetch.txt": "urn:isbn:0451450523 3 data/a.txt\n"}), isValid, ""},
+
+		// Encodings
+		{"UTF-16 all over", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16"), "manifest-sha512.txt": utf16be(line), "bag-info.txt": utf16be("Payload-Oxum: 3.1\n")}), isValid, CodeEncoding},
+		{"UTF-16 declared, UTF-8 written", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16")}), isIncomplete, CodeUnlisted},
+		{"ISO-8859-1", now.with(bag{"bagit.txt": declaredAs("1.0", "ISO-8859-1"), "bag-info.txt": "Name: M\xfcller\n"}), isValid, CodeEncoding},
+		{"UTF-8 declared, ISO-8859-1 written", now.with(bag{"bag-info.txt": "Name: M\xfcller\n"}), isIncomplete, CodeEncoding},
+		{"an encoding nobody knows", now.with(bag{"bagit.txt": declaredAs("1.0", "KLINGON-1")}), isIncomplete, CodeEncoding},
+		{"a manifest with a mark", now.with(bag{"manifest-sha512.txt": "\ufeff" + line}), isValid, CodeBOM},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			r, err := Validate(t.Context(), c.bag.write(t), ValidateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (verdict{r.Complete, r.Valid}); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			if c.code == "" && len(r.Findings) > 0 || c.code != "" && !hasFinding(r, c.code, SeverityError) && !hasFinding(r, c.code, SeverityWarning) {
+				t.Errorf("want the finding %q", c.code)
+			}
+			if t.Failed() {
+				t.Errorf("%+v", r.Findings)
+			}
+		})
+	}
+}
