@@ -47,6 +47,7 @@ type Profile struct {
 type ProfileTag struct {
 	Label    string
 	Required bool
+	Wanted   bool     // recommended: true, which some profiles have beyond the specification
 	Single   bool     // repeatable: false
 	Values   []string // those allowed; empty: any
 }
@@ -214,6 +215,7 @@ func (r *profileReader) info() {
 func (r *profileReader) tags() {
 	var all map[string]struct {
 		Required    flexBool        `json:"required"`
+		Recommended flexBool        `json:"recommended"`
 		Repeatable  *flexBool       `json:"repeatable"`
 		Values      []string        `json:"values"`
 		Description json.RawMessage `json:"description"`
@@ -227,7 +229,7 @@ func (r *profileReader) tags() {
 			r.problem(SeverityWarning, keyBagInfo+"/"+label, "it is always required, and should not be listed")
 		}
 		r.p.Tags = append(r.p.Tags, ProfileTag{
-			Label: label, Required: bool(t.Required), Values: t.Values, Single: t.Repeatable != nil && !bool(*t.Repeatable),
+			Label: label, Required: bool(t.Required), Wanted: bool(t.Recommended), Values: t.Values, Single: t.Repeatable != nil && !bool(*t.Repeatable),
 		})
 	}
 }
@@ -254,6 +256,9 @@ func (r *profileReader) consistent() {
 	subset(p.PayloadFilesRequired, p.payloadRestricted, matching(p.PayloadFilesAllowed), "Payload-Files-Required", "Payload-Files-Allowed")
 	if p.ForbidFetch && p.RequireFetch {
 		r.problem(SeverityError, "Fetch.txt-Required", "it is true, and Allow-Fetch.txt is false")
+	}
+	if p.Serialization == "optional" && len(p.AcceptSerialization) == 0 {
+		r.problem(SeverityWarning, "Accept-Serialization", "at least one is needed, as Serialization is optional; read as any")
 	}
 	switch p.Serialization {
 	case "":

@@ -125,6 +125,113 @@ func TestEveryProfileConstraintIsNamed(t *testing.T) {
 	}
 }
 
+// The same constraints, met.
+func TestEveryProfileConstraintCanBeMet(t *testing.T) {
+	for _, c := range []struct {
+		about   string
+		profile func(p map[string]any)
+		bag     func(b bag)
+	}{
+		{"an identifier among others", nil, func(b bag) { b["bag-info.txt"] += "BagIt-Profile-Identifier: https://example.org/other.json\n" }},
+		{"Bag-Info absent", func(p map[string]any) { delete(p, "Bag-Info") }, nil},
+		{"required, in other letters", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"source-ORGANIZATION": map[string]any{"required": true}}
+		}, nil},
+		{"not required", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"required": false, "recommended": false, "values": []string{"A"}, "description": "who"}}
+		}, nil},
+		{"required is the text false", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"required": "false"}}
+		}, nil},
+		{"an empty list of values allows any", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"Source-Organization": map[string]any{"values": []string{}}}
+		}, nil},
+		{"each value of a repeated label", func(p map[string]any) {
+			p["Bag-Info"] = map[string]any{"A": map[string]any{"values": []string{"1", "2"}, "repeatable": true}}
+		}, func(b bag) { b["bag-info.txt"] += "A: 1\nA: 2\n" }},
+		{"repeatable where it says nothing", func(p map[string]any) { p["Bag-Info"] = map[string]any{"A": map[string]any{}} }, func(b bag) { b["bag-info.txt"] += "A: 1\nA: 2\n" }},
+		{"not repeatable, once", func(p map[string]any) { p["Bag-Info"] = map[string]any{"A": map[string]any{"repeatable": false}} }, func(b bag) { b["bag-info.txt"] += "A: 1\n" }},
+		{"no lists of manifests", func(p map[string]any) {
+			for _, key := range []string{"Manifests-Required", "Manifests-Allowed", "Tag-Manifests-Required", "Tag-Manifests-Allowed"} {
+				delete(p, key)
+			}
+		}, nil},
+		{"manifests allowed and not there", func(p map[string]any) {
+			p["Manifests-Allowed"], p["Tag-Manifests-Allowed"] = []string{"md5", "sha512"}, []string{"md5", "sha512"}
+		}, nil},
+		{"no lists of files", func(p map[string]any) {
+			for _, key := range []string{"Tag-Files-Required", "Tag-Files-Allowed", "Payload-Files-Required", "Payload-Files-Allowed"} {
+				delete(p, key)
+			}
+		}, func(b bag) { b["other.txt"] = "x" }},
+		{"a tag file by its whole name", func(p map[string]any) { p["Tag-Files-Allowed"] = []string{"notes/tag.txt"} }, nil},
+		{"tag files of the specification are always allowed", func(p map[string]any) { p["Tag-Files-Required"], p["Tag-Files-Allowed"] = []string{}, []string{} }, func(b bag) { delete(b, "notes/tag.txt") }},
+		{"payload files by asterisks", func(p map[string]any) { p["Payload-Files-Allowed"] = []string{"data/*.txt", "data/d/*"} }, nil},
+		{"fetch.txt allowed where it says nothing", func(p map[string]any) { delete(p, "Allow-Fetch.txt") }, func(b bag) { b["fetch.txt"] = "https://example.org/a 3 data/a.txt\n" }},
+		{"fetch.txt required, and there", func(p map[string]any) { p["Allow-Fetch.txt"], p["Fetch.txt-Required"] = "true", "true" }, func(b bag) { b["fetch.txt"] = "https://example.org/a 3 data/a.txt\n" }},
+		{"Data-Empty false", func(p map[string]any) { p["Data-Empty"] = false }, nil},
+		{"serialization forbidden, a folder", func(p map[string]any) { p["Serialization"] = "forbidden" }, nil},
+		{"one version of several", func(p map[string]any) { p["Accept-BagIt-Version"] = []string{"0.97", "1.0"} }, nil},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			p, b := aProfile(), profiledBag()
+			if c.profile != nil {
+				c.profile(p)
+			}
+			if c.bag != nil {
+				c.bag(b)
+				b.sealTags()
+			}
+			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+			if err != nil || !r.Valid || len(r.Findings) > 0 {
+				t.Errorf("valid %v, %v: %+v", r.Valid, err, r.Findings)
+			}
+		})
+	}
+}
+
+// An empty payload is none, or one empty file that keeps the folder.
+func TestProfileDataEmpty(t *testing.T) {
+	for about, c := range map[string]struct {
+		payload bag
+		met     bool
+	}{
+		"nothing":          {bag{"data/": ""}, true},
+		"one empty file":   {bag{"data/.keep": ""}, true},
+		"two empty files":  {bag{"data/.keep": "", "data/x": ""}, false},
+		"one file, a byte": {bag{"data/x": "1"}, false},
+	} {
+		p := aProfile()
+		p["Data-Empty"] = true
+		for _, key := range []string{"Bag-Info", "Tag-Manifests-Required", "Tag-Files-Required", "Payload-Files-Required"} {
+			delete(p, key)
+		}
+		b := bare("1.0", c.payload).with(bag{"bag-info.txt": "BagIt-Profile-Identifier: " + profileID + "\n"})
+		delete(b, "manifest-sha512.txt")
+		for path, data := range c.payload {
+			if !strings.HasSuffix(path, "/") {
+				b["manifest-sha512.txt"] += hex512(data) + "  " + path + "\n"
+			}
+		}
+		if _, ok := b["manifest-sha512.txt"]; !ok {
+			b["manifest-sha512.txt"] = ""
+		}
+		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+		if err != nil || r.Valid != c.met {
+			t.Errorf("%s: valid %v, %v: %+v", about, r.Valid, err, r.Findings)
+		}
+	}
+}
+
+func TestProfileRecommends(t *testing.T) {
+	p := aProfile()
+	p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"recommended": true}, "Source-Organization": map[string]any{"recommended": true}}
+	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+	if err != nil || !r.Valid || len(r.Findings) != 1 || r.Findings[0].Constraint != "Bag-Info/Contact-Name/recommended" || r.Findings[0].Severity != SeverityWarning {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestProfileSerialization(t *testing.T) {
 	for _, c := range []struct {
 		about      string
@@ -137,6 +244,8 @@ func TestProfileSerialization(t *testing.T) {
 		{"a compressed tar is no tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/tar"} }, TarGzip, "Accept-Serialization"},
 		{"gzip", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/gzip"} }, TarGzip, ""},
 		{"tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/x-tar"} }, Tar, ""},
+		{"required, and is", func(p map[string]any) { p["Serialization"] = "required" }, Zip, ""},
+		{"any, where no list is given", func(p map[string]any) { delete(p, "Accept-Serialization") }, Tar, ""},
 		{"forbidden", func(p map[string]any) { p["Serialization"] = "forbidden" }, Zip, "Serialization"},
 	} {
 		p := aProfile()
@@ -151,6 +260,25 @@ func TestProfileSerialization(t *testing.T) {
 		first, _ := r.FirstError()
 		if r.Valid != (c.constraint == "") || first.Constraint != c.constraint {
 			t.Errorf("%s: valid %v, %+v", c.about, r.Valid, first)
+		}
+	}
+}
+
+// Every format that a bag is read in has its media types.
+func TestProfileMediaTypes(t *testing.T) {
+	types := map[Format]string{
+		Zip: "application/zip", Tar: "application/tar", TarGzip: "application/gzip", TarZstd: "application/zstd",
+		TarBzip2: "application/x-bzip2", TarXz: "application/x-xz", TarLz4: "application/x-lz4",
+	}
+	dir := profiledBag().write(t)
+	for format := range types {
+		for of, accepted := range types {
+			p := aProfile()
+			p["Serialization"], p["Accept-Serialization"] = "required", []string{accepted}
+			r, err := Validate(t.Context(), dir, ValidateOptions{Profiles: []*Profile{parsed(t, p)}, Serialized: format})
+			if first, _ := r.FirstError(); err != nil || r.Valid != (of == format) || !r.Valid && first.Constraint != "Accept-Serialization" {
+				t.Errorf("%s where %s is accepted: valid %v, %v: %+v", format, accepted, r.Valid, err, r.Findings)
+			}
 		}
 	}
 }

@@ -14,10 +14,13 @@ const profileSection = "BagIt Profiles 1.4.0"
 // serializations are the media types that profiles name for each format; only some
 // are registered.
 var serializations = map[Format][]string{
-	Zip:     {"application/zip", "application/x-zip", "application/x-zip-compressed"},
-	Tar:     {"application/tar", "application/x-tar", "application/x-gtar"},
-	TarGzip: {"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip", "application/x-gtar-compressed", "application/x-compressed-tar", "application/x-tgz", "application/tgz"},
-	TarZstd: {"application/zstd", "application/x-zstd", "application/tar+zstd", "application/x-tar+zstd"},
+	Zip:      {"application/zip", "application/x-zip", "application/x-zip-compressed"},
+	Tar:      {"application/tar", "application/x-tar", "application/x-gtar"},
+	TarGzip:  {"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip", "application/x-gtar-compressed", "application/x-compressed-tar", "application/x-tgz", "application/tgz"},
+	TarZstd:  {"application/zstd", "application/x-zstd", "application/tar+zstd", "application/x-tar+zstd", "application/x-zstd-compressed-tar"},
+	TarBzip2: {"application/bzip2", "application/x-bzip2", "application/x-bzip", "application/tar+bzip2", "application/x-tar+bzip2", "application/x-bzip-compressed-tar", "application/x-bzip2-compressed-tar"},
+	TarXz:    {"application/xz", "application/x-xz", "application/tar+xz", "application/x-tar+xz", "application/x-xz-compressed-tar"},
+	TarLz4:   {"application/lz4", "application/x-lz4", "application/tar+lz4", "application/x-tar+lz4", "application/x-lz4-compressed-tar"},
 }
 
 // profiles holds the bag to every profile asked for.
@@ -41,11 +44,15 @@ type profileCheck struct {
 }
 
 func (c *profileCheck) fail(constraint, path, text string) {
+	c.find(SeverityError, constraint, path, text)
+	c.v.stop = c.v.stop || c.v.o.FailFast
+}
+
+func (c *profileCheck) find(s Severity, constraint, path, text string) {
 	c.v.report.Findings = append(c.v.report.Findings, Finding{
-		Code: CodeProfile, Severity: SeverityError, Path: encoded(path), Section: profileSection,
+		Code: CodeProfile, Severity: s, Path: encoded(path), Section: profileSection,
 		Text: text, Profile: c.p.Identifier, Constraint: constraint,
 	})
-	c.v.stop = c.v.stop || c.v.o.FailFast
 }
 
 // run checks first what makes the rest uncertain.
@@ -121,8 +128,11 @@ func (c *profileCheck) tag(t ProfileTag) {
 			c.fail(at+"values", infoFile, fmt.Sprintf("%s is %s; allowed are %s", t.Label, strconv.Quote(f.Value), quoted(t.Values)))
 		}
 	}
-	if n == 0 && t.Required {
+	switch {
+	case n == 0 && t.Required:
 		c.fail(at+"required", infoFile, t.Label+" must be there")
+	case n == 0 && t.Wanted:
+		c.find(SeverityWarning, at+"recommended", infoFile, t.Label+" should be there")
 	}
 	if n > 1 && t.Single {
 		c.fail(at+"repeatable", infoFile, fmt.Sprintf("%s is there %d times, and must not be repeated", t.Label, n))
