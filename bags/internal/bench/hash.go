@@ -189,8 +189,8 @@ func (b *bench) one(ctx context.Context, top string) error {
 	if err != nil {
 		return err
 	}
-	alone := script("sha512sum", payload, "sha512sum * >/dev/null", nil)
-	pair := script("sha256sum beside sha512sum", payload, "sha256sum * >/dev/null & sha512sum * >/dev/null; wait", nil)
+	alone := script("sha512sum", payload, "sha512sum */* >/dev/null", nil)
+	pair := script("sha256sum beside sha512sum", payload, "sha256sum */* >/dev/null & sha512sum */* >/dev/null; wait", nil)
 	rows := present(alone, pair, single, both)
 	if err := interleaved(ctx, rows, b.rounds); err != nil {
 		return err
