@@ -30,6 +30,13 @@ func TestRarOfItsOwnMaker(t *testing.T) {
 	if sum := sha256.Sum256(data); err != nil || !strings.HasPrefix(hex.EncodeToString(sum[:]), "721174c519e8711bb119") {
 		t.Errorf("%d bytes, %x, %v", len(data), sum, err)
 	}
+	dir, x, err = extractFile(t, "testdata/rar/four.rar", ExtractOptions{})
+	if err != nil || x.Files != 1 || len(x.Warnings) != 0 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "rar")); err != nil || string(data) != "unarr\n" {
+		t.Errorf("%q, %v", data, err)
+	}
 	in, err := Inspect(t.Context(), "testdata/rar/links.rar", InspectOptions{Data: true})
 	if err != nil || in.Files != 5 || in.Bytes != 9161 || len(in.Problems) != 2 {
 		t.Fatalf("%+v, %v", in, err)

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // SerializeOptions say how to write a bag into an archive.
 type SerializeOptions struct {
-	Format Format    // one of PackFormats
+	Format Format    // one of PackFormats; default: what the archive's name ends in, or tar
 	Time   time.Time // of every member; zero: each file's own
 	Verify bool      // validate the archive before it gets its name
 	NoSync bool
@@ -28,8 +29,11 @@ type SerializeOptions struct {
 // there. A bag that is not complete is ErrNotValid, with the report.
 func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (_ Report, err error) {
 	fail := func(r Report, err error) (Report, error) { return r, fmt.Errorf("serialize bag %s: %w", dir, err) }
+	if o.Format == None {
+		o.Format = cmp.Or(formatOfName(filepath.Base(dest)), Tar)
+	}
 	if !slices.Contains(PackFormats(), o.Format) {
-		return fail(Report{}, fmt.Errorf("format %q is not written; %v are", o.Format, PackFormats()))
+		return fail(Report{}, fmt.Errorf("%s: %w", dest, ErrPackFormat))
 	}
 	r, err := Validate(ctx, dir, ValidateOptions{Level: Complete})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -73,7 +74,7 @@ func (a *app) allowed(hosts, folders []string) (bags.Allowed, error) {
 type bagSerializeCmd struct {
 	Dir          string `arg:"" help:"The bag's folder."`
 	To           string `placeholder:"FILE" help:"The archive to make; default: beside the folder, named like it."`
-	Format       string `enum:"zip,tar,tar.gz,tar.zst" default:"tar" help:"zip, tar, tar.gz or tar.zst."`
+	Format       string `enum:",zip,tar,tar.gz,tar.zst" default:"" help:"zip, tar, tar.gz or tar.zst; default: what the archive's name ends in, or tar."`
 	Reproducible bool   `help:"Give every member one time, so that the same bag gives the same bytes."`
 	Verify       bool   `negatable:"" default:"true" help:"Validate the archive before it gets its name."`
 	Sync         bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
@@ -93,7 +94,7 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	}
 	to := c.To
 	if to == "" {
-		to = whole + "." + c.Format
+		to = whole + "." + cmp.Or(c.Format, string(bags.Tar))
 	}
 	if err := wantPlace(to); err != nil {
 		return err
@@ -106,6 +107,9 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	o.Progress = m.report
 	r, err := bags.Serialize(a.ctx, whole, to, o)
 	m.close()
+	if errors.Is(err, bags.ErrPackFormat) {
+		return wrongUse(err.Error())
+	}
 	if errors.Is(err, bags.ErrNotValid) {
 		printReport(a, c.Dir, r)
 	}
