@@ -150,6 +150,16 @@ func TestWhereTheBagLiesInTheArchive(t *testing.T) {
 		{"another name", "other", good, true, CodeBaseName, SeverityWarning},
 		{"without a folder", "bag", goodBag(), true, CodeSerialization, SeverityWarning},
 		{"what macOS leaves", "bag", with(map[string]string{"__MACOSX/._bag": "x", ".DS_Store": "y"}), true, CodeSerialization, SeverityWarning},
+		{"what macOS writes for the bag", "bag", with(map[string]string{"._bag": "x", "__MACOSX/bag/._data": "y"}), true, CodeSerialization, SeverityWarning},
+		{"a leading ./", "other", func() map[string]string {
+			all := map[string]string{}
+			for p, data := range good {
+				all["./"+p] = data
+			}
+			return all
+		}(), true, CodeBaseName, SeverityWarning},
+		{"one folder too deep", "bag", inFolder("outer/bag", goodBag()), false, CodeNoDeclaration, SeverityError},
+		{"two bags, one broken", "bag", with(map[string]string{"bag2/data/x": "x"}), false, CodeSerialization, SeverityError},
 		{"a file beside", "bag", with(map[string]string{"readme.txt": "x"}), false, CodeSerialization, SeverityError},
 		{"a folder beside", "bag", with(map[string]string{"other/x": "x"}), false, CodeSerialization, SeverityError},
 		{"two bags", "bag", with(inFolder("bag2", goodBag())), false, CodeSerialization, SeverityError},
