@@ -83,7 +83,8 @@ func splitLine(data []byte, atEOF bool) (advance int, token []byte) {
 // encodingOf gives the decoder for a name in bagit.txt; nil is UTF-8. ok is
 // false for a name nobody knows.
 func encodingOf(name string) (enc encoding.Encoding, ok bool) {
-	if strings.EqualFold(name, "UTF-8") || strings.EqualFold(name, "UTF8") || strings.EqualFold(name, "US-ASCII") {
+	switch strings.ToUpper(name) {
+	case "UTF-8", "UTF8", "US-ASCII", "ASCII": // two that are not registered, and mean one thing only
 		return nil, true
 	}
 	if enc := utf32Of(name); enc != nil {

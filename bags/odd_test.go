@@ -214,6 +214,7 @@ func TestOddBags(t *testing.T) {
 		{"UTF-16 declared, UTF-8 written", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16")}), isIncomplete, CodeUnlisted},
 		{"ISO-8859-1", now.with(bag{"bagit.txt": declaredAs("1.0", "ISO-8859-1"), "bag-info.txt": "Name: M\xfcller\n"}), isValid, CodeEncoding},
 		{"UTF-8 declared, ISO-8859-1 written", now.with(bag{"bag-info.txt": "Name: M\xfcller\n"}), isIncomplete, CodeEncoding},
+		{"ASCII", now.with(bag{"bagit.txt": declaredAs("1.0", "ASCII")}), isValid, ""},
 		{"an encoding nobody knows", now.with(bag{"bagit.txt": declaredAs("1.0", "KLINGON-1")}), isIncomplete, CodeEncoding},
 		{"a manifest with a mark", now.with(bag{"manifest-sha512.txt": "\ufeff" + line}), isValid, CodeBOM},
 	} {
