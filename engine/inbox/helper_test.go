@@ -39,6 +39,7 @@ type bench struct {
 	*Box
 	t     testing.TB
 	ahead atomic.Int64
+	stood atomic.Pointer[time.Time] // the clock stands still at this time; nil: it goes
 }
 
 // pollOnly set in the environment lets every test run without the system's events.
@@ -74,7 +75,11 @@ func newBenchAt(t testing.TB, root string) *bench {
 		t.Fatal(err)
 	}
 	w.Box, err = New(Options{Root: root, Engine: engine, Watch: os.Getenv(pollOnly) == "", Now: func() time.Time {
-		return time.Now().Add(time.Duration(w.ahead.Load()))
+		now := time.Now()
+		if at := w.stood.Load(); at != nil {
+			now = *at
+		}
+		return now.Add(time.Duration(w.ahead.Load()))
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +88,18 @@ func newBenchAt(t testing.TB, root string) *bench {
 	return w
 }
 
-// later moves the clock.
-func (w *bench) later(d time.Duration) { w.ahead.Add(int64(d)) }
+// later moves the clock, and lets it go on if it stood still.
+func (w *bench) later(d time.Duration) {
+	w.stood.Store(nil)
+	w.ahead.Add(int64(d))
+}
+
+// atOnce stops the clock until later: whatever the machine is busy with, what is
+// written now has not been quiet for long when it is looked at.
+func (w *bench) atOnce() {
+	now := time.Now()
+	w.stood.Store(&now)
+}
 
 func (w *bench) mkdir(rel string) string {
 	w.t.Helper()

@@ -14,6 +14,7 @@ import (
 
 func TestSettling(t *testing.T) {
 	w := newBench(t)
+	w.atOnce()
 	w.drop("letters")
 	w.write("inbox/default/loose.pdf", "%PDF")
 	w.wantScan(nil, []string{"letters", "loose.pdf"}, nil)
@@ -49,7 +50,7 @@ func TestChangeDeepInsideUnsettles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const margin = 300 * time.Millisecond // for a slow machine to scan in
+			const margin = 300 * time.Millisecond // more than file systems round times by
 			w := newBench(t)
 			w.drop("letters")
 			aged := time.After(margin + 50*time.Millisecond)
@@ -59,6 +60,7 @@ func TestChangeDeepInsideUnsettles(t *testing.T) {
 			// From here on it is settled but for the change.
 			<-aged
 			w.ahead.Store(int64(2*time.Second - margin))
+			w.atOnce()
 			if err := change(w, w.path("inbox/default/letters/sub/b.txt")); err != nil {
 				t.Fatal(err)
 			}
@@ -188,6 +190,7 @@ func TestSpecialsAreBad(t *testing.T) {
 		"device": {device, RuleSpecial}, "socket": {socket, RuleSpecial}} {
 		t.Run(name, func(t *testing.T) {
 			w := newBenchAt(t, shortDir(t))
+			w.atOnce()
 			w.drop("inside")
 			if err := c.make(t, w.path("inbox/default/inside/sub/z")); err != nil {
 				t.Fatal(err)

@@ -40,6 +40,7 @@ func (w *bench) reason(name string) string {
 // A marker settles a drop at once, until the drop changes; it goes with the drop.
 func TestMarkerSettlesAtOnce(t *testing.T) {
 	w := newBench(t)
+	w.atOnce()
 	w.drop("letters")
 	w.write("inbox/default/photos.zip", "PK")
 	w.wantScan(nil, []string{"letters", "photos.zip"}, nil)

@@ -20,6 +20,7 @@ func TestSidecars(t *testing.T) {
 	w.write("inbox/default/metadata.csv", "drop,title\n")
 	w.write("inbox/default/nobody.metadata.json", "{}")
 	w.later(time.Hour)
+	w.atOnce()
 	car := w.write("inbox/default/film.mp4.metadata.json", "{}")
 	now := w.opt.Now()
 	if err := os.Chtimes(car, now, now); err != nil { // written just now, by the box's clock
