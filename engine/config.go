@@ -25,6 +25,7 @@ type config struct {
 	broken    []error         // rule files of which there is no sound version
 	workflows map[string]*workflowFile
 	queues    map[string]*queue.Named
+	mark      string // of the tip they were read at, see settingsMark
 }
 
 type workflowFile struct {

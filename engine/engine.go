@@ -61,6 +61,7 @@ type Engine struct {
 	ended   func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
 	dirty    chan struct{}  // the settings changed at the tip
+	syncTurn sync.Mutex     // held while settings are taken in and read: by one goroutine at a time
 	saving   sync.WaitGroup // checkpoints being written,
 	saveTurn sync.Mutex     // one at a time
 

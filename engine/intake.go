@@ -97,8 +97,7 @@ const roomEvery = 200 * time.Millisecond
 // were left for want of room.
 func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	e := r.e
-	r.resettle()
-	found, err := r.box.Scan(ctx)
+	found, err := r.scan(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.broken(fmt.Errorf("scan the inbox: %w", err))

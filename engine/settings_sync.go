@@ -43,6 +43,8 @@ type shown map[string]string
 
 // syncSettings does the above and reads the settings in force.
 func (e *Engine) syncSettings(ctx context.Context) error {
+	e.syncTurn.Lock()
+	defer e.syncTurn.Unlock()
 	v, err := e.store.Tip()
 	if err != nil {
 		return err
@@ -60,6 +62,9 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	}
 	c, err := e.loadConfig(ctx, v)
 	if err != nil {
+		return err
+	}
+	if c.mark, err = settingsMark(v); err != nil {
 		return err
 	}
 	e.mu.Lock()
