@@ -161,7 +161,7 @@ func (c sidecar) bytes() ([]byte, error) {
 	case len(data) > maxSidecar:
 		return nil, &sidecarError{c.name, fmt.Sprintf("is larger than %d bytes", maxSidecar)}
 	case !utf8.Valid(data) && !strings.HasSuffix(c.name, ".txt"):
-		return nil, &sidecarError{c.name, "is not in UTF-8"}
+		return nil, &sidecarError{c.name, notUTF8(data)}
 	}
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
@@ -171,11 +171,13 @@ func (c sidecar) readJSON(data []byte, into map[string]any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	if err := dec.Decode(&fields); err != nil || fields == nil {
-		why := "expected an object"
+		why := `expected an object, as {"title": "Letters"}`
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line := 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
-			why = fmt.Sprintf("line %d: %v", line, err)
+		switch {
+		case errors.As(err, &syntax):
+			why = fmt.Sprintf("line %d: %v", lineOf(data, int(syntax.Offset)-1), err)
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+			why = fmt.Sprintf("line %d: ends before its object does", lineOf(data, len(bytes.TrimSpace(data))))
 		}
 		return &sidecarError{c.name, why}
 	}
@@ -187,6 +189,36 @@ func (c sidecar) readJSON(data []byte, into map[string]any) error {
 	}
 	maps.Copy(into, fields)
 	return nil
+}
+
+// notUTF8 says where, as tables written on older systems have it in one place or two.
+func notUTF8(data []byte) string {
+	at := 0
+	for at < len(data) {
+		r, n := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return fmt.Sprintf("line %d is not in UTF-8; save the file as UTF-8", lineOf(data, at))
+}
+
+// lineOf is the line in which the byte at this offset stands.
+func lineOf(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:max(0, min(offset, len(data)))], []byte("\n"))
+}
+
+// notTable words what is wrong with a table.
+func notTable(err error, head []string) string {
+	var parse *csv.ParseError
+	switch {
+	case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
+		return fmt.Sprintf("line %d has not the %d columns that its head line has", parse.Line, len(head))
+	case errors.As(err, &parse):
+		return fmt.Sprintf("line %d, column %d: %v", parse.Line, parse.Column, parse.Err)
+	}
+	return err.Error()
 }
 
 const maxDepth = 20
@@ -246,8 +278,14 @@ func (c sidecar) readTable(data []byte, into map[string]any, t inbox.Taken) erro
 		r.Comma = ';'
 	}
 	head, err := r.Read()
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		return &sidecarError{c.name, "has no head line"}
+	}
+	if err != nil {
+		return &sidecarError{c.name, notTable(err, nil)}
+	}
+	if c.drops && head[0] != dropColumn {
+		return &sidecarError{c.name, fmt.Sprintf("line 1: the first column of a table beside the drops is to be %q, their names; here it is %.100q", dropColumn, head[0])}
 	}
 	for i, column := range head {
 		if column == "" || slices.Contains(head[:i], column) {
@@ -256,14 +294,16 @@ func (c sidecar) readTable(data []byte, into map[string]any, t inbox.Taken) erro
 	}
 	rows, err := r.ReadAll()
 	if err != nil {
-		return &sidecarError{c.name, err.Error()}
+		return &sidecarError{c.name, notTable(err, head)}
 	}
 	switch {
-	case head[0] == dropColumn || c.drops:
-		for _, row := range rows {
-			if row[0] == t.Name {
-				fill(into, head[1:], row[1:])
-			}
+	case head[0] == dropColumn:
+		mine := slices.DeleteFunc(rows, func(row []string) bool { return row[0] != t.Name })
+		for _, row := range mine {
+			fill(into, head[1:], row[1:])
+		}
+		if len(mine) == 0 && !c.drops {
+			return &sidecarError{c.name, "has no line for the drop " + layout.EncodePath(t.Name)}
 		}
 		return nil
 	case head[0] == fileColumn:

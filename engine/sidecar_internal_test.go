@@ -76,10 +76,15 @@ func TestBrokenSidecars(t *testing.T) {
 		"long in all":     {"metadata.json", `{"a": ["` + long + strings.Repeat(`","`+long, 20) + `"]}`, "takes more than 1048576 bytes in all"},
 		"long name":       {"metadata.json", `{"` + strings.Repeat("k", 300) + `": 1}`, "the name of a field"},
 		"line in a name":  {"metadata.json", `{"a\nBagpipe-Item: x": 1}`, "the name of a field"},
-		"not UTF-8":       {"metadata.json", "{\"a\": \"\xff\"}", "is not in UTF-8"},
+		"not UTF-8":       {"metadata.json", "{\n\"a\": \"\xff\"}", "metadata.json: line 2 is not in UTF-8; save"},
+		"cut short":       {"metadata.json", "{\n\"a\": \"b\n", "line 2: "},
+		"cut at its end":  {"metadata.json", "{\n\"a\": \"b\"\n", "line 2: ends before its object does"},
+		"empty":           {"metadata.json", "", "line 1: ends before"},
+		"an open quote":   {"metadata.csv", "a,b\n\"1,2\n", "metadata.csv: line 2, column"},
+		"another drop":    {"metadata.csv", "drop,b\nx,2\n", "has no line for the drop letters"},
 		"no head":         {"metadata.csv", "", "has no head line"},
 		"same columns":    {"metadata.csv", "a,a\n1,2\n", "column 2 has no name of its own"},
-		"ragged":          {"metadata.csv", "a,b\n1,2,3\n", "line 2"},
+		"ragged":          {"metadata.csv", "a,b\n1,2,3\n", "metadata.csv: line 2 has not the 2 columns"},
 		"two lines":       {"metadata.csv", "a,b\n1,2\n3,4\n", "has 2 lines"},
 		"file not there":  {"metadata.csv", "file,b\nx.tif,2\n", `line 2: "x.tif" is not in the drop`},
 		"file outside":    {"metadata.csv", "file,b\n../../x,2\n", "line 2: names no file of the drop"},
@@ -95,6 +100,15 @@ func TestBrokenSidecars(t *testing.T) {
 		})
 	}
 	drop := sidecarDrop(t, map[string]string{"a": "x"})
+	shared := filepath.Join(t.TempDir(), "metadata.csv")
+	if err := os.WriteFile(shared, []byte("name\ttitle\nletters\tLetters\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	beside := drop
+	beside.Shared = shared
+	if _, _, err := withMetadata(MetadataSettings{}).metadata(beside); err == nil || !strings.Contains(err.Error(), `line 1: the first column of a table beside the drops is to be "drop", their names; here it is "name\ttitle"`) {
+		t.Errorf("a table beside the drops with another head: %v", err)
+	}
 	for name, make := range map[string]func(path string) error{
 		"a FIFO":   func(p string) error { return unix.Mkfifo(p, 0o644) },
 		"a folder": func(p string) error { return os.Mkdir(p, 0o755) },
