@@ -68,9 +68,12 @@ func (d DropSettings) metadata(t inbox.Taken) (fields map[string]any, identifier
 	}
 	identifiers = map[string]string{}
 	for kind, key := range d.Metadata.Identifiers {
-		value, ok := raw[key].(string)
-		if !ok || value == "" {
+		if raw[key] == nil || raw[key] == "" {
 			continue
+		}
+		value, ok := oneValue(raw[key])
+		if !ok {
+			return nil, nil, &sidecarError{key, "an identifier is one text or number"}
 		}
 		if value != oneLine(value, maxIdentifier) {
 			return nil, nil, &sidecarError{key, fmt.Sprintf("an identifier is one line of at most %d bytes", maxIdentifier)}
@@ -78,6 +81,15 @@ func (d DropSettings) metadata(t inbox.Taken) (fields map[string]any, identifier
 		identifiers[kind] = value
 	}
 	return fields, identifiers, nil
+}
+
+// oneValue is the text of a value that is a text or a number.
+func oneValue(v any) (string, bool) {
+	if n, ok := v.(json.Number); ok {
+		return n.String(), true
+	}
+	s, ok := v.(string)
+	return s, ok
 }
 
 // mapped names the fields as the settings want them.

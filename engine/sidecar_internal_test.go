@@ -62,6 +62,27 @@ func TestMetadataOfSidecars(t *testing.T) {
 	}
 }
 
+// An identifier may be written as a number; what is no single value is refused, and not
+// passed over.
+func TestIdentifiersOfSidecars(t *testing.T) {
+	set := withMetadata(MetadataSettings{Identifiers: map[string]string{"barcode": "Barcode"}})
+	for text, want := range map[string]string{
+		`{"Barcode": 35112}`: "35112", `{"Barcode": "B17"}`: "B17", `{"Barcode": null}`: "", `{"Barcode": ""}`: "", `{}`: "",
+	} {
+		_, ids, err := set.metadata(sidecarDrop(t, map[string]string{"metadata.json": text}))
+		if err != nil || ids["barcode"] != want {
+			t.Errorf("%s: %v, %v", text, ids, err)
+		}
+	}
+	for _, text := range []string{`{"Barcode": ["a", "b"]}`, `{"Barcode": {"a": 1}}`, `{"Barcode": true}`} {
+		_, _, err := set.metadata(sidecarDrop(t, map[string]string{"metadata.json": text}))
+		var broken *sidecarError
+		if !errors.As(err, &broken) || !strings.Contains(err.Error(), "Barcode: an identifier is one text or number") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // What producers write is hostile until checked.
 func TestBrokenSidecars(t *testing.T) {
 	long := strings.Repeat("x", maxMetadataValue+1)
