@@ -114,6 +114,7 @@
 //
 // limits.go holds them all. Documents are read to 8 MiB; XML that declares anything is
 // refused, entities are never expanded; an XPath takes 20 million moves. 50,000 names
-// inside are looked at: beyond that, what was not found is unknown. Archives are listed
+// inside are looked at: beyond that, what was not found is unknown. The patterns of sets
+// take 20 million comparisons: what would take more is unknown. Archives are listed
 // by package bags, with its rules; a compressed tar of more than 64 MiB is not.
 package recognise

@@ -150,3 +150,52 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Thousands of sets, each of whose patterns could fit everything, are told in time;
+// what would take too long is unknown.
+func TestManySets(t *testing.T) {
+	sets := func(n int, endings ...string) *listing {
+		l := &listing{}
+		for i := range n {
+			for _, e := range endings {
+				l.files = append(l.files, fmt.Sprintf("d/s%d%s", i, e))
+			}
+		}
+		return l
+	}
+	for about, c := range map[string]struct {
+		l    *listing
+		sets string
+		want string
+	}{
+		"patterns of all sets": {sets(16_000, ".shp", ".shx", ".dbf"),
+			`main: '^(?<base>.+)\.shp$', required: ['${base}.shx'], optional: ['${base}.*', '**/preview.*', '**/thumb*.*', '**/readme*'], alone: true`, "yes: 16000 sets"},
+		"names at any depth": {sets(12_000, "-PAN.xml", "-PAN.tif", "-MSS.xml"),
+			`main: '(^|/)(?<scene>s\d+)-PAN\.xml$', required: ['**/${scene}-P*.tif', '**/${scene}-M*.xml']`, "yes: 12000 sets"},
+		"names with signs": {sets(12_000, "[1].shp", "[1].shx", "[1].dbf"),
+			`main: '^(?<base>.+)\.shp$', required: ['${base}.shx'], optional: ['${base}.*'], alone: true`, "yes: 12000 sets"},
+		"no beginning": {sets(16_000, ".shp", ".shx", ".dbf"),
+			`main: '^d/(?<base>.+)\.shp$', required: ['*/${base}.shx']`, "unknown: its 48000 files would have to be compared"},
+	} {
+		f := &facts{ctx: t.Context(), kind: KindFolder, names: c.l}
+		b := rules(t, "rules:\n  - name: r\n    match: {sets: {"+c.sets+"}}\n")
+		begun := time.Now()
+		a := f.inSets(b.Rules[0].Match.Sets, vars{})
+		if got := a.verdict.String() + ": " + a.why; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %.200s; want %s", about, got, c.want)
+		}
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Errorf("%s: it took %s", about, took)
+		}
+	}
+}
+
+// Names are found whatever stands in them.
+func TestNamesThatMustBeEncoded(t *testing.T) {
+	for _, name := range []string{"100%", "\xff\xfe", "a|b", "[x]", `a\b*?`} {
+		folder := tree(t, "f", map[string]string{name + ".shp": "", name + ".SHX": "", name + "-1.txt": ""})
+		if got := said(t, folder, `sets: {main: '^(?<base>.+)\.shp$', required: ['${base}.shx', '${base}-?.txt'], alone: true}`); !strings.HasPrefix(got, "yes: ") {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}

@@ -16,12 +16,13 @@ import (
 // listing is the names inside a folder or an archive, below the folder that alone
 // holds all of them, sorted.
 type listing struct {
-	top    string // that folder, with a slash behind it; "": there is none
-	files  []string
-	bytes  int64
-	folded []string // sorted without regard to case
-	cut    bool     // there are more
-	err    error    // why nothing is known
+	top   string // that folder, with a slash behind it; "": there is none
+	files []string
+	bytes int64
+	cut   bool  // there are more
+	err   error // why nothing is known
+
+	folded, based []keyed // by their paths and by their names, once they are asked for
 }
 
 // maxLevels bounds how deep a folder is looked into.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"bagpipe/layout"
 )
 
 // pattern is a regular expression that is small enough.
@@ -104,7 +106,13 @@ func fitsPath(glob, p string) bool {
 	}
 }
 
-// quoteGlob makes a value stand for itself in a pattern.
+// quoteGlob makes a value stand for itself in a pattern. Values are encoded as paths
+// are, names are compared as they are; and no | of a value parts patterns.
 func quoteGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
+	if plain, err := layout.DecodePath(text); err == nil {
+		text = plain
+	}
+	return quoted.Replace(text)
 }
+
+var quoted = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `|`, `?`)
