@@ -113,6 +113,9 @@ func (b *Box) HasTaken(batch layout.Name) (bool, error) {
 		return false, fmt.Errorf("walk intake: %w", err)
 	}
 	for _, e := range entries {
+		if _, err := layout.ParseItemID(e.Name()); err != nil {
+			continue // a journal being written, whose drop lies where it was; or of no engine
+		}
 		j, err := readJournal(b.path(layout.IntakeDir, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // done meanwhile

@@ -122,3 +122,14 @@ func TestClosedBatchTakesNothing(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// What is in the intake and is no drop that was taken keeps no batch open: a journal
+// that another engine is just writing, what a person put there.
+func TestHasTakenPassesOverWhatIsNone(t *testing.T) {
+	w := newBench(t)
+	w.write("intake/.5c1e9a70.3fa9c0d2e1b7a45.tmp/drop.json", "")
+	w.write("intake/notes.txt", "x")
+	if taken, err := w.HasTaken("june"); err != nil || taken {
+		t.Errorf("HasTaken = %v, %v", taken, err)
+	}
+}

@@ -44,6 +44,7 @@ type Taken struct {
 	aside      string // its original, kept until Done; empty: none
 	marker     string // of the drop, kept as long
 	markerSeen string
+	carsSeen   []string // which files the side-cars were, in which state
 }
 
 const (
@@ -77,6 +78,7 @@ type journal struct {
 	Schema     int             `json:"schema"`
 	Shared     string          `json:"shared,omitempty"`
 	Sidecars   []string        `json:"sidecars,omitempty"`
+	CarsSeen   []string        `json:"sidecarsSeen,omitempty"`
 	Taken      time.Time       `json:"taken"`
 	Workflow   layout.Name     `json:"workflow,omitempty"`
 }
@@ -105,7 +107,7 @@ func (b *Box) journalOf(d Drop, t Ticket) journal {
 		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
 		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
 		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
-		Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars),
+		Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars), CarsSeen: carsSeen(d.Sidecars),
 	}
 }
 
@@ -160,7 +162,7 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	}
 	return Taken{
 		Shared: shared, Sidecars: sidecars,
-		marker: marker, markerSeen: j.MarkerSeen,
+		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
 		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,
 		Ticket: Ticket{Collection: j.Collection, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},

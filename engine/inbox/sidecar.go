@@ -17,7 +17,8 @@ import (
 
 // The rules are: NAME.metadata.json and NAME.metadata.csv are about the drop NAME
 // beside them. They stay where they are until its item is committed, and are then
-// moved to items/…/ID/sidecars/. With a rejected drop they stay. metadata.csv is about
+// moved to items/…/ID/sidecars/, unless they have changed since the drop was taken: then
+// they are the next drop's of this name. With a rejected drop they stay. metadata.csv is about
 // all drops beside it, and stays.
 
 // SharedSidecar is the table that is about the drops beside it.
@@ -75,8 +76,9 @@ func (b *Box) keepSidecars(t Taken) error {
 		return nil
 	}
 	dir := filepath.Join(b.path(layout.ItemDir(t.ID)), layout.SidecarsDir)
-	for _, path := range t.Sidecars {
-		if !exists(path) {
+	for i, path := range t.Sidecars {
+		seen := carSeen(path)
+		if seen == "" || i < len(t.carsSeen) && seen != t.carsSeen[i] {
 			continue
 		}
 		if err := disk.MkdirAll(dir, dirPerm); err != nil {
@@ -98,6 +100,22 @@ func (b *Box) keepSidecars(t Taken) error {
 		}
 	}
 	return nil
+}
+
+// carsSeen tells which files these are, in which state; "": it is not there.
+func carsSeen(paths []string) (seen []string) {
+	for _, path := range paths {
+		seen = append(seen, carSeen(path))
+	}
+	return seen
+}
+
+func carSeen(path string) string {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return ""
+	}
+	return stateOf(&st)
 }
 
 // moveAcross copies a file to another file system, durably, and removes it.

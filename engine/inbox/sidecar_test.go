@@ -94,3 +94,33 @@ func TestResettle(t *testing.T) {
 	w.later(time.Hour)
 	w.wantScan([]string{"a.part", "b"}, nil, nil)
 }
+
+// A side-car that was put there anew since the drop was taken is that of the next drop
+// of this name, whatever comes first, it or the drop.
+func TestSidecarOfTheNextDrop(t *testing.T) {
+	w := newBench(t)
+	w.set(Settling{Sidecars: true})
+	w.write("inbox/default/film.mp4", "x")
+	car := w.write("inbox/default/film.mp4.metadata.json", `{"title": "first"}`)
+	w.later(time.Hour)
+	taken, err := w.Take(context.Background(), w.settled("film.mp4"), Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(car); err != nil {
+		t.Fatal(err)
+	}
+	w.write("inbox/default/film.mp4.metadata.json", `{"title": "second"}`)
+	next := w.next() // as after a crash
+	if err := next.Done(next.promoted(next.pending()[0])); err != nil {
+		t.Fatal(err)
+	}
+	if kept := filepath.Join(w.path(layout.ItemDir(taken.ID)), layout.SidecarsDir, "film.mp4.metadata.json"); exists(kept) || !exists(car) {
+		t.Error("the first item took the side-car of the second drop")
+	}
+	w.write("inbox/default/film.mp4", "y")
+	w.later(time.Hour)
+	if d := w.settled("film.mp4"); len(d.Sidecars) != 1 {
+		t.Errorf("the second drop has the side-cars %q", d.Sidecars)
+	}
+}
