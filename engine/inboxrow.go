@@ -52,6 +52,9 @@ func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
 	if err != nil {
 		return err
 	}
+	if s.Rejected, err = box.Rejections(); err != nil {
+		return err
+	}
 	found, err := box.Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("scan the inbox: %w", err)

@@ -86,7 +86,7 @@ func (r *run) growing(waiting []inbox.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, w := range waiting {
-		r.summary.Growing = append(r.summary.Growing, fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason))
+		r.summary.Growing = append(r.summary.Growing, waitingRow(w).String())
 	}
 }
 

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"bagpipe/engine/claim"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -34,27 +30,27 @@ type GridRow struct {
 
 // Status is how the workspace stands.
 type Status struct {
-	Items    int           `json:"items"`
-	Held     int           `json:"held"`
-	Holds    []ItemRow     `json:"holds"`
-	Grids    []Grid        `json:"workflows"`
-	Failures []Failure     `json:"failures"`
-	People   []ItemRow     `json:"waitingForPeople"`
-	Inbox    []InboxRow    `json:"inbox"`  // what lies there and why it waits
-	Pauses   []string      `json:"pauses"` // why nothing, or not everything, is taken in
-	Rejected []string      `json:"rejected"`
-	Paused   string        `json:"paused,omitempty"`
-	Engines  []string      `json:"engines"` // alive
-	Steps    []StepControl `json:"steps"`   // that are disabled, or stopped a run
-	Running  []RunningStep `json:"running"`
-	Parents  []ItemRow     `json:"parents"` // items some of whose children failed
-	Cold     []string      `json:"cold"`    // steps that engines do not claim as their warm-up failed
+	Items    int               `json:"items"`
+	Held     int               `json:"held"`
+	Holds    []ItemRow         `json:"holds"`
+	Grids    []Grid            `json:"workflows"`
+	Failures []Failure         `json:"failures"`
+	People   []ItemRow         `json:"waitingForPeople"`
+	Inbox    []InboxRow        `json:"inbox"`  // what lies there and why it waits
+	Pauses   []string          `json:"pauses"` // why nothing, or not everything, is taken in
+	Rejected []inbox.Rejection `json:"rejected"`
+	Paused   string            `json:"paused,omitempty"`
+	Engines  []string          `json:"engines"` // alive
+	Steps    []StepControl     `json:"steps"`   // that are disabled, or stopped a run
+	Running  []RunningStep     `json:"running"`
+	Parents  []ItemRow         `json:"parents"` // items some of whose children failed
+	Cold     []string          `json:"cold"`    // steps that engines do not claim as their warm-up failed
 }
 
 // Status reads how the workspace stands, or the items in it that fit; Load must have
 // been called.
 func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []InboxRow{}, Pauses: []string{}, Rejected: []string{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []InboxRow{}, Pauses: []string{}, Rejected: []inbox.Rejection{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: e.running()}
 	if err := e.statusOfItems(&s, f); err != nil {
 		return s, err
 	}
@@ -63,9 +59,6 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 		s.Paused = err.Error()
 	}
 	var err error
-	if s.Rejected, err = e.rejected(); err != nil {
-		return s, err
-	}
 	if s.Engines, s.Cold, err = e.engines(); err != nil {
 		return s, err
 	}
@@ -132,30 +125,6 @@ func gridOf(w queue.WorkflowCount) Grid {
 		g.Steps = append(g.Steps, GridRow{Step: c.Step, Counts: c.By, Manual: c.Person, Ready: c.Ready})
 	}
 	return g
-}
-
-// rejected lists the drops set aside.
-func (e *Engine) rejected() ([]string, error) {
-	out := []string{}
-	collections, err := os.ReadDir(e.path(layout.RejectedDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	if err != nil {
-		return out, err
-	}
-	for _, c := range collections {
-		entries, err := os.ReadDir(filepath.Join(e.path(layout.RejectedDir), c.Name()))
-		if err != nil {
-			return out, err
-		}
-		for _, entry := range entries {
-			if !strings.HasSuffix(entry.Name(), ".reason.json") && !strings.HasPrefix(entry.Name(), ".") {
-				out = append(out, layout.EncodePath(c.Name()+"/"+entry.Name()))
-			}
-		}
-	}
-	return out, nil
 }
 
 // engines lists the engines that are alive, what they hold, and what they do not

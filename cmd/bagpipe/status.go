@@ -76,7 +76,11 @@ func printStatus(a *app, s engine.Status) error {
 		lies = append(lies, row.String())
 	}
 	printList(a, "In the inbox", lies)
-	printList(a, "Rejected (in rejected/, each with its reason)", s.Rejected)
+	var rejected []string
+	for _, r := range s.Rejected {
+		rejected = append(rejected, strings.TrimSuffix(r.Drop+": "+r.Reason, ": "))
+	}
+	printList(a, "Rejected (kept in rejected/; what is mended can be moved back into the inbox)", rejected)
 	var running []string
 	for _, r := range s.Running {
 		gone := ""

@@ -212,6 +212,9 @@ func TestRejectAcrossFileSystems(t *testing.T) {
 	if !strings.Contains(r, `"where": "inbox/far/.rejected/letters"`) {
 		t.Errorf("%s", r)
 	}
+	if found, err := w.Rejections(); err != nil || len(found) != 1 || found[0].Drop != "far/letters" || found[0].Where != "inbox/far/.rejected/letters" || found[0].Reason != "for the test" {
+		t.Errorf("listed: %+v, %v", found, err)
+	}
 	got, err := w.Take(context.Background(), w.dropFar("other"), Ticket{})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (p *place) scanBatches(ctx context.Context) error {
 			}
 		} else if reason == "" {
 			if _, err := layout.ParseName(e.Name()); err != nil {
-				reason = "each folder here is a batch, and this cannot be one: " + err.Error()
+				reason = "each folder here is a batch, and this cannot be one: " + err.Error() + "; rename it"
 			}
 		}
 		switch {

@@ -118,7 +118,7 @@ func TestClosedBatchTakesNothing(t *testing.T) {
 	w.drop("july/letters2")
 	w.later(time.Hour)
 	w.wantScan([]string{"letters2"}, []string{"letters"}, nil)
-	if r := w.reason("letters"); r != "batch june was closed by Ada; put it into another folder" {
+	if r := w.reason("letters"); r != "batch june was closed by Ada; give its folder another name" {
 		t.Error(r)
 	}
 }

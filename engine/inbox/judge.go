@@ -93,7 +93,7 @@ func (p *place) whyWait(d Drop, s survey, still time.Duration) (reason string, q
 	case p.set.Complete == ByMarker && d.Marker == "" && p.whole == nil:
 		return "waits for its marker, " + layout.EncodePath(p.set.markersOf(d.Name)), 0
 	case p.closed != "":
-		return p.closed + "; put it into another folder", 0
+		return p.closed + "; give its folder another name", 0
 	case s.bad != nil:
 		return "", 0
 	case s.empty() && still < patience:

@@ -17,6 +17,7 @@ import (
 // reasonFile stands beside a rejected drop; its fields are in the order of their
 // keys.
 type reasonFile struct {
+	Batch      layout.Name `json:"batch,omitempty"`
 	Collection layout.Name `json:"collection"`
 	Name       string      `json:"name"`
 	Reason     string      `json:"reason"`
@@ -31,7 +32,7 @@ const reasonSuffix = ".reason.json"
 // Reject moves a drop from the inbox to rejected/, its reason first, and tells
 // where it is. Nothing in it is opened.
 func (b *Box) Reject(ctx context.Context, d Drop, rule, reason string) (string, error) {
-	where, err := b.reject(ctx, d.Collection, d.Name, d.Path, rule, reason)
+	where, err := b.reject(ctx, d, rule, reason)
 	if err == nil {
 		err = removeMarker(d.Marker, d.markerSeen)
 	}
@@ -42,11 +43,11 @@ func (b *Box) Reject(ctx context.Context, d Drop, rule, reason string) (string, 
 // the original goes last: a crash before that puts it back, to be taken and
 // rejected a second time.
 func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (string, error) {
-	d := Drop{Collection: t.Collection, Name: t.Name}
+	d := Drop{Collection: t.Collection, Batch: layout.Name(t.Ticket.Batch), Name: t.Name, Path: t.Path}
 	if t.Promoted {
 		return "", wrapDrop("reject", d, errors.New("it is in its item's folder already"))
 	}
-	where, err := b.reject(ctx, t.Collection, t.Name, t.Path, rule, reason)
+	where, err := b.reject(ctx, d, rule, reason)
 	if err == nil {
 		err = errors.Join(b.removeAside(t), removeMarker(t.marker, t.markerSeen))
 	}
@@ -56,21 +57,21 @@ func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (st
 	return where, wrapDrop("reject", d, err)
 }
 
-func (b *Box) reject(ctx context.Context, c layout.Name, name, path, rule, reason string) (where string, err error) {
+func (b *Box) reject(ctx context.Context, d Drop, rule, reason string) (where string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if _, err := layout.ParseName(string(c)); err != nil {
+	if _, err := layout.ParseName(string(d.Collection)); err != nil {
 		return "", err
 	}
-	dir := b.path(layout.RejectedDir, string(c))
+	dir := b.path(layout.RejectedDir, string(d.Collection))
 	if err := disk.MkdirAll(dir, dirPerm); err != nil {
 		return "", err
 	}
-	r := reasonFile{Collection: c, Name: layout.EncodePath(name), Reason: reason, Rule: rule, Schema: 1,
+	r := reasonFile{Batch: d.Batch, Collection: d.Collection, Name: layout.EncodePath(d.Name), Reason: reason, Rule: rule, Schema: 1,
 		Time: b.opt.Now().UTC().Truncate(time.Microsecond)}
 	err = b.locked(func() error {
-		where, err = b.setAside(dir, path, name, r)
+		where, err = b.setAside(dir, d.Path, d.Name, r)
 		return err
 	})
 	return where, err

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,45 @@ func TestReject(t *testing.T) {
 		}
 	}
 	w.wantEmpty("inbox/default")
+}
+
+// What was set aside is listed with its reason and its batch, as long as it is there;
+// also what somebody put there without one, or with one that cannot be read.
+func TestRejections(t *testing.T) {
+	w := newBench(t)
+	for _, name := range []string{"kept", "taken back", "odd%", "notes.reason.json"} {
+		w.write("inbox/default/june/"+name, "x")
+		d := Drop{Collection: "default", Batch: "june", Name: name, Path: w.path("inbox/default/june", name)}
+		if _, err := w.Reject(context.Background(), d, "trial", "for "+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(w.path("rejected/default/taken back")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("rejected/maps/by hand", "x")
+	w.write("rejected/maps/changed", "x")
+	w.write("rejected/maps/changed.reason.json", "{")
+	w.write("rejected/maps/alone.reason.json", "{}")
+	w.write("rejected/loose.txt", "x")
+	found, err := w.Rejections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range found {
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%s|%t", r.Drop, r.Batch, r.Rule, r.Reason, r.Where, r.Time.IsZero()))
+	}
+	want := []string{
+		"default/kept|june|trial|for kept|rejected/default/kept|false",
+		"default/notes.reason.json|june|trial|for notes.reason.json|rejected/default/notes.reason.json|false",
+		"default/odd%25|june|trial|for odd%|rejected/default/odd%25|false",
+		"maps/by hand||||rejected/maps/by hand|true",
+		"maps/changed||||rejected/maps/changed|true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 }
 
 func TestRejectOddNames(t *testing.T) {

@@ -95,7 +95,7 @@ func notCollection(e fs.DirEntry) string {
 		return "hidden folders are no collections"
 	}
 	if _, err := layout.ParseName(e.Name()); err != nil {
-		return "is no collection: " + err.Error()
+		return "is no collection: " + err.Error() + "; rename the folder"
 	}
 	return ""
 }
