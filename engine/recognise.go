@@ -153,7 +153,8 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	name := filepath.Base(abs)
 	x.Held = c.book.Waits(e.candidate(abs, name, collection))
 	o, err := e.askRules(ctx, &c, abs, name, collection)
-	if isRuleFile(err) {
+	if isRuleFile(err) { // no rule was asked
+		x.Outcome = recognise.Outcome{Verdict: recognise.Unknown, Tried: []recognise.Trial{}}
 		return x, nil
 	}
 	if err != nil {

@@ -61,11 +61,11 @@ type checkedRules struct {
 func (c *rulesCheckCmd) Run(a *app) error {
 	var worst error
 	for _, file := range c.File {
+		var f *engine.RuleFile
 		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
+		if err == nil {
+			f, err = engine.ParseRules(file, data)
 		}
-		f, err := engine.ParseRules(file, data)
 		if err != nil {
 			worst = exit(exitError)
 		}

@@ -12,7 +12,7 @@ import (
 
 // Outcome is what the rules said of a drop, and what becomes of it.
 type Outcome struct {
-	Kind    string  `json:"kind"`
+	Kind    string  `json:"kind,omitempty"` // empty: no rule was asked
 	Verdict Verdict `json:"verdict"`        // yes or maybe; unknown or no when no rule takes it
 	Rule    string  `json:"rule,omitempty"` // that decided
 	Refused string  `json:"refused,omitempty"`
