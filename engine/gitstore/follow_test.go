@@ -80,6 +80,38 @@ func TestEditedInPlaceIsKeptBeside(t *testing.T) {
 	}
 }
 
+// A crash between the swap of two versions and the removal of the old one leaves that
+// under its temporary name. It may have others: nothing is written to it any more.
+func TestWhatACrashLeavesOfASwapIsNotWrittenTo(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	put(t, s, "items/a/e.json", "1")
+	caughtUp(t, s)
+	at := func(name string) string { return filepath.Join(root, "items/a", name) }
+	const kept = "e.json.edited-20261120T100000Z"
+	if err := os.WriteFile(at(kept), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(at(kept), at(".e.json.tmp")); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "e.json") // as by cp -al
+	if err := os.Link(at("e.json"), copied); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "items/a/e.json", "2")
+	caughtUp(t, s)
+	if got := file(t, root, "items/a/e.json") + " " + file(t, root, "items/a/"+kept); got != "2 mine" {
+		t.Errorf("files: %s", got)
+	}
+	if data, err := os.ReadFile(copied); err != nil || string(data) != "1" {
+		t.Errorf("the copy holds %q, %v", data, err)
+	}
+	if _, err := os.Lstat(at(".e.json.tmp")); err == nil {
+		t.Error("the temporary file is left")
+	}
+}
+
 func TestRepairBringsFilesInLine(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	plain := openRoot(t, root, testOptions()) // follows nothing: as if it had died before writing

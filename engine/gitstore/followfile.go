@@ -126,8 +126,18 @@ func (f *follower) swapIn(temp, name string) error {
 	return f.s.fs.Remove(temp)
 }
 
+// writeTemp never writes to a file that is there: one that a crash left after the swap
+// is the old version, which may have another name by now: that of an edit that was kept
+// beside, or in somebody's copy of hard links.
 func (f *follower) writeTemp(temp string, data []byte) (err error) {
-	file, err := f.s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY
+	file, err := f.s.fs.OpenFile(temp, flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		if err := f.s.fs.Remove(temp); err != nil {
+			return err
+		}
+		file, err = f.s.fs.OpenFile(temp, flags, 0o644)
+	}
 	if err != nil {
 		return err
 	}
