@@ -18,8 +18,20 @@ type StepRef struct {
 	Step     layout.Name
 }
 
-// resolve fills in the workflow instance.
+// resolve fills in the workflow instance, which must not be over with a version that
+// has been replaced.
 func (e *Engine) resolve(rec *record, ref StepRef) (string, error) {
+	name, err := e.instance(rec, ref)
+	if err != nil {
+		return "", err
+	}
+	if why := ofBefore(rec, name); why != "" {
+		return "", errors.New(why)
+	}
+	return name, nil
+}
+
+func (e *Engine) instance(rec *record, ref StepRef) (string, error) {
 	if ref.Workflow != "" {
 		if rec.execution.Workflows[ref.Workflow] != nil {
 			return ref.Workflow, nil

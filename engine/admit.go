@@ -35,6 +35,7 @@ type Admitted struct {
 	Workflow   string        `json:"workflow,omitempty"`
 	Rejected   string        `json:"rejected,omitempty"` // why it could not be admitted
 	KeptAs     string        `json:"keptAs,omitempty"`   // where a rejected drop is
+	Version    int           `json:"version,omitempty"`  // that it is of an item that was there; 0: a new item
 }
 
 // AddOptions are what a person says of what they add.
@@ -90,7 +91,7 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	case d.err == nil:
 		return d.Admitted, nil
 	case d.taken.Promoted:
-		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(taken.ID))
+		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(firstOf(string(d.taken.Item), string(taken.ID)))))
 	}
 	return d.Admitted, errors.Join(d.err, box.Undo(d.taken))
 }
@@ -168,6 +169,7 @@ type drop struct {
 	done    bool // an item already, or rejected
 	refused string
 	rule    string // of the refusal
+	heir    heir   // what it is to be a version of; zero: an item of its own
 	err     error
 
 	metadata    map[string]any // of side-cars
@@ -259,6 +261,9 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 	if d.done, err = e.exists(d.taken.ID); err != nil || d.done {
 		return err
 	}
+	if d.done, err = e.takeBack(box, d); err != nil || d.done {
+		return err
+	}
 	if d.admission, d.refused, err = e.plan(ctx, d.taken); err != nil || d.refused != "" {
 		d.rule = "recognition"
 		return err
@@ -282,7 +287,7 @@ func (e *Engine) promote(ctx context.Context, box *inbox.Box, drops []*drop) {
 	var ready []inbox.Taken
 	var of []*drop
 	for _, d := range drops {
-		if d.err == nil && d.refused == "" && !d.taken.Promoted {
+		if d.err == nil && d.refused == "" && d.heir.item == "" && !d.taken.Promoted {
 			ready, of = append(ready, d.taken), append(of, d)
 		}
 	}
@@ -306,6 +311,9 @@ func (d *drop) promoted(now inbox.Taken, err error) {
 
 // commitDrop commits the item of a promoted drop; the journal is then to be forgotten.
 func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
+	if !d.done && d.heir.item != "" {
+		return e.commitVersion(ctx, box, d, who)
+	}
 	if !d.done {
 		m := d.manifest()
 		m.Created = e.o.Now().UTC().Truncate(ms)
@@ -317,10 +325,30 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 			return fmt.Errorf("register %s: %w", d.Label, err)
 		}
 		if d.refused != "" { // another was faster
-			return e.reject(ctx, box, d)
+			return e.rejectOrInherit(ctx, box, d, who)
 		}
 	}
 	return nil
+}
+
+// rejectOrInherit is for a drop that another was faster than: within its transaction
+// it was found to be known.
+func (e *Engine) rejectOrInherit(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
+	v, err := e.store.Tip()
+	if err != nil {
+		return err
+	}
+	m := d.manifest()
+	if err := e.inherit(ctx, v, d, &m); err != nil {
+		return err
+	}
+	if d.heir.item == "" {
+		return e.reject(ctx, box, d)
+	}
+	if d.taken, err = box.Demote(d.taken); err != nil {
+		return err
+	}
+	return e.commitVersion(ctx, box, d, who)
 }
 
 // manifest says what the item of a drop will be, but for when it is made.
@@ -441,7 +469,10 @@ func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.T
 	drops := e.admitTaken(ctx, box, taken, e.byRobot(registerStep))
 	for i := range drops {
 		d := &drops[i]
+		var waits *inbox.WaitsError
 		switch {
+		case errors.As(d.err, &waits): // told of by who keeps it
+			left = append(left, d.taken)
 		case d.err != nil:
 			errs = append(errs, d.err)
 			left = append(left, d.taken)

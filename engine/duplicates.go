@@ -47,6 +47,13 @@ func asks(policy string, m *layout.Manifest) bool {
 
 // judgeKnown refuses a new item, or flags it, by what is known at r.
 func (k *known) judgeKnown(r gitstore.Reader, m *layout.Manifest, policy string) error {
+	if err := k.judgeContent(r, m, policy); err != nil {
+		return err
+	}
+	return k.judgeIdentifiers(r, m)
+}
+
+func (k *known) judgeContent(r gitstore.Reader, m *layout.Manifest, policy string) error {
 	if policy == dupReject || policy == dupFlag {
 		same, err := k.holders(r, digestKey(m.Source.Digest), m.Item, func(o *layout.Manifest) bool {
 			return o.Source.Digest == m.Source.Digest && o.Parent == nil
@@ -61,6 +68,10 @@ func (k *known) judgeKnown(r gitstore.Reader, m *layout.Manifest, policy string)
 			m.Source.DuplicateOf = same[0].Item
 		}
 	}
+	return nil
+}
+
+func (k *known) judgeIdentifiers(r gitstore.Reader, m *layout.Manifest) error {
 	for _, kind := range slices.Sorted(maps.Keys(m.Identifiers)) {
 		value := m.Identifiers[kind]
 		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool {
@@ -115,7 +126,10 @@ func (e *Engine) refuseKnown(ctx context.Context, d *drop) error {
 	if err != nil {
 		return err
 	}
-	return d.refusedBy(k.judgeKnown(v, &m, e.current().settings.drops(m.Collection).Duplicates))
+	if err := d.refusedBy(k.judgeKnown(v, &m, e.current().settings.drops(m.Collection).Duplicates)); err != nil {
+		return err
+	}
+	return e.inherit(ctx, v, d, &m)
 }
 
 // refusedBy takes an error that refuses the drop as such.

@@ -252,7 +252,7 @@ func (x *examiner) join(id layout.ItemID, before records, other version, plans s
 	if err := errors.Join(errA, errB); err != nil {
 		return before, err
 	}
-	if state.Progressed(a, b) && isInventory(id, o) {
+	if state.Progressed(a, b) && (versionOf(o) > versionOf(before) || versionOf(o) == versionOf(before) && isInventory(id, o)) {
 		before.manifest, before.inventory = o.manifest, o.inventory
 	}
 	united, err := state.Join(a, b)
@@ -262,6 +262,15 @@ func (x *examiner) join(id layout.ItemID, before records, other version, plans s
 	united, _ = state.Mend(a, united, plans)
 	before.execution = united.Encode()
 	return before, nil
+}
+
+// versionOf is the version of an item by its manifest; 0: it cannot be read.
+func versionOf(f records) int {
+	m, err := layout.DecodeManifest(f.manifest)
+	if err != nil {
+		return 0
+	}
+	return m.Version
 }
 
 // view is kept for the commit at hand: there may be very many items.

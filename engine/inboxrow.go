@@ -60,6 +60,14 @@ func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
 		return fmt.Errorf("scan the inbox: %w", err)
 	}
 	s.Pauses = append(s.Pauses, found.Paused...)
+	bound, err := box.Bound()
+	if err != nil {
+		return fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
+	}
+	for _, t := range bound {
+		s.Inbox = append(s.Inbox, InboxRow{Collection: t.Collection, Name: layout.EncodePath(t.Name), State: "waiting",
+			Reason: e.whyBound(t), Files: t.Files, Bytes: t.Bytes, Changed: t.At.UTC()})
+	}
 	_, full := e.room()
 	if full != "" {
 		s.Pauses = append(s.Pauses, full)

@@ -31,6 +31,9 @@ func (r *run) intake(ctx context.Context) {
 		if more { // when there is room
 			next, ok = r.e.clock().Add(roomEvery), true
 		}
+		if !ok && r.awaitBound(ctx) {
+			continue
+		}
 		if !ok || ctx.Err() != nil || r.pool.Draining() {
 			r.growing(waiting)
 			r.closeSession(ctx)
@@ -47,7 +50,7 @@ func (r *run) intake(ctx context.Context) {
 // watchInbox scans whenever the box says a scan is worthwhile.
 func (r *run) watchInbox(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
-	var full <-chan time.Time // looks again for room
+	var full, free <-chan time.Time // look again for room, and for items that are done
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -56,10 +59,17 @@ func (r *run) watchInbox(ctx context.Context) error {
 				return
 			case <-wake:
 			case <-full:
+			case <-free:
+				if free = time.After(roomEvery); !r.anyFree() {
+					continue
+				}
 			}
-			full = nil
+			full, free = nil, nil
 			if _, more := r.takeIn(ctx); more {
 				full = time.After(roomEvery)
+			}
+			if r.anyBound() {
+				free = time.After(roomEvery)
 			}
 		}
 	})
@@ -87,6 +97,11 @@ func (r *run) growing(waiting []inbox.Waiting) {
 	defer r.mu.Unlock()
 	for _, w := range waiting {
 		r.summary.Growing = append(r.summary.Growing, waitingRow(w).String())
+	}
+	for _, t := range r.left {
+		if why, waits := r.e.bound(t); waits {
+			r.summary.Growing = append(r.summary.Growing, boundText(t, why))
+		}
 	}
 }
 
@@ -120,10 +135,8 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	if r.pool.Draining() {
 		return waiting, false
 	}
-	if len(r.left) > 0 {
-		if r.left, err = e.resumeIntake(ctx, r.box, r.left, r.admitted); err != nil {
-			r.broken(err)
-		}
+	if err := r.takeLeft(ctx); err != nil {
+		r.broken(err)
 	}
 	settled, crowded := e.fitting(ctx, free)
 	waiting = append(waiting, crowded...)
@@ -141,6 +154,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	if r.left = append(r.left, again...); err != nil {
 		r.broken(err)
 	}
+	r.tellBound()
 	if err := r.endBatches(ctx, found.Batches); err != nil {
 		r.broken(err)
 	}

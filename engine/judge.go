@@ -71,13 +71,36 @@ func judge(id layout.ItemID, before, now records, plans state.Plans) (mended rec
 		breaches = append(breaches, found...)
 	}
 	renewed := state.Progressed(x, is) && isInventory(id, now)
-	manifest, found := state.MendManifest(before.manifest, now.manifest, renewed)
+	manifest, found := mendManifest(before, now, x, is, plans, renewed)
 	mended.manifest = manifest
 	breaches = append(breaches, found...)
 	if !renewed {
 		breaches = append(breaches, mendInventory(before, &mended)...)
 	}
 	return mended, breaches
+}
+
+// mendManifest lets the manifest say anew what was dropped where the commit made a new
+// version of the item.
+func mendManifest(before, now records, x, is *state.Execution, plans state.Plans, renewed bool) ([]byte, []string) {
+	was, errA := layout.DecodeManifest(before.manifest)
+	m, errB := layout.DecodeManifest(now.manifest)
+	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && state.NewVersion(x, is, was, m) {
+		return state.MendVersion(before.manifest, now.manifest)
+	}
+	return state.MendManifest(before.manifest, now.manifest, renewed)
+}
+
+// computed computes the statuses of a record; false: some definition is not there.
+func computed(x *state.Execution, plans state.Plans) bool {
+	for name, w := range x.Workflows {
+		d := plans(w.Digest)
+		if d == nil {
+			return false
+		}
+		x.Compute(name, d)
+	}
+	return true
 }
 
 func readExecution(id layout.ItemID, data []byte) (x *state.Execution, unusable string) {

@@ -94,7 +94,7 @@ func (e *Engine) Progress(ref StepRef, attempt, note string, percent int) error 
 	if err != nil {
 		return err
 	}
-	if ref.Workflow, err = e.resolve(rec, ref); err != nil {
+	if ref.Workflow, err = e.instance(rec, ref); err != nil {
 		return err
 	}
 	_, s := rec.execution.Find(ref.Workflow, ref.Step)

@@ -147,6 +147,9 @@ func (e *Engine) begin(ctx context.Context, entry queue.Entry) (*Attempt, error)
 		if e.index.Overtaken(entry) {
 			return nil, &state.IllegalError{Event: "claim", Item: id, Workflow: workflow, Step: step, Reason: "a limit of the workspace holds it back: another engine was first"}
 		}
+		if err := e.checkOpen(rec, workflow, step); err != nil {
+			return nil, err
+		}
 		a.Key = rec.execution.NextKey(step, e.id)
 		return state.Claim{Workflow: workflow, Step: step, Attempt: a.Key, At: a.Claimed, Runner: e.runner()}, nil
 	}, e.claimControl(a))

@@ -79,6 +79,20 @@
 // under its kind; an item is found by them. "recognition" says which rule decided and
 // what every rule said that was tried before; it is fixed for good, as the source is.
 //
+// # A later version
+//
+// A drop may become the next version of an item. Its manifest.json then has "version": 2,
+// "since", when that was registered, and "source.drop", what the drop was called in
+// intake/; inventory.json is gone until a step makes it anew. The workflow instances
+// created at or after "since" are the version's. Milestones are the item's: the first time
+// one was reached stands. The bytes of version N are in versions/N of the item's folder,
+// with copies of its manifest.json and inventory.json, and
+//
+//	version.json    {"drop": ID, "item": ID, "schema": 1, "time": T, "version": N}
+//
+// which names the drop that replaced it. While versions/N is there for the N that
+// manifest.json has, the drop is on its way, and nobody may begin a step of the item.
+//
 // # Names
 //
 // Collections, workflows, steps and lanes are Names: 1 to 64 characters of

@@ -20,6 +20,7 @@ type Manifest struct {
 	Lane        Name              `json:"lane"`
 	Batch       string            `json:"batch,omitempty"`
 	Created     time.Time         `json:"created"`
+	Since       time.Time         `json:"since,omitzero"` // when this version was registered; zero of the first
 	Parent      *Parent           `json:"parent,omitempty"`
 	Source      Source            `json:"source"`
 	Type        string            `json:"type,omitempty"`        // of object, as a rule recognised it
@@ -62,6 +63,7 @@ type Source struct {
 	Rule   string    `json:"rule,omitempty"`
 
 	DuplicateOf ItemID `json:"duplicateOf,omitempty"` // the first item made of the same content
+	Drop        ItemID `json:"drop,omitempty"`        // of a later version: what the drop was called in intake/
 }
 
 // InventorySummary is what the manifest says of inventory.json.
@@ -120,6 +122,8 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 			m.Batch = text()
 		case "created":
 			m.Created = s.Time()
+		case "since":
+			m.Since = s.Time()
 		case "type":
 			m.Type = text()
 		case "identifiers":
@@ -153,7 +157,7 @@ func skipPlain(s *Scanner) {
 			s.Int()
 		case "taken":
 			s.Time()
-		case "name", "kind", "digest", "by", "rule", "duplicateOf":
+		case "name", "kind", "digest", "by", "rule", "duplicateOf", "drop":
 			s.Text()
 		default:
 			s.Refuse()
@@ -204,4 +208,22 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)
 	}
 	return out, nil
+}
+
+// EncodeNext writes m as the next version over old: fields that neither knows survive,
+// and nothing of what old says of its source, its inventory and what it was recognised
+// as.
+func (m Manifest) EncodeNext(old []byte) ([]byte, error) {
+	var fields map[string]any
+	if err := decodeNumbers(old, &fields); err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", ManifestJSON, m.Item, err)
+	}
+	for _, key := range []string{"identifiers", "inventory", "metadata", "recognition", "since", "source", "type"} {
+		delete(fields, key)
+	}
+	left, err := encodeDocument(fields)
+	if err != nil {
+		return nil, err
+	}
+	return m.Encode(left)
 }

@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -41,6 +42,8 @@ const (
 	LogsDir       = "logs"
 	InputsDir     = "inputs"
 	ChildrenDir   = "children" // of an attempt's scratch folder
+	VersionsDir   = "versions" // the versions before the present one, by their numbers
+	VersionJSON   = "version.json"
 )
 
 // itemDirDepth is the number of names in an ItemDir: items/3/f/a/9/ID.
@@ -67,6 +70,11 @@ func ItemOfPath(p string) (id ItemID, rest string, ok bool) {
 		rest = parts[itemDirDepth]
 	}
 	return id, rest, true
+}
+
+// VersionDir is where an item's folder keeps a version that another has replaced.
+func VersionDir(id ItemID, n int) string {
+	return ItemDir(id) + "/" + VersionsDir + "/" + strconv.Itoa(n)
 }
 
 // PinnedPath is where the definition with this digest (sha256:HEX) is kept.

@@ -3,6 +3,7 @@ package steps
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bagpipe/bags"
@@ -27,6 +28,9 @@ func bagInfo(c *Call, metadata map[string]any, received []bags.Field) []bags.Fie
 	fields := []bags.Field{
 		{Label: "External-Identifier", Value: string(c.Item)},
 		{Label: "Internal-Sender-Identifier", Value: c.Label},
+	}
+	if version, err := c.version(); err == nil && version > 1 {
+		fields = append(fields, bags.Field{Label: "Item-Version", Value: strconv.Itoa(version)})
 	}
 	more := append(metadataFields(metadata), received...)
 	for _, f := range more {

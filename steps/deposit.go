@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,7 +24,8 @@ const storeReserve = 64 << 20
 // fullStore is how long a deposit waits for space.
 const fullStore = time.Minute
 
-// deposit copies the bag into the store: STORE/3/f/a/9/ID. The rules are:
+// deposit copies the bag into the store: STORE/3/f/a/9/ID; of a later version of the
+// item STORE/3/f/a/9/ID-v2. The rules are:
 //
 //   - the copy is made beside its place under a name that begins with a dot,
 //     synced, validated in full, and renamed: what stands under its own name is
@@ -96,6 +98,13 @@ func (c *Call) depositDir() (string, error) {
 		return "", SystemFailure("the store %q is not an absolute path", c.Store)
 	}
 	fan := strings.TrimPrefix(layout.ItemDir(c.Item), layout.ItemsDir+"/")
+	version, err := c.version()
+	if err != nil {
+		return "", err
+	}
+	if version > 1 {
+		fan += "-v" + strconv.Itoa(version)
+	}
 	return filepath.Join(c.Store, filepath.FromSlash(fan)), nil
 }
 

@@ -72,6 +72,15 @@ func (c *Call) bagDir() string {
 	return filepath.Join(c.Dir, layout.DerivedDir, "bag", string(c.Item))
 }
 
+// version is that of the item; without a manifest, as in tests of robots, the first.
+func (c *Call) version() (int, error) {
+	if len(c.Manifest) == 0 {
+		return 1, nil
+	}
+	m, err := layout.DecodeManifest(c.Manifest)
+	return m.Version, err
+}
+
 // plural is "1 file", "2 files".
 func plural(n int64, one string) string {
 	if n == 1 {

@@ -84,5 +84,8 @@ func admittedText(got engine.Admitted) string {
 	if got.Rejected != "" {
 		return fmt.Sprintf("rejected    %s/%s: %s (kept as %s)", got.Collection, got.Label, got.Rejected, got.KeptAs)
 	}
+	if got.Version > 0 {
+		return fmt.Sprintf("version %d   %s  %s/%s", got.Version, got.Item.Short(), got.Collection, got.Label)
+	}
 	return fmt.Sprintf("registered  %s  %s/%s", got.Item.Short(), got.Collection, got.Label)
 }

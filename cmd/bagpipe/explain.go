@@ -88,6 +88,7 @@ func printRecognised(a *app, x engine.Recognised) error {
 	row("collection", string(x.Collection))
 	row("lane", x.Lane)
 	row("label", x.Label)
+	row("known", x.Known)
 	addKeys(t, "identifier", x.Identifiers)
 	addKeys(t, "metadata", x.Metadata)
 	if err := t.print(a.out); err != nil || len(x.Tried) == 0 {

@@ -236,7 +236,7 @@ func cmdClean(ts *testscript.TestScript, neg bool, args []string) {
 func leftBehind(dir string) error {
 	var errs []error
 	for _, pattern := range []string{"intake/*", "intake/.*", ".bagpipe/scratch/*/*", ".bagpipe/claims/*", ".git/*.lock",
-		".git/refs/heads/*.lock", ".git/objects/pack/*tmp*", ".git/objects/tmp*", "items/*/*/*/*/*/*.tmp*", "store/*/*/*/*/.*"} {
+		".git/refs/heads/*.lock", ".git/objects/pack/*tmp*", ".git/objects/tmp*", "items/*/*/*/*/*/*.tmp*", "items/*/*/*/*/*/versions/.*", "store/*/*/*/*/.*"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err

@@ -49,6 +49,9 @@ func (c *showCmd) print(a *app, d engine.Detail) error {
 	for _, f := range d.Families {
 		t.row("children", f.String())
 	}
+	if m.Version > 1 {
+		t.row("version", fmt.Sprintf("%d, since %s; those before are in versions/", m.Version, when(m.Since)))
+	}
 	t.row("folder", d.Dir)
 	t.row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), count(m.Source.Bytes, "byte"), when(m.Source.Taken), m.Source.By))
 	if m.Source.DuplicateOf != "" {

@@ -89,15 +89,16 @@
 //	journal, copying/ only               copy removed, original put back
 //	journal, the item's source folder    returned as promoted: committed → Done,
 //	                                     otherwise to be admitted
+//	journal with item and version        version.go has the rules
 //
 // # drop.json
 //
 // JSON, sorted keys, schema 1: aside, batch, by, bytes, collection, engine,
-// files, kind (folder or file), label, lane, marker, markerSeen (its inode and the
-// time of its last change), mode (rename or copy), name, origin, schema, shared (the
-// table beside it), sidecars (a list), sidecarsSeen (of each the same as markerSeen),
-// taken (RFC 3339), workflow. The paths aside,
-// marker, name, origin, shared and sidecars are percent-encoded (layout.EncodePath),
+// files, item (that it is to be a version of), kind (folder or file), label, lane,
+// marker, markerSeen (its inode and the time of its last change), mode (rename or copy),
+// name, origin, schema, shared (the table beside it), sidecars (a list), sidecarsSeen (of
+// each the same as markerSeen), taken (RFC 3339), version (that it is to be), workflow. The paths aside, marker, name, origin, shared and
+// sidecars are percent-encoded (layout.EncodePath),
 // and but for name relative to the workspace when they lie in it. Unknown fields survive a rewrite; a newer schema is refused.
 //
 // # rejected/

@@ -41,6 +41,9 @@ type Taken struct {
 	Sidecars []string // files where it was dropped that are about it alone; with the item from Done on
 	Shared   string   // a table there that is about several drops
 
+	Item    layout.ItemID // that it is, or was, to be a version of; "": an item of its own
+	Version int
+
 	aside      string // its original, kept until Done; empty: none
 	marker     string // of the drop, kept as long
 	markerSeen string
@@ -67,6 +70,7 @@ type journal struct {
 	Collection layout.Name     `json:"collection"`
 	Engine     layout.EngineID `json:"engine"`
 	Files      int             `json:"files"`
+	Item       layout.ItemID   `json:"item,omitempty"`
 	Kind       Kind            `json:"kind"`
 	Label      string          `json:"label,omitempty"`
 	Lane       layout.Name     `json:"lane,omitempty"`
@@ -80,6 +84,7 @@ type journal struct {
 	Sidecars   []string        `json:"sidecars,omitempty"`
 	CarsSeen   []string        `json:"sidecarsSeen,omitempty"`
 	Taken      time.Time       `json:"taken"`
+	Version    int             `json:"version,omitempty"`
 	Workflow   layout.Name     `json:"workflow,omitempty"`
 }
 
@@ -160,7 +165,11 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
+	if _, err := layout.ParseItemID(string(j.Item)); j.Item != "" && (err != nil || j.Version < 2) {
+		return Taken{}, fmt.Errorf("%s: item %q, version %d: not a version of an item", journalFile, j.Item, j.Version)
+	}
 	return Taken{
+		Item: j.Item, Version: j.Version,
 		Shared: shared, Sidecars: sidecars,
 		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,

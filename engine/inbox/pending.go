@@ -95,7 +95,12 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 	if err != nil {
 		return Taken{}, false, err
 	}
-	if home := filepath.Join(b.itemSource(id), t.Name); !exists(t.Path) && exists(home) {
+	begun, err := b.begun(t)
+	if err != nil {
+		return Taken{}, false, err
+	}
+	home := filepath.Join(b.itemSource(t.home()), t.Name)
+	if !exists(t.Path) && exists(home) && (t.Item == "" || begun) {
 		t.Path, t.Promoted = home, true
 	}
 	if !t.Promoted && !exists(t.Path) {

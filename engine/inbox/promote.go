@@ -91,6 +91,9 @@ func (b *Box) promote(t Taken) Result {
 // be after all. A crash before or after it leaves what Pending knows.
 func (b *Box) Demote(t Taken) (Taken, error) {
 	home, dir := b.itemSource(t.ID), filepath.Join(b.intakeOf(t.ID), layout.SourceDir)
+	if t.Item != "" {
+		return b.Restore(t)
+	}
 	if !t.Promoted {
 		return t, nil
 	}

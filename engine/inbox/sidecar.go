@@ -75,7 +75,7 @@ func (b *Box) keepSidecars(t Taken) error {
 	if len(t.Sidecars) == 0 {
 		return nil
 	}
-	dir := filepath.Join(b.path(layout.ItemDir(t.ID)), layout.SidecarsDir)
+	dir := filepath.Join(b.path(layout.ItemDir(t.home())), layout.SidecarsDir)
 	for i, path := range t.Sidecars {
 		seen := carSeen(path)
 		if seen == "" || i < len(t.carsSeen) && seen != t.carsSeen[i] {

@@ -158,6 +158,9 @@ func (b *Box) undo(t Taken) error {
 	if err != nil {
 		return err
 	}
+	if begun, err := b.begun(t); begun || err != nil {
+		return errors.Join(errors.New("it is a version of its item, or half way to it"), err)
+	}
 	if t.Promoted || exists(filepath.Join(b.itemSource(t.ID), t.Name)) {
 		return errors.New("it is in its item's folder already")
 	}

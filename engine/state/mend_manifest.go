@@ -13,7 +13,7 @@ import (
 
 // fixed are the members of manifest.json that say what an item is. They are as
 // the engine wrote them; the rest describes it, and is anybody's to change.
-var fixed = []string{"schema", "item", "version", "batch", "created", "parent", "source", "recognition"}
+var fixed = []string{"schema", "item", "version", "batch", "created", "since", "parent", "source", "recognition"}
 
 // MendManifest is Mend for manifest.json. The inventory's summary may change when
 // newInventory says that the inventory did so by a step. What cannot be read is
@@ -60,7 +60,7 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 func sameItem(before, now []byte, newInventory bool) bool {
 	a, errA := layout.DecodeManifest(before)
 	b, errB := layout.DecodeManifest(now)
-	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Batch == b.Batch &&
+	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Since.Equal(b.Since) && a.Batch == b.Batch &&
 		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && reflect.DeepEqual(a.Source, b.Source) &&
 		reflect.DeepEqual(a.Recognition, b.Recognition) &&
 		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory))

@@ -35,6 +35,7 @@
 //	    label: TEXT
 //	    identifiers: {NAME: VALUE}
 //	    metadata: {NAME: VALUE}
+//	    known: reject|version     # when an item has one of its identifiers; default reject
 //
 // Files of before this language was extended hold name, rules[].name, match with
 // collection, kind and name, workflow and lane; they mean what they meant.

@@ -55,6 +55,7 @@ type Rule struct {
 	Label       string           `yaml:"label"`
 	Identifiers map[string]Value `yaml:"identifiers"`
 	Metadata    map[string]Value `yaml:"metadata"`
+	Known       string           `yaml:"known"` // what becomes of it when an item has its identifier: reject ("") or version
 
 	file *File
 }

@@ -22,6 +22,7 @@ type Outcome struct {
 	Collection  layout.Name       `json:"collection,omitempty"`
 	Lane        string            `json:"lane,omitempty"`
 	Label       string            `json:"label,omitempty"`
+	Known       string            `json:"known,omitempty"` // version: of an item that has its identifier
 	Identifiers map[string]string `json:"identifiers,omitempty"`
 	Metadata    map[string]any    `json:"metadata,omitempty"`
 	Tried       []Trial           `json:"tried"` // in the order in which they were asked
@@ -68,6 +69,9 @@ func (f *facts) decide(o *Outcome, best *tried, folderType string) error {
 	o.Type = r.Type
 	if o.Type == "" {
 		o.Type = folderType
+	}
+	if r.Known == KnownVersion {
+		o.Known = KnownVersion
 	}
 	o.Workflow, o.Collection, o.Lane = r.Workflow, layout.Name(r.Collection), r.Lane
 	o.Label = cut(v.text(r.Label), maxLabel)

@@ -12,6 +12,12 @@ import (
 
 const schema = 1
 
+// What a rule may say of a drop whose identifier an item has.
+const (
+	KnownReject  = "reject"  // it is set aside
+	KnownVersion = "version" // it becomes the next version of that item
+)
+
 // Parse reads and checks a rule file; its errors are *layout.FileError.
 func Parse(path string, data []byte) (*File, error) {
 	y, err := layout.ParseYAML(path, data)
@@ -92,6 +98,9 @@ func (c *checker) rule(r *Rule, at string) error {
 	}
 	if !slices.Contains([]string{"", "yes", "maybe", "no"}, r.Verdict) {
 		return f.Errorf(at+".verdict", "expected yes, maybe or no, not %q", r.Verdict)
+	}
+	if !slices.Contains([]string{"", KnownReject, KnownVersion}, r.Known) {
+		return f.Errorf(at+".known", "expected reject or version, not %q", r.Known)
 	}
 	for key, name := range map[string]string{"type": r.Type, "workflow": r.Workflow, "collection": r.Collection, "lane": r.Lane} {
 		if _, err := layout.ParseName(name); name != "" && err != nil {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+const booksRule = `schema: 1
+name: books
+rules:
+  - name: scan
+    match: {kind: folder, regexp: '^(?P<barcode>\d{5})-'}
+    identifiers: {barcode: '${barcode}'}
+    known: version
+`
+
+// scan drops one scan of a book, of a few files, settled at once.
+func (b *bench) scan(barcode int, name string) {
+	b.t.Helper()
+	for i := range 3 {
+		b.write(fmt.Sprintf("made/%d-%s/page-%d.txt", barcode, name, i), fmt.Sprintf("%d %s %d", barcode, name, i))
+	}
+	b.must(os.Rename(filepath.Join(b.top, fmt.Sprintf("made/%d-%s", barcode, name)), filepath.Join(b.dir, "inbox/default", fmt.Sprintf("%d-%s", barcode, name))))
+}
+
+// versions checks that an item is at a version, with the bytes and the bag of each.
+func (b *bench) versions(barcode, want int, names map[string]bool) {
+	b.t.Helper()
+	show := b.ok("show", fmt.Sprint(barcode), "--json")
+	if got := gjson.Get(show, "manifest.version").Int(); got != int64(want) {
+		b.t.Errorf("book %d is at version %d, want %d", barcode, got, want)
+	}
+	dir := filepath.Join(b.dir, gjson.Get(show, "dir").String())
+	seen := map[string]bool{}
+	for n := 1; n <= want; n++ {
+		home := dir
+		if n < want {
+			home = filepath.Join(dir, "versions", fmt.Sprint(n))
+		}
+		sources, err := filepath.Glob(filepath.Join(home, "source/*"))
+		b.must(err)
+		if len(sources) != 1 {
+			b.t.Errorf("book %d, version %d: sources %v", barcode, n, sources)
+			continue
+		}
+		name := strings.TrimPrefix(filepath.Base(sources[0]), fmt.Sprintf("%d-", barcode))
+		seen[name] = true
+		for i := range 3 {
+			for _, path := range []string{filepath.Join(sources[0], fmt.Sprintf("page-%d.txt", i)), filepath.Join(home, "content", fmt.Sprintf("page-%d.txt", i))} {
+				if data, err := os.ReadFile(path); err != nil || string(data) != fmt.Sprintf("%d %s %d", barcode, name, i) {
+					b.t.Errorf("%s holds %q, %v", path, data, err)
+				}
+			}
+		}
+		if status := gjson.Get(show, fmt.Sprintf(`workflows.#(workflow=="accession.%d").status`, n)).String(); status != "completed" {
+			b.t.Errorf("book %d: accession.%d is %s", barcode, n, status)
+		}
+	}
+	if len(seen) != len(names) {
+		b.t.Errorf("book %d has the scans %v, want %v", barcode, seen, names)
+	}
+	log := b.git("log", "--format=%(trailers:key=Bagpipe-Version,valueonly,separator=)", "--", gjson.Get(show, "dir").String())
+	if got := len(strings.Fields(log)); got != want-1 {
+		b.t.Errorf("the history has %d later versions of book %d, want %d", got, barcode, want-1)
+	}
+}
+
+func (b *bench) whole() {
+	b.t.Helper()
+	if err := leftBehind(b.dir); err != nil {
+		b.t.Error(err)
+	}
+	if out := b.git("fsck", "--strict", "--no-dangling"); out != "" {
+		b.t.Errorf("git fsck: %s", out)
+	}
+}
+
+// Killed at any time after a version began to be made, the next run ends it; the bytes
+// of both versions are there, and nothing is made twice.
+func TestKillWhileMakingVersions(t *testing.T) {
+	t.Parallel()
+	for round := range soak(6, 60) {
+		b := newBench(t)
+		b.write("ws/rules/books.yaml", booksRule)
+		const books = 4
+		for i := range books {
+			b.scan(35100+i, "first")
+		}
+		b.ok("run", "-q")
+		for i := range books {
+			b.scan(35100+i, "second")
+		}
+		kills := 0
+		for n := range 3 {
+			r := b.start("run")
+			eventuallyFast(func() bool {
+				begun, _ := filepath.Glob(filepath.Join(b.dir, "items/*/*/*/*/*/versions/*"))
+				return len(begun) > n || !r.running()
+			})
+			<-time.After(time.Duration(round*n) * 400 * time.Microsecond)
+			if r.kill() {
+				kills++
+			}
+		}
+		if kills == 0 {
+			t.Error("no run was killed")
+		}
+		b.ok("run", "-q")
+		b.whole()
+		b.deposits(2 * books)
+		for i := range books {
+			b.versions(35100+i, 2, map[string]bool{"first": true, "second": true})
+		}
+	}
+}
+
+// Several drops of one book at once, and two engines that take them: each becomes a
+// version, one after the other.
+func TestVersionsByTwoEngines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/rules/books.yaml", booksRule)
+	const books = 3
+	names := map[string]bool{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		names[name] = true
+		for i := range books {
+			b.scan(35100+i, name)
+		}
+	}
+	runs := []*process{b.start("run"), b.start("run")}
+	for _, r := range runs {
+		r.code(0)
+	}
+	for range 3 { // what waited for an item of the other engine's
+		b.ok("run", "-q")
+	}
+	b.whole()
+	b.deposits(books * len(names))
+	for i := range books {
+		b.versions(35100+i, len(names), names)
+	}
+	if held := gjson.Get(b.ok("status", "--json"), "held").Int(); held != 0 {
+		t.Errorf("%d items are held: %s", held, b.ok("status"))
+	}
+}
+
+// A run that watches goes on with a version by itself, once its item is done.
+func TestWatchMakesVersionWhenItemIsDone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("agree", "  - name: agree\n    manual: true\n")
+	b.write("ws/rules/books.yaml", booksRule+"    workflow: agree\n")
+	r := b.start("run", "--watch")
+	b.scan(35100, "first")
+	b.await("the first one waits for a person", func() bool { return gjson.Get(b.ok("queue", "/agree", "--json"), "#").Int() == 1 })
+	b.scan(35100, "second")
+	b.await("the second one waits for the first", func() bool {
+		return strings.Contains(b.ok("status"), "35100-second: taken in as a new version; waits for item")
+	})
+	b.ok("step", "complete", "35100", "agree", "-m", "seen")
+	b.await("the second one is a version", func() bool {
+		return gjson.Get(b.ok("show", "35100", "--json"), "manifest.version").Int() == 2
+	})
+	b.ok("step", "complete", "35100", "agree", "-m", "seen")
+	b.await("all done", func() bool { return len(b.labels("completed")) == 1 })
+	r.signal(syscall.SIGTERM)
+	r.code(0)
+	b.whole()
+}

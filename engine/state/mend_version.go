@@ -1,0 +1,75 @@
+package state
+
+import (
+	"reflect"
+
+	"bagpipe/layout"
+)
+
+// The rules are: a manifest may become the next version of its item when nothing of
+// the item was under way, and the same commit started one workflow, at the time the
+// manifest gives. Then it says anew what was dropped; what the item is called, when it
+// came and whose child it is stay.
+
+// NewVersion tells whether now makes the next version of what before was. The statuses
+// of before must have been computed.
+func NewVersion(before, now *Execution, was, is layout.Manifest) bool {
+	if is.Version != was.Version+1 || is.Since.IsZero() || is.Source.Drop == "" {
+		return false
+	}
+	started := 0
+	for name, w := range now.Workflows {
+		if before.Workflows[name] == nil {
+			started++
+			if !w.Created.Equal(is.Since) {
+				return false
+			}
+		}
+	}
+	return started == 1 && before.Underway() == ""
+}
+
+// Underway says what keeps the item's content from being replaced: its workflow that
+// goes on, or the step that runs, whatever became of its workflow; "" is nothing.
+func (x *Execution) Underway() string {
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		if w.Status == InProgress {
+			return name
+		}
+		for step, s := range w.Steps {
+			if s.Status == InProgress {
+				return name + "/" + string(step)
+			}
+		}
+	}
+	return ""
+}
+
+// MendVersion is MendManifest for the commit of a new version.
+func MendVersion(before, now []byte) (mended []byte, breaches []string) {
+	a, errA := members(before)
+	b, errB := members(now)
+	if errA != nil || errB != nil {
+		return before, []string{"left a " + layout.ManifestJSON + " that is more than JSON"}
+	}
+	for _, k := range []string{"schema", "item", "created", "parent"} {
+		breaches = append(breaches, restore(a, b, k)...)
+	}
+	for _, k := range []string{"collection", "lane"} {
+		name, _ := b[k].(string)
+		if _, err := layout.ParseName(name); err != nil {
+			breaches = append(breaches, restore(a, b, k)...)
+		}
+	}
+	was, errA := layout.DecodeManifest(before)
+	is, errB := layout.DecodeManifest(now)
+	if len(breaches) == 0 && errA == nil && errB == nil && was.Item == is.Item && was.Created.Equal(is.Created) && reflect.DeepEqual(was.Parent, is.Parent) {
+		return now, nil
+	}
+	mended, err := layout.EncodeJSON(b)
+	if err != nil || len(breaches) == 0 {
+		return before, append(breaches, "changed what the item is, in "+layout.ManifestJSON)
+	}
+	return mended, breaches
+}

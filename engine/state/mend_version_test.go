@@ -1,0 +1,73 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// A commit makes a new version only with a workflow started at its time, of an item
+// with nothing under way.
+func TestNewVersion(t *testing.T) {
+	since := t0.Add(time.Hour)
+	with := func(status Status, step Status, names ...string) *Execution {
+		x := &Execution{Item: testID(t), Workflows: map[string]*Workflow{}}
+		for _, n := range names {
+			x.Workflows[n] = &Workflow{Name: "trial", Created: t0, Status: status, Steps: map[layout.Name]*StepRecord{"ocr": {Status: step}}}
+		}
+		return x
+	}
+	started := func(at time.Time, names ...string) *Execution {
+		x := with(Completed, Completed, "trial.1")
+		for _, n := range names {
+			x.Workflows[n] = &Workflow{Name: "trial", Created: at}
+		}
+		return x
+	}
+	was, is := layout.Manifest{Version: 1}, layout.Manifest{Version: 2, Since: since, Source: layout.Source{Drop: testID(t)}}
+	for name, c := range map[string]struct {
+		before, now *Execution
+		is          layout.Manifest
+		want        bool
+	}{
+		"done":            {with(Completed, Completed, "trial.1"), started(since, "trial.2"), is, true},
+		"failed":          {with(Failed, Failed, "trial.1"), started(since, "trial.2"), is, true},
+		"goes on":         {with(InProgress, Waiting, "trial.1"), started(since, "trial.2"), is, false},
+		"runs still":      {with(Failed, InProgress, "trial.1"), started(since, "trial.2"), is, false},
+		"nothing started": {with(Completed, Completed, "trial.1"), started(since), is, false},
+		"two started":     {with(Completed, Completed, "trial.1"), started(since, "trial.2", "other.1"), is, false},
+		"another time":    {with(Completed, Completed, "trial.1"), started(t0, "trial.2"), is, false},
+		"two at once":     {with(Completed, Completed, "trial.1"), started(since, "trial.2"), layout.Manifest{Version: 3, Since: since, Source: is.Source}, false},
+		"backwards":       {with(Completed, Completed, "trial.1"), started(since, "trial.2"), layout.Manifest{Since: since, Source: is.Source}, false},
+		"without a drop":  {with(Completed, Completed, "trial.1"), started(since, "trial.2"), layout.Manifest{Version: 2, Since: since}, false},
+		"without a time":  {with(Completed, Completed, "trial.1"), started(time.Time{}, "trial.2"), layout.Manifest{Version: 2, Source: is.Source}, false},
+	} {
+		if got := NewVersion(c.before, c.now, was, c.is); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestMendVersion(t *testing.T) {
+	before := strings.Replace(manifestText, "ITEM", string(testID(t)), 1)
+	next := strings.NewReplacer(`"version": 1`, `"version": 2, "since": "2026-11-20T11:00:00Z"`, `"digest": "sha256:aa"`, `"digest": "sha256:ff"`).Replace(before)
+	if mended, breaches := MendVersion([]byte(before), []byte(next)); len(breaches) > 0 || string(mended) != next {
+		t.Errorf("refused: %q", breaches)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{`"lane": "normal"`, `"lane": "../up"`, "changed lane"},
+		{`"label": "a"`, `"label": "a", "parent": {"item": "` + string(testID(t)) + `", "workflow": "w.1", "step": "s", "name": "n", "generation": 1}`, "changed parent"},
+		{string(testID(t)), string(layout.ItemIDOf(7)), "changed item"},
+	} {
+		mended, breaches := MendVersion([]byte(before), []byte(strings.Replace(next, c.old, c.new, 1)))
+		if !strings.Contains(strings.Join(breaches, "; "), c.want) {
+			t.Errorf("%s: %q, want %q", c.new, breaches, c.want)
+		}
+		m, err := layout.DecodeManifest(mended)
+		if err != nil || m.Item != testID(t) || m.Version != 2 || m.Parent != nil || m.Lane != "normal" {
+			t.Errorf("%s: %+v, %v", c.new, m, err)
+		}
+	}
+}
