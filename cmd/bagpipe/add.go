@@ -42,21 +42,20 @@ func (c *addCmd) Validate() error {
 func (c *addCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		failed := false
-		e.AddAll(a.ctx, c.Paths, engine.AddOptions{
-			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
-		}, func(got engine.Admitted, err error) {
-			switch {
-			case err != nil && a.ctx.Err() != nil: // said once, below
-			case err != nil:
+		for _, p := range c.Paths {
+			got, err := e.Add(a.ctx, p, engine.AddOptions{
+				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
+			})
+			if err != nil {
+				if a.ctx.Err() != nil {
+					return err
+				}
 				a.talk("bagpipe: %v", err)
 				failed = true
-			default:
-				failed = failed || got.Rejected != ""
-				c.print(a, got)
+				continue
 			}
-		})
-		if err := a.ctx.Err(); err != nil {
-			return err
+			failed = failed || got.Rejected != ""
+			c.print(a, got)
 		}
 		if failed {
 			return exit(exitError)
