@@ -35,9 +35,10 @@ type member struct {
 
 // answer is what a batch says to its items.
 type answer struct {
-	open  bool
-	first layout.ItemID
-	done  bool
+	closed bool
+	open   bool // closed, and all have come as far
+	first  layout.ItemID
+	done   bool
 }
 
 type batches struct {
@@ -92,7 +93,7 @@ func (x *Index) again(id layout.ItemID) {
 // answer is what follows from the members of a batch.
 func (x *Index) answer(batch string, g *gathering) answer {
 	if g.absent > 0 || !x.batches.closed[batch] || x.batches.broken[batch] > 0 {
-		return answer{}
+		return answer{closed: x.batches.closed[batch]}
 	}
 	if g.first == "" {
 		for id, m := range g.members {
@@ -101,7 +102,7 @@ func (x *Index) answer(batch string, g *gathering) answer {
 			}
 		}
 	}
-	return answer{open: true, first: g.first, done: g.members[g.first].finished}
+	return answer{closed: true, open: true, first: g.first, done: g.members[g.first].finished}
 }
 
 // before orders the members: the first of them stands for all.
