@@ -9,12 +9,9 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"strings"
 	"syscall"
 
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
-	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -36,86 +33,6 @@ type Admitted struct {
 	Rejected   string        `json:"rejected,omitempty"` // why it could not be admitted
 	KeptAs     string        `json:"keptAs,omitempty"`   // where a rejected drop is
 	Version    int           `json:"version,omitempty"`  // that it is of an item that was there; 0: a new item
-}
-
-// AddOptions are what a person says of what they add.
-type AddOptions struct {
-	Workflow   string
-	Collection layout.Name
-	Label      string
-	Lane       string
-	Batch      layout.Name
-	Move       bool
-}
-
-// Add takes one path in from anywhere.
-func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, error) {
-	if o.Collection == "" {
-		o.Collection = "default"
-	}
-	c := e.current()
-	if err := e.checkCollection(o.Collection); err != nil {
-		return Admitted{}, err
-	}
-	if o.Workflow != "" && c.workflows[o.Workflow] == nil {
-		return Admitted{}, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
-	}
-	if err := errors.Join(c.settings.checkLane(o.Lane), e.checkBatch(o.Batch)); err != nil {
-		return Admitted{}, err
-	}
-	if o.Label != oneLine(o.Label, maxLabel) {
-		return Admitted{}, fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
-	}
-	if err := e.checkRuleFile(path, o.Collection); err != nil {
-		return Admitted{}, err
-	}
-	box, err := e.box(false)
-	if err != nil {
-		return Admitted{}, err
-	}
-	if err := errors.Join(e.lowSpace(), e.paused(box, o.Collection), e.tooBig(ctx, path, o.Move)); err != nil {
-		return Admitted{}, err
-	}
-	if _, err := e.register(); err != nil {
-		return Admitted{}, err
-	}
-	if err := e.lookAtFew(ctx); err != nil {
-		return Admitted{}, err
-	}
-	taken, err := box.Accept(ctx, path, ticket(o, e.person()))
-	if err != nil {
-		return Admitted{}, err
-	}
-	d := &e.admitTaken(ctx, box, []inbox.Taken{taken}, e.byPerson())[0]
-	switch {
-	case d.err == nil:
-		return d.Admitted, nil
-	case d.taken.Promoted:
-		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(firstOf(string(d.taken.Item), string(taken.ID)))))
-	}
-	return d.Admitted, errors.Join(d.err, box.Undo(d.taken))
-}
-
-const maxLabel = 500
-
-func (s *Settings) checkLane(lane string) error {
-	if lane == "" || s.laneRank(layout.Name(lane)) < len(s.lanes()) {
-		return nil
-	}
-	return fmt.Errorf("no lane %q; the lanes are %s", lane, strings.Join(s.lanes(), ", "))
-}
-
-func firstName(names ...layout.Name) layout.Name {
-	for _, n := range names {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
-}
-
-func ticket(o AddOptions, by string) inbox.Ticket {
-	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move}
 }
 
 // box is the inbox by the settings in force. Who takes from it has registered.
@@ -389,49 +306,6 @@ func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
 	}
 	d.Item, d.Rejected, d.KeptAs = "", d.refused, kept
 	return nil
-}
-
-// registerItem commits a new item: what it is, its workflow with the first step
-// completed, and, once for good, the definition it was started with. guard may refuse
-// it, by what stands at the tip, or say more of it; nil: nothing does.
-func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor, guard func(gitstore.Reader, *layout.Manifest) error) error {
-	d := p.workflow.def
-	workflow := d.Name + ".1"
-	now, parent := e.o.Now(), ""
-	if m.Parent != nil {
-		parent = string(m.Parent.Item)
-	}
-	return e.transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
-		m := m // of this try
-		if guard != nil {
-			if err := guard(r, &m); err != nil {
-				return nil, err
-			}
-		}
-		record := layout.ItemDir(m.Item) + "/" + layout.ExecutionJSON
-		if _, err := r.ReadFile(record); !errors.Is(err, fs.ErrNotExist) {
-			return nil, err // an item already: begun anew, it would lose what was done
-		}
-		x := &state.Execution{Item: m.Item}
-		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: e.id},
-			At: now, Runner: e.runner(), Skip: p.skip})
-		if err != nil {
-			return nil, err
-		}
-		manifest, err := m.Encode(nil)
-		if err != nil {
-			return nil, err
-		}
-		dir := layout.ItemDir(m.Item) + "/"
-		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		if err := errors.Join(pin(r, p.workflow, files), e.openBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
-			return nil, err
-		}
-		return &gitstore.Change{Files: files, Author: who.author,
-			Message: stepMessage(m.Item, m, tr, "", who.agent,
-				trailer{"Bagpipe-Definition", d.Digest}, trailer{"Bagpipe-Source", m.Source.Digest}, trailer{"Bagpipe-Batch", m.Batch}, trailer{"Bagpipe-Duplicate-Of", string(m.Source.DuplicateOf)},
-				trailer{"Bagpipe-Parent", parent})}, nil
-	})
 }
 
 // admitAll takes in settled drops, in groups. A drop another process took, or

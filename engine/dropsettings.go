@@ -134,3 +134,28 @@ func (s *Settings) quiet() time.Duration {
 	}
 	return longest
 }
+
+// MetadataSettings say how side-cars are read.
+type MetadataSettings struct {
+	Map         map[string]string `yaml:"map"`         // names in the manifest, by theirs; "": left out
+	Only        bool              `yaml:"only"`        // what is not in map is left out
+	Identifiers map[string]string `yaml:"identifiers"` // fields that identify the item, by kind
+	Broken      string            `yaml:"broken"`      // reject or flag
+}
+
+const brokenFlag = "flag"
+
+func (s *MetadataSettings) check(y *layout.YAML, at string) error {
+	if s == nil {
+		return nil
+	}
+	if s.Broken != "" && s.Broken != "reject" && s.Broken != brokenFlag {
+		return y.Errorf(at+".broken", "expected reject or flag, not %q", s.Broken)
+	}
+	for kind := range s.Identifiers {
+		if _, err := layout.ParseName(kind); err != nil {
+			return y.Errorf(at+".identifiers", "%v", err)
+		}
+	}
+	return nil
+}
