@@ -62,7 +62,7 @@ type pinnedVerdict struct {
 	commit gitstore.Commit
 }
 
-// arrived notes one move of the branch; the store's owner goroutine calls it.
+// arrived notes one move of the branch; advanced calls it.
 func (e *Engine) arrived(adv gitstore.Advance) {
 	a := &e.arrivals
 	a.mu.Lock()

@@ -105,7 +105,7 @@ func (c *controls) warn(e *Engine, bad error) {
 	}
 }
 
-// noteControls takes in a change of the file; the store's owner goroutine calls it.
+// noteControls takes in a change of the file; advanced calls it.
 func (e *Engine) noteControls(c gitstore.FileChange) {
 	if sound, err := state.DecodeControls(c.Data); err == nil {
 		e.setControls(sound)

@@ -74,9 +74,10 @@
 // # Who guards what
 //
 // An Engine may be used by several goroutines. mu guards the configuration;
-// committed states reach the index through advanced, which the store's owner
-// goroutine calls. What is yet to be looked at is guarded by arrivals.mu; looking
-// and answering happen one at a time, under arrivals.turn. controls.mu guards the
-// counts of thresholds; the controls in force are replaced, never changed. Digests
-// are made one at a time, under alerts.turn.
+// committed states reach the index through advanced, which the store calls in the
+// order of the commits: for this engine's own while it builds the next group, so an
+// edit goes by what it reads, not by the index. What is yet to be looked at is
+// guarded by arrivals.mu; looking and answering happen one at a time, under
+// arrivals.turn. controls.mu guards the counts of thresholds; the controls in force
+// are replaced, never changed. Digests are made one at a time, under alerts.turn.
 package engine

@@ -163,7 +163,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d deco
 	return it
 }
 
-// advanced is called by the store's owner goroutine after the branch moved.
+// advanced is called by the store after the branch moved, one call at a time.
 func (e *Engine) advanced(a gitstore.Advance) {
 	e.arrived(a)
 	ok := e.noteChanges(a.Changes)

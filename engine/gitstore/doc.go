@@ -11,9 +11,10 @@
 //
 // One owner goroutine (owner.go) alone moves the branch. Callers hand it edits;
 // those that arrive while it is busy form its next group, of at most 1,000. A
-// second goroutine, the follower, writes the followed files behind the commits,
-// with a bounded backlog. Views, diffs and history are read by the callers'
-// goroutines. Close waits for both.
+// second goroutine, the herald, tells Advanced of what was committed and answers
+// the callers, while the owner builds the next group. A third, the follower, writes
+// the followed files behind the commits, with a bounded backlog. Views, diffs and
+// history are read by the callers' goroutines. Close waits for all three.
 //
 // # What holds
 //

@@ -13,7 +13,8 @@ import (
 //	build    every edit is applied to the tree and becomes a commit of the pack
 //	publish  pack and index synced, then the branch moved (publish.go)
 //	settle…  from the start when another writer was quicker
-//	answer   the new tip is remembered, Advanced called, callers answered
+//	answer   the new tip is remembered; the herald calls Advanced and answers the
+//	         callers, beside the next group
 
 const (
 	maxRounds = 50 // of a group that other writers forestall
@@ -192,14 +193,14 @@ func (s *Store) ensureWorktree() error {
 	return err
 }
 
-// advanceOwn remembers the new tip and tells who follows it.
+// advanceOwn remembers the new tip, and what the herald is to tell of it.
 func (s *Store) advanceOwn(b *built) {
 	s.tip.Store(&b.tip)
 	s.lastView.Store(&View{s: s, commit: b.tip, tree: s.own.work.root.hash})
 	for _, blob := range s.own.builder.Blobs() { // the next edit of the item reads them
 		s.db.Keep(blob.Name, odb.TypeBlob, blob.Data)
 	}
-	s.advance(Advance{From: b.base, To: b.tip, Changes: b.changes})
+	s.own.move = &Advance{From: b.base, To: b.tip, Changes: b.changes}
 }
 
 func (s *Store) advance(a Advance) {

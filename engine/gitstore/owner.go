@@ -59,6 +59,8 @@ type ownerState struct {
 	patience *time.Timer
 	moves    []move // not in the reflog yet
 
+	move *Advance // of the group, not handed to the herald yet
+
 	lastEdits int  // of the group before, see readAhead
 	aheadRoot Hash // by which readAhead goes
 	aheadLeft int  // edits until it takes a newer one
@@ -78,6 +80,7 @@ func (s *Store) run() {
 	if s.follower != nil {
 		defer s.follower.finish()
 	}
+	defer s.herald.end()
 	for {
 		select {
 		case r := <-s.requests:
@@ -143,13 +146,12 @@ func (s *Store) take(g []*request, r *request) []*request {
 	return g
 }
 
-// handleGroup commits the group and answers its callers.
+// handleGroup commits the group and has its callers answered.
 func (s *Store) handleGroup() {
 	for rest := s.own.group; len(rest) > 0; {
 		n := s.commitGroup(rest)
-		for _, r := range rest[:n] {
-			close(r.done)
-		}
+		s.herald.hand(s.own.move, rest[:n])
+		s.own.move = nil
 		rest = rest[n:]
 	}
 	clear(s.own.group)

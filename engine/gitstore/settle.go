@@ -163,6 +163,7 @@ func (s *Store) takeIn(from, to Hash) error {
 const maxTold = 4096
 
 func (s *Store) tellForeign(from, to Hash) error {
+	s.herald.settled()
 	var told []FileChange
 	err := s.diffCommits(from, to, func(c FileChange) error {
 		c.Foreign = true

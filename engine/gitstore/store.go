@@ -36,10 +36,10 @@ type Options struct {
 	// cleared, followed files are left as they are, and Commit answers ErrReadOnly.
 	ReadOnly bool
 
-	// Advanced is called on the owner goroutine after the branch moved, by this
-	// store's own group or by another writer, before the callers of the group are
-	// answered, with every file that changed, oldest first. It must be quick, and
-	// must not call the store back except for views.
+	// Advanced is called after the branch moved, with every file that changed, oldest
+	// first; one call at a time, in the order of the moves: of this store's own group
+	// before its callers are answered, of another writer before the next edit is
+	// applied. It must be quick, and must not call the store back except for views.
 	Advanced func(Advance)
 
 	// Follow tells which committed paths are shown as files in the workspace.
@@ -84,7 +84,7 @@ type Store struct {
 	requests chan *request
 	stop     chan struct{} // closed by Close
 	stopOnce sync.Once
-	owner    sync.WaitGroup // the owner goroutine and the follower
+	owner    sync.WaitGroup // the owner goroutine, the herald and the follower
 	senders  sync.RWMutex   // held for reading while a request is handed over
 	closed   bool           // guarded by senders
 	closeErr error
@@ -92,6 +92,7 @@ type Store struct {
 	tip      atomic.Pointer[Hash] // where the owner knows the branch to be
 	lastView atomic.Pointer[View] // at the commit published last
 	follower *follower            // nil without Follow
+	herald   *herald
 
 	own ownerState // touched by the owner goroutine alone
 
@@ -143,6 +144,7 @@ func newStore(root string, o Options) (*Store, error) {
 	if s.db, err = odb.Open(filepath.Join(s.git, "objects"), s.readSlowly); err != nil {
 		return nil, err
 	}
+	s.herald = newHerald(s)
 	s.own.init()
 	return s, nil
 }
@@ -164,6 +166,7 @@ func (s *Store) begin() error {
 		s.follower = newFollower(s)
 		s.owner.Go(s.follower.run)
 	}
+	s.owner.Go(s.herald.run)
 	s.owner.Go(s.run)
 	return nil
 }

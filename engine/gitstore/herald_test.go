@@ -1,0 +1,96 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Two stores of many callers each, of which one is slow to take in what happened: it is
+// told of every move once, in their order, of its own before the callers are answered,
+// and of the other's before an edit sees them.
+func TestMovesAreToldInTheirOrder(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	var (
+		mu    sync.Mutex
+		at    Hash
+		known = map[string]bool{} // the files told of
+		calls atomic.Int32
+	)
+	o := testOptions()
+	o.Now = time.Now
+	other := openRoot(t, root, o)
+	o.Advanced = func(a Advance) {
+		if calls.Add(1) != 1 {
+			t.Error("told twice at once")
+		}
+		time.Sleep(2 * time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		if at != a.From && !at.IsZero() {
+			t.Errorf("told of %s after %s, not after %s", a.To, at, a.From)
+		}
+		at = a.To
+		for _, c := range a.Changes {
+			if known[c.Path] {
+				t.Errorf("%s was told twice", c.Path)
+			}
+			known[c.Path] = true
+		}
+		calls.Add(-1)
+	}
+	s := openRoot(t, root, o)
+	isKnown := func(path string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return known[path]
+	}
+	const callers, each = 120, 12
+	var callersDone sync.WaitGroup
+	for c := range callers {
+		callersDone.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("other/%d/%d", c, i)
+				if c%4 > 0 { // three of four are the slow store's
+					name = fmt.Sprintf("own/%d/%d", c, i)
+					commitFile(t, s, name, func(r Reader) {
+						seen := fmt.Sprintf("other/%d/%d", c/4*4, i)
+						if _, err := r.ReadFile(seen); err == nil && !isKnown(seen) {
+							t.Errorf("an edit sees %s, of which nothing was told", seen)
+						}
+					})
+					if !isKnown(name) {
+						t.Errorf("%s was answered before it was told", name)
+					}
+					continue
+				}
+				commitFile(t, other, name, nil)
+			}
+		})
+	}
+	callersDone.Wait()
+	if err := s.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(known) != callers*each {
+		t.Errorf("told of %d files, not %d", len(known), callers*each)
+	}
+}
+
+// commitFile commits one new file; look may read what the edit sees.
+func commitFile(t *testing.T, s *Store, name string, look func(Reader)) {
+	_, err := s.Commit(context.Background(), func(r Reader) (*Change, error) {
+		if look != nil {
+			look(r)
+		}
+		return &Change{Files: map[string][]byte{name: []byte(name)}, Message: name}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
