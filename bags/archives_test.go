@@ -28,10 +28,10 @@ func tarOf(t testing.TB, members ...tarEntry) []byte {
 	for _, m := range members {
 		h := m.header
 		h.Size = int64(len(m.data))
-		if h.Mode == 0 {
+		if h.Mode == 0 && h.Typeflag != tar.TypeXGlobalHeader {
 			h.Mode = 0o644
 		}
-		if h.ModTime.IsZero() {
+		if h.ModTime.IsZero() && h.Typeflag != tar.TypeXGlobalHeader {
 			h.ModTime = someDay
 		}
 		if h.Typeflag == 0 && strings.HasSuffix(h.Name, "/") {

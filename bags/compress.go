@@ -48,11 +48,19 @@ func hasPrefix(magic string) func([]byte) bool {
 }
 
 func isZstd(b []byte) bool {
-	if len(b) < 4 {
-		return false
+	rest, skipped := afterSkippable(b)
+	return hasPrefix("\x28\xb5\x2f\xfd")(rest) || skipped && !isLz4(rest)
+}
+
+// afterSkippable passes over the frames that zstd and lz4 have in common, which hold
+// nothing of theirs.
+func afterSkippable(b []byte) (rest []byte, skipped bool) {
+	const head = 8
+	for len(b) >= head && binary.LittleEndian.Uint32(b)&0xfffffff0 == 0x184d2a50 {
+		skipped = true
+		b = b[min(int64(len(b)), head+int64(binary.LittleEndian.Uint32(b[4:]))):]
 	}
-	magic := binary.LittleEndian.Uint32(b)
-	return magic == 0xfd2fb528 || magic&0xfffffff0 == 0x184d2a50 // a skippable frame
+	return b, skipped
 }
 
 // isBzip2 wants the block's or the end's mark as well: "BZh" alone is a text.
@@ -65,6 +73,7 @@ func isBzip2(b []byte) bool {
 }
 
 func isLz4(b []byte) bool {
+	b, _ = afterSkippable(b)
 	return hasPrefix("\x04\x22\x4d\x18")(b) || hasPrefix("\x02\x21\x4c\x18")(b)
 }
 

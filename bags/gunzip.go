@@ -35,7 +35,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 		case errors.Is(err, io.EOF):
 			g.err = g.trailer()
 			if g.err == nil {
-				g.err = g.header()
+				g.err = g.next()
 			}
 		case err != nil:
 			g.err = err
@@ -67,6 +67,24 @@ const (
 	gzipHasComment = 1 << 4
 	gzipReserved   = 7 << 5
 )
+
+// next begins the member after another; io.EOF where there is none. Zeros up to the
+// end are what a tape or disc was filled up with.
+func (g *gunzip) next() error {
+	if g.d.ended() {
+		return io.EOF
+	}
+	if g.d.in[g.d.pos] != 0 {
+		return g.header()
+	}
+	for !g.d.ended() {
+		if !isZero(g.d.in[g.d.pos:]) {
+			return gzip.ErrHeader
+		}
+		g.d.pos = len(g.d.in)
+	}
+	return io.EOF
+}
 
 // header begins a member; io.EOF where there is none.
 func (g *gunzip) header() error {

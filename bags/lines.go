@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/ianaindex"
-	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // maxLine bounds one line of a tag file. A path is at most 4 KiB, an encoded one
@@ -52,7 +50,8 @@ func eachLine(r io.Reader, enc encoding.Encoding, do func(line)) (bom bool, err 
 	})
 	for number := 1; s.Scan(); number++ {
 		text := s.Text()
-		if !utf8.ValidString(text) {
+		// The decoders put U+FFFD where the bytes mean nothing.
+		if !utf8.ValidString(text) || enc != nil && strings.ContainsRune(text, utf8.RuneError) {
 			return bom, errNotText
 		}
 		do(line{text, number, open})
@@ -78,34 +77,4 @@ func splitLine(data []byte, atEOF bool) (advance int, token []byte) {
 		return 0, nil // LF may follow
 	}
 	return i + 1, data[:i]
-}
-
-// encodingOf gives the decoder for a name in bagit.txt; nil is UTF-8. ok is
-// false for a name nobody knows.
-func encodingOf(name string) (enc encoding.Encoding, ok bool) {
-	switch strings.ToUpper(name) {
-	case "UTF-8", "UTF8", "US-ASCII", "ASCII": // two that are not registered, and mean one thing only
-		return nil, true
-	}
-	if enc := utf32Of(name); enc != nil {
-		return enc, true
-	}
-	enc, err := ianaindex.IANA.Encoding(name)
-	if err != nil || enc == nil {
-		return nil, false
-	}
-	return enc, true
-}
-
-// utf32Of gives the encodings that the index leaves out.
-func utf32Of(name string) encoding.Encoding {
-	switch strings.ToUpper(name) {
-	case "UTF-32":
-		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
-	case "UTF-32BE":
-		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)
-	case "UTF-32LE":
-		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)
-	}
-	return nil
 }

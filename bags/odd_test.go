@@ -215,6 +215,15 @@ func TestOddBags(t *testing.T) {
 		{"ISO-8859-1", now.with(bag{"bagit.txt": declaredAs("1.0", "ISO-8859-1"), "bag-info.txt": "Name: M\xfcller\n"}), isValid, CodeEncoding},
 		{"UTF-8 declared, ISO-8859-1 written", now.with(bag{"bag-info.txt": "Name: M\xfcller\n"}), isIncomplete, CodeEncoding},
 		{"ASCII", now.with(bag{"bagit.txt": declaredAs("1.0", "ASCII")}), isValid, ""},
+		{"US-ASCII, as declared", now.with(bag{"bagit.txt": declaredAs("1.0", "US-ASCII"), "bag-info.txt": "Name: Mueller\n"}), isValid, ""},
+		{"US-ASCII declared, UTF-8 written", now.with(bag{"bagit.txt": declaredAs("1.0", "US-ASCII"), "bag-info.txt": "Name: M\u00fcller\n"}), isIncomplete, CodeEncoding},
+		{"Shift_JIS", bag{"bagit.txt": declaredAs("1.0", "Shift_JIS"), "data/日本": "one", "manifest-sha512.txt": sum + "  data/\x93\xfa\x96\x7b\n"}, isValid, CodeEncoding},
+		{"Shift_JIS with bytes that mean nothing", now.with(bag{"bagit.txt": declaredAs("1.0", "Shift_JIS"), "bag-info.txt": "Name: \x93\x01\xfd\n"}), isIncomplete, CodeEncoding},
+		{"UTF-16 with a mark, little end first", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16"), "manifest-sha512.txt": "\xff\xfe" + utf16le(line)}), isValid, CodeEncoding},
+		{"UTF-16LE", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16LE"), "manifest-sha512.txt": utf16le(line)}), isValid, CodeEncoding},
+		{"UTF-16 with a byte too few", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-16"), "manifest-sha512.txt": utf16be(line), "bag-info.txt": utf16be("A: b") + "\x00"}), isIncomplete, CodeEncoding},
+		{"UTF-7", now.with(bag{"bagit.txt": declaredAs("1.0", "UTF-7")}), isIncomplete, CodeEncoding},
+		{"ISO-10646-UCS-2", now.with(bag{"bagit.txt": declaredAs("1.0", "ISO-10646-UCS-2")}), isIncomplete, CodeEncoding},
 		{"an encoding nobody knows", now.with(bag{"bagit.txt": declaredAs("1.0", "KLINGON-1")}), isIncomplete, CodeEncoding},
 		{"a manifest with a mark", now.with(bag{"manifest-sha512.txt": "\ufeff" + line}), isValid, CodeBOM},
 	} {
@@ -234,4 +243,14 @@ func TestOddBags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// utf16le has no mark.
+func utf16le(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteByte(s[i])
+		b.WriteByte(0)
+	}
+	return b.String()
 }

@@ -42,9 +42,11 @@ func sendRar(z *rardecode.ReadCloser, f *rardecode.FileHeader, data bool, out fr
 	h.Rule, h.Detail = refuseMode(h.Mode, h.Folder)
 	switch f.LinkType {
 	case rardecode.LinkTypeHardLink, rardecode.LinkTypeFileCopy:
-		h.Rule, h.Detail = RuleHardLink, "hard links are not taken"
+		h.Rule, h.Detail = RuleHardLink, refusedLink(hardLinks, f.LinkTarget)
 	case rardecode.LinkTypeWindowsJunction:
-		h.Rule, h.Detail = RuleSymlink, "junctions are not taken"
+		h.Rule, h.Detail = RuleSymlink, refusedLink(junctions, f.LinkTarget)
+	case rardecode.LinkTypeUnixSymlink, rardecode.LinkTypeWindowsSymlink:
+		h.Rule, h.Detail = RuleSymlink, refusedLink(symbolicLinks, f.LinkTarget)
 	}
 	if f.Encrypted && h.Rule == "" {
 		h.Rule, h.Detail = RuleEncrypted, "the member is encrypted (AES)"
@@ -67,7 +69,7 @@ func sendRar(z *rardecode.ReadCloser, f *rardecode.FileHeader, data bool, out fr
 func refuseMode(m fs.FileMode, folder bool) (Rule, string) {
 	switch {
 	case m&fs.ModeSymlink != 0:
-		return RuleSymlink, "symbolic links are not taken"
+		return RuleSymlink, refusedLink(symbolicLinks, "")
 	case m&(fs.ModeType&^fs.ModeDir) != 0:
 		return RuleSpecial, "devices and FIFOs are not taken"
 	case m.IsDir() && !folder:

@@ -149,20 +149,10 @@ func surveyRarPart(r *io.SectionReader, number int, s *sink) (p rarPart, err err
 // rarEnd looks at what follows the end block: parts of one size are filled up with
 // zeros, and so is what was on tape.
 func (s *sink) rarEnd(r *io.SectionReader, at int64) error {
-	rest := io.NewSectionReader(r, at, r.Size()-at)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := rest.Read(buf)
-		if !isZero(buf[:n]) {
-			return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	if zeros, err := onlyZeros(io.NewSectionReader(r, at, r.Size()-at)); zeros || err != nil {
+		return err
 	}
+	return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
 }
 
 func firstName(names ...string) string {

@@ -150,7 +150,7 @@ func tarMode(h *tar.Header) fs.FileMode {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
 		return perm
-	case tar.TypeDir:
+	case tar.TypeDir, typeDumpdir:
 		return perm | fs.ModeDir
 	case tar.TypeSymlink:
 		return perm | fs.ModeSymlink

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/klauspost/compress/zip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // zipBag is a bag in a zip: every member can be opened by itself.
@@ -21,19 +20,12 @@ type zipBag struct {
 func (l *listedArchive) listZip(src *source) (contents, error) {
 	s := newSink(nil, l.name, l.input, ExtractOptions{Limits: l.limits})
 	s.report.Format = Zip
-	entries, err := readZipDirectory(src, l.input, s)
+	z, entries, err := openZip(src, l.input, s)
+	for _, w := range s.report.Warnings {
+		l.warned = append(l.warned, Finding{Code: CodeArchive, Severity: SeverityWarning, Text: w})
+	}
 	if err != nil {
 		return nil, err
-	}
-	z, err := zip.NewReader(src, l.input)
-	if err != nil {
-		rule, detail := damage(err)
-		return nil, l.broken("", rule, detail)
-	}
-	z.RegisterDecompressor(zip.Deflate, inflate)
-	z.RegisterDecompressor(methodZstd, zstd.ZipDecompressor(zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true)))
-	if len(z.File) != len(entries) {
-		return nil, l.broken("", RuleHeaders, "the directory reads in two ways")
 	}
 	b := &zipBag{src: src, name: l.name, files: make(map[string]*zip.File, len(z.File))}
 	for i, f := range z.File {
@@ -41,7 +33,7 @@ func (l *listedArchive) listZip(src *source) (contents, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := archiveMember{stored: f.Name, size: int64(f.UncompressedSize64), mode: mode, time: f.Modified, at: int64(i)}
+		m := archiveMember{stored: entries[i].text, size: int64(f.UncompressedSize64), mode: mode, time: f.Modified, at: int64(i)}
 		if err := l.add(m); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ const (
 func surveySevenZip(v *volumes, s *sink) ([]string, error) {
 	le := binary.LittleEndian
 	b := make([]byte, sevenZipStart)
-	if _, err := v.readAt(b, 0); err != nil {
+	if _, err := v.whole().ReadAt(b, 0); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, s.broken("", RuleTruncated, "the data ends early", err)
 		}
@@ -40,15 +40,32 @@ func surveySevenZip(v *volumes, s *sink) ([]string, error) {
 	case offset > have || size > have || sevenZipStart+offset+size > have:
 		return nil, s.broken("", RuleTruncated, fmt.Sprintf("%d bytes where its header promises %d", have, sevenZipStart+offset+size), nil)
 	case sevenZipStart+offset+size < have:
-		return nil, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", have-sevenZipStart-offset-size), nil)
+		return nil, s.sevenZipRest(v, int64(sevenZipStart+offset+size), int64(have))
 	}
 	return nil, nil
+}
+
+// sevenZipRest looks at what follows the archive, as rarEnd does.
+func (s *sink) sevenZipRest(v *volumes, at, have int64) error {
+	zeros, err := onlyZeros(io.NewSectionReader(v.whole(), at, have-at))
+	if err != nil {
+		return err
+	}
+	if !zeros {
+		return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", have-at), nil)
+	}
+	s.warn("", fmt.Sprintf("%d zeros follow the end of the archive", have-at))
+	return nil
 }
 
 // decodeSevenZip is the reading process's work.
 func decodeSevenZip(plan readerPlan, src *sources, out frameWriter) error {
 	refuseMethods()
-	if src.total() == sevenZipStart {
+	start := make([]byte, sevenZipStart)
+	if _, err := src.ReadAt(start, 0); err != nil {
+		return sevenZipError("", err)
+	}
+	if binary.LittleEndian.Uint64(start[20:]) == 0 {
 		return nil // an archive without members is its start header alone
 	}
 	z, err := sevenzip.NewReader(src, src.total())

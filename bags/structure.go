@@ -51,8 +51,8 @@ func (v *validator) declaration(context.Context) error {
 	}
 	if d.encoding != "" {
 		if v.enc, ok = encodingOf(d.encoding); !ok {
-			v.fail(CodeEncoding, "2.1.1", declarationFile, "character encoding "+encoded(d.encoding)+" is not known")
-		} else if v.enc != nil {
+			v.fail(CodeEncoding, "2.1.1", declarationFile, "character encoding "+encoded(d.encoding)+" is not one that can be read here")
+		} else if v.enc != nil && v.enc != (ascii{}) {
 			v.warn(CodeEncoding, "2.3", declarationFile, "UTF-8 is recommended for tag files")
 		}
 	}

@@ -72,6 +72,23 @@ func (c *countReader) Read(p []byte) (int, error) {
 
 func roundUp(n int64) int64 { return (n + tarBlock - 1) / tarBlock * tarBlock }
 
+// onlyZeros tells whether r holds nothing else.
+func onlyZeros(r io.Reader) (bool, error) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if !isZero(buf[:n]) {
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
 func isZero(p []byte) bool {
 	for _, c := range p {
 		if c != 0 {
@@ -85,6 +102,8 @@ func isZero(p []byte) bool {
 const (
 	typeLabel     = 'V' // GNU: the volume's label, without content
 	typeContinued = 'M' // GNU: the rest of a file of the volume before
+	typeDumpdir   = 'D' // GNU, incremental: a folder, with a list of what was in it
+	typeSolaris   = 'X' // Solaris: what is x elsewhere
 )
 
 func isSparse(h *tar.Header) bool {

@@ -50,7 +50,7 @@ func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do
 			return false, err
 		}
 		last, total = h.Name, at
-		if tarMode(h).IsRegular() && !isSparse(h) {
+		if tarMode(h).IsRegular() && !isSparse(h) || h.Typeflag == typeDumpdir {
 			total += roundUp(h.Size)
 		}
 	}

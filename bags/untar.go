@@ -32,6 +32,11 @@ func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
 }
 
 func untarMembers(out *stream, r io.Reader, s *sink) error {
+	// Nothing is guessed here: a stream's names are not known before they are needed.
+	names, _, err := newNamer(s.names, nil)
+	if err != nil {
+		return err
+	}
 	blocks := &countReader{r: r}
 	t := tar.NewReader(blocks)
 	last := ""
@@ -52,6 +57,7 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 		if err != nil {
 			return s.badStream(last, err)
 		}
+		h.Name = names.decode(h.Name)
 		if err := s.passName(s.tarMember(out, h, t)); err != nil {
 			return err
 		}
@@ -69,7 +75,7 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 	if err := s.tarType(h); err != nil || h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == typeLabel {
 		return err
 	}
-	dir := h.Typeflag == tar.TypeDir
+	dir := h.Typeflag == tar.TypeDir || h.Typeflag == typeDumpdir
 	m := member{name: h.Name, mode: h.FileInfo().Mode(), at: saneTime(h.ModTime), size: h.Size, sparse: isSparse(h)}
 	p, err := s.admit(h.Name, dir)
 	if err != nil {
@@ -94,14 +100,16 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 
 func (s *sink) tarType(h *tar.Header) error {
 	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeDir, tar.TypeCont, tar.TypeGNUSparse, tar.TypeXGlobalHeader, typeLabel:
+	case tar.TypeReg, tar.TypeDir, tar.TypeCont, tar.TypeGNUSparse, tar.TypeXGlobalHeader, typeLabel, typeDumpdir:
 		return nil
 	case typeContinued:
 		return s.broken(h.Name, RuleMultiDisk, "the archive is one part of several", nil)
+	case typeSolaris:
+		return s.broken(h.Name, RuleMethod, "an extended header of Solaris (type X), which is not supported: what it says of the next member would be lost", nil)
 	case tar.TypeSymlink:
-		return s.broken(h.Name, RuleSymlink, "symbolic links are not taken", nil)
+		return s.broken(h.Name, RuleSymlink, refusedLink(symbolicLinks, h.Linkname), nil)
 	case tar.TypeLink:
-		return s.broken(h.Name, RuleHardLink, "hard links are not taken", nil)
+		return s.broken(h.Name, RuleHardLink, refusedLink(hardLinks, h.Linkname), nil)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
 		return s.broken(h.Name, RuleSpecial, "devices and FIFOs are not taken", nil)
 	}

@@ -13,30 +13,14 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zip"
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 )
 
 // unzip checks the whole directory before a byte is written, and then unpacks
 // members on all cores.
 func unzip(ctx context.Context, src *source, size int64, s *sink) error {
-	entries, err := readZipDirectory(src, size, s)
+	z, entries, err := openZip(src, size, s)
 	if err != nil {
-		return err
-	}
-	z, err := zip.NewReader(src, size)
-	if err != nil {
-		rule, detail := damage(err)
-		return s.broken("", rule, detail, err)
-	}
-	z.RegisterDecompressor(zip.Deflate, inflate)
-	z.RegisterDecompressor(methodZstd, zstd.ZipDecompressor(zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true)))
-	z.RegisterDecompressor(methodBzip2, within(openBzip2, s.limits.Memory))
-	z.RegisterDecompressor(methodXz, within(openXz, s.limits.Memory))
-	if len(z.File) != len(entries) {
-		return s.broken("", RuleHeaders, "the directory reads in two ways", nil)
-	}
-	if err := decodeNames(entries, s); err != nil {
 		return err
 	}
 	files, err := planZip(z.File, entries, s)
@@ -121,7 +105,7 @@ func (s *sink) zipMember(f *zip.File, e zipEntry) (mode fs.FileMode, dir bool, e
 	mode = f.Mode()
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		return 0, false, s.broken(e.text, RuleSymlink, "symbolic links are not taken", nil)
+		return 0, false, s.broken(e.text, RuleSymlink, refusedLink(symbolicLinks, ""), nil)
 	case mode&(fs.ModeType&^fs.ModeDir) != 0:
 		return 0, false, s.broken(e.text, RuleSpecial, "devices and FIFOs are not taken", nil)
 	}

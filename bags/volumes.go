@@ -84,17 +84,13 @@ func (v *volumes) bytes() (n int64) {
 	return n
 }
 
-// readAt reads the parts as one run of bytes.
-func (v *volumes) readAt(p []byte, off int64) (int, error) {
+// whole is the parts as one run of bytes.
+func (v *volumes) whole() *sources {
 	all := &sources{}
 	for i, f := range v.files {
 		all.add(f, v.size[i])
 	}
-	n, err := all.ReadAt(p, off)
-	if n == len(p) {
-		return n, nil
-	}
-	return n, err
+	return all
 }
 
 // volume gives one part.

@@ -14,7 +14,8 @@ import (
 // This file reads a zip's central directory beside the library's own reading of
 // it, for what the library does not look at. The rules are:
 //
-//   - the end record is the last thing in the file, its comment included;
+//   - the end record is the last thing in the file, its comment included, and the
+//     zeros that fill up what was on tape or disc;
 //   - the directory ends where the end record begins: nothing stands between;
 //   - there is one disk;
 //   - every member's local header stands before the directory and agrees with it
@@ -62,6 +63,7 @@ type zipEntry struct {
 
 type zipEnd struct {
 	count, size, offset, at int64
+	record                  int64 // where the end record stands; at is the zip64's, where there is one
 	zip64                   bool
 }
 
@@ -72,23 +74,34 @@ func (e zipEnd) counts(n int64) bool {
 }
 
 // readZipDirectory reads and checks the whole directory.
-func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, error) {
+func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, zipEnd, error) {
 	end, err := findZipEnd(r, size, s)
 	if err != nil {
-		return nil, err
+		return nil, end, err
 	}
 	if end.offset < 0 || end.size < 0 || end.offset+end.size != end.at {
-		return nil, s.broken("", RuleHeaders, "the directory is not where the archive says", nil)
+		return nil, end, s.broken("", RuleHeaders, "the directory is not where the archive says", nil)
 	}
 	if end.count > s.limits.Files {
-		return nil, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
+		return nil, end, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
 	}
+	entries, err := readCentrals(r, end, s)
+	if err != nil {
+		return nil, end, err
+	}
+	if !end.counts(int64(len(entries))) {
+		return nil, end, s.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
+	}
+	return entries, end, checkLocals(r, entries, end.offset, s)
+}
+
+func readCentrals(r io.ReaderAt, end zipEnd, s *sink) ([]zipEntry, error) {
 	b := bufio.NewReaderSize(io.NewSectionReader(r, end.offset, end.size), 64<<10)
 	var entries []zipEntry
 	for {
 		e, err := readCentral(b)
 		if errors.Is(err, io.EOF) {
-			break
+			return entries, nil
 		}
 		if err != nil {
 			return nil, s.broken("", RuleDamaged, "the directory is damaged after "+fmt.Sprint(len(entries))+" members", err)
@@ -98,10 +111,6 @@ func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, error) {
 		}
 		entries = append(entries, e)
 	}
-	if !end.counts(int64(len(entries))) {
-		return nil, s.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
-	}
-	return entries, checkLocals(r, entries, end.offset, s)
 }
 
 func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
@@ -114,12 +123,14 @@ func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
 		if !bytes.HasPrefix(tail[i:], []byte("PK\x05\x06")) {
 			continue
 		}
-		rest := len(tail) - i - eocdLen - int(binary.LittleEndian.Uint16(tail[i+20:]))
-		if rest < 0 {
-			continue
+		behind := i + eocdLen + int(binary.LittleEndian.Uint16(tail[i+20:]))
+		if behind > len(tail) {
+			continue // within a comment, or by chance
 		}
-		if rest > 0 {
-			return zipEnd{}, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", rest), nil)
+		if rest := tail[behind:]; !isZero(rest) {
+			return zipEnd{}, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", len(rest)), nil)
+		} else if len(rest) > 0 {
+			s.warn("", fmt.Sprintf("%d zeros follow the end of the archive", len(rest)))
 		}
 		return parseZipEnd(r, tail[i:], size-n+int64(i), s)
 	}
@@ -130,7 +141,7 @@ func parseZipEnd(r io.ReaderAt, b []byte, at int64, s *sink) (zipEnd, error) {
 	le := binary.LittleEndian
 	disk, dirDisk := le.Uint16(b[4:]), le.Uint16(b[6:])
 	here, all := le.Uint16(b[8:]), le.Uint16(b[10:])
-	e := zipEnd{count: int64(all), size: int64(le.Uint32(b[12:])), offset: int64(le.Uint32(b[16:])), at: at}
+	e := zipEnd{count: int64(all), size: int64(le.Uint32(b[12:])), offset: int64(le.Uint32(b[16:])), at: at, record: at}
 	e64, ok, err := findZip64End(r, at, s)
 	if err != nil || ok {
 		return e64, err
@@ -170,7 +181,7 @@ func findZip64End(r io.ReaderAt, at int64, s *sink) (zipEnd, bool, error) {
 	if le.Uint32(b[16:]) != 0 || le.Uint32(b[20:]) != 0 || le.Uint64(b[24:]) != le.Uint64(b[32:]) {
 		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
-	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos, zip64: true}
+	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos, record: at, zip64: true}
 	if e.count < 0 {
 		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
 	}

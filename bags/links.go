@@ -1,0 +1,20 @@
+package bags
+
+// What kinds of link there are, as people are told of them.
+const (
+	symbolicLinks = "symbolic links"
+	hardLinks     = "hard links"
+	junctions     = "junctions"
+)
+
+// refusedLink says of a member why it is not taken. No link is, those that stay within
+// the archive included: each step, store and system after this one would have to hold
+// to the same idea of where it leads. target is "" where the archive's directory does
+// not tell it.
+func refusedLink(kind, target string) string {
+	text := kind + " are not taken, wherever they lead"
+	if target != "" {
+		text += "; this one leads to " + shortened(encoded(target))
+	}
+	return text
+}
