@@ -25,12 +25,12 @@
 //	tar.xz                therootcompany/xz                           no
 //	tar.lz4               pierrec/lz4                                 no
 //	7z, 7z.001            bodgit/sevenzip, in a process of its own    no
-//	rar 1.5 to 5, parts   nwaples/rardecode, in a process of its own  no
+//	rar 2 to 5, parts     nwaples/rardecode, in a process of its own  no
 //
 // Within zips: stored, deflate, bzip2, zstd, xz. Within 7z: copy, LZMA, LZMA2,
 // PPMd, bzip2, deflate, zstd, brotli, LZ4, and the filters delta, BCJ, BCJ2, ARM,
 // ARM64, PPC, SPARC. Every other method is refused by its name (deflate64, LZMA in
-// zips, …), and so is what is encrypted.
+// zips, RAR 1.5, …), and so is what is encrypted.
 //
 // They are recognised by their first bytes; the name
 // decides only where the bytes say nothing (a file called .zip without a zip
@@ -46,7 +46,8 @@
 // FIFO; when two members have one name or a file stands where a folder is; when
 // it is encrypted, uses another method, or overlaps another; when it breaks a
 // limit (Limits); when it is truncated, fails its check sum or is not as long as
-// it says; and when data follows the archive's end or its end is missing. (Tars
+// it says; and when data follows the archive's end (zeros aside, in zip, 7z, rar, tar
+// and gz) or its end is missing. (Tars
 // without an end mark and rars of before RAR 3 without an end block are written by
 // some programs; that is a warning. So are bytes in a zip that belong to no member,
 // unless they are a member that its directory does not list.) Names that differ

@@ -130,3 +130,16 @@ func TestRarNamesInACodePage(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// RAR 4 packs a name's Unicode behind its bytes: a byte for its high half, then two
+// bits for each letter that say how it is written.
+func TestRar4UnicodeNames(t *testing.T) {
+	data := rar4Of(rarFile{name: "??.txt\x00\x00\xa0\xe5\x65\x2c\x67.t\x00xt", data: "x", flags: 0x200})
+	dir, x, err := extract(t, "x.rar", data, Limits{})
+	if err != nil || len(x.Warnings) != 0 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "日本.txt")); err != nil {
+		t.Error(err)
+	}
+}

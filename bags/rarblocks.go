@@ -8,17 +8,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 )
 
-// This file walks over a rar's blocks beside the library's own reading, for what
-// the library does not tell. The rules are:
-//
-//   - the archive ends with its end block, and the file with the archive, zeros
-//     aside; rars from before RAR 3 have no end block;
-//   - a part that is not the last is followed by the next, and the first part is
-//     the first;
-//   - the names that are not Unicode are collected, for their code page.
+// The blocks that rars are made of, as far as rarsurvey.go asks.
 
 const (
 	rar4Magic = "Rar!\x1a\x07\x00"
@@ -39,6 +31,7 @@ type rarBlock struct {
 	old       bool   // a main block: parts are named x.rar, x.r00
 	modern    bool   // a member packed by RAR 3 or later
 	noSum     bool   // a member without a check sum that is compared
+	packed    string // a member that is compressed: the version that its method is of
 }
 
 type rarKind int
@@ -50,131 +43,6 @@ const (
 	rarEnd
 	rarEncrypted // everything after it is
 )
-
-// surveyRar checks the frame of every part, opens the further ones, and gives the
-// names that are in no known encoding.
-func surveyRar(v *volumes, s *sink) (stored []string, err error) {
-	old := false
-	for i := 0; ; i++ {
-		part, err := surveyRarPart(v.volume(i), i, s)
-		if err != nil {
-			return nil, err
-		}
-		stored = append(stored, part.raw...)
-		old = old || part.old
-		if !part.more {
-			return stored, nil
-		}
-		next, err := nextRarVolume(v.base[i], old)
-		if err != nil {
-			return nil, s.broken("", RuleMultiDisk, "the archive is one part of several, and "+err.Error(), nil)
-		}
-		err = v.open(next)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, s.broken("", RuleMultiDisk, fmt.Sprintf("the archive is one part of several, and the next, %s, is not there", next), nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-type rarPart struct {
-	old, more bool
-	raw       []string
-}
-
-func surveyRarPart(r *io.SectionReader, number int, s *sink) (p rarPart, err error) {
-	b := bufio.NewReaderSize(r, 4<<10)
-	read := readRar5
-	head, _ := b.Peek(len(rar5Magic))
-	switch {
-	case string(head) == rar5Magic:
-		_, _ = b.Discard(len(rar5Magic)) // was peeked at
-	case bytes.HasPrefix(head, []byte(rar4Magic)):
-		_, _ = b.Discard(len(rar4Magic))
-		read = readRar4
-	default:
-		return p, s.broken("", RuleDamaged, "no rar header", nil)
-	}
-	last, members, modern := "", 0, string(head) == rar5Magic
-	for {
-		block, err := read(b)
-		pos, _ := r.Seek(0, io.SeekCurrent) // cannot fail
-		at := pos - int64(b.Buffered())
-		if errors.Is(err, io.EOF) {
-			if modern {
-				return p, s.broken(last, RuleTruncated, "the archive stops after this member, without an end block", nil)
-			}
-			s.warn(last, "the archive stops after this member, without an end block: it may have been cut there")
-			return p, nil
-		}
-		if err != nil {
-			return p, s.rarDamage(last, err)
-		}
-		if block.data < 0 || block.data > r.Size()-at {
-			return p, s.broken(firstName(block.name, last), RuleTruncated, "its data ends beyond the archive's", nil)
-		}
-		switch block.kind {
-		case rarEncrypted:
-			return p, s.broken("", RuleEncrypted, "the archive's list of members is encrypted (AES)", nil)
-		case rarMain:
-			p.old = block.old
-		case rarMember:
-			members++
-			if members == 1 && number == 0 && block.continued {
-				return p, s.broken("", RuleMultiDisk, "the archive is one part of several, and not the first", nil)
-			}
-			last, modern = block.name, modern || block.modern
-			if block.raw {
-				p.raw = append(p.raw, block.name)
-			}
-			if block.noSum {
-				s.warn(block.name, "has no check sum that could be compared (BLAKE2)")
-			}
-		case rarEnd:
-			p.more = block.more
-			return p, s.rarEnd(r, at+block.data)
-		}
-		if int64(members) > s.limits.Files {
-			return p, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
-		}
-		if _, err := r.Seek(at+block.data, io.SeekStart); err != nil {
-			return p, err
-		}
-		b.Reset(r)
-	}
-}
-
-// rarEnd looks at what follows the end block: parts of one size are filled up with
-// zeros, and so is what was on tape.
-func (s *sink) rarEnd(r *io.SectionReader, at int64) error {
-	if zeros, err := onlyZeros(io.NewSectionReader(r, at, r.Size()-at)); zeros || err != nil {
-		return err
-	}
-	return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
-}
-
-func firstName(names ...string) string {
-	for _, n := range names {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
-}
-
-var errRarSum = errors.New("a header does not match its check sum")
-
-func (s *sink) rarDamage(last string, err error) error {
-	switch {
-	case errors.Is(err, errRarSum):
-		return s.broken(last, RuleChecksum, "the header after this member does not match its check sum", err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return s.broken(last, RuleTruncated, "the archive ends within the header after this member", err)
-	}
-	return s.broken(last, RuleDamaged, "the header after this member is damaged", err)
-}
 
 // readRar4 reads a block of RAR 1.5 to 4.
 func readRar4(r *bufio.Reader) (b rarBlock, err error) {
@@ -221,12 +89,28 @@ func readRar4(r *bufio.Reader) (b rarBlock, err error) {
 	return b, nil
 }
 
+const rar4Stored = 0x30
+
+// rar4Version names the version that a method is of, by the number in the header.
+func rar4Version(n byte) string {
+	switch n {
+	case 26: // of 20, for files of 4 GiB and more
+		n = 20
+	case 36: // of 29
+		n = 29
+	}
+	return fmt.Sprintf("RAR %d.%d", n/10, n%10)
+}
+
 func rar4Member(b rarBlock, body []byte, flags uint16) (rarBlock, error) {
 	le := binary.LittleEndian
 	if len(body) < 25 {
 		return b, errors.New("a member's header is too short")
 	}
 	b.kind, b.continued, b.modern = rarMember, flags&1 != 0, body[17] >= 29
+	if body[18] != rar4Stored {
+		b.packed = rar4Version(body[17])
+	}
 	n, rest := int(le.Uint16(body[19:])), body[25:]
 	if flags&0x100 != 0 {
 		if len(rest) < 8 {
@@ -299,7 +183,12 @@ func (b *rarBlock) rar5Member(f *vints, extra uint64) {
 	if flags&4 != 0 {
 		f.skip(4) // CRC-32
 	}
-	f.next() // method
+	if method := f.next(); method>>7&7 != 0 {
+		b.packed = "RAR 5"
+		if method&0x3f != 0 && method&(1<<20) == 0 {
+			b.packed = "RAR 7"
+		}
+	}
 	f.next() // system
 	name := f.take(f.next())
 	b.name = string(name)

@@ -1,0 +1,180 @@
+package bags
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// This file walks over a rar's blocks beside the library's own reading, for what
+// the library does not tell. The rules are:
+//
+//   - the archive ends with its end block, and the file with the archive, zeros
+//     aside; rars from before RAR 3 have no end block;
+//   - a part that is not the last is followed by the next, and the first part is
+//     the first;
+//   - the names that are not Unicode are collected, for their code page;
+//   - members compressed by one version only are in an archive, as the library has
+//     one decoder for each.
+
+// surveyRar checks the frame of every part, opens the further ones, and gives the
+// names that are in no known encoding.
+func surveyRar(v *volumes, s *sink) (stored []string, err error) {
+	old, packed := false, ""
+	for i := 0; ; i++ {
+		part, err := surveyRarPart(v.volume(i), i, &packed, s)
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, part.raw...)
+		old = old || part.old
+		if !part.more {
+			return stored, nil
+		}
+		next, err := nextRarVolume(v.base[i], old)
+		if err != nil {
+			return nil, s.broken("", RuleMultiDisk, "the archive is one part of several, and "+err.Error(), nil)
+		}
+		err = v.open(next)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, s.broken("", RuleMultiDisk, fmt.Sprintf("the archive is one part of several, and the next, %s, is not there", next), nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+type rarPart struct {
+	old, more bool
+	raw       []string
+}
+
+// rarWalk is the walk over one part.
+type rarWalk struct {
+	s       *sink
+	r       *io.SectionReader
+	b       *bufio.Reader
+	read    func(*bufio.Reader) (rarBlock, error)
+	first   bool // of the archive's parts
+	part    rarPart
+	last    string // the member before
+	members int
+	modern  bool
+}
+
+func surveyRarPart(r *io.SectionReader, number int, packed *string, s *sink) (rarPart, error) {
+	w := &rarWalk{s: s, r: r, b: bufio.NewReaderSize(r, 4<<10), first: number == 0}
+	head, _ := w.b.Peek(len(rar5Magic))
+	switch {
+	case string(head) == rar5Magic:
+		_, _ = w.b.Discard(len(rar5Magic)) // was peeked at
+		w.read, w.modern = readRar5, true
+	case bytes.HasPrefix(head, []byte(rar4Magic)):
+		_, _ = w.b.Discard(len(rar4Magic))
+		w.read = readRar4
+	default:
+		return w.part, s.broken("", RuleDamaged, "no rar header", nil)
+	}
+	for {
+		block, err := w.read(w.b)
+		pos, _ := r.Seek(0, io.SeekCurrent) // cannot fail
+		at := pos - int64(w.b.Buffered())
+		if errors.Is(err, io.EOF) {
+			return w.part, w.noEnd()
+		}
+		if err != nil {
+			return w.part, s.rarDamage(w.last, err)
+		}
+		if block.data < 0 || block.data > r.Size()-at {
+			return w.part, s.broken(firstName(block.name, w.last), RuleTruncated, "its data ends beyond the archive's", nil)
+		}
+		if block.kind == rarEnd {
+			w.part.more = block.more
+			return w.part, s.rarEnd(r, at+block.data)
+		}
+		if err := w.take(block, packed); err != nil {
+			return w.part, err
+		}
+		if _, err := r.Seek(at+block.data, io.SeekStart); err != nil {
+			return w.part, err
+		}
+		w.b.Reset(r)
+	}
+}
+
+// take looks at one block. packed is what the members so far were packed by.
+func (w *rarWalk) take(block rarBlock, packed *string) error {
+	switch block.kind {
+	case rarEncrypted:
+		return w.s.broken("", RuleEncrypted, "the archive's list of members is encrypted (AES)", nil)
+	case rarMain:
+		w.part.old = block.old
+		return nil
+	case rarMember:
+	default:
+		return nil
+	}
+	if w.members++; w.members == 1 && w.first && block.continued {
+		return w.s.broken("", RuleMultiDisk, "the archive is one part of several, and not the first", nil)
+	}
+	if int64(w.members) > w.s.limits.Files {
+		return w.s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", w.s.limits.Files), nil)
+	}
+	if block.packed != "" {
+		if *packed != "" && *packed != block.packed {
+			return w.s.broken(block.name, RuleMethod, fmt.Sprintf("compressed by %s, and members before it by %s: both in one archive are not supported", block.packed, *packed), nil)
+		}
+		*packed = block.packed
+	}
+	w.last, w.modern = block.name, w.modern || block.modern
+	if block.raw {
+		w.part.raw = append(w.part.raw, block.name)
+	}
+	if block.noSum {
+		w.s.warn(block.name, "has no check sum that could be compared (BLAKE2)")
+	}
+	return nil
+}
+
+// noEnd judges an archive that stops without an end block.
+func (w *rarWalk) noEnd() error {
+	if w.modern {
+		return w.s.broken(w.last, RuleTruncated, "the archive stops after this member, without an end block", nil)
+	}
+	w.s.warn(w.last, "the archive stops after this member, without an end block: it may have been cut there")
+	return nil
+}
+
+// rarEnd looks at what follows the end block: parts of one size are filled up with
+// zeros, and so is what was on tape.
+func (s *sink) rarEnd(r *io.SectionReader, at int64) error {
+	if zeros, err := onlyZeros(io.NewSectionReader(r, at, r.Size()-at)); zeros || err != nil {
+		return err
+	}
+	return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
+}
+
+func firstName(names ...string) string {
+	for _, n := range names {
+		if n != "" {
+			return n
+		}
+	}
+	return ""
+}
+
+var errRarSum = errors.New("a header does not match its check sum")
+
+func (s *sink) rarDamage(last string, err error) error {
+	switch {
+	case errors.Is(err, errRarSum):
+		return s.broken(last, RuleChecksum, "the header after this member does not match its check sum", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return s.broken(last, RuleTruncated, "the archive ends within the header after this member", err)
+	}
+	return s.broken(last, RuleDamaged, "the header after this member is damaged", err)
+}
