@@ -115,18 +115,25 @@ func windowsHostile(p string) string {
 		if strings.HasSuffix(part, ".") && part != "." || strings.HasSuffix(part, " ") {
 			return "ends in a dot or space, which Windows drops"
 		}
-		if part == "" || strings.IndexByte("CPANLcpanl", part[0]) < 0 {
-			continue // no device's name begins so; most names are passed over here
-		}
-		stem, _, _ := strings.Cut(part, ".")
-		if len(stem) > 4 {
-			continue
-		}
-		switch strings.ToUpper(stem) {
-		case "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9",
-			"LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9":
+		if part != "" && strings.IndexByte("CPANLcpanl", part[0]) >= 0 && isDevice(part) {
 			return "is a device's name on Windows"
 		}
 	}
 	return ""
+}
+
+// isDevice takes a name with any ending, and with spaces before it: CON, con.txt. The
+// digits may be raised: in Windows' own code page they are digits, too.
+func isDevice(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	digit, isPort := strings.CutPrefix(stem, "COM")
+	if !isPort {
+		digit, isPort = strings.CutPrefix(stem, "LPT")
+	}
+	return isPort && (len(digit) == 1 && '1' <= digit[0] && digit[0] <= '9' || digit == "¹" || digit == "²" || digit == "³")
 }

@@ -100,6 +100,9 @@ func TestOddArchives(t *testing.T) {
 		{"a program before it.zip", func(t *testing.T) []byte { return zipWith(t, "", "#!/bin/sh\n") }, "", 1},
 		{"filled up with zeros.zip", func(*testing.T) []byte { return joined(aZip, zeros) }, "", 1},
 		{"a comment, and zeros.zip", func(t *testing.T) []byte { return joined(zipWith(t, "Fonds 12", ""), zeros) }, "", 1},
+		{"in parts.zip.001", func(*testing.T) []byte { return aZip[:60] }, RuleMultiDisk, 0},
+		{"in parts.z01", func(*testing.T) []byte { return joined([]byte("PK\x07\x08"), aZip[:60]) }, RuleMultiDisk, 0},
+		{"cut.zip", func(*testing.T) []byte { return aZip[:60] }, RuleTruncated, 0},
 		{"zeros and a byte.zip", func(*testing.T) []byte { return joined(aZip, zeros, []byte("x")) }, RuleTrailing, 0},
 
 		{"in two members.tar.gz", func(t *testing.T) []byte { return joined(gz(t, head), gz(t, rest)) }, "", 0},

@@ -301,28 +301,3 @@ func (p *Profile) Algorithms(def []Algorithm) []Algorithm {
 	}
 	return allowed
 }
-
-// matchesAny tells whether a pattern covers s. An asterisk stands for any number
-// of any characters; nothing else is special.
-func matchesAny(patterns []string, s string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, s) })
-}
-
-func matches(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == s
-	}
-	if !strings.HasPrefix(s, parts[0]) {
-		return false
-	}
-	s = s[len(parts[0]):]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(part):]
-	}
-	return strings.HasSuffix(s, parts[len(parts)-1])
-}

@@ -188,6 +188,8 @@ func sevenZipError(member string, err error) error {
 		e.Rule, e.Detail = RuleEncrypted, what(member, "is encrypted")
 	case strings.Contains(text, "unsupported compression algorithm"):
 		e.Rule, e.Detail = RuleMethod, "compressed by a method that is not supported"
+	case strings.HasSuffix(text, "unexpected id"): // the library does not tell the two apart
+		e.Detail = "its list of members is damaged, or has what is not supported, as an archive of changes has (anti-items)"
 	case strings.Contains(text, "exceeds configured dictionary capacity"), strings.Contains(text, "dictionary capacity is out of range"):
 		e.Rule, e.Detail = RuleMemory, "decompressing needs more memory than is allowed"
 	case strings.Contains(text, "checksum error"):

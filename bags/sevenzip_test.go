@@ -213,3 +213,21 @@ func TestHostileSevenZips(t *testing.T) {
 		t.Errorf("an archive without members: %+v, %v", x, err)
 	}
 }
+
+// An archive that says which files are gone is refused with that as a reason.
+func TestSevenZipOfChanges(t *testing.T) {
+	seven := tool(t, "7zz", "7z", "7za")
+	tree := aTree(t)
+	dir := t.TempDir()
+	base, changes := filepath.Join(dir, "base.7z"), filepath.Join(dir, "changes.7z")
+	runIn(t, tree, seven, "a", "-bd", base, ".")
+	if err := os.Remove(filepath.Join(tree, "text.txt")); err != nil {
+		t.Fatal(err)
+	}
+	runIn(t, tree, seven, "u", "-bd", base, ".", "-u-", "-up1q3r2x2y2z1w2!"+changes)
+	_, _, err := extractFile(t, changes, ExtractOptions{})
+	wantRule(t, err, RuleDamaged, "")
+	if !strings.Contains(err.Error(), "anti-items") {
+		t.Error(err)
+	}
+}

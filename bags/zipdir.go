@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -134,7 +135,23 @@ func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
 		}
 		return parseZipEnd(r, tail[i:], size-n+int64(i), s)
 	}
-	return zipEnd{}, s.broken("", RuleTruncated, "the archive has no directory: its end is missing", nil)
+	return zipEnd{}, s.noZipEnd(r)
+}
+
+// zipPart is what parts but the last are called: x.z01, x.zip.001.
+var zipPart = regexp.MustCompile(`(?i)\.(z[0-9]{2}|zip\.[0-9]{3})$`)
+
+// noZipEnd says why there is no end record: a first part may also begin with a mark.
+func (s *sink) noZipEnd(r io.ReaderAt) error {
+	const mark = "PK\x07\x08"
+	head := make([]byte, len(mark))
+	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if string(head) == mark || zipPart.MatchString(s.archive) {
+		return s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+	}
+	return s.broken("", RuleTruncated, "the archive has no directory: its end is missing", nil)
 }
 
 func parseZipEnd(r io.ReaderAt, b []byte, at int64, s *sink) (zipEnd, error) {

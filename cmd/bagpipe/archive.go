@@ -115,7 +115,7 @@ func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
 	}
 	for _, p := range in.Problems {
 		if json {
-			a.event("problem", problemOf(p))
+			a.event("problem", problemOf(archive, p))
 		} else {
 			fmt.Fprintf(a.out, "error: %v\n", p)
 		}
@@ -134,8 +134,10 @@ func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
 	return nil
 }
 
-func problemOf(p *bags.Error) map[string]any {
-	return map[string]any{"archive": layout.EncodePath(p.Archive), "member": layout.EncodePath(p.Member), "rule": p.Rule, "text": p.Detail}
+// problemOf names the archive as it was given, or the one within it.
+func problemOf(given string, p *bags.Error) map[string]any {
+	folder := strings.TrimSuffix(given, filepath.Base(given))
+	return map[string]any{"archive": layout.EncodePath(folder + p.Archive), "member": layout.EncodePath(p.Member), "rule": p.Rule, "text": p.Detail}
 }
 
 func (a *app) archiveWarning(archive, text string, json bool) {
@@ -202,7 +204,7 @@ func (c *archiveExtractCmd) Run(a *app) error {
 	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.report})
 	p.close()
 	if err != nil {
-		return a.archiveFailed(err, c.JSON)
+		return a.archiveFailed(c.Archive, err, c.JSON)
 	}
 	for _, w := range x.Warnings {
 		a.archiveWarning(c.Archive, w, c.JSON)
@@ -240,7 +242,7 @@ func (c *archivePackCmd) Run(a *app) error {
 		return wrongUse(err.Error())
 	}
 	if err != nil {
-		return a.archiveFailed(err, c.JSON)
+		return a.archiveFailed(c.From, err, c.JSON)
 	}
 	if c.JSON {
 		a.event("done", map[string]any{"archive": c.Archive, "format": packed.Format, "files": packed.Files, "folders": packed.Folders,

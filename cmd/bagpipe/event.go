@@ -28,10 +28,10 @@ func (a *app) eventTo(w io.Writer, name string, v map[string]any) {
 }
 
 // archiveFailed reports what is wrong with an archive as an event, too.
-func (a *app) archiveFailed(err error, asJSON bool) error {
+func (a *app) archiveFailed(given string, err error, asJSON bool) error {
 	var broken *bags.Error
 	if asJSON && errors.As(err, &broken) {
-		a.event("problem", problemOf(broken))
+		a.event("problem", problemOf(given, broken))
 	}
 	return err
 }
