@@ -70,11 +70,12 @@
 // # Bags
 //
 // Validate reads a bag in a folder, or serialized in a zip or a tar, plain or
-// compressed, which it lists and hashes as a stream (serialized.go). A finding is an error where the RFC says MUST
-// and the declared version knew the rule, a warning otherwise. Complete and Valid
-// are separate answers (section 3): a bag is complete when no error but mismatch
-// was found, and valid when no error was found and every digest was computed. A
-// bag whose only errors are unfetched files is incomplete, not wrong.
+// compressed, which it lists and hashes as a stream (serialized.go). A finding is an
+// error where the RFC says MUST and the declared version knew the rule, a warning
+// otherwise. Complete and Valid are separate answers (section 3): a bag is complete
+// when no error but mismatch was found, and valid when no error was found and every
+// digest was computed. A bag whose only errors are unfetched files is incomplete, not
+// wrong.
 //
 // A last line without its end is a warning only, though 2.3 has a MUST there: it
 // loses nothing, and much in use writes it.
@@ -100,7 +101,7 @@
 //	2.1.1: bagit.txt is UTF-8 without a byte-order mark
 //	    TestRules/2.1.1: not UTF-8; TestRules/2.1.1: byte-order mark
 //	2.1.1: the encoding is a registered one
-//	    TestRules/2.1.1: unknown encoding; TestAllowed
+//	    TestRules/2.1.1: unknown encoding; TestOddBags/an encoding nobody knows; TestOddBags/UTF-7; TestOddBags/ISO-10646-UCS-2; TestAllowed
 //	2.1.2: the base directory contains data/
 //	    TestRules/2.1.2: no data/; TestRules/2.1.2: empty payload
 //	2.1.3: at least one payload manifest
@@ -113,6 +114,8 @@
 //	    TestRules/2.1.3: outside data/; TestRules/2.1.3: beside data/; TestPayloadManifestThatListsOutsideDataIsInvalid
 //	2.1.3: CR, LF and % are percent-encoded, and nothing else is
 //	    TestRules/2.1.3: bare percent; TestCorrectPercentEncodingIsAccepted; TestBagOfAnEncodedLookingNameIsReadByItsMaker; TestAllowed
+//	2.1.3: the slash separates, here and in fetch.txt
+//	    TestOddBags/backslashes; TestOddBags/a name with a backslash
 //	2.1.3: no directories
 //	    TestRules/2.1.3: a folder
 //	2.2.1: every tag manifest lists every payload manifest
@@ -144,7 +147,7 @@
 //	2.3: lines end in LF, CR or CR LF
 //	    TestAllowed; TestRules/2.3: no last line end
 //	2.3: the declared encoding; a byte-order mark is a warning, but in bagit.txt
-//	    TestRules/2.3: not UTF-8; TestRules/2.3: byte-order mark; TestAllowed
+//	    TestRules/2.3: not UTF-8; TestRules/2.3: byte-order mark; TestOddBags/US-ASCII declared, UTF-8 written; TestOddBags/Shift_JIS with bytes that mean nothing; TestOddBags/UTF-16 all over; TestAllowed
 //	2.4: algorithms by their normalised names
 //	    TestRules/2.4: a name not normalised; TestRules/2.4: unknown algorithm; TestUpdateSpellsAlgorithmsInTheRightWay
 //	2.4: SHA-256 and SHA-512; MD5 and SHA-1 for older bags

@@ -86,3 +86,23 @@ func TestExtractNestedInAFolder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An archive that holds itself has no innermost one; down to where a person looks it is
+// a long chain, and what ends that chain is the depth alone.
+func TestNestedWithoutAnEnd(t *testing.T) {
+	const deep, asked = 40, 7
+	data := []byte("the core")
+	name := "core.txt"
+	for range deep {
+		data, name = gz(t, tarOf(t, file(name, string(data)))), "r.tgz"
+	}
+	dir, x, err := extractFile(t, put(t, "r.tgz", data), ExtractOptions{Nested: asked})
+	if err != nil || x.Nested != asked || x.Files != 1 || len(x.Warnings) != 1 || !strings.Contains(x.Warnings[0], "deeper than 7 levels") {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, strings.Repeat("r.tgz/", asked)+"r.tgz")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%v, %v", info, err)
+	}
+	_, _, err = extractFile(t, put(t, "r.tgz", data), ExtractOptions{Nested: deep, Limits: Limits{Depth: 9}})
+	wantRuleOnly(t, "folders", err, RuleDepth)
+}
