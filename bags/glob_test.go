@@ -14,6 +14,8 @@ func TestProfilePatterns(t *testing.T) {
 	}{
 		{"a.txt", []string{"a.txt"}, []string{"a_txt", "xa.txt", "a.txtx", ""}},
 		{"*", []string{"", "a", "a/b/c"}, nil},
+		{"**/*", []string{"any/file", "a/b/c"}, []string{"any"}},
+		{"ab*ba", []string{"abba", "abxba"}, []string{"aba"}},
 		{"meta/*", []string{"meta/a", "meta/a/b.xml"}, []string{"meta", "metax/a", "x/meta/a"}},
 		{"*.xml", []string{"a.xml", "d/a.xml", ".xml"}, []string{"a.xmlx", "xml"}},
 		{"a*b*c", []string{"abc", "axbxbxc", "abbcc"}, []string{"acb", "ab", "abcd"}},

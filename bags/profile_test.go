@@ -322,21 +322,6 @@ func TestProfileWithoutItsVersionIs11(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
-	for _, c := range []struct {
-		pattern, s string
-		want       bool
-	}{
-		{"*", "a/b", true}, {"a/*", "a/b/c", true}, {"a/*", "a/", true}, {"a/*.txt", "a/b.txt", true}, {"a/*.txt", "a/b.txtx", false},
-		{"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false}, {"a", "a", true}, {"a", "b", false}, {"[a]", "a", false}, {"ab*ba", "aba", false},
-		{"a?", "ab", false}, {"**", "", true},
-	} {
-		if got := matches(c.pattern, c.s); got != c.want {
-			t.Errorf("%q, %q: %v", c.pattern, c.s, got)
-		}
-	}
-}
-
 // A bag that would not satisfy its profile is not made.
 func TestCreateHoldsToTheProfile(t *testing.T) {
 	p := aProfile()
