@@ -75,6 +75,7 @@ const (
 	CodeBaseName          Code = "base-name"
 	CodeUnfinished        Code = "unfinished"
 	CodeProfile           Code = "profile"
+	CodeMore              Code = "more"
 )
 
 // Finding is one thing wrong, or worth knowing, about a bag.
@@ -138,6 +139,9 @@ func (r *Report) Incomplete() bool {
 func (f Finding) rank() int {
 	if f.Code == CodeOxum {
 		return 1
+	}
+	if f.Code == CodeMore {
+		return 2
 	}
 	return 0
 }

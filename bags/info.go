@@ -35,16 +35,38 @@ type infoProblem struct {
 	strict bool // wrong in 1.0 alone; before, it was allowed
 }
 
-// parseInfo collects fields line by line.
+// infoMost bounds what is kept of a bag-info.txt, which people write for people.
+const infoMost = 16 << 20
+
+// infoParser collects fields line by line; done ends it.
 type infoParser struct {
 	fields   []Field
 	problems []infoProblem
-	empty    []int // lines
+	empty    []int           // lines
+	size     int             // of the lines so far
+	value    strings.Builder // of the last field: it may be folded into many lines
+}
+
+// done gives the last field its value.
+func (p *infoParser) done() {
+	if n := len(p.fields); n > 0 {
+		p.fields[n-1].Value = p.value.String()
+	}
+	p.value.Reset()
 }
 
 func (p *infoParser) line(l line) {
+	before := p.size
+	if p.size += len(l.text) + 1; p.size > infoMost {
+		if before <= infoMost {
+			p.problem(l, fmt.Sprintf("what follows is not read: there are more than %d bytes", infoMost), false)
+		}
+		return
+	}
 	if l.text == "" {
-		p.empty = append(p.empty, l.number)
+		if len(p.empty) < mostFindings {
+			p.empty = append(p.empty, l.number)
+		}
 		return
 	}
 	if l.text[0] == ' ' || l.text[0] == '\t' {
@@ -67,7 +89,9 @@ func (p *infoParser) line(l line) {
 	if value != "" && value[0] != ' ' && value[0] != '\t' {
 		p.problem(l, "no space after the colon", true)
 	}
-	p.fields = append(p.fields, Field{label, strings.Trim(value, " \t")})
+	p.done()
+	p.fields = append(p.fields, Field{Label: label})
+	p.value.WriteString(strings.Trim(value, " \t"))
 }
 
 func (p *infoParser) fold(l line) {
@@ -75,16 +99,17 @@ func (p *infoParser) fold(l line) {
 		p.problem(l, "a continued line with nothing to continue", false)
 		return
 	}
-	last := &p.fields[len(p.fields)-1]
 	more := strings.Trim(l.text, " \t")
-	if last.Value != "" && more != "" {
-		more = " " + more
+	if p.value.Len() > 0 && more != "" {
+		p.value.WriteByte(' ')
 	}
-	last.Value += more
+	p.value.WriteString(more)
 }
 
 func (p *infoParser) problem(l line, text string, strict bool) {
-	p.problems = append(p.problems, infoProblem{l.number, text, strict})
+	if len(p.problems) < mostFindings {
+		p.problems = append(p.problems, infoProblem{l.number, text, strict})
+	}
 }
 
 // ReadInfo reads the text of a bag-info.txt in UTF-8 leniently: what cannot be
@@ -96,6 +121,7 @@ func readInfo(r io.Reader, enc encoding.Encoding) ([]Field, error) {
 	if _, err := eachLine(r, enc, p.line); err != nil {
 		return nil, fmt.Errorf("read bag-info.txt: %w", err)
 	}
+	p.done()
 	return p.fields, nil
 }
 

@@ -65,6 +65,15 @@ func (v *validator) manifest(ctx context.Context, name string, a Algorithm, isPa
 // list adds one entry.
 func (v *validator) list(into map[string]*listed, name string, number int, p string, a Algorithm, sum []byte) {
 	e := into[p]
+	if e == nil && !v.has(p) {
+		most := v.o.Limits.withDefaults().Files
+		if v.absent++; int64(v.absent) > most {
+			if int64(v.absent) == most+1 {
+				v.find(SeverityError, CodeMissing, "3", name, number, fmt.Sprintf("from here on nothing is said of files that are not there: there are more than %d", most))
+			}
+			return
+		}
+	}
 	if e == nil {
 		e = &listed{}
 		p = v.own(p)
@@ -240,6 +249,13 @@ func (v *validator) hole(number int, f fetchLine) {
 			v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, encoded(p)+": begins with a slash; read as relative to the bag")
 			p = rest
 		}
+	}
+	if most := v.o.Limits.withDefaults().Files; int64(len(v.holes)) >= most {
+		if !v.overFetch {
+			v.overFetch = true
+			fail(CodeFetchSyntax, fmt.Sprintf("from here on nothing is read: there are more than %d files", most))
+		}
+		return
 	}
 	clean := path.Clean(p)
 	switch {

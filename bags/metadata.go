@@ -23,6 +23,7 @@ func (v *validator) metadata(context.Context) error {
 	if err := v.text(name, p.line); err != nil {
 		return err
 	}
+	p.done()
 	for _, problem := range p.problems {
 		severity := SeverityError
 		if problem.strict {

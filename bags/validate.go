@@ -103,7 +103,7 @@ func (v *validator) run(ctx context.Context) (Report, error) {
 	if err != nil && !errors.Is(err, errEnough) {
 		return Report{}, fmt.Errorf("validate bag %s: %w", v.report.Bag, err)
 	}
-	v.report.settle()
+	v.sum()
 	if errors.Is(err, errEnough) {
 		v.report.Complete, v.report.Valid = false, false
 	}
@@ -159,19 +159,22 @@ type validator struct {
 	version version
 	enc     encoding.Encoding
 
-	files    map[string]int // path → index in tree.Files
-	folders  map[string]bool
-	nfc      map[string]string // lazily: normalised path → path
-	payload  map[string]*listed
-	tags     map[string]*listed
-	holes    map[string]bool // paths in fetch.txt
-	fetches  []fetchLine     // those that are in order, with clean paths
-	oxums    []oxum
-	infoName string // of the file that oxums are from
-	stop     bool
-	unread   bool        // the archive around the bag could not be read to its end
-	payloads []Algorithm // of the payload manifests, sorted
-	tagSets  []tagManifest
+	files     map[string]int // path → index in tree.Files
+	folders   map[string]bool
+	nfc       map[string]string // lazily: normalised path → path
+	payload   map[string]*listed
+	tags      map[string]*listed
+	holes     map[string]bool // paths in fetch.txt
+	fetches   []fetchLine     // those that are in order, with clean paths
+	oxums     []oxum
+	infoName  string // of the file that oxums are from
+	said      [2]int // errors and warnings found, those that are only counted included
+	absent    int    // files that manifests list and that are not there
+	overFetch bool   // fetch.txt lists more than is read
+	stop      bool
+	unread    bool        // the archive around the bag could not be read to its end
+	payloads  []Algorithm // of the payload manifests, sorted
+	tagSets   []tagManifest
 
 	manifestNames map[Algorithm]string // the payload manifests' files
 	early         *hashing             // under way
@@ -215,11 +218,35 @@ func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
 	return v
 }
 
+// mostFindings is how many errors, and how many warnings, are kept by their words; the
+// rest are counted. What has more was made so, and memory has an end.
+const mostFindings = 200_000
+
 func (v *validator) find(s Severity, code Code, section, path string, line int, text string) {
+	v.stop = v.stop || s == SeverityError && v.o.FailFast
+	i := 0
+	if s == SeverityWarning {
+		i = 1
+	}
+	if v.said[i]++; v.said[i] > mostFindings {
+		return
+	}
 	v.report.Findings = append(v.report.Findings, Finding{
 		Code: code, Severity: s, Path: encoded(path), Line: line, Section: section, Text: text,
 	})
-	v.stop = v.stop || s == SeverityError && v.o.FailFast
+}
+
+// sum adds what was only counted, and settles the report.
+func (v *validator) sum() {
+	r := &v.report
+	for i, s := range []Severity{SeverityError, SeverityWarning} {
+		if n := v.said[i] - mostFindings; n > 0 {
+			r.Findings = append(r.Findings, Finding{Code: CodeMore, Severity: s, Text: fmt.Sprintf("and %d more of which nothing is said", n)})
+		}
+	}
+	r.settle()
+	r.Errors += max(0, v.said[0]-mostFindings-1) // the last finding stands for one
+	r.Warnings += max(0, v.said[1]-mostFindings-1)
 }
 
 func (v *validator) fail(code Code, section, path, text string) {
