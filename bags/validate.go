@@ -218,60 +218,6 @@ func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
 	return v
 }
 
-// mostFindings is how many errors, and how many warnings, are kept by their words; the
-// rest are counted. What has more was made so, and memory has an end.
-const mostFindings = 200_000
-
-func (v *validator) find(s Severity, code Code, section, path string, line int, text string) {
-	v.stop = v.stop || s == SeverityError && v.o.FailFast
-	i := 0
-	if s == SeverityWarning {
-		i = 1
-	}
-	if v.said[i]++; v.said[i] > mostFindings {
-		return
-	}
-	v.report.Findings = append(v.report.Findings, Finding{
-		Code: code, Severity: s, Path: encoded(path), Line: line, Section: section, Text: text,
-	})
-}
-
-// sum adds what was only counted, and settles the report.
-func (v *validator) sum() {
-	r := &v.report
-	for i, s := range []Severity{SeverityError, SeverityWarning} {
-		if n := v.said[i] - mostFindings; n > 0 {
-			r.Findings = append(r.Findings, Finding{Code: CodeMore, Severity: s, Text: fmt.Sprintf("and %d more of which nothing is said", n)})
-		}
-	}
-	r.settle()
-	r.Errors += max(0, v.said[0]-mostFindings-1) // the last finding stands for one
-	r.Warnings += max(0, v.said[1]-mostFindings-1)
-}
-
-func (v *validator) fail(code Code, section, path, text string) {
-	v.find(SeverityError, code, section, path, 0, text)
-}
-
-func (v *validator) warn(code Code, section, path, text string) {
-	v.find(SeverityWarning, code, section, path, 0, text)
-}
-
-// since1 is the severity of a rule that 1.0 brought.
-func (v *validator) since1() Severity {
-	if v.version.before(v1) {
-		return SeverityWarning
-	}
-	return SeverityError
-}
-
-func (v *validator) enough() error {
-	if v.stop {
-		return errEnough
-	}
-	return nil
-}
-
 func (v *validator) has(p string) bool {
 	_, ok := v.files[p]
 	return ok
