@@ -217,7 +217,7 @@ func (b *Book) order(c Candidate) (rules []*Rule, folderType string, err error) 
 	var own, above *marker
 	info, gone := os.Lstat(c.Path)
 	folder := gone == nil && info.IsDir()
-	if folder {
+	if folder && c.Files == nil {
 		if own, err = readMarker(c.Path, c.Name); err != nil {
 			return nil, "", err
 		}
@@ -323,20 +323,15 @@ func unique(rules []*Rule) (out []*Rule) {
 // Recognise asks the rules what a candidate is. Its error is about the machine alone,
 // or a *layout.FileError of a rule file.
 func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome, error) {
-	kind, err := KindOf(c.Path)
+	f, err := b.facts(ctx, c, o)
 	if err != nil {
-		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
-	}
-	info, err := os.Lstat(c.Path)
-	if err != nil {
-		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
+		return nil, err
 	}
 	rules, folderType, err := b.order(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &facts{ctx: ctx, c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, kind: kind, size: info.Size()}
-	out := &Outcome{Kind: kind}
+	kind, out := f.kind, &Outcome{Kind: f.kind}
 	base := f.base()
 	var best *tried
 	for _, r := range rules {
@@ -359,6 +354,22 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 		}
 	}
 	return out, f.decide(out, best, folderType)
+}
+
+// facts begins to look at a candidate.
+func (b *Book) facts(ctx context.Context, c Candidate, o Options) (*facts, error) {
+	kind, err := KindFolder, error(nil)
+	if c.Files == nil {
+		kind, err = KindOf(c.Path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
+	}
+	info, err := os.Lstat(c.Path)
+	if err != nil {
+		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
+	}
+	return &facts{ctx: ctx, c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, kind: kind, size: info.Size()}, nil
 }
 
 // tried is what a rule said.

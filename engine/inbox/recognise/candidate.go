@@ -36,6 +36,7 @@ type Candidate struct {
 	Collection layout.Name // it was dropped in
 	File       bool        // it is known to be no folder
 	Inbox      string      // the folder it was dropped in, which may have a metadata.rule; "": none
+	Files      []string    // files in the folder Path that are looked at as if they were alone in a folder of this name; nil: Path itself is
 }
 
 // KindOf tells a folder, a bag, an archive and any other file apart.
@@ -73,6 +74,8 @@ type facts struct {
 	turn   chan struct{} // listings under way
 	kind   string
 	size   int64
+
+	namesOnly bool // no size is asked for
 
 	names     *listing
 	objects   []string // the files that name several sets

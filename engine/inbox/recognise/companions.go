@@ -18,14 +18,13 @@ type companions struct {
 	ctx   context.Context
 	l     *listing
 	there map[string][]string // as named, by the name in lower case
-	used  map[string]bool     // the files that belong to a set
-	asked map[string]bool     // patterns, and whether anything fitted them
+	asked map[string][]string // patterns, and what fitted them
 	left  int                 // comparisons; none: what was said since does not count
 }
 
 func newCompanions(ctx context.Context, l *listing) *companions {
 	c := &companions{ctx: ctx, l: l, there: make(map[string][]string, len(l.files)),
-		used: map[string]bool{}, asked: map[string]bool{}, left: maxCompared}
+		asked: map[string][]string{}, left: maxCompared}
 	for _, name := range l.files {
 		low := strings.ToLower(name)
 		c.there[low] = append(c.there[low], name)
@@ -33,26 +32,20 @@ func newCompanions(ctx context.Context, l *listing) *companions {
 	return c
 }
 
-// take marks what fits one of several patterns as belonging to a set.
-func (c *companions) take(globs string) (any bool) {
-	for glob := range strings.SplitSeq(strings.ToLower(globs), "|") {
-		found, again := c.asked[glob]
-		if !again {
-			found = c.takeOne(glob)
-			c.asked[glob] = found
-		}
-		any = any || found
+// find gives the names that fit one pattern, in lower case.
+func (c *companions) find(glob string) []string {
+	found, again := c.asked[glob]
+	if !again {
+		found = c.findNew(glob)
+		c.asked[glob] = found
 	}
-	return any
+	return found
 }
 
-func (c *companions) takeOne(glob string) (any bool) {
+func (c *companions) findNew(glob string) []string {
 	head, whole := literalHead(glob)
 	if whole {
-		for _, name := range c.there[head] {
-			c.used[name], any = true, true
-		}
-		return any
+		return c.there[head]
 	}
 	if rest, deep := strings.CutPrefix(glob, anyDepth); deep && !strings.Contains(rest, "/") {
 		head, _ = literalHead(rest)
@@ -65,7 +58,7 @@ func (c *companions) takeOne(glob string) (any bool) {
 }
 
 // compare asks the names that begin with head, by their key.
-func (c *companions) compare(glob, head string, sorted *[]keyed, key func(string) string) (any bool) {
+func (c *companions) compare(glob, head string, sorted *[]keyed, key func(string) string) (found []string) {
 	if *sorted == nil {
 		*sorted = c.l.sortedBy(key)
 	}
@@ -76,13 +69,13 @@ func (c *companions) compare(glob, head string, sorted *[]keyed, key func(string
 		}
 		if c.left--; c.left <= 0 || c.left%4096 == 0 && c.ctx.Err() != nil {
 			c.left = 0
-			return false
+			return nil
 		}
 		if fitsPath(glob, k.low) {
-			c.used[k.name], any = true, true
+			found = append(found, k.name)
 		}
 	}
-	return any
+	return found
 }
 
 // keyed is a name, in lower case as well, and what it is sorted by.

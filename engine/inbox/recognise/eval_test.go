@@ -97,13 +97,13 @@ func TestSets(t *testing.T) {
 	const main = `main: '(?i)^(?<base>.+)\.tif$', required: '${base}.tfw|${base}.wld'`
 	for _, c := range []struct{ path, match, want string }{
 		{folder, "sets: {" + main + "}", "yes: 2 sets of files, the first is a.tif"},
-		{folder, "sets: {" + main + ", max: 1}", "no: 2 sets of files, more than 1"},
-		{folder, "sets: {" + main + ", min: 3}", "no: 2 sets of files, fewer than 3"},
+		{folder, "sets: {" + main + ", max: 1}", "no: holds 2 sets of files; the rule wants at most 1"},
+		{folder, "sets: {" + main + ", min: 3}", "no: holds 2 sets of files; the rule wants at least 3"},
 		{folder, "sets: {" + main + ", alone: true}", "no: a.tif.xml belongs to none of the sets"},
 		{folder, "sets: {" + main + ", optional: ['${base}.*', '${base}-*'], alone: true}", "no: preview.jpg belongs to none of the sets"},
 		{folder, "sets: {" + main + ", optional: ['${base}.*', '${base}-*', '**/preview.*'], alone: true}", "yes: 2 sets"},
 		{folder, `sets: {main: '\.tif$', required: x}`, "no: a.tif lacks x"},
-		{folder, `sets: {main: '(?i)^(?<l>[ab])[^.]*\.', by: '${l}', min: 2, max: 2}`, "no: 3 sets"},
+		{folder, `sets: {main: '(?i)^(?<l>[ab])[^.]*\.', by: '${l}', min: 2, max: 2}`, "no: holds 3 sets of files; the rule wants at most 2"},
 		{folder, `sets: {main: '^(?<l>[aAbB])', by: '${l}', min: 3, max: 3}`, "yes: 3 sets of files, the first is B"},
 		{one, "sets: {" + main + ", max: 1}, holds: '${base}.tfw'", "yes: one set of 2 files: m[1].tif; holds m[1].tfw"},
 		{file(t, "a.tif", "x"), "sets: {" + main + "}", "no: a file has nothing inside"},

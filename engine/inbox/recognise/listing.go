@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,8 @@ func (f *facts) listing() *listing {
 	l := &listing{}
 	f.names = l
 	switch {
+	case f.c.Files != nil:
+		f.listFiles(l)
 	case f.isFolder():
 		l.err = f.listFolder(l)
 	case f.kind == KindArchive:
@@ -56,6 +59,22 @@ func (f *facts) listing() *listing {
 		l.strip()
 	}
 	return l
+}
+
+// listFiles lists the files that are the candidate.
+func (f *facts) listFiles(l *listing) {
+	for _, name := range f.c.Files {
+		if f.denied(name) || !f.allowed(name) {
+			continue
+		}
+		l.files = append(l.files, name)
+		if f.namesOnly {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(f.c.Path, name)); err == nil {
+			l.bytes += info.Size()
+		}
+	}
 }
 
 // listFolder walks a folder through its own handle, so that a link that takes a

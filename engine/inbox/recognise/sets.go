@@ -18,45 +18,32 @@ func (f *facts) inSets(s *Sets, v vars) answer {
 	if l.cut {
 		return unknown("more than %d names inside", maxNames)
 	}
-	c := newCompanions(f.ctx, l)
-	mains, found := []string(nil), []map[string]string(nil)
-	seen := map[string]bool{}
-	for _, name := range l.files {
-		groups, ok := s.main.match(layout.EncodePath(name))
-		if !ok {
-			continue
-		}
-		c.used[name] = true
-		in, key := v.with(groups), name
-		if s.By != "" {
-			key = in.text(s.By)
-		}
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		mains, found = append(mains, key), append(found, groups)
-		for _, glob := range s.Required {
-			if !c.take(in.glob(glob)) && c.left > 0 {
-				return no("%s lacks %s", layout.EncodePath(key), short(in.text(glob)))
-			}
-		}
-		for _, glob := range s.Optional {
-			c.take(in.glob(glob))
-		}
-		if c.left <= 0 {
-			return unknown("its %d files would have to be compared with one another too often", len(l.files))
-		}
+	sh, ok := s.share(f.ctx, l, v)
+	if !ok {
+		return unknown("its %d files would have to be compared with one another too often", len(l.files))
 	}
-	if a := s.bounds(len(mains)); a != nil {
+	if i := slices.IndexFunc(sh.parts, func(p *part) bool { return p.lacks != "" }); i >= 0 {
+		return no("%s lacks %s", layout.EncodePath(sh.parts[i].key), short(sh.parts[i].lacks))
+	}
+	if a := s.bounds(len(sh.parts)); a != nil {
 		return *a
 	}
-	if i := slices.IndexFunc(l.files, func(name string) bool { return !c.used[name] }); s.Alone && i >= 0 {
+	if i := slices.IndexFunc(l.files, func(name string) bool { return !sh.used(name) }); s.Alone && i >= 0 {
 		return no("%s belongs to none of the sets", layout.EncodePath(l.files[i]))
 	}
-	v = v.with(map[string]string{"sets": strconv.Itoa(len(mains))})
-	if len(mains) == 1 {
-		return yes(v.with(found[0]), fmt.Sprintf("one set of %d files: %s", len(c.used), layout.EncodePath(mains[0])))
+	v = v.with(map[string]string{"sets": strconv.Itoa(len(sh.parts))})
+	if len(sh.parts) == 1 {
+		p := sh.parts[0]
+		for name := range sh.common {
+			if sh.own[name] == nil && sh.bids[name].of == nil {
+				p.files = append(p.files, name)
+			}
+		}
+		return yes(v.with(p.vars), fmt.Sprintf("one set of %d files: %s", len(p.files), layout.EncodePath(p.key)))
+	}
+	mains := make([]string, len(sh.parts))
+	for i, p := range sh.parts {
+		mains[i] = p.key
 	}
 	f.objects = mains
 	return yes(v, fmt.Sprintf("%d sets of files, the first is %s", len(mains), firstName(mains)))
@@ -74,13 +61,24 @@ func (s *Sets) bounds(n int) *answer {
 	if s.Min != nil {
 		least = *s.Min
 	}
+	if n == 0 && least > 0 {
+		a := no("holds no file that a set of files begins with (%s)", short(s.Main))
+		return &a
+	}
 	if n < least {
-		a := no("%d sets of files, fewer than %d", n, least)
+		a := no("holds %s; the rule wants at least %d", setsOf(n), least)
 		return &a
 	}
 	if s.Max != nil && n > *s.Max {
-		a := no("%d sets of files, more than %d", n, *s.Max)
+		a := no("holds %s; the rule wants at most %d", setsOf(n), *s.Max)
 		return &a
 	}
 	return nil
+}
+
+func setsOf(n int) string {
+	if n == 1 {
+		return "one set of files"
+	}
+	return strconv.Itoa(n) + " sets of files"
 }

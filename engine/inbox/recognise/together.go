@@ -1,0 +1,152 @@
+package recognise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// The rules are: files that lie loose side by side are one object where a rule with sets
+// would take a folder that holds them alone; the rules are asked in the order in which
+// such a folder's are. Of a rule's other conditions those count that ask for names: what
+// stands in files is read once they are taken. A rule of which several sets make one
+// object (min: 2) joins nothing.
+
+// Together is files that belong together.
+type Together struct {
+	Name  string   // of a folder that holds them alone
+	Files []string // the one that names the set first, then by name
+	Rule  string   // FILE/RULE
+	Lacks string   // the pattern of a file that is wanted and not there; "": they are one object
+}
+
+// Together finds them among the names of the files in one folder, those of an inbox of
+// the collection. Files that are not yet an object come last.
+func (b *Book) Together(ctx context.Context, collection layout.Name, dir, inbox string, names []string) []Together {
+	var whole, partial []Together
+	left := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
+		return b.listed(name) != "" || name == MarkerName
+	})
+	rules := b.joining(Candidate{Path: dir, Name: string(collection), Collection: collection, Inbox: inbox, Files: left})
+	for _, incomplete := range []bool{false, true} {
+		for _, r := range rules {
+			found, taken := b.join(ctx, r, collection, dir, left, incomplete)
+			if incomplete {
+				partial = append(partial, found...)
+			} else {
+				whole = append(whole, found...)
+			}
+			left = slices.DeleteFunc(left, func(name string) bool { return taken[name] })
+		}
+	}
+	return append(whole, partial...)
+}
+
+// joining are the rules that can join loose files.
+func (b *Book) joining(c Candidate) []*Rule {
+	rules, _, err := b.order(c)
+	if err != nil { // all that lies there is held for it
+		rules = b.rules
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool {
+		m := &r.Match
+		return m.Sets == nil || r.Verdict == "no" || m.Sets.Min != nil && *m.Sets.Min > 1 ||
+			len(m.Kind) > 0 && !slices.Contains(m.Kind, KindFolder) ||
+			len(m.Collection) > 0 && !slices.Contains(m.Collection, string(c.Collection))
+	})
+}
+
+// join finds what one rule joins: what is whole, or else what lacks something.
+func (b *Book) join(ctx context.Context, r *Rule, collection layout.Name, dir string, names []string, incomplete bool) (found []Together, taken map[string]bool) {
+	f := &facts{ctx: ctx, c: Candidate{Path: dir, Collection: collection, Files: names}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
+	sh, ok := r.Match.Sets.share(ctx, f.listing(), f.base())
+	if !ok {
+		return nil, nil
+	}
+	taken = map[string]bool{}
+	for _, p := range sh.parts {
+		if (p.lacks != "") != incomplete || len(p.files) < 2 {
+			continue
+		}
+		t := Together{Name: sh.title(p), Files: mainFirst(p), Rule: r.ID(), Lacks: p.lacks}
+		if !incomplete && !b.takes(ctx, r, collection, dir, t) {
+			continue
+		}
+		for _, name := range t.Files {
+			taken[name] = true
+		}
+		found = append(found, t)
+	}
+	return found, taken
+}
+
+// takes asks a rule's conditions about names of a folder that holds a set alone.
+func (b *Book) takes(ctx context.Context, r *Rule, collection layout.Name, dir string, t Together) bool {
+	f := &facts{ctx: ctx, c: Candidate{Path: dir, Name: t.Name, Collection: collection, Files: t.Files}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
+	m := r.Match
+	m.Size, m.MIME, m.Magic, m.XML, m.JSON, m.All, m.Any, m.Not = nil, nil, nil, nil, nil, nil, nil, nil
+	m.Count = slices.DeleteFunc(slices.Clone(m.Count), func(c Count) bool { return len(c.MIME) > 0 })
+	return f.fits(&m, f.base()).verdict != No
+}
+
+func mainFirst(p *part) []string {
+	files := slices.Sorted(slices.Values(p.files))
+	at := slices.Index(files, p.mains[0])
+	return slices.Insert(slices.Delete(files, at, at+1), 0, p.mains[0])
+}
+
+// Object is one of several in a folder or archive.
+type Object struct {
+	Name  string   // of the folder that it would be, perhaps with others above it; any bytes
+	Files []string // below the top; sorted
+}
+
+// Objects parts a folder or archive by the sets of a rule, FILE/RULE. left are the files
+// that belong to none; top is the folder that alone holds everything, with a slash behind
+// it, or "". known is false for a rule that is not there or has no sets.
+func (b *Book) Objects(ctx context.Context, c Candidate, rule string, o Options) (objects []Object, left []string, top string, known bool, err error) {
+	r := b.byName[rule]
+	if r == nil || r.Match.Sets == nil {
+		return nil, nil, "", false, nil
+	}
+	f, err := b.facts(ctx, c, o)
+	if err != nil {
+		return nil, nil, "", true, err
+	}
+	return f.partedBy(r)
+}
+
+func (f *facts) partedBy(r *Rule) (objects []Object, left []string, top string, known bool, err error) {
+	l := f.listing()
+	if l.err != nil {
+		return nil, nil, "", true, l.err
+	}
+	sh, ok := r.Match.Sets.share(f.ctx, l, f.base())
+	if !ok {
+		return nil, nil, "", true, fmt.Errorf("its %d files would have to be compared with one another too often", len(l.files))
+	}
+	names, owned := map[string]bool{}, map[string]bool{}
+	for _, p := range sh.parts {
+		if p.lacks != "" {
+			continue
+		}
+		o := Object{Name: sh.title(p), Files: p.files}
+		if names[strings.ToLower(o.Name)] {
+			o.Name = p.mains[0]
+		}
+		names[strings.ToLower(o.Name)] = true
+		for _, name := range p.files {
+			owned[name] = true
+		}
+		objects = append(objects, o)
+	}
+	for _, name := range l.files {
+		if !owned[name] {
+			left = append(left, name)
+		}
+	}
+	return objects, left, l.top, true, nil
+}
