@@ -100,6 +100,9 @@ func syncDrop(path string, files int) error {
 // original a whole copy stays.
 func (b *Box) dropCopy(t Taken) error {
 	switch {
+	case len(t.set) > 0 && exists(t.aside):
+		// The copy goes first: with some of its files put back it would be taken for whole.
+		return errors.Join(removeTree(t.Path), b.spread(t))
 	case t.aside != "" && exists(t.aside):
 		if err := putBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -38,10 +39,16 @@ type Options struct {
 	Rescan   time.Duration            // a scan is due at least so often; default 10 s
 	Watch    bool                     // use the system's events as hints
 	Closed   func(layout.Name) string // why nothing may be added to a batch; empty: it may. nil: always
+	// Together tells which of the files in a folder of drops belong together; none of
+	// them twice. It opens none. nil: each is a drop of its own.
+	Together func(ctx context.Context, collection layout.Name, dir string, names []string) []Set
 	Now      func() time.Time
 	Random   io.Reader // of identifiers
 	Log      *slog.Logger
 }
+
+// IsSet tells whether the drop is files that lie side by side.
+func (d Drop) IsSet() bool { return len(d.set) > 0 }
 
 // Kind is what a drop is.
 type Kind string
@@ -65,6 +72,8 @@ type Drop struct {
 	Batch      layout.Name
 	Sidecars   []string // files beside it that are about it alone
 	Shared     string   // a table beside it that is about several
+
+	set []member // its files, if it is a set: they lie beside each other, Path is the first, Kind is Folder
 
 	sig        signature
 	markerSeen string // which file, in which state, the marker was
@@ -90,6 +99,7 @@ type Rejected struct {
 // Box is the inbox of one workspace.
 type Box struct {
 	opt   Options
+	at    func(string) // told of each step of taking a set, by tests
 	watch func(path string, c chan<- notify.EventInfo, events ...notify.Event) error
 	next  chan time.Duration // from Scan to Run: when the next one is due
 
@@ -133,7 +143,7 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Box{opt: opt, own: map[layout.Name]*settling{}, watch: notify.Watch, next: make(chan time.Duration, 1),
+	b := &Box{opt: opt, own: map[layout.Name]*settling{}, at: func(string) {}, watch: notify.Watch, next: make(chan time.Duration, 1),
 		seen: map[string]sighting{}, moved: map[string]time.Time{}, listed: map[string]time.Time{}}
 	if b.common, err = newSettling(&b.opt.Settling); err != nil {
 		return nil, fmt.Errorf("open inbox: %w", err)

@@ -48,6 +48,7 @@ type Taken struct {
 	marker     string // of the drop, kept as long
 	markerSeen string
 	carsSeen   []string // which files the side-cars were, in which state
+	set        []string // the files, if it was a set; Origin is the first
 }
 
 const (
@@ -80,6 +81,7 @@ type journal struct {
 	Name       string          `json:"name"`
 	Origin     string          `json:"origin"`
 	Schema     int             `json:"schema"`
+	Set        []string        `json:"set,omitempty"`
 	Shared     string          `json:"shared,omitempty"`
 	Sidecars   []string        `json:"sidecars,omitempty"`
 	CarsSeen   []string        `json:"sidecarsSeen,omitempty"`
@@ -112,8 +114,33 @@ func (b *Box) journalOf(d Drop, t Ticket) journal {
 		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
 		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
 		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
-		Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars), CarsSeen: carsSeen(d.Sidecars),
+		Set: setOf(d), Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars), CarsSeen: carsSeen(d.Sidecars),
 	}
+}
+
+func setOf(d Drop) (names []string) {
+	for _, m := range d.set {
+		names = append(names, layout.EncodePath(m.name))
+	}
+	return names
+}
+
+func fileNames(encoded []string) (names []string, err error) {
+	for _, enc := range encoded {
+		name, err := layout.DecodePath(enc)
+		if err != nil {
+			return nil, err
+		}
+		if !isFileName(name) {
+			return nil, fmt.Errorf("%q is not a file's name", enc)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func isFileName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
 func (b *Box) shortenAll(paths []string) []string {
@@ -142,8 +169,12 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if !isFileName(name) {
 		return Taken{}, fmt.Errorf("%q is not a file's name", j.Name)
+	}
+	set, err := fileNames(j.Set)
+	if err != nil {
+		return Taken{}, err
 	}
 	origin, err := b.lengthen(j.Origin)
 	if err != nil {
@@ -170,7 +201,7 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	}
 	return Taken{
 		Item: j.Item, Version: j.Version,
-		Shared: shared, Sidecars: sidecars,
+		Shared: shared, Sidecars: sidecars, set: set,
 		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
 		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,

@@ -42,20 +42,31 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		return err
 	}
 	still, first := b.stillFor(d, p.foreign)
-	if first && p.foundWhole(s, path) {
+	loose := p.joins && s.kind == File // its companions may be on their way
+	if first && !loose && p.foundWhole(s, path) {
 		b.noteMoved(path, looked)
 	}
-	if b.wasMovedIn(d) || marker.covers(d) || p.whole.covers(d) {
+	if !loose && b.wasMovedIn(d) || marker.covers(d) || p.whole.covers(d) {
 		still = max(still, p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, s, still)
+	if why, sibling := p.awaits(d); reason == "" && why != "" {
+		reason, quiet, still = why, p.set.Quiet, sibling
+	}
+	return p.settle(ctx, d, s, reason, quiet, still)
+}
+
+// settle puts a drop into one of the lists: with a reason it waits, at least for what is
+// left of quiet.
+func (p *place) settle(ctx context.Context, d Drop, s survey, reason string, quiet, still time.Duration) error {
+	b, f := p.box, p.found
 	if reason == "" {
 		reason = p.sidecarGrows(d)
 		if reason != "" {
 			quiet, still = p.set.Quiet, 0
 		}
 	}
-	if reason == "" && s.bad == nil && !s.empty() {
+	if reason == "" && s.bad == nil && !s.empty() && !d.IsSet() {
 		reason = b.lacking(ctx, d, s, p.set)
 	}
 	switch {

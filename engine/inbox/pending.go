@@ -103,10 +103,35 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 	if !exists(t.Path) && exists(home) && (t.Item == "" || begun) {
 		t.Path, t.Promoted = home, true
 	}
+	if len(t.set) > 0 && !t.Promoted && j.Mode == modeRename {
+		whole, err := b.wholeSet(t)
+		if err != nil {
+			return Taken{}, false, err
+		}
+		if !whole {
+			return Taken{}, false, errors.Join(b.spread(t), discardIntake(dir))
+		}
+	}
 	if !t.Promoted && !exists(t.Path) {
 		return Taken{}, false, b.clear(t, j)
 	}
 	return t, true, rewriteJournal(dir, map[string]any{"engine": b.opt.Engine})
+}
+
+// wholeSet tells whether a set came into the intake. One of which part is there, as only
+// a file system that lost renames leaves it, goes back if the rest is where it was.
+func (b *Box) wholeSet(t Taken) (bool, error) {
+	if exists(gatherOf(t)) || !exists(t.Path) {
+		return false, nil
+	}
+	lacks := lackingOfSet(t)
+	for _, enc := range lacks {
+		name, err := layout.DecodePath(enc)
+		if err != nil || !exists(filepath.Join(filepath.Dir(t.Origin), name)) {
+			return false, fmt.Errorf("of the files taken together %s is gone; restore it there, or move the rest into inbox/COLLECTION/", enc)
+		}
+	}
+	return len(lacks) == 0, nil
 }
 
 // clear ends a take that did not come to its drop.

@@ -30,6 +30,9 @@ type place struct {
 	sidecars   map[string][]string // by the name they are about
 	shared     string              // a table about the drops here
 	closed     string              // why nothing may be added to the batch
+	sets       map[string]*Set     // by each of their files
+	joins      bool                // files are joined to sets here
+	held       map[string]bool     // files of sets that are being taken
 	left       int                 // how much lies in it that may become items yet
 	before     time.Time           // when it was listed the last time; zero: it was not, or the clock was set
 }
@@ -46,7 +49,7 @@ func (m *marker) covers(d Drop) bool { return m != nil && !d.Since.After(m.at) }
 
 // openPlace lists a folder; one that is not there is empty.
 func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) {
-	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, names: map[string]bool{}, markers: map[string]*marker{}, sidecars: map[string][]string{}}
+	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, names: map[string]bool{}, markers: map[string]*marker{}, sidecars: map[string][]string{}, sets: map[string]*Set{}}
 	now := b.opt.Now()
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

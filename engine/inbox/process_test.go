@@ -23,7 +23,7 @@ import (
 // they are killed. Quiet is so short that everything dropped before has settled.
 func child(mode string) {
 	b, err := New(Options{Root: os.Getenv("BAGPIPE_INBOX_ROOT"), Engine: layout.EngineID(os.Getenv("BAGPIPE_INBOX_ENGINE")),
-		Settling: Settling{Quiet: time.Millisecond}})
+		Settling: Settling{Quiet: time.Millisecond}, Together: bySuffix})
 	if err != nil {
 		panic(err)
 	}

@@ -141,6 +141,9 @@ func (b *Box) removeAside(t Taken) error {
 	if err := removeTree(t.aside); err != nil {
 		return err
 	}
+	if len(t.set) > 0 {
+		return errors.Join(closeGather(t.aside), disk.SyncDir(filepath.Dir(filepath.Dir(t.aside))))
+	}
 	return disk.SyncDir(filepath.Dir(t.aside))
 }
 

@@ -127,7 +127,11 @@ func (b *Box) scanCollection(ctx context.Context, f *findings, c layout.Name, di
 	return p.scan(ctx)
 }
 
-func (p *place) scan(ctx context.Context) error {
+func (p *place) scan(ctx context.Context) (err error) {
+	if p.held, err = p.heldNames(); err != nil {
+		return err
+	}
+	p.joinSets(ctx)
 	var errs []error
 	for _, e := range p.entries {
 		if err := ctx.Err(); err != nil {
@@ -137,8 +141,17 @@ func (p *place) scan(ctx context.Context) error {
 		if reason := p.unfinished(e.Name()); reason != "" {
 			if reason != ownName {
 				p.wait(e, path, reason)
-			} else if strings.HasPrefix(e.Name(), asidePrefix) {
+			} else if strings.HasPrefix(e.Name(), asidePrefix) && e.Name() != setsName {
 				p.left++ // is being copied
+			}
+			continue
+		}
+		if p.held[e.Name()] {
+			continue
+		}
+		if s := p.sets[e.Name()]; s != nil && s.Lacks == "" {
+			if e.Name() == s.Files[0] {
+				errs = append(errs, p.judgeSet(ctx, s))
 			}
 			continue
 		}
@@ -171,7 +184,7 @@ const ownName = "own" // not a reason: a name this package uses, shown nowhere
 
 // unfinished says why the name alone makes a drop wait.
 func (p *place) unfinished(name string) string {
-	if name == setAsideName || name == pauseName {
+	if name == setAsideName || name == pauseName || name == setsName {
 		return ownName
 	}
 	if id, ok := strings.CutPrefix(name, asidePrefix); ok {

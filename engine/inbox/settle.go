@@ -24,6 +24,7 @@ type Settling struct {
 	Markers    []string      // suffixes of markers; nil is DefaultMarkers
 	Lists      []string      // glob patterns of the files in a folder that list the others
 	Growing    time.Duration // what is on its way for longer is late; default 1 h
+	Apart      bool          // files that belong together are drops of their own all the same
 	Batches    bool          // each folder in the collection's is a batch of drops
 	Sidecars   bool          // NAME.metadata.json, NAME.metadata.csv and metadata.csv are about the drops beside them
 	BatchQuiet time.Duration // a batch's folder from which nothing has come for so long is closed; 0: never

@@ -96,6 +96,9 @@ func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
 	if got.Err != nil {
 		return got
 	}
+	if d.IsSet() {
+		return b.seizeSet(ctx, d, got, sync)
+	}
 	t := got.Taken
 	err := moveDrop(d.Path, t.Path)
 	switch {
@@ -167,6 +170,8 @@ func (b *Box) undo(t Taken) error {
 	switch {
 	case j.Mode == modeCopy:
 		err = b.dropCopy(t)
+	case len(t.set) > 0:
+		err = b.spread(t)
 	case exists(t.Path):
 		err = putBack(t.Path, filepath.Dir(t.Origin), t.Name)
 	}
