@@ -37,13 +37,16 @@ type Admitted struct {
 
 // box is the inbox by the settings in force. Who takes from it has registered.
 func (e *Engine) box(watch bool) (*inbox.Box, error) {
+	return inbox.New(e.boxOptions(watch))
+}
+
+func (e *Engine) boxOptions(watch bool) inbox.Options {
 	s := e.current().settings
-	opt := inbox.Options{
+	return inbox.Options{
 		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log,
 		Watch:    watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
-		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed,
+		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed, Together: e.together,
 	}
-	return inbox.New(opt)
 }
 
 // ownerOf names who owns a drop, for the manifest.

@@ -21,11 +21,15 @@ type DropSettings struct {
 	Batches    string          `yaml:"batches"` // folders: each is one; "", none
 	BatchQuiet layout.Duration `yaml:"batchQuiet"`
 	Duplicates string          `yaml:"duplicates"` // reject, flag or allow
+	Sets       string          `yaml:"sets"`       // join: files that belong together are one drop; apart
 
 	Metadata *MetadataSettings `yaml:"metadata"` // of side-cars; nil: none are read
 }
 
-const batchFolders = "folders"
+const (
+	batchFolders = "folders"
+	setsApart    = "apart"
+)
 
 func (d DropSettings) check(y *layout.YAML, at string) error {
 	for i, p := range d.Ignore {
@@ -59,6 +63,11 @@ func (d DropSettings) check(y *layout.YAML, at string) error {
 	if err := d.Metadata.check(y, at+".metadata"); err != nil {
 		return err
 	}
+	switch d.Sets {
+	case "", "join", setsApart:
+	default:
+		return y.Errorf(at+".sets", "expected join or apart, not %q", d.Sets)
+	}
 	switch d.Batches {
 	case "", "none", batchFolders:
 	default:
@@ -79,6 +88,7 @@ func (d *DropSettings) over(all DropSettings) DropSettings {
 	set(&out.Batches, d.Batches)
 	set(&out.BatchQuiet, d.BatchQuiet)
 	set(&out.Duplicates, d.Duplicates)
+	set(&out.Sets, d.Sets)
 	set(&out.Metadata, d.Metadata)
 	for to, from := range map[*[]string][]string{&out.Ignore: d.Ignore, &out.Markers: d.Markers, &out.Lists: d.Lists} {
 		if from != nil {
@@ -107,7 +117,7 @@ func (d DropSettings) settling() inbox.Settling {
 	}
 	return inbox.Settling{
 		Quiet: time.Duration(d.Quiet), Ignore: d.Ignore, Complete: complete, Markers: d.Markers, Lists: d.Lists,
-		Growing: time.Duration(d.Growing), Batches: d.Batches == batchFolders, BatchQuiet: time.Duration(d.BatchQuiet), Sidecars: d.Metadata != nil,
+		Growing: time.Duration(d.Growing), Batches: d.Batches == batchFolders, BatchQuiet: time.Duration(d.BatchQuiet), Sidecars: d.Metadata != nil, Apart: d.Sets == setsApart,
 	}
 }
 

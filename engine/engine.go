@@ -52,6 +52,7 @@ type Engine struct {
 	records recentRecords
 	decoded decodedRecords
 	ruled   parsedRules
+	joined  joined
 
 	mu      sync.Mutex // guards the next five
 	derived derived    // what index was derived from

@@ -103,7 +103,10 @@ func (e *Engine) keepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inbo
 			continue
 		}
 		c := e.candidate(d.Path, d.Name, d.Collection)
-		c.File = d.Kind == inbox.File
+		c.File = d.Kind == inbox.File || d.IsSet()
+		if d.IsSet() { // its name is that of no file
+			c.Name = filepath.Base(d.Path)
+		}
 		if why := look.Waits(c); why != "" {
 			waiting = append(waiting, inbox.Waiting{Drop: d, Reason: why})
 			continue
@@ -124,7 +127,8 @@ func (e *Engine) checkRuleFile(path string, collection layout.Name) error {
 
 // Recognised is what would become of a path.
 type Recognised struct {
-	Path string `json:"path"`
+	Path     string   `json:"path"`
+	Together []string `json:"together,omitempty"` // the files that it would be taken in with, and the path is one of
 	recognise.Outcome
 	Held string `json:"held,omitempty"` // why it would not be taken in yet
 	Lane string `json:"lane,omitempty"`
@@ -151,8 +155,19 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	}), more)
 	c.makeBook()
 	name := filepath.Base(abs)
-	x.Held = c.book.Waits(e.candidate(abs, name, collection))
-	o, err := e.askRules(ctx, &c, abs, name, collection)
+	asked := e.candidate(abs, name, collection)
+	x.Held = c.book.Waits(asked)
+	set, err := e.looseSet(ctx, c.book, abs, collection)
+	if err != nil {
+		return x, err
+	}
+	if set != nil {
+		name, asked.Name, asked.Path, asked.Files = set.Name, set.Name, filepath.Dir(abs), set.Files
+		for _, file := range set.Files {
+			x.Together = append(x.Together, layout.EncodePath(file))
+		}
+	}
+	o, err := c.book.Recognise(ctx, asked, recognise.Options{Limits: c.settings.limits()})
 	if isRuleFile(err) { // no rule was asked
 		x.Outcome = recognise.Outcome{Verdict: recognise.Unknown, Tried: []recognise.Trial{}}
 		return x, nil

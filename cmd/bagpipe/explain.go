@@ -73,6 +73,7 @@ func printRecognised(a *app, x engine.Recognised) error {
 		}
 	}
 	row("path", x.Path)
+	row("together", strings.Join(x.Together, ", "))
 	row("kind", x.Kind)
 	switch {
 	case x.Held != "":

@@ -21,7 +21,8 @@
 // Each folder directly in inbox/ is a collection, if its name is a layout.Name.
 // Each folder or regular file directly in a collection's folder is one drop; where a
 // collection's folders are batches, in one of those. Scan reads names and metadata
-// only; it opens no file but lists (below) and pause files.
+// only; it opens no file but lists (below) and pause files. Files that belong together,
+// as Options.Together tells, are one drop (set.go has the rules).
 //
 // # The rules of settling
 //
@@ -66,6 +67,7 @@
 //	intake/ID/source/NAME      the drop, under the name it had
 //	intake/ID/copying/NAME     a copy that is not finished
 //	intake/.ENGINE.ID.tmp/     a journal being written
+//	inbox/COLLECTION/.bagpipe-sets/ID/   the files of a set, while they are gathered
 //
 // A drop's marker is removed, and its side-cars are moved to its item's folder
 // sidecars/, by Done: after the item's commit. With a rejected drop the marker goes and
@@ -87,6 +89,7 @@
 //	journal, no drop in source/          nothing was taken: the folder is removed
 //	journal, drop in source/             returned, to be admitted
 //	journal, copying/ only               copy removed, original put back
+//	journal, .bagpipe-sets/ID            the files of the set put back, the first one last
 //	journal, the item's source folder    returned as promoted: committed → Done,
 //	                                     otherwise to be admitted
 //	journal with item and version        version.go has the rules
@@ -96,7 +99,7 @@
 // JSON, sorted keys, schema 1: aside, batch, by, bytes, collection, engine,
 // files, item (that it is to be a version of), kind (folder or file), label, lane,
 // marker, markerSeen (its inode and the time of its last change), mode (rename or copy),
-// name, origin, schema, shared (the table beside it), sidecars (a list), sidecarsSeen (of
+// name, origin, schema, set (the names of its files, if it was a set), shared (the table beside it), sidecars (a list), sidecarsSeen (of
 // each the same as markerSeen), taken (RFC 3339), version (that it is to be), workflow. The paths aside, marker, name, origin, shared and
 // sidecars are percent-encoded (layout.EncodePath),
 // and but for name relative to the workspace when they lie in it. Unknown fields survive a rewrite; a newer schema is refused.

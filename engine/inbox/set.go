@@ -67,6 +67,22 @@ func (p *place) joinSets(ctx context.Context) {
 	}
 }
 
+// SetOf gives the set that a file in a folder of drops belongs to; nil: none.
+func (b *Box) SetOf(ctx context.Context, c layout.Name, path string) (*Set, error) {
+	p, err := b.openPlace(&findings{listed: map[string]time.Time{}}, c, filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	if p.held, err = p.heldNames(); err != nil {
+		return nil, err
+	}
+	p.joinSets(ctx)
+	if s := p.sets[filepath.Base(path)]; s != nil && s.Lacks == "" {
+		return s, nil
+	}
+	return nil, nil
+}
+
 // nameSet lets what is about a set be noted by its name.
 func (p *place) nameSet(name string) {
 	if p.names[name] {

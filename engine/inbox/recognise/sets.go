@@ -62,7 +62,7 @@ func (s *Sets) bounds(n int) *answer {
 		least = *s.Min
 	}
 	if n == 0 && least > 0 {
-		a := no("holds no file that a set of files begins with (%s)", short(s.Main))
+		a := no("no file inside is named as the main file of a set is")
 		return &a
 	}
 	if n < least {
