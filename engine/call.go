@@ -114,5 +114,6 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
 		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.executionJ,
 		Limits: settings.limits(), Profiles: settings.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
+		Objects: e.objectsOf(rec.manifest),
 	}, nil
 }

@@ -131,6 +131,9 @@ type Recognised struct {
 	Together []string `json:"together,omitempty"` // the files that it would be taken in with, and the path is one of
 	recognise.Outcome
 	Held string `json:"held,omitempty"` // why it would not be taken in yet
+
+	Objects []ExplainedObject `json:"objects,omitempty"` // that lie side by side in it
+	Left    []string          `json:"left,omitempty"`    // files beside them that belong to none
 	Lane string `json:"lane,omitempty"`
 }
 
@@ -163,9 +166,7 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	}
 	if set != nil {
 		name, asked.Name, asked.Path, asked.Files = set.Name, set.Name, filepath.Dir(abs), set.Files
-		for _, file := range set.Files {
-			x.Together = append(x.Together, layout.EncodePath(file))
-		}
+		x.Together = encodePaths(set.Files)
 	}
 	o, err := c.book.Recognise(ctx, asked, recognise.Options{Limits: c.settings.limits()})
 	if isRuleFile(err) { // no rule was asked
@@ -176,6 +177,11 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 		return x, err
 	}
 	x.Outcome = *o
+	if _, several := o.Metadata[recognise.ObjectCount]; several {
+		if err := x.part(ctx, &c, asked); err != nil {
+			return x, err
+		}
+	}
 	if o.Refused != "" {
 		return x, nil
 	}
@@ -184,6 +190,32 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	x.Workflow, x.Lane = firstOf(o.Workflow, s.Workflow), firstOf(o.Lane, s.Lane)
 	x.Label = firstOf(o.Label, layout.EncodePath(name))
 	return x, nil
+}
+
+// ExplainedObject is one of several objects in a drop.
+type ExplainedObject struct {
+	Object string   `json:"object"` // percent-encoded, as the files are
+	Files  []string `json:"files"`
+}
+
+// part tells which files belong to which of the objects.
+func (x *Recognised) part(ctx context.Context, c *config, asked recognise.Candidate) error {
+	parted, err := c.book.Objects(ctx, asked, x.Rule, recognise.Options{Limits: c.settings.limits()})
+	if err != nil {
+		return err
+	}
+	for _, o := range parted.Objects {
+		x.Objects = append(x.Objects, ExplainedObject{layout.EncodePath(o.Name), encodePaths(o.Files)})
+	}
+	x.Left = encodePaths(parted.Left)
+	return nil
+}
+
+func encodePaths(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, layout.EncodePath(name))
+	}
+	return out
 }
 
 func firstOf(words ...string) string {

@@ -177,6 +177,11 @@ func (e *Engine) replayCall(from, to string, kept keptCall) (*steps.Call, error)
 	if c.Manifest, err = os.ReadFile(filepath.Join(item, layout.ManifestJSON)); err != nil {
 		return nil, err
 	}
+	m, err := layout.DecodeManifest(c.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	c.Objects = e.objectsOf(m)
 	if c.Execution, err = os.ReadFile(filepath.Join(item, layout.ExecutionJSON)); err != nil {
 		return nil, err
 	}

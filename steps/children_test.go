@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -170,6 +171,50 @@ func TestSplitGathersSets(t *testing.T) {
 	}
 }
 
+// Each object that the rules tell apart is a child: its files below the folder that held
+// them, one file as itself; what belongs to none is told.
+func TestSplitObjects(t *testing.T) {
+	it := newItem(t, "drop", map[string]string{"n/a.tif": "1", "n/a.tfw": "2", "s/a.tif": "3", "s/x/a.tfw": "4", "n/b.zip": "5", "notes": "6"})
+	it.with = map[string]any{"each": "object"}
+	c := it.call()
+	parted := Parted{Left: []string{"notes"}, Objects: []Object{
+		{"n/a", []string{"n/a.tfw", "n/a.tif"}}, {"s/a", []string{"s/a.tif", "s/x/a.tfw"}}, {"b", []string{"n/b.zip"}}}}
+	c.Objects = func(_ context.Context, dir string) (Parted, error) {
+		if dir != c.Content {
+			t.Errorf("asked of %s, not %s", dir, c.Content)
+		}
+		return parted, nil
+	}
+	r, err := split(t.Context(), c)
+	must(t, err)
+	if got := names(r.Children); got != "n/a=children/0/a s/a=children/1/a b=children/2/b.zip" {
+		t.Fatalf("%s", got)
+	}
+	if want := "3 objects: 5 files, 5 bytes; belonging to none of them, and left with the drop: 1 file (notes)"; r.Message != want {
+		t.Errorf("%s", r.Message)
+	}
+	for p, want := range map[string]string{"0/a/a.tif": "1", "0/a/a.tfw": "2", "1/a/a.tif": "3", "1/a/x/a.tfw": "4", "2/b.zip": "5"} {
+		got, err := os.ReadFile(filepath.Join(c.Scratch, layout.ChildrenDir, p))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", p, got, err)
+		}
+	}
+	parted = Parted{Why: "because"}
+	if r, err = split(t.Context(), it.call()); err == nil || KindOf(err) != System {
+		t.Errorf("without rules: %+v, %v", r, err)
+	}
+	again := it.call()
+	again.Objects = c.Objects
+	c.Content = again.Content
+	if r, err = split(t.Context(), again); err != nil || r.Status != Skipped || r.Message != "not applicable: because" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	again.With = map[string]any{"each": "object", "match": "*"}
+	if _, err = split(t.Context(), again); err == nil {
+		t.Error("a match was passed over")
+	}
+}
+
 func TestSplitLinksAndKeepsTheObject(t *testing.T) {
 	it := newItem(t, "drop", map[string]string{"a": "A"})
 	c := it.call()
@@ -186,7 +231,7 @@ func TestSplitLinksAndKeepsTheObject(t *testing.T) {
 
 func TestSplitRefuses(t *testing.T) {
 	for about, with := range map[string]map[string]any{
-		"each: want entry, file or": {"each": "folder"},
+		"each: want entry, file, set or object": {"each": "folder"},
 		"by: goes with each: set":   {"by": "^(a)"},
 		"by: want a regular":        {"each": "set", "by": "^a"},
 		"expression with a group":   {"each": "set"},

@@ -22,6 +22,8 @@ import (
 
 // splitting is how the object is split.
 type splitting struct {
+	objects bool // each object that a rule tells apart; the others then do not count
+
 	files bool           // each file anywhere; else each file or folder that matches as a whole path
 	by    *regexp.Regexp // what has the same first group here is one child; nil: each is its own
 	match []string
@@ -42,6 +44,9 @@ func split(ctx context.Context, c *Call) (Result, error) {
 	s, err := splitParams(c.With)
 	if err != nil {
 		return Result{}, err
+	}
+	if s.objects {
+		return splitObjects(ctx, c, &s)
 	}
 	t, err := object(ctx, c)
 	if err != nil {
@@ -98,8 +103,15 @@ func splitParams(with map[string]any) (s splitting, err error) {
 		if err := s.setBy(with); err != nil {
 			return s, err
 		}
+	case eachObject:
+		s.objects = true
+		for _, other := range []string{"match", "kind"} {
+			if _, given := with[other]; given {
+				return s, SystemFailure("parameter %s: does not go with each: %s", other, eachObject)
+			}
+		}
 	default:
-		return s, SystemFailure("parameter each: want %s, %s or %s, got %q", eachEntry, eachFile, eachSet, each)
+		return s, SystemFailure("parameter each: want %s, %s, %s or %s, got %q", eachEntry, eachFile, eachSet, eachObject, each)
 	}
 	if _, given := with["by"]; given && s.by == nil {
 		return s, SystemFailure("parameter by: goes with each: %s", eachSet)

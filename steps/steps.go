@@ -44,6 +44,10 @@ type Call struct {
 	Inventory  []byte         // as committed; nil before there is one
 	Execution  []byte         // as committed with this attempt in progress
 
+	// Objects tells which objects lie side by side in a folder, by the rule that
+	// recognised the item. nil: there are no rules.
+	Objects func(ctx context.Context, dir string) (Parted, error)
+
 	Environment []string // of programs, before the step's own; nil: the engine's
 
 	Limits   bags.Limits // for unpacking

@@ -92,7 +92,10 @@ func printRecognised(a *app, x engine.Recognised) error {
 	row("known", x.Known)
 	addKeys(t, "identifier", x.Identifiers)
 	addKeys(t, "metadata", x.Metadata)
-	if err := t.print(a.out); err != nil || len(x.Tried) == 0 {
+	if err := t.print(a.out); err != nil {
+		return err
+	}
+	if err := printObjects(a, x); err != nil || len(x.Tried) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -102,6 +105,29 @@ func printRecognised(a *app, x engine.Recognised) error {
 		rules.row(r.Rule, r.Verdict, r.Reason)
 	}
 	return rules.print(a.out)
+}
+
+// printObjects lists the objects in a drop, the first of many; --json has them all.
+func printObjects(a *app, x engine.Recognised) error {
+	if len(x.Objects) == 0 {
+		return nil
+	}
+	const most = 100
+	fmt.Fprintln(a.out)
+	t := newTable("object", "files")
+	for _, o := range x.Objects[:min(most, len(x.Objects))] {
+		t.row(o.Object, shownValue(o.Files))
+	}
+	if more := len(x.Objects) - most; more > 0 {
+		t.row(fmt.Sprintf("and %d more", more), "")
+	}
+	if err := t.print(a.out); err != nil {
+		return err
+	}
+	if len(x.Left) > 0 {
+		fmt.Fprintf(a.out, "\nBelonging to none of them: %s\n", shownValue(x.Left))
+	}
+	return nil
 }
 
 // addKeys adds a line for each key, sorted; of a list its beginning.

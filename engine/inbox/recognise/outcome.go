@@ -89,10 +89,13 @@ func (f *facts) decide(o *Outcome, best *tried, folderType string) error {
 	}
 	if n := len(best.objects); n > 0 {
 		o.Metadata["objects"] = firstNames(best.objects)
-		o.Metadata["objectCount"] = n
+		o.Metadata[ObjectCount] = n
 	}
 	return nil
 }
+
+// ObjectCount is the field of the metadata that says how many objects a drop holds.
+const ObjectCount = "objectCount"
 
 // firstNames gives the first of the objects' names.
 func firstNames(objects []string) (out []string) {

@@ -2,9 +2,7 @@ package recognise
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"bagpipe/layout"
 )
@@ -96,57 +94,4 @@ func mainFirst(p *part) []string {
 	files := slices.Sorted(slices.Values(p.files))
 	at := slices.Index(files, p.mains[0])
 	return slices.Insert(slices.Delete(files, at, at+1), 0, p.mains[0])
-}
-
-// Object is one of several in a folder or archive.
-type Object struct {
-	Name  string   // of the folder that it would be, perhaps with others above it; any bytes
-	Files []string // below the top; sorted
-}
-
-// Objects parts a folder or archive by the sets of a rule, FILE/RULE. left are the files
-// that belong to none; top is the folder that alone holds everything, with a slash behind
-// it, or "". known is false for a rule that is not there or has no sets.
-func (b *Book) Objects(ctx context.Context, c Candidate, rule string, o Options) (objects []Object, left []string, top string, known bool, err error) {
-	r := b.byName[rule]
-	if r == nil || r.Match.Sets == nil {
-		return nil, nil, "", false, nil
-	}
-	f, err := b.facts(ctx, c, o)
-	if err != nil {
-		return nil, nil, "", true, err
-	}
-	return f.partedBy(r)
-}
-
-func (f *facts) partedBy(r *Rule) (objects []Object, left []string, top string, known bool, err error) {
-	l := f.listing()
-	if l.err != nil {
-		return nil, nil, "", true, l.err
-	}
-	sh, ok := r.Match.Sets.share(f.ctx, l, f.base())
-	if !ok {
-		return nil, nil, "", true, fmt.Errorf("its %d files would have to be compared with one another too often", len(l.files))
-	}
-	names, owned := map[string]bool{}, map[string]bool{}
-	for _, p := range sh.parts {
-		if p.lacks != "" {
-			continue
-		}
-		o := Object{Name: sh.title(p), Files: p.files}
-		if names[strings.ToLower(o.Name)] {
-			o.Name = p.mains[0]
-		}
-		names[strings.ToLower(o.Name)] = true
-		for _, name := range p.files {
-			owned[name] = true
-		}
-		objects = append(objects, o)
-	}
-	for _, name := range l.files {
-		if !owned[name] {
-			left = append(left, name)
-		}
-	}
-	return objects, left, l.top, true, nil
 }
