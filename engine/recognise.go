@@ -30,7 +30,8 @@ type admission struct {
 // plan recognises a drop; refusal says why it cannot be admitted.
 func (e *Engine) plan(ctx context.Context, t inbox.Taken) (p admission, refusal string, err error) {
 	c := e.current()
-	o, err := e.askRules(ctx, c, t.Path, t.Name, t.Collection)
+	asked := e.candidate(t.Path, t.Name, t.Collection, t.Origin)
+	o, err := c.book.Recognise(ctx, asked, recognise.Options{Limits: c.settings.limits()})
 	if isRuleFile(err) {
 		return p, err.Error(), nil
 	}
@@ -55,13 +56,14 @@ func (e *Engine) plan(ctx context.Context, t inbox.Taken) (p admission, refusal 
 	return p, "", nil
 }
 
-// askRules asks the rules of c what a path is.
-func (e *Engine) askRules(ctx context.Context, c *config, path, name string, collection layout.Name) (*recognise.Outcome, error) {
-	return c.book.Recognise(ctx, e.candidate(path, name, collection), recognise.Options{Limits: c.settings.limits()})
-}
-
-func (e *Engine) candidate(path, name string, collection layout.Name) recognise.Candidate {
-	return recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: e.path(layout.InboxDir + "/" + string(collection))}
+// candidate is what the rules are asked of; dropped is where it lies, or lay, in the
+// inbox, if it does.
+func (e *Engine) candidate(path, name string, collection layout.Name, dropped string) recognise.Candidate {
+	c := recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: e.path(layout.InboxDir + "/" + string(collection))}
+	if dir := filepath.Dir(dropped); dropped != "" && filepath.Dir(dir) == c.Inbox && e.current().settings.drops(collection).Batches == batchFolders {
+		c.Batch = dir
+	}
+	return c
 }
 
 func isRuleFile(err error) bool {
@@ -94,15 +96,12 @@ func (p *admission) describe(m *layout.Manifest) {
 }
 
 // keepBack takes out of what has settled what must not be taken in yet, as its rule
-// file is broken, or the lists keep it out. A rule file of an inbox is no drop.
+// file is broken, or the lists keep it out.
 func (e *Engine) keepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inbox.Drop, []inbox.Waiting) {
 	look := e.current().book.Look()
 	free := make([]inbox.Drop, 0, len(settled))
 	for _, d := range settled {
-		if d.Name == recognise.MarkerName && d.Kind == inbox.File {
-			continue
-		}
-		c := e.candidate(d.Path, d.Name, d.Collection)
+		c := e.candidate(d.Path, d.Name, d.Collection, d.Path)
 		c.File = d.Kind == inbox.File || d.IsSet()
 		if d.IsSet() { // its name is that of no file
 			c.Name = filepath.Base(d.Path)
@@ -118,7 +117,7 @@ func (e *Engine) keepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inbo
 
 // checkRuleFile refuses to take in what the inbox would keep back.
 func (e *Engine) checkRuleFile(path string, collection layout.Name) error {
-	why := e.current().book.Waits(e.candidate(path, filepath.Base(path), collection))
+	why := e.current().book.Waits(e.candidate(path, filepath.Base(path), collection, ""))
 	if why == "" {
 		return nil
 	}
@@ -134,7 +133,7 @@ type Recognised struct {
 
 	Objects []ExplainedObject `json:"objects,omitempty"` // that lie side by side in it
 	Left    []string          `json:"left,omitempty"`    // files beside them that belong to none
-	Lane string `json:"lane,omitempty"`
+	Lane    string            `json:"lane,omitempty"`
 }
 
 // Recognise tells what the rules make of a path, which it only reads, were it dropped
@@ -158,7 +157,7 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	}), more)
 	c.makeBook()
 	name := filepath.Base(abs)
-	asked := e.candidate(abs, name, collection)
+	asked := e.candidate(abs, name, collection, abs)
 	x.Held = c.book.Waits(asked)
 	set, err := e.looseSet(ctx, c.book, abs, collection)
 	if err != nil {

@@ -32,7 +32,7 @@ const maxJoinedDirs = 1000
 
 // together tells the inbox which files that lie side by side are one drop.
 func (e *Engine) together(ctx context.Context, c layout.Name, dir string, names []string) []inbox.Set {
-	book, marker := e.current().book, e.markerState(c)
+	book, marker := e.current().book, e.markerState(e.path(layout.InboxDir+"/"+string(c)))+e.markerState(dir)
 	e.joined.mu.Lock()
 	last := e.joined.byDir[dir]
 	e.joined.mu.Unlock()
@@ -53,12 +53,13 @@ func (e *Engine) together(ctx context.Context, c layout.Name, dir string, names 
 	return now.sets
 }
 
-func (e *Engine) markerState(c layout.Name) string {
-	info, err := os.Lstat(e.path(layout.InboxDir + "/" + string(c) + "/" + recognise.MarkerName))
+// markerState tells whether a folder's rule file is another one by now.
+func (e *Engine) markerState(dir string) string {
+	info, err := os.Lstat(filepath.Join(dir, recognise.MarkerName))
 	if err != nil {
-		return ""
+		return " "
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
 }
 
 // looseSet is the set that a file lying in an inbox belongs to by the rules of book; nil:

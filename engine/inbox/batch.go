@@ -40,6 +40,9 @@ func (p *place) scanBatches(ctx context.Context) error {
 			return err
 		}
 		path := filepath.Join(p.dir, e.Name())
+		if p.box.isRules(e) {
+			continue
+		}
 		reason := p.unfinished(e.Name())
 		if reason == "" && !e.IsDir() {
 			var isMarker bool

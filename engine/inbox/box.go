@@ -39,6 +39,7 @@ type Options struct {
 	Rescan   time.Duration            // a scan is due at least so often; default 10 s
 	Watch    bool                     // use the system's events as hints
 	Closed   func(layout.Name) string // why nothing may be added to a batch; empty: it may. nil: always
+	Rules    string                   // the name of files that are about the folder they lie in, and no drops; empty: there are none
 	// Together tells which of the files in a folder of drops belong together; none of
 	// them twice. It opens none. nil: each is a drop of its own.
 	Together func(ctx context.Context, collection layout.Name, dir string, names []string) []Set

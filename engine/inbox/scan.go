@@ -138,6 +138,9 @@ func (p *place) scan(ctx context.Context) (err error) {
 			return err
 		}
 		path := filepath.Join(p.dir, e.Name())
+		if p.box.isRules(e) {
+			continue
+		}
 		if reason := p.unfinished(e.Name()); reason != "" {
 			if reason != ownName {
 				p.wait(e, path, reason)
@@ -169,6 +172,11 @@ func (p *place) scan(ctx context.Context) (err error) {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isRules tells whether an entry is a file of rules for the folder it lies in.
+func (b *Box) isRules(e fs.DirEntry) bool {
+	return b.opt.Rules != "" && e.Name() == b.opt.Rules && !e.IsDir()
 }
 
 func (p *place) wait(e fs.DirEntry, path, reason string) {

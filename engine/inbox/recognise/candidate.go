@@ -36,6 +36,7 @@ type Candidate struct {
 	Collection layout.Name // it was dropped in
 	File       bool        // it is known to be no folder
 	Inbox      string      // the folder it was dropped in, which may have a metadata.rule; "": none
+	Batch      string      // the batch's folder it was dropped in, which may have one, too; "": none
 	Files      []string    // files in the folder Path that are looked at as if they were alone in a folder of this name; nil: Path itself is
 }
 

@@ -21,14 +21,18 @@ type Together struct {
 	Lacks string   // the pattern of a file that is wanted and not there; "": they are one object
 }
 
-// Together finds them among the names of the files in one folder, those of an inbox of
-// the collection. Files that are not yet an object come last.
+// Together finds them among the names of the files in one folder, that of the collection
+// in the inbox or of a batch in it. Files that are not yet an object come last.
 func (b *Book) Together(ctx context.Context, collection layout.Name, dir, inbox string, names []string) []Together {
 	var whole, partial []Together
 	left := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
 		return b.listed(name) != "" || name == MarkerName
 	})
-	rules := b.joining(Candidate{Path: dir, Name: string(collection), Collection: collection, Inbox: inbox, Files: left})
+	c := Candidate{Path: dir, Collection: collection, Inbox: inbox, Files: left}
+	if dir != inbox && inbox != "" {
+		c.Batch = dir
+	}
+	rules := b.joining(c)
 	for _, incomplete := range []bool{false, true} {
 		for _, r := range rules {
 			found, taken := b.join(ctx, r, collection, dir, left, incomplete)
