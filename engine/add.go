@@ -13,7 +13,7 @@ import (
 // AddOptions are what a person says of what they add.
 type AddOptions struct {
 	Workflow   string
-	Collection layout.Name
+	Collection layout.Name // "": default, unless a rule says another
 	Label      string
 	Lane       string
 	Batch      layout.Name
@@ -22,7 +22,8 @@ type AddOptions struct {
 
 // Add takes one path in from anywhere.
 func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, error) {
-	if o.Collection == "" {
+	chosen := o.Collection != ""
+	if !chosen {
 		o.Collection = "default"
 	}
 	c := e.current()
@@ -54,7 +55,9 @@ func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, 
 	if err := e.lookAtFew(ctx); err != nil {
 		return Admitted{}, err
 	}
-	taken, err := box.Accept(ctx, path, ticket(o, e.person()))
+	t := ticket(o, e.person())
+	t.Chosen = chosen
+	taken, err := box.Accept(ctx, path, t)
 	if err != nil {
 		return Admitted{}, err
 	}

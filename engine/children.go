@@ -147,7 +147,7 @@ func (w *work) planChild(parent layout.Manifest, c *child) (err error) {
 	c.taken = inbox.Taken{
 		ID: c.id, Path: filepath.Join(w.scratch, filepath.FromSlash(string(from))), Name: path.Base(string(from)),
 		Collection: layout.Name(firstOf(string(c.Collection), string(parent.Collection))),
-		Ticket:     inbox.Ticket{Workflow: c.Workflow, Lane: layout.Name(firstOf(string(c.Lane), string(parent.Lane)))},
+		Ticket:     inbox.Ticket{Chosen: c.Collection != "", Workflow: c.Workflow, Lane: layout.Name(firstOf(string(c.Lane), string(parent.Lane)))},
 	}
 	e := w.e
 	if c.Collection != "" && c.Collection != parent.Collection {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 			return nil, err
 		}
 	}
+	if err := e.brokenAnew(v, paths, c); err != nil {
+		return nil, err
+	}
 	if c.settings == nil {
 		if err := e.settingsRemoved(ctx, v, c); err != nil {
 			return nil, err
@@ -107,6 +111,40 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 	}
 	c.makeBook()
 	return c, nil
+}
+
+// brokenAnew notes the rule files in the workspace that are broken and were never
+// committed: which drops they are about nobody knows, so all wait, as they do for one
+// that was pushed broken.
+func (e *Engine) brokenAnew(v gitstore.View, committed []string, c *config) error {
+	entries, err := os.ReadDir(e.path(layout.RulesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for settings: %w", err)
+	}
+	for _, entry := range entries {
+		p := layout.RulesDir + "/" + entry.Name()
+		if !entry.Type().IsRegular() || !isSettings(p) || slices.Contains(committed, p) {
+			continue
+		}
+		data, err := os.ReadFile(e.path(p))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		refused, err := e.checkEdit(p, data)
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			c.broken = append(c.broken, refused)
+		}
+	}
+	return nil
 }
 
 // makeBook brings the rules into their order. While a rule file is broken of which

@@ -38,6 +38,9 @@ func (e *Engine) plan(ctx context.Context, t inbox.Taken) (p admission, refusal 
 	if err != nil {
 		return p, "", err
 	}
+	if t.Ticket.Chosen { // what a person says comes before what a rule says
+		o.Collection = ""
+	}
 	p.kind, p.rule, p.outcome = o.Kind, o.Rule, o
 	if o.Refused != "" && (t.Ticket.Workflow == "" || o.Rule != "") {
 		return p, o.Refused, nil

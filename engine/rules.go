@@ -90,6 +90,38 @@ func ShippedRules() (map[string][]byte, error) {
 	return out, nil
 }
 
+// CheckRules reads a rule file as if it were in rules/, in the place of one of its name,
+// and looks up the workflows, lanes, collections and rules that it names. Its errors are
+// *layout.FileError.
+func (e *Engine) CheckRules(file string, data []byte) (*RuleFile, error) {
+	f, err := ParseRules(file, data)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	defs, err := e.definitionsAt(v)
+	if err != nil {
+		return nil, err
+	}
+	err = e.crossCheckRules(v, layout.RulesDir+"/"+f.Name+".yaml", data, func(workflow string) bool {
+		if defs[workflow] != nil {
+			return true
+		}
+		_, err := os.Lstat(e.path(layout.WorkflowsDir + "/" + workflow + ".yaml")) // one that is to be committed yet
+		return err == nil
+	})
+	var fe *layout.FileError
+	if errors.As(err, &fe) {
+		here := *fe
+		here.File = file
+		return nil, &here
+	}
+	return f, err
+}
+
 // crossCheckRules checks what a rule file, edited or removed (data nil), says of
 // workflows, lanes, collections and of other rules, and what they say of it.
 func (e *Engine) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {

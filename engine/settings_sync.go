@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -229,6 +230,9 @@ func (e *Engine) commitSetting(ctx context.Context, p string, committed, edited 
 		note := "the committed version stays in force"
 		if committed == nil {
 			note = "it is not in force"
+		}
+		if committed == nil && path.Dir(p) == layout.RulesDir {
+			note = "until it is put right, or removed, all drops wait"
 		}
 		e.o.Warn(fmt.Sprintf("%v; %s", refused, note))
 		return nil

@@ -154,7 +154,7 @@ func fileError(file string, err error) error {
 	if !errors.As(err, &ye) {
 		return e
 	}
-	e.Text = ye.GetMessage()
+	e.Text = plainYAML(ye.GetMessage())
 	var te *yaml.TypeError
 	if errors.As(err, &te) {
 		e.Text = "expected " + expected(te.DstType)

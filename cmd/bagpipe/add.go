@@ -12,7 +12,7 @@ import (
 type addCmd struct {
 	Paths      []string `arg:"" name:"path" help:"Files, folders or archives; each becomes one item."`
 	Workflow   string   `help:"The workflow; default: what the rules or the collection say."`
-	Collection string   `default:"default" help:"The collection."`
+	Collection string   `placeholder:"NAME" help:"The collection, whatever a rule says; without it what a rule says, or default."`
 	Label      string   `help:"What people call it; default: its name. For one path only."`
 	Lane       string   `help:"The lane (priority)."`
 	Batch      string   `help:"The batch it belongs to; begun by its first item."`
@@ -33,6 +33,9 @@ func (c *addCmd) Validate() error {
 		if _, err := layout.ParseName(c.Batch); err != nil {
 			return fmt.Errorf("--batch: %w", err)
 		}
+	}
+	if c.Collection == "" {
+		return nil
 	}
 	_, err := layout.ParseName(c.Collection)
 	return err

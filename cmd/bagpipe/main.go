@@ -275,6 +275,20 @@ func (a *app) with(f func(*engine.Engine) error) (err error) {
 	return f(e)
 }
 
+// withOptions is with, for one who says how it is opened.
+func (a *app) withOptions(o engine.Options, f func(*engine.Engine) error) (err error) {
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(a.ctx, root, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	return f(e)
+}
+
 // looking is with, with all items loaded.
 func (a *app) looking(f func(*engine.Engine) error) error {
 	return a.with(func(e *engine.Engine) error {

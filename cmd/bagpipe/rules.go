@@ -15,7 +15,7 @@ import (
 
 type rulesCmd struct {
 	List    rulesListCmd    `cmd:"" help:"List the rules in force, in the order in which they are asked."`
-	Check   rulesCheckCmd   `cmd:"" help:"Tell what is wrong with rule files; needs no workspace. Exit code 1: one is broken."`
+	Check   rulesCheckCmd   `cmd:"" help:"Tell what is wrong with rule files; in a workspace also whether there is what they name. Exit code 1: one is broken."`
 	Shipped rulesShippedCmd `cmd:"" help:"Print a rule file that comes with Bagpipe, or list them; needs no workspace."`
 	Schema  rulesSchemaCmd  `cmd:"" help:"Print the JSON Schema of rule files; needs no workspace."`
 }
@@ -59,12 +59,25 @@ type checkedRules struct {
 }
 
 func (c *rulesCheckCmd) Run(a *app) error {
+	if _, err := engine.Find(a.workspaceDir()); err != nil {
+		return c.check(a, engine.ParseRules)
+	}
+	// Nothing is taken into force by being checked.
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	o.ReadOnly = true
+	return a.withOptions(o, func(e *engine.Engine) error { return c.check(a, e.CheckRules) })
+}
+
+func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*engine.RuleFile, error)) error {
 	var worst error
 	for _, file := range c.File {
 		var f *engine.RuleFile
 		data, err := os.ReadFile(file)
 		if err == nil {
-			f, err = engine.ParseRules(file, data)
+			f, err = parse(file, data)
 		}
 		if err != nil {
 			worst = exit(exitError)

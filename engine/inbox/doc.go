@@ -96,7 +96,8 @@
 //
 // # drop.json
 //
-// JSON, sorted keys, schema 1: aside, batch, by, bytes, collection, engine,
+// JSON, sorted keys, schema 1: aside, batch, by, bytes, chosen (the
+// collection was), collection, engine,
 // files, item (that it is to be a version of), kind (folder or file), label, lane,
 // marker, markerSeen (its inode and the time of its last change), mode (rename or copy),
 // name, origin, schema, set (the names of its files, if it was a set), shared (the table beside it), sidecars (a list), sidecarsSeen (of

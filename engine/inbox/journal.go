@@ -16,6 +16,7 @@ import (
 // Ticket is what its giver wants of a drop.
 type Ticket struct {
 	Collection layout.Name // of Accept; Take goes by the drop's folder
+	Chosen     bool        // the collection was asked for by name: no rule gives another
 	Workflow   layout.Name
 	Lane       layout.Name
 	Label      string
@@ -68,6 +69,7 @@ type journal struct {
 	Batch      string          `json:"batch,omitempty"`
 	By         string          `json:"by,omitempty"`
 	Bytes      int64           `json:"bytes"`
+	Chosen     bool            `json:"chosen,omitempty"`
 	Collection layout.Name     `json:"collection"`
 	Engine     layout.EngineID `json:"engine"`
 	Files      int             `json:"files"`
@@ -110,7 +112,7 @@ func (b *Box) lengthen(s string) (string, error) {
 // journalOf gives the journal of a drop about to be taken.
 func (b *Box) journalOf(d Drop, t Ticket) journal {
 	return journal{
-		Batch: t.Batch, By: t.By, Bytes: d.Bytes, Collection: d.Collection, Engine: b.opt.Engine, Files: d.Files,
+		Batch: t.Batch, Chosen: t.Chosen, By: t.By, Bytes: d.Bytes, Collection: d.Collection, Engine: b.opt.Engine, Files: d.Files,
 		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
 		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
 		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
@@ -205,7 +207,7 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
 		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,
-		Ticket: Ticket{Collection: j.Collection, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},
+		Ticket: Ticket{Collection: j.Collection, Chosen: j.Chosen, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},
 	}, nil
 }
 

@@ -162,6 +162,10 @@ func (p *place) scan(ctx context.Context) (err error) {
 		if about, yes := p.isSidecar(e); yes {
 			if isMarker = true; about != "" && !p.names[about] {
 				reason = "is about " + layout.EncodePath(about) + ", which is not here"
+				if exists(p.box.path(layout.RejectedDir, string(p.collection), about)) {
+					reason = "is about " + layout.EncodePath(about) + ", which was rejected; it is read once that is put back"
+					p.left-- // it keeps no batch open
+				}
 			}
 		}
 		if reason != "" {

@@ -67,6 +67,37 @@ func TestSidecars(t *testing.T) {
 	}
 }
 
+// What is left of a rejected drop, its side-car, keeps no batch open; that of a drop which
+// is still to come does.
+func TestSidecarOfARejectedDropKeepsNoBatchOpen(t *testing.T) {
+	w := newBench(t)
+	w.set(Settling{Sidecars: true, Batches: true})
+	w.write("inbox/default/june/film.mp4", "x")
+	w.write("inbox/default/june/film.mp4.metadata.json", "{")
+	w.write("inbox/default/june.done", "")
+	w.later(10 * time.Minute)
+	if _, err := w.Reject(context.Background(), w.settled("film.mp4"), "trial", "for the test"); err != nil {
+		t.Fatal(err)
+	}
+	left := func() BatchFolder {
+		f, err := w.Scan(context.Background())
+		if err != nil || len(f.Batches) != 1 {
+			t.Fatalf("%v, %v", f.Batches, err)
+		}
+		return f.Batches[0]
+	}
+	if f := left(); f.Left != 0 || !f.Whole {
+		t.Errorf("%+v", f)
+	}
+	if r := w.reason("film.mp4.metadata.json"); r != "is about film.mp4, which was rejected; it is read once that is put back" {
+		t.Error(r)
+	}
+	w.write("inbox/default/june/sound.wav.metadata.json", "{}")
+	if f := left(); f.Left != 1 || f.Whole {
+		t.Errorf("%+v", f)
+	}
+}
+
 // Where side-cars are not asked for, such files are drops like any other.
 func TestNoSidecars(t *testing.T) {
 	w := newBench(t)
