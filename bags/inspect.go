@@ -26,6 +26,7 @@ type InspectOptions struct {
 	Names    string
 	Data     bool           // read every member and check its sums; else names alone
 	Member   func(Member)   // each member, in the archive's order
+	Peek     *Peek          // without Data: members whose bytes are wanted; nil: none
 	Progress func(Progress) // calls do not overlap
 }
 
@@ -53,7 +54,7 @@ func Inspect(ctx context.Context, archive string, o InspectOptions) (_ Inspected
 		return Inspected{}, fmt.Errorf("read archive %s: not a regular file", archive)
 	}
 	s := newSink(nil, baseName(archive), info.Size(), ExtractOptions{Limits: o.Limits, Workers: o.Workers, Names: o.Names, Progress: o.Progress})
-	s.look = &look{data: o.Data, each: o.Member}
+	s.look = &look{data: o.Data, each: o.Member, peek: o.Peek}
 	ctx, cancel := s.limits.clock(ctx)
 	defer cancel()
 	err = overTime(ctx, s.archive, read(ctx, &source{f: f}, archive, info.Size(), s))

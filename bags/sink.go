@@ -195,6 +195,7 @@ func (s *sink) finish() (Extracted, error) {
 type look struct {
 	data     bool // the members' bytes are read and checked
 	each     func(Member)
+	peek     *Peek
 	mu       sync.Mutex // guards problems
 	problems []*Error
 }

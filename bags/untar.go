@@ -90,6 +90,7 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 		return s.broken(h.Name, rule, detail, nil)
 	}
 	if s.onlyNames() {
+		s.peek(p, h.Size, func() (io.ReadCloser, error) { return io.NopCloser(r), nil })
 		return s.charge(m, m.size, 1)
 	}
 	if err := s.mkdir(path.Dir(p)); err != nil {

@@ -24,8 +24,12 @@ func unzip(ctx context.Context, src *source, size int64, s *sink) error {
 		return err
 	}
 	files, err := planZip(z.File, entries, s)
-	if err != nil || s.onlyNames() {
+	if err != nil {
 		return err
+	}
+	if s.onlyNames() {
+		s.peekZip(files)
+		return nil
 	}
 	for _, f := range files {
 		if err := s.mkdir(path.Dir(f.path)); err != nil {

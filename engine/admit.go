@@ -194,7 +194,7 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
-	if err := e.describe(d); err != nil || d.refused != "" {
+	if err := e.describe(ctx, d); err != nil || d.refused != "" {
 		return err
 	}
 	if d.sum, err = inbox.Digest(ctx, d.taken.Path); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 
 // The rules are: side-cars are read where an inbox's settings have metadata:. What is
 // read later wins: the line for the drop in metadata.csv beside it; in a folder
-// bag-info.txt, metadata.csv, metadata.json; and NAME.metadata.csv and
+// bag-info.txt, metadata.csv, metadata.json, in an archive the same; and NAME.metadata.csv and
 // NAME.metadata.json beside it. A table has a head line. One whose first column is
 // file tells of the files in the drop, and stands in metadata.files by their paths;
 // one whose first column is drop tells of drops by their names; any other has one
@@ -50,12 +51,21 @@ type sidecarError struct{ file, why string }
 func (s *sidecarError) Error() string { return layout.EncodePath(s.file) + ": " + s.why }
 
 // metadata reads the side-cars of a drop, as its inbox's settings map them.
-func (d DropSettings) metadata(t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
+func (d DropSettings) metadata(ctx context.Context, within archives, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
 	if d.Metadata == nil {
 		return nil, nil, nil
 	}
 	raw := map[string]any{}
-	for _, car := range d.sidecars(t) {
+	cars := d.sidecars(t)
+	inside, err := within.sidecars(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := 0
+	if len(cars) > 0 && cars[0].drops {
+		at = 1
+	}
+	for _, car := range slices.Insert(cars, at, inside...) {
 		if err := car.read(raw, t); err != nil {
 			return nil, nil, err
 		}
@@ -111,13 +121,16 @@ type sidecar struct {
 	path  string
 	name  string
 	drops bool // it is about several drops
+
+	within *packed // it stands in the archive that was dropped
+	data   []byte  // its bytes there
 }
 
 // sidecars lists those that are there.
 func (d DropSettings) sidecars(t inbox.Taken) (found []sidecar) {
 	add := func(path string, drops bool) {
 		if _, err := os.Lstat(path); path != "" && err == nil {
-			found = append(found, sidecar{path, filepath.Base(path), drops})
+			found = append(found, sidecar{path: path, name: filepath.Base(path), drops: drops})
 		}
 	}
 	add(t.Shared, true)
@@ -153,6 +166,9 @@ func (c sidecar) read(into map[string]any, t inbox.Taken) error {
 
 // bytes reads a regular file of bounded size, and opens nothing else.
 func (c sidecar) bytes() ([]byte, error) {
+	if c.within != nil {
+		return c.packedBytes()
+	}
 	f, err := os.OpenFile(c.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
@@ -194,9 +210,15 @@ func (c sidecar) check(fields map[string]any) error {
 
 // describe adds to a drop what its side-cars say; what is wrong with them refuses it,
 // or is noted in the item, as the inbox's settings want.
-func (e *Engine) describe(d *drop) error {
-	set := e.current().settings.drops(d.taken.Collection)
-	fields, identifiers, err := set.metadata(d.taken)
+func (e *Engine) describe(ctx context.Context, d *drop) error {
+	settings := e.current().settings
+	set := settings.drops(d.taken.Collection)
+	fields, identifiers, err := set.metadata(ctx, archives{settings.limits()}, d.taken)
+	var unread *unreadError
+	if errors.As(err, &unread) { // no fault of who made it
+		d.metadata = map[string]any{flaggedMetadata: unread.Error()}
+		return nil
+	}
 	var broken *sidecarError
 	if errors.As(err, &broken) && set.Metadata.Broken == brokenFlag {
 		d.metadata = map[string]any{flaggedMetadata: broken.Error()}

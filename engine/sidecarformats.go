@@ -94,6 +94,9 @@ func depth(v any) int {
 
 func (c sidecar) readTags(data []byte, into map[string]any) error {
 	tags, err := bags.ReadInfo(bytes.NewReader(data))
+	if !utf8.Valid(data) && c.within != nil {
+		return &sidecarError{c.name, notUTF8(data)}
+	}
 	if !utf8.Valid(data) { // a bag says in which encoding
 		if tags, err = bags.BagInfo(filepath.Dir(c.path)); err != nil || tags == nil {
 			return &sidecarError{c.name, "is not in UTF-8"}
@@ -179,7 +182,11 @@ func (c sidecar) readFiles(head []string, rows [][]string, into map[string]any, 
 		if t.Kind == inbox.File {
 			at = filepath.Join(filepath.Dir(t.Path), path)
 		}
-		if info, err := os.Lstat(at); err != nil || !info.Mode().IsRegular() {
+		if c.within != nil {
+			if !c.within.holds(path) {
+				return &sidecarError{c.name, fmt.Sprintf("line %d: %.200q is not in the drop", i+2, path)}
+			}
+		} else if info, err := os.Lstat(at); err != nil || !info.Mode().IsRegular() {
 			return &sidecarError{c.name, fmt.Sprintf("line %d: %.200q is not in the drop", i+2, path)}
 		}
 		about := map[string]any{}
