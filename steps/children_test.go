@@ -232,13 +232,13 @@ func TestSplitLinksAndKeepsTheObject(t *testing.T) {
 func TestSplitRefuses(t *testing.T) {
 	for about, with := range map[string]map[string]any{
 		"each: want entry, file, set or object": {"each": "folder"},
-		"by: goes with each: set":   {"by": "^(a)"},
-		"by: want a regular":        {"each": "set", "by": "^a"},
-		"expression with a group":   {"each": "set"},
-		"is no pattern":             {"match": "[a"},
-		"kind: want folder, bag":    {"kind": "zip"},
-		"workflow: name":            {"workflow": "../x"},
-		"parameter lane: want text": {"lane": 1},
+		"by: goes with each: set":               {"by": "^(a)"},
+		"by: want a regular":                    {"each": "set", "by": "^a"},
+		"expression with a group":               {"each": "set"},
+		"is no pattern":                         {"match": "[a"},
+		"kind: want folder, bag":                {"kind": "zip"},
+		"workflow: name":                        {"workflow": "../x"},
+		"parameter lane: want text":             {"lane": 1},
 	} {
 		it := newItem(t, "drop", map[string]string{"a": "A"})
 		it.with = with
