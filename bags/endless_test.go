@@ -66,10 +66,14 @@ func TestFilesThatAreNotThereAreBounded(t *testing.T) {
 	}
 	b["manifest-sha512.txt"] += manifest.String()
 	b.sealTags()
-	for text, want := range map[string]int{"": 11, fetch.String(): 12} {
-		if text != "" {
-			b["fetch.txt"] = text
+	for _, c := range []struct {
+		fetch string
+		want  int
+	}{{"", 11}, {fetch.String(), 12}} {
+		if c.fetch != "" {
+			b["fetch.txt"] = c.fetch
 		}
+		want := c.want
 		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Limits: Limits{Files: 10}, Level: Complete})
 		if err != nil || r.Complete || r.Errors != want {
 			t.Errorf("%d errors, want %d: %+v, %v", r.Errors, want, r.Findings, err)
