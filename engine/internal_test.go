@@ -47,7 +47,8 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
-	w := &work{e: e, ctx: ctx, entry: queue.Entry{Item: entry.Item, Run: entry.Run, Step: entry.Step, N: entry.N}, done: func(*work) {}}
+	r := &run{e: e, internal: map[itemRun]bool{}}
+	w := &work{e: e, ctx: ctx, entry: queue.Entry{Item: entry.Item, Run: entry.Run, Step: entry.Step, N: entry.N}, done: r.ended}
 	if !w.claim(ctx) {
 		t.Fatal(w.err)
 	}
@@ -58,6 +59,14 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	w.finish()
 	if w.err != nil {
 		t.Fatal(w.err)
+	}
+	r.conclude()
+	if f := r.summary.Failed; len(f) != 1 || f[0].Workflow != "accession.1" || f[0].Step != "" || f[0].Kind != "internal" || f[0].Message != "internal error: index out of range" {
+		t.Errorf("the run says that this failed: %+v", f)
+	}
+	later := &run{e: e}
+	if later.conclude(); len(later.summary.Failed) != 0 || later.summary.Before != 1 {
+		t.Errorf("another run says %+v", later.summary)
 	}
 	d, err := e.Show(item.Item)
 	if err != nil {
@@ -73,7 +82,6 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if _, err := e.Activate(ctx, item.Item, "accession", "mended"); err != nil {
 		t.Fatal(err)
 	}
-	e.index.Return(entry)
 	if again, ok, _ := e.index.Take(time.Now(), nil); !ok || again.Step != entry.Step {
 		t.Errorf("after that %+v, %v", again, ok)
 	}

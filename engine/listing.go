@@ -72,7 +72,7 @@ func firstOpen(it *queue.Item, run *queue.Run) int {
 		r := 0
 		switch run.Steps[i].Status {
 		case state.Failed:
-			if r = 4; run.Plan.Steps[i].Optional {
+			if r = 4; run.Plan.Steps[i].Tolerated() {
 				r = 0
 			}
 		case state.InProgress:

@@ -82,10 +82,11 @@ type run struct {
 	handed map[StepRef]bool // of a queue with a limit; guarded by mu
 	box    *inbox.Box
 
-	mu      sync.Mutex // guards summary, fault, note, and calls of o.Report
-	summary Summary
-	fault   error
-	note    string
+	mu       sync.Mutex // guards summary, internal, fault, note, and calls of o.Report
+	summary  Summary
+	internal map[itemRun]bool // stopped by an internal error in this run
+	fault    error
+	note     string
 
 	inboxIdle chan bool // the intake loop says whether it has something to wait for
 
@@ -130,7 +131,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return Summary{}, err
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.clock), box: box,
-		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
+		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
 	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
 	defer e.tell(nil)
 	e.controls.watch(r.pool.Drain)
@@ -279,6 +280,11 @@ func (r *run) launch(entry queue.Entry) {
 func (r *run) ended(w *work) {
 	if w.err != nil {
 		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
+	}
+	if w.internal {
+		r.mu.Lock()
+		r.internal[itemRun{w.entry.Item.ID, w.entry.Run}] = true
+		r.mu.Unlock()
 	}
 	r.e.index.Return(w.entry)
 }

@@ -29,11 +29,17 @@ type Failure struct {
 	Collection layout.Name   `json:"collection"`
 	Label      string        `json:"label"`
 	Workflow   string        `json:"workflow"`
-	Step       layout.Name   `json:"step"`
+	Step       layout.Name   `json:"step"` // "": the workflow, by an internal error, or the record
 	Kind       string        `json:"kind"`
 	Message    string        `json:"message"`
-	Optional   bool          `json:"optional,omitempty"`
+	Tolerated  bool          `json:"tolerated,omitempty"` // the item goes on
 	engine     layout.EngineID
+}
+
+// itemRun is one run of a workflow on an item.
+type itemRun struct {
+	item layout.ItemID
+	run  string
 }
 
 // conclude looks over the index for what is left.
@@ -47,9 +53,9 @@ func (r *run) conclude() {
 	r.summary.Stopped = r.e.stepControls(func(c StepControl) bool { return slices.Contains(stopped, c.ref) })
 	for it := range r.e.index.With(queue.Failed | queue.Broken | queue.Person | queue.Startable) {
 		for _, f := range failures(it) {
-			if f.engine == r.e.id {
+			if f.engine == r.e.id || f.Kind == internalKind && r.internal[itemRun{f.Item, f.Workflow}] {
 				r.summary.Failed = append(r.summary.Failed, f)
-			} else if !f.Optional {
+			} else if !f.Tolerated {
 				r.summary.Before++
 			}
 		}
@@ -68,18 +74,32 @@ func (r *run) conclude() {
 	}
 }
 
-// failures lists what needs someone on one item.
+// failures lists what failed on one item, also what is tolerated; nothing of a
+// workflow that was taken out of the queues.
 func failures(it *queue.Item) (out []Failure) {
+	base := Failure{Item: it.ID, Collection: it.Collection, Label: it.Label}
 	if it.Broken != "" {
-		return []Failure{{Item: it.ID, Collection: it.Collection, Label: it.Label, Kind: state.SystemKind, Message: it.Broken}}
+		base.Kind, base.Message = state.SystemKind, it.Broken
+		return []Failure{base}
 	}
 	for i := range it.Runs {
 		run := &it.Runs[i]
+		base.Workflow = run.Name
+		if run.Status == state.Inactive {
+			continue
+		}
 		for n := range run.Steps {
 			if s := &run.Steps[n]; s.Status == state.Failed {
-				out = append(out, Failure{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name,
-					Step: layout.Name(run.Plan.Steps[n].Name), Kind: s.Kind, Message: s.Message, Optional: run.Plan.Steps[n].Optional, engine: s.Current.Engine})
+				f := base
+				f.Step, f.Kind, f.Message = layout.Name(run.Plan.Steps[n].Name), s.Kind, s.Message
+				f.Tolerated, f.engine = run.Plan.Steps[n].Tolerated(), s.Current.Engine
+				out = append(out, f)
 			}
+		}
+		if run.Status == state.Failed && run.Internal != "" {
+			f := base
+			f.Kind, f.Message = internalKind, run.Internal
+			out = append(out, f)
 		}
 	}
 	return out

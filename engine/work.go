@@ -40,6 +40,7 @@ type work struct {
 	err       error
 	log       *stepLog
 	suspected bool // its failure counts before it is committed
+	internal  bool // it failed its workflow, by a fault of Bagpipe's own
 }
 
 // claim takes the lock file, then commits the attempt: only then may the robot
@@ -351,6 +352,7 @@ func (w *work) end() error {
 	case errors.Is(w.err, runner.ErrInterrupted):
 		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "interrupted: the engine was stopped")
 	case errors.As(w.err, &internal):
+		w.internal = true
 		return e.failInternally(w.ctx, a, internal)
 	case errors.As(w.err, &later):
 		return e.Defer(w.ctx, a, w.started, later)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -132,7 +133,7 @@ func failureLines(failures []engine.Failure) (lines []string) {
 	for _, f := range failures {
 		where := string(f.Step)
 		if where == "" {
-			where = "record"
+			where = cmp.Or(f.Workflow, "record")
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s (%s): %s", f.Item.Short(), f.Collection, f.Label, where, f.Kind, f.Message))
 	}
