@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"bagpipe/engine"
@@ -83,15 +84,30 @@ func (c *workflowCheckCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	d, err := state.ParseDefinition(c.File, data, engine.Known(steps.Builtins()))
+	d, err := c.parse(data)
 	if c.JSON {
 		return c.printJSON(a, d, err)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s: valid: workflow %s, %d steps\n", c.File, d.Name, len(d.Steps))
+	fmt.Fprintf(a.out, "%s: valid: workflow %s, %s\n", c.File, d.Name, count(len(d.Steps), "step"))
 	return nil
+}
+
+// parse reads the definition by the name its file has in the file system, as a file in
+// a folder workflows must be called as the workflow, also when it is checked from there.
+func (c *workflowCheckCmd) parse(data []byte) (*state.Definition, error) {
+	file, err := filepath.Abs(c.File)
+	if err != nil {
+		return nil, err
+	}
+	d, err := state.ParseDefinition(file, data, engine.Known(steps.Builtins()))
+	var fe *layout.FileError
+	if errors.As(err, &fe) {
+		fe.File = c.File
+	}
+	return d, err
 }
 
 func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) error {

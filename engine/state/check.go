@@ -46,7 +46,7 @@ func (d *Definition) check(file string, y *layout.YAML, robots Robots) error {
 			return y.Errorf(at+".name", "step %q is there twice", s.Name)
 		}
 		seen[s.Name] = true
-		if err := s.check(y, at, i == 0, robots); err != nil {
+		if err := s.check(y, at, d.Name, i == 0, robots); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (a *Alert) check(y *layout.YAML) error {
 	return nil
 }
 
-func (s *Step) check(y *layout.YAML, at string, first bool, robots Robots) error {
+func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Robots) error {
 	ways := 0
 	for _, has := range []bool{s.Robot != "", s.Command != nil, s.Manual, s.Starts != ""} {
 		if has {
@@ -104,6 +104,9 @@ func (s *Step) check(y *layout.YAML, at string, first bool, robots Robots) error
 	}
 	if err := s.checkPolicy(y, at); err != nil || robots == nil {
 		return err
+	}
+	if s.Starts != "" && s.Starts == workflow {
+		return y.Errorf(at+".starts", "workflow %q would start itself; a person starts it anew with: bagpipe start", workflow)
 	}
 	if err := s.checkConflicts(y, at, first); err != nil {
 		return err

@@ -39,6 +39,7 @@ var wrongDefinitions = []struct {
 	{step("robot: noop", "with: {nap: 1s}"), `w.yaml:7:17: robot noop takes no parameter "nap"; it takes: sleep`, false},
 	{step("robot: noop", "onRequest: true"), "w.yaml:7:16: onRequest is for steps with manual: true", true},
 	{step("starts: a/b"), "w.yaml:6:13: name", true},
+	{step("starts: w"), `w.yaml:6:13: workflow "w" would start itself`, false},
 	{step("manual: true", "milestone: 'the end'"), "w.yaml:7:16: name", true},
 	{step("manual: true", "requires: [b]"), `w.yaml:7:16: no step "b"`, false},
 	{step("manual: true", "requires: [a]"), `w.yaml:7:16: step "a" requires itself`, false},
