@@ -2,6 +2,7 @@ package steps
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,9 +165,7 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	if err != nil {
 		return Result{}, SystemFailure("%s: %w", resultFile, err)
 	}
-	if message == "" {
-		message = last
-	}
+	message = cmp.Or(message, last)
 	switch code {
 	case 0:
 		if res.Message = message; res.Status == Skipped {
@@ -180,9 +179,8 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	if res.Status != "" {
 		return Result{}, SystemFailure("%s says %s, but the exit code is %d", resultFile, res.Status, code)
 	}
-	if message == "" {
-		message = fmt.Sprintf("exit code %d", code)
-	}
+	ended := fmt.Sprintf("exit code %d", code)
+	message = cmp.Or(message, ended)
 	switch code {
 	case ExitContent:
 		return Result{Milestones: res.Milestones}, ContentFailure("%s", message)
@@ -191,7 +189,10 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	case ExitLater:
 		return Result{}, &Later{Reason: message}
 	}
-	return Result{}, &Failure{Kind: System, Err: &ExitError{Code: code, Text: fmt.Sprintf("exit code %d%s", code, colon(message))}}
+	if message != ended {
+		message = ended + ": " + message
+	}
+	return Result{}, &Failure{Kind: System, Err: &ExitError{Code: code, Text: message}}
 }
 
 func colon(s string) string {
