@@ -44,6 +44,7 @@ type Trial struct {
 	Item     layout.ItemID `json:"item"`
 	Workflow string        `json:"workflow"` // the run: accession.1
 	At       time.Time     `json:"at"`
+	rest     map[string]json.RawMessage
 }
 
 // controlJSON is a Control as written.
@@ -54,10 +55,12 @@ type controlJSON struct {
 	Text     string        `json:"text"`
 	CoolDown float64       `json:"coolDown,omitempty"`
 	Until    time.Time     `json:"until,omitzero"`
-	Trial    *Trial        `json:"trial,omitempty"`
+	Trial    any           `json:"trial,omitempty"`
 }
 
 var controlKeys = []string{"status", "at", "by", "text", "coolDown", "until", "trial"}
+
+var trialKeys = []string{"item", "workflow", "at"}
 
 // DecodeControls reads controls/steps.json; nil data is no controls. A newer
 // schema is a *layout.SchemaError.
@@ -94,8 +97,9 @@ func DecodeControls(data []byte) (*Controls, error) {
 }
 
 func decodeControl(raw []byte) (Control, error) {
-	var j controlJSON
 	var c Control
+	var trial json.RawMessage
+	j := controlJSON{Trial: &trial}
 	if err := decodeKeeping(raw, &j, &c.rest, controlKeys...); err != nil {
 		return c, err
 	}
@@ -110,7 +114,12 @@ func decodeControl(raw []byte) (Control, error) {
 	if j.CoolDown < 0 || j.CoolDown > float64(maxCoolDown/time.Second) {
 		return c, fmt.Errorf("coolDown: expected seconds from 0 up")
 	}
-	if t := j.Trial; t != nil {
+	if len(trial) > 0 && string(trial) != "null" {
+		t := &Trial{}
+		if err := decodeKeeping(trial, t, &t.rest, trialKeys...); err != nil {
+			return c, fmt.Errorf("trial: %w", err)
+		}
+		c.Trial = t
 		if _, err := layout.ParseItemID(string(t.Item)); err != nil {
 			return c, fmt.Errorf("trial: %w", err)
 		}
@@ -118,7 +127,7 @@ func decodeControl(raw []byte) (Control, error) {
 			return c, fmt.Errorf("trial: workflow %q: expected a run, as accession.1", t.Workflow)
 		}
 	}
-	c.Status, c.At, c.By, c.Text, c.Until, c.Trial = j.Status, j.At.UTC(), j.By, j.Text, j.Until.UTC(), j.Trial
+	c.Status, c.At, c.By, c.Text, c.Until = j.Status, j.At.UTC(), j.By, j.Text, j.Until.UTC()
 	c.CoolDown = time.Duration(j.CoolDown * float64(time.Second))
 	return c, nil
 }
@@ -147,17 +156,17 @@ func (c *Controls) Encode() ([]byte, error) {
 	steps := map[string]any{}
 	for ref, control := range c.Steps {
 		j := controlJSON{Status: control.Status, At: roundTime(control.At), By: control.By, Text: control.Text,
-			CoolDown: control.CoolDown.Seconds(), Until: roundTime(control.Until), Trial: control.Trial}
-		raw, err := json.Marshal(j)
+			CoolDown: control.CoolDown.Seconds(), Until: roundTime(control.Until)}
+		if t := control.Trial; t != nil {
+			trial, err := withRest(t, t.rest)
+			if err != nil {
+				return nil, err
+			}
+			j.Trial = trial
+		}
+		doc, err := withRest(j, control.rest)
 		if err != nil {
 			return nil, err
-		}
-		doc := map[string]json.RawMessage{}
-		if err := json.Unmarshal(raw, &doc); err != nil {
-			return nil, err
-		}
-		for k, v := range control.rest {
-			doc[k] = v
 		}
 		steps[ref.String()] = doc
 	}
@@ -166,6 +175,22 @@ func (c *Controls) Encode() ([]byte, error) {
 		doc[k] = v
 	}
 	return layout.EncodeJSON(doc)
+}
+
+// withRest is v with the keys that were not known when it was read.
+func withRest(v any, rest map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	doc := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	for k, v := range rest {
+		doc[k] = v
+	}
+	return doc, nil
 }
 
 func roundTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

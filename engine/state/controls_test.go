@@ -26,7 +26,7 @@ func TestControlsRoundTripAndKeepWhatIsNotKnown(t *testing.T) {
       "later": [1, 2],
       "status": "disabled",
       "text": "3 of its last 10 ends failed",
-      "trial": {"at": "2026-11-20T10:10:00Z", "item": "3fa9c0d2e1b7a45", "workflow": "accession.1"},
+      "trial": {"at": "2026-11-20T10:10:00Z", "item": "3fa9c0d2e1b7a45", "workflow": "accession.1", "odds": [1]},
       "until": "2026-11-20T10:10:00Z"
     }
   }
@@ -54,6 +54,11 @@ func TestControlsRoundTripAndKeepWhatIsNotKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(once), string(twice)); diff != "" {
 		t.Error(diff)
+	}
+	for _, key := range []string{"future", "later", "odds"} {
+		if !strings.Contains(string(twice), `"`+key+`"`) {
+			t.Errorf("%s is gone:\n%s", key, twice)
+		}
 	}
 	c.Set(ocr, Control{Status: StepEnabled, At: at(20), By: "Ada"})
 	enabled, err := c.Encode()

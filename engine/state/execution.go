@@ -97,6 +97,8 @@ type Workflow struct {
 	Steps       map[layout.Name]*StepRecord
 	unknown     unknown
 
+	unknownOfDefinition unknown
+
 	plan *Definition // of Digest, once Compute was given it
 }
 

@@ -92,6 +92,8 @@ func joinWorkflow(a, b *Workflow) *Workflow {
 		Skip:    unite(a.Skip, b.Skip, greater),
 		Steps:   uniteDeep(a.Steps, b.Steps, joinStep),
 		unknown: unite(a.unknown, b.unknown, greater),
+
+		unknownOfDefinition: unite(a.unknownOfDefinition, b.unknownOfDefinition, greater),
 	}
 }
 

@@ -79,7 +79,8 @@ func (m *mender) workflows() {
 			a = &Workflow{Name: b.Name, StartedWith: b.StartedWith, StartedBy: b.StartedBy, Created: b.Created, NotBefore: b.NotBefore,
 				Skip: unite(a.Skip, b.Skip, greater), Steps: a.Steps}
 		}
-		out := &Workflow{Name: a.Name, StartedWith: a.StartedWith, StartedBy: a.StartedBy, Created: a.Created, NotBefore: a.NotBefore, Skip: b.Skip, unknown: b.unknown}
+		out := &Workflow{Name: a.Name, StartedWith: a.StartedWith, StartedBy: a.StartedBy, Created: a.Created, NotBefore: a.NotBefore, Skip: b.Skip,
+			unknown: b.unknown, unknownOfDefinition: b.unknownOfDefinition}
 		skips := m.skips(name, a, b)
 		if !skips {
 			out.Skip = a.Skip

@@ -2,6 +2,7 @@ package state
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"bagpipe/layout"
 )
@@ -41,6 +42,9 @@ func (q *Scan) Decode(data []byte) (*Execution, error) {
 
 // read is the short way; false: it is not for this record.
 func (q *Scan) read(data []byte) (*Execution, bool) {
+	if !utf8.Valid(data) {
+		return nil, false
+	}
 	q.begin()
 	q.s.Reset(data)
 	x := q.execution()

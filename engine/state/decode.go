@@ -1,10 +1,11 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"bagpipe/layout"
 
@@ -14,6 +15,9 @@ import (
 // Decode reads execution.json. Statuses are not read: Compute writes them. A
 // newer schema is a *layout.SchemaError.
 func Decode(data []byte) (*Execution, error) {
+	if !utf8.Valid(data) { // two keys could become one when it is written
+		return nil, errors.New("read " + layout.ExecutionJSON + ": not UTF-8")
+	}
 	if !gjson.ValidBytes(data) {
 		return nil, errors.New("read " + layout.ExecutionJSON + ": not JSON")
 	}
@@ -21,6 +25,8 @@ func Decode(data []byte) (*Execution, error) {
 	root := gjson.ParseBytes(data)
 	if schema := root.Get("schema"); schema.Int() > executionSchema {
 		return nil, &layout.SchemaError{File: layout.ExecutionJSON, Schema: int(schema.Int()), Known: executionSchema}
+	} else if schema.Exists() && (schema.Type != gjson.Number || schema.Num != executionSchema) {
+		return nil, fmt.Errorf("read %s: schema %.40s: want %d", layout.ExecutionJSON, schema.Raw, executionSchema)
 	}
 	x := r.execution(root)
 	if r.err != nil {
@@ -162,10 +168,7 @@ func (r *reader) workflow(v gjson.Result) *Workflow {
 	w.unknown = r.object("a workflow", v, func(k string, v gjson.Result) bool {
 		switch k {
 		case "definition":
-			w.Name, w.StartedWith = r.text(v.Get("name")), r.text(v.Get("digest"))
-			if first := v.Get("startedWith"); first.Exists() {
-				w.StartedWith = r.text(first)
-			}
+			r.definition(w, v)
 		case "startedBy":
 			w.StartedBy = r.text(v)
 		case "created":
@@ -193,6 +196,26 @@ func (r *reader) workflow(v gjson.Result) *Workflow {
 		r.fail("a workflow without its definition")
 	}
 	return w
+}
+
+// definition reads what a workflow was started with; by what it runs follows from the
+// intents.
+func (r *reader) definition(w *Workflow, v gjson.Result) {
+	first := ""
+	w.unknownOfDefinition = r.object("a definition", v, func(k string, v gjson.Result) bool {
+		switch k {
+		case "name":
+			w.Name = r.text(v)
+		case "digest":
+			w.StartedWith = r.text(v)
+		case "startedWith":
+			first = r.text(v)
+		default:
+			return false
+		}
+		return true
+	})
+	w.StartedWith = cmp.Or(first, w.StartedWith)
 }
 
 func (r *reader) step(v gjson.Result) *StepRecord {
@@ -277,113 +300,3 @@ func (r *reader) progress(v gjson.Result) *Progress {
 	})
 	return p
 }
-
-// Encode writes execution.json: the form of layout.EncodeJSON, written by hand
-// because it is written at every transition.
-func (x *Execution) Encode() []byte {
-	w := &writer{buf: make([]byte, 0, 2048)}
-	f := x.unknown.fields()
-	f.set("item", text(string(x.Item)))
-	f.set("schema", func(w *writer) { w.buf = strconv.AppendInt(w.buf, executionSchema, 10) })
-	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(i Intent) value { return i.fields().value() }))
-	f.set("milestones", object(x.Milestones, nameKey, timeValue))
-	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(wf *Workflow) value { return wf.fields().value() }))
-	f.value()(w)
-	return append(w.buf, '\n')
-}
-
-func (i Intent) encode(dst []byte) []byte {
-	w := &writer{buf: dst}
-	i.fields().value()(w)
-	return w.buf
-}
-
-func (a Attempt) encode(dst []byte) []byte {
-	w := &writer{buf: dst}
-	a.fields().value()(w)
-	return w.buf
-}
-
-func (i Intent) fields() fields {
-	f := i.unknown.fields()
-	f.set("kind", text(i.Kind))
-	f.set("at", timeValue(i.At))
-	f.set("by", text(i.By))
-	f.text("text", i.Text)
-	f.text("workflow", i.Workflow)
-	f.text("step", string(i.Step))
-	if !i.Attempt.IsZero() {
-		f.text("attempt", i.Attempt.String())
-	}
-	f.text("target", string(i.Target))
-	f.text("digest", i.Digest)
-	return f
-}
-
-func (w *Workflow) fields() fields {
-	f := w.unknown.fields()
-	f.set("definition", func(wr *writer) {
-		d := fields{}
-		d.set("name", text(w.Name))
-		d.set("digest", text(w.Digest))
-		if w.StartedWith != w.Digest {
-			d.set("startedWith", text(w.StartedWith))
-		}
-		d.value()(wr)
-	})
-	f.set("created", timeValue(w.Created))
-	f.time("notBefore", w.NotBefore)
-	f.time("ended", w.Ended)
-	f.text("startedBy", w.StartedBy)
-	f.set("status", text(string(w.Status)))
-	if len(w.Skip) > 0 {
-		f.set("skip", object(w.Skip, nameKey, text))
-	}
-	f.set("steps", object(w.Steps, nameKey, func(s *StepRecord) value { return s.fields().value() }))
-	return f
-}
-
-func (s *StepRecord) fields() fields {
-	f := s.unknown.fields()
-	f.set("status", text(string(s.Status)))
-	if len(s.Attempts) > 0 {
-		f.set("attempts", object(s.Attempts, layout.AttemptKey.String, func(a Attempt) value { return a.fields().value() }))
-	}
-	return f
-}
-
-func (a Attempt) fields() fields {
-	f := a.unknown.fields()
-	f.set("state", text(string(a.State)))
-	f.text("kind", a.Kind)
-	f.time("claimed", a.Claimed)
-	f.time("started", a.Started)
-	f.time("ended", a.Ended)
-	if !a.Ended.IsZero() && a.By == "" {
-		f.set("elapsed", func(w *writer) { w.buf = strconv.AppendFloat(w.buf, a.Elapsed, 'f', -1, 64) })
-	}
-	f.time("notBefore", a.NotBefore)
-	f.text("runner", a.Runner)
-	f.text("by", a.By)
-	f.text("message", a.Message)
-	f.text("text", a.Text)
-	if a.Progress != nil {
-		f.set("progress", a.Progress.fields().value())
-	}
-	if a.Children > 0 {
-		f.set("children", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(a.Children), 10) })
-	}
-	return f
-}
-
-func (p *Progress) fields() fields {
-	f := p.unknown.fields()
-	f.time("at", p.At)
-	f.text("note", p.Note)
-	if p.Percent >= 0 {
-		f.set("percent", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(p.Percent), 10) })
-	}
-	return f
-}
-
-func nameKey(n layout.Name) string { return string(n) }
