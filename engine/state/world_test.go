@@ -79,6 +79,125 @@ type site struct {
 	now     time.Time
 	keys    int
 	had     []act
+	seen    tally // shared by all copies
+}
+
+// tally counts what came about in a run of histories, so that a test can tell whether
+// it reached what it is for. A nil one counts nothing.
+type tally map[string]int
+
+func (c tally) note(what string) {
+	if c != nil {
+		c[what]++
+	}
+}
+
+// wants fails the test where something came about less often than asked.
+func (c tally) wants(t *testing.T, least map[string]int) {
+	t.Helper()
+	for _, what := range slices.Sorted(maps.Keys(least)) {
+		if c[what] < least[what] {
+			t.Errorf("%s: %d times, want at least %d", what, c[what], least[what])
+		}
+	}
+}
+
+// noteEvent counts what an event is, as things are before it.
+func (s *site) noteEvent(ev Event, allowed bool, was time.Time) {
+	word := "refused"
+	if allowed {
+		word = "accepted"
+	}
+	s.seen.note(fmt.Sprintf("%s %s", strings.TrimPrefix(fmt.Sprintf("%T", ev), "state."), word))
+	if s.now.Before(was) {
+		s.seen.note("the clock was set back")
+	}
+	switch ev := ev.(type) {
+	case End:
+		s.noteEnd(ev, allowed)
+	case Claim:
+		if allowed {
+			s.noteClaim(ev)
+		}
+	}
+}
+
+func (s *site) noteEnd(ev End, allowed bool) {
+	a, there := s.x.attempt(ev.Workflow, ev.Step, ev.Attempt)
+	switch {
+	case allowed && ev.State == Completed:
+		s.seen.note("completion that counts")
+	case allowed:
+	case there && a.State != InProgress:
+		s.seen.note("end of an attempt that has ended")
+	case there:
+		s.seen.note("end of an attempt that lost its claim")
+	default:
+		s.seen.note("end of an attempt that is gone")
+	}
+}
+
+func (s *site) noteClaim(ev Claim) {
+	_, r := s.x.Find(ev.Workflow, ev.Step)
+	for k, a := range r.Attempts {
+		if a.State == InProgress {
+			s.seen.note("claim after a crash")
+		}
+		if k.Engine != ev.Attempt.Engine {
+			s.seen.note("claim of what another engine attempted")
+		}
+	}
+}
+
+// noteJoin counts what a join of o into s makes of them.
+func (s *site) noteJoin(o *site, joined *Execution) {
+	a, b := s.x, o.x
+	if !a.has(b) && !b.has(a) {
+		s.seen.note("join of copies that both went on")
+	}
+	retried := map[string]layout.EngineID{}
+	for k, i := range joined.Intents {
+		if i.Kind != RetryIntent {
+			continue
+		}
+		of, by := fmt.Sprint(i.Workflow, i.Step, i.Attempt), s.engines[0]
+		if strings.Contains(string(k), string(o.engines[0])) {
+			by = o.engines[0]
+		}
+		if other, there := retried[of]; there && other != by {
+			s.seen.note("retry by two at once")
+		}
+		retried[of] = by
+	}
+	for name, w := range joined.Workflows {
+		for step, r := range w.Steps {
+			done := 0
+			for k, at := range r.Attempts {
+				if at.State != Completed {
+					continue
+				}
+				if done++; joined.reset(name, step, k) {
+					s.seen.note("completion and its reset in a join")
+				}
+			}
+			if done > 1 {
+				s.seen.note("step completed twice, seen by a join")
+			}
+		}
+	}
+}
+
+// has tells whether x knows each intent and attempt of o, as far as o knows it.
+func (x *Execution) has(o *Execution) bool {
+	for k := range o.Intents {
+		if _, there := x.Intents[k]; !there {
+			return false
+		}
+	}
+	return !o.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		mine, there := x.attempt(workflow, step, k)
+		return !there || mine.State == InProgress && a.State != InProgress
+	})
 }
 
 func newSite(d dice, engines ...layout.EngineID) *site {
@@ -158,6 +277,9 @@ func (s *site) draw(d dice) Event {
 	step := layout.Name(pick(d, def.Steps).Name)
 	next := s.x.NextKey(step, engine)
 	cur, _, _ := s.x.Workflows[wf].Steps[step].Current()
+	if len(s.x.Holds()) > 0 && d(5) == 0 {
+		return Release{Key: s.key, At: s.now, By: "p"}
+	}
 	switch n := d(40); {
 	case n < 12 && d(4) > 0:
 		wf, step = s.ready(d, wf, step)
@@ -171,7 +293,7 @@ func (s *site) draw(d dice) Event {
 			a = s.had[len(s.had)-1]
 		}
 		ev := End{Workflow: a.workflow, Step: a.step, Attempt: a.key, Started: s.now, At: s.now,
-			State: pick(d, []Status{Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0, Children: d(3) * d(200)}
+			State: pick(d, []Status{Completed, Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0, Children: d(3) * d(200)}
 		if ev.Unavailable {
 			ev.State = Failed
 		}
@@ -180,12 +302,26 @@ func (s *site) draw(d dice) Event {
 		}
 		return ev
 	case n < 27:
-		return Decide{Workflow: wf, Step: step, Attempt: next, State: pick(d, []Status{Completed, Skipped, Failed}), At: s.now, By: "p"}
+		if d(3) > 0 {
+			wf, step = s.forPerson(d, wf, step)
+			next = s.x.NextKey(step, engine)
+		}
+		return Decide{Workflow: wf, Step: step, Attempt: next, State: pick(d, []Status{Completed, Completed, Skipped, Failed}), At: s.now, By: "p"}
 	case n < 29:
+		if d(2) == 0 {
+			wf, step = s.where(d, running)
+			cur = s.current(wf, step)
+		}
 		return Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: s.now, By: "e"}
 	case n < 31:
+		if d(3) > 0 {
+			wf, step = s.where(d, func(_ *Workflow, r *StepRecord) bool { return r.Status == Failed })
+		}
 		return Retry{Key: key, Workflow: wf, Step: step, At: s.now, By: "p"}
 	case n < 33:
+		if d(2) == 0 {
+			wf, step = s.where(d, func(_ *Workflow, r *StepRecord) bool { return r.Status == Completed || r.Status == Skipped })
+		}
 		return Reset{Key: s.key, Workflow: wf, Step: step, After: d(2) == 0, At: s.now, By: "p",
 			Seen: pick(d, []Status{"", "", Completed, Failed})}
 	case n < 35:
@@ -198,13 +334,71 @@ func (s *site) draw(d dice) Event {
 		return Release{Key: s.key, At: s.now, By: "p"}
 	case n == 37:
 		if d(2) == 0 {
+			if d(4) > 0 {
+				wf, step = s.where(d, running)
+				cur = s.current(wf, step)
+			}
 			return Internal{Key: key, LostKey: key + "x", Workflow: wf, Step: step, Attempt: cur, At: s.now, By: "e"}
 		}
 		return Deactivate{Key: key, Workflow: wf, At: s.now, By: "p"}
 	case n == 38:
+		if d(4) > 0 {
+			wf, _ = s.where(d, func(w *Workflow, _ *StepRecord) bool { return w.Status == Inactive || w.Status == Failed })
+		}
 		return Activate{Key: s.key, Workflow: wf, At: s.now, By: "p"}
 	}
 	return Migrate{Key: s.key, Workflow: wf, To: pick(d, s.defs), At: s.now, By: "p"}
+}
+
+func running(_ *Workflow, r *StepRecord) bool { return r.Status == InProgress }
+
+// where picks one of the steps that are as asked, or, where there is none, any.
+func (s *site) where(d dice, is func(*Workflow, *StepRecord) bool) (string, layout.Name) {
+	type place struct {
+		wf   string
+		step layout.Name
+	}
+	var all, fit []place
+	for _, name := range slices.Sorted(maps.Keys(s.x.Workflows)) {
+		w := s.x.Workflows[name]
+		for _, step := range slices.Sorted(maps.Keys(w.Steps)) {
+			p := place{name, step}
+			if all = append(all, p); is(w, w.Steps[step]) {
+				fit = append(fit, p)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "", ""
+	}
+	if len(fit) == 0 {
+		fit = all
+	}
+	p := pick(d, fit)
+	return p.wf, p.step
+}
+
+// current is the highest attempt at a step.
+func (s *site) current(wf string, step layout.Name) layout.AttemptKey {
+	_, r := s.x.Find(wf, step)
+	if r == nil {
+		return layout.AttemptKey{}
+	}
+	k, _, _ := r.Current()
+	return k
+}
+
+// forPerson finds a step that waits for a person, if there is one.
+func (s *site) forPerson(d dice, wf string, step layout.Name) (string, layout.Name) {
+	for _, name := range slices.Sorted(maps.Keys(s.x.Workflows)) {
+		def := s.plan(s.x, name)
+		for i := range def.Steps {
+			if why := s.x.Blocked(name, def, i, s.now); why != nil && why.Code == "manual" && d(3) > 0 {
+				return name, layout.Name(def.Steps[i].Name)
+			}
+		}
+	}
+	return wf, step
 }
 
 // ready finds a step that could be claimed, if there is one.
