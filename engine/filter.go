@@ -257,7 +257,7 @@ func (e *Engine) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) 
 // early tells whether what a step that waits requires is not done, or its workflow is
 // inactive.
 func early(it *queue.Item, run *queue.Run, i int, now time.Time) bool {
-	if why := it.BlockedAt(run, i, now); why != nil && (why.Code == "requires" || why.Code == "inactive") {
+	if why := it.BlockedAt(run, i, now); why != nil && slices.Contains([]string{"requires", "inactive", "version"}, why.Code) {
 		return true
 	}
 	// A hold, or a failure elsewhere, is told before what is required.

@@ -85,6 +85,7 @@ func judge(id layout.ItemID, before, now records, plans state.Plans) (mended rec
 func mendManifest(before, now records, x, is *state.Execution, plans state.Plans, renewed bool) ([]byte, []string) {
 	was, errA := layout.DecodeManifest(before.manifest)
 	m, errB := layout.DecodeManifest(now.manifest)
+	x.Since = was.Since
 	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && state.NewVersion(x, is, was, m) {
 		return state.MendVersion(before.manifest, now.manifest)
 	}

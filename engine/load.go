@@ -154,7 +154,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d deco
 	}
 	m.Label = printable(m.Label) // a push may hold anything
 	defer d.keep(id, f.execution, x)
-	x.Manifest = f.manifest
+	x.Manifest, x.Since = f.manifest, m.Since
 	it := queue.SummariseInto(d.into(), x, m, plans, e.o.Now())
 	it.Facets = facetsOf(*e.facets.Load(), f)
 	if missing != nil {

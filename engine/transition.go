@@ -51,7 +51,7 @@ func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*re
 	if rec.manifest, err = e.decoded.decodeManifest(id, rec.manifestJ); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
-	rec.execution.Manifest, rec.execution.Around = rec.manifestJ, e.around(id)
+	rec.execution.Manifest, rec.execution.Since, rec.execution.Around = rec.manifestJ, rec.manifest.Since, e.around(id)
 	for name, w := range rec.execution.Workflows {
 		plan, err := e.pinnedPlan(r, w.Digest)
 		if err != nil {

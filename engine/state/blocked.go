@@ -10,7 +10,7 @@ import (
 
 // Reason is why a step cannot be claimed now.
 type Reason struct {
-	Code  string    // held, inactive, failed, running, done, requires, manual, date, retry, batch, children, siblings, pool
+	Code  string    // held, inactive, version, failed, running, done, requires, manual, date, retry, batch, children, siblings, pool
 	Text  string    // for people
 	Steps []string  // requires: the open prerequisites
 	Until time.Time // date, retry: when it can, if that is known
@@ -70,7 +70,11 @@ func (x *Execution) Stopped(workflow string) string {
 
 // stopped says why nothing of a workflow starts.
 func (x *Execution) stopped(workflow string) *Reason {
-	switch x.Workflows[workflow].Status {
+	w := x.Workflows[workflow]
+	if w.Status == Inactive && x.superseded(w) {
+		return &Reason{Code: "version", Text: "the workflow belongs to an earlier version of the item"}
+	}
+	switch w.Status {
 	case Inactive:
 		return &Reason{Code: "inactive", Text: "the workflow is inactive " + x.HoldText(x.Deactivations(workflow)[0])}
 	case Failed:

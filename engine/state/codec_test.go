@@ -74,7 +74,7 @@ func enriched(t testing.TB, d dice, s *site) (x *Execution, in string, keys int)
 	if x, err = Decode(data); err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
-	x.Manifest, x.Around = s.x.Manifest, s.around
+	x.Manifest, x.Since, x.Around = s.x.Manifest, s.x.Since, s.around
 	computeAll(s, x)
 	return x, string(data), keys
 }

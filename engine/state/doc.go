@@ -84,7 +84,8 @@
 //
 //	every step completed, skipped, or failed     completed
 //	  and tolerated
-//	deactivated                                  inactive
+//	deactivated, or older than the version       inactive
+//	  that the item is at
 //	an internal error stands, or a required      failed
 //	  step failed
 //	otherwise                                    in-progress
@@ -102,7 +103,8 @@
 //
 // # When a step can start (Blocked)
 //
-// In this order: it waits; the item is not held; the workflow is active and has
+// In this order: it waits; the item is not held; the workflow is active, of the
+// version that the item is at, and has
 // not failed; what it requires is satisfied; the workflow's date has come, then
 // the step's own; the pause before its next try is over; a manual step waits for
 // its person.

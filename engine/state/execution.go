@@ -63,6 +63,10 @@ type Execution struct {
 	// of; it is no part of the record.
 	Manifest []byte
 
+	// Since is when the item came to be at its version, as its manifest says; zero of
+	// the first. A workflow that is older is over. It is no part of the record.
+	Since time.Time
+
 	// Around says what other items make of a step that its own record lets start:
 	// what keeps it from that, or why it is not needed. It is no part of the record
 	// either; nil: nothing.

@@ -25,6 +25,7 @@ func Join(a, b *Execution) (*Execution, error) {
 		Workflows:  uniteDeep(a.Workflows, b.Workflows, joinWorkflow),
 		unknown:    unite(a.unknown, b.unknown, greater),
 		Manifest:   a.Manifest,
+		Since:      later(a.Since, b.Since),
 	}
 	for name := range out.Workflows {
 		out.settleDigest(name)
@@ -68,6 +69,13 @@ func greater(a, b string) string { return max(a, b) }
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a

@@ -23,6 +23,11 @@ func (s *site) act(t testing.TB, d dice) {
 		bar := Ref{pick(d, s.defs).Name, layout.Name(fmt.Sprintf("s%d", 1+d(4)))}
 		s.m.barred[bar] = !s.m.barred[bar]
 	}
+	if d(80) == 0 { // the item becomes another version
+		s.x.Since = s.now
+		s.m.renew(s.now)
+		s.compute()
+	}
 	was := s.now
 	s.do(t, s.draw(d), was)
 }
@@ -149,6 +154,7 @@ var reached = map[string]int{
 	"join of copies that both went on":       80,
 	"completion and its reset in a join":     40,
 	"step completed twice, seen by a join":   10,
+	"open run of an earlier version":         20,
 }
 
 // evenly draws every number as often as any other; rapid's own ranges favour small
@@ -188,6 +194,7 @@ func (s *site) takeIn(t testing.TB, o *site) {
 	}
 	s.noteJoin(o, x)
 	s.x, x.Around = x, s.around
+	s.noteOver()
 	s.m.unite(o.m)
 	s.compute()
 }

@@ -18,7 +18,7 @@ type Plans func(digest string) *Definition
 // but for its statuses.
 func Mend(before, now *Execution, plans Plans) (mended *Execution, breaches []string) {
 	m := &mender{before: before, now: now, plans: plans}
-	m.out = &Execution{Item: before.Item, Workflows: map[string]*Workflow{}, unknown: now.unknown}
+	m.out = &Execution{Item: before.Item, Workflows: map[string]*Workflow{}, Since: now.Since, unknown: now.unknown}
 	m.out.Intents = keepAll(m, before.Intents, now.Intents, intentText,
 		func(a, b Intent) bool { return string(a.encode(nil)) == string(b.encode(nil)) })
 	m.moves()

@@ -15,6 +15,7 @@ type model struct {
 	flows map[string]*mFlow
 	holds map[layout.IntentKey]bool // true: released
 
+	since  time.Time    // when the item came to be at its version: what is older is over
 	barred map[Ref]bool // by other items, as children do their parent: no part of what is joined
 }
 
@@ -23,6 +24,7 @@ type mFlow struct {
 	moves     map[string]mMove
 	created   time.Time
 	notBefore time.Time
+	over      bool // with the version of the item that it worked on
 	steps     map[layout.Name]*mStep
 	stops     map[layout.IntentKey]mStop
 }
@@ -55,7 +57,16 @@ func (m *model) clone() *model {
 	c := newModel()
 	c.unite(m)
 	c.barred = maps.Clone(m.barred)
+	c.renew(m.since)
 	return c
+}
+
+// renew makes the item another version.
+func (m *model) renew(since time.Time) {
+	m.since = since
+	for _, f := range m.flows {
+		f.over = f.created.Before(since)
+	}
 }
 
 // unite takes in all that o knows.
@@ -94,6 +105,7 @@ func (m *model) unite(o *model) {
 			}
 		}
 	}
+	m.renew(later(m.since, o.since))
 }
 
 func newFlow(def *Definition, created, notBefore time.Time) *mFlow {
@@ -189,7 +201,7 @@ func (f *mFlow) status() Status {
 	switch {
 	case !open:
 		return Completed
-	case f.stopped(false):
+	case f.stopped(false) || f.over:
 		return Inactive
 	case failed:
 		return Failed

@@ -54,6 +54,7 @@ func (m *model) start(ev Start, plan *Definition) bool {
 	f := newFlow(plan, ev.At, ev.NotBefore)
 	m.flows[ev.Workflow] = f
 	f.step("register").attempts[ev.Attempt] = mAttempt{state: Completed}
+	m.renew(m.since)
 	return true
 }
 

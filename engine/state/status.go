@@ -118,7 +118,7 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 	switch {
 	case !open:
 		w.Status, w.Ended = Completed, last
-	case len(x.Deactivations(workflow)) > 0:
+	case len(x.Deactivations(workflow)) > 0 || x.superseded(w):
 		w.Status = Inactive
 	case broken:
 		w.Status, w.Ended = Failed, failed
@@ -126,6 +126,10 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 		w.Status = InProgress
 	}
 }
+
+// superseded tells whether a workflow worked on a version of the item that has been
+// replaced. It may be open all the same: a reset that was made apart comes with a join.
+func (x *Execution) superseded(w *Workflow) bool { return w.Created.Before(x.Since) }
 
 // computeOthers deals with the steps the definition does not have: those that
 // were attempted keep a status, the rest of them are no part of the record.

@@ -187,6 +187,15 @@ func (s *site) noteJoin(o *site, joined *Execution) {
 	}
 }
 
+// noteOver counts what is open of a version that was replaced, as after a reset elsewhere.
+func (s *site) noteOver() {
+	for _, f := range s.m.flows {
+		if f.over && f.status() == Inactive && !f.stopped(false) {
+			s.seen.note("open run of an earlier version")
+		}
+	}
+}
+
 // has tells whether x knows each intent and attempt of o, as far as o knows it.
 func (x *Execution) has(o *Execution) bool {
 	for k := range o.Intents {
@@ -228,7 +237,7 @@ func (s *site) fork(t testing.TB, engines ...layout.EngineID) *site {
 		t.Fatal(err)
 	}
 	c.x, c.m, c.engines, c.had = x, s.m.clone(), engines, slices.Clone(s.had)
-	c.x.Manifest, c.x.Around = s.x.Manifest, c.around
+	c.x.Manifest, c.x.Since, c.x.Around = s.x.Manifest, s.x.Since, c.around
 	c.compute()
 	return &c
 }
