@@ -70,15 +70,21 @@ func ownerOf(path string) string {
 // resumeIntake admits what a dead engine took and did not commit, and hands what
 // this engine itself could not commit before to the same.
 func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, own []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
-	pending, err := box.Pending(ctx, func(id layout.EngineID) bool {
-		lives, err := e.alive(id)
-		return err != nil || lives
-	})
+	pending, err := box.Pending(ctx, e.notDead)
 	if err != nil {
 		err = fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
 	}
 	left, admitErr := e.admitGroup(ctx, box, append(own, pending...), told)
 	return left, errors.Join(err, admitErr)
+}
+
+// orphaned tells whether a dead engine left something in the intake.
+func (e *Engine) orphaned(box *inbox.Box) bool { return box.Orphaned(e.notDead) }
+
+// notDead is alive for who must not touch what may be a living engine's.
+func (e *Engine) notDead(id layout.EngineID) bool {
+	lives, err := e.alive(id)
+	return err != nil || lives
 }
 
 // drop is a taken drop on its way to being an item.

@@ -13,9 +13,10 @@ import (
 // What a run does with the drops that are to be versions of items which are not done:
 // they are among r.left, and are not read again before their item is.
 
-// takeLeft goes on with what was taken before and is no item yet, but for what waits.
+// takeLeft goes on with what was taken before and is no item yet, but for what waits;
+// also with what an engine took that has died since. An item may be closed by it.
 func (r *run) takeLeft(ctx context.Context) (err error) {
-	if len(r.left) == 0 {
+	if len(r.left) == 0 && !r.e.orphaned(r.box) {
 		return nil
 	}
 	var bound, free []inbox.Taken
@@ -27,6 +28,11 @@ func (r *run) takeLeft(ctx context.Context) (err error) {
 		}
 	}
 	r.left, err = r.e.resumeIntake(ctx, r.box, free, r.admitted)
+	if err != nil && len(r.left) == 0 && !mustStop(err) && ctx.Err() == nil {
+		r.aside = err // as at the start: the rest goes on
+		r.tell(err.Error())
+		err = nil
+	}
 	r.left = append(r.left, bound...)
 	return err
 }

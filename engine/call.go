@@ -93,6 +93,11 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		return nil, err
 	}
 	defer e.decoded.keep(a.Item, rec.executionJ, rec.execution)
+	if w.plan.Starts == "" {
+		if err := e.checkBytes(w.ctx, rec); err != nil {
+			return nil, err
+		}
+	}
 	dir := layout.ItemDir(a.Item)
 	var inventory []byte
 	if rec.manifest.Inventory != nil {

@@ -51,6 +51,8 @@ func (r *run) intake(ctx context.Context) {
 func (r *run) watchInbox(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
 	var full, free <-chan time.Time // look again for room, and for items that are done
+	orphans := time.NewTicker(recoverEvery)
+	defer orphans.Stop()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -59,6 +61,10 @@ func (r *run) watchInbox(ctx context.Context) error {
 				return
 			case <-wake:
 			case <-full:
+			case <-orphans.C:
+				if !r.e.orphaned(r.box) {
+					continue
+				}
 			case <-free:
 				if free = time.After(roomEvery); !r.anyFree() {
 					continue

@@ -175,3 +175,43 @@ func TestWatchMakesVersionWhenItemIsDone(t *testing.T) {
 	r.code(0)
 	b.whole()
 }
+
+// What an engine took and was killed over, here a new version that closes its item, is
+// gone on with by the one that runs, not by the next that starts.
+func TestWatchGoesOnWithADeadEnginesVersion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/rules/books.yaml", booksRule)
+	const books = 40
+	orphans := 0
+	r := b.start("run", "--watch")
+	for i := 0; i < books && orphans < 3; i++ {
+		book := 35100 + i
+		b.scan(book, "first")
+		b.await("the first one is done", func() bool { return len(b.labels("completed")) == i+1 })
+		for n := range 3 {
+			b.write(fmt.Sprintf("made/%d-second/page-%d.txt", book, n), fmt.Sprintf("%d second %d", book, n))
+		}
+		b.ok("run", "-q", "--item", fmt.Sprint(book)) // nothing of it is under way
+		adding := b.start("add", filepath.Join(b.top, fmt.Sprintf("made/%d-second", book)))
+		eventuallyFast(func() bool {
+			begun, _ := filepath.Glob(filepath.Join(b.dir, "items/*/*/*/*/*/versions/1"))
+			return len(begun) > i || !adding.running()
+		})
+		adding.kill()
+		if left, _ := os.ReadDir(filepath.Join(b.dir, "intake")); len(left) > 0 {
+			orphans++
+		}
+		b.await("the second one is a version", func() bool {
+			show := b.ok("show", fmt.Sprint(book), "--json")
+			return gjson.Get(show, "manifest.version").Int() == 2 && gjson.Get(show, `workflows.#(workflow=="accession.2").status`).String() == "completed"
+		})
+		b.versions(book, 2, map[string]bool{"first": true, "second": true})
+	}
+	r.signal(syscall.SIGTERM)
+	r.code(0)
+	b.whole()
+	if orphans == 0 {
+		t.Error("no add was killed in the middle")
+	}
+}

@@ -47,6 +47,38 @@ func (b *Box) Pending(ctx context.Context, alive func(layout.EngineID) bool) ([]
 	return found, errors.Join(errs...)
 }
 
+// Orphaned tells whether Pending would find something that a dead engine left; what
+// cannot be understood is not looked at again. Each engine is asked about once.
+func (b *Box) Orphaned(alive func(layout.EngineID) bool) bool {
+	entries, err := os.ReadDir(b.path(layout.IntakeDir))
+	if err != nil {
+		return false
+	}
+	lives := map[layout.EngineID]bool{b.opt.Engine: true}
+	dead := func(id layout.EngineID) bool {
+		if _, asked := lives[id]; !asked {
+			lives[id] = alive(id)
+		}
+		return !lives[id]
+	}
+	for _, e := range entries {
+		if engine, isTemp := tempOwner(e.Name()); isTemp {
+			if dead(engine) {
+				return true
+			}
+			continue
+		}
+		id, err := layout.ParseItemID(e.Name())
+		if err != nil {
+			continue
+		}
+		if j, err := readJournal(b.intakeOf(id)); err == nil && dead(j.Engine) {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *Box) recover(name string, alive func(layout.EngineID) bool) (t Taken, ok bool, err error) {
 	if engine, isTemp := tempOwner(name); isTemp {
 		if alive(engine) {
