@@ -175,7 +175,8 @@
 //
 // Milestones are reached when a step with milestone: is completed, and when the
 // result of an attempt or the act of a person names them, however it ended. The
-// first time stands; a reset does not take a milestone back.
+// first time stands; a reset does not take a milestone back. "registered" is reached by
+// the start of an item's first workflow, whether its first step names it or not.
 //
 // # Migration
 //

@@ -47,6 +47,9 @@ const (
 	InternalIntent   = "internal"
 )
 
+// Registered is the milestone that every item reaches when its first workflow starts.
+const Registered layout.Name = "registered"
+
 // unknown holds the fields of an object that this version does not know: the
 // key and its raw JSON.
 type unknown map[string]string

@@ -44,6 +44,9 @@ func (e Start) apply(x *Execution, d *Definition) (Transition, error) {
 	if x.Workflows == nil {
 		x.Workflows = map[string]*Workflow{}
 	}
+	if len(x.Workflows) == 0 {
+		x.reach(e.At, Registered) // by being an item
+	}
 	x.Workflows[e.Workflow] = w
 	x.reach(e.At, layout.Name(d.Steps[0].Milestone))
 	x.Compute(e.Workflow, d)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -260,5 +261,26 @@ func TestDeferredAttemptsDoNotPileUp(t *testing.T) {
 	}
 	if _, s := x.Find(wf, "unpack"); len(s.Attempts) != 1 || s.Status != Waiting {
 		t.Errorf("%d attempts, %s", len(s.Attempts), s.Status)
+	}
+}
+
+// To be an item is to be registered, whatever the first step is called for.
+func TestEveryItemIsRegistered(t *testing.T) {
+	d, err := ParseDefinition("w.yaml", []byte("schema: 1\nname: w\nsteps:\n  - name: begin\n    milestone: inprocess\n  - name: a\n    manual: true\n"), noopOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Execution{Item: "3fa9c0d2e1b7a45"}
+	for n, at := range []time.Time{t0, t0.Add(time.Hour)} {
+		ev := Start{Workflow: fmt.Sprintf("w.%d", n+1), Attempt: x.NextKey("begin", engineA), At: at}
+		if _, err := Apply(x, d, ev); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Apply(x, d, Decide{Workflow: ev.Workflow, Step: "a", Attempt: x.NextKey("a", engineA), State: Completed, At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(x.Milestones) != 2 || !x.Milestones["registered"].Equal(t0) || !x.Milestones["inprocess"].Equal(t0) {
+		t.Errorf("%v", x.Milestones)
 	}
 }
