@@ -68,6 +68,7 @@ type Engine struct {
 
 	arrivals arrivals
 	controls controls
+	away     away
 	facets   atomic.Pointer[[]string] // the paths whose values the index holds; set when it is begun
 	alerts   alerts
 

@@ -123,7 +123,9 @@ func (e *Engine) bound(t inbox.Taken) (why string, waits bool) {
 	if err != nil {
 		return "", false // its admission tells
 	}
-	why = notYet(rec)
+	if why = notYet(rec); why == "" {
+		why = e.notHere(rec)
+	}
 	return why, why != ""
 }
 
@@ -171,7 +173,11 @@ func (e *Engine) commitVersion(ctx context.Context, box *inbox.Box, d *drop, who
 	if err != nil {
 		return err
 	}
-	if why := e.notNow(rec, h); why != "" {
+	why := e.notNow(rec, h)
+	if why == "" {
+		why = e.notHere(rec)
+	}
+	if why != "" {
 		return e.letWait(box, d, why)
 	}
 	records := map[string][]byte{layout.ManifestJSON: rec.manifestJ}
