@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -214,4 +216,69 @@ func TestWatchGoesOnWithADeadEnginesVersion(t *testing.T) {
 	if orphans == 0 {
 		t.Error("no add was killed in the middle")
 	}
+}
+
+var metadataIn = regexp.MustCompile(`"metadata": \{[^}]*\}`)
+
+// People push what describes the books while versions are made of them by runs that are
+// killed: every version keeps its bytes, and what was pushed last stands.
+func TestVersionsBesidePushesAndKills(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/rules/books.yaml", booksRule)
+	const books = 3
+	names := map[string]bool{"first": true}
+	for i := range books {
+		b.scan(35100+i, "first")
+	}
+	b.ok("run", "-q")
+	clone := filepath.Join(b.top, "clone")
+	b.git("clone", "--quiet", b.dir, clone)
+	edit := func(round int) { // a note in every manifest; a push that comes too late is made anew
+		for range 20 {
+			b.git("-C", clone, "fetch", "--quiet")
+			b.git("-C", clone, "reset", "--quiet", "--hard", "@{upstream}")
+			found, err := filepath.Glob(filepath.Join(clone, "items/*/*/*/*/*/manifest.json"))
+			b.must(err)
+			for _, path := range found {
+				data, err := os.ReadFile(path)
+				b.must(err)
+				data = metadataIn.ReplaceAll(data, fmt.Appendf(nil, "\"metadata\": {\n    \"note\": \"%d\"\n  }", round))
+				b.must(os.WriteFile(path, data, 0o644))
+			}
+			b.git("-C", clone, "commit", "--quiet", "--all", "--message", fmt.Sprintf("note %d", round))
+			push := exec.Command("git", "-C", clone, "push", "--quiet")
+			push.Env = b.env
+			if push.Run() == nil {
+				return
+			}
+		}
+		t.Error("no push came through")
+	}
+	for round := range soak(4, 20) {
+		name := fmt.Sprintf("scan%d", round)
+		names[name] = true
+		for i := range books {
+			b.scan(35100+i, name)
+		}
+		r := b.start("run")
+		eventuallyFast(func() bool {
+			begun, _ := filepath.Glob(filepath.Join(b.dir, fmt.Sprintf("items/*/*/*/*/*/versions/%d", round+1)))
+			return len(begun) > 0 || !r.running()
+		})
+		edit(round)
+		r.kill()
+		b.ok("run", "-q")
+		for i := range books {
+			b.versions(35100+i, round+2, names)
+			show := b.ok("show", fmt.Sprint(35100+i), "--json")
+			if note := gjson.Get(show, "manifest.metadata.note").String(); note != fmt.Sprint(round) {
+				t.Errorf("round %d: the note of book %d is %q", round, i, note)
+			}
+		}
+		if held := gjson.Get(b.ok("status", "--json"), "held").Int(); held != 0 {
+			t.Fatalf("%d items are held: %s", held, b.ok("status"))
+		}
+	}
+	b.whole()
 }
