@@ -192,10 +192,16 @@ func (r *run) notDone() []NotDone {
 		}
 		for _, en := range r.asked(it) {
 			s := stepOf(it, en)
-			if s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed {
-				continue // done, or told of as failed
+			step, why := en.Run+"/"+string(en.Step), r.e.why(s)
+			switch {
+			case s.Status == state.Completed, s.Status == state.Skipped:
+				continue
+			case s.Status == state.Failed && s.Current.Engine == r.e.id:
+				continue // told of as failed in this run
+			case s.Status == state.Failed:
+				why = fmt.Sprintf("failed earlier: %s; let it be tried again with: bagpipe step retry %s %s", why, id.Short(), step)
 			}
-			out = append(out, NotDone{Item: id, Label: it.Label, Step: en.Run + "/" + string(en.Step), Why: r.e.why(s)})
+			out = append(out, NotDone{Item: id, Label: it.Label, Step: step, Why: why})
 		}
 	}
 	return out
