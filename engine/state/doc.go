@@ -104,10 +104,9 @@
 // # When a step can start (Blocked)
 //
 // In this order: it waits; the item is not held; the workflow is active, of the
-// version that the item is at, and has
-// not failed; what it requires is satisfied; the workflow's date has come, then
-// the step's own; the pause before its next try is over; a manual step waits for
-// its person.
+// version that the item is at, and has not failed; what it requires is satisfied;
+// the workflow's date has come, then the step's own; the pause before its next try
+// is over; a manual step waits for its person.
 //
 // requires: WORKFLOW/STEP asks the item's latest instance of that workflow, the
 // one with the highest number. While the item has none, the step waits.
@@ -240,7 +239,9 @@
 //	instances      of a step: attempts at once in one process; 0: as many as -j
 //	limit          of a step: attempts at once in the workspace, by the committed states
 //	inFlight       of a workflow: items between their first claim and their end, in the
-//	               workspace; beyond it no further item's first step starts, and admission waits
+//	               workspace, but for those that failed, are held, or wait for a person, a
+//	               date or other items; beyond it no further item's first step starts, and
+//	               admission waits
 //	timeout        of one attempt
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
 //	continueOnFailure, threshold: {count, window, action}, coolDown: below
