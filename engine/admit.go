@@ -46,7 +46,7 @@ func (e *Engine) boxOptions(watch bool) inbox.Options {
 	return inbox.Options{
 		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log,
 		Watch:    watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
-		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed, Rules: recognise.MarkerName, Together: e.together,
+		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed, Rules: recognise.MarkerName, Together: e.together, Companions: e.companions,
 	}
 }
 

@@ -53,6 +53,11 @@ func (e *Engine) together(ctx context.Context, c layout.Name, dir string, names 
 	return now.sets
 }
 
+// companions tells the inbox which files may be the first of several.
+func (e *Engine) companions(c layout.Name, name string) bool {
+	return e.current().book.HasCompanions(c, name)
+}
+
 // markerState tells whether a folder's rule file is another one by now.
 func (e *Engine) markerState(dir string) string {
 	info, err := os.Lstat(filepath.Join(dir, recognise.MarkerName))

@@ -43,9 +43,13 @@ type Options struct {
 	// Together tells which of the files in a folder of drops belong together; none of
 	// them twice. It opens none. nil: each is a drop of its own.
 	Together func(ctx context.Context, collection layout.Name, dir string, names []string) []Set
-	Now      func() time.Time
-	Random   io.Reader // of identifiers
-	Log      *slog.Logger
+	// Companions tells whether a file of a name, alone so far, may belong with others that
+	// are on their way: renamed into place it waits for the quiet time all the same. nil:
+	// every file may.
+	Companions func(collection layout.Name, name string) bool
+	Now        func() time.Time
+	Random     io.Reader // of identifiers
+	Log        *slog.Logger
 }
 
 // IsSet tells whether the drop is files that lie side by side.

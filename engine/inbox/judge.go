@@ -42,7 +42,7 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		return err
 	}
 	still, first := b.stillFor(d, p.foreign)
-	loose := p.joins && s.kind == File // its companions may be on their way
+	loose := p.joins && s.kind == File && p.mayHaveCompanions(name)
 	if first && !loose && p.foundWhole(s, path) {
 		b.noteMoved(path, looked)
 	}

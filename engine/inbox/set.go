@@ -67,6 +67,11 @@ func (p *place) joinSets(ctx context.Context) {
 	}
 }
 
+// mayHaveCompanions tells whether others that belong to a loose file may be on their way.
+func (p *place) mayHaveCompanions(name string) bool {
+	return p.box.opt.Companions == nil || p.sets[name] != nil || p.box.opt.Companions(p.collection, name)
+}
+
 // SetOf gives the set that a file in a folder of drops belongs to; nil: none.
 func (b *Box) SetOf(ctx context.Context, c layout.Name, path string) (*Set, error) {
 	p, err := b.openPlace(&findings{listed: map[string]time.Time{}}, c, filepath.Dir(path))

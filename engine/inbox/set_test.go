@@ -168,6 +168,27 @@ func TestSetRenamedInWaitsForTheRest(t *testing.T) {
 	w.wantScan([]string{"map.tfw", "map.tif"}, nil, nil)
 }
 
+// A file whose name no others go with is whole as soon as it is renamed in.
+func TestLoneFileRenamedInSettles(t *testing.T) {
+	w := newSetBench(t)
+	w.opt.Companions = func(c layout.Name, name string) bool { return c == "default" && name != "letter.pdf" }
+	w.set(w.opt.Settling)
+	w.write("elsewhere/letter.pdf", "x")
+	w.write("elsewhere/map.tif", "x")
+	w.later(10 * time.Minute)
+	w.wantScan(nil, nil, nil)
+	for _, name := range []string{"letter.pdf", "map.tif"} {
+		if err := os.Rename(w.path("elsewhere/"+name), w.path("inbox/default/"+name)); err != nil {
+			t.Fatal(err)
+		}
+		if now := w.opt.Now(); os.Chtimes(w.path("inbox/default/"+name), now, now) != nil {
+			t.Fatal("no times")
+		}
+		w.noteMoved(w.path("inbox/default/"+name), w.opt.Now().Add(time.Minute))
+	}
+	w.wantScan([]string{"letter.pdf"}, []string{"map.tif"}, nil)
+}
+
 // A marker of the set's name or of one of its files settles it, and goes with it.
 func TestSetByMarker(t *testing.T) {
 	for _, marker := range []string{"map.ready", "map.tif.done", "map.tfw.ready"} {

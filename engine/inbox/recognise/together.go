@@ -3,6 +3,7 @@ package recognise
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 )
@@ -47,18 +48,53 @@ func (b *Book) Together(ctx context.Context, collection layout.Name, dir, inbox 
 	return append(whole, partial...)
 }
 
+// HasCompanions tells whether a loose file, by its name alone, may be the first of several
+// that belong together: the main file of a set, or one that fits a pattern of a set by its
+// ending. What only fits as map.* does map.txt is as likely to have none.
+func (b *Book) HasCompanions(collection layout.Name, name string) bool {
+	low := strings.ToLower(layout.EncodePath(name))
+	return slices.ContainsFunc(b.rules, func(r *Rule) bool {
+		if !joins(r, collection) {
+			return false
+		}
+		s := r.Match.Sets
+		if _, main := s.main.match(layout.EncodePath(name)); main {
+			return true
+		}
+		return slices.ContainsFunc(slices.Concat(s.Required, s.Optional), func(glob string) bool {
+			return s.names(glob) && endsLike(glob, low)
+		})
+	})
+}
+
+// endsLike tells whether a name in lower case ends as one of a pattern's alternatives does,
+// after the last variable and sign.
+func endsLike(glob, low string) bool {
+	for one := range strings.SplitSeq(strings.ToLower(glob), "|") {
+		if i := strings.LastIndexAny(one, "}*?]"); i >= 0 {
+			one = one[i+1:]
+		}
+		if one != "" && strings.HasSuffix(low, one) {
+			return true
+		}
+	}
+	return false
+}
+
 // joining are the rules that can join loose files.
 func (b *Book) joining(c Candidate) []*Rule {
 	rules, _, err := b.order(c)
 	if err != nil { // all that lies there is held for it
 		rules = b.rules
 	}
-	return slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool {
-		m := &r.Match
-		return m.Sets == nil || r.Verdict == "no" || m.Sets.Min != nil && *m.Sets.Min > 1 ||
-			len(m.Kind) > 0 && !slices.Contains(m.Kind, KindFolder) ||
-			len(m.Collection) > 0 && !slices.Contains(m.Collection, string(c.Collection))
-	})
+	return slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !joins(r, c.Collection) })
+}
+
+func joins(r *Rule, collection layout.Name) bool {
+	m := &r.Match
+	return m.Sets != nil && r.Verdict != "no" && (m.Sets.Min == nil || *m.Sets.Min <= 1) &&
+		(len(m.Kind) == 0 || slices.Contains(m.Kind, KindFolder)) &&
+		(len(m.Collection) == 0 || slices.Contains(m.Collection, string(collection)))
 }
 
 // join finds what one rule joins: what is whole, or else what lacks something.

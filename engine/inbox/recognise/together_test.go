@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/layout"
 	"bagpipe/templates"
 )
 
@@ -104,4 +105,34 @@ func TestTogetherByARuleOfOnesOwn(t *testing.T) {
 	if got := togetherOf(b, "a.pdf a.xml"); got != "" {
 		t.Errorf("what is on the black list was joined: %s", got)
 	}
+}
+
+// Of the rules that ship, a lone file may have companions by its ending, and whatever could
+// be anything's companion has none.
+func TestHasCompanions(t *testing.T) {
+	b := shippedBook(t, "")
+	for name, want := range map[string]bool{
+		"map.tif": true, "MAP.TFW": true, "map.tif.aux.xml": true, "roads.shp": true, "roads.dbf": true, "roads.prj": true,
+		"GF1_PMS1_E116.5_N39.4_20131127_L1A0000117600-PAN1.xml": true,
+		"thesis.pdf": false, "letters.zip": false, "film.mkv": false, "notes.txt": false, "README": false,
+	} {
+		if got := b.HasCompanions("default", name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for collection, want := range map[layout.Name]bool{"maps": true, "default": false} {
+		b := NewBook([]*File{mustParse(t, "schema: 1\nname: mine\nrules:\n  - name: a\n    match:\n      collection: maps\n      sets: {main: '^(?<base>.+)\\.svg$'}\n")})
+		if got := b.HasCompanions(collection, "x.svg"); got != want {
+			t.Errorf("%s: %v", collection, got)
+		}
+	}
+}
+
+func mustParse(t *testing.T, text string) *File {
+	t.Helper()
+	f, err := Parse("rules/mine.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
