@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bagpipe/layout"
+	"bagpipe/layout/deflate"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
@@ -117,7 +118,7 @@ func damage(err error) (Rule, string) {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return RuleMemory, "decompressing needs more memory than is allowed"
 	}
-	if errors.Is(err, errDeflate) {
+	if errors.Is(err, deflate.ErrDamaged) {
 		return RuleDamaged, "the compressed data is damaged"
 	}
 	return RuleDamaged, err.Error()

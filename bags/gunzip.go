@@ -11,14 +11,14 @@ import (
 
 // gunzip reads gzip members one after the other (RFC 1952), each to its check sum.
 type gunzip struct {
-	d    deflated
+	d    *deflated
 	sum  uint32
 	size uint32
 	err  error
 }
 
 func newGunzip(r io.Reader) (*gunzip, error) {
-	g := &gunzip{}
+	g := &gunzip{d: newDeflated()}
 	g.d.reset(r)
 	return g, g.header()
 }
@@ -74,14 +74,14 @@ func (g *gunzip) next() error {
 	if g.d.ended() {
 		return io.EOF
 	}
-	if g.d.in[g.d.pos] != 0 {
+	if g.d.dec.In[g.d.dec.Pos] != 0 {
 		return g.header()
 	}
 	for !g.d.ended() {
-		if !isZero(g.d.in[g.d.pos:]) {
+		if !isZero(g.d.dec.In[g.d.dec.Pos:]) {
 			return gzip.ErrHeader
 		}
-		g.d.pos = len(g.d.in)
+		g.d.dec.Pos = len(g.d.dec.In)
 	}
 	return io.EOF
 }
@@ -141,19 +141,20 @@ func (g *gunzip) header() error {
 
 // begin makes ready for the next stream in the same input.
 func (d *deflated) begin() {
-	d.made, d.given, d.final, d.stored, d.inBlock, d.err = 0, 0, false, 0, false, nil
+	d.dec.Reset()
+	d.dec.Made, d.given, d.err = 0, 0, nil
 }
 
 // bytes reads what stands around a deflate stream.
 func (d *deflated) bytes(p []byte) error {
 	for len(p) > 0 {
-		if d.pos == len(d.in) {
+		if d.used() {
 			if err := d.more(); err != nil {
 				return err
 			}
 		}
-		n := copy(p, d.in[d.pos:])
-		d.pos += n
+		n := copy(p, d.dec.In[d.dec.Pos:])
+		d.dec.Pos += n
 		p = p[n:]
 	}
 	return nil
@@ -161,5 +162,5 @@ func (d *deflated) bytes(p []byte) error {
 
 // ended tells whether the input has nothing more.
 func (d *deflated) ended() bool {
-	return d.pos == len(d.in) && errors.Is(d.more(), io.ErrUnexpectedEOF)
+	return d.used() && errors.Is(d.more(), io.ErrUnexpectedEOF)
 }

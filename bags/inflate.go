@@ -7,7 +7,7 @@ import (
 
 // inflaters are kept: a decoder's tables and window cost more than unpacking a
 // small member.
-var inflaters = sync.Pool{New: func() any { return &deflated{} }}
+var inflaters = sync.Pool{New: func() any { return newDeflated() }}
 
 // inflate is the zip package's hook.
 func inflate(r io.Reader) io.ReadCloser {

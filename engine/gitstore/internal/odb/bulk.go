@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -148,15 +147,17 @@ func (r *Reader) entry(off int64, t Type, buf []byte, depth int) ([]byte, bool) 
 	}
 	src = src[n:]
 	if e.t == t {
-		data := slices.Grow(buf[:0], size)[:size]
-		return data, inflateWhole(data, src)
+		return inflateWhole(buf, size, src)
 	}
 	if e.t != typeOfsDelta {
 		return nil, false
 	}
 	base, ok := r.entry(e.base, t, nil, depth+1)
-	delta := make([]byte, size)
-	if !ok || !inflateWhole(delta, src) {
+	if !ok {
+		return nil, false
+	}
+	delta, ok := inflateWhole(nil, size, src)
+	if !ok {
 		return nil, false
 	}
 	data, err := applyDelta(base, delta)

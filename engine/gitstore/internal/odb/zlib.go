@@ -87,6 +87,9 @@ var inflaters = sync.Pool{New: func() any { return &inflater{} }}
 // way to be tried on it: above it, data most likely ends before the stream.
 const wholeAtMost = 8
 
+// scratches are what objects are inflated in: the decoder wants room behind them.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
 // inflate gives the size bytes a zlib stream at the head of data holds. When
 // data ends before the stream, more gives the same stream in full.
 func inflate(data []byte, size int, more func() (io.Reader, error)) ([]byte, error) {
@@ -94,8 +97,11 @@ func inflate(data []byte, size int, more func() (io.Reader, error)) ([]byte, err
 		return out, nil
 	}
 	if size <= wholeAtMost*len(data) {
-		if out := make([]byte, size); inflateWhole(out, data) {
-			return out, nil
+		scratch := scratches.Get().(*[]byte)
+		defer scratches.Put(scratch)
+		if out, ok := inflateWhole(*scratch, size, data); ok {
+			*scratch = out
+			return bytes.Clone(out), nil
 		}
 	}
 	in := inflaters.Get().(*inflater)
