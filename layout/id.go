@@ -64,7 +64,7 @@ func (id ItemID) Short() string {
 func checkDigit(body string) byte {
 	sum, double := 0, true
 	for i := len(body) - 1; i >= 0; i-- {
-		d := strings.IndexByte(hexDigits, body[i])
+		d := hexValue(body[i])
 		if double {
 			d *= 2
 			d = d/16 + d%16
@@ -77,11 +77,22 @@ func checkDigit(body string) byte {
 
 func isHex(s string) bool {
 	for i := range len(s) {
-		if strings.IndexByte(hexDigits, s[i]) < 0 {
+		if hexValue(s[i]) < 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// hexValue is that of a lower-case hexadecimal digit; -1 for anything else.
+func hexValue(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	}
+	return -1
 }
 
 // NewEngineID draws an engine's identifier from random.

@@ -46,9 +46,6 @@ const (
 	VersionJSON   = "version.json"
 )
 
-// itemDirDepth is the number of names in an ItemDir: items/3/f/a/9/ID.
-const itemDirDepth = 6
-
 // ItemDir is the folder of an item: items/3/f/a/9/ID.
 func ItemDir(id ItemID) string {
 	s := string(id)
@@ -58,18 +55,23 @@ func ItemDir(id ItemID) string {
 // ItemOfPath gives the item a committed path belongs to, and the rest of the
 // path within the item's folder.
 func ItemOfPath(p string) (id ItemID, rest string, ok bool) {
-	parts := strings.SplitN(p, "/", itemDirDepth+1)
-	if len(parts) < itemDirDepth || parts[0] != ItemsDir {
+	const at, end = len(ItemsDir + "/3/f/a/9/"), len(ItemsDir+"/3/f/a/9/") + ItemIDLen
+	if len(p) < end || p[:len(ItemsDir)+1] != ItemsDir+"/" {
 		return "", "", false
 	}
-	id, err := ParseItemID(parts[itemDirDepth-1])
-	if err != nil || ItemDir(id) != strings.Join(parts[:itemDirDepth], "/") {
+	id, err := ParseItemID(p[at:end])
+	if err != nil {
 		return "", "", false
 	}
-	if len(parts) > itemDirDepth {
-		rest = parts[itemDirDepth]
+	for i := range 4 {
+		if digit := len(ItemsDir) + 1 + 2*i; p[digit] != id[i] || p[digit+1] != '/' {
+			return "", "", false
+		}
 	}
-	return id, rest, true
+	if len(p) == end {
+		return id, "", true
+	}
+	return id, p[end+1:], p[end] == '/'
 }
 
 // VersionDir is where an item's folder keeps a version that another has replaced.

@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"strings"
 	"time"
 )
@@ -68,8 +69,11 @@ func (s *Scanner) Key(before []byte) []byte {
 func (s *Scanner) Text() []byte {
 	s.want('"')
 	from := s.at
-	for s.at+8 <= len(s.b) && plainWord(binary.LittleEndian.Uint64(s.b[s.at:])) {
-		s.at += 8
+	for s.at+8 <= len(s.b) {
+		n := plainBytes(binary.LittleEndian.Uint64(s.b[s.at:]))
+		if s.at += n; n < 8 {
+			break
+		}
 	}
 	for ; s.at < len(s.b); s.at++ {
 		switch c := s.b[s.at]; {
@@ -117,12 +121,13 @@ func (s *Scanner) escaped(from int) []byte {
 
 const escapes, escapesMean = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 
-// plainWord tells that none of eight bytes ends a string, is escaped or may not
-// stand in one. It may deny it of others than those, too.
-func plainWord(w uint64) bool {
+// plainBytes tells how many of eight bytes, the first lowest, stand before one that
+// ends a string, is escaped or may not stand in one. It may stop earlier, at a byte
+// that is not ASCII.
+func plainBytes(w uint64) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
-	return ((quote-ones)|(slash-ones)|(w-ones*' '))&high == 0 && w&high == 0
+	return bits.TrailingZeros64(((quote-ones)|(slash-ones)|(w-ones*' ')|w)&high) / 8
 }
 
 // Int reads a whole number from 0 up.
@@ -289,7 +294,25 @@ func (s *Scanner) want(c byte) {
 	s.at++
 }
 
+// space passes over white space: most often none, or a line's end and its indent.
 func (s *Scanner) space() {
+	if s.at >= len(s.b) || s.b[s.at] > ' ' {
+		return
+	}
+	s.spaces()
+}
+
+func (s *Scanner) spaces() {
+	const all = 0x2020202020202020
+	if s.b[s.at] == '\n' {
+		s.at++
+	}
+	for s.at+8 <= len(s.b) {
+		n := bits.TrailingZeros64(binary.LittleEndian.Uint64(s.b[s.at:])^all) / 8
+		if s.at += n; n < 8 {
+			break
+		}
+	}
 	for s.at < len(s.b) {
 		switch s.b[s.at] {
 		case ' ', '\n', '\t', '\r':
