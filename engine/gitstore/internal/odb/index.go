@@ -2,10 +2,10 @@ package odb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -64,31 +64,36 @@ func (p *pack) offset(index []byte, i int) int64 {
 	return int64(binary.BigEndian.Uint64(index[at:]))
 }
 
+// guesses is how often searchNames guesses before it halves.
+const guesses = 8
+
 // searchNames looks for a name among sorted ones of the same first byte. Names are
-// even as random numbers are, so that a guess by the next bytes is off by a few
-// square roots of their number, and few pages of a large index are touched.
+// even as random numbers are, so that a guess by their first bytes is off by a square
+// root of their number, and the next by one of that: few lines of a large index are
+// touched. Names that somebody made uneven are found by halving.
 func searchNames(names []byte, h Hash) (int, bool) {
 	lo, hi := 0, len(names)/20
-	at := func(i int) []byte { return names[20*i : 20*i+20] }
-	if hi > 64 {
-		guess := int(float64(binary.BigEndian.Uint32(h[1:])) / (1 << 32) * float64(hi))
-		off := 2 * int(math.Sqrt(float64(hi)))
-		if from := guess - off; from > 0 && bytes.Compare(at(from), h[:]) <= 0 {
-			lo = from
-		}
-		if to := guess + off; to < hi && bytes.Compare(at(to), h[:]) > 0 {
-			hi = to
-		}
-	}
-	for lo < hi {
+	want := binary.BigEndian.Uint64(h[:])
+	below, above := want&(0xff<<56), want|(1<<56-1) // what stands before lo, and at hi
+	for n := 0; lo < hi; n++ {
 		mid := int(uint(lo+hi) / 2)
-		switch c := bytes.Compare(at(mid), h[:]); {
-		case c == 0:
+		if n < guesses {
+			share := float64(want-below) / (float64(above-below) + 1)
+			mid = min(lo+int(share*float64(hi-lo)), hi-1)
+		}
+		name := names[20*mid : 20*mid+20]
+		first := binary.BigEndian.Uint64(name)
+		order := cmp.Compare(first, want)
+		if order == 0 {
+			order = bytes.Compare(name, h[:])
+		}
+		switch {
+		case order == 0:
 			return mid, true
-		case c < 0:
-			lo = mid + 1
+		case order < 0:
+			lo, below = mid+1, first
 		default:
-			hi = mid
+			hi, above = mid, first
 		}
 	}
 	return 0, false
