@@ -16,20 +16,25 @@ import (
 type Filling struct {
 	x     *Index
 	locks [64]sync.Mutex // of pages
+	packs sync.Pool      // of *[]byte: what items are packed in
 }
 
 // Fill begins to fill an index that nobody uses yet. What it holds already stays, as
 // the items of a checkpoint.
-func (x *Index) Fill() *Filling { return &Filling{x: x} }
+func (x *Index) Fill() *Filling {
+	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}}
+}
 
 // Put adds an item, or replaces one.
 func (f *Filling) Put(it *Item) {
-	b := pack(make([]byte, 0, 256), f.x.names, it)
+	b := f.packs.Get().(*[]byte)
+	defer f.packs.Put(b)
+	*b = pack((*b)[:0], f.x.names, it)
 	bits := bitsOf(it.ID)
 	p := pageOf(bits)
 	f.locks[p%len(f.locks)].Lock()
 	defer f.locks[p%len(f.locks)].Unlock()
-	f.x.table.put(bits, b)
+	f.x.table.put(bits, *b)
 }
 
 // Remove forgets an item.

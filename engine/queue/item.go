@@ -103,9 +103,11 @@ func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(d
 	if asks && x.Manifest == nil {
 		x.Manifest, _ = m.Encode(nil) // it was decoded from JSON
 	}
+	var room [8]last
 	for r := range runs {
+		lasts := lastOf(room[:0], x.Workflows[runs[r].Name], runs[r].Plan)
 		for i := range runs[r].Steps {
-			runs[r].Steps[i] = summariseStep(x, runs[r].Name, runs[r].Plan, i, now)
+			summariseStep(&runs[r].Steps[i], x, &runs[r], i, lasts, now)
 		}
 	}
 	it.Runs = runs
@@ -124,39 +126,65 @@ func unfit(name string, w *state.Workflow, plan *state.Definition) string {
 	return ""
 }
 
-func summariseStep(x *state.Execution, run string, plan *state.Definition, i int, now time.Time) Step {
-	w := x.Workflows[run]
-	rec := w.Steps[layout.Name(plan.Steps[i].Name)]
-	s := Step{Status: rec.Status, Since: openSince(w, plan, i), Attempts: len(rec.Attempts), Blocked: x.Blocked(run, plan, i, now)}
-	if s.Status == state.Waiting && w.Active() {
-		s.Skip = x.Unneeded(run, plan, i)
+// last is what the attempts at a step come to.
+type last struct {
+	rec      *state.StepRecord
+	key      layout.AttemptKey // of the last attempt; zero: there is none
+	attempt  state.Attempt
+	failures int
+	children int
+}
+
+// lastOf looks at the attempts of all steps of a workflow.
+func lastOf(out []last, w *state.Workflow, plan *state.Definition) []last {
+	out = slices.Grow(out, len(plan.Steps))[:len(plan.Steps)]
+	for i := range out {
+		l := &out[i]
+		*l = last{rec: w.Steps[layout.Name(plan.Steps[i].Name)]}
+		for k, a := range l.rec.Attempts {
+			l.children = max(l.children, a.Children)
+			if a.State == state.Failed {
+				l.failures++
+			}
+			if l.key.IsZero() || k.Compare(l.key) > 0 {
+				l.key, l.attempt = k, a
+			}
+		}
 	}
-	if t := plan.Steps[i].Threshold; t != nil && t.Count > 0 {
-		s.Ends = ends(x, run, layout.Name(plan.Steps[i].Name), rec)
+	return out
+}
+
+func summariseStep(s *Step, x *state.Execution, run *Run, i int, lasts []last, now time.Time) {
+	w, name := x.Workflows[run.Name], layout.Name(run.Plan.Steps[i].Name)
+	l := &lasts[i]
+	*s = Step{Status: l.rec.Status, Since: openSince(w, run.Plan, i, lasts), Attempts: len(l.rec.Attempts), Children: l.children, Failures: l.failures,
+		Blocked: x.Blocked(run.Name, run.Plan, i, now)}
+	if s.Status == state.Waiting && w.Active() {
+		s.Skip = x.Unneeded(run.Name, run.Plan, i)
+		s.Again = x.LetAgain(run.Name, name)
+	}
+	if t := run.Plan.Steps[i].Threshold; t != nil && t.Count > 0 {
+		s.Ends = ends(x, run.Name, name, l.rec)
 	}
 	s.ungated, s.ownSkip = s.Blocked, s.Skip
-	for _, a := range rec.Attempts {
-		s.Children = max(s.Children, a.Children)
-		if a.State == state.Failed {
-			s.Failures++
-		}
+	if l.key.IsZero() {
+		return
 	}
-	s.Again = s.Status == state.Waiting && w.Active() && x.LetAgain(run, layout.Name(plan.Steps[i].Name))
-	s.Tried = tried(x, run, layout.Name(plan.Steps[i].Name), s.Since, rec)
-	if k, a, ok := rec.Current(); ok {
-		s.Current = k
-		s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
-		s.Waited, s.Ran = times(s.Since, a)
-		s.Since = a.Ended
-		if a.State == state.InProgress {
-			s.Since = a.Claimed
-		}
+	a := &l.attempt
+	if len(l.rec.Attempts) > 1 || a.State != s.Status && !a.Ended.IsZero() { // else the fields say it all
+		s.Tried = tried(x, run.Name, name, s.Since, l.rec)
 	}
-	return s
+	s.Current = l.key
+	s.Message, s.Kind, s.Runner = a.Message, a.Kind, a.Runner
+	s.Waited, s.Ran = times(s.Since, a)
+	s.Since = a.Ended
+	if a.State == state.InProgress {
+		s.Since = a.Claimed
+	}
 }
 
 // times are how long an attempt waited, from when its step could start, and ran.
-func times(open time.Time, a state.Attempt) (waited, ran time.Duration) {
+func times(open time.Time, a *state.Attempt) (waited, ran time.Duration) {
 	if a.By != "" { // a person's act has one time alone
 		return max(0, a.Ended.Sub(open)).Truncate(time.Millisecond), 0
 	}
@@ -172,12 +200,11 @@ func times(open time.Time, a state.Attempt) (waited, ran time.Duration) {
 }
 
 // openSince is when the last of the prerequisites of a step ended.
-func openSince(w *state.Workflow, plan *state.Definition, i int) time.Time {
+func openSince(w *state.Workflow, plan *state.Definition, i int, lasts []last) time.Time {
 	since := w.Created
 	for _, p := range plan.Prerequisites(i) {
-		rec := w.Steps[layout.Name(plan.Steps[p].Name)]
-		if _, a, ok := rec.Current(); ok && a.Ended.After(since) {
-			since = a.Ended
+		if l := &lasts[p]; !l.key.IsZero() && l.attempt.Ended.After(since) {
+			since = l.attempt.Ended
 		}
 	}
 	return since

@@ -15,15 +15,9 @@ type Tried struct {
 	Ran    time.Duration // in milliseconds
 }
 
-// tried gives the attempts at a step that ended, in order; nil where there is one
-// alone, and the step stands as it ended. open is when the step could first start.
+// tried gives the attempts at a step that ended, in order. open is when the step
+// could first start.
 func tried(x *state.Execution, run string, step layout.Name, open time.Time, rec *state.StepRecord) (out []Tried) {
-	if len(rec.Attempts) == 0 {
-		return nil
-	}
-	if _, a, _ := rec.Current(); len(rec.Attempts) == 1 && (a.State == rec.Status || a.Ended.IsZero()) {
-		return nil
-	}
 	for _, k := range rec.Keys() {
 		a := rec.Attempts[k]
 		begun := a.Claimed
@@ -38,7 +32,7 @@ func tried(x *state.Execution, run string, step layout.Name, open time.Time, rec
 		if a.Ended.IsZero() {
 			continue // lost, or at work
 		}
-		waited, ran := times(open, a)
+		waited, ran := times(open, &a)
 		out = append(out, Tried{a.State, a.Ended, waited, ran})
 		for _, t := range []time.Time{a.Ended, a.NotBefore} {
 			if t.After(open) {

@@ -15,13 +15,19 @@ func RequiresReason(open []string) *Reason {
 	return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
 }
 
-// DoneReason says that the step was done.
+// Every step of every item that is looked at asks for these.
+var (
+	completedReason = Reason{Code: "done", Text: "is completed"}
+	skippedReason   = Reason{Code: "done", Text: "is skipped"}
+)
+
+// DoneReason says that the step was done. It is shared, and never changed.
 func DoneReason(s Status) *Reason {
-	switch s { // asked for every step of every item that is looked at
+	switch s {
 	case Completed:
-		return &Reason{Code: "done", Text: "is completed"}
+		return &completedReason
 	case Skipped:
-		return &Reason{Code: "done", Text: "is skipped"}
+		return &skippedReason
 	}
 	return &Reason{Code: "done", Text: "is " + string(s)}
 }

@@ -23,15 +23,16 @@ import (
 func main() {
 	sizes := flag.String("items", "10000,100000", "items, one size after the other")
 	dir := flag.String("dir", "", "where to work; workspaces made there stay, and are used again (default: a temporary folder)")
+	only := flag.String("only", "", "what to measure: a part of its name (git, cold, start, changed, commands, sqlite)")
 	profile := flag.String("cpuprofile", "", "write a profile of the cold scan to this file, and of the start with a checkpoint to this file with .start")
 	flag.Parse()
-	if err := all(*sizes, *dir, *profile); err != nil {
+	if err := all(*sizes, *dir, *only, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func all(sizes, dir, profile string) (err error) {
+func all(sizes, dir, only, profile string) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "bagpipe-bench"); err != nil {
 			return err
@@ -43,7 +44,7 @@ func all(sizes, dir, profile string) (err error) {
 		if err != nil {
 			return err
 		}
-		b := &bench{ctx: context.Background(), root: filepath.Join(dir, "items-"+field), n: n, profile: profile}
+		b := &bench{ctx: context.Background(), root: filepath.Join(dir, "items-"+field), n: n, only: only, profile: profile}
 		if err := b.run(); err != nil {
 			return fmt.Errorf("%d items: %w", n, err)
 		}
@@ -69,6 +70,7 @@ type bench struct {
 	ctx     context.Context
 	root    string
 	n       int
+	only    string
 	profile string
 	git     time.Duration
 	start   time.Duration // with a checkpoint
@@ -82,8 +84,14 @@ func (b *bench) run() error {
 		}
 	}
 	fmt.Printf("%d items, %d cores\n", b.n, runtime.GOMAXPROCS(0))
-	for _, part := range []func() error{b.gitPipeline, b.cold, b.warm, b.changed, b.commands, b.sqlite} {
-		if err := part(); err != nil {
+	for _, part := range []struct {
+		name    string
+		measure func() error
+	}{{"git", b.gitPipeline}, {"cold", b.cold}, {"start", b.warm}, {"changed", b.changed}, {"commands", b.commands}, {"sqlite", b.sqlite}} {
+		if !strings.Contains(part.name, b.only) {
+			continue
+		}
+		if err := part.measure(); err != nil {
 			return err
 		}
 	}
