@@ -17,6 +17,7 @@ type Filling struct {
 	x     *Index
 	locks [64]sync.Mutex // of pages
 	packs sync.Pool      // of *[]byte: what items are packed in
+	empty bool           // it was empty: items are put in order at the end
 }
 
 // Fill begins to fill an index that nobody uses yet. What it holds already stays, as
@@ -34,11 +35,18 @@ func (f *Filling) Put(it *Item) {
 	p := pageOf(bits)
 	f.locks[p%len(f.locks)].Lock()
 	defer f.locks[p%len(f.locks)].Unlock()
+	if f.empty {
+		f.x.table.add(bits, *b)
+		return
+	}
 	f.x.table.put(bits, *b)
 }
 
 // Remove forgets an item.
 func (f *Filling) Remove(id layout.ItemID) {
+	if f.empty {
+		return
+	}
 	bits := bitsOf(id)
 	p := pageOf(bits)
 	f.locks[p%len(f.locks)].Lock()
@@ -68,6 +76,13 @@ func (f *Filling) Done() {
 	x := f.x
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if f.empty {
+		onAllCores(func(_, from, to int) {
+			for p := from; p < to; p++ {
+				x.table.pages[p].order()
+			}
+		})
+	}
 	x.recount()
 	var gathered []layout.ItemID
 	x.table.each(0, pages, func(bits uint64, b []byte) {
@@ -94,6 +109,17 @@ func (f *Filling) Done() {
 	x.signal()
 }
 
+// onAllCores divides the pages among as many goroutines as there are cores; i numbers
+// them.
+func onAllCores(do func(i, from, to int)) {
+	n := runtime.GOMAXPROCS(0)
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() { do(i, pages*i/n, pages*(i+1)/n) })
+	}
+	wait.Wait()
+}
+
 // share is what one goroutine found.
 type share struct {
 	counts counts
@@ -110,13 +136,8 @@ type leafKey struct {
 
 // recount derives everything but the items themselves from the items, on all cores.
 func (x *Index) recount() {
-	n := runtime.GOMAXPROCS(0)
-	shares := make([]share, n)
-	var wait sync.WaitGroup
-	for i := range shares {
-		wait.Go(func() { x.recountPages(&shares[i], pages*i/n, pages*(i+1)/n) })
-	}
-	wait.Wait()
+	shares := make([]share, runtime.GOMAXPROCS(0))
+	onAllCores(func(i, from, to int) { x.recountPages(&shares[i], from, to) })
 	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*branch{}, nil, account{}
 	x.runs, x.people = map[uint64]bool{}, map[uint64]int64{}
 	leaves := map[leafKey][]entry{}

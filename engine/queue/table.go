@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -43,6 +44,16 @@ func (p *page) from(i int) uint32 {
 
 func (p *page) at(i int) []byte { return p.data[p.from(i):p.ends[i]] }
 
+// empty tells whether there is no item.
+func (t *table) empty() bool {
+	for i := range t.pages {
+		if len(t.pages[i].ids) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // get gives an item's bytes, which stay valid until the table changes; nil when
 // there is no such item.
 func (t *table) get(bits uint64) []byte {
@@ -69,6 +80,34 @@ func (t *table) put(bits uint64, b []byte) (isNew bool) {
 	p.data = slices.Replace(p.data, int(from), int(to), b...)
 	p.move(i, len(b)-int(to-from))
 	return !there
+}
+
+// add appends the bytes of an item that is not there, for a table that is put in order
+// before anything else is done with it: to insert a million takes far longer.
+func (t *table) add(bits uint64, b []byte) {
+	p := &t.pages[pageOf(bits)]
+	p.ids = append(p.ids, bits)
+	p.data = append(p.data, b...)
+	p.ends = append(p.ends, uint32(len(p.data)))
+}
+
+// order puts the items of a page in their order, each once.
+func (p *page) order() {
+	places := make([]int, len(p.ids))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Or(cmp.Compare(p.ids[a], p.ids[b]), cmp.Compare(b, a)) })
+	out := page{ids: make([]uint64, 0, len(p.ids)), ends: make([]uint32, 0, len(p.ids)), data: make([]byte, 0, len(p.data))}
+	for _, i := range places {
+		if n := len(out.ids); n > 0 && out.ids[n-1] == p.ids[i] {
+			continue // the last that was added stands
+		}
+		out.ids = append(out.ids, p.ids[i])
+		out.data = append(out.data, p.at(i)...)
+		out.ends = append(out.ends, uint32(len(out.data)))
+	}
+	*p = out
 }
 
 // remove forgets an item.

@@ -90,66 +90,57 @@ func makePlain() (m []entry) {
 	return m
 }
 
+// coded is a symbol that has a code, of so many bits.
+type coded struct {
+	symbol uint16
+	length uint8
+}
+
 // builder makes tables of the lengths of codes.
 type builder struct {
-	lengths [maxLits + maxDists]uint8
-	sorted  [maxLits + 1]uint16 // symbols by length, then number; and those without a code
+	sorted [maxLits]uint16 // symbols by length, then number
 }
 
 // build fills a table whose first 1<<first entries are looked up by the next bits.
-// It refuses a code that is not complete, but for the one of a single symbol of one
-// bit, and for none at all (which then is never used): so do zlib and everyone who
-// writes such streams.
-func (b *builder) build(table []entry, first uint, lengths []uint8, m []entry) bool {
-	var count, other, at [maxCodeBits + 1]int
-	for i := 0; i+1 < len(lengths); i += 2 { // two counts, as one would wait for itself
-		count[lengths[i]&maxCodeBits]++
-		other[lengths[i+1]&maxCodeBits]++
-	}
-	if len(lengths)%2 == 1 {
-		count[lengths[len(lengths)-1]&maxCodeBits]++
-	}
-	for l, n := range other {
-		count[l] += n
+// Only symbols that have a code are given, in their order: most have none. It refuses
+// a code that is not complete, but for the one of a single symbol of one bit, and for
+// none at all (which then is never used): so do zlib and everyone who writes such
+// streams.
+func (b *builder) build(table []entry, first uint, symbols []coded, m []entry) bool {
+	var count, at [maxCodeBits + 1]int
+	for _, c := range symbols {
+		count[c.length&maxCodeBits]++
 	}
 	left := 1
-	for l := 1; l <= maxCodeBits; l++ {
+	for l := 1; l < maxCodeBits; l++ {
+		at[l+1] = at[l] + count[l]
 		left = left<<1 - count[l]
-		if left < 0 {
-			return false
-		}
-		if l < maxCodeBits {
-			at[l+1] = at[l] + count[l]
-		}
 	}
-	if left > 0 {
-		return sparse(table[:1<<first], len(lengths)-count[0], lengths, m)
+	switch left = left<<1 - count[maxCodeBits]; {
+	case at[maxCodeBits]+count[maxCodeBits] != len(symbols) || left < 0:
+		return false
+	case left > 0:
+		return sparse(table[:1<<first], symbols, m)
 	}
-	for s, l := range lengths {
-		if l > 0 {
-			b.sorted[at[l&maxCodeBits]] = uint16(s)
-			at[l&maxCodeBits]++
-		}
+	for _, c := range symbols {
+		b.sorted[at[c.length&maxCodeBits]] = c.symbol
+		at[c.length&maxCodeBits]++
 	}
 	b.assign(table, first, &count, m)
 	return true
 }
 
 // sparse fills the table of a code that has one symbol, of one bit, or none.
-func sparse(table []entry, used int, lengths []uint8, m []entry) bool {
-	if used > 1 {
+func sparse(table []entry, symbols []coded, m []entry) bool {
+	clear(table)
+	if len(symbols) == 0 {
+		return true
+	}
+	if len(symbols) > 1 || symbols[0].length > 1 {
 		return false
 	}
-	clear(table)
-	for s, l := range lengths {
-		if l > 1 {
-			return false
-		}
-		if l == 1 && m[s] != kindBad {
-			for i := 0; i < len(table); i += 2 {
-				table[i] = m[s] | 1
-			}
-		}
+	for i := 0; i < len(table); i += 2 {
+		table[i] = m[symbols[0].symbol] | 1
 	}
 	return true
 }
@@ -204,19 +195,19 @@ type fixedTables struct {
 
 func makeFixed() *fixedTables {
 	f, b := &fixedTables{}, &builder{}
-	l, d := b.lengths[:maxLits], b.lengths[maxLits:]
-	for i := range l {
+	var l, d []coded
+	for i := range uint16(maxLits) {
 		switch {
 		case i < 144 || i >= 280:
-			l[i] = 8
+			l = append(l, coded{i, 8})
 		case i < 256:
-			l[i] = 9
+			l = append(l, coded{i, 9})
 		default:
-			l[i] = 7
+			l = append(l, coded{i, 7})
 		}
 	}
-	for i := range d {
-		d[i] = 5
+	for i := range uint16(maxDists) {
+		d = append(d, coded{i, 5})
 	}
 	f.lits.width = 9
 	b.build(f.lits.at[:], f.lits.width, l, litMeanings)

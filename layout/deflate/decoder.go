@@ -58,6 +58,7 @@ type Decoder struct {
 	ownDists   distTable
 	codeWidths [1 << widthBits]entry
 	builder    builder
+	head       head
 }
 
 // New gives a decoder. Of litBits of a code the symbol is looked up at once: 9 for

@@ -3,61 +3,89 @@ package deflate
 // widthOrder is the order in which the lengths of the code of lengths stand.
 var widthOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
+// head is what stands at the head of a block.
+type head struct {
+	lits, dists int
+	widths      [19]coded
+	litCodes    [maxLits]coded
+	distCodes   [maxDists]coded
+}
+
 // tables reads the codes at the head of a block (RFC 1951, 3.2.7).
 func (d *Decoder) tables() error {
-	lits, dists, widths := 257+d.take(5), 1+d.take(5), 4+d.take(4)
-	if lits > 286 || dists > 30 {
+	h, b := &d.head, &d.builder
+	h.lits, h.dists = int(257+d.take(5)), int(1+d.take(5))
+	if n := 4 + d.take(4); h.lits > 286 || h.dists > 30 || !b.build(d.codeWidths[:], widthBits, d.readWidths(int(n)), plainMeanings) {
 		return ErrDamaged
 	}
-	var of [19]uint8
-	left := 1 << widthBits
-	for _, i := range widthOrder[:widths] {
-		d.fill()
-		v := d.take(3)
-		if of[i] = uint8(v); v > 0 {
-			left -= 1 << (widthBits - v)
-		}
-	}
-	all, b := d.builder.lengths[:lits+dists], &d.builder
-	if left != 0 || !b.build(d.codeWidths[:], widthBits, of[:], plainMeanings) || !d.readLengths(all) || all[256] == 0 {
-		return ErrDamaged // without a code for its end, the block could not end
+	lits, dists, ok := d.readLengths()
+	if !ok {
+		return ErrDamaged
 	}
 	d.ownLits.width = d.width
-	if !b.build(d.ownLits.at[:], d.width, all[:lits], litMeanings) || !b.build(d.ownDists.at[:], distBits, all[lits:], distMeanings) {
+	if !b.build(d.ownLits.at[:], d.width, lits, litMeanings) || !b.build(d.ownDists.at[:], distBits, dists, distMeanings) {
 		return ErrDamaged
 	}
 	return nil
 }
 
-func (d *Decoder) readLengths(all []uint8) bool {
-	for i := 0; i < len(all); {
+// readWidths reads the code that the lengths of the others are written in.
+func (d *Decoder) readWidths(n int) []coded {
+	var of [19]uint8
+	for _, symbol := range widthOrder[:n] {
+		d.fill()
+		of[symbol] = uint8(d.take(3))
+	}
+	used := d.head.widths[:0]
+	for symbol, length := range of {
+		if length > 0 {
+			used = append(used, coded{uint16(symbol), length})
+		}
+	}
+	return used
+}
+
+// readLengths reads which symbols have codes of which lengths; those without codes, the
+// most, stand together. Without a code for its end, a block could not end.
+func (d *Decoder) readLengths() (lits, dists []coded, ok bool) {
+	h := &d.head
+	lits, dists = h.litCodes[:0], h.distCodes[:0]
+	length := uint8(0)
+	for i, all := 0, h.lits+h.dists; i < all; {
 		if d.n < widthBits+7 {
 			d.fill()
 			if d.over > 8 {
-				return false
+				return nil, nil, false
 			}
 		}
 		e := d.codeWidths[d.acc&(1<<widthBits-1)]
 		d.take(uint(e & 63))
-		v, again := uint8(e>>16), uint(1)
-		switch v {
-		case 16:
-			if i == 0 {
-				return false
+		again := uint(1)
+		switch symbol := uint8(e >> 16); {
+		case e == kindBad || symbol == 16 && i == 0:
+			return nil, nil, false
+		case symbol == 16:
+			again = 3 + d.take(2)
+		case symbol == 17:
+			length, again = 0, 3+d.take(3)
+		case symbol == 18:
+			length, again = 0, 11+d.take(7)
+		default:
+			length = symbol
+		}
+		if again > uint(all-i) {
+			return nil, nil, false
+		}
+		end := i + int(again)
+		for ; i < end && length > 0; i++ {
+			if i >= h.lits {
+				dists = append(dists, coded{uint16(i - h.lits), length})
+				continue
 			}
-			v, again = all[i-1], 3+d.take(2)
-		case 17:
-			v, again = 0, 3+d.take(3)
-		case 18:
-			v, again = 0, 11+d.take(7)
+			lits = append(lits, coded{uint16(i), length})
+			ok = ok || i == 256
 		}
-		if again > uint(len(all)-i) {
-			return false
-		}
-		for range again {
-			all[i] = v
-			i++
-		}
+		i = end
 	}
-	return true
+	return lits, dists, ok
 }
