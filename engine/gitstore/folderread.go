@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -66,21 +67,24 @@ func (w *folderWalk) run(ctx context.Context, from, to Hash, dir string, depth i
 
 // found collects a folder that differs.
 func (w *folderWalk) found(path string, h Hash) error {
-	f := foundFolder{path: path, hash: h}
-	if !h.IsZero() {
-		f.place = w.bulk.Place(h)
-	}
-	if w.collected = append(w.collected, f); len(w.collected) < w.most {
+	if w.collected = append(w.collected, foundFolder{path: path, hash: h}); len(w.collected) < w.most {
 		return nil
 	}
 	w.most = min(2*w.most, mostCollected)
 	return w.hand()
 }
 
-// hand gives what was collected to the readers.
+// hand gives what was collected to the readers. The index of a large pack is read from
+// front to back, too: to go to and fro in it took longer than to sort.
 func (w *folderWalk) hand() error {
 	all := w.collected
 	w.collected = nil
+	slices.SortFunc(all, func(a, b foundFolder) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	for i := range all {
+		if f := &all[i]; !f.hash.IsZero() {
+			f.place = w.bulk.Place(f.hash)
+		}
+	}
 	slices.SortFunc(all, func(a, b foundFolder) int { return a.place.Compare(b.place) })
 	for some := range slices.Chunk(all, foldersAtOnce) {
 		select {

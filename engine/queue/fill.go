@@ -23,7 +23,7 @@ type Filling struct {
 // Fill begins to fill an index that nobody uses yet. What it holds already stays, as
 // the items of a checkpoint.
 func (x *Index) Fill() *Filling {
-	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}}
+	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}, empty: x.table.empty()}
 }
 
 // Put adds an item, or replaces one.
