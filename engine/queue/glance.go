@@ -133,15 +133,6 @@ func createdOf(b []byte) int64 {
 	return ms
 }
 
-func labelOf(b []byte) string {
-	u := &unpacker{b: b}
-	for range 4 {
-		u.num()
-	}
-	u.millis()
-	return u.text()
-}
-
 // stillReady tells whether an entry is what it was pushed as: of a step that is ready
 // at now, that nobody has taken, and that belongs to that queue and place. Others
 // were pushed again elsewhere.

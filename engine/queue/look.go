@@ -1,10 +1,12 @@
 package queue
 
-// glance is a packed item as what counts and queues look at, without its texts.
+// glance is a packed item as what counts and queues look at, of its texts the label
+// alone.
 type glance struct {
 	traits                  Trait
 	collection, batch, lane uint64
-	created                 int64 // ms
+	created                 int64  // ms
+	label                   []byte // of the packed item
 	runs                    []glanceRun
 	steps                   []glanceStep  // of all runs
 	tried                   []glanceTried // of all steps
@@ -37,7 +39,7 @@ func (g *glance) look(b []byte) bool {
 	g.collection, g.batch, g.lane = u.num(), u.num(), u.num()
 	g.created, _, _ = u.millis()
 	u.base = g.created
-	u.bytes()
+	g.label = u.bytes()
 	if u.flag() {
 		u.bytes()
 		u.num()

@@ -62,7 +62,7 @@ func (x *Index) brief(e entry) Entry {
 	id := layout.ItemIDOf(e.item)
 	run := x.at.find(uint64(e.run))
 	it := &Item{ID: id, Collection: layout.Name(x.names.text(x.at.collection)), Batch: x.names.text(x.at.batch),
-		Lane: layout.Name(x.names.text(x.at.lane)), Created: time.UnixMilli(x.at.created).UTC(), Label: labelOf(x.table.get(e.item))}
+		Lane: layout.Name(x.names.text(x.at.lane)), Created: time.UnixMilli(x.at.created).UTC(), Label: string(x.at.label)}
 	out := Entry{Item: it, Run: x.names.text(uint64(e.run)), Step: layout.Name(x.names.plan(run.plan).Steps[e.n].Name), N: int(e.n), Since: it.Created}
 	if since := x.at.steps[run.from+int(e.n)].since; since != 0 {
 		out.Since = time.UnixMilli(since).UTC()

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"bagpipe/layout"
 )
@@ -31,8 +30,7 @@ func bitsOf(id layout.ItemID) uint64 { return id.Bits() }
 func pageOf(bits uint64) int         { return int(bits>>(56-12)) & (pages - 1) }
 
 func (p *page) find(bits uint64) (int, bool) {
-	i := sort.Search(len(p.ids), func(i int) bool { return p.ids[i] >= bits })
-	return i, i < len(p.ids) && p.ids[i] == bits
+	return slices.BinarySearch(p.ids, bits)
 }
 
 func (p *page) from(i int) uint32 {
