@@ -76,7 +76,7 @@ func (e *Engine) Decide(ctx context.Context, ref StepRef, to state.Status, text 
 	if err != nil {
 		return state.Transition{}, err
 	}
-	if err := e.freeOfDead(ctx, ref.Item, workflow, ref.Step); err != nil {
+	if _, err := e.freeOfDead(ctx, ref.Item, workflow, ref.Step); err != nil {
 		return state.Transition{}, err
 	}
 	return e.step(ctx, ref.Item, workflow, e.byPerson(), text, func(rec *record) (state.Event, error) {

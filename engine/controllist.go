@@ -40,24 +40,28 @@ func (e *Engine) stepControls(want func(StepControl) bool) []StepControl {
 		return out
 	}
 	waiting := map[state.Ref]int{}
-	e.eachOff(func(en queue.Entry, _ *queue.Step) { waiting[refOf(en.Run, en.Step)]++ })
+	e.eachOff(func(en queue.Entry, _ *queue.Step) bool {
+		waiting[refOf(en.Run, en.Step)]++
+		return true
+	})
 	for i := range out {
 		out[i].Waiting = waiting[out[i].ref]
 	}
 	return out
 }
 
-// eachOff visits the steps that only wait as they are disabled.
-func (e *Engine) eachOff(visit func(queue.Entry, *queue.Step)) {
-	if !e.controls.current().Any() { // else every item is looked at
-		return
-	}
-	for it := range e.index.With(queue.Off) {
+// eachOff visits the steps that only wait as they are disabled, until visit has seen
+// enough.
+func (e *Engine) eachOff(visit func(queue.Entry, *queue.Step) bool) {
+	for it := range e.index.Off() {
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			for i := range run.Steps {
-				if run.Steps[i].Off() && !it.Held && it.Broken == "" {
-					visit(queue.Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}, &run.Steps[i])
+				if !run.Steps[i].Off() || it.Held || it.Broken != "" {
+					continue
+				}
+				if !visit(queue.Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}, &run.Steps[i]) {
+					return
 				}
 			}
 		}
@@ -65,14 +69,18 @@ func (e *Engine) eachOff(visit func(queue.Entry, *queue.Step)) {
 }
 
 // offRows are the lines of a queue for steps that only wait as they are disabled,
-// but for those whose trial is due, which are ready.
-func (e *Engine) offRows(want func(queue.Entry) bool) (rows []QueueRow) {
-	e.eachOff(func(en queue.Entry, s *queue.Step) {
+// but for those whose trial is due, which are ready: as many as are wanted.
+func (e *Engine) offRows(most int, want func(queue.Entry) bool) (rows []QueueRow) {
+	if most <= 0 {
+		return nil
+	}
+	e.eachOff(func(en queue.Entry, s *queue.Step) bool {
 		if due := s.Blocked.Until; !want(en) || !due.IsZero() && !e.o.Now().Before(due) {
-			return
+			return true
 		}
 		rows = append(rows, QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step,
 			Lane: en.Item.Lane, Since: waitsSince(en), Why: s.Blocked.Text})
+		return len(rows) < most
 	})
 	return rows
 }

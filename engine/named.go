@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -99,7 +100,11 @@ func (e *Engine) Queue(ask QueueAsk) ([]QueueRow, error) {
 	for _, en := range people {
 		rows = append(rows, e.queueRow(en, true))
 	}
-	rows = append(rows, e.offRows(func(en queue.Entry) bool {
+	most := math.MaxInt
+	if limit > 0 {
+		most = limit - len(rows)
+	}
+	rows = append(rows, e.offRows(most, func(en queue.Entry) bool {
 		return q.Wants(en.ID()) && (question.Entry == nil || question.Entry(en))
 	})...)
 	if limit > 0 && len(rows) > limit {

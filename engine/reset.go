@@ -17,14 +17,25 @@ type SeenStep struct {
 
 // Reset lets a step be done anew, whatever became of it; with after, also every
 // step of its workflow that needs it. It is refused when the step is not as seen
-// any more.
+// any more. A step whose engine is gone is taken from it first.
 func (e *Engine) Reset(ctx context.Context, seen SeenStep, after bool, text string) (state.Transition, error) {
 	workflow, err := e.workflowOf(ctx, seen.StepRef)
 	if err != nil {
 		return state.Transition{}, err
 	}
-	return e.step(ctx, seen.Item, workflow, e.byPerson(), text, func(*record) (state.Event, error) {
+	freed, err := e.freeOfDead(ctx, seen.Item, workflow, seen.Step)
+	if err == nil && after {
+		err = e.freeAfter(ctx, seen.Item, workflow, seen.Step)
+	}
+	if err != nil {
+		return state.Transition{}, err
+	}
+	tr, err := e.step(ctx, seen.Item, workflow, e.byPerson(), text, func(*record) (state.Event, error) {
 		return state.Reset{Key: e.intentKey, Workflow: workflow, Step: seen.Step, After: after, At: e.o.Now(), By: e.person(),
 			Text: clip(printable(text), maxMessage), Seen: seen.Status, Attempt: seen.Attempt}, nil
 	}, nil)
+	if freed {
+		tr.From = state.InProgress // as the person saw it
+	}
+	return tr, err
 }

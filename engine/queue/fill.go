@@ -127,6 +127,7 @@ type share struct {
 	dated  []dated
 	runs   []uint64
 	people []aged
+	off    []aged
 }
 
 type leafKey struct {
@@ -139,7 +140,7 @@ func (x *Index) recount() {
 	shares := make([]share, runtime.GOMAXPROCS(0))
 	onAllCores(func(i, from, to int) { x.recountPages(&shares[i], from, to) })
 	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*branch{}, nil, account{}
-	x.runs, x.people = map[uint64]bool{}, map[uint64]int64{}
+	x.runs, x.people, x.off = map[uint64]bool{}, map[uint64]int64{}, map[uint64]int64{}
 	leaves := map[leafKey][]entry{}
 	for i := range shares {
 		s := &shares[i]
@@ -150,6 +151,9 @@ func (x *Index) recount() {
 		}
 		for _, p := range s.people {
 			x.people[p.item] = p.created
+		}
+		for _, o := range s.off {
+			x.off[o.item] = o.created
 		}
 		for k, e := range s.ready {
 			leaves[k] = append(leaves[k], e...)
@@ -179,6 +183,9 @@ func (x *Index) recountPages(s *share, from, to int) {
 		}
 		if g.traits&Person != 0 {
 			s.people = append(s.people, aged{g.created, bits})
+		}
+		if g.traits&Off != 0 {
+			s.off = append(s.off, aged{g.created, bits})
 		}
 		for r := range g.runs {
 			run := &g.runs[r]

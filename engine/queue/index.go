@@ -38,6 +38,7 @@ type Index struct {
 	taken    map[slot]bool // handed out, and not returned
 	runs     map[uint64]bool
 	people   map[uint64]int64                       // items of which a step waits for a person, and their creation in ms
+	off      map[uint64]int64                       // those of which a step is out of the flow
 	only     func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
 	order    *ordered                               // what Take hands out by; nil: lanes and turns
 	wake     chan struct{}
@@ -57,7 +58,7 @@ type Index struct {
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, wake: make(chan struct{}, 1),
+		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}, wake: make(chan struct{}, 1),
 		ready: map[readyKey]*branch{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
@@ -133,6 +134,9 @@ func (x *Index) replace(it *Item) {
 	}
 	if delete(x.people, bits); x.is.traits&Person != 0 {
 		x.people[bits] = x.is.created
+	}
+	if delete(x.off, bits); x.is.traits&Off != 0 {
+		x.off[bits] = x.is.created
 	}
 	x.offer(bits, &x.was, &x.is)
 }
@@ -218,6 +222,7 @@ func (x *Index) Remove(id layout.ItemID) {
 	}
 	delete(x.runs, bits)
 	delete(x.people, bits)
+	delete(x.off, bits)
 }
 
 // Running gives the items that have a step in progress, in no order.

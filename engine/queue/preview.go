@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -39,22 +40,44 @@ func (x *Index) Queue(now time.Time, q Question) (ready, waits []Entry) {
 			ready = append(ready, full)
 		}
 	}
-	waiting := make(agedHeap, 0, len(x.people))
-	for bits, created := range x.people {
-		waiting = append(waiting, aged{created, bits})
-	}
+	waiting := heapOf(x.people)
 	x.mu.Unlock()
-	heap.Init(&waiting)
-	for len(waiting) > 0 {
-		it := x.Item(layout.ItemIDOf(heap.Pop(&waiting).(aged).item))
-		if it == nil {
-			continue
-		}
+	for it := range x.oldest(waiting) {
 		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
 			return ready, waits[:q.Limit]
 		}
 	}
 	return ready, waits
+}
+
+// Off gives the items of which a step is out of the flow, the oldest first; it looks
+// at no other.
+func (x *Index) Off() iter.Seq[*Item] {
+	x.mu.Lock()
+	off := heapOf(x.off)
+	x.mu.Unlock()
+	return x.oldest(off)
+}
+
+func heapOf(items map[uint64]int64) agedHeap {
+	all := make(agedHeap, 0, len(items))
+	for bits, created := range items {
+		all = append(all, aged{created, bits})
+	}
+	heap.Init(&all)
+	return all
+}
+
+// oldest gives the items that are still there, the oldest first.
+func (x *Index) oldest(all agedHeap) iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for len(all) > 0 {
+			it := x.Item(layout.ItemIDOf(heap.Pop(&all).(aged).item))
+			if it != nil && !yield(it) {
+				return
+			}
+		}
+	}
 }
 
 // brief is an entry that stillReady has just looked at, of which x.at is the item.

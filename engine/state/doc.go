@@ -156,7 +156,8 @@
 //	           its next try
 //	Reset      completed skipped failed, waiting                      in progress, of the step or of one after it;
 //	           or waiting for its next                                the first step; the status is not the one seen
-//	           try
+//	           try, or since an attempt
+//	           was lost
 //	Hold       (any)                     held                         held already
 //	Release    held                      (as before)                  not held
 //	Deactivate workflow active           inactive                     inactive or completed

@@ -42,7 +42,7 @@ func (e Reset) apply(x *Execution, d *Definition) (Transition, error) {
 		illegal.Reason = "has been attempted again since: " + current.String()
 	case from == InProgress:
 		illegal.Reason = s.runningText()
-	case from == Waiting && !x.pending(e.Workflow, e.Step, s):
+	case from == Waiting && !x.pending(e.Workflow, e.Step, s) && !x.abandoned(e.Workflow, e.Step, s):
 		illegal.Reason = "is waiting; there is nothing to reset"
 	}
 	if illegal.Reason != "" {
@@ -78,7 +78,7 @@ func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Inte
 		switch {
 		case s.Status == InProgress:
 			return nil, &IllegalError{Event: "reset", Item: x.Item, Workflow: e.Workflow, Step: name, Reason: s.runningText()}
-		case s.Status == Failed || x.pending(e.Workflow, name, s):
+		case s.Status == Failed || x.pending(e.Workflow, name, s) || x.abandoned(e.Workflow, name, s):
 			k, _, _ := s.Current()
 			keys = append(keys, k)
 		}
@@ -87,4 +87,11 @@ func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Inte
 		}
 	}
 	return intents, nil
+}
+
+// abandoned tells whether a step waits as its last attempt was lost, and nobody has
+// let it be done anew since.
+func (x *Execution) abandoned(workflow string, step layout.Name, s *StepRecord) bool {
+	k, _, ok := s.Current()
+	return s.Status == Waiting && ok && x.lost(workflow, step, k) && k.Compare(x.floor(workflow, step)) > 0
 }

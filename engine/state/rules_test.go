@@ -137,7 +137,7 @@ func (m *model) reset(ev Reset) bool {
 	f, i := m.at(ev.Workflow, ev.Step)
 	s := f.step(ev.Step)
 	st := s.status()
-	if i <= 0 || ev.Seen != "" && ev.Seen != st || st == InProgress || st == Waiting && !s.pending() {
+	if i <= 0 || ev.Seen != "" && ev.Seen != st || st == InProgress || st == Waiting && !s.pending() && !s.abandoned() {
 		return false
 	}
 	steps := []layout.Name{ev.Step}
@@ -162,8 +162,13 @@ func (m *model) reset(ev Reset) bool {
 	return true
 }
 
+func (s *mStep) abandoned() bool {
+	last := s.last()
+	return s.status() == Waiting && s.lost[last] && last.Compare(s.floor) > 0
+}
+
 func (s *mStep) takeBack() {
-	failed := s.status() == Failed || s.pending()
+	failed := s.status() == Failed || s.pending() || s.abandoned()
 	for k, a := range s.attempts {
 		if (a.state == Completed || a.state == Skipped) && !s.reset[k] {
 			s.reset[k] = true
