@@ -58,11 +58,7 @@ func (e *Engine) workflowOf(ctx context.Context, ref StepRef) (string, error) {
 	if err := errors.Join(e.lookAtFew(ctx), e.look(ctx, ref.Item)); err != nil {
 		return "", err
 	}
-	v, err := e.store.Tip()
-	if err != nil {
-		return "", err
-	}
-	rec, err := e.read(v, ref.Item, "")
+	_, rec, err := e.readTip(ref.Item, "")
 	if err != nil {
 		return "", err
 	}

@@ -77,11 +77,7 @@ func (e *Engine) notAskedOf(rec *record, d *state.Definition) map[layout.Name]st
 // startNext is the robot of a step with starts: it starts the workflow, once.
 func (w *work) startNext(ctx context.Context, c *steps.Call) (steps.Result, error) {
 	e, next := w.e, w.plan.Starts
-	v, err := e.store.Tip()
-	if err != nil {
-		return steps.Result{}, err
-	}
-	rec, err := e.read(v, c.Item, "")
+	_, rec, err := e.readTip(c.Item, "")
 	if err != nil {
 		return steps.Result{}, err
 	}
@@ -139,11 +135,7 @@ func (e *Engine) Movable(ctx context.Context, id layout.ItemID) ([]string, error
 	if err := errors.Join(e.lookAtFew(ctx), e.look(ctx, id)); err != nil {
 		return nil, err
 	}
-	v, err := e.store.Tip()
-	if err != nil {
-		return nil, err
-	}
-	rec, err := e.read(v, id, "")
+	_, rec, err := e.readTip(id, "")
 	if err != nil {
 		return nil, err
 	}

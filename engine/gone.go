@@ -13,11 +13,7 @@ import (
 // what the person is about to decide. It tells whether it did; one that runs is left
 // alone.
 func (e *Engine) freeOfDead(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) (freed bool, err error) {
-	v, err := e.store.Tip()
-	if err != nil {
-		return false, err
-	}
-	rec, err := e.read(v, id, "")
+	_, rec, err := e.readTip(id, "")
 	if err != nil {
 		return false, err
 	}
@@ -45,11 +41,7 @@ func (e *Engine) freeOfDead(ctx context.Context, id layout.ItemID, workflow stri
 
 // freeAfter is freeOfDead of every step that needs one.
 func (e *Engine) freeAfter(ctx context.Context, id layout.ItemID, workflow string, step layout.Name) error {
-	v, err := e.store.Tip()
-	if err != nil {
-		return err
-	}
-	rec, err := e.read(v, id, workflow)
+	_, rec, err := e.readTip(id, workflow)
 	if err != nil {
 		return err
 	}

@@ -86,11 +86,7 @@ func (e *NotRunningError) Error() string { return fmt.Sprintf("step %s %s", e.St
 // within it; percent is -1 when it is not known. attempt, when it is not "", must
 // be the one that runs. Nothing is committed.
 func (e *Engine) Progress(ref StepRef, attempt, note string, percent int) error {
-	v, err := e.store.Tip()
-	if err != nil {
-		return err
-	}
-	rec, err := e.read(v, ref.Item, "")
+	_, rec, err := e.readTip(ref.Item, "")
 	if err != nil {
 		return err
 	}

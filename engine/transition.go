@@ -31,6 +31,16 @@ type record struct {
 	at         gitstore.Reader   // where it was read
 }
 
+// readTip is read at the tip, which it gives, too.
+func (e *Engine) readTip(id layout.ItemID, workflow string) (gitstore.View, *record, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return v, nil, err
+	}
+	rec, err := e.read(v, id, workflow)
+	return v, rec, err
+}
+
 // read loads an item; workflow may be "" for events of the item as a whole.
 func (e *Engine) read(r gitstore.Reader, id layout.ItemID, workflow string) (*record, error) {
 	dir := layout.ItemDir(id)

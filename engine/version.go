@@ -165,11 +165,7 @@ func (e *Engine) whyBound(t inbox.Taken) string {
 // commitVersion makes a drop the next version of its item, or lets it wait.
 func (e *Engine) commitVersion(ctx context.Context, box *inbox.Box, d *drop, who actor) error {
 	h := d.heir
-	v, err := e.store.Tip()
-	if err != nil {
-		return err
-	}
-	rec, err := e.read(v, h.item, "")
+	v, rec, err := e.readTip(h.item, "")
 	if err != nil {
 		return err
 	}
@@ -241,11 +237,7 @@ func (e *Engine) freeForVersion(ctx context.Context, h heir) error {
 	if err := e.store.Refresh(ctx); err != nil {
 		return err
 	}
-	v, err := e.store.Tip()
-	if err != nil {
-		return err
-	}
-	rec, err := e.read(v, h.item, "")
+	_, rec, err := e.readTip(h.item, "")
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/state"
 )
 
@@ -35,65 +36,75 @@ func printStatus(a *app, s engine.Status) error {
 	}
 	fmt.Fprintf(a.out, "%s, %d held, %s, %s\n", count(s.Items, "item"), s.Held, countVerb(len(s.Rejected), "rejected drop", "rejected drops"), count(len(s.Engines), "engine")+" running")
 	for _, g := range s.Grids {
-		head := count(g.Items, "item")
-		if g.Runs > g.Items {
-			head += fmt.Sprintf(", %d runs", g.Runs)
-		}
-		fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, head)
-		t := newTable("step", "waiting", "in-progress", "completed", "skipped", "failed", "")
-		for _, r := range g.Steps {
-			n := func(s state.Status) any {
-				if r.Counts[s] == 0 {
-					return figure(".")
-				}
-				return r.Counts[s]
-			}
-			t.row(r.Step, n(state.Waiting), n(state.InProgress), n(state.Completed), n(state.Skipped), n(state.Failed), waitingNote(r))
-		}
-		if err := t.print(a.out); err != nil {
+		if err := printGrid(a, g); err != nil {
 			return err
 		}
 	}
 	printList(a, "Steps", controlLines(s.Steps))
 	printList(a, "Failed", failureLines(s.Failures))
-	var parents []string
-	for _, p := range s.Parents {
-		parents = append(parents, fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short()))
-	}
-	printList(a, "Children failed, of", parents)
-	var people []string
-	for _, p := range s.People {
-		people = append(people, fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step))
-	}
-	printList(a, "Waiting for a person", people)
-	var held []string
-	for _, h := range s.Holds {
-		held = append(held, fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy))
-	}
-	printList(a, "Held", held)
+	printList(a, "Children failed, of", linesOf(s.Parents, parentLine))
+	printList(a, "Waiting for a person", linesOf(s.People, personLine))
+	printList(a, "Held", linesOf(s.Holds, holdLine))
 	printList(a, "Not taken in", s.Pauses)
-	var lies []string
-	for _, row := range s.Inbox {
-		lies = append(lies, row.String())
-	}
-	printList(a, "In the inbox", lies)
-	var rejected []string
-	for _, r := range s.Rejected {
-		rejected = append(rejected, strings.TrimSuffix(r.Drop+": "+r.Reason, ": "))
-	}
-	printList(a, "Rejected (kept in rejected/; what is mended can be moved back into the inbox)", rejected)
-	var running []string
-	for _, r := range s.Running {
-		gone := ""
-		if r.Gone {
-			gone = ", which is gone; resume it with: bagpipe run"
-		}
-		running = append(running, strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s%s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, gone, r.Progress), ": "))
-	}
-	printList(a, "In progress", running)
+	printList(a, "In the inbox", linesOf(s.Inbox, engine.InboxRow.String))
+	printList(a, "Rejected (kept in rejected/; what is mended can be moved back into the inbox)", linesOf(s.Rejected, rejectedLine))
+	printList(a, "In progress", linesOf(s.Running, runningLine))
 	printList(a, "Not claimed", s.Cold)
 	printList(a, "Running", s.Engines)
 	return nil
+}
+
+// printGrid prints how many items stand where in a workflow.
+func printGrid(a *app, g engine.Grid) error {
+	head := count(g.Items, "item")
+	if g.Runs > g.Items {
+		head += fmt.Sprintf(", %d runs", g.Runs)
+	}
+	fmt.Fprintf(a.out, "\n%s: %s\n", g.Workflow, head)
+	t := newTable("step", "waiting", "in-progress", "completed", "skipped", "failed", "")
+	for _, r := range g.Steps {
+		n := func(s state.Status) any {
+			if r.Counts[s] == 0 {
+				return figure(".")
+			}
+			return r.Counts[s]
+		}
+		t.row(r.Step, n(state.Waiting), n(state.InProgress), n(state.Completed), n(state.Skipped), n(state.Failed), waitingNote(r))
+	}
+	return t.print(a.out)
+}
+
+func linesOf[T any](all []T, line func(T) string) []string {
+	lines := make([]string, 0, len(all))
+	for _, one := range all {
+		lines = append(lines, line(one))
+	}
+	return lines
+}
+
+func parentLine(p engine.ItemRow) string {
+	return fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short())
+}
+
+func personLine(p engine.ItemRow) string {
+	return fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step)
+}
+
+func holdLine(h engine.ItemRow) string {
+	return fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy)
+}
+
+func rejectedLine(r inbox.Rejection) string {
+	return strings.TrimSuffix(r.Drop+": "+r.Reason, ": ")
+}
+
+// runningLine says who is at a step, and how far; of one whose engine is gone, what to do.
+func runningLine(r engine.RunningStep) string {
+	gone := ""
+	if r.Gone {
+		gone = ", which is gone; resume it with: bagpipe run"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s%s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, when(r.Since), r.Runner, gone, r.Progress), ": ")
 }
 
 // controlLines says how steps stand over all items, and what to do about it.

@@ -184,35 +184,8 @@ func (p *packer) run(it *Item, run *Run) {
 func (p *packer) step(it *Item, run *Run, i int) {
 	s := &run.Steps[i]
 	code := codeOf(it, run, i, s.Blocked)
-	head := statusNumber(s.Status) | uint64(code)<<3
-	overlay := s.control != nil || s.own != nil || s.ownSkip != s.Skip || !sameReason(s.ungated, s.Blocked)
-	// Nobody asks what was said of a step that is done, and it would be most of the item.
-	says := s.Message != "" && s.Status != state.Completed
-	if says {
-		head |= bitMessage
-	}
-	if s.Kind != "" {
-		head |= bitKind
-	}
-	if s.Skip != "" {
-		head |= bitSkip
-	}
-	if overlay {
-		head |= bitOverlay
-	}
-	if len(s.Ends) > 0 {
-		head |= bitEnds
-	}
-	if s.Children > 0 {
-		head |= bitChildren
-	}
-	if len(s.Tried) > 0 {
-		head |= bitTried
-	}
-	if s.Again {
-		head |= bitAgain
-	}
-	p.num(head)
+	bits := s.bits()
+	p.num(statusNumber(s.Status) | uint64(code)<<3 | bits)
 	p.num(uint64(s.Attempts))
 	if s.Attempts > 0 {
 		p.num(uint64(s.Current.N))
@@ -223,31 +196,50 @@ func (p *packer) step(it *Item, run *Run, i int) {
 		p.dur(s.Ran)
 	}
 	p.time(s.Since)
-	if says {
+	if bits&bitMessage != 0 {
 		p.text(s.Message)
 	}
 	p.reason(code, s.Blocked)
-	if s.Kind != "" {
+	if bits&bitKind != 0 {
 		p.text(s.Kind)
 	}
-	if s.Skip != "" {
+	if bits&bitSkip != 0 {
 		p.text(s.Skip)
 	}
-	if overlay {
+	if bits&bitOverlay != 0 {
 		p.coded(it, run, i, s.control)
 		p.coded(it, run, i, s.own)
 		p.coded(it, run, i, s.ungated)
 		p.text(s.ownSkip)
 	}
-	if len(s.Ends) > 0 {
+	if bits&bitEnds != 0 {
 		p.ends(s.Ends)
 	}
-	if s.Children > 0 {
+	if bits&bitChildren != 0 {
 		p.num(uint64(s.Children))
 	}
-	if len(s.Tried) > 0 {
+	if bits&bitTried != 0 {
 		p.tried(s.Tried)
 	}
+}
+
+// bits tells what is written of a step besides what every step has.
+func (s *Step) bits() (bits uint64) {
+	set := func(bit uint64, is bool) {
+		if is {
+			bits |= bit
+		}
+	}
+	// Nobody asks what was said of a step that is done, and it would be most of the item.
+	set(bitMessage, s.Message != "" && s.Status != state.Completed)
+	set(bitKind, s.Kind != "")
+	set(bitSkip, s.Skip != "")
+	set(bitOverlay, s.control != nil || s.own != nil || s.ownSkip != s.Skip || !sameReason(s.ungated, s.Blocked))
+	set(bitEnds, len(s.Ends) > 0)
+	set(bitChildren, s.Children > 0)
+	set(bitTried, len(s.Tried) > 0)
+	set(bitAgain, s.Again)
+	return bits
 }
 
 func (p *packer) coded(it *Item, run *Run, i int, why *state.Reason) {
