@@ -88,26 +88,17 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 		e.placed(&w, it, run, i, now)
 		return w, true
 	}
-	w.Code, w.Why, w.Until = why.Code, why.Text, why.Until
+	w.Code, w.Why, w.Until, w.Command = why.Code, why.Text, why.Until, e.unblocks(it, run, i, why.Code)
 	switch why.Code {
 	case "done":
 		return w, false
-	case "held":
-		w.Command = "bagpipe release " + it.ID.Short()
-	case "inactive":
-		w.Command = "bagpipe workflow activate " + it.ID.Short() + " " + run.Name
 	case "manual":
 		w.Why += " since " + layout.FormatTime(s.Since)
-		w.Command = "bagpipe step complete " + on
 	case "retry":
 		w.Why += fmt.Sprintf(" (after %s)", attemptsText(s.Attempts))
-		w.Command = "bagpipe step retry " + on
-	case disabledCode:
-		w.Command = "bagpipe step enable " + run.Plan.Name + "/" + string(w.Step)
 	case "running":
 		if e.goneFrom(s) {
 			w.Why = "was in progress by " + s.Runner + ", which is gone; the next run resumes it"
-			w.Command = "bagpipe run"
 		}
 	case "requires":
 		e.prerequisites(&w, it, run, i)
@@ -115,6 +106,29 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 		return e.failedWaiting(w, it, run, i, on)
 	}
 	return w, true
+}
+
+// unblocks is the command that lets a step go on that waits for such a reason; "" where
+// there is none but to wait, or the reason names it itself.
+func (e *Engine) unblocks(it *queue.Item, run *queue.Run, i int, code string) string {
+	item, step := it.ID.Short(), run.Plan.Steps[i].Name
+	switch code {
+	case "held":
+		return "bagpipe release " + item
+	case "inactive":
+		return "bagpipe workflow activate " + item + " " + run.Name
+	case "manual":
+		return "bagpipe step complete " + item + " " + run.Name + "/" + step
+	case "retry":
+		return "bagpipe step retry " + item + " " + run.Name + "/" + step
+	case disabledCode:
+		return "bagpipe step enable " + run.Plan.Name + "/" + step
+	case "running":
+		if e.goneFrom(&run.Steps[i]) {
+			return "bagpipe run"
+		}
+	}
+	return ""
 }
 
 func attemptsText(n int) string {
@@ -132,7 +146,10 @@ func (e *Engine) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now t
 	case taken:
 		w.Why, w.Command = "ready, and taken by this engine", ""
 	case limit != "":
-		w.Code, w.Why, w.Command = "limit", "ready, but "+limit, ""
+		w.Code, w.Why, w.Command = "limit", "ready, but "+limit, "bagpipe status" // shows what is in progress
+		if strings.HasPrefix(limit, "step ") {
+			w.Command = fmt.Sprintf("bagpipe items --workflow %s --step %s --status in-progress", run.Plan.Name, w.Step)
+		}
 	case before > 0:
 		w.Why = fmt.Sprintf("ready, %d before it", before)
 	}
@@ -166,6 +183,10 @@ func (e *Engine) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int
 			return
 		case s.Status == state.InProgress:
 			w.Why = fmt.Sprintf("waits for %s, which is in progress by %s since %s", name, s.Runner, layout.FormatTime(s.Since))
+			if e.goneFrom(s) {
+				w.Why = fmt.Sprintf("waits for %s, which was in progress by %s, which is gone; the next run resumes it", name, s.Runner)
+			}
+			w.Command = e.unblocks(it, run, p, "running")
 			return
 		case s.Status == state.Waiting && s.Blocked != nil && s.Blocked.Code != "requires":
 			text, of := s.Blocked.Text, ": "
@@ -175,7 +196,7 @@ func (e *Engine) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int
 					break
 				}
 			}
-			w.Why = "waits for " + name + of + text
+			w.Why, w.Command = "waits for "+name+of+text, e.unblocks(it, run, p, s.Blocked.Code)
 			return
 		}
 	}
