@@ -27,7 +27,7 @@ var floors = map[string]int{
 }
 
 // parts are packages that stand on one floor and may be used by one another:
-// layout/disk is layout's, and an internal package is its parent's.
+// layout/disk and layout/deflate are layout's, and an internal package is its parent's.
 var parts = map[string]string{"bagpipe/layout/disk": "bagpipe/layout", "bagpipe/layout/disk/faultfs": "bagpipe/layout", "bagpipe/layout/deflate": "bagpipe/layout",
 	"bagpipe/engine/inbox/recognise": "bagpipe/engine/inbox"}
 
