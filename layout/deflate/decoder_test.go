@@ -77,8 +77,8 @@ func inPieces(r *rand.Rand, d *Decoder, stream []byte) (out, after []byte, err e
 func TestDecodeInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	decoders := []*Decoder{New(9), New(10), New(11)}
-	for i := range 300 {
-		data := sample(r, r.IntN(1+r.IntN(200_000)))
+	for i := range 90 {
+		data := sample(r, r.IntN(1+r.IntN(120_000)))
 		for _, level := range []int{flate.HuffmanOnly, 0, 1, 6, 9} {
 			stream := deflateOf(t, data, level)
 			got, after, err := inPieces(r, decoders[i%3], append(bytes.Clone(stream), "what follows"...))
