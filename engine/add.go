@@ -21,54 +21,140 @@ type AddOptions struct {
 }
 
 // Add takes one path in from anywhere.
-func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (Admitted, error) {
-	chosen := o.Collection != ""
-	if !chosen {
-		o.Collection = "default"
+func (e *Engine) Add(ctx context.Context, path string, o AddOptions) (got Admitted, err error) {
+	allErr := e.AddAll(ctx, []string{path}, o, func(a Admitted, e error) { got, err = a, e })
+	return got, errors.Join(allErr, err)
+}
+
+// AddAll takes paths in from anywhere. told is called for each, in their order; one that
+// cannot be taken in does not keep the others. They become items in groups that share
+// their syncs and commits. The error is of what concerns all, as a workflow that is not
+// there; those that nothing was told of were not taken in then.
+func (e *Engine) AddAll(ctx context.Context, paths []string, o AddOptions, told func(Admitted, error)) error {
+	a := &adding{e: e, o: o, ticket: ticket(o, e.person())}
+	if err := a.begin(); err != nil {
+		return err
+	}
+	for len(paths) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		group, err := a.group(ctx, paths)
+		if err != nil {
+			return err
+		}
+		a.admit(ctx, group)
+		for i := range group {
+			told(group[i].got, group[i].err)
+		}
+		paths = paths[len(group):]
+	}
+	return nil
+}
+
+// adding is one call of AddAll.
+type adding struct {
+	e      *Engine
+	o      AddOptions
+	ticket inbox.Ticket
+	box    *inbox.Box
+}
+
+// added is one path of it.
+type added struct {
+	path string
+	got  Admitted
+	err  error
+}
+
+// begin checks what a person said, and makes the engine one that others see.
+func (a *adding) begin() (err error) {
+	e, o := a.e, &a.o
+	if a.ticket.Chosen = o.Collection != ""; !a.ticket.Chosen {
+		o.Collection, a.ticket.Collection = "default", "default"
 	}
 	c := e.current()
 	if err := e.checkCollection(o.Collection); err != nil {
-		return Admitted{}, err
+		return err
 	}
 	if o.Workflow != "" && c.workflows[o.Workflow] == nil {
-		return Admitted{}, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
+		return fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
 	}
 	if err := errors.Join(c.settings.checkLane(o.Lane), e.checkBatch(o.Batch)); err != nil {
-		return Admitted{}, err
+		return err
 	}
 	if o.Label != oneLine(o.Label, maxLabel) {
-		return Admitted{}, fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
+		return fmt.Errorf("label %q: want one line of at most %d bytes", o.Label, maxLabel)
 	}
-	if err := e.checkRuleFile(path, o.Collection); err != nil {
-		return Admitted{}, err
+	if a.box, err = e.box(false); err != nil {
+		return err
 	}
-	box, err := e.box(false)
-	if err != nil {
-		return Admitted{}, err
+	_, err = e.register()
+	return err
+}
+
+// addGroup bounds a group: what is told of it waits for all of it.
+const addGroup = 64
+
+// group takes as many paths as there is room for at once, and at least one. What is moved
+// goes singly: one path may lie in another.
+func (a *adding) group(ctx context.Context, paths []string) (group []added, err error) {
+	e := a.e
+	if err := errors.Join(e.lowSpace(), e.paused(a.box, a.o.Collection), e.lookAtFew(ctx)); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(e.lowSpace(), e.paused(box, o.Collection), e.tooBig(ctx, path, o.Move)); err != nil {
-		return Admitted{}, err
+	var need float64
+	var bytes int64
+	for _, path := range paths {
+		one := added{path: path, err: e.checkRuleFile(path, a.o.Collection)}
+		room, err := e.roomFor(ctx, path, a.o.Move)
+		if err != nil {
+			return nil, err
+		}
+		if alone := len(group) > 0 && (a.o.Move || len(group) == addGroup || need+room.need > room.left || bytes+room.bytes > admissionBytes); alone {
+			break
+		}
+		if one.err == nil {
+			one.err = room.refuses(path)
+		}
+		if one.err == nil {
+			need, bytes = need+room.need, bytes+room.bytes
+		}
+		group = append(group, one)
 	}
-	if _, err := e.register(); err != nil {
-		return Admitted{}, err
+	return group, nil
+}
+
+// admit makes items of a group's paths.
+func (a *adding) admit(ctx context.Context, group []added) {
+	var paths []string
+	var of []*added
+	for i := range group {
+		if one := &group[i]; one.err == nil {
+			paths, of = append(paths, one.path), append(of, one)
+		}
 	}
-	if err := e.lookAtFew(ctx); err != nil {
-		return Admitted{}, err
+	var taken []inbox.Taken
+	var in []*added
+	for i, r := range a.box.AcceptAll(ctx, paths, a.ticket) {
+		if of[i].err = r.Err; r.Err == nil {
+			taken, in = append(taken, r.Taken), append(in, of[i])
+		}
 	}
-	t := ticket(o, e.person())
-	t.Chosen = chosen
-	taken, err := box.Accept(ctx, path, t)
-	if err != nil {
-		return Admitted{}, err
+	drops := a.e.admitTaken(ctx, a.box, taken, a.e.byPerson())
+	for i, one := range in {
+		one.got, one.err = a.ended(&drops[i])
 	}
-	d := &e.admitTaken(ctx, box, []inbox.Taken{taken}, e.byPerson())[0]
+}
+
+func (a *adding) ended(d *drop) (Admitted, error) {
 	switch {
 	case d.err == nil:
 		return d.Admitted, nil
 	case d.taken.Promoted:
-		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(firstOf(string(d.taken.Item), string(taken.ID)))))
+		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(firstOf(string(d.taken.Item), string(d.taken.ID)))))
 	}
-	return d.Admitted, errors.Join(d.err, box.Undo(d.taken))
+	return d.Admitted, errors.Join(d.err, a.box.Undo(d.taken))
 }
 
 const maxLabel = 500

@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+	"time"
 
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/inbox/recognise"
@@ -99,6 +100,7 @@ type drop struct {
 	heir    heir   // what it is to be a version of; zero: an item of its own
 	err     error
 
+	created     time.Time
 	metadata    map[string]any // of side-cars
 	identifiers map[string]string
 }
@@ -125,6 +127,7 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 // aside.
 func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*drop, who actor) {
 	e.promote(ctx, box, drops)
+	now := e.o.Now().UTC().Truncate(ms)
 	eachOf(drops, func(d *drop) {
 		var bad *inbox.BadError
 		switch {
@@ -135,6 +138,7 @@ func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dro
 		case d.refused != "":
 			d.err = e.reject(ctx, box, d)
 		default:
+			d.created = now // of one time, they are in the order of their identifiers
 			d.err = e.commitDrop(ctx, box, d, who)
 		}
 	})
@@ -243,7 +247,7 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 	}
 	if !d.done {
 		m := d.manifest()
-		m.Created = e.o.Now().UTC().Truncate(ms)
+		m.Created = d.created
 		guard, err := e.guardKnown(ctx, &m)
 		if err == nil {
 			err = e.registerItem(ctx, m, d.admission, who, guard)
@@ -350,6 +354,7 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.D
 // admitGroup admits what the inbox brought and tells of each.
 func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
 	var errs []error
+	e.announce.hold(taken)
 	drops := e.admitTaken(ctx, box, taken, e.byRobot(registerStep))
 	for i := range drops {
 		d := &drops[i]
@@ -363,6 +368,7 @@ func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.T
 		case !d.done:
 			told(d.Admitted)
 		}
+		e.announce.release(d.taken.ID)
 	}
 	return left, errors.Join(errs...)
 }

@@ -71,6 +71,7 @@ type Engine struct {
 	away     away
 	facets   atomic.Pointer[[]string] // the paths whose values the index holds; set when it is begun
 	alerts   alerts
+	announce announce
 
 	knownTurn sync.Mutex            // held while known is filled
 	known     atomic.Pointer[known] // what items are known by; nil until an admission asks

@@ -275,7 +275,8 @@ func (e *Engine) tellEnded(was, is *queue.Item) {
 			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != e.id || s.Status == state.InProgress {
 				continue
 			}
-			told(Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message})
+			end := Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
+			e.announce.step(is.ID, func() { told(end) })
 		}
 	}
 }

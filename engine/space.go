@@ -96,41 +96,55 @@ func crowded(need, left float64, expanded int64, room float64) string {
 		size(uint64(need)), room, size(uint64(expanded)), size(uint64(max(left, 0))))
 }
 
-// tooBig refuses what a person adds and there is no room for. A copy needs its own
-// size besides.
-func (e *Engine) tooBig(ctx context.Context, path string, move bool) error {
+// room is what a path that a person adds needs, and what there is.
+type room struct {
+	need, left      float64
+	bytes, expanded int64
+	factor          float64
+}
+
+// roomFor looks how much a path needs: a copy its own size besides. What cannot be
+// measured needs nothing: Accept says what is wrong with it.
+func (e *Engine) roomFor(ctx context.Context, path string, move bool) (r room, err error) {
+	s := e.current().settings
+	r.factor = s.room()
+	free, err := disk.Free(e.root)
+	if err != nil {
+		return r, err
+	}
+	r.left = float64(free) - float64(s.free())
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil // Accept says what is wrong with it
+		return r, nil
 	}
-	s := e.current().settings
-	var bytes, expanded int64
 	switch {
 	case info.IsDir():
 		tree, err := bags.Scan(ctx, path)
 		if err != nil {
-			return nil // Accept says it better
+			return r, nil
 		}
-		bytes = tree.Bytes()
-		expanded = bytes
+		r.bytes = tree.Bytes()
+		r.expanded = r.bytes
 	case info.Mode().IsRegular():
-		bytes = info.Size()
-		if expanded, err = bags.Expanded(ctx, path, s.limits()); err != nil {
-			return nil
+		expanded, err := bags.Expanded(ctx, path, s.limits())
+		if err != nil {
+			return r, nil
 		}
+		r.bytes, r.expanded = info.Size(), expanded
 	}
-	need := s.room() * float64(expanded)
+	r.need = r.factor * float64(r.expanded)
 	if !move {
-		need += float64(bytes)
+		r.need += float64(r.bytes)
 	}
-	free, err := disk.Free(e.root)
-	if err != nil {
-		return err
+	return r, nil
+}
+
+// refuses is why there is no room for a path; nil: there is.
+func (r room) refuses(path string) error {
+	if r.need <= r.left {
+		return nil
 	}
-	if left := float64(free) - float64(s.free()); need > left {
-		return fmt.Errorf("%s %s", layout.EncodePath(path), crowded(need, left, expanded, s.room()))
-	}
-	return nil
+	return fmt.Errorf("%s %s", layout.EncodePath(path), crowded(r.need, r.left, r.expanded, r.factor))
 }
 
 // paused refuses to add while a pause file is there.

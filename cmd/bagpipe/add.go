@@ -45,20 +45,19 @@ func (c *addCmd) Validate() error {
 func (c *addCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		failed := false
-		for _, p := range c.Paths {
-			got, err := e.Add(a.ctx, p, engine.AddOptions{
-				Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
-			})
+		err := e.AddAll(a.ctx, c.Paths, engine.AddOptions{
+			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
+		}, func(got engine.Admitted, err error) {
 			if err != nil {
-				if a.ctx.Err() != nil {
-					return err
-				}
 				a.talk("bagpipe: %v", err)
 				failed = true
-				continue
+				return
 			}
 			failed = failed || got.Rejected != ""
 			c.print(a, got)
+		})
+		if err != nil {
+			return err
 		}
 		if failed {
 			return exit(exitError)

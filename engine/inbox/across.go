@@ -117,35 +117,46 @@ func (b *Box) dropCopy(t Taken) error {
 // itself. It does not wait for it to settle. A *BadError says what in it cannot
 // be taken.
 func (b *Box) Accept(ctx context.Context, path string, ticket Ticket) (Taken, error) {
+	got := b.AcceptAll(ctx, []string{path}, ticket)[0]
+	return got.Taken, got.Err
+}
+
+// AcceptAll is Accept of several, side by side. The answers stand in their order, and
+// so do the identifiers.
+func (b *Box) AcceptAll(ctx context.Context, paths []string, ticket Ticket) []Result {
+	results := make([]Result, len(paths))
+	ids, err := b.drawIDs(len(paths))
+	const waiting = 16 // for the disk, most of the time
+	sideBySide(len(paths), waiting, func(i int) {
+		got := Result{Err: err}
+		if err == nil {
+			got = b.accept(ctx, paths[i], ids[i], ticket)
+		}
+		if got.Err != nil {
+			got.Err = fmt.Errorf("add %s: %w", layout.EncodePath(paths[i]), got.Err)
+		}
+		results[i] = got
+	})
+	return results
+}
+
+func (b *Box) accept(ctx context.Context, path string, id layout.ItemID, ticket Ticket) Result {
 	d, err := b.acceptable(ctx, path, ticket)
 	if err != nil {
-		return Taken{}, fmt.Errorf("add %s: %w", layout.EncodePath(path), err)
+		return Result{Err: err}
 	}
+	got, j := b.draft(Request{d, ticket}, id, nil)
 	if ticket.Move {
-		got := b.takeOne(ctx, Request{d, ticket})
-		return got.Taken, wrapAdd(path, got.Err)
+		return b.seize(ctx, d, b.prepare(got, j, true), true)
 	}
-	t, err := b.acceptCopy(ctx, d, ticket)
-	return t, wrapAdd(path, err)
-}
-
-func wrapAdd(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("add %s: %w", layout.EncodePath(path), err)
-}
-
-func (b *Box) acceptCopy(ctx context.Context, d Drop, ticket Ticket) (Taken, error) {
-	got, j := b.draft(Request{d, ticket})
 	j.Mode = modeCopy
 	if got = b.prepare(got, j, true); got.Err != nil {
-		return Taken{}, got.Err
+		return got
 	}
 	if err := b.copyIn(ctx, d.Path, got.Taken); err != nil {
-		return Taken{}, errors.Join(err, b.Undo(got.Taken))
+		return Result{Err: errors.Join(err, b.Undo(got.Taken))}
 	}
-	return got.Taken, nil
+	return got
 }
 
 // acceptable makes a drop of a path given by a person.

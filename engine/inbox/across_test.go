@@ -177,7 +177,8 @@ func (w *bench) openAcross(d Drop) Taken {
 
 // opened makes an intake folder into which nothing has been moved yet.
 func (w *bench) opened(r Request) Result {
-	got, j := w.draft(r)
+	ids, err := w.drawIDs(1)
+	got, j := w.draft(r, ids[0], err)
 	return w.prepare(got, j, true)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -38,8 +39,9 @@ func (b *Box) Take(ctx context.Context, d Drop, t Ticket) (Taken, error) {
 func (b *Box) TakeAll(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
 	journals := make([]journal, len(reqs))
-	for i, r := range reqs { // in order, so that identifiers and times are
-		results[i], journals[i] = b.draft(r)
+	ids, err := b.drawIDs(len(reqs))
+	for i, r := range reqs { // in order, so that times are
+		results[i], journals[i] = b.draft(r, ids[i], err)
 	}
 	inParallel(len(reqs), func(i int) { results[i] = b.prepare(results[i], journals[i], false) })
 	if err := b.syncIntake(); err != nil {
@@ -64,14 +66,27 @@ func (b *Box) syncIntake() error {
 
 // takeOne takes one drop, with its own syncs.
 func (b *Box) takeOne(ctx context.Context, r Request) Result {
-	got, j := b.draft(r)
+	ids, err := b.drawIDs(1)
+	got, j := b.draft(r, ids[0], err)
 	got = b.prepare(got, j, true)
 	return b.seize(ctx, r.Drop, got, true)
 }
 
-// draft draws the identifier and writes the journal, in memory.
-func (b *Box) draft(r Request) (Result, journal) {
-	id, err := layout.NewItemID(b.opt.Random)
+// drawIDs draws identifiers in their order: items made at one time are ordered by them,
+// as those are that are taken together.
+func (b *Box) drawIDs(n int) (ids []layout.ItemID, err error) {
+	ids = make([]layout.ItemID, n)
+	for i := range ids {
+		if ids[i], err = layout.NewItemID(b.opt.Random); err != nil {
+			return ids, err
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// draft writes the journal, in memory; err is that of its identifier.
+func (b *Box) draft(r Request, id layout.ItemID, err error) (Result, journal) {
 	if err != nil {
 		return Result{Err: err}, journal{}
 	}
