@@ -37,13 +37,15 @@ func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (
 	vo := ValidateOptions{Workers: o.Workers, Progress: o.Progress, also: setOf(a), collect: func(p string, s *Sums) { made[p] = s.Of(a) }}
 	e, was, err := openEdit(ctx, dir, !o.NoSync, vo)
 	if err != nil {
-		return fail(Amended{}, err)
+		return fail(Amended{Recovered: was}, err)
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	did := Amended{Report: e.v.report, Recovered: was}
 	switch {
 	case !did.Report.Valid:
 		return fail(did, ErrNotValid)
+	case slices.Contains(e.v.payloads, a) && was == Completed:
+		return did, nil // by the call that was interrupted
 	case slices.Contains(e.v.payloads, a):
 		return fail(did, fmt.Errorf("the bag has one"))
 	}
@@ -142,7 +144,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 	}
 	e, was, err := openEdit(ctx, dir, !o.NoSync, ValidateOptions{Level: Complete, only: isTagText})
 	if err != nil {
-		return fail(Amended{}, err)
+		return fail(Amended{Recovered: was}, err)
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	did := Amended{Report: e.v.report, Recovered: was}

@@ -2,7 +2,6 @@ package bags
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -60,6 +59,8 @@ type Fetched struct {
 	Resumed int64          `json:"resumed"` // of Files, those that went on from a part
 	There   int64          `json:"there"`   // listed in fetch.txt, and there already
 	Failed  []FetchProblem `json:"failed"`
+
+	Recovered Outcome `json:"recovered,omitempty"` // of a change of the bag that was interrupted before
 }
 
 // FetchProblem is a file that could not be fetched.
@@ -79,8 +80,10 @@ const (
 // Fetch gets the files that fetch.txt lists and that are not there. fetch.txt
 // stays: RFC 8493 lets a complete bag have one, and a tag manifest may list it.
 func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err error) {
-	fail := func(err error) (Fetched, error) { return Fetched{}, fmt.Errorf("complete bag %s: %w", dir, err) }
-	e, _, err := openEdit(ctx, dir, true, ValidateOptions{Level: Complete})
+	e, was, err := openEdit(ctx, dir, true, ValidateOptions{Level: Complete})
+	fail := func(err error) (Fetched, error) {
+		return Fetched{Recovered: was}, fmt.Errorf("complete bag %s: %w", dir, err)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -97,6 +100,7 @@ func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err erro
 	if err := f.all(ctx); err != nil {
 		return fail(err)
 	}
+	f.did.Recovered = was
 	return f.did, nil
 }
 
@@ -108,13 +112,14 @@ type fetcher struct {
 	stall  time.Duration
 	pause  time.Duration
 
-	mu  sync.Mutex // guards did and so
-	did Fetched
-	so  Progress
+	mu    sync.Mutex // guards the rest
+	did   Fetched
+	so    Progress
+	begun map[string]bool // parts of files that could not be had: the next call goes on with them
 }
 
 func newFetcher(e *edit, o FetchOptions) (*fetcher, error) {
-	f := &fetcher{o: o, e: e, stall: o.Stall, pause: o.Pause}
+	f := &fetcher{o: o, e: e, stall: o.Stall, pause: o.Pause, begun: map[string]bool{}}
 	f.o.Limits = o.Limits.withDefaults()
 	f.did.Failed = []FetchProblem{}
 	if f.stall <= 0 {
@@ -177,10 +182,7 @@ func (f *fetcher) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.e.root.Remove(FetchDir); err != nil && len(f.did.Failed) == 0 {
-		return err
-	}
-	return nil
+	return f.sweepParts()
 }
 
 // machineError is one that no further file would escape.
@@ -218,6 +220,7 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {
+		f.begun[path.Base(partOf(l.path))] = true
 		f.did.Failed = append(f.did.Failed, FetchProblem{Path: encoded(l.path), URL: l.url, Text: err.Error()})
 		return nil
 	}
@@ -231,7 +234,7 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 // another try may help.
 func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) {
 	part := partOf(l.path)
-	out, err := f.e.root.OpenFile(part, os.O_CREATE|os.O_RDWR, filePerm)
+	out, err := f.openPart(part)
 	if err != nil {
 		return false, machineError{err}
 	}
@@ -263,11 +266,6 @@ func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) 
 		f.did.Resumed++
 	}
 	return false, f.publish(part, l.path)
-}
-
-// partOf is where a file is kept until it is whole.
-func partOf(p string) string {
-	return path.Join(FetchDir, fmt.Sprintf("%x.part", sha256.Sum256([]byte(p))))
 }
 
 // keep cuts what an earlier transfer left behind the end, and syncs.

@@ -22,10 +22,10 @@ import (
 // and so is content that changes meanwhile. When it returns, the bag is on disk,
 // unless o.NoSync is set.
 func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) {
-	fail := func(err error) (Created, error) {
-		return Created{}, fmt.Errorf("make %s a bag: %w", o.Payload, err)
-	}
 	r, was, err := openRewrite(o.Payload, !o.NoSync, o.step)
+	fail := func(err error) (Created, error) {
+		return Created{Recovered: was}, fmt.Errorf("make %s a bag: %w", o.Payload, err)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -38,7 +38,7 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 		return fail(err)
 	}
 	if err := checkContent(&o, tree); err != nil {
-		return Created{}, err
+		return Created{Recovered: was}, err
 	}
 	move, err := topEntries(o.Payload)
 	if err != nil {
@@ -50,13 +50,13 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 	c := &creator{o: o, tree: tree, dir: r.place()}
 	sums, err := c.look(ctx, tree.Dir)
 	if err != nil {
-		return Created{}, err
+		return Created{Recovered: was}, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.write(gctx, sums) })
 	g.Go(func() error { return unchanged(gctx, tree) })
 	if err := g.Wait(); err != nil {
-		return Created{}, err
+		return Created{Recovered: was}, err
 	}
 	p := plan{Moves: true, Move: move}
 	made, err := scan(ctx, r.place(), "")

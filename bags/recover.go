@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -40,12 +41,12 @@ func (r *rewrite) recover() (Outcome, error) {
 	if !info.IsDir() {
 		return "", fmt.Errorf("%s is no folder; it is reserved for changes under way", WorkDir)
 	}
-	data, err := r.root.ReadFile(planFile)
+	data, err := r.planData()
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.undo()
 	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w; nothing was changed", planFile, err)
 	}
 	p, err := readPlan(data)
 	if err != nil {
@@ -56,6 +57,30 @@ func (r *rewrite) recover() (Outcome, error) {
 		return "", fmt.Errorf("complete the interrupted change: %w", err)
 	}
 	return Completed, r.finish()
+}
+
+// planData reads the plan. It may have come with the folder: a FIFO would never end,
+// and a file may have any size.
+func (r *rewrite) planData() (_ []byte, err error) {
+	o := &opener{root: r.root}
+	defer o.close()
+	f, err := o.file(planFile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostPlan+1))
+	if err == nil && len(data) > mostPlan {
+		err = fmt.Errorf("larger than the %d bytes that a plan may have", mostPlan)
+	}
+	return data, err
 }
 
 func (r *rewrite) undo() (Outcome, error) {

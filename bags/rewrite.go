@@ -52,6 +52,9 @@ var ErrBusy = errors.New("another process is changing this bag")
 
 const planSchema = 1
 
+// mostPlan bounds a plan: a million names in one folder.
+const mostPlan = 64 << 20
+
 // plan is what is to be done once everything new is written. Paths are
 // percent-encoded.
 type plan struct {
@@ -139,6 +142,9 @@ func (r *rewrite) commit(p plan) error {
 	data, err := layout.EncodeJSON(p)
 	if err != nil {
 		return err
+	}
+	if len(data) > mostPlan {
+		return fmt.Errorf("the names at the top of the folder take more than %d bytes; put them into folders", mostPlan)
 	}
 	r.tick()
 	if r.sync {

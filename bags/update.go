@@ -66,7 +66,7 @@ var mendable = map[Code]bool{
 func Update(ctx context.Context, dir string, o UpdateOptions) (_ Updated, err error) {
 	e, was, err := openEdit(ctx, dir, !o.NoSync, ValidateOptions{Level: Complete, Workers: o.Workers, Progress: o.Progress})
 	if err != nil {
-		return Updated{}, fmt.Errorf("update bag %s: %w", dir, err)
+		return Updated{Recovered: was}, fmt.Errorf("update bag %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	u := &updating{edit: e, o: o, sums: map[string]Sums{}}

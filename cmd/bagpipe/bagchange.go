@@ -25,6 +25,9 @@ func (c *bagUpdateCmd) Run(a *app) error {
 		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: "Bagpipe", NoSync: !c.Sync, Progress: m.report,
 	})
 	m.close()
+	if err != nil || !c.JSON {
+		sayRecovered(a, c.Dir, did.Recovered)
+	}
 	refused := errors.Is(err, bags.ErrNotAccepted)
 	if err != nil && !refused {
 		return err
@@ -44,7 +47,6 @@ func (c *bagUpdateCmd) Run(a *app) error {
 }
 
 func (c *bagUpdateCmd) print(a *app, did bags.Updated) {
-	sayRecovered(a, c.Dir, did.Recovered)
 	for _, kind := range []struct {
 		word  string
 		paths []string
@@ -82,6 +84,9 @@ func (c *bagManifestAddCmd) Run(a *app) error {
 	m := c.meter(a, "manifest add")
 	did, err := bags.AddManifest(a.ctx, c.Dir, bags.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.report})
 	m.close()
+	if err != nil || !c.JSON {
+		sayRecovered(a, c.Dir, did.Recovered)
+	}
 	if errors.Is(err, bags.ErrNotValid) {
 		printReport(a, c.Dir, did.Report)
 	}
@@ -91,7 +96,6 @@ func (c *bagManifestAddCmd) Run(a *app) error {
 	if c.JSON {
 		return a.json(did)
 	}
-	sayRecovered(a, c.Dir, did.Recovered)
 	fmt.Fprintf(a.out, "%s: valid, and has manifest-%s.txt and tagmanifest-%s.txt now\n", c.Dir, c.Algorithm, c.Algorithm)
 	return nil
 }

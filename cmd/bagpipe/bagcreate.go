@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bagpipe/bags"
+	"bagpipe/layout"
 )
 
 type bagCreateCmd struct {
@@ -47,6 +48,9 @@ func (c *bagCreateCmd) Run(a *app) error {
 	}
 	made, err := create(a.ctx, o)
 	m.close()
+	if err != nil || !c.JSON && made.Recovered == bags.Undone {
+		sayRecovered(a, c.Source, made.Recovered)
+	}
 	var broken *bags.Error
 	if errors.As(err, &broken) && broken.Rule == bags.RuleBag {
 		return fmt.Errorf("%w; bagpipe bag update brings its manifests up to date, and --nest makes a bag of it all the same", err)
@@ -65,10 +69,9 @@ func (c *bagCreateCmd) Run(a *app) error {
 		fmt.Fprintf(a.out, "%s: a create or change that was interrupted is completed; nothing else was done\n", bag)
 		return nil
 	}
-	sayRecovered(a, bag, made.Recovered)
 	printFindings(a, made.Findings)
 	for _, p := range made.EmptyFolders {
-		fmt.Fprintf(a.out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", p)
+		fmt.Fprintf(a.out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", layout.EncodePath(p))
 	}
 	fmt.Fprintf(a.out, "%s: BagIt 1.0, %s, %s\n", bag, count(made.Files, "payload file"), count(made.Bytes, "byte"))
 	return nil

@@ -107,14 +107,13 @@ func (c *bagInfoSetCmd) Run(a *app) error {
 		return err
 	}
 	did, err := bags.SetInfo(a.ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})
-	if err != nil {
-		return err
+	if err != nil || !c.JSON {
+		sayRecovered(a, c.Dir, did.Recovered)
 	}
-	if c.JSON {
+	if err == nil && c.JSON {
 		return a.json(did)
 	}
-	sayRecovered(a, c.Dir, did.Recovered)
-	return nil
+	return err
 }
 
 // fieldsOf reads LABEL=VALUE.

@@ -29,6 +29,9 @@ func (c *bagFetchCmd) Run(a *app) error {
 	m := c.meter(a, "fetch")
 	did, err := bags.Fetch(a.ctx, c.Dir, bags.FetchOptions{Allowed: allowed, Progress: m.report})
 	m.close()
+	if err != nil || !c.JSON {
+		sayRecovered(a, c.Dir, did.Recovered)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,185 @@
+package bags
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What Bagpipe keeps of its own inside a bag may have come with the bag.
+
+// A plan that is a FIFO, a link, or larger than any: an answer, and nothing changed.
+func TestPlanThatIsNoPlainFile(t *testing.T) {
+	for about, plant := range map[string]func(p string) error{
+		"FIFO":   func(p string) error { return syscall.Mkfifo(p, 0o644) },
+		"link":   func(p string) error { return os.Symlink("../data/a.txt", p) },
+		"loop":   func(p string) error { return os.Symlink("plan.json", p) },
+		"large":  func(p string) error { return firstErr(os.WriteFile(p, nil, 0o644), os.Truncate(p, 1<<40)) },
+		"folder": func(p string) error { return os.Mkdir(p, 0o755) },
+	} {
+		dir := goodBag().write(t)
+		if err := os.Mkdir(filepath.Join(dir, WorkDir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := plant(filepath.Join(dir, planFile)); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { _, err := Recover(t.Context(), dir); ended <- err }()
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+				t.Errorf("%s: %v", about, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: never ends", about)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, planFile)); err != nil {
+			t.Errorf("%s: %v", about, err)
+		}
+	}
+}
+
+// A part that is another name of a payload file: the payload is not written over.
+func TestPartWithAnotherNameIsBegunAnew(t *testing.T) {
+	store := payloadFolder(t, bag{"a.txt": "one", "b.txt": "two"})
+	dir := holes("file://" + store).write(t)
+	notes := filepath.Join(dir, "notes/tag.txt")
+	before, err := os.ReadFile(notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, FetchDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(notes, filepath.Join(dir, partOf("data/a.txt"))); err != nil {
+		t.Fatal(err)
+	}
+	if did := fetchIn(t, dir, Allowed{Folders: []string{store}}); did.Files != 2 || len(did.Failed) > 0 {
+		t.Errorf("%+v", did)
+	}
+	if after, err := os.ReadFile(notes); err != nil || string(after) != string(before) {
+		t.Errorf("%q became %q, %v", before, after, err)
+	}
+	expectBag(t, dir, true, true, "")
+}
+
+// Parts that nobody goes on with, as after a crash between the file's name and the
+// part's end, do not keep a bag from being completed; those of files that could not
+// be had stay.
+func TestPartsLeftOverGo(t *testing.T) {
+	store := payloadFolder(t, bag{"a.txt": "one"})
+	dir := holes("file://" + store).write(t)
+	if err := os.MkdirAll(filepath.Join(dir, FetchDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "data/d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	orphan, wanted := filepath.Join(dir, partOf("data/gone.txt")), filepath.Join(dir, partOf("data/d/b.txt"))
+	writeFile(t, orphan, "x")
+	writeFile(t, wanted, "t")
+	allowed := Allowed{Folders: []string{store}}
+	if did := fetchIn(t, dir, allowed); did.Files != 1 || len(did.Failed) != 1 {
+		t.Errorf("%+v", did)
+	}
+	expectGone(t, orphan)
+	if _, err := os.Lstat(wanted); err != nil {
+		t.Errorf("a part to go on with is gone: %v", err)
+	}
+	writeFile(t, filepath.Join(dir, "data/d/b.txt"), "two") // by another way
+	if did := fetchIn(t, dir, allowed); did.There != 2 || len(did.Failed) > 0 {
+		t.Errorf("%+v", did)
+	}
+	expectGone(t, filepath.Join(dir, FetchDir))
+	expectBag(t, dir, true, true, "")
+}
+
+// pendingChange is a change of the bag that was cut off when its plan stood.
+func pendingChange(t *testing.T, dir string) {
+	t.Helper()
+	e, _, err := openEdit(t.Context(), dir, false, ValidateOptions{Level: Complete})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string][]byte{}
+	for p := range e.v.payload {
+		made[p] = nil
+	}
+	for p := range e.v.tags {
+		made[p] = nil
+	}
+	for p := range made {
+		data, err := os.ReadFile(filepath.Join(dir, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := algorithms[SHA384.index()].new()
+		h.Write(data)
+		made[p] = h.Sum(nil)
+	}
+	if err := firstErr(e.begin(), e.addManifest(SHA384, made)); err != nil {
+		t.Fatal(err)
+	}
+	e.step = func() {
+		if _, err := os.Lstat(filepath.Join(dir, planFile)); err == nil {
+			panic("cut off")
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Fatal("the change was not cut off")
+		}
+		if err := firstErr(e.v.from.close(), e.unlock()); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	_ = e.commit()
+}
+
+// Whatever comes after an interrupted change says what became of that, also where it
+// then refuses; and what was asked for before, and is completed now, is done.
+func TestWhatWasInterruptedIsSaid(t *testing.T) {
+	dir := goodBag().write(t)
+	pendingChange(t, dir)
+	did, err := AddManifest(t.Context(), dir, SHA384, AmendOptions{})
+	if err != nil || did.Recovered != Completed {
+		t.Errorf("manifest add: %q, %v", did.Recovered, err)
+	}
+	if r := expectBag(t, dir, true, true, ""); len(r.Algorithms) != 2 {
+		t.Errorf("algorithms %q", r.Algorithms)
+	}
+	if _, err := AddManifest(t.Context(), dir, SHA384, AmendOptions{}); err == nil {
+		t.Error("added twice")
+	}
+	for about, call := range map[string]func(dir string) (Outcome, error){
+		"update": func(dir string) (Outcome, error) {
+			u, err := Update(t.Context(), dir, UpdateOptions{})
+			return u.Recovered, err
+		},
+		"fetch": func(dir string) (Outcome, error) {
+			f, err := Fetch(t.Context(), dir, FetchOptions{})
+			return f.Recovered, err
+		},
+		"info": func(dir string) (Outcome, error) {
+			a, err := SetInfo(t.Context(), dir, []InfoChange{{Field: Field{"A", "b"}}}, AmendOptions{})
+			return a.Recovered, err
+		},
+		"manifest": func(dir string) (Outcome, error) {
+			a, err := AddManifest(t.Context(), dir, MD5, AmendOptions{})
+			return a.Recovered, err
+		},
+	} {
+		dir := goodBag().write(t)
+		pendingChange(t, dir)
+		if err := os.Symlink("a.txt", filepath.Join(dir, "data/link")); err != nil {
+			t.Fatal(err)
+		}
+		if was, err := call(dir); err == nil || was != Completed {
+			t.Errorf("%s: %q, %v", about, was, err)
+		}
+	}
+}
