@@ -2,7 +2,6 @@ package bags
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (
 	if err != nil {
 		return fail(Amended{Recovered: was}, err)
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() { err = e.close(err) }()
 	did := Amended{Report: e.v.report, Recovered: was}
 	switch {
 	case !did.Report.Valid:
@@ -146,7 +145,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 	if err != nil {
 		return fail(Amended{Recovered: was}, err)
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() { err = e.close(err) }()
 	did := Amended{Report: e.v.report, Recovered: was}
 	for _, f := range did.Report.Findings {
 		if f.Severity == SeverityError && f.Code != CodeUnfetched {

@@ -87,7 +87,7 @@ func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err erro
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() { err = e.close(err) }()
 	for _, f := range e.v.report.Findings {
 		if f.Severity == SeverityError && f.Code != CodeUnfetched && f.Code != CodeMissing && f.Code != CodeOxum {
 			return fail(notValid(f))
@@ -215,7 +215,7 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 	}
 	var machine machineError
 	if errors.As(err, &machine) {
-		return machine.error
+		return namedError(l.path, machine.error)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -33,11 +33,11 @@ func openEdit(ctx context.Context, dir string, sync bool, o ValidateOptions) (*e
 	}
 	v, err := openBag(ctx, dir, o)
 	if err != nil {
-		return nil, was, errors.Join(err, r.close())
+		return nil, was, r.close(err)
 	}
 	e := &edit{rewrite: r, v: v, written: map[string]bool{}}
 	if _, err := v.run(ctx); err != nil {
-		return nil, was, errors.Join(err, e.close())
+		return nil, was, e.close(err)
 	}
 	return e, was, nil
 }
@@ -106,4 +106,4 @@ func (e *edit) commit() error {
 	return e.rewrite.commit(p)
 }
 
-func (e *edit) close() error { return errors.Join(e.v.from.close(), e.rewrite.close()) }
+func (e *edit) close(err error) error { return errors.Join(e.rewrite.close(err), e.v.from.close()) }

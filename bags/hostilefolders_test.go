@@ -183,3 +183,57 @@ func TestWhatWasInterruptedIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// An error in the middle says what stands now.
+func TestFailureSaysWhatStands(t *testing.T) {
+	dir := payloadFolder(t, bag{"a": "x"})
+	_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Progress: func(Progress) { _ = os.Remove(filepath.Join(dir, "a")) }})
+	if err == nil || !strings.Contains(err.Error(), "the folder is as it was") {
+		t.Errorf("before the plan: %v", err)
+	}
+	expectGone(t, filepath.Join(dir, WorkDir))
+
+	dir = goodBag().write(t)
+	e, _, err := openEdit(t.Context(), dir, false, ValidateOptions{Level: Complete})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := filepath.Join(dir, infoFile)
+	e.step = func() {
+		if _, err := os.Lstat(filepath.Join(dir, planFile)); err == nil {
+			_ = os.Remove(inTheWay)
+			_ = os.MkdirAll(filepath.Join(inTheWay, "x"), 0o755)
+		}
+	}
+	err = firstErr(e.begin(), e.writeFields(infoFile, e.v.report.Info), e.retag())
+	if err == nil {
+		err = e.commit()
+	}
+	if err = e.close(err); err == nil || !strings.Contains(err.Error(), "completes or undoes it") {
+		t.Errorf("after the plan: %v", err)
+	}
+	if err := os.RemoveAll(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := Recover(t.Context(), dir); err != nil || was != Completed {
+		t.Errorf("%q, %v", was, err)
+	}
+	expectBag(t, dir, true, true, "")
+}
+
+// What has not begun leaves nothing to be taken away, and says nothing of it.
+func TestFailureToBeginIsSaidOnce(t *testing.T) {
+	dir := goodBag().write(t)
+	e, _, err := openEdit(t.Context(), dir, false, ValidateOptions{Level: Complete})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, WorkDir), "in the way")
+	err = e.close(e.begin())
+	if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "begun") {
+		t.Errorf("%v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, WorkDir)); err != nil || string(data) != "in the way" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

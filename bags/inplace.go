@@ -29,7 +29,7 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = r.close(err) }()
 	if was == Completed {
 		return Created{Recovered: was}, nil
 	}
@@ -105,7 +105,7 @@ func unchanged(ctx context.Context, was *Tree) error {
 		return err
 	}
 	changed := func(p, text string) error {
-		return &Error{Archive: baseName(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made; nothing was moved"}
+		return &Error{Archive: baseName(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made"}
 	}
 	// Both are in the order of the walk, so the first pair that differs tells.
 	before := was.Files

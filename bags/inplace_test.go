@@ -194,7 +194,7 @@ func TestTwoDoNotChangeOneFolder(t *testing.T) {
 	if _, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir}); !errors.Is(err, ErrBusy) {
 		t.Errorf("error %v, want ErrBusy", err)
 	}
-	if err := r.close(); err != nil {
+	if err := r.close(nil); err != nil {
 		t.Fatal(err)
 	}
 	mustCreateInPlace(t, dir)

@@ -70,7 +70,9 @@ type rewrite struct {
 	dir       string
 	root      *os.Root
 	lock      *os.File
+	begun     bool
 	committed bool
+	finished  bool
 	sync      bool
 	step      func() // tests end the process here; nil otherwise
 }
@@ -106,6 +108,7 @@ func (r *rewrite) begin() error {
 		if err := r.root.Mkdir(d, folderPerm); err != nil {
 			return err
 		}
+		r.begun = true
 	}
 	return nil
 }
@@ -277,6 +280,7 @@ func (r *rewrite) finish() error {
 	if err := r.discard(); err != nil {
 		return err
 	}
+	r.finished = true
 	if r.sync {
 		return disk.SyncDir(r.dir)
 	}
@@ -298,13 +302,21 @@ func (r *rewrite) discard() error {
 	return r.root.RemoveAll(WorkDir)
 }
 
-// close ends the change; one that was not committed leaves nothing.
-func (r *rewrite) close() error {
-	var err error
-	if !r.committed {
-		err = r.discard()
+// close ends the change; one that was not committed leaves nothing. err is what ended
+// it, nil where nothing did; the answer says what stands now.
+func (r *rewrite) close(err error) error {
+	var left error
+	if r.begun && !r.committed {
+		left = r.discard()
 	}
-	return errors.Join(err, r.unlock())
+	switch {
+	case err == nil || !r.begun || r.finished:
+	case r.committed || left != nil:
+		err = fmt.Errorf("%w; the change is begun, and the next bagpipe bag create --in-place or update of the folder completes or undoes it", err)
+	default:
+		err = fmt.Errorf("%w; the folder is as it was", err)
+	}
+	return errors.Join(err, left, r.unlock())
 }
 
 func (r *rewrite) unlock() error {

@@ -68,7 +68,7 @@ func Update(ctx context.Context, dir string, o UpdateOptions) (_ Updated, err er
 	if err != nil {
 		return Updated{Recovered: was}, fmt.Errorf("update bag %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() { err = e.close(err) }()
 	u := &updating{edit: e, o: o, sums: map[string]Sums{}}
 	u.did = Updated{Added: []string{}, Changed: []string{}, Removed: []string{}, Recovered: was, From: e.v.report.Version}
 	if err := u.run(ctx); err != nil {
