@@ -15,7 +15,7 @@ import (
 type archiveCmd struct {
 	List    archiveListCmd    `cmd:"" help:"List what is in an archive. Exit code 1: it could not be unpacked."`
 	Check   archiveCheckCmd   `cmd:"" help:"Read archives to the last byte and tell what is wrong with them. Exit code 0: they can be unpacked, 1: not."`
-	Extract archiveExtractCmd `cmd:"" help:"Unpack an archive into a new folder."`
+	Extract archiveExtractCmd `cmd:"" aliases:"unpack" help:"Unpack an archive into a new folder."`
 	Pack    archivePackCmd    `cmd:"" help:"Pack a folder or a file into a new archive."`
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/bags"
@@ -28,8 +29,32 @@ func (c *bagCreateCmd) Validate() error {
 	if c.InPlace == (c.Dest != "") {
 		return errors.New("give either the bag's folder to make, or --in-place")
 	}
-	_, err := fieldsOf(c.Info)
-	return err
+	o := bags.CreateOptions{}
+	return c.describe(&o)
+}
+
+// describe takes what bag-info.txt is to say. The date and the software may be given,
+// as for a bag that others began; what is counted may not.
+func (c *bagCreateCmd) describe(o *bags.CreateOptions) error {
+	fields, err := fieldsOf(c.Info)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		switch {
+		case strings.EqualFold(f.Label, bags.LabelOxum), strings.EqualFold(f.Label, bags.LabelSize):
+			return fmt.Errorf("%s is counted, not given", f.Label)
+		case strings.EqualFold(f.Label, bags.LabelBaggingDate):
+			if o.Date, err = time.Parse(time.DateOnly, f.Value); err != nil {
+				return fmt.Errorf("%s: %q: want a date as 2020-01-31", f.Label, f.Value)
+			}
+		case strings.EqualFold(f.Label, bags.LabelAgent):
+			o.Agent = f.Value
+		default:
+			o.Info = append(o.Info, f)
+		}
+	}
+	return nil
 }
 
 func (c *bagCreateCmd) Run(a *app) error {
@@ -85,7 +110,7 @@ func (c *bagCreateCmd) options() (bags.CreateOptions, error) {
 	if o.Profiles, err = loadProfiles(c.Profile); err != nil {
 		return o, err
 	}
-	if o.Info, err = fieldsOf(c.Info); err != nil {
+	if err := c.describe(&o); err != nil {
 		return o, err
 	}
 	for _, n := range c.Algorithm {

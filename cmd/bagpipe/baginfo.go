@@ -61,7 +61,7 @@ func (c *bagInfoGetCmd) Run(a *app) error {
 
 type bagInfoSetCmd struct {
 	Dir    string   `arg:"" help:"The bag's folder."`
-	Field  []string `arg:"" optional:"" name:"label=value" help:"What to set. The first of that label is replaced, and further ones go."`
+	Field  []string `arg:"" optional:"" name:"label=value" help:"What to set, in the place of all there are of that label; a label may be given several times."`
 	Add    []string `placeholder:"LABEL=VALUE" sep:"none" help:"Add one more of that label; may be given several times."`
 	Remove []string `placeholder:"LABEL" sep:"none" help:"Remove all of that label; may be given several times."`
 	Sync   bool     `negatable:"" default:"true" help:"Wait until everything is on disk."`
@@ -80,8 +80,9 @@ func (c *bagInfoSetCmd) changes() (all []bags.InfoChange, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range set {
-		all = append(all, bags.InfoChange{Field: f})
+	for i, f := range set {
+		again := slices.ContainsFunc(set[:i], func(o bags.Field) bool { return strings.EqualFold(o.Label, f.Label) })
+		all = append(all, bags.InfoChange{Field: f, Add: again})
 	}
 	for _, f := range add {
 		all = append(all, bags.InfoChange{Field: f, Add: true})
