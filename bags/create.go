@@ -101,6 +101,10 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	c := &creator{o: o, tree: tree, dir: s.made()}
+	if c.root, err = os.OpenRoot(c.dir); err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	defer c.root.Close()
 	if err := c.build(ctx); err != nil {
 		return Created{}, err
 	}
@@ -219,23 +223,29 @@ func checkTagPath(p string) error {
 	return nil
 }
 
-// creator builds one bag in dir.
+// creator builds one bag in dir. It writes through root: what becomes a link meanwhile
+// leads nowhere outside.
 type creator struct {
 	o     CreateOptions
 	tree  *Tree
 	dir   string
+	root  *os.Root
 	names []Finding // about the payload's names
 }
 
 func (c *creator) build(ctx context.Context) error {
-	data := filepath.Join(c.dir, payloadDir)
-	if err := os.Mkdir(data, folderPerm); err != nil {
+	if err := c.root.Mkdir(payloadDir, folderPerm); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	if err := placeTree(ctx, c.tree, data, c.o.Link, c.o.Workers); err != nil {
+	into, err := c.root.OpenRoot(payloadDir)
+	if err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	return c.describe(ctx, data)
+	defer into.Close()
+	if err := placeTree(ctx, c.tree, into, c.o.Link, c.o.Workers); err != nil {
+		return fmt.Errorf("make bag: %w", err)
+	}
+	return c.describe(ctx, filepath.Join(c.dir, payloadDir))
 }
 
 // describe writes everything beside the payload, which stands in data.

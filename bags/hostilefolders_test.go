@@ -237,3 +237,20 @@ func TestFailureToBeginIsSaidOnce(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// A create that was killed when all was done but for its empty folder is completed by
+// the same call; without that folder, the same bag is not bagged again.
+func TestCreateKilledAtItsVeryEnd(t *testing.T) {
+	dir := goodBag().write(t)
+	if err := os.Mkdir(filepath.Join(dir, WorkDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir})
+	if err != nil || c.Recovered != Completed {
+		t.Errorf("%+v, %v", c, err)
+	}
+	expectGone(t, filepath.Join(dir, WorkDir))
+	expectBag(t, dir, true, true, "")
+	_, err = CreateInPlace(t.Context(), CreateOptions{Payload: dir})
+	wantRuleOnly(t, "again", err, RuleBag)
+}

@@ -30,6 +30,16 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 		return fail(err)
 	}
 	defer func() { err = r.close(err) }()
+	if was == "" && r.cleared && !o.Nest {
+		// The same call had ended but for this folder; what it made is no bag to refuse.
+		is, err := r.exists(declarationFile)
+		if err != nil {
+			return fail(err)
+		}
+		if is {
+			was = Completed
+		}
+	}
 	if was == Completed {
 		return Created{Recovered: was}, nil
 	}
@@ -48,6 +58,10 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 		return fail(err)
 	}
 	c := &creator{o: o, tree: tree, dir: r.place()}
+	if c.root, err = r.root.OpenRoot(newDir); err != nil {
+		return fail(err)
+	}
+	defer c.root.Close()
 	sums, err := c.look(ctx, tree.Dir)
 	if err != nil {
 		return Created{Recovered: was}, err

@@ -13,7 +13,9 @@ import (
 
 // drawTree writes a random tree and gives its files.
 func drawTree(rt *rapid.T, dir string) map[string]string {
-	names := rapid.StringMatching(`[a-z%\n\rü .~\\*]{1,8}`).Filter(func(s string) bool { return strings.Trim(s, ".") != "" })
+	names := rapid.StringMatching(`[a-z%\n\rü .~\\*]{1,8}`).Filter(func(s string) bool {
+		return strings.Trim(s, ".") != "" && !hasParent(strings.ReplaceAll(s, `\`, "/")) // ..\ is refused in every archive
+	})
 	tree := map[string]string{}
 	for range rapid.IntRange(0, 6).Draw(rt, "files") {
 		p := strings.Join(rapid.SliceOfN(names, 1, 3).Draw(rt, "path"), "/")

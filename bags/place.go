@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -21,12 +20,19 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 	if err := t.CheckRegular(); err != nil {
 		return err
 	}
-	return placeTree(ctx, t, dest, link, 0)
+	into, err := os.OpenRoot(dest)
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	return placeTree(ctx, t, into, link, 0)
 }
 
-func placeTree(ctx context.Context, t *Tree, dest string, link bool, workers int) error {
+// placeTree writes through os.Root: a folder of into that becomes a link meanwhile
+// leads nowhere outside.
+func placeTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers int) error {
 	for i := range t.Folders {
-		if err := os.Mkdir(filepath.Join(dest, filepath.FromSlash(t.Folders[i].Path)), folderPerm); err != nil {
+		if err := into.Mkdir(t.Folders[i].Path, folderPerm); err != nil {
 			return err
 		}
 	}
@@ -38,17 +44,12 @@ func placeTree(ctx context.Context, t *Tree, dest string, link bool, workers int
 		return err
 	}
 	defer root.Close()
-	into, err := os.OpenRoot(dest)
-	if err != nil {
-		return err
-	}
-	defer into.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	shares := byFolder(t.Files)
 	var next atomic.Int64
 	for range min(workers, len(shares)) {
 		g.Go(func() error {
-			p := &copier{from: &opener{root: root}, to: &opener{root: into}, dest: dest, link: link}
+			p := &copier{from: &opener{root: root}, to: &opener{root: into}, put: &placer{root: into}, link: link}
 			defer p.close()
 			for {
 				i := int(next.Add(1)) - 1
@@ -68,7 +69,7 @@ func placeTree(ctx context.Context, t *Tree, dest string, link bool, workers int
 	}
 	for i := len(t.Folders) - 1; i >= 0; i-- { // the deepest first: a write below changes a folder's time
 		f := &t.Folders[i]
-		if err := os.Chtimes(filepath.Join(dest, filepath.FromSlash(f.Path)), f.Time, f.Time); err != nil {
+		if err := into.Chtimes(f.Path, f.Time, f.Time); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func byFolder(files []Entry) (shares [][]Entry) {
 // outside. Used by one goroutine.
 type copier struct {
 	from, to *opener
-	dest     string
+	put      *placer
 	link     bool
 }
 
@@ -115,12 +116,13 @@ func (c *copier) place(p string) error {
 		return namedError(p, err)
 	}
 	defer in.Close()
-	return copyOpened(in, filepath.Join(c.dest, filepath.FromSlash(p)))
+	return namedError(p, copyOpened(in, c.put, p))
 }
 
 func (c *copier) close() {
 	c.from.close()
 	c.to.close()
+	c.put.close()
 }
 
 func namedError(p string, err error) error {
@@ -138,16 +140,16 @@ func cannotLink(err error) bool {
 }
 
 // copyFile copies one regular file with its time and execute bits.
-func copyFile(src, dst string) error {
+func copyFile(src string, to *placer, p string) error {
 	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	return copyOpened(in, dst)
+	return copyOpened(in, to, p)
 }
 
-func copyOpened(in *os.File, dst string) error {
+func copyOpened(in *os.File, to *placer, p string) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -155,15 +157,16 @@ func copyOpened(in *os.File, dst string) error {
 	if !info.Mode().IsRegular() {
 		return namedError(in.Name(), errChanged)
 	}
-	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm|info.Mode()&0o111)
+	made, err := to.create(p, filePerm|info.Mode()&0o111)
 	if err != nil {
 		return err
 	}
+	out := os.NewFile(uintptr(made.fd), p) // so that the system can copy by itself
 	_, err = io.Copy(out, in)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	return os.Chtimes(dst, info.ModTime(), info.ModTime())
+	return to.setTime(p, info.ModTime())
 }
 
 // scanTags lists a bag without its payload.

@@ -92,6 +92,7 @@ func (r *rewrite) undo() (Outcome, error) {
 		return "", err
 	}
 	if !begun {
+		r.cleared = true
 		return "", nil // the very beginning or end of a call: there was nothing to undo
 	}
 	return Undone, nil

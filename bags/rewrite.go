@@ -73,6 +73,7 @@ type rewrite struct {
 	begun     bool
 	committed bool
 	finished  bool
+	cleared   bool // an empty WorkDir was there: of a call that was just beginning, or had ended
 	sync      bool
 	step      func() // tests end the process here; nil otherwise
 }
@@ -157,7 +158,13 @@ func (r *rewrite) commit(p plan) error {
 	}
 	r.tick()
 	if err := r.writePlan(data); err != nil {
-		return err
+		// The plan goes first: with it, and without all that is new, half would be done.
+		gone := r.root.Remove(planFile)
+		if errors.Is(gone, fs.ErrNotExist) {
+			gone = nil
+		}
+		r.committed = gone != nil
+		return errors.Join(err, gone)
 	}
 	r.committed = true
 	if err := r.apply(&p); err != nil {
@@ -169,14 +176,28 @@ func (r *rewrite) commit(p plan) error {
 // writePlan is the point of no return. A crash just after it is completed by the
 // next call.
 func (r *rewrite) writePlan(data []byte) error {
-	if r.sync {
-		return disk.WriteFile(filepath.Join(r.dir, planFile), data, filePerm)
-	}
 	tmp := planFile + ".tmp"
 	if err := r.root.WriteFile(tmp, data, filePerm); err != nil {
 		return err
 	}
-	return r.root.Rename(tmp, planFile)
+	if r.sync {
+		if err := r.syncPath(tmp); err != nil {
+			return err
+		}
+	}
+	if err := r.root.Rename(tmp, planFile); err != nil || !r.sync {
+		return err
+	}
+	return r.syncPath(WorkDir)
+}
+
+// syncPath makes a file's bytes, or a folder's names, durable.
+func (r *rewrite) syncPath(p string) error {
+	f, err := r.root.Open(p)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (r *rewrite) apply(p *plan) error {

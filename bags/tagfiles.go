@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -24,9 +23,10 @@ func (c *creator) writeTagFiles() error {
 	if err := c.put(infoFile, b.Bytes()); err != nil {
 		return err
 	}
+	pl := &placer{root: c.root}
+	defer pl.close()
 	for _, f := range c.o.TagFiles {
-		to := filepath.Join(c.dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(to), folderPerm); err != nil {
+		if err := c.root.MkdirAll(path.Dir(f.Path), folderPerm); err != nil {
 			return err
 		}
 		if f.Source == "" {
@@ -35,7 +35,7 @@ func (c *creator) writeTagFiles() error {
 			}
 			continue
 		}
-		if err := copyFile(f.Source, to); err != nil {
+		if err := copyFile(f.Source, pl, f.Path); err != nil {
 			return err
 		}
 	}
@@ -141,5 +141,5 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 }
 
 func (c *creator) put(p string, data []byte) error {
-	return os.WriteFile(filepath.Join(c.dir, filepath.FromSlash(p)), data, filePerm)
+	return c.root.WriteFile(p, data, filePerm)
 }
