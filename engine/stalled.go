@@ -221,7 +221,11 @@ func (e *Engine) advise(t queue.Times, s StepStats, worst bool) (advice []string
 		advice = append(advice, fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%); bagpipe failures --step %s groups the reasons", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate, t.Step))
 	}
 	if t.Person >= often {
-		advice = append(advice, fmt.Sprintf("%s waits for people: %d items, and one waits %s until somebody acts (median)", name, t.Person, short(t.Waited.Median)))
+		text := fmt.Sprintf("%s waits for people: %d items", name, t.Person)
+		if t.Waited.N > 0 {
+			text += fmt.Sprintf(", and one waits %s until somebody acts (median)", short(t.Waited.Median))
+		}
+		advice = append(advice, text+"; bagpipe queue "+name+" lists them")
 	}
 	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && t.Ran.P95 >= stalledLeast && step != nil && step.Timeout == 0 && !t.Manual {
 		advice = append(advice, fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95)))

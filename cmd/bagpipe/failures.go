@@ -90,7 +90,7 @@ type failuresRetryCmd struct {
 	failuresArgs
 	Text   string `name:"message" short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
 	Match  string `name:"match" placeholder:"TEXT" help:"Only where the message holds this."`
-	DryRun bool   `help:"Print what would be tried again, and change nothing."`
+	sureArgs
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
@@ -106,6 +106,13 @@ func (c *failuresRetryCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
 		groups, err := c.groups(e)
 		if err != nil {
+			return err
+		}
+		all := 0
+		for _, g := range groups {
+			all += g.Count
+		}
+		if err := c.sure(a, all, "try again", "failure"); err != nil {
 			return err
 		}
 		rows, err := e.RetryFailures(a.ctx, groups, c.Text, c.DryRun)

@@ -76,19 +76,19 @@ const askAbove = 100
 
 // sureArgs are what acts on many items take.
 type sureArgs struct {
-	DryRun bool `help:"Print what would be done, and change nothing; with a filter."`
+	DryRun bool `help:"Print what would be done, and change nothing."`
 	Yes    bool `short:"y" help:"Do not ask, however many items there are."`
 }
 
 // sure asks before many items are changed.
-func (c *sureArgs) sure(a *app, n int, what string) error {
+func (c *sureArgs) sure(a *app, n int, what, noun string) error {
 	if n <= askAbove || c.Yes || c.DryRun {
 		return nil
 	}
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, count(n, "item"))
+		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, count(n, noun))
 	}
-	fmt.Fprintf(a.err, "%s %s? [y/N] ", what, count(n, "item"))
+	fmt.Fprintf(a.err, "%s %s? [y/N] ", what, count(n, noun))
 	answer, err := bufio.NewReader(a.in).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		return errors.New("nothing was changed")
@@ -108,7 +108,7 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, 
 	if len(seen) == 0 {
 		a.talk("nothing fits")
 	}
-	if err := c.sure(a, len(seen), what); err != nil {
+	if err := c.sure(a, len(seen), what, "item"); err != nil {
 		return err
 	}
 	var rows []engine.Done

@@ -122,6 +122,9 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 			return a.json(row)
 		}
 		fmt.Fprintln(a.out, row.Ready)
+		if row.Person > 0 {
+			a.talk("not counted: %s for a person", countVerb(row.Person, "waits", "wait"))
+		}
 		return nil
 	}
 	ask := c.ask()

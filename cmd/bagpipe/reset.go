@@ -53,7 +53,7 @@ func (c *stepResetCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := c.sure(a, len(seen), "reset "+string(step)+" of"); err != nil {
+		if err := c.sure(a, len(seen), "reset "+string(step)+" of", "item"); err != nil {
 			return err
 		}
 		rows, refused := []resetRow{}, 0

@@ -31,16 +31,19 @@ type stepArgs struct {
 	bulkArgs
 }
 
-// Validate is called by kong.
-func (c *stepArgs) Validate() error {
+// validate checks them; status tells whether the act's own --status is given, which is a
+// filter too.
+func (c *stepArgs) validate(status bool) error {
 	if err := c.placeArgs.Validate(); err != nil {
 		return err
 	}
 	switch {
-	case len(c.Names) == 1 && !c.given():
+	case len(c.Names) == 1 && !c.given() && !status:
 		return errors.New("expected ITEM STEP, or a filter such as --where and STEP")
 	case len(c.Names) > 2:
 		return errors.New("expected ITEM STEP")
+	case len(c.Names) == 2 && status:
+		return errors.New("--status is for acts without ITEM")
 	case len(c.Names) == 2 && (c.given() || c.DryRun || c.JSON):
 		return errors.New("filters, --dry-run and --json are for acts without ITEM")
 	}
@@ -56,11 +59,8 @@ type decideArgs struct {
 
 // Validate is called by kong.
 func (c *decideArgs) Validate() error {
-	if err := c.stepArgs.Validate(); err != nil {
+	if err := c.validate(c.Status != ""); err != nil {
 		return err
-	}
-	if len(c.Names) == 2 && c.Status != "" {
-		return errors.New("--status is for acts without ITEM")
 	}
 	for _, m := range c.Milestone {
 		if _, err := layout.ParseName(m); err != nil {
@@ -74,8 +74,14 @@ type (
 	stepCompleteCmd struct{ decideArgs }
 	stepSkipCmd     struct{ decideArgs }
 	stepFailCmd     struct{ decideArgs }
-	stepRetryCmd    struct{ stepArgs }
+	stepRetryCmd    struct {
+		stepArgs
+		Status string `placeholder:"STATUS" enum:",failed" default:"" help:"With a filter, or as one: failed, which is what is tried again."`
+	}
 )
+
+// Validate is called by kong.
+func (c *stepRetryCmd) Validate() error { return c.validate(c.Status != "") }
 
 func (c *stepCompleteCmd) Run(a *app) error { return c.decide(a, state.Completed) }
 func (c *stepSkipCmd) Run(a *app) error     { return c.decide(a, state.Skipped) }

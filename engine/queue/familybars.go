@@ -105,16 +105,22 @@ func (x *Index) overlayChild(it *Item) {
 
 // overlayParent bars the steps that need the family's.
 func (f *family) overlayParent(it *Item, why *state.Reason) {
-	base, _ := state.Instance(f.id.run)
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		for i := range run.Steps {
-			if s := &run.Steps[i]; s.soft() && (run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
-				slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.latest(base) == f.id.run) {
+			if s := &run.Steps[i]; s.soft() && f.keeps(it, run, i) {
 				s.bar(why)
 			}
 		}
 	}
+}
+
+// keeps tells whether the family bars a step of its parent, once its own record lets
+// it start.
+func (f *family) keeps(it *Item, run *Run, i int) bool {
+	base, _ := state.Instance(f.id.run)
+	return run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
+		slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.latest(base) == f.id.run
 }
 
 func needs(plan *state.Definition, i int, step layout.Name) bool {

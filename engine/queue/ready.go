@@ -254,19 +254,19 @@ func (x *Index) stepFull(key readyKey, next entry) bool {
 }
 
 // full says which limit of the workspace holds a step back.
-func (x *Index) full(key readyKey, plan *state.Definition, n int) (text string, is bool) {
+func (x *Index) full(key readyKey, plan *state.Definition, n int) (by limiting, is bool) {
 	f := &x.count.flights
 	switch {
 	case over(f.steps[key.StepID], plan.Steps[n].Limit):
-		return limitText("step "+key.String(), f.steps[key.StepID], plan.Steps[n].Limit, "limit: of the step"), true
+		return limiting{text: limitText("step "+key.String(), f.steps[key.StepID], plan.Steps[n].Limit, "limit: of the step"), step: key.StepID}, true
 	case key.flying:
-		return "", false
+		return by, false
 	case over(f.workflows[plan.Name], plan.InFlight):
-		return limitText("workflow "+plan.Name, f.workflows[plan.Name], plan.InFlight, "inFlight: of the workflow"), true
+		return limiting{text: limitText("workflow "+plan.Name, f.workflows[plan.Name], plan.InFlight, "inFlight: of the workflow"), workflow: plan.Name}, true
 	case over(f.all, x.limits.InFlight):
-		return limitText("the workspace", f.all, x.limits.InFlight, "limits: inFlight: in bagpipe.yaml"), true
+		return limiting{text: limitText("the workspace", f.all, x.limits.InFlight, "limits: inFlight: in bagpipe.yaml")}, true
 	}
-	return "", false
+	return by, false
 }
 
 // collectionFull tells whether a collection's own limit holds back items that are

@@ -6,45 +6,55 @@ import (
 	"bagpipe/layout"
 )
 
-// Place says what is before a step that is ready: how many entries of the same step
-// are handed out earlier, which limit keeps it back, or that it has been taken here.
-// ok is false when the step is not ready at now.
-func (x *Index) Place(id layout.ItemID, run string, n int, now time.Time) (before int, limit string, taken, ok bool) {
+// Placed is what is before a step that is ready.
+type Placed struct {
+	Before  int             // entries of the same step that are handed out earlier
+	Limit   string          // which limit keeps it back
+	Fills   []layout.ItemID // then: the first of the items that fill that limit
+	OneStep bool            // then: it is the step's own, filled by those of which the step is in progress
+	Taken   bool            // it has been taken here
+}
+
+// Place says what is before a step that is ready, naming at most most items; ok is
+// false when the step is not ready at now.
+func (x *Index) Place(id layout.ItemID, run string, n int, now time.Time, most int) (p Placed, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
 	b := x.table.get(bitsOf(id))
 	if b == nil {
-		return 0, "", false, false
+		return p, false
 	}
 	var g glance
 	g.look(b)
 	of := g.find(x.names.number(run))
 	if of == nil || n >= of.to-of.from {
-		return 0, "", false, false
+		return p, false
 	}
 	how, until := g.standing(of, n)
 	if how == standsNowhere || how == standsDated && until > now.UnixMilli() {
-		return 0, "", false, false
+		return p, false
 	}
 	s := slot{bitsOf(id), uint32(of.name), uint16(n)}
-	if x.taken[s] {
-		return 0, "", true, true
+	if p.Taken = x.taken[s]; p.Taken {
+		return p, true
 	}
 	key := x.keyOf(&g, of, n)
-	if text, full := x.full(key, x.names.plan(of.plan), n); full {
-		return 0, text, false, true
+	limit, full := x.full(key, x.names.plan(of.plan), n)
+	if collection := layout.Name(x.names.text(g.collection)); !full && x.collectionFull(key, collection) {
+		full = true
+		limit = limiting{text: limitText("collection "+string(collection), x.count.flights.collections[collection], x.limits.Collection(collection), "inFlight: of the collection"), collection: collection}
 	}
-	collection := layout.Name(x.names.text(g.collection))
-	if x.collectionFull(key, collection) {
-		return 0, limitText("collection "+string(collection), x.count.flights.collections[collection], x.limits.Collection(collection), "inFlight: of the collection"), false, true
+	if full {
+		p.Limit, p.OneStep, p.Fills = limit.text, limit.step != StepID{}, x.fillers(limit, most)
+		return p, true
 	}
-	p := x.preview(Question{Step: func(id StepID) bool { return id == key.StepID }})
+	ahead := x.preview(Question{Step: func(id StepID) bool { return id == key.StepID }})
 	for {
-		e, more := p.next(x, now)
+		e, more := ahead.next(x, now)
 		if !more || (slot{e.item, e.run, e.n}) == s {
-			return before, "", false, true
+			return p, true
 		}
-		before++
+		p.Before++
 	}
 }
