@@ -8,7 +8,7 @@ import (
 
 // Facet is how many of the items that fit have something in common.
 type Facet struct {
-	Facet string `json:"facet"` // workflow, step, collection, lane, batch, milestone, failure or age
+	Facet string `json:"facet"` // workflow, step, status, collection, lane, batch, milestone, failure or age
 	Value string `json:"value"`
 	Items int    `json:"items"`
 }
@@ -40,6 +40,7 @@ func (e *Engine) Facets(f Filter) ([]Facet, error) {
 		}
 		name, _ := numbered(row.Workflow)
 		add("workflow", name+" "+string(row.Status))
+		add("status", string(row.Status))
 		if row.Step != "" {
 			add("step", name+"/"+string(row.Step))
 		}
@@ -58,7 +59,7 @@ func (e *Engine) Facets(f Filter) ([]Facet, error) {
 		facet.Items = n
 		out = append(out, facet)
 	}
-	order := []string{"workflow", "step", "failure", "collection", "lane", "batch", "milestone", "age"}
+	order := []string{"workflow", "step", "status", "failure", "collection", "lane", "batch", "milestone", "age"}
 	slices.SortFunc(out, func(a, b Facet) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Facet), slices.Index(order, b.Facet)), -cmp.Compare(a.Items, b.Items), cmp.Compare(a.Value, b.Value))
 	})

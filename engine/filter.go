@@ -90,7 +90,10 @@ func (f Filter) fitsRun(it *queue.Item, run *queue.Run, now time.Time) bool {
 	one.Status = ""
 	if f.Older > 0 && f.Message == "" { // where the run stands
 		at := firstOpen(it, run)
-		return at >= 0 && one.fitsStep(&run.Steps[at], now)
+		if at < 0 { // done: it fits where it is asked for as such
+			return f.Status != "" && now.Sub(lastMoved(run)) >= f.Older
+		}
+		return one.fitsStep(&run.Steps[at], now)
 	}
 	return slices.ContainsFunc(run.Steps, func(s queue.Step) bool { return s.Status == state.Failed && one.fitsStep(&s, now) })
 }

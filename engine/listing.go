@@ -53,9 +53,21 @@ func (e *Engine) row(it *queue.Item) (row ItemRow) {
 			s := &run.Steps[at]
 			row.Step, row.Since = layout.Name(run.Plan.Steps[at].Name), s.Since
 			row.Why = e.why(s)
+		} else {
+			row.Since = lastMoved(run)
 		}
 	}
 	return row
+}
+
+// lastMoved is when a step of a run came to stand as it does, the last of them.
+func lastMoved(run *queue.Run) (last time.Time) {
+	for i := range run.Steps {
+		if s := run.Steps[i].Since; s.After(last) {
+			last = s
+		}
+	}
+	return last
 }
 
 // telling ranks the runs of an item by how much they tell of it; of equal ones the

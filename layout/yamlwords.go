@@ -31,7 +31,7 @@ var yamlWords = []struct{ said, means string }{
 	{"( overflow )", "a number that is too large"},
 	{"sequence was used where mapping is expected", "expected keys with values, not a list"},
 	{"was used where mapping is expected", "expected keys with values, as KEY: VALUE"},
-	{"was used where sequence is expected", "expected a list"},
+	{"was used where sequence is expected", "expected a list: [ONE, ANOTHER], or lines that begin with -"},
 }
 
 var doubledKey = regexp.MustCompile(`^mapping key (".*") already defined at \[(\d+):\d+\]`)

@@ -88,10 +88,10 @@ func age(d time.Duration) string {
 type failuresRetryCmd struct {
 	Group []string `arg:"" optional:"" help:"Groups, as bagpipe failures prints them."`
 	failuresArgs
-	Text   string `name:"message" short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
-	Match  string `name:"match" placeholder:"TEXT" help:"Only where the message holds this."`
+	Text  string `name:"message" short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	Match string `name:"match" placeholder:"TEXT" help:"Only where the message holds this."`
 	sureArgs
-	JSON   bool   `name:"json" help:"Print JSON."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Validate is called by kong.

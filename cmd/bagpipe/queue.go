@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +17,7 @@ type queueCmd struct {
 	Where  string `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
 	Limit  int    `placeholder:"N" help:"The first N alone."`
 	Count  bool   `help:"Print how many are ready alone."`
-	Watch  bool   `help:"Stay, and print again when something has changed; ends with Ctrl-C."`
+	Watch  bool   `help:"Stay, and print again when the answer is another; ends with Ctrl-C."`
 	List   bool   `help:"List the queues, with how many are ready in each."`
 	Verify bool   `help:"Read every item anew, and compare with what the queues are made from."`
 	Schema bool   `help:"Print the JSON Schema of named queues; needs no workspace."`
@@ -62,19 +64,27 @@ func (c *queueCmd) Run(a *app) error {
 		if c.Verify {
 			return c.verify(a, e)
 		}
-		if err := c.show(a, e); err != nil || !c.Watch {
-			return err
+		if !c.Watch {
+			return c.show(a, e)
 		}
 		return c.watch(a, e)
 	})
 }
 
-// watch prints again whenever the branch has moved, or a time may have come.
+// watch prints, and again whenever the branch has moved, or a time may have come, and
+// the answer is another than before.
 func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 	const look, most = 500 * time.Millisecond, 30 * time.Second
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
-	shown := time.Now()
+	told, err := c.answer(e)
+	if err != nil {
+		return err
+	}
+	if err := c.show(a, e); err != nil {
+		return err
+	}
+	asked := time.Now()
 	for {
 		select {
 		case <-a.ctx.Done():
@@ -87,16 +97,42 @@ func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 		select {
 		case <-e.Changed():
 		default:
-			if time.Since(shown) < most {
+			if time.Since(asked) < most {
 				continue
 			}
 		}
-		shown = time.Now()
-		fmt.Fprintf(a.err, "\n%s\n", when(shown))
+		asked = time.Now()
+		now, err := c.answer(e)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(now, told) {
+			continue
+		}
+		told = now
+		fmt.Fprintf(a.err, "\n%s\n", when(asked))
 		if err := c.show(a, e); err != nil {
 			return err
 		}
 	}
+}
+
+// answer is what would be printed, to compare it.
+func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
+	var answer any
+	var err error
+	switch {
+	case c.List:
+		answer, err = e.Queues()
+	case c.Count:
+		answer, err = e.CountQueue(c.ask())
+	default:
+		answer, err = e.Queue(c.ask())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 func (c *queueCmd) ask() engine.QueueAsk {

@@ -115,7 +115,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 		fmt.Fprintf(a.out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
 	}
 	printList(a, "Steps out of the flow", controlLines(s.Off))
-	printList(a, "Failed", failureLines(s.Failed))
+	printFailed(a, failureLines(s.Failed))
 	printList(a, "Left in the inbox", s.Growing)
 	var open []string
 	for _, n := range s.NotDone {

@@ -41,7 +41,7 @@ func printStatus(a *app, s engine.Status) error {
 		}
 	}
 	printList(a, "Steps", controlLines(s.Steps))
-	printList(a, "Failed", failureLines(s.Failures))
+	printFailed(a, failureLines(s.Failures))
 	printList(a, "Children failed, of", linesOf(s.Parents, parentLine))
 	printList(a, "Waiting for a person", linesOf(s.People, personLine))
 	printList(a, "Held", linesOf(s.Holds, holdLine))
@@ -151,16 +151,27 @@ func failureLines(failures []engine.Failure) (lines []string) {
 	return lines
 }
 
+// printFailed prints what failed; where it is much, mostly one cause has many items.
+func printFailed(a *app, lines []string) {
+	heading := "Failed"
+	if len(lines) > mostLines {
+		heading += " (bagpipe failures groups them by their cause)"
+	}
+	printList(a, heading, lines)
+}
+
+// mostLines is how many lines of a list are printed.
+const mostLines = 50
+
 // printList prints at most some lines under a heading, and how many more.
 func printList(a *app, heading string, lines []string) {
-	const most = 50
 	if len(lines) == 0 {
 		return
 	}
 	fmt.Fprintf(a.out, "\n%s:\n", heading)
 	for i, l := range lines {
-		if i == most {
-			fmt.Fprintf(a.out, "  … and %d more (--json lists all)\n", len(lines)-most)
+		if i == mostLines {
+			fmt.Fprintf(a.out, "  … and %d more (--json lists all)\n", len(lines)-mostLines)
 			return
 		}
 		fmt.Fprintf(a.out, "  %s\n", l)
