@@ -54,7 +54,33 @@ func (e *Engine) Stalled(set time.Duration) []Stalled {
 		}
 	}
 	slices.SortFunc(rows, func(a, b Stalled) int { return cmp.Or(-cmp.Compare(a.For, b.For), cmp.Compare(a.Item, b.Item)) })
+	for i := range rows[:min(len(rows), fullyTold)] {
+		e.tellFully(&rows[i].Waiting, rows[i].Item, now)
+	}
 	return rows
+}
+
+// fullyTold is of how many rows it is said what is before them, and which other items
+// they wait for: that costs a look at all the others for each.
+const fullyTold = 100
+
+// tellFully says of a step what Why says.
+func (e *Engine) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
+	it := e.index.Item(id)
+	if it == nil {
+		return
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if run.Name == w.Workflow && layout.Name(run.Plan.Steps[i].Name) == w.Step {
+				if full, open := e.waiting(it, run, i, now); open {
+					*w = full
+				}
+				return
+			}
+		}
+	}
 }
 
 func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
@@ -85,7 +111,7 @@ func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, s
 	if s.Since.IsZero() || stands < least {
 		return row, false
 	}
-	w, open := e.waiting(it, run, i, now)
+	w, open := e.waitingBriefly(it, run, i, now)
 	if !open {
 		return row, false
 	}

@@ -27,6 +27,40 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 		return w, false
 	}
 	w.Command = e.remedy(it, run, i, now, nil)
+	if open = e.worded(&w, it, run, i); !open {
+		return w, false
+	}
+	k := e.index.Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
+	if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it
+		w.Why += ": " + itemsText(k.Items, k.All)
+	}
+	return w, true
+}
+
+// waitingBriefly says what the step's own item tells of it, and looks at no other.
+func (e *Engine) waitingBriefly(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
+	s := &run.Steps[i]
+	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since,
+		Code: "ready", Why: "ready", Command: "bagpipe why " + it.ID.Short()}
+	why := it.BlockedAt(run, i, now)
+	if why == nil {
+		return w, true
+	}
+	w.Code, w.Why, w.Until = why.Code, why.Text, why.Until
+	switch w.Code {
+	case "done":
+		return w, false
+	case "held", "inactive", "manual", "retry", "running", "date", "failed", disabledCode:
+		w.Command = e.remedy(it, run, i, now, nil)
+	}
+	open = e.worded(&w, it, run, i)
+	return w, open
+}
+
+// worded says more of a reason, of what the item itself tells; open is false when the
+// step is done all the same.
+func (e *Engine) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (open bool) {
+	s := &run.Steps[i]
 	switch w.Code {
 	case "manual":
 		w.Why += " since " + layout.FormatTime(s.Since)
@@ -36,7 +70,7 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 		if !w.Until.IsZero() {
 			w.Why += ", and is done by a run from then on"
 			if run.Plan.Steps[i].Manual {
-				w.Why = why.Text + ", and then for a person"
+				w.Why = state.DateReason(w.Until).Text + ", and then for a person"
 			}
 		}
 	case "running":
@@ -44,17 +78,11 @@ func (e *Engine) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (
 			w.Why = "was in progress by " + s.Runner + ", which is gone; the next run resumes it"
 		}
 	case "requires":
-		e.prerequisites(&w, it, run, i)
+		e.prerequisites(w, it, run, i)
 	case "failed":
-		open = e.failedWaiting(&w, run, i)
-		return w, open
-	default:
-		k := e.index.Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
-		if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it
-			w.Why += ": " + itemsText(k.Items, k.All)
-		}
+		return e.failedWaiting(w, run, i)
 	}
-	return w, true
+	return true
 }
 
 // itemsText names the first of some items, and tells how many there are besides.
