@@ -37,7 +37,8 @@ const (
 
 // derived is what the index was derived from; guarded by Engine.mu.
 type derived struct {
-	at      gitstore.Hash // a commit that the index is not behind of
+	at      gitstore.Hash // the commit that it is the index of; noting is held while it is not
+	between bool          // only a part of the move to at was taken in
 	behind  bool          // it could not be brought up to date
 	saved   gitstore.Hash // the tree of the newest checkpoint
 	changes int           // files that were read or changed since
@@ -147,27 +148,40 @@ func (e *Engine) saveIndexSoon() {
 func (e *Engine) SaveIndex() error {
 	e.saveTurn.Lock()
 	defer e.saveTurn.Unlock()
-	e.mu.Lock()
-	index, at := e.index, e.derived
-	e.mu.Unlock()
-	if index == nil || at.behind || at.at.IsZero() {
-		return nil
-	}
-	v, err := e.store.At(at.at)
-	if err != nil || v.Tree() == at.saved {
+	s, tree, changes, err := e.snapshot()
+	if err != nil || s == nil {
 		return err
 	}
-	s, ok := index.Snapshot(v.Tree().String(), at.facets)
-	if !ok {
-		return nil
-	}
-	if err := e.writeCheckpoint(v.Tree(), s); err != nil {
+	if err := e.writeCheckpoint(tree, s); err != nil {
 		return fmt.Errorf("write a checkpoint of the index: %w", err)
 	}
 	e.mu.Lock()
-	e.derived.saved, e.derived.changes = v.Tree(), e.derived.changes-at.changes
+	e.derived.saved, e.derived.changes = tree, e.derived.changes-changes
 	e.mu.Unlock()
 	return nil
+}
+
+// snapshot copies the index as it follows from one tree, and tells after how many
+// changes; nil when it is of no one tree at present, or saved already. A part of a
+// later move in it would stay: where that is reverted, the trees do not differ.
+func (e *Engine) snapshot() (_ *queue.Snapshot, tree gitstore.Hash, changes int, err error) {
+	e.noting.Lock()
+	defer e.noting.Unlock()
+	e.mu.Lock()
+	index, at := e.index, e.derived
+	e.mu.Unlock()
+	if index == nil || at.behind || at.between || at.at.IsZero() {
+		return nil, tree, 0, nil
+	}
+	v, err := e.store.At(at.at)
+	if err != nil || v.Tree() == at.saved {
+		return nil, tree, 0, err
+	}
+	s, ok := index.Snapshot(v.Tree().String(), at.facets)
+	if !ok {
+		s = nil
+	}
+	return s, v.Tree(), at.changes, nil
 }
 
 func (e *Engine) writeCheckpoint(tree gitstore.Hash, s *queue.Snapshot) (err error) {

@@ -54,6 +54,8 @@ type Engine struct {
 	ruled   parsedRules
 	joined  joined
 
+	noting sync.Mutex // held while the index takes in a move, or is copied; before mu
+
 	mu      sync.Mutex // guards the next five
 	derived derived    // what index was derived from
 	config  *config

@@ -38,16 +38,35 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 			return err
 		}
 	}
+	e.noting.Lock()
+	defer e.noting.Unlock()
 	e.mu.Lock()
 	e.index, e.derived.at = index, v.Commit()
 	e.mu.Unlock()
 	e.applyLimits()
 	e.control(index)
-	// What was committed between the tip above and the index being there.
-	return e.store.Diff(ctx, v.Commit(), e.tipNow(v), func(c gitstore.FileChange) error {
-		e.noteChanges([]gitstore.FileChange{c})
+	return e.reachTip(ctx, v)
+}
+
+// reachTip brings a new index, filled at v, to where the branch is: what was told
+// meanwhile passed the index by.
+func (e *Engine) reachTip(ctx context.Context, v gitstore.View) error {
+	to, ok := e.tipNow(v), true
+	err := e.store.Diff(ctx, v.Commit(), to, func(c gitstore.FileChange) error {
+		ok = e.noteChanges([]gitstore.FileChange{c}) && ok
 		return nil
 	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.derived.at, e.derived.behind = to, e.derived.behind || !ok || err != nil
+	return err
+}
+
+func (e *Engine) tipNow(v gitstore.View) gitstore.Hash {
+	if now, err := e.store.Tip(); err == nil {
+		return now.Commit()
+	}
+	return v.Commit()
 }
 
 // removedText is why an item is shown whose records a push removed: the history
@@ -96,13 +115,6 @@ func walkItems(ctx context.Context, v gitstore.View, want func(string) bool, vis
 		return fmt.Errorf("read the items: %w", err)
 	}
 	return nil
-}
-
-func (e *Engine) tipNow(v gitstore.View) gitstore.Hash {
-	if now, err := e.store.Tip(); err == nil {
-		return now.Commit()
-	}
-	return v.Commit()
 }
 
 // files are an item's records as committed; nil where one is missing.
@@ -166,11 +178,13 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d deco
 // advanced is called by the store after the branch moved, one call at a time.
 func (e *Engine) advanced(a gitstore.Advance) {
 	e.arrived(a)
+	e.noting.Lock()
+	defer e.noting.Unlock()
 	ok := e.noteChanges(a.Changes)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.index != nil {
-		e.derived.at, e.derived.behind = a.To, e.derived.behind || !ok
+		e.derived.at, e.derived.between, e.derived.behind = a.To, a.More, e.derived.behind || !ok
 		e.derived.changes += len(a.Changes)
 	}
 }

@@ -94,3 +94,25 @@ func commitFile(t *testing.T, s *Store, name string, look func(Reader)) {
 		t.Error(err)
 	}
 }
+
+// A large move by another is told in parts, and all but the last say that more comes.
+func TestALargeMoveSaysThatMoreComes(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	var told []Advance
+	o := testOptions()
+	o.Advanced = func(a Advance) { told = append(told, a) }
+	s, other := openRoot(t, root, o), openRoot(t, root, testOptions())
+	files := map[string][]byte{}
+	for i := range 2*maxTold + 1 {
+		files[fmt.Sprintf("d%d/f%d", i%100, i)] = []byte("x")
+	}
+	if _, err := other.Commit(context.Background(), func(Reader) (*Change, error) { return &Change{Files: files, Message: "many"}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 3 || !told[0].More || !told[1].More || told[2].More || len(told[2].Changes) != 1 {
+		t.Errorf("%d parts", len(told))
+	}
+}

@@ -168,7 +168,7 @@ func (s *Store) tellForeign(from, to Hash) error {
 	err := s.diffCommits(from, to, func(c FileChange) error {
 		c.Foreign = true
 		if told = append(told, c); len(told) == maxTold {
-			s.advance(Advance{From: from, To: to, Changes: told})
+			s.advance(Advance{From: from, To: to, Changes: told, More: true})
 			told = nil
 		}
 		return nil

@@ -56,10 +56,12 @@ type Options struct {
 }
 
 // Advance is one move of the branch. A very large foreign one arrives in
-// several calls with the same From and To.
+// several calls with the same From and To: More is set in all but the last, and
+// after an error between them the move is told from its beginning.
 type Advance struct {
 	From, To Hash
 	Changes  []FileChange
+	More     bool
 }
 
 // FileChange is one file that is not as it was. Data is shared: it must not be
