@@ -52,6 +52,7 @@ type Engine struct {
 	records recentRecords
 	decoded decodedRecords
 	ruled   parsedRules
+	shared  sharedTable
 	joined  joined
 
 	noting sync.Mutex // held while the index takes in a move, or is copied; before mu

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bagpipe/bags"
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 
@@ -51,13 +52,13 @@ type sidecarError struct{ file, why string }
 func (s *sidecarError) Error() string { return layout.EncodePath(s.file) + ": " + s.why }
 
 // metadata reads the side-cars of a drop, as its inbox's settings map them.
-func (d DropSettings) metadata(ctx context.Context, within archives, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
+func (d DropSettings) metadata(ctx context.Context, with carReader, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
 	if d.Metadata == nil {
 		return nil, nil, nil
 	}
 	raw := map[string]any{}
 	cars := d.sidecars(t)
-	inside, err := within.sidecars(ctx, t)
+	inside, err := with.packed(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +67,7 @@ func (d DropSettings) metadata(ctx context.Context, within archives, t inbox.Tak
 		at = 1
 	}
 	for _, car := range slices.Insert(cars, at, inside...) {
-		if err := car.read(raw, t); err != nil {
+		if err := with.read(car, raw, t); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -145,6 +146,25 @@ func (d DropSettings) sidecars(t inbox.Taken) (found []sidecar) {
 	return found
 }
 
+// carReader reads side-cars.
+type carReader struct {
+	limits bags.Limits // of archives with side-cars
+	shared *sharedTable
+}
+
+func (r carReader) read(c sidecar, into map[string]any, t inbox.Taken) error {
+	var err error
+	if c.drops {
+		err = r.shared.readShared(c, into, t)
+	} else {
+		err = c.read(into, t)
+	}
+	if err != nil {
+		return err
+	}
+	return c.check(into)
+}
+
 func (c sidecar) read(into map[string]any, t inbox.Taken) error {
 	data, err := c.bytes()
 	if err != nil {
@@ -158,10 +178,7 @@ func (c sidecar) read(into map[string]any, t inbox.Taken) error {
 	default:
 		err = c.readTags(data, into)
 	}
-	if err != nil {
-		return err
-	}
-	return c.check(into)
+	return err
 }
 
 // bytes reads a regular file of bounded size, and opens nothing else.
@@ -213,7 +230,7 @@ func (c sidecar) check(fields map[string]any) error {
 func (e *Engine) describe(ctx context.Context, d *drop) error {
 	settings := e.current().settings
 	set := settings.drops(d.taken.Collection)
-	fields, identifiers, err := set.metadata(ctx, archives{settings.limits()}, d.taken)
+	fields, identifiers, err := set.metadata(ctx, carReader{settings.limits(), &e.shared}, d.taken)
 	var unread *unreadError
 	if errors.As(err, &unread) { // no fault of who made it
 		d.metadata = map[string]any{flaggedMetadata: unread.Error()}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/engine/inbox"
 
@@ -42,7 +43,7 @@ func TestMetadataOfSidecars(t *testing.T) {
 	}
 	drop.Shared = shared
 	fields, ids, err := withMetadata(MetadataSettings{Map: map[string]string{"title": "dc:title", "Contact-Name": ""},
-		Identifiers: map[string]string{"barcode": "Barcode", "doi": "DOI"}}).metadata(context.Background(), archives{}, drop)
+		Identifiers: map[string]string{"barcode": "Barcode", "doi": "DOI"}}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +55,11 @@ func TestMetadataOfSidecars(t *testing.T) {
 	if len(ids) != 1 || ids["barcode"] != "B 17" {
 		t.Errorf("identifiers %v", ids)
 	}
-	fields, _, err = withMetadata(MetadataSettings{Only: true, Map: map[string]string{"year": "date"}}).metadata(context.Background(), archives{}, drop)
+	fields, _, err = withMetadata(MetadataSettings{Only: true, Map: map[string]string{"year": "date"}}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
 	if got := fmt.Sprint(fields); err != nil || got != "map[date:1871 files:map[a.tif:map[page:1] sub/b.tif:map[note:torn page:2]]]" {
 		t.Errorf("%s, %v", got, err)
 	}
-	if fields, _, err := (DropSettings{}).metadata(context.Background(), archives{}, drop); fields != nil || err != nil {
+	if fields, _, err := (DropSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop); fields != nil || err != nil {
 		t.Errorf("without metadata: nothing is read, got %v, %v", fields, err)
 	}
 }
@@ -70,13 +71,13 @@ func TestIdentifiersOfSidecars(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Barcode": 35112}`: "35112", `{"Barcode": "B17"}`: "B17", `{"Barcode": null}`: "", `{"Barcode": ""}`: "", `{}`: "",
 	} {
-		_, ids, err := set.metadata(context.Background(), archives{}, sidecarDrop(t, map[string]string{"metadata.json": text}))
+		_, ids, err := set.metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
 		if err != nil || ids["barcode"] != want {
 			t.Errorf("%s: %v, %v", text, ids, err)
 		}
 	}
 	for _, text := range []string{`{"Barcode": ["a", "b"]}`, `{"Barcode": {"a": 1}}`, `{"Barcode": true}`} {
-		_, _, err := set.metadata(context.Background(), archives{}, sidecarDrop(t, map[string]string{"metadata.json": text}))
+		_, _, err := set.metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
 		var broken *sidecarError
 		if !errors.As(err, &broken) || !strings.Contains(err.Error(), "Barcode: an identifier is one text or number") {
 			t.Errorf("%s: %v", text, err)
@@ -111,10 +112,12 @@ func TestBrokenSidecars(t *testing.T) {
 		"file not there":  {"metadata.csv", "file,b\nx.tif,2\n", `line 2: "x.tif" is not in the drop`},
 		"file outside":    {"metadata.csv", "file,b\n../../x,2\n", "line 2: names no file of the drop"},
 		"tags not UTF-8":  {"bag-info.txt", "A: \xff\n", "is not in UTF-8"},
-		"more than a few": {"metadata.csv", manyColumns(), "has 1500 fields; the limit is 1000"},
+		"more than a few": {"metadata.csv", manyColumns(1500), "line 1: has 1500 columns; the limit is 1001"},
+		"a million":       {"metadata.csv", manyColumns(1 << 19), "columns; the limit is 1001"}, // hours, were they compared with each other
+		"more than one":   {"metadata.json", `{` + strings.Repeat(`"x":1,`, 10) + strings.Join(manyFields(1500), ",") + `}`, "has 1501 fields; the limit is 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), archives{}, sidecarDrop(t, map[string]string{c.file: c.text}))
+			_, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{c.file: c.text}))
 			var broken *sidecarError
 			if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("metadata = %v, want %q", err, c.want)
@@ -128,7 +131,7 @@ func TestBrokenSidecars(t *testing.T) {
 	}
 	beside := drop
 	beside.Shared = shared
-	if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), archives{}, beside); err == nil || !strings.Contains(err.Error(), `line 1: the first column of a table beside the drops is to be "drop", their names; here it is "name\ttitle"`) {
+	if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, beside); err == nil || !strings.Contains(err.Error(), `line 1: the first column of a table beside the drops is to be "drop", their names; here it is "name\ttitle"`) {
 		t.Errorf("a table beside the drops with another head: %v", err)
 	}
 	for name, make := range map[string]func(path string) error{
@@ -142,16 +145,68 @@ func TestBrokenSidecars(t *testing.T) {
 			t.Fatal(err)
 		}
 		var broken *sidecarError
-		if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), archives{}, drop); !errors.As(err, &broken) {
+		if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop); !errors.As(err, &broken) {
 			t.Errorf("%s: metadata = %v", name, err)
 		}
 	}
 }
 
-func manyColumns() string {
+func manyColumns(n int) string {
 	var head, row []string
-	for i := range 1500 {
-		head, row = append(head, fmt.Sprint("c", i)), append(row, "1")
+	for i := range n {
+		head, row = append(head, fmt.Sprintf("%x", i)), append(row, "1")
 	}
 	return strings.Join(head, ",") + "\n" + strings.Join(row, ",") + "\n"
+}
+
+func manyFields(n int) (fields []string) {
+	for i := range n {
+		fields = append(fields, fmt.Sprintf(`"k%d":1`, i))
+	}
+	return fields
+}
+
+// The table beside many drops is read once for all of them, and again when it changed;
+// one that may change without a sign of it, or is too large, is read each time.
+func TestTheTableBesideTheDropsIsReadOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metadata.csv")
+	shared := &sharedTable{now: func() time.Time { return time.Now().Add(time.Hour) }}
+	write := func(text string) {
+		t.Helper()
+		temp := path + ".new"
+		if err := errors.Join(os.WriteFile(temp, []byte(text), 0o644), os.Rename(temp, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(name, want string) {
+		t.Helper()
+		into := map[string]any{}
+		err := shared.readShared(sidecar{path: path, name: "metadata.csv", drops: true}, into, inbox.Taken{Name: name})
+		if got := fmt.Sprint(into, err); got != want {
+			t.Errorf("%s: %.200s, want %s", name, got, want)
+		}
+	}
+	write("drop,title\na,A\nb,B\nb,B2\n")
+	wants("a", "map[title:A] <nil>")
+	wants("b", "map[title:B2] <nil>")
+	wants("c", "map[] <nil>")
+	shared.rows["a"] = [][]string{{"a", "kept"}}
+	wants("a", "map[title:kept] <nil>")
+	write("drop,shelf\na,B\nb,B\nb,B2\n")
+	wants("a", "map[shelf:B] <nil>")
+	write("drop,shelf\na,B\nb\n")
+	wants("a", "map[shelf:B] metadata.csv: line 3 has not the 2 columns that its head line has")
+	wants("b", "map[] metadata.csv: line 3 has not the 2 columns that its head line has")
+
+	write("drop,shelf\na,1\n" + strings.Repeat("b,2\n", maxSharedFields))
+	wants("a", "map[shelf:1] <nil>")
+	if shared.rows != nil {
+		t.Error("a table of a million fields is kept")
+	}
+	shared.now = nil
+	write("drop,shelf\na,3\n")
+	wants("a", "map[shelf:3] <nil>")
+	if shared.rows != nil {
+		t.Error("a table that was just written is kept")
+	}
 }

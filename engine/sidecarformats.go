@@ -2,20 +2,15 @@ package engine
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"unicode/utf8"
 
 	"bagpipe/bags"
-	"bagpipe/engine/inbox"
-	"bagpipe/layout"
 )
 
 func (c sidecar) readJSON(data []byte, into map[string]any) error {
@@ -59,18 +54,6 @@ func notUTF8(data []byte) string {
 // lineOf is the line in which the byte at this offset stands.
 func lineOf(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:max(0, min(offset, len(data)))], []byte("\n"))
-}
-
-// notTable words what is wrong with a table.
-func notTable(err error, head []string) string {
-	var parse *csv.ParseError
-	switch {
-	case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
-		return fmt.Sprintf("line %d has not the %d columns that its head line has", parse.Line, len(head))
-	case errors.As(err, &parse):
-		return fmt.Sprintf("line %d, column %d: %v", parse.Line, parse.Column, parse.Err)
-	}
-	return err.Error()
 }
 
 const maxDepth = 20
@@ -118,90 +101,4 @@ func (c sidecar) readTags(data []byte, into map[string]any) error {
 	}
 	maps.Copy(into, own)
 	return nil
-}
-
-// Heads of a table's first column, and where the lines about files go.
-const (
-	fileColumn = "file"
-	dropColumn = "drop"
-	filesKey   = "files"
-)
-
-func (c sidecar) readTable(data []byte, into map[string]any, t inbox.Taken) error {
-	r := csv.NewReader(bytes.NewReader(data))
-	if head, _, _ := bytes.Cut(data, []byte("\n")); bytes.Contains(head, []byte(";")) && !bytes.Contains(head, []byte(",")) {
-		r.Comma = ';'
-	}
-	head, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return &sidecarError{c.name, "has no head line"}
-	}
-	if err != nil {
-		return &sidecarError{c.name, notTable(err, nil)}
-	}
-	if c.drops && head[0] != dropColumn {
-		return &sidecarError{c.name, fmt.Sprintf("line 1: the first column of a table beside the drops is to be %q, their names; here it is %.100q", dropColumn, head[0])}
-	}
-	for i, column := range head {
-		if column == "" || slices.Contains(head[:i], column) {
-			return &sidecarError{c.name, fmt.Sprintf("line 1: column %d has no name of its own", i+1)}
-		}
-	}
-	rows, err := r.ReadAll()
-	if err != nil {
-		return &sidecarError{c.name, notTable(err, head)}
-	}
-	switch {
-	case head[0] == dropColumn:
-		mine := slices.DeleteFunc(rows, func(row []string) bool { return row[0] != t.Name })
-		for _, row := range mine {
-			fill(into, head[1:], row[1:])
-		}
-		if len(mine) == 0 && !c.drops {
-			return &sidecarError{c.name, "has no line for the drop " + layout.EncodePath(t.Name)}
-		}
-		return nil
-	case head[0] == fileColumn:
-		return c.readFiles(head, rows, into, t)
-	case len(rows) != 1:
-		return &sidecarError{c.name, fmt.Sprintf("has %d lines; its first column is to be %q or %q, or there is to be one line", len(rows), fileColumn, dropColumn)}
-	}
-	fill(into, head, rows[0])
-	return nil
-}
-
-// readFiles takes the lines about the files of a drop.
-func (c sidecar) readFiles(head []string, rows [][]string, into map[string]any, t inbox.Taken) error {
-	files := map[string]any{}
-	for i, row := range rows {
-		path := row[0]
-		if !filepath.IsLocal(path) {
-			return &sidecarError{c.name, fmt.Sprintf("line %d: names no file of the drop: %.200q", i+2, path)}
-		}
-		at := filepath.Join(t.Path, path)
-		if t.Kind == inbox.File {
-			at = filepath.Join(filepath.Dir(t.Path), path)
-		}
-		if c.within != nil {
-			if !c.within.holds(path) {
-				return &sidecarError{c.name, fmt.Sprintf("line %d: %.200q is not in the drop", i+2, path)}
-			}
-		} else if info, err := os.Lstat(at); err != nil || !info.Mode().IsRegular() {
-			return &sidecarError{c.name, fmt.Sprintf("line %d: %.200q is not in the drop", i+2, path)}
-		}
-		about := map[string]any{}
-		fill(about, head[1:], row[1:])
-		files[layout.EncodePath(path)] = about
-	}
-	into[filesKey] = files
-	return nil
-}
-
-// fill sets the fields that a line has a value for.
-func fill(into map[string]any, head, row []string) {
-	for i, key := range head {
-		if row[i] != "" {
-			into[key] = row[i]
-		}
-	}
 }

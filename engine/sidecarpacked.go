@@ -26,9 +26,6 @@ const (
 	packedNames = 200_000 // that a table about files is compared with
 )
 
-// archives reads side-cars in them.
-type archives struct{ limits bags.Limits }
-
 // packed is what is known of an archive with side-cars.
 type packed struct {
 	top   string // the folder that alone holds everything, with a slash behind it, or ""
@@ -48,7 +45,8 @@ func (u *unreadError) Error() string { return layout.EncodePath(u.file) + ": " +
 // packedSidecars are the names, in the order in which they are read.
 func packedSidecars() []string { return []string{"bag-info.txt", "metadata.csv", "metadata.json"} }
 
-func (a archives) sidecars(ctx context.Context, t inbox.Taken) ([]sidecar, error) {
+// packed reads the side-cars in an archive.
+func (r carReader) packed(ctx context.Context, t inbox.Taken) ([]sidecar, error) {
 	if t.Kind != inbox.File {
 		return nil, nil
 	}
@@ -57,7 +55,7 @@ func (a archives) sidecars(ctx context.Context, t inbox.Taken) ([]sidecar, error
 		return nil, err
 	}
 	p := &packedReader{packed: packed{names: map[string]bool{}}, found: map[string][]byte{}}
-	limits := a.limits
+	limits := r.limits
 	limits.Time = packedTime
 	in, err := bags.Inspect(ctx, t.Path, bags.InspectOptions{Limits: limits, Member: p.member,
 		Peek: &bags.Peek{Max: maxSidecar, Want: p.wants, Got: func(path string, data []byte) { p.found[path] = data }}})

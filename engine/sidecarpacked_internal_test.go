@@ -49,7 +49,7 @@ func dropOf(t *testing.T, name string, data []byte) inbox.Taken {
 
 func packedFields(t *testing.T, drop inbox.Taken) (map[string]any, error) {
 	t.Helper()
-	fields, _, err := DropSettings{Metadata: &MetadataSettings{}}.metadata(context.Background(), archives{}, drop)
+	fields, _, err := DropSettings{Metadata: &MetadataSettings{}}.metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
 	return fields, err
 }
 
