@@ -147,7 +147,10 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 	if !t.Promoted && !exists(t.Path) {
 		return Taken{}, false, b.clear(t, j)
 	}
-	return t, true, rewriteJournal(dir, map[string]any{"engine": b.opt.Engine})
+	// Without the journal saying so it is not this engine's: another would adopt it too,
+	// and so would this one, again.
+	err = rewriteJournal(dir, map[string]any{"engine": b.opt.Engine})
+	return t, err == nil, err
 }
 
 // wholeSet tells whether a set came into the intake. One of which part is there, as only

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"bagpipe/layout"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestPending(t *testing.T) {
@@ -57,6 +60,38 @@ func TestPending(t *testing.T) {
 	}
 	if again := next.next().pending(); len(again) != 2 { // adopted, then died as well
 		t.Errorf("recovered %+v", again)
+	}
+}
+
+// What a full disk keeps an engine from making its own is not handed to it, as another
+// could have it too; it is there for whoever looks when there is room.
+func TestAFullDiskAdoptsNothing(t *testing.T) {
+	w := newBench(t)
+	small := w.mkdir("intake")
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("cannot mount a second file system: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(small, unix.MNT_DETACH) })
+	taken := w.take("taken")
+	filler, err := os.Create(filepath.Join(small, ".filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	next := w.next()
+	for range 2 {
+		found, err := next.Pending(context.Background(), next.onlyMe)
+		if len(found) != 0 || !errors.Is(err, unix.ENOSPC) {
+			t.Fatalf("Pending = %+v, %v, want nothing, and ENOSPC", found, err)
+		}
+	}
+	if err := errors.Join(filler.Close(), os.Remove(filler.Name())); err != nil {
+		t.Fatal(err)
+	}
+	if found := next.pending(); len(found) != 1 || !reflect.DeepEqual(found[0], taken) {
+		t.Errorf("with room: %+v, want %+v", found, taken)
 	}
 }
 
