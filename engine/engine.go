@@ -53,6 +53,7 @@ type Engine struct {
 	decoded decodedRecords
 	ruled   parsedRules
 	shared  sharedTable
+	cars    chan struct{} // see carReader
 	joined  joined
 
 	noting sync.Mutex // held while the index takes in a move, or is copied; before mu
@@ -166,7 +167,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 		o.Warn = func(string) {}
 	}
 	o.Random = &lockedReader{r: o.Random}
-	e := &Engine{root: root, o: o, id: o.ID, dirty: make(chan struct{}, 1)}
+	e := &Engine{root: root, o: o, id: o.ID, dirty: make(chan struct{}, 1), cars: make(chan struct{}, carsAtOnce)}
 	// Records hold milliseconds: with finer times a record just made would differ
 	// from the same one read again.
 	e.o.Now = func() time.Time { return o.Now().UTC().Truncate(ms) }

@@ -58,7 +58,16 @@ func (d DropSettings) metadata(ctx context.Context, with carReader, t inbox.Take
 	}
 	raw := map[string]any{}
 	cars := d.sidecars(t)
-	inside, err := with.packed(ctx, t)
+	format, err := with.archive(t)
+	if err != nil || len(cars) == 0 && format == bags.None {
+		return raw, nil, err
+	}
+	leave, err := with.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	inside, err := with.packed(ctx, t, format)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,6 +159,24 @@ func (d DropSettings) sidecars(t inbox.Taken) (found []sidecar) {
 type carReader struct {
 	limits bags.Limits // of archives with side-cars
 	shared *sharedTable
+	turn   chan struct{} // bounds how many drops' are read at once; nil: nothing does
+}
+
+// carsAtOnce drops have their side-cars read at once, while many more are taken in: an
+// archive of a million names takes hundreds of megabytes to look through.
+const carsAtOnce = 2
+
+// enter waits for its turn; leave ends that.
+func (r carReader) enter(ctx context.Context) (leave func(), err error) {
+	if r.turn == nil {
+		return func() {}, nil
+	}
+	select {
+	case r.turn <- struct{}{}:
+		return func() { <-r.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (r carReader) read(c sidecar, into map[string]any, t inbox.Taken) error {
@@ -230,7 +257,7 @@ func (c sidecar) check(fields map[string]any) error {
 func (e *Engine) describe(ctx context.Context, d *drop) error {
 	settings := e.current().settings
 	set := settings.drops(d.taken.Collection)
-	fields, identifiers, err := set.metadata(ctx, carReader{settings.limits(), &e.shared}, d.taken)
+	fields, identifiers, err := set.metadata(ctx, carReader{settings.limits(), &e.shared, e.cars}, d.taken)
 	var unread *unreadError
 	if errors.As(err, &unread) { // no fault of who made it
 		d.metadata = map[string]any{flaggedMetadata: unread.Error()}

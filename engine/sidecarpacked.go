@@ -45,14 +45,18 @@ func (u *unreadError) Error() string { return layout.EncodePath(u.file) + ": " +
 // packedSidecars are the names, in the order in which they are read.
 func packedSidecars() []string { return []string{"bag-info.txt", "metadata.csv", "metadata.json"} }
 
-// packed reads the side-cars in an archive.
-func (r carReader) packed(ctx context.Context, t inbox.Taken) ([]sidecar, error) {
+// archive tells the format of a drop that is one.
+func (r carReader) archive(t inbox.Taken) (bags.Format, error) {
 	if t.Kind != inbox.File {
-		return nil, nil
+		return bags.None, nil
 	}
-	format, err := bags.Sniff(t.Path)
-	if err != nil || format == bags.None {
-		return nil, err
+	return bags.Sniff(t.Path)
+}
+
+// packed reads the side-cars in an archive.
+func (r carReader) packed(ctx context.Context, t inbox.Taken, format bags.Format) ([]sidecar, error) {
+	if format == bags.None {
+		return nil, nil
 	}
 	p := &packedReader{packed: packed{names: map[string]bool{}}, found: map[string][]byte{}}
 	limits := r.limits

@@ -5,12 +5,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/bags"
 	"bagpipe/engine/inbox"
@@ -123,5 +125,34 @@ func TestSidecarThatIsNotReadInItsArchive(t *testing.T) {
 	var unread *unreadError
 	if _, err := p.sidecars("a.7z", bags.SevenZip); !errors.As(err, &unread) || err.Error() != "a.7z/t/metadata.json: is not read within a 7z; put it beside it" {
 		t.Errorf("%v", err)
+	}
+}
+
+// Of many archives with side-cars that come at once only a few are looked through at a
+// time; a drop without any does not wait for them.
+func TestSidecarsWaitForTheirTurn(t *testing.T) {
+	e, err := newEngine(t.TempDir(), Options{Now: time.Now, Random: rand.Reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := carReader{shared: &e.shared, turn: e.cars}
+	for range carsAtOnce {
+		e.cars <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	set := DropSettings{Metadata: &MetadataSettings{}}
+	archive := zipOf(t, entry{"metadata.json", `{"title": "a"}`})
+	if _, _, err := set.metadata(ctx, busy, archive); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("beside %d others: %v", carsAtOnce, err)
+	}
+	if _, _, err := set.metadata(context.Background(), busy, dropOf(t, "plain.txt", []byte("text"))); err != nil {
+		t.Errorf("a plain file: %v", err)
+	}
+	<-e.cars
+	for range 2 {
+		if fields, _, err := set.metadata(context.Background(), busy, archive); err != nil || fields["title"] != "a" {
+			t.Errorf("with room: %v, %v", fields, err)
+		}
 	}
 }
