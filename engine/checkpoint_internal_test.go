@@ -107,7 +107,7 @@ func TestACheckpointIsOfOneTree(t *testing.T) {
 	if !w.claim(ctx) {
 		t.Fatal(w.err)
 	}
-	w.plan, w.ran, w.started = w.planStep(), true, time.Now()
+	w.plan, w.ran, w.started = w.planStep(), true, e.o.Now()
 	saved := make(chan error, 1)
 	e.tell(func(Ended) { // the index has the item's new record, and the next is not noted yet
 		go func() { saved <- e.SaveIndex() }()
