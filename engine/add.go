@@ -58,6 +58,9 @@ type adding struct {
 	o      AddOptions
 	ticket inbox.Ticket
 	box    *inbox.Box
+
+	measured string // the path that was measured last, the first of the next group,
+	room     room   // and what it needs
 }
 
 // added is one path of it.
@@ -106,14 +109,17 @@ func (a *adding) group(ctx context.Context, paths []string) (group []added, err 
 	var need float64
 	var bytes int64
 	for _, path := range paths {
-		one := added{path: path, err: e.checkRuleFile(path, a.o.Collection)}
-		room, err := e.roomFor(ctx, path, a.o.Move)
+		if full := len(group) == addGroup || a.o.Move && len(group) > 0; full {
+			break
+		}
+		room, err := a.measure(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		if alone := len(group) > 0 && (a.o.Move || len(group) == addGroup || need+room.need > room.left || bytes+room.bytes > admissionBytes); alone {
+		if len(group) > 0 && (need+room.need > room.left || bytes+room.bytes > admissionBytes) {
 			break
 		}
+		one := added{path: path, err: e.checkRuleFile(path, a.o.Collection)}
 		if one.err == nil {
 			one.err = room.refuses(path)
 		}
@@ -123,6 +129,19 @@ func (a *adding) group(ctx context.Context, paths []string) (group []added, err 
 		group = append(group, one)
 	}
 	return group, nil
+}
+
+// measure is roomFor; a path that did not fit one group is not gone through again for
+// the next.
+func (a *adding) measure(ctx context.Context, path string) (room, error) {
+	if path == a.measured {
+		left, err := a.e.roomLeft()
+		a.room.left = left
+		return a.room, err
+	}
+	r, err := a.e.roomFor(ctx, path, a.o.Move)
+	a.measured, a.room = path, r
+	return r, err
 }
 
 // admit makes items of a group's paths.

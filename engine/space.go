@@ -108,11 +108,9 @@ type room struct {
 func (e *Engine) roomFor(ctx context.Context, path string, move bool) (r room, err error) {
 	s := e.current().settings
 	r.factor = s.room()
-	free, err := disk.Free(e.root)
-	if err != nil {
+	if r.left, err = e.roomLeft(); err != nil {
 		return r, err
 	}
-	r.left = float64(free) - float64(s.free())
 	info, err := os.Lstat(path)
 	if err != nil {
 		return r, nil
@@ -137,6 +135,12 @@ func (e *Engine) roomFor(ctx context.Context, path string, move bool) (r room, e
 		r.need += float64(r.bytes)
 	}
 	return r, nil
+}
+
+// roomLeft is what is free above limits: free:.
+func (e *Engine) roomLeft() (float64, error) {
+	free, err := disk.Free(e.root)
+	return float64(free) - float64(e.current().settings.free()), err
 }
 
 // refuses is why there is no room for a path; nil: there is.

@@ -42,11 +42,11 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		return err
 	}
 	still, first := b.stillFor(d, p.foreign)
-	loose := p.joins && s.kind == File && p.mayHaveCompanions(name)
-	if first && !loose && p.foundWhole(s, path) {
+	// The names are looked at last: an inbox may hold many files that merely wait.
+	if first && p.foundWhole(s, path) && !p.mayHaveCompanions(d) {
 		b.noteMoved(path, looked)
 	}
-	if !loose && b.wasMovedIn(d) || marker.covers(d) || p.whole.covers(d) {
+	if b.wasMovedIn(d) && !p.mayHaveCompanions(d) || marker.covers(d) || p.whole.covers(d) {
 		still = max(still, p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, s, still)

@@ -68,8 +68,11 @@ func (p *place) joinSets(ctx context.Context) {
 }
 
 // mayHaveCompanions tells whether others that belong to a loose file may be on their way.
-func (p *place) mayHaveCompanions(name string) bool {
-	return p.box.opt.Companions == nil || p.sets[name] != nil || p.box.opt.Companions(p.collection, name)
+func (p *place) mayHaveCompanions(d Drop) bool {
+	if !p.joins || d.Kind != File {
+		return false
+	}
+	return p.box.opt.Companions == nil || p.sets[d.Name] != nil || p.box.opt.Companions(p.collection, d.Name)
 }
 
 // SetOf gives the set that a file in a folder of drops belongs to; nil: none.
