@@ -81,11 +81,7 @@ func (s *sharedTable) load(c sidecar, into map[string]any, t inbox.Taken) (map[s
 	}
 	s.head = tab.head
 	rows := map[string][][]string{}
-	for {
-		ok, err := tab.next()
-		if err != nil || !ok {
-			return rows, err
-		}
+	err = tab.each(func() error {
 		if tab.row[0] == t.Name {
 			fill(into, tab.head[1:], tab.row[1:])
 		}
@@ -95,5 +91,7 @@ func (s *sharedTable) load(c sidecar, into map[string]any, t inbox.Taken) (map[s
 		if rows != nil {
 			rows[tab.row[0]] = append(rows[tab.row[0]], slices.Clone(tab.row))
 		}
-	}
+		return nil
+	})
+	return rows, err
 }

@@ -57,18 +57,6 @@ func (c sidecar) openTable(data []byte) (*table, error) {
 	return &table{c: c, r: r, head: head}, nil
 }
 
-// next reads a row; false at the end.
-func (t *table) next() (ok bool, err error) {
-	if t.row, err = t.r.Read(); errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	if err != nil {
-		return false, &sidecarError{t.c.name, notTable(err, t.head)}
-	}
-	t.n++
-	return true, nil
-}
-
 // notTable words what is wrong with a table.
 func notTable(err error, head []string) string {
 	var parse *csv.ParseError
@@ -95,21 +83,35 @@ func (c sidecar) readTable(data []byte, into map[string]any, t inbox.Taken) erro
 	return tab.readOne(into)
 }
 
+// each calls read for every line that is left, as t.row.
+func (t *table) each(read func() error) error {
+	for {
+		var err error
+		if t.row, err = t.r.Read(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &sidecarError{t.c.name, notTable(err, t.head)}
+		}
+		t.n++
+		if err := read(); err != nil {
+			return err
+		}
+	}
+}
+
 // readDrop takes the lines about the drop.
 func (t *table) readDrop(into map[string]any, drop inbox.Taken) error {
 	mine := false
-	for {
-		ok, err := t.next()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			break
-		}
+	err := t.each(func() error {
 		if t.row[0] == drop.Name {
 			mine = true
 			fill(into, t.head[1:], t.row[1:])
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !mine {
 		return &sidecarError{t.c.name, "has no line for the drop " + layout.EncodePath(drop.Name)}
@@ -119,17 +121,14 @@ func (t *table) readDrop(into map[string]any, drop inbox.Taken) error {
 
 // readOne takes the one line that there is to be.
 func (t *table) readOne(into map[string]any) error {
-	for {
-		ok, err := t.next()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			break
-		}
+	err := t.each(func() error {
 		if t.n == 1 {
 			fill(into, t.head, t.row)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if t.n != 1 {
 		return &sidecarError{t.c.name, fmt.Sprintf("has %d lines; its first column is to be %q or %q, or there is to be one line", t.n, fileColumn, dropColumn)}
@@ -140,14 +139,7 @@ func (t *table) readOne(into map[string]any) error {
 // readFiles takes the lines about the files of a drop.
 func (t *table) readFiles(into map[string]any, drop inbox.Taken) error {
 	files := map[string]any{}
-	for {
-		ok, err := t.next()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			break
-		}
+	err := t.each(func() error {
 		path := t.row[0]
 		if !filepath.IsLocal(path) {
 			return &sidecarError{t.c.name, fmt.Sprintf("line %d: names no file of the drop: %.200q", t.n+1, path)}
@@ -158,6 +150,10 @@ func (t *table) readFiles(into map[string]any, drop inbox.Taken) error {
 		about := map[string]any{}
 		fill(about, t.head[1:], t.row[1:])
 		files[layout.EncodePath(path)] = about
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	into[filesKey] = files
 	return nil
