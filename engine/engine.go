@@ -16,6 +16,7 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/runner"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -65,10 +66,11 @@ type Engine struct {
 	index   *queue.Index // nil until Load
 	ended   func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
-	dirty    chan struct{}  // the settings changed at the tip
-	syncTurn sync.Mutex     // held while settings are taken in and read: by one goroutine at a time
-	saving   sync.WaitGroup // checkpoints being written,
-	saveTurn sync.Mutex     // one at a time
+	pool     atomic.Pointer[runner.Pool] // of the run under way; nil: none
+	dirty    chan struct{}               // the settings changed at the tip
+	syncTurn sync.Mutex                  // held while settings are taken in and read: by one goroutine at a time
+	saving   sync.WaitGroup              // checkpoints being written,
+	saveTurn sync.Mutex                  // one at a time
 
 	arrivals arrivals
 	controls controls
@@ -191,6 +193,7 @@ func (e *Engine) storeOptions() gitstore.Options {
 		Log:       e.o.Log,
 		ReadOnly:  e.o.ReadOnly,
 		Advanced:  e.advanced,
+		Patient:   e.stocked,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
 			return ok && isRecord(rest) || path == layout.ControlsFile ||
@@ -221,6 +224,13 @@ func (e *Engine) Close() error {
 		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty
 	}
 	return errors.Join(err, e.store.Close())
+}
+
+// stocked tells that the workers have enough claimed work at hand: a commit that
+// takes a little longer keeps none of them waiting.
+func (e *Engine) stocked() bool {
+	pool := e.pool.Load()
+	return pool != nil && pool.Stocked()
 }
 
 // Root is the workspace's folder.

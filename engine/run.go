@@ -136,6 +136,8 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	defer e.tell(nil)
 	e.controls.watch(r.pool.Drain)
 	defer e.controls.watch(nil)
+	e.pool.Store(r.pool)
+	defer e.pool.Store(nil)
 	if err := e.checkThresholds(ctx); err != nil {
 		return r.summary, err
 	}

@@ -116,3 +116,45 @@ func TestALargeMoveSaysThatMoreComes(t *testing.T) {
 		t.Errorf("%d parts", len(told))
 	}
 }
+
+// While its user is patient the store waits for more edits to share a group, but not
+// when the user stops being so, and never long.
+func TestAPatientUserIsHeldForOthers(t *testing.T) {
+	var patient atomic.Bool
+	var moves atomic.Int32
+	o := testOptions()
+	o.Now = time.Now
+	o.Patient = patient.Load
+	o.Advanced = func(Advance) { moves.Add(1) }
+	s := openRoot(t, initRoot(t, testOptions(), nil), o)
+	two := func(first, second string, between func()) {
+		var wg sync.WaitGroup
+		wg.Go(func() { commitFile(t, s, first, nil) })
+		time.Sleep(holdTime / 10)
+		between()
+		wg.Go(func() { commitFile(t, s, second, nil) })
+		wg.Wait()
+	}
+	together := 0
+	for i := range 20 { // a slow machine may take longer than the hold for some
+		patient.Store(true)
+		before := moves.Load()
+		two(fmt.Sprintf("a/%d", i), fmt.Sprintf("b/%d", i), func() {})
+		if moves.Load() == before+1 {
+			together++
+		}
+	}
+	if together == 0 {
+		t.Error("no two edits within the hold made one group")
+	}
+	before := moves.Load()
+	commitFile(t, s, "alone", nil)
+	if moves.Load() != before+1 {
+		t.Error("a lone edit of a patient user was not committed")
+	}
+	patient.Store(false)
+	two("c", "d", func() { time.Sleep(4 * holdTime) })
+	if moves.Load() != before+3 {
+		t.Errorf("two edits of an impatient user, one long after the other, made %d groups", moves.Load()-before-1)
+	}
+}

@@ -135,8 +135,36 @@ func (s *Store) collect(first *request) {
 		}
 		runtime.Gosched()
 	}
-	s.own.group = g
 	s.own.lastSize = len(g)
+	s.own.group = s.hold(g)
+}
+
+// A group costs about the same whatever its size up to some tens: its syncs, its
+// files made and removed. While nobody waits for it, it is held until it has
+// heldSize edits, or for holdTime.
+const (
+	heldSize = 64
+	holdTime = 20 * time.Millisecond
+)
+
+// hold waits for more edits as long as the store's user is patient, which may change
+// with every edit that comes.
+func (s *Store) hold(g []*request) []*request {
+	if s.opts.Patient == nil || len(g) == 0 || len(g) >= heldSize || !s.opts.Patient() {
+		return g
+	}
+	s.own.patience.Reset(holdTime)
+	for len(g) < heldSize && s.opts.Patient() {
+		select {
+		case r := <-s.requests:
+			g = s.take(g, r)
+		case <-s.own.patience.C:
+			return g
+		case <-s.stop:
+			return g
+		}
+	}
+	return g
 }
 
 func (s *Store) take(g []*request, r *request) []*request {

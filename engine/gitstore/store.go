@@ -42,6 +42,10 @@ type Options struct {
 	// applied. It must be quick, and must not call the store back except for views.
 	Advanced func(Advance)
 
+	// Patient tells that nobody waits for what is handed in now, so that a small group
+	// may be held for a moment until more share its sync. nil: groups are never held.
+	Patient func() bool
+
 	// Follow tells which committed paths are shown as files in the workspace.
 	// nil: none.
 	Follow func(path string) bool

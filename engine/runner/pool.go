@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,11 +44,14 @@ type Pool struct {
 	mu    sync.Mutex // guards the rest
 	steps map[string]*stepRoom
 	busy  int
+
+	stock atomic.Int32 // the sum of what stands in line, of each step no more than may run at once
 }
 
 // stepRoom is what the pool knows of one step.
 type stepRoom struct {
 	ahead   int           // claimed, or being claimed, and not running yet
+	inLine  int           // claimed, and waiting for a place to run
 	running chan struct{} // a place for each of its instances
 	claims  time.Duration // about how long a claim takes
 	runs    time.Duration // about how long it runs
@@ -57,7 +61,8 @@ type stepRoom struct {
 // claim becomes durable while the step before runs. Where a step takes less time
 // than a claim, one would leave the worker waiting for a sync: then as many as run
 // in the time a claim takes, up to mostAhead. Many more may be finishing: they wait
-// for the disk, and the more of them there are the more commits share a sync.
+// for the disk, and the more of them there are the more commits share a sync. That is
+// why there are twice as many: while one half runs, the other's claims are gathered.
 const (
 	mostAhead     = 32
 	finishingEach = 64
@@ -107,7 +112,7 @@ func (r *stepRoom) depth() int {
 	if r.claims == 0 || r.runs == 0 || r.runs >= r.claims {
 		return 1
 	}
-	return int(min(mostAhead, r.claims/max(r.runs, 1)+1))
+	return int(min(mostAhead, 2*r.claims/max(r.runs, 1)+1))
 }
 
 // learn takes a measurement into an average.
@@ -178,8 +183,11 @@ func (p *Pool) claim(w Work, r *stepRoom) bool {
 // inSlot runs w in a slot, unless the pool is draining: then the claim is given
 // back by Finish, as nothing has been run.
 func (p *Pool) inSlot(w Work, r *stepRoom) {
+	p.mu.Lock()
+	p.line(r, 1)
+	p.mu.Unlock()
 	leave, ok := p.enter(r.running, p.slots)
-	p.change(func() { r.ahead-- })
+	p.change(func() { r.ahead--; p.line(r, -1) })
 	if !ok {
 		return
 	}
@@ -223,6 +231,19 @@ func (p *Pool) enter(places ...chan struct{}) (leave func(), ok bool) {
 		}
 	}
 	return leave, true
+}
+
+// Stocked tells that all slots are taken and for each of them another piece of work
+// waits, claimed.
+func (p *Pool) Stocked() bool {
+	return int(p.stock.Load()) >= cap(p.slots) && !p.Draining()
+}
+
+// line counts n more pieces of work of a step in line; p.mu is held.
+func (p *Pool) line(r *stepRoom, n int) {
+	before := min(r.inLine, cap(r.running))
+	r.inLine += n
+	p.stock.Add(int32(min(r.inLine, cap(r.running)) - before))
 }
 
 // Draining tells whether Drain or Stop was called.

@@ -151,7 +151,7 @@ func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 	for _, c := range []struct {
 		claim, run time.Duration
 		want       int
-	}{{time.Millisecond, time.Second, 1}, {10 * time.Millisecond, 4 * time.Millisecond, 3}, {time.Second, 0, mostAhead}} {
+	}{{time.Millisecond, time.Second, 1}, {10 * time.Millisecond, 4 * time.Millisecond, 6}, {time.Second, 0, mostAhead}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := New(1, time.Now)
 			w := Work{Step: "w/s",
@@ -191,6 +191,34 @@ func TestAnUnknownStepIsClaimedOneAhead(t *testing.T) {
 			t.Error("two may be claimed ahead")
 		}
 		p.Wait()
+	})
+}
+
+// TestStocked: what waits for a place of its own step is no stock for the other slots.
+func TestStocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(2, time.Now)
+		end := make(chan struct{})
+		start := func(step string, instances, n int) {
+			for range n {
+				p.Go(Work{Step: step, Instances: instances, Run: func(context.Context) { <-end }, Finish: func() {}})
+			}
+			synctest.Wait()
+		}
+		for _, more := range []struct {
+			step         string
+			instances, n int
+			want         bool
+		}{{"w/one", 1, 5, false}, {"w/two", 0, 1, false}, {"w/two", 0, 1, true}} {
+			if start(more.step, more.instances, more.n); p.Stocked() != more.want {
+				t.Errorf("after %d more of %s: stocked %v", more.n, more.step, p.Stocked())
+			}
+		}
+		close(end)
+		p.Wait()
+		if p.Stocked() {
+			t.Error("stocked when all is done")
+		}
 	})
 }
 
