@@ -17,17 +17,16 @@ import (
 )
 
 // repairFolders brings the records shown in the item folders in line with the
-// history. Up to some thousand items every one is looked at, which finds those
-// edited in place; beyond that maintain does, and here only what changed since
-// the last engine is.
+// history: what changed since the last engine before anything else; and of up to some
+// thousand items every one, beside the work, which finds those edited in place. Of more,
+// maintain does.
 func (e *Engine) repairFolders(ctx context.Context) error {
 	const fewEnough = 10_000
-	repair := e.store.Repair
-	if e.index.Len() <= fewEnough {
-		repair = e.store.RepairAll
-	}
-	if err := repair(ctx); err != nil {
+	if err := e.store.Repair(ctx); err != nil {
 		return fmt.Errorf("bring the item folders in line with the history: %w", err)
+	}
+	if e.index.Len() <= fewEnough {
+		e.store.RepairRest()
 	}
 	return nil
 }

@@ -287,11 +287,11 @@ func (f *follower) workOut() {
 	f.lose(to)
 	f.lost, f.working = false, true
 	f.mu.Unlock()
-	err := f.s.diffCommits(from, to, func(c FileChange) error {
-		if !f.s.opts.Follow(c.Path) {
+	err := f.s.diffNames(from, to, func(path string, blob Hash) error {
+		if !f.s.opts.Follow(path) {
 			return nil
 		}
-		return f.writeAgain(c)
+		return f.writeAgain(path, blob)
 	})
 	f.mu.Lock()
 	f.working = false
@@ -312,19 +312,19 @@ func (f *follower) workOut() {
 	f.changed.Broadcast()
 }
 
-// writeAgain writes one file of workOut; only a full disk ends it. After finish
-// the rest is left to the next start.
-func (f *follower) writeAgain(c FileChange) error {
+// writeAgain writes one file of workOut, if it is not as committed; only a full disk
+// ends it. After finish the rest is left to the next start.
+func (f *follower) writeAgain(path string, blob Hash) error {
 	select {
 	case <-f.s.stop:
 		return ErrClosed
 	default:
 	}
-	err := f.write(c.Path, &pendingFile{data: c.Data, deleted: c.Deleted})
+	err := f.bringInLine(path, blob)
 	if err == nil || isFull(err) {
 		return err
 	}
-	f.s.log.Error("write followed file", "path", c.Path, "error", err)
+	f.s.log.Error("write followed file", "path", path, "error", err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark.broken = true

@@ -22,7 +22,7 @@ func (f *follower) write(path string, p *pendingFile) error {
 		return err
 	}
 	if same {
-		return f.removeTemp(tempOf(name)) // of a crash after the file was swapped in
+		return nil
 	}
 	if p.deleted {
 		if err := f.s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -31,6 +31,23 @@ func (f *follower) write(path string, p *pendingFile) error {
 		return nil
 	}
 	return f.replace(name, p.data)
+}
+
+// bringInLine is write of a file that is likely to be as committed, blob: then the
+// bytes committed are not even read.
+func (f *follower) bringInLine(path string, blob Hash) error {
+	p := &pendingFile{deleted: blob.IsZero()}
+	name := filepath.Join(f.s.root, filepath.FromSlash(path))
+	if !p.deleted {
+		data, err := f.s.fs.ReadFile(name)
+		if err == nil && odb.Name(odb.TypeBlob, data) == blob {
+			return f.removeTemp(tempOf(name)) // of a crash after the file was swapped in
+		}
+		if p.data, err = f.s.readBlob(path, blob); err != nil {
+			return err
+		}
+	}
+	return f.write(path, p)
 }
 
 // keepEdited looks at the file as it is. same: it needs no writing.

@@ -132,6 +132,13 @@ func (s *Store) RepairAll(ctx context.Context) error {
 	return s.repair(ctx, true)
 }
 
+// RepairRest begins what RepairAll does beyond Repair; CaughtUp waits for its end.
+func (s *Store) RepairRest() {
+	if s.follower != nil {
+		s.follower.beginRepair(true)
+	}
+}
+
 func (s *Store) repair(ctx context.Context, all bool) error {
 	f := s.follower
 	if f == nil {

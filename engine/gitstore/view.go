@@ -187,6 +187,11 @@ func (s *Store) Diff(ctx context.Context, from, to Hash, visit func(FileChange) 
 }
 
 func (s *Store) diffCommits(from, to Hash, visit func(FileChange) error) error {
+	return s.diffNames(from, to, s.withBytes(visit))
+}
+
+// diffNames is Diff that reads no file.
+func (s *Store) diffNames(from, to Hash, visit visitName) error {
 	var trees [2]Hash
 	for i, h := range []Hash{from, to} {
 		if h.IsZero() {
@@ -198,12 +203,40 @@ func (s *Store) diffCommits(from, to Hash, visit func(FileChange) error) error {
 		}
 		trees[i] = c.Tree
 	}
-	return s.DiffTrees(trees[0], trees[1], "", visit)
+	return s.diffTrees(trees[0], trees[1], "", visit)
+}
+
+// visitName is told the path of a file and the name of its bytes; zero: it is gone.
+type visitName func(path string, blob Hash) error
+
+func (s *Store) withBytes(visit func(FileChange) error) visitName {
+	return func(path string, blob Hash) error {
+		if blob.IsZero() {
+			return visit(FileChange{Path: path, Deleted: true})
+		}
+		data, err := s.readBlob(path, blob)
+		if err != nil {
+			return err
+		}
+		return visit(FileChange{Path: path, Data: data})
+	}
+}
+
+func (s *Store) readBlob(path string, blob Hash) ([]byte, error) {
+	data, err := s.db.ReadAs(blob, odb.TypeBlob)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return data, nil
 }
 
 // DiffTrees is Diff of two trees whose files stand below prefix. Zero is the
 // empty tree.
 func (s *Store) DiffTrees(from, to Hash, prefix string, visit func(FileChange) error) error {
+	return s.diffTrees(from, to, prefix, s.withBytes(visit))
+}
+
+func (s *Store) diffTrees(from, to Hash, prefix string, visit visitName) error {
 	if from == to {
 		return nil
 	}
@@ -223,7 +256,7 @@ func (s *Store) DiffTrees(from, to Hash, prefix string, visit func(FileChange) e
 }
 
 // diffEntries walks two trees side by side in Git's order.
-func (s *Store) diffEntries(old, new []byte, prefix string, visit func(FileChange) error) error {
+func (s *Store) diffEntries(old, new []byte, prefix string, visit visitName) error {
 	a, b := listEntries(old), listEntries(new)
 	for len(a) > 0 || len(b) > 0 {
 		order := 0
@@ -258,7 +291,7 @@ func listEntries(tree []byte) []odb.Entry {
 }
 
 // diffEntry compares what stands under one name; nil is nothing.
-func (s *Store) diffEntry(x, y *odb.Entry, prefix string, visit func(FileChange) error) error {
+func (s *Store) diffEntry(x, y *odb.Entry, prefix string, visit visitName) error {
 	if x != nil && y != nil && x.Hash == y.Hash && x.Mode == y.Mode {
 		return nil
 	}
@@ -268,20 +301,16 @@ func (s *Store) diffEntry(x, y *odb.Entry, prefix string, visit func(FileChange)
 	}
 	name := path.Join(prefix, string(either.Name))
 	if x != nil && x.Mode.IsDir() || y != nil && y.Mode.IsDir() {
-		return s.DiffTrees(dirHash(x), dirHash(y), name, visit)
+		return s.diffTrees(dirHash(x), dirHash(y), name, visit)
 	}
 	isFile := func(e *odb.Entry) bool { return e != nil && e.Mode.IsRegular() }
 	switch {
 	case isFile(y) && isFile(x) && x.Hash == y.Hash:
 		return nil // only the permissions changed
 	case isFile(y):
-		data, err := s.db.ReadAs(y.Hash, odb.TypeBlob)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		return visit(FileChange{Path: name, Data: data})
+		return visit(name, y.Hash)
 	case isFile(x):
-		return visit(FileChange{Path: name, Deleted: true})
+		return visit(name, Hash{})
 	}
 	return nil
 }
