@@ -24,9 +24,10 @@ import (
 // would put back each other's older bytes. The others stand by, and take over
 // when it ends.
 //
-// Files are written beside and renamed, not synced: they can be written again
-// from the commits. Marks in .bagpipe/followed say up to which commit they are
-// right (mark.go); Repair does the rest.
+// Files are changed at once for whoever reads them, in place or by a file beside that
+// is swapped in. They are not synced: they can be written again from the commits.
+// Marks in .bagpipe/followed say up to which commit they are right (mark.go); Repair
+// does the rest.
 type follower struct {
 	s *Store
 

@@ -17,6 +17,11 @@ import (
 // written by a person: it is kept beside.
 func (f *follower) write(path string, p *pendingFile) error {
 	name := filepath.Join(f.s.root, filepath.FromSlash(path))
+	if !p.deleted {
+		if done, err := f.amend(name, p.data); done || err != nil {
+			return err
+		}
+	}
 	same, err := f.keepEdited(path, name, p)
 	if err != nil {
 		return err
@@ -31,6 +36,32 @@ func (f *follower) write(path string, p *pendingFile) error {
 		return nil
 	}
 	return f.replace(name, p.data)
+}
+
+// amend gives a file that is there the new bytes in its place, if it can and the file is
+// as it was committed.
+func (f *follower) amend(name string, data []byte) (done bool, err error) {
+	same := false
+	done, err = f.s.fs.Amend(name, func(old []byte) []byte {
+		if same = bytes.Equal(old, data); same {
+			return nil
+		}
+		if committed, err := f.isCommitted(old); err != nil || !committed {
+			return nil
+		}
+		return data
+	})
+	return done || same, err
+}
+
+// isCommitted tells whether bytes are a committed file's, or what a power cut left of one
+// that was not synced: then zeros are at its end.
+func (f *follower) isCommitted(data []byte) (bool, error) {
+	data = bytes.TrimRight(data, "\x00")
+	if len(data) == 0 {
+		return true, nil
+	}
+	return f.s.db.Has(odb.Name(odb.TypeBlob, data))
 }
 
 // bringInLine is write of a file that is likely to be as committed, blob: then the
@@ -62,11 +93,7 @@ func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err
 	if !p.deleted && bytes.Equal(data, p.data) {
 		return true, nil
 	}
-	// Zeros are what a power cut leaves of a file that was not synced.
-	if len(bytes.Trim(data, "\x00")) == 0 {
-		return false, nil
-	}
-	committed, err := f.s.db.Has(odb.Name(odb.TypeBlob, data))
+	committed, err := f.isCommitted(data)
 	if err != nil || committed {
 		return false, err
 	}

@@ -22,6 +22,8 @@ type FS interface {
 	// fs.ErrNotExist when one is not there, errors.ErrUnsupported where it cannot be
 	// done. Unlike Rename over a file, it has no file system write bytes out.
 	Exchange(name, other string) error
+	// Amend gives a small file new bytes in its place; see OS.Amend.
+	Amend(name string, edit func(old []byte) []byte) (done bool, err error)
 	// Link gives the file oldName a second name; fs.ErrExist when newName is taken.
 	Link(oldName, newName string) error
 	// Remove removes a file or an empty folder.
@@ -63,6 +65,7 @@ func (OS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 }
 
 func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
+
 func (OS) Exchange(name, other string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) {
@@ -73,6 +76,7 @@ func (OS) Exchange(name, other string) error {
 	}
 	return nil
 }
+
 func (OS) Link(oldName, newName string) error         { return os.Link(oldName, newName) }
 func (OS) Remove(name string) error                   { return os.Remove(name) }
 func (OS) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, perm) }

@@ -185,6 +185,28 @@ func (f *FS) Exchange(path, other string) error {
 	return nil
 }
 
+// Amend does all of a change or nothing.
+func (f *FS) Amend(path string, edit func(old []byte) []byte) (done bool, err error) {
+	f.mu.Lock()
+	n := f.track(path)
+	f.mu.Unlock()
+	var fault error
+	done, err = f.os.Amend(path, func(old []byte) []byte {
+		data := edit(old)
+		if data == nil {
+			return nil
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if fault = f.step("amend", path); fault != nil {
+			return nil
+		}
+		n.live.synced = false
+		return data
+	})
+	return done, errors.Join(err, fault)
+}
+
 func (f *FS) Link(oldPath, newPath string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
