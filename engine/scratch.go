@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // spareFolders are scratch folders that built-in robots left empty, kept for the
@@ -32,6 +34,9 @@ func (s *spareFolders) take(dir string) error {
 	if spare != "" && os.Rename(spare, dir) == nil {
 		return nil
 	}
+	if os.Mkdir(dir, 0o777) == nil {
+		return nil
+	}
 	return os.MkdirAll(dir, 0o777)
 }
 
@@ -39,6 +44,9 @@ func (s *spareFolders) take(dir string) error {
 // removed, with what is in it.
 func (s *spareFolders) give(dir string, reusable bool) error {
 	if !reusable || !isEmpty(dir) {
+		if unix.Rmdir(dir) == nil {
+			return nil
+		}
 		return os.RemoveAll(dir)
 	}
 	s.mu.Lock()

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bagpipe/layout"
 )
 
@@ -59,7 +61,9 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 		base = os.Environ()
 	}
 	cmd.Env = append(slices.Clone(base), commandEnv(c)...)
-	cmd.Stdin = bytes.NewReader(input)
+	stdin, closeStdin := inputFile(input)
+	defer closeStdin()
+	cmd.Stdin = stdin
 	cmd.Stdout, cmd.Stderr = last, last
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -81,14 +85,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 		return err
 	}
 	group := -cmd.Process.Pid
-	ended := make(chan struct{})
-	var killer sync.WaitGroup
-	killer.Go(func() {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
+	ended, killed := make(chan struct{}), make(chan struct{})
+	spare := context.AfterFunc(ctx, func() {
+		defer close(killed)
 		_ = syscall.Kill(group, syscall.SIGTERM) // gone already: nothing to end
 		select {
 		case <-ended:
@@ -98,7 +97,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	})
 	err := cmd.Wait()
 	close(ended)
-	killer.Wait()
+	if !spare() {
+		<-killed
+	}
 	// What the program left running in its group does not outlive the step.
 	_ = syscall.Kill(group, syscall.SIGKILL)
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -113,18 +114,44 @@ func commandInput(c *Call) ([]byte, error) {
 	if with == nil {
 		with = map[string]any{}
 	}
-	data, err := layout.EncodeJSON(map[string]any{
-		"execution": json.RawMessage(c.Execution),
-		"item":      c.Item,
-		"manifest":  json.RawMessage(c.Manifest),
-		"step":      c.Step,
-		"with":      with,
-		"workflow":  c.Workflow,
-	})
+	rest, err := layout.EncodeJSON(map[string]any{"step": c.Step, "with": with, "workflow": c.Workflow})
 	if err != nil {
 		return nil, fmt.Errorf("write the program's input: %w", err)
 	}
-	return data, nil
+	// The records are in the form that is wanted already: decoding and encoding them
+	// again would take longer than anything else before the program starts.
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\n  \"execution\": %s,\n  \"item\": %q,\n  \"manifest\": %s,%s", indented(c.Execution), c.Item, indented(c.Manifest), rest[1:])
+	return b.Bytes(), nil
+}
+
+func indented(record []byte) []byte {
+	if len(record) == 0 {
+		return []byte("null")
+	}
+	return bytes.ReplaceAll(bytes.TrimSpace(record), []byte("\n"), []byte("\n  "))
+}
+
+// inputFile is input as an open file: a pipe that holds it all where it is small enough,
+// as then nothing has to be run beside the program.
+func inputFile(input []byte) (r io.Reader, closeIt func()) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return bytes.NewReader(input), func() {}
+	}
+	f := os.NewFile(uintptr(ends[0]), "stdin")
+	err := unix.SetNonblock(ends[1], true)
+	if err == nil {
+		var n int
+		if n, err = unix.Write(ends[1], input); n < len(input) {
+			err = cmp.Or(err, io.ErrShortWrite)
+		}
+	}
+	if err := cmp.Or(err, unix.Close(ends[1])); err != nil {
+		_ = f.Close()
+		return bytes.NewReader(input), func() {}
+	}
+	return f, func() { _ = f.Close() }
 }
 
 func commandEnv(c *Call) []string {
@@ -264,6 +291,9 @@ func commandOutputs(c *Call, named map[string]string) ([]Output, error) {
 		if _, err := os.Lstat(filepath.Join(c.Scratch, layout.DerivedDir)); err == nil {
 			named = map[string]string{layout.DerivedDir: layout.DerivedDir + "/" + string(c.Step)}
 		}
+	}
+	if len(named) == 0 {
+		return nil, nil
 	}
 	root, err := os.OpenRoot(c.Scratch)
 	if err != nil {
