@@ -10,8 +10,7 @@ import (
 
 const (
 	maintainEvery = 2000             // steps that may end before it is looked how many packs there are: each leaves one or a part of one
-	packsBeside   = 200              // packs worth joining beside the work, which it slows
-	packsFrom     = 50               // packs worth joining when a run ends
+	packsFrom     = 200              // packs worth joining: fewer cost a reader little, and who waits for a run to end a third of a second
 	idleFor       = 10 * time.Minute // without a step, before everything may be packed anew
 )
 
@@ -40,7 +39,7 @@ func (r *run) maintain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.upkeep:
-			if r.e.store.Packs() < packsBeside {
+			if r.e.store.Packs() < packsFrom {
 				continue
 			}
 		case <-idle.C:
