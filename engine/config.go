@@ -243,8 +243,17 @@ func settingsPaths(v gitstore.View) ([]string, error) {
 
 // Known tells a definition's reader which robots there are.
 func Known(robots map[layout.Name]steps.Builtin) state.Robots {
-	return func(robot string) ([]string, bool) {
-		b, ok := robots[layout.Name(robot)]
-		return b.Parameters, ok
+	return func(name string) (state.Robot, bool) {
+		b, ok := robots[layout.Name(name)]
+		return state.Robot{Parameters: b.Parameters, Check: func(with map[string]any) (parameter string, err error) {
+			if b.Check == nil {
+				return "", nil
+			}
+			err = b.Check(with)
+			if wrong := new(steps.ParameterError); errors.As(err, &wrong) {
+				return wrong.Name, errors.New(wrong.Text)
+			}
+			return "", err
+		}}, ok
 	}
 }

@@ -68,18 +68,23 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	}, nil
 }
 
-func bagOptions(c *Call) (bags.CreateOptions, error) {
-	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Nest: true, Progress: c.progress()}
-	names, err := stringsParam(c.With, "algorithms")
-	if err != nil {
-		return o, err
-	}
+func algorithmsParam(with map[string]any) (all []bags.Algorithm, err error) {
+	names, err := stringsParam(with, "algorithms")
 	for _, n := range names {
 		a := bags.Algorithm(n)
 		if !a.Known() {
-			return o, SystemFailure("parameter algorithms: %q is not known; want md5, sha1, sha224, sha256, sha384 or sha512", n)
+			return nil, wrongParam("algorithms", "%q is not known; want md5, sha1, sha224, sha256, sha384 or sha512", n)
 		}
-		o.Algorithms = append(o.Algorithms, a)
+		all = append(all, a)
+	}
+	return all, err
+}
+
+func bagOptions(c *Call) (bags.CreateOptions, error) {
+	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Nest: true, Progress: c.progress()}
+	var err error
+	if o.Algorithms, err = algorithmsParam(c.With); err != nil {
+		return o, err
 	}
 	if o.Profiles, err = c.profiles(); err != nil {
 		return o, err

@@ -7,19 +7,29 @@ import "bagpipe/layout"
 type Builtin struct {
 	Robot      Robot
 	Parameters []string
+	Check      func(with map[string]any) error // a *ParameterError for a value the robot would refuse; nil: it takes any
 	Bare       bool
 }
 
 // Builtins gives the robots by the name that stands under robot:.
 func Builtins() map[layout.Name]Builtin {
 	return map[layout.Name]Builtin{
-		"unpack":    {Func(unpack), []string{"nested", "names"}, false},
-		"split":     {Func(split), []string{"each", "by", "match", "kind", "collection", "workflow", "lane"}, false},
-		"validate":  {Func(validate), nil, false},
-		"inventory": {Func(inventory), nil, false},
-		"bag":       {Func(bag), []string{"algorithms"}, false},
-		"deposit":   {Func(deposit), []string{"store"}, false},
-		"cleanup":   {Func(cleanup), nil, true},
-		"noop":      {Func(noop), []string{"sleep", "fail", "message"}, true},
+		"unpack": {Robot: Func(unpack), Parameters: []string{"nested", "names"}, Check: checks(unpackParams)},
+		"split": {Robot: Func(split), Parameters: []string{"each", "by", "match", "kind", "collection", "workflow", "lane"},
+			Check: checks(splitParams)},
+		"validate":  {Robot: Func(validate)},
+		"inventory": {Robot: Func(inventory)},
+		"bag":       {Robot: Func(bag), Parameters: []string{"algorithms"}, Check: checks(algorithmsParam)},
+		"deposit":   {Robot: Func(deposit), Parameters: []string{"store"}, Check: checks(storeParam)},
+		"cleanup":   {Robot: Func(cleanup), Bare: true},
+		"noop":      {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true},
+	}
+}
+
+// checks makes how a robot reads its parameters a check of them.
+func checks[T any](read func(with map[string]any) (T, error)) func(map[string]any) error {
+	return func(with map[string]any) error {
+		_, err := read(with)
+		return err
 	}
 }

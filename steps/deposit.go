@@ -237,3 +237,5 @@ func tagManifests(dir string) ([]byte, error) {
 	}
 	return all, nil
 }
+
+func storeParam(with map[string]any) (string, error) { return stringParam(with, "store") }

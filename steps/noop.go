@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -8,20 +9,12 @@ import (
 // noop does nothing, for trials and benchmarks. Its parameters: sleep (a time),
 // message, and fail (content or system).
 func noop(ctx context.Context, c *Call) (Result, error) {
-	sleep, err := durationParam(c.With, "sleep")
+	n, err := noopParams(c.With)
 	if err != nil {
 		return Result{}, err
 	}
-	message, err := stringParam(c.With, "message")
-	if err != nil {
-		return Result{}, err
-	}
-	fail, err := stringParam(c.With, "fail")
-	if err != nil {
-		return Result{}, err
-	}
-	if sleep > 0 {
-		t := time.NewTimer(sleep)
+	if n.sleep > 0 {
+		t := time.NewTimer(n.sleep)
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -29,16 +22,31 @@ func noop(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, ctx.Err()
 		}
 	}
-	if message == "" && fail != "" {
-		message = "asked to fail"
-	}
-	switch Kind(fail) {
-	case "":
-		return Result{Message: message}, nil
+	switch n.fail {
 	case Content:
-		return Result{}, ContentFailure("%s", message)
+		return Result{}, ContentFailure("%s", cmp.Or(n.message, "asked to fail"))
 	case System:
-		return Result{}, SystemFailure("%s", message)
+		return Result{}, SystemFailure("%s", cmp.Or(n.message, "asked to fail"))
 	}
-	return Result{}, SystemFailure("parameter fail: want content or system, got %q", fail)
+	return Result{Message: n.message}, nil
+}
+
+type noopDoes struct {
+	sleep   time.Duration
+	message string
+	fail    Kind // empty: it does not
+}
+
+func noopParams(with map[string]any) (n noopDoes, err error) {
+	if n.sleep, err = durationParam(with, "sleep"); err != nil {
+		return n, err
+	}
+	if n.message, err = stringParam(with, "message"); err != nil {
+		return n, err
+	}
+	fail, err := stringParam(with, "fail")
+	if n.fail = Kind(fail); err == nil && fail != "" && n.fail != Content && n.fail != System {
+		err = wrongParam("fail", "want content or system, got %q", fail)
+	}
+	return n, err
 }

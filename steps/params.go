@@ -9,6 +9,15 @@ import (
 // Parameters come from the workflow's YAML; a wrong one is the operator's to
 // mend.
 
+// ParameterError says what is wrong with the value of a parameter.
+type ParameterError struct{ Name, Text string }
+
+func (e *ParameterError) Error() string { return "parameter " + e.Name + ": " + e.Text }
+
+func wrongParam(name, format string, args ...any) error {
+	return SystemFailure("%w", &ParameterError{name, fmt.Sprintf(format, args...)})
+}
+
 func stringParam(with map[string]any, name string) (string, error) {
 	v, ok := with[name]
 	if !ok {
@@ -16,7 +25,7 @@ func stringParam(with map[string]any, name string) (string, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return "", SystemFailure("parameter %s: want text, got %v", name, v)
+		return "", wrongParam(name, "want text, got %v", v)
 	}
 	return s, nil
 }
@@ -28,7 +37,7 @@ func stringsParam(with map[string]any, name string) ([]string, error) {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return nil, SystemFailure("parameter %s: want a list, got %v", name, v)
+		return nil, wrongParam(name, "want a list, got %v", v)
 	}
 	var all []string
 	for _, e := range list {
@@ -44,7 +53,7 @@ func durationParam(with map[string]any, name string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, SystemFailure("parameter %s: want a time as 10ms, 2s or 5m, got %q", name, s)
+		return 0, wrongParam(name, "want a time as 10ms, 2s or 5m, got %q", s)
 	}
 	return d, nil
 }
@@ -57,7 +66,7 @@ func countParam(with map[string]any, name string) (int, error) {
 	}
 	n, err := strconv.Atoi(fmt.Sprint(v))
 	if err != nil || n < 0 {
-		return 0, SystemFailure("parameter %s: want a number from 0 up, got %v", name, v)
+		return 0, wrongParam(name, "want a number from 0 up, got %v", v)
 	}
 	return n, nil
 }

@@ -107,14 +107,14 @@ func splitParams(with map[string]any) (s splitting, err error) {
 		s.objects = true
 		for _, other := range []string{"match", "kind"} {
 			if _, given := with[other]; given {
-				return s, SystemFailure("parameter %s: does not go with each: %s", other, eachObject)
+				return s, wrongParam(other, "does not go with each: %s", eachObject)
 			}
 		}
 	default:
-		return s, SystemFailure("parameter each: want %s, %s, %s or %s, got %q", eachEntry, eachFile, eachSet, eachObject, each)
+		return s, wrongParam("each", "want %s, %s, %s or %s, got %q", eachEntry, eachFile, eachSet, eachObject, each)
 	}
 	if _, given := with["by"]; given && s.by == nil {
-		return s, SystemFailure("parameter by: goes with each: %s", eachSet)
+		return s, wrongParam("by", "goes with each: %s", eachSet)
 	}
 	if one, isText := with["match"].(string); isText {
 		s.match = []string{one}
@@ -126,14 +126,14 @@ func splitParams(with map[string]any) (s splitting, err error) {
 	}
 	for _, m := range s.match {
 		if _, err := path.Match(m, ""); err != nil || m == "" {
-			return s, SystemFailure("parameter match: %q is no pattern", m)
+			return s, wrongParam("match", "%q is no pattern", m)
 		}
 	}
 	if s.kind, err = stringParam(with, "kind"); err != nil {
 		return s, err
 	}
 	if !slices.Contains([]string{"", "folder", "bag", "archive", "file"}, s.kind) {
-		return s, SystemFailure("parameter kind: want folder, bag, archive or file, got %q", s.kind)
+		return s, wrongParam("kind", "want folder, bag, archive or file, got %q", s.kind)
 	}
 	for key, to := range map[string]*layout.Name{"collection": &s.like.Collection, "workflow": &s.like.Workflow, "lane": &s.like.Lane} {
 		text, err := stringParam(with, key)
@@ -141,7 +141,7 @@ func splitParams(with map[string]any) (s splitting, err error) {
 			return s, err
 		}
 		if *to, err = layout.ParseName(text); text != "" && err != nil {
-			return s, SystemFailure("parameter %s: %w", key, err)
+			return s, wrongParam(key, "%v", err)
 		}
 	}
 	return s, nil

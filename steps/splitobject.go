@@ -39,7 +39,7 @@ func splitObjects(ctx context.Context, c *Call, s *splitting) (Result, error) {
 		return Result{Status: Skipped, Message: "not applicable: it is one file"}, nil
 	}
 	if c.Objects == nil {
-		return Result{}, SystemFailure("parameter each: %s needs the rules, and there are none here", eachObject)
+		return Result{}, wrongParam("each", "%s needs the rules, and there are none here", eachObject)
 	}
 	parted, err := c.Objects(ctx, c.Content)
 	if err != nil {

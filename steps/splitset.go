@@ -24,10 +24,10 @@ func (s *splitting) setBy(with map[string]any) error {
 		return err
 	}
 	if len(text) > maxBy {
-		return SystemFailure("parameter by: %d bytes; at most %d", len(text), maxBy)
+		return wrongParam("by", "%d bytes; at most %d", len(text), maxBy)
 	}
 	if s.by, err = regexp.Compile(text); err != nil || s.by.NumSubexp() == 0 {
-		return SystemFailure("parameter by: want a regular expression with a group, as in ^([a-z]+), got %q", text)
+		return wrongParam("by", "want a regular expression with a group, as in ^([a-z]+), got %q", text)
 	}
 	return nil
 }

@@ -75,16 +75,21 @@ func theDrop(c *Call) (string, error) {
 }
 
 func unpackOptions(c *Call) (o bags.ExtractOptions, err error) {
-	o = bags.ExtractOptions{Limits: c.Limits, Progress: c.progress()}
-	if o.Nested, err = countParam(c.With, "nested"); err != nil {
+	o, err = unpackParams(c.With)
+	o.Limits, o.Progress = c.Limits, c.progress()
+	return o, err
+}
+
+func unpackParams(with map[string]any) (o bags.ExtractOptions, err error) {
+	if o.Nested, err = countParam(with, "nested"); err != nil {
 		return o, err
 	}
-	if o.Names, err = stringParam(c.With, "names"); err != nil {
+	if o.Names, err = stringParam(with, "names"); err != nil {
 		return o, err
 	}
 	o.Names = strings.ToLower(o.Names)
 	if o.Names != "" && !slices.Contains(bags.CodePages(), o.Names) {
-		return o, SystemFailure("parameter names: no code page %q; there are %s", o.Names, strings.Join(bags.CodePages(), ", "))
+		return o, wrongParam("names", "no code page %q; there are %s", o.Names, strings.Join(bags.CodePages(), ", "))
 	}
 	return o, nil
 }

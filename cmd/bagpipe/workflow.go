@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,11 +104,34 @@ func (c *workflowCheckCmd) parse(data []byte) (*state.Definition, error) {
 		return nil, err
 	}
 	d, err := state.ParseDefinition(file, data, engine.Known(steps.Builtins()))
+	if err == nil && filepath.Base(filepath.Dir(file)) == layout.WorkflowsDir {
+		err = startsOthers(file, data, d)
+	}
 	var fe *layout.FileError
 	if errors.As(err, &fe) {
 		fe.File = c.File
 	}
 	return d, err
+}
+
+// startsOthers wants the workflows that a definition's steps start beside it.
+func startsOthers(file string, data []byte, d *state.Definition) error {
+	for i := range d.Steps {
+		starts := d.Steps[i].Starts
+		if starts == "" {
+			continue
+		}
+		other := filepath.Join(filepath.Dir(file), starts+".yaml")
+		if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		y, err := layout.ParseYAML(file, data)
+		if err != nil {
+			return err
+		}
+		return y.Errorf(fmt.Sprintf("$.steps[%d].starts", i), "no workflow %q beside this one", starts)
+	}
+	return nil
 }
 
 func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) error {

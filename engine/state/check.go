@@ -175,14 +175,20 @@ func (s *Step) checkRobot(y *layout.YAML, at string, robots Robots) error {
 	if s.Robot == "" {
 		return nil
 	}
-	parameters, ok := robots(s.Robot)
+	robot, ok := robots(s.Robot)
 	if !ok {
 		return y.Errorf(at+".robot", "no built-in robot %q", s.Robot)
 	}
 	for name := range s.With {
-		if !slices.Contains(parameters, name) {
-			return y.Errorf(at+".with."+name, "robot %s takes no parameter %q; it takes: %s", s.Robot, name, cmp.Or(strings.Join(parameters, ", "), "none"))
+		if !slices.Contains(robot.Parameters, name) {
+			return y.Errorf(at+".with."+name, "robot %s takes no parameter %q; it takes: %s", s.Robot, name, cmp.Or(strings.Join(robot.Parameters, ", "), "none"))
 		}
+	}
+	if robot.Check == nil {
+		return nil
+	}
+	if parameter, err := robot.Check(s.With); err != nil {
+		return y.Errorf(at+".with."+parameter, "%v", err)
 	}
 	return nil
 }

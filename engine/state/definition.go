@@ -91,9 +91,15 @@ const (
 	SiblingsStop    = "stop"
 )
 
-// Robots tells whether there is a built-in robot of that name, and which
-// parameters it takes under with:.
-type Robots func(robot string) (parameters []string, ok bool)
+// Robots tells whether there is a built-in robot of that name, and what it takes.
+type Robots func(name string) (r Robot, ok bool)
+
+// Robot is what a built-in robot takes under with:. Check tells a value it would
+// refuse, and of which parameter.
+type Robot struct {
+	Parameters []string
+	Check      func(with map[string]any) (parameter string, err error)
+}
 
 // ParseDefinition reads and checks a definition. robots nil is for a pinned one:
 // its robot may have gone since, and what was once accepted is read for good. Its

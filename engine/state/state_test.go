@@ -50,7 +50,7 @@ func trial(t testing.TB) *Definition {
 	return d
 }
 
-func noopOnly(robot string) ([]string, bool) { return []string{"sleep"}, robot == "noop" }
+func noopOnly(name string) (Robot, bool) { return Robot{Parameters: []string{"sleep"}}, name == "noop" }
 
 func testID(t testing.TB) layout.ItemID {
 	t.Helper()
