@@ -63,14 +63,36 @@ func (e *Engine) checkFile(p string, data []byte) error {
 	return err
 }
 
+// checkCommitted checks a settings file that is in the history, without the values
+// of parameters.
+func (e *Engine) checkCommitted(p string, data []byte) error {
+	if path.Dir(p) != layout.WorkflowsDir {
+		return e.checkFile(p, data)
+	}
+	_, err := e.parseCommitted(p, data)
+	return err
+}
+
 // ParseWorkflow reads and checks a definition, with this engine's robots.
 func (e *Engine) ParseWorkflow(file string, data []byte) (*state.Definition, error) {
 	return state.ParseDefinition(file, data, Known(e.o.Robots))
 }
 
+// parseCommitted is ParseWorkflow without a look at the values of parameters.
+func (e *Engine) parseCommitted(file string, data []byte) (*state.Definition, error) {
+	known := Known(e.o.Robots)
+	return state.ParseDefinition(file, data, func(name string) (state.Robot, bool) {
+		r, ok := known(name)
+		r.Check = nil
+		return r, ok
+	})
+}
+
 // loadConfig reads the settings in force: of each file the committed version,
 // or, when that is broken (a push is not checked before it lands), the last one
-// that was not.
+// that was not. A definition of which only a parameter's value is refused stays in
+// force: it was before that was looked at, and another version, or none, would send
+// drops elsewhere.
 func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, error) {
 	c := &config{workflows: map[string]*workflowFile{}, queues: map[string]*queue.Named{}}
 	paths, err := settingsPaths(v)
@@ -82,7 +104,12 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)
 		}
-		if bad := e.checkFile(p, data); bad != nil {
+		bad := e.checkFile(p, data)
+		if bad != nil && e.checkCommitted(p, data) == nil {
+			e.o.Warn(fmt.Sprintf("%v; the workflow is in force all the same, and that step fails until this is mended", bad))
+			bad = nil
+		}
+		if bad != nil {
 			if data, err = e.lastGood(ctx, v, p); err != nil {
 				return nil, err
 			}
@@ -178,7 +205,7 @@ func (c *config) add(e *Engine, p string, data []byte) (err error) {
 		c.settings, err = ParseSettings(p, data)
 	case layout.WorkflowsDir:
 		var d *state.Definition
-		if d, err = e.ParseWorkflow(p, data); err == nil {
+		if d, err = e.parseCommitted(p, data); err == nil {
 			c.workflows[d.Name] = &workflowFile{path: p, data: data, def: d}
 		}
 	case layout.RulesDir:
@@ -213,7 +240,7 @@ func (e *Engine) lastGood(ctx context.Context, v gitstore.View, p string) ([]byt
 		if err != nil {
 			return nil, err
 		}
-		if e.checkFile(p, data) == nil {
+		if e.checkCommitted(p, data) == nil {
 			return data, nil
 		}
 	}

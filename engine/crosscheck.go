@@ -52,7 +52,7 @@ func (e *Engine) definitionsAt(v gitstore.View) (map[string]*state.Definition, e
 		if err != nil {
 			return nil, err
 		}
-		if d, err := e.ParseWorkflow(p, data); err == nil {
+		if d, err := e.parseCommitted(p, data); err == nil {
 			defs[d.Name] = d
 		}
 	}
