@@ -234,7 +234,7 @@ func TestSplitRefuses(t *testing.T) {
 		"each: want entry, file, set or object": {"each": "folder"},
 		"by: goes with each: set":               {"by": "^(a)"},
 		"by: want a regular":                    {"each": "set", "by": "^a"},
-		"expression with a group":               {"each": "set"},
+		"by: each: set needs by:":               {"each": "set"},
 		"is no pattern":                         {"match": "[a"},
 		"kind: want folder, bag":                {"kind": "zip"},
 		"workflow: name":                        {"workflow": "../x"},

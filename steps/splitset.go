@@ -23,6 +23,9 @@ func (s *splitting) setBy(with map[string]any) error {
 	if err != nil {
 		return err
 	}
+	if text == "" {
+		return wrongParam("by", "each: %s needs by:, a regular expression with a group, as in ^([a-z]+)", eachSet)
+	}
 	if len(text) > maxBy {
 		return wrongParam("by", "%d bytes; at most %d", len(text), maxBy)
 	}

@@ -100,7 +100,7 @@ func (c *sureArgs) sure(a *app, n int, what, noun string) error {
 type bulkArgs struct {
 	placeArgs
 	sureArgs
-	JSON bool `name:"json" help:"With a filter: print JSON."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // bulk does something to all that fit, and prints what became of each.

@@ -16,7 +16,7 @@ type holdArgs struct {
 	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
 	itemFilter
 	sureArgs
-	JSON bool `name:"json" help:"With a filter: print JSON."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Validate is called by kong.
@@ -24,8 +24,8 @@ func (c *holdArgs) Validate() error {
 	if (c.Item == "") != c.given() {
 		return errors.New("expected ITEM, or a filter such as --where")
 	}
-	if c.Item != "" && (c.DryRun || c.JSON) {
-		return errors.New("--dry-run and --json are for acts without ITEM")
+	if c.Item != "" && c.DryRun {
+		return errors.New("--dry-run is for acts without ITEM")
 	}
 	return c.placeArgs.Validate()
 }
@@ -40,12 +40,8 @@ func (c *holdCmd) Run(a *app) error {
 	if c.Item == "" {
 		return c.all(a, "hold", "held", false, act)
 	}
-	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		if err := act(ctx, e, id); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.out, "%s held; let it go on with: bagpipe release %s\n", id.Short(), id.Short())
-		return nil
+	return c.one(a, act, func(item string) string {
+		return item + " held; let it go on with: bagpipe release " + item
 	})
 }
 
@@ -56,11 +52,19 @@ func (c *releaseCmd) Run(a *app) error {
 	if c.Item == "" {
 		return c.all(a, "release", "released", true, act)
 	}
+	return c.one(a, act, func(item string) string { return item + " released" })
+}
+
+// one acts on the item named.
+func (c *holdArgs) one(a *app, act func(context.Context, *engine.Engine, layout.ItemID) error, said func(item string) string) error {
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
 		if err := act(ctx, e, id); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s released\n", id.Short())
+		if c.JSON {
+			return a.json([]engine.Done{{Item: id}})
+		}
+		fmt.Fprintln(a.out, said(id.Short()))
 		return nil
 	})
 }

@@ -44,8 +44,8 @@ func (c *stepArgs) validate(status bool) error {
 		return errors.New("expected ITEM STEP")
 	case len(c.Names) == 2 && status:
 		return errors.New("--status is for acts without ITEM")
-	case len(c.Names) == 2 && (c.given() || c.DryRun || c.JSON):
-		return errors.New("filters, --dry-run and --json are for acts without ITEM")
+	case len(c.Names) == 2 && (c.given() || c.DryRun):
+		return errors.New("filters and --dry-run are for acts without ITEM")
 	}
 	return nil
 }
@@ -130,6 +130,9 @@ func (c *stepArgs) act(a *app, from, to state.Status, act func(*engine.Engine, e
 		tr, err := act(e, engine.StepRef{Item: id, Workflow: workflow, Step: step})
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			return a.json([]engine.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
 		}
 		fmt.Fprintf(a.out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
 		return nil
