@@ -36,7 +36,7 @@ func (c *flowArgs) act(a *app, act func(*engine.Engine, context.Context, layout.
 		if err != nil {
 			return err
 		}
-		row := flowRow{id, tr.Workflow, tr.From, tr.To}
+		row := flowRow{Item: id, Workflow: tr.Workflow, From: tr.From, To: tr.To}
 		if c.JSON {
 			return a.json(row)
 		}
@@ -49,8 +49,9 @@ func (c *flowArgs) act(a *app, act func(*engine.Engine, context.Context, layout.
 type flowRow struct {
 	Item     layout.ItemID `json:"item"`
 	Workflow string        `json:"workflow"`
-	From     state.Status  `json:"from"`
-	To       state.Status  `json:"to"`
+	From     state.Status  `json:"from,omitempty"`
+	To       state.Status  `json:"to,omitempty"`
+	Refused  string        `json:"refused,omitempty"`
 }
 
 func (r flowRow) print(a *app) {
@@ -86,6 +87,9 @@ func (c *workflowMigrateCmd) Run(a *app) error {
 			}
 		} else {
 			for _, r := range rows {
+				if r.Refused != "" {
+					continue
+				}
 				fmt.Fprintf(a.out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
 			}
 		}
@@ -113,9 +117,9 @@ func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []
 	for _, name := range names {
 		tr, err := e.Migrate(a.ctx, id, name, c.Message)
 		if err != nil {
-			return rows, err
+			return append(rows, flowRow{Item: id, Workflow: name, Refused: err.Error()}), err
 		}
-		rows = append(rows, flowRow{id, tr.Workflow, tr.From, tr.To})
+		rows = append(rows, flowRow{Item: id, Workflow: tr.Workflow, From: tr.From, To: tr.To})
 	}
 	return rows, nil
 }
