@@ -95,7 +95,7 @@ func (e *Engine) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, s
 		spread, moves = t.Ran, true
 	case s.Status != state.Waiting && s.Status != state.Failed:
 		return row, false
-	case why == nil || why.Code == "manual":
+	case why == nil || it.Waits(run, i):
 		moves = true
 	case set == 0:
 		return row, false

@@ -188,7 +188,7 @@ func (e *Engine) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int
 		name = of.Plan.Name + "/" + name
 	}
 	switch {
-	case it.Waits(of, p):
+	case it.Waits(of, p) && s.Blocked.Code == "manual":
 		w.Why = fmt.Sprintf("waits for %s, which waits for a person since %s", name, layout.FormatTime(s.Since))
 	case s.Status == state.InProgress && e.goneFrom(s):
 		w.Why = fmt.Sprintf("waits for %s, which was in progress by %s, which is gone; the next run resumes it", name, s.Runner)

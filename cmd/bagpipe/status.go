@@ -87,6 +87,9 @@ func parentLine(p engine.ItemRow) string {
 }
 
 func personLine(p engine.ItemRow) string {
+	if !strings.HasPrefix(p.Why, "waits for a person") { // its date is none
+		return fmt.Sprintf("%s  %s/%s: %s %s; let it go on with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, p.Why, p.Item.Short(), p.Step)
+	}
 	return fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step)
 }
 

@@ -231,10 +231,11 @@ func (it *Item) BlockedAt(r *Run, i int, now time.Time) *state.Reason {
 // asksPerson tells whether a step is done by a person.
 func asksPerson(plan *state.Definition, i int) bool { return plan.Steps[i].Manual }
 
-// Waits tells whether step i of run r waits for a person alone.
+// Waits tells whether step i of run r waits for a person alone: to do it, or as the
+// date that it waits for is none, so that nothing else will let it go on.
 func (it *Item) Waits(r *Run, i int) bool {
 	why := r.Steps[i].Blocked
-	return it.Broken == "" && why != nil && why.Code == "manual"
+	return it.Broken == "" && why != nil && (why.Code == "manual" || why.Code == "date" && why.Until.IsZero())
 }
 
 // Traits tells what is to be known of the item at a glance.
