@@ -2,9 +2,11 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -77,6 +79,39 @@ func TestEditedInPlaceIsKeptBeside(t *testing.T) {
 	}
 	if strings.Join(edited, ";") != "items/a/e.json "+kept {
 		t.Errorf("told of %v", edited)
+	}
+}
+
+// Reading a pipe would wait for ever, and a link may lead to a device that never ends.
+func TestPipesAndLinksInPlaceAreKeptBesideUnread(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	put(t, s, "items/a/pipe.json", "1", "items/a/link.json", "1", "items/b/gone.json", "1")
+	caughtUp(t, s)
+	at := func(name string) string { return filepath.Join(root, "items", name) }
+	for _, name := range []string{"a/pipe.json", "a/link.json", "b/gone.json"} {
+		if err := os.Remove(at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Mkfifo(at("a/pipe.json"), 0o644), os.Symlink("/dev/zero", at("a/link.json")), os.Symlink("/nowhere", at("b/gone.json"))); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "items/a/pipe.json", "2")
+	caughtUp(t, s)
+	if err := s.RepairAll(context.Background()); err != nil { // finds the links
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a/pipe.json": "2", "a/link.json": "1", "b/gone.json": "1"} {
+		kept, err := os.Lstat(at(name + ".edited-20261120T100000Z"))
+		if err != nil || kept.Mode().IsRegular() {
+			t.Errorf("%s was not kept: %v", name, err)
+		}
+		if info, err := os.Lstat(at(name)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s was not replaced: %v", name, err)
+		} else if got := file(t, root, "items/"+name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (f *follower) bringInLine(path string, blob Hash) error {
 	p := &pendingFile{deleted: blob.IsZero()}
 	name := filepath.Join(f.s.root, filepath.FromSlash(path))
 	if !p.deleted {
-		data, err := f.s.fs.ReadFile(name)
+		data, err := f.readPlain(name)
 		if err == nil && odb.Name(odb.TypeBlob, data) == blob {
 			return f.removeTemp(tempOf(name)) // of a crash after the file was swapped in
 		}
@@ -81,25 +81,46 @@ func (f *follower) bringInLine(path string, blob Hash) error {
 	return f.write(path, p)
 }
 
+// errNotPlain: what stands there is a link, a pipe or a device.
+var errNotPlain = errors.New("not a plain file")
+
+// readPlain reads no link, pipe or device: that may never end.
+func (f *follower) readPlain(name string) ([]byte, error) {
+	info, err := f.s.fs.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, errNotPlain
+	}
+	return f.s.fs.ReadFile(name)
+}
+
 // keepEdited looks at the file as it is. same: it needs no writing.
 func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err error) {
-	data, err := f.s.fs.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	data, err := f.readPlain(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return p.deleted, nil
-	}
-	if err != nil {
+	case errors.Is(err, errNotPlain):
+		return false, f.keep(path, name)
+	case err != nil:
 		return false, err
-	}
-	if !p.deleted && bytes.Equal(data, p.data) {
+	case !p.deleted && bytes.Equal(data, p.data):
 		return true, nil
 	}
 	committed, err := f.isCommitted(data)
 	if err != nil || committed {
 		return false, err
 	}
+	return false, f.keep(path, name)
+}
+
+// keep keeps what a person put in a file's place beside it, and says so.
+func (f *follower) keep(path, name string) error {
 	kept, err := f.keepBeside(name)
 	if err != nil {
-		return false, fmt.Errorf("keep the edited %s: %w", path, err)
+		return fmt.Errorf("keep the edited %s: %w", path, err)
 	}
 	if f.s.opts.Edited == nil {
 		f.s.log.Warn("a followed file was edited in place; the edit is kept beside it, and the file is as committed again",
@@ -107,7 +128,7 @@ func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err
 	} else {
 		f.s.opts.Edited(path, strings.TrimSuffix(path, filepath.Base(path))+filepath.Base(kept))
 	}
-	return false, nil
+	return nil
 }
 
 // keepBeside gives the edited file a second name; it is replaced at its first.
