@@ -105,6 +105,19 @@ func (s *site) push(edit func(dir string)) {
 	git(s.t, s.clone, "push", "-q")
 }
 
+// What could not be put in its place, as on a full disk, is not left beside it.
+func TestAFailedNoteOfWhatWasCheckedLeavesNothing(t *testing.T) {
+	s := newSite(t)
+	checked := filepath.Join(s.root, ".bagpipe", "checked")
+	s.must(os.Remove(checked))
+	s.must(os.MkdirAll(filepath.Join(checked, "in the way"), 0o755))
+	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	s.run()
+	if left, err := filepath.Glob(checked + ".*"); err != nil || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
 // What was acknowledged after the last look, and by an engine that is gone, is not
 // lost when a push takes it away before anyone looked.
 func TestAPushAfterAnOldLook(t *testing.T) {

@@ -105,7 +105,7 @@ func (e *Engine) saveChecked() {
 		err = os.Rename(temp, name)
 	}
 	if err != nil {
-		e.o.Log.Warn("remember what was checked", "err", err)
+		e.o.Log.Warn("remember what was checked", "err", errors.Join(err, os.RemoveAll(temp)))
 		return
 	}
 	a.saved = a.tip
