@@ -128,6 +128,7 @@ func (s *Store) collect(first *request) {
 			continue
 		case <-s.own.patience.C:
 			expected = 0
+			continue // what waits already is taken all the same
 		default:
 		}
 		if len(g) >= expected {

@@ -236,7 +236,7 @@ func (db *DB) Read(h Hash) (Type, []byte, error) {
 }
 
 // maxScans bounds how often a read looks at the packs' folder again.
-const maxScans = 6
+const maxScans = 8
 
 const scanPause = 2 * time.Millisecond
 
@@ -256,7 +256,13 @@ func (db *DB) ReadUncached(h Hash) (t Type, data []byte, err error) {
 		}
 		// A listing made while names come and go may lack both the old pack and
 		// the new one; objects that are truly missing are rare enough to wait for.
-		if !changed && i > 0 {
+		// Where others add packs all the time, every listing differs: then the pause is
+		// short, but there is one.
+		switch {
+		case i == 0:
+		case changed:
+			time.Sleep(scanPause)
+		default:
 			time.Sleep(scanPause << i)
 		}
 	}
