@@ -34,7 +34,7 @@ func (s *spareFolders) take(dir string) error {
 	if spare != "" && os.Rename(spare, dir) == nil {
 		return nil
 	}
-	if os.Mkdir(dir, 0o777) == nil {
+	if os.Mkdir(dir, 0o777) == nil { // mostly the engine's own folder is there, and need not be looked for
 		return nil
 	}
 	return os.MkdirAll(dir, 0o777)
@@ -44,7 +44,7 @@ func (s *spareFolders) take(dir string) error {
 // removed, with what is in it.
 func (s *spareFolders) give(dir string, reusable bool) error {
 	if !reusable || !isEmpty(dir) {
-		if unix.Rmdir(dir) == nil {
+		if unix.Rmdir(dir) == nil { // most programs leave it empty
 			return nil
 		}
 		return os.RemoveAll(dir)

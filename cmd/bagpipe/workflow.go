@@ -105,7 +105,7 @@ func (c *workflowCheckCmd) parse(data []byte) (*state.Definition, error) {
 	}
 	d, err := state.ParseDefinition(file, data, engine.Known(steps.Builtins()))
 	if err == nil && filepath.Base(filepath.Dir(file)) == layout.WorkflowsDir {
-		err = startsOthers(file, data, d)
+		err = checkStarts(file, data, d)
 	}
 	var fe *layout.FileError
 	if errors.As(err, &fe) {
@@ -114,8 +114,8 @@ func (c *workflowCheckCmd) parse(data []byte) (*state.Definition, error) {
 	return d, err
 }
 
-// startsOthers wants the workflows that a definition's steps start beside it.
-func startsOthers(file string, data []byte, d *state.Definition) error {
+// checkStarts wants the workflows that a definition's steps start beside it.
+func checkStarts(file string, data []byte, d *state.Definition) error {
 	for i := range d.Steps {
 		starts := d.Steps[i].Starts
 		if starts == "" {

@@ -260,3 +260,41 @@ func TestGivenUpBacklogIsWorkedOut(t *testing.T) {
 		t.Errorf("file: %s", got)
 	}
 }
+
+// What a crash left of a file being written is gone after the next start, also where the
+// file itself is behind and is amended.
+func TestLeftoverBesideAFileBehindIsRemoved(t *testing.T) {
+	o := testOptions()
+	o.Follow = func(string) bool { return true }
+	root := initRoot(t, testOptions(), nil)
+	name := filepath.Join(root, "a", "e.json")
+	for _, data := range []string{"1\n", "longer\n"} {
+		old, _ := os.ReadFile(name)
+		s := openRoot(t, root, o)
+		_, err := s.Commit(context.Background(), func(Reader) (*Change, error) {
+			return &Change{Files: map[string][]byte{"a/e.json": []byte(data)}, Message: "a"}, nil
+		})
+		if err = errors.Join(err, s.CaughtUp(context.Background()), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if old != nil { // as it was before the crash
+			if err := os.WriteFile(name, old, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	temp := tempOf(name)
+	if err := os.WriteFile(temp, []byte("lon"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := openRoot(t, root, o)
+	if err := s.RepairAll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(name); err != nil || string(data) != "longer\n" {
+		t.Errorf("the file is %q, %v", data, err)
+	}
+	if _, err := os.Lstat(temp); err == nil {
+		t.Error("what the crash left is there still")
+	}
+}

@@ -78,7 +78,10 @@ func (f *follower) bringInLine(path string, blob Hash) error {
 			return err
 		}
 	}
-	return f.write(path, p)
+	if err := f.write(path, p); err != nil {
+		return err
+	}
+	return f.removeTemp(tempOf(name)) // of a crash before it was, where the file is amended now
 }
 
 // errNotPlain: what stands there is a link, a pipe or a device.
