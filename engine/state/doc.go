@@ -58,7 +58,8 @@
 // A hold with a target is an engine's answer to the commit named there. A release
 // or an activate names the very intents its author saw, so a hold placed
 // elsewhere at the same time survives the join. A reset likewise names the very
-// completion its author saw: one intent for each.
+// completion its author saw: one intent for each. A step whose engine is gone is
+// reset by a retry that names the lost attempt: how it ended its author cannot know.
 //
 // # The status of a step
 //

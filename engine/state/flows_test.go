@@ -213,6 +213,32 @@ func TestReset(t *testing.T) {
 	}
 }
 
+func TestResetOfALostAttemptTakesNoCompletionBack(t *testing.T) {
+	d := trial(t)
+	here := started(t, d)
+	k := here.NextKey("unpack", engineB)
+	apply(t, here, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0})
+	there, err := Decode(here.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, there, d, End{Workflow: wf, Step: "unpack", Attempt: k, State: Completed, At: t0})
+
+	apply(t, here, d, Lost{Key: "01-A", Workflow: wf, Step: "unpack", Attempt: k, At: t0, By: "A"})
+	reset := Reset{Key: keys(), Workflow: wf, Step: "unpack", At: t0, By: "P"}
+	apply(t, here, d, reset)
+	refuse(t, here, d, reset, "there is nothing to reset")
+
+	joined, err := Join(here, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined.Compute(wf, d)
+	if s := joined.Workflows[wf].Steps["unpack"]; s.Status != Completed {
+		t.Errorf("the step completed where its engine was; in the join it is %s", s.Status)
+	}
+}
+
 func TestMigrate(t *testing.T) {
 	d := trial(t)
 	move := func(text string) *Definition { return parse(t, text) }

@@ -69,21 +69,29 @@ func (e Reset) apply(x *Execution, d *Definition) (Transition, error) {
 	return Transition{Workflow: e.Workflow, Step: e.Step, From: from, To: Waiting, Attempt: current}, nil
 }
 
-// intents names every completion that is taken back, and the last failure.
+// intents names every completion that is taken back, and the last failure. Of an
+// attempt whose engine is gone nobody here knows the end: it is passed by, as by a
+// retry, and should it have completed, that stands when its copy is joined.
 func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Intent, err error) {
 	for _, i := range steps {
 		name := layout.Name(d.Steps[i].Name)
 		_, s := x.Find(e.Workflow, name)
-		keys := x.done(e.Workflow, name, s)
+		add := func(kind string, k layout.AttemptKey) {
+			intents = append(intents, Intent{Kind: kind, At: e.At, By: e.By, Text: e.Text, Workflow: e.Workflow, Step: name, Attempt: k})
+		}
+		for _, k := range x.done(e.Workflow, name, s) {
+			add(ResetIntent, k)
+		}
 		switch {
 		case s.Status == InProgress:
 			return nil, &IllegalError{Event: "reset", Item: x.Item, Workflow: e.Workflow, Step: name, Reason: s.runningText()}
 		case s.Status == Failed || x.pending(e.Workflow, name, s) || x.abandoned(e.Workflow, name, s):
-			k, _, _ := s.Current()
-			keys = append(keys, k)
-		}
-		for _, k := range keys {
-			intents = append(intents, Intent{Kind: ResetIntent, At: e.At, By: e.By, Text: e.Text, Workflow: e.Workflow, Step: name, Attempt: k})
+			kind := ResetIntent
+			k, a, _ := s.Current()
+			if a.State == InProgress {
+				kind = RetryIntent
+			}
+			add(kind, k)
 		}
 	}
 	return intents, nil
