@@ -51,7 +51,11 @@ const (
 
 // Join joins small packs and brings the commit-graph up to date: what a store at
 // work needs every few thousand commits.
-func (s *Store) Join(ctx context.Context) (Report, error) { return s.maintain(ctx, s.joinSmall) }
+func (s *Store) Join(ctx context.Context) (Report, error) {
+	return s.maintain(ctx, func(ctx context.Context, packs []packInfo, r *Report) error {
+		return s.joinSmall(ctx, packs, r, timesAtWork)
+	})
+}
 
 // Maintain is Join; and when what was added since the last time is more than a
 // share of the rest, all packs become one, in which a file's versions are stored
@@ -112,9 +116,9 @@ func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []pac
 }
 
 // joinSmall joins again and again, as one joined pack has its largest size.
-func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) error {
+func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report, times int64) error {
 	for {
-		small := chooseJoin(packs)
+		small := chooseJoin(packs, times)
 		if len(small) < joinFrom {
 			return nil
 		}
@@ -130,7 +134,7 @@ func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report) erro
 
 func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) error {
 	if !s.outgrown(packs) {
-		return s.joinSmall(ctx, packs, r)
+		return s.joinSmall(ctx, packs, r, timesIfAsked)
 	}
 	pairs, err := s.readReplaced()
 	if err != nil {

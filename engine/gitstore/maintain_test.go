@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func TestMaintainBeginsAgainWhenAPackIsGone(t *testing.T) {
 			repacked = true
 			git(t, root, "repack", "-a", "-d", "-q")
 		}
-		return s.joinSmall(ctx, packs, r)
+		return s.joinSmall(ctx, packs, r, timesAtWork)
 	})
 	if err != nil || r.PacksAfter != 1 {
 		t.Errorf("%+v, %v", r, err)
@@ -139,13 +140,39 @@ func TestMaintainLeavesKeptPacksAlone(t *testing.T) {
 	for i := range 20 {
 		list = append(list, packInfo{base: fmt.Sprint(i), size: 10})
 	}
-	list = append(list, packInfo{base: "large", size: 10_000}, packInfo{base: "medium", size: 300})
-	var got []string
-	for _, p := range chooseJoin(list) {
-		got = append(got, p.base)
+	list = append(list, packInfo{base: "large", size: 10_000}, packInfo{base: "medium", size: 150})
+	for times, want := range map[int64]int{timesAtWork: 20, timesIfAsked: 21} {
+		got := chooseJoin(list, times)
+		if len(got) != want || slices.ContainsFunc(got, func(p packInfo) bool { return p.left }) {
+			t.Errorf("%d times: joins %v", times, got)
+		}
 	}
-	if len(got) != 21 || got[20] != "medium" {
-		t.Errorf("joins %v", got)
+}
+
+// TestJoiningCopiesAByteAFewTimes lets a store grow to many thousand packs.
+func TestJoiningCopiesAByteAFewTimes(t *testing.T) {
+	const small = 50_000
+	var packs []packInfo
+	var added, copied int64
+	most := 0
+	for range 200 * 500 {
+		packs = append(packs, packInfo{size: small})
+		if added += small; len(packs) < 200 {
+			continue
+		}
+		for {
+			chosen := chooseJoin(packs, timesAtWork)
+			if len(chosen) < joinFrom {
+				break
+			}
+			packs = append(bySize(packs)[len(chosen):], packInfo{size: sizeOf(chosen)})
+			copied += sizeOf(chosen)
+		}
+		most = max(most, len(packs))
+	}
+	t.Logf("%d MB copied %.1f times, at most %d packs left", added>>20, float64(copied)/float64(added), most)
+	if most > 40 || copied > 4*added {
+		t.Errorf("%d MB copied %.1f times, at most %d packs left", added>>20, float64(copied)/float64(added), most)
 	}
 }
 

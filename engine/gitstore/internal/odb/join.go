@@ -2,6 +2,8 @@ package odb
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
@@ -102,7 +104,7 @@ type place struct{ pack, at uint32 }
 type joinPack struct {
 	*pack
 	number uint32
-	order  []uint32         // the places, in the order of the pack
+	order  []uint64         // offset<<32 | place, in the order of the pack
 	to     []uint32         // where the entry stands in the joined pack; 0: not copied
 	crc    []uint32         // its checksum there
 	depth  []uint8          // how many differences it is the last of
@@ -118,12 +120,17 @@ func openJoinPack(path string) (_ *joinPack, err error) {
 	if index := p.bytes(); sha1.Sum(index[:len(index)-20]) != Hash(index[len(index)-20:]) {
 		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
 	}
-	p.order, p.to, p.crc = make([]uint32, p.n), make([]uint32, p.n), make([]uint32, p.n)
+	p.order, p.to, p.crc = make([]uint64, p.n), make([]uint32, p.n), make([]uint32, p.n)
 	p.depth = make([]uint8, p.n)
+	index := p.bytes()
 	for i := range p.order {
-		p.order[i] = uint32(i)
+		at := p.offset(index, i)
+		if at < 0 || at > MaxJoined {
+			return nil, errors.Join(fmt.Errorf("%w: an entry at %d", errCorrupt, at), p.close())
+		}
+		p.order[i] = uint64(at)<<32 | uint64(i)
 	}
-	slices.SortFunc(p.order, func(a, b uint32) int { return int(p.at(a) - p.at(b)) })
+	slices.Sort(p.order)
 	return p, nil
 }
 
@@ -139,8 +146,6 @@ func (p *joinPack) name(i uint32) []byte {
 	return p.bytes()[indexHead+20*int(i):][:20]
 }
 
-func (p *joinPack) at(i uint32) int64 { return p.offset(p.bytes(), int(i)) }
-
 func (p *joinPack) checksum(i uint32) uint32 {
 	return binary.BigEndian.Uint32(p.bytes()[indexHead+20*p.n+4*int(i):])
 }
@@ -149,34 +154,41 @@ func (p *joinPack) checksum(i uint32) uint32 {
 // the first. The packs' indexes are in the order of names, so one first byte after
 // the other is sorted.
 func (j *joiner) sortNames() {
+	total := 0
+	for _, p := range j.packs {
+		total += p.n
+	}
+	j.names = make([]place, 0, total)
+	type named struct {
+		head uint64 // of the name: hardly ever two alike
+		place
+	}
+	var some []named
 	for first := range 256 {
-		from := len(j.names)
+		some = some[:0]
 		for k, p := range j.packs {
 			lo := uint32(0)
 			if first > 0 {
 				lo = p.fanout[first-1]
 			}
 			for i := lo; i < p.fanout[first]; i++ {
-				j.names = append(j.names, place{uint32(k), i})
+				some = append(some, named{nameHead(p.name(i)), place{uint32(k), i}})
 			}
 		}
-		slices.SortFunc(j.names[from:], func(a, b place) int {
-			if c := slices.Compare(j.name(a), j.name(b)); c != 0 {
+		slices.SortFunc(some, func(a, b named) int {
+			if c := cmp.Compare(a.head, b.head); c != 0 {
 				return c
 			}
-			return int(a.pack) - int(b.pack)
+			return cmp.Or(bytes.Compare(j.name(a.place), j.name(b.place)), int(a.pack)-int(b.pack))
 		})
-		kept := from
-		for i := from; i < len(j.names); i++ {
-			r := j.names[i]
-			if kept > from && slices.Equal(j.name(j.names[kept-1]), j.name(r)) {
-				j.packs[r.pack].first[r.at] = j.names[kept-1]
+		from := len(j.names)
+		for _, r := range some {
+			if n := len(j.names); n > from && bytes.Equal(j.name(j.names[n-1]), j.name(r.place)) {
+				j.packs[r.pack].first[r.at] = j.names[n-1]
 				continue
 			}
-			j.names[kept] = r
-			kept++
+			j.names = append(j.names, r.place)
 		}
-		j.names = j.names[:kept]
 	}
 }
 
@@ -208,12 +220,12 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 	r := j.in
 	r.Reset(io.NewSectionReader(f, packHeaderLen, info.Size()-packHeaderLen-20))
 	at := int64(packHeaderLen)
-	for n, i := range p.order {
-		end := info.Size() - 20
+	for n, o := range p.order {
+		i, end := uint32(o), info.Size()-20
 		if n+1 < len(p.order) {
-			end = p.at(p.order[n+1])
+			end = int64(p.order[n+1] >> 32)
 		}
-		if p.at(i) != at || end <= at {
+		if int64(o>>32) != at || end <= at {
 			return fmt.Errorf("%w: entries do not follow each other at %d", errCorrupt, at)
 		}
 		j.buf = slices.Grow(j.buf[:0], int(end-at))[:end-at]
@@ -227,7 +239,7 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 		}
 		at = end
 		if _, again := p.first[i]; !again {
-			if err := j.copyEntry(p, i); err != nil {
+			if err := j.copyEntry(p, i, int64(o>>32)); err != nil {
 				return err
 			}
 		}
@@ -238,8 +250,9 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 	return nil
 }
 
-func (j *joiner) copyEntry(p *joinPack, i uint32) error {
-	r, size, n, err := parseEntryHeader(j.buf, p.at(i))
+// copyEntry copies the entry in buf, which stands at an offset of p.
+func (j *joiner) copyEntry(p *joinPack, i uint32, at int64) error {
+	r, size, n, err := parseEntryHeader(j.buf, at)
 	if err != nil {
 		return err
 	}
@@ -283,11 +296,11 @@ func (j *joiner) deeper(base place) uint8 {
 // moved gives the place whose entry the joined pack has for the one at an offset
 // of p.
 func (j *joiner) moved(p *joinPack, off int64) (place, error) {
-	n, ok := slices.BinarySearchFunc(p.order, off, func(i uint32, off int64) int { return int(p.at(i) - off) })
-	if !ok {
+	n, _ := slices.BinarySearch(p.order, uint64(off)<<32)
+	if n == len(p.order) || int64(p.order[n]>>32) != off {
 		return place{}, fmt.Errorf("%w: no base at %d", errCorrupt, off)
 	}
-	r := place{p.number, p.order[n]}
+	r := place{p.number, uint32(p.order[n])}
 	if earlier, again := p.first[r.at]; again {
 		r = earlier
 	}
