@@ -5,16 +5,181 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"bagpipe/engine/gitstore/internal/odb"
 )
 
-// writeGraph brings the commit-graph up to date.
+// The commit-graph is written by git, which has to find out what each commit changed:
+// some 40 us each, and hundreds of megabytes at a million. A store at work knows what
+// its own commits changed, and adds them itself, as further layers of the chain; git
+// writes the graph where that does not do: other writers' commits, merges, settings of
+// a person's.
+
+// writeGraph has git bring the commit-graph up to date.
 func (s *Store) writeGraph(ctx context.Context) error {
 	if err := s.clearGraphLocks(); err != nil {
 		return fmt.Errorf("clear the commit-graph's lock: %w", err)
 	}
 	return s.program(ctx, "commit-graph", "write", "--reachable", "--split", "--changed-paths", "--no-progress")
+}
+
+// extendGraph adds the store's own commits; where there are others, git does.
+func (s *Store) extendGraph(ctx context.Context) error {
+	if err := s.clearGraphLocks(); err != nil {
+		return fmt.Errorf("clear the commit-graph's lock: %w", err)
+	}
+	err := s.addLayer()
+	if errors.Is(err, odb.ErrUnfit) {
+		s.log.Debug("the commit-graph is left to git")
+		return s.writeGraph(ctx)
+	}
+	return err
+}
+
+// addLayer writes the layer, then the chain that names it, under git's own lock. A
+// crash before the chain is renamed leaves a layer that no one reads, and the lock.
+func (s *Store) addLayer() (err error) {
+	objects := filepath.Join(s.git, "objects")
+	dir := filepath.Join(objects, "info", "commit-graphs")
+	if _, err := s.fs.Lstat(filepath.Join(objects, "info", "commit-graph")); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, odb.ErrUnfit) // one that is no chain
+	}
+	chainFile := filepath.Join(dir, "commit-graph-chain")
+	lock, err := s.fs.OpenFile(chainFile+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // a git is at it
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return odb.ErrUnfit // no graph yet
+	}
+	if err != nil {
+		return err
+	}
+	locked := true
+	defer func() {
+		if locked {
+			err = errors.Join(err, s.fs.Remove(chainFile+".lock"))
+		}
+	}()
+	defer func() { err = errors.Join(err, lock.Close()) }()
+
+	g := odb.OpenGraph(objects)
+	defer g.Close()
+	commits, ok := s.recent.since(*s.tip.Load(), g)
+	if !ok {
+		return odb.ErrUnfit
+	}
+	if len(commits) == 0 {
+		return nil
+	}
+	chain, err := s.writeLayer(dir, g, commits)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for _, name := range chain {
+		text = append(text, name.String()+"\n"...)
+	}
+	if _, err := lock.Write(text); err != nil {
+		return err
+	}
+	if err := lock.Sync(); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(chainFile+".lock", chainFile); err != nil {
+		return err
+	}
+	locked = false
+	return s.dropLayers(dir, slices.Concat(chain, g.Names()))
+}
+
+// writeLayer writes the file of a layer under its name.
+func (s *Store) writeLayer(dir string, g *odb.Graph, commits []odb.GraphEntry) (chain []Hash, err error) {
+	temp := filepath.Join(s.tempDir(), "graph")
+	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	chain, err = g.AppendLayer(f, commits)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.fs.Rename(temp, filepath.Join(dir, layerFile(chain[len(chain)-1])))
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.fs.Remove(temp))
+	}
+	return chain, s.fs.SyncDir(dir)
+}
+
+func layerFile(name Hash) string { return "graph-" + name.String() + ".graph" }
+
+// dropLayers removes layers that are in neither chain, the new one nor the one before:
+// who has just read that may not have opened its layers yet.
+func (s *Store) dropLayers(dir string, keep []Hash) error {
+	list, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, name := range keep {
+		named[layerFile(name)] = true
+	}
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), "graph-") && !named[e.Name()] {
+			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recent is what the commit-graph is to know of the store's own commits, in the order
+// of the history; other writers' may lie between.
+type recent struct {
+	mu   sync.Mutex
+	list []odb.GraphEntry
+}
+
+const maxRecent = 1 << 18 // some 110 bytes each; a million commits take ten minutes, a large join ten seconds
+
+// add takes a group that was published. The list stays bounded: without the oldest it
+// no longer reaches the graph, which git then writes.
+func (r *recent) add(commits []odb.GraphEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list)+len(commits) > maxRecent {
+		r.list = nil
+	}
+	r.list = append(r.list, commits...)
+}
+
+// since gives the commits from the graph to the tip, each after its parent, and forgets
+// those before. ok is false when another's is among them.
+func (r *recent) since(tip Hash, g *odb.Graph) (commits []odb.GraphEntry, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end := slices.IndexFunc(r.list, func(e odb.GraphEntry) bool { return e.Hash == tip }) + 1
+	from := end
+	for from > 0 && r.list[from-1].Hash == tip {
+		if _, there := g.Find(tip); there {
+			break
+		}
+		from--
+		tip = r.list[from].Parent
+	}
+	commits = slices.Clone(r.list[from:end])
+	r.list = append([]odb.GraphEntry(nil), r.list[from:]...)
+	_, ok = g.Find(tip)
+	return commits, ok
 }
 
 // graphLockAge is how old a lock on the commit-graph is when its git has died. Git

@@ -90,6 +90,7 @@ type built struct {
 	commits   int
 	subject   string // of the last commit
 	changes   []FileChange
+	entries   []odb.GraphEntry
 }
 
 // build applies the requests one after the other. A request whose edit is
@@ -140,7 +141,7 @@ func (s *Store) buildOne(b *built, r *request) error {
 		r.broken = true
 		return errMoved // the trees in memory are half changed: begin again without it
 	}
-	r.hash = s.addCommit(b, c)
+	r.hash = s.addCommit(b, c, changed)
 	for _, p := range changed {
 		data := c.Files[p]
 		b.changes = append(b.changes, FileChange{Path: p, Data: data, Deleted: data == nil})
@@ -148,7 +149,7 @@ func (s *Store) buildOne(b *built, r *request) error {
 	return nil
 }
 
-func (s *Store) addCommit(b *built, c *Change) Hash {
+func (s *Store) addCommit(b *built, c *Change, changed []string) Hash {
 	now := s.opts.Now()
 	author := odb.Person{Name: c.Author.Name, Email: c.Author.Email, When: now}
 	if c.Author == (Signature{}) {
@@ -161,7 +162,9 @@ func (s *Store) addCommit(b *built, c *Change) Hash {
 	}
 	tree := s.own.work.rootHash(s.own.builder)
 	s.own.scratch = odb.AppendCommit(s.own.scratch[:0], tree, parents, author, committer, c.Message)
+	parent := b.tip
 	b.tip = s.own.builder.AddCommit(s.own.scratch)
+	b.entries = append(b.entries, odb.GraphEntry{Hash: b.tip, Tree: tree, Parent: parent, When: now.Unix(), Filter: odb.NewFilter(changed)})
 	b.commits++
 	b.subject = c.Message
 	return b.tip
@@ -195,6 +198,7 @@ func (s *Store) ensureWorktree() error {
 
 // advanceOwn remembers the new tip, and what the herald is to tell of it.
 func (s *Store) advanceOwn(b *built) {
+	s.recent.add(b.entries) // before the tip: all up to it is there
 	s.tip.Store(&b.tip)
 	s.lastView.Store(&View{s: s, commit: b.tip, tree: s.own.work.root.hash})
 	for _, blob := range s.own.builder.Blobs() { // the next edit of the item reads them

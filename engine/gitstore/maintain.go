@@ -52,7 +52,7 @@ const (
 // Join joins small packs and brings the commit-graph up to date: what a store at
 // work needs every few thousand commits.
 func (s *Store) Join(ctx context.Context) (Report, error) {
-	return s.maintain(ctx, func(ctx context.Context, packs []packInfo, r *Report) error {
+	return s.maintain(ctx, s.extendGraph, func(ctx context.Context, packs []packInfo, r *Report) error {
 		return s.joinSmall(ctx, packs, r, timesAtWork)
 	})
 }
@@ -60,16 +60,22 @@ func (s *Store) Join(ctx context.Context) (Report, error) {
 // Maintain is Join; and when what was added since the last time is more than a
 // share of the rest, all packs become one, in which a file's versions are stored
 // as differences.
-func (s *Store) Maintain(ctx context.Context) (Report, error) { return s.maintain(ctx, s.shrinkAdded) }
+func (s *Store) Maintain(ctx context.Context) (Report, error) {
+	return s.maintain(ctx, s.writeGraph, s.shrinkAdded)
+}
 
 // Compact packs everything anew by git repack, which looks for differences
 // everywhere; it takes long, and memory in proportion.
-func (s *Store) Compact(ctx context.Context) (Report, error) { return s.maintain(ctx, s.repack) }
+func (s *Store) Compact(ctx context.Context) (Report, error) {
+	return s.maintain(ctx, s.writeGraph, s.repack)
+}
 
 // Packs tells how many packs there are.
 func (s *Store) Packs() int { return s.db.Packs() }
 
-func (s *Store) maintain(ctx context.Context, pack func(context.Context, []packInfo, *Report) error) (r Report, err error) {
+type packer func(context.Context, []packInfo, *Report) error
+
+func (s *Store) maintain(ctx context.Context, graph func(context.Context) error, pack packer) (r Report, err error) {
 	lock := s.lockFile(maintainLockFile)
 	ok, err := lock.TryLock()
 	if err != nil {
@@ -79,13 +85,13 @@ func (s *Store) maintain(ctx context.Context, pack func(context.Context, []packI
 		return Report{Busy: true}, nil
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := s.doMaintain(ctx, pack, &r); err != nil {
+	if err := s.doMaintain(ctx, graph, pack, &r); err != nil {
 		return r, fmt.Errorf("maintain: %w", err)
 	}
 	return r, nil
 }
 
-func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []packInfo, *Report) error, r *Report) error {
+func (s *Store) doMaintain(ctx context.Context, graph func(context.Context) error, pack packer, r *Report) error {
 	if err := s.clearJoining(); err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func (s *Store) doMaintain(ctx context.Context, pack func(context.Context, []pac
 	if rotten := new(odb.RottenError); packErr != nil && !errors.As(packErr, &rotten) {
 		return packErr
 	}
-	if err := s.writeGraph(ctx); err != nil {
+	if err := graph(ctx); err != nil {
 		return errors.Join(packErr, err)
 	}
 	r.Graph = true

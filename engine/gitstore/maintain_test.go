@@ -123,7 +123,7 @@ func TestMaintainBeginsAgainWhenAPackIsGone(t *testing.T) {
 	s := openRoot(t, root, testOptions())
 	fill(t, s, 60)
 	repacked := false
-	r, err := s.maintain(context.Background(), func(ctx context.Context, packs []packInfo, r *Report) error {
+	r, err := s.maintain(context.Background(), s.writeGraph, func(ctx context.Context, packs []packInfo, r *Report) error {
 		if !repacked {
 			repacked = true
 			git(t, root, "repack", "-a", "-d", "-q")

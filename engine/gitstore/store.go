@@ -99,6 +99,7 @@ type Store struct {
 	lastView atomic.Pointer[View] // at the commit published last
 	follower *follower            // nil without Follow
 	herald   *herald
+	recent   recent
 
 	own ownerState // touched by the owner goroutine alone
 

@@ -32,6 +32,8 @@ type layer struct {
 	ends   []byte // where each filter ends
 	blooms []byte // the filters
 	hashes uint32 // per path
+	bits   uint32 // per path
+	dates  []byte // 4 bytes a commit: how much later its corrected date is; nil: none, or some too large
 }
 
 const (
@@ -76,6 +78,14 @@ func (g *Graph) Close() {
 		unix.Munmap(l.data) //nolint:errcheck // mapped by us
 	}
 	g.layers = nil
+}
+
+// Names gives the names of the layers, the oldest first.
+func (g *Graph) Names() (names []Hash) {
+	for _, l := range g.layers {
+		names = append(names, l.name())
+	}
+	return names
 }
 
 // Len is the number of commits.
@@ -137,7 +147,10 @@ func (l *layer) parse() bool {
 	}
 	ends, blooms := found["BIDX"], found["BDAT"]
 	if len(ends) >= 4*int(l.n) && len(blooms) >= bloomHeader && binary.BigEndian.Uint32(blooms) == bloomVersion {
-		l.ends, l.hashes, l.blooms = ends, binary.BigEndian.Uint32(blooms[4:]), blooms[bloomHeader:]
+		l.ends, l.hashes, l.bits, l.blooms = ends, binary.BigEndian.Uint32(blooms[4:]), binary.BigEndian.Uint32(blooms[8:]), blooms[bloomHeader:]
+	}
+	if dates := found["GDA2"]; len(dates) >= 4*int(l.n) && found["GDO2"] == nil {
+		l.dates = dates
 	}
 	return true
 }
@@ -227,18 +240,11 @@ func NewPathKey(path string) (PathKey, bool) {
 // MayChange is false when the commit certainly did not change the path against
 // its first parent.
 func (g *Graph) MayChange(pos uint32, k PathKey) bool {
-	l, i := g.layerOf(pos)
-	if l == nil || l.ends == nil {
-		return true
-	}
-	from, to := uint32(0), binary.BigEndian.Uint32(l.ends[4*int(i):])
-	if i > 0 {
-		from = binary.BigEndian.Uint32(l.ends[4*int(i)-4:])
-	}
-	if from >= to || int(to) > len(l.blooms) {
+	filter := g.Filter(pos)
+	if len(filter) == 0 {
 		return true // not computed
 	}
-	filter := l.blooms[from:to]
+	l, _ := g.layerOf(pos)
 	bitsLen := uint32(len(filter)) * 8
 	for n := range l.hashes {
 		bit := (k.h0 + n*k.h1) % bitsLen
@@ -247,6 +253,36 @@ func (g *Graph) MayChange(pos uint32, k PathKey) bool {
 		}
 	}
 	return true
+}
+
+// Filter gives the Bloom filter of a commit; empty where there is none.
+func (g *Graph) Filter(pos uint32) []byte {
+	l, i := g.layerOf(pos)
+	if l == nil || l.ends == nil {
+		return nil
+	}
+	return l.filter(i)
+}
+
+func (l *layer) filter(i uint32) []byte {
+	from, to := uint32(0), binary.BigEndian.Uint32(l.ends[4*int(i):])
+	if i > 0 {
+		from = binary.BigEndian.Uint32(l.ends[4*int(i)-4:])
+	}
+	if from > to || int(to) > len(l.blooms) {
+		return nil
+	}
+	return l.blooms[from:to]
+}
+
+// Ages gives a commit's level, one more than its parents', and its date made later
+// than theirs; the zero date where the graph has none.
+func (g *Graph) Ages(pos uint32) (level uint32, date int64) {
+	l, i := g.layerOf(pos)
+	if l == nil || l.dates == nil {
+		return 0, 0
+	}
+	return l.ages(i)
 }
 
 // murmur3 is MurmurHash3, 32 bits.

@@ -1,0 +1,349 @@
+package odb
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// GraphEntry is a commit that a new layer of the commit-graph is to hold.
+type GraphEntry struct {
+	Hash, Tree Hash
+	Parent     Hash // zero: none
+	When       int64
+	Filter     []byte // see NewFilter
+}
+
+// ErrUnfit says that a commit-graph is not of the kind that AppendLayer goes on with:
+// git writes all kinds.
+var ErrUnfit = errors.New("the commit-graph is of another kind")
+
+const (
+	filterHashes = 7   // of a path, as git has it
+	filterBits   = 10  // for a path
+	filterPaths  = 512 // that a filter is made for
+	maxLevel     = 1<<30 - 1
+	maxOffset    = 1<<31 - 1
+	maxLayer     = 4 << 20 // commits in a merged layer; merging takes some 16 bytes for each
+	layerTimes   = 8       // see mergeFrom
+)
+
+// allPaths is the filter that any path may be in.
+var allPaths = []byte{0xff}
+
+// NewFilter makes the Bloom filter of the files that a commit changed, and of the
+// folders they stand in.
+func NewFilter(files []string) []byte {
+	paths := make([]string, 0, 8)
+	for _, p := range files {
+		for p != "" {
+			if slices.Contains(paths, p) {
+				break // and so are the folders above
+			}
+			if len(paths) == filterPaths {
+				return allPaths
+			}
+			paths = append(paths, p)
+			p = p[:max(0, strings.LastIndexByte(p, '/'))]
+		}
+	}
+	if len(paths) == 0 {
+		return []byte{0}
+	}
+	filter := make([]byte, (len(paths)*filterBits+7)/8)
+	for _, p := range paths {
+		k, ok := NewPathKey(p)
+		if !ok {
+			return allPaths
+		}
+		for n := range uint32(filterHashes) {
+			bit := (k.h0 + n*k.h1) % uint32(8*len(filter))
+			filter[bit/8] |= 1 << (bit % 8)
+		}
+	}
+	return filter
+}
+
+// AppendLayer writes a layer with the given commits, each after its parent, which
+// stands in the graph otherwise; and gives the chain of layers by their names that is
+// to be. Layers at the end of the chain are merged into the new one when there are
+// enough of them. ErrUnfit: nothing of use was written.
+func (g *Graph) AppendLayer(to io.Writer, commits []GraphEntry) (chain []Hash, err error) {
+	if !g.fit() {
+		return nil, ErrUnfit
+	}
+	fresh, err := g.newLayer(commits)
+	if err != nil {
+		return nil, err
+	}
+	keep := g.mergeFrom(len(commits))
+	m := &merger{keep: g.layers[:keep], from: append(slices.Clone(g.layers[keep:]), fresh)}
+	if err := m.order(); err != nil {
+		return nil, err
+	}
+	name, err := m.write(to)
+	return append(g.Names()[:keep], name), err
+}
+
+// fit tells whether all layers have the chunks and settings that AppendLayer writes.
+func (g *Graph) fit() bool {
+	for _, l := range g.layers {
+		if l.ends == nil || l.hashes != filterHashes || l.bits != filterBits || l.dates == nil || len(l.edges) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeFrom gives the first of the layers that become one with n new commits: as many
+// as come to eight times the largest, so that a commit is copied once for each power of
+// eight.
+func (g *Graph) mergeFrom(n int) (keep int) {
+	sum, largest := n, n
+	keep = len(g.layers)
+	for i := keep - 1; i >= 0; i-- {
+		size := int(g.layers[i].n)
+		sum, largest = sum+size, max(largest, size)
+		if sum > maxLayer {
+			break
+		}
+		if sum >= layerTimes*largest {
+			keep = i
+		}
+	}
+	return keep
+}
+
+// name is the checksum at the file's end.
+func (l *layer) name() Hash { return Hash(l.data[len(l.data)-20:]) }
+
+// ages gives a commit's level, one more than that of its parents, and its date made
+// later than theirs.
+func (l *layer) ages(i uint32) (level uint32, date int64) {
+	word := binary.BigEndian.Uint64(l.infos[graphInfo*int(i)+28:])
+	return uint32(word >> 34), int64(word&(1<<34-1)) + int64(binary.BigEndian.Uint32(l.dates[4*int(i):]))
+}
+
+// newLayer makes a layer in memory, which follows those of g.
+func (g *Graph) newLayer(commits []GraphEntry) (*layer, error) {
+	n := len(commits)
+	l := &layer{base: uint32(g.Len()), n: uint32(n), fanout: make([]byte, 1024),
+		names: make([]byte, 0, 20*n), infos: make([]byte, graphInfo*n), dates: make([]byte, 4*n), ends: make([]byte, 0, 4*n)}
+	sorted := make([]uint32, n) // commits in the order of names
+	for i := range sorted {
+		sorted[i] = uint32(i)
+	}
+	slices.SortFunc(sorted, func(a, b uint32) int { return bytes.Compare(commits[a].Hash[:], commits[b].Hash[:]) })
+	at := make([]uint32, n) // where each stands among them
+	for k, i := range sorted {
+		at[i] = uint32(k)
+		l.names = append(l.names, commits[i].Hash[:]...)
+		l.blooms = append(l.blooms, commits[i].Filter...)
+		l.ends = binary.BigEndian.AppendUint32(l.ends, uint32(len(l.blooms)))
+	}
+	for k, i := 0, 0; k < 256; k++ {
+		for i < n && int(l.names[20*i]) == k {
+			i++
+		}
+		binary.BigEndian.PutUint32(l.fanout[4*k:], uint32(i))
+	}
+	for i := range commits {
+		c := &commits[i]
+		pos, level, date := uint32(noParent), uint32(0), int64(0)
+		if !c.Parent.IsZero() {
+			var of *layer
+			if i > 0 && commits[i-1].Hash == c.Parent {
+				of, pos = l, l.base+at[i-1]
+			} else if found, ok := g.Find(c.Parent); ok {
+				of, _ = g.layerOf(found)
+				pos = found
+			} else {
+				return nil, fmt.Errorf("the commit-graph has no %s, the parent of %s", c.Parent, c.Hash)
+			}
+			level, date = of.ages(pos - of.base)
+		}
+		level, date = min(level+1, maxLevel), max(date+1, c.When)
+		if c.When < 0 || c.When >= 1<<34 || date-c.When > maxOffset {
+			return nil, ErrUnfit
+		}
+		row := l.infos[graphInfo*int(at[i]):]
+		copy(row, c.Tree[:])
+		binary.BigEndian.PutUint32(row[20:], pos)
+		binary.BigEndian.PutUint32(row[24:], noParent)
+		binary.BigEndian.PutUint64(row[28:], uint64(level)<<34|uint64(c.When))
+		binary.BigEndian.PutUint32(l.dates[4*int(at[i]):], uint32(date-c.When))
+	}
+	return l, nil
+}
+
+// merger writes one layer of several.
+type merger struct {
+	keep, from []*layer
+	list       []place    // every commit of from, in the order of names
+	to         [][]uint32 // the new position of each
+}
+
+// order sorts the commits, one first byte after the other.
+func (m *merger) order() error {
+	base, total := m.from[0].base, 0
+	for _, l := range m.from {
+		m.to = append(m.to, make([]uint32, l.n))
+		total += int(l.n)
+	}
+	m.list = make([]place, 0, total)
+	for first := range 256 {
+		begin := len(m.list)
+		for k, l := range m.from {
+			lo := uint32(0)
+			if first > 0 {
+				lo = binary.BigEndian.Uint32(l.fanout[4*first-4:])
+			}
+			for i := lo; i < binary.BigEndian.Uint32(l.fanout[4*first:]); i++ {
+				m.list = append(m.list, place{uint32(k), i})
+			}
+		}
+		slices.SortFunc(m.list[begin:], func(a, b place) int { return bytes.Compare(m.name(a), m.name(b)) })
+	}
+	for n, r := range m.list {
+		if n > 0 && bytes.Equal(m.name(r), m.name(m.list[n-1])) {
+			return ErrUnfit // two layers have it
+		}
+		m.to[r.pack][r.at] = base + uint32(n)
+	}
+	return nil
+}
+
+func (m *merger) name(r place) []byte { return m.from[r.pack].names[20*int(r.at):][:20] }
+
+func (m *merger) info(r place) []byte { return m.from[r.pack].infos[graphInfo*int(r.at):][:graphInfo] }
+
+func (m *merger) date(r place) []byte { return m.from[r.pack].dates[4*int(r.at):][:4] }
+
+func (m *merger) filter(r place) []byte {
+	f := m.from[r.pack].filter(r.at)
+	if len(f) == 0 {
+		return allPaths
+	}
+	return f
+}
+
+// parent gives the new position of one.
+func (m *merger) parent(pos uint32) (uint32, error) {
+	if pos == noParent || pos < m.from[0].base {
+		return pos, nil
+	}
+	for k, l := range m.from {
+		if pos-l.base < l.n {
+			return m.to[k][pos-l.base], nil
+		}
+	}
+	return 0, ErrUnfit // an octopus merge, or damaged
+}
+
+// graphFile is a layer being written; Flush tells of its errors.
+type graphFile struct{ *bufio.Writer }
+
+func (f graphFile) put(b []byte)    { f.Write(b) } //nolint:errcheck // as above
+func (f graphFile) number(n uint32) { f.put(binary.BigEndian.AppendUint32(f.AvailableBuffer(), n)) }
+func (f graphFile) place(n int)     { f.put(binary.BigEndian.AppendUint64(f.AvailableBuffer(), uint64(n))) }
+func (f graphFile) row(id string, n int) {
+	f.put([]byte(id))
+	f.place(n)
+}
+
+// write writes the file; see gitformat-commit-graph.
+func (m *merger) write(to io.Writer) (name Hash, err error) {
+	sum := sha1.New()
+	f := graphFile{bufio.NewWriterSize(io.MultiWriter(to, sum), 1<<18)}
+	blooms := 0
+	for _, r := range m.list {
+		blooms += len(m.filter(r))
+	}
+	if blooms > maxOffset {
+		return name, ErrUnfit
+	}
+	m.writeHead(f, blooms)
+	if err := m.writeCommits(f); err != nil {
+		return name, err
+	}
+	m.writeFilters(f)
+	for _, l := range m.keep {
+		base := l.name()
+		f.put(base[:])
+	}
+	if err := f.Flush(); err != nil {
+		return name, err
+	}
+	name = Hash(sum.Sum(nil))
+	_, err = to.Write(name[:])
+	return name, err
+}
+
+// writeHead writes the header and the table of the chunks.
+func (m *merger) writeHead(f graphFile, blooms int) {
+	n := len(m.list)
+	chunks := []struct {
+		id   string
+		size int
+	}{{"OIDF", 1024}, {"OIDL", 20 * n}, {"CDAT", graphInfo * n}, {"GDA2", 4 * n},
+		{"BIDX", 4 * n}, {"BDAT", bloomHeader + blooms}, {"BASE", 20 * len(m.keep)}}
+	if len(m.keep) == 0 {
+		chunks = chunks[:len(chunks)-1]
+	}
+	f.put([]byte{'C', 'G', 'P', 'H', 1, 1, byte(len(chunks)), byte(len(m.keep))})
+	off := 8 + 12*(len(chunks)+1)
+	for _, c := range chunks {
+		f.row(c.id, off)
+		off += c.size
+	}
+	f.row("\x00\x00\x00\x00", off)
+}
+
+func (m *merger) writeCommits(f graphFile) error {
+	n := 0
+	for first := range 256 {
+		for n < len(m.list) && int(m.name(m.list[n])[0]) == first {
+			n++
+		}
+		f.number(uint32(n))
+	}
+	for _, r := range m.list {
+		f.put(m.name(r))
+	}
+	for _, r := range m.list {
+		info := m.info(r)
+		f.put(info[:20])
+		for _, at := range []int{20, 24} {
+			pos, err := m.parent(binary.BigEndian.Uint32(info[at:]))
+			if err != nil {
+				return err
+			}
+			f.number(pos)
+		}
+		f.put(info[28:])
+	}
+	for _, r := range m.list {
+		f.put(m.date(r))
+	}
+	return nil
+}
+
+func (m *merger) writeFilters(f graphFile) {
+	end := 0
+	for _, r := range m.list {
+		end += len(m.filter(r))
+		f.number(uint32(end))
+	}
+	for _, n := range []uint32{bloomVersion, filterHashes, filterBits} {
+		f.number(n)
+	}
+	for _, r := range m.list {
+		f.put(m.filter(r))
+	}
+}
