@@ -64,7 +64,7 @@ type pendingFile struct {
 
 const (
 	maxFollowPaths = 20_000
-	maxFollowBytes = 64 << 20
+	maxFollowBytes = 24 << 20
 	retryPause     = time.Second // after the disk took nothing
 	maxRefused     = 3           // of a disk, until CaughtUp gives up
 

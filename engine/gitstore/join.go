@@ -14,29 +14,32 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// A store at work joins packs when they come to eight times the largest of them: a
-// byte is then copied once for each power of eight the store grows by, and a few packs
-// of each size stay. With two times, joining was a quarter of the work at a million
-// commits. Who asks for maintenance gets fewer packs.
-const (
-	timesAtWork  = 8
-	timesIfAsked = 2
+// joinRule says which packs are worth joining: those that come to so many times the
+// largest of them, or to twice where more would not fit a joined pack.
+type joinRule struct{ times, most int64 }
+
+// A byte is copied once for each power of eight the store grows by, and a few packs of
+// each size stay; with two times, joining was a quarter of the work at a million commits.
+// What joins beside the work takes 17 bytes of memory an object, some 20 MB at most.
+// Who asks for maintenance gets fewer packs.
+var (
+	atWork  = joinRule{8, odb.MaxJoined / 4}
+	ifAsked = joinRule{2, odb.MaxJoined}
 )
 
-// chooseJoin takes as many of the smallest packs as come to so many times the largest
-// of them; or to twice, where more would not fit a joined pack.
-func chooseJoin(packs []packInfo, times int64) []packInfo {
+// chooseJoin takes as many of the smallest packs as the rule allows.
+func chooseJoin(packs []packInfo, rule joinRule) []packInfo {
 	list := bySize(packs)
 	var sum int64
 	n := 0
 	for i, p := range list {
-		if sum+p.size > odb.MaxJoined {
+		if sum+p.size > rule.most {
 			if i > 0 && sum >= 2*list[i-1].size {
 				n = i
 			}
 			break
 		}
-		if sum += p.size; sum >= times*p.size {
+		if sum += p.size; sum >= rule.times*p.size {
 			n = i + 1
 		}
 	}

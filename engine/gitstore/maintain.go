@@ -53,7 +53,7 @@ const (
 // work needs every few thousand commits.
 func (s *Store) Join(ctx context.Context) (Report, error) {
 	return s.maintain(ctx, s.extendGraph, func(ctx context.Context, packs []packInfo, r *Report) error {
-		return s.joinSmall(ctx, packs, r, timesAtWork)
+		return s.joinSmall(ctx, packs, r, atWork)
 	})
 }
 
@@ -122,9 +122,9 @@ func (s *Store) doMaintain(ctx context.Context, graph func(context.Context) erro
 }
 
 // joinSmall joins again and again, as one joined pack has its largest size.
-func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report, times int64) error {
+func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report, rule joinRule) error {
 	for {
-		small := chooseJoin(packs, times)
+		small := chooseJoin(packs, rule)
 		if len(small) < joinFrom {
 			return nil
 		}
@@ -140,7 +140,7 @@ func (s *Store) joinSmall(ctx context.Context, packs []packInfo, r *Report, time
 
 func (s *Store) shrinkAdded(ctx context.Context, packs []packInfo, r *Report) error {
 	if !s.outgrown(packs) {
-		return s.joinSmall(ctx, packs, r, timesIfAsked)
+		return s.joinSmall(ctx, packs, r, ifAsked)
 	}
 	pairs, err := s.readReplaced()
 	if err != nil {

@@ -44,9 +44,11 @@ type node struct {
 	used   uint32 // the last group that needed it
 }
 
+const releaseEvery = 64 // groups: about a second at full speed
+
 const (
-	nodeOverhead  = 256
-	worktreeLimit = 96 << 20
+	nodeOverhead  = 600      // with its place in the parent, and what it keeps of the edit before
+	worktreeLimit = 16 << 20 // the trees of some thousand items, and those above them
 )
 
 func newWorktree(db *odb.DB, root odb.Hash) (*worktree, error) {
@@ -97,6 +99,9 @@ func (w *worktree) beginGroup() {
 	w.dirNode = nil
 	if w.size > worktreeLimit {
 		w.forget()
+	}
+	if w.group%releaseEvery == 0 {
+		w.db.Release()
 	}
 }
 

@@ -18,8 +18,8 @@ var ErrMissing = errors.New("object is missing")
 var errClosed = errors.New("object database is closed")
 
 const (
-	objectCacheBytes = 24 << 20
-	baseCacheBytes   = 16 << 20
+	objectCacheBytes = 12 << 20
+	baseCacheBytes   = 8 << 20
 	maxOpenPacks     = 256
 )
 
@@ -82,6 +82,18 @@ func (db *DB) Packs() int {
 	db.mu.RLock()
 	defer db.mu.RUnlock()
 	return len(db.packs)
+}
+
+// Release ends the mappings of large indexes that were asked very often. It is quick.
+func (db *DB) Release() {
+	db.mu.RLock()
+	packs := db.packs
+	db.mu.RUnlock()
+	for _, p := range packs {
+		if p.index == nil {
+			p.release()
+		}
+	}
 }
 
 // Rescan looks at the packs' folder again.

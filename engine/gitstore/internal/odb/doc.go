@@ -19,7 +19,8 @@
 // A DB finds objects in packs, then loose. Indexes up to 32 KiB are kept in
 // memory, and when there are many such packs one table finds their objects (at
 // most a million, about 40 MB); larger indexes are read by ReadAt with only their
-// first table (1 KiB) kept. About 256 packs are open at a time. When an object is in no
+// first table (1 KiB) kept; one that is asked thousands of times in a row is mapped,
+// until Release. About 256 packs are open at a time. When an object is in no
 // known pack, the folder is looked at again: others (git gc, push) may have
 // written new packs and removed old ones. A pack that was removed stays
 // readable while it is open.

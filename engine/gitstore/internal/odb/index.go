@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,10 +42,21 @@ func (p *pack) find(h Hash) (off int64, ok bool, err error) {
 	if lo == hi {
 		return 0, false, nil
 	}
-	err = p.withIndex(func(index []byte) error {
-		var i int
-		if i, ok = searchNames(index[indexHead+20*lo:indexHead+20*hi], h); ok {
-			off = p.offset(index, lo+i)
+	if p.index != nil {
+		i, ok := searchNames(p.index[indexHead+20*lo:indexHead+20*hi], h)
+		if ok {
+			off = p.offset(p.index, lo+i)
+		}
+		return off, ok, nil
+	}
+	err = p.withIndex(func(f io.ReaderAt, mapped []byte) error {
+		if mapped == nil {
+			off, ok, err = p.findAt(f, lo, hi, h)
+			return err
+		}
+		i, found := searchNames(mapped[indexHead+20*lo:indexHead+20*hi], h)
+		if ok = found; ok {
+			off = p.offset(mapped, lo+i)
 		}
 		return nil
 	})
@@ -99,35 +112,95 @@ func searchNames(names []byte, h Hash) (int, bool) {
 	return 0, false
 }
 
-// withIndex gives the bytes of the index, which it maps when it is large and not
-// mapped, and holds the mapping while use reads it. An index is never changed in
-// place.
-func (p *pack) withIndex(use func([]byte) error) error {
-	if p.index != nil {
-		return use(p.index)
-	}
-	p.mu.RLock()
-	if p.mapped != nil {
-		defer p.mu.RUnlock()
-		return use(p.mapped)
-	}
-	p.mu.RUnlock()
-	p.mu.Lock()
-	defer p.mu.Unlock() // use is quick
-	if p.mapped == nil {
-		if err := p.mapAgain(); err != nil {
-			return err
+const windowNames = 400 // names read at once, 8 KB: a guess is hardly ever further off
+
+var windows = sync.Pool{New: func() any { return new([20 * windowNames]byte) }}
+
+// findAt is find in an index that is read where it is asked.
+func (p *pack) findAt(f io.ReaderAt, lo, hi int, h Hash) (off int64, ok bool, err error) {
+	window := windows.Get().(*[20 * windowNames]byte)
+	defer windows.Put(window)
+	want := binary.BigEndian.Uint64(h[:])
+	below, above := want&(0xff<<56), want|(1<<56-1)
+	for n := 0; lo < hi; n++ {
+		mid := int(uint(lo+hi) / 2)
+		if n < guesses {
+			share := float64(want-below) / (float64(above-below) + 1)
+			mid = lo + int(share*float64(hi-lo))
+		}
+		from := max(lo, min(mid-windowNames/2, hi-windowNames))
+		names := window[:20*min(windowNames, hi-from)]
+		if _, err := f.ReadAt(names, int64(indexHead+20*from)); err != nil {
+			return 0, false, fmt.Errorf("read %s.idx: %w", p.path, err)
+		}
+		first, last := names[:20], names[len(names)-20:]
+		switch {
+		case bytes.Compare(h[:], first) < 0:
+			hi, above = from, nameHead(first)
+		case bytes.Compare(h[:], last) > 0:
+			lo, below = from+len(names)/20, nameHead(last)
+		default:
+			i, ok := searchNames(names, h)
+			if !ok {
+				return 0, false, nil
+			}
+			off, err := p.offsetAt(f, from+i)
+			return off, err == nil, err
 		}
 	}
-	return use(p.mapped)
+	return 0, false, nil
 }
 
-func (p *pack) mapAgain() (err error) {
+// offsetAt is offset in an index that is read where it is asked.
+func (p *pack) offsetAt(f io.ReaderAt, i int) (int64, error) {
+	var b [8]byte
+	if _, err := f.ReadAt(b[:4], int64(indexHead+24*p.n+4*i)); err != nil {
+		return 0, fmt.Errorf("read %s.idx: %w", p.path, err)
+	}
+	off := binary.BigEndian.Uint32(b[:])
+	if off&(1<<31) == 0 {
+		return int64(off), nil
+	}
+	_, err := f.ReadAt(b[:], int64(indexHead+28*p.n+8*int(off&^(1<<31))))
+	if err != nil {
+		return 0, nil // beyond the table; see offset
+	}
+	return int64(binary.BigEndian.Uint64(b[:])), nil
+}
+
+// mapFrom is how many lookups make it pay to map a large index: as many pages of it
+// then count as the process' memory as the mapping has, until release.
+const mapFrom = 1 << 12
+
+// withIndex gives a large index: open, or mapped when it was asked very often, and
+// holds it so while use reads it. An index is never changed in place.
+func (p *pack) withIndex(use func(f io.ReaderAt, mapped []byte) error) error {
+	p.mu.RLock()
+	if p.mapped != nil || p.idxFile != nil && p.asked.Add(1) < mapFrom {
+		defer p.mu.RUnlock()
+		return use(p.idxFile, p.mapped)
+	}
+	p.mu.RUnlock()
 	f, err := os.Open(p.path + ".idx")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	p.mu.Lock()
+	defer p.mu.Unlock() // use is quick
+	switch {
+	case p.mapped != nil:
+	case p.asked.Load() >= mapFrom:
+		if err := p.mapIndex(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	case p.idxFile == nil && p.use.Load() != 0: // one of those that are kept open
+		p.idxFile = f
+		return use(f, nil)
+	}
+	return errors.Join(use(f, p.mapped), f.Close())
+}
+
+func (p *pack) mapIndex(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -135,12 +208,25 @@ func (p *pack) mapAgain() (err error) {
 	if info.Size() < int64(indexHead+p.n*28+indexTrailer) {
 		return fmt.Errorf("%w: index %s: too short", errCorrupt, p.path)
 	}
-	return p.mapIndex(f, info.Size())
-}
-
-func (p *pack) mapIndex(f *os.File, size int64) (err error) {
-	if p.mapped, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+	if p.mapped, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED); err != nil {
 		return fmt.Errorf("map %s.idx: %w", p.path, err)
 	}
 	return nil
+}
+
+// release ends a mapping.
+func (p *pack) release() {
+	p.asked.Store(0)
+	p.mu.RLock()
+	mapped := p.mapped != nil
+	p.mu.RUnlock()
+	if !mapped {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mapped != nil {
+		unix.Munmap(p.mapped) //nolint:errcheck // mapped by us
+		p.mapped = nil
+	}
 }

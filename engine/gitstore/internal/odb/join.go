@@ -14,10 +14,12 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // MaxJoined bounds a joined pack: its offsets fit 31 bits, and joining takes some
-// 20 bytes of memory for each of its objects, about 100 MB at most.
+// 17 bytes of memory for each of its objects, about 80 MB at most.
 const MaxJoined = 1 << 30
 
 // Join writes one pack of the objects of several, which are named by their paths
@@ -104,11 +106,12 @@ type place struct{ pack, at uint32 }
 type joinPack struct {
 	*pack
 	number uint32
-	order  []uint64         // offset<<32 | place, in the order of the pack
-	to     []uint32         // where the entry stands in the joined pack; 0: not copied
-	crc    []uint32         // its checksum there
-	depth  []uint8          // how many differences it is the last of
 	first  map[uint32]place // objects that an earlier pack holds: where
+
+	order []uint64 // offset<<32 | place, in the order of the pack; while it is copied
+	to    []uint32 // where the entry stands in the joined pack; 0: not copied; nil: none is
+	crc   []uint32 // its checksum there
+	depth []uint8  // how many differences it is the last of
 }
 
 func openJoinPack(path string) (_ *joinPack, err error) {
@@ -117,21 +120,68 @@ func openJoinPack(path string) (_ *joinPack, err error) {
 		return nil, err
 	}
 	p := &joinPack{pack: opened, first: map[uint32]place{}}
-	if index := p.bytes(); sha1.Sum(index[:len(index)-20]) != Hash(index[len(index)-20:]) {
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	if !p.sound() {
 		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
 	}
-	p.order, p.to, p.crc = make([]uint64, p.n), make([]uint32, p.n), make([]uint32, p.n)
-	p.depth = make([]uint8, p.n)
+	return p, nil
+}
+
+// open maps a large index.
+func (p *joinPack) open() (err error) {
+	if p.index != nil {
+		return nil
+	}
+	f, err := os.Open(p.path + ".idx")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return p.mapIndex(f)
+}
+
+// rest gives back the pages of the index that were read: they count as the process'
+// memory.
+func (p *joinPack) rest() {
+	if p.mapped != nil {
+		unix.Madvise(p.mapped, unix.MADV_DONTNEED) //nolint:errcheck // only advice
+	}
+}
+
+// sound compares the index with its checksum.
+func (p *joinPack) sound() bool {
+	index := p.bytes()
+	sum := sha1.New()
+	for part := range slices.Chunk(index[:len(index)-20], 1<<20) {
+		sum.Write(part)
+		p.rest()
+	}
+	return Hash(sum.Sum(nil)) == Hash(index[len(index)-20:])
+}
+
+// begin readies a pack for copying.
+func (p *joinPack) begin() error {
+	p.order, p.to, p.crc, p.depth = make([]uint64, p.n), make([]uint32, p.n), make([]uint32, p.n), make([]uint8, p.n)
 	index := p.bytes()
 	for i := range p.order {
 		at := p.offset(index, i)
 		if at < 0 || at > MaxJoined {
-			return nil, errors.Join(fmt.Errorf("%w: an entry at %d", errCorrupt, at), p.close())
+			return fmt.Errorf("%w: an entry at %d", errCorrupt, at)
 		}
 		p.order[i] = uint64(at)<<32 | uint64(i)
 	}
 	slices.Sort(p.order)
-	return p, nil
+	return nil
+}
+
+// copied gives where an object stands in the joined pack; 0: not yet.
+func (j *joiner) copied(r place) uint32 {
+	if to := j.packs[r.pack].to; to != nil {
+		return to[r.at]
+	}
+	return 0
 }
 
 // bytes is the index; nobody else uses this pack, so no lock is needed.
@@ -189,6 +239,17 @@ func (j *joiner) sortNames() {
 			}
 			j.names = append(j.names, r.place)
 		}
+		if first%16 == 15 {
+			j.rest()
+		}
+	}
+}
+
+const restEvery = 1 << 16 // objects
+
+func (j *joiner) rest() {
+	for _, p := range j.packs {
+		p.rest()
 	}
 }
 
@@ -205,6 +266,10 @@ func (j *joiner) write(b []byte) error {
 }
 
 func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
+	if err := p.begin(); err != nil {
+		return err
+	}
+	defer func() { p.order = nil }()
 	f, err := os.Open(p.path + ".pack")
 	if err != nil {
 		return err
@@ -243,8 +308,10 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 				return err
 			}
 		}
-		if n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n%restEvery == 0 {
+			if p.rest(); ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
 	}
 	return nil
@@ -267,7 +334,7 @@ func (j *joiner) copyEntry(p *joinPack, i uint32, at int64) error {
 		p.depth[i] = j.deeper(base)
 		j.shrinker.follow(base, place{p.number, i})
 		j.head = appendEntryHeader(j.head[:0], typeOfsDelta, size)
-		j.head = appendOffset(j.head, uint64(start)-uint64(j.packs[base.pack].to[base.at]))
+		j.head = appendOffset(j.head, uint64(start)-uint64(j.copied(base)))
 		p.crc[i] = crc32.Update(crc32.ChecksumIEEE(j.head), crc32.IEEETable, j.buf[n:])
 		if err := j.write(j.head); err != nil {
 			return err
@@ -304,7 +371,7 @@ func (j *joiner) moved(p *joinPack, off int64) (place, error) {
 	if earlier, again := p.first[r.at]; again {
 		r = earlier
 	}
-	if j.packs[r.pack].to[r.at] == 0 {
+	if j.copied(r) == 0 {
 		return place{}, fmt.Errorf("%w: its base was not copied before it", errCorrupt)
 	}
 	return r, nil
@@ -325,8 +392,11 @@ func (j *joiner) writeIndex(to io.Writer, pack Hash) error {
 		}
 		number(uint32(n))
 	}
-	for _, r := range j.names {
+	for n, r := range j.names {
 		w.Write(j.name(r)) //nolint:errcheck // as above
+		if n%restEvery == 0 {
+			j.rest()
+		}
 	}
 	for _, r := range j.names {
 		number(j.packs[r.pack].crc[r.at])

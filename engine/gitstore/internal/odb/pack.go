@@ -30,11 +30,13 @@ type pack struct {
 	age    int64        // when it was written: packs written one after the other hold what belongs together
 	at     atomic.Int32 // its place in the list of packs
 	use    atomic.Uint64
+	asked  atomic.Int32 // lookups in a large index that is not mapped
 
 	// mu guards what is open: held for reading while it is read.
 	mu       sync.RWMutex
 	packFile *os.File
-	mapped   []byte // the whole index when it is large
+	idxFile  *os.File // the index when it is large
+	mapped   []byte   // the same, when it is asked often
 }
 
 // openPack reads the head of an index, or the whole of a small one.
@@ -57,10 +59,7 @@ func openPack(path string, id uint64) (p *pack, err error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return nil, fmt.Errorf("%w: index %s: %w", errCorrupt, path, err)
 	}
-	if err := p.setIndex(head, info.Size()); err != nil || p.index != nil {
-		return p, err
-	}
-	return p, p.mapIndex(f, info.Size()) // at once: git repack may remove it any time
+	return p, p.setIndex(head, info.Size())
 }
 
 // withPack opens the pack when it is not open, and holds it open while use reads
@@ -105,6 +104,10 @@ func (p *pack) close() error {
 	if p.packFile != nil {
 		errs = append(errs, p.packFile.Close())
 		p.packFile = nil
+	}
+	if p.idxFile != nil {
+		errs = append(errs, p.idxFile.Close())
+		p.idxFile = nil
 	}
 	if p.mapped != nil {
 		errs = append(errs, unix.Munmap(p.mapped))

@@ -145,7 +145,7 @@ func (j *joiner) before(name []byte, t Type) (data []byte, base place, ok bool) 
 	if !ok {
 		return nil, place{}, false
 	}
-	if base, ok = j.find(old); !ok || j.packs[base.pack].to[base.at] == 0 || j.packs[base.pack].depth[base.at] >= maxShrunk {
+	if base, ok = j.find(old); !ok || j.copied(base) == 0 || j.packs[base.pack].depth[base.at] >= maxShrunk {
 		return nil, place{}, false
 	}
 	data, err := j.shrinker.read(Hash(j.name(base)), t)
@@ -164,7 +164,7 @@ func (j *joiner) difference(before, fresh []byte, t Type, base place) (entry []b
 		return nil, false, err // never: but what is whole can only be lost here
 	}
 	s.out = appendEntryHeader(s.out[:0], typeOfsDelta, len(s.delta))
-	s.out = appendOffset(s.out, uint64(j.off)-uint64(j.packs[base.pack].to[base.at]))
+	s.out = appendOffset(s.out, uint64(j.off)-uint64(j.copied(base)))
 	if t == TypeTree { // hardly anything but a name, which is as good as random
 		s.out = appendStored(s.out, s.delta)
 	} else {
