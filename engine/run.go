@@ -3,12 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
-	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/queue"
@@ -18,17 +15,6 @@ import (
 )
 
 const ms = time.Millisecond
-
-const (
-	pollEvery    = 200 * time.Millisecond // for what other writers did to the branch
-	beatEvery    = 10 * time.Second
-	recoverEvery = 2 * time.Second
-	settleEvery  = 6 * time.Second // for settings edited in place
-
-	// waitForRetry is how long a run that is not watching waits for a step that
-	// is to be tried again; what is due later is left for the next run.
-	waitForRetry = 15 * time.Second
-)
 
 // RunOptions say how to run.
 type RunOptions struct {
@@ -199,121 +185,6 @@ func (r *run) work(ctx context.Context) error {
 	return r.fault
 }
 
-// dispatch hands ready steps to the pool.
-func (r *run) dispatch(ctx context.Context) {
-	inboxIdle, limitedSince := r.injected(), time.Time{}
-	for !r.pool.Draining() && ctx.Err() == nil {
-		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
-		if why := r.e.lowSpace(); why != nil {
-			if !r.pauseFor(ctx, why, busy) {
-				return
-			}
-			continue
-		}
-		now := r.e.o.Now()
-		entry, ok, limited := r.e.index.Take(now, r.may)
-		if ok {
-			r.hand(entry)
-			r.launch(entry)
-			limitedSince = time.Time{}
-			continue
-		}
-		due, dated := r.warm.due(r.e.index.NextDue())
-		busy = busy || r.warm.open()
-		if limited && !busy { // by what other engines do
-			if limitedSince.IsZero() {
-				limitedSince = now
-			}
-			if until := limitedSince.Add(waitForRetry); !now.After(until) && (!dated || until.Before(due)) {
-				due, dated = now.Add(time.Second), true
-			}
-		}
-		pause := due.Sub(now)
-		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry) {
-			return
-		}
-		if !dated {
-			pause = time.Minute
-		}
-		timer := time.NewTimer(max(pause, ms))
-		select {
-		case <-r.e.index.Wake():
-		case <-r.pool.Freed():
-		case inboxIdle = <-r.inboxIdle:
-		case <-timer.C:
-		case <-r.o.Drain:
-			r.pool.Drain()
-		case <-r.pool.Drained():
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
-}
-
-// may tells whether one more of a step may be claimed by this process.
-func (r *run) may(id queue.StepID, s *state.Step) bool {
-	return r.pool.May(id.String(), s.Instances) && r.warm.ready(id, s)
-}
-
-// pauseFor waits for free space; a run that is not watching ends instead, once
-// nothing runs any more that might free some.
-func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
-	if !r.o.Watch && !busy {
-		r.broken(why)
-		return false
-	}
-	r.tell(why.Error())
-	select {
-	case <-time.After(time.Second):
-	case <-r.pool.Freed():
-	case <-r.pool.Drained():
-	case <-ctx.Done():
-	}
-	return true
-}
-
-func (r *run) launch(entry queue.Entry) {
-	w := &work{e: r.e, ctx: r.ctx, entry: entry, patient: r.o.Watch, stopping: r.pool.Draining}
-	w.done = func(w *work) { r.ended(w) }
-	r.pool.Go(runner.Work{Step: entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish})
-}
-
-// ended notes how a piece of work went, and lets its step be taken again.
-func (r *run) ended(w *work) {
-	if w.err != nil {
-		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
-	}
-	if w.internal {
-		r.mu.Lock()
-		r.internal[itemRun{w.entry.Item.ID, w.entry.Run}] = true
-		r.mu.Unlock()
-	}
-	r.e.index.Return(w.entry)
-}
-
-// broken notes an error of the machine. A run that is not watching ends with it;
-// one that is goes on, as the cause (a full disk) may pass, unless going on could
-// do harm.
-func (r *run) broken(err error) {
-	if r.o.Watch && !mustStop(err) {
-		r.tell(err.Error())
-		return
-	}
-	r.mu.Lock()
-	if r.fault == nil {
-		r.fault = err
-	}
-	r.mu.Unlock()
-	r.pool.Drain()
-}
-
-// mustStop tells the errors after which this engine may not act any more: the
-// branch was rewritten, or others take the engine for dead.
-func mustStop(err error) bool {
-	var diverged *gitstore.DivergedError
-	return errors.As(err, &diverged) || errors.Is(err, claim.ErrLost)
-}
-
 // tell reports a note once.
 func (r *run) tell(note string) {
 	r.mu.Lock()
@@ -347,74 +218,4 @@ func (r *run) admitted(a Admitted) {
 	}
 	r.mu.Unlock()
 	r.report(Report{Admitted: &a})
-}
-
-// tend does what has to be done now and then: see what others committed, show
-// that this engine lives, take up the work of dead ones, take in settings.
-func (r *run) tend(ctx context.Context) {
-	e := r.e
-	saved := e.o.Now()
-	every := func(d time.Duration) *time.Ticker { return time.NewTicker(d) }
-	poll, beat, recover, settings := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery)
-	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settings.Stop() }()
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-			err = e.store.Refresh(ctx)
-		case <-beat.C:
-			err = e.beat()
-		case <-recover.C:
-			e.saveChecked()
-			if now := e.o.Now(); now.Sub(saved) > checkpointEvery {
-				saved = now
-				e.saveIndexSoon()
-			}
-			err = errors.Join(e.recoverLost(ctx), e.checkThresholds(ctx))
-			e.offerTrials()
-		case <-settings.C:
-			err = e.syncSettings(ctx)
-		case <-e.dirty:
-			err = e.syncSettings(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			r.broken(err)
-		}
-	}
-}
-
-func (e *Engine) beat() error {
-	self, err := e.register()
-	if err != nil {
-		return err
-	}
-	return self.Beat()
-}
-
-// checkAlive answers claim.ErrLost when others take this engine for dead: they may
-// have taken its scratch away, and a step that fails for it must not fail the item.
-func (e *Engine) checkAlive() error {
-	self, err := e.register()
-	if err != nil {
-		return err
-	}
-	if err := self.Check(); errors.Is(err, claim.ErrLost) {
-		return err
-	}
-	return nil
-}
-
-// backoff is the pause after the failures-th failure in a row of a step.
-func (e *Engine) backoff(s *state.Step, failures int) time.Duration {
-	b := e.current().settings.backoff()
-	if own := s.Backoff; own != nil && own.First > 0 {
-		b.First = time.Duration(own.First)
-		b.Most = max(b.Most, b.First)
-	}
-	if own := s.Backoff; own != nil && own.Most > 0 {
-		b.Most = time.Duration(own.Most)
-	}
-	return b.Wait(failures, rand.Float64())
 }
