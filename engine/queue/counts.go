@@ -87,7 +87,7 @@ func (c *counts) addRun(plan *state.Definition, g *glance, run *glanceRun, n int
 		of.by[s.status] += n
 		switch {
 		case g.traits&Broken != 0 || s.status != waiting:
-		case s.code == codeManual:
+		case s.person():
 			of.person += n
 		case s.code == codeNone:
 			of.ready += n

@@ -63,7 +63,7 @@
 //
 // # The checkpoint
 //
-//	"bagpipe index 3\n"
+//	"bagpipe index 4\n"
 //	8 bytes   length of the head
 //	head      JSON: tree, items, facets, texts (names by number), plans (digests by number)
 //	4096 ×    4 bytes items, 4 bytes length: the pages

@@ -73,11 +73,14 @@ func (g *glance) flies(run *glanceRun) bool {
 		if s.status == inProgress {
 			return true
 		}
-		waits = waits || s.again || s.code == codeManual || s.code == codeDate || s.code == codeChildren || s.code == codeBatch || s.code == codeForeign
+		waits = waits || s.again || s.person() || s.code == codeDate || s.code == codeChildren || s.code == codeBatch || s.code == codeForeign
 		begun = begun || i > 0 && s.attempts > 0
 	}
 	return begun && !waits
 }
+
+// person tells whether a step waits for a person.
+func (s *glanceStep) person() bool { return s.code == codeManual || s.code == codeDateless }
 
 // awaitsOthers tells whether the item waits for other items alone: its batch, or its
 // children, which must be let through for it to go on.
@@ -104,7 +107,7 @@ func (g *glance) open() (n int) {
 			continue
 		}
 		for _, s := range g.steps[run.from:run.to] {
-			if s.code == codeManual {
+			if s.person() {
 				break
 			}
 			if s.status == waiting || s.status == inProgress {

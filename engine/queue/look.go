@@ -122,7 +122,7 @@ func (u *unpacker) skipReason(code uint8) (until int64) {
 	switch code {
 	case codeDate, codeRetry:
 		until = u.until()
-	case codeRaw, codeChildren, codeBatch, codeForeign:
+	case codeRaw, codeChildren, codeBatch, codeForeign, codeDateless:
 		u.bytes()
 		u.bytes()
 		until = u.until()

@@ -50,6 +50,7 @@ const (
 	codeChildren // written out: its children are not done
 	codeBatch    // written out: the others of its batch are not there
 	codeForeign  // written out: steps of another workflow are not done
+	codeDateless // written out: its date is none, so that it waits for a person
 )
 
 // bits of a packed step's head above status and code.
@@ -253,7 +254,7 @@ func (p *packer) reason(code int, why *state.Reason) {
 	switch code {
 	case codeDate, codeRetry:
 		p.time(why.Until)
-	case codeRaw, codeChildren, codeBatch, codeForeign:
+	case codeRaw, codeChildren, codeBatch, codeForeign, codeDateless:
 		p.text(why.Code)
 		p.text(why.Text)
 		p.time(why.Until)

@@ -19,6 +19,9 @@ func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
 	case "manual":
 		code = codeManual
 	case "date":
+		if why.Until.IsZero() {
+			return codeDateless
+		}
 		code = codeDate
 	case "retry":
 		code = codeRetry

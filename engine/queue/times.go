@@ -134,7 +134,7 @@ func (t *Times) stand(s *glanceStep, ready bool) {
 				t.oldest = s.since
 			}
 		}
-		if s.code == codeManual {
+		if s.person() {
 			t.Person++
 		}
 	case inProgress:

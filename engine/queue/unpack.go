@@ -223,7 +223,7 @@ func (u *unpacker) reason(code int) packedReason {
 	switch code {
 	case codeDate, codeRetry:
 		r.until = u.time()
-	case codeRaw, codeChildren, codeBatch, codeForeign:
+	case codeRaw, codeChildren, codeBatch, codeForeign, codeDateless:
 		r.raw = &state.Reason{Code: u.text(), Text: u.text(), Until: u.time()}
 		if n := u.count(); n > 0 {
 			r.raw.Steps = make([]string, n)
