@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,18 +45,31 @@ func (c *addCmd) Validate() error {
 // Run takes in every path it can; one that cannot be does not keep the others.
 func (c *addCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		failed := false
+		failed, taken, cut := false, 0, false
 		err := e.AddAll(a.ctx, c.Paths, engine.AddOptions{
 			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
 		}, func(got engine.Admitted, err error) {
-			if err != nil {
+			switch {
+			case err != nil && errors.Is(err, context.Canceled): // one line for all of them
+				cut = true
+				return
+			case err != nil:
 				a.talk("bagpipe: %v", err)
 				failed = true
 				return
+			case got.Rejected != "":
+				failed = true
+			default:
+				taken++
 			}
-			failed = failed || got.Rejected != ""
 			c.print(a, got)
 		})
+		if cut && err == nil {
+			err = context.Canceled
+		}
+		if errors.Is(err, context.Canceled) {
+			a.talk("bagpipe: %d of %d paths were taken in", taken, len(c.Paths))
+		}
 		if err != nil {
 			return err
 		}
