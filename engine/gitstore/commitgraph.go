@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout/disk"
 )
 
 // The commit-graph is written by git, which has to find out what each commit changed:
@@ -25,6 +26,11 @@ import (
 func (s *Store) writeGraph(ctx context.Context) error {
 	if err := s.clearGraphLocks(); err != nil {
 		return fmt.Errorf("clear the commit-graph's lock: %w", err)
+	}
+	if !s.soundGraph() { // git would go on with what it says
+		if err := s.dropGraph(); err != nil {
+			return fmt.Errorf("remove a damaged commit-graph: %w", err)
+		}
 	}
 	return s.program(ctx, "commit-graph", "write", "--reachable", "--split", "--changed-paths", "--no-progress")
 }
@@ -42,34 +48,79 @@ func (s *Store) extendGraph(ctx context.Context) error {
 	return err
 }
 
+func (s *Store) graphDir() string { return filepath.Join(s.git, "objects", "info", "commit-graphs") }
+
+func (s *Store) graphChain() string { return filepath.Join(s.graphDir(), "commit-graph-chain") }
+
+// graphFile is a commit-graph that is no chain.
+func (s *Store) graphFile() string { return filepath.Join(s.git, "objects", "info", "commit-graph") }
+
+// graphLink is a second name of the lock on the chain, while a store holds it: who has
+// the turn to maintain and finds both knows that the one before died.
+func (s *Store) graphLink() string { return filepath.Join(s.tempDir(), "graph-lock") }
+
+// soundGraph tells whether what there is of a graph can be read and has its checksums.
+func (s *Store) soundGraph() bool {
+	g := odb.OpenGraph(filepath.Join(s.git, "objects"))
+	defer g.Close()
+	if g.Len() > 0 {
+		return g.Sound()
+	}
+	for _, name := range []string{s.graphFile(), s.graphChain()} {
+		if _, err := s.fs.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropGraph removes the commit-graph, which is a cache; its layers go later.
+func (s *Store) dropGraph() error {
+	s.log.Warn("the commit-graph is damaged, and made anew")
+	for _, name := range []string{s.graphFile(), s.graphChain()} {
+		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockGraph takes git's lock on the chain. The file is nil when a git has it.
+func (s *Store) lockGraph() (lock disk.File, err error) {
+	if lock, err = s.fs.OpenFile(s.graphLink(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444); err != nil {
+		return nil, err
+	}
+	err = s.fs.Link(s.graphLink(), s.graphChain()+".lock")
+	if err == nil {
+		return lock, nil
+	}
+	left := errors.Join(lock.Close(), s.fs.Remove(s.graphLink()))
+	if errors.Is(err, fs.ErrExist) {
+		return nil, left
+	}
+	return nil, errors.Join(odb.ErrUnfit, left) // no graph yet, or no second names here
+}
+
 // addLayer writes the layer, then the chain that names it, under git's own lock. A
 // crash before the chain is renamed leaves a layer that no one reads, and the lock.
 func (s *Store) addLayer() (err error) {
-	objects := filepath.Join(s.git, "objects")
-	dir := filepath.Join(objects, "info", "commit-graphs")
-	if _, err := s.fs.Lstat(filepath.Join(objects, "info", "commit-graph")); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, odb.ErrUnfit) // one that is no chain
+	if _, err := s.fs.Lstat(s.graphFile()); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, odb.ErrUnfit)
 	}
-	chainFile := filepath.Join(dir, "commit-graph-chain")
-	lock, err := s.fs.OpenFile(chainFile+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // a git is at it
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return odb.ErrUnfit // no graph yet
-	}
-	if err != nil {
+	lock, err := s.lockGraph()
+	if lock == nil || err != nil {
 		return err
 	}
 	locked := true
 	defer func() {
 		if locked {
-			err = errors.Join(err, s.fs.Remove(chainFile+".lock"))
+			err = errors.Join(err, s.fs.Remove(s.graphChain()+".lock"))
 		}
+		err = errors.Join(err, s.fs.Remove(s.graphLink()))
 	}()
 	defer func() { err = errors.Join(err, lock.Close()) }()
 
-	g := odb.OpenGraph(objects)
+	g := odb.OpenGraph(filepath.Join(s.git, "objects"))
 	defer g.Close()
 	commits, ok := s.recent.since(*s.tip.Load(), g)
 	if !ok {
@@ -78,7 +129,15 @@ func (s *Store) addLayer() (err error) {
 	if len(commits) == 0 {
 		return nil
 	}
-	chain, err := s.writeLayer(dir, g, commits)
+	if !s.graphChecked && !g.Sound() {
+		return odb.ErrUnfit
+	}
+	s.graphChecked = true
+	// Under the lock: else a layer that git has just written would go, too.
+	if err := s.dropLayers(g.Names()); err != nil {
+		return err
+	}
+	chain, err := s.writeLayer(s.graphDir(), g, commits)
 	if err != nil {
 		return err
 	}
@@ -92,11 +151,11 @@ func (s *Store) addLayer() (err error) {
 	if err := lock.Sync(); err != nil {
 		return err
 	}
-	if err := s.fs.Rename(chainFile+".lock", chainFile); err != nil {
+	if err := s.fs.Rename(s.graphChain()+".lock", s.graphChain()); err != nil {
 		return err
 	}
 	locked = false
-	return s.dropLayers(dir, slices.Concat(chain, g.Names()))
+	return nil
 }
 
 // writeLayer writes the file of a layer under its name.
@@ -121,10 +180,11 @@ func (s *Store) writeLayer(dir string, g *odb.Graph, commits []odb.GraphEntry) (
 
 func layerFile(name Hash) string { return "graph-" + name.String() + ".graph" }
 
-// dropLayers removes layers that are in neither chain, the new one nor the one before:
-// who has just read that may not have opened its layers yet.
-func (s *Store) dropLayers(dir string, keep []Hash) error {
-	list, err := s.fs.ReadDir(dir)
+// dropLayers removes the layers that the chain does not name. Those that it is about
+// to name no longer stay until the next time: who has just read it may not have opened
+// them yet.
+func (s *Store) dropLayers(keep []Hash) error {
+	list, err := s.fs.ReadDir(s.graphDir())
 	if err != nil {
 		return err
 	}
@@ -134,7 +194,7 @@ func (s *Store) dropLayers(dir string, keep []Hash) error {
 	}
 	for _, e := range list {
 		if strings.HasPrefix(e.Name(), "graph-") && !named[e.Name()] {
-			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.fs.Remove(filepath.Join(s.graphDir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -190,11 +250,10 @@ const graphLockAge = 10 * time.Minute
 // a power cut: every later one would refuse to write. One whose time lies as far
 // ahead was made before the clock was set back.
 func (s *Store) clearGraphLocks() error {
-	info := filepath.Join(s.git, "objects", "info")
-	for _, lock := range []string{
-		filepath.Join(info, "commit-graphs", "commit-graph-chain.lock"),
-		filepath.Join(info, "commit-graph.lock"),
-	} {
+	if err := s.clearOwnLock(); err != nil {
+		return err
+	}
+	for _, lock := range []string{s.graphChain() + ".lock", s.graphFile() + ".lock"} {
 		at, err := s.fs.Lstat(lock)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -211,4 +270,23 @@ func (s *Store) clearGraphLocks() error {
 		}
 	}
 	return nil
+}
+
+// clearOwnLock removes the lock that a store of ours left that was killed: at once, as
+// nobody else has the turn to maintain.
+func (s *Store) clearOwnLock() error {
+	link, err := s.fs.Lstat(s.graphLink())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock := s.graphChain() + ".lock"
+	if at, err := s.fs.Lstat(lock); err == nil && os.SameFile(at, link) {
+		if err := s.fs.Remove(lock); err != nil {
+			return err
+		}
+	}
+	return s.fs.Remove(s.graphLink())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout/disk"
 	"bagpipe/layout/disk/faultfs"
 )
 
@@ -196,5 +197,132 @@ func TestExtendingTheGraphCrashSweep(t *testing.T) {
 			sameGraph(t, root)
 			checkNothingLeft(t, root)
 		}
+	}
+}
+
+// A layer that rotted is not merged into one whose checksum is right, nor gone on with.
+func TestADamagedGraphIsMadeAnew(t *testing.T) {
+	template := initRoot(t, testOptions(), nil)
+	s, err := Open(template, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 12)
+	joinOnce(t, s)
+	for range 3 {
+		fill(t, s, 2)
+		joinOnce(t, s)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	chain := chainOf(t, template)
+	for _, layer := range []string{chain[0], chain[len(chain)-1]} {
+		file := ".git/objects/info/commit-graphs/graph-" + layer + ".graph"
+		data, err := os.ReadFile(filepath.Join(template, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 100; at <= len(data); at += len(data) / 9 {
+			damaged := append([]byte(nil), data...)
+			if at < len(data) {
+				damaged[at] ^= 16
+			} else {
+				damaged = damaged[:at-40]
+			}
+			root := copyRoot(t, template)
+			if err := errors.Join(os.Remove(filepath.Join(root, file)), os.WriteFile(filepath.Join(root, file), damaged, 0o444)); err != nil {
+				t.Fatal(err)
+			}
+			s := openRoot(t, root, testOptions())
+			fill(t, s, 40)
+			joinOnce(t, s)
+			sameGraph(t, root)
+		}
+	}
+}
+
+// A store that is killed holding the lock on the chain holds up nobody.
+func TestTheGraphsLockOfADeadStore(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	fill(t, s, 3)
+	joinOnce(t, s)
+	for _, next := range []func() error{
+		func() error { return s.extendGraph(context.Background()) },
+		func() error { return s.writeGraph(context.Background()) },
+	} {
+		lock, err := s.lockGraph()
+		if err != nil || lock == nil {
+			t.Fatal(err)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, s, 3)
+		if err := next(); err != nil {
+			t.Fatal(err)
+		}
+		sameGraph(t, root)
+	}
+	checkNothingLeft(t, root)
+
+	// That of a git that is at it stays.
+	lock := s.graphChain() + ".lock"
+	now := s.opts.Now()
+	if err := errors.Join(os.WriteFile(lock, nil, 0o444), os.Chtimes(lock, now, now)); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 3)
+	if err := s.extendGraph(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(lock); err != nil {
+		t.Error(err)
+	}
+}
+
+// meddler does something when a chain has just been renamed.
+type meddler struct {
+	disk.FS
+	renamed func(to string)
+}
+
+func (m *meddler) Rename(from, to string) error {
+	err := m.FS.Rename(from, to)
+	if err == nil {
+		m.renamed(to)
+	}
+	return err
+}
+
+// A git that takes the lock the moment it is free keeps the layer it writes.
+func TestAGitThatFollowsAtOnceKeepsItsLayer(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	m := &meddler{FS: disk.OS{}, renamed: func(string) {}}
+	o := testOptions()
+	o.FS = m
+	s := openRoot(t, root, o)
+	fill(t, s, 10)
+	joinOnce(t, s)
+	fill(t, s, 2)
+	m.renamed = func(to string) {
+		if filepath.Base(to) == "commit-graph-chain" {
+			m.renamed = func(string) {}
+			byHand := git(t, root, "-c", "user.name=P", "-c", "user.email=p@x", "commit-tree", "-p", "main", "-m", "by hand", "main^{tree}")
+			git(t, root, "update-ref", "refs/heads/by-hand", byHand)
+			git(t, root, "commit-graph", "write", "--reachable", "--split=no-merge", "--changed-paths")
+		}
+	}
+	if err := s.extendGraph(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if text := git(t, root, "commit-graph", "verify"); text != "" {
+		t.Error(text)
+	}
+	g := odb.OpenGraph(filepath.Join(root, ".git/objects"))
+	defer g.Close()
+	if g.Len() != 13+1 {
+		t.Errorf("%d commits in the graph", g.Len())
 	}
 }

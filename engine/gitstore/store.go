@@ -101,6 +101,8 @@ type Store struct {
 	herald   *herald
 	recent   recent
 
+	graphChecked bool // all of the commit-graph was; touched by who has the turn to maintain
+
 	own ownerState // touched by the owner goroutine alone
 
 	compactFrom int64 // bytes of packs added that are worth packing all anew

@@ -1,11 +1,13 @@
 package odb
 
 import (
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -86,6 +88,25 @@ func (g *Graph) Names() (names []Hash) {
 		names = append(names, l.name())
 	}
 	return names
+}
+
+// Sound tells whether every layer has its checksum.
+func (g *Graph) Sound() bool {
+	for _, l := range g.layers {
+		if !l.sound() {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *layer) sound() bool {
+	sum := sha1.New()
+	for part := range slices.Chunk(l.data[:len(l.data)-20], 1<<20) {
+		sum.Write(part)
+		unix.Madvise(l.data, unix.MADV_DONTNEED) //nolint:errcheck // only advice: what was read counts as the process' memory
+	}
+	return Hash(sum.Sum(nil)) == l.name()
 }
 
 // Len is the number of commits.

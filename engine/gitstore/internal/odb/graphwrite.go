@@ -83,6 +83,11 @@ func (g *Graph) AppendLayer(to io.Writer, commits []GraphEntry) (chain []Hash, e
 		return nil, err
 	}
 	keep := g.mergeFrom(len(commits))
+	for _, l := range g.layers[keep:] {
+		if !l.sound() {
+			return nil, ErrUnfit // its damage would get a checksum that is right
+		}
+	}
 	m := &merger{keep: g.layers[:keep], from: append(slices.Clone(g.layers[keep:]), fresh)}
 	if err := m.order(); err != nil {
 		return nil, err
