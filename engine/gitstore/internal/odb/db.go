@@ -217,22 +217,33 @@ func (db *DB) Forget(path string) error {
 // Keep puts an object into the cache, without writing it anywhere.
 func (db *DB) Keep(h Hash, t Type, data []byte) { db.objects.put(h, t, data) }
 
+// hasScans is how often Has looks at the packs' folder before it says no: as with
+// reads, a look while others pack again may lack the object, also one that another
+// goroutine took.
+const hasScans = 4
+
 // Has tells whether the object exists.
 func (db *DB) Has(h Hash) (bool, error) {
 	if _, _, ok := db.objects.find(h); ok {
 		return true, nil
 	}
-	if _, _, ok, err := db.locate(h); ok || err != nil {
-		return ok, err
+	for i := range hasScans + 1 {
+		if i > 0 {
+			if _, err := db.rescan(); err != nil {
+				return false, err
+			}
+		}
+		if _, _, ok, err := db.locate(h); ok || err != nil {
+			return ok, err
+		}
+		if _, err := os.Lstat(db.loosePath(h)); err == nil {
+			return true, nil
+		}
+		if i > 0 && i < hasScans {
+			time.Sleep(scanPause)
+		}
 	}
-	if _, err := os.Lstat(db.loosePath(h)); err == nil {
-		return true, nil
-	}
-	if changed, err := db.rescan(); err != nil || !changed {
-		return false, err
-	}
-	_, _, ok, err := db.locate(h)
-	return ok, err
+	return false, nil
 }
 
 // Read gives an object. The bytes are shared: they must not be changed.
