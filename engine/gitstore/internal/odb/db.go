@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrMissing says that no pack and no loose file holds an object.
@@ -20,7 +22,7 @@ var errClosed = errors.New("object database is closed")
 const (
 	objectCacheBytes = 12 << 20
 	baseCacheBytes   = 8 << 20
-	maxOpenPacks     = 256
+	maxOpenPacks     = 256 // each with its index where that is large
 )
 
 // DB reads the objects of one repository. Any number of goroutines may use it.
@@ -41,6 +43,7 @@ type DB struct {
 	small  smallTable
 	nextID uint64
 	opened atomic.Int64
+	most   int64 // packs to hold open
 
 	scanMu sync.Mutex // one look at the folder at a time
 	closed bool       // guarded by mu
@@ -61,8 +64,18 @@ func Open(dir string, fallback func(Hash) (Type, []byte, error)) (*DB, error) {
 		objects:  newCache[Hash](objectCacheBytes),
 		bases:    newCache[baseKey](baseCacheBytes),
 		known:    map[string]*pack{},
+		most:     mostOpen(),
 	}
 	return db, db.Rescan()
+}
+
+// mostOpen leaves three quarters of the files that the process may open to others.
+func mostOpen() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return maxOpenPacks
+	}
+	return int64(min(maxOpenPacks, max(limit.Cur/8, 2)))
 }
 
 // Close closes the open packs. Reads after it fail.

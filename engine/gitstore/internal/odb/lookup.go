@@ -101,13 +101,13 @@ func (db *DB) touch(p *pack) {
 	if p.use.Swap(db.clock.Add(1)) != 0 {
 		return
 	}
-	if db.opened.Add(1) <= maxOpenPacks {
+	if db.opened.Add(1) <= db.most {
 		return
 	}
 	db.mu.RLock()
 	packs := db.packs
 	db.mu.RUnlock()
-	oldest := db.clock.Load() - maxOpenPacks/2
+	oldest := db.clock.Load() - uint64(db.most)/2
 	closed := int64(0)
 	for _, q := range packs {
 		if u := q.use.Load(); q != p && u != 0 && u < oldest && q.use.CompareAndSwap(u, 0) {
