@@ -32,6 +32,7 @@ const (
 	maxOffset    = 1<<31 - 1
 	maxLayer     = 4 << 20 // commits in a merged layer; merging takes some 16 bytes for each
 	layerTimes   = 8       // see mergeFrom
+	maxLayers    = 64      // from which on half of them become one: git looks in one after the other, and counts to 255
 )
 
 // allPaths is the filter that any path may be in.
@@ -83,6 +84,9 @@ func (g *Graph) AppendLayer(to io.Writer, commits []GraphEntry) (chain []Hash, e
 		return nil, err
 	}
 	keep := g.mergeFrom(len(commits))
+	if keep > 255 {
+		return nil, ErrUnfit
+	}
 	for _, l := range g.layers[keep:] {
 		if !l.sound() {
 			return nil, ErrUnfit // its damage would get a checksum that is right
@@ -108,7 +112,7 @@ func (g *Graph) fit() bool {
 
 // mergeFrom gives the first of the layers that become one with n new commits: as many
 // as come to eight times the largest, so that a commit is copied once for each power of
-// eight.
+// eight. Small ones below a large one stay; when there are very many, these go, too.
 func (g *Graph) mergeFrom(n int) (keep int) {
 	sum, largest := n, n
 	keep = len(g.layers)
@@ -118,7 +122,7 @@ func (g *Graph) mergeFrom(n int) (keep int) {
 		if sum > maxLayer {
 			break
 		}
-		if sum >= layerTimes*largest {
+		if sum >= layerTimes*largest || len(g.layers) >= maxLayers && i >= maxLayers/2 {
 			keep = i
 		}
 	}
