@@ -77,7 +77,7 @@ func (r *run) alarm(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := r.e.tellAlerts(ctx, false); err != nil && ctx.Err() == nil {
-			r.tell(err.Error())
+			r.tellGrave(err.Error())
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (r *run) alarm(ctx context.Context) {
 // lastAlarm tells what is new at the end of a run.
 func (r *run) lastAlarm(ctx context.Context) {
 	if err := r.e.tellAlerts(ctx, true); err != nil {
-		r.report(Report{Note: err.Error()})
+		r.report(Report{Note: err.Error(), Grave: true})
 	}
 }
 

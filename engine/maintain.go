@@ -64,7 +64,7 @@ func (r *run) tidy(ctx context.Context) {
 func (r *run) told(ctx context.Context, do func(context.Context) (gitstore.Report, error)) {
 	if _, err := do(ctx); err != nil && ctx.Err() == nil {
 		r.e.o.Log.Warn("maintain the store", "err", err)
-		r.tell("the store's upkeep failed, and will be tried again: " + err.Error())
+		r.tellGrave("the store's upkeep failed, and will be tried again: " + err.Error())
 	}
 }
 

@@ -44,6 +44,7 @@ type Report struct {
 	Admitted *Admitted
 	Ended    *Ended
 	Note     string // in words: why work pauses, what goes on
+	Grave    bool   // of a note: a person must know of it, also who asked for quiet
 	Left     int    // steps known to be left to do
 }
 
@@ -186,13 +187,18 @@ func (r *run) work(ctx context.Context) error {
 }
 
 // tell reports a note once.
-func (r *run) tell(note string) {
+func (r *run) tell(note string) { r.tellOnce(Report{Note: note}) }
+
+// tellGrave reports once what a person must know, also who asked for quiet.
+func (r *run) tellGrave(note string) { r.tellOnce(Report{Note: note, Grave: true}) }
+
+func (r *run) tellOnce(rep Report) {
 	r.mu.Lock()
-	again := r.note == note
-	r.note = note
+	again := r.note == rep.Note
+	r.note = rep.Note
 	r.mu.Unlock()
 	if !again {
-		r.report(Report{Note: note})
+		r.report(rep)
 	}
 }
 

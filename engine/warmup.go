@@ -130,7 +130,7 @@ func (r *run) newWarmth(ctx context.Context) (w *warmth, stop func()) {
 				e.o.Log.Warn("note a warm-up", "step", id.String(), "err", err)
 			}
 			if err != nil {
-				r.tell(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
+				r.tellGrave(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
 			}
 		},
 	}

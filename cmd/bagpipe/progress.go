@@ -44,7 +44,7 @@ func (p *progress) report(r engine.Report) {
 		p.bar.SetTotal(p.total, false)
 		p.bar.SetCurrent(p.done)
 	}
-	if line := reportLine(r); line != "" && !p.quiet {
+	if line := reportLine(r); line != "" && (!p.quiet || r.Grave) {
 		p.line(line, r.Note != "" || r.Admitted != nil && r.Admitted.Rejected != "")
 	}
 }

@@ -22,7 +22,7 @@ type runCmd struct {
 	RetryFailed bool     `help:"First let every failed step be tried again."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
-	Quiet bool `short:"q" help:"Print the summary alone."`
+	Quiet bool `short:"q" help:"Print the summary, and what a person must know, alone."`
 }
 
 // Validate is called by kong.
