@@ -115,6 +115,54 @@ func TestPipesAndLinksInPlaceAreKeptBesideUnread(t *testing.T) {
 	}
 }
 
+// A folder in a record's place is moved aside with all that is in it; one in the place of
+// a record that is gone stays.
+func TestAFolderInPlaceIsKeptBeside(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	var edited []string
+	o := followItems(testOptions())
+	o.Edited = func(path, keptAs string) { edited = append(edited, path+" "+keptAs) }
+	s := openRoot(t, root, o)
+	put(t, s, "items/a/full.json", "1", "items/a/again.json", "1", "items/a/gone.json", "1")
+	caughtUp(t, s)
+	at := func(name string) string { return filepath.Join(root, "items/a", name) }
+	inPlace := func(name, content string) {
+		if err := errors.Join(os.RemoveAll(at(name)), os.Mkdir(at(name), 0o755), os.WriteFile(at(name+"/in"), []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inPlace("full.json", "mine")
+	inPlace("again.json", "first")
+	inPlace("gone.json", "stays")
+	put(t, s, "items/a/full.json", "2", "items/a/again.json", "2")
+	if _, err := s.Commit(context.Background(), func(Reader) (*Change, error) {
+		return &Change{Files: map[string][]byte{"items/a/gone.json": nil}, Message: "gone\n"}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp(t, s)
+	inPlace("again.json", "second")
+	if err := s.RepairAll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp(t, s)
+	const kept = ".json.edited-20261120T100000Z"
+	for name, want := range map[string]string{
+		"full.json": "2", "full" + kept + "/in": "mine", "gone.json/in": "stays",
+		"again.json": "2", "again" + kept + "/in": "first", "again" + kept + ".2/in": "second",
+	} {
+		if got := file(t, root, "items/a/"+name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(edited) != 3 {
+		t.Errorf("told of %v", edited)
+	}
+}
+
 // A crash between the swap of two versions and the removal of the old one leaves that
 // under its temporary name. It may have others: nothing is written to it any more.
 func TestWhatACrashLeavesOfASwapIsNotWrittenTo(t *testing.T) {

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,16 +85,21 @@ func (f *follower) bringInLine(path string, blob Hash) error {
 	return f.removeTemp(tempOf(name)) // of a crash before it was, where the file is amended now
 }
 
-// errNotPlain: what stands there is a link, a pipe or a device.
-var errNotPlain = errors.New("not a plain file")
+// What stands there is a link, a pipe or a device; or a folder.
+var (
+	errNotPlain = errors.New("not a plain file")
+	errFolder   = errors.New("a folder")
+)
 
 // readPlain reads no link, pipe or device: that may never end.
 func (f *follower) readPlain(name string) ([]byte, error) {
 	info, err := f.s.fs.Lstat(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() && !info.IsDir() {
+	case info.IsDir():
+		return nil, errFolder
+	case !info.Mode().IsRegular():
 		return nil, errNotPlain
 	}
 	return f.s.fs.ReadFile(name)
@@ -105,7 +111,9 @@ func (f *follower) keepEdited(path, name string, p *pendingFile) (same bool, err
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return p.deleted, nil
-	case errors.Is(err, errNotPlain):
+	case errors.Is(err, errFolder) && p.deleted: // it is in nobody's way
+		return true, nil
+	case errors.Is(err, errNotPlain), errors.Is(err, errFolder):
 		return false, f.keep(path, name)
 	case err != nil:
 		return false, err
@@ -134,7 +142,8 @@ func (f *follower) keep(path, name string) error {
 	return nil
 }
 
-// keepBeside gives the edited file a second name; it is replaced at its first.
+// keepBeside gives the edited file a second name; it is replaced at its first. A folder,
+// which can have one name alone, is moved there.
 func (f *follower) keepBeside(name string) (string, error) {
 	kept := name + ".edited-" + f.s.opts.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {
@@ -142,10 +151,28 @@ func (f *follower) keepBeside(name string) (string, error) {
 		if n > 1 {
 			try = fmt.Sprintf("%s.%d", kept, n)
 		}
-		if err := f.s.fs.Link(name, try); !errors.Is(err, fs.ErrExist) || n > 1000 {
+		err := f.s.fs.Link(name, try)
+		if err != nil && f.isFolder(name) {
+			err = f.moveFolder(name, try)
+		}
+		if !errors.Is(err, fs.ErrExist) || n > 1000 {
 			return try, err
 		}
 	}
+}
+
+func (f *follower) isFolder(name string) bool {
+	info, err := f.s.fs.Lstat(name)
+	return err == nil && info.IsDir()
+}
+
+// moveFolder moves a folder to a name that is free. A crash after it leaves no file in
+// its place, which the next look at the file writes.
+func (f *follower) moveFolder(name, to string) error {
+	if _, err := f.s.fs.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(err, fs.ErrExist)
+	}
+	return f.s.fs.Rename(name, to)
 }
 
 func tempOf(name string) string {
