@@ -78,20 +78,34 @@ func (e *Engine) ParseWorkflow(file string, data []byte) (*state.Definition, err
 	return state.ParseDefinition(file, data, Known(e.o.Robots))
 }
 
-// parseCommitted is ParseWorkflow without a look at the values of parameters.
+// parseCommitted is ParseWorkflow without a look at the values of parameters, and at keys
+// that do nothing.
 func (e *Engine) parseCommitted(file string, data []byte) (*state.Definition, error) {
+	return e.parseWithout(file, data, func(r *state.Robot) { r.Check, r.Childless = nil, false })
+}
+
+// parseWithout is ParseWorkflow where less is known of the robots.
+func (e *Engine) parseWithout(file string, data []byte, forget func(*state.Robot)) (*state.Definition, error) {
 	known := Known(e.o.Robots)
 	return state.ParseDefinition(file, data, func(name string) (state.Robot, bool) {
 		r, ok := known(name)
-		r.Check = nil
+		forget(&r)
 		return r, ok
 	})
 }
 
+// tolerated says what comes of a definition in the history that is not quite right.
+func (e *Engine) tolerated(file string, data []byte) string {
+	if _, err := e.parseWithout(file, data, func(r *state.Robot) { r.Childless = false }); err == nil {
+		return "; the key does nothing"
+	}
+	return ", and that step fails until this is mended"
+}
+
 // loadConfig reads the settings in force: of each file the committed version,
 // or, when that is broken (a push is not checked before it lands), the last one
-// that was not. A definition of which only a parameter's value is refused stays in
-// force: it was before that was looked at, and another version, or none, would send
+// that was not. A definition of which only a parameter's value, or a key that does
+// nothing, is refused stays in force: it was before that was looked at, and another version, or none, would send
 // drops elsewhere.
 func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, error) {
 	c := &config{workflows: map[string]*workflowFile{}, queues: map[string]*queue.Named{}}
@@ -106,7 +120,7 @@ func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, erro
 		}
 		bad := e.checkFile(p, data)
 		if bad != nil && e.checkCommitted(p, data) == nil {
-			e.o.Warn(fmt.Sprintf("%v; the workflow is in force all the same, and that step fails until this is mended", bad))
+			e.o.Warn(fmt.Sprintf("%v; the workflow is in force all the same%s", bad, e.tolerated(p, data)))
 			bad = nil
 		}
 		if bad != nil {
@@ -272,7 +286,7 @@ func settingsPaths(v gitstore.View) ([]string, error) {
 func Known(robots map[layout.Name]steps.Builtin) state.Robots {
 	return func(name string) (state.Robot, bool) {
 		b, ok := robots[layout.Name(name)]
-		return state.Robot{Parameters: b.Parameters, Check: func(with map[string]any) (parameter string, err error) {
+		return state.Robot{Parameters: b.Parameters, Childless: b.Childless, Check: func(with map[string]any) (parameter string, err error) {
 			if b.Check == nil {
 				return "", nil
 			}

@@ -184,6 +184,9 @@ func (s *Step) checkRobot(y *layout.YAML, at string, robots Robots) error {
 			return y.Errorf(at+".with."+name, "robot %s takes no parameter %q; it takes: %s", s.Robot, name, cmp.Or(strings.Join(robot.Parameters, ", "), "none"))
 		}
 	}
+	if key := s.childKey(); robot.Childless && key != "" {
+		return y.Errorf(at+"."+key, "%s is for steps that make children; robot %s makes none", key, s.Robot)
+	}
 	if robot.Check == nil {
 		return nil
 	}
@@ -191,4 +194,17 @@ func (s *Step) checkRobot(y *layout.YAML, at string, robots Robots) error {
 		return y.Errorf(at+".with."+parameter, "%v", err)
 	}
 	return nil
+}
+
+// childKey is the first key given that says how children are dealt with.
+func (s *Step) childKey() string {
+	switch {
+	case s.ParentLast:
+		return "parentLast"
+	case s.Siblings != "":
+		return "siblings"
+	case s.PoolSize > 0:
+		return "poolSize"
+	}
+	return ""
 }

@@ -95,10 +95,12 @@ const (
 type Robots func(name string) (r Robot, ok bool)
 
 // Robot is what a built-in robot takes under with:. Check tells a value it would
-// refuse, and of which parameter.
+// refuse, and of which parameter. One that is Childless makes no children: keys on them
+// would do nothing.
 type Robot struct {
 	Parameters []string
 	Check      func(with map[string]any) (parameter string, err error)
+	Childless  bool
 }
 
 // ParseDefinition reads and checks a definition. robots nil is for a pinned one:

@@ -119,6 +119,23 @@ func TestDefinitionsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A key on children is for who makes some.
+func TestKeysOnChildrenAreForWhoMakesSome(t *testing.T) {
+	robots := func(name string) (Robot, bool) { return Robot{Childless: name == "noop"}, true }
+	for _, key := range []string{"parentLast: true", "siblings: stop", "poolSize: 2"} {
+		_, err := ParseDefinition("w.yaml", []byte(step("robot: noop", key)), robots)
+		name, _, _ := strings.Cut(key, ":")
+		if want := name + " is for steps that make children; robot noop makes none"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", key, err, want)
+		}
+		for _, by := range []string{"robot: split", "command: [cut]"} {
+			if _, err := ParseDefinition("w.yaml", []byte(step(by, key)), robots); err != nil {
+				t.Errorf("%s, %s: %v", by, key, err)
+			}
+		}
+	}
+}
+
 // What was once accepted is read for good, where an item is pinned to it.
 func TestPinnedDefinitionsAreReadLeniently(t *testing.T) {
 	for _, text := range []string{step("manual: true", "timeout: 1m", "retries: 2"), step("robot: gone", "with: {a: 1}"), step("manual: true", "requires: [register, register]")} {
