@@ -41,6 +41,28 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.digests = append(p.digests, d)
 }
 
+// A redirection is followed only where the digest goes with it.
+func TestRedirectedAlerts(t *testing.T) {
+	p := &pager{}
+	mux := http.NewServeMux()
+	mux.Handle("/hook", p)
+	mux.HandleFunc("/login", func(http.ResponseWriter, *http.Request) {})
+	mux.Handle("/moved", http.RedirectHandler("/hook", http.StatusPermanentRedirect))
+	mux.Handle("/closed", http.RedirectHandler("/login", http.StatusFound))
+	mux.Handle("/round", http.RedirectHandler("/round", http.StatusTemporaryRedirect))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for path, want := range map[string]string{"/moved": "", "/closed": "302 Found", "/round": "307 Temporary Redirect"} {
+		err := post(context.Background(), server.URL+path, []byte("{}"))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+	if len(p.digests) != 1 {
+		t.Errorf("%d digests arrived, want 1", len(p.digests))
+	}
+}
+
 // An alert is told once of what is new, not before its time, not again after a
 // restart, and again after it could not be told.
 func TestAlerts(t *testing.T) {

@@ -44,7 +44,8 @@ func (e *Engine) handOver(ctx context.Context, a *state.Alert, d Digest) error {
 	return err
 }
 
-// post sends the digest; any answer of 2xx will do.
+// post sends the digest; any answer of 2xx will do. A redirection that would make a GET
+// of it, without the digest, such as one to a page to log in at, is not followed.
 func post(ctx context.Context, url string, data []byte) (err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(data))
 	if err != nil {
@@ -52,7 +53,13 @@ func post(ctx context.Context, url string, data []byte) (err error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "bagpipe")
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		CheckRedirect: func(next *http.Request, via []*http.Request) error {
+			if next.Method != http.MethodPost || len(via) >= 10 {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
