@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,24 @@ type Digest struct {
 	Waiting   int            `json:"waiting"` // failures in all
 	Groups    []FailureGroup `json:"groups"`  // of all, those with news first
 	Steps     []StepControl  `json:"steps"`   // disabled, or that stopped a run, since the last digest
+}
+
+// news says what is new in it.
+func (d *Digest) news() string {
+	var what []string
+	for _, of := range []struct {
+		n         int
+		one, many string
+	}{{d.New, "1 failure", "failures"}, {len(d.Steps), "1 step out of the flow", "steps out of the flow"}} {
+		switch of.n {
+		case 0:
+		case 1:
+			what = append(what, of.one)
+		default:
+			what = append(what, fmt.Sprintf("%d %s", of.n, of.many))
+		}
+	}
+	return strings.Join(what, " and ")
 }
 
 // told is what is remembered of one workflow's alert.
@@ -171,7 +190,7 @@ func (e *Engine) tellAlert(ctx context.Context, v gitstore.View, d *state.Defini
 	}
 	if err := e.handOver(ctx, d.Alert, digest); err != nil {
 		e.alerts.next[d.Name] = at.Add(min(every, alertAgain))
-		return true, fmt.Errorf("the alert of workflow %s was not told of %d failures, and is tried again: %w", d.Name, digest.New, err)
+		return true, fmt.Errorf("the alert of workflow %s was not told of %s, and is tried again: %w", d.Name, digest.news(), err)
 	}
 	known[d.Name] = told{Commit: v.Commit().String(), At: at}
 	return false, e.writeTold(known)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand"
 	"net/http"
@@ -39,6 +40,21 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.digests = append(p.digests, d)
+}
+
+func TestWhatAnAlertWasNotToldOf(t *testing.T) {
+	for want, d := range map[string]Digest{
+		"2 failures":                            {New: 2},
+		"1 step out of the flow":                {Steps: make([]StepControl, 1)},
+		"1 failure and 3 steps out of the flow": {New: 1, Steps: make([]StepControl, 3)},
+	} {
+		if got := d.news(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := said(errors.New("mail: exit status 1"), " \n"); err.Error() != "mail: exit status 1" {
+		t.Errorf("got %q", err)
+	}
 }
 
 // A redirection is followed only where the digest goes with it.
@@ -128,7 +144,7 @@ func TestAlerts(t *testing.T) {
 	// One that cannot be told is tried again.
 	p.broken = true
 	fail(ids[3])
-	if err := e.tellAlerts(ctx, true); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable: the pager is") {
+	if err := e.tellAlerts(ctx, true); err == nil || !strings.Contains(err.Error(), "was not told of 1 failure, and is tried again: ") || !strings.Contains(err.Error(), "503 Service Unavailable: the pager is") {
 		t.Errorf("a broken pager: %v", err)
 	}
 	p.broken = false

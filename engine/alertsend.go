@@ -67,7 +67,7 @@ func post(ctx context.Context, url string, data []byte) (err error) {
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // for the message alone
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s answered %s: %s", url, resp.Status, oneLine(printable(string(text)), 200))
+		return said(fmt.Errorf("%s answered %s", url, resp.Status), string(text))
 	}
 	return nil
 }
@@ -88,9 +88,17 @@ func (e *Engine) runAlert(ctx context.Context, command []string, d Digest, data 
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", command[0], err, oneLine(printable(out.String()), 200))
+		return said(fmt.Errorf("%s: %w", command[0], err), out.String())
 	}
 	return nil
+}
+
+// said adds what was answered to an error, if anything was.
+func said(err error, text string) error {
+	if text = oneLine(printable(text), 200); text == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, text)
 }
 
 // firstBytes keeps the beginning of what is written.
