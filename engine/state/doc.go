@@ -59,7 +59,8 @@
 // or an activate names the very intents its author saw, so a hold placed
 // elsewhere at the same time survives the join. A reset likewise names the very
 // completion its author saw: one intent for each. A step whose engine is gone is
-// reset by a retry that names the lost attempt: how it ended its author cannot know.
+// reset by a retry that names the lost attempt: how it ended its author cannot know; a
+// step after it by a reset, as it worked on what is made anew.
 //
 // # The status of a step
 //

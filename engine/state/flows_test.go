@@ -239,6 +239,34 @@ func TestResetOfALostAttemptTakesNoCompletionBack(t *testing.T) {
 	}
 }
 
+// What needs the step is made of its result: a completion from before does not stand
+// for the one that is to come, though its engine tells of it only afterwards.
+func TestResetAfterTakesBackWhatALostAttemptMade(t *testing.T) {
+	d := trial(t)
+	here := started(t, d)
+	run(t, here, d, "unpack", End{State: Completed})
+	k := here.NextKey("thumbs", engineB)
+	apply(t, here, d, Claim{Workflow: wf, Step: "thumbs", Attempt: k, At: t0})
+	there, err := Decode(here.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, there, d, End{Workflow: wf, Step: "thumbs", Attempt: k, State: Completed, At: t0})
+
+	apply(t, here, d, Lost{Key: "01-A", Workflow: wf, Step: "thumbs", Attempt: k, At: t0, By: "A"})
+	apply(t, here, d, Reset{Key: keys(), Workflow: wf, Step: "unpack", After: true, At: t0, By: "P"})
+	joined, err := Join(here, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined.Compute(wf, d)
+	for _, step := range []layout.Name{"unpack", "thumbs"} {
+		if s := joined.Workflows[wf].Steps[step]; s.Status != Waiting {
+			t.Errorf("%s is %s", step, s.Status)
+		}
+	}
+}
+
 func TestMigrate(t *testing.T) {
 	d := trial(t)
 	move := func(text string) *Definition { return parse(t, text) }

@@ -70,10 +70,12 @@ func (e Reset) apply(x *Execution, d *Definition) (Transition, error) {
 }
 
 // intents names every completion that is taken back, and the last failure. Of an
-// attempt whose engine is gone nobody here knows the end: it is passed by, as by a
-// retry, and should it have completed, that stands when its copy is joined.
+// attempt whose engine is gone nobody here knows the end. At the step itself it is
+// passed by, as by a retry, and should it have completed, that stands when its copy is
+// joined. At the steps after it worked on what is now made anew: it is taken back,
+// whatever its end.
 func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Intent, err error) {
-	for _, i := range steps {
+	for n, i := range steps {
 		name := layout.Name(d.Steps[i].Name)
 		_, s := x.Find(e.Workflow, name)
 		add := func(kind string, k layout.AttemptKey) {
@@ -88,7 +90,7 @@ func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Inte
 		case s.Status == Failed || x.pending(e.Workflow, name, s) || x.abandoned(e.Workflow, name, s):
 			kind := ResetIntent
 			k, a, _ := s.Current()
-			if a.State == InProgress {
+			if a.State == InProgress && n == 0 {
 				kind = RetryIntent
 			}
 			add(kind, k)
