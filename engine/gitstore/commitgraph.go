@@ -66,6 +66,9 @@ func (s *Store) soundGraph() bool {
 	if g.Len() > 0 {
 		return g.Sound()
 	}
+	if _, err := s.fs.Lstat(filepath.Join(s.git, "objects", "info", "alternates")); err == nil {
+		return true // layers may lie there: git knows
+	}
 	for _, name := range []string{s.graphFile(), s.graphChain()} {
 		if _, err := s.fs.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return false
