@@ -156,8 +156,8 @@ func (m *model) reset(ev Reset) bool {
 			return false
 		}
 	}
-	for _, name := range steps {
-		f.step(name).takeBack()
+	for n, name := range steps {
+		f.step(name).takeBack(n > 0)
 	}
 	return true
 }
@@ -167,7 +167,9 @@ func (s *mStep) abandoned() bool {
 	return s.status() == Waiting && s.lost[last] && last.Compare(s.floor) > 0
 }
 
-func (s *mStep) takeBack() {
+// takeBack resets the step; after: one that needs another which is done anew, so that
+// also what an attempt made whose engine is gone does not count.
+func (s *mStep) takeBack(after bool) {
 	failed := s.status() == Failed || s.pending() || s.abandoned()
 	for k, a := range s.attempts {
 		if (a.state == Completed || a.state == Skipped) && !s.reset[k] {
@@ -177,7 +179,11 @@ func (s *mStep) takeBack() {
 			}
 		}
 	}
-	if last := s.last(); failed && last.Compare(s.floor) > 0 {
+	last := s.last()
+	if failed && after && s.attempts[last].state == InProgress {
+		s.reset[last] = true
+	}
+	if failed && last.Compare(s.floor) > 0 {
 		s.floor = last
 	}
 }
