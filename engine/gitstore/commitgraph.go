@@ -48,6 +48,8 @@ func (s *Store) extendGraph(ctx context.Context) error {
 	return err
 }
 
+func (s *Store) openGraph() *odb.Graph { return odb.OpenGraph(filepath.Join(s.git, "objects")) }
+
 func (s *Store) graphDir() string { return filepath.Join(s.git, "objects", "info", "commit-graphs") }
 
 func (s *Store) graphChain() string { return filepath.Join(s.graphDir(), "commit-graph-chain") }
@@ -61,7 +63,7 @@ func (s *Store) graphLink() string { return filepath.Join(s.tempDir(), "graph-lo
 
 // soundGraph tells whether what there is of a graph can be read and has its checksums.
 func (s *Store) soundGraph() bool {
-	g := odb.OpenGraph(filepath.Join(s.git, "objects"))
+	g := s.openGraph()
 	defer g.Close()
 	if g.Len() > 0 {
 		return g.Sound()
@@ -114,16 +116,15 @@ func (s *Store) addLayer() (err error) {
 	if lock == nil || err != nil {
 		return err
 	}
-	locked := true
+	named := false // then the lock has become the chain
 	defer func() {
-		if locked {
+		err = errors.Join(err, lock.Close())
+		if !named {
 			err = errors.Join(err, s.fs.Remove(s.graphChain()+".lock"))
 		}
 		err = errors.Join(err, s.fs.Remove(s.graphLink()))
 	}()
-	defer func() { err = errors.Join(err, lock.Close()) }()
-
-	g := odb.OpenGraph(filepath.Join(s.git, "objects"))
+	g := s.openGraph()
 	defer g.Close()
 	commits, ok := s.recent.since(*s.tip.Load(), g)
 	if !ok {
@@ -144,6 +145,15 @@ func (s *Store) addLayer() (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.nameLayers(lock, chain); err != nil {
+		return err
+	}
+	named = true
+	return nil
+}
+
+// nameLayers writes the chain into the lock, and makes that the chain.
+func (s *Store) nameLayers(lock disk.File, chain []Hash) error {
 	var text []byte
 	for _, name := range chain {
 		text = append(text, name.String()+"\n"...)
@@ -154,11 +164,7 @@ func (s *Store) addLayer() (err error) {
 	if err := lock.Sync(); err != nil {
 		return err
 	}
-	if err := s.fs.Rename(s.graphChain()+".lock", s.graphChain()); err != nil {
-		return err
-	}
-	locked = false
-	return nil
+	return s.fs.Rename(s.graphChain()+".lock", s.graphChain())
 }
 
 // writeLayer writes the file of a layer under its name.

@@ -153,16 +153,10 @@ func TestAGraphOfAnotherKindIsLeftToGit(t *testing.T) {
 }
 
 func TestExtendingTheGraphCrashSweep(t *testing.T) {
-	template := initRoot(t, testOptions(), nil)
-	s, err := Open(template, testOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(t, s, 4)
-	joinOnce(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	template := templateRoot(t, func(s *Store) {
+		fill(t, s, 4)
+		joinOnce(t, s)
+	})
 	for _, loss := range []faultfs.Loss{faultfs.Nothing, faultfs.Unsynced, faultfs.Bytes} {
 		for k, stopped := 1, true; stopped; k++ {
 			root := copyRoot(t, template)
@@ -202,20 +196,14 @@ func TestExtendingTheGraphCrashSweep(t *testing.T) {
 
 // A layer that rotted is not merged into one whose checksum is right, nor gone on with.
 func TestADamagedGraphIsMadeAnew(t *testing.T) {
-	template := initRoot(t, testOptions(), nil)
-	s, err := Open(template, testOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(t, s, 12)
-	joinOnce(t, s)
-	for range 3 {
-		fill(t, s, 2)
+	template := templateRoot(t, func(s *Store) {
+		fill(t, s, 12)
 		joinOnce(t, s)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+		for range 3 {
+			fill(t, s, 2)
+			joinOnce(t, s)
+		}
+	})
 	chain := chainOf(t, template)
 	for _, layer := range []string{chain[0], chain[len(chain)-1]} {
 		file := ".git/objects/info/commit-graphs/graph-" + layer + ".graph"

@@ -54,7 +54,7 @@ func (s *Store) history(ctx context.Context, o HistoryOptions, yield func(Commit
 		}
 		from = v.commit
 	}
-	w := &logWalk{s: s, graph: odb.OpenGraph(filepath.Join(s.git, "objects")), seen: map[Hash]Hash{}}
+	w := &logWalk{s: s, graph: s.openGraph(), seen: map[Hash]Hash{}}
 	defer w.graph.Close()
 	w.done = make([]uint64, w.graph.Len()/64+1)
 	if !isRoot(o.Path) {

@@ -26,6 +26,21 @@ func fill(t testing.TB, s *Store, n int) {
 	}
 }
 
+// templateRoot makes a root that a store worked on, to be copied.
+func templateRoot(t *testing.T, work func(*Store)) string {
+	t.Helper()
+	root := initRoot(t, testOptions(), nil)
+	s, err := Open(root, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
 func packCount(t testing.TB, root string) int {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.pack"))
@@ -177,15 +192,7 @@ func TestJoiningCopiesAByteAFewTimes(t *testing.T) {
 }
 
 func TestMaintainCrashSweep(t *testing.T) {
-	template := initRoot(t, testOptions(), nil)
-	s, err := Open(template, testOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(t, s, 10)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	template := templateRoot(t, func(s *Store) { fill(t, s, 10) })
 	want := git(t, template, "rev-list", "--objects", "--all")
 	for _, loss := range []faultfs.Loss{faultfs.Nothing, faultfs.Unsynced, faultfs.Bytes} {
 		for k, stopped := 1+int(loss), true; stopped; k += sweepEvery() {

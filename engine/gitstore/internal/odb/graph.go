@@ -188,13 +188,18 @@ func (g *Graph) layerOf(pos uint32) (*layer, uint32) {
 	return nil, 0
 }
 
+// span gives which of the names begin with a byte.
+func (l *layer) span(first byte) (lo, hi uint32) {
+	if first > 0 {
+		lo = binary.BigEndian.Uint32(l.fanout[4*int(first)-4:])
+	}
+	return lo, binary.BigEndian.Uint32(l.fanout[4*int(first):])
+}
+
 // Find gives a commit's position.
 func (g *Graph) Find(h Hash) (uint32, bool) {
 	for _, l := range g.layers {
-		lo, hi := uint32(0), binary.BigEndian.Uint32(l.fanout[4*int(h[0]):])
-		if h[0] > 0 {
-			lo = binary.BigEndian.Uint32(l.fanout[4*int(h[0])-4:])
-		}
+		lo, hi := l.span(h[0])
 		if lo > hi || hi > l.n {
 			continue
 		}

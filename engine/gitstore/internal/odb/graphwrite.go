@@ -209,11 +209,8 @@ func (m *merger) order() error {
 	for first := range 256 {
 		begin := len(m.list)
 		for k, l := range m.from {
-			lo := uint32(0)
-			if first > 0 {
-				lo = binary.BigEndian.Uint32(l.fanout[4*first-4:])
-			}
-			for i := lo; i < binary.BigEndian.Uint32(l.fanout[4*first:]); i++ {
+			lo, hi := l.span(byte(first))
+			for i := lo; i < hi; i++ {
 				m.list = append(m.list, place{uint32(k), i})
 			}
 		}

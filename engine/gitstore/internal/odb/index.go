@@ -43,10 +43,7 @@ func (p *pack) find(h Hash) (off int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	if p.index != nil {
-		i, ok := searchNames(p.index[indexHead+20*lo:indexHead+20*hi], h)
-		if ok {
-			off = p.offset(p.index, lo+i)
-		}
+		off, ok = p.findIn(p.index, lo, hi, h)
 		return off, ok, nil
 	}
 	err = p.withIndex(func(f io.ReaderAt, mapped []byte) error {
@@ -54,13 +51,19 @@ func (p *pack) find(h Hash) (off int64, ok bool, err error) {
 			off, ok, err = p.findAt(f, lo, hi, h)
 			return err
 		}
-		i, found := searchNames(mapped[indexHead+20*lo:indexHead+20*hi], h)
-		if ok = found; ok {
-			off = p.offset(mapped, lo+i)
-		}
+		off, ok = p.findIn(mapped, lo, hi, h)
 		return nil
 	})
 	return off, ok && err == nil, err
+}
+
+// findIn is find in an index that is in memory, among the names from lo to hi.
+func (p *pack) findIn(index []byte, lo, hi int, h Hash) (off int64, ok bool) {
+	i, ok := searchNames(index[indexHead+20*lo:indexHead+20*hi], h)
+	if !ok {
+		return 0, false
+	}
+	return p.offset(index, lo+i), true
 }
 
 // offset reads the i-th offset; those of 2 GiB and more stand in a table of
