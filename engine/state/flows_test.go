@@ -175,10 +175,7 @@ func TestReset(t *testing.T) {
 	waiting.Step = "store"
 	refuse(t, x, d, waiting, "there is nothing to reset")
 
-	alone, err := Decode(x.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := copyOf(t, x)
 	tr := apply(t, alone, d, reset)
 	if tr.From != Completed || tr.To != Waiting || alone.Workflows[wf].Steps["ocr"].Status != Failed {
 		t.Errorf("%+v; ocr is %s", tr, alone.Workflows[wf].Steps["ocr"].Status)
@@ -195,10 +192,7 @@ func TestReset(t *testing.T) {
 	}
 
 	// Somebody elsewhere completed the step meanwhile: that stands.
-	other, err := Decode(alone.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := copyOf(t, alone)
 	k := layout.AttemptKey{N: 2, Engine: engineB}
 	apply(t, other, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0})
 	refuse(t, other, d, reset, "is in-progress by now, not completed")
@@ -218,10 +212,7 @@ func TestResetOfALostAttemptTakesNoCompletionBack(t *testing.T) {
 	here := started(t, d)
 	k := here.NextKey("unpack", engineB)
 	apply(t, here, d, Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0})
-	there, err := Decode(here.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := copyOf(t, here)
 	apply(t, there, d, End{Workflow: wf, Step: "unpack", Attempt: k, State: Completed, At: t0})
 
 	apply(t, here, d, Lost{Key: "01-A", Workflow: wf, Step: "unpack", Attempt: k, At: t0, By: "A"})
@@ -247,10 +238,7 @@ func TestResetAfterTakesBackWhatALostAttemptMade(t *testing.T) {
 	run(t, here, d, "unpack", End{State: Completed})
 	k := here.NextKey("thumbs", engineB)
 	apply(t, here, d, Claim{Workflow: wf, Step: "thumbs", Attempt: k, At: t0})
-	there, err := Decode(here.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := copyOf(t, here)
 	apply(t, there, d, End{Workflow: wf, Step: "thumbs", Attempt: k, State: Completed, At: t0})
 
 	apply(t, here, d, Lost{Key: "01-A", Workflow: wf, Step: "thumbs", Attempt: k, At: t0, By: "A"})
@@ -307,10 +295,7 @@ func TestAStepTheDefinitionLostIsKept(t *testing.T) {
 	d := trial(t)
 	base := started(t, d)
 	run(t, base, d, "unpack", End{State: Completed})
-	here, err := Decode(base.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := copyOf(t, base)
 	shorter := parse(t, strings.NewReplacer("  - name: thumbs\n    robot: noop\n    requires: [unpack]\n", "", "[ocr, thumbs]", "[ocr]").Replace(trialYAML))
 	apply(t, here, d, Migrate{Key: keys(), Workflow: wf, To: shorter, At: t0})
 	if here.Workflows[wf].Steps["thumbs"] != nil {

@@ -114,10 +114,7 @@ func TestAnItemGoesThroughItsWorkflow(t *testing.T) {
 			t.Errorf("milestone %s is missing", m)
 		}
 	}
-	out, err := Decode(x.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := copyOf(t, x)
 	out.Compute(wf, d)
 	if string(out.Encode()) != string(x.Encode()) {
 		t.Error(cmp.Diff(string(x.Encode()), string(out.Encode())))
@@ -235,10 +232,7 @@ func TestATimeToRetryIsAsItIsWritten(t *testing.T) {
 	d := trial(t)
 	x := started(t, d)
 	run(t, x, d, "unpack", End{State: Failed, Kind: SystemKind, RetryAt: t0.Add(1_234_567_891), Message: "disk"})
-	read, err := Decode(x.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := copyOf(t, x)
 	_, is := x.Find(wf, "unpack")
 	_, written := read.Find(wf, "unpack")
 	k, a, _ := is.Current()
