@@ -105,8 +105,8 @@ func (e *Engine) tolerated(file string, data []byte) string {
 // loadConfig reads the settings in force: of each file the committed version,
 // or, when that is broken (a push is not checked before it lands), the last one
 // that was not. A definition of which only a parameter's value, or a key that does
-// nothing, is refused stays in force: it was before that was looked at, and another version, or none, would send
-// drops elsewhere.
+// nothing, is refused stays in force: it was before that was looked at, and another
+// version, or none, would send drops elsewhere.
 func (e *Engine) loadConfig(ctx context.Context, v gitstore.View) (*config, error) {
 	c := &config{workflows: map[string]*workflowFile{}, queues: map[string]*queue.Named{}}
 	paths, err := settingsPaths(v)

@@ -14,8 +14,6 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // MaxJoined bounds a joined pack: its offsets fit 31 bits, and joining takes some
@@ -123,7 +121,7 @@ func openJoinPack(path string) (_ *joinPack, err error) {
 	if err := p.open(); err != nil {
 		return nil, err
 	}
-	if !p.sound() {
+	if !hasChecksum(p.bytes(), p.mapped) {
 		return nil, errors.Join(fmt.Errorf("%w: index %s: wrong checksum", errCorrupt, path), p.close())
 	}
 	return p, nil
@@ -142,24 +140,7 @@ func (p *joinPack) open() (err error) {
 	return p.mapIndex(f)
 }
 
-// rest gives back the pages of the index that were read: they count as the process'
-// memory.
-func (p *joinPack) rest() {
-	if p.mapped != nil {
-		unix.Madvise(p.mapped, unix.MADV_DONTNEED) //nolint:errcheck // only advice
-	}
-}
-
-// sound compares the index with its checksum.
-func (p *joinPack) sound() bool {
-	index := p.bytes()
-	sum := sha1.New()
-	for part := range slices.Chunk(index[:len(index)-20], 1<<20) {
-		sum.Write(part)
-		p.rest()
-	}
-	return Hash(sum.Sum(nil)) == Hash(index[len(index)-20:])
-}
+func (p *joinPack) rest() { giveBack(p.mapped) }
 
 // begin readies a pack for copying.
 func (p *joinPack) begin() error {
