@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"bagpipe/engine/inbox"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 )
 

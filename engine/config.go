@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"bagpipe/engine/inbox"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )

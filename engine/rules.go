@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 	"bagpipe/templates"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"bagpipe/engine/inbox"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 )
 

@@ -13,7 +13,7 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
-	"bagpipe/engine/inbox/recognise"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )

@@ -18,7 +18,7 @@ var floors = map[string]int{
 	"bagpipe/cmd/bagpipe": 6,
 	"bagpipe/engine/web":  5, "bagpipe/engine/remote": 5,
 	"bagpipe/engine":          4,
-	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3,
+	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3, "bagpipe/engine/recognise": 3,
 	"bagpipe/engine/runner": 3, "bagpipe/engine/feed": 3, "bagpipe/engine/schedule": 3, "bagpipe/engine/catalog": 3,
 	"bagpipe/engine/delivery": 3,
 	"bagpipe/engine/state":    2, "bagpipe/steps": 2,
@@ -28,8 +28,7 @@ var floors = map[string]int{
 
 // parts are packages that stand on one floor and may be used by one another:
 // layout/disk and layout/deflate are layout's, and an internal package is its parent's.
-var parts = map[string]string{"bagpipe/layout/disk": "bagpipe/layout", "bagpipe/layout/disk/faultfs": "bagpipe/layout", "bagpipe/layout/deflate": "bagpipe/layout",
-	"bagpipe/engine/inbox/recognise": "bagpipe/engine/inbox"}
+var parts = map[string]string{"bagpipe/layout/disk": "bagpipe/layout", "bagpipe/layout/disk/faultfs": "bagpipe/layout", "bagpipe/layout/deflate": "bagpipe/layout"}
 
 // single are the modules that one package alone imports.
 var single = map[string]string{

@@ -130,7 +130,7 @@ func TestSlowExpressionsAreNot(t *testing.T) {
 // Rule files are foreign where they are pushed.
 func FuzzParse(f *testing.F) {
 	for _, s := range shipped(f) {
-		data, err := os.ReadFile(filepath.Join("..", "..", "..", "templates", s.Path()))
+		data, err := os.ReadFile(filepath.Join("..", "..", "templates", s.Path()))
 		if err != nil {
 			f.Fatal(err)
 		}
