@@ -92,7 +92,7 @@ func (a *adding) begin() (err error) {
 	if a.box, err = e.box(false); err != nil {
 		return err
 	}
-	_, err = e.register()
+	_, err = e.seat.Engine()
 	return err
 }
 
@@ -103,7 +103,7 @@ const addGroup = 64
 // goes singly: one path may lie in another.
 func (a *adding) group(ctx context.Context, paths []string) (group []added, err error) {
 	e := a.e
-	if err := errors.Join(e.lowSpace(), e.paused(a.box, a.o.Collection), e.lookAtFew(ctx)); err != nil {
+	if err := errors.Join(e.space.low(), e.paused(a.box, a.o.Collection), e.lookAtFew(ctx)); err != nil {
 		return nil, err
 	}
 	var need float64

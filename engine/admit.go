@@ -71,7 +71,7 @@ func ownerOf(path string) string {
 // resumeIntake admits what a dead engine took and did not commit, and hands what
 // this engine itself could not commit before to the same.
 func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, own []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
-	pending, err := box.Pending(ctx, e.notDead)
+	pending, err := box.Pending(ctx, e.seat.MayBeAlive)
 	if err != nil {
 		err = fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
 	}
@@ -80,13 +80,7 @@ func (e *Engine) resumeIntake(ctx context.Context, box *inbox.Box, own []inbox.T
 }
 
 // orphaned tells whether a dead engine left something in the intake.
-func (e *Engine) orphaned(box *inbox.Box) bool { return box.Orphaned(e.notDead) }
-
-// notDead is alive for who must not touch what may be a living engine's.
-func (e *Engine) notDead(id layout.EngineID) bool {
-	lives, err := e.alive(id)
-	return err != nil || lives
-}
+func (e *Engine) orphaned(box *inbox.Box) bool { return box.Orphaned(e.seat.MayBeAlive) }
 
 // drop is a taken drop on its way to being an item.
 type drop struct {
@@ -250,7 +244,7 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 		m.Created = d.created
 		guard, err := e.guardKnown(ctx, &m)
 		if err == nil {
-			err = e.registerItem(ctx, m, d.admission, who, guard)
+			err = e.registerItem(ctx, m, d.workflow, d.skip, who, guard)
 		}
 		if err := d.refusedBy(err); err != nil {
 			return fmt.Errorf("register %s: %w", d.Label, err)
@@ -329,7 +323,7 @@ func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
 func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.Drop, batch layout.Name, told func(Admitted)) (left []inbox.Taken, err error) {
 	var errs []error
 	for part := range admissionGroups(settled) {
-		if ctx.Err() != nil || e.lowSpace() != nil {
+		if ctx.Err() != nil || e.space.low() != nil {
 			break
 		}
 		reqs := make([]inbox.Request, len(part))

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,7 +61,7 @@ type pinnedVerdict struct {
 	commit gitstore.Commit
 }
 
-// arrived notes one move of the branch; advanced calls it.
+// arrived notes one move of the branch; an observer.
 func (e *Engine) arrived(adv gitstore.Advance) {
 	a := &e.arrivals
 	a.mu.Lock()
@@ -103,38 +102,17 @@ func (a *arrivals) since() (from gitstore.Hash, ok bool) {
 	return a.windows[0].from, true
 }
 
-// errUnseen is an item that others touched, and that has not been looked at.
-var errUnseen = errors.New("another writer's change to the item has not been looked at")
-
-// unseen tells whether the item must be looked at before anything happens to it.
-func (a *arrivals) unseen(id layout.ItemID) bool {
+// unseen reports whether the item must be looked at before anything happens to it.
+func (e *Engine) unseen(id layout.ItemID) bool {
+	a := &e.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.unlisted || a.lookAll || a.touched[id] || a.looking[id] || a.verdicts[id] != nil
 }
 
-// transact is store.CommitTo of a change to one item. What others did to it is
-// looked at first, and answered.
-func (e *Engine) transact(ctx context.Context, id layout.ItemID, apply func(gitstore.Reader) (*gitstore.Change, error)) error {
-	for {
-		_, err := e.store.CommitTo(ctx, layout.ItemDir(id), func(r gitstore.Reader) (*gitstore.Change, error) {
-			if e.arrivals.unseen(id) {
-				return nil, errUnseen
-			}
-			return apply(r)
-		})
-		if !errors.Is(err, errUnseen) {
-			return err
-		}
-		if err := e.look(ctx, id); err != nil {
-			return err
-		}
-	}
-}
-
 // look looks at everything that arrived, and answers for one item.
 func (e *Engine) look(ctx context.Context, id layout.ItemID) error {
-	if !e.arrivals.unseen(id) {
+	if !e.unseen(id) {
 		return nil
 	}
 	e.arrivals.turn.Lock()

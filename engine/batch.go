@@ -214,9 +214,9 @@ func (e *Engine) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
 	return rows[i], items, nil
 }
 
-// around is state.Execution.Around of an item, as the index knows the others; nil
+// aroundOf is state.Execution.Around of an item, as the index knows the others; nil
 // where there is none, as for what a person decides.
-func (e *Engine) around(id layout.ItemID) func(string, layout.Name) (*state.Reason, string) {
+func (e *Engine) aroundOf(id layout.ItemID) func(string, layout.Name) (*state.Reason, string) {
 	e.mu.Lock()
 	index := e.index
 	e.mu.Unlock()

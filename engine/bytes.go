@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
 
 // checkBytes refuses to let a robot at an item whose bytes are elsewhere.
 func (e *Engine) checkBytes(ctx context.Context, rec *record) error {
-	why, err := e.missing(ctx, rec)
+	why, err := e.missing(ctx, rec.manifest, rec.execution)
 	if err != nil {
 		return steps.SystemFailure("look for the item's bytes: %w", err)
 	}
@@ -30,8 +31,7 @@ func (e *Engine) checkBytes(ctx context.Context, rec *record) error {
 // missing says what of an item's bytes is not here; "" is nothing. An item, or a new
 // version of one, that came by a push brought its records alone. What lies in the folder
 // may then be an earlier version, which looks like the item and is not.
-func (e *Engine) missing(ctx context.Context, rec *record) (why string, err error) {
-	m := rec.manifest
+func (e *Engine) missing(ctx context.Context, m layout.Manifest, x *state.Execution) (why string, err error) {
 	name, err := layout.DecodePath(m.Source.Name)
 	if err != nil {
 		return "", fmt.Errorf("the source's name in %s: %w", layout.ManifestJSON, err)
@@ -40,7 +40,7 @@ func (e *Engine) missing(ctx context.Context, rec *record) (why string, err erro
 	_, err = os.Lstat(source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return bytesElsewhere(rec), nil
+		return bytesElsewhere(m, x), nil
 	case err != nil:
 		return "", err
 	case m.Version < 2 || e.hasVersionDir(m.Item, m.Version-1):
@@ -49,7 +49,7 @@ func (e *Engine) missing(ctx context.Context, rec *record) (why string, err erro
 	// Whoever took the version in here has kept the one before, or removed it since.
 	sum, err := inbox.Digest(ctx, source)
 	if err == nil && sum.Digest != m.Source.Digest {
-		why = bytesElsewhere(rec)
+		why = bytesElsewhere(m, x)
 	}
 	return why, err
 }
@@ -66,7 +66,7 @@ func (e *Engine) notHere(rec *record) string {
 		return was.why
 	}
 	delete(e.away.of, id)
-	why, err := e.missing(context.Background(), rec)
+	why, err := e.missing(context.Background(), rec.manifest, rec.execution)
 	if err != nil {
 		why = err.Error()
 	}
@@ -93,21 +93,21 @@ type elsewhere struct {
 }
 
 // bytesElsewhere says what is missing, and where it is.
-func bytesElsewhere(rec *record) string {
-	m, what := rec.manifest, ""
+func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
+	what := ""
 	if m.Version > 1 {
 		what = fmt.Sprintf("version %d of ", m.Version)
 	}
 	return fmt.Sprintf("the bytes of %sitem %s are not in this workspace: its records came by a push, and %s does not hold %s/%s as it was dropped; they are in the workspace that took it in (%s). Replace %s, %s, %s and %s there by those of that workspace",
-		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, takenBy(rec),
+		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, takenBy(m, x),
 		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
 }
 
 // takenBy is who registered the version that an item is at, as HOST:PID.
-func takenBy(rec *record) string {
-	for _, name := range rec.execution.Names() {
-		w := rec.execution.Workflows[name]
-		if w.Created.Before(rec.manifest.Since) {
+func takenBy(m layout.Manifest, x *state.Execution) string {
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		if w.Created.Before(m.Since) {
 			continue
 		}
 		for _, s := range w.Steps {

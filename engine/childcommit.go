@@ -24,7 +24,7 @@ func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *chi
 		Metadata: c.Metadata,
 	}
 	c.describe(&m)
-	err := e.registerItem(ctx, m, c.admission, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
+	err := e.registerItem(ctx, m, c.workflow, c.skip, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
 	if err != nil {
 		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
 	}

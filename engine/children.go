@@ -115,7 +115,7 @@ func (w *work) planChildren(parent layout.Manifest) ([]child, error) {
 	if len(handed) > maxChildren {
 		return nil, steps.ContentFailure("%d children; a step makes at most %d", len(handed), maxChildren)
 	}
-	if err := w.e.lowSpace(); err != nil {
+	if err := w.e.space.low(); err != nil {
 		return nil, &steps.Later{Reason: err.Error()}
 	}
 	children, seen := make([]child, len(handed)), make(map[layout.ItemID]bool, len(handed))
@@ -221,7 +221,7 @@ func (w *work) registerChildren(parent layout.Manifest, fresh []*child) error {
 	fence := &fence{a: w.attempt}
 	for at := 0; at < len(fresh); at += childrenAtOnce {
 		part := fresh[at:min(at+childrenAtOnce, len(fresh))]
-		if err := w.e.lowSpace(); err != nil {
+		if err := w.e.space.low(); err != nil {
 			return &steps.Later{Reason: err.Error()}
 		}
 		if err := w.e.moveChildren(part); err != nil {

@@ -25,7 +25,9 @@ import (
 
 // controls is how steps stand over all items, and what their thresholds look at.
 type controls struct {
-	now atomic.Pointer[state.Controls] // in force; not changed, but replaced
+	now     atomic.Pointer[state.Controls] // in force; not changed, but replaced
+	unread  func()                         // a version was committed that cannot be read
+	changed func()                         // controls came into force
 
 	mu      sync.Mutex // guards the rest
 	tallies map[state.Ref]*tally
@@ -67,7 +69,7 @@ func (e *Engine) loadControls(ctx context.Context, v gitstore.View) error {
 		if c, err = e.lastControls(ctx, v); err != nil {
 			return err
 		}
-		e.controls.warn(e, bad)
+		e.warnControls(bad)
 	}
 	e.setControls(c)
 	return nil
@@ -94,8 +96,9 @@ func (e *Engine) lastControls(ctx context.Context, v gitstore.View) (*state.Cont
 	return &state.Controls{}, nil
 }
 
-// warn tells of a version that cannot be read, once.
-func (c *controls) warn(e *Engine, bad error) {
+// warnControls tells of a version that cannot be read, once.
+func (e *Engine) warnControls(bad error) {
+	c := &e.controls
 	c.mu.Lock()
 	again := c.told == bad.Error()
 	c.told = bad.Error()
@@ -105,19 +108,31 @@ func (c *controls) warn(e *Engine, bad error) {
 	}
 }
 
-// noteControls takes in a change of the file; advanced calls it.
-func (e *Engine) noteControls(c gitstore.FileChange) {
-	if sound, err := state.DecodeControls(c.Data); err == nil {
-		e.setControls(sound)
-		return
+// noteControls takes in a change of the file; an observer.
+func (e *Engine) noteControls(a gitstore.Advance) {
+	for _, c := range a.Changes {
+		if c.Path != layout.ControlsFile {
+			continue
+		}
+		if sound, err := state.DecodeControls(c.Data); err == nil {
+			e.setControls(sound)
+		} else {
+			e.controls.unread()
+		}
 	}
-	e.markDirty()
 }
 
-// setControls puts controls in force, for the items in the index too.
+// setControls puts controls in force.
 func (e *Engine) setControls(c *state.Controls) {
 	e.controls.now.Store(c)
 	e.controls.heed(c)
+	e.controls.changed()
+}
+
+// recontrol brings the items in the index in line with controls that came into force.
+func (e *Engine) recontrol() {
+	e.noting.Lock()
+	defer e.noting.Unlock()
 	e.mu.Lock()
 	index := e.index
 	e.mu.Unlock()
@@ -143,7 +158,7 @@ func (e *Engine) control(index *queue.Index) {
 func (e *Engine) offerTrials() {
 	for _, c := range e.controls.current().Steps {
 		if c.Status == state.StepDisabled && !c.Until.IsZero() && !e.o.Now().Before(c.Until) {
-			e.control(e.index)
+			e.recontrol()
 			return
 		}
 	}

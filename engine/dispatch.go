@@ -22,7 +22,7 @@ func (r *run) dispatch(ctx context.Context) {
 	inboxIdle, limitedSince := r.injected(), time.Time{}
 	for !r.pool.Draining() && ctx.Err() == nil {
 		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
-		if why := r.e.lowSpace(); why != nil {
+		if why := r.e.space.low(); why != nil {
 			if !r.pauseFor(ctx, why, busy) {
 				return
 			}

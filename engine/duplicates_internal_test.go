@@ -63,7 +63,7 @@ func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.register(); err != nil {
+	if _, err := b.seat.Engine(); err != nil {
 		t.Fatal(err)
 	}
 	taken, err := box.Accept(ctx, write("second"), ticket(AddOptions{Collection: "default"}, "Ada"))

@@ -17,6 +17,7 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -59,10 +60,11 @@ type Engine struct {
 
 	noting sync.Mutex // held while the index takes in a move, or is copied; before mu
 
-	mu      sync.Mutex // guards the next five
+	seat *claim.Seat // taken at the first act
+
+	mu      sync.Mutex // guards the next four
 	derived derived    // what index was derived from
 	config  *config
-	self    *claim.Engine
 	index   *queue.Index // nil until Load
 	ended   func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
@@ -83,11 +85,13 @@ type Engine struct {
 	known     atomic.Pointer[known] // what items are known by; nil until an admission asks
 	growing   atomic.Pointer[known] // the same from when its filling began
 
-	space struct {
-		mu  sync.Mutex // guards the rest
-		at  time.Time
-		err error
-	}
+	space freeSpace
+
+	gate           gate                                                                  // asked before an item is changed
+	around         func(layout.ItemID) func(string, layout.Name) (*state.Reason, string) // what an item's batch and children make of its steps
+	observers      []func(gitstore.Advance)                                              // told of each move of the branch, in the order of the commits
+	onSettings     []func(*config)                                                       // told of settings that came into force
+	recoverAttempt func(context.Context, *Attempt, string) error                         // takes a step from an engine that is gone
 }
 
 // NotAWorkspaceError is a folder that no workspace was found in or above.
@@ -149,10 +153,23 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 	if err := e.openArrivals(); err != nil {
 		return nil, err
 	}
-	if err := e.syncSettings(ctx); err != nil {
+	if err := e.sync(ctx); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// sync reads the controls in force, then takes in settings edited in place and reads the
+// settings in force.
+func (e *Engine) sync(ctx context.Context) error {
+	v, err := e.store.Tip()
+	if err != nil {
+		return err
+	}
+	if err := e.loadControls(ctx, v); err != nil {
+		return err
+	}
+	return e.syncSettings(ctx)
 }
 
 // How this program signs its commits.
@@ -183,6 +200,12 @@ func newEngine(root string, o Options) (*Engine, error) {
 		}
 		e.id = id
 	}
+	e.seat = claim.NewSeat(root, e.id, o.Host, e.clock)
+	e.gate, e.around, e.recoverAttempt = e, e.aroundOf, e.recover
+	e.controls.unread, e.controls.changed = e.markDirty, e.recontrol
+	e.onSettings = []func(*config){e.applyLimits}
+	e.observers = []func(gitstore.Advance){e.arrived, e.noteControls, e.noteSettings, e.noteItems, e.noteKnown}
+	e.space.root, e.space.now, e.space.least = root, e.o.Now, func() uint64 { return e.current().settings.free() }
 	return e, nil
 }
 
@@ -210,17 +233,13 @@ func (e *Engine) storeOptions() gitstore.Options {
 
 // Close gives back what the engine holds; twice is fine.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	self := e.self
-	e.self = nil
-	e.mu.Unlock()
 	e.saving.Wait()
-	var err error
 	if !e.o.ReadOnly {
 		e.saveChecked()
 	}
-	if self != nil {
-		err = errors.Join(self.Close(), e.spares.drop())
+	taken, err := e.seat.Close()
+	if taken {
+		err = errors.Join(err, e.spares.drop())
 		_ = os.Remove(filepath.Join(e.path(layout.ScratchDir), string(e.id))) // left when it is not empty
 	}
 	return errors.Join(err, e.store.Close())
@@ -240,23 +259,6 @@ func (e *Engine) Root() string { return e.root }
 func (e *Engine) ID() layout.EngineID { return e.id }
 
 func (e *Engine) path(rel string) string { return filepath.Join(e.root, filepath.FromSlash(rel)) }
-
-// register makes this process a living engine, at its first act.
-func (e *Engine) register() (*claim.Engine, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.self != nil {
-		return e.self, nil
-	}
-	// The clock with its monotonic reading: whether others live is judged by how long
-	// their files have not changed, and a clock that is set must not kill them.
-	self, err := claim.Register(e.root, e.id, e.o.Host, e.clock)
-	if err != nil {
-		return nil, fmt.Errorf("register engine %s: %w", e.id, err)
-	}
-	e.self = self
-	return self, nil
-}
 
 // runner names this process in attempts.
 func (e *Engine) runner() string { return fmt.Sprintf("%s:%d", e.o.Host.Name, e.o.Host.PID) }

@@ -202,13 +202,17 @@ type Retried struct {
 // share a group of commits.
 const retriesAtOnce = 256
 
-// RetryFailures lets what the groups hold be tried again, as the acting person: a
-// commit for each item. dry changes nothing.
-func (e *Engine) RetryFailures(ctx context.Context, groups []FailureGroup, text string, dry bool) ([]Retried, error) {
-	var all []failing
+// Members are the failures that the groups hold.
+func Members(groups []FailureGroup) (all []failing) {
 	for _, g := range groups {
 		all = append(all, g.members...)
 	}
+	return all
+}
+
+// RetryFailures lets failures be tried again, as the acting person: a
+// commit for each item. dry changes nothing.
+func (e *Engine) RetryFailures(ctx context.Context, all []failing, text string, dry bool) ([]Retried, error) {
 	rows, errs := make([]Retried, len(all)), make([]error, len(all))
 	room := make(chan struct{}, retriesAtOnce)
 	var wg sync.WaitGroup

@@ -17,14 +17,16 @@ import (
 // Start puts a workflow on an item that is there, as the acting person, and gives
 // its numbered name. notBefore may be zero.
 func (e *Engine) Start(ctx context.Context, id layout.ItemID, workflow string, notBefore time.Time) (string, error) {
-	return e.start(ctx, id, workflow, notBefore, "", e.byPerson())
+	f, skip, err := e.startable(workflow)
+	if err != nil {
+		return "", err
+	}
+	return e.start(ctx, id, f, skip, notBefore, "", e.byPerson())
 }
 
-func (e *Engine) start(ctx context.Context, id layout.ItemID, workflow string, notBefore time.Time, startedBy string, who actor) (instance string, err error) {
-	f := e.current().workflows[workflow]
-	if f == nil {
-		return "", fmt.Errorf("no workflow %q in %s/; bagpipe workflow list shows them", workflow, layout.WorkflowsDir)
-	}
+// start puts a definition on an item. skip lists the steps that are not asked for.
+func (e *Engine) start(ctx context.Context, id layout.ItemID, f *workflowFile, skip func(*record) map[layout.Name]string, notBefore time.Time, startedBy string, who actor) (instance string, err error) {
+	workflow := f.def.Name
 	err = e.transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := e.read(r, id, "")
 		if err != nil {
@@ -34,7 +36,7 @@ func (e *Engine) start(ctx context.Context, id layout.ItemID, workflow string, n
 		_, last := state.Instance(x.Latest(workflow))
 		instance = fmt.Sprintf("%s.%d", workflow, last+1)
 		ev := state.Start{Workflow: instance, Attempt: x.NextKey(layout.Name(f.def.Steps[0].Name), e.id), At: e.o.Now(), NotBefore: notBefore,
-			Skip: e.notAskedOf(rec, f.def), StartedBy: startedBy, Runner: e.runner()}
+			Skip: skip(rec), StartedBy: startedBy, Runner: e.runner()}
 		if startedBy == "" {
 			ev.Runner, ev.By = "", e.person()
 		}
@@ -67,6 +69,14 @@ func pin(r gitstore.Reader, f *workflowFile, files map[string][]byte) error {
 	return err
 }
 
+// startable finds the definition in force of a workflow, and what its start skips.
+func (e *Engine) startable(workflow string) (f *workflowFile, skip func(*record) map[layout.Name]string, err error) {
+	if f = e.current().workflows[workflow]; f == nil {
+		return nil, nil, fmt.Errorf("no workflow %q in %s/; bagpipe workflow list shows them", workflow, layout.WorkflowsDir)
+	}
+	return f, func(rec *record) map[layout.Name]string { return e.notAskedOf(rec, f.def) }, nil
+}
+
 // notAskedOf lists the steps on request that the item's collection does not ask
 // for.
 func (e *Engine) notAskedOf(rec *record, d *state.Definition) map[layout.Name]string {
@@ -89,7 +99,11 @@ func (w *work) startNext(ctx context.Context, c *steps.Call) (steps.Result, erro
 		slices.Reverse(chain)
 		return steps.Result{}, steps.SystemFailure("workflow %s would lead to itself: %s → %s", next, strings.Join(chain, " → "), next)
 	}
-	name, err := e.start(ctx, c.Item, next, time.Time{}, c.Workflow+"/"+string(c.Step), e.byRobot(c.Step))
+	f, skip, err := e.startable(next)
+	if err != nil {
+		return steps.Result{}, steps.SystemFailure("%w", err)
+	}
+	name, err := e.start(ctx, c.Item, f, skip, time.Time{}, c.Workflow+"/"+string(c.Step), e.byRobot(c.Step))
 	if err != nil {
 		return steps.Result{}, steps.SystemFailure("%w", err)
 	}

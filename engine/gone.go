@@ -25,7 +25,7 @@ func (e *Engine) freeOfDead(ctx context.Context, id layout.ItemID, workflow stri
 	if !ok || a.State != state.InProgress || rec.execution.Lost(workflow, step, k) {
 		return false, nil
 	}
-	lives, err := e.alive(k.Engine)
+	lives, err := e.seat.Alive(k.Engine)
 	if err != nil {
 		return false, fmt.Errorf("see whether engine %s lives: %w", k.Engine, err)
 	}
@@ -33,7 +33,7 @@ func (e *Engine) freeOfDead(ctx context.Context, id layout.ItemID, workflow stri
 		return false, nil
 	}
 	why := fmt.Sprintf("engine %s (%s) is gone; a person acts on the step", k.Engine, a.Runner)
-	if err := e.recover(ctx, &Attempt{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {
+	if err := e.recoverAttempt(ctx, &Attempt{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {
 		return false, fmt.Errorf("recover item %s: %w", id.Short(), err)
 	}
 	return true, nil

@@ -198,17 +198,19 @@ func (e *Engine) fillKnown(ctx context.Context, k *known) error {
 	return err
 }
 
-// noteKnown adds what was committed.
-func (e *Engine) noteKnown(c gitstore.FileChange) {
+// noteKnown adds what was committed; an observer.
+func (e *Engine) noteKnown(a gitstore.Advance) {
 	k := e.growing.Load()
-	if k == nil || c.Deleted {
+	if k == nil {
 		return
 	}
-	id, rest, ok := layout.ItemOfPath(c.Path)
-	if !ok || rest != layout.ManifestJSON {
-		return
-	}
-	if m, err := layout.DecodeManifest(c.Data); err == nil {
-		k.add(id, keysOf(&m))
+	for _, c := range a.Changes {
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || c.Deleted || rest != layout.ManifestJSON {
+			continue
+		}
+		if m, err := layout.DecodeManifest(c.Data); err == nil {
+			k.add(id, keysOf(&m))
+		}
 	}
 }

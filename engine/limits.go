@@ -8,9 +8,9 @@ import (
 )
 
 // applyLimits tells the index which limits are in force.
-func (e *Engine) applyLimits() {
+func (e *Engine) applyLimits(c *config) {
 	e.mu.Lock()
-	index, s := e.index, e.config.settings
+	index, s := e.index, c.settings
 	e.mu.Unlock()
 	if index == nil {
 		return

@@ -43,7 +43,7 @@ func (e *Engine) load(ctx context.Context, besides func(context.Context, gitstor
 	e.mu.Lock()
 	e.index, e.derived.at = index, v.Commit()
 	e.mu.Unlock()
-	e.applyLimits()
+	e.applyLimits(e.current())
 	e.control(index)
 	return e.reachTip(ctx, v)
 }
@@ -175,9 +175,8 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d deco
 	return it
 }
 
-// advanced is called by the store after the branch moved, one call at a time.
-func (e *Engine) advanced(a gitstore.Advance) {
-	e.arrived(a)
+// noteItems brings the index up to date; an observer.
+func (e *Engine) noteItems(a gitstore.Advance) {
 	e.noting.Lock()
 	defer e.noting.Unlock()
 	ok := e.noteChanges(a.Changes)
@@ -197,14 +196,7 @@ func (e *Engine) noteChanges(changes []gitstore.FileChange) bool {
 	var order []*noted
 	items := map[layout.ItemID]*noted{}
 	for _, c := range changes {
-		if c.Path == layout.ControlsFile {
-			e.noteControls(c)
-		}
-		if isSettings(c.Path) && c.Foreign {
-			e.markDirty()
-		}
 		e.noteBatch(index, c)
-		e.noteKnown(c)
 		id, rest, ok := layout.ItemOfPath(c.Path)
 		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
 			continue
@@ -290,15 +282,8 @@ func (e *Engine) tellEnded(was, is *queue.Item) {
 				continue
 			}
 			end := Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
-			e.announce.step(is.ID, func() { told(end) })
+			told(end)
 		}
-	}
-}
-
-func (e *Engine) markDirty() {
-	select {
-	case e.dirty <- struct{}{}:
-	default:
 	}
 }
 

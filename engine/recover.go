@@ -37,7 +37,7 @@ func (r *run) resume(ctx context.Context) error {
 	if err := e.recoverLost(ctx); err != nil {
 		return err
 	}
-	if err := e.sweepScratch(e.alive); err != nil {
+	if err := e.sweepScratch(e.seat.Alive); err != nil {
 		return err
 	}
 	if err := e.sweepClaims(); err != nil {
@@ -54,22 +54,10 @@ func (r *run) resume(ctx context.Context) error {
 	return nil
 }
 
-// alive tells whether an engine lives.
-func (e *Engine) alive(id layout.EngineID) (bool, error) {
-	if id == e.id {
-		return true, nil
-	}
-	self, err := e.register()
-	if err != nil {
-		return true, err
-	}
-	return self.Alive(id)
-}
-
 // sweepClaims removes the lock files of dead engines, so that those which are
 // there tell who is at work. Whoever needs one earlier takes it over.
 func (e *Engine) sweepClaims() error {
-	self, err := e.register()
+	self, err := e.seat.Engine()
 	if err != nil {
 		return err
 	}
@@ -81,7 +69,7 @@ func (e *Engine) sweepClaims() error {
 		if h.Damaged {
 			continue
 		}
-		if lives, err := e.alive(h.Engine); err != nil || lives {
+		if lives, err := e.seat.Alive(h.Engine); err != nil || lives {
 			continue
 		}
 		c, err := self.Take(claim.Key{Item: h.Item, Workflow: h.Workflow, Step: h.Step}, layout.AttemptKey{N: 1, Engine: e.id})
@@ -103,7 +91,7 @@ func (e *Engine) sweepClaims() error {
 // wait again. It holds the step's claim meanwhile, so that of several engines one
 // does it and none runs the step.
 func (e *Engine) recover(ctx context.Context, a *Attempt, why string) error {
-	self, err := e.register()
+	self, err := e.seat.Engine()
 	if err != nil {
 		return err
 	}
@@ -162,7 +150,7 @@ func (e *Engine) recoverLost(ctx context.Context) error {
 				if s.Status != state.InProgress {
 					continue
 				}
-				lives, err := e.alive(s.Current.Engine)
+				lives, err := e.seat.Alive(s.Current.Engine)
 				if err != nil {
 					return fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err)
 				}

@@ -13,8 +13,8 @@ import (
 // registerItem commits a new item: what it is, its workflow with the first step
 // completed, and, once for good, the definition it was started with. guard may refuse
 // it, by what stands at the tip, or say more of it; nil: nothing does.
-func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admission, who actor, guard func(gitstore.Reader, *layout.Manifest) error) error {
-	d := p.workflow.def
+func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, f *workflowFile, skip map[layout.Name]string, who actor, guard func(gitstore.Reader, *layout.Manifest) error) error {
+	d := f.def
 	workflow := d.Name + ".1"
 	now, parent := e.o.Now(), ""
 	if m.Parent != nil {
@@ -33,7 +33,7 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		x := &state.Execution{Item: m.Item}
 		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: e.id},
-			At: now, Runner: e.runner(), Skip: p.skip})
+			At: now, Runner: e.runner(), Skip: skip})
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (e *Engine) registerItem(ctx context.Context, m layout.Manifest, p admissio
 		}
 		dir := layout.ItemDir(m.Item) + "/"
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		if err := errors.Join(pin(r, p.workflow, files), e.openBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
+		if err := errors.Join(pin(r, f, files), e.openBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
 			return nil, err
 		}
 		return &gitstore.Change{Files: files, Author: who.author,

@@ -101,7 +101,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.checkBatch(o.Batch); err != nil {
 		return Summary{}, err
 	}
-	if _, err := e.register(); err != nil {
+	if _, err := e.seat.Engine(); err != nil {
 		return Summary{}, err
 	}
 	if err := e.load(ctx, nil); err != nil { // what a push removed is brought back next
@@ -119,7 +119,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.clock), box: box,
 		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
-	e.tell(func(ended Ended) { r.report(Report{Ended: &ended}) })
+	e.tell(func(ended Ended) {
+		e.announce.step(ended.Item, func() { r.report(Report{Ended: &ended}) })
+	})
 	defer e.tell(nil)
 	e.controls.watch(r.pool.Drain)
 	defer e.controls.watch(nil)
@@ -172,7 +174,7 @@ func (r *run) work(ctx context.Context) error {
 		case <-side.Done():
 		}
 	})
-	warm, cool := r.newWarmth(side)
+	warm, cool := r.e.newWarmth(side, r.pool.Drained(), r.tellGrave)
 	r.warm = warm
 	r.dispatch(ctx)
 	r.pool.Drain()

@@ -58,9 +58,6 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.loadControls(ctx, v); err != nil {
-		return err
-	}
 	c, err := e.loadConfig(ctx, v)
 	if err != nil {
 		return err
@@ -71,7 +68,9 @@ func (e *Engine) syncSettings(ctx context.Context) error {
 	e.mu.Lock()
 	e.config = c
 	e.mu.Unlock()
-	e.applyLimits()
+	for _, told := range e.onSettings {
+		told(c)
+	}
 	return nil
 }
 
@@ -283,6 +282,22 @@ func (e *Engine) putSetting(ctx context.Context, p string, was, data []byte, ver
 			Message: message("settings: "+verb+" "+p, "", []trailer{{"Bagpipe-Settings", p}, {"Bagpipe-Agent", who.agent}})}, nil
 	})
 	return err
+}
+
+// noteSettings asks for settings that others committed to be read; an observer.
+func (e *Engine) noteSettings(a gitstore.Advance) {
+	for _, c := range a.Changes {
+		if isSettings(c.Path) && c.Foreign {
+			e.markDirty()
+		}
+	}
+}
+
+func (e *Engine) markDirty() {
+	select {
+	case e.dirty <- struct{}{}:
+	default:
+	}
 }
 
 func (e *Engine) readShown() shown {

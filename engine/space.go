@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"bagpipe/bags"
 	"bagpipe/engine/inbox"
@@ -18,37 +17,6 @@ import (
 // smaller one behind it may go first. Of several in one scan each is counted. It is
 // an estimate, from headers: should the disk be full all the same, what cannot be
 // written is put back or stays in intake/, and is tried again.
-
-// lowSpace is why nothing may be taken in or started, or nil. The answer is a
-// second old at most: it is asked for every step.
-func (e *Engine) lowSpace() error {
-	const fresh = time.Second
-	e.space.mu.Lock()
-	defer e.space.mu.Unlock()
-	now := e.o.Now()
-	if age := now.Sub(e.space.at); !e.space.at.IsZero() && age >= 0 && age < fresh {
-		return e.space.err
-	}
-	e.space.at, e.space.err = now, e.lookForSpace()
-	return e.space.err
-}
-
-// fewInodes is how many files and folders must still find a place.
-const fewInodes = 1000
-
-func (e *Engine) lookForSpace() error {
-	free, err := disk.Free(e.root)
-	if err != nil {
-		return err
-	}
-	if least := e.current().settings.free(); free < least {
-		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", size(free), e.root, size(least))
-	}
-	if inodes, bounded, err := disk.FreeInodes(e.root); err == nil && bounded && inodes < fewInodes {
-		return fmt.Errorf("paused: the file system of %s has places for %d more files; nothing is taken in or started until there are %d", e.root, inodes, fewInodes)
-	}
-	return nil
-}
 
 // defaultRoom is for the content unpacked, and for its copy in the store.
 const defaultRoom = 2
@@ -157,16 +125,4 @@ func (e *Engine) paused(box *inbox.Box, collection layout.Name) error {
 		return errors.New("nothing is taken in: " + why)
 	}
 	return nil
-}
-
-func size(n uint64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n)/unit, 0
-	for v >= unit && i < 4 {
-		v, i = v/unit, i+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
 }

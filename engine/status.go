@@ -55,7 +55,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 		return s, err
 	}
 	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
-	if err := e.lowSpace(); err != nil {
+	if err := e.space.low(); err != nil {
 		s.Paused = err.Error()
 	}
 	var err error

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"bagpipe/engine/claim"
 	"bagpipe/engine/state"
 )
 
@@ -33,7 +32,7 @@ func (r *run) tend(ctx context.Context) {
 		case <-poll.C:
 			err = e.store.Refresh(ctx)
 		case <-beat.C:
-			err = e.beat()
+			err = e.seat.Beat()
 		case <-recover.C:
 			e.saveChecked()
 			if now := e.o.Now(); now.Sub(saved) > checkpointEvery {
@@ -45,33 +44,12 @@ func (r *run) tend(ctx context.Context) {
 		case <-settings.C:
 			err = e.syncSettings(ctx)
 		case <-e.dirty:
-			err = e.syncSettings(ctx)
+			err = e.sync(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.broken(err)
 		}
 	}
-}
-
-func (e *Engine) beat() error {
-	self, err := e.register()
-	if err != nil {
-		return err
-	}
-	return self.Beat()
-}
-
-// checkAlive answers claim.ErrLost when others take this engine for dead: they may
-// have taken its scratch away, and a step that fails for it must not fail the item.
-func (e *Engine) checkAlive() error {
-	self, err := e.register()
-	if err != nil {
-		return err
-	}
-	if err := self.Check(); errors.Is(err, claim.ErrLost) {
-		return err
-	}
-	return nil
 }
 
 // backoff is the pause after the failures-th failure in a row of a step.

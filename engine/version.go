@@ -229,7 +229,7 @@ func (e *Engine) freeForVersion(ctx context.Context, h heir) error {
 		if c.Damaged || c.Item != h.item {
 			continue
 		}
-		if lives, err := e.alive(c.Engine); err != nil || lives {
+		if lives, err := e.seat.Alive(c.Engine); err != nil || lives {
 			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.item.Short(), c.Engine)})
 		}
 	}

@@ -116,11 +116,10 @@ func (w *warmth) due(due time.Time, dated bool) (time.Time, bool) {
 }
 
 // newWarmth is the run's own; stop ends and awaits what runs.
-func (r *run) newWarmth(ctx context.Context) (w *warmth, stop func()) {
-	e := r.e
+func (e *Engine) newWarmth(ctx context.Context, drained <-chan struct{}, grave func(string)) (w *warmth, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	e.forgetWarmth()
-	drained := make(chan struct{})
+	watched := make(chan struct{})
 	w = &warmth{
 		ctx: ctx, now: e.o.Now, needed: e.needsWarmUp, steps: map[string]*warming{}, ended: e.index.Nudge,
 		begin:   func(id queue.StepID, s *state.Step, n int) error { return e.warmUp(ctx, id, s, n) },
@@ -130,14 +129,14 @@ func (r *run) newWarmth(ctx context.Context) (w *warmth, stop func()) {
 				e.o.Log.Warn("note a warm-up", "step", id.String(), "err", err)
 			}
 			if err != nil {
-				r.tellGrave(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
+				grave(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
 			}
 		},
 	}
 	go func() {
-		defer close(drained)
+		defer close(watched)
 		select {
-		case <-r.pool.Drained():
+		case <-drained:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -145,7 +144,7 @@ func (r *run) newWarmth(ctx context.Context) (w *warmth, stop func()) {
 	return w, func() {
 		cancel()
 		w.wg.Wait()
-		<-drained
+		<-watched
 		_ = os.RemoveAll(e.warmthDir(e.id)) // it says nothing once the engine is gone
 	}
 }
@@ -199,7 +198,7 @@ func (e *Engine) noteWarmth(id queue.StepID, cause error) error {
 func (e *Engine) forgetWarmth() {
 	entries, _ := os.ReadDir(e.path(layout.WarmUpDir)) // not there: nothing to remove
 	for _, entry := range entries {
-		if lives, err := e.alive(layout.EngineID(entry.Name())); err == nil && !lives {
+		if lives, err := e.seat.Alive(layout.EngineID(entry.Name())); err == nil && !lives {
 			_ = os.RemoveAll(e.warmthDir(layout.EngineID(entry.Name()))) // the next run will
 		}
 	}

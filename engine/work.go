@@ -66,7 +66,7 @@ func (w *work) tryClaim() (bool, error) {
 		err := e.passOver(w.ctx, it.ID, w.entry.Run, w.entry.Step, why)
 		return false, w.harmless(err)
 	}
-	self, err := e.register()
+	self, err := e.seat.Engine()
 	if err != nil {
 		return false, err
 	}
@@ -357,7 +357,7 @@ func (w *work) end() error {
 	case errors.As(w.err, &later):
 		return e.Defer(w.ctx, a, w.started, later)
 	case w.err != nil:
-		if err := e.checkAlive(); err != nil {
+		if err := e.seat.Check(); err != nil { // others may have taken the scratch away: the item is not to blame
 			return err
 		}
 		return e.Fail(w.ctx, a, w.started, w.err, w.log.tail(), w.result.Milestones)

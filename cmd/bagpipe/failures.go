@@ -115,7 +115,7 @@ func (c *failuresRetryCmd) Run(a *app) error {
 		if err := c.sure(a, all, "try again", "failure"); err != nil {
 			return err
 		}
-		rows, err := e.RetryFailures(a.ctx, groups, c.Text, c.DryRun)
+		rows, err := e.RetryFailures(a.ctx, engine.Members(groups), c.Text, c.DryRun)
 		if err != nil {
 			return err
 		}
