@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (a *adding) ended(d *drop) (Admitted, error) {
 	case d.err == nil:
 		return d.Admitted, nil
 	case d.taken.Promoted:
-		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(firstOf(string(d.taken.Item), string(d.taken.ID)))))
+		return d.Admitted, fmt.Errorf("%w; its content is safe in %s, and the next run registers it", d.err, layout.ItemDir(layout.ItemID(cmp.Or(string(d.taken.Item), string(d.taken.ID)))))
 	}
 	return d.Admitted, errors.Join(d.err, a.box.Undo(d.taken))
 }
@@ -183,15 +184,6 @@ func (s *Settings) checkLane(lane string) error {
 		return nil
 	}
 	return fmt.Errorf("no lane %q; the lanes are %s", lane, strings.Join(s.lanes(), ", "))
-}
-
-func firstName(names ...layout.Name) layout.Name {
-	for _, n := range names {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {

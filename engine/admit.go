@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The rules are: a drop is taken into intake/ID by one rename; recognised;
@@ -103,16 +106,15 @@ type drop struct {
 // may be called again for the same drops after a crash, or after an error, at any
 // point of it.
 func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.Taken, who actor) []drop {
-	drops := make([]drop, len(taken))
-	each(drops, func(i int, d *drop) {
-		t := taken[i]
-		d.taken = t
-		d.Admitted = Admitted{Item: t.ID, Collection: t.Collection, Label: firstOf(t.Ticket.Label, layout.EncodePath(t.Name))}
-		d.err = e.prepare(ctx, box, d)
-	})
+	drops, all := make([]drop, len(taken)), make([]*drop, len(taken))
+	for i, t := range taken {
+		drops[i] = drop{taken: t, Admitted: Admitted{Item: t.ID, Collection: t.Collection, Label: cmp.Or(t.Ticket.Label, layout.EncodePath(t.Name))}}
+		all[i] = &drops[i]
+	}
+	eachOf(all, dropsAtOnce, func(d *drop) { d.err = e.prepare(ctx, box, d) })
 	first, later := e.repeats(drops)
 	e.admitPrepared(ctx, box, first, who)
-	eachOf(later, func(d *drop) { d.err = e.refuseKnown(ctx, d) })
+	eachOf(later, admissionGroup, func(d *drop) { d.err = e.refuseKnown(ctx, d) })
 	e.admitPrepared(ctx, box, later, who)
 	return drops
 }
@@ -122,7 +124,7 @@ func (e *Engine) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.T
 func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*drop, who actor) {
 	e.promote(ctx, box, drops)
 	now := e.o.Now().UTC().Truncate(ms)
-	eachOf(drops, func(d *drop) {
+	eachOf(drops, admissionGroup, func(d *drop) {
 		var bad *inbox.BadError
 		switch {
 		case errors.As(d.err, &bad):
@@ -138,8 +140,8 @@ func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dro
 	})
 	// All of these work on one folder: more at a time only wait for each other there.
 	const finishedAtOnce = 8
-	sideBySide(len(drops), finishedAtOnce, func(i int) {
-		if d := drops[i]; d.err == nil && d.Rejected == "" {
+	eachOf(drops, finishedAtOnce, func(d *drop) {
+		if d.err == nil && d.Rejected == "" {
 			d.err = box.Done(d.taken)
 		}
 	})
@@ -171,14 +173,14 @@ const (
 	dropsAtOnce    = 64 // that are read side by side
 )
 
-// each runs f for every drop, some at a time.
-func each(drops []drop, f func(i int, d *drop)) {
-	sideBySide(len(drops), dropsAtOnce, func(i int) { f(i, &drops[i]) })
-}
-
-// eachOf is for what mostly waits, as commits do for those of their group.
-func eachOf(drops []*drop, f func(d *drop)) {
-	sideBySide(len(drops), admissionGroup, func(i int) { f(drops[i]) })
+// eachOf runs f for every drop, so many at a time.
+func eachOf(drops []*drop, atOnce int, f func(d *drop)) {
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for _, d := range drops {
+		g.Go(func() error { f(d); return nil })
+	}
+	_ = g.Wait() // every drop holds its own error
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
@@ -194,7 +196,7 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 		return err
 	}
 	d.Workflow, d.Admitted.Collection = d.workflow.def.Name, d.admission.collection
-	d.Label = firstOf(d.taken.Ticket.Label, d.outcome.Label, d.Label)
+	d.Label = cmp.Or(d.taken.Ticket.Label, d.outcome.Label, d.Label)
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
@@ -280,7 +282,7 @@ func (e *Engine) rejectOrInherit(ctx context.Context, box *inbox.Box, d *drop, w
 func (d *drop) manifest() layout.Manifest {
 	t := d.taken
 	m := layout.Manifest{
-		Item: t.ID, Version: 1, Collection: layout.Name(firstOf(string(d.admission.collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.lane),
+		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.lane),
 		Batch: t.Ticket.Batch, Metadata: d.metadata, Identifiers: d.identifiers,
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
@@ -328,7 +330,7 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.D
 		}
 		reqs := make([]inbox.Request, len(part))
 		for i, d := range part {
-			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection, Batch: firstName(d.Batch, batch)}, ownerOf(d.Path))}
+			reqs[i] = inbox.Request{Drop: d, Ticket: ticket(AddOptions{Collection: d.Collection, Batch: cmp.Or(d.Batch, batch)}, ownerOf(d.Path))}
 		}
 		var taken []inbox.Taken
 		for i, r := range box.TakeAll(ctx, reqs) {

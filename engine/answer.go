@@ -12,6 +12,8 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // answersAtOnce is how many answers are handed to the store side by side: they
@@ -22,25 +24,30 @@ const answersAtOnce = 256
 // is the caller's.
 func (e *Engine) answerItems(ctx context.Context, ids []layout.ItemID) error {
 	a := &e.arrivals
-	errs := make([]error, len(ids))
-	room := make(chan struct{}, answersAtOnce)
-	var wg sync.WaitGroup
-	for i, id := range ids {
+	var mu sync.Mutex // guards errs
+	var errs []error
+	var answering errgroup.Group
+	answering.SetLimit(answersAtOnce)
+	for _, id := range ids {
 		a.mu.Lock()
 		v := a.verdicts[id]
 		a.mu.Unlock()
 		if v == nil || len(v.breaches) == 0 {
 			continue
 		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			if errs[i] = e.answerItem(ctx, id, v); errs[i] == nil {
+		answering.Go(func() error {
+			err := e.answerItem(ctx, id, v)
+			if err == nil {
 				a.answered(id, v)
+				return nil
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = answering.Wait() // one that fails keeps no other
 	return errors.Join(errs...)
 }
 
@@ -101,7 +108,7 @@ func (e *Engine) answerItem(ctx context.Context, id layout.ItemID, v *verdict) e
 	}
 	if did {
 		e.o.Log.Info("answered", "item", id, "commit", last)
-		e.arrivals.tell(e, fmt.Sprintf("item %s is held: %s", id.Short(), text))
+		e.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), text))
 	}
 	return nil
 }
@@ -170,8 +177,9 @@ func (v *verdict) message(id layout.ItemID, is records, text, agent string) stri
 // maxTold bounds the answers that are told one by one.
 const maxTold = 20
 
-// tell warns of an answer; where there are very many, of the first ones.
-func (a *arrivals) tell(e *Engine, text string) {
+// tellAnswer warns of an answer; where there are very many, of the first ones.
+func (e *Engine) tellAnswer(text string) {
+	a := &e.arrivals
 	a.mu.Lock()
 	a.told++
 	n := a.told

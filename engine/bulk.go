@@ -3,10 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Done is what became of one item of many.
@@ -23,32 +24,24 @@ type Done struct {
 // in its row, and the others go on; any other error ends it.
 func (e *Engine) Bulk(ctx context.Context, seen []SeenStep, act func(context.Context, SeenStep) (state.Transition, error)) ([]Done, error) {
 	rows, errs := make([]Done, len(seen)), make([]error, len(seen))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	room := make(chan struct{}, retriesAtOnce)
-	var wg sync.WaitGroup
+	acting, ctx := errgroup.WithContext(ctx)
+	acting.SetLimit(retriesAtOnce)
 	for i, s := range seen {
 		rows[i] = Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
+		acting.Go(func() error {
 			if errs[i] = ctx.Err(); errs[i] != nil {
-				return
+				return nil
 			}
 			_, err := act(ctx, s)
 			if IsRefused(err) {
 				rows[i].Refused, err = err.Error(), nil
 			}
-			if errs[i] = err; err != nil {
-				cancel()
-			}
+			errs[i] = err
+			return err
 		})
 	}
-	wg.Wait()
-	for _, err := range errs { // the one that ended it
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return rows, err
-		}
+	if err := acting.Wait(); err != nil { // the one that ended it
+		return rows, err
 	}
 	return rows, errors.Join(errs...)
 }

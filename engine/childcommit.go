@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -14,7 +15,7 @@ import (
 // commitChild registers one child, as long as the attempt is the current one.
 func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
 	now := e.o.Now().UTC().Truncate(ms)
-	label := firstOf(c.Label, c.outcome.Label, layout.EncodePath(c.Name))
+	label := cmp.Or(c.Label, c.outcome.Label, layout.EncodePath(c.Name))
 	who := e.byRobot(f.a.Step)
 	m := layout.Manifest{
 		Item: c.id, Version: 1, Collection: c.admission.collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,

@@ -2,16 +2,19 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The rules are: the children of an attempt are all planned and digested before the
@@ -127,7 +130,12 @@ func (w *work) planChildren(parent layout.Manifest) ([]child, error) {
 		seen[children[i].id] = true
 	}
 	errs := make([]error, len(children))
-	sideBySide(len(children), 2*childrenPlanned, func(i int) { errs[i] = w.planChild(parent, &children[i]) })
+	var planning errgroup.Group
+	planning.SetLimit(2 * childrenPlanned)
+	for i := range children {
+		planning.Go(func() error { errs[i] = w.planChild(parent, &children[i]); return nil })
+	}
+	_ = planning.Wait()        // the errors are told in order
 	for i, err := range errs { // the first in order is told
 		if err != nil {
 			return nil, fmt.Errorf("child %s: %w", layout.EncodePath(children[i].Name), err)
@@ -146,8 +154,8 @@ func (w *work) planChild(parent layout.Manifest, c *child) (err error) {
 	}
 	c.taken = inbox.Taken{
 		ID: c.id, Path: filepath.Join(w.scratch, filepath.FromSlash(string(from))), Name: path.Base(string(from)),
-		Collection: layout.Name(firstOf(string(c.Collection), string(parent.Collection))),
-		Ticket:     inbox.Ticket{Chosen: c.Collection != "", Workflow: c.Workflow, Lane: layout.Name(firstOf(string(c.Lane), string(parent.Lane)))},
+		Collection: layout.Name(cmp.Or(string(c.Collection), string(parent.Collection))),
+		Ticket:     inbox.Ticket{Chosen: c.Collection != "", Workflow: c.Workflow, Lane: layout.Name(cmp.Or(string(c.Lane), string(parent.Lane)))},
 	}
 	e := w.e
 	if c.Collection != "" && c.Collection != parent.Collection {
@@ -227,14 +235,20 @@ func (w *work) registerChildren(parent layout.Manifest, fresh []*child) error {
 		if err := w.e.moveChildren(part); err != nil {
 			return err
 		}
-		errs := make([]error, len(part))
-		sideBySide(len(part), len(part), func(i int) { errs[i] = w.e.commitChild(w.ctx, parent, part[i], fence) })
-		for i := range part {
-			if errs[i] == nil {
-				w.attempt.children++
-			}
+		var made atomic.Int64
+		var committing errgroup.Group
+		for _, c := range part {
+			committing.Go(func() error {
+				err := w.e.commitChild(w.ctx, parent, c, fence)
+				if err == nil {
+					made.Add(1)
+				}
+				return err
+			})
 		}
-		if err := errors.Join(errs...); err != nil {
+		err := committing.Wait()
+		w.attempt.children += int(made.Load())
+		if err != nil {
 			return err
 		}
 	}
@@ -243,9 +257,12 @@ func (w *work) registerChildren(parent layout.Manifest, fresh []*child) error {
 
 // moveChildren puts the content of children in its place, durably.
 func (e *Engine) moveChildren(part []*child) error {
-	errs := make([]error, len(part))
-	sideBySide(len(part), childrenPlanned, func(i int) { errs[i] = e.moveChild(part[i]) })
-	if err := errors.Join(errs...); err != nil {
+	var moving errgroup.Group
+	moving.SetLimit(childrenPlanned)
+	for _, c := range part {
+		moving.Go(func() error { return e.moveChild(c) })
+	}
+	if err := moving.Wait(); err != nil {
 		return err
 	}
 	if err := disk.SyncFS(e.path(layout.ItemsDir)); err != nil {
@@ -256,18 +273,4 @@ func (e *Engine) moveChildren(part []*child) error {
 
 func (e *Engine) childrenJournal(a *Attempt) string {
 	return filepath.Join(e.path(layout.ItemDir(a.Item)), childrenPrefix+a.Workflow+"."+string(a.Step)+"."+a.Key.String())
-}
-
-// sideBySide calls act for 0 to n-1, some at a time, and returns when all calls have.
-func sideBySide(n, atOnce int, act func(i int)) {
-	room := make(chan struct{}, max(1, min(n, atOnce)))
-	var wg sync.WaitGroup
-	for i := range n {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			act(i)
-		})
-	}
-	wg.Wait()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,9 @@ func (e *Engine) AddCollection(ctx context.Context, name layout.Name, c Collecti
 	if _, there := s.Collections[string(name)]; there {
 		return fmt.Errorf("collection %s is in %s already; edit it there", name, layout.SettingsFile)
 	}
-	workflow := e.current().workflows[firstOf(c.Workflow, s.Defaults.Workflow)]
+	workflow := e.current().workflows[cmp.Or(c.Workflow, s.Defaults.Workflow)]
 	if workflow == nil {
-		return fmt.Errorf("no workflow %q; bagpipe workflow list shows them", firstOf(c.Workflow, s.Defaults.Workflow))
+		return fmt.Errorf("no workflow %q; bagpipe workflow list shows them", cmp.Or(c.Workflow, s.Defaults.Workflow))
 	}
 	for _, a := range c.Approvals {
 		if step := workflow.def.Step(layout.Name(a)); step == nil || !step.OnRequest {

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/recognise"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"

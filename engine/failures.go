@@ -10,12 +10,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // FailureGroup is what waits for a person for the same reason.
@@ -214,8 +215,8 @@ func Members(groups []FailureGroup) (all []failing) {
 // commit for each item. dry changes nothing.
 func (e *Engine) RetryFailures(ctx context.Context, all []failing, text string, dry bool) ([]Retried, error) {
 	rows, errs := make([]Retried, len(all)), make([]error, len(all))
-	room := make(chan struct{}, retriesAtOnce)
-	var wg sync.WaitGroup
+	var retrying errgroup.Group
+	retrying.SetLimit(retriesAtOnce)
 	for i, x := range all {
 		rows[i] = Retried{Item: x.item, Label: x.label, Workflow: x.run, Step: x.step}
 		if x.kind == recordKind {
@@ -224,17 +225,16 @@ func (e *Engine) RetryFailures(ctx context.Context, all []failing, text string, 
 		if dry || rows[i].Refused != "" {
 			continue
 		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
+		retrying.Go(func() error {
 			err := e.retryFailing(ctx, x, text)
 			if IsRefused(err) {
 				rows[i].Refused, err = err.Error(), nil
 			}
 			errs[i] = err
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = retrying.Wait() // one that fails keeps no other
 	return rows, errors.Join(errs...)
 }
 

@@ -191,7 +191,7 @@ func (e *Engine) checkStepNames(workflow, step string) error {
 	if !found {
 		return &NoSuchError{"workflow", workflow, "bagpipe workflow list shows them"}
 	}
-	return &NoSuchError{"step", step, "bagpipe workflow show " + firstOf(workflow, "NAME") + " lists them"}
+	return &NoSuchError{"step", step, "bagpipe workflow show " + cmp.Or(workflow, "NAME") + " lists them"}
 }
 
 // selected gives the items that fit, oldest first.

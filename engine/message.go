@@ -11,7 +11,7 @@ import (
 )
 
 // trailer is one line of a commit's last block.
-type trailer struct{ key, value string }
+type trailer [2]string
 
 // message words a commit: a subject, foreign text indented so that it can pass
 // neither for a subject nor for a trailer, and the trailers.
@@ -29,8 +29,8 @@ func message(subject, text string, trailers []trailer) string {
 		b.WriteString("\n")
 	}
 	for _, t := range trailers {
-		if t.value != "" {
-			b.WriteString(t.key + ": " + oneLine(t.value, 300) + "\n")
+		if key, value := t[0], t[1]; value != "" {
+			b.WriteString(key + ": " + oneLine(value, 300) + "\n")
 		}
 	}
 	return b.String()

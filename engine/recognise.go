@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,13 +46,13 @@ func (e *Engine) plan(ctx context.Context, t inbox.Taken) (p admission, refusal 
 	if o.Refused != "" && (t.Ticket.Workflow == "" || o.Rule != "") {
 		return p, o.Refused, nil
 	}
-	p.collection = layout.Name(firstOf(string(o.Collection), string(t.Collection)))
+	p.collection = layout.Name(cmp.Or(string(o.Collection), string(t.Collection)))
 	if o.Collection != "" && !e.isCollection(c.settings, string(o.Collection)) {
 		return p, fmt.Sprintf("no collection %q; rule %s names it; bagpipe collection add %s makes it", o.Collection, o.Rule, o.Collection), nil
 	}
 	collection := c.settings.collection(p.collection)
-	name := firstOf(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
-	p.lane = firstOf(string(t.Ticket.Lane), o.Lane, collection.Lane)
+	name := cmp.Or(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
+	p.lane = cmp.Or(string(t.Ticket.Lane), o.Lane, collection.Lane)
 	if p.workflow = c.workflows[name]; p.workflow == nil {
 		return p, fmt.Sprintf("no workflow %q in workflows/; it is named by the rule, the collection or the defaults in bagpipe.yaml", name), nil
 	}
@@ -81,7 +82,7 @@ func (p *admission) describe(m *layout.Manifest) {
 	if o == nil {
 		return
 	}
-	m.Type, m.Recognition = firstOf(m.Type, o.Type), o.Manifest()
+	m.Type, m.Recognition = cmp.Or(m.Type, o.Type), o.Manifest()
 	for key, value := range o.Identifiers {
 		if m.Identifiers == nil {
 			m.Identifiers = map[string]string{}
@@ -187,10 +188,10 @@ func (e *Engine) Recognise(ctx context.Context, path string, collection layout.N
 	if o.Refused != "" {
 		return x, nil
 	}
-	s := c.settings.collection(layout.Name(firstOf(string(o.Collection), string(collection))))
-	x.Collection = layout.Name(firstOf(string(o.Collection), string(collection)))
-	x.Workflow, x.Lane = firstOf(o.Workflow, s.Workflow), firstOf(o.Lane, s.Lane)
-	x.Label = firstOf(o.Label, layout.EncodePath(name))
+	s := c.settings.collection(layout.Name(cmp.Or(string(o.Collection), string(collection))))
+	x.Collection = layout.Name(cmp.Or(string(o.Collection), string(collection)))
+	x.Workflow, x.Lane = cmp.Or(o.Workflow, s.Workflow), cmp.Or(o.Lane, s.Lane)
+	x.Label = cmp.Or(o.Label, layout.EncodePath(name))
 	return x, nil
 }
 
@@ -218,15 +219,6 @@ func encodePaths(names []string) (out []string) {
 		out = append(out, layout.EncodePath(name))
 	}
 	return out
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 // notAsked lists the steps that are done on request only and that the collection

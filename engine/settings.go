@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -259,7 +260,7 @@ func (s *Settings) profiles(root string, name layout.Name) []string {
 
 // storeDir is where deposits go.
 func (s *Settings) storeDir(root string) string {
-	return below(root, firstOf(s.Store, "store"))
+	return below(root, cmp.Or(s.Store, "store"))
 }
 
 // below resolves a path that people wrote relative to the workspace.

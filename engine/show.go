@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func (e *Engine) workflowDetail(x *state.Execution, name string, plan *state.Def
 
 func (e *Engine) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
 	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
-		Elapsed: a.Elapsed, Agent: firstOf(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
+		Elapsed: a.Elapsed, Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
 	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
 	if _, err := os.Stat(e.path(log)); err == nil {
 		d.Log = log

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -383,10 +384,10 @@ func (d *drop) version(was layout.Manifest) layout.Manifest {
 	m.Source.Drop = d.taken.ID
 	m.Item, m.Version = was.Item, was.Version+1
 	m.Created, m.Parent, m.Collection = was.Created, was.Parent, was.Collection
-	m.Lane = layout.Name(firstOf(string(d.taken.Ticket.Lane), d.outcome.Lane, string(was.Lane)))
-	m.Label = firstOf(d.taken.Ticket.Label, d.outcome.Label, was.Label)
-	m.Batch = firstOf(m.Batch, was.Batch)
-	m.Type = firstOf(m.Type, was.Type)
+	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.outcome.Lane, string(was.Lane)))
+	m.Label = cmp.Or(d.taken.Ticket.Label, d.outcome.Label, was.Label)
+	m.Batch = cmp.Or(m.Batch, was.Batch)
+	m.Type = cmp.Or(m.Type, was.Type)
 	m.Metadata = merge(was.Metadata, m.Metadata)
 	all := map[string]string{}
 	for _, some := range []map[string]string{was.Identifiers, m.Identifiers} {
