@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -150,7 +151,7 @@ func (b *batches) gathering(it *Item, run *Run, i int) *gathering {
 		of = map[StepID]*gathering{}
 		b.gatherings[it.Batch] = of
 	}
-	id := StepID{run.Plan.Name, layout.Name(run.Plan.Steps[i].Name)}
+	id := StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
 	if of[id] == nil {
 		of[id] = &gathering{members: map[layout.ItemID]member{}}
 	}
@@ -196,7 +197,7 @@ func arrived(run *Run, s *Step) bool {
 	if run.Status == state.Completed || run.Status == state.Inactive {
 		return true
 	}
-	why := s.ungated
+	why := s.ByRecord()
 	if why == nil {
 		return true
 	}
@@ -224,7 +225,7 @@ func (x *Index) overlayBatch(it *Item) {
 
 func (x *Index) overlayStep(it *Item, run *Run, i int) {
 	s := &run.Steps[i]
-	if !s.soft() {
+	if !s.Soft() {
 		return
 	}
 	g := x.batches.gathering(it, run, i)
@@ -232,14 +233,14 @@ func (x *Index) overlayStep(it *Item, run *Run, i int) {
 	switch {
 	case now.open && now.first == it.ID:
 	case now.open && now.done:
-		s.bar(nil)
+		s.Bar(nil)
 		s.Skip = fmt.Sprintf("not applicable: it was done once for batch %s, on item %s", it.Batch, now.first)
 	case now.open:
-		s.bar(&state.Reason{Code: batchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), x.label(now.first, it))})
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), x.label(now.first, it))})
 	case !x.batches.closed[it.Batch]:
-		s.bar(&state.Reason{Code: batchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
 	default:
-		s.bar(&state.Reason{Code: batchCode, Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
 	}
 }
 
@@ -268,12 +269,10 @@ func (x *Index) Around(id layout.ItemID, run string, step layout.Name) (blocked 
 				continue
 			}
 			s := &it.Runs[r].Steps[i]
-			if why := s.Own(); byOthers(why) {
+			if why := s.Own(); packed.ByOthers(why) {
 				blocked = why
 			}
-			if s.Skip != s.ownSkip {
-				unneeded = s.Skip
-			}
+			unneeded = s.SkipByOthers()
 		}
 	}
 	return blocked, unneeded

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"bagpipe/engine/state"
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -30,7 +30,7 @@ func (x *Index) Compare(o *Index, now time.Time) (diff []string) {
 func (x *Index) ids() (ids []layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.table.each(0, pages, func(bits uint64, _ []byte) { ids = append(ids, layout.ItemIDOf(bits)) })
+	x.table.Each(0, packed.Pages, func(bits uint64, _ []byte) { ids = append(ids, layout.ItemIDOf(bits)) })
 	return ids
 }
 
@@ -41,8 +41,8 @@ func difference(a, b *Item, now time.Time) string {
 	case b == nil:
 		return "is missing in the second"
 	}
-	a.settle(now)
-	b.settle(now)
+	a.Settle(now)
+	b.Settle(now)
 	if len(a.Runs) != len(b.Runs) {
 		return fmt.Sprintf("has %d runs and %d", len(a.Runs), len(b.Runs))
 	}
@@ -57,23 +57,4 @@ func difference(a, b *Item, now time.Time) string {
 		return fmt.Sprintf("is %+v, and %+v", *a, *b)
 	}
 	return ""
-}
-
-// settle is what has become of an item's dates by now, as it would be summarised. A
-// step that a control keeps stays so: its claim asks the control again.
-func (it *Item) settle(now time.Time) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			s := &run.Steps[i]
-			for _, why := range []**state.Reason{&s.Blocked, &s.own, &s.ungated} {
-				if w := *why; w == nil || why == &s.Blocked && s.control != nil || w.Until.IsZero() || now.Before(w.Until) {
-					continue
-				}
-				if *why = nil; asksPerson(run.Plan, i) && s.Skip == "" {
-					*why = state.ManualReason()
-				}
-			}
-		}
-	}
 }

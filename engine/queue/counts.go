@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -44,56 +45,56 @@ func newCounts() counts {
 }
 
 // add counts an item n times: 1 when it comes, -1 when it goes.
-func (c *counts) add(names *names, g *glance, n int) {
+func (c *counts) add(names *packed.Names, g *packed.Outline, n int) {
 	c.items += n
-	if g.traits&Held != 0 {
+	if g.Traits&Held != 0 {
 		c.held += n
 	}
-	open := g.open()
+	open := g.Open()
 	c.open += n * open
-	if open > 0 && !g.awaitsOthers() {
+	if open > 0 && !g.AwaitsOthers() {
 		c.ahead += n
 	}
 	flying := false
-	for r := range g.runs {
-		run := &g.runs[r]
-		plan := names.plan(run.plan)
+	for r := range g.Runs {
+		run := &g.Runs[r]
+		plan := names.Plan(run.Plan)
 		c.addRun(plan, g, run, n)
-		if !slices.ContainsFunc(g.runs[:r], func(o glanceRun) bool { return names.plan(o.plan).Name == plan.Name }) {
+		if !slices.ContainsFunc(g.Runs[:r], func(o packed.OutlineRun) bool { return names.Plan(o.Plan).Name == plan.Name }) {
 			c.with[plan.Name] += n
 		}
-		if g.flies(run) {
+		if g.Flies(run) {
 			flying = true
 			c.flights.workflows[plan.Name] += n
 		}
 	}
 	if flying {
-		c.flights.collections[layout.Name(names.text(g.collection))] += n
+		c.flights.collections[layout.Name(names.Text(g.Collection))] += n
 		c.flights.all += n
 	}
 }
 
-func (c *counts) addRun(plan *state.Definition, g *glance, run *glanceRun, n int) {
-	for uint64(len(c.plans)) <= run.plan {
+func (c *counts) addRun(plan *state.Definition, g *packed.Outline, run *packed.OutlineRun, n int) {
+	for uint64(len(c.plans)) <= run.Plan {
 		c.plans = append(c.plans, planCount{})
 	}
-	p := &c.plans[run.plan]
+	p := &c.plans[run.Plan]
 	if p.steps == nil {
 		p.steps = make([]stepCount, len(plan.Steps))
 	}
 	p.runs += n
 	for i := range p.steps {
-		s, of := &g.steps[run.from+i], &p.steps[i]
-		of.by[s.status] += n
+		s, of := &g.Steps[run.From+i], &p.steps[i]
+		of.by[s.Status] += n
 		switch {
-		case g.traits&Broken != 0 || s.status != waiting:
-		case s.person():
+		case g.Traits&Broken != 0 || s.Status != packed.StatusWaiting:
+		case s.Person():
 			of.person += n
-		case s.code == codeNone:
+		case s.Code == packed.CodeNone:
 			of.ready += n
 		}
-		if s.status == inProgress {
-			c.flights.steps[StepID{plan.Name, layout.Name(plan.Steps[i].Name)}] += n
+		if s.Status == packed.StatusInProgress {
+			c.flights.steps[StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[i].Name)}] += n
 		}
 	}
 }
@@ -172,7 +173,7 @@ func (x *Index) Counts() (items, held int, workflows []WorkflowCount) {
 	defer x.mu.Unlock()
 	by := map[string]*WorkflowCount{}
 	var order []string
-	_, plans := x.names.all()
+	_, plans := x.names.All()
 	for i, p := range x.count.plans {
 		if p.runs == 0 {
 			continue
@@ -204,8 +205,8 @@ func (w *WorkflowCount) add(step layout.Name, s *stepCount) {
 	}
 	to := &w.Steps[at]
 	for i, n := range s.by {
-		if n > 0 && i < len(statuses) {
-			to.By[statuses[i]] += n
+		if n > 0 && i < len(packed.Statuses) {
+			to.By[packed.Statuses[i]] += n
 		}
 	}
 	to.Person += s.person
@@ -220,17 +221,14 @@ func (x *Index) Known() (out Names) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	seen := [3]map[uint64]bool{{}, {}, {}}
-	x.table.each(0, pages, func(_ uint64, b []byte) {
-		u := unpacker{b: b}
-		u.num()
-		seen[0][u.num()] = true
-		seen[2][u.num()] = true
-		seen[1][u.num()] = true
+	x.table.Each(0, packed.Pages, func(_ uint64, b []byte) {
+		collection, batch, lane := packed.NamesOf(b)
+		seen[0][collection], seen[1][lane], seen[2][batch] = true, true, true
 	})
 	for i, to := range []*[]string{&out.Collections, &out.Lanes, &out.Batches} {
 		for n := range seen[i] {
 			if n != 0 {
-				*to = append(*to, x.names.text(n))
+				*to = append(*to, x.names.Text(n))
 			}
 		}
 	}
@@ -239,13 +237,13 @@ func (x *Index) Known() (out Names) {
 
 // KnowsName tells whether some item has, or had, a workflow, collection or other thing
 // of that name.
-func (x *Index) KnowsName(name string) bool { return x.names.has(name) }
+func (x *Index) KnowsName(name string) bool { return x.names.Has(name) }
 
 // Plans are the definitions that items run by.
 func (x *Index) Plans() (plans []*state.Definition) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	_, all := x.names.all()
+	_, all := x.names.All()
 	for i, p := range x.count.plans {
 		if p.runs > 0 {
 			plans = append(plans, all[i])

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -25,17 +26,17 @@ func (x *Index) NextDue() (t time.Time, ok bool) {
 // isDue tells whether a step waits for the time that it was put down for; x.at is
 // its item.
 func (x *Index) isDue(d dated) bool {
-	b := x.table.get(d.entry.item)
+	b := x.table.Get(d.entry.item)
 	if b == nil {
 		return false
 	}
-	x.at.look(b)
-	run := x.at.find(uint64(d.entry.run))
-	if run == nil || int(d.entry.n) >= run.to-run.from {
+	x.at.Read(b)
+	run := x.at.Run(uint64(d.entry.run))
+	if run == nil || int(d.entry.n) >= run.To-run.From {
 		return false
 	}
-	how, until := x.at.standing(run, int(d.entry.n))
-	return how == standsDated && until == d.at || d.asked && how != standsNowhere
+	how, until := x.at.Standing(run, int(d.entry.n))
+	return how == packed.StandsDated && until == d.at || d.asked && how != packed.StandsNowhere
 }
 
 // mayEnter asks what Only says of an entry; one that may later is put down for then.
@@ -57,7 +58,7 @@ func (x *Index) entryOf(e entry) (Entry, bool) {
 	if it == nil {
 		return Entry{}, false
 	}
-	name := x.names.text(uint64(e.run))
+	name := x.names.Text(uint64(e.run))
 	for r := range it.Runs {
 		if run := &it.Runs[r]; run.Name == name && int(e.n) < len(run.Steps) {
 			return Entry{Item: it, Run: name, Step: layout.Name(run.Plan.Steps[e.n].Name), N: int(e.n)}, true
@@ -80,13 +81,13 @@ func (x *Index) settle(now time.Time) {
 			continue
 		}
 		e := d.entry
-		run := x.at.find(uint64(e.run))
-		if s := &x.at.steps[run.from+int(e.n)]; s.code == codeDate || s.code == codeRetry {
+		run := x.at.Run(uint64(e.run))
+		if s := &x.at.Steps[run.From+int(e.n)]; s.Code == packed.CodeDate || s.Code == packed.CodeRetry {
 			x.come(e, now)
 			continue
 		}
 		if !x.taken[slot{e.item, e.run, e.n}] {
-			x.push(e, x.keyOf(&x.at, run, int(e.n)), x.at.place())
+			x.push(e, x.keyOf(&x.at, run, int(e.n)), standsAt(&x.at))
 		}
 	}
 }
@@ -94,7 +95,7 @@ func (x *Index) settle(now time.Time) {
 // come lets the dates of an item that have come be no reason any more.
 func (x *Index) come(e entry, now time.Time) {
 	if it := x.item(layout.ItemIDOf(e.item)); it != nil {
-		it.settle(now)
+		it.Settle(now)
 		x.replace(it)
 	}
 }
@@ -109,10 +110,14 @@ type dated struct {
 
 type dateHeap []dated
 
-func (h dateHeap) Len() int           { return len(h) }
+func (h dateHeap) Len() int { return len(h) }
+
 func (h dateHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h dateHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *dateHeap) Push(v any)        { *h = append(*h, v.(dated)) }
+
+func (h dateHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *dateHeap) Push(v any) { *h = append(*h, v.(dated)) }
+
 func (h *dateHeap) Pop() any {
 	old := *h
 	d := old[len(old)-1]

@@ -38,7 +38,7 @@
 //
 // # The index
 //
-// It holds every item, packed (pack.go), in pages by the first three digits of the
+// It holds every item, packed, in pages by the first three digits of the
 // identifier; counts that every change keeps; and the steps that are ready, or will
 // be at a time. An item with nothing left to do stands in no queue: what is left of
 // it is its packed record, so that it can be counted and found. All but the records
@@ -46,35 +46,7 @@
 // independent of how many items there are, but for a logarithm; what lists items
 // looks at the first bytes of each (Trait) and unpacks those it wants.
 //
-// A packed item is, all numbers unsigned and varying in length (LEB128):
-//
-//	traits, collection, batch, lane, created, label, held [by], broken,
-//	milestones: n × (name, time), facets: n × text,
-//	runs: n × (name, plan, status, internal error [time], steps: n × step)
-//
-//	step: status and code of why it is blocked, and which of the others follow;
-//	attempts [N, engine, runner, failures, ms waited, ms run], since, [message], [what the code
-//	leaves open], [kind], [skip], [what is laid over it], [ends],
-//	[children], [attempts that ended: n × (state, time, ms waited, ms run)]
-//
-// A text is its length and bytes; a name, and a plan, the number of one in the
-// index's list; a time 0 for none, else 1 + 2 × the zigzag distance in ms from the
-// item's creation, odd where nanoseconds follow.
-//
-// # The checkpoint
-//
-//	"bagpipe index 4\n"
-//	8 bytes   length of the head
-//	head      JSON: tree, items, facets, texts (names by number), plans (digests by number)
-//	4096 ×    4 bytes items, 4 bytes length: the pages
-//	8 bytes × items: identifiers, without check digit
-//	4 bytes × items: where each ends in its page
-//	the packed items, page by page
-//	4 bytes   CRC-32C of all before
-//
-// Little-endian. It says which tree it was derived from, and is of use to any
-// repository that has that tree, as nothing in it comes from elsewhere. One that is
-// damaged, of another version, or of other facets is refused as a whole.
+// Package packed has the format of items and of the checkpoint.
 //
 // An Index is guarded by its own mutex; any goroutine may use it. A Snapshot shares
 // its pages until they change, and needs none.

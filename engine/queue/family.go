@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"slices"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -91,7 +92,7 @@ func (f *family) learn(parent *Item) {
 	}
 }
 
-func (it *Item) familyOf() (layout.ItemID, familyID) {
+func familyOf(it *Item) (layout.ItemID, familyID) {
 	return it.Parent.Item, familyID{it.Parent.Workflow, it.Parent.Step}
 }
 
@@ -99,14 +100,14 @@ func (it *Item) familyOf() (layout.ItemID, familyID) {
 // families what it says of them; it nil: it is gone.
 func (x *Index) join(was, it *Item) {
 	if was != nil && was.Parent != nil {
-		f := x.family(was.familyOf())
+		f := x.family(familyOf(was))
 		f.leave(was.ID)
 	}
 	if it == nil {
 		return
 	}
 	if it.Parent != nil {
-		f := x.family(it.familyOf())
+		f := x.family(familyOf(it))
 		f.enter(it, x.rank(it.Lane))
 	}
 	for r := range it.Runs {
@@ -210,7 +211,7 @@ func (x *Index) Children(parent layout.ItemID) []*Item {
 		}
 	}
 	slices.SortFunc(all, func(a, b child) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), CompareAge(a.it, b.it))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), packed.CompareAge(a.it, b.it))
 	})
 	items := make([]*Item, len(all))
 	for i, c := range all {

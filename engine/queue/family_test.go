@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
@@ -96,14 +97,14 @@ func (y *nursery) end(t interface{ Fatal(...any) }, made int) {
 
 func (y *nursery) parentItem() *Item {
 	m := layout.Manifest{Item: y.parent.Item, Label: "parent", Lane: "normal", Created: t0.Add(-time.Hour)}
-	return Summarise(y.parent, m, func(string) *state.Definition { return y.plan }, t0)
+	return SummariseInto(&Item{}, y.parent, m, func(string) *state.Definition { return y.plan }, t0)
 }
 
 func (y *nursery) childItem(i int) *Item {
 	x := y.w.items[i]
 	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: lanes.Names[y.w.rank[i]], Created: t0.Add(time.Duration(i) * time.Second),
 		Parent: &layout.Parent{Item: y.parent.Item, Workflow: "p.1", Step: "split", Name: fmt.Sprint(i), Generation: 1}}
-	return Summarise(x, m, func(string) *state.Definition { return y.w.plan }, t0)
+	return SummariseInto(&Item{}, x, m, func(string) *state.Definition { return y.w.plan }, t0)
 }
 
 // TestFamilies: whatever happens to children and parent, in whatever order their
@@ -225,15 +226,15 @@ func (y *nursery) check(t *rapid.T, there map[int]bool, known bool) {
 			want := code(why)
 			switch soft := want == "" || want == "manual" || want == "retry"; {
 			case soft && p.Siblings == state.SiblingsStop && failed > 0:
-				want = siblingsCode
+				want = packed.SiblingsCode
 			case soft && want != "manual" && c.begins && !place[c.i]:
-				want = poolCode
+				want = packed.PoolCode
 			}
 			if got := code(it.Runs[0].Steps[n].Blocked); got != want {
 				t.Fatalf("child %d, %s: %q, want %q (%d done, %d failed, %d alive, %+v)", c.i, y.w.plan.Steps[n].Name, got, want, done, failed, alive, c)
 			}
 			around, _ := y.x.Around(c.id, workflow, layout.Name(y.w.plan.Steps[n].Name))
-			if others := want == siblingsCode || want == poolCode; others != (around != nil) {
+			if others := want == packed.SiblingsCode || want == packed.PoolCode; others != (around != nil) {
 				t.Fatalf("child %d, %s: around says %v, want %q", c.i, y.w.plan.Steps[n].Name, around, want)
 			}
 		}
@@ -249,7 +250,7 @@ func (y *nursery) check(t *rapid.T, there map[int]bool, known bool) {
 		y.parent.Compute("p.1", y.plan)
 		want := code(y.parent.Blocked("p.1", y.plan, n, t0))
 		if name := y.plan.Steps[n].Name; (name == "after" || name == "person") && (want == "" || want == "manual") && p.ParentLast && open > 0 {
-			want = childrenCode
+			want = packed.ChildrenCode
 		}
 		if got := code(y.x.Item(y.parent.Item).Runs[0].Steps[n].Blocked); got != want && !(got == "done" || want == "done" || y.behind(n)) {
 			t.Fatalf("parent, %s: %q, want %q (%d of %d children open)", y.plan.Steps[n].Name, got, want, open, len(all))
@@ -269,13 +270,6 @@ func one(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-func code(why *state.Reason) string {
-	if why == nil {
-		return ""
-	}
-	return why.Code
 }
 
 // A step that is out of the flow is so for the children that wait for their place, too:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -11,7 +12,7 @@ import (
 // tellFamilies lays over others what has changed for them with an item.
 func (x *Index) tellFamilies(it *Item) {
 	if it.Parent != nil {
-		x.tellFamily(x.family(it.familyOf()))
+		x.tellFamily(x.family(familyOf(it)))
 	}
 	for _, f := range x.families[it.ID] {
 		x.tellFamily(f)
@@ -75,29 +76,29 @@ func (x *Index) overlayFamily(it *Item) {
 	}
 	for _, f := range x.families[it.ID] {
 		if text := f.holds(); text != "" {
-			f.overlayParent(it, &state.Reason{Code: childrenCode, Text: text})
+			f.overlayParent(it, &state.Reason{Code: packed.ChildrenCode, Text: text})
 		}
 	}
 }
 
 func (x *Index) overlayChild(it *Item) {
-	f := x.family(it.familyOf())
+	f := x.family(familyOf(it))
 	k := f.members[it.ID]
 	var why *state.Reason
 	switch {
 	case f.stops():
-		why = &state.Reason{Code: siblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop; bagpipe items --parent %s --status failed",
+		why = &state.Reason{Code: packed.SiblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop; bagpipe items --parent %s --status failed",
 			f.parent.Short(), f.id.step, f.parent.Short())}
 	case f.policy.pool > 0 && k != nil && k.begins && !k.open:
-		why = &state.Reason{Code: poolCode, Text: fmt.Sprintf("waits for its place: %s lets %d children of %s be under way at once", f.id.step, f.policy.pool, f.parent.Short())}
+		why = &state.Reason{Code: packed.PoolCode, Text: fmt.Sprintf("waits for its place: %s lets %d children of %s be under way at once", f.id.step, f.policy.pool, f.parent.Short())}
 	default:
 		return
 	}
 	for r := range it.Runs {
 		for i := range it.Runs[r].Steps {
 			s := &it.Runs[r].Steps[i]
-			if s.soft() && (why.Code == siblingsCode || s.ungated == nil || s.ungated.Code != "manual") {
-				s.bar(why)
+			if s.Soft() && (why.Code == packed.SiblingsCode || s.ByRecord() == nil || s.ByRecord().Code != "manual") {
+				s.Bar(why)
 			}
 		}
 	}
@@ -108,8 +109,8 @@ func (f *family) overlayParent(it *Item, why *state.Reason) {
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		for i := range run.Steps {
-			if s := &run.Steps[i]; s.soft() && f.keeps(it, run, i) {
-				s.bar(why)
+			if s := &run.Steps[i]; s.Soft() && f.keeps(it, run, i) {
+				s.Bar(why)
 			}
 		}
 	}
@@ -120,20 +121,9 @@ func (f *family) overlayParent(it *Item, why *state.Reason) {
 func (f *family) keeps(it *Item, run *Run, i int) bool {
 	base, _ := state.Instance(f.id.run)
 	return run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
-		slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.latest(base) == f.id.run
+		slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.Latest(base) == f.id.run
 }
 
 func needs(plan *state.Definition, i int, step layout.Name) bool {
 	return slices.ContainsFunc(plan.Prerequisites(i), func(p int) bool { return layout.Name(plan.Steps[p].Name) == step })
-}
-
-// latest is the item's run of a workflow with the highest number.
-func (it *Item) latest(workflow string) (name string) {
-	last := -1
-	for r := range it.Runs {
-		if base, n := state.Instance(it.Runs[r].Name); base == workflow && n > last {
-			name, last = it.Runs[r].Name, n
-		}
-	}
-	return name
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -23,23 +24,23 @@ type Filling struct {
 // Fill begins to fill an index that nobody uses yet. What it holds already stays, as
 // the items of a checkpoint.
 func (x *Index) Fill() *Filling {
-	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}, empty: x.table.empty()}
+	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}, empty: x.table.Empty()}
 }
 
 // Put adds an item, or replaces one.
 func (f *Filling) Put(it *Item) {
 	b := f.packs.Get().(*[]byte)
 	defer f.packs.Put(b)
-	*b = pack((*b)[:0], f.x.names, it)
-	bits := bitsOf(it.ID)
-	p := pageOf(bits)
+	*b = packed.Pack((*b)[:0], f.x.names, it)
+	bits := packed.BitsOf(it.ID)
+	p := packed.PageOf(bits)
 	f.locks[p%len(f.locks)].Lock()
 	defer f.locks[p%len(f.locks)].Unlock()
 	if f.empty {
-		f.x.table.add(bits, *b)
+		f.x.table.Add(bits, *b)
 		return
 	}
-	f.x.table.put(bits, *b)
+	f.x.table.Put(bits, *b)
 }
 
 // Remove forgets an item.
@@ -47,17 +48,17 @@ func (f *Filling) Remove(id layout.ItemID) {
 	if f.empty {
 		return
 	}
-	bits := bitsOf(id)
-	p := pageOf(bits)
+	bits := packed.BitsOf(id)
+	p := packed.PageOf(bits)
 	f.locks[p%len(f.locks)].Lock()
 	defer f.locks[p%len(f.locks)].Unlock()
-	f.x.table.remove(bits)
+	f.x.table.Remove(bits)
 }
 
 // Broken lists the items whose records could not be read.
 func (f *Filling) Broken() (ids []layout.ItemID) {
-	f.x.table.each(0, pages, func(bits uint64, b []byte) {
-		if traitsOf(b)&Broken != 0 {
+	f.x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		if packed.TraitsOf(b)&Broken != 0 {
 			ids = append(ids, layout.ItemIDOf(bits))
 		}
 	})
@@ -77,16 +78,12 @@ func (f *Filling) Done() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f.empty {
-		onAllCores(func(_, from, to int) {
-			for p := from; p < to; p++ {
-				x.table.pages[p].order()
-			}
-		})
+		onAllCores(func(_, from, to int) { x.table.Sort(from, to) })
 	}
 	x.recount()
 	var gathered []layout.ItemID
-	x.table.each(0, pages, func(bits uint64, b []byte) {
-		if t := traitsOf(b); t&(Gathered|Kin|Broken) != 0 {
+	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		if t := packed.TraitsOf(b); t&(Gathered|Kin|Broken) != 0 {
 			gathered = append(gathered, layout.ItemIDOf(bits))
 		}
 	})
@@ -115,7 +112,7 @@ func onAllCores(do func(i, from, to int)) {
 	n := runtime.GOMAXPROCS(0)
 	var wait sync.WaitGroup
 	for i := range n {
-		wait.Go(func() { do(i, pages*i/n, pages*(i+1)/n) })
+		wait.Go(func() { do(i, packed.Pages*i/n, packed.Pages*(i+1)/n) })
 	}
 	wait.Wait()
 }
@@ -174,29 +171,29 @@ func (x *Index) recount() {
 
 func (x *Index) recountPages(s *share, from, to int) {
 	s.counts, s.ready = newCounts(), map[leafKey][]entry{}
-	var g glance
-	x.table.each(from, to, func(bits uint64, b []byte) {
-		g.look(b)
+	var g packed.Outline
+	x.table.Each(from, to, func(bits uint64, b []byte) {
+		g.Read(b)
 		s.counts.add(x.names, &g, 1)
-		if g.traits&Running != 0 {
+		if g.Traits&Running != 0 {
 			s.runs = append(s.runs, bits)
 		}
-		if g.traits&Person != 0 {
-			s.people = append(s.people, aged{g.created, bits})
+		if g.Traits&Person != 0 {
+			s.people = append(s.people, aged{g.Created, bits})
 		}
-		if g.traits&Off != 0 {
-			s.off = append(s.off, aged{g.created, bits})
+		if g.Traits&Off != 0 {
+			s.off = append(s.off, aged{g.Created, bits})
 		}
-		for r := range g.runs {
-			run := &g.runs[r]
-			for i := range run.to - run.from {
-				how, until := g.standing(run, i)
-				e := entry{g.created, bits, uint32(run.name), uint16(r), uint16(i)}
+		for r := range g.Runs {
+			run := &g.Runs[r]
+			for i := range run.To - run.From {
+				how, until := g.Standing(run, i)
+				e := entry{g.Created, bits, uint32(run.Name), uint16(r), uint16(i)}
 				switch how {
-				case standsReady:
-					k := leafKey{x.keyOf(&g, run, i), g.place()}
+				case packed.StandsReady:
+					k := leafKey{x.keyOf(&g, run, i), standsAt(&g)}
 					s.ready[k] = append(s.ready[k], e)
-				case standsDated:
+				case packed.StandsDated:
 					s.dated = append(s.dated, dated{at: until, entry: e})
 				}
 			}
@@ -235,23 +232,24 @@ func (x *Index) WithSteps(want func(StepID) bool) (ids []layout.ItemID) {
 		if !known {
 			is = make([]bool, len(plan.Steps))
 			for i := range is {
-				is[i] = want(StepID{plan.Name, layout.Name(plan.Steps[i].Name)})
+				is[i] = want(StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[i].Name)})
 			}
 			wanted[plan] = is
 		}
 		return is
 	}
-	any := slices.ContainsFunc(x.names.plans, func(p *state.Definition) bool { return slices.Contains(steps(p), true) })
-	var g glance
-	x.table.each(0, pages, func(bits uint64, b []byte) {
-		t := traitsOf(b)
+	_, plans := x.names.All()
+	any := slices.ContainsFunc(plans, func(p *state.Definition) bool { return slices.Contains(steps(p), true) })
+	var g packed.Outline
+	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		t := packed.TraitsOf(b)
 		is := t&Off != 0
 		if !is && any && t&Open != 0 {
-			g.look(b)
-			for r := range g.runs {
-				run := &g.runs[r]
-				for i, w := range steps(x.names.plan(run.plan)) {
-					is = is || w && g.steps[run.from+i].status == waiting
+			g.Read(b)
+			for r := range g.Runs {
+				run := &g.Runs[r]
+				for i, w := range steps(x.names.Plan(run.Plan)) {
+					is = is || w && g.Steps[run.From+i].Status == packed.StatusWaiting
 				}
 			}
 		}

@@ -43,7 +43,7 @@ func (f *flown) apply(id layout.ItemID, d *state.Definition, e state.Event) {
 	if _, err := state.Apply(x, d, e); err != nil {
 		f.t.Fatal(err)
 	}
-	f.x.Put(Summarise(x, layout.Manifest{Item: id, Lane: "normal", Created: t0}, func(digest string) *state.Definition { return f.plans[digest] }, f.now))
+	f.x.Put(SummariseInto(&Item{}, x, layout.Manifest{Item: id, Lane: "normal", Created: t0}, func(digest string) *state.Definition { return f.plans[digest] }, f.now))
 }
 
 func (f *flown) start(id layout.ItemID, d *state.Definition) {

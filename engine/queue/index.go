@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -30,8 +31,8 @@ type slot struct {
 // Index holds all items, packed, and what of them is ready.
 type Index struct {
 	mu       sync.Mutex // guards all below
-	names    *names
-	table    table
+	names    *packed.Names
+	table    packed.Table
 	ready    map[readyKey]*branch // may hold entries that are no longer true; Take looks again
 	accounts account
 	dated    dateHeap      // steps whose time is to come
@@ -51,14 +52,14 @@ type Index struct {
 	batches  batches
 	families families
 
-	was, is, at glance // to look at items with
+	was, is, at packed.Outline // to look at items with
 	buf         []byte
 }
 
 // New makes an empty index.
 func New() *Index {
 	return &Index{
-		names: newNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}, wake: make(chan struct{}, 1),
+		names: packed.NewNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}, wake: make(chan struct{}, 1),
 		ready: map[readyKey]*branch{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
@@ -97,7 +98,7 @@ func (x *Index) put(it *Item) {
 
 // related gives an item that others know of; nil otherwise.
 func (x *Index) related(id layout.ItemID) *Item {
-	if b := x.table.get(bitsOf(id)); b != nil && traitsOf(b)&(Gathered|Kin|Broken) != 0 {
+	if b := x.table.Get(packed.BitsOf(id)); b != nil && packed.TraitsOf(b)&(Gathered|Kin|Broken) != 0 {
 		return x.item(id)
 	}
 	return nil
@@ -105,11 +106,11 @@ func (x *Index) related(id layout.ItemID) *Item {
 
 // item gives a copy of an item; nil when there is none.
 func (x *Index) item(id layout.ItemID) *Item {
-	b := x.table.get(bitsOf(id))
+	b := x.table.Get(packed.BitsOf(id))
 	if b == nil {
 		return nil
 	}
-	it, ok := unpack(b, x.names, id)
+	it, ok := packed.Unpack(b, x.names, id)
 	if !ok {
 		panic("queue: item " + string(id) + " cannot be unpacked") // it was packed here, or checked
 	}
@@ -119,48 +120,48 @@ func (x *Index) item(id layout.ItemID) *Item {
 // replace puts an item in the place of what it was.
 func (x *Index) replace(it *Item) {
 	x.overlay(it)
-	bits := bitsOf(it.ID)
-	x.was.clear()
-	if b := x.table.get(bits); b != nil {
-		x.was.look(b)
+	bits := packed.BitsOf(it.ID)
+	x.was.Clear()
+	if b := x.table.Get(bits); b != nil {
+		x.was.Read(b)
 		x.count.add(x.names, &x.was, -1)
 	}
-	x.buf = pack(x.buf[:0], x.names, it)
-	x.is.look(x.buf)
+	x.buf = packed.Pack(x.buf[:0], x.names, it)
+	x.is.Read(x.buf)
 	x.count.add(x.names, &x.is, 1)
-	x.table.put(bits, x.buf)
-	if delete(x.runs, bits); x.is.traits&Running != 0 {
+	x.table.Put(bits, x.buf)
+	if delete(x.runs, bits); x.is.Traits&Running != 0 {
 		x.runs[bits] = true
 	}
-	if delete(x.people, bits); x.is.traits&Person != 0 {
-		x.people[bits] = x.is.created
+	if delete(x.people, bits); x.is.Traits&Person != 0 {
+		x.people[bits] = x.is.Created
 	}
-	if delete(x.off, bits); x.is.traits&Off != 0 {
-		x.off[bits] = x.is.created
+	if delete(x.off, bits); x.is.Traits&Off != 0 {
+		x.off[bits] = x.is.Created
 	}
 	x.offer(bits, &x.was, &x.is)
 }
 
 // offer puts the steps of an item where they belong, unless they stand there.
-func (x *Index) offer(bits uint64, was, is *glance) {
-	for r := range is.runs {
-		run := &is.runs[r]
-		before := was.find(run.name)
-		flying := is.flies(run)
-		for i := range run.to - run.from {
-			how, until := is.standing(run, i)
-			s := slot{bits, uint32(run.name), uint16(i)}
-			if is.steps[run.from+i].status == inProgress {
+func (x *Index) offer(bits uint64, was, is *packed.Outline) {
+	for r := range is.Runs {
+		run := &is.Runs[r]
+		before := was.Run(run.Name)
+		flying := is.Flies(run)
+		for i := range run.To - run.From {
+			how, until := is.Standing(run, i)
+			s := slot{bits, uint32(run.Name), uint16(i)}
+			if is.Steps[run.From+i].Status == packed.StatusInProgress {
 				x.unclaim(s)
 			}
-			if how == standsNowhere {
+			if how == packed.StandsNowhere {
 				continue
 			}
 			// What Only does not want has been dropped, and may be wanted now; what has
 			// other values has another place in an order.
-			if x.only == nil && x.order == nil && before != nil && i < before.to-before.from && before.plan == run.plan {
-				whenBefore, untilBefore := was.standing(before, i)
-				if whenBefore == how && untilBefore == until && was.flies(before) == flying && was.place() == is.place() {
+			if x.only == nil && x.order == nil && before != nil && i < before.To-before.From && before.Plan == run.Plan {
+				whenBefore, untilBefore := was.Standing(before, i)
+				if whenBefore == how && untilBefore == until && was.Flies(before) == flying && standsAt(was) == standsAt(is) {
 					continue
 				}
 			}
@@ -170,13 +171,13 @@ func (x *Index) offer(bits uint64, was, is *glance) {
 }
 
 // enter puts a step that is ready, or will be, where it belongs.
-func (x *Index) enter(s slot, g *glance, run *glanceRun, until int64) {
-	e := entry{g.created, s.item, s.run, g.placeOf(run), s.n}
+func (x *Index) enter(s slot, g *packed.Outline, run *packed.OutlineRun, until int64) {
+	e := entry{g.Created, s.item, s.run, g.Place(run), s.n}
 	if until != 0 {
 		heap.Push(&x.dated, dated{at: until, entry: e})
 		return
 	}
-	x.push(e, x.keyOf(g, run, int(s.n)), g.place())
+	x.push(e, x.keyOf(g, run, int(s.n)), standsAt(g))
 }
 
 func (x *Index) push(e entry, key readyKey, p place) {
@@ -214,11 +215,11 @@ func (x *Index) Remove(id layout.ItemID) {
 		x.join(was, nil)
 		defer func() { x.tellBatch(was.Batch); x.tellFamilies(was) }()
 	}
-	bits := bitsOf(id)
-	if b := x.table.get(bits); b != nil {
-		x.was.look(b)
+	bits := packed.BitsOf(id)
+	if b := x.table.Get(bits); b != nil {
+		x.was.Read(b)
 		x.count.add(x.names, &x.was, -1)
-		x.table.remove(bits)
+		x.table.Remove(bits)
 	}
 	delete(x.runs, bits)
 	delete(x.people, bits)
@@ -257,21 +258,21 @@ func (x *Index) Return(e Entry) {
 }
 
 func (x *Index) slotOf(e Entry) slot {
-	return slot{bitsOf(e.Item.ID), uint32(x.names.number(e.Run)), uint16(e.N)}
+	return slot{packed.BitsOf(e.Item.ID), uint32(x.names.Number(e.Run)), uint16(e.N)}
 }
 
 // offerAgain puts a step where it belongs that may stand nowhere, though it could.
 func (x *Index) offerAgain(s slot) {
-	b := x.table.get(s.item)
+	b := x.table.Get(s.item)
 	if b == nil {
 		return
 	}
-	x.at.look(b)
-	run := x.at.find(uint64(s.run))
-	if run == nil || int(s.n) >= run.to-run.from {
+	x.at.Read(b)
+	run := x.at.Run(uint64(s.run))
+	if run == nil || int(s.n) >= run.To-run.From {
 		return
 	}
-	if how, until := x.at.standing(run, int(s.n)); how != standsNowhere {
+	if how, until := x.at.Standing(run, int(s.n)); how != packed.StandsNowhere {
 		x.enter(s, &x.at, run, until)
 	}
 }
@@ -306,10 +307,10 @@ func (x *Index) With(any Trait) iter.Seq[*Item] {
 	if any == 0 {
 		all = make([]found, 0, x.count.items)
 	}
-	x.table.each(0, pages, func(bits uint64, b []byte) {
-		t := traitsOf(b)
+	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		t := packed.TraitsOf(b)
 		if any == 0 || t&any != 0 {
-			all = append(all, found{aged{createdOf(b), bits}, t&Kin != 0})
+			all = append(all, found{aged{packed.CreatedOf(b), bits}, t&Kin != 0})
 		}
 	})
 	x.mu.Unlock()
@@ -346,7 +347,7 @@ func (x *Index) yieldSame(same []aged, yield func(*Item) bool) bool {
 			items = append(items, it)
 		}
 	}
-	slices.SortStableFunc(items, CompareAge)
+	slices.SortStableFunc(items, packed.CompareAge)
 	for _, it := range items {
 		if !yield(it) {
 			return false

@@ -88,7 +88,7 @@ func (w *world) add(t interface{ Fatal(...any) }, random *rand.Rand, rank int) *
 func (w *world) item(i int, now time.Time) *Item {
 	x := w.items[i]
 	m := layout.Manifest{Item: x.Item, Label: fmt.Sprint(i), Lane: lanes.Names[w.rank[i]], Created: t0.Add(time.Duration(i) * time.Second)}
-	return Summarise(x, m, func(string) *state.Definition { return w.plan }, now)
+	return SummariseInto(&Item{}, x, m, func(string) *state.Definition { return w.plan }, now)
 }
 
 // ready is the full scan: what Blocked says of every step, nothing else.
@@ -263,7 +263,7 @@ func TestARecordThatDoesNotFitIsBroken(t *testing.T) {
 		w := &world{plan: plan(t)}
 		x := w.add(t, rand.New(rand.NewSource(1)), 0)
 		d := change(x)
-		it := Summarise(x, layout.Manifest{Item: x.Item}, func(string) *state.Definition { return d }, t0)
+		it := SummariseInto(&Item{}, x, layout.Manifest{Item: x.Item}, func(string) *state.Definition { return d }, t0)
 		if !strings.Contains(it.Broken, want) {
 			t.Errorf("%q, want %q", it.Broken, want)
 		}
@@ -296,7 +296,7 @@ func TestSeveralWorkflows(t *testing.T) {
 	x := w.add(t, rand.New(rand.NewSource(1)), 0)
 	ready := func() (names []string) {
 		index := newIndex()
-		index.Put(Summarise(x, layout.Manifest{Item: x.Item, Label: "map"}, plans, t0))
+		index.Put(SummariseInto(&Item{}, x, layout.Manifest{Item: x.Item, Label: "map"}, plans, t0))
 		for {
 			e, ok, _ := index.Take(t0, nil)
 			if !ok {

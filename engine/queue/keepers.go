@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -31,21 +32,21 @@ func (x *Index) Keepers(id layout.ItemID, run string, n int, code string, most i
 	}
 	var of []layout.ItemID
 	switch code {
-	case batchCode:
+	case packed.BatchCode:
 		of, k.Open = x.batchKeepers(it, &it.Runs[r], n), !x.batches.closed[it.Batch]
-	case childrenCode:
+	case packed.ChildrenCode:
 		for _, f := range x.families[id] {
 			if f.holds() != "" && f.keeps(it, &it.Runs[r], n) {
 				of = append(of, f.named(func(k *kin) bool { return !k.done && !(k.failed && f.policy.tolerated) })...)
 			}
 		}
-	case siblingsCode:
+	case packed.SiblingsCode:
 		if it.Parent != nil {
-			of = x.family(it.familyOf()).named(func(k *kin) bool { return k.failed })
+			of = x.family(familyOf(it)).named(func(k *kin) bool { return k.failed })
 		}
-	case poolCode:
+	case packed.PoolCode:
 		if it.Parent != nil {
-			of = x.family(it.familyOf()).named(func(k *kin) bool { return k.alive || k.open })
+			of = x.family(familyOf(it)).named(func(k *kin) bool { return k.alive || k.open })
 		}
 	}
 	k.All = len(of)
@@ -107,12 +108,12 @@ type limiting struct {
 
 // fillers are the items that fill a limit, in the order of their identifiers.
 func (x *Index) fillers(l limiting, most int) (of []layout.ItemID) {
-	var g glance
-	x.table.each(0, pages, func(bits uint64, b []byte) {
-		if t := traitsOf(b); len(of) == most || t&Open == 0 && t&Running == 0 {
+	var g packed.Outline
+	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		if t := packed.TraitsOf(b); len(of) == most || t&Open == 0 && t&Running == 0 {
 			return
 		}
-		g.look(b)
+		g.Read(b)
 		if x.fills(&g, l) {
 			of = append(of, layout.ItemIDOf(bits))
 		}
@@ -120,21 +121,21 @@ func (x *Index) fillers(l limiting, most int) (of []layout.ItemID) {
 	return of
 }
 
-func (x *Index) fills(g *glance, l limiting) bool {
-	if l.collection != "" && l.collection != layout.Name(x.names.text(g.collection)) {
+func (x *Index) fills(g *packed.Outline, l limiting) bool {
+	if l.collection != "" && l.collection != layout.Name(x.names.Text(g.Collection)) {
 		return false
 	}
-	for r := range g.runs {
-		run := &g.runs[r]
-		plan := x.names.plan(run.plan)
+	for r := range g.Runs {
+		run := &g.Runs[r]
+		plan := x.names.Plan(run.Plan)
 		if l.step == (StepID{}) {
-			if (l.workflow == "" || l.workflow == plan.Name) && g.flies(run) {
+			if (l.workflow == "" || l.workflow == plan.Name) && g.Flies(run) {
 				return true
 			}
 			continue
 		}
-		for i := range run.to - run.from {
-			if g.steps[run.from+i].status == inProgress && l.step == (StepID{plan.Name, layout.Name(plan.Steps[i].Name)}) {
+		for i := range run.To - run.From {
+			if g.Steps[run.From+i].Status == packed.StatusInProgress && l.step == (StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[i].Name)}) {
 				return true
 			}
 		}

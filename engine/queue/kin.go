@@ -40,16 +40,17 @@ func newKin(it *Item, rank int) *kin {
 		run := &it.Runs[r]
 		k.failed = k.failed || run.Status == state.Failed
 		k.done = k.done && (run.Status == state.Completed || run.Status == state.Inactive)
-		k.alive = k.alive || it.begun(run)
+		k.alive = k.alive || it.Begun(run)
 		for i := range run.Steps {
 			s := &run.Steps[i]
 			begun = begun || i > 0 && s.Attempts > 0
-			if s.Status != state.Waiting || s.ungated != nil && s.ungated.Until.IsZero() {
+			why := s.ByRecord()
+			if s.Status != state.Waiting || why != nil && why.Until.IsZero() {
 				continue
 			}
 			at := time.Time{}
-			if s.ungated != nil {
-				at = s.ungated.Until
+			if why != nil {
+				at = why.Until
 			}
 			if !open || at.Before(k.until) {
 				k.until = at
@@ -127,14 +128,18 @@ type kinHeap struct {
 }
 
 func (h *kinHeap) Len() int { return len(h.of) }
+
 func (h *kinHeap) Less(i, j int) bool {
 	if h.worst {
 		i, j = j, i
 	}
 	return h.of[i].compare(h.of[j]) < 0
 }
+
 func (h *kinHeap) Swap(i, j int) { h.of[i], h.of[j] = h.of[j], h.of[i] }
-func (h *kinHeap) Push(v any)    { h.of = append(h.of, v.(*kin)) }
+
+func (h *kinHeap) Push(v any) { h.of = append(h.of, v.(*kin)) }
+
 func (h *kinHeap) Pop() any {
 	last := h.of[len(h.of)-1]
 	h.of = h.of[:len(h.of)-1]

@@ -123,7 +123,7 @@ func (x *Index) takeOrdered(now time.Time, may func(StepID, *state.Step) bool) (
 		}
 		top := &h.entries[0]
 		switch {
-		case x.collectionFull(key.readyKey, layout.Name(x.names.text(key.collection))):
+		case x.collectionFull(key.readyKey, layout.Name(x.names.Text(key.collection))):
 			limited = true
 		case !x.may(top.entry, may):
 		case x.stepFull(key.readyKey, top.entry):
@@ -154,10 +154,14 @@ func (a *orderedEntry) compare(b *orderedEntry, o *ordered) int {
 	return cmp.Or(o.Compare(a.keys, b.keys), cmp.Compare(a.rank, b.rank), a.entry.compare(b.entry))
 }
 
-func (h *orderedHeap) Len() int           { return len(h.entries) }
+func (h *orderedHeap) Len() int { return len(h.entries) }
+
 func (h *orderedHeap) Less(i, j int) bool { return h.entries[i].compare(&h.entries[j], h.of) < 0 }
-func (h *orderedHeap) Swap(i, j int)      { h.entries[i], h.entries[j] = h.entries[j], h.entries[i] }
-func (h *orderedHeap) Push(v any)         { h.entries = append(h.entries, v.(orderedEntry)) }
+
+func (h *orderedHeap) Swap(i, j int) { h.entries[i], h.entries[j] = h.entries[j], h.entries[i] }
+
+func (h *orderedHeap) Push(v any) { h.entries = append(h.entries, v.(orderedEntry)) }
+
 func (h *orderedHeap) Pop() any {
 	last := h.entries[len(h.entries)-1]
 	h.entries[len(h.entries)-1] = orderedEntry{}

@@ -92,7 +92,7 @@ func (c *crowd) takeHighest(t *rapid.T, out []Entry, limit int) []Entry {
 	for _, e := range out {
 		busy[e.Item.ID] = true
 	}
-	flies := func(it *Item) bool { return it.flies(&it.Runs[0]) }
+	flies := func(it *Item) bool { return it.Flies(&it.Runs[0]) }
 	for _, it := range c.items {
 		if it.Collection == "a" && (flies(it) || busy[it.ID]) {
 			flying++

@@ -83,11 +83,11 @@ func (x *Index) oldest(all agedHeap) iter.Seq[*Item] {
 // brief is an entry that stillReady has just looked at, of which x.at is the item.
 func (x *Index) brief(e entry) Entry {
 	id := layout.ItemIDOf(e.item)
-	run := x.at.find(uint64(e.run))
-	it := &Item{ID: id, Collection: layout.Name(x.names.text(x.at.collection)), Batch: x.names.text(x.at.batch),
-		Lane: layout.Name(x.names.text(x.at.lane)), Created: time.UnixMilli(x.at.created).UTC(), Label: string(x.at.label)}
-	out := Entry{Item: it, Run: x.names.text(uint64(e.run)), Step: layout.Name(x.names.plan(run.plan).Steps[e.n].Name), N: int(e.n), Since: it.Created}
-	if since := x.at.steps[run.from+int(e.n)].since; since != 0 {
+	run := x.at.Run(uint64(e.run))
+	it := &Item{ID: id, Collection: layout.Name(x.names.Text(x.at.Collection)), Batch: x.names.Text(x.at.Batch),
+		Lane: layout.Name(x.names.Text(x.at.Lane)), Created: time.UnixMilli(x.at.Created).UTC(), Label: string(x.at.Label)}
+	out := Entry{Item: it, Run: x.names.Text(uint64(e.run)), Step: layout.Name(x.names.Plan(run.Plan).Steps[e.n].Name), N: int(e.n), Since: it.Created}
+	if since := x.at.Steps[run.From+int(e.n)].Since; since != 0 {
 		out.Since = time.UnixMilli(since).UTC()
 	}
 	return out
@@ -106,10 +106,14 @@ func (a aged) compare(b aged) int {
 // agedHeap has the oldest on top.
 type agedHeap []aged
 
-func (h agedHeap) Len() int           { return len(h) }
+func (h agedHeap) Len() int { return len(h) }
+
 func (h agedHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
-func (h agedHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *agedHeap) Push(v any)        { *h = append(*h, v.(aged)) }
+
+func (h agedHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *agedHeap) Push(v any) { *h = append(*h, v.(aged)) }
+
 func (h *agedHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
@@ -122,7 +126,7 @@ func people(it *Item, q Question) (out []Entry) {
 		run := &it.Runs[r]
 		for i := range run.Steps {
 			e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
-			if it.Waits(run, i) && (q.Step == nil || q.Step(StepID{run.Plan.Name, e.Step})) && (q.Entry == nil || q.Entry(e)) {
+			if it.Waits(run, i) && (q.Step == nil || q.Step(StepID{Workflow: run.Plan.Name, Step: e.Step})) && (q.Entry == nil || q.Entry(e)) {
 				out = append(out, e)
 			}
 		}
@@ -242,12 +246,16 @@ func (n *pnode) advance(way []*pnode, taken bool) {
 type pheap []*pnode
 
 func (h pheap) Len() int { return len(h) }
+
 func (h pheap) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.rank, b.rank), cmp.Compare(a.came, b.came)) < 0
 }
+
 func (h pheap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *pheap) Push(v any)   { *h = append(*h, v.(*pnode)) }
+
+func (h *pheap) Push(v any) { *h = append(*h, v.(*pnode)) }
+
 func (h *pheap) Pop() any {
 	old := *h
 	n := old[len(old)-1]

@@ -46,7 +46,7 @@ func TestPeopleOldestFirst(t *testing.T) {
 		if it.Label != "7" {
 			it.Runs[0].Plan.Steps[1].Manual = true
 			it.Runs[0].Steps[1].Blocked = state.ManualReason()
-			it.Runs[0].Steps[1].ungated = it.Runs[0].Steps[1].Blocked
+			it.Runs[0].Steps[1].NoteOwn()
 			c.x.Put(it)
 		}
 	}

@@ -9,14 +9,6 @@ import (
 	"bagpipe/layout"
 )
 
-// StepID names a step of a workflow, whatever the item and the instance.
-type StepID struct {
-	Workflow string
-	Step     layout.Name
-}
-
-func (s StepID) String() string { return s.Workflow + "/" + string(s.Step) }
-
 // Limits bound what is under way at once in the workspace, by the committed states
 // and what this process is about to claim. An item is in flight from its first
 // claimed step until its workflow ends, fails, or waits alone for a person, a date,
@@ -93,7 +85,7 @@ func (x *Index) rebuild(keep func(entry, readyKey, place) bool) {
 
 // lane gives a lane's place, and how far a take moves its turn on.
 func (x *Index) lane(number uint64) (rank int, stride float64) {
-	name := layout.Name(x.names.text(number))
+	name := layout.Name(x.names.Text(number))
 	rank = x.rank(name)
 	if len(x.lanes.Weights) > 0 {
 		w := x.lanes.Weights[name]
@@ -117,46 +109,6 @@ func (x *Index) rank(name layout.Name) int {
 	return len(x.lanes.Names)
 }
 
-// flies tells whether a run of the item is in flight, as glance.flies does.
-func (it *Item) flies(run *Run) bool { return it.begun(run) && !it.letAgain(run) }
-
-// letAgain tells whether a person let a step of a run be tried again, or let the item
-// go, and nothing was done since: it stands behind the limits again.
-func (it *Item) letAgain(run *Run) (is bool) {
-	for i := range run.Steps {
-		if run.Steps[i].Status == state.InProgress {
-			return false
-		}
-		is = is || run.Steps[i].Again
-	}
-	return is
-}
-
-// begun tells whether a run is at work, or was and does not wait for what may take
-// long.
-func (it *Item) begun(run *Run) bool {
-	if it.Broken != "" || it.Held || run.Status != state.InProgress {
-		return false
-	}
-	begun, waits := false, false
-	for i := range run.Steps {
-		s := &run.Steps[i]
-		if s.Status == state.InProgress {
-			return true
-		}
-		waits = waits || it.waitsLong(run, i)
-		begun = begun || i > 0 && s.Attempts > 0
-	}
-	return begun && !waits
-}
-
-// waitsLong tells whether a step waits for a person, a date, or other items.
-func (it *Item) waitsLong(run *Run, i int) bool {
-	s := &run.Steps[i]
-	return it.Waits(run, i) || s.barredBy(childrenCode) || s.barredBy(batchCode) || s.Blocked != nil && codeOf(it, run, i, s.Blocked) == codeForeign ||
-		s.Blocked != nil && s.Blocked.Code == "date" && codeOf(it, run, i, s.Blocked) == codeDate
-}
-
 // Take hands out the next of the ready steps that may, which is asked by step, lets
 // through (nil: all) and no limit holds back; it is not handed out again until
 // Return. It takes O(log n), and looks once at each step's queue. limited tells
@@ -174,7 +126,7 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 		keep := func(e entry, p place) bool { return x.keep(e, key, p, now) }
 		held := false
 		w, there := root.best(keep, func(p place) bool {
-			full := x.collectionFull(key, layout.Name(x.names.text(p.collection)))
+			full := x.collectionFull(key, layout.Name(x.names.Text(p.collection)))
 			held = held || full
 			return full
 		})
@@ -234,13 +186,13 @@ func (x *Index) may(next entry, may func(StepID, *state.Step) bool) bool {
 		return true
 	}
 	plan, n := x.planOf(next)
-	return may(StepID{plan.Name, layout.Name(plan.Steps[n].Name)}, &plan.Steps[n])
+	return may(StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[n].Name)}, &plan.Steps[n])
 }
 
 // planOf gives the definition of an entry that is still ready.
 func (x *Index) planOf(e entry) (*state.Definition, int) {
-	x.at.look(x.table.get(e.item))
-	return x.names.plan(x.at.find(uint64(e.run)).plan), int(e.n)
+	x.at.Read(x.table.Get(e.item))
+	return x.names.Plan(x.at.Run(uint64(e.run)).Plan), int(e.n)
 }
 
 func over(n, limit int) bool { return limit > 0 && n >= limit }
@@ -321,7 +273,7 @@ type claimed struct {
 // ID names the entry's step.
 func (e Entry) ID() StepID {
 	if plan := e.plan(); plan != nil {
-		return StepID{plan.Name, e.Step}
+		return StepID{Workflow: plan.Name, Step: e.Step}
 	}
 	return StepID{Step: e.Step}
 }

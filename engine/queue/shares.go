@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"container/heap"
+
+	"bagpipe/engine/queue/internal/packed"
 )
 
 // The rules are: what is ready stands in a tree: lane, then collection, then batch,
@@ -69,6 +71,9 @@ func (e entry) compare(o entry) int {
 
 // place is where an entry stands: its lane, collection and batch.
 type place struct{ lane, collection, batch uint64 }
+
+// standsAt is where the entries of an item stand.
+func standsAt(g *packed.Outline) place { return place{g.Lane, g.Collection, g.Batch} }
 
 func (p place) level(depth int) uint64 { return [...]uint64{p.lane, p.collection, p.batch}[depth] }
 
@@ -247,19 +252,23 @@ func before(a, b [3]*branch) bool {
 type branchHeap []*branch
 
 func (h branchHeap) Len() int { return len(h) }
+
 func (h branchHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.rank, b.rank), cmp.Compare(a.came, b.came)) < 0
 }
+
 func (h branchHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].at, h[j].at = i, j
 }
+
 func (h *branchHeap) Push(v any) {
 	b := v.(*branch)
 	b.at = len(*h)
 	*h = append(*h, b)
 }
+
 func (h *branchHeap) Pop() any {
 	old := *h
 	b := old[len(old)-1]
@@ -272,10 +281,14 @@ func (h *branchHeap) Pop() any {
 // entryHeap has the oldest on top.
 type entryHeap []entry
 
-func (h entryHeap) Len() int           { return len(h) }
+func (h entryHeap) Len() int { return len(h) }
+
 func (h entryHeap) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
-func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *entryHeap) Push(v any)        { *h = append(*h, v.(entry)) }
+
+func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *entryHeap) Push(v any) { *h = append(*h, v.(entry)) }
+
 func (h *entryHeap) Pop() any {
 	old := *h
 	e := old[len(old)-1]

@@ -70,7 +70,7 @@ func (c *crowd) stand(it *Item, done int) {
 		case i > done+1:
 			s.Blocked = state.RequiresReason([]string{c.plan.Steps[i-1].Name})
 		}
-		s.ungated = s.Blocked
+		s.NoteOwn()
 	}
 	if done == len(it.Runs[0].Steps)-1 {
 		it.Runs[0].Status = state.Completed

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -49,7 +50,7 @@ func (x *Index) Times(now time.Time) []Times {
 	parts := make([]map[StepID]*Times, n)
 	var wait sync.WaitGroup
 	for i := range parts {
-		wait.Go(func() { parts[i] = x.timesOf(pages*i/n, pages*(i+1)/n, now) })
+		wait.Go(func() { parts[i] = x.timesOf(packed.Pages*i/n, packed.Pages*(i+1)/n, now) })
 	}
 	wait.Wait()
 	all := parts[0]
@@ -62,11 +63,11 @@ func (x *Index) Times(now time.Time) []Times {
 			}
 		}
 	}
-	_, plans := x.names.all()
+	_, plans := x.names.All()
 	place := map[StepID]int{}
 	for _, p := range plans {
 		for i := range p.Steps {
-			place[StepID{p.Name, layout.Name(p.Steps[i].Name)}] = i
+			place[StepID{Workflow: p.Name, Step: layout.Name(p.Steps[i].Name)}] = i
 		}
 	}
 	out := make([]Times, 0, len(all))
@@ -83,37 +84,37 @@ func (x *Index) Times(now time.Time) []Times {
 
 func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
 	of := map[StepID]*Times{}
-	var one [1]glanceTried
+	var one [1]packed.OutlineTried
 	var byPlan [][]*Times // so that a step costs no look into the map
-	var g glance
+	var g packed.Outline
 	hour, day := now.Add(-time.Hour).UnixMilli(), now.Add(-24*time.Hour).UnixMilli()
-	x.table.each(from, to, func(_ uint64, b []byte) {
-		g.look(b)
-		for r := range g.runs {
-			run := &g.runs[r]
-			for uint64(len(byPlan)) <= run.plan {
+	x.table.Each(from, to, func(_ uint64, b []byte) {
+		g.Read(b)
+		for r := range g.Runs {
+			run := &g.Runs[r]
+			for uint64(len(byPlan)) <= run.Plan {
 				byPlan = append(byPlan, nil)
 			}
-			if byPlan[run.plan] == nil {
-				plan := x.names.plan(run.plan)
+			if byPlan[run.Plan] == nil {
+				plan := x.names.Plan(run.Plan)
 				for i := range plan.Steps {
-					id := StepID{plan.Name, layout.Name(plan.Steps[i].Name)}
+					id := StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[i].Name)}
 					if of[id] == nil {
 						of[id] = &Times{StepID: id, Manual: plan.Steps[i].Manual}
 					}
-					byPlan[run.plan] = append(byPlan[run.plan], of[id])
+					byPlan[run.Plan] = append(byPlan[run.Plan], of[id])
 				}
 			}
-			for i, t := range byPlan[run.plan] {
-				how, _ := g.standing(run, i)
-				s := &g.steps[run.from+i]
-				t.stand(s, how == standsReady)
-				all := g.attempts(s, &one)
+			for i, t := range byPlan[run.Plan] {
+				how, _ := g.Standing(run, i)
+				s := &g.Steps[run.From+i]
+				t.stand(s, how == packed.StandsReady)
+				all := g.Attempts(s, &one)
 				for k := range all {
 					t.tried(&all[k], hour, day)
 				}
-				if s.attempts == 0 && s.status >= completed && s.status <= skipped {
-					t.recent(s.since, hour, day)
+				if s.Attempts == 0 && s.Status >= packed.StatusCompleted && s.Status <= packed.StatusSkipped {
+					t.recent(s.Since, hour, day)
 				}
 			}
 		}
@@ -122,40 +123,40 @@ func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
 }
 
 // stand counts how the step stands on an item.
-func (t *Times) stand(s *glanceStep, ready bool) {
-	t.Attempts += int(s.attempts)
-	t.FailedAttempts += int(s.failures)
-	switch s.status {
-	case waiting:
+func (t *Times) stand(s *packed.OutlineStep, ready bool) {
+	t.Attempts += int(s.Attempts)
+	t.FailedAttempts += int(s.Failures)
+	switch s.Status {
+	case packed.StatusWaiting:
 		t.Waiting++
 		if ready {
 			t.Ready++
-			if t.oldest == 0 || s.since < t.oldest {
-				t.oldest = s.since
+			if t.oldest == 0 || s.Since < t.oldest {
+				t.oldest = s.Since
 			}
 		}
-		if s.person() {
+		if s.Person() {
 			t.Person++
 		}
-	case inProgress:
+	case packed.StatusInProgress:
 		t.Running++
-	case failed:
+	case packed.StatusFailed:
 		t.Failed++
-	case completed:
+	case packed.StatusCompleted:
 		t.Completed++
-	case skipped:
+	case packed.StatusSkipped:
 		t.Skipped++
 	}
 }
 
 // tried counts an attempt that ended.
-func (t *Times) tried(a *glanceTried, hour, day int64) {
-	if a.state == completed || a.state == failed {
-		t.Waited.all = append(t.Waited.all, uint32(min(a.waited, maxTime)))
-		t.Ran.all = append(t.Ran.all, uint32(min(a.ran, maxTime)))
+func (t *Times) tried(a *packed.OutlineTried, hour, day int64) {
+	if a.State == packed.StatusCompleted || a.State == packed.StatusFailed {
+		t.Waited.all = append(t.Waited.all, uint32(min(a.Waited, maxTime)))
+		t.Ran.all = append(t.Ran.all, uint32(min(a.Ran, maxTime)))
 	}
-	if a.state == completed || a.state == skipped {
-		t.recent(a.ended, hour, day)
+	if a.State == packed.StatusCompleted || a.State == packed.StatusSkipped {
+		t.recent(a.Ended, hour, day)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestTimesOfAllAttempts(t *testing.T) {
 	apply(state.Retry{Key: "retry", Workflow: run, Step: "a", At: at(1000), By: "p"})
 	try(3, 1007, 1009, state.Completed, time.Time{}) // waited 7 from the retry on, ran 2
 	index := New()
-	index.Put(Summarise(x, layout.Manifest{Item: id, Created: at(0)}, func(string) *state.Definition { return d }, at(1010)))
+	index.Put(SummariseInto(&Item{}, x, layout.Manifest{Item: id, Created: at(0)}, func(string) *state.Definition { return d }, at(1010)))
 	for _, now := range []struct{ at, hour, day int }{{1010, 1, 1}, {5000, 0, 1}, {100_000, 0, 0}} {
 		all := index.Times(at(now.at))
 		a := all[1]
@@ -51,7 +51,7 @@ func TestTimesOfAllAttempts(t *testing.T) {
 		}
 	}
 	apply(state.Reset{Key: func() (layout.IntentKey, error) { return "reset", nil }, Workflow: run, Step: "a", At: at(1020), By: "p"})
-	index.Put(Summarise(x, layout.Manifest{Item: id, Created: at(0)}, func(string) *state.Definition { return d }, at(1030)))
+	index.Put(SummariseInto(&Item{}, x, layout.Manifest{Item: id, Created: at(0)}, func(string) *state.Definition { return d }, at(1030)))
 	if a := index.Times(at(1030))[1]; a.Waiting != 1 || a.Completed != 0 || a.LastHour != 1 || a.Ran.N != 3 {
 		t.Errorf("after a reset: %+v", a)
 	}

@@ -160,7 +160,7 @@ func TestNamedQueueThatIsWrong(t *testing.T) {
 		}
 	}
 	q, err := ParseNamed("queues/q.yaml", []byte("schema: 1\nname: q\nsteps: [w/a, /last]\nwhere: metadata.embargo < now\norder: [-metadata.year, created]\n"))
-	if err != nil || !q.Wants(StepID{"w", "a"}) || q.Wants(StepID{"w", "b"}) || !q.Wants(StepID{"v", "last"}) {
+	if err != nil || !q.Wants(StepID{Workflow: "w", Step: "a"}) || q.Wants(StepID{Workflow: "w", Step: "b"}) || !q.Wants(StepID{Workflow: "v", Step: "last"}) {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if got := fmt.Sprint(q.Paths()); got != "[created metadata.embargo metadata.year]" {

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/layout"
 )
 
@@ -21,27 +22,27 @@ func (x *Index) Place(id layout.ItemID, run string, n int, now time.Time, most i
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
-	b := x.table.get(bitsOf(id))
+	b := x.table.Get(packed.BitsOf(id))
 	if b == nil {
 		return p, false
 	}
-	var g glance
-	g.look(b)
-	of := g.find(x.names.number(run))
-	if of == nil || n >= of.to-of.from {
+	var g packed.Outline
+	g.Read(b)
+	of := g.Run(x.names.Number(run))
+	if of == nil || n >= of.To-of.From {
 		return p, false
 	}
-	how, until := g.standing(of, n)
-	if how == standsNowhere || how == standsDated && until > now.UnixMilli() {
+	how, until := g.Standing(of, n)
+	if how == packed.StandsNowhere || how == packed.StandsDated && until > now.UnixMilli() {
 		return p, false
 	}
-	s := slot{bitsOf(id), uint32(of.name), uint16(n)}
+	s := slot{packed.BitsOf(id), uint32(of.Name), uint16(n)}
 	if p.Taken = x.taken[s]; p.Taken {
 		return p, true
 	}
 	key := x.keyOf(&g, of, n)
-	limit, full := x.full(key, x.names.plan(of.plan), n)
-	if collection := layout.Name(x.names.text(g.collection)); !full && x.collectionFull(key, collection) {
+	limit, full := x.full(key, x.names.Plan(of.Plan), n)
+	if collection := layout.Name(x.names.Text(g.Collection)); !full && x.collectionFull(key, collection) {
 		full = true
 		limit = limiting{text: limitText("collection "+string(collection), x.count.flights.collections[collection], x.limits.Collection(collection), "inFlight: of the collection"), collection: collection}
 	}

@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"slices"
@@ -8,11 +8,30 @@ import (
 	"bagpipe/engine/state"
 )
 
+// codes of reasons in a packed step.
+const (
+	CodeNone = iota
+	codeManual
+	CodeDate
+	CodeRetry
+	codeRequires
+	codeHeld
+	codeDone
+	codeFailed
+	codeRunning
+	codeStopped  // the workflow has a failed step
+	codeRaw      // written out
+	codeChildren // written out: its children are not done
+	codeBatch    // written out: the others of its batch are not there
+	codeForeign  // written out: steps of another workflow are not done
+	codeDateless // written out: its date is none, so that it waits for a person
+)
+
 // codeOf is the code of a reason from which, and the rest of the item, the reason
 // follows.
 func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
 	if why == nil {
-		return codeNone
+		return CodeNone
 	}
 	code := codeRaw
 	switch why.Code {
@@ -22,17 +41,17 @@ func codeOf(it *Item, run *Run, i int, why *state.Reason) int {
 		if why.Until.IsZero() {
 			return codeDateless
 		}
-		code = codeDate
+		code = CodeDate
 	case "retry":
-		code = codeRetry
+		code = CodeRetry
 	case "requires":
 		if len(why.Steps) > 0 && !slices.ContainsFunc(why.Steps, func(s string) bool { return !strings.Contains(s, "/") }) {
 			return codeForeign
 		}
 		code = codeRequires
-	case childrenCode:
+	case ChildrenCode:
 		return codeChildren
-	case batchCode:
+	case BatchCode:
 		return codeBatch
 	case "held":
 		code = codeHeld
@@ -57,9 +76,9 @@ func derive(code int, it *Item, run *Run, i int, until time.Time) *state.Reason 
 	switch code {
 	case codeManual:
 		return state.ManualReason()
-	case codeDate:
+	case CodeDate:
 		return state.DateReason(until)
-	case codeRetry:
+	case CodeRetry:
 		return state.RetryReason(until, s.Message)
 	case codeRequires:
 		var open []string

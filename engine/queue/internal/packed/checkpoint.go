@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"bufio"
@@ -42,23 +42,18 @@ type Snapshot struct {
 	pages []page
 }
 
-// Snapshot takes one; tree names what the items were derived from. ok is false while
-// items are shown that are not in any tree.
-func (x *Index) Snapshot(tree string, facets []string) (s *Snapshot, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	texts, plans := x.names.all()
-	s = &Snapshot{head: checkpointHead{Tree: tree, Facets: facets, Texts: texts, Items: x.count.items}}
+// newSnapshot takes one of a table. ok is false while an item is shown that is in no tree.
+func NewSnapshot(t *Table, n *Names, tree string, facets []string) (s *Snapshot, ok bool) {
+	texts, plans := n.All()
+	s = &Snapshot{head: checkpointHead{Tree: tree, Facets: facets, Texts: texts}, pages: t.share()}
 	for _, p := range plans {
 		s.head.Plans = append(s.head.Plans, p.Digest)
 	}
-	s.pages = x.table.share()
 	ok = true
-	for i := range s.pages {
-		for k := range s.pages[i].ids {
-			ok = ok && traitsOf(s.pages[i].at(k))&Removed == 0
-		}
-	}
+	t.Each(0, Pages, func(_ uint64, b []byte) {
+		s.head.Items++
+		ok = ok && TraitsOf(b)&Removed == 0
+	})
 	return s, ok
 }
 
@@ -114,15 +109,13 @@ func (o *checkpointWriter) write(b []byte) {
 }
 
 func (o *checkpointWriter) num64(v uint64) { o.write(binary.LittleEndian.AppendUint64(o.buf[:0], v)) }
+
 func (o *checkpointWriter) num32(v uint32) { o.write(binary.LittleEndian.AppendUint32(o.buf[:0], v)) }
 
-// Read fills an empty index from a checkpoint, whose bytes it keeps, and gives the
-// tree it was derived from; Fill has to follow. It is an ErrCheckpoint when it is
-// damaged, of other facets, or of a definition that plans does not find; the index
-// is of no use then.
-func (x *Index) Read(data []byte, facets []string, plans func(digest string) *state.Definition) (tree string, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// restore fills an empty table, and its names, from a checkpoint, whose bytes the table
+// keeps. It gives the tree that the items were derived from. After an error, table and
+// names are of no use.
+func Restore(data []byte, t *Table, n *Names, facets []string, plans func(digest string) *state.Definition) (tree string, err error) {
 	r := checkpointReader{b: data}
 	head, err := r.head()
 	if err != nil {
@@ -131,27 +124,16 @@ func (x *Index) Read(data []byte, facets []string, plans func(digest string) *st
 	if !slices.Equal(head.Facets, facets) {
 		return "", fmt.Errorf("%w: it has other facets", ErrCheckpoint)
 	}
-	if err := x.names.restore(head, plans); err != nil {
+	if err := n.restore(head, plans); err != nil {
 		return "", err
 	}
-	if err := r.pages(&x.table); err != nil {
+	if err := r.pages(t); err != nil {
 		return "", err
 	}
 	return head.Tree, nil
 }
 
-// CheckpointTree gives the tree a checkpoint says it was derived from, by its
-// beginning.
-func CheckpointTree(data []byte) (string, error) {
-	r := checkpointReader{b: data}
-	if crc := len(data) - checkpointTrailer; crc < 0 {
-		return "", fmt.Errorf("%w: it is too short", ErrCheckpoint)
-	}
-	head, err := r.head()
-	return head.Tree, err
-}
-
-func (n *names) restore(head checkpointHead, plans func(string) *state.Definition) error {
+func (n *Names) restore(head checkpointHead, plans func(string) *state.Definition) error {
 	if len(head.Texts) == 0 || head.Texts[0] != "" {
 		return fmt.Errorf("%w: its names are damaged", ErrCheckpoint)
 	}
@@ -206,14 +188,14 @@ func (r *checkpointReader) head() (h checkpointHead, err error) {
 
 // pages reads the items. The bytes are shared with the checkpoint's; a page that
 // grows gets its own, as no list has room to grow.
-func (r *checkpointReader) pages(t *table) error {
+func (r *checkpointReader) pages(t *Table) error {
 	damaged := fmt.Errorf("%w: its items are damaged", ErrCheckpoint)
-	sizes := r.take(8 * pages)
+	sizes := r.take(8 * Pages)
 	if sizes == nil {
 		return damaged
 	}
 	items, bytes := 0, 0
-	for i := range pages {
+	for i := range Pages {
 		items += int(binary.LittleEndian.Uint32(sizes[8*i:]))
 		bytes += int(binary.LittleEndian.Uint32(sizes[8*i+4:]))
 	}
@@ -226,7 +208,7 @@ func (r *checkpointReader) pages(t *table) error {
 		allIDs[i] = binary.LittleEndian.Uint64(ids[8*i:])
 		allEnds[i] = binary.LittleEndian.Uint32(ends[4*i:])
 	}
-	for i := range pages {
+	for i := range Pages {
 		n, size := int(binary.LittleEndian.Uint32(sizes[8*i:])), int(binary.LittleEndian.Uint32(sizes[8*i+4:]))
 		p := &t.pages[i]
 		p.ids, allIDs = allIDs[:n:n], allIDs[n:]
@@ -244,7 +226,7 @@ func (r *checkpointReader) pages(t *table) error {
 func (p *page) sound(number int) bool {
 	last := uint32(0)
 	for i, id := range p.ids {
-		if pageOf(id) != number || i > 0 && p.ids[i-1] >= id || p.ends[i] <= last || int(p.ends[i]) > len(p.data) {
+		if PageOf(id) != number || i > 0 && p.ids[i-1] >= id || p.ends[i] <= last || int(p.ends[i]) > len(p.data) {
 			return false
 		}
 		last = p.ends[i]

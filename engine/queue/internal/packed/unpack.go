@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"encoding/binary"
@@ -8,9 +8,17 @@ import (
 	"bagpipe/layout"
 )
 
+func (u *unpacker) tried() (all []Tried) {
+	all = make([]Tried, u.count())
+	for i := range all {
+		all[i] = Tried{u.status(u.num()), u.time(), u.dur(), u.dur()}
+	}
+	return all
+}
+
 // unpacker reads what packer wrote. Past the end everything is zero and bad is set.
 type unpacker struct {
-	n    *names
+	n    *Names
 	b    []byte
 	base int64
 	bad  bool
@@ -42,9 +50,12 @@ func (u *unpacker) bytes() []byte {
 	return b
 }
 
-func (u *unpacker) text() string       { return string(u.bytes()) }
-func (u *unpacker) name() string       { return u.n.text(u.num()) }
-func (u *unpacker) flag() bool         { return u.num() != 0 }
+func (u *unpacker) text() string { return string(u.bytes()) }
+
+func (u *unpacker) name() string { return u.n.Text(u.num()) }
+
+func (u *unpacker) flag() bool { return u.num() != 0 }
+
 func (u *unpacker) dur() time.Duration { return time.Duration(u.num()) * time.Millisecond }
 
 // count reads the length of a list, of which each member takes a byte at least.
@@ -108,7 +119,7 @@ func (u *unpacker) head(it *Item) {
 }
 
 // unpack reads an item; ok is false when its bytes are damaged.
-func unpack(b []byte, n *names, id layout.ItemID) (it *Item, ok bool) {
+func Unpack(b []byte, n *Names, id layout.ItemID) (it *Item, ok bool) {
 	u := &unpacker{n: n, b: b}
 	it = &Item{ID: id}
 	u.head(it)
@@ -123,7 +134,7 @@ func unpack(b []byte, n *names, id layout.ItemID) (it *Item, ok bool) {
 
 func (u *unpacker) run(it *Item, run *Run) {
 	run.Name = u.name()
-	run.Plan = u.n.plan(u.num())
+	run.Plan = u.n.Plan(u.num())
 	run.Status = u.status(u.num())
 	if run.Internal = u.text(); run.Internal != "" {
 		run.InternalAt = u.time()
@@ -143,19 +154,19 @@ func (u *unpacker) run(it *Item, run *Run) {
 		s, c := &run.Steps[i], &codes[i]
 		s.Blocked = c.blocked.reason(it, run, i)
 		if !c.overlay {
-			s.ungated, s.ownSkip = s.Blocked, s.Skip
+			s.NoteOwn()
 			continue
 		}
-		s.control, s.own, s.ungated = c.control.reason(it, run, i), c.own.reason(it, run, i), c.ungated.reason(it, run, i)
+		s.own.control, s.own.but, s.own.blocked = c.control.reason(it, run, i), c.own.reason(it, run, i), c.ungated.reason(it, run, i)
 	}
 }
 
 func (u *unpacker) status(n uint64) state.Status {
-	if n >= uint64(len(statuses)) {
+	if n >= uint64(len(Statuses)) {
 		u.bad = true
 		return state.Waiting
 	}
-	return statuses[n]
+	return Statuses[n]
 }
 
 // stepCodes are the reasons of a step, to be derived.
@@ -201,7 +212,7 @@ func (u *unpacker) step(s *Step) (c stepCodes) {
 		c.control = u.reason(int(u.num()))
 		c.own = u.reason(int(u.num()))
 		c.ungated = u.reason(int(u.num()))
-		s.ownSkip = u.text()
+		s.own.skip = u.text()
 	}
 	if head&bitEnds != 0 {
 		s.Ends = make([]End, u.count())
@@ -221,7 +232,7 @@ func (u *unpacker) step(s *Step) (c stepCodes) {
 func (u *unpacker) reason(code int) packedReason {
 	r := packedReason{code: code}
 	switch code {
-	case codeDate, codeRetry:
+	case CodeDate, CodeRetry:
 		r.until = u.time()
 	case codeRaw, codeChildren, codeBatch, codeForeign, codeDateless:
 		r.raw = &state.Reason{Code: u.text(), Text: u.text(), Until: u.time()}

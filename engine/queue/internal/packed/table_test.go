@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"bytes"
@@ -10,28 +10,26 @@ import (
 // item; of an item that comes twice the last stands.
 func TestTableOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
-	var one, other table
-	if !one.empty() {
+	var one, other Table
+	if !one.Empty() {
 		t.Fatal("a new table is not empty")
 	}
 	for range 30_000 {
 		bits := r.Uint64N(20_000) << 36 // some come twice
 		b := bytes.Repeat([]byte{byte(r.Uint32())}, 1+r.IntN(40))
-		one.put(bits, b)
-		other.add(bits, b)
+		one.Put(bits, b)
+		other.Add(bits, b)
 	}
-	for p := range other.pages {
-		other.pages[p].order()
-	}
+	other.Sort(0, Pages)
 	items := 0
-	one.each(0, pages, func(bits uint64, b []byte) {
+	one.Each(0, Pages, func(bits uint64, b []byte) {
 		items++
-		if !bytes.Equal(other.get(bits), b) {
-			t.Fatalf("item %x is %x, want %x", bits, other.get(bits), b)
+		if !bytes.Equal(other.Get(bits), b) {
+			t.Fatalf("item %x is %x, want %x", bits, other.Get(bits), b)
 		}
 	})
-	other.each(0, pages, func(uint64, []byte) { items-- })
-	if items != 0 || other.empty() {
+	other.Each(0, Pages, func(uint64, []byte) { items-- })
+	if items != 0 || other.Empty() {
 		t.Fatalf("%d items more in one than in the other", items)
 	}
 }

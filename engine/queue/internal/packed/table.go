@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"cmp"
@@ -9,11 +9,11 @@ import (
 
 // pages is how many pages a table has: one for each value of the first three digits
 // of an identifier, as those are random. At a million items a page holds 244.
-const pages = 1 << 12
+const Pages = 1 << 12
 
 // table holds packed items by identifier.
-type table struct {
-	pages [pages]page
+type Table struct {
+	pages [Pages]page
 }
 
 // page holds its items side by side: the i-th from ends[i-1] to ends[i]. What a
@@ -26,8 +26,9 @@ type page struct {
 }
 
 // bitsOf is an identifier as a number; pageOf finds its page.
-func bitsOf(id layout.ItemID) uint64 { return id.Bits() }
-func pageOf(bits uint64) int         { return int(bits>>(56-12)) & (pages - 1) }
+func BitsOf(id layout.ItemID) uint64 { return id.Bits() }
+
+func PageOf(bits uint64) int { return int(bits>>(56-12)) & (Pages - 1) }
 
 func (p *page) find(bits uint64) (int, bool) {
 	return slices.BinarySearch(p.ids, bits)
@@ -43,7 +44,7 @@ func (p *page) from(i int) uint32 {
 func (p *page) at(i int) []byte { return p.data[p.from(i):p.ends[i]] }
 
 // empty tells whether there is no item.
-func (t *table) empty() bool {
+func (t *Table) Empty() bool {
 	for i := range t.pages {
 		if len(t.pages[i].ids) > 0 {
 			return false
@@ -54,8 +55,8 @@ func (t *table) empty() bool {
 
 // get gives an item's bytes, which stay valid until the table changes; nil when
 // there is no such item.
-func (t *table) get(bits uint64) []byte {
-	p := &t.pages[pageOf(bits)]
+func (t *Table) Get(bits uint64) []byte {
+	p := &t.pages[PageOf(bits)]
 	if i, ok := p.find(bits); ok {
 		return p.at(i)
 	}
@@ -63,8 +64,8 @@ func (t *table) get(bits uint64) []byte {
 }
 
 // put replaces an item's bytes, which are copied; it tells whether the item is new.
-func (t *table) put(bits uint64, b []byte) (isNew bool) {
-	p := &t.pages[pageOf(bits)]
+func (t *Table) Put(bits uint64, b []byte) (isNew bool) {
+	p := &t.pages[PageOf(bits)]
 	p.own()
 	i, there := p.find(bits)
 	from := p.from(i)
@@ -82,15 +83,22 @@ func (t *table) put(bits uint64, b []byte) (isNew bool) {
 
 // add appends the bytes of an item that is not there, for a table that is put in order
 // before anything else is done with it: to insert a million takes far longer.
-func (t *table) add(bits uint64, b []byte) {
-	p := &t.pages[pageOf(bits)]
+func (t *Table) Add(bits uint64, b []byte) {
+	p := &t.pages[PageOf(bits)]
 	p.ids = append(p.ids, bits)
 	p.data = append(p.data, b...)
 	p.ends = append(p.ends, uint32(len(p.data)))
 }
 
+// order puts the items of a run of pages in their order, each once.
+func (t *Table) Sort(from, to int) {
+	for p := from; p < to; p++ {
+		t.pages[p].sort()
+	}
+}
+
 // order puts the items of a page in their order, each once.
-func (p *page) order() {
+func (p *page) sort() {
 	places := make([]int, len(p.ids))
 	for i := range places {
 		places[i] = i
@@ -109,8 +117,8 @@ func (p *page) order() {
 }
 
 // remove forgets an item.
-func (t *table) remove(bits uint64) {
-	p := &t.pages[pageOf(bits)]
+func (t *Table) Remove(bits uint64) {
+	p := &t.pages[PageOf(bits)]
 	i, there := p.find(bits)
 	if !there {
 		return
@@ -139,8 +147,8 @@ func (p *page) own() {
 }
 
 // share gives the pages as they are now, cheaply: who changes one copies it first.
-func (t *table) share() []page {
-	out := make([]page, pages)
+func (t *Table) share() []page {
+	out := make([]page, Pages)
 	for i := range t.pages {
 		t.pages[i].shared = true
 		out[i] = t.pages[i]
@@ -149,7 +157,7 @@ func (t *table) share() []page {
 }
 
 // each visits the items of a run of pages.
-func (t *table) each(from, to int, visit func(bits uint64, b []byte)) {
+func (t *Table) Each(from, to int, visit func(bits uint64, b []byte)) {
 	for p := from; p < to; p++ {
 		pg := &t.pages[p]
 		for i, bits := range pg.ids {

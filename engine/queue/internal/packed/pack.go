@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"encoding/binary"
@@ -7,50 +7,6 @@ import (
 
 	"bagpipe/engine/state"
 	"bagpipe/layout"
-)
-
-// The rules are: an item is kept as some hundred bytes, as a million of them as
-// structs takes a gigabyte and longer to collect than to ask. What items have in
-// common is a number (names); a reason that follows from the rest is its code alone;
-// times are milliseconds from the item's creation. The package comment has the
-// format; unpack(pack(x)) is x, but for the messages of completed steps.
-
-// Trait is what a look at an item's first bytes tells of it.
-type Trait uint16
-
-// Traits of items.
-const (
-	Held      Trait = 1 << iota
-	Broken          // its record cannot be read
-	Failed          // a step or a workflow of it failed
-	Person          // a step waits for a person
-	Startable       // a step is ready, or is once its time has come
-	Open            // a workflow is neither completed nor inactive
-	Running         // a step is in progress
-	Ending          // it has ends that thresholds look at
-	Gathered        // it has a step that is done once for its batch
-	Off             // a step only waits as it is disabled
-	Kin             // it is a child, or has made children
-	Removed         // it is shown though its records were removed
-)
-
-// codes of reasons in a packed step.
-const (
-	codeNone = iota
-	codeManual
-	codeDate
-	codeRetry
-	codeRequires
-	codeHeld
-	codeDone
-	codeFailed
-	codeRunning
-	codeStopped  // the workflow has a failed step
-	codeRaw      // written out
-	codeChildren // written out: its children are not done
-	codeBatch    // written out: the others of its batch are not there
-	codeForeign  // written out: steps of another workflow are not done
-	codeDateless // written out: its date is none, so that it waits for a person
 )
 
 // bits of a packed step's head above status and code.
@@ -65,19 +21,21 @@ const (
 	bitAgain
 )
 
-var statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive}
+var Statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive}
 
-func statusNumber(s state.Status) uint64 { return uint64(max(0, slices.Index(statuses, s))) }
+func statusNumber(s state.Status) uint64 { return uint64(max(0, slices.Index(Statuses, s))) }
 
 // packer writes an item.
 type packer struct {
-	n    *names
+	n    *Names
 	b    []byte
 	base int64 // the item's creation, in ms
 }
 
-func (p *packer) num(v uint64)  { p.b = binary.AppendUvarint(p.b, v) }
-func (p *packer) name(s string) { p.num(p.n.number(s)) }
+func (p *packer) num(v uint64) { p.b = binary.AppendUvarint(p.b, v) }
+
+func (p *packer) name(s string) { p.num(p.n.Number(s)) }
+
 func (p *packer) text(s string) { p.num(uint64(len(s))); p.b = append(p.b, s...) }
 
 func (p *packer) flag(is bool) {
@@ -110,7 +68,7 @@ func (p *packer) time(t time.Time) {
 }
 
 // pack appends an item's bytes to dst.
-func pack(dst []byte, n *names, it *Item) []byte {
+func Pack(dst []byte, n *Names, it *Item) []byte {
 	p := &packer{n: n, b: dst}
 	p.num(uint64(it.Traits()))
 	p.name(string(it.Collection))
@@ -208,10 +166,10 @@ func (p *packer) step(it *Item, run *Run, i int) {
 		p.text(s.Skip)
 	}
 	if bits&bitOverlay != 0 {
-		p.coded(it, run, i, s.control)
-		p.coded(it, run, i, s.own)
-		p.coded(it, run, i, s.ungated)
-		p.text(s.ownSkip)
+		p.coded(it, run, i, s.own.control)
+		p.coded(it, run, i, s.own.but)
+		p.coded(it, run, i, s.own.blocked)
+		p.text(s.own.skip)
 	}
 	if bits&bitEnds != 0 {
 		p.ends(s.Ends)
@@ -235,7 +193,7 @@ func (s *Step) bits() (bits uint64) {
 	set(bitMessage, s.Message != "" && s.Status != state.Completed)
 	set(bitKind, s.Kind != "")
 	set(bitSkip, s.Skip != "")
-	set(bitOverlay, s.control != nil || s.own != nil || s.ownSkip != s.Skip || !sameReason(s.ungated, s.Blocked))
+	set(bitOverlay, s.own.control != nil || s.own.but != nil || s.own.skip != s.Skip || !sameReason(s.own.blocked, s.Blocked))
 	set(bitEnds, len(s.Ends) > 0)
 	set(bitChildren, s.Children > 0)
 	set(bitTried, len(s.Tried) > 0)
@@ -252,7 +210,7 @@ func (p *packer) coded(it *Item, run *Run, i int, why *state.Reason) {
 // reason writes what a reason's code leaves open.
 func (p *packer) reason(code int, why *state.Reason) {
 	switch code {
-	case codeDate, codeRetry:
+	case CodeDate, CodeRetry:
 		p.time(why.Until)
 	case codeRaw, codeChildren, codeBatch, codeForeign, codeDateless:
 		p.text(why.Code)
@@ -272,5 +230,15 @@ func (p *packer) ends(ends []End) {
 		p.num(uint64(e.Attempt.N))
 		p.name(string(e.Attempt.Engine))
 		p.flag(e.Failed)
+	}
+}
+
+func (p *packer) tried(all []Tried) {
+	p.num(uint64(len(all)))
+	for _, t := range all {
+		p.num(statusNumber(t.State))
+		p.time(t.Ended)
+		p.dur(t.Waited)
+		p.dur(t.Ran)
 	}
 }

@@ -1,4 +1,4 @@
-package queue
+package packed
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // names numbers what many items have in common: the names of collections, lanes,
 // runs, engines and so on, and the definitions they run by. A number is never given
 // twice, so that a packed item stays readable.
-type names struct {
+type Names struct {
 	mu    sync.RWMutex // guards all below
 	texts []string
 	ofTxt map[string]uint64
@@ -18,12 +18,12 @@ type names struct {
 	byDig map[*state.Definition]uint64
 }
 
-func newNames() *names {
-	return &names{texts: []string{""}, ofTxt: map[string]uint64{"": 0}, byDig: map[*state.Definition]uint64{}}
+func NewNames() *Names {
+	return &Names{texts: []string{""}, ofTxt: map[string]uint64{"": 0}, byDig: map[*state.Definition]uint64{}}
 }
 
 // number gives the number of a text, a new one if it has none.
-func (n *names) number(s string) uint64 {
+func (n *Names) Number(s string) uint64 {
 	n.mu.RLock()
 	i, ok := n.ofTxt[s]
 	n.mu.RUnlock()
@@ -42,7 +42,7 @@ func (n *names) number(s string) uint64 {
 }
 
 // has tells whether a text has a number.
-func (n *names) has(s string) bool {
+func (n *Names) Has(s string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	_, ok := n.ofTxt[s]
@@ -50,7 +50,7 @@ func (n *names) has(s string) bool {
 }
 
 // text is the text of a number; one nobody was given is empty.
-func (n *names) text(i uint64) string {
+func (n *Names) Text(i uint64) string {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if i >= uint64(len(n.texts)) {
@@ -59,7 +59,7 @@ func (n *names) text(i uint64) string {
 	return n.texts[i]
 }
 
-func (n *names) planNumber(d *state.Definition) uint64 {
+func (n *Names) planNumber(d *state.Definition) uint64 {
 	n.mu.RLock()
 	i, ok := n.byDig[d]
 	n.mu.RUnlock()
@@ -82,7 +82,7 @@ func (n *names) planNumber(d *state.Definition) uint64 {
 	return i
 }
 
-func (n *names) plan(i uint64) *state.Definition {
+func (n *Names) Plan(i uint64) *state.Definition {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if i >= uint64(len(n.plans)) {
@@ -92,7 +92,7 @@ func (n *names) plan(i uint64) *state.Definition {
 }
 
 // all gives the texts and the definitions by their numbers.
-func (n *names) all() ([]string, []*state.Definition) {
+func (n *Names) All() ([]string, []*state.Definition) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return slices.Clone(n.texts), slices.Clone(n.plans)

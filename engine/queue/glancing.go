@@ -1,0 +1,31 @@
+package queue
+
+import (
+	"time"
+
+	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/layout"
+)
+
+// keyOf names the queue of a ready step.
+func (x *Index) keyOf(g *packed.Outline, run *packed.OutlineRun, n int) readyKey {
+	plan := x.names.Plan(run.Plan)
+	return readyKey{StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[n].Name)}, g.Flies(run)}
+}
+
+// stillReady tells whether an entry is what it was pushed as: of a step that is ready
+// at now, that nobody has taken, and that belongs to that queue and place. Others
+// were pushed again elsewhere.
+func (x *Index) stillReady(e entry, key readyKey, p place, now time.Time) bool {
+	b := x.table.Get(e.item)
+	if b == nil || x.taken[slot{e.item, e.run, e.n}] {
+		return false
+	}
+	x.at.Read(b)
+	run := x.at.Run(uint64(e.run))
+	if run == nil || int(e.n) >= run.To-run.From || standsAt(&x.at) != p || x.keyOf(&x.at, run, int(e.n)) != key {
+		return false
+	}
+	how, until := x.at.Standing(run, int(e.n))
+	return how == packed.StandsReady || how == packed.StandsDated && until <= now.UnixMilli()
+}
