@@ -1,10 +1,11 @@
 package queue
 
 import (
-	"container/heap"
+	"cmp"
 	"time"
 
 	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/layout"
 )
 
@@ -18,7 +19,7 @@ func (x *Index) NextDue() (t time.Time, ok bool) {
 		if x.isDue(d) && x.mayEnter(d.entry) {
 			return time.UnixMilli(d.at).UTC(), true
 		}
-		heap.Pop(&x.dated)
+		x.dated.Pop()
 	}
 	return t, false
 }
@@ -26,21 +27,21 @@ func (x *Index) NextDue() (t time.Time, ok bool) {
 // isDue tells whether a step waits for the time that it was put down for; x.at is
 // its item.
 func (x *Index) isDue(d dated) bool {
-	b := x.table.Get(d.entry.item)
+	b := x.table.Get(d.entry.Item)
 	if b == nil {
 		return false
 	}
 	x.at.Read(b)
-	run := x.at.Run(uint64(d.entry.run))
-	if run == nil || int(d.entry.n) >= run.To-run.From {
+	run := x.at.Run(uint64(d.entry.Run))
+	if run == nil || int(d.entry.N) >= run.To-run.From {
 		return false
 	}
-	how, until := x.at.Standing(run, int(d.entry.n))
+	how, until := x.at.Standing(run, int(d.entry.N))
 	return how == packed.StandsDated && until == d.at || d.asked && how != packed.StandsNowhere
 }
 
 // mayEnter asks what Only says of an entry; one that may later is put down for then.
-func (x *Index) mayEnter(e entry) bool {
+func (x *Index) mayEnter(e turns.Entry) bool {
 	if x.only == nil {
 		return true
 	}
@@ -53,15 +54,15 @@ func (x *Index) mayEnter(e entry) bool {
 }
 
 // entryOf is an entry with its item.
-func (x *Index) entryOf(e entry) (Entry, bool) {
-	it := x.item(layout.ItemIDOf(e.item))
+func (x *Index) entryOf(e turns.Entry) (Entry, bool) {
+	it := x.item(layout.ItemIDOf(e.Item))
 	if it == nil {
 		return Entry{}, false
 	}
-	name := x.names.Text(uint64(e.run))
+	name := x.names.Text(uint64(e.Run))
 	for r := range it.Runs {
-		if run := &it.Runs[r]; run.Name == name && int(e.n) < len(run.Steps) {
-			return Entry{Item: it, Run: name, Step: layout.Name(run.Plan.Steps[e.n].Name), N: int(e.n)}, true
+		if run := &it.Runs[r]; run.Name == name && int(e.N) < len(run.Steps) {
+			return Entry{Item: it, Run: name, Step: layout.Name(run.Plan.Steps[e.N].Name), N: int(e.N)}, true
 		}
 	}
 	return Entry{}, false
@@ -76,25 +77,25 @@ func (x *Index) Settle(now time.Time) {
 
 func (x *Index) settle(now time.Time) {
 	for len(x.dated) > 0 && x.dated[0].at <= now.UnixMilli() {
-		d := heap.Pop(&x.dated).(dated)
+		d := x.dated.Pop()
 		if !x.isDue(d) {
 			continue
 		}
 		e := d.entry
-		run := x.at.Run(uint64(e.run))
-		if s := &x.at.Steps[run.From+int(e.n)]; s.Code == packed.CodeDate || s.Code == packed.CodeRetry {
+		run := x.at.Run(uint64(e.Run))
+		if s := &x.at.Steps[run.From+int(e.N)]; s.Code == packed.CodeDate || s.Code == packed.CodeRetry {
 			x.come(e, now)
 			continue
 		}
-		if !x.taken[slot{e.item, e.run, e.n}] {
-			x.push(e, x.keyOf(&x.at, run, int(e.n)), standsAt(&x.at))
+		if !x.taken[slot{e.Item, e.Run, e.N}] {
+			x.push(e, x.keyOf(&x.at, run, int(e.N)), standsAt(&x.at))
 		}
 	}
 }
 
 // come lets the dates of an item that have come be no reason any more.
-func (x *Index) come(e entry, now time.Time) {
-	if it := x.item(layout.ItemIDOf(e.item)); it != nil {
+func (x *Index) come(e turns.Entry, now time.Time) {
+	if it := x.item(layout.ItemIDOf(e.Item)); it != nil {
 		it.Settle(now)
 		x.replace(it)
 	}
@@ -104,23 +105,9 @@ func (x *Index) come(e entry, now time.Time) {
 // otherwise.
 type dated struct {
 	at    int64 // ms
-	entry entry
+	entry turns.Entry
 	asked bool
 }
 
-type dateHeap []dated
-
-func (h dateHeap) Len() int { return len(h) }
-
-func (h dateHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-
-func (h dateHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *dateHeap) Push(v any) { *h = append(*h, v.(dated)) }
-
-func (h *dateHeap) Pop() any {
-	old := *h
-	d := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return d
-}
+// Compare has the earlier time first.
+func (d dated) Compare(o dated) int { return cmp.Compare(d.at, o.at) }

@@ -2,10 +2,10 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -43,9 +43,9 @@ type family struct {
 
 	members             map[layout.ItemID]*kin
 	done, failed, alive int
-	next                kinHeap // unbegun members without a place, the best first
-	open                kinHeap // those with one, the worst first
-	places              int     // of members in open
+	next                turns.Heap[nextKin] // unbegun members without a place, the best first
+	open                turns.Heap[openKin] // those with one, the worst first
+	places              int                 // of members in open
 
 	toldParent string // what bars the parent's steps
 	toldStop   bool
@@ -65,7 +65,7 @@ func (x *Index) family(parent layout.ItemID, id familyID) *family {
 	}
 	f := of[id]
 	if f == nil {
-		f = &family{parent: parent, id: id, members: map[layout.ItemID]*kin{}, open: kinHeap{worst: true}}
+		f = &family{parent: parent, id: id, members: map[layout.ItemID]*kin{}}
 		f.learn(x.item(parent))
 		of[id] = f
 	}
@@ -139,7 +139,7 @@ func (f *family) enter(it *Item, rank int) {
 	f.members[it.ID] = k
 	f.count(k, 1)
 	if k.begins && f.policy.pool > 0 {
-		heap.Push(&f.next, k)
+		f.next.Push(nextKin{k})
 	}
 }
 

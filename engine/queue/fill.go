@@ -1,13 +1,13 @@
 package queue
 
 import (
-	"container/heap"
 	"maps"
 	"runtime"
 	"slices"
 	"sync"
 
 	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -120,7 +120,7 @@ func onAllCores(do func(i, from, to int)) {
 // share is what one goroutine found.
 type share struct {
 	counts counts
-	ready  map[leafKey][]entry
+	ready  map[leafKey][]turns.Entry
 	dated  []dated
 	runs   []uint64
 	people []aged
@@ -129,16 +129,16 @@ type share struct {
 
 type leafKey struct {
 	readyKey
-	place
+	turns.Place
 }
 
 // recount derives everything but the items themselves from the items, on all cores.
 func (x *Index) recount() {
 	shares := make([]share, runtime.GOMAXPROCS(0))
 	onAllCores(func(i, from, to int) { x.recountPages(&shares[i], from, to) })
-	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*branch{}, nil, account{}
+	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*turns.Tree{}, nil, turns.Account{}
 	x.runs, x.people, x.off = map[uint64]bool{}, map[uint64]int64{}, map[uint64]int64{}
-	leaves := map[leafKey][]entry{}
+	leaves := map[leafKey][]turns.Entry{}
 	for i := range shares {
 		s := &shares[i]
 		x.count.merge(&s.counts)
@@ -156,21 +156,21 @@ func (x *Index) recount() {
 			leaves[k] = append(leaves[k], e...)
 		}
 	}
-	heap.Init(&x.dated)
+	x.dated.Order()
 	// The oldest first, so that who comes first does not hang on chance.
-	oldest := func(k leafKey) entry { return slices.MinFunc(leaves[k], entry.compare) }
-	first := make(map[leafKey]entry, len(leaves))
+	oldest := func(k leafKey) turns.Entry { return slices.MinFunc(leaves[k], turns.Entry.Compare) }
+	first := make(map[leafKey]turns.Entry, len(leaves))
 	for k := range leaves {
 		first[k] = oldest(k)
 	}
-	order := slices.SortedFunc(maps.Keys(leaves), func(a, b leafKey) int { return first[a].compare(first[b]) })
+	order := slices.SortedFunc(maps.Keys(leaves), func(a, b leafKey) int { return first[a].Compare(first[b]) })
 	for _, k := range order {
-		x.pushAll(leaves[k], k.readyKey, k.place)
+		x.pushAll(leaves[k], k.readyKey, k.Place)
 	}
 }
 
 func (x *Index) recountPages(s *share, from, to int) {
-	s.counts, s.ready = newCounts(), map[leafKey][]entry{}
+	s.counts, s.ready = newCounts(), map[leafKey][]turns.Entry{}
 	var g packed.Outline
 	x.table.Each(from, to, func(bits uint64, b []byte) {
 		g.Read(b)
@@ -188,7 +188,7 @@ func (x *Index) recountPages(s *share, from, to int) {
 			run := &g.Runs[r]
 			for i := range run.To - run.From {
 				how, until := g.Standing(run, i)
-				e := entry{g.Created, bits, uint32(run.Name), uint16(r), uint16(i)}
+				e := turns.Entry{Created: g.Created, Item: bits, Run: uint32(run.Name), Place: uint16(r), N: uint16(i)}
 				switch how {
 				case packed.StandsReady:
 					k := leafKey{x.keyOf(&g, run, i), standsAt(&g)}
@@ -199,26 +199,6 @@ func (x *Index) recountPages(s *share, from, to int) {
 			}
 		}
 	})
-}
-
-// pushAll puts many entries into one leaf.
-func (x *Index) pushAll(entries []entry, key readyKey, p place) {
-	first := 0
-	for i := range entries {
-		if entries[i].compare(entries[first]) < 0 {
-			first = i
-		}
-	}
-	entries[0], entries[first] = entries[first], entries[0]
-	x.push(entries[0], key, p)
-	leaf := x.ready[key].byKey[p.lane].byKey[p.collection].byKey[p.batch]
-	leaf.entries = append(leaf.entries, entries[1:]...)
-	heap.Init(&leaf.entries)
-	lane := x.accounts.of(p.lane)
-	collection := lane.of(p.collection)
-	for _, a := range []*account{lane, collection, collection.of(p.batch)} {
-		a.held += len(entries) - 1
-	}
 }
 
 // WithSteps gives the items of which a step that is wanted waits, and those of which

@@ -1,13 +1,13 @@
 package queue
 
 import (
-	"container/heap"
 	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/layout"
 )
 
@@ -33,10 +33,10 @@ type Index struct {
 	mu       sync.Mutex // guards all below
 	names    *packed.Names
 	table    packed.Table
-	ready    map[readyKey]*branch // may hold entries that are no longer true; Take looks again
-	accounts account
-	dated    dateHeap      // steps whose time is to come
-	taken    map[slot]bool // handed out, and not returned
+	ready    map[readyKey]*turns.Tree // may hold entries that are no longer true; Take looks again
+	accounts turns.Account
+	dated    turns.Heap[dated] // steps whose time is to come
+	taken    map[slot]bool     // handed out, and not returned
 	runs     map[uint64]bool
 	people   map[uint64]int64                       // items of which a step waits for a person, and their creation in ms
 	off      map[uint64]int64                       // those of which a step is out of the flow
@@ -60,7 +60,7 @@ type Index struct {
 func New() *Index {
 	return &Index{
 		names: packed.NewNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}, wake: make(chan struct{}, 1),
-		ready: map[readyKey]*branch{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
+		ready: map[readyKey]*turns.Tree{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
 	}
 }
 
@@ -172,28 +172,48 @@ func (x *Index) offer(bits uint64, was, is *packed.Outline) {
 
 // enter puts a step that is ready, or will be, where it belongs.
 func (x *Index) enter(s slot, g *packed.Outline, run *packed.OutlineRun, until int64) {
-	e := entry{g.Created, s.item, s.run, g.Place(run), s.n}
+	e := turns.Entry{Created: g.Created, Item: s.item, Run: s.run, Place: g.Place(run), N: s.n}
 	if until != 0 {
-		heap.Push(&x.dated, dated{at: until, entry: e})
+		x.dated.Push(dated{at: until, entry: e})
 		return
 	}
 	x.push(e, x.keyOf(g, run, int(s.n)), standsAt(g))
 }
 
-func (x *Index) push(e entry, key readyKey, p place) {
+func (x *Index) push(e turns.Entry, key readyKey, p turns.Place) {
 	x.pushReady(e, key, p)
 	if x.order != nil {
 		x.pushOrdered(e, key, p)
 	}
 }
 
-func (x *Index) pushReady(e entry, key readyKey, p place) {
-	root := x.ready[key]
-	if root == nil {
-		root = newRoot(&x.accounts)
-		x.ready[key] = root
+func (x *Index) pushReady(e turns.Entry, key readyKey, p turns.Place) {
+	x.tree(key).Push(e, p, x.lane)
+}
+
+// pushAll puts many entries in one place.
+func (x *Index) pushAll(entries []turns.Entry, key readyKey, p turns.Place) {
+	x.tree(key).PushAll(entries, p, x.lane)
+	if x.order != nil {
+		for _, e := range entries {
+			x.pushOrdered(e, key, p)
+		}
 	}
-	root.push(e, p, x.lane)
+}
+
+// tree finds, or begins, the tree of what is ready of a key.
+func (x *Index) tree(key readyKey) *turns.Tree {
+	of := x.ready[key]
+	if of == nil {
+		of = turns.New(&x.accounts)
+		x.ready[key] = of
+	}
+	return of
+}
+
+// standsAt is where the entries of an item stand.
+func standsAt(g *packed.Outline) turns.Place {
+	return turns.Place{Lane: g.Lane, Collection: g.Collection, Batch: g.Batch}
 }
 
 func (x *Index) signal() {
@@ -318,7 +338,7 @@ func (x *Index) With(any Trait) iter.Seq[*Item] {
 		if a.created == b.created && a.kin != b.kin {
 			return map[bool]int{false: -1, true: 1}[a.kin]
 		}
-		return a.compare(b.aged)
+		return a.Compare(b.aged)
 	})
 	return func(yield func(*Item) bool) {
 		var same []aged

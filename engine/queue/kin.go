@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
 	"time"
 
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -24,10 +24,10 @@ type kin struct {
 
 // rebuild forgets who has the places, as there are others now.
 func (f *family) rebuild() {
-	f.next.of, f.open.of, f.places = nil, nil, 0
+	f.next, f.open, f.places = nil, nil, 0
 	for _, k := range f.members {
 		if k.open = false; k.begins && f.policy.pool > 0 {
-			heap.Push(&f.next, k)
+			f.next.Push(nextKin{k})
 		}
 	}
 }
@@ -70,23 +70,23 @@ func (f *family) settle() (moved []layout.ItemID) {
 	}
 	room := max(0, f.policy.pool-f.alive)
 	give := func() bool {
-		k := f.first(&f.next)
+		k := firstOf(f, &f.next)
 		if k == nil {
 			return false
 		}
-		heap.Pop(&f.next)
+		f.next.Pop()
 		k.open = true
 		f.places++
-		heap.Push(&f.open, k)
+		f.open.Push(openKin{k})
 		moved = append(moved, k.id)
 		return true
 	}
 	take := func() {
-		k := f.first(&f.open)
-		heap.Pop(&f.open)
+		k := firstOf(f, &f.open)
+		f.open.Pop()
 		k.open = false
 		f.places--
-		heap.Push(&f.next, k)
+		f.next.Push(nextKin{k})
 		moved = append(moved, k.id)
 	}
 	for f.places > room {
@@ -95,7 +95,7 @@ func (f *family) settle() (moved []layout.ItemID) {
 	for f.places < room && give() {
 	}
 	for room > 0 {
-		best, worst := f.first(&f.next), f.first(&f.open)
+		best, worst := firstOf(f, &f.next), firstOf(f, &f.open)
 		if best == nil || worst == nil || best.compare(worst) >= 0 {
 			break
 		}
@@ -105,43 +105,35 @@ func (f *family) settle() (moved []layout.ItemID) {
 	return moved
 }
 
-// first is the top of one of the family's heaps, which it clears of those that do not
+// firstOf is the top of one of the family's heaps, which it clears of members that do not
 // belong there any more.
-func (f *family) first(h *kinHeap) *kin {
-	for len(h.of) > 0 {
-		if k := h.of[0]; f.members[k.id] == k && k.open == h.worst {
+func firstOf[T heaped[T]](f *family, h *turns.Heap[T]) *kin {
+	for len(*h) > 0 {
+		if k, belongs := (*h)[0].member(); belongs && f.members[k.id] == k {
 			return k
 		}
-		heap.Pop(h)
+		h.Pop()
 	}
 	return nil
 }
 
+type heaped[T any] interface {
+	Compare(T) int
+	member() (k *kin, belongs bool)
+}
+
+// nextKin is a member without a place, in a heap with the best on top.
+type nextKin struct{ *kin }
+
+func (n nextKin) Compare(o nextKin) int { return n.compare(o.kin) }
+func (n nextKin) member() (*kin, bool)  { return n.kin, !n.open }
+
+// openKin is a member with a place, in a heap with the worst on top.
+type openKin struct{ *kin }
+
+func (n openKin) Compare(o openKin) int { return o.compare(n.kin) }
+func (n openKin) member() (*kin, bool)  { return n.kin, n.open }
+
 func (k *kin) compare(o *kin) int {
 	return cmp.Or(k.until.Compare(o.until), cmp.Compare(k.rank, o.rank), k.created.Compare(o.created), cmp.Compare(k.id, o.id))
-}
-
-// kinHeap has the best on top, or the worst.
-type kinHeap struct {
-	of    []*kin
-	worst bool
-}
-
-func (h *kinHeap) Len() int { return len(h.of) }
-
-func (h *kinHeap) Less(i, j int) bool {
-	if h.worst {
-		i, j = j, i
-	}
-	return h.of[i].compare(h.of[j]) < 0
-}
-
-func (h *kinHeap) Swap(i, j int) { h.of[i], h.of[j] = h.of[j], h.of[i] }
-
-func (h *kinHeap) Push(v any) { h.of = append(h.of, v.(*kin)) }
-
-func (h *kinHeap) Pop() any {
-	last := h.of[len(h.of)-1]
-	h.of = h.of[:len(h.of)-1]
-	return last
 }

@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
 	"time"
 
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
@@ -27,7 +27,7 @@ type Order struct {
 // ordered is what is ready, by such an order.
 type ordered struct {
 	Order
-	heaps map[orderedKey]*orderedHeap
+	heaps map[orderedKey]*turns.Heap[orderedEntry]
 	taken int // since ready was last cleared of what was taken
 }
 
@@ -37,15 +37,11 @@ type orderedKey struct {
 }
 
 type orderedEntry struct {
-	entry entry
-	place place
+	of    *ordered
+	entry turns.Entry
+	place turns.Place
 	rank  int // of the lane
 	keys  []gjson.Result
-}
-
-type orderedHeap struct {
-	of      *ordered
-	entries []orderedEntry
 }
 
 // fewTaken is how many steps are taken before what is left of them is cleared away.
@@ -55,87 +51,79 @@ const fewTaken = 1024
 func (x *Index) SetOrder(o Order) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.order = &ordered{Order: o, heaps: map[orderedKey]*orderedHeap{}}
-	x.eachReady(func(e entry, key readyKey, p place) { x.pushOrdered(e, key, p) })
+	x.order = &ordered{Order: o, heaps: map[orderedKey]*turns.Heap[orderedEntry]{}}
+	x.eachReady(func(e turns.Entry, key readyKey, p turns.Place) { x.pushOrdered(e, key, p) })
 	x.signal()
 }
 
 // eachReady visits what stands in the queues, ready or not any more.
-func (x *Index) eachReady(visit func(entry, readyKey, place)) {
+func (x *Index) eachReady(visit func(turns.Entry, readyKey, turns.Place)) {
 	for key, root := range x.ready {
-		for _, lane := range root.within {
-			for _, collection := range lane.within {
-				for _, batch := range collection.within {
-					for _, e := range batch.entries {
-						visit(e, key, place{lane.key, collection.key, batch.key})
-					}
-				}
-			}
-		}
+		root.Each(func(e turns.Entry, p turns.Place) { visit(e, key, p) })
 	}
 }
 
-func (x *Index) pushOrdered(e entry, key readyKey, p place) {
+func (x *Index) pushOrdered(e turns.Entry, key readyKey, p turns.Place) {
 	full, ok := x.entryOf(e)
 	if !ok {
 		return
 	}
-	at := orderedKey{key, p.collection}
+	at := orderedKey{key, p.Collection}
 	h := x.order.heaps[at]
 	if h == nil {
-		h = &orderedHeap{of: x.order}
+		h = &turns.Heap[orderedEntry]{}
 		x.order.heaps[at] = h
 	}
-	rank, _ := x.lane(p.lane)
-	heap.Push(h, orderedEntry{e, p, rank, x.order.Keys(full)})
+	rank, _ := x.lane(p.Lane)
+	h.Push(orderedEntry{x.order, e, p, rank, x.order.Keys(full)})
 }
 
 // settleOrdered brings the next entry to the front that is still ready, and stands by what
 // its values are now; false: there is none.
-func (x *Index) settleOrdered(h *orderedHeap, keep func(entry, place) bool) bool {
-	for len(h.entries) > 0 {
-		top := h.entries[0]
+func (x *Index) settleOrdered(h *turns.Heap[orderedEntry], keep func(turns.Entry, turns.Place) bool) bool {
+	for len(*h) > 0 {
+		top := &(*h)[0]
 		if !keep(top.entry, top.place) {
-			heap.Pop(h)
+			h.Pop()
 			continue
 		}
 		full, _ := x.entryOf(top.entry)
-		rank, _ := x.lane(top.place.lane)
+		rank, _ := x.lane(top.place.Lane)
 		keys := x.order.Keys(full)
 		if rank == top.rank && x.order.Compare(keys, top.keys) == 0 {
 			return true
 		}
-		h.entries[0].keys, h.entries[0].rank = keys, rank
-		heap.Fix(h, 0)
+		top.keys, top.rank = keys, rank
+		h.Fix(0)
 	}
 	return false
 }
 
 // takeOrdered is Take by the order.
 func (x *Index) takeOrdered(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
-	var best *orderedHeap
+	var best *turns.Heap[orderedEntry]
 	var from readyKey
 	for key, h := range x.order.heaps {
-		keep := func(e entry, p place) bool { return x.keep(e, key.readyKey, p, now) }
+		keep := func(e turns.Entry, p turns.Place) bool { return x.keep(e, key.readyKey, p, now) }
 		if !x.settleOrdered(h, keep) {
 			delete(x.order.heaps, key)
 			continue
 		}
-		top := &h.entries[0]
+		top := &(*h)[0]
 		switch {
 		case x.collectionFull(key.readyKey, layout.Name(x.names.Text(key.collection))):
 			limited = true
 		case !x.may(top.entry, may):
 		case x.stepFull(key.readyKey, top.entry):
 			limited = true
-		case best == nil || top.compare(&best.entries[0], x.order) < 0:
+		case best == nil || top.Compare((*best)[0]) < 0:
 			best, from = h, key.readyKey
 		}
 	}
 	if best == nil {
 		return Entry{}, false, limited
 	}
-	e = x.handOut(heap.Pop(best).(orderedEntry).entry, from)
+	e = x.handOut(best.Pop().entry, from)
 	x.tookOrdered(now)
 	return e, true, false
 }
@@ -147,24 +135,10 @@ func (x *Index) tookOrdered(now time.Time) {
 		return
 	}
 	x.order.taken = 0
-	x.rebuild(func(e entry, key readyKey, p place) bool { return x.stillReady(e, key, p, now) })
+	x.rebuild(func(e turns.Entry, key readyKey, p turns.Place) bool { return x.stillReady(e, key, p, now) })
 }
 
-func (a *orderedEntry) compare(b *orderedEntry, o *ordered) int {
-	return cmp.Or(o.Compare(a.keys, b.keys), cmp.Compare(a.rank, b.rank), a.entry.compare(b.entry))
-}
-
-func (h *orderedHeap) Len() int { return len(h.entries) }
-
-func (h *orderedHeap) Less(i, j int) bool { return h.entries[i].compare(&h.entries[j], h.of) < 0 }
-
-func (h *orderedHeap) Swap(i, j int) { h.entries[i], h.entries[j] = h.entries[j], h.entries[i] }
-
-func (h *orderedHeap) Push(v any) { h.entries = append(h.entries, v.(orderedEntry)) }
-
-func (h *orderedHeap) Pop() any {
-	last := h.entries[len(h.entries)-1]
-	h.entries[len(h.entries)-1] = orderedEntry{}
-	h.entries = h.entries[:len(h.entries)-1]
-	return last
+// Compare has the entry first that the order has first; then lane and age decide.
+func (a orderedEntry) Compare(b orderedEntry) int {
+	return cmp.Or(a.of.Compare(a.keys, b.keys), cmp.Compare(a.rank, b.rank), a.entry.Compare(b.entry))
 }

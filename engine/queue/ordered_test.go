@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/layout"
 
 	"github.com/tidwall/gjson"
@@ -133,7 +134,7 @@ func TestOrderLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	left := 0
-	c.x.eachReady(func(entry, readyKey, place) { left++ })
+	c.x.eachReady(func(turns.Entry, readyKey, turns.Place) { left++ })
 	if left > items/2 {
 		t.Errorf("%d entries are left of what is done", left)
 	}

@@ -1,10 +1,10 @@
 package queue
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 
+	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -60,26 +60,26 @@ func (x *Index) SetLanes(l Lanes) {
 	}
 	x.lanes = l
 	x.rerank()
-	x.rebuild(func(entry, readyKey, place) bool { return true })
+	x.rebuild(func(turns.Entry, readyKey, turns.Place) bool { return true })
 	x.signal()
 }
 
 // rebuild puts what is ready into its queues anew, as far as keep wants it.
-func (x *Index) rebuild(keep func(entry, readyKey, place) bool) {
+func (x *Index) rebuild(keep func(turns.Entry, readyKey, turns.Place) bool) {
 	type standing struct {
-		entry
+		turns.Entry
 		readyKey
-		place
+		turns.Place
 	}
 	var all []standing
-	x.eachReady(func(e entry, key readyKey, p place) {
+	x.eachReady(func(e turns.Entry, key readyKey, p turns.Place) {
 		if keep(e, key, p) {
 			all = append(all, standing{e, key, p})
 		}
 	})
-	x.accounts, x.ready = account{}, map[readyKey]*branch{}
+	x.accounts, x.ready = turns.Account{}, map[readyKey]*turns.Tree{}
 	for _, s := range all {
-		x.pushReady(s.entry, s.readyKey, s.place)
+		x.pushReady(s.Entry, s.readyKey, s.Place)
 	}
 }
 
@@ -120,26 +120,26 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 	if x.order != nil {
 		return x.takeOrdered(now, may)
 	}
-	var way [3]*branch
+	var way turns.Way
 	var from readyKey
 	for key, root := range x.ready {
-		keep := func(e entry, p place) bool { return x.keep(e, key, p, now) }
+		keep := func(e turns.Entry, p turns.Place) bool { return x.keep(e, key, p, now) }
 		held := false
-		w, there := root.best(keep, func(p place) bool {
-			full := x.collectionFull(key, layout.Name(x.names.Text(p.collection)))
+		w, there := root.Best(keep, func(p turns.Place) bool {
+			full := x.collectionFull(key, layout.Name(x.names.Text(p.Collection)))
 			held = held || full
 			return full
 		})
 		switch {
 		case !there:
 			limited = limited || held
-			if root.empty() {
+			if root.Empty() {
 				delete(x.ready, key)
 			}
-		case !x.may(w[2].entries[0], may):
-		case x.stepFull(key, w[2].entries[0]):
+		case !x.may(w.Entry(), may):
+		case x.stepFull(key, w.Entry()):
 			limited = true
-		case !ok || before(w, way):
+		case !ok || turns.Before(w, way):
 			way, from, ok = w, key, true
 		}
 	}
@@ -147,14 +147,14 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 		return Entry{}, false, limited
 	}
 	root := x.ready[from]
-	_, stride := x.lane(way[0].key)
-	return x.handOut(root.take(way, stride), from), true, false
+	_, stride := x.lane(way.Lane())
+	return x.handOut(root.Take(way, stride), from), true, false
 }
 
 // handOut notes that an entry was taken.
-func (x *Index) handOut(took entry, from readyKey) Entry {
+func (x *Index) handOut(took turns.Entry, from readyKey) Entry {
 	full, _ := x.entryOf(took) // it was there a moment ago
-	s := slot{took.item, took.run, took.n}
+	s := slot{took.Item, took.Run, took.N}
 	x.taken[s] = true
 	x.claim(s, from, full.Item.Collection)
 	return full
@@ -162,7 +162,7 @@ func (x *Index) handOut(took entry, from readyKey) Entry {
 
 // keep tells whether an entry may stay in its queue; one that Only may let through
 // later is put down for then.
-func (x *Index) keep(e entry, key readyKey, p place, now time.Time) bool {
+func (x *Index) keep(e turns.Entry, key readyKey, p turns.Place, now time.Time) bool {
 	if !x.stillReady(e, key, p, now) {
 		return false
 	}
@@ -175,13 +175,13 @@ func (x *Index) keep(e entry, key readyKey, p place, now time.Time) bool {
 	}
 	is, again := x.only(full)
 	if !is && !again.IsZero() {
-		heap.Push(&x.dated, dated{at: again.UnixMilli() + 1, entry: e, asked: true})
+		x.dated.Push(dated{at: again.UnixMilli() + 1, entry: e, asked: true})
 	}
 	return is
 }
 
 // may asks by the step of the entry that is next.
-func (x *Index) may(next entry, may func(StepID, *state.Step) bool) bool {
+func (x *Index) may(next turns.Entry, may func(StepID, *state.Step) bool) bool {
 	if may == nil {
 		return true
 	}
@@ -190,16 +190,16 @@ func (x *Index) may(next entry, may func(StepID, *state.Step) bool) bool {
 }
 
 // planOf gives the definition of an entry that is still ready.
-func (x *Index) planOf(e entry) (*state.Definition, int) {
-	x.at.Read(x.table.Get(e.item))
-	return x.names.Plan(x.at.Run(uint64(e.run)).Plan), int(e.n)
+func (x *Index) planOf(e turns.Entry) (*state.Definition, int) {
+	x.at.Read(x.table.Get(e.Item))
+	return x.names.Plan(x.at.Run(uint64(e.Run)).Plan), int(e.N)
 }
 
 func over(n, limit int) bool { return limit > 0 && n >= limit }
 
 // stepFull tells whether a limit of the workspace, but for those of collections,
 // holds the step back.
-func (x *Index) stepFull(key readyKey, next entry) bool {
+func (x *Index) stepFull(key readyKey, next turns.Entry) bool {
 	plan, n := x.planOf(next)
 	_, is := x.full(key, plan, n)
 	return is

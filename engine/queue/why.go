@@ -50,10 +50,10 @@ func (x *Index) Place(id layout.ItemID, run string, n int, now time.Time, most i
 		p.Limit, p.OneStep, p.Fills = limit.text, limit.step != StepID{}, x.fillers(limit, most)
 		return p, true
 	}
-	ahead := x.preview(Question{Step: func(id StepID) bool { return id == key.StepID }})
+	ahead := x.walk(Question{Step: func(id StepID) bool { return id == key.StepID }}, now)
 	for {
-		e, more := ahead.next(x, now)
-		if !more || (slot{e.item, e.run, e.n}) == s {
+		e, more := ahead()
+		if !more || (slot{e.Item, e.Run, e.N}) == s {
 			return p, true
 		}
 		p.Before++
