@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 )
@@ -92,6 +93,9 @@ func (a *adding) begin() (err error) {
 	}
 	if a.box, err = e.box(false); err != nil {
 		return err
+	}
+	if e.o.ReadOnly { // nothing may be left of an act whose commit is refused
+		return gitstore.ErrReadOnly
 	}
 	_, err = e.seat.Engine()
 	return err

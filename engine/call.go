@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -108,8 +112,14 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	abs := e.path(dir)
 	settings := e.current().settings
 	store := settings.storeDir(e.root)
-	if own, ok := w.plan.With["store"].(string); ok && own != "" {
+	own, _ := w.plan.With["store"].(string)
+	if own != "" {
 		store = below(e.root, own)
+	}
+	if e.o.deposits(w.plan) {
+		if err := checkStore(w.ctx, e, store, own); err != nil {
+			return nil, err
+		}
 	}
 	return &steps.Call{
 		Item: a.Item, Collection: it.Collection, Label: it.Label,
@@ -121,4 +131,86 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		Limits: settings.limits(), Profiles: settings.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
 		Objects: e.objectsOf(rec.manifest),
 	}, nil
+}
+
+// checkStore answers a *steps.Later when the store at dir is not the workspace's. own is
+// the store as the step's parameters name it; "" is the one of the settings.
+func checkStore(ctx context.Context, e *Engine, dir, own string) error {
+	mark, err := markOf(ctx, e)
+	if err != nil {
+		return err
+	}
+	s := mounted.Store{Dir: dir, Mark: mark, Now: e.o.Now, Warn: e.o.Warn,
+		Oldest: func() (layout.ItemID, bool) { return oldestDeposit(e, own) }}
+	return s.Check()
+}
+
+// markOf gives the workspace's mark, drawn and committed where an earlier version made the
+// workspace.
+func markOf(ctx context.Context, e *Engine) (layout.Mark, error) {
+	v, err := e.store.Tip()
+	if err != nil {
+		return "", err
+	}
+	w, err := readWorkspace(v)
+	if err != nil || w.Mark != "" {
+		return w.Mark, err
+	}
+	drawn, err := layout.NewMark(e.o.Random)
+	if err != nil {
+		return "", err
+	}
+	who := e.byEngine()
+	_, err = e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		if w, err = readWorkspace(r); err != nil || w.Mark != "" {
+			return nil, err
+		}
+		w.Mark = drawn
+		data, err := w.Encode()
+		if err != nil {
+			return nil, err
+		}
+		return &gitstore.Change{Files: map[string][]byte{layout.WorkspaceFile: data}, Author: who.author,
+			Message: message("control: marked the workspace", "", []trailer{{"Bagpipe-Agent", who.agent}})}, nil
+	})
+	return w.Mark, err
+}
+
+func readWorkspace(r gitstore.Reader) (w layout.Workspace, err error) {
+	data, err := readOptional(r, layout.WorkspaceFile)
+	if err != nil || data == nil {
+		return w, err
+	}
+	return layout.DecodeWorkspace(data)
+}
+
+// oldestDeposit finds the oldest item that was deposited in the store named own. A step
+// that was reset since has reached its milestone all the same.
+func oldestDeposit(e *Engine, own string) (id layout.ItemID, ok bool) {
+	for it := range e.index.Items() {
+		for r := range it.Runs {
+			if e.o.depositedBy(it, &it.Runs[r], own) {
+				return it.ID, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (o *Options) depositedBy(it *queue.Item, run *queue.Run, own string) bool {
+	for i := range run.Steps {
+		step := &run.Plan.Steps[i]
+		if named, _ := step.With["store"].(string); !o.deposits(step) || named != own {
+			continue
+		}
+		if _, reached := it.Milestones[layout.Name(step.Milestone)]; reached || run.Steps[i].Status == state.Completed {
+			return true
+		}
+	}
+	return false
+}
+
+// deposits reports whether a robot of the store does the step.
+func (o *Options) deposits(s *state.Step) bool {
+	return s.Command == nil && o.Robots[layout.Name(s.Robot)].Deposits
 }

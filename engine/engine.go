@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
 	"bagpipe/engine/state"
@@ -98,7 +100,7 @@ type Engine struct {
 type NotAWorkspaceError struct{ Dir string }
 
 func (e *NotAWorkspaceError) Error() string {
-	return fmt.Sprintf("no workspace in %s or above it; make one with: bagpipe init DIR", e.Dir)
+	return fmt.Sprintf("no workspace in %s or above it; is it mounted? Make a new one with: bagpipe init DIR", e.Dir)
 }
 
 // Find looks for the workspace from dir upward.
@@ -150,6 +152,11 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 			err = errors.Join(err, e.store.Close())
 		}
 	}()
+	if !o.ReadOnly {
+		if err := checkMounted(e.root, e.store); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.openArrivals(); err != nil {
 		return nil, err
 	}
@@ -157,6 +164,23 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// checkMounted answers a *mounted.Error when the workspace's folders are not there.
+func checkMounted(root string, store *gitstore.Store) error {
+	v, err := store.Tip()
+	if err != nil {
+		return err
+	}
+	entries, err := v.List(layout.ItemsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, entry.Name)
+	}
+	return mounted.Folders(root, names)
 }
 
 // sync reads the controls in force, then takes in settings edited in place and reads the

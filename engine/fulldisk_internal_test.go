@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounted is a small file system; room gives it more space.
-func mounted(t *testing.T, dir, size string) (room func(size string)) {
+// mountRoom is a small file system; room gives it more space.
+func mountRoom(t *testing.T, dir, size string) (room func(size string)) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := t.TempDir()
 			root := filepath.Join(base, "w")
-			room := mounted(t, root, "16m")
+			room := mountRoom(t, root, "16m")
 			o := Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(),
 				Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -74,7 +74,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			must(os.WriteFile(filepath.Join(root, "bagpipe.yaml"), fmt.Appendf(nil, fullDiskSettings, c.room), 0o644))
 			must(os.WriteFile(filepath.Join(root, "workflows/plain.yaml"), []byte(plainWorkflow), 0o644))
 			far := filepath.Join(root, "inbox/far")
-			mounted(t, far, "64m")
+			mountRoom(t, far, "64m")
 			const drops = 5
 			for i := range drops {
 				must(os.WriteFile(filepath.Join(far, fmt.Sprintf("film-%d", i)), bytes.Repeat([]byte{byte(i)}, 5<<20), 0o644))

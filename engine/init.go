@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,6 +67,9 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := addMark(files, e.o.Random); err != nil {
+		return err
+	}
 	who := e.byPerson()
 	// The repository comes last: only with it is the folder a workspace.
 	err = gitstore.Init(ctx, root, e.storeOptions(), files,
@@ -77,6 +81,16 @@ func Init(ctx context.Context, dir string, o Options) error {
 		return fmt.Errorf("make workspace %s: %w", root, err)
 	}
 	return nil
+}
+
+// addMark adds the workspace's mark to the files of its first commit.
+func addMark(files map[string][]byte, random io.Reader) error {
+	mark, err := layout.NewMark(random)
+	if err != nil {
+		return err
+	}
+	files[layout.WorkspaceFile], err = layout.Workspace{Mark: mark}.Encode()
+	return err
 }
 
 // shipped are the files a new workspace is committed with.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,6 +44,7 @@ type Status struct {
 	Engines  []string          `json:"engines"` // alive
 	Steps    []StepControl     `json:"steps"`   // that are disabled, or stopped a run
 	Running  []RunningStep     `json:"running"`
+	Later    []TriedLater      `json:"triedLater"`
 	Parents  []ItemRow         `json:"parents"` // items some of whose children failed
 	Cold     []string          `json:"cold"`    // steps that engines do not claim as their warm-up failed
 }
@@ -55,7 +57,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 		return s, err
 	}
 	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
-	if err := e.space.low(); err != nil {
+	if err := cmp.Or(checkMounted(e.root, e.store), e.space.low()); err != nil {
 		s.Paused = err.Error()
 	}
 	var err error
@@ -69,7 +71,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 func (e *Engine) statusOfItems(s *Status, f Filter) error {
 	e.index.Settle(e.o.Now())
 	const telling = queue.Held | queue.Failed | queue.Broken | queue.Person | queue.Kin
-	items := e.index.With(telling)
+	asked := e.index
 	var workflows []queue.WorkflowCount
 	s.Items, s.Held, workflows = e.index.Counts()
 	if f != (Filter{}) {
@@ -84,12 +86,13 @@ func (e *Engine) statusOfItems(s *Status, f Filter) error {
 		}
 		filling.Count()
 		s.Items, s.Held, workflows = some.Counts()
-		items = some.With(telling)
+		asked = some
 	}
+	s.Later = listLater(e, asked)
 	for _, w := range workflows {
 		s.Grids = append(s.Grids, gridOf(w))
 	}
-	for it := range items {
+	for it := range asked.With(telling) {
 		if it.Held {
 			s.Holds = append(s.Holds, e.row(it))
 		}

@@ -1,11 +1,16 @@
 package engine
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // Summary is what a run did.
@@ -17,6 +22,7 @@ type Summary struct {
 	Before   int                  `json:"failedBefore"` // failed steps of earlier runs
 	Waiting  int                  `json:"waiting"`      // steps that wait for a person
 	Later    int                  `json:"later"`        // steps that wait for their time
+	Tried    []TriedLater         `json:"triedLater"`   // those of them that failed, or asked for it, and why
 	Growing  []string             `json:"growing"`      // drops not yet settled
 	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given
 	Off      []StepControl        `json:"disabled"`     // steps that are out of the flow
@@ -51,6 +57,7 @@ func (r *run) conclude() {
 	r.summary.Off = r.e.stepControls(func(c StepControl) bool { return c.Status == state.StepDisabled })
 	stopped := r.e.controls.stoppedBy()
 	r.summary.Stopped = r.e.stepControls(func(c StepControl) bool { return slices.Contains(stopped, c.ref) })
+	later := laterGroups{}
 	for it := range r.e.index.With(queue.Failed | queue.Broken | queue.Person | queue.Startable) {
 		for _, f := range failures(it) {
 			if f.engine == r.e.id || f.Kind == internalKind && r.internal[itemRun{f.Item, f.Workflow}] {
@@ -61,6 +68,7 @@ func (r *run) conclude() {
 		}
 		for i := range it.Runs {
 			run := &it.Runs[i]
+			later.add(r.e, run, now)
 			for n := range run.Steps {
 				why := run.Steps[n].Blocked
 				switch {
@@ -72,6 +80,7 @@ func (r *run) conclude() {
 			}
 		}
 	}
+	r.summary.Tried = later.rows()
 }
 
 // failures lists what failed on one item, also what is tolerated; nothing of a
@@ -103,4 +112,64 @@ func failures(it *queue.Item) (out []Failure) {
 		}
 	}
 	return out
+}
+
+// TriedLater counts the items of which one step is tried again later, for one reason.
+type TriedLater struct {
+	Step   string    `json:"step"` // WORKFLOW/STEP
+	Reason string    `json:"reason"`
+	Items  int       `json:"items"`
+	Next   time.Time `json:"next"`  // the earliest
+	Store  bool      `json:"store"` // the step needs the store, and the store is missing or full
+}
+
+// laterGroups groups by step and reason.
+type laterGroups map[[2]string]*TriedLater
+
+// add counts the steps of a run that are tried again later.
+func (l laterGroups) add(e *Engine, run *queue.Run, now time.Time) {
+	deferring := (&steps.Later{}).Error()
+	for i := range run.Steps {
+		s, step := &run.Steps[i], &run.Plan.Steps[i]
+		if why := s.Blocked; run.Status == state.Inactive || why == nil || why.Code != "retry" || !now.Before(why.Until) {
+			continue
+		}
+		deferred := strings.HasPrefix(s.Message, deferring)
+		key := [2]string{refOf(run.Name, layout.Name(step.Name)).String(), strings.TrimPrefix(s.Message, deferring)}
+		row := l[key]
+		if row == nil {
+			row = &TriedLater{Step: key[0], Reason: key[1], Next: s.Blocked.Until, Store: deferred && e.o.deposits(step)}
+			l[key] = row
+		}
+		row.Items++
+		if s.Blocked.Until.Before(row.Next) {
+			row.Next = s.Blocked.Until
+		}
+	}
+}
+
+// rows gives the groups, by step.
+func (l laterGroups) rows() []TriedLater {
+	rows := make([]TriedLater, 0, len(l))
+	for row := range maps.Values(l) {
+		rows = append(rows, *row)
+	}
+	slices.SortFunc(rows, func(a, b TriedLater) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
+}
+
+// listLater lists what is tried again later, of the items in an index.
+func listLater(e *Engine, index *queue.Index) []TriedLater {
+	groups := laterGroups{}
+	if _, dated := e.index.NextDue(); dated {
+		now := e.o.Now()
+		for it := range index.With(queue.Startable) {
+			for r := range it.Runs {
+				groups.add(e, &it.Runs[r], now)
+			}
+		}
+	}
+	return groups.rows()
 }

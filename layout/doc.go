@@ -16,6 +16,8 @@
 //	  rules/NAME.yaml               recognition rules
 //	  items/3/f/a/9/ID/             one work item (ItemDir)
 //	  batches/NAME.json             batches of items (Batch)
+//	  controls/steps.json           disabled steps and breakers
+//	  controls/workspace.json       the workspace's mark (Workspace)
 //	  inbox/COLLECTION/             drops
 //	  intake/ID/                    taken, not yet committed
 //	  rejected/COLLECTION/          drops that could not be admitted, with reasons
@@ -53,6 +55,23 @@
 // A batch is made with its first item and names none; each of its items has its
 // name as "batch" in manifest.json, fixed for good. "closed" and "closedBy" are
 // there once nothing is added any more; that is never withdrawn.
+//
+// # The workspace's mark and its stores
+//
+// A workspace has a mark, 16 random hexadecimal digits, drawn by init and committed in
+// controls/workspace.json, so that the mark outlives .bagpipe and a restore:
+//
+//	{"mark": "5c1e9a70d2b14f03", "schema": 1}
+//
+// A workspace without the file, of an earlier version, draws its mark before the next
+// deposit. bagpipe-store.json at the top of a store lists the marks of the workspaces
+// that deposit there:
+//
+//	{"schema": 1, "workspaces": {"5c1e9a70d2b14f03": {"since": "2026-11-20T10:00:00Z"}}}
+//
+// The file is written before the first deposit of a workspace. A workspace that has
+// deposited before waits where its mark is not listed. An empty file is a person's word
+// that the folder is a store.
 //
 // # Children
 //

@@ -20,8 +20,8 @@ var floors = map[string]int{
 	"bagpipe/engine":          4,
 	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3, "bagpipe/engine/recognise": 3,
 	"bagpipe/engine/runner": 3, "bagpipe/engine/feed": 3, "bagpipe/engine/schedule": 3, "bagpipe/engine/catalog": 3,
-	"bagpipe/engine/delivery": 3,
-	"bagpipe/engine/state":    2, "bagpipe/steps": 2,
+	"bagpipe/engine/delivery": 3, "bagpipe/engine/mounted": 3,
+	"bagpipe/engine/state": 2, "bagpipe/steps": 2,
 	"bagpipe/bags":   1,
 	"bagpipe/layout": 0, "bagpipe/templates": 0,
 }

@@ -19,6 +19,7 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
 	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
@@ -250,7 +251,7 @@ func (a *app) open() (*engine.Engine, error) {
 		return e, err
 	}
 	// To look must be possible for those who may not write, on a snapshot, and on a
-	// full disk.
+	// full disk, and where the bytes of the items are not mounted.
 	o.ReadOnly = true
 	e, again := engine.Open(a.ctx, root, o)
 	if again != nil {
@@ -261,6 +262,10 @@ func (a *app) open() (*engine.Engine, error) {
 }
 
 func cannotWrite(err error) bool {
+	var unmounted *mounted.Error
+	if errors.As(err, &unmounted) {
+		return true
+	}
 	for _, why := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, why) {
 			return true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"bagpipe/engine"
 	"bagpipe/engine/state"
@@ -88,7 +89,7 @@ func (c *runCmd) Run(a *app) error {
 			return exit(exitInterrupted)
 		case len(s.Stopped) > 0:
 			return exit(exitThreshold)
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0):
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || slices.ContainsFunc(s.Tried, func(l engine.TriedLater) bool { return l.Store })):
 			return exit(exitSomeFailed)
 		}
 		return nil
@@ -116,6 +117,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	}
 	printList(a, "Steps out of the flow", controlLines(s.Off))
 	printFailed(a, failureLines(s.Failed))
+	printList(a, "Tried again later", linesOf(s.Tried, laterLine))
 	printList(a, "Left in the inbox", s.Growing)
 	var open []string
 	for _, n := range s.NotDone {

@@ -43,6 +43,7 @@ func printStatus(a *app, s engine.Status) error {
 	printList(a, "Steps", controlLines(s.Steps))
 	printFailed(a, failureLines(s.Failures))
 	printList(a, "Children failed, of", linesOf(s.Parents, parentLine))
+	printList(a, "Tried again later", linesOf(s.Later, laterLine))
 	printList(a, "Waiting for a person", linesOf(s.People, personLine))
 	printList(a, "Held", linesOf(s.Holds, holdLine))
 	printList(a, "Not taken in", s.Pauses)
@@ -84,6 +85,10 @@ func linesOf[T any](all []T, line func(T) string) []string {
 
 func parentLine(p engine.ItemRow) string {
 	return fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short())
+}
+
+func laterLine(l engine.TriedLater) string {
+	return fmt.Sprintf("%s: %s, from %s on: %s", l.Step, count(l.Items, "item"), when(l.Next), l.Reason)
 }
 
 func personLine(p engine.ItemRow) string {

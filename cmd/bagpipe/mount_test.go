@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A store on a real mount: with the file system gone, nothing is written into the mount
+// point, and with it back the deposit is made.
+func TestStoreNotMounted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	disk := filepath.Join(b.top, "disk")
+	b.must(os.Mkdir(disk, 0o777))
+	b.mount("tmpfs", disk, "-t", "tmpfs", "-o", "size=256m")
+	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "store: store", "store: "+disk+"/store"))
+	b.write("one.txt", "one")
+	b.write("two.txt", "two")
+	b.ok("add", filepath.Join(b.top, "one.txt"))
+	b.ok("run")
+
+	shelf := filepath.Join(b.top, "shelf")
+	b.must(os.Mkdir(shelf, 0o777))
+	b.mount(disk, shelf, "--bind") // keeps the file system while the store is not mounted
+	b.unmount(disk)
+	b.ok("add", filepath.Join(b.top, "two.txt"))
+	if out := b.start("run").code(exitSomeFailed); !strings.Contains(out, "is it mounted?") {
+		t.Errorf("run without the store: %s", out)
+	}
+	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
+		t.Errorf("in the mount point: %v, %v", left, err)
+	}
+	b.mount(shelf, disk, "--bind")
+	b.ok("step", "retry", "two.txt", "deposit")
+	b.ok("run")
+	if bags, err := filepath.Glob(filepath.Join(shelf, "store/*/*/*/*/*")); err != nil || len(bags) != 2 {
+		t.Errorf("in the store: %v, %v", bags, err)
+	}
+}
+
+// mount mounts for the length of the test, which is skipped where that is not allowed.
+func (b *bench) mount(what, dir string, how ...string) {
+	b.t.Helper()
+	if out, err := exec.Command("mount", append(how, what, dir)...).CombinedOutput(); err != nil {
+		b.t.Skipf("no right to mount: %s", out)
+	}
+	b.t.Cleanup(func() { _ = exec.Command("umount", dir).Run() }) // gone already where the test unmounted it
+}
+
+func (b *bench) unmount(dir string) {
+	b.t.Helper()
+	if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+		b.t.Fatalf("umount %s: %s", dir, out)
+	}
+}
