@@ -14,28 +14,34 @@ import (
 )
 
 // cleanup has the item's own copy of the bag removed, once it has seen that the
-// deposited one is the same and complete. The removal itself is the engine's.
+// deposited one is the same, but for the labels of its making, and complete. The removal itself is the engine's.
 func cleanup(ctx context.Context, c *Call) (Result, error) {
 	to, err := c.depositDir()
 	if err != nil {
 		return Result{}, err
 	}
-	if err := checkDeposit(ctx, to); err != nil {
+	from := c.bagDir()
+	_, gone := os.Lstat(from)
+	at, how := newestRevision(to), sameBagging
+	if gone == nil {
+		if at, how, err = findRevision(from, to); err != nil {
+			return Result{}, failure(err)
+		}
+	}
+	if how < redatedBag && at != to {
+		at = newestRevision(to) // which is there
+	}
+	if err := checkDeposit(ctx, at); err != nil {
 		return Result{}, err
+	}
+	if how < redatedBag {
+		return Result{}, SystemFailure("the deposited bag at %s is not the one in derived/bag; nothing was removed", layout.EncodePath(at))
 	}
 	if err := removeLeftovers(to); err != nil {
 		return Result{}, failure(err)
 	}
-	from := c.bagDir()
-	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(gone, fs.ErrNotExist) {
 		return Result{Message: "nothing to remove: derived/bag is gone already"}, nil
-	}
-	same, err := sameBag(from, to)
-	if err != nil {
-		return Result{}, failure(err)
-	}
-	if !same {
-		return Result{}, SystemFailure("the deposited bag at %s is not the one in derived/bag; nothing was removed", layout.EncodePath(to))
 	}
 	tree, err := bags.Scan(ctx, filepath.Dir(from))
 	if err != nil {

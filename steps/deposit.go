@@ -31,7 +31,8 @@ const fullStore = time.Minute
 //     synced, validated in full, and renamed: what stands under its own name is
 //     whole;
 //   - nothing in the store is ever overwritten: the same bag there already is a
-//     success, another one a system failure;
+//     success, one with other tag files gets a place beside it (revision.go), another
+//     payload is a system failure;
 //   - a crash leaves the copy's dotted folder; the item's next attempt removes
 //     it. A crash just after the rename leaves the deposit, which the next
 //     attempt finds.
@@ -42,13 +43,23 @@ func deposit(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := os.Lstat(from); err != nil {
-		return c.recogniseDeposit(ctx, to)
+		return c.recogniseDeposit(ctx, newestRevision(to))
 	}
 	if err := removeLeftovers(to); err != nil {
 		return Result{}, failure(err)
 	}
+	first := to
+	to, how, err := findRevision(from, to)
+	if err != nil {
+		return Result{}, failure(err)
+	}
 	if _, err := os.Lstat(to); err == nil {
-		return c.compareDeposit(ctx, from, to)
+		return c.compareDeposit(ctx, to, how)
+	}
+	if to != first { // a bag that was damaged since is no reason for a revision
+		if _, err := c.checkStored(ctx, newestRevision(first)); err != nil {
+			return Result{}, err
+		}
 	}
 	tree, err := bags.Scan(ctx, from)
 	if err != nil {
@@ -65,7 +76,7 @@ func deposit(ctx context.Context, c *Call) (Result, error) {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return Result{}, &Later{After: fullStore, Reason: "no space left in the store " + c.Store}
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTEMPTY):
-		return c.compareDeposit(ctx, from, to) // an attempt that was thought dead came first
+		return c.depositedMeanwhile(ctx, from, to)
 	case err != nil:
 		return Result{}, err
 	}
@@ -110,7 +121,7 @@ func (c *Call) depositDir() (string, error) {
 
 func leftoverPrefix(to string) string { return "." + filepath.Base(to) + "." }
 
-// removeLeftovers removes what a dead attempt at this item left beside to.
+// removeLeftovers removes the copies that dead attempts left beside to, of any revision.
 func removeLeftovers(to string) error {
 	names, err := os.ReadDir(filepath.Dir(to))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +131,7 @@ func removeLeftovers(to string) error {
 		return err
 	}
 	for _, n := range names {
-		if strings.HasPrefix(n.Name(), leftoverPrefix(to)) {
+		if strings.HasPrefix(n.Name(), leftoverPrefix(to)) || strings.HasPrefix(n.Name(), "."+filepath.Base(to)+"-r") {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(filepath.Dir(to), n.Name())))
 		}
 	}
@@ -183,27 +194,45 @@ func syncStore(dir string, files int) error {
 	return disk.SyncTree(dir)
 }
 
-// compareDeposit answers for what stands in the store already. It may be this
-// attempt's own predecessor, so it must be synced before it counts.
-func (c *Call) compareDeposit(ctx context.Context, from, to string) (Result, error) {
-	same, err := sameBag(from, to)
+// depositedMeanwhile answers where an attempt that was thought dead came first.
+func (c *Call) depositedMeanwhile(ctx context.Context, from, to string) (Result, error) {
+	how, err := compareBags(from, to)
 	if err != nil {
 		return Result{}, failure(err)
 	}
-	if !same {
+	return c.compareDeposit(ctx, to, how)
+}
+
+// compareDeposit answers for the bag that stands in the store already. It may be this
+// attempt's own predecessor, so it must be synced before it counts.
+func (c *Call) compareDeposit(ctx context.Context, to string, how likeness) (Result, error) {
+	if how < redatedBag {
 		return Result{}, SystemFailure("the store holds another bag at %s; nothing was overwritten", layout.EncodePath(to))
 	}
-	r, err := bags.Validate(ctx, to, bags.ValidateOptions{Progress: c.progress()})
+	r, err := c.checkStored(ctx, to)
 	if err != nil {
-		return Result{}, failure(err)
-	}
-	if first, bad := r.FirstError(); bad {
-		return Result{}, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten: %s", layout.EncodePath(to), findingText(first))
+		return Result{}, err
 	}
 	if err := errors.Join(syncStore(to, int(r.PayloadFiles)), disk.SyncDir(filepath.Dir(to))); err != nil {
 		return Result{}, failure(err)
 	}
-	return Result{Message: "deposited before at " + layout.EncodePath(to)}, nil
+	message := "deposited before at " + layout.EncodePath(to)
+	if how == redatedBag {
+		message += "; it differs in its " + strings.Join(makingLabels, " or ") + " alone, and stays as it is"
+	}
+	return Result{Message: message}, nil
+}
+
+// checkStored validates a bag of the item that stands in the store.
+func (c *Call) checkStored(ctx context.Context, at string) (r bags.Report, err error) {
+	r, err = bags.Validate(ctx, at, bags.ValidateOptions{Progress: c.progress()})
+	if err != nil {
+		return r, failure(err)
+	}
+	if first, bad := r.FirstError(); bad {
+		return r, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten: %s", layout.EncodePath(at), findingText(first))
+	}
+	return r, nil
 }
 
 // sameBag compares the tag manifests, which vouch for all the rest.

@@ -38,7 +38,7 @@ func TestDepositNeverOverwrites(t *testing.T) {
 
 	must(t, os.WriteFile(filepath.Join(it.deposited(), "tagmanifest-sha512.txt"), nil, 0o644))
 	_, err = it.run("deposit")
-	wantFailure(t, err, System, "another bag", "nothing was overwritten")
+	wantFailure(t, err, System, "not valid", "nothing was overwritten")
 	_, err = it.run("cleanup")
 	wantFailure(t, err, System, "nothing was removed")
 	must(t, os.RemoveAll(it.deposited()))
