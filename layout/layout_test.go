@@ -235,3 +235,17 @@ func TestManifestHead(t *testing.T) {
 		}
 	}
 }
+
+func TestStoreFileOfNoWorkspace(t *testing.T) {
+	for _, text := range []string{"", "{}", `{"schema": 1, "workspaces": null}`} {
+		s, err := DecodeStore([]byte(text))
+		if err != nil || s.Workspaces == nil || len(s.Workspaces) > 0 {
+			t.Errorf("%q: %v, %v", text, s, err)
+		}
+	}
+	for _, text := range []string{"x", `{"schema": 2}`} {
+		if s, err := DecodeStore([]byte(text)); err == nil {
+			t.Errorf("%q was read: %v", text, s)
+		}
+	}
+}

@@ -70,7 +70,7 @@ type StoreMember struct {
 }
 
 // DecodeStore reads bagpipe-store.json; no bytes are a store of no workspace. A newer
-// schema is a *SchemaError.
+// schema is a *SchemaError. Workspaces is never nil.
 func DecodeStore(data []byte) (Store, error) {
 	s := Store{Workspaces: map[Mark]StoreMember{}}
 	if len(data) == 0 {
@@ -78,6 +78,9 @@ func DecodeStore(data []byte) (Store, error) {
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("read %s: %w", StoreFile, err)
+	}
+	if s.Workspaces == nil { // null
+		s.Workspaces = map[Mark]StoreMember{}
 	}
 	if s.Schema > storeSchema {
 		return s, &SchemaError{File: StoreFile, Schema: s.Schema, Known: storeSchema}

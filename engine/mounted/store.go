@@ -39,8 +39,8 @@ type Store struct {
 
 // Check answers a *steps.Later when the store is not the workspace's.
 func (s *Store) Check() error {
-	data, listed, err := s.read()
-	if err != nil || listed {
+	data, f, err := s.read()
+	if _, listed := f.Workspaces[s.Mark]; err != nil || listed {
 		return err
 	}
 	dir, file := layout.EncodePath(s.Dir), layout.StoreFile
@@ -49,7 +49,7 @@ func (s *Store) Check() error {
 	case data == nil && deposited && !holdsDeposit(s.Dir, before):
 		return &steps.Later{Reason: fmt.Sprintf("the store %s has no %s, and deposits were made before: is it mounted? If it is a new store, make that file in it, empty",
 			dir, file)}
-	case len(data) > 0 && deposited:
+	case len(f.Workspaces) > 0 && deposited:
 		return &steps.Later{Reason: fmt.Sprintf("the store %s is another workspace's, and deposits of this one were made elsewhere: is the right one mounted? To share it, add %q: {} to workspaces: in its %s",
 			dir, s.Mark, file)}
 	}
@@ -59,22 +59,16 @@ func (s *Store) Check() error {
 	return s.join(deposited)
 }
 
-// read reads the store's file; nil bytes where there is none. listed reports whether the
-// file has the mark.
-func (s *Store) read() (data []byte, listed bool, err error) {
+// read reads the store's file; nil bytes where there is none.
+func (s *Store) read() (data []byte, f layout.Store, err error) {
 	data, err = os.ReadFile(filepath.Join(s.Dir, layout.StoreFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, f, &steps.Later{Reason: "the store cannot be read: " + err.Error()}
 	}
-	if err != nil {
-		return nil, false, &steps.Later{Reason: "the store cannot be read: " + err.Error()}
+	if f, err = layout.DecodeStore(data); err != nil {
+		return nil, f, &steps.Later{Reason: fmt.Sprintf("the store %s: %v", layout.EncodePath(s.Dir), err)}
 	}
-	f, err := layout.DecodeStore(data)
-	if err != nil {
-		return nil, false, &steps.Later{Reason: fmt.Sprintf("the store %s: %v", layout.EncodePath(s.Dir), err)}
-	}
-	_, listed = f.Workspaces[s.Mark]
-	return data, listed, nil
+	return data, f, nil
 }
 
 // join adds the mark to the store's file. Another workspace may do so at the same time,
@@ -85,12 +79,8 @@ func (s *Store) join(told bool) (err error) {
 		return fmt.Errorf("mark store %s: %w", s.Dir, err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	data, listed, err := s.read()
-	if err != nil || listed {
-		return err
-	}
-	f, err := layout.DecodeStore(data)
-	if err != nil {
+	data, f, err := s.read()
+	if _, listed := f.Workspaces[s.Mark]; err != nil || listed {
 		return err
 	}
 	told = told || len(f.Workspaces) > 0
