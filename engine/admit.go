@@ -37,6 +37,7 @@ type Admitted struct {
 	Workflow   string        `json:"workflow,omitempty"`
 	Rejected   string        `json:"rejected,omitempty"` // why it could not be admitted
 	KeptAs     string        `json:"keptAs,omitempty"`   // where a rejected drop is
+	Stays      string        `json:"stays,omitempty"`    // where its original is, which may not be removed
 	Version    int           `json:"version,omitempty"`  // that it is of an item that was there; 0: a new item
 }
 
@@ -50,7 +51,7 @@ func (e *Engine) boxOptions(watch bool) inbox.Options {
 	return inbox.Options{
 		Root: e.root, Engine: e.id, Now: e.clock, Random: e.o.Random, Log: e.o.Log,
 		Watch:    watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
-		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed, Rules: recognise.MarkerName, Together: e.together, Companions: e.companions,
+		Settling: s.Inbox.settling(), Of: s.settlingByCollection(), Rescan: s.rescan(), Closed: e.whyClosed, Rules: recognise.MarkerName, Together: e.together, TakenAs: e.originalIn, Companions: e.companions,
 	}
 }
 
@@ -141,7 +142,7 @@ func (e *Engine) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dro
 	// All of these work on one folder: more at a time only wait for each other there.
 	const finishedAtOnce = 8
 	eachOf(drops, finishedAtOnce, func(d *drop) {
-		if d.err == nil && d.Rejected == "" {
+		if d.err == nil && d.Rejected == "" && d.rule != ruleOriginal {
 			d.err = box.Done(d.taken)
 		}
 	})
@@ -287,6 +288,9 @@ func (d *drop) manifest() layout.Manifest {
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
 	}
+	if o := t.Original; o != nil {
+		m.Originals = map[string]layout.Original{o.Path: *o}
+	}
 	d.admission.describe(&m)
 	return m
 }
@@ -305,6 +309,9 @@ func (e *Engine) exists(id layout.ItemID) (bool, error) {
 
 // reject sets a drop aside with its reason; nothing of it is lost.
 func (e *Engine) reject(ctx context.Context, box *inbox.Box, d *drop) error {
+	if d.rule == ruleOriginal {
+		return e.forgetCopy(box, d)
+	}
 	taken, err := box.Demote(d.taken) // it may have come as far as its item's folder
 	if err != nil {
 		return err
@@ -338,7 +345,7 @@ func (e *Engine) admitAll(ctx context.Context, box *inbox.Box, settled []inbox.D
 			case r.Err == nil:
 				taken = append(taken, r.Taken)
 			case !errors.Is(r.Err, inbox.ErrGone) && !errors.Is(r.Err, inbox.ErrChanged):
-				errs = append(errs, fmt.Errorf("take in %s: %w", layout.EncodePath(part[i].Name), r.Err))
+				errs = append(errs, notTaken(part[i].Collection, part[i].Name, r.Err))
 			}
 		}
 		l, err := e.admitGroup(ctx, box, taken, told)
@@ -362,6 +369,9 @@ func (e *Engine) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.T
 			errs = append(errs, d.err)
 			left = append(left, d.taken)
 		case !d.done:
+			if d.taken.Original != nil {
+				d.Stays = d.taken.Original.Path
+			}
 			told(d.Admitted)
 		}
 		e.announce.release(d.taken.ID)

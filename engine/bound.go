@@ -28,14 +28,6 @@ func (r *run) takeLeft(ctx context.Context) (err error) {
 		}
 	}
 	r.left, err = r.e.resumeIntake(ctx, r.box, free, r.admitted)
-	if err == nil {
-		r.aside = nil // such as a full disk: there was room this time
-	}
-	if err != nil && len(r.left) == 0 && !mustStop(err) && ctx.Err() == nil {
-		r.aside = err // as at the start: the rest goes on
-		r.tell(err.Error())
-		err = nil
-	}
 	r.left = append(r.left, bound...)
 	return err
 }

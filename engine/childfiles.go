@@ -78,7 +78,7 @@ func (e *Engine) sweepJournal(ctx context.Context, journal string) error {
 			continue
 		}
 		child := e.path(layout.ItemDir(id))
-		if err := os.RemoveAll(filepath.Join(child, layout.SourceDir)); err != nil {
+		if err := disk.RemoveTree(filepath.Join(child, layout.SourceDir)); err != nil {
 			return err
 		}
 		if err := os.Remove(child); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {

@@ -100,6 +100,8 @@ func (r *run) launch(entry queue.Entry) {
 func (r *run) ended(w *work) {
 	if w.err != nil {
 		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
+		r.stall(w.entry)
+		return
 	}
 	if w.internal {
 		r.mu.Lock()
@@ -109,10 +111,39 @@ func (r *run) ended(w *work) {
 	r.e.index.Return(w.entry)
 }
 
-// broken notes an error of the machine. A run that is not watching ends with it;
-// one that is goes on, as the cause (a full disk) may pass, unless going on could
-// do harm.
+// stall keeps a step that met an error out of the queue: for the rest of a run that is
+// not watching, else until unstall.
+func (r *run) stall(entry queue.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stalled = append(r.stalled, entry)
+}
+
+// unstall gives the steps back that met an error.
+func (r *run) unstall() {
+	r.mu.Lock()
+	entries := r.stalled
+	r.stalled = nil
+	r.mu.Unlock()
+	for _, entry := range entries {
+		r.e.index.Return(entry)
+	}
+}
+
+// ending gives the error that ends the run, if there is one.
+func (r *run) ending() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault
+}
+
+// broken notes an error. One that stops all ends a run that is not watching; one that
+// is goes on, as the cause (a full disk) may pass, unless going on could do harm.
 func (r *run) broken(err error) {
+	if !stopsAll(err) {
+		r.mishap(err)
+		return
+	}
 	if r.o.Watch && !mustStop(err) {
 		r.tell(err.Error())
 		return

@@ -42,11 +42,14 @@ func (k *knownError) Error() string { return k.text }
 
 // asks tells whether what is known must be looked at for such a drop.
 func asks(policy string, m *layout.Manifest) bool {
-	return policy == dupReject || policy == dupFlag || len(m.Identifiers) > 0
+	return policy == dupReject || policy == dupFlag || len(m.Identifiers) > 0 || len(m.Originals) > 0
 }
 
 // judgeKnown refuses a new item, or flags it, by what is known at r.
 func (k *known) judgeKnown(r gitstore.Reader, m *layout.Manifest, policy string) error {
+	if err := k.judgeOriginals(r, m); err != nil {
+		return err
+	}
 	if err := k.judgeContent(r, m, policy); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ type InboxRow struct {
 	Collection layout.Name `json:"collection,omitempty"`
 	Batch      layout.Name `json:"batch,omitempty"` // of a drop in a batch's folder
 	Name       string      `json:"name"`            // percent-encoded
-	State      string      `json:"state"`           // settled, waiting or bad
+	State      string      `json:"state"`           // settled, waiting, barred (a person must do something), taken (its original stays) or bad
 	Reason     string      `json:"reason"`
 	Late       bool        `json:"late,omitempty"` // on its way for longer than inbox: growing:
 	Files      int         `json:"files,omitempty"`
@@ -43,6 +43,12 @@ func rowOf(d inbox.Drop, state, reason string) InboxRow {
 func waitingRow(w inbox.Waiting) InboxRow {
 	row := rowOf(w.Drop, "waiting", w.Reason)
 	row.Late, row.Until = w.Late, w.Until.UTC()
+	switch {
+	case w.Barred:
+		row.State = "barred"
+	case w.Taken:
+		row.State = "taken"
+	}
 	return row
 }
 
@@ -81,6 +87,9 @@ func (e *Engine) statusOfInbox(ctx context.Context, s *Status) error {
 			reason = "settled; waits for free space"
 		case full != "":
 			reason = "settled; waits until items that are under way are done (limits: inFlight:)"
+		}
+		if d.Stays != "" {
+			reason += ", as a copy: " + d.Stays
 		}
 		s.Inbox = append(s.Inbox, rowOf(d, "settled", reason))
 	}

@@ -49,8 +49,9 @@ func (r *run) scan(ctx context.Context) (inbox.Found, error) {
 	for {
 		r.resettle()
 		found, err := r.box.Scan(ctx)
-		if err != nil || len(found.Settled)+len(found.Bad)+len(found.Batches) == 0 {
-			return found, err
+		r.each(err) // the rest is complete
+		if ctx.Err() != nil || len(found.Settled)+len(found.Bad)+len(found.Batches) == 0 {
+			return found, ctx.Err()
 		}
 		if changed, err := r.e.catchUp(ctx); err != nil || !changed {
 			return found, err

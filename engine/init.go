@@ -52,9 +52,14 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if err := checkEmptyEnough(root, files); err != nil {
 		return err
 	}
-	for _, d := range []string{layout.ItemsDir, layout.InboxDir + "/default", layout.IntakeDir, layout.RejectedDir,
-		layout.WorkflowsDir, layout.RulesDir, layout.StateDir} {
-		if err := disk.MkdirAll(filepath.Join(root, d), 0o777); err != nil {
+	// What was taken in is for this account and its group: producers reach inbox/ alone.
+	closed := []string{layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir}
+	for _, d := range append(closed, layout.InboxDir+"/default", layout.WorkflowsDir, layout.RulesDir) {
+		perm := fs.FileMode(0o777)
+		if slices.Contains(closed, d) {
+			perm = 0o750
+		}
+		if err := errors.Join(disk.MkdirAll(root, 0o777), disk.MkdirAll(filepath.Join(root, d), perm)); err != nil {
 			return fmt.Errorf("make workspace %s: %w", root, err)
 		}
 	}

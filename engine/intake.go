@@ -102,6 +102,12 @@ func (r *run) growing(waiting []inbox.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, w := range waiting {
+		if w.Taken {
+			continue
+		}
+		if w.Barred {
+			r.summary.Barred++
+		}
 		r.summary.Growing = append(r.summary.Growing, waitingRow(w).String())
 	}
 	for _, t := range r.left {
@@ -121,9 +127,11 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	found, err := r.scan(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.broken(fmt.Errorf("scan the inbox: %w", err))
+			r.each(err)
 		}
-		return nil, false
+		if stopsAll(err) || ctx.Err() != nil {
+			return nil, false
+		}
 	}
 	free, waiting := e.keepBack(found.Settled, found.Waiting)
 	r.tellLate(waiting)
@@ -133,7 +141,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 			continue
 		}
 		if err != nil {
-			r.broken(fmt.Errorf("set %s aside: %w", b.Path, err))
+			r.broken(fmt.Errorf("set %s/%s aside: %w", b.Collection, layout.EncodePath(b.Name), err))
 			continue
 		}
 		r.admitted(Admitted{Collection: b.Collection, Label: layout.EncodePath(b.Name), Rejected: b.Reason, KeptAs: kept})
@@ -142,7 +150,7 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 		return waiting, false
 	}
 	if err := r.takeLeft(ctx); err != nil {
-		r.broken(err)
+		r.each(err)
 	}
 	settled, crowded := e.fitting(ctx, free)
 	waiting = append(waiting, crowded...)
@@ -157,13 +165,10 @@ func (r *run) takeIn(ctx context.Context) (left []inbox.Waiting, more bool) {
 	}
 	before := r.progress()
 	again, err := e.admitAll(ctx, r.box, settled, r.o.Batch, r.admitted)
-	if r.left = append(r.left, again...); err != nil {
-		r.broken(err)
-	}
+	r.left = append(r.left, again...)
+	r.each(err)
 	r.tellBound()
-	if err := r.endBatches(ctx, found.Batches); err != nil {
-		r.broken(err)
-	}
+	r.each(r.endBatches(ctx, found.Batches))
 	// A batch whose last drops came in just now is whole at the next scan.
 	ending := slices.ContainsFunc(found.Batches, func(f inbox.BatchFolder) bool { return f.Marked && f.Left > 0 })
 	return waiting, more || ending && r.progress() > before
@@ -189,16 +194,17 @@ func (r *run) resettle() {
 	r.settled = s
 }
 
-// tellLate tells, once, of drops that are on their way for too long.
+// tellLate tells, once, of drops that are on their way for too long, and of those that
+// wait for a person.
 func (r *run) tellLate(waiting []inbox.Waiting) {
 	late := map[string]bool{}
 	for _, w := range waiting {
-		if !w.Late {
+		if !w.Late && !w.Barred {
 			continue
 		}
-		late[w.Path] = true
-		if !r.late[w.Path] {
-			r.report(Report{Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
+		late[w.Path+w.Reason] = true
+		if !r.late[w.Path+w.Reason] {
+			r.report(Report{Grave: w.Barred, Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
 		}
 	}
 	r.late = late

@@ -64,6 +64,9 @@ func keysOf(m *layout.Manifest) []uint64 {
 	for kind, value := range m.Identifiers {
 		keys = append(keys, identifierKey(kind, value))
 	}
+	for path := range m.Originals {
+		keys = append(keys, originalKey(path))
+	}
 	return keys
 }
 

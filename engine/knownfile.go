@@ -25,7 +25,7 @@ import (
 
 const (
 	knownSuffix = ".known"
-	knownMagic  = "bagpipe known 1\n"
+	knownMagic  = "bagpipe known 2\n"
 	knownSize   = 16 // of an entry
 )
 

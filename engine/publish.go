@@ -112,7 +112,7 @@ func putAllBack(dir, aside string) error {
 	}
 	for _, entry := range entries {
 		if entry.Name() == absentMark {
-			if err := os.RemoveAll(filepath.Join(dir, layout.ContentDir)); err != nil {
+			if err := disk.RemoveTree(filepath.Join(dir, layout.ContentDir)); err != nil {
 				return err
 			}
 			continue
@@ -122,7 +122,7 @@ func putAllBack(dir, aside string) error {
 			return err
 		}
 		place := filepath.Join(dir, filepath.FromSlash(rel))
-		if err := os.RemoveAll(place); err != nil {
+		if err := disk.RemoveTree(place); err != nil {
 			return err
 		}
 		if err := disk.Rename(filepath.Join(aside, entry.Name()), place); err != nil {
@@ -135,7 +135,7 @@ func putAllBack(dir, aside string) error {
 // forgetReplaced removes what an attempt that has ended replaced.
 func (e *Engine) forgetReplaced(a *Attempt) error {
 	aside := e.asideOf(a)
-	if err := os.RemoveAll(aside); err != nil {
+	if err := disk.RemoveTree(aside); err != nil {
 		return fmt.Errorf("remove what attempt %s replaced: %w", a.Key, err)
 	}
 	return nil

@@ -34,24 +34,16 @@ func (e *Engine) repairFolders(ctx context.Context) error {
 // resume takes up what dead engines left: scratch, intake, attempts.
 func (r *run) resume(ctx context.Context) error {
 	e := r.e
-	if err := e.recoverLost(ctx); err != nil {
-		return err
-	}
-	if err := e.sweepScratch(e.seat.Alive); err != nil {
-		return err
-	}
-	if err := e.sweepClaims(); err != nil {
-		return err
+	r.each(e.recoverLost(ctx))
+	r.each(e.sweepScratch(e.seat.Alive))
+	r.each(e.sweepClaims())
+	if err := r.ending(); err != nil || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
 	}
 	var err error
 	r.left, err = e.resumeIntake(ctx, r.box, nil, r.admitted)
-	if err != nil && (len(r.left) > 0 || mustStop(err) || ctx.Err() != nil) {
-		return err
-	}
-	if r.aside = err; err != nil {
-		r.tell(err.Error())
-	}
-	return nil
+	r.each(err)
+	return errors.Join(r.ending(), ctx.Err())
 }
 
 // sweepClaims removes the lock files of dead engines, so that those which are
@@ -65,6 +57,7 @@ func (e *Engine) sweepClaims() error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, h := range holders {
 		if h.Damaged {
 			continue
@@ -77,14 +70,14 @@ func (e *Engine) sweepClaims() error {
 		if errors.As(err, &held) {
 			continue
 		}
-		if err != nil {
-			return fmt.Errorf("clear the claim of dead engine %s: %w", h.Engine, err)
+		if err == nil {
+			err = c.Release()
 		}
-		if err := c.Release(); err != nil {
-			return err
+		if err != nil {
+			errs = append(errs, fmt.Errorf("clear the claim of dead engine %s: %w", h.Engine, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // recover puts back what a dead engine's attempt had replaced, and lets its step
@@ -142,6 +135,7 @@ func (e *Engine) attemptEnded(a *Attempt) (bool, error) {
 
 // recoverLost lets steps wait again whose engine is dead.
 func (e *Engine) recoverLost(ctx context.Context) error {
+	var errs []error
 	for _, it := range e.index.Running() {
 		for r := range it.Runs {
 			run := &it.Runs[r]
@@ -152,7 +146,8 @@ func (e *Engine) recoverLost(ctx context.Context) error {
 				}
 				lives, err := e.seat.Alive(s.Current.Engine)
 				if err != nil {
-					return fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err)
+					errs = append(errs, fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err))
+					continue
 				}
 				if lives {
 					continue
@@ -160,12 +155,12 @@ func (e *Engine) recoverLost(ctx context.Context) error {
 				why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
 				a := &Attempt{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
 				if err := e.recover(ctx, a, why); err != nil {
-					return fmt.Errorf("recover item %s: %w", it.ID.Short(), err)
+					errs = append(errs, fmt.Errorf("recover item %s: %w", it.ID.Short(), err))
 				}
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // forgetEnded removes what the attempts of a dead engine replaced, if they had
@@ -238,6 +233,7 @@ func (e *Engine) sweepScratch(alive func(layout.EngineID) (bool, error)) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, entry := range entries {
 		id, err := layout.ParseEngineID(entry.Name())
 		if err != nil {
@@ -246,12 +242,14 @@ func (e *Engine) sweepScratch(alive func(layout.EngineID) (bool, error)) error {
 		if lives, err := alive(id); err != nil || lives {
 			continue
 		}
-		if err := e.forgetEnded(filepath.Join(e.path(layout.ScratchDir), entry.Name())); err != nil {
-			return err
+		scratch := filepath.Join(e.path(layout.ScratchDir), entry.Name())
+		err = e.forgetEnded(scratch)
+		if err == nil {
+			err = disk.RemoveTree(scratch)
 		}
-		if err := os.RemoveAll(filepath.Join(e.path(layout.ScratchDir), entry.Name())); err != nil {
-			return fmt.Errorf("remove scratch of dead engine %s: %w", id, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove scratch of dead engine %s: %w", id, err))
 		}
 	}
-	return disk.SyncDir(e.path(layout.ScratchDir))
+	return errors.Join(errors.Join(errs...), disk.SyncDir(e.path(layout.ScratchDir)))
 }

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -69,9 +69,11 @@ type run struct {
 	handed map[StepRef]bool // of a queue with a limit; guarded by mu
 	box    *inbox.Box
 
-	mu       sync.Mutex // guards summary, internal, fault, note, and calls of o.Report
+	mu       sync.Mutex // guards summary, internal, mishaps, stalled, fault, note, and calls of o.Report
 	summary  Summary
 	internal map[itemRun]bool // stopped by an internal error in this run
+	mishaps  map[string]bool  // told
+	stalled  []queue.Entry    // their claims or ends met an error; given back later
 	fault    error
 	note     string
 
@@ -79,8 +81,6 @@ type run struct {
 
 	upkeep chan struct{} // asks for maintenance
 	since  int           // steps ended since it was asked for; guarded by mu
-
-	aside error // what the intake holds and cannot be understood; the rest goes on
 
 	settled *Settings       // that the inbox goes by; the intake loop's own
 	late    map[string]bool // drops that were told of as such; the intake loop's own
@@ -107,18 +107,13 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.load(ctx, nil); err != nil { // what a push removed is brought back next
 		return Summary{}, err
 	}
-	if err := e.lookAtFew(ctx); err != nil {
-		return Summary{}, err
-	}
+	r := e.newRun(ctx, box, o)
+	r.each(e.lookAtFew(ctx))
 	for it := range e.index.With(queue.Ending) {
 		e.noteEnds(e.index, it)
 	}
 	e.arrivals.wake() // for the others, beside the work
-	if err := e.repairFolders(ctx); err != nil {
-		return Summary{}, err
-	}
-	r := &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.clock), box: box,
-		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0}, Failed: []Failure{}, Growing: []string{}, NotDone: []NotDone{}}}
+	r.each(e.repairFolders(ctx))
 	e.tell(func(ended Ended) {
 		e.announce.step(ended.Item, func() { r.report(Report{Ended: &ended}) })
 	})
@@ -127,24 +122,29 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	defer e.controls.watch(nil)
 	e.pool.Store(r.pool)
 	defer e.pool.Store(nil)
-	if err := e.checkThresholds(ctx); err != nil {
-		return r.summary, err
-	}
+	r.each(e.checkThresholds(ctx))
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
 	}
 	if err := r.narrow(ctx); err != nil {
 		return r.summary, err
 	}
-	err = r.work(ctx)
-	if err == nil {
-		err = e.lookAtAll(r.ctx, func() bool { return r.stopped(ctx) })
+	if err = r.work(ctx); err == nil {
+		r.each(e.lookAtAll(r.ctx, func() bool { return r.stopped(ctx) }))
 	}
 	r.tidy(ctx)
 	e.saveIndexSoon()
 	r.conclude()
 	r.lastAlarm(ctx)
-	return r.summary, errors.Join(err, r.aside, e.store.CaughtUp(r.ctx))
+	r.each(e.store.CaughtUp(r.ctx))
+	return r.summary, r.ending()
+}
+
+func (e *Engine) newRun(ctx context.Context, box *inbox.Box, o RunOptions) *run {
+	return &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.clock), box: box,
+		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, mishaps: map[string]bool{},
+		summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0},
+			Failed: []Failure{}, Growing: []string{}, Mishaps: []string{}, NotDone: []NotDone{}}}
 }
 
 // tell sets who is told of ended steps.
@@ -226,4 +226,7 @@ func (r *run) admitted(a Admitted) {
 	}
 	r.mu.Unlock()
 	r.report(Report{Admitted: &a})
+	if a.Stays != "" {
+		r.report(Report{Note: fmt.Sprintf("%s/%s was copied; its original stays at %s: bagpipe status says why", a.Collection, a.Label, a.Stays)})
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -47,7 +49,7 @@ func (s *spareFolders) give(dir string, reusable bool) error {
 		if unix.Rmdir(dir) == nil { // most programs leave it empty
 			return nil
 		}
-		return os.RemoveAll(dir)
+		return disk.RemoveTree(dir)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +59,7 @@ func (s *spareFolders) give(dir string, reusable bool) error {
 	s.n++
 	spare := filepath.Join(filepath.Dir(dir), fmt.Sprintf("spare-%d", s.n))
 	if err := os.Rename(dir, spare); err != nil {
-		return os.RemoveAll(dir)
+		return disk.RemoveTree(dir)
 	}
 	s.free = append(s.free, spare)
 	return nil

@@ -23,7 +23,9 @@ type Summary struct {
 	Waiting  int                  `json:"waiting"`      // steps that wait for a person
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Tried    []TriedLater         `json:"triedLater"`   // those of them that failed, or asked for it, and why
-	Growing  []string             `json:"growing"`      // drops not yet settled
+	Growing  []string             `json:"growing"`      // drops left in the inbox, and why
+	Barred   int                  `json:"barred"`       // of those, drops that wait for a person
+	Mishaps  []string             `json:"mishaps"`      // errors at a drop, an item or a step, which the rest went on past
 	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given
 	Off      []StepControl        `json:"disabled"`     // steps that are out of the flow
 	Stopped  []StepControl        `json:"stoppedBy"`    // steps whose thresholds stopped the run

@@ -40,14 +40,17 @@ func (r *run) tend(ctx context.Context) {
 				e.saveIndexSoon()
 			}
 			err = errors.Join(e.recoverLost(ctx), e.checkThresholds(ctx))
+			if r.o.Watch {
+				r.unstall()
+			}
 			e.offerTrials()
 		case <-settings.C:
 			err = e.syncSettings(ctx)
 		case <-e.dirty:
 			err = e.sync(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
-			r.broken(err)
+		if ctx.Err() == nil {
+			r.each(err)
 		}
 	}
 }

@@ -23,14 +23,15 @@ var errUnseen = errors.New("another writer's change to the item has not been loo
 // item is looked at first, and answered.
 func (e *Engine) transact(ctx context.Context, id layout.ItemID, apply func(gitstore.Reader) (*gitstore.Change, error)) error {
 	for {
-		_, err := e.store.CommitTo(ctx, layout.ItemDir(id), func(r gitstore.Reader) (*gitstore.Change, error) {
-			if e.gate.unseen(id) {
-				return nil, errUnseen
+		var refusal error
+		_, err := e.store.CommitTo(ctx, layout.ItemDir(id), func(r gitstore.Reader) (c *gitstore.Change, err error) {
+			if refusal = errUnseen; !e.gate.unseen(id) {
+				c, refusal = apply(r)
 			}
-			return apply(r)
+			return c, refusal
 		})
 		if !errors.Is(err, errUnseen) {
-			return err
+			return ofStore(err, refusal)
 		}
 		if err := e.gate.look(ctx, id); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -339,6 +340,9 @@ func (e *Engine) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) erro
 	}
 	m := d.manifest()
 	var is *knownError
+	if err := k.judgeOriginals(r, &m); err != nil && !errors.As(err, &is) {
+		return err
+	}
 	if err := k.judgeContent(r, &m, e.current().settings.drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
 		return err
 	}
@@ -376,6 +380,14 @@ func (e *Engine) endFailed(r gitstore.Reader, rec *record, version int) error {
 	return nil
 }
 
+// union joins two maps; where both have a key, now wins.
+func union[V any](was, now map[string]V) map[string]V {
+	all := map[string]V{}
+	maps.Copy(all, was)
+	maps.Copy(all, now)
+	return all
+}
+
 // version says what the item of a drop is from now on. What the item is called, where
 // it belongs and when it came stay, as do metadata and identifiers that the drop does
 // not bring anew.
@@ -389,12 +401,9 @@ func (d *drop) version(was layout.Manifest) layout.Manifest {
 	m.Batch = cmp.Or(m.Batch, was.Batch)
 	m.Type = cmp.Or(m.Type, was.Type)
 	m.Metadata = merge(was.Metadata, m.Metadata)
-	all := map[string]string{}
-	for _, some := range []map[string]string{was.Identifiers, m.Identifiers} {
-		for kind, value := range some {
-			all[kind] = value
-		}
+	m.Identifiers = union(was.Identifiers, m.Identifiers)
+	if len(was.Originals) > 0 {
+		m.Originals = union(was.Originals, m.Originals)
 	}
-	m.Identifiers = all
 	return m
 }

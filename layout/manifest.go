@@ -28,6 +28,8 @@ type Manifest struct {
 	Metadata    map[string]any    `json:"metadata"`
 	Inventory   *InventorySummary `json:"inventory,omitempty"`
 	Recognition *Recognition      `json:"recognition,omitempty"`
+
+	Originals map[string]Original `json:"originals,omitempty"` // that stay in the inbox though they were taken in, by path
 }
 
 // Recognition says how the drop came to be taken for what it is. Rules are named
@@ -64,6 +66,14 @@ type Source struct {
 
 	DuplicateOf ItemID `json:"duplicateOf,omitempty"` // the first item made of the same content
 	Drop        ItemID `json:"drop,omitempty"`        // of a later version: what the drop was called in intake/
+}
+
+// Original is what the original of a drop is known by that was copied and may not be
+// removed. The same State at the same Path is the same original.
+type Original struct {
+	File  string `json:"file"`  // which file or folder: inode and, where known, time of birth
+	Path  string `json:"path"`  // percent-encoded, below the workspace where it lies in it
+	State string `json:"state"` // sha256:HEX of names, types, sizes and times
 }
 
 // InventorySummary is what the manifest says of inventory.json.
@@ -131,7 +141,7 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 			texts(&s, func(k, v string) { m.Identifiers[k] = v })
 		case "recognition":
 			skipRecognition(&s)
-		case "metadata":
+		case "metadata", "originals":
 			if !s.IsObject() {
 				s.Refuse()
 			}

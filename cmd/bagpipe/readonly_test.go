@@ -108,7 +108,7 @@ func (b *bench) withoutWriting() *syscall.Credential {
 		b.letThrough(filepath.Dir(path))
 	}
 	const nobody = 65534
-	return &syscall.Credential{Uid: nobody, Gid: nobody}
+	return &syscall.Credential{Uid: nobody, Gid: uint32(os.Getgid())} // readers are in the service's group
 }
 
 // letThrough gives everybody the way to a folder, by the modes of the tests' own

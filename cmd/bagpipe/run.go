@@ -89,7 +89,7 @@ func (c *runCmd) Run(a *app) error {
 			return exit(exitInterrupted)
 		case len(s.Stopped) > 0:
 			return exit(exitThreshold)
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || slices.ContainsFunc(s.Tried, func(l engine.TriedLater) bool { return l.Store })):
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || slices.ContainsFunc(s.Tried, func(l engine.TriedLater) bool { return l.Store })):
 			return exit(exitSomeFailed)
 		}
 		return nil
@@ -119,6 +119,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	printFailed(a, failureLines(s.Failed))
 	printList(a, "Tried again later", linesOf(s.Tried, laterLine))
 	printList(a, "Left in the inbox", s.Growing)
+	printList(a, "Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
 		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))

@@ -36,6 +36,12 @@ type pathError struct {
 func (e *pathError) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.cause) }
 func (e *pathError) Unwrap() error { return e.cause }
 
+// IsPath reports whether an error refuses a path of a Change, and not the writing.
+func IsPath(err error) bool {
+	var p *pathError
+	return errors.As(err, &p)
+}
+
 // check refuses a path before anything is changed: what git fsck --strict would
 // complain of, and a file where a folder is or the other way round.
 func (w *worktree) check(path string, files map[string][]byte) error {

@@ -102,7 +102,7 @@ func (b *Box) dropCopy(t Taken) error {
 	switch {
 	case len(t.set) > 0 && exists(t.aside):
 		// The copy goes first: with some of its files put back it would be taken for whole.
-		return errors.Join(removeTree(t.Path), b.spread(t))
+		return errors.Join(disk.RemoveTree(t.Path), b.spread(t))
 	case t.aside != "" && exists(t.aside):
 		if err := putBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (b *Box) dropCopy(t Taken) error {
 	case exists(t.Path) && (t.aside != "" || !exists(t.Origin)):
 		return errors.New("its original is gone, so the copy is kept")
 	}
-	return removeTree(t.Path)
+	return disk.RemoveTree(t.Path)
 }
 
 // Accept takes a file or folder from anywhere: a copy, or with Move the thing
@@ -182,8 +182,17 @@ func (b *Box) acceptable(ctx context.Context, path string, ticket Ticket) (Drop,
 	case s.empty():
 		return Drop{}, &BadError{RuleEmpty, ".", "is empty"}
 	}
-	return Drop{Collection: ticket.Collection, Name: filepath.Base(path), Path: path, Kind: s.kind, Files: s.files,
-		Bytes: s.bytes, Since: s.newest, sig: s.sig}, nil
+	d := Drop{Collection: ticket.Collection, Name: filepath.Base(path), Path: path, Kind: s.kind, Files: s.files,
+		Bytes: s.bytes, Since: s.newest, sig: s.sig, foreign: s.access.foreign}
+	if !ticket.Move {
+		return d, nil
+	}
+	p := place{}
+	p.fixed, p.sticky = mayMove(filepath.Dir(path))
+	if _, why := p.stays(d, s); why != "" {
+		return Drop{}, fmt.Errorf("it cannot be moved: %s; without --move it is copied", why)
+	}
+	return d, nil
 }
 
 // outside refuses what belongs to the workspace, save its inbox, and what holds

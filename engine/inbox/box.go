@@ -47,9 +47,12 @@ type Options struct {
 	// are on their way: renamed into place it waits for the quiet time all the same. nil:
 	// every file may.
 	Companions func(collection layout.Name, name string) bool
-	Now        func() time.Time
-	Random     io.Reader // of identifiers
-	Log        *slog.Logger
+	// TakenAs finds the item that an original which stays was taken in as; changed tells
+	// that it is no longer as it was then. nil: it finds none.
+	TakenAs func(context.Context, layout.Original) (item layout.ItemID, changed bool, err error)
+	Now     func() time.Time
+	Random  io.Reader // of identifiers
+	Log     *slog.Logger
 }
 
 // IsSet tells whether the drop is files that lie side by side.
@@ -78,6 +81,11 @@ type Drop struct {
 	Sidecars   []string // files beside it that are about it alone
 	Shared     string   // a table beside it that is about several
 
+	// Stays says why the original will stay where it is: it may not be moved, or not
+	// removed. Empty: it goes.
+	Stays   string
+	foreign bool // an entry of it belongs to another account
+
 	set []member // its files, if it is a set: they lie beside each other, Path is the first, Kind is Folder
 
 	sig        signature
@@ -91,6 +99,8 @@ type Waiting struct {
 	Reason string
 	Until  time.Time // when it can settle at the earliest; zero: not by waiting
 	Late   bool      // it has been on its way for longer than Growing
+	Taken  bool      // it was taken in before, and its original stays
+	Barred bool      // a person must do something, as Reason says
 }
 
 // Rejected is a settled drop that cannot be admitted. Rule is a short constant

@@ -100,7 +100,7 @@
 // collection was), collection, engine,
 // files, item (that it is to be a version of), kind (folder or file), label, lane,
 // marker, markerSeen (its inode and the time of its last change), mode (rename or copy),
-// name, origin, schema, set (the names of its files, if it was a set), shared (the table beside it), sidecars (a list), sidecarsSeen (of
+// name, origin, original (what an original that stays is known by), schema, set (the names of its files, if it was a set), shared (the table beside it), sidecars (a list), sidecarsSeen (of
 // each the same as markerSeen), taken (RFC 3339), version (that it is to be), workflow. The paths aside, marker, name, origin, shared and
 // sidecars are percent-encoded (layout.EncodePath),
 // and but for name relative to the workspace when they lie in it. Unknown fields survive a rewrite; a newer schema is refused.
@@ -108,7 +108,8 @@
 // # rejected/
 //
 // rejected/COLLECTION/NAME is a rejected drop, beside it NAME.reason.json:
-// collection, name, reason, rule, schema, time, where. The reason is durable
+// collection, name, original (of a copy whose original stays), reason, rule, schema,
+// time, where. The reason is durable
 // before the drop moves. A name already there is followed by .2, .3 …; one too
 // long for its reason file is cut and marked with eight digits of its SHA-256. A
 // drop on another file system stays there, in COLLECTION/.rejected/.

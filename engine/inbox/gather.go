@@ -70,7 +70,9 @@ func (b *Box) seizeSet(ctx context.Context, d Drop, got Result, sync bool) Resul
 	}
 	if err == nil {
 		b.at("gathered")
-		err = renameNew(gather, t.Path)
+		if err = error(unix.EXDEV); !d.foreign {
+			err = renameNew(gather, t.Path)
+		}
 		if isEXDEV(err) {
 			return b.copySet(ctx, t)
 		}

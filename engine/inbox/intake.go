@@ -67,7 +67,7 @@ func discardIntake(dir string) error {
 	if err := removeIfThere(filepath.Join(dir, layout.SourceDir)); err != nil {
 		return err
 	}
-	if err := removeTree(filepath.Join(dir, copyingDir)); err != nil {
+	if err := disk.RemoveTree(filepath.Join(dir, copyingDir)); err != nil {
 		return err
 	}
 	if err := removeIfThere(filepath.Join(dir, journalFile)); err != nil {

@@ -42,6 +42,8 @@ type Taken struct {
 	Sidecars []string // files where it was dropped that are about it alone; with the item from Done on
 	Shared   string   // a table there that is about several drops
 
+	Original *layout.Original // stays where it was dropped: it may not be removed
+
 	Item    layout.ItemID // that it is, or was, to be a version of; "": an item of its own
 	Version int
 
@@ -65,31 +67,32 @@ const (
 
 // journal is drop.json; its fields stand in the order of their keys.
 type journal struct {
-	Aside      string          `json:"aside,omitempty"`
-	Batch      string          `json:"batch,omitempty"`
-	By         string          `json:"by,omitempty"`
-	Bytes      int64           `json:"bytes"`
-	Chosen     bool            `json:"chosen,omitempty"`
-	Collection layout.Name     `json:"collection"`
-	Engine     layout.EngineID `json:"engine"`
-	Files      int             `json:"files"`
-	Item       layout.ItemID   `json:"item,omitempty"`
-	Kind       Kind            `json:"kind"`
-	Label      string          `json:"label,omitempty"`
-	Lane       layout.Name     `json:"lane,omitempty"`
-	Marker     string          `json:"marker,omitempty"`
-	MarkerSeen string          `json:"markerSeen,omitempty"`
-	Mode       string          `json:"mode"`
-	Name       string          `json:"name"`
-	Origin     string          `json:"origin"`
-	Schema     int             `json:"schema"`
-	Set        []string        `json:"set,omitempty"`
-	Shared     string          `json:"shared,omitempty"`
-	Sidecars   []string        `json:"sidecars,omitempty"`
-	CarsSeen   []string        `json:"sidecarsSeen,omitempty"`
-	Taken      time.Time       `json:"taken"`
-	Version    int             `json:"version,omitempty"`
-	Workflow   layout.Name     `json:"workflow,omitempty"`
+	Aside      string           `json:"aside,omitempty"`
+	Batch      string           `json:"batch,omitempty"`
+	By         string           `json:"by,omitempty"`
+	Bytes      int64            `json:"bytes"`
+	Chosen     bool             `json:"chosen,omitempty"`
+	Collection layout.Name      `json:"collection"`
+	Engine     layout.EngineID  `json:"engine"`
+	Files      int              `json:"files"`
+	Item       layout.ItemID    `json:"item,omitempty"`
+	Kind       Kind             `json:"kind"`
+	Label      string           `json:"label,omitempty"`
+	Lane       layout.Name      `json:"lane,omitempty"`
+	Marker     string           `json:"marker,omitempty"`
+	MarkerSeen string           `json:"markerSeen,omitempty"`
+	Mode       string           `json:"mode"`
+	Name       string           `json:"name"`
+	Origin     string           `json:"origin"`
+	Original   *layout.Original `json:"original,omitempty"`
+	Schema     int              `json:"schema"`
+	Set        []string         `json:"set,omitempty"`
+	Shared     string           `json:"shared,omitempty"`
+	Sidecars   []string         `json:"sidecars,omitempty"`
+	CarsSeen   []string         `json:"sidecarsSeen,omitempty"`
+	Taken      time.Time        `json:"taken"`
+	Version    int              `json:"version,omitempty"`
+	Workflow   layout.Name      `json:"workflow,omitempty"`
 }
 
 // shorten writes a path for the journal: relative where it lies in the
@@ -202,7 +205,7 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 		return Taken{}, fmt.Errorf("%s: item %q, version %d: not a version of an item", journalFile, j.Item, j.Version)
 	}
 	return Taken{
-		Item: j.Item, Version: j.Version,
+		Item: j.Item, Version: j.Version, Original: j.Original,
 		Shared: shared, Sidecars: sidecars, set: set,
 		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
 		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,

@@ -69,6 +69,11 @@ func (p *place) settle(ctx context.Context, d Drop, s survey, reason string, qui
 	if reason == "" && s.bad == nil && !s.empty() && !d.IsSet() {
 		reason = b.lacking(ctx, d, s, p.set)
 	}
+	if reason == "" && p.paused == "" {
+		if isBarred, err := p.bar(ctx, &d, s); isBarred || err != nil {
+			return err
+		}
+	}
 	switch {
 	case reason != "":
 		w := Waiting{Drop: d, Reason: reason}

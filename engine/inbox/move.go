@@ -82,21 +82,6 @@ func numbered(name string, n int) string {
 	return name + suffix
 }
 
-// removeTree removes a tree, also one with folders that forbid it.
-func removeTree(path string) error {
-	err := os.RemoveAll(path)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700) // the removal below reports what stays
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -34,6 +34,8 @@ type place struct {
 	joins      bool                // files are joined to sets here
 	held       map[string]bool     // files of sets that are being taken
 	left       int                 // how much lies in it that may become items yet
+	fixed      string              // why nothing may be moved out of it
+	sticky     bool                // only owners may move what is theirs
 	before     time.Time           // when it was listed the last time; zero: it was not, or the clock was set
 }
 
@@ -59,6 +61,7 @@ func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) 
 		return nil, err
 	}
 	p.entries, p.foreign = entries, isNetwork(dir)
+	p.fixed, p.sticky = mayMove(dir)
 	b.mu.Lock()
 	before, ok := b.listed[dir]
 	b.mu.Unlock()

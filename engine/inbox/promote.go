@@ -125,7 +125,7 @@ func (b *Box) Done(t Taken) error {
 	if err := b.keepSidecars(t); err != nil {
 		return fmt.Errorf("keep the side-cars of drop %s: %w", layout.EncodePath(t.Name), err)
 	}
-	if err := removeMarker(t.marker, t.markerSeen); err != nil {
+	if err := removeOwn(t, removeMarker(t.marker, t.markerSeen)); err != nil {
 		return fmt.Errorf("remove the marker of drop %s: %w", layout.EncodePath(t.Name), err)
 	}
 	if err := discardIntake(b.intakeOf(t.ID)); err != nil {
@@ -138,7 +138,7 @@ func (b *Box) removeAside(t Taken) error {
 	if t.aside == "" || !exists(t.aside) {
 		return nil
 	}
-	if err := removeTree(t.aside); err != nil {
+	if err := disk.RemoveTree(t.aside); err != nil {
 		return err
 	}
 	if len(t.set) > 0 {

@@ -17,14 +17,15 @@ import (
 // reasonFile stands beside a rejected drop; its fields are in the order of their
 // keys.
 type reasonFile struct {
-	Batch      layout.Name `json:"batch,omitempty"`
-	Collection layout.Name `json:"collection"`
-	Name       string      `json:"name"`
-	Reason     string      `json:"reason"`
-	Rule       string      `json:"rule"`
-	Schema     int         `json:"schema"`
-	Time       time.Time   `json:"time"`
-	Where      string      `json:"where"`
+	Batch      layout.Name      `json:"batch,omitempty"`
+	Collection layout.Name      `json:"collection"`
+	Name       string           `json:"name"`
+	Original   *layout.Original `json:"original,omitempty"` // that stays in the inbox
+	Reason     string           `json:"reason"`
+	Rule       string           `json:"rule"`
+	Schema     int              `json:"schema"`
+	Time       time.Time        `json:"time"`
+	Where      string           `json:"where"`
 }
 
 const reasonSuffix = ".reason.json"
@@ -32,7 +33,7 @@ const reasonSuffix = ".reason.json"
 // Reject moves a drop from the inbox to rejected/, its reason first, and tells
 // where it is. Nothing in it is opened.
 func (b *Box) Reject(ctx context.Context, d Drop, rule, reason string) (string, error) {
-	where, err := b.reject(ctx, d, rule, reason)
+	where, err := b.reject(ctx, d, nil, rule, reason)
 	if err == nil {
 		err = removeMarker(d.Marker, d.markerSeen)
 	}
@@ -47,9 +48,9 @@ func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (st
 	if t.Promoted {
 		return "", wrapDrop("reject", d, errors.New("it is in its item's folder already"))
 	}
-	where, err := b.reject(ctx, d, rule, reason)
+	where, err := b.reject(ctx, d, t.Original, rule, reason)
 	if err == nil {
-		err = errors.Join(b.removeAside(t), removeMarker(t.marker, t.markerSeen))
+		err = errors.Join(b.removeAside(t), removeOwn(t, removeMarker(t.marker, t.markerSeen)))
 	}
 	if err == nil {
 		err = discardIntake(b.intakeOf(t.ID))
@@ -57,7 +58,7 @@ func (b *Box) RejectTaken(ctx context.Context, t Taken, rule, reason string) (st
 	return where, wrapDrop("reject", d, err)
 }
 
-func (b *Box) reject(ctx context.Context, d Drop, rule, reason string) (where string, err error) {
+func (b *Box) reject(ctx context.Context, d Drop, stays *layout.Original, rule, reason string) (where string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -68,7 +69,7 @@ func (b *Box) reject(ctx context.Context, d Drop, rule, reason string) (where st
 	if err := disk.MkdirAll(dir, dirPerm); err != nil {
 		return "", err
 	}
-	r := reasonFile{Batch: d.Batch, Collection: d.Collection, Name: layout.EncodePath(d.Name), Reason: reason, Rule: rule, Schema: 1,
+	r := reasonFile{Batch: d.Batch, Collection: d.Collection, Name: layout.EncodePath(d.Name), Original: stays, Reason: reason, Rule: rule, Schema: 1,
 		Time: b.opt.Now().UTC().Truncate(time.Microsecond)}
 	err = b.locked(func() error {
 		where, err = b.setAside(dir, d.Path, d.Name, r)

@@ -168,6 +168,7 @@ func (p *place) judgeSet(ctx context.Context, s *Set) error {
 func (s *survey) add(name string, one survey) {
 	s.files += one.files
 	s.bytes += one.bytes
+	s.access.join(one.access)
 	s.newest = later(s.newest, one.newest)
 	if s.oldest.IsZero() || one.oldest.Before(s.oldest) {
 		s.oldest = one.oldest

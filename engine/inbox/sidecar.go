@@ -86,8 +86,8 @@ func (b *Box) keepSidecars(t Taken) error {
 		}
 		to := filepath.Join(dir, filepath.Base(path))
 		err := renameNew(path, to)
-		if isEXDEV(err) {
-			err = moveAcross(path, to)
+		if isEXDEV(err) || err != nil && removeOwn(t, err) == nil {
+			err = removeOwn(t, moveAcross(path, to))
 		}
 		if errors.Is(err, fs.ErrExist) {
 			continue // of the next drop of this name: it keeps it

@@ -31,6 +31,7 @@ type survey struct {
 	sig    signature
 	temp   string    // an unfinished name inside, relative
 	bad    *BadError // the first rule broken
+	access access    // whose it is
 
 	modified time.Time // of the drop itself
 	below    time.Time // the newest modification or change below it
@@ -123,6 +124,7 @@ func (s *surveyor) enter(path, rel string) error {
 	if err != nil {
 		return err
 	}
+	s.access.enter(dir, path, rel)
 	inner, err := s.entries(dir, path, rel)
 	if err = errors.Join(err, dir.Close()); err != nil {
 		return err
@@ -202,6 +204,7 @@ func (s *surveyor) note(rel string, mode fs.FileMode, st *unix.Stat_t) {
 	modified, changed := time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())
 	s.newest = later(s.newest, later(modified, changed))
 	s.sig.entries++
+	s.access.own(rel, st)
 	if !mode.IsDir() && (s.oldest.IsZero() || changed.Before(s.oldest)) {
 		s.oldest = changed
 	}

@@ -10,6 +10,8 @@ import (
 
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // Request asks for one drop to be taken.
@@ -115,7 +117,13 @@ func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
 		return b.seizeSet(ctx, d, got, sync)
 	}
 	t := got.Taken
-	err := moveDrop(d.Path, t.Path)
+	if d.Stays != "" {
+		return b.seizeOriginal(ctx, d, t)
+	}
+	err := error(unix.EXDEV) // of another account: copied, as from another file system
+	if !d.foreign {
+		err = moveDrop(d.Path, t.Path)
+	}
 	switch {
 	case isEXDEV(err):
 		return b.seizeAcross(ctx, d, t)

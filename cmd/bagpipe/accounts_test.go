@@ -1,0 +1,196 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// accounts is a workspace of a service's account, and a producer with one of its own;
+// both are in one group.
+type accounts struct {
+	*bench
+}
+
+const (
+	serviceUID  = 12345
+	producerUID = 12346
+	sharedGID   = 12347
+)
+
+func newAccounts(t *testing.T) *accounts {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as two accounts")
+	}
+	b := &bench{t: t, top: t.TempDir()}
+	b.dir = filepath.Join(b.top, "archive")
+	own, err := testEnv(filepath.Join(b.top, "home"))
+	b.must(err)
+	b.env = append(append(os.Environ(), own...), "TOP="+b.top)
+	program, err := exec.LookPath("bagpipe")
+	b.must(err)
+	real, err := filepath.EvalSymlinks(program)
+	b.must(err)
+	for _, path := range []string{b.dir, program, real} {
+		b.letThrough(filepath.Dir(path))
+	}
+	b.must(os.Chown(b.top, serviceUID, sharedGID))
+	a := &accounts{b}
+	a.service(0, "bagpipe init archive")
+	b.must(hasten(b.dir))
+	a.service(0, "chgrp 12347 archive/inbox/default && chmod 2775 archive/inbox/default")
+	return a
+}
+
+// as runs a script as an account, with the usual umask.
+func (a *accounts) as(uid uint32, code int, script string) string {
+	a.t.Helper()
+	p := &process{b: a.bench, cmd: exec.Command("sh", "-c", "umask 022\n"+script), end: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = a.top, a.env, &p.out, &p.out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{sharedGID}}}
+	p.err = p.cmd.Run()
+	close(p.end)
+	return p.code(code)
+}
+
+func (a *accounts) service(code int, script string) string {
+	a.t.Helper()
+	return a.as(serviceUID, code, script)
+}
+func (a *accounts) producer(code int, script string) string {
+	a.t.Helper()
+	return a.as(producerUID, code, script)
+}
+
+// stands wants a drop's row in status to be in a state and to say something.
+func (a *accounts) stands(name, state, reason string) {
+	a.t.Helper()
+	rows := gjson.Get(a.service(0, "bagpipe -C archive status --json"), `inbox.#(name=="`+name+`")`)
+	if rows.Get("state").String() != state || !strings.Contains(rows.Get("reason").String(), reason) {
+		a.t.Errorf("%s: %s; want %s, with %q", name, rows, state, reason)
+	}
+}
+
+func (a *accounts) items(want int) {
+	a.t.Helper()
+	if got := gjson.Get(a.service(0, "bagpipe -C archive items --json"), "#").Int(); got != int64(want) {
+		a.t.Errorf("%d items, want %d", got, want)
+	}
+}
+
+const runQuiet = "bagpipe -C archive run -q"
+
+func TestAFolderThatMayNotBeMovedIsCopiedOnce(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.producer(0, "mkdir archive/inbox/default/box && echo one > archive/inbox/default/box/1.txt && echo a > archive/inbox/default/a.txt")
+	out := a.service(0, "bagpipe -C archive run")
+	if !strings.Contains(out, "2 drops taken in") || !strings.Contains(out, "default/box was copied") {
+		t.Errorf("run: %s", out)
+	}
+	a.items(2)
+	a.stands("box", "taken", "its owner may remove it: rm -r "+a.dir+"/inbox/default/box")
+	a.service(0, "rm -rf archive/.bagpipe; "+runQuiet) // what was taken stands in the history
+	a.items(2)
+	foreign := a.service(0, "find archive/items archive/intake ! -user 12345")
+	if foreign != "" {
+		t.Errorf("of another account: %s", foreign)
+	}
+	a.producer(2, "cd archive/items")
+	a.producer(0, "chmod g+w archive/inbox/default/box") // no other drop for that
+	a.service(0, runQuiet)
+	a.items(2)
+	a.producer(0, "echo more > archive/inbox/default/box/2.txt; chmod g-w archive/inbox/default/box")
+	a.service(4, runQuiet)
+	a.stands("box", "barred", "changed after it was taken in as item ")
+	a.producer(0, "mv archive/inbox/default/box archive/inbox/default/box2")
+	a.service(0, runQuiet)
+	a.items(3)
+	a.producer(0, "rm -r archive/inbox/default/box2")
+	if out := a.service(0, "bagpipe -C archive status --json"); gjson.Get(out, "inbox.#").Int() != 0 {
+		t.Errorf("status: %s", out)
+	}
+	a.must(leftBehind(a.dir))
+}
+
+func TestADropThatMayNotBeReadStopsNobody(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.producer(0, `cd archive/inbox/default && echo s > secret.txt && chmod 600 secret.txt && mkdir closed "odd name" link &&
+		echo x > closed/x && echo x > "odd name/x" && ln -s /etc/passwd link/p && chmod 700 closed "odd name" && echo a > a.txt`)
+	out := a.service(4, runQuiet)
+	if !strings.Contains(out, "1 drop taken in, 0 rejected; steps: 5 completed") && !strings.Contains(out, "1 drop taken in, 0 rejected; steps: 4 completed") {
+		t.Errorf("run: %s", out)
+	}
+	inbox := a.dir + "/inbox/default/"
+	a.stands("secret.txt", "barred", "chmod -R g+rX "+inbox+"secret.txt")
+	a.stands("closed", "barred", "belongs to 12346; is a folder that cannot be read")
+	a.stands("odd name", "barred", "chmod -R g+rX '"+inbox+"odd name'")
+	a.stands("link", "barred", "is a symbolic link")
+	a.producer(0, "chmod -R g+rX "+inbox+"secret.txt "+inbox+"closed '"+inbox+"odd name'; rm -r "+inbox+"link")
+	a.service(0, runQuiet)
+	a.items(4)
+}
+
+// A rejected copy leaves its original, and is rejected once.
+func TestACopyIsRejectedOnce(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.must(edit(filepath.Join(a.dir, "bagpipe.yaml"), "inbox:", "inbox:\n  duplicates: reject"))
+	a.producer(0, "cd archive/inbox/default && mkdir box again && echo one > box/1.txt && echo one > again/1.txt")
+	out := a.service(4, runQuiet)
+	if !strings.Contains(out, "1 drop taken in, 1 rejected") {
+		t.Errorf("run: %s", out)
+	}
+	if out := a.service(0, runQuiet); !strings.Contains(out, "0 drops taken in, 0 rejected") {
+		t.Errorf("second run: %s", out)
+	}
+	a.items(1)
+}
+
+// Two engines that copy the same original make one item of it.
+func TestTwoEnginesCopyOneOriginal(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.producer(0, "cd archive/inbox/default && for n in 1 2 3 4 5 6 7 8; do mkdir box$n && echo $n > box$n/$n.txt; done")
+	a.service(0, runQuiet+" & "+runQuiet+" & wait")
+	a.service(0, runQuiet)
+	a.items(8)
+	a.must(leftBehind(a.dir))
+}
+
+// One collection that cannot be listed keeps the others' drops from nothing.
+func TestACollectionThatCannotBeListedStopsNoOther(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.must(os.Mkdir(a.dir+"/inbox/closed", 0o700))
+	a.service(0, "echo a > archive/inbox/default/a.txt")
+	out := a.service(4, runQuiet)
+	if !strings.Contains(out, "1 drop taken in") || !strings.Contains(out, "inbox/closed") {
+		t.Errorf("run: %s", out)
+	}
+}
+
+// A robot that leaves a read-only folder in its scratch stops nobody, nor does what
+// belongs to another account there.
+func TestScratchThatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, "mkdir -p archive/.bagpipe/scratch/0123abcd/x/y && touch archive/.bagpipe/scratch/0123abcd/x/y/f && chmod 555 archive/.bagpipe/scratch/0123abcd/x/y")
+	a.must(os.MkdirAll(a.dir+"/.bagpipe/scratch/0123abce/x", 0o755))
+	a.must(os.WriteFile(a.dir+"/.bagpipe/scratch/0123abce/x/f", nil, 0o600))
+	a.service(0, "echo a > archive/inbox/default/a.txt")
+	out := a.service(4, runQuiet)
+	if !strings.Contains(out, "1 drop taken in") || !strings.Contains(out, "remove scratch of dead engine 0123abce") || strings.Contains(out, "0123abcd") {
+		t.Errorf("run: %s", out)
+	}
+	if a.exists("archive/.bagpipe/scratch/0123abcd") {
+		t.Error("the read-only scratch is still there")
+	}
+}
