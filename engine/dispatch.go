@@ -77,7 +77,7 @@ func (r *run) may(id queue.StepID, s *state.Step) bool {
 // nothing runs any more that might free some.
 func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 	if !r.o.Watch && !busy {
-		r.broken(why)
+		r.halt(why)
 		return false
 	}
 	r.tell(why.Error())
@@ -140,14 +140,18 @@ func (r *run) ending() error {
 // broken notes an error. One that stops all ends a run that is not watching; one that
 // is goes on, as the cause (a full disk) may pass, unless going on could do harm.
 func (r *run) broken(err error) {
-	if !stopsAll(err) {
+	switch {
+	case !stopsAll(err):
 		r.mishap(err)
-		return
-	}
-	if r.o.Watch && !mustStop(err) {
+	case r.o.Watch && !mustStop(err):
 		r.tell(err.Error())
-		return
+	default:
+		r.halt(err)
 	}
+}
+
+// halt ends the run with an error, once what is at work has finished.
+func (r *run) halt(err error) {
 	r.mu.Lock()
 	if r.fault == nil {
 		r.fault = err

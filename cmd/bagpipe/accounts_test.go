@@ -194,3 +194,44 @@ func TestScratchThatCannotBeRemoved(t *testing.T) {
 		t.Error("the read-only scratch is still there")
 	}
 }
+
+// The commands of the section on producers are run by the accounts it names. Those of
+// root change the machine, and setfacl is not everywhere.
+func TestProducersSection(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, "chgrp 12345 archive/inbox/default && chmod 0755 archive/inbox/default")
+	names := strings.NewReplacer("/srv/archive", a.dir, "producers", "12347", "u:anna", "u:12346", "u:bagpipe", "u:12345")
+	ran := 0
+	for _, b := range docBlocks(t, "../../docs/operations.md") {
+		if b.notRun != "needs several accounts" {
+			continue
+		}
+		for _, part := range strings.Split(b.steps[0].command, "# as ")[1:] {
+			who, script, _ := strings.Cut(part, "\n")
+			if _, err := exec.LookPath("setfacl"); err != nil && strings.Contains(script, "setfacl") {
+				t.Logf("not run, as setfacl is not here: %s", script)
+				continue
+			}
+			ran++
+			switch who {
+			case "anna":
+				a.producer(0, names.Replace("set -e\n"+script))
+			case "bagpipe":
+				if out := a.service(0, names.Replace("set -e\n"+script)); strings.Contains(script, "status") && !strings.Contains(out, "its owner may remove it: rm -r "+a.dir+"/inbox/default/letters") {
+					t.Errorf("status: %s", out)
+				}
+			case "root": // groupadd and usermod: the accounts of newAccounts are in the group
+			default:
+				t.Errorf("as %s: no such account", who)
+			}
+		}
+	}
+	if ran < 7 {
+		t.Errorf("%d parts were run", ran)
+	}
+	a.items(2)
+	if a.exists("archive/inbox/default/maps") {
+		t.Error("maps, which may be removed, is still in the inbox")
+	}
+}
