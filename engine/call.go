@@ -110,8 +110,8 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		}
 	}
 	abs := e.path(dir)
-	settings := e.current().settings
-	store := settings.storeDir(e.root)
+	set := e.current().settings
+	store := set.storeDir(e.root)
 	own, _ := w.plan.With["store"].(string)
 	if own != "" {
 		store = below(e.root, own)
@@ -128,7 +128,7 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 		Scratch: w.scratch, Store: store,
 		SourceKind: rec.manifest.Source.Kind, With: w.plan.With,
 		Manifest: rec.manifestJ, Inventory: inventory, Execution: rec.executionJ,
-		Limits: settings.limits(), Profiles: settings.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
+		Limits: set.limits(), Profiles: set.profiles(e.root, it.Collection), Log: w.log, Slog: e.o.Log, Now: e.o.Now,
 		Objects: e.objectsOf(rec.manifest),
 	}, nil
 }

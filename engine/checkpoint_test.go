@@ -132,9 +132,9 @@ func (d *derivation) happen(t *rapid.T, what string) {
 		})
 	case "act":
 		ref := engine.StepRef{Item: item, Step: layout.Name(rapid.SampledFrom([]string{"check", "sign", "wait", "all", "step1"}).Draw(t, "step"))}
-		act := rapid.IntRange(0, 5).Draw(t, "act")
+		which := rapid.IntRange(0, 5).Draw(t, "act")
 		d.do(func(e *engine.Engine) {
-			switch act {
+			switch which {
 			case 0:
 				refused(nil, e.Hold(ctx, item, "so"))
 			case 1:

@@ -170,19 +170,19 @@ func (e *Engine) controlled(index *queue.Index, it *queue.Item) *queue.Item {
 	c := e.controls.current()
 	return it.Controlled(func(run *queue.Run, i int) *state.Reason {
 		step := &run.Plan.Steps[i]
-		control, listed := c.Steps[refOf(run.Name, layout.Name(step.Name))]
-		if !listed || control.Status != state.StepDisabled || step.Optional {
+		set, listed := c.Steps[refOf(run.Name, layout.Name(step.Name))]
+		if !listed || set.Status != state.StepDisabled || step.Optional {
 			return nil
 		}
-		open, why := control.Open(it.ID, run.Name, time.Time{}, func(t *state.Trial) bool {
+		open, why := set.Open(it.ID, run.Name, time.Time{}, func(t *state.Trial) bool {
 			return stands(index, t, layout.Name(step.Name))
 		})
 		if open {
 			return nil
 		}
 		reason := &state.Reason{Code: disabledCode, Text: why}
-		if control.Trial == nil || !stands(index, control.Trial, layout.Name(step.Name)) {
-			reason.Until = control.Until
+		if set.Trial == nil || !stands(index, set.Trial, layout.Name(step.Name)) {
+			reason.Until = set.Until
 		}
 		return reason
 	})

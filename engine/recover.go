@@ -129,8 +129,8 @@ func (e *Engine) attemptEnded(a *Attempt) (bool, error) {
 	if s == nil {
 		return false, nil
 	}
-	at, there := s.Attempts[a.Key]
-	return there && at.State != state.InProgress, nil
+	now, there := s.Attempts[a.Key]
+	return there && now.State != state.InProgress, nil
 }
 
 // recoverLost lets steps wait again whose engine is dead.

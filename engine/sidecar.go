@@ -51,13 +51,13 @@ type sidecarError struct{ file, why string }
 
 func (s *sidecarError) Error() string { return layout.EncodePath(s.file) + ": " + s.why }
 
-// metadata reads the side-cars of a drop, as its inbox's settings map them.
-func (d DropSettings) metadata(ctx context.Context, with carReader, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
-	if d.Metadata == nil {
+// readMetadata reads the side-cars of a drop, as set maps them; without set none are read.
+func readMetadata(ctx context.Context, set *MetadataSettings, with carReader, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
+	if set == nil {
 		return nil, nil, nil
 	}
 	raw := map[string]any{}
-	cars := d.sidecars(t)
+	cars := sidecarsOf(t)
 	format, err := with.archive(t)
 	if err != nil || len(cars) == 0 && format == bags.None {
 		return raw, nil, err
@@ -80,12 +80,12 @@ func (d DropSettings) metadata(ctx context.Context, with carReader, t inbox.Take
 			return nil, nil, err
 		}
 	}
-	fields = d.Metadata.mapped(raw)
+	fields = mapped(set, raw)
 	if data, err := json.Marshal(fields); err != nil || len(data) > maxMetadata {
 		return nil, nil, &sidecarError{"metadata", fmt.Sprintf("takes more than %d bytes in all", maxMetadata)}
 	}
 	identifiers = map[string]string{}
-	for kind, key := range d.Metadata.Identifiers {
+	for kind, key := range set.Identifiers {
 		if raw[key] == nil || raw[key] == "" {
 			continue
 		}
@@ -111,7 +111,7 @@ func oneValue(v any) (string, bool) {
 }
 
 // mapped names the fields as the settings want them.
-func (s MetadataSettings) mapped(raw map[string]any) map[string]any {
+func mapped(s *MetadataSettings, raw map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(raw)) {
 		to, named := s.Map[key]
@@ -136,8 +136,8 @@ type sidecar struct {
 	data   []byte  // its bytes there
 }
 
-// sidecars lists those that are there.
-func (d DropSettings) sidecars(t inbox.Taken) (found []sidecar) {
+// sidecarsOf lists the side-cars of a drop that are there.
+func sidecarsOf(t inbox.Taken) (found []sidecar) {
 	add := func(path string, drops bool) {
 		if _, err := os.Lstat(path); path != "" && err == nil {
 			found = append(found, sidecar{path: path, name: filepath.Base(path), drops: drops})
@@ -255,9 +255,9 @@ func (c sidecar) check(fields map[string]any) error {
 // describe adds to a drop what its side-cars say; what is wrong with them refuses it,
 // or is noted in the item, as the inbox's settings want.
 func (e *Engine) describe(ctx context.Context, d *drop) error {
-	settings := e.current().settings
-	set := settings.drops(d.taken.Collection)
-	fields, identifiers, err := set.metadata(ctx, carReader{settings.limits(), &e.shared, e.cars}, d.taken)
+	in := e.current().settings
+	set := in.drops(d.taken.Collection)
+	fields, identifiers, err := readMetadata(ctx, set.Metadata, carReader{limits: in.limits(), shared: &e.shared, turn: e.cars}, d.taken)
 	var unread *unreadError
 	if errors.As(err, &unread) { // no fault of who made it
 		d.metadata = map[string]any{flaggedMetadata: unread.Error()}

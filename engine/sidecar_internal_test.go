@@ -42,8 +42,8 @@ func TestMetadataOfSidecars(t *testing.T) {
 		t.Fatal(err)
 	}
 	drop.Shared = shared
-	fields, ids, err := withMetadata(MetadataSettings{Map: map[string]string{"title": "dc:title", "Contact-Name": ""},
-		Identifiers: map[string]string{"barcode": "Barcode", "doi": "DOI"}}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
+	fields, ids, err := readMetadata(context.Background(), &MetadataSettings{Map: map[string]string{"title": "dc:title", "Contact-Name": ""},
+		Identifiers: map[string]string{"barcode": "Barcode", "doi": "DOI"}}, carReader{shared: &sharedTable{}}, drop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestMetadataOfSidecars(t *testing.T) {
 	if len(ids) != 1 || ids["barcode"] != "B 17" {
 		t.Errorf("identifiers %v", ids)
 	}
-	fields, _, err = withMetadata(MetadataSettings{Only: true, Map: map[string]string{"year": "date"}}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
+	fields, _, err = readMetadata(context.Background(), &MetadataSettings{Only: true, Map: map[string]string{"year": "date"}}, carReader{shared: &sharedTable{}}, drop)
 	if got := fmt.Sprint(fields); err != nil || got != "map[date:1871 files:map[a.tif:map[page:1] sub/b.tif:map[note:torn page:2]]]" {
 		t.Errorf("%s, %v", got, err)
 	}
-	if fields, _, err := (DropSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop); fields != nil || err != nil {
+	if fields, _, err := readMetadata(context.Background(), nil, carReader{shared: &sharedTable{}}, drop); fields != nil || err != nil {
 		t.Errorf("without metadata: nothing is read, got %v, %v", fields, err)
 	}
 }
@@ -71,13 +71,13 @@ func TestIdentifiersOfSidecars(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Barcode": 35112}`: "35112", `{"Barcode": "B17"}`: "B17", `{"Barcode": null}`: "", `{"Barcode": ""}`: "", `{}`: "",
 	} {
-		_, ids, err := set.metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
+		_, ids, err := readMetadata(context.Background(), set.Metadata, carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
 		if err != nil || ids["barcode"] != want {
 			t.Errorf("%s: %v, %v", text, ids, err)
 		}
 	}
 	for _, text := range []string{`{"Barcode": ["a", "b"]}`, `{"Barcode": {"a": 1}}`, `{"Barcode": true}`} {
-		_, _, err := set.metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
+		_, _, err := readMetadata(context.Background(), set.Metadata, carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{"metadata.json": text}))
 		var broken *sidecarError
 		if !errors.As(err, &broken) || !strings.Contains(err.Error(), "Barcode: an identifier is one text or number") {
 			t.Errorf("%s: %v", text, err)
@@ -117,7 +117,7 @@ func TestBrokenSidecars(t *testing.T) {
 		"more than one":   {"metadata.json", `{` + strings.Repeat(`"x":1,`, 10) + strings.Join(manyFields(1500), ",") + `}`, "has 1501 fields; the limit is 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{c.file: c.text}))
+			_, _, err := readMetadata(context.Background(), &MetadataSettings{}, carReader{shared: &sharedTable{}}, sidecarDrop(t, map[string]string{c.file: c.text}))
 			var broken *sidecarError
 			if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("metadata = %v, want %q", err, c.want)
@@ -131,7 +131,7 @@ func TestBrokenSidecars(t *testing.T) {
 	}
 	beside := drop
 	beside.Shared = shared
-	if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, beside); err == nil || !strings.Contains(err.Error(), `line 1: the first column of a table beside the drops is to be "drop", their names; here it is "name\ttitle"`) {
+	if _, _, err := readMetadata(context.Background(), &MetadataSettings{}, carReader{shared: &sharedTable{}}, beside); err == nil || !strings.Contains(err.Error(), `line 1: the first column of a table beside the drops is to be "drop", their names; here it is "name\ttitle"`) {
 		t.Errorf("a table beside the drops with another head: %v", err)
 	}
 	for name, make := range map[string]func(path string) error{
@@ -145,7 +145,7 @@ func TestBrokenSidecars(t *testing.T) {
 			t.Fatal(err)
 		}
 		var broken *sidecarError
-		if _, _, err := withMetadata(MetadataSettings{}).metadata(context.Background(), carReader{shared: &sharedTable{}}, drop); !errors.As(err, &broken) {
+		if _, _, err := readMetadata(context.Background(), &MetadataSettings{}, carReader{shared: &sharedTable{}}, drop); !errors.As(err, &broken) {
 			t.Errorf("%s: metadata = %v", name, err)
 		}
 	}

@@ -51,7 +51,7 @@ func dropOf(t *testing.T, name string, data []byte) inbox.Taken {
 
 func packedFields(t *testing.T, drop inbox.Taken) (map[string]any, error) {
 	t.Helper()
-	fields, _, err := DropSettings{Metadata: &MetadataSettings{}}.metadata(context.Background(), carReader{shared: &sharedTable{}}, drop)
+	fields, _, err := readMetadata(context.Background(), &MetadataSettings{}, carReader{shared: &sharedTable{}}, drop)
 	return fields, err
 }
 
@@ -143,15 +143,15 @@ func TestSidecarsWaitForTheirTurn(t *testing.T) {
 	defer cancel()
 	set := DropSettings{Metadata: &MetadataSettings{}}
 	archive := zipOf(t, entry{"metadata.json", `{"title": "a"}`})
-	if _, _, err := set.metadata(ctx, busy, archive); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := readMetadata(ctx, set.Metadata, busy, archive); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beside %d others: %v", carsAtOnce, err)
 	}
-	if _, _, err := set.metadata(context.Background(), busy, dropOf(t, "plain.txt", []byte("text"))); err != nil {
+	if _, _, err := readMetadata(context.Background(), set.Metadata, busy, dropOf(t, "plain.txt", []byte("text"))); err != nil {
 		t.Errorf("a plain file: %v", err)
 	}
 	<-e.cars
 	for range 2 {
-		if fields, _, err := set.metadata(context.Background(), busy, archive); err != nil || fields["title"] != "a" {
+		if fields, _, err := readMetadata(context.Background(), set.Metadata, busy, archive); err != nil || fields["title"] != "a" {
 			t.Errorf("with room: %v, %v", fields, err)
 		}
 	}

@@ -104,7 +104,7 @@ type bulkArgs struct {
 }
 
 // bulk does something to all that fit, and prints what became of each.
-func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, to string, act func(engine.SeenStep) (state.Transition, error)) error {
+func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, to string, do func(engine.SeenStep) (state.Transition, error)) error {
 	if len(seen) == 0 {
 		a.talk("nothing fits")
 	}
@@ -117,7 +117,7 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, 
 		for _, s := range seen {
 			rows = append(rows, engine.Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status})
 		}
-	} else if rows, err = e.Bulk(a.ctx, seen, func(_ context.Context, s engine.SeenStep) (state.Transition, error) { return act(s) }); err != nil {
+	} else if rows, err = e.Bulk(a.ctx, seen, func(_ context.Context, s engine.SeenStep) (state.Transition, error) { return do(s) }); err != nil {
 		return err
 	}
 	refused := 0

@@ -36,29 +36,29 @@ type (
 )
 
 func (c *holdCmd) Run(a *app) error {
-	act := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error { return e.Hold(ctx, id, c.Message) }
+	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error { return e.Hold(ctx, id, c.Message) }
 	if c.Item == "" {
-		return c.all(a, "hold", "held", false, act)
+		return c.all(a, "hold", "held", false, do)
 	}
-	return c.one(a, act, func(item string) string {
+	return c.one(a, do, func(item string) string {
 		return item + " held; let it go on with: bagpipe release " + item
 	})
 }
 
 func (c *releaseCmd) Run(a *app) error {
-	act := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
 		return e.Release(ctx, id, c.Message)
 	}
 	if c.Item == "" {
-		return c.all(a, "release", "released", true, act)
+		return c.all(a, "release", "released", true, do)
 	}
-	return c.one(a, act, func(item string) string { return item + " released" })
+	return c.one(a, do, func(item string) string { return item + " released" })
 }
 
 // one acts on the item named.
-func (c *holdArgs) one(a *app, act func(context.Context, *engine.Engine, layout.ItemID) error, said func(item string) string) error {
+func (c *holdArgs) one(a *app, do func(context.Context, *engine.Engine, layout.ItemID) error, said func(item string) string) error {
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		if err := act(ctx, e, id); err != nil {
+		if err := do(ctx, e, id); err != nil {
 			return err
 		}
 		if c.JSON {
@@ -70,7 +70,7 @@ func (c *holdArgs) one(a *app, act func(context.Context, *engine.Engine, layout.
 }
 
 // all acts on every item that fits and is held, or is not.
-func (c *holdArgs) all(a *app, what, to string, held bool, act func(context.Context, *engine.Engine, layout.ItemID) error) error {
+func (c *holdArgs) all(a *app, what, to string, held bool, do func(context.Context, *engine.Engine, layout.ItemID) error) error {
 	return a.looking(func(e *engine.Engine) error {
 		f := c.filter()
 		f.Held = held
@@ -87,7 +87,7 @@ func (c *holdArgs) all(a *app, what, to string, held bool, act func(context.Cont
 		}
 		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
 		return b.bulk(a, e, seen, what, to, func(s engine.SeenStep) (state.Transition, error) {
-			return state.Transition{}, act(a.ctx, e, s.Item)
+			return state.Transition{}, do(a.ctx, e, s.Item)
 		})
 	})
 }

@@ -118,16 +118,16 @@ func splitStep(s string) (workflow string, step layout.Name, err error) {
 
 // act does something to the step of the item, or of all that fit whose step is as from
 // says.
-func (c *stepArgs) act(a *app, from, to state.Status, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+func (c *stepArgs) act(a *app, from, to state.Status, do func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
 	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
 		return err
 	}
 	if len(c.Names) == 1 {
-		return c.actOnAll(a, workflow, step, from, to, act)
+		return c.actOnAll(a, workflow, step, from, to, do)
 	}
 	return a.onItem(c.Names[0], func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		tr, err := act(e, engine.StepRef{Item: id, Workflow: workflow, Step: step})
+		tr, err := do(e, engine.StepRef{Item: id, Workflow: workflow, Step: step})
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c *stepArgs) act(a *app, from, to state.Status, act func(*engine.Engine, e
 	})
 }
 
-func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, act func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
 	return a.looking(func(e *engine.Engine) error {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, from
@@ -154,7 +154,7 @@ func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to 
 				a.talk("%s not come to %s yet", countVerb(n, "item has", "items have"), step)
 			}
 		}
-		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s engine.SeenStep) (state.Transition, error) { return act(e, s.StepRef) })
+		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s engine.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
 	})
 }
 
