@@ -103,7 +103,7 @@ func (e *Engine) checkpoints() (names []string) {
 
 // fill makes an index of the items as they are at a commit.
 func (e *Engine) fill(ctx context.Context, v gitstore.View) (*queue.Index, error) {
-	facets := e.current().facets()
+	facets := facetPaths(e.current())
 	e.facets.Store(&facets)
 	index, tree := e.restore(v, facets)
 	if err := e.loadBatches(v, index); err != nil {

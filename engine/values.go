@@ -21,8 +21,8 @@ var plainPaths = map[string]func(*queue.Item) string{
 	"created":    func(it *queue.Item) string { return it.Created.Format(time.RFC3339Nano) },
 }
 
-// facets are the paths that named queues ask for: the index holds what stands there.
-func (c *config) facets() (paths []string) {
+// facetPaths are the paths that named queues ask for: the index holds what stands there.
+func facetPaths(c *config) (paths []string) {
 	for _, q := range c.queues {
 		for _, p := range q.Paths() {
 			if plainPaths[p] == nil {
