@@ -285,7 +285,7 @@ func (e *Engine) itemAt(v gitstore.View, id layout.ItemID) *queue.Item {
 	if err != nil || f.absent() {
 		return &queue.Item{ID: id}
 	}
-	return e.summarise(v, id, &files{f.manifest, f.execution}, &scanned{})
+	return e.summarise(v, id, &files{f.manifest, f.execution}, &scanned{}, &queue.Item{})
 }
 
 func (e *Engine) readTold() map[string]told {

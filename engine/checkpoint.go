@@ -118,7 +118,7 @@ func (e *Engine) fill(ctx context.Context, v gitstore.View) (*queue.Index, error
 	for _, id := range f.Broken() {
 		records, err := readRecords(v, id)
 		if err == nil {
-			f.Put(e.summarise(v, id, &files{records.manifest, records.execution}, &scanned{}))
+			f.Put(e.summarise(v, id, &files{records.manifest, records.execution}, &scanned{}, &queue.Item{}))
 		}
 	}
 	f.Done()

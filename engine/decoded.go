@@ -68,17 +68,12 @@ func (d *decodedRecords) decodeManifest(id layout.ItemID, data []byte) (layout.M
 	return m, nil
 }
 
-// into is new: the index and others keep items.
-func (d *decodedRecords) into() *queue.Item { return &queue.Item{} }
-
 // scanned reads records of which each is looked at once. It is one goroutine's, and
 // a record or item it gave is valid until the next.
 type scanned struct {
 	scan state.Scan
 	item queue.Item
 }
-
-func (s *scanned) into() *queue.Item { return &s.item }
 
 // decodeManifest reads of most manifests the head alone, which is all that is wanted.
 func (s *scanned) decodeManifest(_ layout.ItemID, data []byte) (layout.Manifest, error) {

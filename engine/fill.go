@@ -34,7 +34,7 @@ func (e *Engine) fillSince(ctx context.Context, v gitstore.View, since gitstore.
 			return nil
 		}
 		scan := scans.Get().(*scanned)
-		f.Put(e.summarise(v, id, records, scan))
+		f.Put(e.summarise(v, id, records, scan, &scan.item))
 		scans.Put(scan)
 		return nil
 	})

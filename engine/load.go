@@ -93,7 +93,7 @@ func (e *Engine) showRemoved(ctx context.Context, v gitstore.View, index *queue.
 		if err != nil {
 			return err
 		}
-		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution}, &scanned{})))
+		index.Put(gone(e.summarise(before, id, &files{f.manifest, f.execution}, &scanned{}, &queue.Item{})))
 		return nil
 	})
 }
@@ -132,13 +132,12 @@ type decoder interface {
 	decodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error)
 	take(id layout.ItemID, data []byte) (*state.Execution, error)
 	keep(id layout.ItemID, data []byte, x *state.Execution)
-	into() *queue.Item // what summarise makes, in its memory
 }
 
-// summarise makes what the index holds of an item. It never fails: a record that
+// summarise makes in into what the index holds of an item. It never fails: a record that
 // cannot be read makes an item that is shown as broken, with the reason, and that has
 // no ready step. Nothing of the bytes is kept.
-func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d decoder) *queue.Item {
+func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d decoder, into *queue.Item) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
 		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Created: m.Created, Broken: why.Error()}
 	}
@@ -167,7 +166,7 @@ func (e *Engine) summarise(r gitstore.Reader, id layout.ItemID, f *files, d deco
 	m.Label = printable(m.Label) // a push may hold anything
 	defer d.keep(id, f.execution, x)
 	x.Manifest, x.Since = f.manifest, m.Since
-	it := queue.SummariseInto(d.into(), x, m, plans, e.o.Now())
+	it := queue.SummariseInto(into, x, m, plans, e.o.Now())
 	it.Facets = facetsOf(*e.facets.Load(), f)
 	if missing != nil {
 		it.Broken = missing.Error()
@@ -258,7 +257,7 @@ func (e *Engine) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	was, is := index.Item(n.id), e.controlled(index, e.summarise(v, n.id, &n.files, &e.decoded))
+	was, is := index.Item(n.id), e.controlled(index, e.summarise(v, n.id, &n.files, &e.decoded, &queue.Item{}))
 	index.Put(is)
 	e.noteEnds(index, is)
 	e.trialMoved(index, n.id)

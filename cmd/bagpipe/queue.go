@@ -136,11 +136,11 @@ func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
 }
 
 func (c *queueCmd) ask() engine.QueueAsk {
-	ask := engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+	wanted := engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
 	if c.Where != "" {
-		ask.Asked = &engine.Asked{}
+		wanted.Asked = &engine.Asked{}
 	}
-	return ask
+	return wanted
 }
 
 func (c *queueCmd) show(a *app, e *engine.Engine) error {
@@ -148,12 +148,12 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 	case c.List:
 		return c.list(a, e)
 	case c.Count:
-		ask := c.ask()
-		row, err := e.CountQueue(ask)
+		wanted := c.ask()
+		row, err := e.CountQueue(wanted)
 		if err != nil {
 			return err
 		}
-		a.tellMissing(ask.Asked)
+		a.tellMissing(wanted.Asked)
 		if c.JSON {
 			return a.json(row)
 		}
@@ -163,12 +163,12 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		}
 		return nil
 	}
-	ask := c.ask()
-	rows, err := e.Queue(ask)
+	wanted := c.ask()
+	rows, err := e.Queue(wanted)
 	if err != nil {
 		return err
 	}
-	a.tellMissing(ask.Asked)
+	a.tellMissing(wanted.Asked)
 	if c.JSON {
 		return a.json(rows)
 	}
