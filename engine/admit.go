@@ -89,14 +89,14 @@ func (e *Engine) orphaned(box *inbox.Box) bool { return box.Orphaned(e.seat.MayB
 // drop is a taken drop on its way to being an item.
 type drop struct {
 	Admitted
-	taken inbox.Taken
-	admission
-	sum     inbox.Sum
-	done    bool // an item already, or rejected
-	refused string
-	rule    string // of the refusal
-	heir    heir   // what it is to be a version of; zero: an item of its own
-	err     error
+	taken     inbox.Taken
+	admission admission
+	sum       inbox.Sum
+	done      bool // an item already, or rejected
+	refused   string
+	rule      string // of the refusal
+	heir      heir   // what it is to be a version of; zero: an item of its own
+	err       error
 
 	created     time.Time
 	metadata    map[string]any // of side-cars
@@ -196,8 +196,8 @@ func (e *Engine) prepare(ctx context.Context, box *inbox.Box, d *drop) (err erro
 		d.rule = "recognition"
 		return err
 	}
-	d.Workflow, d.Admitted.Collection = d.workflow.def.Name, d.admission.collection
-	d.Label = cmp.Or(d.taken.Ticket.Label, d.outcome.Label, d.Label)
+	d.Workflow, d.Admitted.Collection = d.admission.workflow.def.Name, d.admission.collection
+	d.Label = cmp.Or(d.taken.Ticket.Label, d.admission.outcome.Label, d.Label)
 	if err := box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (e *Engine) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ac
 		m.Created = d.created
 		guard, err := e.guardKnown(ctx, &m)
 		if err == nil {
-			err = e.registerItem(ctx, m, d.workflow, d.skip, who, guard)
+			err = e.registerItem(ctx, m, d.admission.workflow, d.admission.skip, who, guard)
 		}
 		if err := d.refusedBy(err); err != nil {
 			return fmt.Errorf("register %s: %w", d.Label, err)
@@ -283,9 +283,9 @@ func (e *Engine) rejectOrInherit(ctx context.Context, box *inbox.Box, d *drop, w
 func (d *drop) manifest() layout.Manifest {
 	t := d.taken
 	m := layout.Manifest{
-		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.lane),
+		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.admission.lane),
 		Batch: t.Ticket.Batch, Metadata: d.metadata, Identifiers: d.identifiers,
-		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
+		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.admission.kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ms), By: t.Ticket.By, Rule: d.admission.rule},
 	}
 	if o := t.Original; o != nil {

@@ -15,17 +15,17 @@ import (
 // commitChild registers one child, as long as the attempt is the current one.
 func (e *Engine) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
 	now := e.o.Now().UTC().Truncate(ms)
-	label := cmp.Or(c.Label, c.outcome.Label, layout.EncodePath(c.Name))
+	label := cmp.Or(c.Label, c.admission.outcome.Label, layout.EncodePath(c.Name))
 	who := e.byRobot(f.a.Step)
 	m := layout.Manifest{
-		Item: c.id, Version: 1, Collection: c.admission.collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.lane), Created: now,
+		Item: c.id, Version: 1, Collection: c.admission.collection, Label: oneLine(label, maxLabel), Lane: layout.Name(c.admission.lane), Created: now,
 		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(parent) + 1},
-		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
+		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.admission.kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
 			Taken: now, By: who.agent, Rule: c.admission.rule},
 		Metadata: c.Metadata,
 	}
-	c.describe(&m)
-	err := e.registerItem(ctx, m, c.workflow, c.skip, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
+	c.admission.describe(&m)
+	err := e.registerItem(ctx, m, c.admission.workflow, c.admission.skip, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
 	if err != nil {
 		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
 	}

@@ -48,11 +48,11 @@ const (
 // child is a file or folder in scratch on its way to being an item.
 type child struct {
 	steps.Child
-	id    layout.ItemID
-	taken inbox.Taken
-	admission
-	sum   inbox.Sum
-	there bool // registered by an attempt before
+	id        layout.ItemID
+	taken     inbox.Taken
+	admission admission
+	sum       inbox.Sum
+	there     bool // registered by an attempt before
 }
 
 // multiply registers the children of the attempt's result, and notes how many they

@@ -255,9 +255,9 @@ func (c sidecar) check(fields map[string]any) error {
 // describe adds to a drop what its side-cars say; what is wrong with them refuses it,
 // or is noted in the item, as the inbox's settings want.
 func (e *Engine) describe(ctx context.Context, d *drop) error {
-	in := e.current().settings
-	set := in.drops(d.taken.Collection)
-	fields, identifiers, err := readMetadata(ctx, set.Metadata, carReader{limits: in.limits(), shared: &e.shared, turn: e.cars}, d.taken)
+	limits := e.current().settings.limits()
+	set := e.current().settings.drops(d.taken.Collection)
+	fields, identifiers, err := readMetadata(ctx, set.Metadata, carReader{limits: limits, shared: &e.shared, turn: e.cars}, d.taken)
 	var unread *unreadError
 	if errors.As(err, &unread) { // no fault of who made it
 		d.metadata = map[string]any{flaggedMetadata: unread.Error()}

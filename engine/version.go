@@ -68,7 +68,7 @@ func (k *known) heirOf(r gitstore.Reader, m *layout.Manifest) (h heir, refusal s
 // inherit makes a drop that is known by its identifiers a version of the item that has
 // them, if its rule says so.
 func (e *Engine) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
-	if d.rule != ruleIdentifier || d.outcome == nil || d.outcome.Known != recognise.KnownVersion {
+	if d.rule != ruleIdentifier || d.admission.outcome == nil || d.admission.outcome.Known != recognise.KnownVersion {
 		return nil
 	}
 	k, err := e.theKnown(ctx)
@@ -297,10 +297,10 @@ func (e *Engine) registerVersion(ctx context.Context, d *drop, kept []byte, who 
 		if err := e.endFailed(r, rec, h.version); err != nil {
 			return nil, err
 		}
-		x, def := rec.execution, d.workflow.def
+		x, def := rec.execution, d.admission.workflow.def
 		_, last := state.Instance(x.Latest(def.Name))
 		tr, err := state.Apply(x, def, state.Start{Workflow: def.Name + "." + strconv.Itoa(last+1),
-			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), e.id), At: now, Runner: e.runner(), Skip: d.skip})
+			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), e.id), At: now, Runner: e.runner(), Skip: d.admission.skip})
 		if err != nil {
 			return nil, err
 		}
@@ -317,7 +317,7 @@ func (e *Engine) registerVersion(ctx context.Context, d *drop, kept []byte, who 
 		} else if old != nil {
 			files[dir+layout.InventoryJSON] = nil
 		}
-		if err := errors.Join(pin(r, d.workflow, files), e.openBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
+		if err := errors.Join(pin(r, d.admission.workflow, files), e.openBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
 			return nil, err
 		}
 		return &gitstore.Change{Files: files, Author: who.author,
@@ -396,8 +396,8 @@ func (d *drop) version(was layout.Manifest) layout.Manifest {
 	m.Source.Drop = d.taken.ID
 	m.Item, m.Version = was.Item, was.Version+1
 	m.Created, m.Parent, m.Collection = was.Created, was.Parent, was.Collection
-	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.outcome.Lane, string(was.Lane)))
-	m.Label = cmp.Or(d.taken.Ticket.Label, d.outcome.Label, was.Label)
+	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.admission.outcome.Lane, string(was.Lane)))
+	m.Label = cmp.Or(d.taken.Ticket.Label, d.admission.outcome.Label, was.Label)
 	m.Batch = cmp.Or(m.Batch, was.Batch)
 	m.Type = cmp.Or(m.Type, was.Type)
 	m.Metadata = merge(was.Metadata, m.Metadata)
