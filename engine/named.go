@@ -179,7 +179,7 @@ func (e *Engine) orderOf(q *queue.Named) queue.Order {
 			if err != nil {           // nothing is there until the branch can be read again
 				return make([]gjson.Result, len(q.Order))
 			}
-			return asker{e, v, *e.facets.Load(), e.o.Now(), nil}.keysOf(en.Item, q.Order)
+			return asker{e, v, e.facetsBegun(), e.o.Now(), nil}.keysOf(en.Item, q.Order)
 		},
 		Compare: func(a, b []gjson.Result) int { return compareKeys(q.Order, a, b) },
 	}

@@ -97,7 +97,7 @@ func (e *Engine) Show(id layout.ItemID) (Detail, error) {
 		if err := e.Load(context.Background()); err != nil {
 			return Detail{}, err
 		}
-		rec.execution.Around = e.around(id)
+		rec.execution.Around = e.aroundOf(id)
 	}
 	d := Detail{Manifest: rec.manifest, Dir: layout.ItemDir(id), Milestones: rec.execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
 	if err := e.showFamily(v, &d); err != nil {

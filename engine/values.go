@@ -42,6 +42,16 @@ const (
 	executions = "execution." // what paths into execution.json begin with
 )
 
+// facetsHeld are the paths whose values the index holds.
+func (e *Engine) facetsHeld() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.derived.facets
+}
+
+// facetsBegun are the paths whose values the newest index is being filled with.
+func (e *Engine) facetsBegun() []string { return *e.facets.Load() }
+
 func facetsOf(paths []string, f *files) []string {
 	if len(paths) == 0 {
 		return nil
@@ -131,9 +141,7 @@ func (e *Engine) asker(asked *Asked) (asker, error) {
 	if err != nil {
 		return asker{}, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return asker{e, v, e.derived.facets, e.o.Now(), asked}, nil
+	return asker{e, v, e.facetsHeld(), e.o.Now(), asked}, nil
 }
 
 func (a asker) holds(w *queue.Where, it *queue.Item) bool {
