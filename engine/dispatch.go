@@ -9,7 +9,6 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
-	"bagpipe/engine/runner"
 	"bagpipe/engine/state"
 )
 
@@ -91,9 +90,8 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 }
 
 func (r *run) launch(entry queue.Entry) {
-	w := &work{e: r.e, ctx: r.ctx, entry: entry, patient: r.o.Watch, stopping: r.pool.Draining}
-	w.done = func(w *work) { r.ended(w) }
-	r.pool.Go(runner.Work{Step: entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish})
+	w := r.e.newWork(r.ctx, entry, r.o.Watch, r.pool.Draining, r.ended)
+	r.pool.Go(w.forPool())
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.

@@ -43,6 +43,17 @@ type work struct {
 	internal  bool // it failed its workflow, by a fault of Bagpipe's own
 }
 
+// newWork prepares a step that was taken from the queue. ctx ends when the engine must not
+// commit any more; done is called once, when the step may be taken again.
+func (e *Engine) newWork(ctx context.Context, entry queue.Entry, patient bool, stopping func() bool, done func(*work)) *work {
+	return &work{e: e, ctx: ctx, entry: entry, patient: patient, stopping: stopping, done: done}
+}
+
+// forPool is the work as a pool performs it.
+func (w *work) forPool() runner.Work {
+	return runner.Work{Step: w.entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish}
+}
+
 // claim takes the lock file, then commits the attempt: only then may the robot
 // start. It answers false when there is nothing to run.
 func (w *work) claim(context.Context) bool {
