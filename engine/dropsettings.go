@@ -135,7 +135,7 @@ func (s *Settings) settlingByCollection() map[layout.Name]inbox.Settling {
 // quiet is for how long what a run waits for must be still: what is set for all, or a
 // collection's, if that is no longer than such a run should take.
 func (s *Settings) quiet() time.Duration {
-	const patience = 10 * time.Second
+	const patience = 30 * time.Second
 	longest := s.Inbox.settling().QuietTime()
 	for _, c := range s.settlingByCollection() {
 		if q := c.QuietTime(); q <= patience {

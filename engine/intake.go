@@ -40,6 +40,7 @@ func (r *run) intake(ctx context.Context) {
 			r.inboxIdle <- true
 			return
 		}
+		r.tellWait(next, waiting)
 		select {
 		case <-time.After(max(next.Sub(r.e.clock()), 20*ms)):
 		case <-ctx.Done():
@@ -96,6 +97,17 @@ func soonest(waiting []inbox.Waiting, patience time.Time) (t time.Time, ok bool)
 		}
 	}
 	return t, ok
+}
+
+// tellWait says what a run waits for, when that takes so long that it seems to hang.
+func (r *run) tellWait(next time.Time, waiting []inbox.Waiting) {
+	const long = 3 * time.Second
+	for _, w := range waiting {
+		if w.Until.Equal(next) && next.Sub(r.e.clock()) > long {
+			r.tell(fmt.Sprintf("waits until %s for %s", layout.FormatTime(next), waitingRow(w)))
+			return
+		}
+	}
 }
 
 func (r *run) growing(waiting []inbox.Waiting) {

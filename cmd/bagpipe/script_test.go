@@ -142,7 +142,7 @@ func cmdWorkspace(ts *testscript.TestScript, neg bool, args []string) {
 // hasten makes a workspace's inbox settle at once.
 func hasten(dir string) error {
 	return errors.Join(
-		edit(filepath.Join(dir, "bagpipe.yaml"), "quiet: 2s", "quiet: 20ms"),
+		edit(filepath.Join(dir, "bagpipe.yaml"), "quiet: 30s", "quiet: 20ms"),
 		edit(filepath.Join(dir, "bagpipe.yaml"), "rescan: 10s", "rescan: 200ms"))
 }
 

@@ -26,7 +26,7 @@ func (w *bench) batches() map[layout.Name]BatchFolder {
 // nothing is left.
 func TestBatchFolder(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Batches: true, Complete: ByMarker})
+	w.set(Settling{Quiet: 2 * time.Second, Batches: true, Complete: ByMarker})
 	w.drop("june/letters")
 	w.write("inbox/default/june/map.tif", "x")
 	w.write("inbox/default/june/.DS_Store", "x")
@@ -113,7 +113,7 @@ func TestClosedBatchTakesNothing(t *testing.T) {
 		}
 		return ""
 	}
-	w.set(Settling{Batches: true})
+	w.set(Settling{Quiet: 2 * time.Second, Batches: true})
 	w.drop("june/letters")
 	w.drop("july/letters2")
 	w.later(time.Hour)

@@ -134,6 +134,7 @@ type sighting struct {
 	last   time.Time // when it was seen last
 	lacks  string    // of its lists, when they were read
 	looked bool      // they were
+	asked  time.Time // when nobody was found to hold it open for writing
 }
 
 // New checks the options and fills in what is missing.

@@ -21,7 +21,8 @@
 // Each folder directly in inbox/ is a collection, if its name is a layout.Name.
 // Each folder or regular file directly in a collection's folder is one drop; where a
 // collection's folders are batches, in one of those. Scan reads names and metadata
-// only; it opens no file but lists (below) and pause files. Files that belong together,
+// only; it opens lists (below) and pause files, and, to ask for their writers, the
+// files of drops that would settle. Files that belong together,
 // as Options.Together tells, are one drop (set.go has the rules).
 //
 // # The rules of settling
@@ -30,6 +31,9 @@
 //
 //   - A drop is settled when nothing in it has changed for Quiet: the newest of
 //     all modification and change times below it, itself included, is that old.
+//   - What a process of this machine holds open for writing is not settled, whatever
+//     else says that it is (writers.go). Where that cannot be seen a drop waits for
+//     twice Quiet.
 //   - A drop that was renamed into its place while this process watched, and has
 //     not changed since, is settled at once: a rename moves what is whole. Without
 //     events a rename is proven by what the drop consists of being older than the
@@ -50,10 +54,6 @@
 //     people make a folder first and copy afterwards, and is then bad.
 //   - Links, FIFOs, sockets, devices, and what cannot be read or is named too
 //     deep make a settled drop bad. None of them is ever opened.
-//
-// A program that keeps a file open and writes to it again after Quiet is not
-// noticed; it then writes into the intake. Its later bytes differ from the digest
-// at admission.
 //
 // What has been on its way for longer than Growing is Late: since the oldest change of
 // a file in it, which any process can see.

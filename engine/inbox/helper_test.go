@@ -74,7 +74,7 @@ func newBenchAt(t testing.TB, root string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Box, err = New(Options{Root: root, Engine: engine, Watch: os.Getenv(pollOnly) == "", Now: func() time.Time {
+	w.Box, err = New(Options{Settling: Settling{Quiet: 2 * time.Second}, Root: root, Engine: engine, Watch: os.Getenv(pollOnly) == "", Now: func() time.Time {
 		now := time.Now()
 		if at := w.stood.Load(); at != nil {
 			now = *at

@@ -47,7 +47,7 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 		b.noteMoved(path, looked)
 	}
 	if b.wasMovedIn(d) && !p.mayHaveCompanions(d) || marker.covers(d) || p.whole.covers(d) {
-		still = max(still, p.set.Quiet)
+		still = max(still, unseenFactor*p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, s, still)
 	if why, sibling := p.awaits(d); reason == "" && why != "" {
@@ -73,6 +73,9 @@ func (p *place) settle(ctx context.Context, d Drop, s survey, reason string, qui
 		if isBarred, err := p.bar(ctx, &d, s); isBarred || err != nil {
 			return err
 		}
+	}
+	if reason == "" && p.paused == "" && s.bad == nil && !s.empty() {
+		reason, quiet = p.writersOf(ctx, d, still)
 	}
 	switch {
 	case reason != "":

@@ -331,7 +331,7 @@ func TestNewChecksItsOptions(t *testing.T) {
 	if _, err := New(Options{}); err == nil {
 		t.Error("no workspace was accepted")
 	}
-	if _, err := New(Options{Root: t.TempDir(), Settling: Settling{Ignore: []string{"[a"}}}); err == nil {
+	if _, err := New(Options{Root: t.TempDir(), Settling: Settling{Quiet: 2 * time.Second, Ignore: []string{"[a"}}}); err == nil {
 		t.Error("a broken pattern was accepted")
 	}
 }

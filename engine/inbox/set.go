@@ -150,7 +150,7 @@ func (p *place) judgeSet(ctx context.Context, s *Set) error {
 	}
 	still, _ := b.stillFor(d, p.foreign)
 	if marker.covers(d) || p.whole.covers(d) {
-		still = max(still, p.set.Quiet)
+		still = max(still, unseenFactor*p.set.Quiet)
 	}
 	reason, quiet := p.whyWait(d, all, still)
 	switch {

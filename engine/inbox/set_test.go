@@ -163,7 +163,7 @@ func TestSetRenamedInWaitsForTheRest(t *testing.T) {
 			t.Errorf("after %s: waiting %v", name, waiting)
 		}
 	}
-	w.set(Settling{Apart: true})
+	w.set(Settling{Quiet: 2 * time.Second, Apart: true})
 	w.later(time.Minute)
 	w.wantScan([]string{"map.tfw", "map.tif"}, nil, nil)
 }
@@ -193,7 +193,7 @@ func TestLoneFileRenamedInSettles(t *testing.T) {
 func TestSetByMarker(t *testing.T) {
 	for _, marker := range []string{"map.ready", "map.tif.done", "map.tfw.ready"} {
 		w := newSetBench(t)
-		w.set(Settling{Complete: ByMarker, Sidecars: true})
+		w.set(Settling{Quiet: 2 * time.Second, Complete: ByMarker, Sidecars: true})
 		w.dropSet("inbox/default", "map")
 		w.later(10 * time.Minute)
 		w.wantScan(nil, []string{"map"}, nil)

@@ -18,7 +18,7 @@ const (
 
 // Settling says when the drops of a collection are whole. The zero value is useful.
 type Settling struct {
-	Quiet      time.Duration // without change for so long is settled; default 2 s
+	Quiet      time.Duration // without change for so long is settled; default 30 s
 	Ignore     []string      // glob patterns of unfinished names; nil is DefaultIgnore
 	Complete   string        // ByQuiet, ByMarker or ByList
 	Markers    []string      // suffixes of markers; nil is DefaultMarkers
@@ -31,7 +31,7 @@ type Settling struct {
 }
 
 const (
-	defaultQuiet   = 2 * time.Second
+	defaultQuiet   = 30 * time.Second
 	defaultGrowing = time.Hour
 )
 

@@ -116,7 +116,7 @@ func TestMarkerThatMarksNothing(t *testing.T) {
 // Where markers are asked for, waiting alone settles nothing.
 func TestDropsThatNeedMarkers(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Complete: ByMarker, Markers: []string{".ok"}})
+	w.set(Settling{Quiet: 2 * time.Second, Complete: ByMarker, Markers: []string{".ok"}})
 	w.drop("letters")
 	w.write("inbox/default/early.ok", "x")
 	w.later(time.Hour)
@@ -137,7 +137,7 @@ func sumLine(path, content string) string {
 // once it is taken.
 func TestLists(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Complete: ByList})
+	w.set(Settling{Quiet: 2 * time.Second, Complete: ByList})
 	w.drop("letters")
 	w.later(time.Hour)
 	if r := w.reason("letters"); !strings.Contains(r, "manifest.txt") {
@@ -191,7 +191,7 @@ func TestHostileLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newBench(t)
-			w.set(Settling{Lists: []string{"list"}})
+			w.set(Settling{Quiet: 2 * time.Second, Lists: []string{"list"}})
 			got := w.take("letters")
 			if err := c.make(w, got.Path+"/list"); err != nil {
 				t.Fatal(err)

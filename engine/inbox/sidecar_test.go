@@ -15,7 +15,7 @@ import (
 // also across a crash, and is then with the item. With a rejected drop it stays.
 func TestSidecars(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Sidecars: true})
+	w.set(Settling{Quiet: 2 * time.Second, Sidecars: true})
 	w.write("inbox/default/film.mp4", "x")
 	w.write("inbox/default/metadata.csv", "drop,title\n")
 	w.write("inbox/default/nobody.metadata.json", "{}")
@@ -71,7 +71,7 @@ func TestSidecars(t *testing.T) {
 // is still to come does.
 func TestSidecarOfARejectedDropKeepsNoBatchOpen(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Sidecars: true, Batches: true})
+	w.set(Settling{Quiet: 2 * time.Second, Sidecars: true, Batches: true})
 	w.write("inbox/default/june/film.mp4", "x")
 	w.write("inbox/default/june/film.mp4.metadata.json", "{")
 	w.write("inbox/default/june.done", "")
@@ -119,7 +119,7 @@ func TestResettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantScan(nil, []string{"a.part", "b"}, nil)
-	if err := w.Resettle(Settling{Ignore: []string{"["}}, nil); err == nil {
+	if err := w.Resettle(Settling{Quiet: 2 * time.Second, Ignore: []string{"["}}, nil); err == nil {
 		t.Error("a broken pattern was accepted")
 	}
 	w.later(time.Hour)
@@ -130,7 +130,7 @@ func TestResettle(t *testing.T) {
 // of this name, whatever comes first, it or the drop.
 func TestSidecarOfTheNextDrop(t *testing.T) {
 	w := newBench(t)
-	w.set(Settling{Sidecars: true})
+	w.set(Settling{Quiet: 2 * time.Second, Sidecars: true})
 	w.write("inbox/default/film.mp4", "x")
 	car := w.write("inbox/default/film.mp4.metadata.json", `{"title": "first"}`)
 	w.later(time.Hour)

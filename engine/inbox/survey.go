@@ -37,6 +37,9 @@ type survey struct {
 	below    time.Time // the newest modification or change below it
 	oldest   time.Time // the oldest change of any file in it
 	lists    []string  // names directly in it that say they list the rest
+
+	held   string // the first file that is held open for writing; asked for by asks alone
+	unseen string // the first file of which that cannot be seen
 }
 
 // empty tells whether there is nothing to keep: a folder without files, or a
@@ -55,6 +58,7 @@ type surveyor struct {
 	ignore patterns
 	listed patterns // names of lists
 	limit  int      // longest relative path
+	asks   bool     // every file's writers are asked for
 	sum    hash.Hash64
 	buf    []byte
 }
@@ -66,7 +70,11 @@ func (b *Box) look(ctx context.Context, path string) (survey, error) {
 }
 
 func (b *Box) lookFor(ctx context.Context, path string, set *settling) (survey, error) {
-	s := &surveyor{ctx: ctx, ignore: set.inside, listed: set.lists, sum: fnv.New64a(),
+	return b.survey(ctx, path, set, false)
+}
+
+func (b *Box) survey(ctx context.Context, path string, set *settling, asks bool) (survey, error) {
+	s := &surveyor{ctx: ctx, ignore: set.inside, listed: set.lists, asks: asks, sum: fnv.New64a(),
 		limit: unix.PathMax - 1 - len(b.opt.Root) - pathReserve}
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -102,7 +110,9 @@ func (s *surveyor) visit(path, rel string, st *unix.Stat_t) error {
 	s.bytes += st.Size
 	if st.Mode&0o444 != 0o444 && unix.Access(path, unix.R_OK) != nil {
 		s.spoil(&BadError{RuleUnreadable, rel, "cannot be read; its permissions forbid it"})
+		return nil
 	}
+	s.askWriters(path, rel)
 	return nil
 }
 

@@ -147,9 +147,12 @@ func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
 // verify checks that what was moved is what Scan saw. Its owner may have gone on
 // writing, or put something else in its place, in between.
 func (b *Box) verify(ctx context.Context, d Drop, path string) error {
-	s, err := b.look(ctx, path)
+	s, err := b.survey(ctx, path, b.settlingOf(""), true)
 	if err != nil {
 		return err
+	}
+	if s.held != "" {
+		return heldError(filepath.Join(filepath.Base(path), s.held))
 	}
 	if d.sig != (signature{}) && s.sig != d.sig {
 		return ErrChanged

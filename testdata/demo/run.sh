@@ -67,6 +67,7 @@ replace_demo
 
 head_of 'A workspace, and a collection whose items a person approves'
 show 0 "bin/bagpipe init $demo"
+show 0 "sed -i 's/quiet: 30s/quiet: 2s/' $demo/bagpipe.yaml"
 show 0 "bin/bagpipe -C $demo collection add reading-room --approval approve"
 
 head_of 'Ten drops: good ones, and three that are not'
