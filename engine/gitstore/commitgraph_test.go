@@ -124,7 +124,7 @@ func TestAStoreAtWorkExtendsTheCommitGraph(t *testing.T) {
 	sameGraph(t, root)
 	g := odb.OpenGraph(filepath.Join(root, ".git/objects"))
 	defer g.Close()
-	if _, ok := g.Find(*s.tip.Load()); !ok {
+	if _, ok := g.Find(*s.known.tip.Load()); !ok {
 		t.Error("the graph does not reach the tip")
 	}
 }
@@ -170,7 +170,7 @@ func TestExtendingTheGraphCrashSweep(t *testing.T) {
 			fill(t, s, 2)
 			want := git(t, root, "rev-list", "--all")
 			machine.FailNext(k, faultfs.ErrStopped)
-			err = s.extendGraph(context.Background())
+			err = s.maintainer.Graph.Extend(context.Background())
 			what, failed := machine.Failed()
 			if stopped = failed; (err != nil) != stopped {
 				t.Fatalf("%s: stopped %v: %v", what, stopped, err)
@@ -183,7 +183,7 @@ func TestExtendingTheGraphCrashSweep(t *testing.T) {
 			}
 			git(t, root, "commit-graph", "verify")
 			o = testOptions()
-			later := o.Now().Add(2 * graphLockAge)
+			later := o.Now().Add(time.Hour)
 			o.Now = func() time.Time { return later }
 			again := openRoot(t, root, o)
 			fill(t, again, 3)
@@ -237,10 +237,10 @@ func TestTheGraphsLockOfADeadStore(t *testing.T) {
 	fill(t, s, 3)
 	joinOnce(t, s)
 	for _, next := range []func() error{
-		func() error { return s.extendGraph(context.Background()) },
-		func() error { return s.writeGraph(context.Background()) },
+		func() error { return s.maintainer.Graph.Extend(context.Background()) },
+		func() error { return s.maintainer.Graph.Write(context.Background()) },
 	} {
-		lock, err := s.lockGraph()
+		lock, err := s.maintainer.Graph.Lock()
 		if err != nil || lock == nil {
 			t.Fatal(err)
 		}
@@ -256,13 +256,13 @@ func TestTheGraphsLockOfADeadStore(t *testing.T) {
 	checkNothingLeft(t, root)
 
 	// That of a git that is at it stays.
-	lock := s.graphChain() + ".lock"
+	lock := filepath.Join(root, ".git/objects/info/commit-graphs/commit-graph-chain.lock")
 	now := s.opts.Now()
 	if err := errors.Join(os.WriteFile(lock, nil, 0o444), os.Chtimes(lock, now, now)); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, s, 3)
-	if err := s.extendGraph(context.Background()); err != nil {
+	if err := s.maintainer.Graph.Extend(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(lock); err != nil {
@@ -302,7 +302,7 @@ func TestAGitThatFollowsAtOnceKeepsItsLayer(t *testing.T) {
 			git(t, root, "commit-graph", "write", "--reachable", "--split=no-merge", "--changed-paths")
 		}
 	}
-	if err := s.extendGraph(context.Background()); err != nil {
+	if err := s.maintainer.Graph.Extend(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if text := git(t, root, "commit-graph", "verify"); text != "" {

@@ -238,7 +238,7 @@ func TestRepairBringsFilesInLine(t *testing.T) {
 func TestRepairTakesOverFromAnEndedProcess(t *testing.T) {
 	root := t.TempDir()
 	o := Options{Now: time.Now, Follow: func(string) bool { return true }}
-	if err := Init(t.Context(), root, o, map[string][]byte{"a.txt": []byte("a")}, "first", Signature{"A", "a@example.org"}); err != nil {
+	if err := Init(t.Context(), root, o, map[string][]byte{"a.txt": []byte("a")}, "first", Signature{Name: "A", Email: "a@example.org"}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := Open(root, o)
@@ -296,10 +296,7 @@ func TestOneProcessFollowsAtATime(t *testing.T) {
 func TestGivenUpBacklogIsWorkedOut(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	s := openRoot(t, root, followItems(testOptions()))
-	f := s.follower
-	f.mu.Lock()
-	f.lose(f.tip) // as if the backlog had been given up
-	f.mu.Unlock()
+	s.RepairRest() // gives the backlog up, as a full disk does
 	for i := range 20 {
 		put(t, s, "items/a/e.json", string(rune('a'+i)))
 	}
@@ -331,7 +328,7 @@ func TestLeftoverBesideAFileBehindIsRemoved(t *testing.T) {
 			}
 		}
 	}
-	temp := tempOf(name)
+	temp := filepath.Join(root, "a", ".e.json.tmp")
 	if err := os.WriteFile(temp, []byte("lon"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/engine/gitstore/internal/worktree"
 )
 
 // fuzzEdits reads edits out of arbitrary bytes: paths of a small alphabet, so
@@ -66,22 +67,22 @@ func FuzzPackWriter(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := newWorktree(db, Hash{})
+		w, err := worktree.New(db, Hash{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := odb.NewBuilder()
-		w.beginGroup()
+		w.BeginGroup()
 		who := odb.Person{Name: "a", Email: "b", When: time.Unix(1_800_000_000, 0)}
 		var parents []Hash
 		for _, edit := range fuzzEdits(data) {
-			if _, clean, err := w.edit(b, edit); err != nil {
+			if _, clean, err := w.Edit(b, edit); err != nil {
 				if !clean {
 					t.Fatal(err)
 				}
 				continue
 			}
-			commit := odb.AppendCommit(nil, w.rootHash(b), parents, who, who, "edit\n")
+			commit := odb.AppendCommit(nil, w.RootHash(b), parents, who, who, "edit\n")
 			parents = []Hash{b.AddCommit(commit)}
 		}
 		if b.Len() == 0 {

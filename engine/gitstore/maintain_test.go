@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/layout/disk"
 	"bagpipe/layout/disk/faultfs"
 )
+
+// joinFrom is how many packs maintenance joins at least.
+const joinFrom = 8
 
 // fill makes many small packs, some holding the same objects.
 func fill(t testing.TB, s *Store, n int) {
@@ -132,62 +135,38 @@ func TestMaintainBesideCommits(t *testing.T) {
 	fsck(t, root)
 }
 
+// lister does something when the packs have just been listed.
+type lister struct {
+	disk.FS
+	listed func()
+}
+
+func (l *lister) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := l.FS.ReadDir(name)
+	if filepath.Base(name) == "pack" {
+		l.listed()
+	}
+	return list, err
+}
+
 // git repack may take packs away while they are being joined.
 func TestMaintainBeginsAgainWhenAPackIsGone(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
-	s := openRoot(t, root, testOptions())
+	machine := &lister{FS: disk.OS{}, listed: func() {}}
+	o := testOptions()
+	o.FS = machine
+	s := openRoot(t, root, o)
 	fill(t, s, 60)
 	repacked := false
-	r, err := s.maintain(context.Background(), s.writeGraph, func(ctx context.Context, packs []packInfo, r *Report) error {
+	machine.listed = func() {
 		if !repacked {
 			repacked = true
 			git(t, root, "repack", "-a", "-d", "-q")
 		}
-		return s.joinSmall(ctx, packs, r, atWork)
-	})
-	if err != nil || r.PacksAfter != 1 {
+	}
+	r, err := s.Maintain(context.Background())
+	if err != nil || r.PacksAfter != 1 || !repacked {
 		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-func TestMaintainLeavesKeptPacksAlone(t *testing.T) {
-	list := []packInfo{{base: "kept", size: 1, left: true}}
-	for i := range 20 {
-		list = append(list, packInfo{base: fmt.Sprint(i), size: 10})
-	}
-	list = append(list, packInfo{base: "large", size: 10_000}, packInfo{base: "medium", size: 150})
-	for rule, want := range map[joinRule]int{atWork: 20, ifAsked: 21} {
-		got := chooseJoin(list, rule)
-		if len(got) != want || slices.ContainsFunc(got, func(p packInfo) bool { return p.left }) {
-			t.Errorf("%+v: joins %v", rule, got)
-		}
-	}
-}
-
-// TestJoiningCopiesAByteAFewTimes lets a store grow to many thousand packs.
-func TestJoiningCopiesAByteAFewTimes(t *testing.T) {
-	const small = 50_000
-	var packs []packInfo
-	var added, copied int64
-	most := 0
-	for range 200 * 500 {
-		packs = append(packs, packInfo{size: small})
-		if added += small; len(packs) < 200 {
-			continue
-		}
-		for {
-			chosen := chooseJoin(packs, atWork)
-			if len(chosen) < joinFrom {
-				break
-			}
-			packs = append(bySize(packs)[len(chosen):], packInfo{size: sizeOf(chosen)})
-			copied += sizeOf(chosen)
-		}
-		most = max(most, len(packs))
-	}
-	t.Logf("%d MB copied %.1f times, at most %d packs left", added>>20, float64(copied)/float64(added), most)
-	if most > 60 || copied > 4*added {
-		t.Errorf("%d MB copied %.1f times, at most %d packs left", added>>20, float64(copied)/float64(added), most)
 	}
 }
 
@@ -205,7 +184,7 @@ func TestMaintainCrashSweep(t *testing.T) {
 				t.Fatal(err)
 			}
 			machine.FailNext(k, faultfs.ErrStopped)
-			s.compactFrom = 1 // differences, too
+			s.maintainer.CompactFrom = 1 // differences, too
 			_, err = s.Maintain(context.Background())
 			what, failed := machine.Failed()
 			if stopped = failed; err != nil && !stopped {
@@ -237,7 +216,7 @@ func TestMaintainCrashSweep(t *testing.T) {
 func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	s := openRoot(t, root, testOptions())
-	s.compactFrom = 1
+	s.maintainer.CompactFrom = 1
 	text := func(item, version int) string {
 		var b strings.Builder
 		for line := range 60 {
@@ -262,7 +241,7 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 			t.Error("other objects are reachable than before")
 		}
 		fsck(t, root)
-		pairs, err := s.readReplaced()
+		pairs, err := os.ReadFile(filepath.Join(root, ".git/bagpipe/replaced"))
 		if err != nil || len(pairs) != 0 {
 			t.Errorf("%d bytes of hints are left, %v", len(pairs), err)
 		}
@@ -301,7 +280,7 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 func TestMaintainTrustsNoHint(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	s := openRoot(t, root, testOptions())
-	s.compactFrom = 1
+	s.maintainer.CompactFrom = 1
 	fill(t, s, 30)
 	parse := func(rev string) Hash {
 		h, err := ParseHash(git(t, root, "rev-parse", rev))
@@ -315,7 +294,7 @@ func TestMaintainTrustsNoHint(t *testing.T) {
 	pairs = odb.AppendPair(pairs, other, blob)
 	pairs = odb.AppendPair(pairs, blob, blob)
 	pairs = odb.AppendPair(pairs, Hash{1}, Hash{2})
-	if err := os.WriteFile(s.replacedFile(), append(pairs, "torn"...), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, ".git/bagpipe/replaced"), append(pairs, "torn"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := git(t, root, "rev-list", "--objects", "--all")
@@ -347,27 +326,6 @@ func packBytes(t *testing.T, root string) (n int64) {
 		n += info.Size()
 	}
 	return n
-}
-
-func TestEveryPackHasItsShare(t *testing.T) {
-	const half = odb.MaxJoined/2 + 1
-	at := func(n int, size int64) packInfo {
-		return packInfo{base: fmt.Sprint(n), size: size, age: time.Unix(int64(n), 0)}
-	}
-	kept := at(9, 1)
-	kept.left = true
-	shares := chooseAll([]packInfo{at(4, half), at(1, 10), at(2, half), kept, at(3, 20), at(5, 2*odb.MaxJoined), at(6, half)})
-	var got []string
-	for _, share := range shares {
-		var names []string
-		for _, p := range share {
-			names = append(names, p.base)
-		}
-		got = append(got, strings.Join(names, ","))
-	}
-	if want := "1,2,3 4 6"; strings.Join(got, " ") != want {
-		t.Errorf("shares %q, want %s", got, want)
-	}
 }
 
 // stored says how the objects of one kind stand in the packs.

@@ -53,11 +53,11 @@ func TestMaintainLeavesARottenPackAndJoinsTheOthers(t *testing.T) {
 		root := initRoot(t, testOptions(), nil)
 		s := openRoot(t, root, testOptions())
 		fill(t, s, 30)
-		packs, err := s.listPacks()
+		packs, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/*.pack"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := packs[7].base + ".pack"
+		name := packs[7]
 		whole, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestMaintainLeavesARottenPackAndJoinsTheOthers(t *testing.T) {
 			fill(t, s, joinFrom)
 		}
 		var rotten *odb.RottenError
-		if !errors.As(err, &rotten) || !strings.Contains(err.Error(), packs[7].base) {
+		if !errors.As(err, &rotten) || !strings.Contains(err.Error(), strings.TrimSuffix(packs[7], ".pack")) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if n := packCount(t, root); n > 4*joinFrom {

@@ -337,3 +337,33 @@ func expect(h Hash, want, found Type, data []byte, err error) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// ReadTree gives a tree that Entries goes over to its end.
+func (db *DB) ReadTree(h Hash) ([]byte, error) {
+	tree, err := db.ReadAs(h, TypeTree)
+	if err != nil {
+		return nil, err
+	}
+	return tree, CheckTree(tree)
+}
+
+// ReadTreeUncached is ReadTree for long walks.
+func (db *DB) ReadTreeUncached(h Hash) ([]byte, error) {
+	tree, err := db.ReadAsUncached(h, TypeTree)
+	if err != nil {
+		return nil, err
+	}
+	return tree, CheckTree(tree)
+}
+
+// ReadCommit gives a commit.
+func (db *DB) ReadCommit(h Hash) (Commit, error) {
+	data, err := db.ReadAsUncached(h, TypeCommit)
+	if err == nil {
+		var c Commit
+		if c, err = ParseCommit(data); err == nil {
+			return c, nil
+		}
+	}
+	return Commit{}, fmt.Errorf("read commit %s: %w", h, err)
+}

@@ -1,0 +1,70 @@
+package follow
+
+import "bagpipe/engine/gitstore/internal/odb"
+
+const (
+	maxPaths = 20_000
+	maxBytes = 24 << 20
+)
+
+// pending is a file that is to be written.
+type pending struct {
+	data    []byte
+	deleted bool
+	from    odb.Hash // where the branch was before the path was first queued
+	seq     uint64   // of the move that queued the path first
+}
+
+// backlog is the files to be written, by path. The follower's lock guards it.
+type backlog struct {
+	files map[string]*pending
+	queue []string // the paths of files, oldest first
+	bytes int      // of files
+	batch int      // paths at the head of queue that have waited long enough
+	seq   uint64   // moves added
+}
+
+func newBacklog() backlog { return backlog{files: map[string]*pending{}} }
+
+// full reports whether the backlog holds more than a share of the most it may hold.
+func (b *backlog) full(share int) bool {
+	return len(b.files) >= maxPaths/share || b.bytes >= maxBytes/share
+}
+
+func (b *backlog) oldest() *pending { return b.files[b.queue[0]] }
+
+// put queues a file, or gives the queued file its newer bytes.
+func (b *backlog) put(path string, p *pending) {
+	if old := b.files[path]; old != nil {
+		b.bytes -= len(old.data)
+		p.from, p.seq = old.from, old.seq
+	} else {
+		b.queue = append(b.queue, path)
+	}
+	b.files[path] = p
+	b.bytes += len(p.data)
+}
+
+// putBack queues a file that could not be written, unless a newer one is queued.
+func (b *backlog) putBack(path string, p *pending) {
+	if b.files[path] == nil {
+		b.files[path] = p
+		b.bytes += len(p.data)
+		b.queue = append([]string{path}, b.queue...)
+	}
+}
+
+// take gives the oldest file, and forgets it.
+func (b *backlog) take() (path string, p *pending) {
+	path, p = b.queue[0], b.oldest()
+	b.queue = b.queue[1:]
+	b.batch--
+	delete(b.files, path)
+	b.bytes -= len(p.data)
+	return path, p
+}
+
+func (b *backlog) clear() {
+	clear(b.files)
+	b.queue, b.bytes, b.batch = nil, 0, 0
+}

@@ -1,0 +1,209 @@
+package follow
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+
+	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/engine/gitstore/internal/trees"
+)
+
+const (
+	retryPause = time.Second // after the disk took nothing
+
+	// lag is how long files are left to change again before they are written: a step
+	// takes two transitions, and an item often several steps in a row, while writing a
+	// file costs more than committing it.
+	lag = 200 * time.Millisecond
+)
+
+// errStopped ends workOut when the store closes.
+var errStopped = errors.New("the store is closing")
+
+// Run writes until Finish; then it writes the rest and marks the end.
+func (f *Follower) Run() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		switch {
+		case f.lost.yes && !f.done:
+			f.workOut()
+		case len(f.backlog.queue) > 0 && f.backlog.batch == 0:
+			f.linger()
+		case len(f.backlog.queue) > 0:
+			f.step()
+		case f.done:
+			f.end()
+			return
+		default:
+			f.mark.reached(f.tip)
+			f.changed.Wait()
+		}
+	}
+}
+
+// linger lets files change again, and then takes all that are queued as the next batch.
+func (f *Follower) linger() {
+	if !f.pressed() {
+		f.mu.Unlock()
+		timer := time.NewTimer(lag)
+		select {
+		case <-timer.C:
+		case <-f.hurry:
+		case <-f.o.Stop:
+		}
+		timer.Stop()
+		f.mu.Lock()
+	}
+	f.backlog.batch = len(f.backlog.queue)
+}
+
+// step writes the oldest pending file, without the lock.
+func (f *Follower) step() {
+	path, p := f.backlog.take()
+	f.busy = p
+	f.mark.reached(p.from)
+	f.mu.Unlock()
+	err := f.files.write(path, p)
+	f.mu.Lock()
+	f.busy = nil
+	f.wrote(path, p, err)
+	f.changed.Broadcast()
+}
+
+// wrote notes the end of one write. A file that found no room is tried again; any other
+// failure (a folder in the way) concerns this file alone, and is tried again at the next
+// start. So is every failure after Finish.
+func (f *Follower) wrote(path string, p *pending, err error) {
+	if err != nil && (f.room.err == nil || !isFull(err)) {
+		f.o.Repo.Log.Error("write followed file", "path", path, "error", err)
+	}
+	f.room.err = nil
+	if err == nil {
+		return
+	}
+	if !isFull(err) || f.done {
+		f.mark.broken = true
+		return
+	}
+	f.room.err = err
+	if !f.lost.yes {
+		f.backlog.putBack(path, p)
+	}
+	f.pause()
+}
+
+func isFull(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO},
+		func(full error) bool { return errors.Is(err, full) })
+}
+
+// pause waits without the lock; the end of the store ends it early.
+func (f *Follower) pause() {
+	f.room.refused++
+	f.changed.Broadcast()
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-time.After(retryPause):
+	case <-f.o.Stop:
+	}
+}
+
+// workOut writes the files that may not be as committed since lost.from. Files that are
+// committed meanwhile are queued behind them.
+func (f *Follower) workOut() {
+	from, to := f.lost.from, f.tip
+	f.lose(to)
+	f.lost.yes, f.lost.working = false, true
+	f.mu.Unlock()
+	err := trees.DiffCommits(f.o.Repo.DB, from, to, func(path string, blob odb.Hash) error {
+		if !f.o.Wants(path) {
+			return nil
+		}
+		return f.writeAgain(path, blob)
+	})
+	f.mu.Lock()
+	f.lost.working = false
+	switch {
+	case err == nil:
+		f.room.err = nil
+		f.mark.ready = true
+	case isFull(err):
+		f.room.err = err
+		f.lose(from)
+		f.pause()
+	default: // after a stop, the next start goes on from the old mark
+		f.mark.broken = true
+		if !errors.Is(err, errStopped) {
+			f.o.Repo.Log.Error("bring followed files in line", "from", from.String(), "to", to.String(), "error", err)
+		}
+	}
+	f.changed.Broadcast()
+}
+
+// writeAgain writes one file of workOut that is not as committed; only a full disk and the
+// end of the store end workOut.
+func (f *Follower) writeAgain(path string, blob odb.Hash) error {
+	select {
+	case <-f.o.Stop:
+		return errStopped
+	default:
+	}
+	err := f.files.bringInLine(path, blob)
+	if err == nil || isFull(err) {
+		return err
+	}
+	f.o.Repo.Log.Error("write followed file", "path", path, "error", err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mark.broken = true
+	return nil
+}
+
+// end marks the files that were written, and lets another process follow. When the process
+// that followed has ended before it saw this one's commits, their files are written here.
+func (f *Follower) end() {
+	if !f.turn.held && len(f.turn.missed) > 0 {
+		f.writeMissed()
+	}
+	f.mark.atEnd(f.tip, f.turn.held && !f.lost.yes)
+	if err := f.turn.lock.Unlock(); err != nil {
+		f.o.Repo.Log.Warn("unlock", "file", f.turn.lock.Path(), "error", err)
+	}
+}
+
+func (f *Follower) writeMissed() {
+	if ok, err := f.turn.lock.TryLock(); err != nil || !ok {
+		return // the other process lives, and looks at the branch
+	}
+	if err := f.writeAtTip(slices.Sorted(maps.Keys(f.turn.missed))); err != nil {
+		f.o.Repo.Log.Warn("write followed files at the end; Repair will", "error", err)
+	}
+}
+
+func (f *Follower) writeAtTip(paths []string) error {
+	tip, err := f.o.Tip()
+	if err != nil {
+		return err
+	}
+	c, err := f.o.Repo.DB.ReadCommit(tip)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		data, err := trees.ReadFile(f.o.Repo.DB, c.Tree, path)
+		deleted := errors.Is(err, fs.ErrNotExist)
+		if err == nil || deleted {
+			err = f.files.write(path, &pending{data: data, deleted: deleted})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package trees
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
+
+// Find follows a path down from a tree. ok is false when a name is missing, or no folder
+// on the way.
+func Find(db *odb.DB, tree odb.Hash, path string) (e odb.Entry, ok bool, err error) {
+	for {
+		data, err := db.ReadTree(tree)
+		if err != nil {
+			return e, false, err
+		}
+		first, rest, more := strings.Cut(path, "/")
+		e, found, _ := odb.FindEntry(data, first, false)
+		if !found || !more {
+			return e, found, nil
+		}
+		if !e.Mode.IsDir() {
+			return e, false, nil
+		}
+		tree, path = e.Hash, rest
+	}
+}
+
+// IsRoot reports whether dir names the root folder.
+func IsRoot(dir string) bool { return dir == "" || dir == "." }
+
+// FindDir names the tree of a folder; zero when there is none.
+func FindDir(db *odb.DB, tree odb.Hash, dir string) (odb.Hash, error) {
+	if IsRoot(dir) {
+		return tree, nil
+	}
+	e, ok, err := Find(db, tree, dir)
+	if err != nil || !ok || !e.Mode.IsDir() {
+		return odb.Hash{}, err
+	}
+	return e.Hash, nil
+}
+
+// ReadFile gives a file's bytes, which must not be changed; fs.ErrNotExist when there is
+// none.
+func ReadFile(db *odb.DB, tree odb.Hash, path string) ([]byte, error) {
+	e, ok, err := Find(db, tree, path)
+	if err == nil && (!ok || !e.Mode.IsRegular()) {
+		return nil, &fs.PathError{Op: "read committed", Path: path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return ReadBlob(db, path, e.Hash)
+}
+
+// ReadBlob gives the bytes of a file whose name is known.
+func ReadBlob(db *odb.DB, path string, blob odb.Hash) ([]byte, error) {
+	data, err := db.ReadAs(blob, odb.TypeBlob)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return data, nil
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,85 @@
+package gitstore
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"time"
+
+	"bagpipe/engine/gitstore/internal/follow"
+	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/engine/gitstore/internal/repo"
+	"bagpipe/layout/disk"
+)
+
+// Hash names a commit, a tree or a file's bytes in the repository.
+type Hash = odb.Hash
+
+// ParseHash reads 40 hexadecimal digits.
+func ParseHash(s string) (Hash, error) { return odb.ParseHash(s) }
+
+// Signature is a person or an engine; the store adds the time from its clock.
+type Signature = repo.Signature
+
+// Options tell a store about its surroundings. Now is required.
+type Options struct {
+	FS        disk.FS          // nil: the operating system's
+	Now       func() time.Time // the clock of every commit
+	Committer Signature        // the engine; zero: "Bagpipe"
+	Log       *slog.Logger     // nil: discard
+
+	// ReadOnly opens without writing: the leftovers of dead processes and the followed
+	// files stay as they are, and Commit answers ErrReadOnly.
+	ReadOnly bool
+
+	// Advanced is called after the branch moved, with every file that changed, oldest
+	// first; one call at a time, in the order of the moves: of this store's own group
+	// before its callers are answered, of another writer before the next edit is
+	// applied. It must be quick, and must not call the store back except for views.
+	Advanced func(Advance)
+
+	// Patient reports whether no caller waits for the edits that come now, so that a
+	// small group may be held for a moment until more share its sync. nil: groups are
+	// never held.
+	Patient func() bool
+
+	// Follow reports whether a committed path is shown as a file in the workspace. nil:
+	// no path is.
+	Follow func(path string) bool
+
+	// Moved is told after the branch, found moved back to from, was moved forward
+	// again to to: from Open's goroutine, or the owner's. nil: logged as a warning.
+	Moved func(from, to Hash)
+
+	// Edited is told, from the follower's goroutine, of a followed file that a
+	// person edited in place, after it was kept beside as keptAs.
+	Edited func(path, keptAs string)
+}
+
+// withDefaults fills in the zero values.
+func (o Options) withDefaults() (Options, error) {
+	if o.Now == nil {
+		return o, errors.New("no clock given")
+	}
+	if o.FS == nil {
+		o.FS = disk.OS{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Committer = cmp.Or(o.Committer, Signature{Name: "Bagpipe", Email: "bagpipe@localhost"})
+	return o, nil
+}
+
+// Advance is one move of the branch. A very large foreign one arrives in several calls
+// with the same From and To: More is set in all but the last, and after an error between
+// them the move is told from its beginning.
+type Advance struct {
+	From, To Hash
+	Changes  []FileChange
+	More     bool
+}
+
+// FileChange is one file that is not as it was. Data is shared: it must not be changed.
+// Foreign: by another writer than this store.
+type FileChange = follow.Change
