@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/condition"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -27,7 +28,7 @@ type Filter struct {
 	Older      time.Duration // has not moved for so long
 	Held       bool
 	Parent     layout.ItemID // its children
-	Where      *queue.Where
+	Where      *condition.Where
 	Asked      *Asked // what Where and Page.Sort ask for; nil: it is not noted
 }
 

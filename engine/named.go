@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/condition"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -27,7 +28,7 @@ func (e *NoQueueError) Error() string {
 // QueueAsk is what is asked of a queue.
 type QueueAsk struct {
 	Which string // a named queue; WORKFLOW, WORKFLOW/STEP or /STEP; "": all
-	Where *queue.Where
+	Where *condition.Where
 	Limit int    // 0: all
 	Asked *Asked // nil: it is not noted
 }
@@ -186,7 +187,7 @@ func (e *Engine) orderOf(q *queue.Named) queue.Order {
 }
 
 // sortKey is what an item is sorted by: of its lane, the lane's rank.
-func (a asker) sortKey(it *queue.Item, values queue.Values, path string) gjson.Result {
+func (a asker) sortKey(it *queue.Item, values condition.Values, path string) gjson.Result {
 	if path == "lane" {
 		return gjson.Result{Type: gjson.Number, Num: float64(a.e.current().settings.laneRank(it.Lane)), Raw: "0"}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/condition"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
 
@@ -75,7 +76,7 @@ func lookUp(manifest, execution []byte, path string) gjson.Result {
 
 // valuesOf gives what stands at paths of an item's records: from the index where it
 // holds them, else from the records, which are read once.
-func (e *Engine) valuesOf(r gitstore.Reader, it *queue.Item, facets []string) queue.Values {
+func (e *Engine) valuesOf(r gitstore.Reader, it *queue.Item, facets []string) condition.Values {
 	var read *records
 	return func(path string) gjson.Result {
 		if plain := plainPaths[path]; plain != nil {
@@ -113,7 +114,7 @@ func (q *Asked) Missing() (paths []string) {
 	return paths
 }
 
-func (q *Asked) note(v queue.Values) queue.Values {
+func (q *Asked) note(v condition.Values) condition.Values {
 	if q == nil {
 		return v
 	}
@@ -144,7 +145,7 @@ func (e *Engine) asker(asked *Asked) (asker, error) {
 	return asker{e, v, e.facetsHeld(), e.o.Now(), asked}, nil
 }
 
-func (a asker) holds(w *queue.Where, it *queue.Item) bool {
+func (a asker) holds(w *condition.Where, it *queue.Item) bool {
 	if w == nil {
 		return true
 	}

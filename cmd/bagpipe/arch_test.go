@@ -22,7 +22,7 @@ var floors = map[string]int{
 	"bagpipe/engine/runner": 3, "bagpipe/engine/feed": 3, "bagpipe/engine/schedule": 3, "bagpipe/engine/catalog": 3,
 	"bagpipe/engine/delivery": 3, "bagpipe/engine/mounted": 3,
 	"bagpipe/engine/state": 2, "bagpipe/steps": 2,
-	"bagpipe/bags":   1,
+	"bagpipe/bags": 1, "bagpipe/engine/condition": 1,
 	"bagpipe/layout": 0, "bagpipe/templates": 0,
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bagpipe/engine"
-	"bagpipe/engine/queue"
+	"bagpipe/engine/condition"
 	"bagpipe/templates"
 )
 
@@ -40,18 +40,18 @@ func checkWhere(text string) error {
 	if text == "" {
 		return nil
 	}
-	if _, err := queue.ParseWhere(text); err != nil {
+	if _, err := condition.Parse(text); err != nil {
 		return fmt.Errorf("--where %q: %w", text, err)
 	}
 	return nil
 }
 
 // where is a condition that was checked; nil: none.
-func where(text string) *queue.Where {
+func where(text string) *condition.Where {
 	if text == "" {
 		return nil
 	}
-	w, _ := queue.ParseWhere(text) // was checked
+	w, _ := condition.Parse(text) // was checked
 	return w
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/engine/condition"
 	"bagpipe/layout"
 )
 
@@ -20,7 +21,7 @@ type Named struct {
 	Order       []string `yaml:"order"` // paths; -PATH: the highest first
 	Limit       int      `yaml:"limit"` // of the list, and of what a run does; 0: all
 
-	where *Where
+	where *condition.Where
 }
 
 // ParseNamed reads and checks a named queue; its errors are *layout.FileError.
@@ -48,12 +49,12 @@ func ParseNamed(file string, data []byte) (*Named, error) {
 		}
 	}
 	if q.Where != "" {
-		if q.where, err = ParseWhere(q.Where); err != nil {
+		if q.where, err = condition.Parse(q.Where); err != nil {
 			return nil, y.Errorf("$.where", "where: %v", err)
 		}
 	}
 	for i, o := range q.Order {
-		if !plainPath(strings.TrimPrefix(o, "-")) {
+		if condition.CheckPath(strings.TrimPrefix(o, "-")) != nil {
 			return nil, y.Errorf(fmt.Sprintf("$.order[%d]", i), "expected a path such as created or -metadata.year, not %q", o)
 		}
 	}
@@ -64,7 +65,7 @@ func ParseNamed(file string, data []byte) (*Named, error) {
 }
 
 // Condition is what the queue asks of an item; nil: nothing.
-func (q *Named) Condition() *Where { return q.where }
+func (q *Named) Condition() *condition.Where { return q.where }
 
 // Paths are those that the queue's condition and order ask for.
 func (q *Named) Paths() []string {

@@ -119,7 +119,7 @@ func (x *Execution) unneeded(w *Workflow, step *Step) string {
 		return "not applicable: " + why
 	}
 	for i := range step.When {
-		if c := &step.When[i]; !c.holds(x.Manifest) {
+		if c := &step.When[i]; !c.Holds(x.Manifest) {
 			return "not applicable: it is for items where " + c.String()
 		}
 	}

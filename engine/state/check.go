@@ -98,7 +98,7 @@ func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Rob
 		}
 	}
 	for i := range s.When {
-		if err := s.When[i].check(y, fmt.Sprintf("%s.when[%d]", at, i)); err != nil {
+		if err := s.When[i].Check(y, fmt.Sprintf("%s.when[%d]", at, i)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/condition"
 	"bagpipe/layout"
 
 	"github.com/tidwall/gjson"
@@ -36,7 +37,7 @@ func (d *Date) UnmarshalYAML(b []byte) error {
 		*d = Date{After: after}
 		return nil
 	}
-	if strings.HasPrefix(s, "metadata.") && checkPath(s) == nil {
+	if strings.HasPrefix(s, "metadata.") && condition.CheckPath(s) == nil {
 		*d = Date{Path: s}
 		return nil
 	}

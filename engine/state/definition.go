@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"bagpipe/engine/condition"
 	"bagpipe/layout"
 )
 
@@ -30,19 +31,19 @@ type Definition struct {
 // Step is one step of a definition. Exactly one of Robot, Command, Manual and
 // Starts says how it is done, but for the first, which has none.
 type Step struct {
-	Name        string         `yaml:"name"`
-	Description string         `yaml:"description"`
-	Milestone   string         `yaml:"milestone"`
-	Robot       string         `yaml:"robot"`
-	Command     []string       `yaml:"command"`
-	Manual      bool           `yaml:"manual"`
-	Starts      string         `yaml:"starts"`    // the workflow it starts on the same item
-	OnRequest   bool           `yaml:"onRequest"` // manual, and only where the collection's approvals list it
-	Requires    *[]string      `yaml:"requires"`  // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
-	When        []Condition    `yaml:"when"`      // all must hold, or the step is skipped
-	NotBefore   *Date          `yaml:"notBefore"`
-	Optional    bool           `yaml:"optional"`
-	With        map[string]any `yaml:"with"`
+	Name        string           `yaml:"name"`
+	Description string           `yaml:"description"`
+	Milestone   string           `yaml:"milestone"`
+	Robot       string           `yaml:"robot"`
+	Command     []string         `yaml:"command"`
+	Manual      bool             `yaml:"manual"`
+	Starts      string           `yaml:"starts"`    // the workflow it starts on the same item
+	OnRequest   bool             `yaml:"onRequest"` // manual, and only where the collection's approvals list it
+	Requires    *[]string        `yaml:"requires"`  // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
+	When        []condition.Keys `yaml:"when"`      // all must hold, or the step is skipped
+	NotBefore   *Date            `yaml:"notBefore"`
+	Optional    bool             `yaml:"optional"`
+	With        map[string]any   `yaml:"with"`
 
 	// How many, how often and how long; the package comment has the meaning.
 	Timeout           layout.Duration `yaml:"timeout"` // 0: none

@@ -131,7 +131,7 @@
 //	exists: B       whether there is a value that is not null
 //	above: N        it is a number greater than N
 //	below: N        it is a number less than N
-//	matches: P      it is text that fits the pattern P: * ? [a-z], as in a shell
+//	matches: P      it is text that fits the pattern P: see Patterns in docs/reference.md
 //
 // A path is names with dots between them, a number for a place in a list, # for
 // the length of one: metadata.sheets, collection, metadata.authors.0.name,

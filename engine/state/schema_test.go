@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/engine/condition"
 	"bagpipe/templates"
 
 	"github.com/goccy/go-yaml"
@@ -96,7 +97,7 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 		{reflect.TypeFor[Definition](), at("properties")},
 		{reflect.TypeFor[Alert](), at("properties", "alert", "properties")},
 		{reflect.TypeFor[Step](), at("$defs", "step", "properties")},
-		{reflect.TypeFor[Condition](), at("$defs", "condition", "properties")},
+		{reflect.TypeFor[condition.Keys](), at("$defs", "condition", "properties")},
 		{reflect.TypeFor[Backoff](), at("$defs", "step", "properties", "backoff", "properties")},
 		{reflect.TypeFor[Threshold](), at("$defs", "step", "properties", "threshold", "properties")},
 	} {

@@ -1,22 +1,36 @@
-package queue
+package condition
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// maxWhere bounds a condition; maxWhereDepth how deep it is nested.
+// maxText bounds a condition; maxDepth how deep it is nested.
 const (
-	maxWhere      = 4096
-	maxWhereDepth = 50
+	maxText  = 4096
+	maxDepth = 50
 )
 
-// whereParser reads a condition token by token.
-type whereParser struct {
+// Parse reads a condition as people write it; its errors are *Error.
+func Parse(text string) (*Where, error) {
+	p := &parser{text: text}
+	p.next()
+	root, err := p.or(0)
+	if err == nil && p.token != "" {
+		err = p.errorf("expected and, or, or the end, not %s", p.token)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(p.paths)
+	return &Where{root: root, paths: slices.Compact(p.paths)}, nil
+}
+
+// parser reads a condition token by token.
+type parser struct {
 	text   string
 	at     int    // behind the token
 	from   int    // where it begins
@@ -26,12 +40,12 @@ type whereParser struct {
 	bad    error // of the token
 }
 
-func (p *whereParser) errorf(format string, args ...any) error {
-	return &WhereError{Column: p.from + 1, Text: fmt.Sprintf(format, args...)}
+func (p *parser) errorf(format string, args ...any) error {
+	return &Error{Column: p.from + 1, Text: fmt.Sprintf(format, args...)}
 }
 
 // next reads a token: a word, a text in quotes, an operator or a sign.
-func (p *whereParser) next() {
+func (p *parser) next() {
 	for p.at < len(p.text) && strings.IndexByte(" \t\n\r", p.text[p.at]) >= 0 {
 		p.at++
 	}
@@ -59,7 +73,7 @@ func (p *whereParser) next() {
 	}
 }
 
-func (p *whereParser) quote(mark byte) {
+func (p *parser) quote(mark byte) {
 	p.quoted = true
 	end := strings.IndexByte(p.text[p.at+1:], mark)
 	if end < 0 {
@@ -69,26 +83,26 @@ func (p *whereParser) quote(mark byte) {
 	p.token, p.at = p.text[p.at+1:p.at+1+end], p.at+end+2
 }
 
-func (p *whereParser) is(word string) bool { return p.token == word && !p.quoted }
+func (p *parser) is(word string) bool { return p.token == word && !p.quoted }
 
-func (p *whereParser) or(depth int) (condition, error) {
-	return p.list(depth, "or", p.and, func(c []condition) condition { return some(c) })
+func (p *parser) or(depth int) (node, error) {
+	return p.list(depth, "or", p.and, func(c []node) node { return some(c) })
 }
 
-func (p *whereParser) and(depth int) (condition, error) {
-	return p.list(depth, "and", p.one, func(c []condition) condition { return every(c) })
+func (p *parser) and(depth int) (node, error) {
+	return p.list(depth, "and", p.one, func(c []node) node { return every(c) })
 }
 
 // list reads one or more, with a word between them.
-func (p *whereParser) list(depth int, word string, read func(int) (condition, error), join func([]condition) condition) (condition, error) {
-	if len(p.text) > maxWhere || depth > maxWhereDepth {
-		return nil, p.errorf("expected a condition of at most %d characters and %d levels", maxWhere, maxWhereDepth)
+func (p *parser) list(depth int, word string, read func(int) (node, error), join func([]node) node) (node, error) {
+	if len(p.text) > maxText || depth > maxDepth {
+		return nil, p.errorf("expected a condition of at most %d characters and %d levels", maxText, maxDepth)
 	}
 	first, err := read(depth + 1)
 	if err != nil {
 		return nil, err
 	}
-	all := []condition{first}
+	all := []node{first}
 	for p.is(word) {
 		p.next()
 		more, err := read(depth + 1)
@@ -103,9 +117,9 @@ func (p *whereParser) list(depth int, word string, read func(int) (condition, er
 	return join(all), nil
 }
 
-func (p *whereParser) one(depth int) (condition, error) {
+func (p *parser) one(depth int) (node, error) {
 	switch {
-	case depth > maxWhereDepth:
+	case depth > maxDepth:
 		return nil, p.errorf("is nested too deep")
 	case p.is("not"):
 		p.next()
@@ -128,11 +142,11 @@ func (p *whereParser) one(depth int) (condition, error) {
 
 var operators = []string{"=", "==", "!=", "<", "<=", ">", ">=", "~"}
 
-func (p *whereParser) comparison() (condition, error) {
+func (p *parser) comparison() (node, error) {
 	if p.bad != nil {
 		return nil, p.bad
 	}
-	if p.quoted || !plainPath(p.token) {
+	if p.quoted || CheckPath(p.token) != nil {
 		return nil, p.errorf("expected a path such as metadata.year, not %q", p.token)
 	}
 	c := &comparison{path: p.token, op: "exists"}
@@ -159,7 +173,7 @@ func (p *whereParser) comparison() (condition, error) {
 		return nil, err
 	}
 	if c.op == "~" {
-		if _, err := path.Match(v.text, "x"); err != nil {
+		if !validPattern(v.text) {
 			return nil, p.errorf("expected a pattern such as *.tif, not %q", v.text)
 		}
 	}
@@ -168,7 +182,7 @@ func (p *whereParser) comparison() (condition, error) {
 }
 
 // values reads (V, V …).
-func (p *whereParser) values(c *comparison) error {
+func (p *parser) values(c *comparison) error {
 	if !p.is("(") {
 		return p.errorf("expected ( and values, as in (map, letter)")
 	}
@@ -189,7 +203,7 @@ func (p *whereParser) values(c *comparison) error {
 	}
 }
 
-func (p *whereParser) value() (v value, err error) {
+func (p *parser) value() (v value, err error) {
 	if p.bad != nil {
 		return v, p.bad
 	}
@@ -232,18 +246,4 @@ func parseShift(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("expected a time such as now-30d or now+12h, not now%s", s)
 	}
 	return time.Duration(n) * unit, nil
-}
-
-// plainPath takes gjson's plain paths: its modifiers, queries and pipes are a
-// language of their own.
-func plainPath(s string) bool {
-	if s == "" || len(s) > 200 || strings.HasSuffix(s, `\`) {
-		return false
-	}
-	for name := range strings.SplitSeq(strings.ReplaceAll(s, `\.`, "_"), ".") {
-		if name == "" || strings.ContainsAny(name, `@|{}[]*?\`) || strings.Contains(name, "#") && name != "#" {
-			return false
-		}
-	}
-	return true
 }

@@ -1,4 +1,4 @@
-package queue
+package condition
 
 import (
 	"errors"
@@ -15,6 +15,8 @@ import (
 
 const whereDoc = `{"metadata": {"year": 1990, "text": "1991", "kind": "map", "tags": ["a", "b"], "none": null, "open": true,
   "embargo": "2026-12-01", "day": "2026-11-20T09:59:59Z"}, "a.b": 3}`
+
+var t0 = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func docValues(doc string) Values {
 	return func(p string) gjson.Result { return gjson.Get(doc, p) }
@@ -56,7 +58,7 @@ func TestWhere(t *testing.T) {
 		"(metadata.kind = x or metadata.year = 1990) and metadata.kind = box": false,
 		"not (metadata.kind = x or metadata.kind = map)":                      false,
 	} {
-		w, err := ParseWhere(text)
+		w, err := Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -84,8 +86,8 @@ func TestWhereThatIsWrong(t *testing.T) {
 		strings.Repeat("(", 100) + "a":    "nested",
 		strings.Repeat("not ", 100) + "a": "nested",
 	} {
-		_, err := ParseWhere(text)
-		var wrong *WhereError
+		_, err := Parse(text)
+		var wrong *Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) && !(want == "nested" && strings.Contains(err.Error(), "levels")) {
 			t.Errorf("%.40s: %v, want %s", text, err, want)
 		}
@@ -115,7 +117,7 @@ func TestWhereSaysWhenItChanges(t *testing.T) {
 			return fmt.Sprintf("d%d %s now%+dh", rapid.IntRange(0, 2).Draw(t, "d"), rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "!="}).Draw(t, "op"), rapid.IntRange(-20, 20).Draw(t, "shift"))
 		}
 		text := draw(0)
-		w, err := ParseWhere(text)
+		w, err := Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -137,33 +139,8 @@ func FuzzWhere(f *testing.F) {
 	f.Add("metadata.year >= 1990 and not (a in (1, 'x') or b ~ \"*\")")
 	f.Add("a < now-30d")
 	f.Fuzz(func(t *testing.T, text string) {
-		if w, err := ParseWhere(text); err == nil {
+		if w, err := Parse(text); err == nil {
 			w.Holds(docValues(whereDoc), t0)
 		}
 	})
-}
-
-func TestNamedQueueThatIsWrong(t *testing.T) {
-	for text, want := range map[string]string{
-		"schema: 2\nname: q\n":                         "queues/q.yaml:1:9: expected schema: 1",
-		"schema: 1\nname: other\n":                     "queues/q.yaml:2:7: expected the file's name",
-		"schema: 1\nname: q\nsteps: [a/b/c]\n":         "queues/q.yaml:3:9: expected WORKFLOW/STEP",
-		"schema: 1\nname: q\nwhere: metadata.year >\n": "queues/q.yaml:3:8: where: column 16: expected a value",
-		"schema: 1\nname: q\norder: [a, '-b c|d']\n":   "queues/q.yaml:3:12: expected a path",
-		"schema: 1\nname: q\nlimit: -1\n":              "queues/q.yaml:3:8: expected a number",
-		"schema: 1\nname: q\nwhom: metadata.year >\n":  "queues/q.yaml:3",
-	} {
-		_, err := ParseNamed("queues/q.yaml", []byte(text))
-		var wrong *layout.FileError
-		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	q, err := ParseNamed("queues/q.yaml", []byte("schema: 1\nname: q\nsteps: [w/a, /last]\nwhere: metadata.embargo < now\norder: [-metadata.year, created]\n"))
-	if err != nil || !q.Wants(StepID{Workflow: "w", Step: "a"}) || q.Wants(StepID{Workflow: "w", Step: "b"}) || !q.Wants(StepID{Workflow: "v", Step: "last"}) {
-		t.Errorf("%+v, %v", q, err)
-	}
-	if got := fmt.Sprint(q.Paths()); got != "[created metadata.embargo metadata.year]" {
-		t.Error(got)
-	}
 }

@@ -1,21 +1,20 @@
-package state
+package condition
 
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"bagpipe/layout"
 
 	"github.com/tidwall/gjson"
 )
 
-// Condition is asked of manifest.json; the package comment has the operators, of
-// which exactly one is given.
-type Condition struct {
+// Keys is one comparison, written as the keys of a YAML mapping, of which exactly one is
+// given beside path.
+type Keys struct {
 	Path    string   `yaml:"path"`
 	Equals  any      `yaml:"equals"`
 	Differs any      `yaml:"differs"`
@@ -27,24 +26,9 @@ type Condition struct {
 	Matches string   `yaml:"matches"`
 }
 
-const maxPath = 200
-
-// checkPath takes gjson's plain paths: its modifiers, queries and pipes are a
-// language of their own.
-func checkPath(p string) error {
-	if p == "" || len(p) > maxPath {
-		return fmt.Errorf("expected a path such as metadata.sheets, of at most %d characters", maxPath)
-	}
-	for name := range strings.SplitSeq(p, ".") {
-		if name == "" || strings.ContainsAny(name, "@!|{}[]()*?\\\"") || strings.Contains(name, "#") && name != "#" {
-			return fmt.Errorf("path %q: expected names with dots between them, such as metadata.sheets", p)
-		}
-	}
-	return nil
-}
-
-func (c *Condition) check(y *layout.YAML, at string) error {
-	if err := checkPath(c.Path); err != nil {
+// Check refuses a comparison that cannot be asked; at is its place in y.
+func (c *Keys) Check(y *layout.YAML, at string) error {
+	if err := CheckPath(c.Path); err != nil {
 		return y.Errorf(at+".path", "%v", err)
 	}
 	given := 0
@@ -66,7 +50,7 @@ func (c *Condition) check(y *layout.YAML, at string) error {
 			return y.Errorf(at+"."+key, "expected a list of texts, numbers, true or false")
 		}
 	}
-	if _, err := path.Match(c.Matches, "x"); err != nil {
+	if !validPattern(c.Matches) {
 		return y.Errorf(at+".matches", "expected a pattern such as *.tif, not %q", c.Matches)
 	}
 	return nil
@@ -84,51 +68,57 @@ func allScalars(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { return !isScalar(v) })
 }
 
-// holds asks the condition of a manifest.
-func (c *Condition) holds(manifest []byte) bool {
-	v := gjson.GetBytes(manifest, c.Path)
-	there := v.Exists() && v.Type != gjson.Null
+// Holds asks the comparison of a JSON document.
+func (c *Keys) Holds(doc []byte) bool {
+	asked := c.comparison()
+	is, _ := asked.holds(func(path string) gjson.Result { return gjson.GetBytes(doc, path) }, time.Time{})
+	return is != (c.Exists != nil && !*c.Exists)
+}
+
+// comparison is the same in the terms of conditions.
+func (c *Keys) comparison() comparison {
+	ask := func(op string, wanted ...any) comparison {
+		out := comparison{path: c.Path, op: op}
+		for _, w := range wanted {
+			out.values = append(out.values, exactly(w))
+		}
+		return out
+	}
 	switch {
-	case c.Exists != nil:
-		return there == *c.Exists
 	case c.Differs != nil:
-		return !there || !sameOrHas(v, c.Differs)
+		return ask("!=", c.Differs)
 	case c.NotIn != nil:
-		return !there || !slices.ContainsFunc(c.NotIn, func(w any) bool { return sameOrHas(v, w) })
+		return ask("!=", c.NotIn...)
 	case c.Equals != nil:
-		return there && sameOrHas(v, c.Equals)
+		return ask("=", c.Equals)
 	case c.In != nil:
-		return there && slices.ContainsFunc(c.In, func(w any) bool { return sameOrHas(v, w) })
+		return ask("in", c.In...)
 	case c.Above != nil:
-		return v.Type == gjson.Number && v.Num > *c.Above
+		return ask(">", *c.Above)
 	case c.Below != nil:
-		return v.Type == gjson.Number && v.Num < *c.Below
+		return ask("<", *c.Below)
+	case c.Matches != "":
+		return ask("~", c.Matches)
 	}
-	fits, _ := path.Match(c.Matches, v.Str) // the pattern was checked
-	return v.Type == gjson.String && fits
+	return ask("exists")
 }
 
-// sameOrHas compares a value, or the members of a list, with a scalar.
-func sameOrHas(v gjson.Result, want any) bool {
-	if v.IsArray() {
-		return slices.ContainsFunc(v.Array(), func(m gjson.Result) bool { return same(m, want) })
-	}
-	return same(v, want)
-}
-
-func same(v gjson.Result, want any) bool {
-	switch w := want.(type) {
+// exactly is a scalar of a YAML file as a value.
+func exactly(scalar any) value {
+	v := value{text: fmt.Sprint(scalar), exact: true}
+	switch scalar.(type) {
 	case string:
-		return v.Type == gjson.String && v.Str == w
 	case bool:
-		return v.IsBool() && v.Bool() == w
+		v.isBool = true
+	default:
+		v.number, _ = strconv.ParseFloat(v.text, 64) // numbers print as numbers
+		v.isNumber = true
 	}
-	n, err := strconv.ParseFloat(fmt.Sprint(want), 64)
-	return err == nil && v.Type == gjson.Number && v.Num == n
+	return v
 }
 
 // String words the condition as a reason.
-func (c *Condition) String() string {
+func (c *Keys) String() string {
 	word := func(v any) string {
 		data, _ := json.Marshal(v) // scalars always encode
 		return string(data)

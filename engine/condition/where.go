@@ -1,0 +1,85 @@
+package condition
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Values gives what stands at a path of an item's records.
+type Values func(path string) gjson.Result
+
+// Where is a condition on an item.
+type Where struct {
+	root  node
+	paths []string
+}
+
+// Error says where a condition is wrong, and what was expected there.
+type Error struct {
+	Column int // from 1
+	Text   string
+}
+
+// Error tells the column and what was expected.
+func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Text) }
+
+// node is a part of a condition. holds answers whether the part holds at now, and when
+// that may change by time alone; zero: never.
+type node interface {
+	holds(v Values, now time.Time) (is bool, again time.Time)
+}
+
+// Holds tells whether the condition holds at now; again is when that may be
+// otherwise though nothing of the item has changed, zero if never.
+func (w *Where) Holds(v Values, now time.Time) (is bool, again time.Time) {
+	if w == nil {
+		return true, time.Time{}
+	}
+	return w.root.holds(v, now)
+}
+
+// Paths are those that are asked for, sorted.
+func (w *Where) Paths() []string {
+	if w == nil {
+		return nil
+	}
+	return w.paths
+}
+
+type every []node
+
+func (c every) holds(v Values, now time.Time) (bool, time.Time) {
+	is, again := true, time.Time{}
+	for _, one := range c {
+		ok, at := one.holds(v, now)
+		is, again = is && ok, sooner(again, at)
+	}
+	return is, again
+}
+
+type some []node
+
+func (c some) holds(v Values, now time.Time) (bool, time.Time) {
+	is, again := false, time.Time{}
+	for _, one := range c {
+		ok, at := one.holds(v, now)
+		is, again = is || ok, sooner(again, at)
+	}
+	return is, again
+}
+
+type not struct{ of node }
+
+func (c not) holds(v Values, now time.Time) (bool, time.Time) {
+	is, again := c.of.holds(v, now)
+	return !is, again
+}
+
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
