@@ -36,7 +36,7 @@ func (e *Engine) VerifyIndex(ctx context.Context) (Verified, error) {
 	now := e.o.Now()
 	e.index.Settle(now)
 	full.Settle(now)
-	diff := e.index.Compare(full, now)
+	diff := e.index.Compare(full.View, now)
 	if diff == nil {
 		diff = []string{}
 	}

@@ -12,12 +12,12 @@ import (
 
 // Compare says how two indexes differ in what they say of items at now; nothing when
 // they agree. It looks at every item, and gives some differences at most.
-func (x *Index) Compare(o *Index, now time.Time) (diff []string) {
+func (v View) Compare(o View, now time.Time) (diff []string) {
 	const most = 20
-	ids := append(x.ids(), o.ids()...)
+	ids := append(v.s.ids(), o.s.ids()...)
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		a, b := x.Item(id), o.Item(id)
+		a, b := v.Item(id), o.Item(id)
 		if what := difference(a, b, now); what != "" {
 			if diff = append(diff, fmt.Sprintf("item %s: %s", id, what)); len(diff) == most {
 				break
@@ -27,7 +27,7 @@ func (x *Index) Compare(o *Index, now time.Time) (diff []string) {
 	return diff
 }
 
-func (x *Index) ids() (ids []layout.ItemID) {
+func (x *store) ids() (ids []layout.ItemID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.table.Each(0, packed.Pages, func(bits uint64, _ []byte) { ids = append(ids, layout.ItemIDOf(bits)) })

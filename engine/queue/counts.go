@@ -168,7 +168,8 @@ type WorkflowCount struct {
 
 // Counts tells how many items there are, how many are held, and how the runs of each
 // workflow stand; it looks at no item.
-func (x *Index) Counts() (items, held int, workflows []WorkflowCount) {
+func (v View) Counts() (items, held int, workflows []WorkflowCount) {
+	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	by := map[string]*WorkflowCount{}
@@ -211,43 +212,4 @@ func (w *WorkflowCount) add(step layout.Name, s *stepCount) {
 	}
 	to.Person += s.person
 	to.Ready += s.ready
-}
-
-// Names are those that the items have.
-type Names struct{ Collections, Lanes, Batches []string }
-
-// Known gives the names that the items have, in no order.
-func (x *Index) Known() (out Names) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	seen := [3]map[uint64]bool{{}, {}, {}}
-	x.table.Each(0, packed.Pages, func(_ uint64, b []byte) {
-		collection, batch, lane := packed.NamesOf(b)
-		seen[0][collection], seen[1][lane], seen[2][batch] = true, true, true
-	})
-	for i, to := range []*[]string{&out.Collections, &out.Lanes, &out.Batches} {
-		for n := range seen[i] {
-			if n != 0 {
-				*to = append(*to, x.names.Text(n))
-			}
-		}
-	}
-	return out
-}
-
-// KnowsName tells whether some item has, or had, a workflow, collection or other thing
-// of that name.
-func (x *Index) KnowsName(name string) bool { return x.names.Has(name) }
-
-// Plans are the definitions that items run by.
-func (x *Index) Plans() (plans []*state.Definition) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	_, all := x.names.All()
-	for i, p := range x.count.plans {
-		if p.runs > 0 {
-			plans = append(plans, all[i])
-		}
-	}
-	return plans
 }

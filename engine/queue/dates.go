@@ -9,24 +9,9 @@ import (
 	"bagpipe/layout"
 )
 
-// NextDue is the earliest time at which a step that waits for its date becomes
-// ready; ok is false when none does.
-func (x *Index) NextDue() (t time.Time, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for len(x.dated) > 0 {
-		d := x.dated[0]
-		if x.isDue(d) && x.mayEnter(d.entry) {
-			return time.UnixMilli(d.at).UTC(), true
-		}
-		x.dated.Pop()
-	}
-	return t, false
-}
-
 // isDue tells whether a step waits for the time that it was put down for; x.at is
 // its item.
-func (x *Index) isDue(d dated) bool {
+func (x *store) isDue(d dated) bool {
 	b := x.table.Get(d.entry.Item)
 	if b == nil {
 		return false
@@ -41,7 +26,7 @@ func (x *Index) isDue(d dated) bool {
 }
 
 // mayEnter asks what Only says of an entry; one that may later is put down for then.
-func (x *Index) mayEnter(e turns.Entry) bool {
+func (x *store) mayEnter(e turns.Entry) bool {
 	if x.only == nil {
 		return true
 	}
@@ -54,7 +39,7 @@ func (x *Index) mayEnter(e turns.Entry) bool {
 }
 
 // entryOf is an entry with its item.
-func (x *Index) entryOf(e turns.Entry) (Entry, bool) {
+func (x *store) entryOf(e turns.Entry) (Entry, bool) {
 	it := x.item(layout.ItemIDOf(e.Item))
 	if it == nil {
 		return Entry{}, false
@@ -69,13 +54,14 @@ func (x *Index) entryOf(e turns.Entry) (Entry, bool) {
 }
 
 // Settle lets what was to wait until now go on.
-func (x *Index) Settle(now time.Time) {
+func (i *Index) Settle(now time.Time) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
 }
 
-func (x *Index) settle(now time.Time) {
+func (x *store) settle(now time.Time) {
 	for len(x.dated) > 0 && x.dated[0].at <= now.UnixMilli() {
 		d := x.dated.Pop()
 		if !x.isDue(d) {
@@ -94,7 +80,7 @@ func (x *Index) settle(now time.Time) {
 }
 
 // come lets the dates of an item that have come be no reason any more.
-func (x *Index) come(e turns.Entry, now time.Time) {
+func (x *store) come(e turns.Entry, now time.Time) {
 	if it := x.item(layout.ItemIDOf(e.Item)); it != nil {
 		it.Settle(now)
 		x.replace(it)

@@ -15,7 +15,7 @@ import (
 // Filling is an index that is being filled by several goroutines; nothing else may
 // be done with it until Done.
 type Filling struct {
-	x     *Index
+	x     *store
 	locks [64]sync.Mutex // of pages
 	packs sync.Pool      // of *[]byte: what items are packed in
 	empty bool           // it was empty: items are put in order at the end
@@ -23,7 +23,8 @@ type Filling struct {
 
 // Fill begins to fill an index that nobody uses yet. What it holds already stays, as
 // the items of a checkpoint.
-func (x *Index) Fill() *Filling {
+func (i *Index) Fill() *Filling {
+	x := i.s
 	return &Filling{x: x, packs: sync.Pool{New: func() any { return new([]byte) }}, empty: x.table.Empty()}
 }
 
@@ -88,21 +89,12 @@ func (f *Filling) Done() {
 		}
 	})
 	for _, id := range gathered {
-		it := x.item(id)
-		x.gather(it, true)
-		x.join(nil, it)
+		x.others.Change(nil, x.item(id))
 	}
 	for _, id := range gathered {
 		x.again(id)
 	}
-	for name := range x.batches.gatherings {
-		x.tellBatch(name)
-	}
-	for _, of := range x.families {
-		for _, f := range of {
-			x.tellFamily(f)
-		}
-	}
+	x.others.TellAll()
 	x.signal()
 }
 
@@ -133,11 +125,11 @@ type leafKey struct {
 }
 
 // recount derives everything but the items themselves from the items, on all cores.
-func (x *Index) recount() {
+func (x *store) recount() {
 	shares := make([]share, runtime.GOMAXPROCS(0))
 	onAllCores(func(i, from, to int) { x.recountPages(&shares[i], from, to) })
 	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*turns.Tree{}, nil, turns.Account{}
-	x.runs, x.people, x.off = map[uint64]bool{}, map[uint64]int64{}, map[uint64]int64{}
+	x.marked = newMarked()
 	leaves := map[leafKey][]turns.Entry{}
 	for i := range shares {
 		s := &shares[i]
@@ -169,7 +161,7 @@ func (x *Index) recount() {
 	}
 }
 
-func (x *Index) recountPages(s *share, from, to int) {
+func (x *store) recountPages(s *share, from, to int) {
 	s.counts, s.ready = newCounts(), map[leafKey][]turns.Entry{}
 	var g packed.Outline
 	x.table.Each(from, to, func(bits uint64, b []byte) {
@@ -203,7 +195,8 @@ func (x *Index) recountPages(s *share, from, to int) {
 
 // WithSteps gives the items of which a step that is wanted waits, and those of which
 // one is out of the flow.
-func (x *Index) WithSteps(want func(StepID) bool) (ids []layout.ItemID) {
+func (v View) WithSteps(want func(StepID) bool) (ids []layout.ItemID) {
+	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	wanted := map[*state.Definition][]bool{}

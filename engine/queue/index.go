@@ -1,15 +1,44 @@
 package queue
 
 import (
-	"iter"
-	"slices"
 	"sync"
 	"time"
 
+	"bagpipe/engine/queue/internal/groups"
 	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/queue/internal/turns"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
+
+// SetBatch tells the index whether a batch is closed: nothing is added to it any
+// more.
+func (i *Index) SetBatch(name string, closed bool) {
+	x := i.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.others.SetBatch(name, closed) {
+		x.signal()
+	}
+}
+
+// again lays over an item what others make of it as they are now.
+func (x *store) again(id layout.ItemID) {
+	if it := x.item(id); it != nil {
+		x.replace(it)
+	}
+}
+
+// Read fills an empty index from a checkpoint, whose bytes it keeps, and gives the
+// tree that it was derived from; Fill has to follow. It is an ErrCheckpoint when it is
+// damaged, of other facets, or of a definition that plans does not find; the index
+// is of no use then.
+func (i *Index) Read(data []byte, facets []string, plans func(digest string) *state.Definition) (tree string, err error) {
+	x := i.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return packed.Restore(data, &x.table, x.names, facets, plans)
+}
 
 // Entry is one step of one item that is ready, or would be but for a person.
 type Entry struct {
@@ -28,76 +57,110 @@ type slot struct {
 	n    uint16
 }
 
-// Index holds all items, packed, and what of them is ready.
-type Index struct {
-	mu       sync.Mutex // guards all below
-	names    *packed.Names
-	table    packed.Table
+// Index holds all items, packed, and what of them is ready. Its own methods change it;
+// its View asks, and can be handed out without them.
+type Index struct{ View }
+
+// store is what an index knows. Methods that begin with a small letter want mu locked.
+type store struct {
+	mu    sync.Mutex // guards all below
+	names *packed.Names
+	table packed.Table
+	count counts
+	queues
+	handed
+	marked
+	others *groups.Groups
+	scratch
+	wake chan struct{}
+}
+
+// queues are the steps that are ready, or will be at a time.
+type queues struct {
 	ready    map[readyKey]*turns.Tree // may hold entries that are no longer true; Take looks again
 	accounts turns.Account
 	dated    turns.Heap[dated] // steps whose time is to come
-	taken    map[slot]bool     // handed out, and not returned
-	runs     map[uint64]bool
-	people   map[uint64]int64                       // items of which a step waits for a person, and their creation in ms
-	off      map[uint64]int64                       // those of which a step is out of the flow
-	only     func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
-	order    *ordered                               // what Take hands out by; nil: lanes and turns
-	wake     chan struct{}
+	order    *ordered          // what Take hands out by; nil: lanes and turns
+	lanes    Lanes
+}
 
+// handed is what was handed out, and what may be.
+type handed struct {
+	taken  map[slot]bool                          // handed out, and not returned
+	claims map[slot]claimed                       // handed out, and not in progress yet
+	only   func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
 	limits Limits
-	lanes  Lanes
-	count  counts
-	claims map[slot]claimed // handed out, and not in progress yet
+}
 
-	batches  batches
-	families families
+// marked are items by what is asked often, with their creation in ms.
+type marked struct {
+	runs   map[uint64]bool  // a step is in progress
+	people map[uint64]int64 // a step waits for a person
+	off    map[uint64]int64 // a step is out of the flow
+}
 
-	was, is, at packed.Outline // to look at items with
+// scratch is room to look at items in.
+type scratch struct {
+	was, is, at packed.Outline
 	buf         []byte
 }
 
 // New makes an empty index.
 func New() *Index {
-	return &Index{
-		names: packed.NewNames(), taken: map[slot]bool{}, runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}, wake: make(chan struct{}, 1),
-		ready: map[readyKey]*turns.Tree{}, count: newCounts(), claims: map[slot]claimed{}, batches: newBatches(), families: newFamilies(),
+	x := &store{
+		names: packed.NewNames(), count: newCounts(), wake: make(chan struct{}, 1),
+		queues: queues{ready: map[readyKey]*turns.Tree{}},
+		handed: handed{taken: map[slot]bool{}, claims: map[slot]claimed{}},
+		marked: newMarked(),
 	}
+	x.others = groups.New(itemsOf{x})
+	return &Index{View{x}}
+}
+
+// itemsOf is an index as it is known to what items make of one another.
+type itemsOf struct{ x *store }
+
+func (i itemsOf) Item(id layout.ItemID) *Item { return i.x.item(id) }
+
+func (i itemsOf) Again(id layout.ItemID) { i.x.again(id) }
+
+func (i itemsOf) Rank(lane layout.Name) int { return i.x.rank(lane) }
+
+func newMarked() marked {
+	return marked{runs: map[uint64]bool{}, people: map[uint64]int64{}, off: map[uint64]int64{}}
 }
 
 // Wake receives after the index changed; several changes may make one wake.
-func (x *Index) Wake() <-chan struct{} { return x.wake }
+func (i *Index) Wake() <-chan struct{} { return i.s.wake }
 
 // Only keeps the index from handing out, or waiting for, anything else than what
 // want says; again is when it may say otherwise though the item has not changed.
 // The lists are not narrowed by it.
-func (x *Index) Only(want func(Entry) (is bool, again time.Time)) {
+func (i *Index) Only(want func(Entry) (is bool, again time.Time)) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.only = want
 }
 
 // Put replaces what the index knows of an item.
-func (x *Index) Put(it *Item) {
+func (i *Index) Put(it *Item) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.put(it)
 	x.signal()
 }
 
-func (x *Index) put(it *Item) {
+func (x *store) put(it *Item) {
 	was := x.related(it.ID)
-	if was != nil {
-		x.gather(was, false)
-	}
-	x.gather(it, true)
-	x.join(was, it)
+	x.others.Change(was, it)
 	x.replace(it)
-	x.tellBatch(it.Batch)
-	x.tellFamilies(it)
+	x.others.Tell(it)
 }
 
 // related gives an item that others know of; nil otherwise.
-func (x *Index) related(id layout.ItemID) *Item {
+func (x *store) related(id layout.ItemID) *Item {
 	if b := x.table.Get(packed.BitsOf(id)); b != nil && packed.TraitsOf(b)&(Gathered|Kin|Broken) != 0 {
 		return x.item(id)
 	}
@@ -105,7 +168,7 @@ func (x *Index) related(id layout.ItemID) *Item {
 }
 
 // item gives a copy of an item; nil when there is none.
-func (x *Index) item(id layout.ItemID) *Item {
+func (x *store) item(id layout.ItemID) *Item {
 	b := x.table.Get(packed.BitsOf(id))
 	if b == nil {
 		return nil
@@ -118,8 +181,8 @@ func (x *Index) item(id layout.ItemID) *Item {
 }
 
 // replace puts an item in the place of what it was.
-func (x *Index) replace(it *Item) {
-	x.overlay(it)
+func (x *store) replace(it *Item) {
+	x.others.Overlay(it)
 	bits := packed.BitsOf(it.ID)
 	x.was.Clear()
 	if b := x.table.Get(bits); b != nil {
@@ -143,7 +206,7 @@ func (x *Index) replace(it *Item) {
 }
 
 // offer puts the steps of an item where they belong, unless they stand there.
-func (x *Index) offer(bits uint64, was, is *packed.Outline) {
+func (x *store) offer(bits uint64, was, is *packed.Outline) {
 	for r := range is.Runs {
 		run := &is.Runs[r]
 		before := was.Run(run.Name)
@@ -171,7 +234,7 @@ func (x *Index) offer(bits uint64, was, is *packed.Outline) {
 }
 
 // enter puts a step that is ready, or will be, where it belongs.
-func (x *Index) enter(s slot, g *packed.Outline, run *packed.OutlineRun, until int64) {
+func (x *store) enter(s slot, g *packed.Outline, run *packed.OutlineRun, until int64) {
 	e := turns.Entry{Created: g.Created, Item: s.item, Run: s.run, Place: g.Place(run), N: s.n}
 	if until != 0 {
 		x.dated.Push(dated{at: until, entry: e})
@@ -180,19 +243,19 @@ func (x *Index) enter(s slot, g *packed.Outline, run *packed.OutlineRun, until i
 	x.push(e, x.keyOf(g, run, int(s.n)), standsAt(g))
 }
 
-func (x *Index) push(e turns.Entry, key readyKey, p turns.Place) {
+func (x *store) push(e turns.Entry, key readyKey, p turns.Place) {
 	x.pushReady(e, key, p)
 	if x.order != nil {
 		x.pushOrdered(e, key, p)
 	}
 }
 
-func (x *Index) pushReady(e turns.Entry, key readyKey, p turns.Place) {
+func (x *store) pushReady(e turns.Entry, key readyKey, p turns.Place) {
 	x.tree(key).Push(e, p, x.lane)
 }
 
 // pushAll puts many entries in one place.
-func (x *Index) pushAll(entries []turns.Entry, key readyKey, p turns.Place) {
+func (x *store) pushAll(entries []turns.Entry, key readyKey, p turns.Place) {
 	x.tree(key).PushAll(entries, p, x.lane)
 	if x.order != nil {
 		for _, e := range entries {
@@ -202,7 +265,7 @@ func (x *Index) pushAll(entries []turns.Entry, key readyKey, p turns.Place) {
 }
 
 // tree finds, or begins, the tree of what is ready of a key.
-func (x *Index) tree(key readyKey) *turns.Tree {
+func (x *store) tree(key readyKey) *turns.Tree {
 	of := x.ready[key]
 	if of == nil {
 		of = turns.New(&x.accounts)
@@ -216,7 +279,7 @@ func standsAt(g *packed.Outline) turns.Place {
 	return turns.Place{Lane: g.Lane, Collection: g.Collection, Batch: g.Batch}
 }
 
-func (x *Index) signal() {
+func (x *store) signal() {
 	select {
 	case x.wake <- struct{}{}:
 	default:
@@ -224,16 +287,16 @@ func (x *Index) signal() {
 }
 
 // Nudge wakes who waits for the index, though nothing in it has changed.
-func (x *Index) Nudge() { x.signal() }
+func (i *Index) Nudge() { i.s.signal() }
 
 // Remove forgets an item.
-func (x *Index) Remove(id layout.ItemID) {
+func (i *Index) Remove(id layout.ItemID) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if was := x.related(id); was != nil {
-		x.gather(was, false)
-		x.join(was, nil)
-		defer func() { x.tellBatch(was.Batch); x.tellFamilies(was) }()
+		x.others.Change(was, nil)
+		defer x.others.Tell(was)
 	}
 	bits := packed.BitsOf(id)
 	if b := x.table.Get(bits); b != nil {
@@ -246,28 +309,10 @@ func (x *Index) Remove(id layout.ItemID) {
 	delete(x.off, bits)
 }
 
-// Running gives the items that have a step in progress, in no order.
-func (x *Index) Running() []*Item {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	items := make([]*Item, 0, len(x.runs))
-	for bits := range x.runs {
-		items = append(items, x.item(layout.ItemIDOf(bits)))
-	}
-	return items
-}
-
-// Open is the number of steps that wait or run and can be expected to be done
-// without a person.
-func (x *Index) Open() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.count.open
-}
-
 // Return ends a Take: the step has another status by now, or, if it was not
 // claimed after all, is handed out again.
-func (x *Index) Return(e Entry) {
+func (i *Index) Return(e Entry) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.slotOf(e)
@@ -277,12 +322,12 @@ func (x *Index) Return(e Entry) {
 	x.signal()
 }
 
-func (x *Index) slotOf(e Entry) slot {
+func (x *store) slotOf(e Entry) slot {
 	return slot{packed.BitsOf(e.Item.ID), uint32(x.names.Number(e.Run)), uint16(e.N)}
 }
 
 // offerAgain puts a step where it belongs that may stand nowhere, though it could.
-func (x *Index) offerAgain(s slot) {
+func (x *store) offerAgain(s slot) {
 	b := x.table.Get(s.item)
 	if b == nil {
 		return
@@ -295,83 +340,4 @@ func (x *Index) offerAgain(s slot) {
 	if how, until := x.at.Standing(run, int(s.n)); how != packed.StandsNowhere {
 		x.enter(s, &x.at, run, until)
 	}
-}
-
-// Len is the number of items.
-func (x *Index) Len() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.count.items
-}
-
-// Item finds one item; nil when there is none. It is a copy.
-func (x *Index) Item(id layout.ItemID) *Item {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.item(id)
-}
-
-// Items gives all items, oldest first. They are copies.
-func (x *Index) Items() iter.Seq[*Item] { return x.With(0) }
-
-// With gives the items that have one of the traits, oldest first, children that
-// were made in the same instant by their names; 0: all. They are copies, each made when it is come to: one that changes meanwhile is
-// given as it is then.
-func (x *Index) With(any Trait) iter.Seq[*Item] {
-	x.mu.Lock()
-	type found struct {
-		aged
-		kin bool
-	}
-	var all []found
-	if any == 0 {
-		all = make([]found, 0, x.count.items)
-	}
-	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
-		t := packed.TraitsOf(b)
-		if any == 0 || t&any != 0 {
-			all = append(all, found{aged{packed.CreatedOf(b), bits}, t&Kin != 0})
-		}
-	})
-	x.mu.Unlock()
-	slices.SortFunc(all, func(a, b found) int {
-		if a.created == b.created && a.kin != b.kin {
-			return map[bool]int{false: -1, true: 1}[a.kin]
-		}
-		return a.Compare(b.aged)
-	})
-	return func(yield func(*Item) bool) {
-		var same []aged
-		for i, f := range all {
-			same = append(same, f.aged)
-			if i+1 < len(all) && f.kin && all[i+1].kin && all[i+1].created == f.created {
-				continue
-			}
-			if !x.yieldSame(same, yield) {
-				return
-			}
-			same = same[:0]
-		}
-	}
-}
-
-// yieldSame gives items that were made in the same millisecond.
-func (x *Index) yieldSame(same []aged, yield func(*Item) bool) bool {
-	if len(same) == 1 {
-		it := x.Item(layout.ItemIDOf(same[0].item))
-		return it == nil || yield(it)
-	}
-	items := make([]*Item, 0, len(same))
-	for _, f := range same {
-		if it := x.Item(layout.ItemIDOf(f.item)); it != nil {
-			items = append(items, it)
-		}
-	}
-	slices.SortStableFunc(items, packed.CompareAge)
-	for _, it := range items {
-		if !yield(it) {
-			return false
-		}
-	}
-	return true
 }

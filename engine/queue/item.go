@@ -3,12 +3,14 @@ package queue
 import (
 	"time"
 
+	"bagpipe/engine/queue/internal/groups"
 	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// What the index keeps of an item is defined by package packed.
+// What the index keeps of an item is defined by package packed, and how the children of
+// a step stand by package groups.
 type (
 	Item     = packed.Item
 	Run      = packed.Run
@@ -17,6 +19,7 @@ type (
 	StepID   = packed.StepID
 	Trait    = packed.Trait
 	Snapshot = packed.Snapshot
+	Family   = groups.Family
 )
 
 // Traits of items.

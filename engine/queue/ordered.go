@@ -48,7 +48,8 @@ type orderedEntry struct {
 const fewTaken = 1024
 
 // SetOrder makes Take hand out by an order of its own.
-func (x *Index) SetOrder(o Order) {
+func (i *Index) SetOrder(o Order) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.order = &ordered{Order: o, heaps: map[orderedKey]*turns.Heap[orderedEntry]{}}
@@ -57,13 +58,13 @@ func (x *Index) SetOrder(o Order) {
 }
 
 // eachReady visits what stands in the queues, ready or not any more.
-func (x *Index) eachReady(visit func(turns.Entry, readyKey, turns.Place)) {
+func (x *store) eachReady(visit func(turns.Entry, readyKey, turns.Place)) {
 	for key, root := range x.ready {
 		root.Each(func(e turns.Entry, p turns.Place) { visit(e, key, p) })
 	}
 }
 
-func (x *Index) pushOrdered(e turns.Entry, key readyKey, p turns.Place) {
+func (x *store) pushOrdered(e turns.Entry, key readyKey, p turns.Place) {
 	full, ok := x.entryOf(e)
 	if !ok {
 		return
@@ -80,7 +81,7 @@ func (x *Index) pushOrdered(e turns.Entry, key readyKey, p turns.Place) {
 
 // settleOrdered brings the next entry to the front that is still ready, and stands by what
 // its values are now; false: there is none.
-func (x *Index) settleOrdered(h *turns.Heap[orderedEntry], keep func(turns.Entry, turns.Place) bool) bool {
+func (x *store) settleOrdered(h *turns.Heap[orderedEntry], keep func(turns.Entry, turns.Place) bool) bool {
 	for len(*h) > 0 {
 		top := &(*h)[0]
 		if !keep(top.entry, top.place) {
@@ -100,7 +101,7 @@ func (x *Index) settleOrdered(h *turns.Heap[orderedEntry], keep func(turns.Entry
 }
 
 // takeOrdered is Take by the order.
-func (x *Index) takeOrdered(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
+func (x *store) takeOrdered(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
 	var best *turns.Heap[orderedEntry]
 	var from readyKey
 	for key, h := range x.order.heaps {
@@ -129,7 +130,7 @@ func (x *Index) takeOrdered(now time.Time, may func(StepID, *state.Step) bool) (
 }
 
 // tookOrdered clears the other queues of what was taken, once that is much.
-func (x *Index) tookOrdered(now time.Time) {
+func (x *store) tookOrdered(now time.Time) {
 	x.order.taken++
 	if x.order.taken < max(fewTaken, x.count.items/4) {
 		return

@@ -134,7 +134,7 @@ func TestOrderLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	left := 0
-	c.x.eachReady(func(turns.Entry, readyKey, turns.Place) { left++ })
+	c.x.s.eachReady(func(turns.Entry, readyKey, turns.Place) { left++ })
 	if left > items/2 {
 		t.Errorf("%d entries are left of what is done", left)
 	}

@@ -30,7 +30,7 @@ func scanned(w *world, now time.Time) *Index {
 
 // same compares two indexes by everything they answer.
 func same(t interface{ Fatalf(string, ...any) }, a, b *Index, now time.Time) {
-	if diff := a.Compare(b, now); len(diff) > 0 {
+	if diff := a.Compare(b.View, now); len(diff) > 0 {
 		t.Fatalf("%s", strings.Join(diff, "\n"))
 	}
 	itemsA, heldA, countA := a.Counts()
@@ -79,7 +79,7 @@ func TestEveryWayToTheIndexIsTheSame(t *testing.T) {
 			x.Put(w.item(i, now))
 		}
 		full := scanned(w, now)
-		items := x.Compare(full, now)
+		items := x.Compare(full.View, now)
 		if len(items) > 0 {
 			t.Fatalf("%s", strings.Join(items, "\n"))
 		}

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -19,69 +18,8 @@ type Question struct {
 	Brief bool              // of items without what Entry asks, no more than the head is wanted
 }
 
-// Queue lists, in the order they would be handed out if there were no limits, the
-// steps that are ready at now, and those that wait for a person alone, oldest first.
-// With a limit it looks at little more than it lists.
-func (x *Index) Queue(now time.Time, q Question) (ready, waits []Entry) {
-	x.mu.Lock()
-	x.settle(now)
-	walk := x.walk(q, now)
-	for q.Limit == 0 || len(ready) < q.Limit {
-		e, ok := walk()
-		if !ok {
-			break
-		}
-		if q.Brief && q.Entry == nil {
-			ready = append(ready, x.brief(e))
-			continue
-		}
-		full, ok := x.entryOf(e)
-		if ok && (q.Entry == nil || q.Entry(full)) {
-			ready = append(ready, full)
-		}
-	}
-	waiting := heapOf(x.people)
-	x.mu.Unlock()
-	for it := range x.oldest(waiting) {
-		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
-			return ready, waits[:q.Limit]
-		}
-	}
-	return ready, waits
-}
-
-// Off gives the items of which a step is out of the flow, the oldest first; it looks
-// at no other.
-func (x *Index) Off() iter.Seq[*Item] {
-	x.mu.Lock()
-	off := heapOf(x.off)
-	x.mu.Unlock()
-	return x.oldest(off)
-}
-
-func heapOf(items map[uint64]int64) turns.Heap[aged] {
-	all := make(turns.Heap[aged], 0, len(items))
-	for bits, created := range items {
-		all = append(all, aged{created, bits})
-	}
-	all.Order()
-	return all
-}
-
-// oldest gives the items that are still there, the oldest first.
-func (x *Index) oldest(all turns.Heap[aged]) iter.Seq[*Item] {
-	return func(yield func(*Item) bool) {
-		for len(all) > 0 {
-			it := x.Item(layout.ItemIDOf(all.Pop().item))
-			if it != nil && !yield(it) {
-				return
-			}
-		}
-	}
-}
-
 // brief is an entry that stillReady has just looked at, of which x.at is the item.
-func (x *Index) brief(e turns.Entry) Entry {
+func (x *store) brief(e turns.Entry) Entry {
 	id := layout.ItemIDOf(e.Item)
 	run := x.at.Run(uint64(e.Run))
 	it := &Item{ID: id, Collection: layout.Name(x.names.Text(x.at.Collection)), Batch: x.names.Text(x.at.Batch),
@@ -91,17 +29,6 @@ func (x *Index) brief(e turns.Entry) Entry {
 		out.Since = time.UnixMilli(since).UTC()
 	}
 	return out
-}
-
-// aged is an item and its creation.
-type aged struct {
-	created int64 // ms
-	item    uint64
-}
-
-// Compare has the older item first.
-func (a aged) Compare(b aged) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
 }
 
 // people gives the steps of an item that wait for a person.
@@ -119,7 +46,7 @@ func people(it *Item, q Question) (out []Entry) {
 }
 
 // walk goes through what is ready at now in the order of takes, and changes nothing.
-func (x *Index) walk(q Question, now time.Time) func() (turns.Entry, bool) {
+func (x *store) walk(q Question, now time.Time) func() (turns.Entry, bool) {
 	keys := slices.SortedFunc(maps.Keys(x.ready), func(a, b readyKey) int {
 		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Step, b.Step))
 	})

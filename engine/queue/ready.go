@@ -40,7 +40,8 @@ type readyKey struct {
 }
 
 // SetLimits replaces the limits in force.
-func (x *Index) SetLimits(l Limits) {
+func (i *Index) SetLimits(l Limits) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.limits = l
@@ -48,7 +49,8 @@ func (x *Index) SetLimits(l Limits) {
 }
 
 // SetLanes replaces the lanes; what is ready is put in order anew.
-func (x *Index) SetLanes(l Lanes) {
+func (i *Index) SetLanes(l Lanes) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	same := slices.Equal(l.Names, x.lanes.Names) && len(l.Weights) == len(x.lanes.Weights)
@@ -59,13 +61,13 @@ func (x *Index) SetLanes(l Lanes) {
 		return
 	}
 	x.lanes = l
-	x.rerank()
+	x.others.Rerank()
 	x.rebuild(func(turns.Entry, readyKey, turns.Place) bool { return true })
 	x.signal()
 }
 
 // rebuild puts what is ready into its queues anew, as far as keep wants it.
-func (x *Index) rebuild(keep func(turns.Entry, readyKey, turns.Place) bool) {
+func (x *store) rebuild(keep func(turns.Entry, readyKey, turns.Place) bool) {
 	type standing struct {
 		turns.Entry
 		readyKey
@@ -84,7 +86,7 @@ func (x *Index) rebuild(keep func(turns.Entry, readyKey, turns.Place) bool) {
 }
 
 // lane gives a lane's place, and how far a take moves its turn on.
-func (x *Index) lane(number uint64) (rank int, stride float64) {
+func (x *store) lane(number uint64) (rank int, stride float64) {
 	name := layout.Name(x.names.Text(number))
 	rank = x.rank(name)
 	if len(x.lanes.Weights) > 0 {
@@ -102,7 +104,7 @@ func (x *Index) lane(number uint64) (rank int, stride float64) {
 }
 
 // rank is a lane's place.
-func (x *Index) rank(name layout.Name) int {
+func (x *store) rank(name layout.Name) int {
 	if rank := slices.Index(x.lanes.Names, name); rank >= 0 {
 		return rank
 	}
@@ -113,7 +115,8 @@ func (x *Index) rank(name layout.Name) int {
 // through (nil: all) and no limit holds back; it is not handed out again until
 // Return. It takes O(log n), and looks once at each step's queue. limited tells
 // that there was one but for a limit of the workspace.
-func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
+func (i *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry, ok, limited bool) {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
@@ -152,7 +155,7 @@ func (x *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 }
 
 // handOut notes that an entry was taken.
-func (x *Index) handOut(took turns.Entry, from readyKey) Entry {
+func (x *store) handOut(took turns.Entry, from readyKey) Entry {
 	full, _ := x.entryOf(took) // it was there a moment ago
 	s := slot{took.Item, took.Run, took.N}
 	x.taken[s] = true
@@ -162,7 +165,7 @@ func (x *Index) handOut(took turns.Entry, from readyKey) Entry {
 
 // keep tells whether an entry may stay in its queue; one that Only may let through
 // later is put down for then.
-func (x *Index) keep(e turns.Entry, key readyKey, p turns.Place, now time.Time) bool {
+func (x *store) keep(e turns.Entry, key readyKey, p turns.Place, now time.Time) bool {
 	if !x.stillReady(e, key, p, now) {
 		return false
 	}
@@ -181,7 +184,7 @@ func (x *Index) keep(e turns.Entry, key readyKey, p turns.Place, now time.Time) 
 }
 
 // may asks by the step of the entry that is next.
-func (x *Index) may(next turns.Entry, may func(StepID, *state.Step) bool) bool {
+func (x *store) may(next turns.Entry, may func(StepID, *state.Step) bool) bool {
 	if may == nil {
 		return true
 	}
@@ -190,7 +193,7 @@ func (x *Index) may(next turns.Entry, may func(StepID, *state.Step) bool) bool {
 }
 
 // planOf gives the definition of an entry that is still ready.
-func (x *Index) planOf(e turns.Entry) (*state.Definition, int) {
+func (x *store) planOf(e turns.Entry) (*state.Definition, int) {
 	x.at.Read(x.table.Get(e.Item))
 	return x.names.Plan(x.at.Run(uint64(e.Run)).Plan), int(e.N)
 }
@@ -199,14 +202,14 @@ func over(n, limit int) bool { return limit > 0 && n >= limit }
 
 // stepFull tells whether a limit of the workspace, but for those of collections,
 // holds the step back.
-func (x *Index) stepFull(key readyKey, next turns.Entry) bool {
+func (x *store) stepFull(key readyKey, next turns.Entry) bool {
 	plan, n := x.planOf(next)
 	_, is := x.full(key, plan, n)
 	return is
 }
 
 // full says which limit of the workspace holds a step back.
-func (x *Index) full(key readyKey, plan *state.Definition, n int) (by limiting, is bool) {
+func (x *store) full(key readyKey, plan *state.Definition, n int) (by limiting, is bool) {
 	f := &x.count.flights
 	switch {
 	case over(f.steps[key.StepID], plan.Steps[n].Limit):
@@ -223,14 +226,15 @@ func (x *Index) full(key readyKey, plan *state.Definition, n int) (by limiting, 
 
 // collectionFull tells whether a collection's own limit holds back items that are
 // not in flight.
-func (x *Index) collectionFull(key readyKey, name layout.Name) bool {
+func (x *store) collectionFull(key readyKey, name layout.Name) bool {
 	return !key.flying && x.limits.Collection != nil && over(x.count.flights.collections[name], x.limits.Collection(name))
 }
 
 // Overtaken tells whether a step that was handed out passes a limit of the workspace
 // by now, because of what others committed since. It counts itself; what this process
 // claims alone never passes one, as Take saw to that.
-func (x *Index) Overtaken(e Entry) bool {
+func (i *Index) Overtaken(e Entry) bool {
+	x := i.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c, there := x.claims[x.slotOf(e)]
@@ -248,13 +252,13 @@ func (x *Index) Overtaken(e Entry) bool {
 
 // claim counts a step that was handed out and is not committed as in progress yet,
 // so that a limit is not passed meanwhile; unclaim ends that.
-func (x *Index) claim(s slot, key readyKey, collection layout.Name) {
+func (x *store) claim(s slot, key readyKey, collection layout.Name) {
 	c := claimed{key, collection}
 	x.claims[s] = c
 	x.count.flights.claimed(c, 1)
 }
 
-func (x *Index) unclaim(s slot) {
+func (x *store) unclaim(s slot) {
 	if len(x.claims) == 0 {
 		return
 	}
@@ -286,12 +290,4 @@ func (e Entry) plan() *state.Definition {
 		}
 	}
 	return nil
-}
-
-// Ahead tells how many items have a step that runs, or can be expected to run
-// without a person and without other items.
-func (x *Index) Ahead() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.count.ahead
 }

@@ -42,7 +42,8 @@ const maxTime = 1<<32 - 1
 
 // Times looks at every item, on all cores, and gives the steps that any has, in the
 // order of workflows and of their definitions.
-func (x *Index) Times(now time.Time) []Times {
+func (v View) Times(now time.Time) []Times {
+	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
@@ -82,7 +83,7 @@ func (x *Index) Times(now time.Time) []Times {
 	return out
 }
 
-func (x *Index) timesOf(from, to int, now time.Time) map[StepID]*Times {
+func (x *store) timesOf(from, to int, now time.Time) map[StepID]*Times {
 	of := map[StepID]*Times{}
 	var one [1]packed.OutlineTried
 	var byPlan [][]*Times // so that a step costs no look into the map

@@ -18,7 +18,8 @@ type Placed struct {
 
 // Place says what is before a step that is ready, naming at most most items; ok is
 // false when the step is not ready at now.
-func (x *Index) Place(id layout.ItemID, run string, n int, now time.Time, most int) (p Placed, ok bool) {
+func (v View) Place(id layout.ItemID, run string, n int, now time.Time, most int) (p Placed, ok bool) {
+	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)

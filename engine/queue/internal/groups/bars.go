@@ -1,4 +1,4 @@
-package queue
+package groups
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 )
 
 // tellFamilies lays over others what has changed for them with an item.
-func (x *Index) tellFamilies(it *Item) {
+func (o *Groups) tellFamilies(it *packed.Item) {
 	if it.Parent != nil {
-		x.tellFamily(x.family(familyOf(it)))
+		o.tellFamily(o.family(familyOf(it)))
 	}
-	for _, f := range x.families[it.ID] {
-		x.tellFamily(f)
+	for _, f := range o.families[it.ID] {
+		o.tellFamily(f)
 	}
 }
 
-func (x *Index) tellFamily(f *family) {
+func (o *Groups) tellFamily(f *family) {
 	all := f.policy != f.toldPolicy
 	if all {
 		f.toldPolicy = f.policy
@@ -29,16 +29,16 @@ func (x *Index) tellFamily(f *family) {
 	if all || stop != f.toldStop {
 		f.toldStop = stop
 		for id := range f.members {
-			x.again(id)
+			o.items.Again(id)
 		}
 	} else {
 		for _, id := range moved {
-			x.again(id)
+			o.items.Again(id)
 		}
 	}
 	if text := f.holds(); text != f.toldParent {
 		f.toldParent = text
-		x.again(f.parent)
+		o.items.Again(f.parent)
 	}
 }
 
@@ -70,19 +70,19 @@ func (f *family) holds() string {
 
 // overlayFamily lays over an item's steps what follows from its family, and from those
 // it is the parent of.
-func (x *Index) overlayFamily(it *Item) {
+func (o *Groups) overlayFamily(it *packed.Item) {
 	if it.Parent != nil {
-		x.overlayChild(it)
+		o.overlayChild(it)
 	}
-	for _, f := range x.families[it.ID] {
+	for _, f := range o.families[it.ID] {
 		if text := f.holds(); text != "" {
 			f.overlayParent(it, &state.Reason{Code: packed.ChildrenCode, Text: text})
 		}
 	}
 }
 
-func (x *Index) overlayChild(it *Item) {
-	f := x.family(familyOf(it))
+func (o *Groups) overlayChild(it *packed.Item) {
+	f := o.family(familyOf(it))
 	k := f.members[it.ID]
 	var why *state.Reason
 	switch {
@@ -105,7 +105,7 @@ func (x *Index) overlayChild(it *Item) {
 }
 
 // overlayParent bars the steps that need the family's.
-func (f *family) overlayParent(it *Item, why *state.Reason) {
+func (f *family) overlayParent(it *packed.Item, why *state.Reason) {
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		for i := range run.Steps {
@@ -118,7 +118,7 @@ func (f *family) overlayParent(it *Item, why *state.Reason) {
 
 // keeps tells whether the family bars a step of its parent, once its own record lets
 // it start.
-func (f *family) keeps(it *Item, run *Run, i int) bool {
+func (f *family) keeps(it *packed.Item, run *packed.Run, i int) bool {
 	base, _ := state.Instance(f.id.run)
 	return run.Name == f.id.run && needs(run.Plan, i, f.id.step) ||
 		slices.Contains(run.Plan.Foreign(i), state.Ref{Workflow: base, Step: f.id.step}) && it.Latest(base) == f.id.run

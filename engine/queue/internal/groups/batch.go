@@ -1,4 +1,4 @@
-package queue
+package groups
 
 import (
 	"fmt"
@@ -45,56 +45,36 @@ type answer struct {
 type batches struct {
 	closed     map[string]bool
 	broken     map[string]int // items whose record cannot be read
-	gatherings map[string]map[StepID]*gathering
+	gatherings map[string]map[packed.StepID]*gathering
 }
 
 func newBatches() batches {
-	return batches{closed: map[string]bool{}, broken: map[string]int{}, gatherings: map[string]map[StepID]*gathering{}}
-}
-
-// SetBatch tells the index whether a batch is closed: nothing is added to it any
-// more.
-func (x *Index) SetBatch(name string, closed bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.batches.closed[name] == closed {
-		return
-	}
-	x.batches.closed[name] = closed
-	x.tellBatch(name)
-	x.signal()
+	return batches{closed: map[string]bool{}, broken: map[string]int{}, gatherings: map[string]map[packed.StepID]*gathering{}}
 }
 
 // tellBatch lays over the items of a batch what has changed for them.
-func (x *Index) tellBatch(name string) {
-	for _, g := range x.batches.gatherings[name] {
-		x.tellMembers(name, g)
+func (o *Groups) tellBatch(name string) {
+	for _, g := range o.batches.gatherings[name] {
+		o.tellMembers(name, g)
 	}
 }
 
 // tellMembers does so for one step, if the answer is another than before.
-func (x *Index) tellMembers(batch string, g *gathering) {
-	now := x.answer(batch, g)
+func (o *Groups) tellMembers(batch string, g *gathering) {
+	now := o.answer(batch, g)
 	if now == g.told {
 		return
 	}
 	g.told = now
 	for id := range g.members {
-		x.again(id)
-	}
-}
-
-// again lays over an item what others make of it as they are now.
-func (x *Index) again(id layout.ItemID) {
-	if it := x.item(id); it != nil {
-		x.replace(it)
+		o.items.Again(id)
 	}
 }
 
 // answer is what follows from the members of a batch.
-func (x *Index) answer(batch string, g *gathering) answer {
-	if g.absent > 0 || !x.batches.closed[batch] || x.batches.broken[batch] > 0 {
-		return answer{closed: x.batches.closed[batch]}
+func (o *Groups) answer(batch string, g *gathering) answer {
+	if g.absent > 0 || !o.batches.closed[batch] || o.batches.broken[batch] > 0 {
+		return answer{closed: o.batches.closed[batch]}
 	}
 	if g.first == "" {
 		for id, m := range g.members {
@@ -118,20 +98,20 @@ func (m member) before(o member) bool {
 }
 
 // gather takes an item into what is known of its batch, or out of it.
-func (x *Index) gather(it *Item, in bool) {
+func (o *Groups) gather(it *packed.Item, in bool) {
 	if it.Batch == "" {
 		return
 	}
 	if it.Broken != "" {
-		x.batches.broken[it.Batch] += sign(in)
-		x.tellBatch(it.Batch)
+		o.batches.broken[it.Batch] += sign(in)
+		o.tellBatch(it.Batch)
 		return
 	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		for i := range run.Steps {
 			if run.Plan.Steps[i].OnBatchComplete {
-				x.gatherStep(it, run, i, in)
+				o.gatherStep(it, run, i, in)
 			}
 		}
 	}
@@ -145,21 +125,21 @@ func sign(in bool) int {
 }
 
 // gathering finds, or begins, what is known of an item's batch at step i of run.
-func (b *batches) gathering(it *Item, run *Run, i int) *gathering {
+func (b *batches) gathering(it *packed.Item, run *packed.Run, i int) *gathering {
 	of := b.gatherings[it.Batch]
 	if of == nil {
-		of = map[StepID]*gathering{}
+		of = map[packed.StepID]*gathering{}
 		b.gatherings[it.Batch] = of
 	}
-	id := StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
+	id := packed.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
 	if of[id] == nil {
 		of[id] = &gathering{members: map[layout.ItemID]member{}}
 	}
 	return of[id]
 }
 
-func (x *Index) gatherStep(it *Item, run *Run, i int, in bool) {
-	g := x.batches.gathering(it, run, i)
+func (o *Groups) gatherStep(it *packed.Item, run *packed.Run, i int, in bool) {
+	g := o.batches.gathering(it, run, i)
 	if was, there := g.members[it.ID]; there {
 		if !was.here {
 			g.absent--
@@ -193,7 +173,7 @@ func (g *gathering) firstAfter(changed layout.ItemID) layout.ItemID {
 }
 
 // arrived tells whether an item has come as far as its step s, or has left.
-func arrived(run *Run, s *Step) bool {
+func arrived(run *packed.Run, s *packed.Step) bool {
 	if run.Status == state.Completed || run.Status == state.Inactive {
 		return true
 	}
@@ -209,7 +189,7 @@ func arrived(run *Run, s *Step) bool {
 }
 
 // overlayBatch lays what a batch says over an item's steps.
-func (x *Index) overlayBatch(it *Item) {
+func (o *Groups) overlayBatch(it *packed.Item) {
 	if it.Batch == "" {
 		return
 	}
@@ -217,27 +197,27 @@ func (x *Index) overlayBatch(it *Item) {
 		run := &it.Runs[r]
 		for i := range run.Steps {
 			if run.Plan.Steps[i].OnBatchComplete {
-				x.overlayStep(it, run, i)
+				o.overlayStep(it, run, i)
 			}
 		}
 	}
 }
 
-func (x *Index) overlayStep(it *Item, run *Run, i int) {
+func (o *Groups) overlayStep(it *packed.Item, run *packed.Run, i int) {
 	s := &run.Steps[i]
 	if !s.Soft() {
 		return
 	}
-	g := x.batches.gathering(it, run, i)
-	now := x.answer(it.Batch, g)
+	g := o.batches.gathering(it, run, i)
+	now := o.answer(it.Batch, g)
 	switch {
 	case now.open && now.first == it.ID:
 	case now.open && now.done:
 		s.Bar(nil)
 		s.Skip = fmt.Sprintf("not applicable: it was done once for batch %s, on item %s", it.Batch, now.first)
 	case now.open:
-		s.Bar(&state.Reason{Code: packed.BatchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), x.label(now.first, it))})
-	case !x.batches.closed[it.Batch]:
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), o.label(now.first, it))})
+	case !o.batches.closed[it.Batch]:
 		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
 	default:
 		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
@@ -245,35 +225,9 @@ func (x *Index) overlayStep(it *Item, run *Run, i int) {
 }
 
 // label is the label of an item of a batch; it is the one that is being put.
-func (x *Index) label(id layout.ItemID, it *Item) string {
-	if first := x.item(id); first != nil {
+func (o *Groups) label(id layout.ItemID, it *packed.Item) string {
+	if first := o.items.Item(id); first != nil {
 		return first.Label
 	}
 	return it.Label
-}
-
-// Around says what other items make of a step that its own item lets start.
-func (x *Index) Around(id layout.ItemID, run string, step layout.Name) (blocked *state.Reason, unneeded string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	it := x.item(id)
-	if it == nil {
-		return nil, ""
-	}
-	for r := range it.Runs {
-		if it.Runs[r].Name != run {
-			continue
-		}
-		for i := range it.Runs[r].Steps {
-			if layout.Name(it.Runs[r].Plan.Steps[i].Name) != step {
-				continue
-			}
-			s := &it.Runs[r].Steps[i]
-			if why := s.Own(); packed.ByOthers(why) {
-				blocked = why
-			}
-			unneeded = s.SkipByOthers()
-		}
-	}
-	return blocked, unneeded
 }

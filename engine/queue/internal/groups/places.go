@@ -1,9 +1,10 @@
-package queue
+package groups
 
 import (
 	"cmp"
 	"time"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -33,7 +34,7 @@ func (f *family) rebuild() {
 }
 
 // newKin sees an item as its own record has it; rank is its lane's.
-func newKin(it *Item, rank int) *kin {
+func newKin(it *packed.Item, rank int) *kin {
 	k := &kin{id: it.ID, rank: rank, created: it.Created, failed: it.Broken != "", done: it.Broken == "" && len(it.Runs) > 0}
 	open, begun := false, false
 	for r := range it.Runs {
@@ -126,13 +127,15 @@ type heaped[T any] interface {
 type nextKin struct{ *kin }
 
 func (n nextKin) Compare(o nextKin) int { return n.compare(o.kin) }
-func (n nextKin) member() (*kin, bool)  { return n.kin, !n.open }
+
+func (n nextKin) member() (*kin, bool) { return n.kin, !n.open }
 
 // openKin is a member with a place, in a heap with the worst on top.
 type openKin struct{ *kin }
 
 func (n openKin) Compare(o openKin) int { return o.compare(n.kin) }
-func (n openKin) member() (*kin, bool)  { return n.kin, n.open }
+
+func (n openKin) member() (*kin, bool) { return n.kin, n.open }
 
 func (k *kin) compare(o *kin) int {
 	return cmp.Or(k.until.Compare(o.until), cmp.Compare(k.rank, o.rank), k.created.Compare(o.created), cmp.Compare(k.id, o.id))

@@ -1,4 +1,4 @@
-package queue
+package groups
 
 import (
 	"cmp"
@@ -57,23 +57,23 @@ type families map[layout.ItemID]map[familyID]*family
 func newFamilies() families { return families{} }
 
 // family finds a family, or begins one.
-func (x *Index) family(parent layout.ItemID, id familyID) *family {
-	of := x.families[parent]
+func (o *Groups) family(parent layout.ItemID, id familyID) *family {
+	of := o.families[parent]
 	if of == nil {
 		of = map[familyID]*family{}
-		x.families[parent] = of
+		o.families[parent] = of
 	}
 	f := of[id]
 	if f == nil {
 		f = &family{parent: parent, id: id, members: map[layout.ItemID]*kin{}}
-		f.learn(x.item(parent))
+		f.learn(o.items.Item(parent))
 		of[id] = f
 	}
 	return f
 }
 
 // learn takes what the parent's record says of its family; nil: it is not there.
-func (f *family) learn(parent *Item) {
+func (f *family) learn(parent *packed.Item) {
 	f.policy, f.made = policy{}, 0
 	if parent == nil {
 		return
@@ -92,32 +92,32 @@ func (f *family) learn(parent *Item) {
 	}
 }
 
-func familyOf(it *Item) (layout.ItemID, familyID) {
+func familyOf(it *packed.Item) (layout.ItemID, familyID) {
 	return it.Parent.Item, familyID{it.Parent.Workflow, it.Parent.Step}
 }
 
 // join takes an item into its family in the place of what it was, and tells its own
 // families what it says of them; it nil: it is gone.
-func (x *Index) join(was, it *Item) {
+func (o *Groups) join(was, it *packed.Item) {
 	if was != nil && was.Parent != nil {
-		f := x.family(familyOf(was))
+		f := o.family(familyOf(was))
 		f.leave(was.ID)
 	}
 	if it == nil {
 		return
 	}
 	if it.Parent != nil {
-		f := x.family(familyOf(it))
-		f.enter(it, x.rank(it.Lane))
+		f := o.family(familyOf(it))
+		f.enter(it, o.items.Rank(it.Lane))
 	}
 	for r := range it.Runs {
 		for i := range it.Runs[r].Steps {
 			if it.Runs[r].Steps[i].Children > 0 {
-				x.family(it.ID, familyID{it.Runs[r].Name, layout.Name(it.Runs[r].Plan.Steps[i].Name)})
+				o.family(it.ID, familyID{it.Runs[r].Name, layout.Name(it.Runs[r].Plan.Steps[i].Name)})
 			}
 		}
 	}
-	for _, f := range x.families[it.ID] {
+	for _, f := range o.families[it.ID] {
 		f.learn(it)
 	}
 }
@@ -134,7 +134,7 @@ func (f *family) leave(id layout.ItemID) {
 	}
 }
 
-func (f *family) enter(it *Item, rank int) {
+func (f *family) enter(it *packed.Item, rank int) {
 	k := newKin(it, rank)
 	f.members[it.ID] = k
 	f.count(k, 1)
@@ -155,14 +155,14 @@ func (f *family) count(k *kin, n int) {
 }
 
 // rerank brings the children's places in line with other lanes.
-func (x *Index) rerank() {
-	for _, of := range x.families {
+func (o *Groups) Rerank() {
+	for _, of := range o.families {
 		for _, f := range of {
 			for id, k := range f.members {
-				k.rank = x.rank(x.item(id).Lane)
+				k.rank = o.items.Rank(o.items.Item(id).Lane)
 			}
 			f.toldPolicy.pool = -1 // all are told
-			x.tellFamily(f)
+			o.tellFamily(f)
 		}
 	}
 }
@@ -178,30 +178,25 @@ type Family struct {
 	Alive  int
 }
 
-// Families gives those of an item, in the order of their names.
-func (x *Index) Families(parent layout.ItemID) (all []Family) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for id, f := range x.families[parent] {
+// familiesOf gives those of an item, in the order of their names.
+func (o *Groups) Families(parent layout.ItemID) (all []Family) {
+	for id, f := range o.families[parent] {
 		all = append(all, Family{Run: id.run, Step: id.step, Made: f.made, All: len(f.members), Done: f.done, Failed: f.failed, Alive: f.alive})
 	}
 	slices.SortFunc(all, func(a, b Family) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Step, b.Step)) })
 	return all
 }
 
-// Children gives the children of all steps of an item: those that failed first, then
-// those that are not done, each the oldest first. The items must not be changed.
-func (x *Index) Children(parent layout.ItemID) []*Item {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// childrenOf gives the children of all steps of an item, in the order of Children.
+func (o *Groups) Children(parent layout.ItemID) []*packed.Item {
 	type child struct {
-		it   *Item
+		it   *packed.Item
 		rank int
 	}
 	var all []child
-	for _, f := range x.families[parent] {
+	for _, f := range o.families[parent] {
 		for id, k := range f.members {
-			c := child{x.item(id), 1}
+			c := child{o.items.Item(id), 1}
 			if k.failed {
 				c.rank = 0
 			} else if k.done {
@@ -213,7 +208,7 @@ func (x *Index) Children(parent layout.ItemID) []*Item {
 	slices.SortFunc(all, func(a, b child) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), packed.CompareAge(a.it, b.it))
 	})
-	items := make([]*Item, len(all))
+	items := make([]*packed.Item, len(all))
 	for i, c := range all {
 		items[i] = c.it
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // keyOf names the queue of a ready step.
-func (x *Index) keyOf(g *packed.Outline, run *packed.OutlineRun, n int) readyKey {
+func (x *store) keyOf(g *packed.Outline, run *packed.OutlineRun, n int) readyKey {
 	plan := x.names.Plan(run.Plan)
 	return readyKey{StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[n].Name)}, g.Flies(run)}
 }
@@ -17,7 +17,7 @@ func (x *Index) keyOf(g *packed.Outline, run *packed.OutlineRun, n int) readyKey
 // stillReady tells whether an entry is what it was pushed as: of a step that is ready
 // at now, that nobody has taken, and that belongs to that queue and place. Others
 // were pushed again elsewhere.
-func (x *Index) stillReady(e turns.Entry, key readyKey, p turns.Place, now time.Time) bool {
+func (x *store) stillReady(e turns.Entry, key readyKey, p turns.Place, now time.Time) bool {
 	b := x.table.Get(e.Item)
 	if b == nil || x.taken[slot{e.Item, e.Run, e.N}] {
 		return false

@@ -1,0 +1,80 @@
+package groups
+
+import (
+	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/layout"
+)
+
+// items is the index that the items stand in.
+type Items interface {
+	Item(id layout.ItemID) *packed.Item // a copy; nil: there is none
+	Again(id layout.ItemID)             // puts the item again, with Overlay as it is now
+	Rank(lane layout.Name) int
+}
+
+// others is what items make of one another's steps: those of a batch, and parents and
+// children.
+type Groups struct {
+	items    Items
+	batches  batches
+	families families
+}
+
+func New(i Items) *Groups {
+	return &Groups{items: i, batches: newBatches(), families: newFamilies()}
+}
+
+// change notes that an item is another than it was; it nil: it is gone, was nil: it is
+// new. The index puts the item, and tell has to follow.
+func (o *Groups) Change(was, it *packed.Item) {
+	if was != nil {
+		o.gather(was, false)
+	}
+	if it != nil {
+		o.gather(it, true)
+	}
+	o.join(was, it)
+}
+
+// tell puts those items again for which an item's change makes a difference.
+func (o *Groups) Tell(it *packed.Item) {
+	o.tellBatch(it.Batch)
+	o.tellFamilies(it)
+}
+
+// tellAll puts those items again that are not as the others say.
+func (o *Groups) TellAll() {
+	for name := range o.batches.gatherings {
+		o.tellBatch(name)
+	}
+	for _, of := range o.families {
+		for _, f := range of {
+			o.tellFamily(f)
+		}
+	}
+}
+
+// setBatch notes whether a batch is closed, and tells its items.
+func (o *Groups) SetBatch(name string, closed bool) (changed bool) {
+	if o.batches.closed[name] == closed {
+		return false
+	}
+	o.batches.closed[name] = closed
+	o.tellBatch(name)
+	return true
+}
+
+// overlay lays what other items say over an item's steps, in the place of what they
+// said before.
+func (o *Groups) Overlay(it *packed.Item) {
+	if it.Broken != "" || it.Batch == "" && it.Parent == nil && o.families[it.ID] == nil {
+		return
+	}
+	for r := range it.Runs {
+		for i := range it.Runs[r].Steps {
+			it.Runs[r].Steps[i].Uncover()
+		}
+	}
+	o.overlayBatch(it)
+	o.overlayFamily(it)
+}

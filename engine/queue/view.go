@@ -1,0 +1,313 @@
+package queue
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"bagpipe/engine/queue/internal/packed"
+	"bagpipe/engine/queue/internal/turns"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Around says what other items make of a step that its own item lets start.
+func (v View) Around(id layout.ItemID, run string, step layout.Name) (blocked *state.Reason, unneeded string) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	it := x.item(id)
+	if it == nil {
+		return nil, ""
+	}
+	for r := range it.Runs {
+		if it.Runs[r].Name != run {
+			continue
+		}
+		for i := range it.Runs[r].Steps {
+			if layout.Name(it.Runs[r].Plan.Steps[i].Name) != step {
+				continue
+			}
+			s := &it.Runs[r].Steps[i]
+			if why := s.Own(); packed.ByOthers(why) {
+				blocked = why
+			}
+			unneeded = s.SkipByOthers()
+		}
+	}
+	return blocked, unneeded
+}
+
+// Names are those that the items have.
+type Names struct{ Collections, Lanes, Batches []string }
+
+// Known gives the names that the items have, in no order.
+func (v View) Known() (out Names) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	seen := [3]map[uint64]bool{{}, {}, {}}
+	x.table.Each(0, packed.Pages, func(_ uint64, b []byte) {
+		collection, batch, lane := packed.NamesOf(b)
+		seen[0][collection], seen[1][lane], seen[2][batch] = true, true, true
+	})
+	for i, to := range []*[]string{&out.Collections, &out.Lanes, &out.Batches} {
+		for n := range seen[i] {
+			if n != 0 {
+				*to = append(*to, x.names.Text(n))
+			}
+		}
+	}
+	return out
+}
+
+// KnowsName tells whether some item has, or had, a workflow, collection or other thing
+// of that name.
+func (v View) KnowsName(name string) bool { return v.s.names.Has(name) }
+
+// Plans are the definitions that items run by.
+func (v View) Plans() (plans []*state.Definition) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, all := x.names.All()
+	for i, p := range x.count.plans {
+		if p.runs > 0 {
+			plans = append(plans, all[i])
+		}
+	}
+	return plans
+}
+
+// NextDue is the earliest time at which a step that waits for its date becomes
+// ready; ok is false when none does.
+func (v View) NextDue() (t time.Time, ok bool) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.dated) > 0 {
+		d := x.dated[0]
+		if x.isDue(d) && x.mayEnter(d.entry) {
+			return time.UnixMilli(d.at).UTC(), true
+		}
+		x.dated.Pop()
+	}
+	return t, false
+}
+
+// Snapshot gives the index as it is now; tree names what the items were derived from.
+// ok is false while an item is shown that is in no tree.
+func (v View) Snapshot(tree string, facets []string) (s *Snapshot, ok bool) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return packed.NewSnapshot(&x.table, x.names, tree, facets)
+}
+
+// Families gives those of an item, in the order of their names.
+func (v View) Families(parent layout.ItemID) (all []Family) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.others.Families(parent)
+}
+
+// Children gives the children of all steps of an item: those that failed first, then
+// those that are not done, each the oldest first. The items must not be changed.
+func (v View) Children(parent layout.ItemID) []*Item {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.others.Children(parent)
+}
+
+// View asks an index, which changes meanwhile: each answer is of one moment. It is as
+// cheap to copy as a pointer, and any goroutine may use it.
+type View struct{ s *store }
+
+// Running gives the items that have a step in progress, in no order.
+func (v View) Running() []*Item {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	items := make([]*Item, 0, len(x.runs))
+	for bits := range x.runs {
+		items = append(items, x.item(layout.ItemIDOf(bits)))
+	}
+	return items
+}
+
+// Open is the number of steps that wait or run and can be expected to be done
+// without a person.
+func (v View) Open() int {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.count.open
+}
+
+// Len is the number of items.
+func (v View) Len() int {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.count.items
+}
+
+// Item finds one item; nil when there is none. It is a copy.
+func (v View) Item(id layout.ItemID) *Item {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.item(id)
+}
+
+// Items gives all items, oldest first. They are copies.
+func (v View) Items() iter.Seq[*Item] { return v.With(0) }
+
+// With gives the items that have one of the traits, oldest first, children that
+// were made in the same instant by their names; 0: all. They are copies, each made when it is come to: one that changes meanwhile is
+// given as it is then.
+func (v View) With(any Trait) iter.Seq[*Item] {
+	x := v.s
+	x.mu.Lock()
+	type found struct {
+		aged
+		kin bool
+	}
+	var all []found
+	if any == 0 {
+		all = make([]found, 0, x.count.items)
+	}
+	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
+		t := packed.TraitsOf(b)
+		if any == 0 || t&any != 0 {
+			all = append(all, found{aged{packed.CreatedOf(b), bits}, t&Kin != 0})
+		}
+	})
+	x.mu.Unlock()
+	slices.SortFunc(all, func(a, b found) int {
+		if a.created == b.created && a.kin != b.kin {
+			return map[bool]int{false: -1, true: 1}[a.kin]
+		}
+		return a.Compare(b.aged)
+	})
+	return func(yield func(*Item) bool) {
+		var same []aged
+		for i, f := range all {
+			same = append(same, f.aged)
+			if i+1 < len(all) && f.kin && all[i+1].kin && all[i+1].created == f.created {
+				continue
+			}
+			if !v.yieldSame(same, yield) {
+				return
+			}
+			same = same[:0]
+		}
+	}
+}
+
+// yieldSame gives items that were made in the same millisecond.
+func (v View) yieldSame(same []aged, yield func(*Item) bool) bool {
+	if len(same) == 1 {
+		it := v.Item(layout.ItemIDOf(same[0].item))
+		return it == nil || yield(it)
+	}
+	items := make([]*Item, 0, len(same))
+	for _, f := range same {
+		if it := v.Item(layout.ItemIDOf(f.item)); it != nil {
+			items = append(items, it)
+		}
+	}
+	slices.SortStableFunc(items, packed.CompareAge)
+	for _, it := range items {
+		if !yield(it) {
+			return false
+		}
+	}
+	return true
+}
+
+// Queue lists, in the order they would be handed out if there were no limits, the
+// steps that are ready at now, and those that wait for a person alone, oldest first.
+// With a limit it looks at little more than it lists.
+func (v View) Queue(now time.Time, q Question) (ready, waits []Entry) {
+	x := v.s
+	x.mu.Lock()
+	x.settle(now)
+	walk := x.walk(q, now)
+	for q.Limit == 0 || len(ready) < q.Limit {
+		e, ok := walk()
+		if !ok {
+			break
+		}
+		if q.Brief && q.Entry == nil {
+			ready = append(ready, x.brief(e))
+			continue
+		}
+		full, ok := x.entryOf(e)
+		if ok && (q.Entry == nil || q.Entry(full)) {
+			ready = append(ready, full)
+		}
+	}
+	waiting := heapOf(x.people)
+	x.mu.Unlock()
+	for it := range v.oldest(waiting) {
+		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
+			return ready, waits[:q.Limit]
+		}
+	}
+	return ready, waits
+}
+
+// Off gives the items of which a step is out of the flow, the oldest first; it looks
+// at no other.
+func (v View) Off() iter.Seq[*Item] {
+	x := v.s
+	x.mu.Lock()
+	off := heapOf(x.off)
+	x.mu.Unlock()
+	return v.oldest(off)
+}
+
+func heapOf(items map[uint64]int64) turns.Heap[aged] {
+	all := make(turns.Heap[aged], 0, len(items))
+	for bits, created := range items {
+		all = append(all, aged{created, bits})
+	}
+	all.Order()
+	return all
+}
+
+// oldest gives the items that are still there, the oldest first.
+func (v View) oldest(all turns.Heap[aged]) iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for len(all) > 0 {
+			it := v.Item(layout.ItemIDOf(all.Pop().item))
+			if it != nil && !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// aged is an item and its creation.
+type aged struct {
+	created int64 // ms
+	item    uint64
+}
+
+// Compare has the older item first.
+func (a aged) Compare(b aged) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
+}
+
+// Ahead tells how many items have a step that runs, or can be expected to run
+// without a person and without other items.
+func (v View) Ahead() int {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.count.ahead
+}
