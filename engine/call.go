@@ -116,8 +116,8 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 	if own != "" {
 		store = below(e.root, own)
 	}
-	if e.o.deposits(w.plan) {
-		if err := checkStore(w.ctx, e, store, own); err != nil {
+	if e.deposits(w.plan) {
+		if err := e.checkStore(w.ctx, store, own); err != nil {
 			return nil, err
 		}
 	}
@@ -135,19 +135,19 @@ func (e *Engine) newCall(w *work) (*steps.Call, error) {
 
 // checkStore answers a *steps.Later when the store at dir is not the workspace's. own is
 // the store as the step's parameters name it; "" is the one of the settings.
-func checkStore(ctx context.Context, e *Engine, dir, own string) error {
-	mark, err := markOf(ctx, e)
+func (e *Engine) checkStore(ctx context.Context, dir, own string) error {
+	mark, err := e.mark(ctx)
 	if err != nil {
 		return err
 	}
 	s := mounted.Store{Dir: dir, Mark: mark, Now: e.o.Now, Warn: e.o.Warn,
-		Oldest: func() (layout.ItemID, bool) { return oldestDeposit(e, own) }}
+		Oldest: func() (layout.ItemID, bool) { return e.oldestDeposit(own) }}
 	return s.Check()
 }
 
-// markOf gives the workspace's mark, drawn and committed where an earlier version made the
+// mark gives the workspace's mark, drawn and committed where an earlier version made the
 // workspace.
-func markOf(ctx context.Context, e *Engine) (layout.Mark, error) {
+func (e *Engine) mark(ctx context.Context) (layout.Mark, error) {
 	v, err := e.store.Tip()
 	if err != nil {
 		return "", err
@@ -186,10 +186,10 @@ func readWorkspace(r gitstore.Reader) (w layout.Workspace, err error) {
 
 // oldestDeposit finds the oldest item that was deposited in the store named own. A step
 // that was reset since has reached its milestone all the same.
-func oldestDeposit(e *Engine, own string) (id layout.ItemID, ok bool) {
+func (e *Engine) oldestDeposit(own string) (id layout.ItemID, ok bool) {
 	for it := range e.index.Items() {
 		for r := range it.Runs {
-			if e.o.depositedBy(it, &it.Runs[r], own) {
+			if e.depositedBy(it, &it.Runs[r], own) {
 				return it.ID, true
 			}
 		}
@@ -197,10 +197,10 @@ func oldestDeposit(e *Engine, own string) (id layout.ItemID, ok bool) {
 	return "", false
 }
 
-func (o *Options) depositedBy(it *queue.Item, run *queue.Run, own string) bool {
+func (e *Engine) depositedBy(it *queue.Item, run *queue.Run, own string) bool {
 	for i := range run.Steps {
 		step := &run.Plan.Steps[i]
-		if named, _ := step.With["store"].(string); !o.deposits(step) || named != own {
+		if named, _ := step.With["store"].(string); !e.deposits(step) || named != own {
 			continue
 		}
 		if _, reached := it.Milestones[layout.Name(step.Milestone)]; reached || run.Steps[i].Status == state.Completed {
@@ -211,6 +211,6 @@ func (o *Options) depositedBy(it *queue.Item, run *queue.Run, own string) bool {
 }
 
 // deposits reports whether a robot of the store does the step.
-func (o *Options) deposits(s *state.Step) bool {
-	return s.Command == nil && o.Robots[layout.Name(s.Robot)].Deposits
+func (e *Engine) deposits(s *state.Step) bool {
+	return s.Command == nil && e.o.Robots[layout.Name(s.Robot)].Deposits
 }

@@ -153,7 +153,7 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 		}
 	}()
 	if !o.ReadOnly {
-		if err := checkMounted(e.root, e.store); err != nil {
+		if err := e.checkMounted(); err != nil {
 			return nil, err
 		}
 	}
@@ -167,8 +167,8 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 }
 
 // checkMounted answers a *mounted.Error when the workspace's folders are not there.
-func checkMounted(root string, store *gitstore.Store) error {
-	v, err := store.Tip()
+func (e *Engine) checkMounted() error {
+	v, err := e.store.Tip()
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func checkMounted(root string, store *gitstore.Store) error {
 	for _, entry := range entries {
 		names = append(names, entry.Name)
 	}
-	return mounted.Folders(root, names)
+	return mounted.Folders(e.root, names)
 }
 
 // sync reads the controls in force, then takes in settings edited in place and reads the

@@ -57,7 +57,7 @@ func (e *Engine) Status(ctx context.Context, f Filter) (Status, error) {
 		return s, err
 	}
 	s.Steps = e.stepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
-	if err := cmp.Or(checkMounted(e.root, e.store), e.space.low()); err != nil {
+	if err := cmp.Or(e.checkMounted(), e.space.low()); err != nil {
 		s.Paused = err.Error()
 	}
 	var err error
@@ -88,7 +88,7 @@ func (e *Engine) statusOfItems(s *Status, f Filter) error {
 		s.Items, s.Held, workflows = some.Counts()
 		asked = some
 	}
-	s.Later = listLater(e, asked)
+	s.Later = e.listLater(asked)
 	for _, w := range workflows {
 		s.Grids = append(s.Grids, gridOf(w))
 	}

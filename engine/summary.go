@@ -70,7 +70,7 @@ func (r *run) conclude() {
 		}
 		for i := range it.Runs {
 			run := &it.Runs[i]
-			later.add(r.e, run, now)
+			later.add(run, now, r.e.deposits)
 			for n := range run.Steps {
 				why := run.Steps[n].Blocked
 				switch {
@@ -129,7 +129,7 @@ type TriedLater struct {
 type laterGroups map[[2]string]*TriedLater
 
 // add counts the steps of a run that are tried again later.
-func (l laterGroups) add(e *Engine, run *queue.Run, now time.Time) {
+func (l laterGroups) add(run *queue.Run, now time.Time, deposits func(*state.Step) bool) {
 	deferring := (&steps.Later{}).Error()
 	for i := range run.Steps {
 		s, step := &run.Steps[i], &run.Plan.Steps[i]
@@ -140,7 +140,7 @@ func (l laterGroups) add(e *Engine, run *queue.Run, now time.Time) {
 		key := [2]string{refOf(run.Name, layout.Name(step.Name)).String(), strings.TrimPrefix(s.Message, deferring)}
 		row := l[key]
 		if row == nil {
-			row = &TriedLater{Step: key[0], Reason: key[1], Next: s.Blocked.Until, Store: deferred && e.o.deposits(step)}
+			row = &TriedLater{Step: key[0], Reason: key[1], Next: s.Blocked.Until, Store: deferred && deposits(step)}
 			l[key] = row
 		}
 		row.Items++
@@ -163,13 +163,13 @@ func (l laterGroups) rows() []TriedLater {
 }
 
 // listLater lists what is tried again later, of the items in an index.
-func listLater(e *Engine, index *queue.Index) []TriedLater {
+func (e *Engine) listLater(index *queue.Index) []TriedLater {
 	groups := laterGroups{}
 	if _, dated := e.index.NextDue(); dated {
 		now := e.o.Now()
 		for it := range index.With(queue.Startable) {
 			for r := range it.Runs {
-				groups.add(e, &it.Runs[r], now)
+				groups.add(&it.Runs[r], now, e.deposits)
 			}
 		}
 	}
