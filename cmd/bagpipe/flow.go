@@ -23,16 +23,20 @@ type (
 )
 
 func (c *workflowDeactivateCmd) Run(a *app) error {
-	return c.act(a, (*engine.Engine).Deactivate)
+	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
+		return e.Deactivate(ctx, id, c.Workflow, c.Message)
+	})
 }
 
 func (c *workflowActivateCmd) Run(a *app) error {
-	return c.act(a, (*engine.Engine).Activate)
+	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
+		return e.Activate(ctx, id, c.Workflow, c.Message)
+	})
 }
 
-func (c *flowArgs) act(a *app, act func(*engine.Engine, context.Context, layout.ItemID, string, string) (state.Transition, error)) error {
+func (c *flowArgs) change(a *app, do func(context.Context, *engine.Engine, layout.ItemID) (state.Transition, error)) error {
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		tr, err := act(e, ctx, id, c.Workflow, c.Message)
+		tr, err := do(ctx, e, id)
 		if err != nil {
 			return err
 		}
