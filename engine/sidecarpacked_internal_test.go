@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -131,13 +130,10 @@ func TestSidecarThatIsNotReadInItsArchive(t *testing.T) {
 // Of many archives with side-cars that come at once only a few are looked through at a
 // time; a drop without any does not wait for them.
 func TestSidecarsWaitForTheirTurn(t *testing.T) {
-	e, err := newEngine(t.TempDir(), Options{Now: time.Now, Random: rand.Reader})
-	if err != nil {
-		t.Fatal(err)
-	}
-	busy := carReader{shared: &e.shared, turn: e.cars}
+	turn := make(chan struct{}, carsAtOnce)
+	busy := carReader{shared: &sharedTable{}, turn: turn}
 	for range carsAtOnce {
-		e.cars <- struct{}{}
+		turn <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -149,7 +145,7 @@ func TestSidecarsWaitForTheirTurn(t *testing.T) {
 	if _, _, err := readMetadata(context.Background(), set.Metadata, busy, dropOf(t, "plain.txt", []byte("text"))); err != nil {
 		t.Errorf("a plain file: %v", err)
 	}
-	<-e.cars
+	<-turn
 	for range 2 {
 		if fields, _, err := readMetadata(context.Background(), set.Metadata, busy, archive); err != nil || fields["title"] != "a" {
 			t.Errorf("with room: %v, %v", fields, err)
