@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/intake"
 )
 
 // Many paths are taken in as groups, and stand in the queue in the order in which they
@@ -40,7 +42,7 @@ func TestAddAllKeepsTheOrder(t *testing.T) {
 		}
 	}
 	var told, want []string
-	err = e.AddAll(ctx, paths, engine.AddOptions{}, func(a engine.Admitted, err error) {
+	err = e.Intake.AddAll(ctx, paths, intake.AddOptions{}, func(a intake.Admitted, err error) {
 		if err != nil {
 			told = append(told, "failed: "+err.Error())
 			return
@@ -62,10 +64,10 @@ func TestAddAllKeepsTheOrder(t *testing.T) {
 			t.Errorf("told of %s in the place of %s", told[i], path)
 		}
 	}
-	if err := e.Load(ctx); err != nil {
+	if err := e.Index.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := e.Items(engine.Filter{}, engine.Page{})
+	rows, err := e.Ask.Items(ask.Filter{}, ask.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestAddAllKeepsTheOrder(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("the items stand as\n%v, not\n%v", got, want)
 	}
-	if err := e.AddAll(ctx, paths, engine.AddOptions{Workflow: "none"}, func(engine.Admitted, error) { t.Error("told") }); err == nil {
+	if err := e.Intake.AddAll(ctx, paths, intake.AddOptions{Workflow: "none"}, func(intake.Admitted, error) { t.Error("told") }); err == nil {
 		t.Error("a workflow that is not there was taken")
 	}
 }

@@ -15,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/alert"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -24,13 +28,13 @@ import (
 
 // pager is a webhook that keeps what it was told.
 type pager struct {
-	digests []Digest
+	digests []alert.Digest
 	broken  bool
 }
 
 func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
-	var d Digest
+	var d alert.Digest
 	if err != nil || json.Unmarshal(data, &d) != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
 		http.Error(w, "not a digest", http.StatusBadRequest)
 		return
@@ -43,16 +47,16 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestWhatAnAlertWasNotToldOf(t *testing.T) {
-	for want, d := range map[string]Digest{
+	for want, d := range map[string]alert.Digest{
 		"2 failures":                            {New: 2},
-		"1 step out of the flow":                {Steps: make([]StepControl, 1)},
-		"1 failure and 3 steps out of the flow": {New: 1, Steps: make([]StepControl, 3)},
+		"1 step out of the flow":                {Steps: make([]ask.StepControl, 1)},
+		"1 failure and 3 steps out of the flow": {New: 1, Steps: make([]ask.StepControl, 3)},
 	} {
 		if got := d.news(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if err := said(errors.New("mail: exit status 1"), " \n"); err.Error() != "mail: exit status 1" {
+	if err := alert.said(errors.New("mail: exit status 1"), " \n"); err.Error() != "mail: exit status 1" {
 		t.Errorf("got %q", err)
 	}
 }
@@ -69,7 +73,7 @@ func TestRedirectedAlerts(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for path, want := range map[string]string{"/moved": "", "/closed": "302 Found", "/round": "307 Temporary Redirect"} {
-		err := post(context.Background(), server.URL+path, []byte("{}"))
+		err := alert.post(context.Background(), server.URL+path, []byte("{}"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
@@ -106,20 +110,20 @@ func TestAlerts(t *testing.T) {
 	defer func() { must(e.Close()) }()
 	var ids []layout.ItemID
 	for range 4 {
-		a, err := e.Add(ctx, drop, AddOptions{Workflow: "flow"})
+		a, err := e.Intake.Add(ctx, drop, intake.AddOptions{Workflow: "flow"})
 		must(err)
 		ids = append(ids, a.Item)
 	}
-	must(e.Load(ctx))
+	must(e.Index.Load(ctx))
 	fail := func(id layout.ItemID) {
 		t.Helper()
 		seconds.Add(1)
-		_, err := e.Decide(ctx, StepRef{Item: id, Step: "look"}, state.Failed, "torn")
+		_, err := e.Act.Decide(ctx, ledger.StepRef{Item: id, Step: "look"}, state.Failed, "torn")
 		must(err)
 	}
 	told := func(n, fresh, waiting int) {
 		t.Helper()
-		must(e.tellAlerts(ctx, false))
+		must(e.Alert.TellAlerts(ctx, false))
 		if len(p.digests) != n {
 			t.Fatalf("%d digests, want %d", len(p.digests), n)
 		}
@@ -144,7 +148,7 @@ func TestAlerts(t *testing.T) {
 	// One that cannot be told is tried again.
 	p.broken = true
 	fail(ids[3])
-	if err := e.tellAlerts(ctx, true); err == nil || !strings.Contains(err.Error(), "was not told of 1 failure, and is tried again: ") || !strings.Contains(err.Error(), "503 Service Unavailable: the pager is") {
+	if err := e.Alert.TellAlerts(ctx, true); err == nil || !strings.Contains(err.Error(), "was not told of 1 failure, and is tried again: ") || !strings.Contains(err.Error(), "503 Service Unavailable: the pager is") {
 		t.Errorf("a broken pager: %v", err)
 	}
 	p.broken = false
@@ -153,14 +157,14 @@ func TestAlerts(t *testing.T) {
 	told(3, 1, 4)
 
 	// A step that is disabled is told of; who starts anew tells nothing again.
-	_, err = e.store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
-		c, err := e.controlsAt(r)
+	_, err = e.Ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		c, err := e.Control.ControlsAt(r)
 		if err != nil {
 			return nil, err
 		}
 		ref := state.Ref{Workflow: "flow", Step: "look"}
 		c.Set(ref, state.Control{Status: state.StepDisabled, At: now(), By: "x", Text: "why"})
-		return e.controlChange(c, ref, c.Steps[ref], e.byEngine())
+		return e.Control.ControlChange(c, ref, c.Steps[ref], e.Ledger.ByEngine())
 	})
 	must(err)
 	seconds.Add(601)
@@ -171,16 +175,16 @@ func TestAlerts(t *testing.T) {
 	must(e.Close())
 	e, err = Open(ctx, root, o)
 	must(err)
-	must(e.Load(ctx))
+	must(e.Index.Load(ctx))
 	seconds.Add(601)
 	told(4, 0, 4)
 	// Retried and failed again is new.
-	_, err = e.Retry(ctx, StepRef{Item: ids[0], Step: "look"}, "")
+	_, err = e.Act.Retry(ctx, ledger.StepRef{Item: ids[0], Step: "look"}, "")
 	must(err)
 	fail(ids[0])
 	told(5, 1, 4)
 	// Without what is remembered all that waits is told once more.
-	must(os.Remove(filepath.Join(root, alertsFile)))
-	e.alerts.seen = gitstore.Hash{}
+	must(os.Remove(filepath.Join(root, alert.alertsFile)))
+	e.Alert.seen = gitstore.Hash{}
 	told(6, 4, 4)
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
 	"bagpipe/layout"
 )
 
@@ -35,7 +37,7 @@ func newSite(t *testing.T) *site {
 	drop := filepath.Join(t.TempDir(), "drop.txt")
 	s.must(os.WriteFile(drop, []byte("x"), 0o644))
 	s.do(func(e *engine.Engine) {
-		got, err := e.Add(ctx, drop, engine.AddOptions{Workflow: "noops"})
+		got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Workflow: "noops"})
 		s.must(err)
 		s.item = got.Item
 	})
@@ -111,7 +113,7 @@ func TestAFailedNoteOfWhatWasCheckedLeavesNothing(t *testing.T) {
 	checked := filepath.Join(s.root, ".bagpipe", "checked")
 	s.must(os.Remove(checked))
 	s.must(os.MkdirAll(filepath.Join(checked, "in the way"), 0o755))
-	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	s.do(func(e *engine.Engine) { s.must(e.Act.Hold(context.Background(), s.item, "rights unclear")) })
 	s.run()
 	if left, err := filepath.Glob(checked + ".*"); err != nil || len(left) > 0 {
 		t.Errorf("left %q, %v", left, err)
@@ -126,7 +128,7 @@ func TestAPushAfterAnOldLook(t *testing.T) {
 	checked := filepath.Join(s.root, ".bagpipe", "checked")
 	old, err := os.ReadFile(checked)
 	s.must(err)
-	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	s.do(func(e *engine.Engine) { s.must(e.Act.Hold(context.Background(), s.item, "rights unclear")) })
 	s.push(func(dir string) { s.must(os.RemoveAll(dir)) })
 	s.must(os.WriteFile(checked, old, 0o644))
 	if warned := s.run(); len(warned) != 1 || !strings.Contains(warned[0], "removed the item's records") {
@@ -136,7 +138,7 @@ func TestAPushAfterAnOldLook(t *testing.T) {
 		t.Fatalf("the hold is lost, or there is no answer:\n%s", x)
 	}
 	// And an attempt that was removed with a valid record in its place.
-	s.do(func(e *engine.Engine) { s.must(e.Release(context.Background(), s.item, "")) })
+	s.do(func(e *engine.Engine) { s.must(e.Act.Release(context.Background(), s.item, "")) })
 	s.run()
 	s.push(func(dir string) {
 		s.must(os.WriteFile(filepath.Join(dir, layout.ExecutionJSON), []byte(first), 0o644))
@@ -158,19 +160,19 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	ctx := context.Background()
 	e, err := engine.Open(ctx, s.root, s.options())
 	s.must(err)
-	s.must(e.Hold(ctx, s.item, "rights unclear"))
+	s.must(e.Act.Hold(ctx, s.item, "rights unclear"))
 	forged := `"step1": { "attempts": {"1-` + string(e.ID()) + `": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
 	s.push(func(dir string) {
 		s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step1": {`, forged)
 	})
 	s.run() // another engine finds nothing to object to
 	for range 3 {
-		s.must(e.Release(ctx, s.item, ""))
+		s.must(e.Act.Release(ctx, s.item, ""))
 		x := s.record()
 		if n := strings.Count(x, "in the name of the engine that runs here"); n != 1 {
 			t.Fatalf("%d answers:\n%s", n, x)
 		}
-		s.must(e.Hold(ctx, s.item, "again"))
+		s.must(e.Act.Hold(ctx, s.item, "again"))
 	}
 	s.must(e.Close())
 	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
@@ -214,7 +216,7 @@ func TestTwoEnginesAnswerOnePush(t *testing.T) {
 // a branch that still has it.
 func TestAMergeOfWhatWasLeftOut(t *testing.T) {
 	s := newSite(t)
-	s.do(func(e *engine.Engine) { s.must(e.Hold(context.Background(), s.item, "rights unclear")) })
+	s.do(func(e *engine.Engine) { s.must(e.Act.Hold(context.Background(), s.item, "rights unclear")) })
 	made := `"step2": { "attempts": {"1-b0b0b0b0": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
 	s.push(func(dir string) {
 		s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step2": {`, made)
@@ -256,8 +258,8 @@ func TestANewItemWithoutAWorkflow(t *testing.T) {
 		t.Errorf("warned %q", warned)
 	}
 	s.do(func(e *engine.Engine) {
-		s.must(e.Load(context.Background()))
-		rows, err := e.Items(engine.Filter{Status: "waiting"}, engine.Page{})
+		s.must(e.Index.Load(context.Background()))
+		rows, err := e.Ask.Items(ask.Filter{Status: "waiting"}, ask.Page{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,8 +298,8 @@ func TestAPushThatRemovesEverythingSoak(t *testing.T) {
 	t.Logf("%d items brought back: answered between second %s and %s of the run; with their folders after %s", n+1,
 		since(begun, answered[len(answered)-1]), since(begun, answered[0]), time.Since(begun).Round(time.Millisecond))
 	s.do(func(e *engine.Engine) {
-		s.must(e.Load(context.Background()))
-		st, err := e.Status(context.Background(), engine.Filter{})
+		s.must(e.Index.Load(context.Background()))
+		st, err := e.Ask.Status(context.Background(), ask.Filter{})
 		s.must(err)
 		if st.Items != n+1 || st.Held != n+1 || len(st.Failures) != 0 {
 			t.Errorf("%d items, %d held, %d broken", st.Items, st.Held, len(st.Failures))

@@ -12,6 +12,7 @@ import (
 
 	"bagpipe/engine"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
 	"bagpipe/layout"
 )
 
@@ -52,7 +53,7 @@ func BenchmarkSteps(b *testing.B) {
 			b.Fatal(err)
 		}
 		for range items {
-			if _, err := e.Add(ctx, drop, engine.AddOptions{Workflow: "noops"}); err != nil {
+			if _, err := e.Intake.Add(ctx, drop, intake.AddOptions{Workflow: "noops"}); err != nil {
 				b.Fatal(err)
 			}
 		}

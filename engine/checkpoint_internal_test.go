@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/index"
+	"bagpipe/engine/intake"
 	"bagpipe/steps"
 )
 
@@ -33,7 +36,7 @@ func beside(t *testing.T) (open func() *Engine, add func(e *Engine, name string)
 	add = func(e *Engine, name string) {
 		drop := filepath.Join(drops, name)
 		must(t, os.WriteFile(drop, []byte(name), 0o644))
-		_, err := e.Add(ctx, drop, AddOptions{})
+		_, err := e.Intake.Add(ctx, drop, intake.AddOptions{})
 		must(t, err)
 	}
 	return open, add
@@ -52,26 +55,26 @@ func TestNoCheckpointOfAPartOfAMove(t *testing.T) {
 	ctx := context.Background()
 	open, add := beside(t)
 	e, other := open(), open()
-	must(t, e.Load(ctx))
+	must(t, e.Index.Load(ctx))
 	for _, name := range []string{"a", "b", "c"} {
 		add(other, name)
 	}
-	from, err := e.store.Known()
+	from, err := e.Ledger.Store.Known()
 	must(t, err)
-	to, err := other.store.Known()
+	to, err := other.Ledger.Store.Known()
 	must(t, err)
 	var changes []gitstore.FileChange
-	must(t, e.store.Diff(ctx, from.Commit(), to.Commit(), func(c gitstore.FileChange) error {
+	must(t, e.Ledger.Store.Diff(ctx, from.Commit(), to.Commit(), func(c gitstore.FileChange) error {
 		c.Foreign = true
 		changes = append(changes, c)
 		return nil
 	}))
-	e.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[:2], More: true})
-	must(t, e.SaveIndex())
+	e.Ledger.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[:2], More: true})
+	must(t, e.Index.SaveIndex())
 	verified(t, open())
 
-	e.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[2:]})
-	must(t, e.SaveIndex())
+	e.Ledger.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[2:]})
+	must(t, e.Index.SaveIndex())
 	last := open()
 	verified(t, last)
 	if last.LoadedFrom() != to.Tree() {
@@ -82,8 +85,8 @@ func TestNoCheckpointOfAPartOfAMove(t *testing.T) {
 func verified(t *testing.T, e *Engine) {
 	t.Helper()
 	ctx := context.Background()
-	must(t, e.Load(ctx))
-	v, err := e.VerifyIndex(ctx)
+	must(t, e.Index.Load(ctx))
+	v, err := e.Index.VerifyIndex(ctx)
 	must(t, err)
 	if len(v.Differences) > 0 {
 		t.Errorf("an engine started then holds otherwise: %q", v.Differences)
@@ -98,25 +101,25 @@ func TestACheckpointIsOfOneTree(t *testing.T) {
 	open, add := beside(t)
 	e := open()
 	add(e, "a")
-	must(t, e.Load(ctx))
-	entry, ok, _ := e.index.Take(time.Now(), nil)
+	must(t, e.Index.Load(ctx))
+	entry, ok, _ := e.Index.Loaded().Take(time.Now(), nil)
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
-	w := &work{e: e, ctx: ctx, entry: entry, done: func(*work) {}}
+	w := &attempt.Work{e: e, ctx: ctx, Entry: entry, done: func(*attempt.Work) {}}
 	if !w.claim(ctx) {
-		t.Fatal(w.err)
+		t.Fatal(w.Err)
 	}
-	w.plan, w.ran, w.started = w.planStep(), true, e.o.Now()
+	w.plan, w.ran, w.started = w.planStep(), true, e.Ledger.Now()
 	saved := make(chan error, 1)
-	e.tell(func(Ended) { // the index has the item's new record, and the next is not noted yet
-		go func() { saved <- e.SaveIndex() }()
+	e.Index.TellEnded(func(index.Ended) { // the index has the item's new record, and the next is not noted yet
+		go func() { saved <- e.Index.SaveIndex() }()
 		time.Sleep(50 * time.Millisecond)
 	})
 	w.finish()
-	must(t, w.err)
+	must(t, w.Err)
 	must(t, <-saved)
-	tip, err := e.store.Known()
+	tip, err := e.Ledger.Store.Known()
 	must(t, err)
 	later := open()
 	verified(t, later)

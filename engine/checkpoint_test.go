@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
@@ -67,14 +71,14 @@ func TestIndexIsAlwaysTheScan(t *testing.T) {
 		d.onlooker, err = engine.Open(context.Background(), d.root, d.options())
 		d.must(err)
 		defer func() { d.must(d.onlooker.Close()) }()
-		d.must(d.onlooker.Load(context.Background()))
+		d.must(d.onlooker.Index.Load(context.Background()))
 		for range rapid.IntRange(3, 10).Draw(rt, "events") {
 			what := rapid.SampledFrom([]string{"add", "add", "run", "act", "act", "act", "push", "merge", "save", "damage", "disable", "close"}).Draw(rt, "what")
 			d.happen(rt, what)
-			d.must(d.onlooker.Refresh(context.Background()))
+			d.must(d.onlooker.Ask.Refresh(context.Background()))
 			d.same(rt, d.onlooker, "the engine that looked on, after "+what)
 			d.do(func(e *engine.Engine) {
-				d.must(e.Load(context.Background()))
+				d.must(e.Index.Load(context.Background()))
 				d.same(rt, e, "one that was started after "+what)
 			})
 		}
@@ -92,7 +96,7 @@ func few(t *testing.T, n string) {
 }
 
 func (d *derivation) same(t *rapid.T, e *engine.Engine, who string) {
-	v, err := e.VerifyIndex(context.Background())
+	v, err := e.Index.VerifyIndex(context.Background())
 	d.must(err)
 	if len(v.Differences) > 0 {
 		t.Fatalf("%s holds %d items otherwise:\n%s", who, v.Items, strings.Join(v.Differences, "\n"))
@@ -104,14 +108,14 @@ func (d *derivation) happen(t *rapid.T, what string) {
 	item := rapid.SampledFrom(d.items).Draw(t, "item")
 	refused := func(_ any, err error) {
 		var illegal *state.IllegalError
-		if err != nil && !engine.IsRefused(err) && !errors.As(err, &illegal) && !strings.Contains(err.Error(), "has no ") {
+		if err != nil && !ledger.IsRefused(err) && !errors.As(err, &illegal) && !strings.Contains(err.Error(), "has no ") {
 			d.t.Fatal(err)
 		}
 	}
 	switch what {
 	case "add":
 		d.do(func(e *engine.Engine) {
-			got, err := e.Add(ctx, d.drop, engine.AddOptions{Workflow: "flow", Batch: layout.Name(rapid.SampledFrom([]string{"", "b"}).Draw(t, "batch"))})
+			got, err := e.Intake.Add(ctx, d.drop, intake.AddOptions{Workflow: "flow", Batch: layout.Name(rapid.SampledFrom([]string{"", "b"}).Draw(t, "batch"))})
 			if err == nil {
 				d.items = append(d.items, got.Item)
 			} else if !strings.Contains(err.Error(), "was closed") {
@@ -122,7 +126,7 @@ func (d *derivation) happen(t *rapid.T, what string) {
 		d.do(func(e *engine.Engine) {
 			_, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
 			d.must(err)
-			rows, err := e.Queue(engine.QueueAsk{})
+			rows, err := e.Ask.Queue(ask.QueueAsk{})
 			d.must(err)
 			for _, r := range rows {
 				if !r.Person && r.Why == "" {
@@ -131,22 +135,22 @@ func (d *derivation) happen(t *rapid.T, what string) {
 			}
 		})
 	case "act":
-		ref := engine.StepRef{Item: item, Step: layout.Name(rapid.SampledFrom([]string{"check", "sign", "wait", "all", "step1"}).Draw(t, "step"))}
+		ref := ledger.StepRef{Item: item, Step: layout.Name(rapid.SampledFrom([]string{"check", "sign", "wait", "all", "step1"}).Draw(t, "step"))}
 		which := rapid.IntRange(0, 5).Draw(t, "act")
 		d.do(func(e *engine.Engine) {
 			switch which {
 			case 0:
-				refused(nil, e.Hold(ctx, item, "so"))
+				refused(nil, e.Act.Hold(ctx, item, "so"))
 			case 1:
-				refused(nil, e.Release(ctx, item, ""))
+				refused(nil, e.Act.Release(ctx, item, ""))
 			case 2:
-				refused(e.Decide(ctx, ref, state.Completed, "by hand"))
+				refused(e.Act.Decide(ctx, ref, state.Completed, "by hand"))
 			case 3:
-				refused(e.Decide(ctx, ref, state.Failed, "broken"))
+				refused(e.Act.Decide(ctx, ref, state.Failed, "broken"))
 			case 4:
-				refused(e.Retry(ctx, ref, ""))
+				refused(e.Act.Retry(ctx, ref, ""))
 			case 5:
-				refused(e.Reset(ctx, engine.SeenStep{StepRef: ref}, true, ""))
+				refused(e.Act.Reset(ctx, act.SeenStep{StepRef: ref}, true, ""))
 			}
 		})
 	case "push", "merge":
@@ -154,20 +158,20 @@ func (d *derivation) happen(t *rapid.T, what string) {
 	case "disable":
 		to := rapid.SampledFrom([]state.ControlStatus{state.StepDisabled, state.StepEnabled}).Draw(t, "to")
 		d.do(func(e *engine.Engine) {
-			d.must(e.Load(ctx))
-			refused(e.SetStep(ctx, state.Ref{Workflow: "flow", Step: "check"}, to, ""))
+			d.must(e.Index.Load(ctx))
+			refused(e.Act.SetStep(ctx, state.Ref{Workflow: "flow", Step: "check"}, to, ""))
 		})
 	case "close":
 		d.do(func(e *engine.Engine) {
-			var none *engine.NoBatchError
-			if err := e.CloseBatch(ctx, "b"); err != nil && !errors.As(err, &none) {
+			var none *ledger.NoBatchError
+			if err := e.Act.CloseBatch(ctx, "b"); err != nil && !errors.As(err, &none) {
 				d.t.Fatal(err)
 			}
 		})
 	case "save":
-		d.must(d.onlooker.SaveIndex())
+		d.must(d.onlooker.Index.SaveIndex())
 	case "damage":
-		d.must(d.onlooker.SaveIndex())
+		d.must(d.onlooker.Index.SaveIndex())
 		d.damage(t)
 	}
 }
@@ -230,10 +234,10 @@ func foreignCheckpoint(d *derivation) []byte {
 	d.must(engine.Init(ctx, root, d.options()))
 	e, err := engine.Open(ctx, root, d.options())
 	d.must(err)
-	_, err = e.Add(ctx, d.drop, engine.AddOptions{Workflow: "accession"})
+	_, err = e.Intake.Add(ctx, d.drop, intake.AddOptions{Workflow: "accession"})
 	d.must(err)
-	d.must(e.Load(ctx))
-	d.must(e.SaveIndex())
+	d.must(e.Index.Load(ctx))
+	d.must(e.Index.SaveIndex())
 	d.must(e.Close())
 	files, _ := filepath.Glob(filepath.Join(root, layout.IndexDir, "*.checkpoint"))
 	if len(files) != 1 {
@@ -250,25 +254,25 @@ func TestACheckpointIsRead(t *testing.T) {
 	d := &derivation{site: newSite(t)}
 	ctx := context.Background()
 	d.do(func(e *engine.Engine) {
-		d.must(e.Load(ctx))
-		d.must(e.SaveIndex())
+		d.must(e.Index.Load(ctx))
+		d.must(e.Index.SaveIndex())
 	})
 	before, _ := filepath.Glob(filepath.Join(d.root, layout.IndexDir, "*"))
 	if len(before) != 1 {
 		t.Fatalf("%q", before)
 	}
-	d.do(func(e *engine.Engine) { d.must(e.Hold(ctx, d.item, "so")) })
+	d.do(func(e *engine.Engine) { d.must(e.Act.Hold(ctx, d.item, "so")) })
 	d.do(func(e *engine.Engine) {
-		d.must(e.Load(ctx))
+		d.must(e.Index.Load(ctx))
 		if from := e.LoadedFrom(); from == (gitstore.Hash{}) || filepath.Base(before[0]) != from.String()+".checkpoint" {
 			t.Errorf("loaded from %s, not %s", from, before[0])
 		}
-		rows, err := e.Items(engine.Filter{Held: true}, engine.Page{})
+		rows, err := e.Ask.Items(ask.Filter{Held: true}, ask.Page{})
 		d.must(err)
 		if len(rows) != 1 {
 			t.Errorf("%d held", len(rows))
 		}
-		d.must(e.SaveIndex())
+		d.must(e.Index.SaveIndex())
 	})
 	after, _ := filepath.Glob(filepath.Join(d.root, layout.IndexDir, "*"))
 	if len(after) != 1 || after[0] == before[0] {

@@ -13,8 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/act"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -52,7 +58,7 @@ func newNursery(t testing.TB, n int) *nursery {
 	drop := filepath.Join(t.TempDir(), "parent.txt")
 	y.must(os.WriteFile(drop, []byte("p"), 0o644))
 	y.do(func(e *Engine) {
-		a, err := e.Add(context.Background(), drop, AddOptions{Workflow: "parents"})
+		a, err := e.Intake.Add(context.Background(), drop, intake.AddOptions{Workflow: "parents"})
 		y.must(err)
 		y.item = a.Item
 	})
@@ -101,17 +107,17 @@ func (y *nursery) do(f func(*Engine)) {
 }
 
 // begun claims the step that makes children, and does what its robot does.
-func (y *nursery) begun(e *Engine) *work {
+func (y *nursery) begun(e *Engine) *attempt.Work {
 	y.t.Helper()
 	ctx := context.Background()
-	y.must(e.Load(ctx))
-	entry, ok, _ := e.index.Take(time.Now(), nil)
+	y.must(e.Index.Load(ctx))
+	entry, ok, _ := e.Index.Loaded().Take(time.Now(), nil)
 	if !ok || entry.Step != "breed" {
 		y.t.Fatalf("%+v is ready", entry)
 	}
-	w := &work{e: e, ctx: ctx, entry: entry, done: func(*work) {}}
+	w := &attempt.Work{e: e, ctx: ctx, Entry: entry, done: func(*attempt.Work) {}}
 	if !w.claim(ctx) {
-		y.t.Fatal(w.err)
+		y.t.Fatal(w.Err)
 	}
 	w.plan, w.ran, w.started = w.planStep(), true, time.Now()
 	var err error
@@ -125,8 +131,8 @@ func (y *nursery) begun(e *Engine) *work {
 func (y *nursery) settled(n int) {
 	y.t.Helper()
 	y.do(func(e *Engine) {
-		y.must(e.Load(context.Background()))
-		rows := e.MustItems(Filter{Parent: y.item})
+		y.must(e.Index.Load(context.Background()))
+		rows := e.MustItems(ask.Filter{Parent: y.item})
 		labels := map[string]bool{}
 		for _, r := range rows {
 			labels[r.Label] = true
@@ -137,7 +143,7 @@ func (y *nursery) settled(n int) {
 		if len(rows) != n || len(labels) != n {
 			y.t.Errorf("%d children, %d labels, want %d", len(rows), len(labels), n)
 		}
-		d, err := e.Show(y.item)
+		d, err := e.Ask.Show(y.item)
 		y.must(err)
 		if d.Workflows[0].Status != state.Completed || d.Families[0].Made != n || d.Families[0].Done != n {
 			y.t.Errorf("%s, %+v", d.Workflows[0].Status, d.Families)
@@ -155,7 +161,7 @@ func (y *nursery) left() (found []string) {
 		switch {
 		case err != nil:
 			return err
-		case strings.HasPrefix(d.Name(), childrenPrefix):
+		case strings.HasPrefix(d.Name(), attempt.childrenPrefix):
 			found = append(found, d.Name())
 		case len(d.Name()) == layout.ItemIDLen:
 			if _, err := os.Lstat(filepath.Join(p, layout.ExecutionJSON)); err != nil {
@@ -184,20 +190,20 @@ func TestALostAttemptRegistersNoChild(t *testing.T) {
 	y := newNursery(t, 3)
 	y.do(func(e *Engine) {
 		w := y.begun(e)
-		parent, err := e.parentOf(w.attempt)
+		parent, err := e.Attempt.parentOf(w.attempt)
 		y.must(err)
 		children, err := w.planChildren(parent)
 		y.must(err)
-		y.must(e.abandon(w.ctx, w.attempt.Item, w.attempt.Workflow, w.attempt.Step, w.attempt.Key, "a test"))
-		err = w.registerChildren(parent, []*child{&children[0], &children[1]})
+		y.must(e.Attempt.abandon(w.ctx, w.attempt.Item, w.attempt.Workflow, w.attempt.Step, w.attempt.Key, "a test"))
+		err = w.registerChildren(parent, []*attempt.child{&children[0], &children[1]})
 		if !errors.Is(err, state.ErrStale) {
 			t.Errorf("registered by a lost attempt: %v", err)
 		}
 		if w.result.Children = w.result.Children[2:]; !errors.Is(w.publish(), state.ErrStale) {
 			t.Error("published by a lost attempt")
 		}
-		y.must(e.Load(w.ctx))
-		if rows := e.MustItems(Filter{Parent: y.item}); len(rows) > 0 {
+		y.must(e.Index.Load(w.ctx))
+		if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) > 0 {
 			t.Errorf("%+v", rows)
 		}
 		w.release()
@@ -232,32 +238,32 @@ func TestACrashWhileChildrenAreRegistered(t *testing.T) {
 }
 
 // crash goes as far as at says.
-func (y *nursery) crash(w *work, at string) {
+func (y *nursery) crash(w *attempt.Work, at string) {
 	y.t.Helper()
 	if at == "journal gone" || at == "outputs published" {
 		y.must(w.multiply())
 		if at == "outputs published" {
-			y.must(w.e.publish(w.attempt, w.scratch, w.result))
+			y.must(w.e.Folder.Publish(w.attempt, w.scratch, w.result))
 		}
 		return
 	}
-	parent, err := w.e.parentOf(w.attempt)
+	parent, err := w.e.Attempt.parentOf(w.attempt)
 	y.must(err)
 	children, err := w.planChildren(parent)
 	y.must(err)
 	var ids []string
-	var all []*child
+	var all []*attempt.child
 	for i := range children {
 		ids, all = append(ids, string(children[i].id)), append(all, &children[i])
 	}
-	y.must(os.WriteFile(w.e.childrenJournal(w.attempt), []byte(strings.Join(ids, "\n")+"\n"), 0o644))
+	y.must(os.WriteFile(w.e.Attempt.childrenJournal(w.attempt), []byte(strings.Join(ids, "\n")+"\n"), 0o644))
 	if at == "journal" {
 		return
 	}
-	y.must(w.e.moveChildren(all))
+	y.must(w.e.Attempt.moveChildren(all))
 	commit := map[string]int{"one committed": 1, "all committed": len(all)}[at]
 	for _, c := range all[:commit] {
-		y.must(w.e.commitChild(w.ctx, parent, c, &fence{a: w.attempt}))
+		y.must(w.e.Attempt.commitChild(w.ctx, parent, c, &attempt.fence{a: w.attempt}))
 	}
 }
 
@@ -269,13 +275,13 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 	var last layout.ItemID
 	y.do(func(e *Engine) {
 		last = layout.ChildID(y.item, "parents.1", "breed", "pupil-299")
-		put(t, e.path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
+		folder.put(t, e.Ledger.Path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
 		_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
 		y.must(err)
-		d, err := e.Show(y.item)
+		d, err := e.Ask.Show(y.item)
 		y.must(err)
 		a := d.Workflows[0].Steps[1].Attempts
-		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != childrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
+		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != attempt.childrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -286,7 +292,7 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 	_, err = e.Run(context.Background(), RunOptions{Jobs: 2})
 	y.must(errors.Join(err, e.Close()))
 	y.settled(300)
-	want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
+	folder.want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
 }
 
 // A step that is done again with one child more, and one fewer, adds the one and keeps
@@ -306,13 +312,13 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 		return slices.Delete(children, 0, 1), err
 	}
 	y.do(func(e *Engine) {
-		_, err := e.Reset(context.Background(), SeenStep{StepRef: StepRef{Item: y.item, Step: "breed"}, Status: state.Completed}, true, "")
+		_, err := e.Act.Reset(context.Background(), act.SeenStep{StepRef: ledger.StepRef{Item: y.item, Step: "breed"}, Status: state.Completed}, true, "")
 		y.must(err)
 	})
 	run()
 	y.do(func(e *Engine) {
-		y.must(e.Load(context.Background()))
-		if rows := e.MustItems(Filter{Parent: y.item}); len(rows) != 4 {
+		y.must(e.Index.Load(context.Background()))
+		if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) != 4 {
 			t.Errorf("%d children", len(rows))
 		}
 	})
@@ -336,11 +342,11 @@ func TestChildrenOfChildren(t *testing.T) {
 		if s.Steps[state.Completed] != 3*2+4 {
 			t.Errorf("%+v", s)
 		}
-		rows := e.MustItems(Filter{})
+		rows := e.MustItems(ask.Filter{})
 		after := map[layout.ItemID]time.Time{} // when the step that waits began, or the last one did
 		parent := map[layout.ItemID]layout.ItemID{}
 		for _, r := range rows {
-			d, err := e.Show(r.Item)
+			d, err := e.Ask.Show(r.Item)
 			y.must(err)
 			last := d.Workflows[0].Steps[len(d.Workflows[0].Steps)-1]
 			after[r.Item], parent[r.Item] = last.Attempts[0].Claimed, r.Parent
@@ -364,7 +370,7 @@ func TestChildrenThatAreRefused(t *testing.T) {
 	for want, handed := range map[string][]steps.Child{
 		`made child "pupil-0" twice`: {{From: "children/pupil-0", Name: "pupil-0"}, {From: "children/pupil-1", Name: "pupil-0"}},
 		`made child "" twice`:        {{From: "children/pupil-0"}},
-		"a step makes at most":       make([]steps.Child, maxChildren+1),
+		"a step makes at most":       make([]steps.Child, attempt.maxChildren+1),
 		"not a plain path below":     {{From: "../../../intake", Name: "x"}},
 		"no such file":               {{From: "children/none", Name: "none"}},
 	} {
@@ -375,8 +381,8 @@ func TestChildrenThatAreRefused(t *testing.T) {
 			if err := w.publish(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			y.must(e.Load(w.ctx))
-			if rows := e.MustItems(Filter{Parent: y.item}); len(rows) > 0 {
+			y.must(e.Index.Load(w.ctx))
+			if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) > 0 {
 				t.Errorf("%s: %d children", want, len(rows))
 			}
 			w.release()
@@ -397,7 +403,7 @@ func TestGenerationsEnd(t *testing.T) {
 		if len(s.Failed) != 1 || s.Failed[0].Kind != state.ContentKind || !strings.Contains(s.Failed[0].Message, "8 deep") {
 			t.Errorf("%+v", s.Failed)
 		}
-		if rows := e.MustItems(Filter{}); len(rows) != 1+maxGenerations {
+		if rows := e.MustItems(ask.Filter{}); len(rows) != 1+attempt.maxGenerations {
 			t.Errorf("%d items", len(rows))
 		}
 	})

@@ -85,8 +85,8 @@ func TestAThresholdForgivesWhatAClockAheadWrote(t *testing.T) {
 	p.clock.seconds.Add(-86400)
 	p.says = nil
 	p.do(func(e *engine.Engine) {
-		p.must(e.Load(p.ctx))
-		_, err := e.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
+		p.must(e.Index.Load(p.ctx))
+		_, err := e.Act.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
 		p.must(err)
 	})
 	if s := p.run(); s.Steps[state.Completed] != 3 || p.control().Get("status").Str == "disabled" {
@@ -101,8 +101,8 @@ func (p *policy) setBackAndEnable(by int64) {
 		p.t.Fatalf("the step is %q, want it disabled", s)
 	}
 	p.do(func(e *engine.Engine) {
-		p.must(e.Load(p.ctx))
-		_, err := e.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
+		p.must(e.Index.Load(p.ctx))
+		_, err := e.Act.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepEnabled, "")
 		p.must(err)
 	})
 	p.clock.seconds.Add(by)

@@ -2,12 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"bagpipe/engine/claim"
-	"bagpipe/engine/gitstore"
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 )
@@ -21,22 +20,22 @@ func (r *run) dispatch(ctx context.Context) {
 	inboxIdle, limitedSince := r.injected(), time.Time{}
 	for !r.pool.Draining() && ctx.Err() == nil {
 		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
-		if why := r.e.space.low(); why != nil {
+		if why := r.e.Folder.Space.Low(); why != nil {
 			if !r.pauseFor(ctx, why, busy) {
 				return
 			}
 			continue
 		}
-		now := r.e.o.Now()
-		entry, ok, limited := r.e.index.Take(now, r.may)
+		now := r.e.Ledger.Now()
+		entry, ok, limited := r.e.Index.Loaded().Take(now, r.may)
 		if ok {
 			r.hand(entry)
 			r.launch(entry)
 			limitedSince = time.Time{}
 			continue
 		}
-		due, dated := r.warm.due(r.e.index.NextDue())
-		busy = busy || r.warm.open()
+		due, dated := r.warm.Due(r.e.Index.Loaded().NextDue())
+		busy = busy || r.warm.Open()
 		if limited && !busy { // by what other engines do
 			if limitedSince.IsZero() {
 				limitedSince = now
@@ -52,9 +51,9 @@ func (r *run) dispatch(ctx context.Context) {
 		if !dated {
 			pause = time.Minute
 		}
-		timer := time.NewTimer(max(pause, ms))
+		timer := time.NewTimer(max(pause, ledger.Ms))
 		select {
-		case <-r.e.index.Wake():
+		case <-r.e.Index.Loaded().Wake():
 		case <-r.pool.Freed():
 		case inboxIdle = <-r.inboxIdle:
 		case <-timer.C:
@@ -69,7 +68,7 @@ func (r *run) dispatch(ctx context.Context) {
 
 // may tells whether one more of a step may be claimed by this process.
 func (r *run) may(id queue.StepID, s *state.Step) bool {
-	return r.pool.May(id.String(), s.Instances) && r.warm.ready(id, s)
+	return r.pool.May(id.String(), s.Instances) && r.warm.Ready(id, s)
 }
 
 // pauseFor waits for free space; a run that is not watching ends instead, once
@@ -90,23 +89,23 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 }
 
 func (r *run) launch(entry queue.Entry) {
-	w := r.e.newWork(r.ctx, entry, r.o.Watch, r.pool.Draining, r.ended)
-	r.pool.Go(w.forPool())
+	w := r.e.Attempt.NewWork(r.ctx, entry, r.o.Watch, r.pool.Draining, r.ended)
+	r.pool.Go(w.ForPool())
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.
-func (r *run) ended(w *work) {
-	if w.err != nil {
-		r.broken(fmt.Errorf("%s of item %s: %w", w.entry.Step, w.entry.Item.ID.Short(), w.err))
-		r.stall(w.entry)
+func (r *run) ended(w *attempt.Work) {
+	if w.Err != nil {
+		r.broken(fmt.Errorf("%s of item %s: %w", w.Entry.Step, w.Entry.Item.ID.Short(), w.Err))
+		r.stall(w.Entry)
 		return
 	}
-	if w.internal {
+	if w.Internal {
 		r.mu.Lock()
-		r.internal[itemRun{w.entry.Item.ID, w.entry.Run}] = true
+		r.internal[itemRun{w.Entry.Item.ID, w.Entry.Run}] = true
 		r.mu.Unlock()
 	}
-	r.e.index.Return(w.entry)
+	r.e.Index.Loaded().Return(w.Entry)
 }
 
 // stall keeps a step that met an error out of the queue: for the rest of a run that is
@@ -124,7 +123,7 @@ func (r *run) unstall() {
 	r.stalled = nil
 	r.mu.Unlock()
 	for _, entry := range entries {
-		r.e.index.Return(entry)
+		r.e.Index.Loaded().Return(entry)
 	}
 }
 
@@ -139,9 +138,9 @@ func (r *run) ending() error {
 // is goes on, as the cause (a full disk) may pass, unless going on could do harm.
 func (r *run) broken(err error) {
 	switch {
-	case !stopsAll(err):
+	case !ledger.StopsAll(err):
 		r.mishap(err)
-	case r.o.Watch && !mustStop(err):
+	case r.o.Watch && !ledger.MustStop(err):
 		r.tell(err.Error())
 	default:
 		r.halt(err)
@@ -156,11 +155,4 @@ func (r *run) halt(err error) {
 	}
 	r.mu.Unlock()
 	r.pool.Drain()
-}
-
-// mustStop tells the errors after which this engine may not act any more: the
-// branch was rewritten, or others take the engine for dead.
-func mustStop(err error) bool {
-	var diverged *gitstore.DivergedError
-	return errors.As(err, &diverged) || errors.Is(err, claim.ErrLost)
 }

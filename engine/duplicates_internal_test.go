@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
 	"bagpipe/steps"
 )
 
@@ -48,36 +49,36 @@ func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 		return path
 	}
 	a, b := open(1), open(2)
-	k, err := b.theKnown(ctx)
+	k, err := b.Intake.theKnown(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := a.Add(ctx, write("first"), AddOptions{})
+	first, err := a.Intake.Add(ctx, write("first"), intake.AddOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(k.candidates(digestKey("sha256:" + strings.Repeat("0", 64)))); n != 0 {
+	if n := len(k.candidates(intake.digestKey("sha256:" + strings.Repeat("0", 64)))); n != 0 {
 		t.Fatalf("%d candidates for what nobody has", n)
 	}
-	box, err := b.box(false)
+	box, err := b.Intake.Box(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.seat.Engine(); err != nil {
+	if _, err := b.Ledger.Seat.Engine(); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := box.Accept(ctx, write("second"), ticket(AddOptions{Collection: "default"}, "Ada"))
+	taken, err := box.Accept(ctx, write("second"), intake.ticket(intake.AddOptions{Collection: "default"}, "Ada"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// As if it had looked before the other engine committed.
-	d := &drop{taken: taken, Admitted: Admitted{Item: taken.ID, Collection: "default", Label: "second"}}
-	b.known.Store(&known{})
-	if err := b.prepare(ctx, box, d); err != nil || d.refused != "" {
+	d := &intake.drop{taken: taken, Admitted: intake.Admitted{Item: taken.ID, Collection: "default", Label: "second"}}
+	b.Intake.Known.Store(&intake.known{})
+	if err := b.Intake.prepare(ctx, box, d); err != nil || d.refused != "" {
 		t.Fatalf("%v, %q", err, d.refused)
 	}
-	b.known.Store(k)
-	b.admitPrepared(ctx, box, []*drop{d}, b.byPerson())
+	b.Intake.Known.Store(k)
+	b.Intake.admitPrepared(ctx, box, []*intake.drop{d}, b.Ledger.ByPerson())
 	if d.err != nil || !strings.Contains(d.Rejected, string(first.Item)) {
 		t.Fatalf("rejected: %q, %v", d.Rejected, d.err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"bagpipe/engine/ask"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
 	"bagpipe/layout"
@@ -11,35 +12,35 @@ import (
 
 // Examine makes verdicts of what others committed, and answers nothing.
 func (e *Engine) Examine(ctx context.Context) error {
-	if err := e.store.Refresh(ctx); err != nil {
+	if err := e.Ledger.Store.Refresh(ctx); err != nil {
 		return err
 	}
-	e.arrivals.turn.Lock()
-	defer e.arrivals.turn.Unlock()
-	return e.examine(ctx)
+	e.Guard.turn.Lock()
+	defer e.Guard.turn.Unlock()
+	return e.Guard.examine(ctx)
 }
 
 // Answer answers for one item by the verdicts there are.
 func (e *Engine) Answer(ctx context.Context, id layout.ItemID) error {
-	e.arrivals.turn.Lock()
-	defer e.arrivals.turn.Unlock()
-	return e.answerItems(ctx, []layout.ItemID{id})
+	e.Guard.turn.Lock()
+	defer e.Guard.turn.Unlock()
+	return e.Guard.answerItems(ctx, []layout.ItemID{id})
 }
 
 // LookAtFew is what a command does before it writes.
 func (e *Engine) LookAtFew(ctx context.Context) error {
-	if err := e.store.Refresh(ctx); err != nil {
+	if err := e.Ledger.Store.Refresh(ctx); err != nil {
 		return err
 	}
-	return e.lookAtFew(ctx)
+	return e.Guard.LookAtFew(ctx)
 }
 
 // TakeOne hands out a ready step of an item, as a run does, and gives what claims it.
 func (e *Engine) TakeOne(label string) (claim func(context.Context) error, ok bool) {
-	e.index.Only(func(entry queue.Entry) (bool, time.Time) { return entry.Item.Label == label, time.Time{} })
-	entry, ok, _ := e.index.Take(e.o.Now(), nil)
+	e.Index.Loaded().Only(func(entry queue.Entry) (bool, time.Time) { return entry.Item.Label == label, time.Time{} })
+	entry, ok, _ := e.Index.Loaded().Take(e.Ledger.Now(), nil)
 	return func(ctx context.Context) error {
-		_, err := e.begin(ctx, entry)
+		_, err := e.Attempt.begin(ctx, entry)
 		return err
 	}, ok
 }
@@ -48,12 +49,12 @@ func (e *Engine) TakeOne(label string) (claim func(context.Context) error, ok bo
 func (e *Engine) LoadedFrom() gitstore.Hash {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.derived.saved
+	return e.Index.Derived.saved
 }
 
 // MustItems is Items for tests, where it cannot fail.
-func (e *Engine) MustItems(f Filter) []ItemRow {
-	rows, err := e.Items(f, Page{})
+func (e *Engine) MustItems(f ask.Filter) []ask.ItemRow {
+	rows, err := e.Ask.Items(f, ask.Page{})
 	if err != nil {
 		panic(err)
 	}

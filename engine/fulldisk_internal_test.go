@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/ask"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -114,8 +115,8 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			if c.wait != "" {
 				look, err := Open(ctx, root, Options{ReadOnly: true, Now: time.Now, Random: rand.New(rand.NewSource(2)), Robots: steps.Builtins(), Host: o.Host})
 				must(err)
-				must(look.Load(ctx))
-				s, err := look.Status(ctx, Filter{})
+				must(look.Index.Load(ctx))
+				s, err := look.Ask.Status(ctx, ask.Filter{})
 				must(err)
 				must(look.Close())
 				if !strings.Contains(fmt.Sprint(s.Inbox), c.wait) {

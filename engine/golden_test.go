@@ -15,6 +15,9 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/steps"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,30 +69,30 @@ func TestGoldenLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.seconds.Add(1)
-	if err := e.AddCollection(ctx, "reading-room", engine.Collection{Approvals: []string{"approve"}}); err != nil {
+	if err := e.Settings.AddCollection(ctx, "reading-room", settings.Collection{Approvals: []string{"approve"}}); err != nil {
 		t.Fatal(err)
 	}
 	drop := filepath.Join(t.TempDir(), "letter.txt")
 	if err := os.WriteFile(drop, []byte("Sehr geehrte Damen und Herren\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.Add(ctx, drop, engine.AddOptions{Collection: "reading-room", Label: "letter"})
+	got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Collection: "reading-room", Label: "letter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Add(ctx, drop, engine.AddOptions{Label: "x\nBagpipe-To: forged"}); err == nil {
+	if _, err := e.Intake.Add(ctx, drop, intake.AddOptions{Label: "x\nBagpipe-To: forged"}); err == nil {
 		t.Error("a label of two lines was taken")
 	}
 	clock.seconds.Add(1)
-	if err := e.Hold(ctx, got.Item, "rights?\n\nBagpipe-Step: forged"); err != nil {
+	if err := e.Act.Hold(ctx, got.Item, "rights?\n\nBagpipe-Step: forged"); err != nil {
 		t.Fatal(err)
 	}
 	clock.seconds.Add(1)
-	if err := e.Release(ctx, got.Item, ""); err != nil {
+	if err := e.Act.Release(ctx, got.Item, ""); err != nil {
 		t.Fatal(err)
 	}
 	clock.seconds.Add(1)
-	if _, err := e.Decide(ctx, engine.StepRef{Item: got.Item, Step: "unpack"}, "skipped", "done by hand"); err != nil {
+	if _, err := e.Act.Decide(ctx, ledger.StepRef{Item: got.Item, Step: "unpack"}, "skipped", "done by hand"); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Close(); err != nil {

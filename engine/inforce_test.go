@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/settings"
 )
 
 // What is dropped after another process committed settings goes by them, although the
@@ -17,12 +19,12 @@ func TestADropGoesByTheSettingsCommittedBeforeIt(t *testing.T) {
 	s.must(os.WriteFile(filepath.Join(s.root, "bagpipe.yaml"), []byte("schema: 1\nlanes: [normal, urgent]\ndefaults: {workflow: noops}\ninbox: {quiet: 1ms}\n"), 0o644))
 	s.do(func(running *engine.Engine) {
 		s.do(func(other *engine.Engine) {
-			s.must(other.AddCollection(ctx, "maps", engine.Collection{Lane: "urgent"}))
+			s.must(other.Settings.AddCollection(ctx, "maps", settings.Collection{Lane: "urgent"}))
 		})
 		s.must(os.WriteFile(filepath.Join(s.root, "inbox", "maps", "map.txt"), []byte("a map"), 0o644))
 		_, err := running.Run(ctx, engine.RunOptions{Jobs: 1})
 		s.must(err)
-		rows := running.MustItems(engine.Filter{Collection: "maps"})
+		rows := running.MustItems(ask.Filter{Collection: "maps"})
 		if len(rows) != 1 || rows[0].Lane != "urgent" {
 			t.Errorf("%+v", rows)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/templates"
@@ -72,13 +73,13 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addMark(files, e.o.Random); err != nil {
+	if err := addMark(files, e.Ledger.Random); err != nil {
 		return err
 	}
-	who := e.byPerson()
+	who := e.Ledger.ByPerson()
 	// The repository comes last: only with it is the folder a workspace.
-	err = gitstore.Init(ctx, root, e.storeOptions(), files,
-		message("init: new workspace", "", []trailer{{"Bagpipe-Agent", who.agent}}), who.author)
+	err = gitstore.Init(ctx, root, e.Ledger.StoreOptions(nil), files,
+		ledger.Message("init: new workspace", "", []ledger.Trailer{{"Bagpipe-Agent", who.Agent}}), who.Author)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is a workspace already", root)
 	}

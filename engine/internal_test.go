@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/steps"
@@ -36,29 +39,29 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if err := os.WriteFile(drop, []byte("a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	item, err := e.Add(ctx, drop, AddOptions{})
+	item, err := e.Intake.Add(ctx, drop, intake.AddOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Load(ctx); err != nil {
+	if err := e.Index.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
-	entry, ok, _ := e.index.Take(time.Now(), nil)
+	entry, ok, _ := e.Index.Loaded().Take(time.Now(), nil)
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
 	r := &run{e: e, internal: map[itemRun]bool{}}
-	w := &work{e: e, ctx: ctx, entry: queue.Entry{Item: entry.Item, Run: entry.Run, Step: entry.Step, N: entry.N}, done: r.ended}
+	w := &attempt.Work{e: e, ctx: ctx, Entry: queue.Entry{Item: entry.Item, Run: entry.Run, Step: entry.Step, N: entry.N}, done: r.ended}
 	if !w.claim(ctx) {
-		t.Fatal(w.err)
+		t.Fatal(w.Err)
 	}
 	w.plan = w.planStep()
 	w.ran = true
 	w.started = time.Now()
-	w.err = w.guard(func() error { panic("index out of range") })
+	w.Err = w.guard(func() error { panic("index out of range") })
 	w.finish()
-	if w.err != nil {
-		t.Fatal(w.err)
+	if w.Err != nil {
+		t.Fatal(w.Err)
 	}
 	r.conclude()
 	if f := r.summary.Failed; len(f) != 1 || f[0].Workflow != "accession.1" || f[0].Step != "" || f[0].Kind != "internal" || f[0].Message != "internal error: index out of range" {
@@ -68,7 +71,7 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if later.conclude(); len(later.summary.Failed) != 0 || later.summary.Before != 1 {
 		t.Errorf("another run says %+v", later.summary)
 	}
-	d, err := e.Show(item.Item)
+	d, err := e.Ask.Show(item.Item)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,21 +79,21 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 	if flow.Status != state.Failed || flow.Steps[1].Status != state.Waiting || flow.Ended.IsZero() || !strings.Contains(flow.Why, "internal error: index out of range") {
 		t.Errorf("%+v", flow)
 	}
-	if _, ok, _ := e.index.Take(time.Now(), nil); ok {
+	if _, ok, _ := e.Index.Loaded().Take(time.Now(), nil); ok {
 		t.Error("something of the workflow could start")
 	}
-	if _, err := e.Activate(ctx, item.Item, "accession", "mended"); err != nil {
+	if _, err := e.Act.Activate(ctx, item.Item, "accession", "mended"); err != nil {
 		t.Fatal(err)
 	}
-	if again, ok, _ := e.index.Take(time.Now(), nil); !ok || again.Step != entry.Step {
+	if again, ok, _ := e.Index.Loaded().Take(time.Now(), nil); !ok || again.Step != entry.Step {
 		t.Errorf("after that %+v, %v", again, ok)
 	}
 }
 
 // A robot's panic is its step's failure.
 func TestARobotsPanicFailsItsStep(t *testing.T) {
-	w := &work{e: &Engine{o: Options{}}, attempt: &Attempt{}}
-	w.e.o.Log = discard()
+	w := &attempt.Work{e: &Engine{O: Options{}}, attempt: &folder.Attempt{}}
+	w.e.Ledger.Log = discard()
 	_, err := w.callRobot(context.Background(), steps.Func(func(context.Context, *steps.Call) (steps.Result, error) { panic("oh") }), &steps.Call{})
 	if err == nil || err.Error() != "the robot panicked: oh" || steps.KindOf(err) != steps.System {
 		t.Errorf("%v", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ledger"
 )
 
 // Two engines look at the same states, and each takes a step that a limit lets
@@ -24,15 +25,15 @@ func TestTwoEnginesDoNotPassALimit(t *testing.T) {
 			p.do(func(*engine.Engine) {}) // commits them
 			p.do(func(a *engine.Engine) {
 				p.do(func(b *engine.Engine) {
-					p.must(a.Load(p.ctx))
-					p.must(b.Load(p.ctx))
+					p.must(a.Index.Load(p.ctx))
+					p.must(b.Index.Load(p.ctx))
 					first, okA := a.TakeOne("item-1")
 					second, okB := b.TakeOne("item-2")
 					if !okA || !okB {
 						t.Fatalf("taken: %t, %t", okA, okB)
 					}
 					p.must(first(p.ctx))
-					if err := second(p.ctx); !engine.IsRefused(err) {
+					if err := second(p.ctx); !ledger.IsRefused(err) {
 						t.Errorf("the second claim: %v", err)
 					}
 				})

@@ -18,13 +18,13 @@ const (
 // compact packs everything anew. It holds no lock that a commit needs. It also
 // looks at every record shown in the item folders.
 func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, error) {
-	if err := e.store.RepairAll(ctx); err != nil {
+	if err := e.Ledger.Store.RepairAll(ctx); err != nil {
 		return gitstore.Report{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
 	}
 	if compact {
-		return e.store.Compact(ctx)
+		return e.Ledger.Store.Compact(ctx)
 	}
-	return e.store.Maintain(ctx)
+	return e.Ledger.Store.Maintain(ctx)
 }
 
 // maintain is the run's own upkeep, beside the work. A failure is told and does
@@ -34,12 +34,12 @@ func (r *run) maintain(ctx context.Context) {
 	defer idle.Stop()
 	before := r.endedSteps()
 	for {
-		do := r.e.store.Join
+		do := r.e.Ledger.Store.Join
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.upkeep:
-			if r.e.store.Packs() < packsFrom {
+			if r.e.Ledger.Store.Packs() < packsFrom {
 				continue
 			}
 		case <-idle.C:
@@ -48,7 +48,7 @@ func (r *run) maintain(ctx context.Context) {
 				before = now
 				continue
 			}
-			do = r.e.store.Maintain
+			do = r.e.Ledger.Store.Maintain
 		}
 		r.told(ctx, do)
 	}
@@ -56,14 +56,14 @@ func (r *run) maintain(ctx context.Context) {
 
 // tidy joins what many short runs leave, none of which ever asked for upkeep.
 func (r *run) tidy(ctx context.Context) {
-	if r.e.store.Packs() >= packsFrom && ctx.Err() == nil {
-		r.told(ctx, r.e.store.Join)
+	if r.e.Ledger.Store.Packs() >= packsFrom && ctx.Err() == nil {
+		r.told(ctx, r.e.Ledger.Store.Join)
 	}
 }
 
 func (r *run) told(ctx context.Context, do func(context.Context) (gitstore.Report, error)) {
 	if _, err := do(ctx); err != nil && ctx.Err() == nil {
-		r.e.o.Log.Warn("maintain the store", "err", err)
+		r.e.Ledger.Log.Warn("maintain the store", "err", err)
 		r.tellGrave("the store's upkeep failed, and will be tried again: " + err.Error())
 	}
 }

@@ -1,13 +1,7 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"syscall"
-
-	"bagpipe/engine/gitstore"
-	"bagpipe/layout"
+	"bagpipe/engine/ask"
 )
 
 // The rules are: an error that reaches Run stops as little as it can. It is told once,
@@ -38,33 +32,13 @@ import (
 //	  settings cannot be read, a lock file
 //	  cannot be made
 
-// writeError says that the history cannot be written: no item can go on.
-type writeError struct{ cause error }
-
-func (w *writeError) Error() string { return w.cause.Error() }
-func (w *writeError) Unwrap() error { return w.cause }
-
-// ofStore tells an error of the store from a refusal of one change.
-func ofStore(err, refusal error) error {
-	if err == nil || refusal != nil || gitstore.IsPath(err) {
-		return err
-	}
-	return &writeError{err}
-}
-
-// stopsAll reports whether an error stops more than one drop, item or step.
-func stopsAll(err error) bool {
-	var write *writeError
-	return mustStop(err) || errors.As(err, &write) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
 // maxMishaps bounds the summary's list, and how many are remembered as told.
 const maxMishaps = 1000
 
 // mishap notes an error that stops one thing: told once, however often it is met.
 func (r *run) mishap(err error) {
 	text := err.Error()
-	key := numbers.ReplaceAllString(text, "#")
+	key := ask.Numbers.ReplaceAllString(text, "#")
 	r.mu.Lock()
 	_, again := r.mishaps[key]
 	if !again && len(r.mishaps) < maxMishaps {
@@ -92,13 +66,4 @@ func (r *run) each(err error) {
 	for _, one := range joined.Unwrap() {
 		r.each(one)
 	}
-}
-
-// notTaken words an error at one drop. What the permissions forbid only a person can
-// mend.
-func notTaken(collection layout.Name, name string, err error) error {
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%s/%s stays in the inbox, as it may not be taken: %w", collection, layout.EncodePath(name), err)
-	}
-	return fmt.Errorf("take in %s/%s: %w", collection, layout.EncodePath(name), err)
 }

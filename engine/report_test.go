@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bagpipe/engine"
+	"bagpipe/engine/intake"
 	"bagpipe/layout"
 )
 
@@ -30,7 +31,7 @@ func TestAFailedStepsReportIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(drop, "bagit.txt"), []byte("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.Add(ctx, drop, engine.AddOptions{})
+	got, err := e.Intake.Add(ctx, drop, intake.AddOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

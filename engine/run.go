@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
+	"bagpipe/engine/ask"
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/index"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
-
-const ms = time.Millisecond
 
 // RunOptions say how to run.
 type RunOptions struct {
@@ -41,21 +44,11 @@ type RunOptions struct {
 
 // Report is one thing that happened in a run.
 type Report struct {
-	Admitted *Admitted
-	Ended    *Ended
+	Admitted *intake.Admitted
+	Ended    *index.Ended
 	Note     string // in words: why work pauses, what goes on
 	Grave    bool   // of a note: a person must know of it, also who asked for quiet
 	Left     int    // steps known to be left to do
-}
-
-// Ended is a step that this run ended.
-type Ended struct {
-	Item     layout.ItemID
-	Label    string
-	Workflow string
-	Step     layout.Name
-	Status   state.Status
-	Message  string
 }
 
 // run is one call of Run.
@@ -64,9 +57,9 @@ type run struct {
 	o      RunOptions
 	ctx    context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
 	pool   *runner.Pool
-	warm   *warmth
-	queue  *queue.Named     // all that is worked on; nil: everything
-	handed map[StepRef]bool // of a queue with a limit; guarded by mu
+	warm   *attempt.Warmth
+	queue  *queue.Named            // all that is worked on; nil: everything
+	handed map[ledger.StepRef]bool // of a queue with a limit; guarded by mu
 	box    *inbox.Box
 
 	mu       sync.Mutex // guards summary, internal, mishaps, stalled, fault, note, and calls of o.Report
@@ -82,8 +75,8 @@ type run struct {
 	upkeep chan struct{} // asks for maintenance
 	since  int           // steps ended since it was asked for; guarded by mu
 
-	settled *Settings       // that the inbox goes by; the intake loop's own
-	late    map[string]bool // drops that were told of as such; the intake loop's own
+	settled *settings.Settings // that the inbox goes by; the intake loop's own
+	late    map[string]bool    // drops that were told of as such; the intake loop's own
 
 	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
 }
@@ -91,38 +84,38 @@ type run struct {
 // Run takes in the inbox and works until nothing is ready, or, watching, until
 // drained. It first resumes what a dead engine left.
 func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
-	if e.o.ReadOnly { // it would stay so, also when there is room again
+	if e.Ledger.ReadOnly { // it would stay so, also when there is room again
 		return Summary{}, gitstore.ErrReadOnly
 	}
-	box, err := e.box(o.Watch)
+	box, err := e.Intake.Box(o.Watch)
 	if err != nil {
 		return Summary{}, err
 	}
-	if err := e.checkBatch(o.Batch); err != nil {
+	if err := e.Ledger.CheckBatch(o.Batch); err != nil {
 		return Summary{}, err
 	}
-	if _, err := e.seat.Engine(); err != nil {
+	if _, err := e.Ledger.Seat.Engine(); err != nil {
 		return Summary{}, err
 	}
-	if err := e.load(ctx, nil); err != nil { // what a push removed is brought back next
+	if err := e.Index.Begin(ctx, nil); err != nil { // what a push removed is brought back next
 		return Summary{}, err
 	}
 	r := e.newRun(ctx, box, o)
-	r.each(e.lookAtFew(ctx))
-	for it := range e.index.With(queue.Ending) {
-		e.noteEnds(e.index, it)
+	r.each(e.Guard.LookAtFew(ctx))
+	for it := range e.Index.Loaded().With(queue.Ending) {
+		e.Index.NoteEnds(e.Index.Loaded(), it)
 	}
-	e.arrivals.wake() // for the others, beside the work
+	e.Guard.Wake() // for the others, beside the work
 	r.each(e.repairFolders(ctx))
-	e.tell(func(ended Ended) {
-		e.announce.step(ended.Item, func() { r.report(Report{Ended: &ended}) })
+	e.Index.TellEnded(func(ended index.Ended) {
+		e.Intake.Announce.Step(ended.Item, func() { r.report(Report{Ended: &ended}) })
 	})
-	defer e.tell(nil)
-	e.controls.watch(r.pool.Drain)
-	defer e.controls.watch(nil)
+	defer e.Index.TellEnded(nil)
+	e.Control.Watch(r.pool.Drain)
+	defer e.Control.Watch(nil)
 	e.pool.Store(r.pool)
 	defer e.pool.Store(nil)
-	r.each(e.checkThresholds(ctx))
+	r.each(e.Control.CheckThresholds(ctx))
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
 	}
@@ -130,28 +123,21 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return r.summary, err
 	}
 	if err = r.work(ctx); err == nil {
-		r.each(e.lookAtAll(r.ctx, func() bool { return r.stopped(ctx) }))
+		r.each(e.Guard.LookAtAll(r.ctx, func() bool { return r.stopped(ctx) }))
 	}
 	r.tidy(ctx)
-	e.saveIndexSoon()
+	e.Index.SaveIndexSoon()
 	r.conclude()
 	r.lastAlarm(ctx)
-	r.each(e.store.CaughtUp(r.ctx))
+	r.each(e.Ledger.Store.CaughtUp(r.ctx))
 	return r.summary, r.ending()
 }
 
 func (e *Engine) newRun(ctx context.Context, box *inbox.Box, o RunOptions) *run {
-	return &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.clock), box: box,
+	return &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.Ledger.Clock), box: box,
 		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, mishaps: map[string]bool{},
 		summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0},
-			Failed: []Failure{}, Growing: []string{}, Mishaps: []string{}, NotDone: []NotDone{}}}
-}
-
-// tell sets who is told of ended steps.
-func (e *Engine) tell(f func(Ended)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended = f
+			Failed: []ask.Failure{}, Growing: []string{}, Mishaps: []string{}, NotDone: []NotDone{}}}
 }
 
 // work runs until there is nothing to do, the run is drained, or something is
@@ -174,7 +160,7 @@ func (r *run) work(ctx context.Context) error {
 		case <-side.Done():
 		}
 	})
-	warm, cool := r.e.newWarmth(side, r.pool.Drained(), r.tellGrave)
+	warm, cool := r.e.Attempt.NewWarmth(side, r.pool.Drained(), r.tellGrave)
 	r.warm = warm
 	r.dispatch(ctx)
 	r.pool.Drain()
@@ -212,12 +198,12 @@ func (r *run) report(rep Report) {
 		r.due()
 	}
 	if r.o.Report != nil {
-		rep.Left = r.e.index.Open()
+		rep.Left = r.e.Index.Loaded().Open()
 		r.o.Report(rep)
 	}
 }
 
-func (r *run) admitted(a Admitted) {
+func (r *run) admitted(a intake.Admitted) {
 	r.mu.Lock()
 	if a.Rejected != "" {
 		r.summary.Rejected++

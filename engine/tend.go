@@ -3,10 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
-	"bagpipe/engine/state"
+	"bagpipe/engine/index"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 // that this engine lives, take up the work of dead ones, take in settings.
 func (r *run) tend(ctx context.Context) {
 	e := r.e
-	saved := e.o.Now()
+	saved := e.Ledger.Now()
 	every := func(d time.Duration) *time.Ticker { return time.NewTicker(d) }
 	poll, beat, recover, settings := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery)
 	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settings.Stop() }()
@@ -30,40 +29,27 @@ func (r *run) tend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-poll.C:
-			err = e.store.Refresh(ctx)
+			err = e.Ledger.Store.Refresh(ctx)
 		case <-beat.C:
-			err = e.seat.Beat()
+			err = e.Ledger.Seat.Beat()
 		case <-recover.C:
-			e.saveChecked()
-			if now := e.o.Now(); now.Sub(saved) > checkpointEvery {
+			e.Guard.SaveChecked()
+			if now := e.Ledger.Now(); now.Sub(saved) > index.CheckpointEvery {
 				saved = now
-				e.saveIndexSoon()
+				e.Index.SaveIndexSoon()
 			}
-			err = errors.Join(e.recoverLost(ctx), e.checkThresholds(ctx))
+			err = errors.Join(e.Attempt.RecoverLost(ctx), e.Control.CheckThresholds(ctx))
 			if r.o.Watch {
 				r.unstall()
 			}
-			e.offerTrials()
+			e.Index.OfferTrials()
 		case <-settings.C:
-			err = e.syncSettings(ctx)
-		case <-e.dirty:
+			err = e.Settings.Sync(ctx)
+		case <-e.Settings.Changed():
 			err = e.sync(ctx)
 		}
 		if ctx.Err() == nil {
 			r.each(err)
 		}
 	}
-}
-
-// backoff is the pause after the failures-th failure in a row of a step.
-func (e *Engine) backoff(s *state.Step, failures int) time.Duration {
-	b := e.current().settings.backoff()
-	if own := s.Backoff; own != nil && own.First > 0 {
-		b.First = time.Duration(own.First)
-		b.Most = max(b.Most, b.First)
-	}
-	if own := s.Backoff; own != nil && own.Most > 0 {
-		b.Most = time.Duration(own.Most)
-	}
-	return b.Wait(failures, rand.Float64())
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -43,7 +46,7 @@ func newPolicy(t *testing.T, yaml string, items int) *policy {
 	p.do(func(e *engine.Engine) {
 		for i := range items {
 			p.clock.seconds.Add(1)
-			_, err := e.Add(p.ctx, drop, engine.AddOptions{Workflow: "flow", Label: fmt.Sprintf("item-%d", i+1)})
+			_, err := e.Intake.Add(p.ctx, drop, intake.AddOptions{Workflow: "flow", Label: fmt.Sprintf("item-%d", i+1)})
 			p.must(err)
 		}
 	})
@@ -207,8 +210,8 @@ func (p *policy) ticking() engine.Summary {
 // after counts the items whose second step is completed.
 func (p *policy) after() (n int) {
 	p.do(func(e *engine.Engine) {
-		p.must(e.Load(p.ctx))
-		seen, err := e.Steps(engine.Filter{Step: "after", Status: state.Completed})
+		p.must(e.Index.Load(p.ctx))
+		seen, err := e.Ask.Steps(ask.Filter{Step: "after", Status: state.Completed})
 		p.must(err)
 		n = len(seen)
 	})
@@ -308,7 +311,7 @@ func TestATrialThatCannotGoOnIsTakenOver(t *testing.T) {
 		t.Error("another item was tried while the trial stands")
 	}
 	p.says = nil
-	p.do(func(e *engine.Engine) { p.must(e.Hold(p.ctx, layout.ItemID(tried), "rights?")) })
+	p.do(func(e *engine.Engine) { p.must(e.Act.Hold(p.ctx, layout.ItemID(tried), "rights?")) })
 	if s := p.run(); s.Steps[state.Completed] != 3 {
 		t.Errorf("%+v; %s", s, p.control().Raw)
 	}
@@ -374,17 +377,17 @@ func TestAThresholdStopsAllRuns(t *testing.T) {
 func TestNoClaimAfterAStepIsDisabled(t *testing.T) {
 	p := newPolicy(t, "  - name: read\n    robot: trial\n", 1)
 	p.do(func(a *engine.Engine) {
-		p.must(a.Load(p.ctx))
+		p.must(a.Index.Load(p.ctx))
 		claim, ok := a.TakeOne("item-1")
 		if !ok {
 			t.Fatal("nothing is ready")
 		}
 		p.do(func(b *engine.Engine) {
-			p.must(b.Load(p.ctx))
-			_, err := b.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepDisabled, "the scanner is broken")
+			p.must(b.Index.Load(p.ctx))
+			_, err := b.Act.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepDisabled, "the scanner is broken")
 			p.must(err)
 		})
-		if err := claim(p.ctx); !engine.IsRefused(err) {
+		if err := claim(p.ctx); !ledger.IsRefused(err) {
 			t.Errorf("the claim: %v", err)
 		}
 	})

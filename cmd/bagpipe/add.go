@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"bagpipe/engine"
+	"bagpipe/engine/intake"
 	"bagpipe/layout"
 )
 
@@ -46,9 +47,9 @@ func (c *addCmd) Validate() error {
 func (c *addCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		failed, taken, cut := false, 0, false
-		err := e.AddAll(a.ctx, c.Paths, engine.AddOptions{
+		err := e.Intake.AddAll(a.ctx, c.Paths, intake.AddOptions{
 			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
-		}, func(got engine.Admitted, err error) {
+		}, func(got intake.Admitted, err error) {
 			switch {
 			case err != nil && errors.Is(err, context.Canceled): // one line for all of them
 				cut = true
@@ -77,13 +78,13 @@ func (c *addCmd) Run(a *app) error {
 			return exit(exitError)
 		}
 		if c.BatchClose {
-			return e.CloseBatch(a.ctx, layout.Name(c.Batch))
+			return e.Act.CloseBatch(a.ctx, layout.Name(c.Batch))
 		}
 		return nil
 	})
 }
 
-func (c *addCmd) print(a *app, got engine.Admitted) {
+func (c *addCmd) print(a *app, got intake.Admitted) {
 	switch {
 	case c.JSON:
 		line, _ := json.Marshal(got) // strings alone: always encodes
@@ -95,7 +96,7 @@ func (c *addCmd) print(a *app, got engine.Admitted) {
 	}
 }
 
-func admittedText(got engine.Admitted) string {
+func admittedText(got intake.Admitted) string {
 	if got.Rejected != "" {
 		return fmt.Sprintf("rejected    %s/%s: %s (kept as %s)", got.Collection, got.Label, got.Rejected, got.KeptAs)
 	}

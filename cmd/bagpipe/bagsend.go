@@ -9,6 +9,7 @@ import (
 
 	"bagpipe/bags"
 	"bagpipe/engine"
+	"bagpipe/engine/settings"
 )
 
 type bagFetchCmd struct {
@@ -59,7 +60,7 @@ func (a *app) allowed(hosts, folders []string) (bags.Allowed, error) {
 	}
 	var all bags.Allowed
 	if root, err := engine.Find(a.workspaceDir()); err == nil {
-		if all, err = engine.AllowedFetches(root); err != nil {
+		if all, err = settings.AllowedFetches(root); err != nil {
 			return all, err
 		}
 	}

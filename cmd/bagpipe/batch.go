@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/layout"
 )
 
@@ -19,7 +20,7 @@ type batchListCmd struct {
 
 func (c *batchListCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		rows, err := e.Batches()
+		rows, err := e.Ask.Batches()
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (c *batchListCmd) Run(a *app) error {
 	})
 }
 
-func printBatches(a *app, rows []engine.BatchRow) error {
+func printBatches(a *app, rows []ask.BatchRow) error {
 	if len(rows) == 0 {
 		a.talk("no batches")
 		return nil
@@ -59,17 +60,17 @@ type (
 
 func (c *batchShowCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		b, items, err := e.Batch(layout.Name(c.Name))
+		b, items, err := e.Ask.Batch(layout.Name(c.Name))
 		if err != nil {
 			return err
 		}
 		if c.JSON {
 			return a.json(struct {
-				engine.BatchRow
-				Members []engine.ItemRow `json:"members"`
+				ask.BatchRow
+				Members []ask.ItemRow `json:"members"`
 			}{b, items})
 		}
-		if err := printBatches(a, []engine.BatchRow{b}); err != nil {
+		if err := printBatches(a, []ask.BatchRow{b}); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.out)
@@ -83,7 +84,7 @@ func (c *batchShowCmd) Run(a *app) error {
 
 func (c *batchCloseCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		if err := e.CloseBatch(a.ctx, layout.Name(c.Name)); err != nil {
+		if err := e.Act.CloseBatch(a.ctx, layout.Name(c.Name)); err != nil {
 			return err
 		}
 		if c.JSON {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
 
@@ -26,7 +27,7 @@ func (c *collectionAddCmd) Run(a *app) error {
 		return err
 	}
 	return a.with(func(e *engine.Engine) error {
-		if err := e.AddCollection(a.ctx, name, engine.Collection{Workflow: c.Workflow, Lane: c.Lane, Approvals: c.Approval}); err != nil {
+		if err := e.Settings.AddCollection(a.ctx, name, settings.Collection{Workflow: c.Workflow, Lane: c.Lane, Approvals: c.Approval}); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "Drop content into %s\n", layout.InboxDir+"/"+c.Name)
@@ -40,7 +41,7 @@ type collectionListCmd struct {
 
 func (c *collectionListCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		rows, err := e.Collections()
+		rows, err := e.Ask.Collections()
 		if err != nil {
 			return err
 		}

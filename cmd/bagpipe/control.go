@@ -28,7 +28,7 @@ func (c *controlArgs) set(a *app, to state.ControlStatus) error {
 		return err
 	}
 	return a.looking(func(e *engine.Engine) error {
-		changed, err := e.SetStep(a.ctx, ref, to, c.Message)
+		changed, err := e.Act.SetStep(a.ctx, ref, to, c.Message)
 		if err != nil {
 			return err
 		}

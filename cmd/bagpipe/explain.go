@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
 
@@ -26,7 +28,7 @@ func (c *explainCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		var worst error
 		for i, path := range c.Path {
-			x, err := e.Recognise(a.ctx, path, c.Collection, more)
+			x, err := e.Ask.Recognise(a.ctx, path, c.Collection, more)
 			if err != nil {
 				return err
 			}
@@ -49,13 +51,13 @@ func (c *explainCmd) Run(a *app) error {
 	})
 }
 
-func readRules(files []string) (all []*engine.RuleFile, err error) {
+func readRules(files []string) (all []*settings.RuleFile, err error) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		f, err := engine.ParseRules(file, data)
+		f, err := settings.ParseRules(file, data)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +66,7 @@ func readRules(files []string) (all []*engine.RuleFile, err error) {
 	return all, nil
 }
 
-func printRecognised(a *app, x engine.Recognised) error {
+func printRecognised(a *app, x ask.Recognised) error {
 	t := newTable()
 	t.whole = true
 	row := func(key, value string) {
@@ -108,7 +110,7 @@ func printRecognised(a *app, x engine.Recognised) error {
 }
 
 // printObjects lists the objects in a drop, the first of many; --json has them all.
-func printObjects(a *app, x engine.Recognised) error {
+func printObjects(a *app, x ask.Recognised) error {
 	if len(x.Objects) == 0 {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ask"
 	"bagpipe/layout"
 )
 
@@ -21,13 +23,13 @@ type failuresArgs struct {
 	Step     string `placeholder:"NAME" help:"Only this step."`
 }
 
-func (c *failuresArgs) filter() engine.FailureFilter {
-	return engine.FailureFilter{Workflow: c.Workflow, Step: layout.Name(c.Step)}
+func (c *failuresArgs) filter() ask.FailureFilter {
+	return ask.FailureFilter{Workflow: c.Workflow, Step: layout.Name(c.Step)}
 }
 
 // check refuses names the workspace does not have: no failures would be no answer.
 func (c *failuresArgs) check(e *engine.Engine) error {
-	return e.CheckFilter(engine.Filter{Workflow: c.Workflow, Step: layout.Name(c.Step)})
+	return e.Ask.CheckFilter(ask.Filter{Workflow: c.Workflow, Step: layout.Name(c.Step)})
 }
 
 type failuresListCmd struct {
@@ -40,7 +42,7 @@ func (c *failuresListCmd) Run(a *app) error {
 		if err := c.check(e); err != nil {
 			return err
 		}
-		groups := e.Failures(c.filter())
+		groups := e.Ask.Failures(c.filter())
 		if c.JSON {
 			return a.json(groups)
 		}
@@ -57,7 +59,7 @@ func (c *failuresListCmd) Run(a *app) error {
 	})
 }
 
-func exampleText(g engine.FailureGroup) string {
+func exampleText(g ask.FailureGroup) string {
 	var ids []string
 	for _, x := range g.Examples {
 		id := x.Item.Short()
@@ -115,7 +117,7 @@ func (c *failuresRetryCmd) Run(a *app) error {
 		if err := c.sure(a, all, "try again", "failure"); err != nil {
 			return err
 		}
-		rows, err := e.RetryFailures(a.ctx, engine.Members(groups), c.Text, c.DryRun)
+		rows, err := e.Act.RetryFailures(a.ctx, ask.Members(groups), c.Text, c.DryRun)
 		if err != nil {
 			return err
 		}
@@ -123,18 +125,18 @@ func (c *failuresRetryCmd) Run(a *app) error {
 	})
 }
 
-func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []engine.FailureGroup, err error) {
+func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []ask.FailureGroup, err error) {
 	if err := c.check(e); err != nil {
 		return nil, err
 	}
 	f := c.filter()
 	f.Message = c.Match
 	if len(c.Group) == 0 {
-		return e.Failures(f), nil
+		return e.Ask.Failures(f), nil
 	}
 	for _, id := range c.Group {
 		f.Group = id
-		found := e.Failures(f)
+		found := e.Ask.Failures(f)
 		switch {
 		case len(found) == 0:
 			return nil, fmt.Errorf("no group %q; bagpipe failures lists them", id)
@@ -146,7 +148,7 @@ func (c *failuresRetryCmd) groups(e *engine.Engine) (groups []engine.FailureGrou
 	return groups, nil
 }
 
-func (c *failuresRetryCmd) print(a *app, rows []engine.Retried) error {
+func (c *failuresRetryCmd) print(a *app, rows []act.Retried) error {
 	refused := 0
 	for _, r := range rows {
 		if r.Refused != "" {
@@ -166,7 +168,7 @@ func (c *failuresRetryCmd) print(a *app, rows []engine.Retried) error {
 	return nil
 }
 
-func (c *failuresRetryCmd) talk(a *app, rows []engine.Retried, refused int) {
+func (c *failuresRetryCmd) talk(a *app, rows []act.Retried, refused int) {
 	for _, r := range rows {
 		switch {
 		case r.Refused != "":

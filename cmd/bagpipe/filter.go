@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
@@ -35,18 +37,18 @@ func (c *placeArgs) Validate() error {
 	return checkWhere(c.Where)
 }
 
-func (c *placeArgs) filter() engine.Filter {
-	f := engine.Filter{Collection: layout.Name(c.Collection), Lane: layout.Name(c.Lane), Batch: c.Batch, Milestone: layout.Name(c.Reached),
+func (c *placeArgs) filter() ask.Filter {
+	f := ask.Filter{Collection: layout.Name(c.Collection), Lane: layout.Name(c.Lane), Batch: c.Batch, Milestone: layout.Name(c.Reached),
 		Message: c.Failure, Older: c.Older, Where: where(c.Where)}
 	if c.Where != "" {
-		f.Asked = &engine.Asked{}
+		f.Asked = &ask.Asked{}
 	}
 	return f
 }
 
 // tellMissing says which paths no item has that were asked for: an empty answer, or an
 // order that is none, would not tell that they are misspelt.
-func (a *app) tellMissing(asked *engine.Asked) {
+func (a *app) tellMissing(asked *ask.Asked) {
 	for _, path := range asked.Missing() {
 		a.talk("warning: no item that was looked at has %s", path)
 	}
@@ -63,7 +65,7 @@ type itemFilter struct {
 	Status   string `placeholder:"STATUS" enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
 }
 
-func (c *itemFilter) filter() engine.Filter {
+func (c *itemFilter) filter() ask.Filter {
 	f := c.placeArgs.filter()
 	f.Workflow, f.Step, f.Status = c.Workflow, layout.Name(c.Step), state.Status(c.Status)
 	return f
@@ -104,20 +106,20 @@ type bulkArgs struct {
 }
 
 // bulk does something to all that fit, and prints what became of each.
-func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, to string, do func(engine.SeenStep) (state.Transition, error)) error {
+func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []act.SeenStep, what, to string, do func(act.SeenStep) (state.Transition, error)) error {
 	if len(seen) == 0 {
 		a.talk("nothing fits")
 	}
 	if err := c.sure(a, len(seen), what, "item"); err != nil {
 		return err
 	}
-	var rows []engine.Done
+	var rows []act.Done
 	var err error
 	if c.DryRun {
 		for _, s := range seen {
-			rows = append(rows, engine.Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status})
+			rows = append(rows, act.Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status})
 		}
-	} else if rows, err = e.Bulk(a.ctx, seen, func(_ context.Context, s engine.SeenStep) (state.Transition, error) { return do(s) }); err != nil {
+	} else if rows, err = e.Act.Bulk(a.ctx, seen, func(_ context.Context, s act.SeenStep) (state.Transition, error) { return do(s) }); err != nil {
 		return err
 	}
 	refused := 0
@@ -128,7 +130,7 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, 
 	}
 	if c.JSON {
 		if rows == nil {
-			rows = []engine.Done{}
+			rows = []act.Done{}
 		}
 		if err := a.json(rows); err != nil {
 			return err
@@ -142,7 +144,7 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []engine.SeenStep, what, 
 	return nil
 }
 
-func (c *bulkArgs) print(a *app, rows []engine.Done, to string, refused int) {
+func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
 	for _, r := range rows {
 		if r.Refused != "" {
 			a.talk("bagpipe: %s", r.Refused)

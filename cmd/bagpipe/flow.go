@@ -24,13 +24,13 @@ type (
 
 func (c *workflowDeactivateCmd) Run(a *app) error {
 	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
-		return e.Deactivate(ctx, id, c.Workflow, c.Message)
+		return e.Act.Deactivate(ctx, id, c.Workflow, c.Message)
 	})
 }
 
 func (c *workflowActivateCmd) Run(a *app) error {
 	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
-		return e.Activate(ctx, id, c.Workflow, c.Message)
+		return e.Act.Activate(ctx, id, c.Workflow, c.Message)
 	})
 }
 
@@ -105,13 +105,13 @@ func (c *workflowMigrateCmd) Run(a *app) error {
 }
 
 func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []flowRow, err error) {
-	id, err := e.Resolve(a.ctx, ref)
+	id, err := e.Ask.Resolve(a.ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	names := []string{c.Workflow}
 	if c.Workflow == "" {
-		if names, err = e.Movable(a.ctx, id); err != nil {
+		if names, err = e.Act.Movable(a.ctx, id); err != nil {
 			return nil, err
 		}
 		if len(names) == 0 {
@@ -119,7 +119,7 @@ func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []
 		}
 	}
 	for _, name := range names {
-		tr, err := e.Migrate(a.ctx, id, name, c.Message)
+		tr, err := e.Act.Migrate(a.ctx, id, name, c.Message)
 		if err != nil {
 			return append(rows, flowRow{Item: id, Workflow: name, Refused: err.Error()}), err
 		}

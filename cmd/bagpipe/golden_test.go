@@ -13,6 +13,8 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -136,17 +138,17 @@ func goldenHistory(t *testing.T, dir string) {
 	}
 	var ids []layout.ItemID
 	for _, name := range []string{"letters.tar", "parent.tar"} {
-		a, err := e.Add(ctx, filepath.Join(stage, name), engine.AddOptions{Workflow: "golden"})
+		a, err := e.Intake.Add(ctx, filepath.Join(stage, name), intake.AddOptions{Workflow: "golden"})
 		check(err)
 		ids = append(ids, a.Item)
 		run()
 	}
-	check(e.Hold(ctx, ids[0], "asked the sender"))
-	check(e.Release(ctx, ids[0], ""))
-	_, err = e.Decide(ctx, engine.StepRef{Item: ids[0], Step: "approve"}, state.Completed, "read\n\nBagpipe-Step: no trailer")
+	check(e.Act.Hold(ctx, ids[0], "asked the sender"))
+	check(e.Act.Release(ctx, ids[0], ""))
+	_, err = e.Act.Decide(ctx, ledger.StepRef{Item: ids[0], Step: "approve"}, state.Completed, "read\n\nBagpipe-Step: no trailer")
 	check(err)
 	run()
-	_, err = e.Retry(ctx, engine.StepRef{Item: ids[1], Step: "unpack"}, "try again")
+	_, err = e.Act.Retry(ctx, ledger.StepRef{Item: ids[1], Step: "unpack"}, "try again")
 	check(err)
 	run()
 }

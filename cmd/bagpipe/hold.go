@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ask"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -36,7 +39,9 @@ type (
 )
 
 func (c *holdCmd) Run(a *app) error {
-	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error { return e.Hold(ctx, id, c.Message) }
+	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+		return e.Act.Hold(ctx, id, c.Message)
+	}
 	if c.Item == "" {
 		return c.all(a, "hold", "held", false, do)
 	}
@@ -47,7 +52,7 @@ func (c *holdCmd) Run(a *app) error {
 
 func (c *releaseCmd) Run(a *app) error {
 	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		return e.Release(ctx, id, c.Message)
+		return e.Act.Release(ctx, id, c.Message)
 	}
 	if c.Item == "" {
 		return c.all(a, "release", "released", true, do)
@@ -62,7 +67,7 @@ func (c *holdArgs) one(a *app, do func(context.Context, *engine.Engine, layout.I
 			return err
 		}
 		if c.JSON {
-			return a.json([]engine.Done{{Item: id}})
+			return a.json([]act.Done{{Item: id}})
 		}
 		fmt.Fprintln(a.out, said(id.Short()))
 		return nil
@@ -74,19 +79,19 @@ func (c *holdArgs) all(a *app, what, to string, held bool, do func(context.Conte
 	return a.looking(func(e *engine.Engine) error {
 		f := c.filter()
 		f.Held = held
-		rows, err := e.Items(f, engine.Page{})
+		rows, err := e.Ask.Items(f, ask.Page{})
 		if err != nil {
 			return err
 		}
 		a.tellMissing(f.Asked)
-		var seen []engine.SeenStep
+		var seen []act.SeenStep
 		for _, r := range rows {
 			if r.Held == held {
-				seen = append(seen, engine.SeenStep{StepRef: engine.StepRef{Item: r.Item}})
+				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
 			}
 		}
 		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
-		return b.bulk(a, e, seen, what, to, func(s engine.SeenStep) (state.Transition, error) {
+		return b.bulk(a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
 			return state.Transition{}, do(a.ctx, e, s.Item)
 		})
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 )
 
 type itemsCmd struct {
@@ -30,18 +31,18 @@ func (c *itemsCmd) Run(a *app) error {
 		f := c.filter()
 		if c.Parent != "" {
 			var err error
-			if f.Parent, err = e.Resolve(a.ctx, c.Parent); err != nil {
+			if f.Parent, err = e.Ask.Resolve(a.ctx, c.Parent); err != nil {
 				return err
 			}
 		}
 		if c.Facets {
 			return c.facets(a, e, f)
 		}
-		page := engine.Page{From: c.Skip, Limit: c.Limit}
+		page := ask.Page{From: c.Skip, Limit: c.Limit}
 		if c.Sort != "" {
-			page.Sort, f.Asked = strings.Split(c.Sort, ","), &engine.Asked{}
+			page.Sort, f.Asked = strings.Split(c.Sort, ","), &ask.Asked{}
 		}
-		rows, err := e.Items(f, page)
+		rows, err := e.Ask.Items(f, page)
 		if err != nil {
 			return err
 		}
@@ -53,8 +54,8 @@ func (c *itemsCmd) Run(a *app) error {
 	})
 }
 
-func (c *itemsCmd) facets(a *app, e *engine.Engine, f engine.Filter) error {
-	rows, err := e.Facets(f)
+func (c *itemsCmd) facets(a *app, e *engine.Engine, f ask.Filter) error {
+	rows, err := e.Ask.Facets(f)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c *itemsCmd) facets(a *app, e *engine.Engine, f engine.Filter) error {
 	return t.print(a.out)
 }
 
-func printItems(a *app, rows []engine.ItemRow) error {
+func printItems(a *app, rows []ask.ItemRow) error {
 	if len(rows) == 0 {
 		a.talk("no items")
 		return nil

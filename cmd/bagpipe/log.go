@@ -33,13 +33,13 @@ func (c *logCmd) Run(a *app) error {
 		limit := c.Limit
 		if c.Item != "" {
 			var err error
-			if id, err = e.Resolve(a.ctx, c.Item); err != nil {
+			if id, err = e.Ask.Resolve(a.ctx, c.Item); err != nil {
 				return err
 			}
 		} else if limit == 0 {
 			limit = 100
 		}
-		for l, err := range e.History(a.ctx, id, limit) {
+		for l, err := range e.Ask.History(a.ctx, id, limit) {
 			if err != nil {
 				return err
 			}

@@ -301,7 +301,7 @@ func (a *app) withOptions(o engine.Options, f func(*engine.Engine) error) (err e
 // looking is with, with all items loaded.
 func (a *app) looking(f func(*engine.Engine) error) error {
 	return a.with(func(e *engine.Engine) error {
-		if err := e.Load(a.ctx); err != nil {
+		if err := e.Index.Load(a.ctx); err != nil {
 			return err
 		}
 		return f(e)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/layout"
 )
 
@@ -18,16 +19,16 @@ type milestonesCmd struct {
 
 func (c *milestonesCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		f := engine.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow}
-		if err := e.CheckFilter(f); err != nil {
+		f := ask.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow}
+		if err := e.Ask.CheckFilter(f); err != nil {
 			return err
 		}
 		for _, name := range []string{c.From, c.To} {
-			if err := e.CheckFilter(engine.Filter{Milestone: layout.Name(name)}); err != nil {
+			if err := e.Ask.CheckFilter(ask.Filter{Milestone: layout.Name(name)}); err != nil {
 				return err
 			}
 		}
-		m := e.Milestones(f, layout.Name(c.From), layout.Name(c.To))
+		m := e.Ask.Milestones(f, layout.Name(c.From), layout.Name(c.To))
 		if c.JSON {
 			return a.json(m)
 		}

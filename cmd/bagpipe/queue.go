@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/condition"
 	"bagpipe/templates"
 )
@@ -90,12 +91,12 @@ func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 		case <-a.ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := e.Refresh(a.ctx); err != nil {
+			if err := e.Ask.Refresh(a.ctx); err != nil {
 				return err
 			}
 		}
 		select {
-		case <-e.Changed():
+		case <-e.Ask.Changed():
 		default:
 			if time.Since(asked) < most {
 				continue
@@ -123,11 +124,11 @@ func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
 	var err error
 	switch {
 	case c.List:
-		answer, err = e.Queues()
+		answer, err = e.Ask.Queues()
 	case c.Count:
-		answer, err = e.CountQueue(c.ask())
+		answer, err = e.Ask.CountQueue(c.ask())
 	default:
-		answer, err = e.Queue(c.ask())
+		answer, err = e.Ask.Queue(c.ask())
 	}
 	if err != nil {
 		return nil, err
@@ -135,10 +136,10 @@ func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-func (c *queueCmd) ask() engine.QueueAsk {
-	wanted := engine.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+func (c *queueCmd) ask() ask.QueueAsk {
+	wanted := ask.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
 	if c.Where != "" {
-		wanted.Asked = &engine.Asked{}
+		wanted.Asked = &ask.Asked{}
 	}
 	return wanted
 }
@@ -149,7 +150,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		return c.list(a, e)
 	case c.Count:
 		wanted := c.ask()
-		row, err := e.CountQueue(wanted)
+		row, err := e.Ask.CountQueue(wanted)
 		if err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		return nil
 	}
 	wanted := c.ask()
-	rows, err := e.Queue(wanted)
+	rows, err := e.Ask.Queue(wanted)
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 }
 
 func (c *queueCmd) list(a *app, e *engine.Engine) error {
-	rows, err := e.Queues()
+	rows, err := e.Ask.Queues()
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func (c *queueCmd) list(a *app, e *engine.Engine) error {
 }
 
 func (c *queueCmd) verify(a *app, e *engine.Engine) error {
-	v, err := e.VerifyIndex(a.ctx)
+	v, err := e.Index.VerifyIndex(a.ctx)
 	if err != nil {
 		return err
 	}

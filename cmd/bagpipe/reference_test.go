@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bagpipe/engine"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/steps"
 
@@ -87,8 +87,8 @@ func wantOption(t *testing.T, sections map[string]string, heading string, f *kon
 func TestReferenceSettings(t *testing.T) {
 	sections := reference(t)
 	for heading, v := range map[string]any{
-		"bagpipe.yaml":        engine.Settings{},
-		"rules/NAME.yaml":     engine.RuleFile{},
+		"bagpipe.yaml":        settings.Settings{},
+		"rules/NAME.yaml":     settings.RuleFile{},
 		"workflows/NAME.yaml": state.Definition{},
 	} {
 		for _, key := range yamlKeys(reflect.TypeOf(v), "", map[reflect.Type]bool{}) {

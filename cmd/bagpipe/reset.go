@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -62,10 +64,10 @@ func (c *stepResetCmd) Run(a *app) error {
 				rows = append(rows, resetRow{Item: s.Item, Workflow: s.Workflow, Step: step, From: s.Status})
 				continue
 			}
-			tr, err := e.Reset(a.ctx, s, c.After, c.Message)
+			tr, err := e.Act.Reset(a.ctx, s, c.After, c.Message)
 			row := resetRow{Item: s.Item, Workflow: tr.Workflow, Step: step, From: tr.From}
 			if err != nil {
-				if !engine.IsRefused(err) || len(seen) == 1 {
+				if !ledger.IsRefused(err) || len(seen) == 1 {
 					return err
 				}
 				row.Workflow, row.From, row.Refused = s.Workflow, s.Status, err.Error()
@@ -84,21 +86,21 @@ func (c *stepResetCmd) Run(a *app) error {
 }
 
 // steps are those of the named items, or of all that are as the query says.
-func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step layout.Name) ([]engine.SeenStep, error) {
+func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step layout.Name) ([]act.SeenStep, error) {
 	if len(c.Names) == 1 {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, state.Status(c.Status)
-		seen, err := e.Steps(f)
+		seen, err := e.Ask.Steps(f)
 		a.tellMissing(f.Asked)
 		return seen, err
 	}
-	var seen []engine.SeenStep
+	var seen []act.SeenStep
 	for _, ref := range c.Names[:len(c.Names)-1] {
-		id, err := e.Resolve(a.ctx, ref)
+		id, err := e.Ask.Resolve(a.ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		seen = append(seen, engine.SeenStep{StepRef: engine.StepRef{Item: id, Workflow: workflow, Step: step}, Status: state.Status(c.Status)})
+		seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: id, Workflow: workflow, Step: step}, Status: state.Status(c.Status)})
 	}
 	return seen, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/templates"
 )
@@ -26,7 +27,7 @@ type rulesListCmd struct {
 
 func (c *rulesListCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		rows := e.RuleList()
+		rows := e.Ask.RuleList()
 		if c.JSON {
 			return a.json(rows)
 		}
@@ -60,7 +61,7 @@ type checkedRules struct {
 
 func (c *rulesCheckCmd) Run(a *app) error {
 	if _, err := engine.Find(a.workspaceDir()); err != nil {
-		return c.check(a, engine.ParseRules)
+		return c.check(a, settings.ParseRules)
 	}
 	// Nothing is taken into force by being checked.
 	o, err := a.options()
@@ -68,13 +69,13 @@ func (c *rulesCheckCmd) Run(a *app) error {
 		return err
 	}
 	o.ReadOnly = true
-	return a.withOptions(o, func(e *engine.Engine) error { return c.check(a, e.CheckRules) })
+	return a.withOptions(o, func(e *engine.Engine) error { return c.check(a, e.Settings.CheckRules) })
 }
 
-func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*engine.RuleFile, error)) error {
+func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.RuleFile, error)) error {
 	var worst error
 	for _, file := range c.File {
-		var f *engine.RuleFile
+		var f *settings.RuleFile
 		data, err := os.ReadFile(file)
 		if err == nil {
 			f, err = parse(file, data)
@@ -89,7 +90,7 @@ func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*engine.RuleFi
 	return worst
 }
 
-func (c *rulesCheckCmd) tell(a *app, file string, f *engine.RuleFile, wrong error) error {
+func (c *rulesCheckCmd) tell(a *app, file string, f *settings.RuleFile, wrong error) error {
 	if !c.JSON {
 		if wrong != nil {
 			fmt.Fprintln(a.out, wrong)
@@ -117,7 +118,7 @@ type rulesShippedCmd struct {
 }
 
 func (c *rulesShippedCmd) Run(a *app) error {
-	all, err := engine.ShippedRules()
+	all, err := settings.ShippedRules()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -68,7 +69,7 @@ func (c *runCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
 		var items []layout.ItemID
 		for _, ref := range c.Item {
-			id, err := e.Resolve(a.ctx, ref)
+			id, err := e.Ask.Resolve(a.ctx, ref)
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func (c *runCmd) Run(a *app) error {
 			return exit(exitInterrupted)
 		case len(s.Stopped) > 0:
 			return exit(exitThreshold)
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || slices.ContainsFunc(s.Tried, func(l engine.TriedLater) bool { return l.Store })):
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store })):
 			return exit(exitSomeFailed)
 		}
 		return nil

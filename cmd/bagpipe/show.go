@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -22,7 +23,7 @@ type showCmd struct {
 
 func (c *showCmd) Run(a *app) error {
 	return a.onItem(c.Item, func(_ context.Context, e *engine.Engine, id layout.ItemID) error {
-		d, err := e.Show(id)
+		d, err := e.Ask.Show(id)
 		if err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func (c *showCmd) Run(a *app) error {
 	})
 }
 
-func (c *showCmd) print(a *app, d engine.Detail) error {
+func (c *showCmd) print(a *app, d ask.Detail) error {
 	m := d.Manifest
 	t := newTable()
 	t.row("item", m.Item)
@@ -115,7 +116,7 @@ func (c *showCmd) printRules(a *app, r *layout.Recognition) error {
 	return t.print(a.out)
 }
 
-func printChildren(a *app, d engine.Detail) error {
+func printChildren(a *app, d ask.Detail) error {
 	if len(d.Children) == 0 {
 		return nil
 	}
@@ -138,7 +139,7 @@ func printChildren(a *app, d engine.Detail) error {
 }
 
 // flowNotes says what is particular to a run of a workflow.
-func flowNotes(w engine.WorkflowDetail) (notes string) {
+func flowNotes(w ask.WorkflowDetail) (notes string) {
 	if w.StartedBy != "" {
 		notes += ", started by " + w.StartedBy
 	}
@@ -154,7 +155,7 @@ func flowNotes(w engine.WorkflowDetail) (notes string) {
 	return notes
 }
 
-func addStep(t *tableWriter, s engine.StepDetail) {
+func addStep(t *tableWriter, s ask.StepDetail) {
 	if len(s.Attempts) == 0 {
 		t.row(s.Step, s.Status, "", "", figure(""), "", s.Why)
 	}
@@ -181,7 +182,7 @@ func addStep(t *tableWriter, s engine.StepDetail) {
 	}
 }
 
-func (c *showCmd) printFiles(a *app, files []engine.FileDetail) {
+func (c *showCmd) printFiles(a *app, files []ask.FileDetail) {
 	if len(files) == 0 {
 		return
 	}

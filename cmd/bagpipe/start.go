@@ -31,7 +31,7 @@ func (c *startCmd) Validate() (err error) {
 
 func (c *startCmd) Run(a *app) error {
 	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		name, err := e.Start(ctx, id, c.Workflow, c.from)
+		name, err := e.Act.Start(ctx, id, c.Workflow, c.from)
 		if err != nil {
 			return err
 		}

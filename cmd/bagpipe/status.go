@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/state"
 )
@@ -18,7 +19,7 @@ type statusCmd struct {
 func (c *statusCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
 		f := c.filter()
-		s, err := e.Status(a.ctx, f)
+		s, err := e.Ask.Status(a.ctx, f)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (c *statusCmd) Run(a *app) error {
 	})
 }
 
-func printStatus(a *app, s engine.Status) error {
+func printStatus(a *app, s ask.Status) error {
 	if s.Paused != "" {
 		fmt.Fprintf(a.out, "%s\n\n", s.Paused)
 	}
@@ -47,7 +48,7 @@ func printStatus(a *app, s engine.Status) error {
 	printList(a, "Waiting for a person", linesOf(s.People, personLine))
 	printList(a, "Held", linesOf(s.Holds, holdLine))
 	printList(a, "Not taken in", s.Pauses)
-	printList(a, "In the inbox", linesOf(s.Inbox, engine.InboxRow.String))
+	printList(a, "In the inbox", linesOf(s.Inbox, ask.InboxRow.String))
 	printList(a, "Rejected (kept in rejected/; what is mended can be moved back into the inbox)", linesOf(s.Rejected, rejectedLine))
 	printList(a, "In progress", linesOf(s.Running, runningLine))
 	printList(a, "Not claimed", s.Cold)
@@ -56,7 +57,7 @@ func printStatus(a *app, s engine.Status) error {
 }
 
 // printGrid prints how many items stand where in a workflow.
-func printGrid(a *app, g engine.Grid) error {
+func printGrid(a *app, g ask.Grid) error {
 	head := count(g.Items, "item")
 	if g.Runs > g.Items {
 		head += fmt.Sprintf(", %d runs", g.Runs)
@@ -83,22 +84,22 @@ func linesOf[T any](all []T, line func(T) string) []string {
 	return lines
 }
 
-func parentLine(p engine.ItemRow) string {
+func parentLine(p ask.ItemRow) string {
 	return fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short())
 }
 
-func laterLine(l engine.TriedLater) string {
+func laterLine(l ask.TriedLater) string {
 	return fmt.Sprintf("%s: %s, from %s on: %s", l.Step, count(l.Items, "item"), when(l.Next), l.Reason)
 }
 
-func personLine(p engine.ItemRow) string {
+func personLine(p ask.ItemRow) string {
 	if !strings.HasPrefix(p.Why, "waits for a person") { // its date is none
 		return fmt.Sprintf("%s  %s/%s: %s %s; let it go on with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, p.Why, p.Item.Short(), p.Step)
 	}
 	return fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, when(p.Since), p.Item.Short(), p.Step)
 }
 
-func holdLine(h engine.ItemRow) string {
+func holdLine(h ask.ItemRow) string {
 	return fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy)
 }
 
@@ -107,7 +108,7 @@ func rejectedLine(r inbox.Rejection) string {
 }
 
 // runningLine says who is at a step, and how far; of one whose engine is gone, what to do.
-func runningLine(r engine.RunningStep) string {
+func runningLine(r ask.RunningStep) string {
 	gone := ""
 	if r.Gone {
 		gone = ", which is gone; resume it with: bagpipe run"
@@ -116,7 +117,7 @@ func runningLine(r engine.RunningStep) string {
 }
 
 // controlLines says how steps stand over all items, and what to do about it.
-func controlLines(steps []engine.StepControl) (lines []string) {
+func controlLines(steps []ask.StepControl) (lines []string) {
 	for _, c := range steps {
 		line := fmt.Sprintf("%s: %s by %s since %s: %s", c.Step, c.Status, c.By, when(c.At), c.Text)
 		switch {
@@ -138,7 +139,7 @@ func controlLines(steps []engine.StepControl) (lines []string) {
 	return lines
 }
 
-func waitingNote(r engine.GridRow) string {
+func waitingNote(r ask.GridRow) string {
 	switch {
 	case r.Manual > 0:
 		return fmt.Sprintf("%d for a person", r.Manual)
@@ -148,7 +149,7 @@ func waitingNote(r engine.GridRow) string {
 	return ""
 }
 
-func failureLines(failures []engine.Failure) (lines []string) {
+func failureLines(failures []ask.Failure) (lines []string) {
 	for _, f := range failures {
 		where := string(f.Step)
 		if where == "" {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -88,8 +90,8 @@ func (c *stepSkipCmd) Run(a *app) error     { return c.decide(a, state.Skipped) 
 func (c *stepFailCmd) Run(a *app) error     { return c.decide(a, state.Failed) }
 
 func (c *stepRetryCmd) Run(a *app) error {
-	return c.act(a, state.Failed, state.Waiting, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
-		return e.Retry(a.ctx, ref, c.Message)
+	return c.act(a, state.Failed, state.Waiting, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
+		return e.Act.Retry(a.ctx, ref, c.Message)
 	})
 }
 
@@ -102,8 +104,8 @@ func (c *decideArgs) decide(a *app, to state.Status) error {
 	if c.Status == string(state.Failed) || c.Status == "" && c.Failure != "" {
 		from = state.Failed
 	}
-	return c.act(a, from, to, func(e *engine.Engine, ref engine.StepRef) (state.Transition, error) {
-		return e.Decide(a.ctx, ref, to, c.Message, names...)
+	return c.act(a, from, to, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
+		return e.Act.Decide(a.ctx, ref, to, c.Message, names...)
 	})
 }
 
@@ -118,7 +120,7 @@ func splitStep(s string) (workflow string, step layout.Name, err error) {
 
 // act does something to the step of the item, or of all that fit whose step is as from
 // says.
-func (c *stepArgs) act(a *app, from, to state.Status, do func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+func (c *stepArgs) act(a *app, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
 	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
 		return err
@@ -127,41 +129,41 @@ func (c *stepArgs) act(a *app, from, to state.Status, do func(*engine.Engine, en
 		return c.actOnAll(a, workflow, step, from, to, do)
 	}
 	return a.onItem(c.Names[0], func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		tr, err := do(e, engine.StepRef{Item: id, Workflow: workflow, Step: step})
+		tr, err := do(e, ledger.StepRef{Item: id, Workflow: workflow, Step: step})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json([]engine.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
+			return a.json([]act.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
 		}
 		fmt.Fprintf(a.out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
 		return nil
 	})
 }
 
-func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, engine.StepRef) (state.Transition, error)) error {
+func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
 	return a.looking(func(e *engine.Engine) error {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, from
-		seen, err := e.Steps(f)
+		seen, err := e.Ask.Steps(f)
 		if err != nil {
 			return err
 		}
 		a.tellMissing(f.Asked)
 		if all := len(seen); from == state.Waiting {
-			seen = slices.DeleteFunc(seen, func(s engine.SeenStep) bool { return s.Early })
+			seen = slices.DeleteFunc(seen, func(s act.SeenStep) bool { return s.Early })
 			if n := all - len(seen); n > 0 {
 				a.talk("%s not come to %s yet", countVerb(n, "item has", "items have"), step)
 			}
 		}
-		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s engine.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
+		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s act.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
 	})
 }
 
 // onItem opens the workspace and finds the item.
 func (a *app) onItem(ref string, f func(context.Context, *engine.Engine, layout.ItemID) error) error {
 	return a.with(func(e *engine.Engine) error {
-		id, err := e.Resolve(a.ctx, ref)
+		id, err := e.Ask.Resolve(a.ctx, ref)
 		if err != nil {
 			return err
 		}

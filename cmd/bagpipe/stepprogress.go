@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -33,6 +34,6 @@ func (c *stepProgressCmd) Run(a *app) error {
 		return err
 	}
 	return a.onItem(c.Item, func(_ context.Context, e *engine.Engine, id layout.ItemID) error {
-		return e.Progress(engine.StepRef{Item: id, Workflow: workflow, Step: step}, c.Attempt, c.Note, c.Percent)
+		return e.Act.Progress(ledger.StepRef{Item: id, Workflow: workflow, Step: step}, c.Attempt, c.Note, c.Percent)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"bagpipe/engine"
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -30,8 +32,8 @@ func (c *stepReplayCmd) Run(a *app) error {
 		if c.JSON {
 			log = nil
 		}
-		r, err := e.Replay(a.ctx, engine.StepRef{Item: id, Workflow: workflow, Step: step},
-			engine.ReplayOptions{Attempt: c.Attempt, To: c.To, Log: log})
+		r, err := e.Attempt.Replay(a.ctx, ledger.StepRef{Item: id, Workflow: workflow, Step: step},
+			attempt.ReplayOptions{Attempt: c.Attempt, To: c.To, Log: log})
 		if err != nil {
 			return err
 		}
@@ -45,7 +47,7 @@ func (c *stepReplayCmd) Run(a *app) error {
 	})
 }
 
-func (c *stepReplayCmd) print(a *app, r engine.Replayed) error {
+func (c *stepReplayCmd) print(a *app, r attempt.Replayed) error {
 	if c.JSON {
 		return a.json(r)
 	}

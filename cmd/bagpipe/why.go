@@ -25,11 +25,11 @@ func (c *whyCmd) Run(a *app) error {
 		}
 	}
 	return a.looking(func(e *engine.Engine) error {
-		id, err := e.Resolve(a.ctx, c.Item)
+		id, err := e.Ask.Resolve(a.ctx, c.Item)
 		if err != nil {
 			return err
 		}
-		x, err := e.Why(id, workflow, step)
+		x, err := e.Ask.Why(id, workflow, step)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (c *stalledCmd) Validate() error {
 
 func (c *stalledCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		rows := e.Stalled(c.Longer)
+		rows := e.Ask.Stalled(c.Longer)
 		if c.JSON {
 			return a.json(rows)
 		}
@@ -91,7 +91,7 @@ type statsCmd struct {
 
 func (c *statsCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
-		s := e.Stats()
+		s := e.Ask.Stats()
 		if c.JSON {
 			return a.json(s)
 		}

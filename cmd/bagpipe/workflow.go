@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/engine"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -33,7 +34,7 @@ type workflowListCmd struct {
 
 func (c *workflowListCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		rows := e.WorkflowList()
+		rows := e.Ask.WorkflowList()
 		if c.JSON {
 			return a.json(rows)
 		}
@@ -52,7 +53,7 @@ type workflowShowCmd struct {
 
 func (c *workflowShowCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		text, d, err := e.WorkflowText(c.Name)
+		text, d, err := e.Ask.WorkflowText(c.Name)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (c *workflowCheckCmd) parse(data []byte) (*state.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := state.ParseDefinition(file, data, engine.Known(steps.Builtins()))
+	d, err := state.ParseDefinition(file, data, settings.Known(steps.Builtins()))
 	if err == nil && filepath.Base(filepath.Dir(file)) == layout.WorkflowsDir {
 		err = checkStarts(file, data, d)
 	}
@@ -159,7 +160,7 @@ type workflowGraphCmd struct {
 
 func (c *workflowGraphCmd) Run(a *app) error {
 	return a.with(func(e *engine.Engine) error {
-		text, err := e.WorkflowGraph(c.Name, c.Format)
+		text, err := e.Ask.WorkflowGraph(c.Name, c.Format)
 		if err != nil {
 			return err
 		}

@@ -9,32 +9,33 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 )
 
 // ask puts the questions of a running engine.
 func (b *bench) ask(e *engine.Engine) error {
 	start := time.Now()
-	count, err := e.CountQueue(engine.QueueAsk{Which: "accession/convert"})
+	count, err := e.Ask.CountQueue(ask.QueueAsk{Which: "accession/convert"})
 	if err != nil {
 		return err
 	}
 	b.row("queue of one step, counted", time.Since(start), mostQuestion, fmt.Sprintf("%d ready", count.Ready))
 	start = time.Now()
-	rows, err := e.Queue(engine.QueueAsk{Which: "accession/convert", Limit: 100})
+	rows, err := e.Ask.Queue(ask.QueueAsk{Which: "accession/convert", Limit: 100})
 	if err != nil {
 		return err
 	}
 	b.row("queue of one step, the first 100", time.Since(start), mostQuestion, fmt.Sprintf("%d rows", len(rows)))
 	start = time.Now()
-	if rows, err = e.Queue(engine.QueueAsk{Which: "accession/convert"}); err != nil {
+	if rows, err = e.Ask.Queue(ask.QueueAsk{Which: "accession/convert"}); err != nil {
 		return err
 	}
 	b.row("queue of one step, all of it", time.Since(start), 0, fmt.Sprintf("%d rows", len(rows)))
 	start = time.Now()
-	stats := e.Stats()
+	stats := e.Ask.Stats()
 	b.row("stats", time.Since(start), 0, fmt.Sprintf("%d steps", len(stats.Steps)))
 	start = time.Now()
-	s, err := e.Status(b.ctx, engine.Filter{})
+	s, err := e.Ask.Status(b.ctx, ask.Filter{})
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (b *bench) open() (e *engine.Engine, opened, loaded time.Duration, err erro
 	}
 	opened = time.Since(start)
 	start = time.Now()
-	if err = e.Load(b.ctx); err != nil {
+	if err = e.Index.Load(b.ctx); err != nil {
 		return nil, 0, 0, errors.Join(err, e.Close())
 	}
 	return e, opened, time.Since(start), nil
@@ -193,7 +193,7 @@ func (b *bench) cold() error {
 	}
 	b.row("cold scan, no checkpoint", loaded, time.Duration(b.n)*mostScan, note)
 	start := time.Now()
-	if err := e.SaveIndex(); err != nil {
+	if err := e.Index.SaveIndex(); err != nil {
 		return err
 	}
 	b.row("checkpoint written", time.Since(start), 0, "")

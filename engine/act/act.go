@@ -1,0 +1,92 @@
+package act
+
+import (
+	"context"
+	"errors"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// workflowOf resolves ref at the tip.
+func (ac *Acts) workflowOf(ctx context.Context, ref ledger.StepRef) (string, error) {
+	if err := errors.Join(ac.guard.LookAtFew(ctx), ac.guard.Look(ctx, ref.Item)); err != nil {
+		return "", err
+	}
+	_, rec, err := ac.ledger.ReadTip(ref.Item, "")
+	if err != nil {
+		return "", err
+	}
+	return ac.ledger.Resolve(rec, ref)
+}
+
+// Decide completes, skips or fails a step as the acting person; milestones are
+// reached besides the step's own.
+func (ac *Acts) Decide(ctx context.Context, ref ledger.StepRef, to state.Status, text string, milestones ...layout.Name) (state.Transition, error) {
+	workflow, err := ac.workflowOf(ctx, ref)
+	if err != nil {
+		return state.Transition{}, err
+	}
+	if _, err := ac.freeOfDead(ctx, ref.Item, workflow, ref.Step); err != nil {
+		return state.Transition{}, err
+	}
+	return ac.ledger.Step(ctx, ref.Item, workflow, ac.who, text, func(rec *ledger.Record) (state.Event, error) {
+		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.Execution.NextKey(ref.Step, ac.ledger.ID), State: to,
+			At: ac.ledger.Now(), By: ac.who.Agent, Message: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones}, nil
+	}, nil)
+}
+
+// Retry lets a failed step be tried again.
+func (ac *Acts) Retry(ctx context.Context, ref ledger.StepRef, text string) (state.Transition, error) {
+	workflow, err := ac.workflowOf(ctx, ref)
+	if err != nil {
+		return state.Transition{}, err
+	}
+	key, err := ac.ledger.IntentKey()
+	if err != nil {
+		return state.Transition{}, err
+	}
+	return ac.ledger.Step(ctx, ref.Item, workflow, ac.who, text, func(*ledger.Record) (state.Event, error) {
+		return state.Retry{Key: key, Workflow: workflow, Step: ref.Step, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)}, nil
+	}, nil)
+}
+
+// Hold keeps every step of an item from starting; what runs already finishes.
+func (ac *Acts) Hold(ctx context.Context, id layout.ItemID, text string) error {
+	key, err := ac.ledger.IntentKey()
+	if err != nil {
+		return err
+	}
+	return ac.intend(ctx, id, state.HoldIntent, "held", text,
+		state.Hold{Key: key, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})
+}
+
+// Release ends every hold on an item.
+func (ac *Acts) Release(ctx context.Context, id layout.ItemID, text string) error {
+	return ac.intend(ctx, id, state.ReleaseIntent, "released", text,
+		state.Release{Key: ac.ledger.IntentKey, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})
+}
+
+func (ac *Acts) intend(ctx context.Context, id layout.ItemID, kind, to, text string, ev state.Event) error {
+	if err := ac.guard.LookAtFew(ctx); err != nil {
+		return err
+	}
+	err := ac.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := ac.ledger.Read(r, id, "")
+		if err != nil {
+			return nil, err
+		}
+		if _, err := state.Apply(rec.Execution, nil, ev); err != nil {
+			return nil, err
+		}
+		who := ac.who
+		return &gitstore.Change{
+			Files:   map[string][]byte{layout.ItemDir(id) + "/" + layout.ExecutionJSON: rec.Execution.Encode()},
+			Message: ledger.IntentMessage(id, rec.Manifest, kind, to, text, who.Agent),
+			Author:  who.Author,
+		}, nil
+	})
+	return err
+}

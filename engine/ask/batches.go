@@ -1,0 +1,85 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// BatchRow is one batch in a listing.
+type BatchRow struct {
+	Batch    layout.Name `json:"batch"`
+	Opened   time.Time   `json:"opened"`
+	By       string      `json:"by"`
+	Closed   time.Time   `json:"closed,omitzero"`
+	ClosedBy string      `json:"closedBy,omitempty"`
+	Items    int         `json:"items"`
+	Open     int         `json:"open"`   // items with a workflow that is not done
+	Failed   int         `json:"failed"` // items with one that failed
+}
+
+// Batches lists the batches, the oldest first; Load must have been called.
+func (an *Answers) Batches() ([]BatchRow, error) {
+	v, err := an.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	batches, err := ledger.ListBatches(v)
+	if err != nil {
+		return nil, err
+	}
+	rows := []BatchRow{}
+	at := map[string]int{}
+	for _, b := range batches {
+		at[string(b.Name)] = len(rows)
+		rows = append(rows, BatchRow{Batch: b.Name, Opened: b.Opened, By: b.By, Closed: b.Closed, ClosedBy: b.ClosedBy})
+	}
+	for it := range an.view.Items() {
+		if i, there := at[it.Batch]; there && it.Batch != "" {
+			rows[i].count(it)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b BatchRow) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.Batch, b.Batch))
+	})
+	return rows, nil
+}
+
+func (b *BatchRow) count(it *queue.Item) {
+	b.Items++
+	open, failed := it.Broken != "", it.Broken != ""
+	for r := range it.Runs {
+		open = open || it.Runs[r].Status == state.InProgress || it.Runs[r].Status == state.Failed
+		failed = failed || it.Runs[r].Status == state.Failed
+	}
+	if open {
+		b.Open++
+	}
+	if failed {
+		b.Failed++
+	}
+}
+
+// Batch gives one batch and its items; Load must have been called.
+func (an *Answers) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
+	rows, err := an.Batches()
+	if err != nil {
+		return BatchRow{}, nil, err
+	}
+	i := slices.IndexFunc(rows, func(b BatchRow) bool { return b.Batch == name })
+	if i < 0 {
+		return BatchRow{}, nil, &ledger.NoBatchError{name}
+	}
+	items := []ItemRow{}
+	for it := range an.view.Items() {
+		if it.Batch == string(name) {
+			items = append(items, an.row(it))
+		}
+	}
+	return rows[i], items, nil
+}

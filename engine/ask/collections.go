@@ -1,0 +1,44 @@
+package ask
+
+import (
+	"bytes"
+	"os"
+	"slices"
+
+	"bagpipe/layout"
+)
+
+// CollectionRow is one collection: listed in the settings, or a folder in the
+// inbox, or both.
+type CollectionRow struct {
+	Name      string   `json:"name"`
+	Workflow  string   `json:"workflow"`
+	Lane      string   `json:"lane"`
+	Approvals []string `json:"approvals"`
+	Folder    bool     `json:"folder"` // inbox/NAME is there
+}
+
+// Collections lists the collections by name.
+func (an *Answers) Collections() ([]CollectionRow, error) {
+	s := an.settings.Current().Settings
+	names := map[string]bool{}
+	for n := range s.Collections {
+		names[n] = false
+	}
+	entries, err := os.ReadDir(an.ledger.Path(layout.InboxDir))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if _, err := layout.ParseName(entry.Name()); err == nil && entry.IsDir() {
+			names[entry.Name()] = true
+		}
+	}
+	rows := []CollectionRow{}
+	for n, folder := range names {
+		c := s.Collection(layout.Name(n))
+		rows = append(rows, CollectionRow{Name: n, Workflow: c.Workflow, Lane: c.Lane, Approvals: append([]string{}, c.Approvals...), Folder: folder})
+	}
+	slices.SortFunc(rows, func(a, b CollectionRow) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	return rows, nil
+}

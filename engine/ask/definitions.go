@@ -1,0 +1,75 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/state"
+)
+
+// RuleRow is one rule in the list of them all.
+type RuleRow struct {
+	Rule        string   `json:"rule"` // FILE/RULE
+	Description string   `json:"description,omitempty"`
+	Kind        []string `json:"kind,omitempty"`   // none: all
+	Listed      bool     `json:"listed,omitempty"` // asked only where a keyword or a metadata.rule names it
+	Type        string   `json:"type,omitempty"`
+	Workflow    string   `json:"workflow,omitempty"`
+	Collection  string   `json:"collection,omitempty"`
+	Lane        string   `json:"lane,omitempty"`
+	Verdict     string   `json:"verdict,omitempty"` // maybe or no, where that is all it says
+}
+
+// RuleList lists the rules in force in the order in which they are asked.
+func (an *Answers) RuleList() []RuleRow {
+	rows := []RuleRow{}
+	for _, r := range an.settings.Current().Book.Rules() {
+		rows = append(rows, RuleRow{Rule: r.ID(), Description: r.Description, Kind: r.Match.Kind, Listed: r.Listed, Type: r.Type,
+			Workflow: r.Workflow, Collection: r.Collection, Lane: r.Lane, Verdict: r.Verdict})
+	}
+	return rows
+}
+
+// Workflows lists the definitions in force by name.
+func (an *Answers) Workflows() []string {
+	c := an.settings.Current()
+	names := make([]string, 0, len(c.Workflows))
+	for n := range c.Workflows {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+// WorkflowRow is one definition in force.
+type WorkflowRow struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Digest      string   `json:"digest"`
+	Steps       []string `json:"steps"`
+}
+
+// WorkflowList lists the definitions in force by name.
+func (an *Answers) WorkflowList() []WorkflowRow {
+	c := an.settings.Current()
+	rows := []WorkflowRow{}
+	for _, name := range an.Workflows() {
+		d := c.Workflows[name].Def
+		row := WorkflowRow{Name: d.Name, Description: d.Description, Digest: d.Digest}
+		for i := range d.Steps {
+			row.Steps = append(row.Steps, d.Steps[i].Name)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// WorkflowText gives a definition in force as it is written.
+func (an *Answers) WorkflowText(name string) ([]byte, *state.Definition, error) {
+	w := an.settings.Current().Workflows[name]
+	if w == nil {
+		return nil, nil, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", name)
+	}
+	return w.Data, w.Def, nil
+}

@@ -1,0 +1,69 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"bagpipe/engine/state"
+)
+
+// Facet is how many of the items that fit have something in common.
+type Facet struct {
+	Facet string `json:"facet"` // workflow, step, status, collection, lane, batch, milestone, failure or age
+	Value string `json:"value"`
+	Items int    `json:"items"`
+}
+
+// ages are the steps of the facet age: since when an item has not moved.
+var ages = []struct {
+	most time.Duration
+	name string
+}{{time.Hour, "under an hour"}, {24 * time.Hour, "under a day"}, {7 * 24 * time.Hour, "under a week"}, {30 * 24 * time.Hour, "under 30 days"}, {1 << 62, "longer"}}
+
+// Facets counts the items that fit by what they have in common, the largest first.
+func (an *Answers) Facets(f Filter) ([]Facet, error) {
+	items, err := an.selected(f)
+	if err != nil {
+		return nil, err
+	}
+	now := an.ledger.Now()
+	counts := map[Facet]int{}
+	add := func(facet, value string) { counts[Facet{Facet: facet, Value: value}]++ }
+	for it := range items {
+		row := an.row(it)
+		add("collection", string(it.Collection))
+		add("lane", string(it.Lane))
+		if it.Batch != "" {
+			add("batch", it.Batch)
+		}
+		for m := range it.Milestones {
+			add("milestone", string(m))
+		}
+		name, _ := state.Numbered(row.Workflow)
+		add("workflow", name+" "+string(row.Status))
+		add("status", string(row.Status))
+		if row.Step != "" {
+			add("step", name+"/"+string(row.Step))
+		}
+		for _, x := range Failings(it) {
+			add("failure", likeness(x))
+		}
+		for _, age := range ages {
+			if now.Sub(row.Since) < age.most {
+				add("age", age.name)
+				break
+			}
+		}
+	}
+	out := make([]Facet, 0, len(counts))
+	for facet, n := range counts {
+		facet.Items = n
+		out = append(out, facet)
+	}
+	order := []string{"workflow", "step", "status", "failure", "collection", "lane", "batch", "milestone", "age"}
+	slices.SortFunc(out, func(a, b Facet) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Facet), slices.Index(order, b.Facet)), -cmp.Compare(a.Items, b.Items), cmp.Compare(a.Value, b.Value))
+	})
+	return out, nil
+}

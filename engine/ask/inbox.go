@@ -1,0 +1,103 @@
+package ask
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/layout"
+)
+
+// InboxRow is what lies in the inbox, and why.
+type InboxRow struct {
+	Collection layout.Name `json:"collection,omitempty"`
+	Batch      layout.Name `json:"batch,omitempty"` // of a drop in a batch's folder
+	Name       string      `json:"name"`            // percent-encoded
+	State      string      `json:"state"`           // settled, waiting, barred (a person must do something), taken (its original stays) or bad
+	Reason     string      `json:"reason"`
+	Late       bool        `json:"late,omitempty"` // on its way for longer than inbox: growing:
+	Files      int         `json:"files,omitempty"`
+	Bytes      int64       `json:"bytes,omitempty"`
+	Changed    time.Time   `json:"changed,omitzero"`
+	Until      time.Time   `json:"until,omitzero"` // when it can settle at the earliest
+}
+
+// String words a row for people.
+func (r InboxRow) String() string {
+	parts := []string{string(r.Collection), string(r.Batch), r.Name}
+	if r.Collection == "" {
+		parts = parts[2:]
+	} else if r.Batch == "" || string(r.Batch) == r.Name {
+		parts = []string{parts[0], parts[2]}
+	}
+	return strings.Join(parts, "/") + ": " + r.Reason
+}
+
+func rowOf(d inbox.Drop, state, reason string) InboxRow {
+	return InboxRow{Collection: d.Collection, Batch: d.Batch, Name: layout.EncodePath(d.Name), State: state, Reason: reason,
+		Files: d.Files, Bytes: d.Bytes, Changed: d.Since.UTC()}
+}
+
+func WaitingRow(w inbox.Waiting) InboxRow {
+	row := rowOf(w.Drop, "waiting", w.Reason)
+	row.Late, row.Until = w.Late, w.Until.UTC()
+	switch {
+	case w.Barred:
+		row.State = "barred"
+	case w.Taken:
+		row.State = "taken"
+	}
+	return row
+}
+
+// statusOfInbox looks at the inbox as a run would, and takes nothing.
+func (an *Answers) statusOfInbox(ctx context.Context, s *Status) error {
+	box, err := an.intake.Box(false)
+	if err != nil {
+		return err
+	}
+	if s.Rejected, err = box.Rejections(); err != nil {
+		return err
+	}
+	found, err := box.Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("scan the inbox: %w", err)
+	}
+	s.Pauses = append(s.Pauses, found.Paused...)
+	bound, err := box.Bound()
+	if err != nil {
+		return fmt.Errorf("look into %s: %w", layout.IntakeDir, err)
+	}
+	for _, t := range bound {
+		s.Inbox = append(s.Inbox, InboxRow{Collection: t.Collection, Name: layout.EncodePath(t.Name), State: "waiting",
+			Reason: an.intake.WhyBound(t), Files: t.Files, Bytes: t.Bytes, Changed: t.At.UTC()})
+	}
+	_, full := an.intake.Room()
+	if full != "" {
+		s.Pauses = append(s.Pauses, full)
+	}
+	free, waiting := an.intake.KeepBack(found.Settled, found.Waiting)
+	settled, crowded := an.intake.Fitting(ctx, free)
+	for _, d := range settled {
+		reason := "settled; the next run takes it in"
+		switch {
+		case s.Paused != "":
+			reason = "settled; waits for free space"
+		case full != "":
+			reason = "settled; waits until items that are under way are done (limits: inFlight:)"
+		}
+		if d.Stays != "" {
+			reason += ", as a copy: " + d.Stays
+		}
+		s.Inbox = append(s.Inbox, rowOf(d, "settled", reason))
+	}
+	for _, w := range append(crowded, waiting...) {
+		s.Inbox = append(s.Inbox, WaitingRow(w))
+	}
+	for _, b := range found.Bad {
+		s.Inbox = append(s.Inbox, rowOf(b.Drop, "bad", b.Reason+"; the next run sets it aside"))
+	}
+	return nil
+}

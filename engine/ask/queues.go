@@ -1,0 +1,281 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/condition"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+
+	"github.com/tidwall/gjson"
+)
+
+// NoQueueError is a queue that nobody has named.
+type NoQueueError struct{ Name string }
+
+func (e *NoQueueError) Error() string {
+	return fmt.Sprintf("no queue or workflow %q; for a step write WORKFLOW/STEP or /STEP; bagpipe queue --list shows the queues of %s/", e.Name, layout.QueuesDir)
+}
+
+// QueueAsk is what is asked of a queue.
+type QueueAsk struct {
+	Which string // a named queue; WORKFLOW, WORKFLOW/STEP or /STEP; "": all
+	Where *condition.Where
+	Limit int    // 0: all
+	Asked *Asked // nil: it is not noted
+}
+
+// askedQueue is the queue asked for; one that has no name is made up.
+func (an *Answers) AskedQueue(which string) (*queue.Named, error) {
+	if which == "" {
+		return &queue.Named{}, nil
+	}
+	if q := an.settings.Current().Queues[which]; q != nil {
+		return q, nil
+	}
+	workflow, step, isStep := strings.Cut(which, "/")
+	if err := an.index.CheckStepNames(workflow, step); err != nil { // "nothing is ready" would be no answer
+		if _, bad := layout.ParseName(which); bad == nil && !isStep {
+			return nil, &NoQueueError{which}
+		}
+		return nil, err
+	}
+	name, number := state.Numbered(workflow)
+	q := &queue.Named{Steps: []string{strings.TrimSuffix(which, "/")}}
+	if number != "" && an.isRun(workflow) { // accession.2
+		q.Steps = []string{strings.TrimSuffix(name+"/"+step, "/")}
+	}
+	return q, nil
+}
+
+// isRun tells a numbered workflow from one whose own name ends so.
+func (an *Answers) isRun(workflow string) bool {
+	_, number := state.Instance(workflow)
+	return number > 0 && an.settings.Current().Workflows[workflow] == nil
+}
+
+// Queue lists what is ready in the order it would be taken, or in the order of the
+// named queue, then what waits for people, then what only waits as its step is
+// disabled. Load must have been called.
+func (an *Answers) Queue(ask QueueAsk) ([]QueueRow, error) {
+	q, err := an.AskedQueue(ask.Which)
+	if err != nil {
+		return nil, err
+	}
+	a, err := an.Asker(nil)
+	if err != nil {
+		return nil, err
+	}
+	asked := a
+	asked.asked = ask.Asked
+	limit := ask.Limit
+	if q.Limit > 0 && (limit == 0 || q.Limit < limit) {
+		limit = q.Limit
+	}
+	run, _, _ := strings.Cut(ask.Which, "/")
+	question := queue.Question{Step: q.Wants, Limit: limit, Brief: len(q.Order) == 0}
+	if q.Condition() != nil || ask.Where != nil || an.isRun(run) {
+		question.Entry = func(en queue.Entry) bool {
+			return (!an.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
+		}
+	}
+	if len(q.Order) > 0 {
+		question.Limit = 0
+	}
+	ready, people := an.view.Queue(a.Now, question)
+	for _, list := range [][]queue.Entry{ready, people} {
+		a.order(list, q.Order)
+	}
+	rows := make([]QueueRow, 0, len(ready)+len(people))
+	for _, en := range ready {
+		rows = append(rows, an.queueRow(en, false))
+	}
+	for _, en := range people {
+		rows = append(rows, an.queueRow(en, true))
+	}
+	most := math.MaxInt
+	if limit > 0 {
+		most = limit - len(rows)
+	}
+	rows = append(rows, an.offRows(most, func(en queue.Entry) bool {
+		return q.Wants(en.ID()) && (question.Entry == nil || question.Entry(en))
+	})...)
+	if limit > 0 && len(rows) > limit {
+		rows = rows[:limit]
+	}
+	return rows, nil
+}
+
+func (an *Answers) queueRow(en queue.Entry, person bool) QueueRow {
+	return QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step, Lane: en.Item.Lane, Since: waitsSince(en), Person: person}
+}
+
+// waitsSince is when the step came to wait as it does.
+func waitsSince(en queue.Entry) time.Time {
+	if !en.Since.IsZero() {
+		return en.Since
+	}
+	for r := range en.Item.Runs {
+		if run := &en.Item.Runs[r]; run.Name == en.Run && !run.Steps[en.N].Since.IsZero() {
+			return run.Steps[en.N].Since
+		}
+	}
+	return en.Item.Created
+}
+
+// order sorts entries by what stands at paths; those alike stay as they are. What is
+// not there comes last.
+func (a asker) order(list []queue.Entry, by []string) {
+	if len(by) == 0 {
+		return
+	}
+	type sortable struct {
+		entry queue.Entry
+		keys  []gjson.Result
+	}
+	all := make([]sortable, len(list))
+	for i, en := range list {
+		all[i].entry = en
+		all[i].keys = a.keysOf(en.Item, by)
+	}
+	slices.SortStableFunc(all, func(x, y sortable) int { return compareKeys(by, x.keys, y.keys) })
+	for i := range all {
+		list[i] = all[i].entry
+	}
+}
+
+// keysOf is what stands at paths of an item.
+func (a asker) keysOf(it *queue.Item, by []string) []gjson.Result {
+	values := a.asked.note(a.e.ValuesOf(a.R, it, a.Facets))
+	keys := make([]gjson.Result, len(by))
+	for i, p := range by {
+		keys[i] = a.sortKey(it, values, strings.TrimPrefix(p, "-"))
+	}
+	return keys
+}
+
+// compareKeys compares what stands at paths.
+func compareKeys(by []string, a, b []gjson.Result) int {
+	for i, p := range by {
+		if c := compareValues(a[i], b[i], strings.HasPrefix(p, "-")); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// orderOf is the order that a named queue has of its own.
+func (an *Answers) OrderOf(q *queue.Named) queue.Order {
+	return queue.Order{
+		Keys: func(en queue.Entry) []gjson.Result {
+			v, err := an.ledger.Store.Known() // it is asked of everything that is ready
+			if err != nil {                   // nothing is there until the branch can be read again
+				return make([]gjson.Result, len(q.Order))
+			}
+			return asker{an, v, an.index.FacetsBegun(), an.ledger.Now(), nil}.keysOf(en.Item, q.Order)
+		},
+		Compare: func(a, b []gjson.Result) int { return compareKeys(q.Order, a, b) },
+	}
+}
+
+// sortKey is what an item is sorted by: of its lane, the lane's rank.
+func (a asker) sortKey(it *queue.Item, values condition.Values, path string) gjson.Result {
+	if path == "lane" {
+		return gjson.Result{Type: gjson.Number, Num: float64(a.e.settings.Current().Settings.LaneRank(it.Lane)), Raw: "0"}
+	}
+	return values(path)
+}
+
+func compareValues(a, b gjson.Result, descending bool) int {
+	thereA, thereB := a.Exists() && a.Type != gjson.Null, b.Exists() && b.Type != gjson.Null
+	if !thereA || !thereB {
+		return cmp.Compare(map[bool]int{false: 1}[thereA], map[bool]int{false: 1}[thereB])
+	}
+	c := 0
+	if a.Type == gjson.Number && b.Type == gjson.Number {
+		c = cmp.Compare(a.Num, b.Num)
+	} else {
+		c = strings.Compare(a.String(), b.String())
+	}
+	if descending {
+		return -c
+	}
+	return c
+}
+
+// NamedRow is one queue in the list of them all.
+type NamedRow struct {
+	Queue       string `json:"queue"`
+	Description string `json:"description,omitempty"`
+	Ready       int    `json:"ready"`
+	Person      int    `json:"waitsForPerson"`
+}
+
+// Queues lists the named queues, and those of the steps where something is ready or
+// waits for a person. Load must have been called.
+func (an *Answers) Queues() ([]NamedRow, error) {
+	rows := []NamedRow{}
+	for _, name := range slices.Sorted(maps.Keys(an.settings.Current().Queues)) {
+		row, err := an.CountQueue(QueueAsk{Which: name})
+		if err != nil {
+			return nil, err
+		}
+		row.Description = an.settings.Current().Queues[name].Description
+		rows = append(rows, row)
+	}
+	an.view.Settle(an.ledger.Now())
+	_, _, workflows := an.view.Counts()
+	for _, w := range workflows {
+		for _, s := range w.Steps {
+			if s.Ready+s.Person > 0 {
+				rows = append(rows, NamedRow{Queue: w.Workflow + "/" + string(s.Step), Ready: s.Ready, Person: s.Person})
+			}
+		}
+	}
+	return rows, nil
+}
+
+// CountQueue counts a queue; of one without conditions it looks at no item.
+func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
+	row := NamedRow{Queue: ask.Which}
+	q, err := an.AskedQueue(ask.Which)
+	if err != nil {
+		return row, err
+	}
+	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !an.isRun(run) {
+		an.view.Settle(an.ledger.Now())
+		_, _, workflows := an.view.Counts()
+		for _, w := range workflows {
+			for _, s := range w.Steps {
+				if q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
+					row.Ready, row.Person = row.Ready+s.Ready, row.Person+s.Person
+				}
+			}
+		}
+		return row, nil
+	}
+	rows, err := an.Queue(ask)
+	for _, r := range rows {
+		switch {
+		case r.Person:
+			row.Person++
+		case r.Why == "":
+			row.Ready++
+		}
+	}
+	return row, err
+}
+
+// Refresh takes in what others committed.
+func (an *Answers) Refresh(ctx context.Context) error { return an.ledger.Store.Refresh(ctx) }
+
+// Changed receives after the index changed.
+func (an *Answers) Changed() <-chan struct{} { return an.view.Wake() }

@@ -1,0 +1,145 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// AmbiguousError is a reference that fits several items.
+type AmbiguousError struct {
+	Ref   string
+	Items []string
+}
+
+func (e *AmbiguousError) Error() string {
+	shown := e.Items
+	if len(shown) > 5 {
+		shown = append(shown[:5:5], "…")
+	}
+	return fmt.Sprintf("%q fits %d items: %s; give more of the identifier", e.Ref, len(e.Items), strings.Join(shown, ", "))
+}
+
+// Resolve finds the one item that ref names: an identifier, a unique prefix of
+// one, a label, or one that people know it by. An identifier needs no search, a prefix of four digits or
+// more only its folder.
+func (an *Answers) Resolve(ctx context.Context, ref string) (layout.ItemID, error) {
+	v, err := an.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	id, mistyped := layout.ParseItemID(ref)
+	if mistyped == nil {
+		if ok, err := an.ledger.Exists(id); err != nil || ok {
+			return id, err
+		}
+	}
+	found, err := an.search(ctx, v, ref)
+	if err != nil {
+		return "", err
+	}
+	if from, ok := an.guard.Since(); ok && len(found) == 0 {
+		// It may have been removed since by a push; whoever acts on it brings it back.
+		if v, err = an.ledger.Store.At(from); err == nil {
+			found, err = an.search(ctx, v, ref)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	switch len(found) {
+	case 0:
+		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {
+			return "", mistyped
+		}
+		return "", &ledger.NoItemError{Ref: ref}
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, id := range found {
+		names[i] = string(id)
+	}
+	return "", &AmbiguousError{Ref: ref, Items: names}
+}
+
+// search finds the items a reference that is no identifier may mean. A label that
+// is also the beginning of one item's identifier is ambiguous: acting on the wrong
+// item would not be noticed. One that begins many identifiers can only be meant
+// as the label. Eight digits, as listings show them, are not looked for among
+// labels, which takes reading every manifest.
+func (an *Answers) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
+	if layout.IsItemPrefix(ref) {
+		if found, err = prefixed(v, ref); err != nil {
+			return nil, err
+		}
+		if len(found) == 1 && len(ref) >= len(found[0].Short()) {
+			return found, nil
+		}
+	}
+	named, err := labelled(ctx, v, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(named) == 0:
+		return found, nil
+	case len(found) > 1:
+		return named, nil
+	}
+	found = append(found, named...)
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// prefixed lists the items whose identifiers begin with prefix, by walking only
+// the folders that can hold them.
+func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error) {
+	var walk func(dir string, depth int) error
+	walk = func(dir string, depth int) error {
+		entries, err := v.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			switch {
+			case !entry.IsDir:
+			case depth < 4:
+				if depth < len(prefix) && entry.Name != prefix[depth:depth+1] {
+					continue
+				}
+				if err := walk(dir+"/"+entry.Name, depth+1); err != nil {
+					return err
+				}
+			case strings.HasPrefix(entry.Name, prefix):
+				if id, err := layout.ParseItemID(entry.Name); err == nil {
+					found = append(found, id)
+				}
+			}
+		}
+		return nil
+	}
+	return found, walk(layout.ItemsDir, 0)
+}
+
+func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {
+	encoded := layout.EncodePath(label) // as a drop's name becomes a label
+	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
+	err = ledger.WalkItems(ctx, v, isManifest, func(p string, data []byte) error {
+		m, err := layout.DecodeManifest(data)
+		if err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
+			found = append(found, m.Item)
+		}
+		return nil
+	})
+	return found, err
+}

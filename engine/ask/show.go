@@ -1,0 +1,176 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/index"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Detail is everything about one item.
+type Detail struct {
+	Manifest   layout.Manifest           `json:"manifest"`
+	Dir        string                    `json:"dir"`
+	Held       []string                  `json:"held"`
+	Milestones map[layout.Name]time.Time `json:"milestones"`
+	Workflows  []WorkflowDetail          `json:"workflows"`
+	Files      []FileDetail              `json:"files"`
+
+	Parent   *ParentDetail  `json:"parent,omitempty"`
+	Families []FamilyDetail `json:"families"` // of its children, by the step that made them
+	Children []ItemRow      `json:"children"` // the first of them, those that failed before the others
+}
+
+// WorkflowDetail is one workflow instance of an item.
+type WorkflowDetail struct {
+	Workflow    string       `json:"workflow"`
+	Digest      string       `json:"digest"`
+	StartedWith string       `json:"startedWith,omitempty"` // the digest, when it was moved to another
+	StartedBy   string       `json:"startedBy,omitempty"`   // the step that started it
+	Status      state.Status `json:"status"`
+	Created     time.Time    `json:"created"`
+	NotBefore   time.Time    `json:"notBefore,omitzero"`
+	Ended       time.Time    `json:"ended,omitzero"`
+	Why         string       `json:"why,omitempty"` // nothing of it starts
+	Steps       []StepDetail `json:"steps"`
+}
+
+// StepDetail is one step of an instance, with its attempts in order.
+type StepDetail struct {
+	Step     layout.Name     `json:"step"`
+	Status   state.Status    `json:"status"`
+	Why      string          `json:"why,omitempty"` // it does not go on
+	Attempts []AttemptDetail `json:"attempts"`
+}
+
+// AttemptDetail is one attempt. Times are zero where they are not known.
+type AttemptDetail struct {
+	Attempt string       `json:"attempt"`
+	State   state.Status `json:"state"`
+	Lost    bool         `json:"lost,omitempty"`
+	Kind    string       `json:"kind,omitempty"`
+	Claimed time.Time    `json:"claimed,omitzero"`
+	Started time.Time    `json:"started,omitzero"`
+	Ended   time.Time    `json:"ended,omitzero"`
+	Elapsed float64      `json:"elapsed"` // seconds
+	Agent   string       `json:"agent"`
+	Message string       `json:"message,omitempty"`
+
+	Children int             `json:"children,omitempty"` // that it made
+	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last
+
+	Log string `json:"log,omitempty"` // relative to the workspace
+}
+
+// FileDetail is one payload file as inventoried.
+type FileDetail struct {
+	Path string `json:"path"` // percent-encoded
+	layout.InventoryFile
+}
+
+// Show reads everything about one item.
+func (an *Answers) Show(id layout.ItemID) (Detail, error) {
+	v, err := an.ledger.Store.Tip()
+	if err != nil {
+		return Detail{}, err
+	}
+	rec, err := an.ledger.Read(v, id, "")
+	var none *ledger.NoItemError
+	if _, pending := an.guard.Since(); errors.As(err, &none) && pending {
+		return Detail{}, fmt.Errorf("item %s: %s", id.Short(), index.RemovedText)
+	}
+	if err != nil {
+		return Detail{}, err
+	}
+	if needsOthers(rec) && an.view == nil {
+		// What its steps wait for is in other items.
+		if err := an.index.Load(context.Background()); err != nil {
+			return Detail{}, err
+		}
+		rec.Execution.Around = an.index.AroundOf(id)
+	}
+	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Milestones: rec.Execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
+	if err := an.showFamily(v, &d); err != nil {
+		return d, err
+	}
+	for _, h := range rec.Execution.Holds() {
+		d.Held = append(d.Held, rec.Execution.HoldText(h))
+	}
+	for _, name := range rec.Execution.Names() {
+		plan, err := an.ledger.PinnedPlan(v, rec.Execution.Workflows[name].Digest)
+		if err != nil {
+			return d, err
+		}
+		d.Workflows = append(d.Workflows, an.workflowDetail(rec.Execution, name, plan))
+	}
+	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.InventoryJSON)
+	if err != nil || data == nil {
+		return d, err
+	}
+	inv, err := layout.DecodeInventory(data)
+	if err != nil {
+		return d, err
+	}
+	for p, f := range inv.Files {
+		d.Files = append(d.Files, FileDetail{Path: p, InventoryFile: f})
+	}
+	slices.SortFunc(d.Files, func(a, b FileDetail) int { return strings.Compare(a.Path, b.Path) })
+	return d, nil
+}
+
+func (an *Answers) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
+	w := x.Workflows[name]
+	d := WorkflowDetail{Workflow: name, Digest: w.Digest, StartedBy: w.StartedBy, Status: w.Status, Created: w.Created,
+		NotBefore: w.NotBefore, Ended: w.Ended, Why: x.Stopped(name)}
+	if w.StartedWith != w.Digest {
+		d.StartedWith = w.StartedWith
+	}
+	for i := range plan.Steps {
+		step := layout.Name(plan.Steps[i].Name)
+		rec := w.Steps[step]
+		s := StepDetail{Step: step, Status: rec.Status, Attempts: []AttemptDetail{}}
+		if why := x.Blocked(name, plan, i, an.ledger.Now()); why != nil && why.Code != "done" {
+			s.Why = why.Text
+		}
+		if why := an.offText(x.Item, name, plan, i, rec.Status); why != "" && (s.Why == "" || x.Blocked(name, plan, i, an.ledger.Now()).Code == "retry") {
+			s.Why = why
+		}
+		for _, k := range rec.Keys() {
+			s.Attempts = append(s.Attempts, an.attemptDetail(x, name, step, k, rec.Attempts[k]))
+		}
+		d.Steps = append(d.Steps, s)
+	}
+	return d
+}
+
+func (an *Answers) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
+	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
+		Elapsed: a.Elapsed, Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
+	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
+	if _, err := os.Stat(an.ledger.Path(log)); err == nil {
+		d.Log = log
+	}
+	d.Progress = an.progressOf(x.Item, workflow, step, k, a)
+	return d
+}
+
+// History gives the commits of one item, or of all with "", newest first; limit
+// 0 is all.
+func (an *Answers) History(ctx context.Context, id layout.ItemID, limit int) iter.Seq2[gitstore.Commit, error] {
+	o := gitstore.HistoryOptions{Limit: limit}
+	if id != "" {
+		o.Path = layout.ItemDir(id)
+	}
+	return an.ledger.Store.History(ctx, o)
+}

@@ -1,0 +1,285 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: a step has stalled when it is ready, waits for a person or is in
+// progress, and has been so for three times as long as nineteen of twenty attempts
+// were, and for a minute at least. What has been tried fewer than five times has no
+// usual time. With a set time, everything that is not done and has not moved for so
+// long is listed, whatever it waits for, but for what waits for another step of its
+// item: that one has stalled.
+
+const (
+	stalledTimes = 3
+	stalledLeast = time.Minute
+	fewTimes     = 5
+)
+
+// Stalled is a step that has not moved for long.
+type Stalled struct {
+	Item  layout.ItemID `json:"item"`
+	Label string        `json:"label"`
+	For   float64       `json:"for"`   // seconds
+	Usual float64       `json:"usual"` // seconds that 19 of 20 took at most; 0: not known
+	Waiting
+}
+
+// Stalled lists what has not moved for longer than usual, or, if set is not 0, for
+// that time; what stands longest comes first. Load must have been called.
+func (an *Answers) Stalled(set time.Duration) []Stalled {
+	now := an.ledger.Now()
+	usual := map[queue.StepID]queue.Times{}
+	for _, t := range an.view.Times(now) {
+		usual[t.StepID] = t
+	}
+	rows := []Stalled{}
+	for it := range an.view.With(queue.Open) {
+		for r := range it.Runs {
+			run := &it.Runs[r]
+			for i := range run.Steps {
+				t := usual[queue.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}]
+				if row, is := an.stalled(it, run, i, t, set, now); is {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b Stalled) int { return cmp.Or(-cmp.Compare(a.For, b.For), cmp.Compare(a.Item, b.Item)) })
+	for i := range rows[:min(len(rows), fullyTold)] {
+		an.tellFully(&rows[i].Waiting, rows[i].Item, now)
+	}
+	return rows
+}
+
+// fullyTold is of how many rows it is said what is before them, and which other items
+// they wait for: that costs a look at all the others for each.
+const fullyTold = 100
+
+// tellFully says of a step what Why says.
+func (an *Answers) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
+	it := an.view.Item(id)
+	if it == nil {
+		return
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if run.Name == w.Workflow && layout.Name(run.Plan.Steps[i].Name) == w.Step {
+				if full, open := an.waiting(it, run, i, now); open {
+					*w = full
+				}
+				return
+			}
+		}
+	}
+}
+
+func (an *Answers) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
+	s := &run.Steps[i]
+	if s.Status == state.Waiting && behind(run, i) {
+		return row, false // another step is to blame
+	}
+	spread, moves := t.Waited, false
+	why := it.BlockedAt(run, i, now)
+	switch {
+	case s.Status == state.InProgress:
+		spread, moves = t.Ran, true
+	case s.Status != state.Waiting && s.Status != state.Failed:
+		return row, false
+	case why == nil || it.Waits(run, i):
+		moves = true
+	case set == 0:
+		return row, false
+	}
+	stands := now.Sub(s.Since)
+	least := set
+	if set == 0 {
+		if spread.N < fewTimes || !moves {
+			return row, false
+		}
+		least = max(stalledLeast, stalledTimes*spread.P95)
+	}
+	if s.Since.IsZero() || stands < least {
+		return row, false
+	}
+	w, open := an.waitingBriefly(it, run, i, now)
+	if !open {
+		return row, false
+	}
+	row = Stalled{Item: it.ID, Label: it.Label, For: stands.Seconds(), Waiting: w}
+	if spread.N >= fewTimes {
+		row.Usual = spread.P95.Seconds()
+	}
+	return row, true
+}
+
+// behind tells whether a step waits for another of its item: for one it requires, or
+// as one has failed.
+func behind(run *queue.Run, i int) bool {
+	done := func(k int) bool {
+		s, tolerated := run.Steps[k].Status, run.Plan.Steps[k].Tolerated()
+		return s == state.Completed || s == state.Skipped || s == state.Failed && tolerated
+	}
+	for _, p := range run.Plan.Prerequisites(i) {
+		if !done(p) {
+			return true
+		}
+	}
+	if why := run.Steps[i].Blocked; why == nil || why.Code != "failed" && why.Code != "requires" {
+		return false
+	}
+	for k := range run.Steps {
+		if run.Steps[k].Status == state.Failed && !done(k) {
+			return true
+		}
+	}
+	return run.Steps[i].Blocked.Code == "requires" // of another workflow
+}
+
+// StepStats is what the items tell of one step.
+type StepStats struct {
+	Workflow string      `json:"workflow"`
+	Step     layout.Name `json:"step"`
+
+	Waiting   int `json:"waiting"`
+	Ready     int `json:"ready"`
+	Running   int `json:"running"`
+	Person    int `json:"waitsForPerson"`
+	Completed int `json:"completed"`
+	Skipped   int `json:"skipped"`
+	Failed    int `json:"failed"`
+
+	Attempts    int     `json:"attempts"`
+	FailureRate float64 `json:"failureRate"` // of attempts
+	WaitMedian  float64 `json:"waitMedian"`  // seconds, of attempts that completed or failed
+	WaitP95     float64 `json:"waitP95"`
+	RunMedian   float64 `json:"runMedian"`
+	RunP95      float64 `json:"runP95"`
+	LastHour    int     `json:"lastHour"` // attempts that completed or skipped it
+	LastDay     int     `json:"lastDay"`
+	Drain       float64 `json:"drain"` // seconds until what is ready now is done, at the pace of the last hour, or day; 0: not known
+}
+
+// Stats is what the history tells of the steps, and what would help.
+type Stats struct {
+	Steps      []StepStats `json:"steps"`
+	Bottleneck string      `json:"bottleneck,omitempty"` // WORKFLOW/STEP
+	Advice     []string    `json:"advice"`
+}
+
+// Stats sums up how the steps go. Load must have been called.
+func (an *Answers) Stats() Stats {
+	out := Stats{Steps: []StepStats{}, Advice: []string{}}
+	times := an.view.Times(an.ledger.Now())
+	worst := -1
+	for i, t := range times {
+		s := statsOf(t)
+		out.Steps = append(out.Steps, s)
+		if t.Ready > 0 && (worst < 0 || out.load(i, times) > out.load(worst, times)) {
+			worst = i
+		}
+	}
+	if worst >= 0 {
+		out.Bottleneck = times[worst].String()
+	}
+	for i, t := range times {
+		out.Advice = append(out.Advice, an.advise(t, out.Steps[i], i == worst)...)
+	}
+	return out
+}
+
+func statsOf(t queue.Times) StepStats {
+	s := StepStats{Workflow: t.Workflow, Step: t.Step, Waiting: t.Waiting, Ready: t.Ready, Running: t.Running, Person: t.Person,
+		Completed: t.Completed, Skipped: t.Skipped, Failed: t.Failed, Attempts: t.Attempts,
+		WaitMedian: t.Waited.Median.Seconds(), WaitP95: t.Waited.P95.Seconds(), RunMedian: t.Ran.Median.Seconds(), RunP95: t.Ran.P95.Seconds(),
+		LastHour: t.LastHour, LastDay: t.LastDay}
+	if t.Attempts > 0 {
+		s.FailureRate = float64(t.FailedAttempts) / float64(t.Attempts)
+	}
+	switch {
+	case t.LastHour > 0:
+		s.Drain = float64(t.Ready) / float64(t.LastHour) * time.Hour.Seconds()
+	case t.LastDay > 0:
+		s.Drain = float64(t.Ready) / float64(t.LastDay) * (24 * time.Hour).Seconds()
+	}
+	return s
+}
+
+// load is the work that lies before a step: what is ready, as long as it usually
+// runs. UIMA's main metric, the depth of the queue, weighted with the time of one.
+func (s *Stats) load(i int, times []queue.Times) float64 {
+	return float64(times[i].Ready) * max(times[i].Ran.Median.Seconds(), 0.001)
+}
+
+// advise turns the figures into advice, in the order of UIMA's tuning guide: a deep
+// queue asks for instances, an idle one for a look before it.
+func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []string) {
+	const many, often, long = 0.2, 10, 4
+	name := t.String()
+	step := an.stepInForce(t.StepID)
+	if worst && t.Ready >= often {
+		text := fmt.Sprintf("%s is the bottleneck: %d are ready, %d run, and one takes %s (median)", name, t.Ready, t.Running, short(t.Ran.Median))
+		switch {
+		case step != nil && step.Limit > 0 && t.Running >= step.Limit:
+			text += fmt.Sprintf("; its limit: %d is reached: raise it", step.Limit)
+		case step != nil && step.Instances > 0:
+			text += fmt.Sprintf("; instances: %d of it run in one engine: raise that while there are idle cores, or start another engine", step.Instances)
+		case t.Running == 0:
+			text += "; no engine works on it: bagpipe run"
+		default:
+			text += "; run with more steps at once (bagpipe run -j), or start another engine"
+		}
+		if s.Drain > 0 {
+			text += fmt.Sprintf("; at the pace of the last %s this takes %s", map[bool]string{true: "hour", false: "day"}[t.LastHour > 0], short(time.Duration(s.Drain*float64(time.Second))))
+		}
+		advice = append(advice, text)
+	}
+	if t.Attempts >= often && s.FailureRate >= many {
+		advice = append(advice, fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%); bagpipe failures --step %s groups the reasons", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate, t.Step))
+	}
+	if t.Person >= often {
+		text := fmt.Sprintf("%s waits for people: %d items", name, t.Person)
+		if t.Waited.N > 0 {
+			text += fmt.Sprintf(", and one waits %s until somebody acts (median)", short(t.Waited.Median))
+		}
+		advice = append(advice, text+"; bagpipe queue "+name+" lists them")
+	}
+	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && t.Ran.P95 >= stalledLeast && step != nil && step.Timeout == 0 && !t.Manual {
+		advice = append(advice, fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95)))
+	}
+	if !worst && t.Ready == 0 && t.Running == 0 && t.Completed > 0 && t.Waiting >= often && t.Person == 0 {
+		advice = append(advice, fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting))
+	}
+	if t.Waited.N >= often && t.Ran.Median > 0 && t.Waited.Median > long*t.Ran.Median && !worst && t.Ready >= often && !t.Manual {
+		advice = append(advice, fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median)))
+	}
+	return advice
+}
+
+// stepInForce is a step by its definition in force; nil when there is none.
+func (an *Answers) stepInForce(id queue.StepID) *state.Step {
+	if w := an.settings.Current().Workflows[id.Workflow]; w != nil {
+		return w.Def.Step(id.Step)
+	}
+	return nil
+}
+
+// short words a duration to two figures or so.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,157 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Grid counts steps by workflow, step and status.
+type Grid struct {
+	Workflow string    `json:"workflow"`
+	Items    int       `json:"items"`
+	Runs     int       `json:"runs"` // an item may have gone through it more than once
+	Steps    []GridRow `json:"steps"`
+}
+
+// GridRow is one step of a Grid.
+type GridRow struct {
+	Step   layout.Name          `json:"step"`
+	Counts map[state.Status]int `json:"counts"`
+	Manual int                  `json:"waitsForPerson"` // of the waiting ones
+	Ready  int                  `json:"ready"`          // of the waiting ones
+}
+
+// Status is how the workspace stands.
+type Status struct {
+	Items    int               `json:"items"`
+	Held     int               `json:"held"`
+	Holds    []ItemRow         `json:"holds"`
+	Grids    []Grid            `json:"workflows"`
+	Failures []Failure         `json:"failures"`
+	People   []ItemRow         `json:"waitingForPeople"`
+	Inbox    []InboxRow        `json:"inbox"`  // what lies there and why it waits
+	Pauses   []string          `json:"pauses"` // why nothing, or not everything, is taken in
+	Rejected []inbox.Rejection `json:"rejected"`
+	Paused   string            `json:"paused,omitempty"`
+	Engines  []string          `json:"engines"` // alive
+	Steps    []StepControl     `json:"steps"`   // that are disabled, or stopped a run
+	Running  []RunningStep     `json:"running"`
+	Later    []TriedLater      `json:"triedLater"`
+	Parents  []ItemRow         `json:"parents"` // items some of whose children failed
+	Cold     []string          `json:"cold"`    // steps that engines do not claim as their warm-up failed
+}
+
+// Status reads how the workspace stands, or the items in it that fit; Load must have
+// been called.
+func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []InboxRow{}, Pauses: []string{}, Rejected: []inbox.Rejection{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.running()}
+	if err := an.statusOfItems(&s, f); err != nil {
+		return s, err
+	}
+	s.Steps = an.StepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
+	if err := cmp.Or(an.ledger.CheckMounted(), an.folder.Space.Low()); err != nil {
+		s.Paused = err.Error()
+	}
+	var err error
+	if s.Engines, s.Cold, err = an.engines(); err != nil {
+		return s, err
+	}
+	return s, an.statusOfInbox(ctx, &s)
+}
+
+// statusOfItems fills in what follows from the items.
+func (an *Answers) statusOfItems(s *Status, f Filter) error {
+	an.view.Settle(an.ledger.Now())
+	const telling = queue.Held | queue.Failed | queue.Broken | queue.Person | queue.Kin
+	asked := an.view
+	var workflows []queue.WorkflowCount
+	s.Items, s.Held, workflows = an.view.Counts()
+	if f != (Filter{}) {
+		fitting, err := an.selected(f)
+		if err != nil {
+			return err
+		}
+		some := queue.New() // counts, of those that fit
+		filling := some.Fill()
+		for it := range fitting {
+			filling.Put(it)
+		}
+		filling.Count()
+		s.Items, s.Held, workflows = some.Counts()
+		asked = some
+	}
+	s.Later = an.listLater(asked)
+	for _, w := range workflows {
+		s.Grids = append(s.Grids, gridOf(w))
+	}
+	for it := range asked.With(telling) {
+		if it.Held {
+			s.Holds = append(s.Holds, an.row(it))
+		}
+		s.Failures = append(s.Failures, Failures(it)...)
+		if slices.ContainsFunc(an.view.Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
+			s.Parents = append(s.Parents, an.row(it))
+		}
+		s.People = append(s.People, an.people(it)...)
+	}
+	return nil
+}
+
+// people lists the steps of an item that wait for a person.
+func (an *Answers) people(it *queue.Item) (rows []ItemRow) {
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if !it.Waits(run, i) {
+				continue
+			}
+			row := an.row(it)
+			row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
+			row.Since, row.Why = run.Steps[i].Since, an.Reason(&run.Steps[i])
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func gridOf(w queue.WorkflowCount) Grid {
+	g := Grid{Workflow: w.Workflow, Items: w.Items, Runs: w.Runs}
+	for _, c := range w.Steps {
+		g.Steps = append(g.Steps, GridRow{Step: c.Step, Counts: c.By, Manual: c.Person, Ready: c.Ready})
+	}
+	return g
+}
+
+// engines lists the engines that are alive, what they hold, and what they do not
+// claim.
+func (an *Answers) engines() (out, cold []string, err error) {
+	out = []string{}
+	registered, err := claim.NewObserver(an.ledger.Root, an.ledger.Host, an.ledger.Clock).Engines()
+	if err != nil {
+		return out, nil, err
+	}
+	holders, err := claim.List(an.ledger.Root)
+	if err != nil {
+		return out, nil, err
+	}
+	held := map[layout.EngineID]int{}
+	for _, h := range holders {
+		held[h.Engine]++
+	}
+	alive := map[layout.EngineID]bool{}
+	for _, r := range registered {
+		alive[r.ID] = r.Alive
+		if r.Alive && r.ID != an.ledger.ID {
+			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, steps: %d", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
+		}
+	}
+	return out, an.attempt.Cold(alive), nil
+}

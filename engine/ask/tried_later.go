@@ -1,0 +1,120 @@
+package ask
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/act"
+	"bagpipe/engine/control"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// Failure is an item that needs someone.
+type Failure struct {
+	Item       layout.ItemID `json:"item"`
+	Collection layout.Name   `json:"collection"`
+	Label      string        `json:"label"`
+	Workflow   string        `json:"workflow"`
+	Step       layout.Name   `json:"step"` // "": the workflow, by an internal error, or the record
+	Kind       string        `json:"kind"`
+	Message    string        `json:"message"`
+	Tolerated  bool          `json:"tolerated,omitempty"` // the item goes on
+	Engine     layout.EngineID
+}
+
+// failures lists what failed on one item, also what is tolerated; nothing of a
+// workflow that was taken out of the queues.
+func Failures(it *queue.Item) (out []Failure) {
+	base := Failure{Item: it.ID, Collection: it.Collection, Label: it.Label}
+	if it.Broken != "" {
+		base.Kind, base.Message = state.SystemKind, it.Broken
+		return []Failure{base}
+	}
+	for i := range it.Runs {
+		run := &it.Runs[i]
+		base.Workflow = run.Name
+		if run.Status == state.Inactive {
+			continue
+		}
+		for n := range run.Steps {
+			if s := &run.Steps[n]; s.Status == state.Failed {
+				f := base
+				f.Step, f.Kind, f.Message = layout.Name(run.Plan.Steps[n].Name), s.Kind, s.Message
+				f.Tolerated, f.Engine = run.Plan.Steps[n].Tolerated(), s.Current.Engine
+				out = append(out, f)
+			}
+		}
+		if run.Status == state.Failed && run.Internal != "" {
+			f := base
+			f.Kind, f.Message = act.InternalKind, run.Internal
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// TriedLater counts the items of which one step is tried again later, for one reason.
+type TriedLater struct {
+	Step   string    `json:"step"` // WORKFLOW/STEP
+	Reason string    `json:"reason"`
+	Items  int       `json:"items"`
+	Next   time.Time `json:"next"`  // the earliest
+	Store  bool      `json:"store"` // the step needs the store, and the store is missing or full
+}
+
+// laterGroups groups by step and reason.
+type LaterGroups map[[2]string]*TriedLater
+
+// add counts the steps of a run that are tried again later.
+func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Step) bool) {
+	deferring := (&steps.Later{}).Error()
+	for i := range run.Steps {
+		s, step := &run.Steps[i], &run.Plan.Steps[i]
+		if why := s.Blocked; run.Status == state.Inactive || why == nil || why.Code != "retry" || !now.Before(why.Until) {
+			continue
+		}
+		deferred := strings.HasPrefix(s.Message, deferring)
+		key := [2]string{control.RefOf(run.Name, layout.Name(step.Name)).String(), strings.TrimPrefix(s.Message, deferring)}
+		row := l[key]
+		if row == nil {
+			row = &TriedLater{Step: key[0], Reason: key[1], Next: s.Blocked.Until, Store: deferred && deposits(step)}
+			l[key] = row
+		}
+		row.Items++
+		if s.Blocked.Until.Before(row.Next) {
+			row.Next = s.Blocked.Until
+		}
+	}
+}
+
+// rows gives the groups, by step.
+func (l LaterGroups) Rows() []TriedLater {
+	rows := make([]TriedLater, 0, len(l))
+	for row := range maps.Values(l) {
+		rows = append(rows, *row)
+	}
+	slices.SortFunc(rows, func(a, b TriedLater) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows
+}
+
+// listLater lists what is tried again later, of the items in an index.
+func (an *Answers) listLater(index *queue.Index) []TriedLater {
+	groups := LaterGroups{}
+	if _, dated := an.view.NextDue(); dated {
+		now := an.ledger.Now()
+		for it := range index.With(queue.Startable) {
+			for r := range it.Runs {
+				groups.Add(&it.Runs[r], now, an.attempt.Deposits)
+			}
+		}
+	}
+	return groups.Rows()
+}

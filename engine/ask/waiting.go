@@ -1,0 +1,280 @@
+package ask
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine/control"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// namedKeepers is how many of the items that a step waits for are named.
+const namedKeepers = 3
+
+// waiting says what one step waits for; open is false when it is done.
+func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
+	s := &run.Steps[i]
+	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since}
+	why := it.BlockedAt(run, i, now)
+	if why == nil {
+		an.placed(&w, it, run, i, now)
+		return w, true
+	}
+	w.Code, w.Why, w.Until = why.Code, why.Text, why.Until
+	if w.Code == "done" {
+		return w, false
+	}
+	w.Command = an.remedy(it, run, i, now, nil)
+	if open = an.worded(&w, it, run, i); !open {
+		return w, false
+	}
+	k := an.view.Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
+	if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it
+		w.Why += ": " + itemsText(k.Items, k.All)
+	}
+	return w, true
+}
+
+// waitingBriefly says what the step's own item tells of it, and looks at no other.
+func (an *Answers) waitingBriefly(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
+	s := &run.Steps[i]
+	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since,
+		Code: "ready", Why: "ready", Command: "bagpipe why " + it.ID.Short()}
+	why := it.BlockedAt(run, i, now)
+	if why == nil {
+		return w, true
+	}
+	w.Code, w.Why, w.Until = why.Code, why.Text, why.Until
+	switch w.Code {
+	case "done":
+		return w, false
+	case "held", "inactive", "manual", "retry", "running", "date", "failed", control.DisabledCode:
+		w.Command = an.remedy(it, run, i, now, nil)
+	}
+	open = an.worded(&w, it, run, i)
+	return w, open
+}
+
+// worded says more of a reason, of what the item itself tells; open is false when the
+// step is done all the same.
+func (an *Answers) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (open bool) {
+	s := &run.Steps[i]
+	switch w.Code {
+	case "manual":
+		w.Why += " since " + layout.FormatTime(s.Since)
+	case "retry":
+		w.Why += fmt.Sprintf(" (after %s)", attemptsText(s.Attempts))
+	case "date":
+		if !w.Until.IsZero() {
+			w.Why += ", and is done by a run from then on"
+			if run.Plan.Steps[i].Manual {
+				w.Why = state.DateReason(w.Until).Text + ", and then for a person"
+			}
+		}
+	case "running":
+		if an.goneFrom(s) {
+			w.Why = "was in progress by " + s.Runner + ", which is gone; the next run resumes it"
+		}
+	case "requires":
+		an.prerequisites(w, it, run, i)
+	case "failed":
+		return an.failedWaiting(w, run, i)
+	}
+	return true
+}
+
+// itemsText names the first of some items, and tells how many there are besides.
+func itemsText(ids []layout.ItemID, all int) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, id.Short())
+	}
+	text := strings.Join(names, ", ")
+	if n := all - len(ids); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+func attemptsText(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// placed says what is before a step that is ready.
+func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now time.Time) {
+	p, _ := an.view.Place(it.ID, run.Name, i, now, namedKeepers)
+	w.Code, w.Before, w.Why, w.Command = "ready", p.Before, "ready, and next", "bagpipe run"
+	switch {
+	case p.Taken:
+		w.Why, w.Command = "ready, and taken by this engine", ""
+	case p.Limit != "":
+		w.Code, w.Why, w.Items = "limit", "ready, but "+p.Limit, p.Fills
+		w.Command = an.limited(w, run, p)
+	case p.Before > 0:
+		w.Why = fmt.Sprintf("ready, %d before it", p.Before)
+	}
+	for _, cold := range an.coldSteps() {
+		if strings.Contains(cold, run.Plan.Name+"/"+string(w.Step)) {
+			w.Why += "; " + cold
+		}
+	}
+}
+
+// limited names what fills a limit, and gives the command that tells more of it.
+func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) string {
+	var names []string
+	for _, id := range p.Fills {
+		name := id.Short()
+		if by := an.runnerOf(id, run.Plan.Name, w.Step); by != "" && p.OneStep {
+			name += " (by " + by + ")"
+		}
+		names = append(names, name)
+	}
+	if len(names) > 0 {
+		w.Why += ": " + strings.Join(names, ", ")
+		if len(names) == namedKeepers {
+			w.Why += ", …"
+		}
+	}
+	switch {
+	case p.OneStep:
+		return fmt.Sprintf("bagpipe items --workflow %s --step %s --status in-progress", run.Plan.Name, w.Step)
+	case len(p.Fills) > 0:
+		return "bagpipe why " + p.Fills[0].Short()
+	}
+	return "bagpipe status" // shows what is in progress
+}
+
+// runnerOf is who does a step of an item.
+func (an *Answers) runnerOf(id layout.ItemID, workflow string, step layout.Name) string {
+	it := an.view.Item(id)
+	if it == nil {
+		return ""
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		for i := range run.Steps {
+			if s := &run.Steps[i]; s.Status == state.InProgress && run.Plan.Name == workflow && layout.Name(run.Plan.Steps[i].Name) == step {
+				return s.Runner
+			}
+		}
+	}
+	return ""
+}
+
+// coldSteps are the steps that engines do not claim as their warm-up failed.
+func (an *Answers) coldSteps() []string {
+	_, cold, err := an.engines()
+	if err != nil {
+		return nil // it only adds to the answer
+	}
+	return cold
+}
+
+// prerequisites says more of the open prerequisite that a step waits for.
+func (an *Answers) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int) {
+	of, p, ok := openPrerequisite(it, run, i)
+	if !ok {
+		return
+	}
+	s := &of.Steps[p]
+	name := of.Plan.Steps[p].Name
+	if of != run {
+		name = of.Plan.Name + "/" + name
+	}
+	switch {
+	case it.Waits(of, p) && s.Blocked.Code == "manual":
+		w.Why = fmt.Sprintf("waits for %s, which waits for a person since %s", name, layout.FormatTime(s.Since))
+	case s.Status == state.InProgress && an.goneFrom(s):
+		w.Why = fmt.Sprintf("waits for %s, which was in progress by %s, which is gone; the next run resumes it", name, s.Runner)
+	case s.Status == state.InProgress:
+		w.Why = fmt.Sprintf("waits for %s, which is in progress by %s since %s", name, s.Runner, layout.FormatTime(s.Since))
+	case s.Status == state.Failed:
+		w.Why = fmt.Sprintf("waits for %s, which failed at %s: %s", name, layout.FormatTime(s.Since), s.Message)
+	case s.Blocked != nil && s.Blocked.Code != "requires":
+		text, between := s.Blocked.Text, ": "
+		for _, verb := range []string{"the step is ", "is ", "waits "} {
+			if strings.HasPrefix(text, verb) {
+				text, between = strings.TrimPrefix(text, "the step "), ", which "
+				break
+			}
+		}
+		w.Why = "waits for " + name + between + text
+	}
+}
+
+// openPrerequisite finds, of what a step requires, the one that is open and stands
+// nearest to being done: a person's, one that failed, runs or is blocked by something
+// other than a step; or else the first. It may be of another workflow of the item.
+func openPrerequisite(it *queue.Item, run *queue.Run, i int) (of *queue.Run, step int, ok bool) {
+	look := func(r *queue.Run, p int) bool {
+		s := &r.Steps[p]
+		if s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed && r.Plan.Steps[p].Tolerated() {
+			return false
+		}
+		if !ok {
+			of, step, ok = r, p, true
+		}
+		near := s.Status != state.Waiting || s.Blocked != nil && s.Blocked.Code != "requires"
+		if near {
+			of, step = r, p
+		}
+		return near
+	}
+	for _, p := range run.Plan.Prerequisites(i) {
+		if look(run, p) {
+			return of, step, true
+		}
+	}
+	for _, ref := range run.Plan.Foreign(i) {
+		for r := len(it.Runs) - 1; r >= 0; r-- { // the last run of it counts
+			other := &it.Runs[r]
+			if other.Plan.Name != ref.Workflow {
+				continue
+			}
+			for p := range other.Steps {
+				if layout.Name(other.Plan.Steps[p].Name) == ref.Step && look(other, p) {
+					return of, step, true
+				}
+			}
+			break
+		}
+	}
+	return of, step, ok
+}
+
+// failedWaiting tells the failure of a step, or of the one that stopped its workflow;
+// open is false where it need not succeed.
+func (an *Answers) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) {
+	s := &run.Steps[i]
+	switch {
+	case s.Status == state.Failed && run.Plan.Steps[i].Tolerated():
+		w.Why, w.Command = "failed, and need not succeed: "+s.Message, ""
+		return false
+	case s.Status == state.Failed:
+		w.Why = fmt.Sprintf("failed (%s) at %s after %s: %s", s.Kind, layout.FormatTime(s.Since), attemptsText(s.Attempts), s.Message)
+	case run.Internal != "":
+	default:
+		if p, is := stoppedBy(run); is {
+			f := &run.Steps[p]
+			w.Why = fmt.Sprintf("the workflow stands still as %s failed at %s: %s", run.Plan.Steps[p].Name, layout.FormatTime(f.Since), f.Message)
+		}
+	}
+	return true
+}
+
+// stoppedBy is the step whose failure stopped the workflow.
+func stoppedBy(run *queue.Run) (step int, is bool) {
+	for p := range run.Steps {
+		if run.Steps[p].Status == state.Failed && !run.Plan.Steps[p].Tolerated() {
+			return p, true
+		}
+	}
+	return 0, false
+}

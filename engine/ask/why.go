@@ -1,0 +1,80 @@
+package ask
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Waiting is one step that is not done, the one thing it waits for, and what would
+// let it go on.
+type Waiting struct {
+	Workflow string          `json:"workflow"`
+	Step     layout.Name     `json:"step"`
+	Status   state.Status    `json:"status"`
+	Code     string          `json:"code"` // of the reason: ready, limit, requires, manual, date, …
+	Why      string          `json:"why"`
+	Since    time.Time       `json:"since,omitzero"`
+	Until    time.Time       `json:"until,omitzero"`
+	Before   int             `json:"before"`          // steps that are handed out earlier, of one that is ready
+	Items    []layout.ItemID `json:"items,omitempty"` // other items that it waits for, or that fill its limit: the first of them
+	Command  string          `json:"command,omitempty"`
+}
+
+// Explained is why an item's steps wait.
+type Explained struct {
+	Item  layout.ItemID `json:"item"`
+	Label string        `json:"label"`
+	Why   string        `json:"why,omitempty"` // of the item as a whole
+	Steps []Waiting     `json:"steps"`
+}
+
+// Why says of each step of an item that is not done, or of one of them, what it waits
+// for. Load must have been called.
+func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Explained, error) {
+	now := an.ledger.Now()
+	an.view.Settle(now)
+	it := an.view.Item(id)
+	if it == nil {
+		return Explained{}, &ledger.NoItemError{Ref: string(id)}
+	}
+	out := Explained{Item: id, Label: it.Label, Steps: []Waiting{}}
+	if it.Broken != "" {
+		out.Why = it.Broken
+		return out, nil
+	}
+	found := false
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		if workflow != "" && workflow != run.Name && workflow != run.Plan.Name {
+			continue
+		}
+		for i := range run.Steps {
+			name := layout.Name(run.Plan.Steps[i].Name)
+			if step != "" && step != name {
+				continue
+			}
+			found = true
+			if w, open := an.waiting(it, run, i, now); open || step != "" {
+				out.Steps = append(out.Steps, w)
+			}
+		}
+	}
+	if step != "" && !found {
+		return out, fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), strings.TrimPrefix(workflow+"/"+string(step), "/"), id.Short())
+	}
+	if workflow != "" && !found {
+		return out, fmt.Errorf("item %s has no workflow %s; bagpipe show %s lists them", id.Short(), workflow, id.Short())
+	}
+	switch {
+	case len(it.Runs) == 0:
+		out.Why = "no workflow was started on it; start one with: bagpipe start " + id.Short() + " WORKFLOW"
+	case len(out.Steps) == 0:
+		out.Why = "every step is done"
+	}
+	return out, nil
+}

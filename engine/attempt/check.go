@@ -1,0 +1,39 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// checkBytes refuses to let a robot at an item whose bytes are elsewhere.
+func (at *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
+	why, err := at.folder.Missing(ctx, rec.Manifest, rec.Execution)
+	if err != nil {
+		return steps.SystemFailure("look for the item's bytes: %w", err)
+	}
+	if why != "" {
+		return steps.SystemFailure("%s, then: bagpipe step retry", why)
+	}
+	return nil
+}
+
+// checkOpen refuses to begin a step of an item whose content is being replaced, or of
+// a workflow that is over with a version before: its claim must be taken already.
+func (at *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Name) error {
+	m := rec.Manifest
+	illegal := &state.IllegalError{Event: "claim", Item: m.Item, Workflow: workflow, Step: step}
+	if at.folder.HasVersionDir(m.Item, m.Version) {
+		illegal.Reason = fmt.Sprintf("version %d of the item is being taken in", m.Version+1)
+		return illegal
+	}
+	if why := ledger.OfBefore(rec, workflow); why != "" {
+		illegal.Reason = why
+		return illegal
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/folder"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+)
+
+// keepInputs saves what the robot is about to be given, if the step asks for it.
+func (w *Work) keepInputs(c *steps.Call) error {
+	if !w.plan.KeepInputs {
+		return nil
+	}
+	inputs := filepath.Join(c.Dir, layout.InputsDir)
+	name := string(c.Step) + "." + c.Attempt.String()
+	if err := disk.MkdirAll(inputs, 0o777); err != nil {
+		return fmt.Errorf("keep the step's inputs: %w", err)
+	}
+	if err := folder.ForgetHalfKept(inputs, c.Step); err != nil {
+		return fmt.Errorf("keep the step's inputs: %w", err)
+	}
+	tmp := filepath.Join(inputs, "."+name+".tmp")
+	err := w.fillInputs(tmp, c)
+	if err == nil {
+		err = disk.SyncTree(tmp)
+	}
+	if err == nil {
+		err = disk.Rename(tmp, filepath.Join(inputs, name))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep the step's inputs: %w", err), os.RemoveAll(tmp))
+	}
+	return nil
+}
+
+func (w *Work) fillInputs(dir string, c *steps.Call) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	call, err := layout.EncodeJSON(folder.KeptCall{
+		Schema: folder.CallSchema, Item: c.Item, Collection: c.Collection, Label: c.Label, Workflow: c.Workflow, Step: c.Step, Attempt: c.Attempt.String(),
+		Robot: w.plan.Robot, Command: w.plan.Command, With: c.With, SourceKind: c.SourceKind, Environment: os.Environ(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, folder.CallJSON), call, 0o600); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{layout.ManifestJSON: c.Manifest, layout.InventoryJSON: c.Inventory, layout.ExecutionJSON: c.Execution} {
+		if data == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			return err
+		}
+	}
+	return folder.CopyFolders(c.Dir, dir, layout.SourceDir, layout.ContentDir, layout.DerivedDir)
+}

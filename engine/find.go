@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/layout"
+)
+
+// NotAWorkspaceError is a folder that no workspace was found in or above.
+type NotAWorkspaceError struct{ Dir string }
+
+func (e *NotAWorkspaceError) Error() string {
+	return fmt.Sprintf("no workspace in %s or above it; is it mounted? Make a new one with: bagpipe init DIR", e.Dir)
+}
+
+// Find looks for the workspace from dir upward.
+func Find(dir string) (root string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", abs)
+	}
+	for d := abs; ; d = filepath.Dir(d) {
+		if isWorkspace(d) {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", &NotAWorkspaceError{Dir: abs}
+		}
+	}
+}
+
+// isWorkspace wants both the repository and a sign of Bagpipe, as a repository
+// alone is anybody's; bagpipe.yaml may have been deleted by hand.
+func isWorkspace(dir string) bool {
+	if info, err := os.Stat(filepath.Join(dir, layout.RepositoryDir)); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, sign := range []string{layout.SettingsFile, layout.InboxDir, layout.ItemsDir} {
+		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
+			return true
+		}
+	}
+	return false
+}

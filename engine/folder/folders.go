@@ -1,0 +1,24 @@
+package folder
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Folders are the items' folders of a workspace, and the scratch folders of this engine.
+type Folders struct {
+	root   string
+	Spares spareFolders
+	Space  freeSpace
+}
+
+// New gives the folders of the workspace at root. least is the free space in bytes below
+// which work pauses.
+func New(root string, now func() time.Time, least func() uint64) *Folders {
+	return &Folders{root: root, Space: freeSpace{root: root, now: now, least: least}}
+}
+
+func (fo *Folders) path(rel string) string { return filepath.Join(fo.root, filepath.FromSlash(rel)) }
+
+// DropSpares removes the spare scratch folders, when the engine ends.
+func (fo *Folders) DropSpares() error { return fo.Spares.drop() }

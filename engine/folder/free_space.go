@@ -1,0 +1,63 @@
+package folder
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"bagpipe/layout/disk"
+)
+
+// freeSpace watches the free space of the workspace's file system.
+type freeSpace struct {
+	root  string
+	now   func() time.Time
+	least func() uint64 // bytes below which work pauses
+
+	mu  sync.Mutex // guards the rest
+	at  time.Time
+	err error
+}
+
+// low is why nothing may be taken in or started, or nil. The answer is a second old at
+// most: every step asks for it.
+func (s *freeSpace) Low() error {
+	const fresh = time.Second
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if age := now.Sub(s.at); !s.at.IsZero() && age >= 0 && age < fresh {
+		return s.err
+	}
+	s.at, s.err = now, s.look()
+	return s.err
+}
+
+// fewInodes is how many files and folders must still find a place.
+const fewInodes = 1000
+
+func (s *freeSpace) look() error {
+	free, err := disk.Free(s.root)
+	if err != nil {
+		return err
+	}
+	if least := s.least(); free < least {
+		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", Size(free), s.root, Size(least))
+	}
+	if inodes, bounded, err := disk.FreeInodes(s.root); err == nil && bounded && inodes < fewInodes {
+		return fmt.Errorf("paused: the file system of %s has places for %d more files; nothing is taken in or started until there are %d", s.root, inodes, fewInodes)
+	}
+	return nil
+}
+
+func Size(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/unit, 0
+	for v >= unit && i < 4 {
+		v, i = v/unit, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
+}

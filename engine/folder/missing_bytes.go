@@ -1,0 +1,74 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// missing says what of an item's bytes is not here; "" is nothing. An item, or a new
+// version of one, that came by a push brought its records alone. What lies in the folder
+// may then be an earlier version, which looks like the item and is not.
+func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Execution) (why string, err error) {
+	name, err := layout.DecodePath(m.Source.Name)
+	if err != nil {
+		return "", fmt.Errorf("the source's name in %s: %w", layout.ManifestJSON, err)
+	}
+	source := filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.SourceDir, name)
+	_, err = os.Lstat(source)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return bytesElsewhere(m, x), nil
+	case err != nil:
+		return "", err
+	case m.Version < 2 || fo.HasVersionDir(m.Item, m.Version-1):
+		return "", nil
+	}
+	// Whoever took the version in here has kept the one before, or removed it since.
+	sum, err := inbox.Digest(ctx, source)
+	if err == nil && sum.Digest != m.Source.Digest {
+		why = bytesElsewhere(m, x)
+	}
+	return why, err
+}
+
+// bytesElsewhere says what is missing, and where it is.
+func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
+	what := ""
+	if m.Version > 1 {
+		what = fmt.Sprintf("version %d of ", m.Version)
+	}
+	return fmt.Sprintf("the bytes of %sitem %s are not in this workspace: its records came by a push, and %s does not hold %s/%s as it was dropped; they are in the workspace that took it in (%s). Replace %s, %s, %s and %s there by those of that workspace",
+		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, takenBy(m, x),
+		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
+}
+
+// takenBy is who registered the version that an item is at, as HOST:PID.
+func takenBy(m layout.Manifest, x *state.Execution) string {
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		if w.Created.Before(m.Since) {
+			continue
+		}
+		for _, s := range w.Steps {
+			for _, a := range s.Attempts {
+				if a.Started.Equal(w.Created) && a.Runner != "" {
+					return a.Runner
+				}
+			}
+		}
+	}
+	return "unknown"
+}
+
+func (fo *Folders) HasVersionDir(item layout.ItemID, n int) bool {
+	_, err := os.Lstat(fo.path(layout.VersionDir(item, n)))
+	return err == nil
+}

@@ -1,0 +1,99 @@
+package folder
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bagpipe/engine/attempt"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// TestPutBackRestoresWhatWasReplaced: a crash after publishing and before the
+// commit must leave the next attempt what this one began with.
+func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
+	for name, before := range map[string]map[string]string{
+		"content was there": {"content/f": "old", "derived/x/r": "old report"},
+		"content was not":   {"derived/x/r": "old report"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Folders{Root: t.TempDir()}
+			a := &Attempt{Item: "3fa9c0d2e1b7a45", Workflow: "w.1", Step: "x", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
+			dir := e.path(layout.ItemDir(a.Item))
+			put(t, dir, before)
+			put(t, dir, map[string]string{"source/f": "src"})
+			scratch := t.TempDir()
+			put(t, scratch, map[string]string{"c/f": "new", "d/r": "new report", "e/new": "only mine"})
+			res := steps.Result{Outputs: []steps.Output{{From: "c", To: "content"}, {From: "d", To: "derived/x"}, {From: "e", To: "derived/y"}}}
+			if err := e.Publish(a, scratch, res); err != nil {
+				t.Fatal(err)
+			}
+			want(t, dir, map[string]string{"content/f": "new", "derived/x/r": "new report", "derived/y/new": "only mine"})
+			for range 2 { // again after a crash in it: nothing more to do
+				if err := e.PutBack(a); err != nil {
+					t.Fatal(err)
+				}
+				want(t, dir, before)
+			}
+			if _, there := before["content/f"]; !there {
+				if _, err := os.Lstat(filepath.Join(dir, "content")); err == nil {
+					t.Error("content is there, and was not")
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, replacedPrefix+"*")); len(left) > 0 {
+				t.Errorf("%v was left", left)
+			}
+		})
+	}
+}
+
+// Two engines may sweep at once: what the other has removed meanwhile is no error.
+func TestScratchThatAnotherEngineRemoves(t *testing.T) {
+	e := &Folders{Root: t.TempDir(), Id: "5c1e9a70"}
+	dead := e.path(layout.ScratchDir + "/0badcafe")
+	put(t, dead, map[string]string{"x": ""})
+	another := func(layout.EngineID) (bool, error) { return false, os.RemoveAll(dead) }
+	if err := e.attempt.SweepScratch(another); err != nil {
+		t.Error(err)
+	}
+}
+
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func want(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != text {
+			t.Errorf("%s: %q, %v; want %q", name, data, err, text)
+		}
+	}
+}
+
+func TestScratchNamesTellTheirAttempts(t *testing.T) {
+	e := &Folders{Root: "/w", Id: "5c1e9a70"}
+	for _, step := range []layout.Name{"unpack", "x.2", "a.b"} {
+		// The identifier's check digit must be right, as names are not trusted.
+		a := &Attempt{Item: "", Workflow: "acc.essi.on.12", Step: step, Key: layout.AttemptKey{N: 3, Engine: "5c1e9a70"}}
+		for _, d := range "0123456789abcdef" {
+			if id, err := layout.ParseItemID("3fa9c0d2e1b7a4" + string(d)); err == nil {
+				a.Item = id
+			}
+		}
+		got, ok := attempt.attemptOf(filepath.Base(e.ScratchDir(a)))
+		if !ok || *got != *a {
+			t.Errorf("%+v, %v; want %+v", got, ok, a)
+		}
+	}
+}

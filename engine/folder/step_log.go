@@ -1,0 +1,65 @@
+package folder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// stepLog is an attempt's log. Its file is made with the first byte, as most
+// steps say nothing; the end of it is kept for the record of a failure.
+type StepLog struct {
+	path string
+
+	mu   sync.Mutex // guards file, last
+	file *os.File
+	last []byte
+}
+
+const tailSize = 2000
+
+func NewStepLog(path string) *StepLog { return &StepLog{path: path} }
+
+// Write appends to the log.
+func (l *StepLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		if err := os.MkdirAll(filepath.Dir(l.path), 0o777); err != nil {
+			return 0, err
+		}
+		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return 0, err
+		}
+		l.file = f
+	}
+	l.last = append(l.last, p...)
+	if over := len(l.last) - tailSize; over > 0 {
+		l.last = append(l.last[:0], l.last[over:]...)
+	}
+	return l.file.Write(p)
+}
+
+// Close syncs what was written.
+func (l *StepLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	f := l.file
+	l.file = nil
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// tail is the end of the log.
+func (l *StepLog) Tail() string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.last)
+}

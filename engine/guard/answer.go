@@ -1,0 +1,179 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// answersAtOnce is how many answers are handed to the store side by side: they
+// share a group, and what else waits comes into the next.
+const answersAtOnce = 256
+
+// answerItems answers for those of the items there is an open verdict on. The turn
+// is the caller's.
+func (g *Guard) answerItems(ctx context.Context, ids []layout.ItemID) error {
+	a := g
+	var mu sync.Mutex // guards errs
+	var errs []error
+	var answering errgroup.Group
+	answering.SetLimit(answersAtOnce)
+	for _, id := range ids {
+		a.mu.Lock()
+		v := a.verdicts[id]
+		a.mu.Unlock()
+		if v == nil || len(v.breaches) == 0 {
+			continue
+		}
+		answering.Go(func() error {
+			err := g.answerItem(ctx, id, v)
+			if err == nil {
+				a.answered(id, v)
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			return nil
+		})
+	}
+	_ = answering.Wait() // one that fails keeps no other
+	return errors.Join(errs...)
+}
+
+// answered closes a verdict. What came meanwhile, such as the same answer by
+// another engine, is held against what the item should be, not against the commit
+// that was answered.
+func (a *Guard) answered(id layout.ItemID, v *verdict) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unlisted || a.touched[id] {
+		a.verdicts[id] = &verdict{want: v.want}
+	} else {
+		delete(a.verdicts, id)
+	}
+}
+
+// answerItem commits an item's records as they should be, with a hold that says
+// what was wrong. When another engine has answered, there is nothing left to do.
+func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) error {
+	want, err := g.recordsOf(v.want, id)
+	if err != nil {
+		return err
+	}
+	key, err := g.ledger.IntentKey()
+	if err != nil {
+		return err
+	}
+	text := v.text()
+	last := v.breaches[len(v.breaches)-1].commit.Hash.String()
+	did := false
+	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		did = false
+		now, err := ledger.ReadRecords(r, id)
+		if err != nil {
+			return nil, err
+		}
+		plans := g.ledger.PlansAt(r)
+		mended, breaches := judge(id, want, now, plans)
+		x, err := state.Decode(mended.Execution)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id, err)
+		}
+		if len(breaches) == 0 && (!v.forged() || x.Answered(last)) {
+			return nil, nil
+		}
+		who := g.ledger.ByEngine()
+		hold := state.Hold{Key: key, At: g.ledger.Now(), By: who.Agent, Text: text, Answers: last}
+		if _, err := state.Apply(x, nil, hold); err != nil {
+			return nil, err
+		}
+		x.Recompute(plans)
+		mended.Execution = x.Encode()
+		did = true
+		return &gitstore.Change{Files: now.Changes(id, mended), Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
+	}
+	if did {
+		g.ledger.Log.Info("answered", "item", id, "commit", last)
+		g.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), text))
+	}
+	return nil
+}
+
+func (v *verdict) forged() bool {
+	return slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged })
+}
+
+// text says what was wrong, in which commit of whom, and what to do.
+func (v *verdict) text() string {
+	const most = 3
+	var said []string
+	for i, b := range v.breaches {
+		if i == most {
+			said = append(said, fmt.Sprintf("%d more commits did alike", len(v.breaches)-most))
+			break
+		}
+		said = append(said, b.by()+" "+ledger.Printable(ledger.OneLine(state.Breaches(b.what), 1500)))
+	}
+	return ledger.Clip(strings.Join(said, "; ")+". What was acknowledged stands again; what was pushed is in that commit. If all is well, release the item.", ledger.MaxMessage)
+}
+
+// by names a commit and its author, both foreign.
+func (b breach) by() string {
+	c := b.commit
+	if c.Author == (gitstore.Signature{}) {
+		return "a commit up to " + c.Hash.String()[:12]
+	}
+	return "commit " + c.Hash.String()[:12] + " by " + ledger.Printable(ledger.OneLine(c.Author.Name+" <"+c.Author.Email+">", 200))
+}
+
+// message words the answer's commit.
+func (v *verdict) message(id layout.ItemID, is ledger.Records, text, agent string) string {
+	m, err := layout.DecodeManifest(is.Manifest)
+	if err != nil {
+		m = layout.Manifest{}
+	}
+	trailers := []ledger.Trailer{
+		{"Bagpipe-Item", string(id)},
+		{"Bagpipe-Intent", state.HoldIntent},
+		{"Bagpipe-To", "held"},
+	}
+	for i, b := range v.breaches {
+		if i < 10 {
+			trailers = append(trailers, ledger.Trailer{"Bagpipe-Answers", b.commit.Hash.String()})
+		}
+	}
+	subject := "hold: held " + string(id) + " (" + string(m.Collection) + "/" + ledger.Clip(m.Label, 100) + ")"
+	return ledger.Message(subject, text, append(trailers, ledger.Trailer{"Bagpipe-Agent", agent}))
+}
+
+// maxTold bounds the answers that are told one by one.
+const maxTold = 20
+
+// tellAnswer warns of an answer; where there are very many, of the first ones.
+func (g *Guard) tellAnswer(text string) {
+	a := g
+	a.mu.Lock()
+	a.told++
+	n := a.told
+	a.mu.Unlock()
+	switch {
+	case n <= maxTold:
+		g.ledger.Warn(text)
+	case n == maxTold+1:
+		g.ledger.Warn("more items are held for what was pushed; bagpipe status lists them")
+	}
+}

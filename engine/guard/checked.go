@@ -1,0 +1,113 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// checkedFile names the commit up to which everything others committed has been
+// looked at.
+const checkedFile = layout.StateDir + "/checked"
+
+// openArrivals notes what came since the last look, at Open.
+func (g *Guard) Open() error {
+	a := g
+	v, err := g.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tip = v.Commit()
+	a.saved = g.readChecked()
+	if a.saved == a.tip {
+		return nil
+	}
+	from := a.saved
+	if from.IsZero() {
+		if from, err = g.lastOwnCommit(v.Commit()); err != nil || from == a.tip {
+			return err
+		}
+	}
+	a.windows = append([]window{{from, a.tip}}, a.windows...)
+	a.unlisted = true
+	return nil
+}
+
+// readChecked gives zero when the file is not there, damaged, or names a commit
+// this repository has not.
+func (g *Guard) readChecked() gitstore.Hash {
+	data, err := os.ReadFile(g.ledger.Path(checkedFile))
+	if err != nil {
+		return gitstore.Hash{}
+	}
+	h, err := gitstore.ParseHash(strings.TrimSpace(string(data)))
+	if err != nil {
+		return gitstore.Hash{}
+	}
+	if _, err := g.ledger.Store.At(h); err != nil {
+		return gitstore.Hash{}
+	}
+	return h
+}
+
+// maxFirstParents bounds the search for a Bagpipe's commit.
+const maxFirstParents = 10_000
+
+// lastOwnCommit finds the newest commit by a Bagpipe on the first-parent line; the
+// tip itself when there is none.
+func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
+	next := tip
+	n := 0
+	for c, err := range g.ledger.Store.History(context.Background(), gitstore.HistoryOptions{From: tip}) {
+		if err != nil {
+			return gitstore.Hash{}, fmt.Errorf("look for the last commit of a Bagpipe: %w", err)
+		}
+		if n++; n > maxFirstParents {
+			break
+		}
+		if c.Hash != next {
+			continue
+		}
+		if c.Committer.Name == ledger.CommitterName && strings.HasPrefix(c.Committer.Email, ledger.CommitterEmail) {
+			return c.Hash, nil
+		}
+		if len(c.Parents) == 0 {
+			break
+		}
+		next = c.Parents[0]
+	}
+	return tip, nil
+}
+
+// saveChecked writes checkedFile when there is nothing left to look at. It is not
+// synced: an older one costs time only.
+func (g *Guard) SaveChecked() {
+	a := g
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tip == a.saved || a.tip.IsZero() || len(a.windows)+len(a.verdicts)+len(a.pinned) > 0 || a.lookAll || len(a.looking) > 0 {
+		return
+	}
+	name := g.ledger.Path(checkedFile)
+	temp := fmt.Sprintf("%s.%s", name, g.ledger.ID)
+	err := os.WriteFile(temp, []byte(a.tip.String()+"\n"), 0o666)
+	if errors.Is(err, os.ErrNotExist) { // .bagpipe was removed; whoever needs it makes it
+		return
+	}
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		g.ledger.Log.Warn("remember what was checked", "err", errors.Join(err, os.RemoveAll(temp)))
+		return
+	}
+	a.saved = a.tip
+}

@@ -1,0 +1,304 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: the commits of a window are gone through, parents first. Each is
+// a branch: which items differ from what is committed there, because they were
+// mended, or were touched within the window. A commit is held against its parent,
+// a merge against the join of its parents; what its branch holds in the end is
+// what should be, and that is what its children are held against. So a record is
+// never put back to an older state than the last acknowledged one, however long
+// nobody looked, and each breach is found in the commit that made it.
+
+// branch is how the items should be at one commit; those not in it are as they
+// are committed there.
+type branch struct {
+	items  map[layout.ItemID]*verdict
+	pinned map[string]*pinnedVerdict
+}
+
+func newBranch() *branch {
+	return &branch{items: map[layout.ItemID]*verdict{}, pinned: map[string]*pinnedVerdict{}}
+}
+
+func (b *branch) clone() *branch {
+	return &branch{items: maps.Clone(b.items), pinned: maps.Clone(b.pinned)}
+}
+
+// onlyOpen keeps what has to be answered.
+func (b *branch) onlyOpen() *branch {
+	maps.DeleteFunc(b.items, func(_ layout.ItemID, v *verdict) bool { return len(v.breaches) == 0 })
+	return b
+}
+
+// examiner goes through one window.
+type examiner struct {
+	e        *Guard
+	ctx      context.Context
+	w        window
+	seed     *branch // at w.from
+	branches map[gitstore.Hash]*branch
+	heirs    map[gitstore.Hash]int  // children yet to come
+	fromHere map[gitstore.Hash]bool // it descends from w.from
+	views    map[gitstore.Hash]gitstore.View
+}
+
+// examineWindow gives the branch at the window's end.
+func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*branch, error) {
+	commits, err := g.commitsOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	x := &examiner{e: g, ctx: ctx, w: w, seed: seed,
+		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
+	last := seed
+	for _, c := range commits {
+		for _, p := range c.Parents {
+			x.heirs[p]++
+		}
+	}
+	for _, c := range commits {
+		x.views = map[gitstore.Hash]gitstore.View{}
+		if last, err = x.commit(c); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+// parent gives the branch at a parent of c: its own when no other child needs it.
+func (x *examiner) parent(h gitstore.Hash) *branch {
+	b := x.branches[h]
+	if b == nil {
+		if h == x.w.from {
+			return x.seed.clone()
+		}
+		return newBranch()
+	}
+	if x.heirs[h]--; x.heirs[h] > 0 {
+		return b.clone()
+	}
+	delete(x.branches, h)
+	return b
+}
+
+// commit holds one commit against its parents.
+func (x *examiner) commit(c gitstore.Commit) (*branch, error) {
+	if err := x.ctx.Err(); err != nil {
+		return nil, err
+	}
+	main := x.mainParent(c)
+	at := x.parent(main)
+	touched, pinned, err := x.changed(main, c.Hash)
+	if err != nil {
+		return nil, err
+	}
+	others := map[gitstore.Hash]*branch{}
+	for _, p := range c.Parents {
+		if p == main {
+			continue
+		}
+		b := x.parent(p)
+		others[p] = b
+		for id := range b.items {
+			touched[id] = true
+		}
+		x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[p]
+	}
+	x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[main]
+	if len(c.Parents) == 0 {
+		main = gitstore.Hash{}
+	}
+	for id := range touched {
+		if err := x.item(c, main, at, others, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.pinned(c, main, at, pinned); err != nil {
+		return nil, err
+	}
+	x.branches[c.Hash] = at
+	return at, nil
+}
+
+// mainParent is the parent whose line holds what this workspace knew.
+func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
+	for _, p := range c.Parents {
+		if x.fromHere[p] {
+			return p
+		}
+	}
+	if len(c.Parents) == 0 {
+		return gitstore.Hash{}
+	}
+	return c.Parents[0]
+}
+
+// changed lists the items and pinned definitions that differ between two commits.
+func (x *examiner) changed(from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
+	items = map[layout.ItemID]bool{}
+	err = x.e.ledger.Store.Diff(x.ctx, from, to, func(c gitstore.FileChange) error {
+		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsRecord(rest) {
+			items[id] = true
+		}
+		if digest, ok := pinnedDigest(c.Path); ok {
+			pinned = append(pinned, digest)
+		}
+		return nil
+	})
+	return items, pinned, err
+}
+
+// item holds one item against what it should be.
+func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
+	was := at.items[id]
+	want := version{at: main}
+	if was != nil {
+		want = was.want
+	}
+	before, err := x.recordsOf(want, id)
+	if err != nil {
+		return err
+	}
+	view, err := x.view(c.Hash)
+	if err != nil {
+		return err
+	}
+	plans := x.e.ledger.PlansAt(view)
+	for p, b := range others {
+		other := version{at: p}
+		if v := b.items[id]; v != nil {
+			other = v.want
+		}
+		if before, err = x.join(id, before, other, plans); err != nil {
+			return err
+		}
+	}
+	now, err := ledger.ReadRecords(view, id)
+	if err != nil {
+		return err
+	}
+	mended, what := judge(id, before, now, plans)
+	next := &verdict{want: version{at: c.Hash}}
+	switch {
+	case len(what) > 0 && now.Absent() && len(others) == 0: // kept by name: there may be very many
+		next.want = want
+	case len(what) > 0:
+		next.want = version{files: mended}
+	}
+	if len(what) > 0 {
+		next.breaches = add(was, breach{commit: c, what: what})
+	}
+	if forged := x.e.forged(before, mended); len(forged) > 0 {
+		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
+	} else if was != nil && len(what) == 0 {
+		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged })
+	}
+	at.items[id] = next
+	return nil
+}
+
+// add notes a breach, but not again what an earlier commit did and this one only
+// left so.
+func add(was *verdict, b breach) []breach {
+	if was == nil {
+		return []breach{b}
+	}
+	said := func(text string) bool {
+		return slices.ContainsFunc(was.breaches, func(o breach) bool { return slices.Contains(o.what, text) })
+	}
+	b.what = slices.DeleteFunc(b.what, said)
+	if len(b.what) == 0 {
+		return was.breaches
+	}
+	return append(slices.Clone(was.breaches), b)
+}
+
+// forged tells of attempts in this engine's name; see the package comment.
+func (g *Guard) forged(before, now ledger.Records) []string {
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(now.Execution)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	return state.Forged(a, b, g.ledger.ID)
+}
+
+// join unites the execution records of two parents; the rest is the main one's.
+// What an answer left out does not come back by a branch that still has it.
+func (x *examiner) join(id layout.ItemID, before ledger.Records, other version, plans state.Plans) (ledger.Records, error) {
+	o, err := x.recordsOf(other, id)
+	if err != nil || !o.Sound(id) {
+		return before, err
+	}
+	if !before.Sound(id) {
+		return o, nil
+	}
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(o.Execution)
+	if err := errors.Join(errA, errB); err != nil {
+		return before, err
+	}
+	if state.Progressed(a, b) && (versionOf(o) > versionOf(before) || versionOf(o) == versionOf(before) && isInventory(id, o)) {
+		before.Manifest, before.Inventory = o.Manifest, o.Inventory
+	}
+	united, err := state.Join(a, b)
+	if err != nil {
+		return before, err
+	}
+	united, _ = state.Mend(a, united, plans)
+	before.Execution = united.Encode()
+	return before, nil
+}
+
+// versionOf is the version of an item by its manifest; 0: it cannot be read.
+func versionOf(f ledger.Records) int {
+	m, err := layout.DecodeManifest(f.Manifest)
+	if err != nil {
+		return 0
+	}
+	return m.Version
+}
+
+// view is kept for the commit at hand: there may be very many items.
+func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
+	v, ok := x.views[h]
+	if !ok {
+		if v, err = x.e.ledger.Store.At(h); err == nil {
+			x.views[h] = v
+		}
+	}
+	return v, err
+}
+
+func (x *examiner) recordsOf(v version, id layout.ItemID) (ledger.Records, error) {
+	if v.at.IsZero() {
+		return v.files, nil
+	}
+	view, err := x.view(v.at)
+	if err != nil {
+		return ledger.Records{}, err
+	}
+	return ledger.ReadRecords(view, id)
+}
+
+func (g *Guard) recordsOf(v version, id layout.ItemID) (ledger.Records, error) {
+	if v.at.IsZero() {
+		return v.files, nil
+	}
+	view, err := g.ledger.Store.At(v.at)
+	if err != nil {
+		return ledger.Records{}, err
+	}
+	return ledger.ReadRecords(view, id)
+}

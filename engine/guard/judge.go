@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"bytes"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// version is an item's records: as committed, or, when at is zero, as mended.
+type version struct {
+	at    gitstore.Hash
+	files ledger.Records
+}
+
+// judge holds an item's records against what they were; see the package comment.
+// Without breaches mended is now.
+func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (mended ledger.Records, breaches []string) {
+	if !before.Sound(id) {
+		return now, nil
+	}
+	if now.Absent() {
+		return before, []string{"removed the item's records"}
+	}
+	mended = now
+	x, err := state.Decode(before.Execution)
+	if err != nil {
+		return now, nil // sound has read it
+	}
+	is, unusable := readExecution(id, now.Execution)
+	if unusable != "" {
+		mended.Execution, is = before.Execution, x
+		breaches = append(breaches, unusable)
+	} else if fixed, found := state.Mend(x, is, plans); len(found) > 0 {
+		mended.Execution, is = fixed.Encode(), fixed
+		breaches = append(breaches, found...)
+	}
+	renewed := state.Progressed(x, is) && isInventory(id, now)
+	manifest, found := mendManifest(before, now, x, is, plans, renewed)
+	mended.Manifest = manifest
+	breaches = append(breaches, found...)
+	if !renewed {
+		breaches = append(breaches, mendInventory(before, &mended)...)
+	}
+	return mended, breaches
+}
+
+// mendManifest lets the manifest say anew what was dropped where the commit made a new
+// version of the item.
+func mendManifest(before, now ledger.Records, x, is *state.Execution, plans state.Plans, renewed bool) ([]byte, []string) {
+	was, errA := layout.DecodeManifest(before.Manifest)
+	m, errB := layout.DecodeManifest(now.Manifest)
+	x.Since = was.Since
+	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && state.NewVersion(x, is, was, m) {
+		return state.MendVersion(before.Manifest, now.Manifest)
+	}
+	return state.MendManifest(before.Manifest, now.Manifest, renewed)
+}
+
+// computed computes the statuses of a record; false: some definition is not there.
+func computed(x *state.Execution, plans state.Plans) bool {
+	for name, w := range x.Workflows {
+		d := plans(w.Digest)
+		if d == nil {
+			return false
+		}
+		x.Compute(name, d)
+	}
+	return true
+}
+
+func readExecution(id layout.ItemID, data []byte) (x *state.Execution, unusable string) {
+	if data == nil {
+		return nil, "removed " + layout.ExecutionJSON
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		return nil, "left a record that cannot be used: " + err.Error()
+	}
+	if x.Item != id {
+		return nil, "put another item's " + layout.ExecutionJSON + " in its place"
+	}
+	return x, ""
+}
+
+// isInventory tells whether the inventory is the item's and the one its manifest
+// speaks of.
+func isInventory(id layout.ItemID, f ledger.Records) bool {
+	m, err := layout.DecodeManifest(f.Manifest)
+	if err != nil || m.Inventory == nil || m.Inventory.Digest != ledger.DigestOf(f.Inventory) {
+		return false
+	}
+	inv, err := layout.DecodeInventory(f.Inventory)
+	return err == nil && inv.Item == id && len(inv.Files) == m.Inventory.Files && inv.Bytes() == m.Inventory.Bytes
+}
+
+// mendInventory puts the inventory back that the manifest speaks of.
+func mendInventory(before ledger.Records, mended *ledger.Records) []string {
+	m, err := layout.DecodeManifest(mended.Manifest)
+	if err != nil || m.Inventory == nil || bytes.Equal(before.Inventory, mended.Inventory) ||
+		ledger.DigestOf(before.Inventory) != m.Inventory.Digest || ledger.DigestOf(mended.Inventory) == m.Inventory.Digest {
+		return nil
+	}
+	what := "changed "
+	if mended.Inventory == nil {
+		what = "removed "
+	}
+	mended.Inventory = before.Inventory
+	return []string{what + layout.InventoryJSON}
+}

@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// pinned notes definitions that are not what their names say, and were.
+func (x *examiner) pinned(c gitstore.Commit, main gitstore.Hash, at *branch, changed []string) error {
+	for _, digest := range changed {
+		data, err := x.readPinned(c.Hash, digest)
+		if err != nil {
+			return err
+		}
+		if data != nil && ledger.DigestOf(data) == digest {
+			delete(at.pinned, digest)
+			continue
+		}
+		if at.pinned[digest] != nil || main.IsZero() {
+			continue
+		}
+		if data, err = x.readPinned(main, digest); err != nil {
+			return err
+		}
+		if data != nil && ledger.DigestOf(data) == digest {
+			at.pinned[digest] = &pinnedVerdict{data: data, commit: c}
+		}
+	}
+	return nil
+}
+
+func (x *examiner) readPinned(at gitstore.Hash, digest string) ([]byte, error) {
+	v, err := x.view(at)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.ReadOptional(v, layout.PinnedPath(digest))
+}
+
+func pinnedDigest(p string) (digest string, ok bool) {
+	hex, ok := strings.CutPrefix(p, layout.PinnedDir+"/")
+	hex, isYAML := strings.CutSuffix(hex, ".yaml")
+	return "sha256:" + hex, ok && isYAML
+}
+
+// answerPinned puts pinned definitions back. The turn is the caller's.
+func (g *Guard) answerPinned(ctx context.Context) error {
+	a := g
+	a.mu.Lock()
+	digests := make([]string, 0, len(a.pinned))
+	for d := range a.pinned {
+		digests = append(digests, d)
+	}
+	a.mu.Unlock()
+	slices.Sort(digests)
+	for _, d := range digests {
+		a.mu.Lock()
+		v := a.pinned[d]
+		a.mu.Unlock()
+		if err := g.answerOnePinned(ctx, d, v); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		delete(a.pinned, d)
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+func (g *Guard) answerOnePinned(ctx context.Context, digest string, v *pinnedVerdict) error {
+	p := layout.PinnedPath(digest)
+	did := false
+	_, err := g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		did = false
+		now, err := ledger.ReadOptional(r, p)
+		if err != nil || now != nil && ledger.DigestOf(now) == digest {
+			return nil, err
+		}
+		did = true
+		who := g.ledger.ByEngine()
+		return &gitstore.Change{Files: map[string][]byte{p: v.data}, Author: who.Author,
+			Message: ledger.Message("definition: restored "+p, breach{commit: v.commit}.by()+" changed or removed it; items in flight need it as it was",
+				[]ledger.Trailer{{"Bagpipe-Definition", digest}, {"Bagpipe-Answers", v.commit.Hash.String()}, {"Bagpipe-Agent", who.Agent}})}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", p, err)
+	}
+	if did {
+		g.ledger.Warn(fmt.Sprintf("%s was changed or removed by %s; it has been restored, as items in flight need it. A changed workflow goes into %s/NAME.yaml.",
+			p, breach{commit: v.commit}.by(), layout.WorkflowsDir))
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package index
+
+import (
+	"bagpipe/engine/queue"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+)
+
+// applyLimits tells the index which limits are in force.
+func (ke *Keeper) ApplyLimits(c *settings.Snapshot) {
+	ke.mu.Lock()
+	index, s := ke.index, c.Settings
+	ke.mu.Unlock()
+	if index == nil {
+		return
+	}
+	index.SetLanes(s.QueueLanes())
+	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: func(name layout.Name) int {
+		if c, ok := s.Collections[string(name)]; ok && c.InFlight > 0 {
+			return c.InFlight
+		}
+		return s.Defaults.InFlight
+	}})
+}

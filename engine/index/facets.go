@@ -1,0 +1,75 @@
+package index
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/settings"
+
+	"github.com/tidwall/gjson"
+)
+
+// plainPaths are those that the index holds of every item.
+var PlainPaths = map[string]func(*queue.Item) string{
+	"collection": func(it *queue.Item) string { return string(it.Collection) },
+	"label":      func(it *queue.Item) string { return it.Label },
+	"batch":      func(it *queue.Item) string { return it.Batch },
+	"lane":       func(it *queue.Item) string { return string(it.Lane) },
+	"item":       func(it *queue.Item) string { return string(it.ID) },
+	"created":    func(it *queue.Item) string { return it.Created.Format(time.RFC3339Nano) },
+}
+
+// facetPaths are the paths that named queues ask for: the index holds what stands there.
+func facetPaths(c *settings.Snapshot) (paths []string) {
+	for _, q := range c.Queues {
+		for _, p := range q.Paths() {
+			if PlainPaths[p] == nil {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// maxFacet is how long a value may be that the index holds; a longer one is read
+// when it is asked for.
+const (
+	maxFacet   = 500
+	LongFacet  = "\x00"
+	executions = "execution." // what paths into execution.json begin with
+)
+
+// facetsHeld are the paths whose values the index holds.
+func (ke *Keeper) FacetsHeld() []string {
+	ke.mu.Lock()
+	defer ke.mu.Unlock()
+	return ke.derived.facets
+}
+
+// facetsBegun are the paths whose values the newest index is being filled with.
+func (ke *Keeper) FacetsBegun() []string { return *ke.facets.Load() }
+
+func facetsOf(paths []string, f *ledger.Files) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		if out[i] = LookUp(f.Manifest, f.Execution, p).Raw; len(out[i]) > maxFacet {
+			out[i] = LongFacet
+		}
+	}
+	return out
+}
+
+// lookUp finds what stands at a path of an item's records.
+func LookUp(manifest, execution []byte, path string) gjson.Result {
+	if rest, ok := strings.CutPrefix(path, executions); ok {
+		return gjson.GetBytes(execution, rest)
+	}
+	return gjson.GetBytes(manifest, path)
+}

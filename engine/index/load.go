@@ -1,0 +1,287 @@
+package index
+
+import (
+	"context"
+	"fmt"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Load fills the index from the committed records, for those who look. From then
+// on advanced keeps it current.
+func (ke *Keeper) Load(ctx context.Context) error {
+	if err := ke.Begin(ctx, ke.showRemoved); err != nil {
+		return err
+	}
+	ke.SaveIndexSoon()
+	return nil
+}
+
+// load is Load; besides puts more into the index.
+func (ke *Keeper) Begin(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
+	v, err := ke.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	index, err := ke.fill(ctx, v)
+	if err != nil {
+		return err
+	}
+	if besides != nil {
+		if err := besides(ctx, v, index); err != nil {
+			return err
+		}
+	}
+	ke.noting.Lock()
+	defer ke.noting.Unlock()
+	ke.mu.Lock()
+	ke.index, ke.derived.at = index, v.Commit()
+	ke.mu.Unlock()
+	ke.ApplyLimits(ke.settings.Current())
+	ke.applyControls(index)
+	return ke.reachTip(ctx, v)
+}
+
+// reachTip brings a new index, filled at v, to where the branch is: what was told
+// meanwhile passed the index by.
+func (ke *Keeper) reachTip(ctx context.Context, v gitstore.View) error {
+	to, ok := ke.tipNow(v), true
+	err := ke.ledger.Store.Diff(ctx, v.Commit(), to, func(c gitstore.FileChange) error {
+		ok = ke.noteChanges([]gitstore.FileChange{c}) && ok
+		return nil
+	})
+	ke.mu.Lock()
+	defer ke.mu.Unlock()
+	ke.derived.at, ke.derived.behind = to, ke.derived.behind || !ok || err != nil
+	return err
+}
+
+func (ke *Keeper) tipNow(v gitstore.View) gitstore.Hash {
+	if now, err := ke.ledger.Store.Tip(); err == nil {
+		return now.Commit()
+	}
+	return v.Commit()
+}
+
+// removedText is why an item is shown whose records a push removed: the history
+// and the bytes are there still, and the next look brings the records back.
+const RemovedText = "its records were removed from the branch; the next command that changes something, or bagpipe run, brings them back"
+
+// showRemoved puts the items into the index whose records were removed since the
+// last look, so that no listing passes over them.
+func (ke *Keeper) showRemoved(ctx context.Context, v gitstore.View, index *queue.Index) error {
+	from, ok := ke.guard.Since()
+	if !ok {
+		return nil
+	}
+	before, err := ke.ledger.Store.At(from)
+	if err != nil {
+		return err
+	}
+	return ke.ledger.Store.Diff(ctx, from, v.Commit(), func(c gitstore.FileChange) error {
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || !c.Deleted || rest != layout.ExecutionJSON || index.Item(id) != nil {
+			return nil
+		}
+		f, err := ledger.ReadRecords(before, id)
+		if err != nil {
+			return err
+		}
+		index.Put(gone(ke.Summarise(before, id, &ledger.Files{f.Manifest, f.Execution}, &Scanned{}, &queue.Item{})))
+		return nil
+	})
+}
+
+// gone is an item without its records.
+func gone(it *queue.Item) *queue.Item {
+	out := *it
+	out.Runs, out.Broken, out.Gone = nil, RemovedText, true
+	return &out
+}
+
+// noted is what the changes of one advance say of an item.
+type noted struct {
+	id    layout.ItemID
+	files ledger.Files
+	gone  map[string]bool // files that were removed
+}
+
+// decoder reads records. Whoever takes one may change it, and gives it back.
+type decoder interface {
+	DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error)
+	Take(id layout.ItemID, data []byte) (*state.Execution, error)
+	Keep(id layout.ItemID, data []byte, x *state.Execution)
+}
+
+// summarise makes in into what the index holds of an item. It never fails: a record that
+// cannot be read makes an item that is shown as broken, with the reason, and that has
+// no ready step. Nothing of the bytes is kept.
+func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Files, d decoder, into *queue.Item) *queue.Item {
+	broken := func(m layout.Manifest, why error) *queue.Item {
+		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Created: m.Created, Broken: why.Error()}
+	}
+	if f.Manifest == nil || f.Execution == nil {
+		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
+	}
+	m, err := d.DecodeManifest(id, f.Manifest)
+	if err != nil {
+		return broken(m, err)
+	}
+	x, err := d.Take(id, f.Execution)
+	if err != nil {
+		return broken(m, err)
+	}
+	if x.Item != id || m.Item != id {
+		return broken(m, fmt.Errorf("the records in %s are another item's", layout.ItemDir(id)))
+	}
+	var missing error
+	plans := func(digest string) *state.Definition {
+		d, err := ke.ledger.PinnedPlan(r, digest)
+		if err != nil {
+			missing = err
+		}
+		return d
+	}
+	m.Label = ledger.Printable(m.Label) // a push may hold anything
+	defer d.Keep(id, f.Execution, x)
+	x.Manifest, x.Since = f.Manifest, m.Since
+	it := queue.SummariseInto(into, x, m, plans, ke.ledger.Now())
+	it.Facets = facetsOf(*ke.facets.Load(), f)
+	if missing != nil {
+		it.Broken = missing.Error()
+	}
+	return it
+}
+
+// noteItems brings the index up to date; an observer.
+func (ke *Keeper) NoteItems(a gitstore.Advance) {
+	ke.noting.Lock()
+	defer ke.noting.Unlock()
+	ok := ke.noteChanges(a.Changes)
+	ke.mu.Lock()
+	defer ke.mu.Unlock()
+	if ke.index != nil {
+		ke.derived.at, ke.derived.between, ke.derived.behind = a.To, a.More, ke.derived.behind || !ok
+		ke.derived.changes += len(a.Changes)
+	}
+}
+
+// noteChanges brings the index up to date; false when it cannot.
+func (ke *Keeper) noteChanges(changes []gitstore.FileChange) bool {
+	ke.mu.Lock()
+	index := ke.index
+	ke.mu.Unlock()
+	var order []*noted
+	items := map[layout.ItemID]*noted{}
+	for _, c := range changes {
+		ke.noteBatch(index, c)
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
+			continue
+		}
+		n := items[id]
+		if n == nil {
+			n = &noted{id: id}
+			items[id] = n
+			order = append(order, n)
+		}
+		n.note(rest, c)
+	}
+	if len(order) == 0 {
+		return true
+	}
+	v, err := ke.ledger.Store.Known()
+	if err != nil {
+		ke.ledger.Log.Error("read the tip", "err", err)
+		return false
+	}
+	for _, n := range order {
+		ke.reload(index, v, n)
+	}
+	return true
+}
+
+func (n *noted) note(file string, c gitstore.FileChange) {
+	if n.gone == nil {
+		n.gone = map[string]bool{}
+	}
+	n.gone[file] = c.Deleted
+	switch file {
+	case layout.ManifestJSON:
+		n.files.Manifest = c.Data
+	case layout.ExecutionJSON:
+		n.files.Execution = c.Data
+	}
+}
+
+// reload puts one item into the index as it is after an advance; what did not
+// change is read at the tip, unless it is known,
+// and may be newer there by now; then it comes again.
+func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
+	dir, known := layout.ItemDir(n.id)+"/", ke.ledger.Recent(v, n.id)
+	if n.files.Manifest == nil && !n.gone[layout.ManifestJSON] {
+		n.files.Manifest, _ = known.ReadFile(dir + layout.ManifestJSON) // absent: shown as broken
+	}
+	if n.files.Execution == nil && !n.gone[layout.ExecutionJSON] {
+		n.files.Execution, _ = known.ReadFile(dir + layout.ExecutionJSON)
+	}
+	if n.files.Manifest != nil && n.files.Execution != nil {
+		ke.ledger.Latest.Put(n.id, n.files)
+	} else {
+		ke.ledger.Latest.Drop(n.id)
+	}
+	if n.gone[layout.ManifestJSON] && n.gone[layout.ExecutionJSON] && n.files.Manifest == nil && n.files.Execution == nil {
+		if was := index.Item(n.id); was != nil {
+			index.Put(gone(was))
+		}
+		return
+	}
+	was, is := index.Item(n.id), ke.controlled(index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
+	index.Put(is)
+	ke.NoteEnds(index, is)
+	ke.trialMoved(index, n.id)
+	ke.tellEnded(was, is)
+}
+
+// tellEnded tells the run, in the order of the commits, which steps this engine
+// ended on an item.
+func (ke *Keeper) tellEnded(was, is *queue.Item) {
+	ke.mu.Lock()
+	told := ke.ended
+	ke.mu.Unlock()
+	if told == nil || was == nil || len(was.Runs) > len(is.Runs) {
+		return
+	}
+	for r := range was.Runs {
+		before, now := &was.Runs[r], &is.Runs[r]
+		for i := range now.Steps {
+			s := &now.Steps[i]
+			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != ke.ledger.ID || s.Status == state.InProgress {
+				continue
+			}
+			end := Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
+			told(end)
+		}
+	}
+}
+
+// Ended is a step that this run ended.
+type Ended struct {
+	Item     layout.ItemID
+	Label    string
+	Workflow string
+	Step     layout.Name
+	Status   state.Status
+	Message  string
+}
+
+// tell sets who is told of ended steps.
+func (ke *Keeper) TellEnded(f func(Ended)) {
+	ke.mu.Lock()
+	defer ke.mu.Unlock()
+	ke.ended = f
+}

@@ -1,0 +1,33 @@
+package intake
+
+import (
+	"context"
+	"errors"
+
+	"bagpipe/engine/intake/sidecar"
+	"bagpipe/engine/settings"
+)
+
+// describe adds to a drop what its side-cars say; what is wrong with them refuses it,
+// or is noted in the item, as the inbox's settings want.
+func (in *Intake) describe(ctx context.Context, d *drop) error {
+	limits := in.settings.Current().Settings.ArchiveLimits()
+	set := in.settings.Current().Settings.Drops(d.taken.Collection)
+	fields, identifiers, err := sidecar.ReadMetadata(ctx, set.Metadata, sidecar.CarReader{Limits: limits, Shared: &in.shared, Turn: in.cars}, d.taken)
+	var unread *sidecar.UnreadError
+	if errors.As(err, &unread) { // no fault of who made it
+		d.metadata = map[string]any{sidecar.FlaggedMetadata: unread.Error()}
+		return nil
+	}
+	var broken *sidecar.SidecarError
+	if errors.As(err, &broken) && set.Metadata.Broken == settings.BrokenFlag {
+		d.metadata = map[string]any{sidecar.FlaggedMetadata: broken.Error()}
+		return nil
+	}
+	if errors.As(err, &broken) {
+		d.refused, d.rule = broken.Error(), sidecar.RuleMetadata
+		return nil
+	}
+	d.metadata, d.identifiers = fields, identifiers
+	return err
+}

@@ -1,0 +1,220 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// The rules are: known leads from the digest of a drop's content, and from each
+// identifier, to the items that have them, finished ones too. It is derived from the
+// manifests and loaded when an admission asks. An entry is sixteen bytes: 64 bits of
+// the key and the item's number, so different keys can meet, and entries of what is
+// gone or changed stay. It only names candidates; what counts is their manifest at
+// the tip, read within the transaction that asks.
+
+// known is the index of what items are known by.
+type known struct {
+	mu     sync.Mutex // guards the rest
+	sorted []knownEntry
+	fresh  map[uint64][]uint64 // entries that are not among the sorted yet
+	extra  int                 // how many those are
+}
+
+// knownEntry is one key and one item that has it.
+type knownEntry struct{ key, item uint64 }
+
+func (a knownEntry) compare(b knownEntry) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.item, b.item))
+}
+
+// digestKey is the key of a drop's digest.
+func digestKey(digest string) uint64 {
+	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
+	if err != nil || len(raw) < 8 {
+		sum := sha256.Sum256([]byte(digest))
+		raw = sum[:]
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+// identifierKey is the key of one identifier.
+func identifierKey(kind, value string) uint64 {
+	sum := sha256.Sum256([]byte(kind + "\x00" + value))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// keysOf are the keys an item is known by. A child has no drop of its own.
+func keysOf(m *layout.Manifest) []uint64 {
+	var keys []uint64
+	if m.Source.Digest != "" && m.Parent == nil {
+		keys = append(keys, digestKey(m.Source.Digest))
+	}
+	for kind, value := range m.Identifiers {
+		keys = append(keys, identifierKey(kind, value))
+	}
+	for path := range m.Originals {
+		keys = append(keys, originalKey(path))
+	}
+	return keys
+}
+
+// maxFresh is how many entries are kept unsorted before they are merged: a map
+// takes some eighty bytes for each.
+const maxFresh = 16384
+
+func (k *known) add(item layout.ItemID, keys []uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	bits := item.Bits()
+	for _, key := range keys {
+		if k.has(key, bits) {
+			continue
+		}
+		if k.fresh == nil {
+			k.fresh = map[uint64][]uint64{}
+		}
+		k.fresh[key] = append(k.fresh[key], bits)
+		k.extra++
+	}
+	if k.extra > max(maxFresh, len(k.sorted)/16) {
+		k.merge()
+	}
+}
+
+func (k *known) has(key, item uint64) bool {
+	_, ok := slices.BinarySearchFunc(k.sorted, knownEntry{key, item}, knownEntry.compare)
+	return ok || slices.Contains(k.fresh[key], item)
+}
+
+// merge puts the fresh entries in their places.
+func (k *known) merge() {
+	all := slices.Grow(k.sorted, k.extra)
+	for key, items := range k.fresh {
+		for _, item := range items {
+			all = append(all, knownEntry{key, item})
+		}
+	}
+	slices.SortFunc(all, knownEntry.compare)
+	k.sorted, k.fresh, k.extra = slices.Clip(slices.Compact(all)), nil, 0
+}
+
+// candidates are the items that may have a key.
+func (k *known) candidates(key uint64) (ids []layout.ItemID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(k.sorted, knownEntry{key, 0}, knownEntry.compare)
+	for ; i < len(k.sorted) && k.sorted[i].key == key; i++ {
+		ids = append(ids, layout.ItemIDOf(k.sorted[i].item))
+	}
+	for _, bits := range k.fresh[key] {
+		ids = append(ids, layout.ItemIDOf(bits))
+	}
+	return ids
+}
+
+// holders reads the manifests of the items that have a key and fit, the oldest
+// first, as they are at r.
+func (k *known) holders(r gitstore.Reader, key uint64, but layout.ItemID, fits func(*layout.Manifest) bool) ([]layout.Manifest, error) {
+	var found []layout.Manifest
+	for _, id := range k.candidates(key) {
+		if id == but {
+			continue
+		}
+		data, err := r.ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for the same content: %w", err)
+		}
+		m, err := layout.DecodeManifest(data)
+		if err == nil && fits(&m) {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b layout.Manifest) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Item, b.Item))
+	})
+	return found, nil
+}
+
+// theKnown gives the index, loading it when it is asked for first.
+func (in *Intake) theKnown(ctx context.Context) (*known, error) {
+	in.knownTurn.Lock()
+	defer in.knownTurn.Unlock()
+	if k := in.known.Load(); k != nil {
+		return k, nil
+	}
+	// Commits from now on are noted while the rest is read.
+	k := &known{}
+	in.growing.Store(k)
+	if err := in.fillKnown(ctx, k); err != nil {
+		in.growing.Store(nil)
+		return nil, fmt.Errorf("look what is known of the items: %w", err)
+	}
+	in.known.Store(k)
+	return k, nil
+}
+
+func (in *Intake) fillKnown(ctx context.Context, k *known) error {
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	since := in.readKnown(k)
+	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	n, turn := 0, sync.Mutex{}
+	err = v.Folders(ctx, since, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
+		id, rest, ok := layout.ItemOfPath(folder.Path)
+		if !ok || rest != "" {
+			return nil
+		}
+		data, err := folder.ReadFile(layout.ManifestJSON)
+		if err != nil || data == nil {
+			return err
+		}
+		if m, err := layout.DecodeManifest(data); err == nil {
+			k.add(id, keysOf(&m))
+		}
+		turn.Lock()
+		defer turn.Unlock()
+		n++
+		return nil
+	})
+	if err == nil && n > ledger.FewChanges && !in.ledger.ReadOnly {
+		in.writeKnown(k, v.Tree())
+	}
+	return err
+}
+
+// noteKnown adds what was committed; an observer.
+func (in *Intake) NoteKnown(a gitstore.Advance) {
+	k := in.growing.Load()
+	if k == nil {
+		return
+	}
+	for _, c := range a.Changes {
+		id, rest, ok := layout.ItemOfPath(c.Path)
+		if !ok || c.Deleted || rest != layout.ManifestJSON {
+			continue
+		}
+		if m, err := layout.DecodeManifest(c.Data); err == nil {
+			k.add(id, keysOf(&m))
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package recognition
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+)
+
+// admission is what recognition decided for a drop.
+type Admission struct {
+	Kind       string
+	Rule       string
+	Lane       string
+	Collection layout.Name // of the item
+	Workflow   *ledger.Definition
+	Skip       map[layout.Name]string
+	Outcome    *recognise.Outcome
+}
+
+// plan recognises a drop; refusal says why it cannot be admitted.
+func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, refusal string, err error) {
+	c := re.settings.Current()
+	asked := re.Candidate(t.Path, t.Name, t.Collection, t.Origin)
+	o, err := c.Book.Recognise(ctx, asked, recognise.Options{Limits: c.Settings.ArchiveLimits()})
+	if IsRuleFile(err) {
+		return p, err.Error(), nil
+	}
+	if err != nil {
+		return p, "", err
+	}
+	if t.Ticket.Chosen { // what a person says comes before what a rule says
+		o.Collection = ""
+	}
+	p.Kind, p.Rule, p.Outcome = o.Kind, o.Rule, o
+	if o.Refused != "" && (t.Ticket.Workflow == "" || o.Rule != "") {
+		return p, o.Refused, nil
+	}
+	p.Collection = layout.Name(cmp.Or(string(o.Collection), string(t.Collection)))
+	if o.Collection != "" && !re.settings.IsCollection(c.Settings, string(o.Collection)) {
+		return p, fmt.Sprintf("no collection %q; rule %s names it; bagpipe collection add %s makes it", o.Collection, o.Rule, o.Collection), nil
+	}
+	collection := c.Settings.Collection(p.Collection)
+	name := cmp.Or(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
+	p.Lane = cmp.Or(string(t.Ticket.Lane), o.Lane, collection.Lane)
+	if p.Workflow = c.Workflows[name]; p.Workflow == nil {
+		return p, fmt.Sprintf("no workflow %q in workflows/; it is named by the rule, the collection or the defaults in bagpipe.yaml", name), nil
+	}
+	p.Skip = settings.NotAsked(p.Workflow.Def, p.Collection, collection.Approvals)
+	return p, "", nil
+}
+
+// candidate is what the rules are asked of; dropped is where it lies, or lay, in the
+// inbox, if it does.
+func (re *Recogniser) Candidate(path, name string, collection layout.Name, dropped string) recognise.Candidate {
+	c := recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: re.ledger.Path(layout.InboxDir + "/" + string(collection))}
+	if dir := filepath.Dir(dropped); dropped != "" && filepath.Dir(dir) == c.Inbox && re.settings.Current().Settings.Drops(collection).Batches == settings.BatchFolders {
+		c.Batch = dir
+	}
+	return c
+}
+
+func IsRuleFile(err error) bool {
+	var fe *layout.FileError
+	return errors.As(err, &fe)
+}
+
+// describe adds to the manifest of a new item what was recognised. What is known of
+// it already stays.
+func (p *Admission) Describe(m *layout.Manifest) {
+	o := p.Outcome
+	if o == nil {
+		return
+	}
+	m.Type, m.Recognition = cmp.Or(m.Type, o.Type), o.Manifest()
+	for key, value := range o.Identifiers {
+		if m.Identifiers == nil {
+			m.Identifiers = map[string]string{}
+		}
+		if _, known := m.Identifiers[key]; !known {
+			m.Identifiers[key] = value
+		}
+	}
+	if len(o.Metadata) == 0 {
+		return
+	}
+	all := maps.Clone(o.Metadata)
+	maps.Copy(all, m.Metadata)
+	m.Metadata = all
+}
+
+// checkRuleFile refuses to take in what the inbox would keep back.
+func (re *Recogniser) CheckRuleFile(path string, collection layout.Name) error {
+	why := re.settings.Current().Book.Waits(re.Candidate(path, filepath.Base(path), collection, ""))
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%s %s", layout.EncodePath(filepath.Base(path)), why)
+}

@@ -1,0 +1,38 @@
+package intake
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"bagpipe/engine/folder"
+	"bagpipe/engine/guard"
+	"bagpipe/engine/index"
+	"bagpipe/engine/intake/recognition"
+	"bagpipe/engine/intake/sidecar"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+)
+
+// Intake makes items of drops.
+type Intake struct {
+	ledger      *ledger.Ledger
+	settings    *settings.Source
+	folder      *folder.Folders
+	guard       *guard.Guard
+	index       *index.Keeper
+	recognition *recognition.Recogniser
+
+	Announce announce
+	shared   sidecar.SharedTable
+	cars     chan struct{} // see sidecar.Reader
+	away     away
+
+	knownTurn sync.Mutex            // held while known is filled
+	known     atomic.Pointer[known] // what items are known by; nil until an admission asks
+	growing   atomic.Pointer[known] // the same from when its filling began
+}
+
+// New gives an intake that admits by the settings in force.
+func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, g *guard.Guard, i *index.Keeper, r *recognition.Recogniser) *Intake {
+	return &Intake{ledger: l, settings: s, folder: f, guard: g, index: i, recognition: r, cars: make(chan struct{}, sidecar.CarsAtOnce)}
+}

@@ -1,0 +1,419 @@
+package intake
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// notHere says that a new version waits for the bytes of the one that it replaces: kept
+// under versions/, what lies in the folder would pass for them. Asked again and again
+// while a drop waits, it looks at the bytes now and then.
+func (in *Intake) notHere(rec *ledger.Record) string {
+	const lookAgain = 30 * time.Second
+	id, now := rec.Manifest.Item, in.ledger.Clock()
+	in.away.Lock()
+	defer in.away.Unlock()
+	if was, there := in.away.of[id]; there && was.digest == rec.Manifest.Source.Digest && now.Sub(was.at) < lookAgain {
+		return was.why
+	}
+	delete(in.away.of, id)
+	why, err := in.folder.Missing(context.Background(), rec.Manifest, rec.Execution)
+	if err != nil {
+		why = err.Error()
+	}
+	if why == "" {
+		return ""
+	}
+	if in.away.of == nil {
+		in.away.of = map[layout.ItemID]elsewhere{}
+	}
+	why = fmt.Sprintf("waits for item %s: %s", id.Short(), why)
+	in.away.of[id] = elsewhere{digest: rec.Manifest.Source.Digest, why: why, at: now}
+	return why
+}
+
+// away is what notHere found wanting lately.
+type away struct {
+	sync.Mutex // guards of
+	of         map[layout.ItemID]elsewhere
+}
+
+type elsewhere struct {
+	digest, why string
+	at          time.Time
+}
+
+// The rules are: a drop that has an identifier of one item, and whose rule says known:
+// version, becomes the next version of that item, once nothing of the item is under
+// way. Until then it stays in the intake, and status says what it waits for. First the
+// item is closed by the folder of the version to be replaced (engine/inbox): who
+// begins a step takes its claim first and then looks for that folder; who closes the
+// item looks for claims afterwards, so that one of the two sees the other. Then the
+// bytes move, and one commit makes the version. A crash before it is taken back at the
+// next start, and the drop goes through its admission again.
+
+// heir is what a drop is to be a version of.
+type heir struct {
+	item    layout.ItemID
+	version int // that the drop becomes
+}
+
+// heirOf finds the one item that a drop's identifiers lead to; refusal says why none
+// can have it.
+func (k *known) heirOf(r gitstore.Reader, m *layout.Manifest) (h heir, refusal string, err error) {
+	items := map[layout.ItemID]layout.Manifest{}
+	for kind, value := range m.Identifiers {
+		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool { return o.Identifiers[kind] == value })
+		if err != nil {
+			return h, "", err
+		}
+		for _, o := range same {
+			items[o.Item] = o
+		}
+	}
+	if len(items) != 1 {
+		var names []string
+		for _, o := range items {
+			names = append(names, nameItem(o))
+		}
+		slices.Sort(names)
+		return h, fmt.Sprintf("its identifiers are those of several items, and it can be a version of one only: %s", ledger.Clip(strings.Join(names, ", "), 1000)), nil
+	}
+	for _, o := range items {
+		if o.Parent != nil {
+			return h, fmt.Sprintf("it has an identifier of %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
+		}
+		h = heir{o.Item, o.Version + 1}
+	}
+	return h, "", nil
+}
+
+// inherit makes a drop that is known by its identifiers a version of the item that has
+// them, if its rule says so.
+func (in *Intake) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
+	if d.rule != ruleIdentifier || d.admission.Outcome == nil || d.admission.Outcome.Known != recognise.KnownVersion {
+		return nil
+	}
+	k, err := in.theKnown(ctx)
+	if err != nil {
+		return err
+	}
+	h, refusal, err := k.heirOf(r, m)
+	if err != nil {
+		return err
+	}
+	if d.refused = refusal; refusal == "" {
+		d.rule, d.heir = "", h
+	}
+	return nil
+}
+
+// takeBack begins the admission of a drop anew that was on its way to be a version. It
+// tells whether the version is committed.
+func (in *Intake) takeBack(box *inbox.Box, d *drop) (done bool, err error) {
+	t := d.taken
+	if t.Item == "" {
+		return false, nil
+	}
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	rec, err := in.ledger.Read(v, t.Item, "")
+	var none *ledger.NoItemError
+	if err != nil && !errors.As(err, &none) {
+		return false, err
+	}
+	if err == nil && in.isVersion(rec.Manifest, t) {
+		if !t.Promoted {
+			return false, fmt.Errorf("drop %s is version %d of item %s and not in its folder", layout.EncodePath(t.Name), t.Version, t.Item)
+		}
+		d.Admitted.Item, d.Version = t.Item, t.Version
+		return true, nil
+	}
+	d.taken, err = box.Restore(t)
+	return false, err
+}
+
+// bound tells whether a drop waits for the item that it is to be a version of, and why.
+func (in *Intake) Bound(t inbox.Taken) (why string, waits bool) {
+	if t.Item == "" || t.Promoted {
+		return "", false
+	}
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return "", false
+	}
+	rec, err := in.ledger.Read(v, t.Item, "")
+	if err != nil {
+		return "", false // its admission tells
+	}
+	if why = notYet(rec); why == "" {
+		why = in.notHere(rec)
+	}
+	return why, why != ""
+}
+
+// isVersion tells whether a drop is, or was, the version of the item that it was to be.
+func (in *Intake) isVersion(m layout.Manifest, t inbox.Taken) bool {
+	if m.Version > t.Version {
+		return in.folder.HasVersionDir(t.Item, t.Version)
+	}
+	return m.Version == t.Version && m.Source.Drop == t.ID
+}
+
+// notYet says what a new version of an item waits for; "" is nothing.
+func notYet(rec *ledger.Record) string {
+	item := rec.Manifest.Item.Short()
+	if len(rec.Execution.Holds()) > 0 {
+		return fmt.Sprintf("waits for item %s, which is held; bagpipe release %s lets it go on", item, item)
+	}
+	if what := rec.Execution.Underway(); what != "" {
+		return fmt.Sprintf("waits for item %s: %s is not done; bagpipe why %s says more", item, what, item)
+	}
+	return ""
+}
+
+// whyBound says what a drop in the intake waits for that is to be a version.
+func (in *Intake) WhyBound(t inbox.Taken) string {
+	if why, waits := in.Bound(t); waits {
+		return "taken in as a new version; " + why
+	}
+	return fmt.Sprintf("taken in as a new version of item %s; the next run goes on with it", t.Item.Short())
+}
+
+// commitVersion makes a drop the next version of its item, or lets it wait.
+func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
+	h := d.heir
+	v, rec, err := in.ledger.ReadTip(h.item, "")
+	if err != nil {
+		return err
+	}
+	why := in.notNow(rec, h)
+	if why == "" {
+		why = in.notHere(rec)
+	}
+	if why != "" {
+		return in.letWait(box, d, why)
+	}
+	records := map[string][]byte{layout.ManifestJSON: rec.ManifestJ}
+	inventory, err := ledger.ReadOptional(v, layout.ItemDir(h.item)+"/"+layout.InventoryJSON)
+	if err != nil {
+		return err
+	}
+	if inventory != nil {
+		records[layout.InventoryJSON] = inventory
+	}
+	d.taken, err = box.Replace(ctx, d.taken, h.item, h.version, records, func() error { return in.freeForVersion(ctx, h) })
+	if err == nil {
+		err = in.registerVersion(ctx, d, rec.ManifestJ, who)
+	}
+	var waits *inbox.WaitsError
+	if errors.As(err, &waits) {
+		if d.taken, err = box.Restore(d.taken); err != nil {
+			return err
+		}
+		return in.letWait(box, d, waits.Reason)
+	}
+	if err != nil {
+		return fmt.Errorf("register %s as version %d of item %s: %w", d.Label, h.version, h.item, err)
+	}
+	return nil
+}
+
+// notNow is notYet by the version that the drop was to follow.
+func (in *Intake) notNow(rec *ledger.Record, h heir) string {
+	if rec.Manifest.Version+1 != h.version {
+		return fmt.Sprintf("another drop became version %d of item %s", rec.Manifest.Version, h.item.Short())
+	}
+	return notYet(rec)
+}
+
+// letWait leaves a drop in the intake.
+func (in *Intake) letWait(box *inbox.Box, d *drop, why string) error {
+	if err := box.Intend(d.taken, d.heir.item, d.heir.version); err != nil {
+		return err
+	}
+	d.taken.Item, d.taken.Version = d.heir.item, d.heir.version // it has not begun
+	return &inbox.WaitsError{Reason: why}
+}
+
+// freeForVersion is asked when the item is closed: no engine may be at work on it, and
+// none may have been since it was looked at.
+func (in *Intake) freeForVersion(ctx context.Context, h heir) error {
+	holders, err := claim.List(in.ledger.Root)
+	if err != nil {
+		return err
+	}
+	for _, c := range holders {
+		if c.Damaged || c.Item != h.item {
+			continue
+		}
+		if lives, err := in.ledger.Seat.Alive(c.Engine); err != nil || lives {
+			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.item.Short(), c.Engine)})
+		}
+	}
+	// Who has released a claim since has committed before.
+	if err := in.ledger.Store.Refresh(ctx); err != nil {
+		return err
+	}
+	_, rec, err := in.ledger.ReadTip(h.item, "")
+	if err != nil {
+		return err
+	}
+	if why := in.notNow(rec, h); why != "" {
+		return &inbox.WaitsError{Reason: why}
+	}
+	return nil
+}
+
+// registerVersion commits the version: what the item is now, without an inventory, and
+// its workflow started anew. What failed before is taken out of the queues. kept is the
+// manifest as it is kept with the version before: the item must be at that still.
+func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who ledger.Actor) error {
+	h, now := d.heir, in.ledger.Now().UTC().Truncate(ledger.Ms)
+	var m layout.Manifest
+	err := in.ledger.Transact(ctx, h.item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := in.ledger.Read(r, h.item, "")
+		if err != nil {
+			return nil, err
+		}
+		if why := in.notNow(rec, h); why != "" {
+			return nil, &inbox.WaitsError{Reason: why}
+		}
+		if !bytes.Equal(rec.ManifestJ, kept) {
+			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile; it is looked at again", h.item.Short())}
+		}
+		if err := in.stillHeir(ctx, r, d); err != nil {
+			return nil, err
+		}
+		if err := in.endFailed(r, rec, h.version); err != nil {
+			return nil, err
+		}
+		x, def := rec.Execution, d.admission.Workflow.Def
+		_, last := state.Instance(x.Latest(def.Name))
+		tr, err := state.Apply(x, def, state.Start{Workflow: def.Name + "." + strconv.Itoa(last+1),
+			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), in.ledger.ID), At: now, Runner: in.ledger.Runner(), Skip: d.admission.Skip})
+		if err != nil {
+			return nil, err
+		}
+		m = d.version(rec.Manifest)
+		m.Since = now
+		manifest, err := m.EncodeNext(rec.ManifestJ)
+		if err != nil {
+			return nil, err
+		}
+		dir := layout.ItemDir(h.item) + "/"
+		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
+		if old, err := ledger.ReadOptional(r, dir+layout.InventoryJSON); err != nil {
+			return nil, err
+		} else if old != nil {
+			files[dir+layout.InventoryJSON] = nil
+		}
+		if err := errors.Join(ledger.Pin(r, d.admission.Workflow, files), in.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
+			return nil, err
+		}
+		return &gitstore.Change{Files: files, Author: who.Author,
+			Message: ledger.StepMessage(h.item, m, tr, fmt.Sprintf("version %d", h.version), who.Agent,
+				ledger.Trailer{"Bagpipe-Version", strconv.Itoa(h.version)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
+				ledger.Trailer{"Bagpipe-Source", m.Source.Digest}, ledger.Trailer{"Bagpipe-Batch", d.taken.Ticket.Batch})}, nil
+	})
+	if err == nil {
+		d.Admitted.Item, d.Version, d.Admitted.Collection, d.Label = h.item, h.version, m.Collection, m.Label
+	}
+	return err
+}
+
+// stillHeir asks within the transaction what was asked before: that the content is
+// none that is refused, and that all identifiers are the item's.
+func (in *Intake) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) error {
+	k, err := in.theKnown(ctx)
+	if err != nil {
+		return err
+	}
+	m := d.manifest()
+	var is *knownError
+	if err := k.judgeOriginals(r, &m); err != nil && !errors.As(err, &is) {
+		return err
+	}
+	if err := k.judgeContent(r, &m, in.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
+		return err
+	}
+	h, refusal, err := k.heirOf(r, &m)
+	if err != nil {
+		return err
+	}
+	if is != nil || refusal != "" || h != d.heir {
+		return &inbox.WaitsError{Reason: "what is known of it has changed; it is looked at again"}
+	}
+	return nil
+}
+
+// endFailed takes the item's failed workflows out of the queues.
+func (in *Intake) endFailed(r gitstore.Reader, rec *ledger.Record, version int) error {
+	x := rec.Execution
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		if !w.Active() {
+			continue
+		}
+		plan, err := in.ledger.PinnedPlan(r, w.Digest)
+		if err != nil {
+			return err
+		}
+		key, err := in.ledger.IntentKey()
+		if err != nil {
+			return err
+		}
+		if _, err := state.Apply(x, plan, state.Deactivate{Key: key, Workflow: name, At: in.ledger.Now(), By: in.ledger.ByEngine().Agent,
+			Text: fmt.Sprintf("version %d of the item replaces what failed", version)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// union joins two maps; where both have a key, now wins.
+func union[V any](was, now map[string]V) map[string]V {
+	all := map[string]V{}
+	maps.Copy(all, was)
+	maps.Copy(all, now)
+	return all
+}
+
+// version says what the item of a drop is from now on. What the item is called, where
+// it belongs and when it came stay, as do metadata and identifiers that the drop does
+// not bring anew.
+func (d *drop) version(was layout.Manifest) layout.Manifest {
+	m := d.manifest()
+	m.Source.Drop = d.taken.ID
+	m.Item, m.Version = was.Item, was.Version+1
+	m.Created, m.Parent, m.Collection = was.Created, was.Parent, was.Collection
+	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.admission.Outcome.Lane, string(was.Lane)))
+	m.Label = cmp.Or(d.taken.Ticket.Label, d.admission.Outcome.Label, was.Label)
+	m.Batch = cmp.Or(m.Batch, was.Batch)
+	m.Type = cmp.Or(m.Type, was.Type)
+	m.Metadata = ledger.Merge(was.Metadata, m.Metadata)
+	m.Identifiers = union(was.Identifiers, m.Identifiers)
+	if len(was.Originals) > 0 {
+		m.Originals = union(was.Originals, m.Originals)
+	}
+	return m
+}

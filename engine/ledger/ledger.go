@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Options are what every room knows of the process it works in.
+type Options struct {
+	Root     string // the workspace's folder
+	ID       layout.EngineID
+	Host     claim.Host
+	Now      func() time.Time // UTC in whole milliseconds, as records hold them
+	Clock    func() time.Time // finer, and monotonic: for how long something takes
+	Random   io.Reader        // shared by goroutines
+	Log      *slog.Logger
+	Warn     func(text string)  // told, once each, what a person should know though the command goes on
+	Person   gitstore.Signature // who acts, for commits that a person causes
+	ReadOnly bool
+}
+
+// Ledger reads items at a commit and makes transitions of them durable.
+type Ledger struct {
+	Options
+	Seat  *claim.Seat
+	Store *gitstore.Store
+
+	gate      Gate
+	around    Around
+	observers []Observer
+
+	plans   planCache
+	Latest  recentRecords
+	Decoded decodedRecords
+}
+
+// Observer is told of each move of the branch, in the order of the commits, one at a time.
+type Observer func(gitstore.Advance)
+
+// Around answers what an item's batch and children make of its steps; nil where the items
+// are not known.
+type Around func(layout.ItemID) func(workflow string, step layout.Name) (*state.Reason, string)
+
+// New makes a ledger without a store; Open opens one.
+func New(o Options) *Ledger {
+	o.Random = &lockedReader{r: o.Random}
+	return &Ledger{Options: o, Seat: claim.NewSeat(o.Root, o.ID, o.Host, o.Clock)}
+}
+
+// Connect names who is asked before a change, who knows the items around one, and who is
+// told of moves of the branch. It is called before Open.
+func (l *Ledger) Connect(gate Gate, around Around, observers ...Observer) {
+	l.gate, l.around, l.observers = gate, around, observers
+}
+
+// Open opens the store of the workspace. patient reports whether a commit that takes a
+// little longer keeps no worker waiting.
+func (l *Ledger) Open(patient func() bool) (err error) {
+	l.Store, err = gitstore.Open(l.Root, l.StoreOptions(patient))
+	return err
+}
+
+// StoreOptions say how the store of a workspace is opened, or made.
+func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
+	return gitstore.Options{
+		Now:       l.Clock,
+		Committer: gitstore.Signature{Name: CommitterName, Email: CommitterEmail + l.Host.Name},
+		Log:       l.Log,
+		ReadOnly:  l.ReadOnly,
+		Advanced:  l.advanced,
+		Patient:   patient,
+		Follow: func(path string) bool {
+			_, rest, ok := layout.ItemOfPath(path)
+			return ok && IsRecord(rest) || path == layout.ControlsFile ||
+				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/")
+		},
+		Moved: func(from, to gitstore.Hash) {
+			l.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, git revert it in a clone.", from.String()[:12], to.String()[:12]))
+		},
+		Edited: func(path, kept string) {
+			l.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))
+		},
+	}
+}
+
+// Path is a path of the workspace on disk.
+func (l *Ledger) Path(rel string) string { return filepath.Join(l.Root, filepath.FromSlash(rel)) }
+
+// PersonActor is a person as the cause of a transition.
+func PersonActor(p gitstore.Signature) Actor {
+	return Actor{Author: p, Agent: OneLine(p.Name+" <"+p.Email+">", 200)}
+}
+
+// ByPerson is the person whom the options name.
+func (l *Ledger) ByPerson() Actor { return PersonActor(l.Person) }
+
+// Acting is how that person stands in records.
+func (l *Ledger) Acting() string { return l.ByPerson().Agent }

@@ -1,0 +1,39 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+func (l *Ledger) Exists(id layout.ItemID) (bool, error) {
+	v, err := l.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	_, err = v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func ReadOptional(r gitstore.Reader, p string) ([]byte, error) {
+	data, err := r.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// ofBefore says that a workflow worked on a version that has been replaced.
+func OfBefore(rec *Record, workflow string) string {
+	m, w := rec.Manifest, rec.Execution.Workflows[workflow]
+	if w == nil || m.Since.IsZero() || !w.Created.Before(m.Since) {
+		return ""
+	}
+	return fmt.Sprintf("%s belongs to an earlier version of item %s, which is at version %d; bagpipe show %s lists its workflows", workflow, m.Item.Short(), m.Version, m.Item.Short())
+}

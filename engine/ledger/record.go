@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// changes are the files that differ.
+func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
+	files := map[string][]byte{}
+	dir := layout.ItemDir(id) + "/"
+	for name, pair := range map[string][2][]byte{
+		layout.ManifestJSON: {f.Manifest, to.Manifest}, layout.ExecutionJSON: {f.Execution, to.Execution}, layout.InventoryJSON: {f.Inventory, to.Inventory},
+	} {
+		if !bytes.Equal(pair[0], pair[1]) {
+			files[dir+name] = pair[1]
+		}
+	}
+	return files
+}
+
+// fewChanges is how many items may differ from the checkpoint before another is
+// written: so many are read in some hundredths of a second.
+const FewChanges = 1000
+
+func IsRecord(rest string) bool {
+	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON
+}
+
+// itemDepth is how many folders below items/ an item's folder stands.
+const ItemDepth = 5
+
+// records are the committed files of one item; nil where there is none.
+type Records struct{ Manifest, Execution, Inventory []byte }
+
+// readRecords reads an item's files.
+func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {
+	dir := layout.ItemDir(id) + "/"
+	for name, to := range map[string]*[]byte{
+		layout.ManifestJSON: &f.Manifest, layout.ExecutionJSON: &f.Execution, layout.InventoryJSON: &f.Inventory,
+	} {
+		data, err := r.ReadFile(dir + name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f, fmt.Errorf("item %s: %w", id, err)
+		}
+		*to = data
+	}
+	return f, nil
+}
+
+func (f Records) Absent() bool { return f.Manifest == nil && f.Execution == nil }
+
+// sound tells whether the records can be used by themselves: what is not is
+// nothing to hold others against.
+func (f Records) Sound(id layout.ItemID) bool {
+	x, err := state.Decode(f.Execution)
+	if err != nil || x.Item != id {
+		return false
+	}
+	m, err := layout.DecodeManifest(f.Manifest)
+	return err == nil && m.Item == id
+}
+
+// walkItems visits the wanted files of all items; before the first item there is
+// no folder to walk.
+func WalkItems(ctx context.Context, v gitstore.View, want func(string) bool, visit func(string, []byte) error) error {
+	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := v.Walk(ctx, layout.ItemsDir, want, visit); err != nil {
+		return fmt.Errorf("read the items: %w", err)
+	}
+	return nil
+}
+
+// files are an item's records as committed; nil where one is missing.
+type Files struct{ Manifest, Execution []byte }

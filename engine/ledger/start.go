@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// start puts a definition on an item. skip lists the steps that are not asked for.
+func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, skip func(*Record) map[layout.Name]string, notBefore time.Time, startedBy string, who Actor) (instance string, err error) {
+	workflow := f.Def.Name
+	err = l.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := l.Read(r, id, "")
+		if err != nil {
+			return nil, err
+		}
+		x := rec.Execution
+		_, last := state.Instance(x.Latest(workflow))
+		instance = fmt.Sprintf("%s.%d", workflow, last+1)
+		ev := state.Start{Workflow: instance, Attempt: x.NextKey(layout.Name(f.Def.Steps[0].Name), l.ID), At: l.Now(), NotBefore: notBefore,
+			Skip: skip(rec), StartedBy: startedBy, Runner: l.Runner()}
+		if startedBy == "" {
+			ev.Runner, ev.By = "", l.Acting()
+		}
+		tr, err := state.Apply(x, f.Def, ev)
+		if err != nil {
+			return nil, err
+		}
+		files := map[string][]byte{layout.ItemDir(id) + "/" + layout.ExecutionJSON: x.Encode()}
+		if err := Pin(r, f, files); err != nil {
+			return nil, err
+		}
+		text := ""
+		if startedBy != "" {
+			text = "started by " + startedBy
+		}
+		return &gitstore.Change{Files: files, Author: who.Author,
+			Message: StepMessage(id, rec.Manifest, tr, text, who.Agent, Trailer{"Bagpipe-Definition", f.Def.Digest})}, nil
+	})
+	return instance, err
+}
+
+// pin adds the definition to a change, unless it has been committed before; a push
+// may have put anything there.
+func Pin(r gitstore.Reader, f *Definition, files map[string][]byte) error {
+	p := layout.PinnedPath(f.Def.Digest)
+	pinned, err := ReadOptional(r, p)
+	if err == nil && (pinned == nil || DigestOf(pinned) != f.Def.Digest) {
+		files[p] = f.Data
+	}
+	return err
+}
+
+// registerItem commits a new item: what it is, its workflow with the first step
+// completed, and, once for good, the definition it was started with. guard may refuse
+// it, by what stands at the tip, or say more of it; nil: nothing does.
+func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definition, skip map[layout.Name]string, who Actor, guard func(gitstore.Reader, *layout.Manifest) error) error {
+	d := f.Def
+	workflow := d.Name + ".1"
+	now, parent := l.Now(), ""
+	if m.Parent != nil {
+		parent = string(m.Parent.Item)
+	}
+	return l.Transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		m := m // of this try
+		if guard != nil {
+			if err := guard(r, &m); err != nil {
+				return nil, err
+			}
+		}
+		record := layout.ItemDir(m.Item) + "/" + layout.ExecutionJSON
+		if _, err := r.ReadFile(record); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err // an item already: begun anew, it would lose what was done
+		}
+		x := &state.Execution{Item: m.Item}
+		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: l.ID},
+			At: now, Runner: l.Runner(), Skip: skip})
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := m.Encode(nil)
+		if err != nil {
+			return nil, err
+		}
+		dir := layout.ItemDir(m.Item) + "/"
+		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
+		if err := errors.Join(Pin(r, f, files), l.OpenBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
+			return nil, err
+		}
+		return &gitstore.Change{Files: files, Author: who.Author,
+			Message: StepMessage(m.Item, m, tr, "", who.Agent,
+				Trailer{"Bagpipe-Definition", d.Digest}, Trailer{"Bagpipe-Source", m.Source.Digest}, Trailer{"Bagpipe-Batch", m.Batch}, Trailer{"Bagpipe-Duplicate-Of", string(m.Source.DuplicateOf)},
+				Trailer{"Bagpipe-Parent", parent})}, nil
+	})
+}

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// NoItemError is an item that is not in the workspace.
+type NoItemError struct{ Ref string }
+
+func (e *NoItemError) Error() string {
+	return fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label; bagpipe items lists them", e.Ref)
+}
+
+// record is one item as it stands at the tip, ready to be changed.
+type Record struct {
+	Execution  *state.Execution
+	ExecutionJ []byte // as committed
+	Manifest   layout.Manifest
+	ManifestJ  []byte
+	Plan       *state.Definition // of the workflow instance asked for; nil without one
+	At         gitstore.Reader   // where it was read
+}
+
+// readTip is read at the tip, which it gives, too.
+func (l *Ledger) ReadTip(id layout.ItemID, workflow string) (gitstore.View, *Record, error) {
+	v, err := l.Store.Tip()
+	if err != nil {
+		return v, nil, err
+	}
+	rec, err := l.Read(v, id, workflow)
+	return v, rec, err
+}
+
+// read loads an item; workflow may be "" for events of the item as a whole.
+func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Record, error) {
+	dir := layout.ItemDir(id)
+	data, err := r.ReadFile(dir + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &NoItemError{Ref: string(id)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read item %s: %w", id, err)
+	}
+	rec := &Record{At: r, ExecutionJ: data}
+	if rec.Execution, err = l.Decoded.Take(id, data); err != nil {
+		return nil, fmt.Errorf("item %s: %w", id, err)
+	}
+	if rec.ManifestJ, err = r.ReadFile(dir + "/" + layout.ManifestJSON); err != nil {
+		return nil, fmt.Errorf("item %s: read %s: %w", id, layout.ManifestJSON, err)
+	}
+	if rec.Manifest, err = l.Decoded.DecodeManifest(id, rec.ManifestJ); err != nil {
+		return nil, fmt.Errorf("item %s: %w", id, err)
+	}
+	rec.Execution.Manifest, rec.Execution.Since, rec.Execution.Around = rec.ManifestJ, rec.Manifest.Since, l.around(id)
+	for name, w := range rec.Execution.Workflows {
+		plan, err := l.PinnedPlan(r, w.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id, err)
+		}
+		rec.Execution.Compute(name, plan)
+		if name == workflow {
+			rec.Plan = plan
+		}
+	}
+	if workflow != "" && rec.Plan == nil {
+		return nil, fmt.Errorf("item %s has no workflow %s", id.Short(), workflow)
+	}
+	return rec, nil
+}
+
+// actor is who causes a transition.
+type Actor struct {
+	Author gitstore.Signature
+	Agent  string // the Bagpipe-Agent trailer
+}
+
+func (l *Ledger) ByRobot(step layout.Name) Actor {
+	return Actor{
+		Author: gitstore.Signature{Name: string(step), Email: "robot@" + l.Host.Name},
+		Agent:  string(step) + " " + l.Runner(),
+	}
+}
+
+func (l *Ledger) ByEngine() Actor {
+	return Actor{Author: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@" + l.Host.Name}, Agent: "bagpipe " + l.Runner()}
+}
+
+// step makes one event happen to one step of an item and commits it. event is
+// formed on the item as it is at the tip, again when another writer was faster;
+// more may change further files of the item in the same commit.
+func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, who Actor, text string,
+	event func(*Record) (state.Event, error), more func(*Record, map[string][]byte) error,
+) (state.Transition, error) {
+	var tr state.Transition
+	err := l.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := l.Read(r, id, workflow)
+		if err != nil {
+			return nil, err
+		}
+		ev, err := event(rec)
+		if err != nil {
+			return nil, err
+		}
+		if tr, err = state.Apply(rec.Execution, rec.Plan, ev); err != nil {
+			return nil, err
+		}
+		dir := layout.ItemDir(id) + "/"
+		data := rec.Execution.Encode()
+		files := map[string][]byte{dir + layout.ExecutionJSON: data}
+		if more != nil {
+			if err := more(rec, files); err != nil {
+				return nil, err
+			}
+		}
+		l.Decoded.Keep(id, data, rec.Execution)
+		return &gitstore.Change{Files: files, Author: who.Author,
+			Message: StepMessage(id, rec.Manifest, tr, text, who.Agent)}, nil
+	})
+	if err == nil {
+		l.Log.Info("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
+	}
+	return tr, err
+}
+
+// merge lays new over old, object by object; null removes a key.
+func Merge(old, new map[string]any) map[string]any {
+	out := make(map[string]any, len(old)+len(new))
+	for k, v := range old {
+		out[k] = v
+	}
+	for k, v := range new {
+		below, isObject := v.(map[string]any)
+		was, wasObject := out[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, k)
+		case isObject && wasObject:
+			out[k] = Merge(was, below)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}

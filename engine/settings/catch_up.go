@@ -1,0 +1,44 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+// The rules are: what is dropped after settings were committed goes by them, whoever
+// committed them: this engine while it takes in an edit, another command, or a push.
+// So a scan that found something to act on counts only if the settings committed by
+// its end are those in force; else they are read, and the inbox is scanned again.
+
+// settingsMark tells the settings of one tip from those of another.
+func settingsMark(v gitstore.View) (string, error) {
+	entries, err := v.List("")
+	if err != nil {
+		return "", fmt.Errorf("look for settings: %w", err)
+	}
+	var mark strings.Builder
+	for _, entry := range entries {
+		switch entry.Name {
+		case layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir:
+			fmt.Fprintf(&mark, "%s %s\n", entry.Name, entry.Hash)
+		}
+	}
+	return mark.String(), nil
+}
+
+// catchUp brings what is committed into force, and tells whether there was anything.
+func (so *Source) CatchUp(ctx context.Context) (changed bool, err error) {
+	v, err := so.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	mark, err := settingsMark(v)
+	if err != nil || mark == so.Current().mark {
+		return false, err
+	}
+	return true, so.Sync(ctx)
+}

@@ -1,0 +1,169 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// crossCheck checks what a settings file says of others, before an edit is
+// committed: a misspelt approval would let items pass without it, a misspelt
+// workflow would set every drop aside. data nil is a deletion. It looks at the
+// files as committed, so workflows are brought in first.
+func (so *Source) crossCheck(v gitstore.View, p string, data []byte) error {
+	defs, err := so.definitionsAt(v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p == layout.SettingsFile:
+		return so.crossCheckSettings(p, data, defs)
+	case path.Dir(p) == layout.RulesDir:
+		return so.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
+	case path.Dir(p) == layout.QueuesDir && data != nil:
+		return crossCheckQueue(p, data, defs)
+	case path.Dir(p) == layout.WorkflowsDir && data == nil:
+		return so.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
+	}
+	return nil
+}
+
+// definitionsAt reads the sound definitions of v.
+func (so *Source) definitionsAt(v gitstore.View) (map[string]*state.Definition, error) {
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return nil, err
+	}
+	defs := map[string]*state.Definition{}
+	for _, p := range paths {
+		if path.Dir(p) != layout.WorkflowsDir {
+			continue
+		}
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		if d, err := so.parseCommitted(p, data); err == nil {
+			defs[d.Name] = d
+		}
+	}
+	return defs, nil
+}
+
+func (so *Source) crossCheckSettings(p string, data []byte, defs map[string]*state.Definition) error {
+	s, err := ParseSettings(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	check := func(at string, c Collection) error {
+		if c.Workflow != "" && defs[c.Workflow] == nil {
+			return y.Errorf(at+".workflow", "no workflow %q in workflows/", c.Workflow)
+		}
+		for i, a := range c.Approvals {
+			if !anyAsks(defs, a) {
+				return y.Errorf(fmt.Sprintf("%s.approvals[%d]", at, i), "no workflow has a step %q with onRequest: true", a)
+			}
+		}
+		return nil
+	}
+	if err := check("$.defaults", s.Defaults); err != nil {
+		return err
+	}
+	for name, c := range s.Collections {
+		if err := check("$.collections."+name, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func anyAsks(defs map[string]*state.Definition, step string) bool {
+	for _, d := range defs {
+		if s := d.Step(layout.Name(step)); s != nil && s.OnRequest {
+			return true
+		}
+	}
+	return false
+}
+
+// crossCheckQueue refuses a queue of steps that no workflow has.
+func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) error {
+	q, err := queue.ParseNamed(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	for i, text := range q.Steps {
+		steps, err := queue.ParseSteps(text)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, d := range defs {
+			found = found || slices.ContainsFunc(d.Steps, func(s state.Step) bool {
+				return steps.Has(queue.StepID{Workflow: d.Name, Step: layout.Name(s.Name)})
+			})
+		}
+		if !found {
+			return y.Errorf(fmt.Sprintf("$.steps[%d]", i), "no workflow in workflows/ has %q", text)
+		}
+	}
+	return nil
+}
+
+// settingsAt reads bagpipe.yaml of v; nil when it is not there or broken.
+func (so *Source) settingsAt(v gitstore.View) (*Settings, error) {
+	data, err := v.ReadFile(layout.SettingsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseSettings(layout.SettingsFile, data)
+	if err != nil {
+		return nil, nil // reported where it is loaded
+	}
+	return s, nil
+}
+
+// stillNamed refuses to remove a workflow that drops are sent to.
+func (so *Source) stillNamed(v gitstore.View, workflow string) error {
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		if path.Dir(p) == layout.WorkflowsDir {
+			continue
+		}
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		for n, line := range slices.Collect(bytes.Lines(data)) {
+			key, value, _ := strings.Cut(strings.TrimSpace(string(line)), ":")
+			value, _, _ = strings.Cut(value, "#")
+			if strings.TrimPrefix(key, "- ") == "workflow" && strings.Trim(strings.TrimSpace(value), `"'`) == workflow {
+				return &layout.FileError{File: p, Line: n + 1, Column: 1, Text: fmt.Sprintf("names workflow %q still; %s/%s.yaml is kept", workflow, layout.WorkflowsDir, workflow)}
+			}
+		}
+	}
+	return nil
+}

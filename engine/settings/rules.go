@@ -1,0 +1,193 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/recognise"
+	"bagpipe/layout"
+	"bagpipe/templates"
+)
+
+// RuleFile is rules/NAME.yaml.
+type RuleFile = recognise.File
+
+// ParseRules reads and checks a rule file; its errors are *layout.FileError.
+func ParseRules(file string, data []byte) (*RuleFile, error) { return recognise.Parse(file, data) }
+
+// parsedRules keeps of each rule file what it was parsed to last: the expressions in
+// it take milliseconds, and every look at the settings asks again.
+type parsedRules struct {
+	mu     sync.Mutex // guards byPath
+	byPath map[string]parsedRule
+}
+
+type parsedRule struct {
+	data []byte
+	file *RuleFile
+	err  error
+}
+
+func (so *Source) parseRules(p string, data []byte) (*RuleFile, error) {
+	c := &so.ruled
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
+		return last.file, last.err
+	}
+	if c.byPath == nil {
+		c.byPath = map[string]parsedRule{}
+	}
+	f, err := ParseRules(p, data)
+	c.byPath[p] = parsedRule{bytes.Clone(data), f, err}
+	return f, err
+}
+
+// ShippedRules are the rule files that a new workspace begins with, by name.
+func ShippedRules() (map[string][]byte, error) {
+	entries, err := templates.Workspace.ReadDir(layout.RulesDir)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, entry := range entries {
+		if name, ok := strings.CutSuffix(entry.Name(), ".yaml"); ok {
+			if out[name], err = templates.Workspace.ReadFile(layout.RulesDir + "/" + entry.Name()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// CheckRules reads a rule file as if it were in rules/, in the place of one of its name,
+// and looks up the workflows, lanes, collections and rules that it names. Its errors are
+// *layout.FileError.
+func (so *Source) CheckRules(file string, data []byte) (*RuleFile, error) {
+	f, err := ParseRules(file, data)
+	if err != nil {
+		return nil, err
+	}
+	v, err := so.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	defs, err := so.definitionsAt(v)
+	if err != nil {
+		return nil, err
+	}
+	err = so.crossCheckRules(v, layout.RulesDir+"/"+f.Name+".yaml", data, func(workflow string) bool {
+		if defs[workflow] != nil {
+			return true
+		}
+		_, err := os.Lstat(so.ledger.Path(layout.WorkflowsDir + "/" + workflow + ".yaml")) // one that is to be committed yet
+		return err == nil
+	})
+	var fe *layout.FileError
+	if errors.As(err, &fe) {
+		here := *fe
+		here.File = file
+		return nil, &here
+	}
+	return f, err
+}
+
+// crossCheckRules checks what a rule file, edited or removed (data nil), says of
+// workflows, lanes, collections and of other rules, and what they say of it.
+func (so *Source) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {
+	files, err := so.ruleFilesBeside(v, p)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return mistakeIn(recognise.NewBook(files), nil, "")
+	}
+	f, err := so.parseRules(p, data)
+	if err != nil {
+		return err
+	}
+	settings, err := so.settingsAt(v)
+	if err != nil {
+		return err
+	}
+	for i := range f.Rules {
+		r, at := &f.Rules[i], fmt.Sprintf("$.rules[%d]", i)
+		if r.Workflow != "" && !defined(r.Workflow) {
+			return f.Errorf(at+".workflow", "no workflow %q in workflows/", r.Workflow)
+		}
+		if r.Lane != "" && settings != nil && !slices.Contains(settings.LaneNames(), r.Lane) {
+			return f.Errorf(at+".lane", "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.LaneNames(), ", "))
+		}
+		if r.Collection != "" && settings != nil && !so.IsCollection(settings, r.Collection) {
+			return f.Errorf(at+".collection", "no collection %q; bagpipe collection list shows them", r.Collection)
+		}
+	}
+	for _, other := range files {
+		if other.Name == f.Name {
+			return f.Errorf("$.name", "%s has the name %q, too", other.Path(), f.Name)
+		}
+	}
+	return mistakeIn(recognise.NewBook(append(files, f)), f, p)
+}
+
+// mistakeIn is the first mistake of one rule file about another that concerns f: its
+// own, or one of others that this edit made. Those of files not edited are told
+// where they are loaded.
+func mistakeIn(b *recognise.Book, f *RuleFile, p string) error {
+	for _, err := range b.Broken {
+		var fe *layout.FileError
+		if f == nil || errors.As(err, &fe) && fe.File == p {
+			return err
+		}
+	}
+	return nil
+}
+
+func (so *Source) IsCollection(s *Settings, name string) bool {
+	if _, ok := s.Collections[name]; ok {
+		return true
+	}
+	info, err := os.Stat(so.ledger.Path(layout.InboxDir + "/" + name))
+	return err == nil && info.IsDir()
+}
+
+// ruleFilesBeside reads the other rule files: as they stand in the workspace, where
+// one may have been edited together with p, else as committed. Broken ones are left
+// out: they are told by themselves.
+func (so *Source) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile, err error) {
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return nil, err
+	}
+	on, err := os.ReadDir(so.ledger.Path(layout.RulesDir))
+	if err == nil {
+		for _, entry := range on {
+			if here := layout.RulesDir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(here) {
+				paths = append(paths, here)
+			}
+		}
+	}
+	slices.Sort(paths)
+	for _, other := range slices.Compact(paths) {
+		if path.Dir(other) != layout.RulesDir || other == p {
+			continue
+		}
+		data, err := os.ReadFile(so.ledger.Path(other))
+		if err != nil {
+			if data, err = v.ReadFile(other); err != nil {
+				continue
+			}
+		}
+		if f, err := so.parseRules(other, data); err == nil {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,344 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/bags"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/runner"
+	"bagpipe/layout"
+)
+
+func (s *Settings) CheckLane(lane string) error {
+	if lane == "" || s.LaneRank(layout.Name(lane)) < len(s.LaneNames()) {
+		return nil
+	}
+	return fmt.Errorf("no lane %q; the lanes are %s", lane, strings.Join(s.LaneNames(), ", "))
+}
+
+func (s *Settings) QueueLanes() (lanes queue.Lanes) {
+	for _, l := range s.LaneNames() {
+		lanes.Names = append(lanes.Names, layout.Name(l))
+	}
+	for name, w := range s.LaneWeights {
+		if lanes.Weights == nil {
+			lanes.Weights = map[layout.Name]float64{}
+		}
+		lanes.Weights[layout.Name(name)] = w
+	}
+	return lanes
+}
+
+const settingsSchema = 1
+
+// Settings are bagpipe.yaml.
+type Settings struct {
+	Schema      int                   `yaml:"schema"`
+	Defaults    Collection            `yaml:"defaults"`
+	Lanes       []string              `yaml:"lanes"`
+	LaneWeights map[string]float64    `yaml:"laneWeights"` // how lanes share; none: each gets twenty steps for one of the next
+	Inbox       InboxSettings         `yaml:"inbox"`
+	Limits      LimitSettings         `yaml:"limits"`
+	Retry       RetrySettings         `yaml:"retry"`
+	Store       string                `yaml:"store"`
+	Fetch       FetchSettings         `yaml:"fetch"`
+	Collections map[string]Collection `yaml:"collections"`
+}
+
+// Collection says what becomes of what is dropped in inbox/NAME.
+type Collection struct {
+	Workflow  string   `yaml:"workflow"`
+	Lane      string   `yaml:"lane"`
+	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
+	InFlight  int      `yaml:"inFlight"`  // its items under way at once; 0: any number
+	Profiles  []string `yaml:"profiles"`  // files of BagIt profiles that bags must satisfy
+
+	Inbox *DropSettings `yaml:"inbox"` // what differs from inbox: for its drops
+}
+
+// FetchSettings say where a bag's missing files may be fetched from; nowhere
+// unless listed.
+type FetchSettings struct {
+	Hosts   []string `yaml:"hosts"`
+	Folders []string `yaml:"folders"`
+}
+
+// InboxSettings say when a drop is taken in.
+type InboxSettings struct {
+	DropSettings `yaml:",inline"`
+	Rescan       layout.Duration `yaml:"rescan"`
+	Watch        *bool           `yaml:"watch"`
+}
+
+// LimitSettings bound what an archive may unpack to, and the free space below
+// which work pauses.
+type LimitSettings struct {
+	Files     int64           `yaml:"files"`
+	Bytes     layout.Size     `yaml:"bytes"`
+	FileBytes layout.Size     `yaml:"fileBytes"`
+	Ratio     int64           `yaml:"ratio"`
+	Path      int             `yaml:"path"`
+	Depth     int             `yaml:"depth"`
+	Memory    layout.Size     `yaml:"memory"`
+	Time      layout.Duration `yaml:"time"`
+	Free      layout.Size     `yaml:"free"`
+	Room      float64         `yaml:"room"`     // free space that a drop must find, in its expanded sizes
+	InFlight  int             `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
+}
+
+// RetrySettings are the floor and ceiling of the waits between tries.
+type RetrySettings struct {
+	First layout.Duration `yaml:"first"`
+	Most  layout.Duration `yaml:"most"`
+	Later layout.Duration `yaml:"later"`
+}
+
+// ParseSettings reads and checks bagpipe.yaml; its errors are *layout.FileError.
+func ParseSettings(file string, data []byte) (*Settings, error) {
+	y, err := layout.ParseYAML(file, data)
+	if err != nil {
+		return nil, err
+	}
+	s := &Settings{}
+	if err := y.Decode(s); err != nil {
+		return nil, err
+	}
+	if s.Schema != settingsSchema {
+		return nil, y.Errorf("$.schema", "expected schema: %d", settingsSchema)
+	}
+	if err := s.check(y); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Settings) check(y *layout.YAML) error {
+	for i, l := range s.Lanes {
+		if _, err := layout.ParseName(l); err != nil {
+			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
+		}
+	}
+	for name, w := range s.LaneWeights {
+		if !slices.Contains(s.LaneNames(), name) {
+			return y.Errorf("$.laneWeights", "no lane %q; the lanes are %s", name, strings.Join(s.LaneNames(), ", "))
+		}
+		if w <= 0 || w > 1e6 {
+			return y.Errorf("$.laneWeights."+name, "expected a number above 0, as in 5")
+		}
+	}
+	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {
+		return err
+	}
+	for name, c := range s.Collections {
+		if _, err := layout.ParseName(name); err != nil {
+			return y.Errorf("$.collections", "collection %v", err)
+		}
+		if err := s.checkCollection(y, "$.collections."+name, c); err != nil {
+			return err
+		}
+	}
+	if err := s.Inbox.check(y, "$.inbox"); err != nil {
+		return err
+	}
+	if s.Defaults.Inbox != nil {
+		return y.Errorf("$.defaults.inbox", "what holds for all inboxes stands below inbox:")
+	}
+	for i, h := range s.Fetch.Hosts {
+		if err := (bags.Allowed{Hosts: []string{h}}).Check(); err != nil {
+			return y.Errorf(fmt.Sprintf("$.fetch.hosts[%d]", i), "%v", err)
+		}
+	}
+	l := s.Limits
+	if l.Room < 0 || l.Room > 1000 {
+		return y.Errorf("$.limits.room", "expected a number from 0 (the default) to 1000, as in 1.5")
+	}
+	for key, v := range map[string]int64{"files": l.Files, "ratio": l.Ratio, "path": int64(l.Path), "depth": int64(l.Depth), "inFlight": int64(l.InFlight)} {
+		if v < 0 {
+			return y.Errorf("$.limits."+key, "expected a number from 0 (the default) up")
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) error {
+	if c.Workflow != "" {
+		if _, err := layout.ParseName(c.Workflow); err != nil {
+			return y.Errorf(at+".workflow", "%v", err)
+		}
+	}
+	if c.Lane != "" && !slices.Contains(s.LaneNames(), c.Lane) {
+		return y.Errorf(at+".lane", "no lane %q; the lanes are %s", c.Lane, strings.Join(s.LaneNames(), ", "))
+	}
+	if c.InFlight < 0 {
+		return y.Errorf(at+".inFlight", "expected a number from 0 (any number) up")
+	}
+	for i, a := range c.Approvals {
+		if _, err := layout.ParseName(a); err != nil {
+			return y.Errorf(fmt.Sprintf("%s.approvals[%d]", at, i), "%v", err)
+		}
+	}
+	if c.Inbox != nil {
+		if err := c.Inbox.check(y, at+".inbox"); err != nil {
+			return err
+		}
+	}
+	for i, p := range c.Profiles {
+		if p == "" {
+			return y.Errorf(fmt.Sprintf("%s.profiles[%d]", at, i), "expected a profile's file, relative to the workspace")
+		}
+	}
+	return nil
+}
+
+func (s *Settings) LaneNames() []string {
+	if len(s.Lanes) == 0 {
+		return []string{"normal"}
+	}
+	return s.Lanes
+}
+
+// laneRank orders lanes: the first is the most urgent; one that has since been
+// removed from the settings comes last.
+func (s *Settings) LaneRank(lane layout.Name) int {
+	if i := slices.Index(s.LaneNames(), string(lane)); i >= 0 {
+		return i
+	}
+	return len(s.LaneNames())
+}
+
+// collection gives the settings of a collection with the defaults filled in.
+func (s *Settings) Collection(name layout.Name) Collection {
+	c := s.Collections[string(name)]
+	if c.Workflow == "" {
+		c.Workflow = s.Defaults.Workflow
+	}
+	if c.Lane == "" {
+		c.Lane = s.Defaults.Lane
+	}
+	if c.Lane == "" {
+		c.Lane = s.LaneNames()[0]
+	}
+	if c.Approvals == nil {
+		c.Approvals = s.Defaults.Approvals
+	}
+	if c.Profiles == nil {
+		c.Profiles = s.Defaults.Profiles
+	}
+	return c
+}
+
+func (s *Settings) ArchiveLimits() bags.Limits {
+	return bags.Limits{
+		Files: s.Limits.Files, Bytes: int64(s.Limits.Bytes), FileBytes: int64(s.Limits.FileBytes),
+		Ratio: s.Limits.Ratio, PathLength: s.Limits.Path, Depth: s.Limits.Depth,
+		Memory: int64(s.Limits.Memory), Time: time.Duration(s.Limits.Time),
+	}
+}
+
+// allowed is where files may be fetched from.
+func (s *Settings) allowed(root string) bags.Allowed {
+	a := bags.Allowed{Hosts: s.Fetch.Hosts}
+	for _, f := range s.Fetch.Folders {
+		a.Folders = append(a.Folders, Below(root, f))
+	}
+	return a
+}
+
+// AllowedFetches gives what the settings of the workspace at root allow bags to be
+// completed from, without opening it.
+func AllowedFetches(root string) (bags.Allowed, error) {
+	file := filepath.Join(root, layout.SettingsFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return bags.Allowed{}, fmt.Errorf("read settings: %w", err)
+	}
+	s, err := ParseSettings(file, data)
+	if err != nil {
+		return bags.Allowed{}, err
+	}
+	root, err = filepath.Abs(root)
+	if err != nil {
+		return bags.Allowed{}, fmt.Errorf("find the workspace: %w", err)
+	}
+	return s.allowed(root), nil
+}
+
+// profiles are the files of the BagIt profiles that a collection's bags must
+// satisfy.
+func (s *Settings) Profiles(root string, name layout.Name) []string {
+	var files []string
+	for _, p := range s.Collection(name).Profiles {
+		files = append(files, Below(root, p))
+	}
+	return files
+}
+
+// storeDir is where deposits go.
+func (s *Settings) StoreDir(root string) string {
+	return Below(root, cmp.Or(s.Store, "store"))
+}
+
+// below resolves a path that people wrote relative to the workspace.
+func Below(root, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(root, path)
+}
+
+// Pauses where the settings name none.
+const (
+	defaultRetryFirst = time.Second
+	defaultRetryMost  = 5 * time.Minute
+	defaultLater      = time.Minute
+	defaultFree       = 256 << 20
+)
+
+func (s *Settings) Backoff() runner.Backoff {
+	b := runner.Backoff{First: time.Duration(s.Retry.First), Most: time.Duration(s.Retry.Most)}
+	if b.First == 0 {
+		b.First = defaultRetryFirst
+	}
+	if b.Most == 0 {
+		b.Most = defaultRetryMost
+	}
+	return b
+}
+
+func (s *Settings) LaterPause() time.Duration {
+	if s.Retry.Later > 0 {
+		return time.Duration(s.Retry.Later)
+	}
+	return defaultLater
+}
+
+// free is the space below which nothing is taken in or started.
+func (s *Settings) Free() uint64 {
+	if s.Limits.Free > 0 {
+		return uint64(s.Limits.Free)
+	}
+	return defaultFree
+}
+
+func (s *Settings) Rescan() time.Duration {
+	if s.Inbox.Rescan > 0 {
+		return time.Duration(s.Inbox.Rescan)
+	}
+	return 10 * time.Second
+}
+
+// defaultRoom is for the content unpacked, and for its copy in the store.
+const defaultRoom = 2
+
+func (s *Settings) Room() float64 {
+	if s.Limits.Room > 0 {
+		return s.Limits.Room
+	}
+	return defaultRoom
+}

@@ -1,0 +1,302 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/recognise"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// config is what people wrote, as committed and in force.
+type Snapshot struct {
+	Settings  *Settings
+	Rules     []*RuleFile
+	Book      *recognise.Book // the rules in their order
+	broken    []error         // rule files of which there is no sound version
+	Workflows map[string]*ledger.Definition
+	Queues    map[string]*queue.Named
+	mark      string // of the tip they were read at, see settingsMark
+}
+
+// isSettings tells whether a committed path is one people edit.
+func isSettings(p string) bool {
+	if p == layout.SettingsFile {
+		return true
+	}
+	dir, name := path.Split(p)
+	if !strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, ".") {
+		return false
+	}
+	return dir == layout.WorkflowsDir+"/" || dir == layout.RulesDir+"/" || dir == layout.QueuesDir+"/"
+}
+
+// checkFile checks one settings file; its errors are *layout.FileError.
+func (so *Source) checkFile(p string, data []byte) error {
+	var err error
+	switch path.Dir(p) {
+	case ".":
+		_, err = ParseSettings(p, data)
+	case layout.WorkflowsDir:
+		_, err = so.ParseWorkflow(p, data)
+	case layout.RulesDir:
+		_, err = so.parseRules(p, data)
+	case layout.QueuesDir:
+		_, err = queue.ParseNamed(p, data)
+	}
+	return err
+}
+
+// checkCommitted checks a settings file that is in the history, without the values
+// of parameters.
+func (so *Source) checkCommitted(p string, data []byte) error {
+	if path.Dir(p) != layout.WorkflowsDir {
+		return so.checkFile(p, data)
+	}
+	_, err := so.parseCommitted(p, data)
+	return err
+}
+
+// ParseWorkflow reads and checks a definition, with this engine's robots.
+func (so *Source) ParseWorkflow(file string, data []byte) (*state.Definition, error) {
+	return state.ParseDefinition(file, data, Known(so.robots))
+}
+
+// parseCommitted is ParseWorkflow without a look at the values of parameters, and at keys
+// that do nothing.
+func (so *Source) parseCommitted(file string, data []byte) (*state.Definition, error) {
+	return so.parseWithout(file, data, func(r *state.Robot) { r.Check, r.Childless = nil, false })
+}
+
+// parseWithout is ParseWorkflow where less is known of the robots.
+func (so *Source) parseWithout(file string, data []byte, forget func(*state.Robot)) (*state.Definition, error) {
+	known := Known(so.robots)
+	return state.ParseDefinition(file, data, func(name string) (state.Robot, bool) {
+		r, ok := known(name)
+		forget(&r)
+		return r, ok
+	})
+}
+
+// tolerated says what comes of a definition in the history that is not quite right.
+func (so *Source) tolerated(file string, data []byte) string {
+	if _, err := so.parseWithout(file, data, func(r *state.Robot) { r.Childless = false }); err == nil {
+		return "; the key does nothing"
+	}
+	return ", and that step fails until this is mended"
+}
+
+// loadConfig reads the settings in force: of each file the committed version,
+// or, when that is broken (a push is not checked before it lands), the last one
+// that was not. A definition of which only a parameter's value, or a key that does
+// nothing, is refused stays in force: it was before that was looked at, and another
+// version, or none, would send drops elsewhere.
+func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, error) {
+	c := &Snapshot{Workflows: map[string]*ledger.Definition{}, Queues: map[string]*queue.Named{}}
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", p, err)
+		}
+		bad := so.checkFile(p, data)
+		if bad != nil && so.checkCommitted(p, data) == nil {
+			so.ledger.Warn(fmt.Sprintf("%v; the workflow is in force all the same%s", bad, so.tolerated(p, data)))
+			bad = nil
+		}
+		if bad != nil {
+			if data, err = so.lastGood(ctx, v, p); err != nil {
+				return nil, err
+			}
+			so.ledger.Warn(fmt.Sprintf("%v; this version was pushed; %s", bad, inForce(data)))
+			if data == nil && path.Dir(p) == layout.RulesDir {
+				c.broken = append(c.broken, bad)
+			}
+			if data == nil {
+				continue
+			}
+		}
+		if err := c.add(so, p, data); err != nil {
+			return nil, err
+		}
+	}
+	if err := so.brokenAnew(v, paths, c); err != nil {
+		return nil, err
+	}
+	if c.Settings == nil {
+		if err := so.settingsRemoved(ctx, v, c); err != nil {
+			return nil, err
+		}
+	}
+	if c.Settings == nil {
+		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or bring it back with git revert in a clone and push")
+	}
+	c.MakeBook()
+	return c, nil
+}
+
+// brokenAnew notes the rule files in the workspace that are broken and were never
+// committed: which drops they are about nobody knows, so all wait, as they do for one
+// that was pushed broken.
+func (so *Source) brokenAnew(v gitstore.View, committed []string, c *Snapshot) error {
+	entries, err := os.ReadDir(so.ledger.Path(layout.RulesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for settings: %w", err)
+	}
+	for _, entry := range entries {
+		p := layout.RulesDir + "/" + entry.Name()
+		if !entry.Type().IsRegular() || !isSettings(p) || slices.Contains(committed, p) {
+			continue
+		}
+		data, err := os.ReadFile(so.ledger.Path(p))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		refused, err := so.checkEdit(p, data)
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			c.broken = append(c.broken, refused)
+		}
+	}
+	return nil
+}
+
+// makeBook brings the rules into their order. While a rule file is broken of which
+// there is no sound version, nothing is recognised: the drops wait.
+func (c *Snapshot) MakeBook() {
+	c.Book = recognise.NewBook(c.Rules)
+	c.Book.Broken = append(c.Book.Broken, c.broken...)
+}
+
+// settingsRemoved goes on with the last sound settings where a push removed
+// them, as it does where a push broke them: nothing else could be looked at.
+func (so *Source) settingsRemoved(ctx context.Context, v gitstore.View, c *Snapshot) error {
+	data, err := so.lastGood(ctx, v, layout.SettingsFile)
+	if err != nil || data == nil {
+		return err
+	}
+	so.ledger.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or bring it back with git revert in a clone and push")
+	return c.add(so, layout.SettingsFile, data)
+}
+
+func inForce(data []byte) string {
+	if data == nil {
+		return "there is no sound version, so it is left out"
+	}
+	return "the last sound one stays in force"
+}
+
+func (c *Snapshot) add(e *Source, p string, data []byte) (err error) {
+	switch path.Dir(p) {
+	case ".":
+		c.Settings, err = ParseSettings(p, data)
+	case layout.WorkflowsDir:
+		var d *state.Definition
+		if d, err = e.parseCommitted(p, data); err == nil {
+			c.Workflows[d.Name] = &ledger.Definition{Path: p, Data: data, Def: d}
+		}
+	case layout.RulesDir:
+		var f *RuleFile
+		if f, err = e.parseRules(p, data); err == nil {
+			c.Rules = append(c.Rules, f)
+		}
+	case layout.QueuesDir:
+		var q *queue.Named
+		if q, err = queue.ParseNamed(p, data); err == nil {
+			c.Queues[q.Name] = q
+		}
+	}
+	return err
+}
+
+// lastGood finds the newest sound version of a file in the history; nil when
+// there is none.
+func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]byte, error) {
+	for c, err := range so.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for a sound version of %s: %w", p, err)
+		}
+		old, err := so.ledger.Store.At(c.Hash)
+		if err != nil {
+			return nil, err
+		}
+		data, err := old.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if so.checkCommitted(p, data) == nil {
+			return data, nil
+		}
+	}
+	return nil, nil
+}
+
+// settingsPaths lists the committed settings files, sorted.
+func settingsPaths(v gitstore.View) ([]string, error) {
+	var paths []string
+	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
+		entries, err := v.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", dir, err)
+		}
+		for _, entry := range entries {
+			if p := path.Join(dir, entry.Name); !entry.IsDir && isSettings(p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// Known tells a definition's reader which robots there are.
+func Known(robots map[layout.Name]steps.Builtin) state.Robots {
+	return func(name string) (state.Robot, bool) {
+		b, ok := robots[layout.Name(name)]
+		return state.Robot{Parameters: b.Parameters, Childless: b.Childless, Check: func(with map[string]any) (parameter string, err error) {
+			if b.Check == nil {
+				return "", nil
+			}
+			err = b.Check(with)
+			if wrong := new(steps.ParameterError); errors.As(err, &wrong) {
+				return wrong.Name, errors.New(wrong.Text)
+			}
+			return "", err
+		}}, ok
+	}
+}
+
+// current is the configuration in force.
+func (so *Source) Current() *Snapshot {
+	so.mu.Lock()
+	defer so.mu.Unlock()
+	return so.config
+}

@@ -1,0 +1,322 @@
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// The rules are: a settings file in the workspace and its committed version are
+// brought together by the next command and, ten times a minute, by a running
+// engine.
+//
+//	on disk                 committed               then
+//	as committed            -                       nothing
+//	as last shown           changed (a push)        the file is rewritten
+//	edited                  as last shown           checked; committed, or refused and left
+//	edited                  changed                 the edit is kept as NAME.edited-TIME, reported; the file rewritten
+//	new                     absent                  checked; committed, or refused and left
+//	deleted                 as last shown           the deletion is committed (bagpipe.yaml is restored)
+//	missing, never shown    there                   the file is written
+//
+// "As last shown" is remembered in .bagpipe/settings.json. Without that entry a
+// file that is as some version in its history was shown then, for a person's
+// edit is in no history; any other is taken for an edit.
+
+const shownFile = layout.StateDir + "/settings.json"
+
+// shown maps a settings path to the digest of what was last written or read
+// there as committed.
+type shown map[string]string
+
+// syncSettings does the above and reads the settings in force.
+func (so *Source) Sync(ctx context.Context) error {
+	so.syncTurn.Lock()
+	defer so.syncTurn.Unlock()
+	v, err := so.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	if !so.ledger.ReadOnly {
+		if err := so.syncFiles(ctx, v); err != nil {
+			return err
+		}
+		if v, err = so.ledger.Store.Tip(); err != nil {
+			return err
+		}
+	}
+	c, err := so.loadConfig(ctx, v)
+	if err != nil {
+		return err
+	}
+	if c.mark, err = settingsMark(v); err != nil {
+		return err
+	}
+	so.mu.Lock()
+	so.config = c
+	so.mu.Unlock()
+	for _, told := range so.onSettings {
+		told(c)
+	}
+	return nil
+}
+
+// syncFiles takes in what was edited in place, and shows what is committed.
+func (so *Source) syncFiles(ctx context.Context, v gitstore.View) error {
+	seen := so.readShown()
+	before := fmt.Sprint(seen)
+	paths, err := so.allSettings(v)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		if err := so.syncFile(ctx, v, p, seen); err != nil {
+			return err
+		}
+	}
+	if fmt.Sprint(seen) != before {
+		return so.writeShown(seen)
+	}
+	return nil
+}
+
+// allSettings lists the settings paths committed or on disk, sorted.
+func (so *Source) allSettings(v gitstore.View) ([]string, error) {
+	paths, err := settingsPaths(v)
+	if err != nil {
+		return nil, err
+	}
+	paths = append(paths, layout.SettingsFile)
+	for _, dir := range []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
+		entries, err := os.ReadDir(so.ledger.Path(dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("look for settings: %w", err)
+		}
+		for _, entry := range entries {
+			if p := dir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	// Workflows first, as the others name them.
+	slices.SortStableFunc(paths, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, layout.WorkflowsDir+"/"), strings.Count(a, layout.WorkflowsDir+"/"))
+	})
+	return paths, nil
+}
+
+func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen shown) error {
+	committed, err := v.ReadFile(p)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", p, err)
+	}
+	onDisk, err := os.ReadFile(so.ledger.Path(p))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", p, err)
+	}
+	isThere, isCommitted := onDisk != nil, committed != nil
+	if isThere && seen[p] == "" && !bytes.Equal(onDisk, committed) {
+		if err := so.rememberShown(ctx, v, p, onDisk, seen); err != nil {
+			return err
+		}
+	}
+	switch {
+	case isThere && isCommitted && bytes.Equal(onDisk, committed):
+		seen[p] = ledger.DigestOf(committed)
+		return nil
+	case !isThere && !isCommitted:
+		delete(seen, p)
+		return nil
+	case !isThere && seen[p] == ledger.DigestOf(committed) && p != layout.SettingsFile:
+		return so.commitSetting(ctx, p, committed, nil, seen)
+	case !isThere:
+		return so.showSetting(p, committed, seen)
+	case !isCommitted && seen[p] == ledger.DigestOf(onDisk): // deleted by a push
+		delete(seen, p)
+		return os.Remove(so.ledger.Path(p))
+	case !isCommitted:
+		return so.commitSetting(ctx, p, nil, onDisk, seen)
+	case seen[p] == ledger.DigestOf(onDisk):
+		return so.showSetting(p, committed, seen)
+	case seen[p] == "" || seen[p] == ledger.DigestOf(committed):
+		return so.commitSetting(ctx, p, committed, onDisk, seen)
+	}
+	kept := p + ".edited-" + so.ledger.Now().UTC().Format("20060102T150405Z")
+	if err := disk.Rename(so.ledger.Path(p), so.ledger.Path(kept)); err != nil {
+		return fmt.Errorf("keep the edited %s: %w", p, err)
+	}
+	so.ledger.Warn(fmt.Sprintf("%s was edited in place while another version was committed; your edit is kept as %s, the committed one is in force", p, kept))
+	return so.showSetting(p, committed, seen)
+}
+
+// rememberShown finds out whether a file that is not remembered, as after
+// rm -rf .bagpipe, is what an older commit holds. It was shown then, and what was
+// committed since must not be taken back by it.
+func (so *Source) rememberShown(ctx context.Context, v gitstore.View, p string, onDisk []byte, seen shown) error {
+	if known, err := so.ledger.Store.HoldsBlob(onDisk); err != nil || !known {
+		return err
+	}
+	for c, err := range so.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
+		if err != nil {
+			return fmt.Errorf("look for %s in the history: %w", p, err)
+		}
+		old, err := so.ledger.Store.At(c.Hash)
+		if err != nil {
+			return err
+		}
+		data, err := old.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s at %s: %w", p, c.Hash, err)
+		}
+		if bytes.Equal(data, onDisk) {
+			seen[p] = ledger.DigestOf(onDisk)
+			return nil
+		}
+	}
+	return nil
+}
+
+// showSetting writes the committed version into the workspace. A crash before
+// writeShown leaves a file that is as committed: found so at the next start.
+func (so *Source) showSetting(p string, committed []byte, seen shown) error {
+	if err := disk.MkdirAll(filepath.Dir(so.ledger.Path(p)), 0o777); err != nil {
+		return err
+	}
+	if err := disk.WriteFile(so.ledger.Path(p), committed, 0o666); err != nil {
+		return err
+	}
+	seen[p] = ledger.DigestOf(committed)
+	return nil
+}
+
+// commitSetting checks an edit and commits it as the person's; a refused one is
+// reported and left where it is. edited nil is a deletion.
+func (so *Source) commitSetting(ctx context.Context, p string, committed, edited []byte, seen shown) error {
+	verb := "changed"
+	switch {
+	case edited == nil:
+		verb = "removed"
+	case committed == nil:
+		verb = "added"
+	}
+	refused, err := so.checkEdit(p, edited)
+	if err != nil {
+		return err
+	}
+	if refused != nil && edited == nil {
+		so.ledger.Warn(refused.Error())
+		return so.showSetting(p, committed, seen)
+	}
+	if refused != nil {
+		note := "the committed version stays in force"
+		if committed == nil {
+			note = "it is not in force"
+		}
+		if committed == nil && path.Dir(p) == layout.RulesDir {
+			note = "until it is put right, or removed, all drops wait"
+		}
+		so.ledger.Warn(fmt.Sprintf("%v; %s", refused, note))
+		return nil
+	}
+	if err := so.putSetting(ctx, p, committed, edited, verb); err != nil {
+		return err
+	}
+	delete(seen, p)
+	if edited != nil {
+		seen[p] = ledger.DigestOf(edited)
+	}
+	return nil
+}
+
+// checkEdit says what is wrong with an edited settings file, by itself or with
+// what it says of others.
+func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError, err error) {
+	if edited != nil {
+		err = so.checkFile(p, edited)
+	}
+	if err == nil {
+		var v gitstore.View
+		if v, err = so.ledger.Store.Tip(); err == nil {
+			err = so.crossCheck(v, p, edited)
+		}
+	}
+	if errors.As(err, &refused) {
+		return refused, nil
+	}
+	return nil, err
+}
+
+// putSetting commits one settings file, unless another writer changed it since.
+func (so *Source) putSetting(ctx context.Context, p string, was, data []byte, verb string) error {
+	_, err := so.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		now, err := r.ReadFile(p)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if (now == nil) == (data == nil) && bytes.Equal(now, data) {
+			return nil, nil // another process committed the same edit
+		}
+		if (now == nil) != (was == nil) || !bytes.Equal(now, was) {
+			return nil, fmt.Errorf("%s was changed by another writer just now; run the command again", p)
+		}
+		who := so.ledger.ByPerson()
+		return &gitstore.Change{Files: map[string][]byte{p: data}, Author: who.Author,
+			Message: ledger.Message("settings: "+verb+" "+p, "", []ledger.Trailer{{"Bagpipe-Settings", p}, {"Bagpipe-Agent", who.Agent}})}, nil
+	})
+	return err
+}
+
+// noteSettings asks for settings that others committed to be read; an observer.
+func (so *Source) NoteSettings(a gitstore.Advance) {
+	for _, c := range a.Changes {
+		if isSettings(c.Path) && c.Foreign {
+			so.MarkDirty()
+		}
+	}
+}
+
+func (so *Source) MarkDirty() {
+	select {
+	case so.dirty <- struct{}{}:
+	default:
+	}
+}
+
+func (so *Source) readShown() shown {
+	seen := shown{}
+	data, err := os.ReadFile(so.ledger.Path(shownFile))
+	if err != nil || json.Unmarshal(data, &seen) != nil {
+		return shown{} // absent or damaged: rebuilt
+	}
+	return seen
+}
+
+func (so *Source) writeShown(seen shown) error {
+	data, err := layout.EncodeJSON(seen)
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(so.ledger.Path(layout.StateDir), 0o777); err != nil {
+		return err
+	}
+	return disk.WriteFile(so.ledger.Path(shownFile), data, 0o666)
+}
