@@ -97,7 +97,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if _, err := e.Ledger.Seat.Engine(); err != nil {
 		return Summary{}, err
 	}
-	if err := e.Index.Begin(ctx, nil); err != nil { // what a push removed is brought back next
+	if err := e.Index.Begin(ctx); err != nil {
 		return Summary{}, err
 	}
 	r := e.newRun(ctx, box, o)

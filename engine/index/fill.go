@@ -49,5 +49,5 @@ func recordsOf(folder gitstore.Folder) (*ledger.Files, error) {
 		return nil, err
 	}
 	execution, err := folder.ReadFile(layout.ExecutionJSON)
-	return &ledger.Files{manifest, execution}, err
+	return &ledger.Files{Manifest: manifest, Execution: execution}, err
 }

@@ -18,6 +18,8 @@ type Keeper struct {
 	control  *control.Panel
 	guard    *guard.Guard
 
+	loading sync.Mutex // held while the index is filled; before noting
+
 	noting sync.Mutex // held while the index takes in a move, or is copied; before mu
 
 	mu      sync.Mutex   // guards the next three

@@ -11,18 +11,43 @@ import (
 	"bagpipe/layout"
 )
 
-// Load fills the index from the committed records, for those who look. From then
-// on advanced keeps it current.
+// View gives the loaded index. The first call loads it; from then on the keeper's
+// observer keeps it current. Callers that come during the load wait for it.
+func (ke *Keeper) View(ctx context.Context) (*queue.Index, error) {
+	ke.loading.Lock()
+	defer ke.loading.Unlock()
+	if index := ke.Loaded(); index != nil {
+		return index, nil
+	}
+	if err := ke.load(ctx); err != nil {
+		return nil, err
+	}
+	return ke.Loaded(), nil
+}
+
+// Load fills the index from the committed records anew, for those who look.
 func (ke *Keeper) Load(ctx context.Context) error {
-	if err := ke.Begin(ctx, ke.showRemoved); err != nil {
+	ke.loading.Lock()
+	defer ke.loading.Unlock()
+	return ke.load(ctx)
+}
+
+func (ke *Keeper) load(ctx context.Context) error {
+	if err := ke.begin(ctx, ke.showRemoved); err != nil {
 		return err
 	}
 	ke.SaveIndexSoon()
 	return nil
 }
 
-// load is Load; besides puts more into the index.
-func (ke *Keeper) Begin(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
+// Begin fills the index anew for a run, which answers for removed items itself.
+func (ke *Keeper) Begin(ctx context.Context) error {
+	ke.loading.Lock()
+	defer ke.loading.Unlock()
+	return ke.begin(ctx, nil)
+}
+
+func (ke *Keeper) begin(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
 	v, err := ke.ledger.Store.Tip()
 	if err != nil {
 		return err
@@ -91,7 +116,7 @@ func (ke *Keeper) showRemoved(ctx context.Context, v gitstore.View, index *queue
 		if err != nil {
 			return err
 		}
-		index.Put(gone(ke.Summarise(before, id, &ledger.Files{f.Manifest, f.Execution}, &Scanned{}, &queue.Item{})))
+		index.Put(gone(ke.Summarise(before, id, &ledger.Files{Manifest: f.Manifest, Execution: f.Execution}, &Scanned{}, &queue.Item{})))
 		return nil
 	})
 }
