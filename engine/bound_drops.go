@@ -11,49 +11,49 @@ import (
 )
 
 // What a run does with the drops that are to be versions of items which are not done:
-// they are among r.left, and are not read again before their item is.
+// they are among inboxLoop.left, and are not read again before their item is.
 
 // takeLeft goes on with what was taken before and is no item yet, but for what waits;
 // also with what an engine took that has died since. An item may be closed by it.
-func (r *run) takeLeft(ctx context.Context) (err error) {
-	if len(r.left) == 0 && !r.e.Intake.Orphaned(r.box) {
+func (l *inboxLoop) takeLeft(ctx context.Context) (err error) {
+	if len(l.left) == 0 && !l.e.Intake.Orphaned(l.box) {
 		return nil
 	}
 	var bound, free []inbox.Taken
-	for _, t := range r.left {
-		if _, waits := r.e.Intake.Bound(t); waits {
+	for _, t := range l.left {
+		if _, waits := l.e.Intake.Bound(t); waits {
 			bound = append(bound, t)
 		} else {
 			free = append(free, t)
 		}
 	}
-	r.left, err = r.e.Intake.ResumeIntake(ctx, r.box, free, r.admitted)
-	r.left = append(r.left, bound...)
+	l.left, err = l.e.Intake.ResumeIntake(ctx, l.box, free, l.admitted)
+	l.left = append(l.left, bound...)
 	return err
 }
 
-func (r *run) anyBound() bool {
-	return slices.ContainsFunc(r.left, func(t inbox.Taken) bool { return t.Item != "" && !t.Promoted })
+func (l *inboxLoop) anyBound() bool {
+	return slices.ContainsFunc(l.left, func(t inbox.Taken) bool { return t.Item != "" && !t.Promoted })
 }
 
 // anyFree tells whether some drop need not wait for its item any more.
-func (r *run) anyFree() bool {
-	return slices.ContainsFunc(r.left, func(t inbox.Taken) bool {
-		_, waits := r.e.Intake.Bound(t)
+func (l *inboxLoop) anyFree() bool {
+	return slices.ContainsFunc(l.left, func(t inbox.Taken) bool {
+		_, waits := l.e.Intake.Bound(t)
 		return t.Item != "" && !waits
 	})
 }
 
 // awaitBound waits, while this run is at work, for the items of drops that are to be
 // versions. It tells whether one can go on.
-func (r *run) awaitBound(ctx context.Context) bool {
+func (l *inboxLoop) awaitBound(ctx context.Context) bool {
 	const settled = 2 * time.Second // no step runs that might end, or make another ready
 	last := time.Now()
-	for r.anyBound() && ctx.Err() == nil && !r.pool.Draining() {
-		if r.anyFree() {
+	for l.anyBound() && ctx.Err() == nil && !l.pool.Draining() {
+		if l.anyFree() {
 			return true
 		}
-		if r.pool.Busy() > 0 {
+		if l.pool.Busy() > 0 {
 			last = time.Now()
 		}
 		if time.Since(last) > settled {
@@ -68,10 +68,10 @@ func (r *run) awaitBound(ctx context.Context) bool {
 }
 
 // tellBound tells of a drop that waits for its item.
-func (r *run) tellBound() {
-	for _, t := range r.left {
-		if why, waits := r.e.Intake.Bound(t); waits {
-			r.tell(boundText(t, why))
+func (l *inboxLoop) tellBound() {
+	for _, t := range l.left {
+		if why, waits := l.e.Intake.Bound(t); waits {
+			l.tell(boundText(t, why))
 			return
 		}
 	}

@@ -30,7 +30,7 @@ func (r *run) dispatch(ctx context.Context) {
 		entry, ok, limited := r.e.Index.Loaded().Take(now, r.may)
 		if ok {
 			r.hand(entry)
-			r.launch(entry)
+			r.launch(ctx, entry)
 			limitedSince = time.Time{}
 			continue
 		}
@@ -55,7 +55,7 @@ func (r *run) dispatch(ctx context.Context) {
 		select {
 		case <-r.e.Index.Loaded().Wake():
 		case <-r.pool.Freed():
-		case inboxIdle = <-r.inboxIdle:
+		case inboxIdle = <-r.inbox.idle:
 		case <-timer.C:
 		case <-r.o.Drain:
 			r.pool.Drain()
@@ -88,8 +88,10 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 	return true
 }
 
-func (r *run) launch(entry queue.Entry) {
-	w := r.e.Attempt.NewWork(r.ctx, entry, r.o.Watch, r.pool.Draining, r.ended)
+// launch hands a step to the pool. Its commits are not ended by a signal, so that what
+// finished is recorded.
+func (r *run) launch(ctx context.Context, entry queue.Entry) {
+	w := r.e.Attempt.NewWork(context.WithoutCancel(ctx), entry, r.o.Watch, r.pool.Draining, r.ended)
 	r.pool.Go(w.ForPool())
 }
 
@@ -101,9 +103,7 @@ func (r *run) ended(w *attempt.Work) {
 		return
 	}
 	if w.Internal {
-		r.mu.Lock()
-		r.internal[itemRun{w.Entry.Item.ID, w.Entry.Run}] = true
-		r.mu.Unlock()
+		r.failedInternally(itemRun{w.Entry.Item.ID, w.Entry.Run})
 	}
 	r.e.Index.Loaded().Return(w.Entry)
 }
@@ -111,48 +111,18 @@ func (r *run) ended(w *attempt.Work) {
 // stall keeps a step that met an error out of the queue: for the rest of a run that is
 // not watching, else until unstall.
 func (r *run) stall(entry queue.Entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.stallMu.Lock()
+	defer r.stallMu.Unlock()
 	r.stalled = append(r.stalled, entry)
 }
 
 // unstall gives the steps back that met an error.
 func (r *run) unstall() {
-	r.mu.Lock()
+	r.stallMu.Lock()
 	entries := r.stalled
 	r.stalled = nil
-	r.mu.Unlock()
+	r.stallMu.Unlock()
 	for _, entry := range entries {
 		r.e.Index.Loaded().Return(entry)
 	}
-}
-
-// ending gives the error that ends the run, if there is one.
-func (r *run) ending() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fault
-}
-
-// broken notes an error. One that stops all ends a run that is not watching; one that
-// is goes on, as the cause (a full disk) may pass, unless going on could do harm.
-func (r *run) broken(err error) {
-	switch {
-	case !ledger.StopsAll(err):
-		r.mishap(err)
-	case r.o.Watch && !ledger.MustStop(err):
-		r.tell(err.Error())
-	default:
-		r.halt(err)
-	}
-}
-
-// halt ends the run with an error, once what is at work has finished.
-func (r *run) halt(err error) {
-	r.mu.Lock()
-	if r.fault == nil {
-		r.fault = err
-	}
-	r.mu.Unlock()
-	r.pool.Drain()
 }

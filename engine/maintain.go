@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/gitstore"
@@ -27,64 +28,63 @@ func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, e
 	return e.Ledger.Store.Maintain(ctx)
 }
 
-// maintain is the run's own upkeep, beside the work. A failure is told and does
+// upkeep keeps the store of a run quick to read, beside the work.
+type upkeep struct {
+	*account
+	e     *Engine
+	asked chan struct{}
+	since atomic.Int64 // steps ended since it was asked for
+}
+
+// run is the run's own upkeep, beside the work. A failure is told and does
 // not end the run: nothing is lost by it, and the next one tries again.
-func (r *run) maintain(ctx context.Context) {
+func (u *upkeep) run(ctx context.Context) {
 	idle := time.NewTicker(idleFor)
 	defer idle.Stop()
-	before := r.endedSteps()
+	before := u.endedSteps()
 	for {
-		do := r.e.Ledger.Store.Join
+		do := u.e.Ledger.Store.Join
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.upkeep:
-			if r.e.Ledger.Store.Packs() < packsFrom {
+		case <-u.asked:
+			if u.e.Ledger.Store.Packs() < packsFrom {
 				continue
 			}
 		case <-idle.C:
-			now := r.endedSteps()
+			now := u.endedSteps()
 			if now != before {
 				before = now
 				continue
 			}
-			do = r.e.Ledger.Store.Maintain
+			do = u.e.Ledger.Store.Maintain
 		}
-		r.told(ctx, do)
+		u.try(ctx, do)
 	}
 }
 
-// tidy joins what many short runs leave, none of which ever asked for upkeep.
-func (r *run) tidy(ctx context.Context) {
-	if r.e.Ledger.Store.Packs() >= packsFrom && ctx.Err() == nil {
-		r.told(ctx, r.e.Ledger.Store.Join)
+// last joins what many short runs leave, none of which ever asked for upkeep.
+func (u *upkeep) last(ctx context.Context) {
+	if u.e.Ledger.Store.Packs() >= packsFrom && ctx.Err() == nil {
+		u.try(ctx, u.e.Ledger.Store.Join)
 	}
 }
 
-func (r *run) told(ctx context.Context, do func(context.Context) (gitstore.Report, error)) {
+func (u *upkeep) try(ctx context.Context, do func(context.Context) (gitstore.Report, error)) {
 	if _, err := do(ctx); err != nil && ctx.Err() == nil {
-		r.e.Ledger.Log.Warn("maintain the store", "err", err)
-		r.tellGrave("the store's upkeep failed, and will be tried again: " + err.Error())
+		u.e.Ledger.Log.Warn("maintain the store", "err", err)
+		u.tellGrave("the store's upkeep failed, and will be tried again: " + err.Error())
 	}
 }
 
-func (r *run) endedSteps() (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, k := range r.summary.Steps {
-		n += k
-	}
-	return n
-}
-
-// due asks for upkeep once enough has been done since the last time.
-func (r *run) due() {
-	if r.since++; r.since < maintainEvery {
+// stepEnded asks for upkeep once enough has been done since the last time.
+func (u *upkeep) stepEnded() {
+	if u.since.Add(1) < maintainEvery {
 		return
 	}
-	r.since = 0
+	u.since.Store(0)
 	select {
-	case r.upkeep <- struct{}{}:
+	case u.asked <- struct{}{}:
 	default: // one is under way or asked for
 	}
 }

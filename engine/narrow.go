@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"bagpipe/engine/ledger"
@@ -22,20 +23,35 @@ type NotDone struct {
 	Why   string        `json:"why"`
 }
 
+// selection is what a run works on: everything, some items, or one queue.
+type selection struct {
+	e           *Engine
+	items       []layout.ItemID // all that is worked on; none: everything
+	step        string          // STEP or WORKFLOW/STEP of those items; "": all their steps
+	which       string          // the queue that is worked on; "": everything
+	retryFailed bool
+	notify      func(note string)
+
+	queue *queue.Named // by which; nil: everything
+
+	mu     sync.Mutex              // guards handed
+	handed map[ledger.StepRef]bool // of a queue with a limit
+}
+
 // injected tells whether the run is for the items, or the queue, it was given alone.
-func (r *run) injected() bool { return len(r.o.Items) > 0 || r.o.Queue != "" }
+func (s *selection) injected() bool { return len(s.items) > 0 || s.which != "" }
 
 // wants tells whether the run may work on a step.
-func (r *run) wants(item layout.ItemID, workflow string, step layout.Name) bool {
-	if len(r.o.Items) == 0 {
+func (s *selection) wants(item layout.ItemID, workflow string, step layout.Name) bool {
+	if len(s.items) == 0 {
 		return true
 	}
-	if !slices.Contains(r.o.Items, item) {
+	if !slices.Contains(s.items, item) {
 		return false
 	}
-	flow, name, named := strings.Cut(r.o.Step, "/")
+	flow, name, named := strings.Cut(s.step, "/")
 	if !named {
-		flow, name = "", r.o.Step
+		flow, name = "", s.step
 	}
 	base, _ := state.Instance(workflow)
 	return (name == "" || name == string(step)) && (flow == "" || flow == workflow || flow == base)
@@ -43,33 +59,33 @@ func (r *run) wants(item layout.ItemID, workflow string, step layout.Name) bool 
 
 // narrow keeps a run to the items it was given, and lets failed steps be tried
 // again if it was told to.
-func (r *run) narrow(ctx context.Context) error {
-	if err := r.pointAt(r.o.Queue); err != nil {
+func (s *selection) narrow(ctx context.Context) error {
+	if err := s.pointAt(s.which); err != nil {
 		return err
 	}
-	if len(r.o.Items) > 0 {
-		if err := r.known(); err != nil {
+	if len(s.items) > 0 {
+		if err := s.known(); err != nil {
 			return err
 		}
-		r.e.Index.Loaded().Only(func(en queue.Entry) (bool, time.Time) { return r.wants(en.Item.ID, en.Run, en.Step), time.Time{} })
+		s.e.Index.Loaded().Only(func(en queue.Entry) (bool, time.Time) { return s.wants(en.Item.ID, en.Run, en.Step), time.Time{} })
 	}
-	if !r.o.RetryFailed {
+	if !s.retryFailed {
 		return nil
 	}
-	for it := range r.e.Index.Loaded().With(queue.Failed) {
+	for it := range s.e.Index.Loaded().With(queue.Failed) {
 		for i := range it.Runs {
 			run := &it.Runs[i]
 			for n := range run.Steps {
 				step := layout.Name(run.Plan.Steps[n].Name)
 				active := run.Status == state.Failed || run.Status == state.InProgress
 				// A queue's own conditions are not asked: they are of what is ready.
-				if r.queue != nil && !r.queue.Wants(queue.StepID{Workflow: run.Plan.Name, Step: step}) {
+				if s.queue != nil && !s.queue.Wants(queue.StepID{Workflow: run.Plan.Name, Step: step}) {
 					continue
 				}
-				if !active || run.Steps[n].Status != state.Failed || !r.wants(it.ID, run.Name, step) {
+				if !active || run.Steps[n].Status != state.Failed || !s.wants(it.ID, run.Name, step) {
 					continue
 				}
-				_, err := r.e.Act.Retry(ctx, ledger.StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
+				_, err := s.e.Act.Retry(ctx, ledger.StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
 				if err != nil && !ledger.IsRefused(err) {
 					return fmt.Errorf("retry %s of item %s: %w", step, it.ID.Short(), err)
 				}
@@ -80,27 +96,27 @@ func (r *run) narrow(ctx context.Context) error {
 }
 
 // pointAt keeps a run to a queue.
-func (r *run) pointAt(name string) error {
+func (s *selection) pointAt(name string) error {
 	if name == "" {
 		return nil
 	}
-	q, err := r.e.Ask.AskedQueue(name)
+	q, err := s.e.Ask.AskedQueue(name)
 	if err != nil {
 		return err
 	}
-	r.queue = q
+	s.queue = q
 	if len(q.Order) > 0 {
-		r.e.Index.Loaded().SetOrder(r.e.Ask.OrderOf(q))
+		s.e.Index.Loaded().SetOrder(s.e.Ask.OrderOf(q))
 	}
-	r.e.Index.Loaded().Only(func(en queue.Entry) (bool, time.Time) {
-		if !q.Wants(en.ID()) || r.beyond(en) {
+	s.e.Index.Loaded().Only(func(en queue.Entry) (bool, time.Time) {
+		if !q.Wants(en.ID()) || s.beyond(en) {
 			return false, time.Time{}
 		}
-		a, err := r.e.Ask.Asker(nil)
+		a, err := s.e.Ask.Asker(nil)
 		if err != nil {
-			return false, r.e.Ledger.Now().Add(time.Second) // asked again
+			return false, s.e.Ledger.Now().Add(time.Second) // asked again
 		}
-		return q.Condition().Holds(r.e.Ask.ValuesOf(a.R, en.Item, a.Facets), a.Now)
+		return q.Condition().Holds(s.e.Ask.ValuesOf(a.R, en.Item, a.Facets), a.Now)
 	})
 	return nil
 }
@@ -109,65 +125,65 @@ func (r *run) pointAt(name string) error {
 // they are taken. One that is tried again by itself counts once.
 
 // beyond tells whether the queue's limit lets a step through no more.
-func (r *run) beyond(en queue.Entry) bool {
-	if r.queue == nil || r.queue.Limit == 0 {
+func (s *selection) beyond(en queue.Entry) bool {
+	if s.queue == nil || s.queue.Limit == 0 {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.handed) >= r.queue.Limit && !r.handed[handedOf(en)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.handed) >= s.queue.Limit && !s.handed[handedOf(en)]
 }
 
 // hand counts a step that was handed out.
-func (r *run) hand(en queue.Entry) {
-	if r.queue == nil || r.queue.Limit == 0 {
+func (s *selection) hand(en queue.Entry) {
+	if s.queue == nil || s.queue.Limit == 0 {
 		return
 	}
-	r.mu.Lock()
-	if r.handed == nil {
-		r.handed = map[ledger.StepRef]bool{}
+	s.mu.Lock()
+	if s.handed == nil {
+		s.handed = map[ledger.StepRef]bool{}
 	}
-	r.handed[handedOf(en)] = true
-	full := len(r.handed) == r.queue.Limit
-	r.mu.Unlock()
+	s.handed[handedOf(en)] = true
+	full := len(s.handed) == s.queue.Limit
+	s.mu.Unlock()
 	if full {
-		r.tell(fmt.Sprintf("queue %s: the last of the %d steps that limit: allows a run was taken", r.queue.Name, r.queue.Limit))
+		s.notify(fmt.Sprintf("queue %s: the last of the %d steps that limit: allows a run was taken", s.queue.Name, s.queue.Limit))
 	}
 }
 
 // spent tells whether the queue's limit lets nothing new through, so that also a run
 // that watches ends with what it has begun.
-func (r *run) spent() bool {
-	if r.queue == nil || r.queue.Limit == 0 {
+func (s *selection) spent() bool {
+	if s.queue == nil || s.queue.Limit == 0 {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.handed) >= r.queue.Limit
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.handed) >= s.queue.Limit
 }
 
 func handedOf(en queue.Entry) ledger.StepRef { return ledger.StepRef{en.Item.ID, en.Run, en.Step} }
 
 // known refuses a step that none of the items has.
-func (r *run) known() error {
-	for _, id := range r.o.Items {
-		it := r.e.Index.Loaded().Item(id)
+func (s *selection) known() error {
+	for _, id := range s.items {
+		it := s.e.Index.Loaded().Item(id)
 		if it == nil {
 			return &ledger.NoItemError{Ref: string(id)}
 		}
-		if it.Broken == "" && r.o.Step != "" && len(r.asked(it)) == 0 {
-			return fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), r.o.Step, id.Short())
+		if it.Broken == "" && s.step != "" && len(s.asked(it)) == 0 {
+			return fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), s.step, id.Short())
 		}
 	}
 	return nil
 }
 
 // asked lists the steps of an item that the run may work on.
-func (r *run) asked(it *queue.Item) (entries []queue.Entry) {
+func (s *selection) asked(it *queue.Item) (entries []queue.Entry) {
 	for i := range it.Runs {
 		run := &it.Runs[i]
 		for n := range run.Steps {
-			if step := layout.Name(run.Plan.Steps[n].Name); r.wants(it.ID, run.Name, step) {
+			if step := layout.Name(run.Plan.Steps[n].Name); s.wants(it.ID, run.Name, step) {
 				entries = append(entries, queue.Entry{Item: it, Run: run.Name, Step: step, N: n})
 			}
 		}
@@ -177,10 +193,10 @@ func (r *run) asked(it *queue.Item) (entries []queue.Entry) {
 
 // notDone says, of the items the run was given, why the step it was given is still
 // open; a run for whole items tells what waits in its summary.
-func (r *run) notDone() []NotDone {
+func (s *selection) notDone() []NotDone {
 	out := []NotDone{}
-	for _, id := range r.o.Items {
-		it := r.e.Index.Loaded().Item(id)
+	for _, id := range s.items {
+		it := s.e.Index.Loaded().Item(id)
 		if it == nil {
 			continue
 		}
@@ -188,18 +204,18 @@ func (r *run) notDone() []NotDone {
 			out = append(out, NotDone{Item: id, Label: it.Label, Why: it.Broken})
 			continue
 		}
-		if r.o.Step == "" {
+		if s.step == "" {
 			continue
 		}
-		for _, en := range r.asked(it) {
-			s := stepOf(it, en)
-			step, why := en.Run+"/"+string(en.Step), r.e.Ask.Reason(s)
+		for _, en := range s.asked(it) {
+			st := stepOf(it, en)
+			step, why := en.Run+"/"+string(en.Step), s.e.Ask.Reason(st)
 			switch {
-			case s.Status == state.Completed, s.Status == state.Skipped:
+			case st.Status == state.Completed, st.Status == state.Skipped:
 				continue
-			case s.Status == state.Failed && s.Current.Engine == r.e.Ledger.ID:
+			case st.Status == state.Failed && st.Current.Engine == s.e.Ledger.ID:
 				continue // told of as failed in this run
-			case s.Status == state.Failed:
+			case st.Status == state.Failed:
 				why = fmt.Sprintf("failed earlier: %s; let it be tried again with: bagpipe step retry %s %s", why, id.Short(), step)
 			}
 			out = append(out, NotDone{Item: id, Label: it.Label, Step: step, Why: why})

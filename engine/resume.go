@@ -31,7 +31,7 @@ func (r *run) resume(ctx context.Context) error {
 		return errors.Join(err, ctx.Err())
 	}
 	var err error
-	r.left, err = e.Intake.ResumeIntake(ctx, r.box, nil, r.admitted)
+	r.inbox.left, err = e.Intake.ResumeIntake(ctx, r.inbox.box, nil, r.admitted)
 	r.each(err)
 	return errors.Join(r.ending(), ctx.Err())
 }

@@ -2,20 +2,15 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
-	"bagpipe/engine/ask"
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
-	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
-	"bagpipe/engine/settings"
-	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -53,32 +48,17 @@ type Report struct {
 
 // run is one call of Run.
 type run struct {
+	*account
+	*selection
 	e      *Engine
 	o      RunOptions
-	ctx    context.Context // of commits and claims: not ended by a signal, so that what finished is recorded
 	pool   *runner.Pool
 	warm   *attempt.Warmth
-	queue  *queue.Named            // all that is worked on; nil: everything
-	handed map[ledger.StepRef]bool // of a queue with a limit; guarded by mu
-	box    *inbox.Box
+	inbox  *inboxLoop
+	upkeep *upkeep
 
-	mu       sync.Mutex // guards summary, internal, mishaps, stalled, fault, note, and calls of o.Report
-	summary  Summary
-	internal map[itemRun]bool // stopped by an internal error in this run
-	mishaps  map[string]bool  // told
-	stalled  []queue.Entry    // their claims or ends met an error; given back later
-	fault    error
-	note     string
-
-	inboxIdle chan bool // the intake loop says whether it has something to wait for
-
-	upkeep chan struct{} // asks for maintenance
-	since  int           // steps ended since it was asked for; guarded by mu
-
-	settled *settings.Settings // that the inbox goes by; the intake loop's own
-	late    map[string]bool    // drops that were told of as such; the intake loop's own
-
-	left []inbox.Taken // taken and not yet items: their commits failed; the intake loop's own
+	stallMu sync.Mutex    // guards stalled
+	stalled []queue.Entry // their claims or ends met an error; given back later
 }
 
 // Run takes in the inbox and works until nothing is ready, or, watching, until
@@ -100,7 +80,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err := e.Index.Begin(ctx); err != nil {
 		return Summary{}, err
 	}
-	r := e.newRun(ctx, box, o)
+	r := e.newRun(box, o)
 	r.each(e.Guard.LookAtFew(ctx))
 	for it := range e.Index.Loaded().With(queue.Ending) {
 		e.Index.NoteEnds(e.Index.Loaded(), it)
@@ -108,7 +88,10 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	e.Guard.Wake() // for the others, beside the work
 	r.each(e.repairFolders(ctx))
 	e.Index.TellEnded(func(ended index.Ended) {
-		e.Intake.Announce.Step(ended.Item, func() { r.report(Report{Ended: &ended}) })
+		e.Intake.Announce.Step(ended.Item, func() {
+			r.report(Report{Ended: &ended})
+			r.upkeep.stepEnded()
+		})
 	})
 	defer e.Index.TellEnded(nil)
 	e.Control.Watch(r.pool.Drain)
@@ -123,21 +106,23 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		return r.summary, err
 	}
 	if err = r.work(ctx); err == nil {
-		r.each(e.Guard.LookAtAll(r.ctx, func() bool { return r.stopped(ctx) }))
+		r.each(e.Guard.LookAtAll(context.WithoutCancel(ctx), func() bool { return r.stopped(ctx) }))
 	}
-	r.tidy(ctx)
+	r.upkeep.last(ctx)
 	e.Index.SaveIndexSoon()
 	r.conclude()
 	r.lastAlarm(ctx)
-	r.each(e.Ledger.Store.CaughtUp(r.ctx))
+	r.each(e.Ledger.Store.CaughtUp(context.WithoutCancel(ctx)))
 	return r.summary, r.ending()
 }
 
-func (e *Engine) newRun(ctx context.Context, box *inbox.Box, o RunOptions) *run {
-	return &run{e: e, o: o, ctx: context.WithoutCancel(ctx), pool: runner.New(o.Jobs, e.Ledger.Clock), box: box,
-		inboxIdle: make(chan bool, 1), upkeep: make(chan struct{}, 1), internal: map[itemRun]bool{}, mishaps: map[string]bool{},
-		summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0},
-			Failed: []ask.Failure{}, Growing: []string{}, Mishaps: []string{}, NotDone: []NotDone{}}}
+func (e *Engine) newRun(box *inbox.Box, o RunOptions) *run {
+	pool := runner.New(o.Jobs, e.Ledger.Clock)
+	a := newAccount(o, func() int { return e.Index.Loaded().Open() }, pool.Drain)
+	return &run{account: a, e: e, o: o, pool: pool,
+		selection: &selection{e: e, items: o.Items, step: o.Step, which: o.Queue, retryFailed: o.RetryFailed, notify: a.tell},
+		inbox:     &inboxLoop{account: a, e: e, pool: pool, batch: o.Batch, box: box, idle: make(chan bool, 1)},
+		upkeep:    &upkeep{account: a, e: e, asked: make(chan struct{}, 1)}}
 }
 
 // work runs until there is nothing to do, the run is drained, or something is
@@ -146,11 +131,11 @@ func (r *run) work(ctx context.Context) error {
 	side, stopSide := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { r.tend(side) })
-	wg.Go(func() { r.maintain(side) })
+	wg.Go(func() { r.upkeep.run(side) })
 	wg.Go(func() { r.guard(side) })
 	wg.Go(func() { r.alarm(side) })
 	if !r.injected() {
-		wg.Go(func() { r.intake(side) })
+		wg.Go(func() { r.inbox.run(side) })
 	}
 	stopped := context.AfterFunc(ctx, r.pool.Stop)
 	wg.Go(func() {
@@ -169,50 +154,5 @@ func (r *run) work(ctx context.Context) error {
 	stopped()
 	stopSide()
 	wg.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fault
-}
-
-// tell reports a note once.
-func (r *run) tell(note string) { r.tellOnce(Report{Note: note}) }
-
-// tellGrave reports once what a person must know, also who asked for quiet.
-func (r *run) tellGrave(note string) { r.tellOnce(Report{Note: note, Grave: true}) }
-
-func (r *run) tellOnce(rep Report) {
-	r.mu.Lock()
-	again := r.note == rep.Note
-	r.note = rep.Note
-	r.mu.Unlock()
-	if !again {
-		r.report(rep)
-	}
-}
-
-func (r *run) report(rep Report) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if rep.Ended != nil {
-		r.summary.Steps[rep.Ended.Status]++
-		r.due()
-	}
-	if r.o.Report != nil {
-		rep.Left = r.e.Index.Loaded().Open()
-		r.o.Report(rep)
-	}
-}
-
-func (r *run) admitted(a intake.Admitted) {
-	r.mu.Lock()
-	if a.Rejected != "" {
-		r.summary.Rejected++
-	} else {
-		r.summary.Admitted++
-	}
-	r.mu.Unlock()
-	r.report(Report{Admitted: &a})
-	if a.Stays != "" {
-		r.report(Report{Note: fmt.Sprintf("%s/%s was copied; its original stays at %s: bagpipe status says why", a.Collection, a.Label, a.Stays)})
-	}
+	return r.ending()
 }

@@ -36,8 +36,8 @@ type itemRun struct {
 
 // conclude looks over the index for what is left.
 func (r *run) conclude() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.account.mu.Lock()
+	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
 	r.summary.Off = r.e.Ask.StepControls(func(c ask.StepControl) bool { return c.Status == state.StepDisabled })
