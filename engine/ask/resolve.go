@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -133,13 +134,20 @@ func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error)
 
 func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {
 	encoded := layout.EncodePath(label) // as a drop's name becomes a label
-	isManifest := func(p string) bool { return strings.HasSuffix(p, "/"+layout.ManifestJSON) }
-	err = ledger.WalkItems(ctx, v, isManifest, func(p string, data []byte) error {
+	var mu sync.Mutex                   // guards found
+	err = v.Folders(ctx, gitstore.Hash{}, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
+		data, err := folder.ReadFile(layout.ManifestJSON)
+		if err != nil {
+			return err
+		}
 		m, err := layout.DecodeManifest(data)
 		if err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
+			mu.Lock()
+			defer mu.Unlock()
 			found = append(found, m.Item)
 		}
 		return nil
 	})
+	slices.Sort(found)
 	return found, err
 }

@@ -239,10 +239,10 @@ func TestRepackWithOpenPacks(t *testing.T) {
 	for _, args := range [][]string{{"gc", "-q", "--prune=now"}, {"repack", "-adq"}, {"repack", "-adqf"}, {"pack-refs", "--all"}} {
 		git(t, root, args...)
 		n := 0
-		if err := v.Walk(context.Background(), "items", nil, func(string, []byte) error { n++; return nil }); err != nil {
+		if err := s.Diff(context.Background(), Hash{}, v.Commit(), func(FileChange) error { n++; return nil }); err != nil {
 			t.Fatalf("after git %v: %v", args, err)
 		}
-		if n != 20 {
+		if n != 20+1 {
 			t.Errorf("after git %v: %d files", args, n)
 		}
 		put(t, s, "items/x/e.json", strings.Join(args, " "))

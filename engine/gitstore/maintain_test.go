@@ -80,7 +80,7 @@ func TestMaintainJoinsPacksAndKeepsEverything(t *testing.T) {
 	git(t, root, "index-pack", "--strict", "-o", filepath.Join(t.TempDir(), "x.idx"), packs[0])
 	git(t, root, "commit-graph", "verify")
 	n := 0
-	if err := v.Walk(context.Background(), "", nil, func(string, []byte) error { n++; return nil }); err != nil || n != 8 {
+	if err := s.Diff(context.Background(), Hash{}, v.Commit(), func(FileChange) error { n++; return nil }); err != nil || n != 8 {
 		t.Errorf("an older view: %d files, %v", n, err)
 	}
 	fill(t, s, 20)

@@ -127,8 +127,8 @@ func (w *world) check(rt *rapid.T) {
 		rt.Fatal(err)
 	}
 	seen := map[string]string{}
-	if err := v.Walk(context.Background(), "", nil, func(path string, data []byte) error {
-		seen[path] = string(data)
+	if err := w.stores[1].Diff(context.Background(), Hash{}, v.Commit(), func(c FileChange) error {
+		seen[c.Path] = string(c.Data)
 		return nil
 	}); err != nil {
 		rt.Fatal(err)

@@ -495,7 +495,7 @@ func TestGoldenHashes(t *testing.T) {
 	fsck(t, root)
 }
 
-func TestWalkDiffHistory(t *testing.T) {
+func TestDiffHistory(t *testing.T) {
 	root := initRoot(t, testOptions(), nil)
 	s := openRoot(t, root, testOptions())
 	var want []string
@@ -520,27 +520,18 @@ func TestWalkDiffHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var walked, differs []string
-	if err := v.Walk(ctx, "items", nil, func(p string, data []byte) error {
-		if string(data) != p {
-			return fmt.Errorf("%s holds %q", p, data)
-		}
-		walked = append(walked, p)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Join(walked, "\n") != strings.Join(want, "\n") {
-		t.Errorf("walked %d, want %d in order", len(walked), len(want))
-	}
+	var differs []string
 	stop := errors.New("stop")
-	if err := v.Walk(ctx, "", nil, func(string, []byte) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("walk stopped: %v", err)
+	if err := s.Diff(ctx, Hash{}, v.Commit(), func(FileChange) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("diff stopped: %v", err)
 	}
-	if err := v.Walk(ctx, "nowhere", nil, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("walk of nothing: %v", err)
+	if _, err := v.List("nowhere"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("list of nothing: %v", err)
 	}
 	if err := s.Diff(ctx, start.Commit(), v.Commit(), func(c FileChange) error {
+		if string(c.Data) != c.Path {
+			return fmt.Errorf("%s holds %q", c.Path, c.Data)
+		}
 		differs = append(differs, c.Path)
 		return nil
 	}); err != nil {

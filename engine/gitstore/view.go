@@ -44,26 +44,17 @@ func (v View) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// folder names the tree of a folder; fs.ErrNotExist when there is none.
-func (v View) folder(op, dir string) (Hash, error) {
-	h, err := trees.FindDir(v.db, v.tree, dir)
-	if err != nil {
-		return h, fmt.Errorf("%s %s at %s: %w", op, dir, v.commit, err)
-	}
-	if h.IsZero() {
-		return h, &fs.PathError{Op: op + " committed", Path: dir, Err: fs.ErrNotExist}
-	}
-	return h, nil
-}
-
 // List gives the names of a folder in their committed order; fs.ErrNotExist when there is
 // none. Links and submodules are not listed.
 func (v View) List(dir string) ([]Entry, error) {
-	h, err := v.folder("list", dir)
-	if err != nil {
-		return nil, err
+	h, err := trees.FindDir(v.db, v.tree, dir)
+	if err == nil && h.IsZero() {
+		return nil, &fs.PathError{Op: "list committed", Path: dir, Err: fs.ErrNotExist}
 	}
-	tree, err := v.db.ReadTree(h)
+	var tree []byte
+	if err == nil {
+		tree, err = v.db.ReadTree(h)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list %s at %s: %w", dir, v.commit, err)
 	}
@@ -74,23 +65,6 @@ func (v View) List(dir string) ([]Entry, error) {
 		}
 	}
 	return list, nil
-}
-
-// Walk visits every file below dir ("" for all) that want lets through (nil: all), in the
-// order of the trees, one call of visit after the other. The bytes must not be changed.
-// Walk fails with fs.ErrNotExist when there is no such folder.
-func (v View) Walk(ctx context.Context, dir string, want func(path string) bool, visit func(path string, data []byte) error) error {
-	h, err := v.folder("walk", dir)
-	if err != nil {
-		return err
-	}
-	if trees.IsRoot(dir) {
-		dir = ""
-	}
-	if err := trees.Walk(ctx, v.db, h, dir, want, visit); err != nil {
-		return fmt.Errorf("walk %s at %s: %w", dir, v.commit, err)
-	}
-	return nil
 }
 
 // Folders visits the folders that stand depth levels below dir and are not the same in the

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,18 +65,6 @@ func (f Records) Sound(id layout.ItemID) bool {
 	}
 	m, err := layout.DecodeManifest(f.Manifest)
 	return err == nil && m.Item == id
-}
-
-// walkItems visits the wanted files of all items; before the first item there is
-// no folder to walk.
-func WalkItems(ctx context.Context, v gitstore.View, want func(string) bool, visit func(string, []byte) error) error {
-	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := v.Walk(ctx, layout.ItemsDir, want, visit); err != nil {
-		return fmt.Errorf("read the items: %w", err)
-	}
-	return nil
 }
 
 // files are an item's records as committed; nil where one is missing.

@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
 	"hash/crc32"
@@ -29,7 +30,7 @@ type Builder struct {
 	scratch []byte
 	entries []entry
 	blobs   []Blob
-	seen    table
+	seen    map[Hash]bool
 	pending int // bytes of blobs not yet in buf
 	parts   []part
 	index   []byte
@@ -46,7 +47,7 @@ func (b *Builder) Blobs() []Blob { return b.blobs }
 
 // NewBuilder gives an empty Builder.
 func NewBuilder() *Builder {
-	b := &Builder{h: newHasher()}
+	b := &Builder{h: newHasher(), seen: map[Hash]bool{}}
 	b.Reset()
 	return b
 }
@@ -58,7 +59,19 @@ func (b *Builder) Reset() {
 	clear(b.blobs)
 	b.blobs = b.blobs[:0]
 	b.pending = 0
-	b.seen.reset()
+	if len(b.seen) > 1<<16 {
+		b.seen = map[Hash]bool{} // to clear a large map takes long, whatever is in it
+	}
+	clear(b.seen)
+}
+
+// add reports whether the pack has no object of that name yet.
+func (b *Builder) add(name Hash) bool {
+	if b.seen[name] {
+		return false
+	}
+	b.seen[name] = true
+	return true
 }
 
 // Len is the number of objects collected.
@@ -70,7 +83,7 @@ func (b *Builder) Size() int { return len(b.buf) + b.pending }
 // AddBlob collects a blob. The data must not change until Finish.
 func (b *Builder) AddBlob(data []byte) Hash {
 	name := b.h.name(TypeBlob, data)
-	if b.seen.add(name) {
+	if b.add(name) {
 		b.blobs = append(b.blobs, Blob{name, data})
 		b.pending += len(data)
 	}
@@ -80,7 +93,7 @@ func (b *Builder) AddBlob(data []byte) Hash {
 // AddCommit collects a commit; the data may be reused.
 func (b *Builder) AddCommit(data []byte) Hash {
 	name := b.h.name(TypeCommit, data)
-	if b.seen.add(name) {
+	if b.add(name) {
 		b.addStored(name, TypeCommit, data)
 	}
 	return name
@@ -99,7 +112,7 @@ func (p Placed) Whole() bool { return p.off != 0 && p.chain == 0 }
 // the zero Placed). It gives the tree's name and where it stands now.
 func (b *Builder) AddTree(data, old []byte, p Placed) (Hash, Placed) {
 	name := b.h.name(TypeTree, data)
-	if !b.seen.add(name) {
+	if !b.add(name) {
 		return name, Placed{} // it stands further up; where does not matter
 	}
 	if p.off != 0 && p.chain < maxChain {
@@ -216,7 +229,7 @@ func (p *part) deflate(blobs []Blob) {
 
 // appendIndex gives an index of version 2. It sorts the entries.
 func appendIndex(out []byte, entries []entry, pack Hash) []byte {
-	slices.SortFunc(entries, compareEntries)
+	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.name[:], b.name[:]) })
 	const perObject = 20 + 4 + 4
 	out = slices.Grow(out, 8+1024+len(entries)*perObject+40)
 	out = append(out, "\xfftOc\x00\x00\x00\x02"...)
@@ -239,63 +252,4 @@ func appendIndex(out []byte, entries []entry, pack Hash) []byte {
 	out = append(out, pack[:]...)
 	sum := sha1.Sum(out)
 	return append(out, sum[:]...)
-}
-
-func compareEntries(a, b entry) int {
-	x, y := binary.BigEndian.Uint64(a.name[:]), binary.BigEndian.Uint64(b.name[:])
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return slices.Compare(a.name[8:], b.name[8:])
-}
-
-// table is a set of names: open addressing on the name's own first bytes, which
-// are as good as random.
-type table struct {
-	slots []Hash
-	n     int
-}
-
-func (t *table) reset() {
-	if len(t.slots) > 1<<16 {
-		t.slots = nil
-	}
-	clear(t.slots)
-	t.n = 0
-}
-
-// add tells whether name was not in the set yet, and puts it there.
-func (t *table) add(name Hash) bool {
-	if 2*(t.n+1) > len(t.slots) {
-		t.grow()
-	}
-	i := t.find(name)
-	if t.slots[i] == name {
-		return false
-	}
-	t.slots[i] = name
-	t.n++
-	return true
-}
-
-func (t *table) find(name Hash) int {
-	mask := len(t.slots) - 1
-	i := int(binary.LittleEndian.Uint32(name[:])) & mask
-	for t.slots[i] != (Hash{}) && t.slots[i] != name {
-		i = (i + 1) & mask
-	}
-	return i
-}
-
-func (t *table) grow() {
-	old := t.slots
-	t.slots = make([]Hash, max(256, 2*len(old)))
-	for _, name := range old {
-		if name != (Hash{}) {
-			t.slots[t.find(name)] = name
-		}
-	}
 }

@@ -2,6 +2,7 @@ package odb
 
 import (
 	"encoding/binary"
+	"hash/adler32"
 	"slices"
 	"sync"
 
@@ -38,5 +39,5 @@ func inflateWhole(buf []byte, size int, src []byte) ([]byte, bool) {
 	if err != nil || want != deflate.Nothing || made != size || len(src)-at < tail {
 		return nil, false
 	}
-	return buf[:size], binary.BigEndian.Uint32(src[at:]) == adler(buf[:size])
+	return buf[:size], binary.BigEndian.Uint32(src[at:]) == adler32.Checksum(buf[:size])
 }

@@ -93,9 +93,6 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 // inflate gives the size bytes a zlib stream at the head of data holds. When
 // data ends before the stream, more gives the same stream in full.
 func inflate(data []byte, size int, more func() (io.Reader, error)) ([]byte, error) {
-	if out, ok := inflateStored(data, size); ok {
-		return out, nil
-	}
 	if size <= wholeAtMost*len(data) {
 		scratch := scratches.Get().(*[]byte)
 		defer scratches.Put(scratch)
@@ -143,23 +140,4 @@ func (in *inflater) reset(src io.Reader) (err error) {
 		return fmt.Errorf("%w: inflate: %w", errCorrupt, err)
 	}
 	return nil
-}
-
-// inflateStored is the short way for what appendStored wrote in one block.
-func inflateStored(data []byte, size int) ([]byte, bool) {
-	const head, tail = 7, 4
-	if len(data) < head+size+tail || size > maxStored || data[0] != 0x78 || data[2] != 1 {
-		return nil, false
-	}
-	if int(data[3])|int(data[4])<<8 != size || (int(data[1])|int(data[0])<<8)%31 != 0 || data[1]&0x20 != 0 {
-		return nil, false
-	}
-	if data[5] != ^data[3] || data[6] != ^data[4] {
-		return nil, false
-	}
-	body := data[head : head+size]
-	if binary.BigEndian.Uint32(data[head+size:]) != adler32.Checksum(body) {
-		return nil, false // the general way names the fault
-	}
-	return bytes.Clone(body), true
 }
