@@ -94,6 +94,8 @@ func openXz(r io.Reader, memory int64) (io.ReadCloser, error) {
 	return io.NopCloser(z), err
 }
 
+const inBuffer = 64 << 10 // of the libraries' readers
+
 func openBzip2(r io.Reader, _ int64) (io.ReadCloser, error) {
 	return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, inBuffer))), nil
 }

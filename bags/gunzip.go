@@ -7,19 +7,21 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"bagpipe/layout/deflate"
 )
 
 // gunzip reads gzip members one after the other (RFC 1952), each to its check sum.
 type gunzip struct {
-	d    *deflated
+	d    *deflate.Reader
 	sum  uint32
 	size uint32
 	err  error
 }
 
 func newGunzip(r io.Reader) (*gunzip, error) {
-	g := &gunzip{d: newDeflated()}
-	g.d.reset(r)
+	g := &gunzip{d: deflate.NewReader()}
+	g.d.Reset(r)
 	return g, g.header()
 }
 
@@ -50,7 +52,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 // trailer compares the member's sum and size.
 func (g *gunzip) trailer() error {
 	var b [8]byte
-	if err := g.d.bytes(b[:]); err != nil {
+	if err := g.d.Plain(b[:]); err != nil {
 		return err
 	}
 	if binary.LittleEndian.Uint32(b[:]) != g.sum || binary.LittleEndian.Uint32(b[4:]) != g.size {
@@ -71,17 +73,20 @@ const (
 // next begins the member after another; io.EOF where there is none. Zeros up to the
 // end are what a tape or disc was filled up with.
 func (g *gunzip) next() error {
-	if g.d.ended() {
+	if g.d.Ended() {
 		return io.EOF
 	}
-	if g.d.dec.In[g.d.dec.Pos] != 0 {
+	if g.d.Rest()[0] != 0 {
 		return g.header()
 	}
-	for !g.d.ended() {
-		if !isZero(g.d.dec.In[g.d.dec.Pos:]) {
+	for !g.d.Ended() {
+		rest := g.d.Rest()
+		if !isZero(rest) {
 			return gzip.ErrHeader
 		}
-		g.d.dec.Pos = len(g.d.dec.In)
+		if err := g.d.Plain(rest); err != nil { // past the zeros
+			return err
+		}
 	}
 	return io.EOF
 }
@@ -89,13 +94,13 @@ func (g *gunzip) next() error {
 // header begins a member; io.EOF where there is none.
 func (g *gunzip) header() error {
 	var h [10]byte
-	if g.d.ended() {
+	if g.d.Ended() {
 		return io.EOF
 	}
-	if err := g.d.bytes(h[:2]); err != nil || h[0] != 0x1f || h[1] != 0x8b {
+	if err := g.d.Plain(h[:2]); err != nil || h[0] != 0x1f || h[1] != 0x8b {
 		return gzip.ErrHeader
 	}
-	if err := g.d.bytes(h[2:]); err != nil {
+	if err := g.d.Plain(h[2:]); err != nil {
 		return err
 	}
 	flags := h[3]
@@ -105,11 +110,11 @@ func (g *gunzip) header() error {
 	sum := crc32.ChecksumIEEE(h[:])
 	if flags&gzipHasExtra != 0 {
 		var size [2]byte
-		if err := g.d.bytes(size[:]); err != nil {
+		if err := g.d.Plain(size[:]); err != nil {
 			return err
 		}
 		extra := make([]byte, binary.LittleEndian.Uint16(size[:]))
-		if err := g.d.bytes(extra); err != nil {
+		if err := g.d.Plain(extra); err != nil {
 			return err
 		}
 		sum = crc32.Update(crc32.Update(sum, crc32.IEEETable, size[:]), crc32.IEEETable, extra)
@@ -119,7 +124,7 @@ func (g *gunzip) header() error {
 			continue
 		}
 		for c := [1]byte{1}; c[0] != 0; {
-			if err := g.d.bytes(c[:]); err != nil {
+			if err := g.d.Plain(c[:]); err != nil {
 				return err
 			}
 			sum = crc32.Update(sum, crc32.IEEETable, c[:])
@@ -127,7 +132,7 @@ func (g *gunzip) header() error {
 	}
 	if flags&gzipHasSum != 0 {
 		var s [2]byte
-		if err := g.d.bytes(s[:]); err != nil {
+		if err := g.d.Plain(s[:]); err != nil {
 			return err
 		}
 		if binary.LittleEndian.Uint16(s[:]) != uint16(sum) {
@@ -135,32 +140,6 @@ func (g *gunzip) header() error {
 		}
 	}
 	g.sum, g.size = 0, 0
-	g.d.begin()
+	g.d.Next()
 	return nil
-}
-
-// begin makes ready for the next stream in the same input.
-func (d *deflated) begin() {
-	d.dec.Reset()
-	d.dec.Made, d.given, d.err = 0, 0, nil
-}
-
-// bytes reads what stands around a deflate stream.
-func (d *deflated) bytes(p []byte) error {
-	for len(p) > 0 {
-		if d.used() {
-			if err := d.more(); err != nil {
-				return err
-			}
-		}
-		n := copy(p, d.dec.In[d.dec.Pos:])
-		d.dec.Pos += n
-		p = p[n:]
-	}
-	return nil
-}
-
-// ended tells whether the input has nothing more.
-func (d *deflated) ended() bool {
-	return d.used() && errors.Is(d.more(), io.ErrUnexpectedEOF)
 }

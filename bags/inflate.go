@@ -3,20 +3,22 @@ package bags
 import (
 	"io"
 	"sync"
+
+	"bagpipe/layout/deflate"
 )
 
 // inflaters are kept: a decoder's tables and window cost more than unpacking a
 // small member.
-var inflaters = sync.Pool{New: func() any { return newDeflated() }}
+var inflaters = sync.Pool{New: func() any { return deflate.NewReader() }}
 
 // inflate is the zip package's hook.
 func inflate(r io.Reader) io.ReadCloser {
-	d := inflaters.Get().(*deflated)
-	d.reset(r)
+	d := inflaters.Get().(*deflate.Reader)
+	d.Reset(r)
 	return &pooled{d}
 }
 
-type pooled struct{ d *deflated }
+type pooled struct{ d *deflate.Reader }
 
 func (p *pooled) Read(b []byte) (int, error) {
 	if p.d == nil {
@@ -27,7 +29,7 @@ func (p *pooled) Read(b []byte) (int, error) {
 
 func (p *pooled) Close() error {
 	if p.d != nil {
-		p.d.src = nil
+		p.d.Reset(nil)
 		inflaters.Put(p.d)
 		p.d = nil
 	}

@@ -3,8 +3,8 @@ package deflate
 import "encoding/binary"
 
 // block decodes symbols until the block ends or something may be needed.
-func (d *Decoder) block() error {
-	if len(d.In)-d.Pos >= fastInput {
+func (d *decoder) block() error {
+	if len(d.in)-d.pos >= fastInput {
 		return d.fast()
 	}
 	return d.slow()
@@ -14,11 +14,11 @@ func (d *Decoder) block() error {
 // of 11 bits at most after a fill of 56; or up to three, another fill, and a length
 // with its distance, which take 15+5+15+13 bits at most. It is written out, for the
 // register and the positions must stay in the processor's.
-func (d *Decoder) fast() error {
-	in, out := d.In, d.Out
-	pos, made, acc, n := d.Pos, d.Made, d.acc, d.n
-	inEnd, outEnd := len(in)-fastInput, len(out)-Slack
-	lits, dists, width := d.lits, d.dists, d.lits.width
+func (d *decoder) fast() error {
+	in, out := d.in, d.out
+	pos, made, acc, n := d.pos, d.made, d.acc, d.n
+	inEnd, outEnd := len(in)-fastInput, len(out)-slack
+	lits, dists, width := d.codes.lits, d.codes.dists, d.codes.lits.width
 	mask := uint64(1)<<width - 1
 	var err error
 	for pos <= inEnd && made <= outEnd {
@@ -98,7 +98,7 @@ func (d *Decoder) fast() error {
 		copyMatch(out, made, distance, length)
 		made += length
 	}
-	d.Pos, d.Made, d.acc, d.n = pos, made, acc, n
+	d.pos, d.made, d.acc, d.n = pos, made, acc, n
 	return err
 }
 
@@ -125,14 +125,14 @@ func copyMatch(out []byte, made, distance, length int) {
 }
 
 // slow decodes one symbol.
-func (d *Decoder) slow() error {
+func (d *decoder) slow() error {
 	d.fill()
-	e := d.lits.find(d.acc)
+	e := d.codes.lits.find(d.acc)
 	d.take(uint(e & 63))
 	switch e & kindMask {
 	case kindLiteral:
-		d.Out[d.Made] = byte(e >> 16)
-		d.Made++
+		d.out[d.made] = byte(e >> 16)
+		d.made++
 		return nil
 	case kindEnd:
 		d.inBlock = false
@@ -142,13 +142,13 @@ func (d *Decoder) slow() error {
 		return ErrDamaged
 	}
 	length := int(e>>16) + int(d.take(uint(e>>8&31)))
-	e = d.dists.find(d.acc)
+	e = d.codes.dists.find(d.acc)
 	d.take(uint(e & 63))
 	distance := int(e>>16) + int(d.take(uint(e>>8&31)))
-	if e&kindMask != kindBase || distance > d.Made {
+	if e&kindMask != kindBase || distance > d.made {
 		return ErrDamaged
 	}
-	copyMatch(d.Out, d.Made, distance, length)
-	d.Made += length
+	copyMatch(d.out, d.made, distance, length)
+	d.made += length
 	return nil
 }

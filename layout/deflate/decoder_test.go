@@ -48,35 +48,35 @@ func sample(r *rand.Rand, n int) (out []byte) {
 
 // inPieces decodes a stream of which a few bytes come at a time, into a window that is
 // moved as it fills; after is what follows the stream.
-func inPieces(r *rand.Rand, d *Decoder, stream []byte) (out, after []byte, err error) {
-	d.In, d.Pos, d.Out, d.Made = nil, 0, make([]byte, Window+Slack+r.IntN(5000)), 0
-	d.Reset()
+func inPieces(r *rand.Rand, d *decoder, stream []byte) (out, after []byte, err error) {
+	d.in, d.pos, d.out, d.made = nil, 0, make([]byte, window+slack+r.IntN(5000)), 0
+	d.reset()
 	given := 0
 	for {
-		want, err := d.Decode(len(stream) == 0)
-		out = append(out, d.Out[given:d.Made]...)
-		given = d.Made
+		want, err := d.decode(len(stream) == 0)
+		out = append(out, d.out[given:d.made]...)
+		given = d.made
 		switch {
 		case err != nil:
 			return out, nil, err
-		case want == Nothing:
-			return out, append(d.In[d.Pos:], stream...), nil
-		case want == Input:
-			begin, n := max(0, d.Pos-8), min(len(stream), 1+r.IntN(2*Ahead))
-			d.In = append(bytes.Clone(d.In[begin:]), stream[:n]...)
-			d.Pos, stream = d.Pos-begin, stream[n:]
-		case want == Room:
-			keep := min(d.Made, Window)
-			moved := make([]byte, len(d.Out))
-			copy(moved, d.Out[d.Made-keep:d.Made])
-			d.Out, d.Made, given = moved, keep, keep
+		case want == wantNothing:
+			return out, append(d.in[d.pos:], stream...), nil
+		case want == wantInput:
+			begin, n := max(0, d.pos-8), min(len(stream), 1+r.IntN(2*ahead))
+			d.in = append(bytes.Clone(d.in[begin:]), stream[:n]...)
+			d.pos, stream = d.pos-begin, stream[n:]
+		case want == wantRoom:
+			keep := min(d.made, window)
+			moved := make([]byte, len(d.out))
+			copy(moved, d.out[d.made-keep:d.made])
+			d.out, d.made, given = moved, keep, keep
 		}
 	}
 }
 
 func TestDecodeInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	decoders := []*Decoder{New(9), New(10), New(11)}
+	decoders := []*decoder{newDecoder(9), newDecoder(10), newDecoder(11)}
 	for i := range 90 {
 		data := sample(r, r.IntN(1+r.IntN(120_000)))
 		for _, level := range []int{flate.HuffmanOnly, 0, 1, 6, 9} {
@@ -110,7 +110,7 @@ func FuzzDecode(f *testing.F) {
 		if len(want) == most {
 			return
 		}
-		got, _, err := inPieces(rand.New(rand.NewPCG(5, 6)), New(9), stream)
+		got, _, err := inPieces(rand.New(rand.NewPCG(5, 6)), newDecoder(9), stream)
 		if (err == nil) != (wantErr == nil) || err == nil && !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes, %v; the standard library gives %d, %v", len(got), err, len(want), wantErr)
 		}

@@ -1,9 +1,11 @@
-// Package deflate decodes deflate streams (RFC 1951) between slices.
+// Package deflate decodes deflate streams (RFC 1951): whole ones between slices (Whole), and
+// streams of any length from a reader (Reader).
 //
-// It owns the decoder that archives are unpacked with and the store's objects are
-// read with: the libraries' decoders are about two thirds as fast as zlib, and both
-// uses are little else. It must not know where the bytes come from, what is wrapped
-// around a stream (zlib, gzip, zip) nor its check sums; those belong to its users.
+// It owns the decoder of the store's objects and of archives. A library's decoder would do,
+// if it were not slower in both: with klauspost/compress, Reset for each stream, a cold scan
+// of 100,000 items takes 1.3 times the processor's time, and unpacking a zip 1.6 times (8 KB
+// files) to 2.0 times (64 MB files). The package must not know where the bytes come from,
+// the wrapping of a stream (zlib, gzip, zip) nor its check sums; those belong to its users.
 //
 // The rules are:
 //
@@ -13,9 +15,9 @@
 //   - one look in a table tells the symbol, its extra bits and its length together;
 //     longer codes go on in a second table;
 //   - near the end of the input the same steps are done one by one, of zeros behind
-//     the end, and that bits were used which were not there is found afterwards;
+//     the end, and the use of bits that were not there is found afterwards;
 //   - a code that is over-subscribed, or incomplete in a way that zlib refuses, is
 //     an error, and so is a distance beyond the output so far.
 //
-// A Decoder is one goroutine's and holds tables of some 50 KB; it should be kept.
+// A decoder is one goroutine's and holds tables of some 50 KB; those of Whole are pooled.
 package deflate

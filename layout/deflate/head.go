@@ -12,31 +12,31 @@ type head struct {
 }
 
 // tables reads the codes at the head of a block (RFC 1951, 3.2.7).
-func (d *Decoder) tables() error {
-	h, b := &d.head, &d.builder
+func (d *decoder) tables() error {
+	h, b := &d.codes.head, &d.codes.builder
 	h.lits, h.dists = int(257+d.take(5)), int(1+d.take(5))
-	if n := 4 + d.take(4); h.lits > 286 || h.dists > 30 || !b.build(d.codeWidths[:], widthBits, d.readWidths(int(n)), plainMeanings) {
+	if n := 4 + d.take(4); h.lits > 286 || h.dists > 30 || !b.build(d.codes.codeWidths[:], widthBits, d.readWidths(int(n)), plainMeanings) {
 		return ErrDamaged
 	}
 	lits, dists, ok := d.readLengths()
 	if !ok {
 		return ErrDamaged
 	}
-	d.ownLits.width = d.width
-	if !b.build(d.ownLits.at[:], d.width, lits, litMeanings) || !b.build(d.ownDists.at[:], distBits, dists, distMeanings) {
+	d.codes.ownLits.width = d.codes.width
+	if !b.build(d.codes.ownLits.at[:], d.codes.width, lits, litMeanings) || !b.build(d.codes.ownDists.at[:], distBits, dists, distMeanings) {
 		return ErrDamaged
 	}
 	return nil
 }
 
 // readWidths reads the code that the lengths of the others are written in.
-func (d *Decoder) readWidths(n int) []coded {
+func (d *decoder) readWidths(n int) []coded {
 	var of [19]uint8
 	for _, symbol := range widthOrder[:n] {
 		d.fill()
 		of[symbol] = uint8(d.take(3))
 	}
-	used := d.head.widths[:0]
+	used := d.codes.head.widths[:0]
 	for symbol, length := range of {
 		if length > 0 {
 			used = append(used, coded{uint16(symbol), length})
@@ -47,8 +47,8 @@ func (d *Decoder) readWidths(n int) []coded {
 
 // readLengths reads which symbols have codes of which lengths; those without codes, the
 // most, stand together. Without a code for its end, a block could not end.
-func (d *Decoder) readLengths() (lits, dists []coded, ok bool) {
-	h := &d.head
+func (d *decoder) readLengths() (lits, dists []coded, ok bool) {
+	h := &d.codes.head
 	lits, dists = h.litCodes[:0], h.distCodes[:0]
 	length := uint8(0)
 	for i, all := 0, h.lits+h.dists; i < all; {
@@ -58,7 +58,7 @@ func (d *Decoder) readLengths() (lits, dists []coded, ok bool) {
 				return nil, nil, false
 			}
 		}
-		e := d.codeWidths[d.acc&(1<<widthBits-1)]
+		e := d.codes.codeWidths[d.acc&(1<<widthBits-1)]
 		d.take(uint(e & 63))
 		again := uint(1)
 		switch symbol := uint8(e >> 16); {
