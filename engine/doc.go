@@ -1,83 +1,44 @@
-// Package engine is the use cases: admit a drop, claim a step, complete, fail,
-// retry, hold, recover, run, and look.
+// Package engine opens, closes and wires the rooms of a workspace, and runs the loops of
+// Run.
 //
-// It owns the order in which things become true: bytes first, then the commit,
-// then everything else. It must not know how states are stored (engine/gitstore
-// does), what a step means (steps does), or how anything is shown (cmd does).
+// It owns the wiring (engine.go): which room knows which, who vetoes a change, who is told
+// of commits. It owns the loops: steps to the pool (dispatch.go), the inbox
+// (intake_loop.go), what others commit (guard_loop.go), the store's upkeep (maintain.go),
+// alerts (alarm.go), and what is done now and then (tend.go). It must not know rules: what
+// a drop, a step or a decision means is the rooms'.
 //
-// # Where a completed step becomes a commit
+// # The trip of one drop
 //
-// Run hands ready steps to the pool (run.go). A piece of work is claimed, run and
-// finished (work.go): run calls the robot in scratch (call.go); finish publishes
-// its outputs (publish.go) and calls Complete, Fail or Defer (transition.go). Each
-// of these is one state.Event, and (*Engine).step makes it happen: it applies the
-// event to the item as it is at the branch's tip, encodes the record, words the
-// message (message.go), and hands the edit to gitstore.Store.Commit, which answers
-// when the commit is durable.
+//	engine/intake_loop.go           takeIn: what has settled
+//	engine/intake/admit.go          AdmitAll: take, prepare, promote, register
+//	engine/intake/recognition/recognise.go  Plan: kind, workflow, collection, lane
+//	engine/ledger/start.go          RegisterItem: the item's first commit
+//	engine/ledger/transact.go       Transact: the gate, then the store
+//	engine/gitstore/commit.go       CommitTo: durable, and the branch points at it
+//	engine/guard/arrivals.go        Arrived: a move of the branch, seen first by the guard
+//	engine/index/load.go            NoteItems: the item is in the queue
+//	engine/account.go               admitted: people are told
 //
-// # Children
+// # The trip of one completed step
 //
-// What a robot hands over as children is registered between its end and the step's
-// (children.go): planned and digested, moved to the items' folders, synced, committed
-// one by one, each only while the attempt is the current one. Their identifiers follow
-// from parent, run, step and name, so that the step may run again at any point of it.
-// What children and their parent make of each other is queue's to say (queue/family.go),
-// by the rules of package state.
+//	engine/dispatch.go              launch: the step goes to the pool
+//	engine/attempt/work.go          claim, run, finish
+//	engine/attempt/ends.go          Complete: one state.Event
+//	engine/ledger/transition.go     Step: applied to the item as it is at the tip
+//	engine/ledger/transact.go       Transact
+//	engine/gitstore/commit.go       CommitTo
+//	engine/guard/arrivals.go        Arrived
+//	engine/control/controls.go      NoteControls
+//	engine/index/load.go            NoteItems: what is ready now
+//	engine/account.go               report
 //
-// # What others commit
-//
-// A push, git update-ref, another Bagpipe: what they commit is taken in, and every
-// item they touched is held against what it was before (arrival.go). Names in
-// commits prove nothing, so each commit since the last one this workspace checked
-// is compared with its parents, item by item:
-//
-//   - the execution record by state.Mend, of a merge with the join of its parents;
-//   - what the manifest says the item is by state.MendManifest; its inventory may
-//     change only together with a step that completed;
-//   - inventory.json by the digest in the manifest;
-//   - a pinned definition by the digest that is its name.
-//
-// What fits is taken as it is. An item of which something was removed, altered or
-// made up is answered by one commit: its records with everything that was
-// acknowledged, and a hold whose text says what was wrong and in which commit of
-// whom; what was pushed stays in the history. Mending a mended record does
-// nothing, so no two engines answer each other, and the second to come finds
-// nothing left to do. A pinned definition is put back without a hold, and until
-// then read from the history. An attempt in the name of the engine that runs here,
-// which it did not make, is kept, as attempts only grow, and the item held. An
-// item that is new is taken as it is: there is nothing to compare it with.
-//
-// Nothing of this engine happens to an item that was touched and not yet looked at
-// (transact). A run looks at its start and whenever the branch moves; a command
-// that writes looks first, and leaves to the run what is more than a few hundred
-// items besides its own. .bagpipe/checked holds the commit up to which all has
-// been looked at; an older one costs time only. Without it, the newest commit by a
-// Bagpipe on the first-parent line is taken for it.
-//
-// # The index
-//
-// Load and Run fill queue.Index (fill.go): from the newest checkpoint in
-// .bagpipe/index (checkpoint.go), and then the items whose folders differ between its
-// tree and the tip; without one, from all items, on all cores. From then on advanced
-// keeps it current. Listings, explanations and statistics ask it alone; a condition may
-// read the records of the items it is asked of (values.go).
-//
-// # Error policy
-//
-// Retrying, counting and what a threshold does are specified in package state.
-// Fail decides on the retry; the ends of steps with thresholds are counted as they
-// come into the index, and a threshold that is reached is one commit of
-// controls/steps.json (threshold.go). What that file says is enforced where a claim
-// is committed and shown where steps are listed (controls.go). Alerts tell what
-// waits for a person (alert.go), grouped as bagpipe failures does (failures.go).
+// A trip goes down and comes back once. Upward it goes through the seams alone, wired by
+// newEngine: ledger.Gate (guard vetoes an item that is not yet looked at), the observers of
+// ledger.Connect (told of each move of the branch, in the order of the commits),
+// settings.Source.OnChange, control.Panel.OnChange, and act.Recover.
 //
 // # Who guards what
 //
-// An Engine may be used by several goroutines. mu guards the configuration;
-// committed states reach the index through advanced, which the store calls in the
-// order of the commits: for this engine's own while it builds the next group, so an
-// edit goes by what it reads, not by the index. What is yet to be looked at is
-// guarded by arrivals.mu; looking and answering happen one at a time, under
-// arrivals.turn. controls.mu guards the counts of thresholds; the controls in force
-// are replaced, never changed. Digests are made one at a time, under alerts.turn.
+// An Engine may be used by several goroutines. Each room guards what is its own. A run's
+// account has one lock; the inbox loop is one goroutine's.
 package engine

@@ -1,0 +1,48 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// roomFloors are the floors of the rooms that trips lead through.
+var roomFloors = map[string]int{"engine": 10, "engine/intake": 7, "engine/attempt": 7, "engine/intake/recognition": 6, "engine/index": 6,
+	"engine/guard": 5, "engine/control": 5, "engine/settings": 5, "engine/ledger": 4, "engine/gitstore": 3}
+
+// The trips that doc.go lists lead through files that are there, down and up once.
+func TestTripsGoDownAndComeBackOnce(t *testing.T) {
+	data, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trip := range strings.Split(string(data), "\n// # The trip of ")[1:] {
+		name, _, _ := strings.Cut(trip, "\n")
+		at, up, n := 11, false, 0
+		for line := range strings.Lines(trip) {
+			stop, is := strings.CutPrefix(line, "//\t")
+			if !is {
+				continue
+			}
+			file := strings.Fields(stop)[0]
+			if _, err := os.Stat(filepath.Join("..", file)); err != nil {
+				t.Errorf("the trip of %s: %v", name, err)
+			}
+			floor, known := roomFloors[filepath.Dir(file)]
+			if !known {
+				t.Errorf("the trip of %s: %s is in no room", name, file)
+			}
+			if floor > at {
+				up = true
+			}
+			if floor < at && up {
+				t.Errorf("the trip of %s goes down again at %s", name, file)
+			}
+			at, n = floor, n+1
+		}
+		if n < 5 || !up {
+			t.Errorf("the trip of %s: %d stops, and comes back: %v", name, n, up)
+		}
+	}
+}
