@@ -91,7 +91,7 @@ type aheadOf struct {
 }
 
 // openAhead decompresses r ahead of its reader.
-func openAhead(c compression, r io.Reader, memory int64) (io.ReadCloser, error) {
+func (c compression) openAhead(r io.Reader, memory int64) (io.ReadCloser, error) {
 	z, err := c.open(r, memory)
 	if err != nil {
 		return nil, err

@@ -50,8 +50,8 @@ func codePages() []codePage {
 // too little from others, or are too rare in archives.
 const guessed = 13
 
-// CodePages lists the names that ExtractOptions.Names takes.
-func CodePages() []string {
+// pageNames lists the names that newNamer takes.
+func pageNames() []string {
 	names := []string{RawNames}
 	for _, p := range codePages() {
 		names = append(names, p.name)
@@ -73,7 +73,7 @@ func newNamer(asked string, stored []string) (n namer, note string, err error) {
 	if asked != "" {
 		i := slices.IndexFunc(codePages(), func(p codePage) bool { return p.name == strings.ToLower(asked) })
 		if i < 0 {
-			return namer{}, "", fmt.Errorf("no code page %q; there are %s", asked, strings.Join(CodePages(), ", "))
+			return namer{}, "", fmt.Errorf("no code page %q; there are %s", asked, strings.Join(pageNames(), ", "))
 		}
 		return namer{codePages()[i]}, "", nil
 	}

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +12,9 @@ import (
 	"os"
 	"path"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
 	"golang.org/x/sync/errgroup"
@@ -80,34 +82,29 @@ const (
 // Fetch gets the files that fetch.txt lists and that are not there. fetch.txt
 // stays: RFC 8493 lets a complete bag have one, and a tag manifest may list it.
 func Fetch(ctx context.Context, dir string, o FetchOptions) (_ Fetched, err error) {
-	e, was, err := openEdit(ctx, dir, true, ValidateOptions{Level: Complete})
+	h, err := OpenHoles(ctx, dir)
 	fail := func(err error) (Fetched, error) {
-		return Fetched{Recovered: was}, fmt.Errorf("complete bag %s: %w", dir, err)
+		return Fetched{Recovered: h.Recovered}, fmt.Errorf("complete bag %s: %w", dir, err)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { err = e.close(err) }()
-	for _, f := range e.v.report.Findings {
-		if f.Severity == SeverityError && f.Code != CodeUnfetched && f.Code != CodeMissing && f.Code != CodeOxum {
-			return fail(notValid(f))
-		}
-	}
-	f, err := newFetcher(e, o)
+	defer func() { err = h.Close(err) }()
+	f, err := newFetcher(h, o)
 	if err != nil {
 		return fail(err)
 	}
 	if err := f.all(ctx); err != nil {
 		return fail(err)
 	}
-	f.did.Recovered = was
+	f.did.Recovered = h.Recovered
 	return f.did, nil
 }
 
 // fetcher completes one bag.
 type fetcher struct {
 	o      FetchOptions
-	e      *edit
+	bag    *Holes
 	client *http.Client
 	stall  time.Duration
 	pause  time.Duration
@@ -118,19 +115,12 @@ type fetcher struct {
 	begun map[string]bool // parts of files that could not be had: the next call goes on with them
 }
 
-func newFetcher(e *edit, o FetchOptions) (*fetcher, error) {
-	f := &fetcher{o: o, e: e, stall: o.Stall, pause: o.Pause, begun: map[string]bool{}}
+func newFetcher(h *Holes, o FetchOptions) (*fetcher, error) {
+	f := &fetcher{o: o, bag: h, begun: map[string]bool{}}
 	f.o.Limits = o.Limits.withDefaults()
 	f.did.Failed = []FetchProblem{}
-	if f.stall <= 0 {
-		f.stall = fetchStall
-	}
-	if f.pause <= 0 {
-		f.pause = fetchPause
-	}
-	if f.o.Parallel <= 0 {
-		f.o.Parallel = fetchParallel
-	}
+	f.stall, f.pause = cmp.Or(max(o.Stall, 0), fetchStall), cmp.Or(max(o.Pause, 0), fetchPause)
+	f.o.Parallel = cmp.Or(max(o.Parallel, 0), fetchParallel)
 	transport := o.Client
 	if transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
@@ -144,38 +134,22 @@ func newFetcher(e *edit, o FetchOptions) (*fetcher, error) {
 		}
 		return f.o.Allowed.host(r.URL)
 	}}
-	if err := e.root.Mkdir(FetchDir, folderPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Root.Mkdir(FetchDir, FolderPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return f, nil
 }
 
 func (f *fetcher) all(ctx context.Context) error {
-	var wanted []fetchLine
-	for _, l := range f.e.v.fetches {
-		switch {
-		case f.e.v.has(l.path):
-			f.did.There++
-		case f.e.v.payload[l.path] != nil:
-			wanted = append(wanted, l)
-			f.so.TotalBytes += max(l.length, 0)
-		}
+	f.did.There = f.bag.There
+	f.so.TotalFiles = int64(len(f.bag.Missing))
+	for _, l := range f.bag.Missing {
+		f.so.TotalBytes += max(l.length, 0)
 	}
-	f.so.TotalFiles = int64(len(wanted))
 	g, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range min(f.o.Parallel, len(wanted)) {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(wanted) {
-					return nil
-				}
-				if err := f.one(ctx, wanted[i]); err != nil {
-					return err
-				}
-			}
-		})
+	g.SetLimit(f.o.Parallel)
+	for _, l := range f.bag.Missing {
+		g.Go(func() error { return f.one(ctx, l) })
 	}
 	err := g.Wait()
 	f.client.CloseIdleConnections()
@@ -192,7 +166,7 @@ func (e machineError) Unwrap() error { return e.error }
 
 // one fetches a file, in several tries. What is wrong with the file or its server
 // is noted; an error is about the machine or ctx.
-func (f *fetcher) one(ctx context.Context, l fetchLine) error {
+func (f *fetcher) one(ctx context.Context, l Hole) error {
 	var err error
 	pause := f.pause
 	for try := range fetchTries {
@@ -215,13 +189,13 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 	}
 	var machine machineError
 	if errors.As(err, &machine) {
-		return namedError(l.path, machine.error)
+		return fmt.Errorf("%s: %w", layout.EncodePath(l.path), machine.error)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {
 		f.begun[path.Base(partOf(l.path))] = true
-		f.did.Failed = append(f.did.Failed, FetchProblem{Path: encoded(l.path), URL: l.url, Text: err.Error()})
+		f.did.Failed = append(f.did.Failed, FetchProblem{Path: layout.EncodePath(l.path), URL: l.url, Text: err.Error()})
 		return nil
 	}
 	f.did.Files++
@@ -232,7 +206,7 @@ func (f *fetcher) one(ctx context.Context, l fetchLine) error {
 
 // try goes through one transfer to the file in its place. again tells whether
 // another try may help.
-func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) {
+func (f *fetcher) try(ctx context.Context, l Hole) (again bool, err error) {
 	part := partOf(l.path)
 	out, err := f.openPart(part)
 	if err != nil {
@@ -257,7 +231,7 @@ func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) 
 	}
 	if err := f.verify(ctx, l, part); err != nil {
 		// What went on from another file's part is begun anew.
-		return had > 0, errors.Join(err, f.e.root.Remove(part))
+		return had > 0, errors.Join(err, f.bag.Root.Remove(part))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -269,7 +243,7 @@ func (f *fetcher) try(ctx context.Context, l fetchLine) (again bool, err error) 
 }
 
 // keep cuts what an earlier transfer left behind the end, and syncs.
-func (f *fetcher) keep(out *os.File, n int64, l fetchLine) error {
+func (f *fetcher) keep(out *os.File, n int64, l Hole) error {
 	if l.length >= 0 && n != l.length {
 		return fmt.Errorf("%d bytes came, where fetch.txt says %d", n, l.length)
 	}
@@ -283,16 +257,16 @@ func (f *fetcher) keep(out *os.File, n int64, l fetchLine) error {
 }
 
 // verify compares the whole file with every digest that is known of it.
-func (f *fetcher) verify(ctx context.Context, l fetchLine, part string) error {
-	e := f.e.v.payload[l.path]
-	if e.known == 0 {
-		return fmt.Errorf("no digest of an algorithm that can be computed is known")
+func (f *fetcher) verify(ctx context.Context, l Hole, part string) error {
+	known := l.Sums.Algorithms()
+	if len(known) == 0 {
+		return errors.New("no digest of an algorithm that can be computed is known")
 	}
-	plan := []hashItem{{path: part, set: e.known}}
-	return hashAll(ctx, f.e.dir, plan, HashOptions{Workers: 1}, func(h Hashed) error {
-		for _, s := range e.sums {
-			if got := h.Sums.Of(s.algorithm); got != nil && s.sum != nil && string(got) != string(s.sum) {
-				return fmt.Errorf("what came is another file: %s is %s…, the manifest has %s…", s.algorithm, shortSum(got), shortSum(s.sum))
+	one := &Tree{Dir: f.bag.Dir, Files: []Entry{{Path: part}}}
+	return Hash(ctx, one, known, HashOptions{Workers: 1}, func(h Hashed) error {
+		for _, a := range known {
+			if got, want := h.Sums.Of(a), l.Sums.Of(a); !bytes.Equal(got, want) {
+				return fmt.Errorf("what came is another file: %s is %s…, the manifest has %s…", a, shortSum(got), shortSum(want))
 			}
 		}
 		return nil
@@ -302,23 +276,23 @@ func (f *fetcher) verify(ctx context.Context, l fetchLine, part string) error {
 // publish gives the verified file its name. A crash before leaves the part, after
 // it the file.
 func (f *fetcher) publish(part, p string) error {
-	if err := f.e.root.MkdirAll(path.Dir(p), folderPerm); err != nil {
+	if err := f.bag.Root.MkdirAll(path.Dir(p), FolderPerm); err != nil {
 		return machineError{err}
 	}
-	if err := f.e.root.Link(part, p); err != nil && !cannotLink(err) {
+	if err := f.bag.Root.Link(part, p); err != nil && !cannotLink(err) {
 		return machineError{err} // also where a file has appeared there
 	} else if err == nil {
-		if err := f.e.root.Remove(part); err != nil {
+		if err := f.bag.Root.Remove(part); err != nil {
 			return machineError{err}
 		}
-	} else if err := f.e.root.Rename(part, p); err != nil {
+	} else if err := f.bag.Root.Rename(part, p); err != nil {
 		return machineError{err}
 	}
-	d, err := f.e.root.Open(path.Dir(p))
+	d, err := f.bag.Root.Open(path.Dir(p))
 	if err != nil {
 		return machineError{err}
 	}
-	if err := errors.Join(d.Sync(), d.Close(), disk.SyncDir(f.e.dir)); err != nil {
+	if err := errors.Join(d.Sync(), d.Close(), disk.SyncDir(f.bag.Dir)); err != nil {
 		return machineError{err}
 	}
 	return nil

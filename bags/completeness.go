@@ -1,7 +1,9 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,16 +22,7 @@ func (v *validator) completeness(ctx context.Context) error {
 	v.unlistedPayload()
 	v.listedTags()
 	v.untagged()
-	return firstErr(v.enough(), ctx.Err())
-}
-
-func firstErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(v.enough(), ctx.Err())
 }
 
 func (v *validator) listedPayload() {
@@ -80,7 +73,7 @@ func (v *validator) lacking(e *listed) string {
 	var names []string
 	for _, a := range v.payloads {
 		if !e.hasAlgorithm(a) {
-			names = append(names, encoded(v.manifestNames[a]))
+			names = append(names, layout.EncodePath(v.manifestNames[a]))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -117,7 +110,7 @@ func (v *validator) untagged() {
 		name := v.manifestNames[a]
 		for _, t := range v.tagSets {
 			if e := v.tags[name]; e == nil || !e.hasAlgorithm(t.algorithm) {
-				v.find(v.since1(), CodeManifestUntagged, "2.2.1", t.name, 0, "does not list "+encoded(name))
+				v.find(v.since1(), CodeManifestUntagged, "2.2.1", t.name, 0, "does not list "+layout.EncodePath(name))
 			}
 		}
 	}
@@ -158,5 +151,3 @@ func (v *validator) compare(e *listed, p string, sums *Sums) {
 		v.fail(CodeMismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, shortSum(got), shortSum(s.sum)))
 	}
 }
-
-func shortSum(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), 6)]) }

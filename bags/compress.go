@@ -5,38 +5,39 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
 	"math"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
 )
 
+// maxWindow bounds what a zstd stream may ask for: 128 MiB is what
+// "zstd --long=27" writes and every zstd reads without being told.
+const maxWindow = 128 << 20
+
 // compression is what may stand around a tar.
 type compression struct {
-	format Format
-	is     func(head []byte) bool
-	open   func(r io.Reader, memory int64) (io.ReadCloser, error)
+	name string // the suffix of its files
+	is   func(head []byte) bool
+	open func(r io.Reader, memory int64) (io.ReadCloser, error)
 }
 
 // compressions are tried in this order; their first bytes exclude one another.
 func compressions() []compression {
 	return []compression{
-		{TarGzip, hasPrefix("\x1f\x8b"), openGzip},
-		{TarZstd, isZstd, openZstd},
-		{TarXz, hasPrefix("\xfd7zXZ\x00"), openXz},
-		{TarBzip2, isBzip2, openBzip2},
-		{TarLz4, isLz4, openLz4},
+		{"gz", hasPrefix("\x1f\x8b"), openGzip},
+		{"zst", isZstd, openZstd},
+		{"xz", hasPrefix("\xfd7zXZ\x00"), openXz},
+		{"bz2", isBzip2, openBzip2},
+		{"lz4", isLz4, openLz4},
 	}
 }
 
-func compressionOf(f Format) (compression, bool) {
+func compressionOf(name string) (compression, bool) {
 	for _, c := range compressions() {
-		if c.format == f {
+		if c.name == name {
 			return c, true
 		}
 	}
@@ -102,32 +103,4 @@ func openBzip2(r io.Reader, _ int64) (io.ReadCloser, error) {
 
 func openLz4(r io.Reader, _ int64) (io.ReadCloser, error) {
 	return io.NopCloser(lz4.NewReader(bufio.NewReaderSize(r, inBuffer))), nil
-}
-
-const foreignData = "data that is no part of the archive follows"
-
-// damageOfStream names what a compression's reader said.
-func damageOfStream(err error) (Rule, string, bool) {
-	var broken bzip2.StructuralError
-	switch {
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, xz.ErrFormat), errors.Is(err, lz4.ErrInvalidFrame):
-		return RuleTrailing, foreignData, true
-	case errors.Is(err, xz.ErrBuf):
-		return RuleTruncated, "the data ends early", true
-	case errors.Is(err, xz.ErrMemlimit):
-		return RuleMemory, "decompressing needs more memory than is allowed", true
-	case errors.Is(err, xz.ErrOptions), errors.Is(err, xz.ErrUnsupportedCheck):
-		return RuleMethod, err.Error(), true
-	case errors.Is(err, lz4.ErrInvalidBlockChecksum), errors.Is(err, lz4.ErrInvalidFrameChecksum), errors.Is(err, lz4.ErrInvalidHeaderChecksum):
-		return RuleChecksum, "the data does not match its check sum", true
-	case errors.As(err, &broken):
-		switch string(broken) {
-		case "bad magic value in continuation file":
-			return RuleTrailing, foreignData, true
-		case "file checksum mismatch", "block checksum mismatch":
-			return RuleChecksum, "the data does not match its check sum", true
-		}
-		return RuleDamaged, fmt.Sprintf("the compressed data is damaged: %s", string(broken)), true
-	}
-	return "", "", false
 }

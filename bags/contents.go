@@ -10,11 +10,11 @@ import (
 
 // contents is where a bag's files are.
 type contents interface {
-	// open gives the bytes of a tag file of the specification.
-	open(path string) (io.ReadCloser, error)
-	// hash reads every planned file once and hands its digests on.
-	hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error
-	close() error
+	// Open gives the bytes of a tag file of the specification.
+	Open(path string) (io.ReadCloser, error)
+	// Hash reads every planned file once and hands its digests on.
+	Hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error
+	Close() error
 }
 
 // folderBag is a bag in a folder.
@@ -23,7 +23,7 @@ type folderBag struct {
 	dir  string
 }
 
-func (b *folderBag) open(p string) (io.ReadCloser, error) {
+func (b *folderBag) Open(p string) (io.ReadCloser, error) {
 	f, err := b.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func (b *folderBag) open(p string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-func (b *folderBag) hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+func (b *folderBag) Hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
 	return hashAll(ctx, b.dir, plan, o, each)
 }
 
-func (b *folderBag) close() error { return b.root.Close() }
+func (b *folderBag) Close() error { return b.root.Close() }

@@ -52,8 +52,6 @@ type CreateOptions struct {
 
 	Workers  int
 	Progress func(Progress)
-
-	step func() // tests interrupt CreateInPlace here
 }
 
 // TagFile is a further tag file: a copy of Source, or Data where Source is empty.
@@ -97,7 +95,7 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := os.Mkdir(s.made(), folderPerm); err != nil {
+	if err := os.Mkdir(s.made(), FolderPerm); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	c := &creator{o: o, tree: tree, dir: s.made()}
@@ -168,7 +166,7 @@ func checkContent(o *CreateOptions, t *Tree) error {
 	if is, err := IsBag(t.Dir); err != nil {
 		return err
 	} else if is && !o.Nest {
-		return &Error{Archive: baseName(t.Dir), Rule: RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
+		return &Error{Archive: filepath.Base(t.Dir), Rule: RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
 	}
 	if err := checkReserved(t); err != nil {
 		return err
@@ -197,7 +195,7 @@ func checkContent(o *CreateOptions, t *Tree) error {
 	for _, es := range [][]Entry{t.Files, t.Folders} {
 		for i := range es {
 			if !utf8.ValidString(es[i].Path) {
-				return &Error{Archive: baseName(t.Dir), Member: es[i].Path, Rule: RuleNotUTF8,
+				return &Error{Archive: filepath.Base(t.Dir), Member: es[i].Path, Rule: RuleNotUTF8,
 					Detail: "a bag's manifests are UTF-8 and cannot list this name"}
 			}
 		}
@@ -234,7 +232,7 @@ type creator struct {
 }
 
 func (c *creator) build(ctx context.Context) error {
-	if err := c.root.Mkdir(payloadDir, folderPerm); err != nil {
+	if err := c.root.Mkdir(payloadDir, FolderPerm); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
 	into, err := c.root.OpenRoot(payloadDir)
@@ -317,7 +315,7 @@ func (c *creator) satisfy(ctx context.Context) error {
 	if r.Errors > 1 {
 		more = fmt.Sprintf(" (and %d more)", r.Errors-1)
 	}
-	return &Error{Archive: baseName(c.o.Payload), Member: first.Path, Rule: RuleProfile,
+	return &Error{Archive: filepath.Base(c.o.Payload), Member: first.Path, Rule: RuleProfile,
 		Detail: fmt.Sprintf("%s: %s%s", first.Constraint, first.Text, more)}
 }
 
@@ -334,7 +332,7 @@ func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) err
 	return Hash(ctx, &placed, as, o, func(h Hashed) error {
 		f := &c.tree.Files[h.Index]
 		if h.Size != f.Size {
-			return &Error{Archive: baseName(c.o.Payload), Member: f.Path, Rule: RuleFixity,
+			return &Error{Archive: filepath.Base(c.o.Payload), Member: f.Path, Rule: RuleFixity,
 				Detail: fmt.Sprintf("%d bytes where %d were listed", h.Size, f.Size)}
 		}
 		sums[h.Index] = h.Sums
@@ -351,7 +349,7 @@ func (c *creator) compareKnown(p string, known, sums *Sums) error {
 	}
 	for i, want := range known {
 		if want != nil && sums[i] != nil && !bytes.Equal(want, sums[i]) {
-			return &Error{Archive: baseName(c.o.Payload), Member: p, Rule: RuleFixity,
+			return &Error{Archive: filepath.Base(c.o.Payload), Member: p, Rule: RuleFixity,
 				Detail: fmt.Sprintf("%s is %s…, known as %s…", algorithms[i].name, shortSum(sums[i]), shortSum(want))}
 		}
 	}

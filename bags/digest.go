@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"fmt"
 	"hash"
 	"strings"
 )
@@ -91,6 +92,16 @@ func (s *Sums) Set(a Algorithm, sum []byte) {
 	}
 }
 
+// Algorithms are those whose digests are known.
+func (s *Sums) Algorithms() (as []Algorithm) {
+	for i, sum := range s {
+		if sum != nil {
+			as = append(as, algorithms[i].name)
+		}
+	}
+	return as
+}
+
 // algSet is a set of algorithms, one bit each.
 type algSet uint8
 
@@ -116,3 +127,6 @@ func (s algSet) count() (n int) {
 	s.each(func(int) { n++ })
 	return n
 }
+
+// shortSum shows the beginning of a digest.
+func shortSum(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), 6)]) }

@@ -140,7 +140,7 @@ func (v *validator) digests(ctx context.Context) error {
 }
 
 func (v *validator) hash(ctx context.Context, plan []hashItem, each func(Hashed) error) error {
-	return v.from.hash(ctx, plan, HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}, each)
+	return v.from.Hash(ctx, plan, HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}, each)
 }
 
 // answer compares one file's digests with what the manifests say.

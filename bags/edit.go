@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -98,12 +99,12 @@ func (e *edit) addWritten(lines map[string][]byte, a Algorithm) error {
 func (e *edit) commit() error {
 	p := plan{}
 	for _, w := range slices.Sorted(maps.Keys(e.written)) {
-		p.Put = append(p.Put, encoded(w))
+		p.Put = append(p.Put, layout.EncodePath(w))
 	}
 	for _, r := range e.removed {
-		p.Remove = append(p.Remove, encoded(r))
+		p.Remove = append(p.Remove, layout.EncodePath(r))
 	}
 	return e.rewrite.commit(p)
 }
 
-func (e *edit) close(err error) error { return errors.Join(e.rewrite.close(err), e.v.from.close()) }
+func (e *edit) close(err error) error { return errors.Join(e.rewrite.close(err), e.v.from.Close()) }

@@ -35,10 +35,10 @@ func TestALabelFoldedWithoutEnd(t *testing.T) {
 
 func TestABagInfoWithoutEnd(t *testing.T) {
 	b := goodBag()
-	b["bag-info.txt"] = strings.Repeat("Note: x\n", infoMost/8+10)
+	b["bag-info.txt"] = strings.Repeat("Note: x\n", (16<<20)/8+10)
 	b.sealTags()
 	r := expectBag(t, b.write(t), false, false, CodeInfoSyntax)
-	if r.Errors != 1 || len(r.Info) != infoMost/8 {
+	if r.Errors != 1 || len(r.Info) != (16<<20)/8 {
 		t.Errorf("%d errors, %d labels", r.Errors, len(r.Info))
 	}
 }

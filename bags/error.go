@@ -1,17 +1,9 @@
 package bags
 
 import (
-	"errors"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"bagpipe/layout"
-	"bagpipe/layout/deflate"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // A Rule names what an archive, a member or a payload file broke. The words are
@@ -97,29 +89,3 @@ func shortened(p string) string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-func baseName(path string) string { return filepath.Base(path) }
-
-// damage turns a decoder's error into a rule. The caller has made sure that the
-// file itself could be read.
-func damage(err error) (Rule, string) {
-	if rule, detail, known := damageOfStream(err); known {
-		return rule, detail
-	}
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return RuleTruncated, "the data ends early"
-	case errors.Is(err, errSum), errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
-		return RuleChecksum, "the data does not match its check sum"
-	case errors.Is(err, zip.ErrFormat):
-		return RuleSize, "the data is not as long as the archive says"
-	case errors.Is(err, zip.ErrAlgorithm):
-		return RuleMethod, err.Error()
-	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return RuleMemory, "decompressing needs more memory than is allowed"
-	}
-	if errors.Is(err, deflate.ErrDamaged) {
-		return RuleDamaged, "the compressed data is damaged"
-	}
-	return RuleDamaged, err.Error()
-}

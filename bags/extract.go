@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -18,6 +19,9 @@ type ExtractOptions struct {
 	NoSync   bool           // of ExtractTo: the caller syncs the folder
 	Progress func(Progress) // calls do not overlap
 }
+
+// CodePages lists the names that ExtractOptions.Names takes.
+func CodePages() []string { return pageNames() }
 
 // Extracted says what was unpacked.
 type Extracted struct {
@@ -42,11 +46,11 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 	defer cancel()
 	x, volumes, err := extractInto(ctx, archive, root, o, nil)
 	if err == nil && o.Nested > 0 {
-		n := &nest{root: root, o: o, outer: baseName(archive), input: volumes.bytes, files: x.Files + x.Folders, bytes: x.Bytes, x: &x}
+		n := &nest{root: root, o: o, outer: filepath.Base(archive), input: volumes.bytes, files: x.Files + x.Folders, bytes: x.Bytes, x: &x}
 		err = n.run(ctx)
 	}
 	if err != nil {
-		return Extracted{}, overTime(ctx, baseName(archive), err)
+		return Extracted{}, overTime(ctx, filepath.Base(archive), err)
 	}
 	return x, nil
 }
@@ -72,7 +76,7 @@ func extractInto(ctx context.Context, archive string, root *os.Root, o ExtractOp
 	if !info.Mode().IsRegular() {
 		return Extracted{}, readFrom{}, fmt.Errorf("unpack %s: not a regular file", archive)
 	}
-	s := newSink(root, baseName(archive), info.Size(), o)
+	s := newSink(root, filepath.Base(archive), info.Size(), o)
 	if prepare != nil {
 		prepare(s)
 	}
@@ -80,13 +84,13 @@ func extractInto(ctx context.Context, archive string, root *os.Root, o ExtractOp
 		return Extracted{}, readFrom{}, err
 	}
 	x, err := s.finish()
-	return x, readFrom{s.volumes, s.packed}, err
+	return x, s.from, err
 }
 
 // read recognises the archive and takes its members into s. A disk that fails is
 // told from an archive that is damaged.
 func read(ctx context.Context, src *source, archive string, size int64, s *sink) error {
-	s.report.Format = sniff(src, baseName(archive))
+	s.report.Format = sniff(src, filepath.Base(archive))
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("unpack %s: %w", archive, err)
 	}

@@ -1,12 +1,5 @@
 package bags
 
-import (
-	"cmp"
-	"slices"
-
-	"bagpipe/layout"
-)
-
 // Severity tells what makes a bag invalid from what is worth knowing.
 type Severity string
 
@@ -92,77 +85,3 @@ type Finding struct {
 	Profile    string `json:"profile,omitempty"`
 	Constraint string `json:"constraint,omitempty"`
 }
-
-// Report answers for a whole bag.
-type Report struct {
-	Bag          string      `json:"bag"`
-	Version      string      `json:"version,omitempty"` // as declared
-	Encoding     string      `json:"encoding,omitempty"`
-	Archive      Format      `json:"archive,omitempty"`  // what the bag is serialized as
-	Profiles     []string    `json:"profiles,omitempty"` // identifiers of those it was held to
-	Level        Level       `json:"level"`
-	Complete     bool        `json:"complete"`
-	Valid        bool        `json:"valid"`
-	Algorithms   []Algorithm `json:"algorithms,omitempty"` // of the payload manifests
-	PayloadFiles int64       `json:"payloadFiles"`
-	PayloadBytes int64       `json:"payloadBytes"`
-	TagFiles     int64       `json:"tagFiles"`
-	Info         []Field     `json:"info,omitempty"`
-	Errors       int         `json:"errors"`
-	Warnings     int         `json:"warnings"`
-	Findings     []Finding   `json:"findings"`
-}
-
-// FirstError gives the first error in the report's order, if there is one.
-func (r *Report) FirstError() (Finding, bool) {
-	for _, f := range r.Findings {
-		if f.Severity == SeverityError {
-			return f, true
-		}
-	}
-	return Finding{}, false
-}
-
-// Incomplete tells whether nothing is wrong but that files are still to be
-// fetched.
-func (r *Report) Incomplete() bool {
-	for _, f := range r.Findings {
-		if f.Severity == SeverityError && f.Code != CodeUnfetched {
-			return false
-		}
-	}
-	return true
-}
-
-// rank puts a wrong Payload-Oxum behind what names the file: a missing file is
-// nearly always its cause.
-func (f Finding) rank() int {
-	if f.Code == CodeOxum {
-		return 1
-	}
-	if f.Code == CodeMore {
-		return 2
-	}
-	return 0
-}
-
-// settle sorts the findings, errors first and then by path, and answers.
-func (r *Report) settle() {
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Text, b.Text))
-	})
-	complete := true
-	for _, f := range r.Findings {
-		if f.Severity == SeverityWarning {
-			r.Warnings++
-			continue
-		}
-		r.Errors++
-		complete = complete && (f.Code == CodeMismatch || f.Code == CodeProfile)
-	}
-	r.Complete = complete && r.Level != Quick
-	r.Valid = r.Errors == 0 && r.Level == Full
-}
-
-func encoded(p string) string { return layout.EncodePath(p) }

@@ -1,6 +1,9 @@
 package bags
 
-import "fmt"
+import (
+	"bagpipe/layout"
+	"fmt"
+)
 
 // What the checks say of a bag, on its way into the report.
 
@@ -18,7 +21,7 @@ func (v *validator) find(s Severity, code Code, section, path string, line int, 
 		return
 	}
 	v.report.Findings = append(v.report.Findings, Finding{
-		Code: code, Severity: s, Path: encoded(path), Line: line, Section: section, Text: text,
+		Code: code, Severity: s, Path: layout.EncodePath(path), Line: line, Section: section, Text: text,
 	})
 }
 

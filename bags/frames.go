@@ -181,3 +181,18 @@ func (f *frameReader) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// last says how it ended.
+func (f frameWriter) last(err error) error {
+	var e *Error
+	var m readerFault
+	switch {
+	case err == nil:
+		return f.put(frameFinal, nil)
+	case errors.As(err, &e):
+		return f.putJSON(frameBroken, frameError{[]byte(e.Member), e.Rule, e.Detail})
+	case errors.As(err, &m):
+		return f.put(frameMachine, []byte(m))
+	}
+	return err
+}

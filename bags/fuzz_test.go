@@ -106,7 +106,7 @@ func FuzzCompressed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, c := range compressions() {
 			if c.is(data) {
-				fuzzExtract(t, "x."+string(c.format), data)
+				fuzzExtract(t, "x."+string(tarIn(c)), data)
 			}
 		}
 	})

@@ -133,6 +133,25 @@ func hashFrom(ctx context.Context, openers func() fileOpener, plan []hashItem, o
 	return g.Wait()
 }
 
+// HashOpened hashes planned files that open gives, several at once.
+func HashOpened(ctx context.Context, open func(path string) (io.ReadCloser, error), plan []hashItem, o HashOptions, each func(Hashed) error) error {
+	return hashFrom(ctx, func() fileOpener { return openFunc(open) }, plan, o, each)
+}
+
+type openFunc func(path string) (io.ReadCloser, error)
+
+func (f openFunc) open(p string) (fileReader, error) {
+	r, err := f(p)
+	return opened{r}, err
+}
+
+func (openFunc) close() {}
+
+type opened struct{ io.ReadCloser }
+
+func (opened) endsShort() bool { return false }
+func (r opened) close() error  { return r.Close() }
+
 func newHashPool(plan []hashItem, o HashOptions, each func(Hashed) error) *hashPool {
 	p := &hashPool{each: each, progress: o.Progress, so: Progress{TotalFiles: int64(len(plan))}}
 	for i := range plan {

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ func TestPlanThatIsNoPlainFile(t *testing.T) {
 		"FIFO":   func(p string) error { return syscall.Mkfifo(p, 0o644) },
 		"link":   func(p string) error { return os.Symlink("../data/a.txt", p) },
 		"loop":   func(p string) error { return os.Symlink("plan.json", p) },
-		"large":  func(p string) error { return firstErr(os.WriteFile(p, nil, 0o644), os.Truncate(p, 1<<40)) },
+		"large":  func(p string) error { return cmp.Or(os.WriteFile(p, nil, 0o644), os.Truncate(p, 1<<40)) },
 		"folder": func(p string) error { return os.Mkdir(p, 0o755) },
 	} {
 		dir := goodBag().write(t)
@@ -121,7 +122,7 @@ func pendingChange(t *testing.T, dir string) {
 		h.Write(data)
 		made[p] = h.Sum(nil)
 	}
-	if err := firstErr(e.begin(), e.addManifest(SHA384, made)); err != nil {
+	if err := cmp.Or(e.begin(), e.addManifest(SHA384, made)); err != nil {
 		t.Fatal(err)
 	}
 	e.step = func() {
@@ -133,7 +134,7 @@ func pendingChange(t *testing.T, dir string) {
 		if recover() == nil {
 			t.Fatal("the change was not cut off")
 		}
-		if err := firstErr(e.v.from.close(), e.unlock()); err != nil {
+		if err := cmp.Or(e.v.from.Close(), e.unlock()); err != nil {
 			t.Fatal(err)
 		}
 	}()
@@ -160,9 +161,9 @@ func TestWhatWasInterruptedIsSaid(t *testing.T) {
 			u, err := Update(t.Context(), dir, UpdateOptions{})
 			return u.Recovered, err
 		},
-		"fetch": func(dir string) (Outcome, error) {
-			f, err := Fetch(t.Context(), dir, FetchOptions{})
-			return f.Recovered, err
+		"holes": func(dir string) (Outcome, error) {
+			h, err := OpenHoles(t.Context(), dir)
+			return h.Recovered, err
 		},
 		"info": func(dir string) (Outcome, error) {
 			a, err := SetInfo(t.Context(), dir, []InfoChange{{Field: Field{"A", "b"}}}, AmendOptions{})
@@ -205,7 +206,7 @@ func TestFailureSaysWhatStands(t *testing.T) {
 			_ = os.MkdirAll(filepath.Join(inTheWay, "x"), 0o755)
 		}
 	}
-	err = firstErr(e.begin(), e.writeFields(infoFile, e.v.report.Info), e.retag())
+	err = cmp.Or(e.begin(), e.writeFields(infoFile, e.v.report.Info), e.retag())
 	if err == nil {
 		err = e.commit()
 	}

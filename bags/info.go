@@ -35,6 +35,9 @@ type infoProblem struct {
 	strict bool // wrong in 1.0 alone; before, it was allowed
 }
 
+// mostProblems is how many problems of one file are kept.
+const mostProblems = 200_000
+
 // infoMost bounds what is kept of a bag-info.txt, which people write for people.
 const infoMost = 16 << 20
 
@@ -64,7 +67,7 @@ func (p *infoParser) line(l line) {
 		return
 	}
 	if l.text == "" {
-		if len(p.empty) < mostFindings {
+		if len(p.empty) < mostProblems {
 			p.empty = append(p.empty, l.number)
 		}
 		return
@@ -107,7 +110,7 @@ func (p *infoParser) fold(l line) {
 }
 
 func (p *infoParser) problem(l line, text string, strict bool) {
-	if len(p.problems) < mostFindings {
+	if len(p.problems) < mostProblems {
 		p.problems = append(p.problems, infoProblem{l.number, text, strict})
 	}
 }

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,13 @@ import (
 // is Created.Recovered. What a bag cannot hold is an *Error before anything moves,
 // and so is content that changes meanwhile. When it returns, the bag is on disk,
 // unless o.NoSync is set.
-func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) {
-	r, was, err := openRewrite(o.Payload, !o.NoSync, o.step)
+func CreateInPlace(ctx context.Context, o CreateOptions) (Created, error) {
+	return createInPlace(ctx, o, nil)
+}
+
+// createInPlace calls step before each of its writes: tests interrupt it there.
+func createInPlace(ctx context.Context, o CreateOptions, step func()) (_ Created, err error) {
+	r, was, err := openRewrite(o.Payload, !o.NoSync, step)
 	fail := func(err error) (Created, error) {
 		return Created{Recovered: was}, fmt.Errorf("make %s a bag: %w", o.Payload, err)
 	}
@@ -78,7 +84,7 @@ func CreateInPlace(ctx context.Context, o CreateOptions) (_ Created, err error) 
 		return fail(err)
 	}
 	for i := range made.Files {
-		p.Put = append(p.Put, encoded(made.Files[i].Path))
+		p.Put = append(p.Put, layout.EncodePath(made.Files[i].Path))
 	}
 	if err := r.commit(p); err != nil {
 		return fail(err)
@@ -102,12 +108,12 @@ func topEntries(dir string) ([]string, error) {
 	for _, e := range entries {
 		var s unix.Stat_t
 		if err := unix.Lstat(filepath.Join(dir, e.Name()), &s); err != nil {
-			return nil, fmt.Errorf("stat %s: %w", encoded(e.Name()), err)
+			return nil, fmt.Errorf("stat %s: %w", layout.EncodePath(e.Name()), err)
 		}
 		if s.Dev != own.Dev {
-			return nil, fmt.Errorf("%s is on another file system and cannot be moved into data/", encoded(e.Name()))
+			return nil, fmt.Errorf("%s is on another file system and cannot be moved into data/", layout.EncodePath(e.Name()))
 		}
-		names = append(names, encoded(e.Name()))
+		names = append(names, layout.EncodePath(e.Name()))
 	}
 	return names, nil
 }
@@ -119,7 +125,7 @@ func unchanged(ctx context.Context, was *Tree) error {
 		return err
 	}
 	changed := func(p, text string) error {
-		return &Error{Archive: baseName(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made"}
+		return &Error{Archive: filepath.Base(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made"}
 	}
 	// Both are in the order of the walk, so the first pair that differs tells.
 	before := was.Files
@@ -152,7 +158,7 @@ func checkReserved(t *Tree) error {
 	for _, es := range [][]Entry{t.Files, t.Folders} {
 		for i := range es {
 			if p := es[i].Path; p == WorkDir || strings.HasPrefix(p, WorkDir+"/") {
-				return &Error{Archive: baseName(t.Dir), Member: p, Rule: RuleReserved, Detail: "the name is kept for changes under way"}
+				return &Error{Archive: filepath.Base(t.Dir), Member: p, Rule: RuleReserved, Detail: "the name is kept for changes under way"}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -53,9 +54,9 @@ func Inspect(ctx context.Context, archive string, o InspectOptions) (_ Inspected
 	if !info.Mode().IsRegular() {
 		return Inspected{}, fmt.Errorf("read archive %s: not a regular file", archive)
 	}
-	s := newSink(nil, baseName(archive), info.Size(), ExtractOptions{Limits: o.Limits, Workers: o.Workers, Names: o.Names, Progress: o.Progress})
+	s := newSink(nil, filepath.Base(archive), info.Size(), ExtractOptions{Limits: o.Limits, Workers: o.Workers, Names: o.Names, Progress: o.Progress})
 	s.look = &look{data: o.Data, each: o.Member, peek: o.Peek}
-	ctx, cancel := s.limits.clock(ctx)
+	ctx, cancel := s.o.Limits.clock(ctx)
 	defer cancel()
 	err = overTime(ctx, s.archive, read(ctx, &source{f: f}, archive, info.Size(), s))
 	x, ferr := s.finish()

@@ -78,3 +78,17 @@ func splitLine(data []byte, atEOF bool) (advance int, token []byte) {
 	}
 	return i + 1, data[:i]
 }
+
+// noteReader tells what the disk answered from what the text is.
+type noteReader struct {
+	r   io.Reader
+	err error
+}
+
+func (n *noteReader) Read(p []byte) (int, error) {
+	k, err := n.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return k, err
+}

@@ -1,5 +1,7 @@
 package bags
 
+import "bagpipe/layout"
+
 // What kinds of link there are, as people are told of them.
 const (
 	symbolicLinks = "symbolic links"
@@ -14,7 +16,7 @@ const (
 func refusedLink(kind, target string) string {
 	text := kind + " are not taken, wherever they lead"
 	if target != "" {
-		text += "; this one leads to " + shortened(encoded(target))
+		text += "; this one leads to " + shortened(layout.EncodePath(target))
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (v *validator) manifest(ctx context.Context, name string, a Algorithm, isPa
 		}
 		sum, err := decodeSum(m.sum, a)
 		if err != nil {
-			v.find(SeverityError, CodeDigestSyntax, section, name, l.number, encoded(p)+": "+err.Error())
+			v.find(SeverityError, CodeDigestSyntax, section, name, l.number, layout.EncodePath(p)+": "+err.Error())
 			// The file is listed all the same: with a nil sum it is not reported
 			// as unlisted, nor as a mismatch.
 		}
@@ -88,7 +89,7 @@ func (v *validator) list(into map[string]*listed, name string, number int, p str
 		if string(s.sum) != string(sum) {
 			severity = SeverityError
 		}
-		v.find(severity, CodeDuplicate, "2.1.3", name, number, encoded(p)+" is listed more than once")
+		v.find(severity, CodeDuplicate, "2.1.3", name, number, layout.EncodePath(p)+" is listed more than once")
 		if severity == SeverityWarning {
 			return
 		}
@@ -111,10 +112,10 @@ func (v *validator) own(p string) string {
 func (v *validator) resolve(name string, number int, written string, isPayload bool) (string, bool) {
 	section := "2.1.3"
 	warn := func(code Code, text string) {
-		v.find(SeverityWarning, code, section, name, number, encoded(written)+": "+text)
+		v.find(SeverityWarning, code, section, name, number, layout.EncodePath(written)+": "+text)
 	}
 	fail := func(code Code, text string) {
-		v.find(SeverityError, code, section, name, number, encoded(written)+": "+text)
+		v.find(SeverityError, code, section, name, number, layout.EncodePath(written)+": "+text)
 	}
 	p := written
 	if rest, star := strings.CutPrefix(p, "*"); star && (isPayload || !v.has(p)) {
@@ -126,7 +127,7 @@ func (v *validator) resolve(name string, number int, written string, isPayload b
 	case v.version.before(v1) && decoded != p && !v.has(decoded) && v.has(p):
 		warn(CodePercent, "taken literally: there is a file of that name")
 	case bare:
-		v.find(v.since1(), CodePercent, section, name, number, encoded(written)+": a \"%\" that is not encoded as %25")
+		v.find(v.since1(), CodePercent, section, name, number, layout.EncodePath(written)+": a \"%\" that is not encoded as %25")
 		p = decoded
 	default:
 		p = decoded
@@ -140,7 +141,7 @@ func (v *validator) resolve(name string, number int, written string, isPayload b
 		return "", false
 	}
 	if clean := path.Clean(p); clean != strings.TrimSuffix(p, "/") {
-		warn(CodePathForm, "not a plain path; read as "+encoded(clean))
+		warn(CodePathForm, "not a plain path; read as "+layout.EncodePath(clean))
 		p = clean
 	}
 	if strings.HasSuffix(p, "/") || v.folders[p] {
@@ -238,15 +239,15 @@ func (v *validator) fetchFile(ctx context.Context) error {
 
 func (v *validator) hole(number int, f fetchLine) {
 	fail := func(code Code, text string) {
-		v.find(SeverityError, code, "2.2.3", fetchName, number, encoded(f.path)+": "+text)
+		v.find(SeverityError, code, "2.2.3", fetchName, number, layout.EncodePath(f.path)+": "+text)
 	}
 	p, bare := decodeManifestPath(f.path)
 	if bare {
-		v.find(v.since1(), CodePercent, "2.2.3", fetchName, number, encoded(f.path)+": a \"%\" that is not encoded as %25")
+		v.find(v.since1(), CodePercent, "2.2.3", fetchName, number, layout.EncodePath(f.path)+": a \"%\" that is not encoded as %25")
 	}
 	if v.version.before(v1) { // until 0.97: still relative to the bag
 		if rest := strings.TrimLeft(p, "/"); rest != "" && rest != p {
-			v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, encoded(p)+": begins with a slash; read as relative to the bag")
+			v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, layout.EncodePath(p)+": begins with a slash; read as relative to the bag")
 			p = rest
 		}
 	}
@@ -267,7 +268,7 @@ func (v *validator) hole(number int, f fetchLine) {
 		return
 	}
 	if clean != p {
-		v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, encoded(p)+": not a plain path; read as "+encoded(clean))
+		v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, layout.EncodePath(p)+": not a plain path; read as "+layout.EncodePath(clean))
 	}
 	if v.holes[clean] {
 		fail(CodeDuplicate, "is listed more than once")

@@ -27,14 +27,13 @@ func TestMain(m *testing.M) {
 // at-th change of the file system.
 func killedChild(at int) int {
 	n := 0
-	_, err := CreateInPlace(context.Background(), CreateOptions{
+	_, err := createInPlace(context.Background(), CreateOptions{
 		Payload: os.Getenv("BAGS_KILL_DIR"), Date: bagDate, Algorithms: []Algorithm{SHA256},
-		step: func() {
-			if n++; n == at {
-				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-				select {}
-			}
-		},
+	}, func() {
+		if n++; n == at {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

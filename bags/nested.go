@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -51,7 +52,7 @@ func ExtractNested(ctx context.Context, dir string, o ExtractOptions) (_ Extract
 	ctx, cancel := o.Limits.withDefaults().clock(ctx)
 	defer cancel()
 	x := Extracted{Files: int64(len(t.Files)), Folders: int64(len(t.Folders)), Bytes: t.Bytes()}
-	n := &nest{root: root, o: o, outer: baseName(dir), input: t.Bytes(), x: &x}
+	n := &nest{root: root, o: o, outer: filepath.Base(dir), input: t.Bytes(), x: &x}
 	if err := n.run(ctx); err != nil {
 		return Extracted{}, overTime(ctx, n.outer, err)
 	}
@@ -73,7 +74,7 @@ func (n *nest) run(ctx context.Context) error {
 			return nil
 		}
 		if depth > n.o.Nested {
-			n.x.Warnings = append(n.x.Warnings, fmt.Sprintf("%d archives deeper than %d levels stay packed, the first is %s", len(found), n.o.Nested, encoded(found[0])))
+			n.x.Warnings = append(n.x.Warnings, fmt.Sprintf("%d archives deeper than %d levels stay packed, the first is %s", len(found), n.o.Nested, layout.EncodePath(found[0])))
 			return nil
 		}
 		level = level[:0]
@@ -163,7 +164,7 @@ func (n *nest) replace(ctx context.Context, p string) (done bool, err error) {
 	n.x.Bytes += x.Bytes - from.bytes
 	n.x.Nested++
 	for _, w := range x.Warnings {
-		n.x.Warnings = append(n.x.Warnings, encoded(p)+": "+w)
+		n.x.Warnings = append(n.x.Warnings, layout.EncodePath(p)+": "+w)
 	}
 	return true, nil
 }
@@ -184,9 +185,9 @@ func (n *nest) extract(ctx context.Context, p, temp string) (Extracted, readFrom
 	x, from, err := extractInto(ctx, filepath.Join(n.root.Name(), p), into, o, func(s *sink) {
 		s.archive = n.outer + "/" + p
 		s.input = n.input
-		s.within = true
-		s.usedFiles, s.usedBytes = n.files, n.bytes
-		s.done = Progress{Files: n.x.Files, Bytes: n.bytes}
+		s.before.within = true
+		s.before.files, s.before.bytes = n.files, n.bytes
+		s.meter.done = Progress{Files: n.x.Files, Bytes: n.bytes}
 	})
 	if err := errors.Join(err, into.Close()); err != nil {
 		return Extracted{}, readFrom{}, err
@@ -199,7 +200,7 @@ func (n *nest) extract(ctx context.Context, p, temp string) (Extracted, readFrom
 func (n *nest) tempFolder(p string) (string, error) {
 	for i := range 100 {
 		temp := path.Join(path.Dir(p), fmt.Sprintf(".unpacking-%d", i))
-		err := n.root.Mkdir(temp, folderPerm)
+		err := n.root.Mkdir(temp, FolderPerm)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return temp, err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
 
@@ -27,6 +28,13 @@ type PackOptions struct {
 	NoSync       bool           // the caller syncs the archive
 	Workers      int            // default the cores
 	Progress     func(Progress) // calls do not overlap
+
+	// Bag packs the folder of a bag: without owners, each file with its own time unless
+	// Time is given, and with control characters in names, which the bag's manifests
+	// can list.
+	Bag bool
+	// Check looks at the whole archive before it gets its name; nil: nobody does.
+	Check func(made string) error
 }
 
 // ErrPackFormat says that archives of the wanted format are not written, or that the
@@ -59,7 +67,7 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 	if o.Reproducible && o.Time.IsZero() {
 		o.Time = firstZipTime
 	}
-	tree, err := packTree(ctx, from, o.Format)
+	tree, err := packTree(ctx, from, o)
 	if err != nil {
 		return PackedArchive{}, err
 	}
@@ -71,6 +79,11 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 	p := newPacker(tree, o)
 	if err := p.writeTo(ctx, s.made()); err != nil {
 		return PackedArchive{}, fmt.Errorf("pack %s: %w", from, err)
+	}
+	if o.Check != nil {
+		if err := o.Check(s.made()); err != nil {
+			return PackedArchive{}, err
+		}
 	}
 	info, err := os.Lstat(s.made())
 	if err != nil {
@@ -87,7 +100,7 @@ func Pack(ctx context.Context, from, dest string, o PackOptions) (_ PackedArchiv
 }
 
 // packTree lists what is packed, below the folder's own name, and checks it.
-func packTree(ctx context.Context, from string, f Format) (*Tree, error) {
+func packTree(ctx context.Context, from string, o PackOptions) (*Tree, error) {
 	info, err := os.Stat(from)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
@@ -107,7 +120,11 @@ func packTree(ctx context.Context, from string, f Format) (*Tree, error) {
 			return nil, err
 		}
 	}
-	return tree, tree.packable(f, func(p string) string { return p })
+	as := strings.Clone
+	if o.Bag {
+		as = plainControls
+	}
+	return tree, packable(tree, o.Format, as)
 }
 
 // namedTree lists a folder below its own name.
@@ -131,7 +148,7 @@ func namedTree(ctx context.Context, dir string) (*Tree, error) {
 	if err := tree.CheckRegular(); err != nil {
 		return nil, err
 	}
-	tree.under(top)
+	putUnder(tree, top)
 	return tree, nil
 }
 
@@ -139,8 +156,8 @@ func topEntry(abs string, info fs.FileInfo) Entry {
 	return Entry{Path: filepath.Base(abs), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
 }
 
-// under moves a tree's entries below its own folder.
-func (t *Tree) under(top Entry) {
+// putUnder moves a tree's entries below its own folder.
+func putUnder(t *Tree, top Entry) {
 	t.Dir = filepath.Dir(t.Dir)
 	for _, es := range [][]Entry{t.Files, t.Folders} {
 		for i := range es {
@@ -152,7 +169,7 @@ func (t *Tree) under(top Entry) {
 
 // packable refuses the names that Extract would refuse; as gives a name as it is
 // looked at.
-func (t *Tree) packable(f Format, as func(string) string) error {
+func packable(t *Tree, f Format, as func(string) string) error {
 	for _, es := range [][]Entry{t.Files, t.Folders} {
 		for i := range es {
 			p := es[i].Path
@@ -161,7 +178,7 @@ func (t *Tree) packable(f Format, as func(string) string) error {
 				rule, detail = RuleNotUTF8, "a zip cannot say which code page a name is in; a tar keeps its bytes"
 			}
 			if rule != "" {
-				return &Error{Archive: baseName(t.Dir), Member: p, Rule: rule, Detail: detail}
+				return &Error{Archive: filepath.Base(t.Dir), Member: p, Rule: rule, Detail: detail}
 			}
 		}
 	}
@@ -194,7 +211,7 @@ func (p *packer) entries() []Entry {
 }
 
 func (p *packer) writeTo(ctx context.Context, path string) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, FilePerm)
 	if err != nil {
 		return err
 	}
@@ -220,20 +237,20 @@ func (p *packer) time(e *Entry) time.Time {
 }
 
 func (p *packer) mode(e *Entry) fs.FileMode {
-	if !p.o.Reproducible {
+	if !p.o.Reproducible && !p.o.Bag {
 		return e.Mode.Perm()
 	}
 	if e.Mode.IsDir() {
-		return folderPerm
+		return FolderPerm
 	}
-	return filePerm | e.Mode&0o111
+	return FilePerm | e.Mode&0o111
 }
 
 // copyFile copies exactly the bytes that were there when the folder was listed.
 func (p *packer) copyFile(ctx context.Context, w io.Writer, e *Entry, buf []byte) error {
 	f, err := p.files.open(strings.TrimPrefix(e.Path, p.prefix))
 	if err != nil {
-		return fmt.Errorf("%s: %w", encoded(e.Path), err)
+		return fmt.Errorf("%s: %w", layout.EncodePath(e.Path), err)
 	}
 	defer f.close()
 	left := e.Size
@@ -243,7 +260,7 @@ func (p *packer) copyFile(ctx context.Context, w io.Writer, e *Entry, buf []byte
 		}
 		n, err := f.Read(buf)
 		if left -= int64(n); left < 0 || errors.Is(err, io.EOF) && left > 0 {
-			return fmt.Errorf("%s: %w", encoded(e.Path), errChanged)
+			return fmt.Errorf("%s: %w", layout.EncodePath(e.Path), errChanged)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

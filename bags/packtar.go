@@ -2,6 +2,7 @@ package bags
 
 import (
 	"archive/tar"
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +26,14 @@ func (p *packer) tar(ctx context.Context, f *os.File) error {
 		return err
 	}
 	t := tar.NewWriter(out)
-	buf := make([]byte, copyBuffer)
+	buf := make([]byte, CopyBuffer)
 	for _, e := range p.entries() {
 		h, err := p.tarHeader(&e)
 		if err == nil {
 			err = t.WriteHeader(h)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", encoded(e.Path), err), out.Close())
+			return errors.Join(fmt.Errorf("%s: %w", layout.EncodePath(e.Path), err), out.Close())
 		}
 		if e.Mode.IsDir() {
 			continue
@@ -53,7 +54,7 @@ func (p *packer) tarHeader(e *Entry) (*tar.Header, error) {
 	if !utf8.ValidString(e.Path) {
 		h.Format = tar.FormatGNU // pax records are UTF-8
 	}
-	if p.o.Reproducible {
+	if p.o.Reproducible || p.o.Bag {
 		return h, nil
 	}
 	var s unix.Stat_t

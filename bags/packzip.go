@@ -28,7 +28,7 @@ func (d *deflater) next(w io.Writer) (io.WriteCloser, error) {
 func (p *packer) zip(ctx context.Context, f *os.File) error {
 	z := zip.NewWriter(f)
 	z.RegisterCompressor(zip.Deflate, (&deflater{}).next)
-	buf := make([]byte, copyBuffer)
+	buf := make([]byte, CopyBuffer)
 	for _, e := range p.entries() {
 		h := &zip.FileHeader{Name: e.Path, Method: zip.Deflate, Modified: p.time(&e)}
 		h.SetMode(e.Mode.Type() | p.mode(&e))

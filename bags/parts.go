@@ -31,17 +31,17 @@ func isPart(name string) bool {
 // openPart opens what an earlier call left of a file, or a new one. What has a second
 // name may be payload, and would be written over: it is begun anew.
 func (f *fetcher) openPart(part string) (*os.File, error) {
-	info, err := f.e.root.Lstat(part)
+	info, err := f.bag.Root.Lstat(part)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || hasOtherNames(info):
-		if err := f.e.root.Remove(part); err != nil {
+		if err := f.bag.Root.Remove(part); err != nil {
 			return nil, err
 		}
 	}
-	return f.e.root.OpenFile(part, os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK, filePerm)
+	return f.bag.Root.OpenFile(part, os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK, FilePerm)
 }
 
 func hasOtherNames(info fs.FileInfo) bool {
@@ -53,7 +53,7 @@ func hasOtherNames(info fs.FileInfo) bool {
 // way, or that had got their name when a crash came. What is not a part stays, and
 // FetchDir with it; validation tells of it.
 func (f *fetcher) sweepParts() error {
-	dir, err := f.e.root.Open(FetchDir)
+	dir, err := f.bag.Root.Open(FetchDir)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (f *fetcher) sweepParts() error {
 			left++
 			continue
 		}
-		if err := f.e.root.Remove(path.Join(FetchDir, name)); err != nil {
+		if err := f.bag.Root.Remove(path.Join(FetchDir, name)); err != nil {
 			return err
 		}
 	}
 	if left > 0 {
 		return nil
 	}
-	return f.e.root.Remove(FetchDir)
+	return f.bag.Root.Remove(FetchDir)
 }

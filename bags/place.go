@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/layout"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +34,7 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 // leads nowhere outside.
 func placeTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers int) error {
 	for i := range t.Folders {
-		if err := into.Mkdir(t.Folders[i].Path, folderPerm); err != nil {
+		if err := into.Mkdir(t.Folders[i].Path, FolderPerm); err != nil {
 			return err
 		}
 	}
@@ -57,7 +59,7 @@ func placeTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers i
 					return nil
 				}
 				for k := range shares[i] {
-					if err := firstErr(ctx.Err(), p.place(shares[i][k].Path)); err != nil {
+					if err := cmp.Or(ctx.Err(), p.place(shares[i][k].Path)); err != nil {
 						return err
 					}
 				}
@@ -129,7 +131,7 @@ func namedError(p string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", encoded(p), err)
+	return fmt.Errorf("%s: %w", layout.EncodePath(p), err)
 }
 
 // cannotLink tells a file system or file that takes no (further) link from a
@@ -157,7 +159,7 @@ func copyOpened(in *os.File, to *placer, p string) error {
 	if !info.Mode().IsRegular() {
 		return namedError(in.Name(), errChanged)
 	}
-	made, err := to.create(p, filePerm|info.Mode()&0o111)
+	made, err := to.create(p, FilePerm|info.Mode()&0o111)
 	if err != nil {
 		return err
 	}
@@ -167,9 +169,4 @@ func copyOpened(in *os.File, to *placer, p string) error {
 		return err
 	}
 	return to.setTime(p, info.ModTime())
-}
-
-// scanTags lists a bag without its payload.
-func scanTags(ctx context.Context, dir string) (*Tree, error) {
-	return scan(ctx, dir, payloadDir)
 }

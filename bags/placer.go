@@ -10,6 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CopyBuffer is how much is read and written at once.
+const CopyBuffer = 256 << 10
+
+// The permissions of what is made; files keep their execute bits.
+const (
+	FilePerm   fs.FileMode = 0o644
+	FolderPerm fs.FileMode = 0o755
+)
+
 // placer makes files in the folder an archive is unpacked into. It finds a folder
 // through os.Root once and keeps it open for the members that follow, so that a
 // small file costs three calls and not three for each part of its path. Used by

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -19,28 +20,27 @@ type Profile struct {
 	Version    string // the profile's own
 	Spec       string // of the specification; 1.1.0 where the file does not say
 
-	Tags                  []ProfileTag // of bag-info.txt, by label
-	ManifestsRequired     []string
-	ManifestsAllowed      []string
-	TagManifestsRequired  []string
-	TagManifestsAllowed   []string
-	TagFilesRequired      []string
-	TagFilesAllowed       []string
-	PayloadFilesRequired  []string
-	PayloadFilesAllowed   []string
-	ForbidFetch           bool
-	RequireFetch          bool
-	DataEmpty             bool
-	Serialization         string // forbidden, required, optional
-	AcceptSerialization   []string
-	AcceptVersions        []string
-	manifestsRestricted   bool
-	tagManifestRestricted bool
-	tagFilesRestricted    bool
-	payloadRestricted     bool
+	Tags                []ProfileTag // of bag-info.txt, by label
+	Manifests           NameLists    // algorithms
+	TagManifests        NameLists
+	TagFiles            NameLists // paths; those allowed are patterns
+	PayloadFiles        NameLists
+	ForbidFetch         bool
+	RequireFetch        bool
+	DataEmpty           bool
+	Serialization       string // forbidden, required, optional
+	AcceptSerialization []string
+	AcceptVersions      []string
 
 	// Problems are what is wrong with the profile itself, though it can be used.
 	Problems []Finding
+}
+
+// NameLists are the names that must be there and those that may.
+type NameLists struct {
+	Required   []string
+	Allowed    []string
+	restricted bool // Allowed was given, be it empty
 }
 
 // ProfileTag is what a profile says of one label of bag-info.txt.
@@ -115,14 +115,10 @@ func (r *profileReader) read() {
 	p := r.p
 	r.info()
 	r.tags()
-	p.ManifestsRequired, _ = r.list("Manifests-Required")
-	p.ManifestsAllowed, p.manifestsRestricted = r.list("Manifests-Allowed")
-	p.TagManifestsRequired, _ = r.list("Tag-Manifests-Required")
-	p.TagManifestsAllowed, p.tagManifestRestricted = r.list("Tag-Manifests-Allowed")
-	p.TagFilesRequired, _ = r.list("Tag-Files-Required")
-	p.TagFilesAllowed, p.tagFilesRestricted = r.list("Tag-Files-Allowed")
-	p.PayloadFilesRequired, _ = r.list("Payload-Files-Required")
-	p.PayloadFilesAllowed, p.payloadRestricted = r.list("Payload-Files-Allowed")
+	for _, l := range p.lists() {
+		l.Required, _ = r.list(l.key + "-Required")
+		l.Allowed, l.restricted = r.list(l.key + "-Allowed")
+	}
 	p.ForbidFetch = !r.yes("Allow-Fetch.txt", true)
 	p.RequireFetch = r.yes("Fetch.txt-Required", false)
 	p.DataEmpty = r.yes("Data-Empty", false)
@@ -132,6 +128,16 @@ func (r *profileReader) read() {
 	for _, key := range slices.Sorted(maps.Keys(r.top)) {
 		r.problem(SeverityWarning, key, "not a key of the specification; it is not checked")
 	}
+}
+
+// keyed is a pair of lists by what its keys begin with.
+type keyed struct {
+	key string
+	*NameLists
+}
+
+func (p *Profile) lists() []keyed {
+	return []keyed{{"Manifests", &p.Manifests}, {"Tag-Manifests", &p.TagManifests}, {"Tag-Files", &p.TagFiles}, {"Payload-Files", &p.PayloadFiles}}
 }
 
 func (r *profileReader) problem(s Severity, constraint, text string) {
@@ -208,7 +214,7 @@ func (r *profileReader) info() {
 		r.p.Spec = specDefault
 	}
 	if major, _, _ := strings.Cut(r.p.Spec, "."); major != "1" {
-		r.problem(SeverityWarning, keyProfileInfo+"/"+keyProfileSpec, "version "+encoded(r.p.Spec)+" is not known; read as 1.4.0")
+		r.problem(SeverityWarning, keyProfileInfo+"/"+keyProfileSpec, "version "+layout.EncodePath(r.p.Spec)+" is not known; read as 1.4.0")
 	}
 }
 
@@ -237,23 +243,14 @@ func (r *profileReader) tags() {
 // consistent looks at what the specification asks of one key because of another.
 func (r *profileReader) consistent() {
 	p := r.p
-	subset := func(required []string, restricted bool, covered func(string) bool, key, by string) {
-		for _, want := range required {
-			if restricted && !covered(want) {
-				r.problem(SeverityError, key, encoded(want)+" is required, and not in "+by)
+	for _, l := range p.lists() {
+		for _, want := range l.Required {
+			covered := slices.Contains(l.Allowed, want) || strings.HasSuffix(l.key, "Files") && matchesAny(l.Allowed, want)
+			if l.restricted && !covered {
+				r.problem(SeverityError, l.key+"-Required", layout.EncodePath(want)+" is required, and not in "+l.key+"-Allowed")
 			}
 		}
 	}
-	in := func(list []string) func(string) bool {
-		return func(s string) bool { return slices.Contains(list, s) }
-	}
-	matching := func(list []string) func(string) bool {
-		return func(s string) bool { return matchesAny(list, s) }
-	}
-	subset(p.ManifestsRequired, p.manifestsRestricted, in(p.ManifestsAllowed), "Manifests-Required", "Manifests-Allowed")
-	subset(p.TagManifestsRequired, p.tagManifestRestricted, in(p.TagManifestsAllowed), "Tag-Manifests-Required", "Tag-Manifests-Allowed")
-	subset(p.TagFilesRequired, p.tagFilesRestricted, matching(p.TagFilesAllowed), "Tag-Files-Required", "Tag-Files-Allowed")
-	subset(p.PayloadFilesRequired, p.payloadRestricted, matching(p.PayloadFilesAllowed), "Payload-Files-Required", "Payload-Files-Allowed")
 	if p.ForbidFetch && p.RequireFetch {
 		r.problem(SeverityError, "Fetch.txt-Required", "it is true, and Allow-Fetch.txt is false")
 	}
@@ -265,7 +262,7 @@ func (r *profileReader) consistent() {
 		p.Serialization = "optional"
 	case "forbidden", "required", "optional":
 	default:
-		r.problem(SeverityError, "Serialization", "want forbidden, required or optional, not "+encoded(p.Serialization))
+		r.problem(SeverityError, "Serialization", "want forbidden, required or optional, not "+layout.EncodePath(p.Serialization))
 		p.Serialization = "optional"
 	}
 	if p.Serialization == "required" && len(p.AcceptSerialization) == 0 {
@@ -287,14 +284,14 @@ func (p *Profile) Algorithms(def []Algorithm) []Algorithm {
 		}
 		return as
 	}
-	all := append(slices.Clone(p.ManifestsRequired), p.TagManifestsRequired...)
-	if as := known(all); len(as) > 0 || !p.manifestsRestricted {
+	all := append(slices.Clone(p.Manifests.Required), p.TagManifests.Required...)
+	if as := known(all); len(as) > 0 || !p.Manifests.restricted {
 		if len(as) == 0 {
 			return def
 		}
 		return as
 	}
-	allowed := known(p.ManifestsAllowed)
+	allowed := known(p.Manifests.Allowed)
 	both := slices.DeleteFunc(slices.Clone(def), func(a Algorithm) bool { return !slices.Contains(allowed, a) })
 	if len(both) > 0 {
 		return both

@@ -366,9 +366,9 @@ func TestProfileAlgorithms(t *testing.T) {
 		want []Algorithm
 	}{
 		{Profile{}, def},
-		{Profile{ManifestsRequired: []string{"md5"}}, []Algorithm{MD5}},
-		{Profile{ManifestsAllowed: []string{"sha512", "md5"}, manifestsRestricted: true}, []Algorithm{SHA512}},
-		{Profile{ManifestsAllowed: []string{"sha1", "other"}, manifestsRestricted: true}, []Algorithm{SHA1}},
+		{Profile{Manifests: NameLists{Required: []string{"md5"}}}, []Algorithm{MD5}},
+		{Profile{Manifests: NameLists{Allowed: []string{"sha512", "md5"}, restricted: true}}, []Algorithm{SHA512}},
+		{Profile{Manifests: NameLists{Allowed: []string{"sha1", "other"}, restricted: true}}, []Algorithm{SHA1}},
 	} {
 		if got := c.p.Algorithms(def); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c.p, got)

@@ -1,7 +1,7 @@
 package bags
 
 import (
-	"context"
+	"bagpipe/layout"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,65 +23,63 @@ var serializations = map[Format][]string{
 	TarLz4:   {"application/lz4", "application/x-lz4", "application/tar+lz4", "application/x-tar+lz4", "application/x-lz4-compressed-tar"},
 }
 
-// profiles holds the bag to every profile asked for.
-func (v *validator) profiles(context.Context) error {
-	for _, p := range v.o.Profiles {
-		c := &profileCheck{v: v, p: p}
-		v.report.Profiles = append(v.report.Profiles, p.Identifier)
-		for _, f := range p.Problems {
-			f.Profile, f.Severity = p.Identifier, SeverityWarning
-			f.Text = "the profile itself: " + f.Text
-			v.report.Findings = append(v.report.Findings, f)
-		}
-		c.run()
+// Facts are what profiles ask of a bag.
+type Facts struct {
+	Format       Format // what it is serialized as
+	AnyFormat    bool   // how it is serialized is not asked
+	Version      string
+	Info         []Field
+	Manifests    []string // algorithms
+	TagManifests []string
+	Files        []Entry
+	PayloadFiles int64
+	PayloadBytes int64
+	Has          func(path string) bool // a file
+	HasFolder    func(path string) bool
+	IsOwn        func(path string) bool // a tag file of the specification
+}
+
+// Check gives what of the profile the bag does not meet, and, as warnings, what is
+// wrong with the profile itself.
+func (p *Profile) Check(bag *Facts) []Finding {
+	c := &profileCheck{bag: bag, p: p}
+	for _, f := range p.Problems {
+		f.Profile, f.Severity = p.Identifier, SeverityWarning
+		f.Text = "the profile itself: " + f.Text
+		c.found = append(c.found, f)
 	}
-	return v.enough()
-}
-
-type profileCheck struct {
-	v *validator
-	p *Profile
-}
-
-func (c *profileCheck) fail(constraint, path, text string) {
-	c.find(SeverityError, constraint, path, text)
-	c.v.stop = c.v.stop || c.v.o.FailFast
-}
-
-func (c *profileCheck) find(s Severity, constraint, path, text string) {
-	c.v.report.Findings = append(c.v.report.Findings, Finding{
-		Code: CodeProfile, Severity: s, Path: encoded(path), Section: profileSection,
-		Text: text, Profile: c.p.Identifier, Constraint: constraint,
-	})
-}
-
-// run checks first what makes the rest uncertain.
-func (c *profileCheck) run() {
-	if !c.v.o.unserialized {
+	if !bag.AnyFormat { // first what makes the rest uncertain
 		c.serialization()
 	}
 	c.version()
 	c.info()
-	payload := make([]string, len(c.v.payloads))
-	for i, a := range c.v.payloads {
-		payload[i] = string(a)
-	}
-	tags := make([]string, len(c.v.tagSets))
-	for i, t := range c.v.tagSets {
-		tags[i] = string(t.algorithm)
-	}
-	c.manifests("Manifests", manifestPrefix, payload, c.p.ManifestsRequired, c.p.ManifestsAllowed, c.p.manifestsRestricted)
-	c.manifests("Tag-Manifests", tagPrefix, tags, c.p.TagManifestsRequired, c.p.TagManifestsAllowed, c.p.tagManifestRestricted)
+	c.manifests("Manifests", manifestPrefix, bag.Manifests, p.Manifests)
+	c.manifests("Tag-Manifests", tagPrefix, bag.TagManifests, p.TagManifests)
 	c.fetch()
 	c.tagFiles()
 	c.payload()
+	return c.found
+}
+
+type profileCheck struct {
+	bag   *Facts
+	p     *Profile
+	found []Finding
+}
+
+func (c *profileCheck) fail(constraint, path, text string) {
+	c.find(SeverityError, constraint, path, text)
+}
+
+func (c *profileCheck) find(s Severity, constraint, path, text string) {
+	c.found = append(c.found, Finding{
+		Code: CodeProfile, Severity: s, Path: layout.EncodePath(path), Section: profileSection,
+		Text: text, Profile: c.p.Identifier, Constraint: constraint,
+	})
 }
 
 func (c *profileCheck) serialization() {
-	format := c.v.report.Archive
-	if c.v.o.Serialized != None {
-		format = c.v.o.Serialized
-	}
+	format := c.bag.Format
 	switch {
 	case format == None && c.p.Serialization == "required":
 		c.fail("Serialization", "", "the bag must be serialized, and is a folder")
@@ -95,16 +93,16 @@ func (c *profileCheck) serialization() {
 }
 
 func (c *profileCheck) version() {
-	if got := c.v.report.Version; len(c.p.AcceptVersions) > 0 && !slices.Contains(c.p.AcceptVersions, got) {
+	if got := c.bag.Version; len(c.p.AcceptVersions) > 0 && !slices.Contains(c.p.AcceptVersions, got) {
 		c.fail("Accept-BagIt-Version", declarationFile, fmt.Sprintf("the version is %s; accepted are %s", strconv.Quote(got), quoted(c.p.AcceptVersions)))
 	}
 }
 
 func (c *profileCheck) info() {
-	if !c.v.has(infoFile) {
+	if !c.bag.Has(infoFile) {
 		c.fail(keyBagInfo, infoFile, "bag-info.txt must be there")
 	}
-	if c.p.Identifier != "" && !slices.ContainsFunc(c.v.report.Info, func(f Field) bool {
+	if c.p.Identifier != "" && !slices.ContainsFunc(c.bag.Info, func(f Field) bool {
 		return sameLabel(f.Label, labelProfile) && f.Value == c.p.Identifier
 	}) {
 		c.fail(labelProfile, infoFile, "the bag must name the profile: "+labelProfile+": "+c.p.Identifier)
@@ -119,7 +117,7 @@ func (c *profileCheck) info() {
 func (c *profileCheck) tag(t ProfileTag) {
 	at := keyBagInfo + "/" + t.Label + "/"
 	n := 0
-	for _, f := range c.v.report.Info {
+	for _, f := range c.bag.Info {
 		if !sameLabel(f.Label, t.Label) {
 			continue
 		}
@@ -139,21 +137,21 @@ func (c *profileCheck) tag(t ProfileTag) {
 	}
 }
 
-func (c *profileCheck) manifests(key, prefix string, have, required, allowed []string, restricted bool) {
-	for _, a := range required {
+func (c *profileCheck) manifests(key, prefix string, have []string, names NameLists) {
+	for _, a := range names.Required {
 		if !slices.Contains(have, a) {
 			c.fail(key+"-Required", prefix+a+".txt", "it must be there")
 		}
 	}
 	for _, a := range have {
-		if restricted && !slices.Contains(allowed, a) {
-			c.fail(key+"-Allowed", prefix+a+".txt", "the algorithm is not allowed; allowed are "+quoted(allowed))
+		if names.restricted && !slices.Contains(names.Allowed, a) {
+			c.fail(key+"-Allowed", prefix+a+".txt", "the algorithm is not allowed; allowed are "+quoted(names.Allowed))
 		}
 	}
 }
 
 func (c *profileCheck) fetch() {
-	has := c.v.has(fetchName)
+	has := c.bag.Has(fetchName)
 	if has && c.p.ForbidFetch {
 		c.fail("Allow-Fetch.txt", fetchName, "it must not be there")
 	}
@@ -163,44 +161,39 @@ func (c *profileCheck) fetch() {
 }
 
 func (c *profileCheck) tagFiles() {
-	for _, p := range c.p.TagFilesRequired {
-		if !c.v.has(p) {
+	for _, p := range c.p.TagFiles.Required {
+		if !c.bag.Has(p) {
 			c.fail("Tag-Files-Required", p, "it must be there")
 		}
 	}
-	if !c.p.tagFilesRestricted {
+	if !c.p.TagFiles.restricted {
 		return
 	}
-	for i := range c.v.tree.Files {
-		p := c.v.tree.Files[i].Path
-		if !strings.HasPrefix(p, payloadPrefix) && !c.v.isOwn(p) && !matchesAny(c.p.TagFilesAllowed, p) {
+	for i := range c.bag.Files {
+		p := c.bag.Files[i].Path
+		if !strings.HasPrefix(p, payloadPrefix) && !c.bag.IsOwn(p) && !matchesAny(c.p.TagFiles.Allowed, p) {
 			c.fail("Tag-Files-Allowed", p, "the tag file is not allowed")
 		}
 	}
 }
 
-// isOwn tells whether a tag file is one the specification itself has.
-func (v *validator) isOwn(p string) bool {
-	return !strings.Contains(p, "/") && isSpecified(p)
-}
-
 func (c *profileCheck) payload() {
-	r := &c.v.report
+	r := c.bag
 	if c.p.DataEmpty && r.PayloadFiles > 0 && (r.PayloadFiles > 1 || r.PayloadBytes > 0) {
 		c.fail("Data-Empty", payloadDir, fmt.Sprintf("the payload must be empty, or one empty file; it has %d files, %d bytes", r.PayloadFiles, r.PayloadBytes))
 	}
-	for _, p := range c.p.PayloadFilesRequired {
+	for _, p := range c.p.PayloadFiles.Required {
 		folder, isFolder := strings.CutSuffix(p, "/")
-		if isFolder && !c.v.folders[folder] || !isFolder && !c.v.has(p) {
+		if isFolder && !c.bag.HasFolder(folder) || !isFolder && !c.bag.Has(p) {
 			c.fail("Payload-Files-Required", p, "it must be there")
 		}
 	}
-	if !c.p.payloadRestricted {
+	if !c.p.PayloadFiles.restricted {
 		return
 	}
-	for i := range c.v.tree.Files {
-		p := c.v.tree.Files[i].Path
-		if strings.HasPrefix(p, payloadPrefix) && !matchesAny(c.p.PayloadFilesAllowed, p) {
+	for i := range c.bag.Files {
+		p := c.bag.Files[i].Path
+		if strings.HasPrefix(p, payloadPrefix) && !matchesAny(c.p.PayloadFiles.Allowed, p) {
 			c.fail("Payload-Files-Allowed", p, "the payload file is not allowed")
 		}
 	}

@@ -72,8 +72,12 @@ func TestScratchOfTheDeadIsRemoved(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dead.made(), "half"), 0o755), dead.lock.Unlock()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ExtractTo(t.Context(), put(t, "x.tar", tarOf(t, file("a", "x"))), dest, ExtractOptions{}); err != nil {
+	next, err := newScratch(dest)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if err := next.close(); err != nil {
+		t.Error(err)
 	}
 	if _, err := os.Lstat(dead.dir); !os.IsNotExist(err) {
 		t.Errorf("what a crash left is still there: %v", err)
@@ -102,14 +106,11 @@ func TestCreateAndSerializeRemoveWhatACrashLeft(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		dest := filepath.Join(dir, "x")
-		dead, err := newScratch(dest)
-		if err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, ".x.bagpipe-1/made/data"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Join(dead.made(), "data"), 0o755), dead.lock.Unlock()); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(filepath.Join(dir, ".x"+scratchMark+"1234"), 0o755); err != nil {
+		writeFile(t, filepath.Join(dir, ".x.bagpipe-1/lock"), "")
+		if err := os.Mkdir(filepath.Join(dir, ".x.bagpipe-1234"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := call(dest); err != nil {

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/nwaples/rardecode/v2"
 )
 
 // decodeRar is the reading process's work.
-func decodeRar(plan readerPlan, src *sources, out frameWriter) error {
-	z, err := rardecode.OpenReader("v.part1.rar", rardecode.FileSystem(&volumeFS{s: src}), rardecode.MaxDictionarySize(plan.Memory))
+func decodeRar(memory int64, data bool, src *sources, out frameWriter) error {
+	z, err := rardecode.OpenReader("v.part1.rar", rardecode.FileSystem(&volumeFS{s: src}), rardecode.MaxDictionarySize(memory))
 	if err != nil {
 		return rarError("", err)
 	}
@@ -24,7 +23,7 @@ func decodeRar(plan readerPlan, src *sources, out frameWriter) error {
 		if err != nil {
 			return rarError(last, err)
 		}
-		if err := sendRar(z, h, plan.Data, out); err != nil {
+		if err := sendRar(z, h, data, out); err != nil {
 			return err
 		}
 		last = h.Name
@@ -63,19 +62,6 @@ func sendRar(z *rardecode.ReadCloser, f *rardecode.FileHeader, data bool, out fr
 		}
 	}
 	return out.put(frameEnd, nil)
-}
-
-// refuseMode says why a member of this mode is not taken.
-func refuseMode(m fs.FileMode, folder bool) (Rule, string) {
-	switch {
-	case m&fs.ModeSymlink != 0:
-		return RuleSymlink, refusedLink(symbolicLinks, "")
-	case m&(fs.ModeType&^fs.ModeDir) != 0:
-		return RuleSpecial, "devices and FIFOs are not taken"
-	case m.IsDir() && !folder:
-		return RuleConflict, "a folder that holds data"
-	}
-	return "", ""
 }
 
 func rarError(member string, err error) error {

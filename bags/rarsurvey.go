@@ -3,6 +3,7 @@ package bags
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +23,10 @@ import (
 
 // surveyRar checks the frame of every part, opens the further ones, and gives the
 // names that are in no known encoding.
-func surveyRar(v *volumes, s *sink) (stored []string, err error) {
+func surveyRar(v *volumes, most int64, n *notes) (stored []string, err error) {
 	old, packed := false, ""
 	for i := 0; ; i++ {
-		part, err := surveyRarPart(v.volume(i), i, &packed, s)
+		part, err := surveyRarPart(v.volume(i), i, &packed, most, n)
 		if err != nil {
 			return nil, err
 		}
@@ -36,11 +37,11 @@ func surveyRar(v *volumes, s *sink) (stored []string, err error) {
 		}
 		next, err := nextRarVolume(v.base[i], old)
 		if err != nil {
-			return nil, s.broken("", RuleMultiDisk, "the archive is one part of several, and "+err.Error(), nil)
+			return nil, n.broken("", RuleMultiDisk, "the archive is one part of several, and "+err.Error(), nil)
 		}
 		err = v.open(next)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, s.broken("", RuleMultiDisk, fmt.Sprintf("the archive is one part of several, and the next, %s, is not there", next), nil)
+			return nil, n.broken("", RuleMultiDisk, fmt.Sprintf("the archive is one part of several, and the next, %s, is not there", next), nil)
 		}
 		if err != nil {
 			return nil, err
@@ -55,7 +56,8 @@ type rarPart struct {
 
 // rarWalk is the walk over one part.
 type rarWalk struct {
-	s       *sink
+	n       *notes
+	most    int64 // members
 	r       *io.SectionReader
 	b       *bufio.Reader
 	read    func(*bufio.Reader) (rarBlock, error)
@@ -66,8 +68,8 @@ type rarWalk struct {
 	modern  bool
 }
 
-func surveyRarPart(r *io.SectionReader, number int, packed *string, s *sink) (rarPart, error) {
-	w := &rarWalk{s: s, r: r, b: bufio.NewReaderSize(r, 4<<10), first: number == 0}
+func surveyRarPart(r *io.SectionReader, number int, packed *string, most int64, n *notes) (rarPart, error) {
+	w := &rarWalk{n: n, most: most, r: r, b: bufio.NewReaderSize(r, 4<<10), first: number == 0}
 	head, _ := w.b.Peek(len(rar5Magic))
 	switch {
 	case string(head) == rar5Magic:
@@ -77,7 +79,7 @@ func surveyRarPart(r *io.SectionReader, number int, packed *string, s *sink) (ra
 		_, _ = w.b.Discard(len(rar4Magic))
 		w.read = readRar4
 	default:
-		return w.part, s.broken("", RuleDamaged, "no rar header", nil)
+		return w.part, n.broken("", RuleDamaged, "no rar header", nil)
 	}
 	for {
 		block, err := w.read(w.b)
@@ -87,14 +89,14 @@ func surveyRarPart(r *io.SectionReader, number int, packed *string, s *sink) (ra
 			return w.part, w.noEnd()
 		}
 		if err != nil {
-			return w.part, s.rarDamage(w.last, err)
+			return w.part, rarDamage(w.last, err, n)
 		}
 		if block.data < 0 || block.data > r.Size()-at {
-			return w.part, s.broken(firstName(block.name, w.last), RuleTruncated, "its data ends beyond the archive's", nil)
+			return w.part, n.broken(cmp.Or(block.name, w.last), RuleTruncated, "its data ends beyond the archive's", nil)
 		}
 		if block.kind == rarEnd {
 			w.part.more = block.more
-			return w.part, s.rarEnd(r, at+block.data)
+			return w.part, rarRest(r, at+block.data, n)
 		}
 		if err := w.take(block, packed); err != nil {
 			return w.part, err
@@ -110,7 +112,7 @@ func surveyRarPart(r *io.SectionReader, number int, packed *string, s *sink) (ra
 func (w *rarWalk) take(block rarBlock, packed *string) error {
 	switch block.kind {
 	case rarEncrypted:
-		return w.s.broken("", RuleEncrypted, "the archive's list of members is encrypted (AES)", nil)
+		return w.n.broken("", RuleEncrypted, "the archive's list of members is encrypted (AES)", nil)
 	case rarMain:
 		w.part.old = block.old
 		return nil
@@ -119,14 +121,14 @@ func (w *rarWalk) take(block rarBlock, packed *string) error {
 		return nil
 	}
 	if w.members++; w.members == 1 && w.first && block.continued {
-		return w.s.broken("", RuleMultiDisk, "the archive is one part of several, and not the first", nil)
+		return w.n.broken("", RuleMultiDisk, "the archive is one part of several, and not the first", nil)
 	}
-	if int64(w.members) > w.s.limits.Files {
-		return w.s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", w.s.limits.Files), nil)
+	if int64(w.members) > w.most {
+		return w.n.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", w.most), nil)
 	}
 	if block.packed != "" {
 		if *packed != "" && *packed != block.packed {
-			return w.s.broken(block.name, RuleMethod, fmt.Sprintf("compressed by %s, and members before it by %s: both in one archive are not supported", block.packed, *packed), nil)
+			return w.n.broken(block.name, RuleMethod, fmt.Sprintf("compressed by %s, and members before it by %s: both in one archive are not supported", block.packed, *packed), nil)
 		}
 		*packed = block.packed
 	}
@@ -135,7 +137,7 @@ func (w *rarWalk) take(block rarBlock, packed *string) error {
 		w.part.raw = append(w.part.raw, block.name)
 	}
 	if block.noSum {
-		w.s.warn(block.name, "has no check sum that could be compared (BLAKE2)")
+		w.n.warn(block.name, "has no check sum that could be compared (BLAKE2)")
 	}
 	return nil
 }
@@ -143,38 +145,29 @@ func (w *rarWalk) take(block rarBlock, packed *string) error {
 // noEnd judges an archive that stops without an end block.
 func (w *rarWalk) noEnd() error {
 	if w.modern {
-		return w.s.broken(w.last, RuleTruncated, "the archive stops after this member, without an end block", nil)
+		return w.n.broken(w.last, RuleTruncated, "the archive stops after this member, without an end block", nil)
 	}
-	w.s.warn(w.last, "the archive stops after this member, without an end block: it may have been cut there")
+	w.n.warn(w.last, "the archive stops after this member, without an end block: it may have been cut there")
 	return nil
 }
 
 // rarEnd looks at what follows the end block: parts of one size are filled up with
 // zeros, and so is what was on tape.
-func (s *sink) rarEnd(r *io.SectionReader, at int64) error {
+func rarRest(r *io.SectionReader, at int64, n *notes) error {
 	if zeros, err := onlyZeros(io.NewSectionReader(r, at, r.Size()-at)); zeros || err != nil {
 		return err
 	}
-	return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
-}
-
-func firstName(names ...string) string {
-	for _, n := range names {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
+	return n.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", r.Size()-at), nil)
 }
 
 var errRarSum = errors.New("a header does not match its check sum")
 
-func (s *sink) rarDamage(last string, err error) error {
+func rarDamage(last string, err error, n *notes) error {
 	switch {
 	case errors.Is(err, errRarSum):
-		return s.broken(last, RuleChecksum, "the header after this member does not match its check sum", err)
+		return n.broken(last, RuleChecksum, "the header after this member does not match its check sum", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return s.broken(last, RuleTruncated, "the archive ends within the header after this member", err)
+		return n.broken(last, RuleTruncated, "the archive ends within the header after this member", err)
 	}
-	return s.broken(last, RuleDamaged, "the header after this member is damaged", err)
+	return n.broken(last, RuleDamaged, "the header after this member is damaged", err)
 }

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"strings"
 	"sync"
 
@@ -39,151 +37,25 @@ const (
 
 // readerPlan is what a reading process is to do.
 type readerPlan struct {
-	Format  Format  `json:"format"`
+	Format  string  `json:"format"`
 	Memory  int64   `json:"memory"`
 	Data    bool    `json:"data"`
 	Volumes []int64 `json:"volumes"` // sizes
 }
 
-// readElsewhere takes the members of a 7z or rar that another process reads.
-func readElsewhere(ctx context.Context, src *source, archive string, s *sink) error {
-	vols, err := openVolumes(src.f, archive, s)
-	if err != nil {
-		return err
-	}
-	defer vols.close()
-	survey := surveySevenZip
-	if s.report.Format == Rar {
-		survey = surveyRar
-	}
-	stored, err := survey(vols, s)
-	if err != nil {
-		return err
-	}
-	s.volumes, s.packed = vols.base, vols.bytes()
-	if !s.within {
-		s.input = s.packed
-	}
-	names, note, err := newNamer(s.names, stored)
-	if err != nil {
-		return err
-	}
-	if note != "" {
-		s.warn("", note)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p, err := startReader(ctx, readerPlan{s.report.Format, s.limits.Memory, !s.onlyNames(), vols.size}, vols)
-	if err != nil {
-		return fmt.Errorf("unpack %s: start the archive's reader: %w", s.archive, err)
-	}
-	out := s.stream(ctx)
-	err = out.wait(takeMembers(out, p.frames, names, s))
-	cancel()
-	if died := p.wait(); errors.Is(err, errCut) {
-		return s.cut(died)
-	}
-	return err
-}
-
-// takeMembers admits and writes what the reading process delivers.
-func takeMembers(out *stream, f *frameReader, names namer, s *sink) error {
-	for {
-		h, err := f.member()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return s.ofReader(err)
-		}
-		h.Name = []byte(names.decode(string(h.Name)))
-		err = s.pass(s.takeMember(out, f, h))
-		if err != nil {
-			return s.ofReader(err)
-		}
-		if _, err := io.Copy(io.Discard, f); err != nil { // what a refused member left
-			return s.ofReader(err)
-		}
-	}
-}
-
-// ofReader gives an error of the reading process its archive's name.
-func (s *sink) ofReader(err error) error {
-	var e *Error
-	var m machineError
-	switch {
-	case errors.As(err, &e):
-		e.Archive = s.archive
-		return e
-	case errors.As(err, &m):
-		return fmt.Errorf("unpack %s: %w", s.archive, m)
-	}
-	return err
-}
-
-func (s *sink) takeMember(out *stream, f *frameReader, h frameHead) error {
-	name := string(h.Name)
-	if h.Rule != "" {
-		return s.broken(name, h.Rule, h.Detail, nil)
-	}
-	p, err := s.admit(name, h.Folder)
-	if err != nil {
-		return err
-	}
-	m := member{name: name, path: p, mode: h.Mode, at: saneTime(h.Time), size: h.Size}
-	if m.size < -1 {
-		return s.broken(name, RuleSize, "the archive gives an impossible size", nil)
-	}
-	s.saw(m, h.Folder)
-	if h.Folder {
-		return s.addFolder(p, m.at)
-	}
-	if rule, detail := s.limits.overFile(m.size); rule != "" {
-		return s.broken(name, rule, detail, nil)
-	}
-	if s.onlyNames() {
-		return s.charge(m, max(m.size, 0), 1)
-	}
-	if err := s.mkdir(path.Dir(p)); err != nil {
-		return err
-	}
-	var r io.Reader = f
-	if h.Sum != nil {
-		r = &sumReader{crcReader: crcReader{r: f, h: crc32.NewIEEE()}, want: *h.Sum}
-	}
-	return out.add(m, r)
-}
-
-// sumReader compares the check sum when the member ends.
-type sumReader struct {
-	crcReader
-	want uint32
-}
-
-func (c *sumReader) Read(p []byte) (int, error) {
-	n, err := c.crcReader.Read(p)
-	if errors.Is(err, io.EOF) && c.h.Sum32() != c.want {
-		return n, errSum
-	}
-	return n, err
-}
-
-// errSum says that a member's bytes are not those that were packed.
-var errSum = errors.New("the data does not match its check sum")
-
 // cut says why the reading process ended early.
-func (s *sink) cut(died error) error {
+func cutShort(died error, memory int64, n *notes) error {
 	text := died.Error()
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate",
 		"SIGSEGV: segmentation violation", "failed to create new OS thread"} { // of Go's runtime itself, which had no memory for its own
 		if strings.Contains(text, sign) {
-			return s.broken("", RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", s.limits.Memory), died)
+			return n.broken("", RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", memory), died)
 		}
 	}
 	if strings.Contains(text, "signal: killed") {
-		return fmt.Errorf("unpack %s: the archive's reader was killed; is the machine out of memory?", s.archive)
+		return fmt.Errorf("unpack %s: the archive's reader was killed; is the machine out of memory?", n.archive)
 	}
-	return s.broken("", RuleDamaged, "the archive makes its reader fail: "+text, died)
+	return n.broken("", RuleDamaged, "the archive makes its reader fail: "+text, died)
 }
 
 // reading is a reading process, seen from its parent.

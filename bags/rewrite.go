@@ -106,7 +106,7 @@ func openRewrite(dir string, sync bool, step func()) (_ *rewrite, _ Outcome, err
 func (r *rewrite) begin() error {
 	for _, d := range []string{WorkDir, newDir} {
 		r.tick()
-		if err := r.root.Mkdir(d, folderPerm); err != nil {
+		if err := r.root.Mkdir(d, FolderPerm); err != nil {
 			return err
 		}
 		r.begun = true
@@ -126,10 +126,10 @@ func (r *rewrite) place() string { return filepath.Join(r.dir, newDir) }
 func (r *rewrite) put(p string, data []byte) error {
 	r.tick()
 	to := path.Join(newDir, p)
-	if err := r.root.MkdirAll(path.Dir(to), folderPerm); err != nil {
+	if err := r.root.MkdirAll(path.Dir(to), FolderPerm); err != nil {
 		return err
 	}
-	return r.root.WriteFile(to, data, filePerm)
+	return r.root.WriteFile(to, data, FilePerm)
 }
 
 // commit syncs what is new, writes the plan, and carries it out. An error before
@@ -139,7 +139,7 @@ func (r *rewrite) commit(p plan) error {
 	slices.Sort(p.Put)
 	if p.Moves {
 		r.tick()
-		if err := r.root.Mkdir(movedDir, folderPerm); err != nil {
+		if err := r.root.Mkdir(movedDir, FolderPerm); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (r *rewrite) commit(p plan) error {
 // next call.
 func (r *rewrite) writePlan(data []byte) error {
 	tmp := planFile + ".tmp"
-	if err := r.root.WriteFile(tmp, data, filePerm); err != nil {
+	if err := r.root.WriteFile(tmp, data, FilePerm); err != nil {
 		return err
 	}
 	if r.sync {
@@ -253,7 +253,7 @@ func (r *rewrite) rename(from, to string) error {
 		return err
 	}
 	if dir := path.Dir(to); dir != "." {
-		if err := r.root.MkdirAll(dir, folderPerm); err != nil {
+		if err := r.root.MkdirAll(dir, FolderPerm); err != nil {
 			return err
 		}
 	}

@@ -64,9 +64,9 @@ func (t *Tree) CheckRegular() error {
 	}
 	first := &t.Others[0]
 	if first.Mode&fs.ModeSymlink != 0 {
-		return &Error{Archive: baseName(t.Dir), Member: first.Path, Rule: RuleSymlink, Detail: refusedLink(symbolicLinks, "")}
+		return &Error{Archive: filepath.Base(t.Dir), Member: first.Path, Rule: RuleSymlink, Detail: refusedLink(symbolicLinks, "")}
 	}
-	return &Error{Archive: baseName(t.Dir), Member: first.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
+	return &Error{Archive: filepath.Base(t.Dir), Member: first.Path, Rule: RuleSpecial, Detail: "devices, FIFOs and sockets are not taken"}
 }
 
 func parent(p string) string {

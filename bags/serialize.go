@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"bagpipe/layout/disk"
 )
 
 // SerializeOptions say how to write a bag into an archive.
@@ -27,7 +26,7 @@ type SerializeOptions struct {
 // in one folder named like the bag's own. Members are sorted, and have no owner;
 // with a Time, two archives of one bag are the same bytes. dest is whole, or not
 // there. A bag that is not complete is ErrNotValid, with the report.
-func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (_ Report, err error) {
+func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (Report, error) {
 	fail := func(r Report, err error) (Report, error) { return r, fmt.Errorf("serialize bag %s: %w", dir, err) }
 	if o.Format == None {
 		o.Format = cmp.Or(formatOfName(filepath.Base(dest)), Tar)
@@ -42,48 +41,27 @@ func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (_ Rep
 	if !r.Complete || r.Errors > 0 {
 		return fail(r, ErrNotValid)
 	}
-	tree, err := bagTree(ctx, dir, o.Format)
-	if err != nil {
-		return fail(r, err)
+	if r.Archive != None {
+		return fail(r, errors.New("it is serialized already"))
 	}
-	s, err := newScratch(dest)
-	if err != nil {
-		return fail(r, err)
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	// Reproducible is without owners and odd permissions; the time is the caller's.
-	p := newPacker(tree, PackOptions{Format: o.Format, Reproducible: true, Time: o.Time, Progress: o.Progress})
-	if err := p.writeTo(ctx, s.made()); err != nil {
-		return fail(r, err)
-	}
-	if o.Verify {
-		if r, err = Validate(ctx, s.made(), ValidateOptions{Workers: o.Workers, Progress: o.Progress}); err != nil {
-			return fail(r, err)
+	verify := func(made string) (err error) {
+		if r, err = Validate(ctx, made, ValidateOptions{Workers: o.Workers, Progress: o.Progress}); err != nil {
+			return err
 		}
-		r.Bag = encoded(filepath.Base(dest))
+		r.Bag = layout.EncodePath(filepath.Base(dest))
 		r.drop(CodeBaseName) // of the name it has until it is verified
 		if !r.Valid {
-			return fail(r, ErrNotValid)
+			return ErrNotValid
 		}
+		return nil
 	}
-	sync := disk.SyncTree
-	if o.NoSync {
-		sync = nil
+	if !o.Verify {
+		verify = nil
 	}
-	if err := s.publish(sync); err != nil {
+	if _, err := Pack(ctx, dir, dest, PackOptions{Format: o.Format, Bag: true, Time: o.Time, NoSync: o.NoSync, Progress: o.Progress, Check: verify}); err != nil {
 		return fail(r, err)
 	}
 	return r, nil
-}
-
-// bagTree lists a bag below its own folder's name. Control characters, which its
-// manifests percent-encode, are its only freedom over what Pack takes.
-func bagTree(ctx context.Context, dir string, f Format) (*Tree, error) {
-	tree, err := namedTree(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return tree, tree.packable(f, plainControls)
 }
 
 // drop takes the warnings of one code out of a report.

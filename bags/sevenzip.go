@@ -20,46 +20,46 @@ const (
 
 // surveySevenZip checks, in this process, that the archive is as long as its start
 // header says. Names are UTF-16 and need no code page.
-func surveySevenZip(v *volumes, s *sink) ([]string, error) {
+func surveySevenZip(v *volumes, n *notes) ([]string, error) {
 	le := binary.LittleEndian
 	b := make([]byte, sevenZipStart)
 	if _, err := v.whole().ReadAt(b, 0); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, s.broken("", RuleTruncated, "the data ends early", err)
+			return nil, n.broken("", RuleTruncated, "the data ends early", err)
 		}
 		return nil, err
 	}
 	if !bytes.HasPrefix(b, []byte(sevenZipMagic)) {
-		return nil, s.broken("", RuleDamaged, "no 7z header", nil)
+		return nil, n.broken("", RuleDamaged, "no 7z header", nil)
 	}
 	if crc32.ChecksumIEEE(b[12:]) != le.Uint32(b[8:]) {
-		return nil, s.broken("", RuleChecksum, "the start header does not match its check sum", nil)
+		return nil, n.broken("", RuleChecksum, "the start header does not match its check sum", nil)
 	}
 	offset, size, have := le.Uint64(b[12:]), le.Uint64(b[20:]), uint64(v.bytes())
 	switch {
 	case offset > have || size > have || sevenZipStart+offset+size > have:
-		return nil, s.broken("", RuleTruncated, fmt.Sprintf("%d bytes where its header promises %d", have, sevenZipStart+offset+size), nil)
+		return nil, n.broken("", RuleTruncated, fmt.Sprintf("%d bytes where its header promises %d", have, sevenZipStart+offset+size), nil)
 	case sevenZipStart+offset+size < have:
-		return nil, s.sevenZipRest(v, int64(sevenZipStart+offset+size), int64(have))
+		return nil, sevenZipRest(v, int64(sevenZipStart+offset+size), int64(have), n)
 	}
 	return nil, nil
 }
 
 // sevenZipRest looks at what follows the archive, as rarEnd does.
-func (s *sink) sevenZipRest(v *volumes, at, have int64) error {
+func sevenZipRest(v *volumes, at, have int64, n *notes) error {
 	zeros, err := onlyZeros(io.NewSectionReader(v.whole(), at, have-at))
 	if err != nil {
 		return err
 	}
 	if !zeros {
-		return s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", have-at), nil)
+		return n.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", have-at), nil)
 	}
-	s.warn("", fmt.Sprintf("%d zeros follow the end of the archive", have-at))
+	n.warn("", fmt.Sprintf("%d zeros follow the end of the archive", have-at))
 	return nil
 }
 
 // decodeSevenZip is the reading process's work.
-func decodeSevenZip(plan readerPlan, src *sources, out frameWriter) error {
+func decodeSevenZip(data bool, src *sources, out frameWriter) error {
 	refuseMethods()
 	start := make([]byte, sevenZipStart)
 	if _, err := src.ReadAt(start, 0); err != nil {
@@ -79,7 +79,7 @@ func decodeSevenZip(plan readerPlan, src *sources, out frameWriter) error {
 		}
 	}
 	for _, f := range z.File {
-		if err := sendSevenZip(f, parents, plan.Data, out); err != nil {
+		if err := sendSevenZip(f, parents, data, out); err != nil {
 			return err
 		}
 	}
@@ -119,20 +119,6 @@ func copySevenZip(f *sevenzip.File, out frameWriter) error {
 		return err
 	}
 	return r.Close()
-}
-
-// remember tells an error of reading from one of writing.
-type remember struct {
-	r   io.Reader
-	err error
-}
-
-func (r *remember) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
-	}
-	return n, err
 }
 
 // methodError names a method that is not decoded.

@@ -16,45 +16,42 @@ import (
 	"bagpipe/layout"
 )
 
-const copyBuffer = 256 << 10
-
-const (
-	filePerm   fs.FileMode = 0o644
-	folderPerm fs.FileMode = 0o755
-)
-
-// maxWarnings is how many warnings are kept by their words; the rest are counted.
-const maxWarnings = 1000
-
 // sink is the folder an archive is unpacked into, or, without a root, the eyes of
 // somebody who only looks at it. Members are admitted one after the other; their
 // bytes may be written by several goroutines at once.
 type sink struct {
-	root    *os.Root // nil: nothing is written
-	look    *look    // nil: the first broken rule ends the work
-	archive string
-	input   int64
-	limits  Limits
-	workers int
-	names   string
-	volumes []string // the files that the archive is made of, where there may be several
-	packed  int64    // their bytes; input, but for an archive within another
-
-	// What was unpacked before, of the archive that this one was in.
-	within               bool
-	usedFiles, usedBytes int64
+	root *os.Root // nil: nothing is written
+	look *look    // nil: the first broken rule ends the work
+	notes
+	o       ExtractOptions // with its defaults
+	input   int64          // what the ratio is of
+	from    readFrom
+	before  before
+	buffers sync.Pool
+	meter   meter
 
 	// Used by the admitting goroutine alone.
 	paths  admission
 	made   map[string]bool // folders that exist
-	folded map[string]string
-	folder folder
+	folds  folds
 	times  []folderTime
 	report Extracted
-	unsaid int64 // warnings beyond maxWarnings
+}
 
-	buffers sync.Pool
+// before is what was unpacked of the archive that this one was in.
+type before struct {
+	within       bool // this archive was in another
+	files, bytes int64
+}
 
+// folds finds paths that other systems take for one.
+type folds struct {
+	folder
+	seen map[string]string // a path by its fold
+}
+
+// meter counts what is done.
+type meter struct {
 	mu       sync.Mutex // guards done, and serializes progress
 	done     Progress
 	progress func(Progress)
@@ -76,38 +73,23 @@ type member struct {
 }
 
 func newSink(root *os.Root, archive string, input int64, o ExtractOptions) *sink {
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
 	}
+	o.Limits = o.Limits.withDefaults()
 	s := &sink{
-		root: root, archive: archive, input: input, packed: input, limits: o.Limits.withDefaults(), workers: workers, names: o.Names,
-		made: map[string]bool{".": true}, folded: map[string]string{}, folder: newFolder(),
-		buffers:  sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }},
-		progress: o.Progress,
+		root: root, notes: notes{archive: archive}, o: o, input: input, from: readFrom{bytes: input},
+		made: map[string]bool{".": true}, folds: folds{newFolder(), map[string]string{}},
+		buffers: sync.Pool{New: func() any { b := make([]byte, CopyBuffer); return &b }},
+		meter:   meter{progress: o.Progress},
 	}
-	s.paths = newAdmission(archive, s.limits, s.note)
+	s.paths = newAdmission(archive, o.Limits, s.note)
 	return s
-}
-
-func (s *sink) broken(name string, rule Rule, detail string, err error) error {
-	return &Error{Archive: s.archive, Member: name, Rule: rule, Detail: detail, Err: err}
-}
-
-func (s *sink) warn(name, text string) {
-	if len(s.report.Warnings) >= maxWarnings {
-		s.unsaid++
-		return
-	}
-	if name != "" {
-		text = layout.EncodePath(name) + ": " + text
-	}
-	s.report.Warnings = append(s.report.Warnings, text)
 }
 
 // admit gives the path to write a member to, by the rules for names.
 func (s *sink) admit(name string, dir bool) (string, error) {
-	s.paths.archive, s.paths.zipped, s.paths.before = s.archive, s.report.Format == Zip, s.usedFiles
+	s.paths.archive, s.paths.zipped, s.paths.before = s.archive, s.report.Format == Zip, s.before.files
 	p, err := s.paths.admit(name, dir)
 	if err == nil && p != "" && !dir {
 		s.report.Files++
@@ -129,12 +111,12 @@ func (s *sink) note(name, p string, dir bool) {
 	} else if why := windowsHostile(base); why != "" {
 		s.warn(name, "the name "+why)
 	}
-	fold := s.folder.fold(p)
-	if other, seen := s.folded[fold]; seen {
+	fold := s.folds.fold(p)
+	if other, seen := s.folds.seen[fold]; seen {
 		s.warn(name, "differs only by case or normalisation from "+layout.EncodePath(other))
 		return
 	}
-	s.folded[fold] = p
+	s.folds.seen[fold] = p
 }
 
 // noteMode warns of bits that are dropped.
@@ -152,7 +134,7 @@ func (s *sink) mkdir(p string) error {
 	if err := s.mkdir(path.Dir(p)); err != nil {
 		return err
 	}
-	if err := s.root.Mkdir(p, folderPerm); err != nil {
+	if err := s.root.Mkdir(p, FolderPerm); err != nil {
 		return fmt.Errorf("unpack %s: %w", s.archive, err)
 	}
 	s.made[p] = true
@@ -174,9 +156,10 @@ func (s *sink) addFolder(p string, at time.Time) error {
 // more.
 func (s *sink) finish() (Extracted, error) {
 	if s.unsaid > 0 {
-		s.report.Warnings = append(s.report.Warnings, fmt.Sprintf("and %d more warnings", s.unsaid))
+		s.warnings = append(s.warnings, fmt.Sprintf("and %d more warnings", s.unsaid))
 	}
-	s.report.Bytes = s.done.Bytes - s.usedBytes
+	s.report.Warnings = s.warnings
+	s.report.Bytes = s.meter.done.Bytes - s.before.bytes
 	if s.root == nil {
 		return s.report, nil
 	}

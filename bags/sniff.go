@@ -27,12 +27,6 @@ const (
 	Rar      Format = "rar"
 )
 
-const tarBlock = 512
-
-// maxWindow bounds what a zstd stream may ask for: 128 MiB is what
-// "zstd --long=27" writes and every zstd reads without being told.
-const maxWindow = 128 << 20
-
 // Sniff tells which archive the file at path is. A folder, a link or a special
 // file is none and is not opened.
 func Sniff(path string) (Format, error) {
@@ -88,13 +82,21 @@ func sniff(r io.ReadSeeker, name string) Format {
 func sniffCompressed(r io.Reader, name string, c compression) Format {
 	z, err := c.open(r, maxWindow)
 	if err != nil {
-		return onlyIf(name, c.format)
+		return onlyIf(name, tarIn(c))
 	}
 	defer z.Close()
 	if holdsTar(z) {
-		return c.format
+		return tarIn(c)
 	}
-	return onlyIf(name, c.format)
+	return onlyIf(name, tarIn(c))
+}
+
+// tarIn is the format of a tar in a compression.
+func tarIn(c compression) Format { return Tar + "." + Format(c.name) }
+
+// compressed gives the compression around a tar; ok is false for a plain one.
+func (f Format) compressed() (c compression, ok bool) {
+	return compressionOf(strings.TrimPrefix(string(f), string(Tar)+"."))
 }
 
 func unlessDocument(name string, f Format) Format {
@@ -167,7 +169,7 @@ var partNumber = regexp.MustCompile(`(?i)\.part0*1$`)
 // FolderName is what the folder is called that an archive is unpacked into, where
 // nobody says: its name without what tells that it is an archive.
 func FolderName(archive string) string {
-	name := baseName(archive)
+	name := filepath.Base(archive)
 	lower := strings.ToLower(name)
 	for _, e := range suffixes() {
 		if strings.HasSuffix(lower, e.suffix) && len(lower) > len(e.suffix) {

@@ -1,23 +1,13 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"context"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
-
-const (
-	declarationFile = "bagit.txt"
-	infoFile        = "bag-info.txt"
-	oldInfoFile     = "package-info.txt" // until 0.95
-	fetchName       = "fetch.txt"
-	payloadDir      = "data"
-	payloadPrefix   = payloadDir + "/"
-	manifestPrefix  = "manifest-"
-	tagPrefix       = "tagmanifest-"
 )
 
 // declaration reads bagit.txt and settles version and encoding, 1.0 and UTF-8
@@ -37,7 +27,7 @@ func (v *validator) declaration(context.Context) error {
 	if ok {
 		v.version = known
 	} else if d.version != "" {
-		v.fail(CodeVersion, "2.1.1", declarationFile, "BagIt version "+encoded(d.version)+" is not known; 0.93 to 0.97 and 1.0 are")
+		v.fail(CodeVersion, "2.1.1", declarationFile, "BagIt version "+layout.EncodePath(d.version)+" is not known; 0.93 to 0.97 and 1.0 are")
 	}
 	for _, p := range d.problems {
 		severity := SeverityError
@@ -51,7 +41,7 @@ func (v *validator) declaration(context.Context) error {
 	}
 	if d.encoding != "" {
 		if v.enc, ok = encodingOf(d.encoding); !ok {
-			v.fail(CodeEncoding, "2.1.1", declarationFile, "character encoding "+encoded(d.encoding)+" is not one that can be read here")
+			v.fail(CodeEncoding, "2.1.1", declarationFile, "character encoding "+layout.EncodePath(d.encoding)+" is not one that can be read here")
 		} else if v.enc != nil && v.enc != (ascii{}) {
 			v.warn(CodeEncoding, "2.3", declarationFile, "UTF-8 is recommended for tag files")
 		}
@@ -115,7 +105,7 @@ func (v *validator) manifestName(p string) {
 	}
 	switch {
 	case isPayload && v.manifestNames[a] != "" || !isPayload && slices.ContainsFunc(v.tagSets, func(t tagManifest) bool { return t.algorithm == a }):
-		v.fail(CodeDuplicate, "2.1.3", p, "a second manifest of the algorithm "+encoded(string(a)))
+		v.fail(CodeDuplicate, "2.1.3", p, "a second manifest of the algorithm "+layout.EncodePath(string(a)))
 		return
 	case isPayload:
 		v.payloads = append(v.payloads, a)
@@ -125,7 +115,7 @@ func (v *validator) manifestName(p string) {
 	}
 	switch {
 	case !a.Known():
-		v.fail(CodeAlgorithm, "2.4", p, "the algorithm "+encoded(string(a))+" is not one that can be computed here (md5, sha1, sha224, sha256, sha384, sha512)")
+		v.fail(CodeAlgorithm, "2.4", p, "the algorithm "+layout.EncodePath(string(a))+" is not one that can be computed here (md5, sha1, sha224, sha256, sha384, sha512)")
 	case a.Weak():
 		v.warn(CodeWeakAlgorithm, "2.4", p, string(a)+" finds accidents, not intent; sha512 is recommended")
 	}
@@ -136,7 +126,7 @@ func (v *validator) names() []Finding {
 	found := nameFindings(v.tree, "")
 	for _, p := range v.tree.EmptyFolders() {
 		if p != payloadDir && strings.HasPrefix(p, payloadPrefix) {
-			found = append(found, Finding{Code: CodeEmptyFolder, Severity: SeverityWarning, Path: encoded(p), Section: "2.1.3",
+			found = append(found, Finding{Code: CodeEmptyFolder, Severity: SeverityWarning, Path: layout.EncodePath(p), Section: "2.1.3",
 				Text: "an empty folder: manifests cannot list it"})
 		}
 	}
@@ -146,7 +136,7 @@ func (v *validator) names() []Finding {
 // nameFindings are warnings about the files' names, each behind prefix.
 func nameFindings(t *Tree, prefix string) (found []Finding) {
 	warn := func(code Code, p, text string) {
-		found = append(found, Finding{Code: code, Severity: SeverityWarning, Path: encoded(prefix + p), Section: "6.1", Text: text})
+		found = append(found, Finding{Code: code, Severity: SeverityWarning, Path: layout.EncodePath(prefix + p), Section: "6.1", Text: text})
 	}
 	folder := newFolder()
 	folded := make(map[string]string, len(t.Files))
@@ -164,7 +154,7 @@ func nameFindings(t *Tree, prefix string) (found []Finding) {
 		}
 		fold := folder.fold(p)
 		if other, seen := folded[fold]; seen {
-			warn(CodeCollision, p, "differs only by case or normalisation from "+encoded(prefix+other))
+			warn(CodeCollision, p, "differs only by case or normalisation from "+layout.EncodePath(prefix+other))
 			continue
 		}
 		folded[fold] = p

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,15 +54,26 @@ var (
 	ruleCase = regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (?:func\(b bag\)|\w)`)
 )
 
-// testNames gives this package's tests, and the cases of those that are tables.
-func testNames(t *testing.T) (tests, cases map[string]bool) {
+// testFiles gives the test files of this package and those below it.
+func testFiles(t *testing.T) (found []string) {
 	t.Helper()
-	tests, cases = map[string]bool{}, map[string]bool{}
-	files, err := filepath.Glob("*_test.go")
+	err := filepath.WalkDir(".", func(p string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(p, "_test.go") {
+			found = append(found, p)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
+	return found
+}
+
+// testNames gives the tests of these packages, and the cases of those that are tables.
+func testNames(t *testing.T) (tests, cases map[string]bool) {
+	t.Helper()
+	tests, cases = map[string]bool{}, map[string]bool{}
+	for _, f := range testFiles(t) {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +81,7 @@ func testNames(t *testing.T) (tests, cases map[string]bool) {
 		for _, m := range testFunc.FindAllStringSubmatch(string(data), -1) {
 			tests[m[1]] = true
 		}
-		table := map[string]string{"rules_test.go": "TestRules", "odd_test.go": "TestOddBags"}[f]
+		table := map[string]string{"rules_test.go": "TestRules", "odd_test.go": "TestOddBags"}[filepath.Base(f)]
 		if table == "" {
 			continue
 		}

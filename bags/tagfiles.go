@@ -26,7 +26,7 @@ func (c *creator) writeTagFiles() error {
 	pl := &placer{root: c.root}
 	defer pl.close()
 	for _, f := range c.o.TagFiles {
-		if err := c.root.MkdirAll(path.Dir(f.Path), folderPerm); err != nil {
+		if err := c.root.MkdirAll(path.Dir(f.Path), FolderPerm); err != nil {
 			return err
 		}
 		if f.Source == "" {
@@ -141,5 +141,10 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 }
 
 func (c *creator) put(p string, data []byte) error {
-	return c.root.WriteFile(p, data, filePerm)
+	return c.root.WriteFile(p, data, FilePerm)
+}
+
+// scanTags lists a bag without its payload.
+func scanTags(ctx context.Context, dir string) (*Tree, error) {
+	return scan(ctx, dir, payloadDir)
 }

@@ -9,11 +9,13 @@ import (
 
 // This file is what unpacking a tar and validating a bag in one have in common.
 
+const tarBlock = 512
+
 // damageAtStart names what kept a compression from even beginning.
-func damageAtStart(f Format, err error) (Rule, string) {
+func damageAtStart(format string, err error) (Rule, string) {
 	rule, detail, known := damageOfStream(err)
 	if !known || rule == RuleTrailing {
-		return RuleDamaged, "no " + string(f) + " header"
+		return RuleDamaged, "no " + format + " header"
 	}
 	return rule, detail
 }
@@ -34,7 +36,7 @@ func damageOfTar(last string, err error) (Rule, string) {
 // something that is no part of the archive. over tells which limit so many bytes
 // break.
 func readTarEnd(ctx context.Context, r io.Reader, over func(int64) (Rule, string)) (Rule, string, error) {
-	buf := make([]byte, copyBuffer)
+	buf := make([]byte, CopyBuffer)
 	for total := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return "", "", err
@@ -71,32 +73,6 @@ func (c *countReader) Read(p []byte) (int, error) {
 }
 
 func roundUp(n int64) int64 { return (n + tarBlock - 1) / tarBlock * tarBlock }
-
-// onlyZeros tells whether r holds nothing else.
-func onlyZeros(r io.Reader) (bool, error) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		if !isZero(buf[:n]) {
-			return false, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-}
-
-func isZero(p []byte) bool {
-	for _, c := range p {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // The types that archive/tar has no name for.
 const (

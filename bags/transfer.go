@@ -14,12 +14,14 @@ import (
 
 // This file gets the bytes of one file that fetch.txt lists.
 
+const transferBuffer = 256 << 10
+
 // transfer appends to out what comes, from had on where it can, and gives the
 // whole's size.
-func (f *fetcher) transfer(ctx context.Context, l fetchLine, out *os.File, had int64) (n int64, again bool, err error) {
+func (f *fetcher) transfer(ctx context.Context, l Hole, out *os.File, had int64) (n int64, again bool, err error) {
 	u, err := url.Parse(l.url)
 	if err != nil {
-		return 0, false, errFetchURL
+		return 0, false, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,10 +50,10 @@ func (f *fetcher) transfer(ctx context.Context, l fetchLine, out *os.File, had i
 	return n, again, err
 }
 
-func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io.Reader, l fetchLine, n int64) (int64, bool, error) {
+func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io.Reader, l Hole, n int64) (int64, bool, error) {
 	alarm := time.AfterFunc(f.stall, cancel)
 	defer alarm.Stop()
-	buf := make([]byte, copyBuffer)
+	buf := make([]byte, transferBuffer)
 	for {
 		got, rerr := body.Read(buf)
 		alarm.Reset(f.stall)

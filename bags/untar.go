@@ -11,13 +11,13 @@ import (
 
 // untar unpacks a tar, plain or compressed.
 func untar(ctx context.Context, src *source, s *sink) error {
-	c, compressed := compressionOf(s.report.Format)
+	c, compressed := s.report.Format.compressed()
 	if !compressed {
 		return untarFrom(ctx, src, s)
 	}
-	z, err := openAhead(c, src, s.limits.Memory)
+	z, err := c.openAhead(src, s.o.Limits.Memory)
 	if err != nil {
-		rule, detail := damageAtStart(s.report.Format, err)
+		rule, detail := damageAtStart(string(s.report.Format), err)
 		return s.broken("", rule, detail, err)
 	}
 	defer z.Close()
@@ -33,7 +33,7 @@ func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
 
 func untarMembers(out *stream, r io.Reader, s *sink) error {
 	// Nothing is guessed here: a stream's names are not known before they are needed.
-	names, _, err := newNamer(s.names, nil)
+	names, _, err := newNamer(s.o.Names, nil)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 	if dir {
 		return s.addFolder(p, m.at)
 	}
-	if rule, detail := s.limits.overFile(h.Size); rule != "" {
+	if rule, detail := s.o.Limits.overFile(h.Size); rule != "" {
 		return s.broken(h.Name, rule, detail, nil)
 	}
 	if s.onlyNames() {
@@ -119,7 +119,7 @@ func (s *sink) tarType(h *tar.Header) error {
 
 // tarEnd reads what follows the end mark.
 func (s *sink) tarEnd(ctx context.Context, r io.Reader) error {
-	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return s.limits.overBytes(n, s.input) })
+	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return s.o.Limits.overBytes(n, s.input) })
 	switch {
 	case rule != "":
 		return s.broken("", rule, detail, nil)

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -123,13 +124,13 @@ func (u *updating) compare(ctx context.Context, as []Algorithm) error {
 	for _, t := range u.v.tagSets {
 		set |= setOf(t.algorithm)
 	}
-	files := u.v.tree.Files
-	plan := make([]hashItem, len(files))
-	for i := range files {
-		plan[i] = hashItem{index: i, path: files[i].Path, size: files[i].Size, set: set}
+	there := u.v.tree.Files
+	plan := make([]hashItem, len(there))
+	for i := range there {
+		plan[i] = hashItem{index: i, path: there[i].Path, size: there[i].Size, set: set}
 	}
-	err := u.v.from.hash(ctx, plan, HashOptions{Workers: u.o.Workers, Progress: u.o.Progress}, func(h Hashed) error {
-		u.note(files[h.Index].Path, &h)
+	err := u.v.from.Hash(ctx, plan, HashOptions{Workers: u.o.Workers, Progress: u.o.Progress}, func(h Hashed) error {
+		u.note(there[h.Index].Path, &h)
 		return nil
 	})
 	if err != nil {
@@ -138,7 +139,7 @@ func (u *updating) compare(ctx context.Context, as []Algorithm) error {
 	for _, from := range []map[string]*listed{u.v.payload, u.v.tags} {
 		for p := range from {
 			if !u.v.has(p) && !u.v.holes[p] {
-				u.did.Removed = append(u.did.Removed, encoded(p))
+				u.did.Removed = append(u.did.Removed, layout.EncodePath(p))
 			}
 		}
 	}
@@ -162,7 +163,7 @@ func (u *updating) note(p string, h *Hashed) {
 	if isPayload {
 		u.did.Files++
 		u.did.Bytes += h.Size
-	} else if u.v.isOwn(p) && p != fetchName {
+	} else if isOwn(p) && p != fetchName {
 		return
 	}
 	e := u.v.payload[p]
@@ -170,12 +171,12 @@ func (u *updating) note(p string, h *Hashed) {
 		e = u.v.tags[p]
 	}
 	if e == nil {
-		u.did.Added = append(u.did.Added, encoded(p))
+		u.did.Added = append(u.did.Added, layout.EncodePath(p))
 		return
 	}
 	for _, s := range e.sums {
 		if got := h.Sums.Of(s.algorithm); got != nil && s.sum != nil && !bytes.Equal(got, s.sum) {
-			u.did.Changed = append(u.did.Changed, encoded(p))
+			u.did.Changed = append(u.did.Changed, layout.EncodePath(p))
 			return
 		}
 	}
@@ -295,7 +296,7 @@ func (u *updating) payloadLines(a Algorithm) (map[string][]byte, error) {
 		}
 		sum := u.v.payload[p].sum(a)
 		if sum == nil {
-			return nil, fmt.Errorf("%w: %s is still to be fetched, and its %s is not known", ErrNotValid, encoded(p), a)
+			return nil, fmt.Errorf("%w: %s is still to be fetched, and its %s is not known", ErrNotValid, layout.EncodePath(p), a)
 		}
 		lines[p] = sum
 	}

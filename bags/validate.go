@@ -1,12 +1,14 @@
 package bags
 
 import (
+	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/text/encoding"
@@ -70,7 +72,7 @@ func Validate(ctx context.Context, path string, o ValidateOptions) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("validate bag: %w", err)
 	}
-	defer v.from.close()
+	defer v.from.Close()
 	return v.run(ctx)
 }
 
@@ -206,7 +208,7 @@ func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
 		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
 		manifestNames: map[Algorithm]string{},
 	}
-	v.report.Bag = encoded(baseName(t.Dir))
+	v.report.Bag = layout.EncodePath(filepath.Base(t.Dir))
 	v.report.Level = o.Level
 	v.report.Findings = []Finding{}
 	for i := range t.Files {
@@ -225,7 +227,7 @@ func (v *validator) has(p string) bool {
 
 // text reads a tag file's lines and reports what is wrong with it as text.
 func (v *validator) text(p string, do func(line)) error {
-	f, err := v.from.open(p)
+	f, err := v.from.Open(p)
 	if err != nil {
 		return err
 	}
@@ -251,25 +253,11 @@ func (v *validator) text(p string, do func(line)) error {
 	return v.enough()
 }
 
-// noteReader tells what the disk answered from what the text is.
-type noteReader struct {
-	r   io.Reader
-	err error
-}
-
-func (n *noteReader) Read(p []byte) (int, error) {
-	k, err := n.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		n.err = err
-	}
-	return k, err
-}
-
 // declarationMax is far more than two lines need.
 const declarationMax = 64 << 10
 
 func (v *validator) readSmall(p string) ([]byte, error) {
-	f, err := v.from.open(p)
+	f, err := v.from.Open(p)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -24,16 +23,16 @@ type volumes struct {
 	size  []int64
 }
 
-// openVolumes opens the archive's further parts, which stand beside it and follow
-// it by name: x.7z.001, x.7z.002. Those of a rar are opened by its survey, which
+// openVolumes opens the archive's further parts, where it is numbered: they stand
+// beside it and follow it by name: x.7z.001, x.7z.002. Those of a rar are opened by its survey, which
 // knows whether there are any.
-func openVolumes(first *os.File, archive string, s *sink) (*volumes, error) {
+func openVolumes(first *os.File, archive string, numbered bool) (*volumes, error) {
 	info, err := first.Stat()
 	if err != nil {
 		return nil, err
 	}
 	v := &volumes{dir: filepath.Dir(archive), files: []*os.File{first}, base: []string{filepath.Base(archive)}, size: []int64{info.Size()}}
-	if s.report.Format != SevenZip || filepath.Ext(archive) != ".001" {
+	if !numbered || filepath.Ext(archive) != ".001" {
 		return v, nil
 	}
 	stem := strings.TrimSuffix(v.base[0], "001")
@@ -96,34 +95,4 @@ func (v *volumes) whole() *sources {
 // volume gives one part.
 func (v *volumes) volume(i int) *io.SectionReader {
 	return io.NewSectionReader(v.files[i], 0, v.size[i])
-}
-
-// nextRarVolume is the name of the part after this one: x.part1.rar, x.part2.rar,
-// or, before RAR 3, x.rar, x.r00 … x.r99, x.s00.
-func nextRarVolume(name string, old bool) (string, error) {
-	ext := filepath.Ext(name)
-	stem := strings.TrimSuffix(name, ext)
-	if old {
-		if len(ext) == 4 && ext[2] >= '0' && ext[2] <= '9' && ext[3] >= '0' && ext[3] <= '9' {
-			n, _ := strconv.Atoi(ext[2:]) // two digits
-			if n < 99 {
-				return fmt.Sprintf("%s%s%02d", stem, ext[:2], n+1), nil
-			}
-			return fmt.Sprintf("%s.%c00", stem, ext[1]+1), nil
-		}
-		return stem + ".r00", nil
-	}
-	end := len(stem)
-	for end > 0 && (stem[end-1] < '0' || stem[end-1] > '9') {
-		end--
-	}
-	begin := end
-	for begin > 0 && stem[begin-1] >= '0' && stem[begin-1] <= '9' {
-		begin--
-	}
-	n, err := strconv.Atoi(stem[begin:end])
-	if err != nil {
-		return "", fmt.Errorf("%q has no number that its next part could be found by", name)
-	}
-	return fmt.Sprintf("%s%0*d%s%s", stem[:begin], end-begin, n+1, stem[end:], ext), nil
 }

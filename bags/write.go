@@ -22,7 +22,7 @@ const holeBlock = 64 << 10
 func (s *sink) write(ctx context.Context, pl *placer, m member, r io.Reader) error {
 	var out output = nowhere{}
 	if pl != nil {
-		f, err := pl.create(m.path, filePerm|m.mode&0o111)
+		f, err := pl.create(m.path, FilePerm|m.mode&0o111)
 		if err != nil {
 			return fmt.Errorf("unpack %s: %w", s.archive, err)
 		}
@@ -70,7 +70,7 @@ func (s *sink) copy(ctx context.Context, out output, m member, r io.Reader) (n i
 		}
 		got, rerr := r.Read(*buf)
 		n += int64(got)
-		if rule, detail := s.limits.overFile(n); rule != "" {
+		if rule, detail := s.o.Limits.overFile(n); rule != "" {
 			return n, s.broken(m.name, rule, detail, nil)
 		}
 		if m.size >= 0 && n > m.size {
@@ -123,15 +123,15 @@ func putBytes(out output, b []byte, sparse bool) error {
 // charge counts bytes before they are written, so that a limit is never passed
 // on disk.
 func (s *sink) charge(m member, bytes, files int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done.Bytes += bytes
-	s.done.Files += files
-	if rule, detail := s.limits.overBytes(s.done.Bytes, s.input); rule != "" {
+	s.meter.mu.Lock()
+	defer s.meter.mu.Unlock()
+	s.meter.done.Bytes += bytes
+	s.meter.done.Files += files
+	if rule, detail := s.o.Limits.overBytes(s.meter.done.Bytes, s.input); rule != "" {
 		return s.broken(m.name, rule, detail, nil)
 	}
-	if s.progress != nil {
-		s.progress(s.done)
+	if s.meter.progress != nil {
+		s.meter.progress(s.meter.done)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (s *sink) stream(ctx context.Context) *stream {
 }
 
 func (t *stream) writeSmall(pl *placer, m smallFile) error {
-	f, err := pl.create(m.path, filePerm|m.mode&0o111)
+	f, err := pl.create(m.path, FilePerm|m.mode&0o111)
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", t.s.archive, err)
 	}

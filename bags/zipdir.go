@@ -75,28 +75,28 @@ func (e zipEnd) counts(n int64) bool {
 }
 
 // readZipDirectory reads and checks the whole directory.
-func readZipDirectory(r io.ReaderAt, size int64, s *sink) ([]zipEntry, zipEnd, error) {
-	end, err := findZipEnd(r, size, s)
+func readZipDirectory(r io.ReaderAt, size, most int64, n *notes) ([]zipEntry, zipEnd, error) {
+	end, err := findZipEnd(r, size, n)
 	if err != nil {
 		return nil, end, err
 	}
 	if end.offset < 0 || end.size < 0 || end.offset+end.size != end.at {
-		return nil, end, s.broken("", RuleHeaders, "the directory is not where the archive says", nil)
+		return nil, end, n.broken("", RuleHeaders, "the directory is not where the archive says", nil)
 	}
-	if end.count > s.limits.Files {
-		return nil, end, s.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
+	if end.count > most {
+		return nil, end, n.broken("", RuleFiles, fmt.Sprintf("the archive has more than %d members", most), nil)
 	}
-	entries, err := readCentrals(r, end, s)
+	entries, err := readCentrals(r, end, most, n)
 	if err != nil {
 		return nil, end, err
 	}
 	if !end.counts(int64(len(entries))) {
-		return nil, end, s.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
+		return nil, end, n.broken("", RuleHeaders, fmt.Sprintf("the directory has %d members and says %d", len(entries), end.count), nil)
 	}
-	return entries, end, checkLocals(r, entries, end.offset, s)
+	return entries, end, checkLocals(r, entries, end.offset, n)
 }
 
-func readCentrals(r io.ReaderAt, end zipEnd, s *sink) ([]zipEntry, error) {
+func readCentrals(r io.ReaderAt, end zipEnd, most int64, n *notes) ([]zipEntry, error) {
 	b := bufio.NewReaderSize(io.NewSectionReader(r, end.offset, end.size), 64<<10)
 	var entries []zipEntry
 	for {
@@ -105,19 +105,19 @@ func readCentrals(r io.ReaderAt, end zipEnd, s *sink) ([]zipEntry, error) {
 			return entries, nil
 		}
 		if err != nil {
-			return nil, s.broken("", RuleDamaged, "the directory is damaged after "+fmt.Sprint(len(entries))+" members", err)
+			return nil, n.broken("", RuleDamaged, "the directory is damaged after "+fmt.Sprint(len(entries))+" members", err)
 		}
-		if int64(len(entries)) >= s.limits.Files {
-			return nil, s.broken(e.name, RuleFiles, fmt.Sprintf("the archive has more than %d members", s.limits.Files), nil)
+		if int64(len(entries)) >= most {
+			return nil, n.broken(e.name, RuleFiles, fmt.Sprintf("the archive has more than %d members", most), nil)
 		}
 		entries = append(entries, e)
 	}
 }
 
-func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
-	n := min(size, eocdLen+maxComment)
-	tail := make([]byte, n)
-	if _, err := r.ReadAt(tail, size-n); err != nil && !errors.Is(err, io.EOF) {
+func findZipEnd(r io.ReaderAt, size int64, n *notes) (zipEnd, error) {
+	length := min(size, eocdLen+maxComment)
+	tail := make([]byte, length)
+	if _, err := r.ReadAt(tail, size-length); err != nil && !errors.Is(err, io.EOF) {
 		return zipEnd{}, err
 	}
 	for i := len(tail) - eocdLen; i >= 0; i-- {
@@ -129,47 +129,47 @@ func findZipEnd(r io.ReaderAt, size int64, s *sink) (zipEnd, error) {
 			continue // within a comment, or by chance
 		}
 		if rest := tail[behind:]; !isZero(rest) {
-			return zipEnd{}, s.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", len(rest)), nil)
+			return zipEnd{}, n.broken("", RuleTrailing, fmt.Sprintf("%d bytes follow the end of the archive", len(rest)), nil)
 		} else if len(rest) > 0 {
-			s.warn("", fmt.Sprintf("%d zeros follow the end of the archive", len(rest)))
+			n.warn("", fmt.Sprintf("%d zeros follow the end of the archive", len(rest)))
 		}
-		return parseZipEnd(r, tail[i:], size-n+int64(i), s)
+		return parseZipEnd(r, tail[i:], size-length+int64(i), n)
 	}
-	return zipEnd{}, s.noZipEnd(r)
+	return zipEnd{}, noZipEnd(r, n)
 }
 
 // zipPart is what parts but the last are called: x.z01, x.zip.001.
 var zipPart = regexp.MustCompile(`(?i)\.(z[0-9]{2}|zip\.[0-9]{3})$`)
 
 // noZipEnd says why there is no end record: a first part may also begin with a mark.
-func (s *sink) noZipEnd(r io.ReaderAt) error {
+func noZipEnd(r io.ReaderAt, n *notes) error {
 	const mark = "PK\x07\x08"
 	head := make([]byte, len(mark))
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if string(head) == mark || zipPart.MatchString(s.archive) {
-		return s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+	if string(head) == mark || zipPart.MatchString(n.archive) {
+		return n.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
-	return s.broken("", RuleTruncated, "the archive has no directory: its end is missing", nil)
+	return n.broken("", RuleTruncated, "the archive has no directory: its end is missing", nil)
 }
 
-func parseZipEnd(r io.ReaderAt, b []byte, at int64, s *sink) (zipEnd, error) {
+func parseZipEnd(r io.ReaderAt, b []byte, at int64, n *notes) (zipEnd, error) {
 	le := binary.LittleEndian
 	disk, dirDisk := le.Uint16(b[4:]), le.Uint16(b[6:])
 	here, all := le.Uint16(b[8:]), le.Uint16(b[10:])
 	e := zipEnd{count: int64(all), size: int64(le.Uint32(b[12:])), offset: int64(le.Uint32(b[16:])), at: at, record: at}
-	e64, ok, err := findZip64End(r, at, s)
+	e64, ok, err := findZip64End(r, at, n)
 	if err != nil || ok {
 		return e64, err
 	}
 	if disk != 0 || dirDisk != 0 || here != all {
-		return zipEnd{}, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+		return zipEnd{}, n.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
 	return e, nil
 }
 
-func findZip64End(r io.ReaderAt, at int64, s *sink) (zipEnd, bool, error) {
+func findZip64End(r io.ReaderAt, at int64, n *notes) (zipEnd, bool, error) {
 	le := binary.LittleEndian
 	loc := make([]byte, locatorLen)
 	if at < locatorLen {
@@ -183,24 +183,24 @@ func findZip64End(r io.ReaderAt, at int64, s *sink) (zipEnd, bool, error) {
 	}
 	pos := int64(le.Uint64(loc[8:]))
 	if le.Uint32(loc[4:]) != 0 || le.Uint32(loc[16:]) > 1 {
-		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+		return zipEnd{}, false, n.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
 	b := make([]byte, eocd64Len)
 	if pos < 0 || pos > at-locatorLen-eocd64Len {
-		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is not where the archive says", nil)
+		return zipEnd{}, false, n.broken("", RuleDamaged, "the zip64 end record is not where the archive says", nil)
 	}
 	if _, err := r.ReadAt(b, pos); err != nil {
 		return zipEnd{}, false, err
 	}
 	if !bytes.HasPrefix(b, []byte("PK\x06\x06")) {
-		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
+		return zipEnd{}, false, n.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
 	}
 	if le.Uint32(b[16:]) != 0 || le.Uint32(b[20:]) != 0 || le.Uint64(b[24:]) != le.Uint64(b[32:]) {
-		return zipEnd{}, false, s.broken("", RuleMultiDisk, "the archive is one part of several", nil)
+		return zipEnd{}, false, n.broken("", RuleMultiDisk, "the archive is one part of several", nil)
 	}
 	e := zipEnd{count: int64(le.Uint64(b[32:])), size: int64(le.Uint64(b[40:])), offset: int64(le.Uint64(b[48:])), at: pos, record: at, zip64: true}
 	if e.count < 0 {
-		return zipEnd{}, false, s.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
+		return zipEnd{}, false, n.broken("", RuleDamaged, "the zip64 end record is damaged", nil)
 	}
 	return e, true, nil
 }

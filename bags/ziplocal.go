@@ -13,9 +13,9 @@ import (
 
 // checkLocals compares every member's own header with the directory, and finds
 // members that share bytes and bytes that belong to no member.
-func checkLocals(r io.ReaderAt, entries []zipEntry, dirAt int64, s *sink) error {
+func checkLocals(r io.ReaderAt, entries []zipEntry, dirAt int64, n *notes) error {
 	for i := range entries {
-		if err := checkLocal(r, &entries[i], dirAt, s); err != nil {
+		if err := checkLocal(r, &entries[i], dirAt, n); err != nil {
 			return err
 		}
 	}
@@ -27,19 +27,19 @@ func checkLocals(r io.ReaderAt, entries []zipEntry, dirAt int64, s *sink) error 
 	end := int64(0)
 	for _, e := range byOffset {
 		if e.offset < end {
-			return s.broken(e.name, RuleOverlap, "its data overlaps another member's", nil)
+			return n.broken(e.name, RuleOverlap, "its data overlaps another member's", nil)
 		}
-		if err := checkGap(r, end, e.offset, s); err != nil {
+		if err := checkGap(r, end, e.offset, n); err != nil {
 			return err
 		}
 		end = e.end
 	}
-	return checkGap(r, end, dirAt, s)
+	return checkGap(r, end, dirAt, n)
 }
 
 // checkGap looks at bytes between members. A header there is a member that
 // programs find who read from the front, and others do not.
-func checkGap(r io.ReaderAt, from, to int64, s *sink) error {
+func checkGap(r io.ReaderAt, from, to int64, n *notes) error {
 	if from >= to {
 		return nil
 	}
@@ -48,54 +48,54 @@ func checkGap(r io.ReaderAt, from, to int64, s *sink) error {
 		return err
 	}
 	if bytes.Equal(head, []byte("PK\x03\x04")) {
-		return s.broken("", RuleHeaders, fmt.Sprintf("a member at byte %d is not in the directory", from), nil)
+		return n.broken("", RuleHeaders, fmt.Sprintf("a member at byte %d is not in the directory", from), nil)
 	}
-	s.warn("", fmt.Sprintf("%d bytes at byte %d belong to no member", to-from, from))
+	n.warn("", fmt.Sprintf("%d bytes at byte %d belong to no member", to-from, from))
 	return nil
 }
 
-func checkLocal(r io.ReaderAt, e *zipEntry, dirAt int64, s *sink) error {
+func checkLocal(r io.ReaderAt, e *zipEntry, dirAt int64, n *notes) error {
 	le := binary.LittleEndian
 	h := make([]byte, localLen+len(e.name))
 	if e.offset > dirAt-int64(len(h)) {
-		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
+		return n.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
 	}
 	if _, err := r.ReadAt(h, e.offset); err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(h, []byte("PK\x03\x04")) {
-		return s.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
+		return n.broken(e.name, RuleHeaders, "its header is not where the directory says", nil)
 	}
-	n := int(le.Uint16(h[26:]))
-	if n != len(e.name) || string(h[localLen:]) != e.name {
-		return s.broken(e.name, RuleHeaders, "its name in the directory is another one", nil)
+	length := int(le.Uint16(h[26:]))
+	if length != len(e.name) || string(h[localLen:]) != e.name {
+		return n.broken(e.name, RuleHeaders, "its name in the directory is another one", nil)
 	}
 	flags := le.Uint16(h[6:])
 	if le.Uint16(h[8:]) != e.method || (flags^e.flags)&flagEncrypt != 0 {
-		return s.broken(e.name, RuleHeaders, "its header and the directory disagree about its method", nil)
+		return n.broken(e.name, RuleHeaders, "its header and the directory disagree about its method", nil)
 	}
 	extra := int64(le.Uint16(h[28:]))
-	start := e.offset + localLen + int64(n) + extra
+	start := e.offset + localLen + int64(length) + extra
 	if e.compressed > dirAt-start {
-		return s.broken(e.name, RuleTruncated, "its data ends beyond the archive's", nil)
+		return n.broken(e.name, RuleTruncated, "its data ends beyond the archive's", nil)
 	}
 	e.end = start + e.compressed
 	if flags&flagSizes == 0 {
-		return checkSizes(h, e, s)
+		return checkSizes(h, e, n)
 	}
 	return skipDescriptor(r, e, dirAt)
 }
 
 // checkSizes compares what the member's header says with the directory. Values
 // that did not fit stand in the extra field, which is not compared.
-func checkSizes(h []byte, e *zipEntry, s *sink) error {
+func checkSizes(h []byte, e *zipEntry, n *notes) error {
 	if e.flags&flagMasked != 0 {
 		return nil // the header is blanked on purpose; the member is refused for that
 	}
 	le := binary.LittleEndian
 	same := func(here uint32, there int64) bool { return here == maxUint32 || int64(here) == there }
 	if le.Uint32(h[14:]) != e.crc || !same(le.Uint32(h[18:]), e.compressed) || !same(le.Uint32(h[22:]), e.size) {
-		return s.broken(e.name, RuleHeaders, "its header and the directory disagree about its size or check sum", nil)
+		return n.broken(e.name, RuleHeaders, "its header and the directory disagree about its size or check sum", nil)
 	}
 	return nil
 }
@@ -124,29 +124,29 @@ func skipDescriptor(r io.ReaderAt, e *zipEntry, dirAt int64) error {
 }
 
 // decodeNames gives every member its name in UTF-8.
-func decodeNames(entries []zipEntry, s *sink) error {
+func decodeNames(entries []zipEntry, asked string, n *notes) error {
 	var unknown []string
 	for i := range entries {
 		if e := &entries[i]; e.unicode == "" && e.flags&flagUTF8 == 0 {
 			unknown = append(unknown, e.name)
 		}
 	}
-	n, note, err := newNamer(s.names, unknown)
+	page, note, err := newNamer(asked, unknown)
 	if err != nil {
 		return err
 	}
 	if note != "" {
-		s.warn("", note)
+		n.warn("", note)
 	}
 	for i := range entries {
 		e := &entries[i]
 		switch {
-		case e.unicode != "" && s.names != RawNames:
+		case e.unicode != "" && asked != RawNames:
 			e.text = e.unicode
 		case e.flags&flagUTF8 == 0:
-			e.text = n.decode(e.name)
+			e.text = page.decode(e.name)
 		case !utf8.ValidString(e.name):
-			s.warn(e.name, "the name is said to be UTF-8 and is not: kept as it is")
+			n.warn(e.name, "the name is said to be UTF-8 and is not: kept as it is")
 		}
 	}
 	return nil

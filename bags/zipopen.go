@@ -7,10 +7,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// zipOptions bound the reading of a directory.
+type zipOptions struct {
+	files  int64  // members at most
+	memory int64  // bytes a decoder may hold
+	names  string // one of CodePages, or "": guessed
+}
+
 // openZip reads the directory by the rules of zipdir.go, and gives the library's
 // reader of the same members, each with its name in UTF-8.
-func openZip(src io.ReaderAt, size int64, s *sink) (*zip.Reader, []zipEntry, error) {
-	entries, end, err := readZipDirectory(src, size, s)
+func openZip(src io.ReaderAt, size int64, o zipOptions, n *notes) (*zip.Reader, []zipEntry, error) {
+	entries, end, err := readZipDirectory(src, size, o.files, n)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -18,16 +25,16 @@ func openZip(src io.ReaderAt, size int64, s *sink) (*zip.Reader, []zipEntry, err
 	z, err := zip.NewReader(whole, whole.size)
 	if err != nil {
 		rule, detail := damage(err)
-		return nil, nil, s.broken("", rule, detail, err)
+		return nil, nil, n.broken("", rule, detail, err)
 	}
 	z.RegisterDecompressor(zip.Deflate, inflate)
 	z.RegisterDecompressor(methodZstd, zstd.ZipDecompressor(zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true)))
-	z.RegisterDecompressor(methodBzip2, within(openBzip2, s.limits.Memory))
-	z.RegisterDecompressor(methodXz, within(openXz, s.limits.Memory))
+	z.RegisterDecompressor(methodBzip2, within(openBzip2, o.memory))
+	z.RegisterDecompressor(methodXz, within(openXz, o.memory))
 	if len(z.File) != len(entries) {
-		return nil, nil, s.broken("", RuleHeaders, "the directory reads in two ways", nil)
+		return nil, nil, n.broken("", RuleHeaders, "the directory reads in two ways", nil)
 	}
-	return z, entries, decodeNames(entries, s)
+	return z, entries, decodeNames(entries, o.names, n)
 }
 
 // zipWithoutComment ends behind the end record, and says there that no comment

@@ -1,13 +1,14 @@
 package bags
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zip"
 )
 
 func TestDamagedZips(t *testing.T) {

@@ -10,22 +10,22 @@ import (
 // walkTar calls do for every member; at is the offset of its bytes where seeks is
 // set. It reads on to the stream's end, so that check sums around it are verified,
 // and tells whether an end mark was there.
-func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do func(*tar.Header, io.Reader, int64) error) (end bool, err error) {
-	z, err := l.stream(src)
+func (v *View) walkTar(ctx context.Context, seeks bool, do func(*tar.Header, io.Reader, int64) error) (end bool, err error) {
+	z, err := v.stream()
 	if err != nil {
 		return false, err
 	}
 	defer z.Close()
 	var blocks io.Reader = &countReader{r: z}
 	if seeks {
-		blocks = src
+		blocks = v.src
 	}
 	t := tar.NewReader(blocks)
 	read := func() (int64, error) {
 		if c, ok := blocks.(*countReader); ok {
 			return c.read, nil
 		}
-		return src.Seek(0, io.SeekCurrent)
+		return v.src.Seek(0, io.SeekCurrent)
 	}
 	last, total := "", int64(0)
 	for {
@@ -37,7 +37,7 @@ func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do
 			break
 		}
 		if err != nil {
-			return false, l.badTar(last, err)
+			return false, v.badTar(last, err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == typeLabel {
 			continue
@@ -58,41 +58,41 @@ func (l *listedArchive) walkTar(ctx context.Context, src *source, seeks bool, do
 	if err != nil {
 		return false, err
 	}
-	return at > total, l.tarEnd(ctx, blocks)
+	return at > total, v.tarEnd(ctx, blocks)
 }
 
 // tarEnd reads what follows the end mark.
-func (l *listedArchive) tarEnd(ctx context.Context, r io.Reader) error {
-	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return l.limits.overBytes(n, l.input) })
+func (v *View) tarEnd(ctx context.Context, r io.Reader) error {
+	rule, detail, err := readTarEnd(ctx, r, func(n int64) (Rule, string) { return v.limits.overBytes(n, v.input) })
 	switch {
 	case rule != "":
-		return l.broken("", rule, detail)
+		return v.broken("", rule, detail)
 	case err != nil && ctx.Err() == nil:
-		return l.badTar("", err)
+		return v.badTar("", err)
 	}
 	return err
 }
 
-func (l *listedArchive) badTar(last string, err error) error {
+func (v *View) badTar(last string, err error) error {
 	var broken *Error
 	if errors.As(err, &broken) {
 		return err
 	}
 	rule, detail := damageOfTar(last, err)
-	return l.broken(last, rule, detail)
+	return v.broken(last, rule, detail)
 }
 
 // tarErrors says of damage which member it met.
 type tarErrors struct {
 	r    io.Reader
-	l    *listedArchive
+	v    *View
 	name string
 }
 
 func (e *tarErrors) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = e.l.badTar(e.name, err)
+		err = e.v.badTar(e.name, err)
 	}
 	return n, err
 }
