@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"context"
 	"fmt"
 	"slices"
@@ -19,13 +22,13 @@ type Amended struct {
 type AmendOptions struct {
 	NoSync   bool
 	Workers  int
-	Progress func(Progress)
+	Progress func(files.Progress)
 }
 
 // AddManifest adds manifests of one more algorithm to the bag in dir, which is
 // validated in the same pass: new digests are never made of files that the old
 // ones do not fit. A bag that is not valid is ErrNotValid, and its report says why.
-func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (_ Amended, err error) {
+func AddManifest(ctx context.Context, dir string, a files.Algorithm, o AmendOptions) (_ Amended, err error) {
 	fail := func(did Amended, err error) (Amended, error) {
 		return did, fmt.Errorf("add manifest %s to %s: %w", a, dir, err)
 	}
@@ -33,7 +36,7 @@ func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (
 		return fail(Amended{}, fmt.Errorf("the algorithm is not known; md5, sha1, sha224, sha256, sha384 and sha512 are"))
 	}
 	made := map[string][]byte{}
-	vo := ValidateOptions{Workers: o.Workers, Progress: o.Progress, also: setOf(a), collect: func(p string, s *Sums) { made[p] = s.Of(a) }}
+	vo := ValidateOptions{Workers: o.Workers, Progress: o.Progress, also: files.SetOf(a), collect: func(p string, s *files.Sums) { made[p] = s.Of(a) }}
 	e, was, err := openEdit(ctx, dir, !o.NoSync, vo)
 	if err != nil {
 		return fail(Amended{Recovered: was}, err)
@@ -63,31 +66,31 @@ func AddManifest(ctx context.Context, dir string, a Algorithm, o AmendOptions) (
 // plain refuses what would have to be written in another encoding or by other
 // rules for paths.
 func (e *edit) plain() error {
-	if e.v.enc != nil || e.v.version.before(v1) {
+	if e.v.enc != nil || e.v.version.Before(tagfile.V1) {
 		return fmt.Errorf("it is BagIt %s in %s; bagpipe bag update makes it BagIt 1.0 in UTF-8 first", e.v.report.Version, e.v.report.Encoding)
 	}
 	return nil
 }
 
-func (e *edit) addManifest(a Algorithm, made map[string][]byte) error {
+func (e *edit) addManifest(a files.Algorithm, made map[string][]byte) error {
 	payload, tags := map[string][]byte{}, map[string][]byte{}
 	for p, sum := range made {
-		if _, isTag := manifestAlgorithm(p, tagPrefix); isTag {
+		if _, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix); isTag {
 			continue
 		}
-		if strings.HasPrefix(p, payloadPrefix) {
+		if strings.HasPrefix(p, tagfile.PayloadPrefix) {
 			payload[p] = sum
 		} else {
 			tags[p] = sum
 		}
 	}
-	if err := e.writeManifest(manifestPrefix, a, payload); err != nil {
+	if err := e.writeManifest(tagfile.ManifestPrefix, a, payload); err != nil {
 		return err
 	}
 	if err := e.addWritten(tags, a); err != nil {
 		return err
 	}
-	if err := e.writeManifest(tagPrefix, a, tags); err != nil {
+	if err := e.writeManifest(tagfile.TagPrefix, a, tags); err != nil {
 		return err
 	}
 	return e.retag()
@@ -109,7 +112,7 @@ func (e *edit) retag() error {
 		if err := e.addWritten(lines, t.algorithm); err != nil {
 			return err
 		}
-		if err := e.writeManifest(tagPrefix, t.algorithm, lines); err != nil {
+		if err := e.writeManifest(tagfile.TagPrefix, t.algorithm, lines); err != nil {
 			return err
 		}
 	}
@@ -119,12 +122,12 @@ func (e *edit) retag() error {
 // InfoChange is what SetInfo does to a label: Remove takes every field of it away,
 // Add appends one; otherwise the first is replaced, and the others go.
 type InfoChange struct {
-	Field
+	tagfile.Field
 	Add, Remove bool
 }
 
 // ownLabels are computed, and not set by hand.
-var ownLabels = []string{LabelOxum}
+var ownLabels = []string{tagfile.LabelOxum}
 
 // SetInfo changes bag-info.txt, and with it the tag manifests. Of the rest of the
 // bag nothing is hashed or changed; a bag-info.txt that is not what the tag
@@ -137,7 +140,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 		if err := c.Check(); err != nil {
 			return fail(Amended{}, err)
 		}
-		if slices.ContainsFunc(ownLabels, func(l string) bool { return sameLabel(l, c.Label) }) {
+		if slices.ContainsFunc(ownLabels, func(l string) bool { return tagfile.SameLabel(l, c.Label) }) {
 			return fail(Amended{}, fmt.Errorf("%s is counted, not set; bagpipe bag update counts it anew", c.Label))
 		}
 	}
@@ -148,7 +151,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 	defer func() { err = e.close(err) }()
 	did := Amended{Report: e.v.report, Recovered: was}
 	for _, f := range did.Report.Findings {
-		if f.Severity == SeverityError && f.Code != CodeUnfetched {
+		if f.Severity == finding.Error && f.Code != finding.Unfetched {
 			return fail(did, notValid(f))
 		}
 	}
@@ -162,7 +165,7 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 	if err := e.begin(); err != nil {
 		return fail(did, err)
 	}
-	if err := e.writeFields(infoFile, fields); err != nil {
+	if err := e.writeFields(tagfile.InfoFile, fields); err != nil {
 		return fail(did, err)
 	}
 	if err := e.retag(); err != nil {
@@ -173,17 +176,17 @@ func SetInfo(ctx context.Context, dir string, changes []InfoChange, o AmendOptio
 
 // isTagText tells which files SetInfo vouches for: those it writes anew.
 func isTagText(p string) bool {
-	_, isTag := manifestAlgorithm(p, tagPrefix)
-	return p == infoFile || isTag
+	_, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix)
+	return p == tagfile.InfoFile || isTag
 }
 
-func (c InfoChange) apply(fields []Field) []Field {
-	same := func(f Field) bool { return sameLabel(f.Label, c.Label) }
+func (c InfoChange) apply(fields []tagfile.Field) []tagfile.Field {
+	same := func(f tagfile.Field) bool { return tagfile.SameLabel(f.Label, c.Label) }
 	switch {
 	case c.Remove:
 		return slices.DeleteFunc(slices.Clone(fields), same)
 	case c.Add:
 		return append(slices.Clone(fields), c.Field)
 	}
-	return replaceFields(fields, []Field{c.Field})
+	return replaceFields(fields, []tagfile.Field{c.Field})
 }

@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,7 +80,7 @@ func BenchmarkValidate(b *testing.B) {
 	for _, s := range shapes {
 		payload := shape(b, s.files, s.size)
 		xargs := peer(b, payload, "sh", "-c", "find . -type f -print0 | xargs -0 -P2 -n"+map[bool]string{true: "1", false: "5000"}[s.files < 100]+" sha512sum >/dev/null")
-		for _, as := range [][]Algorithm{{SHA512}, {SHA256, SHA512}} {
+		for _, as := range [][]files.Algorithm{{files.SHA512}, {files.SHA256, files.SHA512}} {
 			b.Run(fmt.Sprintf("%s/%v", s.name, as), func(b *testing.B) {
 				dest := filepath.Join(b.TempDir(), "bag")
 				if _, err := Create(b.Context(), CreateOptions{Payload: payload, Dest: dest, Link: true, Algorithms: as}); err != nil {

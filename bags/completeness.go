@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"bytes"
 	"cmp"
@@ -16,7 +19,7 @@ func (v *validator) completeness(ctx context.Context) error {
 		return v.enough()
 	}
 	if v.o.Level == Quick {
-		v.warn(CodeNoOxum, "2.2.2", infoFile, "no Payload-Oxum: the payload is compared with the manifests instead")
+		v.warn(finding.NoOxum, "2.2.2", tagfile.InfoFile, "no Payload-Oxum: the payload is compared with the manifests instead")
 	}
 	v.listedPayload()
 	v.unlistedPayload()
@@ -33,22 +36,22 @@ func (v *validator) listedPayload() {
 		}
 		if len(v.payloads) > 1 && !v.inEvery(e) {
 			differ = true
-			if !v.version.before(v1) {
-				v.fail(CodeUnlisted, "2.1.3", p, "not in every payload manifest: missing from "+v.lacking(e))
+			if !v.version.Before(tagfile.V1) {
+				v.fail(finding.Unlisted, "2.1.3", p, "not in every payload manifest: missing from "+v.lacking(e))
 			}
 		}
 	}
-	if differ && v.version.before(v1) {
-		v.warn(CodeManifestsDiffer, "2.1.3", "", "the payload manifests do not list the same files")
+	if differ && v.version.Before(tagfile.V1) {
+		v.warn(finding.ManifestsDiffer, "2.1.3", "", "the payload manifests do not list the same files")
 	}
 }
 
 func (v *validator) missing(p string) {
 	if v.holes[p] {
-		v.fail(CodeUnfetched, "2.2.3", p, "still to be fetched: listed in fetch.txt and not there")
+		v.fail(finding.Unfetched, "2.2.3", p, "still to be fetched: listed in fetch.txt and not there")
 		return
 	}
-	v.fail(CodeMissing, "3", p, "listed in a manifest and not there")
+	v.fail(finding.Missing, "3", p, "listed in a manifest and not there")
 }
 
 func (v *validator) inEvery(e *listed) bool {
@@ -60,7 +63,7 @@ func (v *validator) inEvery(e *listed) bool {
 	return true
 }
 
-func (e *listed) hasAlgorithm(a Algorithm) bool {
+func (e *listed) hasAlgorithm(a files.Algorithm) bool {
 	for _, s := range e.sums {
 		if s.algorithm == a {
 			return true
@@ -85,8 +88,8 @@ func (v *validator) unlistedPayload() {
 	}
 	for i := range v.tree.Files {
 		p := v.tree.Files[i].Path
-		if strings.HasPrefix(p, payloadPrefix) && v.payload[p] == nil {
-			v.fail(CodeUnlisted, "2.1.3", p, "in data/ and in no payload manifest")
+		if strings.HasPrefix(p, tagfile.PayloadPrefix) && v.payload[p] == nil {
+			v.fail(finding.Unlisted, "2.1.3", p, "in data/ and in no payload manifest")
 		}
 	}
 }
@@ -94,7 +97,7 @@ func (v *validator) unlistedPayload() {
 func (v *validator) listedTags() {
 	for p := range v.tags {
 		if !v.has(p) {
-			v.fail(CodeMissing, "3", p, "listed in a tag manifest and not there")
+			v.fail(finding.Missing, "3", p, "listed in a tag manifest and not there")
 		}
 	}
 }
@@ -110,19 +113,19 @@ func (v *validator) untagged() {
 		name := v.manifestNames[a]
 		for _, t := range v.tagSets {
 			if e := v.tags[name]; e == nil || !e.hasAlgorithm(t.algorithm) {
-				v.find(v.since1(), CodeManifestUntagged, "2.2.1", t.name, 0, "does not list "+layout.EncodePath(name))
+				v.find(v.since1(), finding.ManifestUntagged, "2.2.1", t.name, 0, "does not list "+layout.EncodePath(name))
 			}
 		}
 	}
 	for i := range v.tree.Files {
 		p := v.tree.Files[i].Path
-		if strings.HasPrefix(p, payloadPrefix) || v.tags[p] != nil {
+		if strings.HasPrefix(p, tagfile.PayloadPrefix) || v.tags[p] != nil {
 			continue
 		}
-		_, isManifest := manifestAlgorithm(p, manifestPrefix)
-		_, isTag := manifestAlgorithm(p, tagPrefix)
+		_, isManifest := tagfile.ManifestAlgorithm(p, tagfile.ManifestPrefix)
+		_, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix)
 		if !isManifest && !isTag {
-			v.warn(CodeTagUnlisted, "2.2.1", p, "a tag file in no tag manifest: changes to it are not noticed")
+			v.warn(finding.TagUnlisted, "2.2.1", p, "a tag file in no tag manifest: changes to it are not noticed")
 		}
 	}
 }
@@ -132,14 +135,14 @@ func (v *validator) tagSetsDiffer() {
 	for _, e := range v.tags {
 		for _, t := range v.tagSets {
 			if !e.hasAlgorithm(t.algorithm) {
-				v.warn(CodeManifestsDiffer, "2.2.1", t.name, "the tag manifests do not list the same files")
+				v.warn(finding.ManifestsDiffer, "2.2.1", t.name, "the tag manifests do not list the same files")
 				return
 			}
 		}
 	}
 }
 
-func (v *validator) compare(e *listed, p string, sums *Sums) {
+func (v *validator) compare(e *listed, p string, sums *files.Sums) {
 	if e == nil {
 		return
 	}
@@ -148,6 +151,6 @@ func (v *validator) compare(e *listed, p string, sums *Sums) {
 		if got == nil || s.sum == nil || bytes.Equal(got, s.sum) {
 			continue
 		}
-		v.fail(CodeMismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, shortSum(got), shortSum(s.sum)))
+		v.fail(finding.Mismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, files.Short(got), files.Short(s.sum)))
 	}
 }

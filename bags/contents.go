@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
@@ -13,7 +14,7 @@ type contents interface {
 	// Open gives the bytes of a tag file of the specification.
 	Open(path string) (io.ReadCloser, error)
 	// Hash reads every planned file once and hands its digests on.
-	Hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error
+	Hash(ctx context.Context, plan []files.Planned, o files.HashOptions, each func(files.Hashed) error) error
 	Close() error
 }
 
@@ -29,13 +30,13 @@ func (b *folderBag) Open(p string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errChanged, f.Close())
+		return nil, errors.Join(err, files.ErrChanged, f.Close())
 	}
 	return f, nil
 }
 
-func (b *folderBag) Hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
-	return hashAll(ctx, b.dir, plan, o, each)
+func (b *folderBag) Hash(ctx context.Context, plan []files.Planned, o files.HashOptions, each func(files.Hashed) error) error {
+	return files.HashPlan(ctx, b.dir, plan, o, each)
 }
 
 func (b *folderBag) Close() error { return b.root.Close() }

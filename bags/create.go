@@ -1,6 +1,11 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout/disk"
 	"bytes"
 	"context"
 	"errors"
@@ -13,8 +18,6 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
-
-	"bagpipe/layout/disk"
 )
 
 // CreateOptions describe a bag to make.
@@ -22,8 +25,8 @@ type CreateOptions struct {
 	Payload string // the folder whose contents become data/
 	Dest    string // the bag's folder; must not exist, its parent must
 
-	Algorithms []Algorithm // default sha256 and sha512
-	Info       []Field     // in this order; Bagpipe's own labels replace theirs
+	Algorithms []files.Algorithm // default sha256 and sha512
+	Info       []tagfile.Field   // in this order; Bagpipe's own labels replace theirs
 	TagFiles   []TagFile
 	Date       time.Time // Bagging-Date
 	Agent      string    // Bag-Software-Agent
@@ -35,7 +38,7 @@ type CreateOptions struct {
 	// Known gives digests that a payload file is known by; nil where there are
 	// none. The file is hashed all the same, and a difference is an *Error with
 	// RuleFixity.
-	Known func(path string) *Sums
+	Known func(path string) *files.Sums
 
 	// Nest allows a payload that is a bag, or holds nothing but one. Without it
 	// that is an *Error with RuleBag.
@@ -44,14 +47,14 @@ type CreateOptions struct {
 	// Profiles are what the bag must satisfy before it gets its name; a constraint
 	// that is not met is an *Error with RuleProfile. Serialization is not asked of a
 	// folder. Their identifiers go into bag-info.txt.
-	Profiles []*Profile
+	Profiles []*profile.Profile
 
 	// Sync puts the bag on disk before Create returns. CreateInPlace does so
 	// unless NoSync is set.
 	Sync, NoSync bool
 
 	Workers  int
-	Progress func(Progress)
+	Progress func(files.Progress)
 }
 
 // TagFile is a further tag file: a copy of Source, or Data where Source is empty.
@@ -59,7 +62,7 @@ type TagFile struct {
 	Path   string // relative to the bag
 	Source string
 	Data   []byte
-	Known  *Sums // as CreateOptions.Known gives for a payload file
+	Known  *files.Sums // as CreateOptions.Known gives for a payload file
 }
 
 // Created says what was made.
@@ -70,7 +73,7 @@ type Created struct {
 
 	// Findings are warnings about names: those that differ only by case or
 	// normalisation, those that Windows cannot hold.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings []finding.Finding `json:"findings,omitempty"`
 
 	// Recovered says what became of an interrupted CreateInPlace. When it is
 	// Completed, that bag is the folder's, and nothing else was done.
@@ -83,22 +86,22 @@ type Created struct {
 // that a bag cannot hold (links, special files, names that are not UTF-8) is an
 // *Error before anything is written.
 func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
-	tree, err := Scan(ctx, o.Payload)
+	tree, err := files.Scan(ctx, o.Payload)
 	if err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	if err := checkCreate(&o, tree); err != nil {
 		return Created{}, err
 	}
-	s, err := newScratch(o.Dest)
+	s, err := files.NewScratch(o.Dest)
 	if err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := os.Mkdir(s.made(), FolderPerm); err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := os.Mkdir(s.Made(), files.FolderPerm); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
-	c := &creator{o: o, tree: tree, dir: s.made()}
+	c := &creator{o: o, tree: tree, dir: s.Made()}
 	if c.root, err = os.OpenRoot(c.dir); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
@@ -110,7 +113,7 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 	if o.Sync {
 		sync = disk.SyncFS
 	}
-	if err := s.publish(sync); err != nil {
+	if err := s.Publish(sync); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	return c.created(), nil
@@ -124,7 +127,7 @@ func (c *creator) created() Created {
 }
 
 // checkCreate looks at everything before anything is written.
-func checkCreate(o *CreateOptions, t *Tree) error {
+func checkCreate(o *CreateOptions, t *files.Tree) error {
 	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
 		return fmt.Errorf("make bag: %s is there already", o.Dest)
 	}
@@ -162,17 +165,17 @@ func realPath(p string) (string, error) {
 }
 
 // checkContent looks at what is to become a bag.
-func checkContent(o *CreateOptions, t *Tree) error {
+func checkContent(o *CreateOptions, t *files.Tree) error {
 	if is, err := IsBag(t.Dir); err != nil {
 		return err
 	} else if is && !o.Nest {
-		return &Error{Archive: filepath.Base(t.Dir), Rule: RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
+		return &files.Error{Archive: filepath.Base(t.Dir), Rule: files.RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
 	}
 	if err := checkReserved(t); err != nil {
 		return err
 	}
 	if len(o.Algorithms) == 0 {
-		o.Algorithms = []Algorithm{SHA256, SHA512}
+		o.Algorithms = []files.Algorithm{files.SHA256, files.SHA512}
 	}
 	for _, a := range o.Algorithms {
 		if !a.Known() {
@@ -192,10 +195,10 @@ func checkContent(o *CreateOptions, t *Tree) error {
 	if err := t.CheckRegular(); err != nil {
 		return err
 	}
-	for _, es := range [][]Entry{t.Files, t.Folders} {
+	for _, es := range [][]files.Entry{t.Files, t.Folders} {
 		for i := range es {
 			if !utf8.ValidString(es[i].Path) {
-				return &Error{Archive: filepath.Base(t.Dir), Member: es[i].Path, Rule: RuleNotUTF8,
+				return &files.Error{Archive: filepath.Base(t.Dir), Member: es[i].Path, Rule: files.RuleNotUTF8,
 					Detail: "a bag's manifests are UTF-8 and cannot list this name"}
 			}
 		}
@@ -204,19 +207,19 @@ func checkContent(o *CreateOptions, t *Tree) error {
 }
 
 func checkTagPath(p string) error {
-	bad := func(rule Rule, detail string) error {
-		return &Error{Archive: "bag", Member: p, Rule: rule, Detail: detail}
+	bad := func(rule files.Rule, detail string) error {
+		return &files.Error{Archive: "bag", Member: p, Rule: rule, Detail: detail}
 	}
-	_, isManifest := manifestAlgorithm(p, manifestPrefix)
-	_, isTag := manifestAlgorithm(p, tagPrefix)
+	_, isManifest := tagfile.ManifestAlgorithm(p, tagfile.ManifestPrefix)
+	_, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix)
 	switch {
 	case p == "" || p[0] == '/' || path.Clean(p) != p || hasParent(p):
-		return bad(RuleParent, "not a plain path below the bag")
+		return bad(files.RuleParent, "not a plain path below the bag")
 	case !utf8.ValidString(p):
-		return bad(RuleNotUTF8, "a bag's manifests are UTF-8 and cannot list this name")
-	case p == payloadDir || strings.HasPrefix(p, payloadPrefix) || isManifest || isTag ||
-		p == declarationFile || p == infoFile || p == fetchName:
-		return bad(RuleReserved, "the bag has a file of its own there")
+		return bad(files.RuleNotUTF8, "a bag's manifests are UTF-8 and cannot list this name")
+	case p == tagfile.PayloadDir || strings.HasPrefix(p, tagfile.PayloadPrefix) || isManifest || isTag ||
+		p == tagfile.DeclarationFile || p == tagfile.InfoFile || p == tagfile.FetchName:
+		return bad(files.RuleReserved, "the bag has a file of its own there")
 	}
 	return nil
 }
@@ -225,25 +228,25 @@ func checkTagPath(p string) error {
 // leads nowhere outside.
 type creator struct {
 	o     CreateOptions
-	tree  *Tree
+	tree  *files.Tree
 	dir   string
 	root  *os.Root
-	names []Finding // about the payload's names
+	names []finding.Finding // about the payload's names
 }
 
 func (c *creator) build(ctx context.Context) error {
-	if err := c.root.Mkdir(payloadDir, FolderPerm); err != nil {
+	if err := c.root.Mkdir(tagfile.PayloadDir, files.FolderPerm); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	into, err := c.root.OpenRoot(payloadDir)
+	into, err := c.root.OpenRoot(tagfile.PayloadDir)
 	if err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
 	defer into.Close()
-	if err := placeTree(ctx, c.tree, into, c.o.Link, c.o.Workers); err != nil {
+	if err := files.PlaceTree(ctx, c.tree, into, c.o.Link, c.o.Workers); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	return c.describe(ctx, filepath.Join(c.dir, payloadDir))
+	return c.describe(ctx, filepath.Join(c.dir, tagfile.PayloadDir))
 }
 
 // describe writes everything beside the payload, which stands in data.
@@ -256,17 +259,17 @@ func (c *creator) describe(ctx context.Context, data string) error {
 }
 
 // look takes the payload's digests, and looks at its names meanwhile.
-func (c *creator) look(ctx context.Context, data string) ([]Sums, error) {
-	sums := make([]Sums, len(c.tree.Files))
+func (c *creator) look(ctx context.Context, data string) ([]files.Sums, error) {
+	sums := make([]files.Sums, len(c.tree.Files))
 	var names sync.WaitGroup
-	names.Go(func() { c.names = nameFindings(c.tree, payloadPrefix) })
+	names.Go(func() { c.names = nameFindings(c.tree, tagfile.PayloadPrefix) })
 	err := c.hashPayload(ctx, data, sums)
 	names.Wait()
 	return sums, err
 }
 
 // write makes the tag files.
-func (c *creator) write(ctx context.Context, sums []Sums) error {
+func (c *creator) write(ctx context.Context, sums []files.Sums) error {
 	if err := c.writeTagFiles(); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
@@ -293,13 +296,13 @@ func (c *creator) satisfy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	t.Folders = append(t.Folders, Entry{Path: payloadDir})
+	t.Folders = append(t.Folders, files.Entry{Path: tagfile.PayloadDir})
 	for _, e := range c.tree.Files {
-		e.Path = payloadPrefix + e.Path
+		e.Path = tagfile.PayloadPrefix + e.Path
 		t.Files = append(t.Files, e)
 	}
 	for _, e := range c.tree.Folders {
-		e.Path = payloadPrefix + e.Path
+		e.Path = tagfile.PayloadPrefix + e.Path
 		t.Folders = append(t.Folders, e)
 	}
 	o := ValidateOptions{Level: Complete, Profiles: c.o.Profiles, unserialized: true}
@@ -315,24 +318,24 @@ func (c *creator) satisfy(ctx context.Context) error {
 	if r.Errors > 1 {
 		more = fmt.Sprintf(" (and %d more)", r.Errors-1)
 	}
-	return &Error{Archive: filepath.Base(c.o.Payload), Member: first.Path, Rule: RuleProfile,
+	return &files.Error{Archive: filepath.Base(c.o.Payload), Member: first.Path, Rule: files.RuleProfile,
 		Detail: fmt.Sprintf("%s: %s%s", first.Constraint, first.Text, more)}
 }
 
 // hashPayload hashes what is in the bag, not what it was made from, and compares
 // it with what is known.
-func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) error {
+func (c *creator) hashPayload(ctx context.Context, data string, sums []files.Sums) error {
 	placed := *c.tree
 	placed.Dir = data
-	o := HashOptions{Workers: c.o.Workers, Progress: c.o.Progress}
+	o := files.HashOptions{Workers: c.o.Workers, Progress: c.o.Progress}
 	as := slices.Clone(c.o.Algorithms)
 	if c.o.Known != nil {
-		as = append(as, SHA256, SHA512) // what inventories have
+		as = append(as, files.SHA256, files.SHA512) // what inventories have
 	}
-	return Hash(ctx, &placed, as, o, func(h Hashed) error {
+	return files.Hash(ctx, &placed, as, o, func(h files.Hashed) error {
 		f := &c.tree.Files[h.Index]
 		if h.Size != f.Size {
-			return &Error{Archive: filepath.Base(c.o.Payload), Member: f.Path, Rule: RuleFixity,
+			return &files.Error{Archive: filepath.Base(c.o.Payload), Member: f.Path, Rule: files.RuleFixity,
 				Detail: fmt.Sprintf("%d bytes where %d were listed", h.Size, f.Size)}
 		}
 		sums[h.Index] = h.Sums
@@ -343,14 +346,14 @@ func (c *creator) hashPayload(ctx context.Context, data string, sums []Sums) err
 	})
 }
 
-func (c *creator) compareKnown(p string, known, sums *Sums) error {
+func (c *creator) compareKnown(p string, known, sums *files.Sums) error {
 	if known == nil {
 		return nil
 	}
 	for i, want := range known {
 		if want != nil && sums[i] != nil && !bytes.Equal(want, sums[i]) {
-			return &Error{Archive: filepath.Base(c.o.Payload), Member: p, Rule: RuleFixity,
-				Detail: fmt.Sprintf("%s is %s…, known as %s…", algorithms[i].name, shortSum(sums[i]), shortSum(want))}
+			return &files.Error{Archive: filepath.Base(c.o.Payload), Member: p, Rule: files.RuleFixity,
+				Detail: fmt.Sprintf("%s is %s…, known as %s…", files.Algorithms[i].Name, files.Short(sums[i]), files.Short(want))}
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"context"
 	"strings"
 )
@@ -25,7 +27,7 @@ type hashing struct {
 	ready  chan struct{} // closed when the manifests are read
 	end    chan error    // the hashing's answer
 	cancel context.CancelFunc
-	held   []Hashed
+	held   []files.Hashed
 	opened bool
 }
 
@@ -34,32 +36,32 @@ func (v *validator) beginDigests(ctx context.Context) error {
 	if _, inFolder := v.from.(*folderBag); !inFolder || v.o.Level != Full || v.o.FailFast || v.o.only != nil {
 		return nil
 	}
-	payload, tags := setOf(v.payloads...)|v.o.also, v.o.also
+	payload, tags := files.SetOf(v.payloads...)|v.o.also, v.o.also
 	for _, t := range v.tagSets {
-		tags |= setOf(t.algorithm)
+		tags |= files.SetOf(t.algorithm)
 	}
-	var plan []hashItem
+	var plan []files.Planned
 	for i := range v.tree.Files {
 		f := &v.tree.Files[i]
 		set := tags
-		if strings.HasPrefix(f.Path, payloadPrefix) {
+		if strings.HasPrefix(f.Path, tagfile.PayloadPrefix) {
 			set = payload
 		}
 		if set != 0 {
-			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
+			plan = append(plan, files.Planned{Index: i, Path: f.Path, Size: f.Size, Set: set})
 		}
 	}
 	h := &hashing{ready: make(chan struct{}), end: make(chan error, 1)}
 	ctx, h.cancel = context.WithCancel(ctx)
 	v.early = h
 	go func() {
-		h.end <- v.hash(ctx, plan, func(one Hashed) error { return v.hold(ctx, h, one) })
+		h.end <- v.hash(ctx, plan, func(one files.Hashed) error { return v.hold(ctx, h, one) })
 	}()
 	return nil
 }
 
 // hold keeps a file's digests until the manifests are read.
-func (v *validator) hold(ctx context.Context, h *hashing, one Hashed) error {
+func (v *validator) hold(ctx context.Context, h *hashing, one files.Hashed) error {
 	if !h.opened && len(h.held) < heldMost {
 		select {
 		case <-h.ready:
@@ -120,7 +122,7 @@ func (v *validator) digests(ctx context.Context) error {
 	if v.o.Level != Full && v.o.only == nil {
 		return nil
 	}
-	var plan []hashItem
+	var plan []files.Planned
 	for i := range v.tree.Files {
 		f := &v.tree.Files[i]
 		if v.o.only != nil && !v.o.only(f.Path) {
@@ -133,18 +135,18 @@ func (v *validator) digests(ctx context.Context) error {
 			}
 		}
 		if set != 0 {
-			plan = append(plan, hashItem{index: i, path: f.Path, size: f.Size, set: set})
+			plan = append(plan, files.Planned{Index: i, Path: f.Path, Size: f.Size, Set: set})
 		}
 	}
 	return v.hash(ctx, plan, v.answer)
 }
 
-func (v *validator) hash(ctx context.Context, plan []hashItem, each func(Hashed) error) error {
-	return v.from.Hash(ctx, plan, HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}, each)
+func (v *validator) hash(ctx context.Context, plan []files.Planned, each func(files.Hashed) error) error {
+	return v.from.Hash(ctx, plan, files.HashOptions{Workers: v.o.Workers, Progress: v.o.Progress}, each)
 }
 
 // answer compares one file's digests with what the manifests say.
-func (v *validator) answer(h Hashed) error {
+func (v *validator) answer(h files.Hashed) error {
 	f := &v.tree.Files[h.Index]
 	if v.o.collect != nil {
 		v.o.collect(f.Path, &h.Sums)

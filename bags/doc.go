@@ -1,11 +1,18 @@
-// Package bags reads, checks and writes BagIt bags (RFC 8493, reading 0.93 to
-// 0.97 as well) and the archives content arrives in. It trusts nothing it
-// unpacks.
+// Package bags reads, checks and writes BagIt bags (RFC 8493, reading 0.93 to 0.97 as
+// well). It trusts nothing it is given.
 //
-// It owns the recognition of archives (Sniff), their extraction (Extract), the
-// listing and hashing of folders (Scan, Hash), and bags: Validate, Create,
-// FindBag. It must not know items, steps or workspaces. It keeps no state; each
-// call starts its own goroutines, bounded by Workers, and waits for them.
+// It owns bags: Validate, Create, Update, Serialize, FindBag. It stands above its
+// sub-packages, except fetch, which stands above it:
+//
+//	files     listing, hashing and placing files; Error and Rule
+//	finding   one thing wrong with a bag
+//	tagfile   the lines of tag files
+//	archive   archives: recognise, list, check, extract, pack, read in place
+//	profile   BagIt profiles
+//	fetch     completing a bag by fetch.txt
+//
+// It must not know items, steps or workspaces. It keeps no state; each call starts its
+// own goroutines, bounded by Workers, and waits for them.
 //
 // # Two kinds of error
 //
@@ -14,58 +21,6 @@
 // other error is about the machine: a disk that cannot be read or is full.
 // Validate keeps the same line: what is wrong with the bag is a Finding in its
 // Report, and its error return is about the machine alone.
-//
-// # Archives
-//
-//	format                read by                                     written
-//	zip                   klauspost/compress, members on all cores    yes
-//	tar                   archive/tar: ustar, pax, GNU, sparse, v7    yes
-//	tar.gz, tar.zst       klauspost/compress, read ahead              yes
-//	tar.bz2               compress/bzip2                              no
-//	tar.xz                therootcompany/xz                           no
-//	tar.lz4               pierrec/lz4                                 no
-//	7z, 7z.001            bodgit/sevenzip, in a process of its own    no
-//	rar 2 to 5, parts     nwaples/rardecode, in a process of its own  no
-//
-// Within zips: stored, deflate, bzip2, zstd, xz. Within 7z: copy, LZMA, LZMA2,
-// PPMd, bzip2, deflate, zstd, brotli, LZ4, and the filters delta, BCJ, BCJ2, ARM,
-// ARM64, PPC, SPARC. Every other method is refused by its name (deflate64, LZMA in
-// zips, RAR 1.5, …), and so is what is encrypted.
-//
-// They are recognised by their first bytes; the name
-// decides only where the bytes say nothing (a file called .zip without a zip
-// signature is a damaged archive, not a loose file). Documents that are archives
-// inside (.docx, .odt, .epub, .jar, .cbr …) are not delivery archives: one whose
-// name has a document's extension, or a zip whose first member is "mimetype" or
-// "[Content_Types].xml", is not unpacked. A compressed stream that does not hold a
-// tar is a compressed file, not an archive.
-//
-// Extraction goes through os.Root into an empty folder. A member is refused, and
-// with it the archive, when its name is absolute, has "..", a drive letter, a
-// NUL or control character, or (zip) a backslash; when it is a link, device or
-// FIFO; when two members have one name or a file stands where a folder is; when
-// it is encrypted, uses another method, or overlaps another; when it breaks a
-// limit (Limits); when it is truncated, fails its check sum or is not as long as
-// it says; and when data follows the archive's end (zeros aside, in zip, 7z, rar, tar
-// and gz) or its end is missing. (Tars
-// without an end mark and rars of before RAR 3 without an end block are written by
-// some programs; that is a warning. So are bytes in a zip that belong to no member,
-// unless they are a member that its directory does not list.) Names that differ
-// only by case or by Unicode normalisation are kept and warned about, as are names
-// that Windows cannot hold, and backslashes in tars, where they are ordinary
-// characters. Names in no known encoding are read in their code page (codepage.go).
-// Permissions keep only the execute bits; modification times, empty folders and the
-// holes of sparse files are kept. Nothing is synced by Extract (the caller syncs the
-// tree once and then publishes it); ExtractTo and Pack do both (publish.go).
-//
-// Inspect reads an archive by the same rules and writes nothing; it reads on after
-// a member's broken rule and lists them all. ExtractNested unpacks what is packed in
-// a folder (nested.go).
-//
-// A program that unpacks 7z or rar begins with Reader: the process that reads them
-// is that program again (reader.go, frames.go). It has the archive's files, a bound
-// on its memory (Limits.Memory) and no right to write; it decodes, and everything
-// is checked by its parent.
 //
 // # Bags
 //

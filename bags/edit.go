@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"bytes"
 	"context"
@@ -50,15 +52,15 @@ func (e *edit) put(p string, data []byte) error {
 
 func (e *edit) remove(p string) { e.removed = append(e.removed, p) }
 
-func (e *edit) writeFields(p string, fields []Field) error {
+func (e *edit) writeFields(p string, fields []tagfile.Field) error {
 	var b bytes.Buffer
-	if err := writeInfo(&b, fields); err != nil {
+	if err := tagfile.WriteInfo(&b, fields); err != nil {
 		return err
 	}
 	return e.put(p, b.Bytes())
 }
 
-func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte) error {
+func (e *edit) writeManifest(prefix string, a files.Algorithm, lines map[string][]byte) error {
 	paths := slices.Sorted(maps.Keys(lines))
 	sums := make([][]byte, len(paths))
 	for i, p := range paths {
@@ -69,7 +71,7 @@ func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte
 		size += len(p) + 2*len(sums[i]) + len("  \n")
 	}
 	b := bytes.NewBuffer(make([]byte, 0, size))
-	if err := writeManifest(b, paths, sums); err != nil {
+	if err := tagfile.WriteManifest(b, paths, sums); err != nil {
 		return err
 	}
 	return e.put(prefix+string(a)+".txt", b.Bytes())
@@ -77,16 +79,16 @@ func (e *edit) writeManifest(prefix string, a Algorithm, lines map[string][]byte
 
 // addWritten puts the digests of what was written so far into a tag manifest's
 // lines. It is read again: two manifests of a large bag are tens of megabytes.
-func (e *edit) addWritten(lines map[string][]byte, a Algorithm) error {
+func (e *edit) addWritten(lines map[string][]byte, a files.Algorithm) error {
 	for p := range e.written {
-		if _, isTag := manifestAlgorithm(p, tagPrefix); isTag {
+		if _, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix); isTag {
 			continue
 		}
 		f, err := e.root.Open(path.Join(newDir, p))
 		if err != nil {
 			return err
 		}
-		h := algorithms[a.index()].new()
+		h := files.Algorithms[a.Index()].New()
 		_, err = io.Copy(h, f)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err

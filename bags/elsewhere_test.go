@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,7 +66,7 @@ func TestLinkedFolderWithUnlistedContentIsInvalid(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "data", "linked")); err != nil {
 		t.Fatal(err)
 	}
-	expectBag(t, dir, false, false, CodeLink)
+	expectBag(t, dir, false, false, finding.Link)
 }
 
 func TestPayloadManifestThatListsOutsideDataIsInvalid(t *testing.T) {
@@ -73,33 +75,33 @@ func TestPayloadManifestThatListsOutsideDataIsInvalid(t *testing.T) {
 		b["manifest-sha512.txt"] += hex512("a tag file") + "  " + p + "\n"
 		b.sealTags()
 		r, err := Validate(t.Context(), b.write(t), ValidateOptions{})
-		if err != nil || r.Valid || !hasFinding(r, CodeOutsidePayload, SeverityError) && !hasFinding(r, CodeUnsafePath, SeverityError) {
+		if err != nil || r.Valid || !hasFinding(r, finding.OutsidePayload, finding.Error) && !hasFinding(r, finding.UnsafePath, finding.Error) {
 			t.Errorf("%s: %+v, %v", p, r.Findings, err)
 		}
 	}
 }
 
 func TestFetchOfATagFileOrAnUnlistedFileIsInvalid(t *testing.T) {
-	for line, code := range map[string]Code{
-		"https://example.org/a - notes/tag.txt\n":              CodeFetchPath,
-		"https://example.org/a - bag-info.txt\n":               CodeFetchPath,
-		"https://example.org/a 3 data/nowhere.txt\n":           CodeFetchUnlisted,
-		"https://example.org/a 3 ../data/a.txt\n":              CodeUnsafePath,
-		"https://example.org/a 3 data/../../a.txt\n":           CodeUnsafePath,
-		"https://example.org/a 3 /data/a.txt\n":                CodeUnsafePath,
-		"https://example.org/a 77 data/a.txt\n":                CodeFetchPath,
-		"https://example.org/a data/a.txt\n":                   CodeFetchSyntax,
-		"https://example.org/a -3 data/a.txt\n":                CodeFetchSyntax,
-		"//example.org/a 3 data/a.txt\n":                       CodeFetchSyntax,
-		"https://example.org/a b 3 data/a.txt\n":               CodeFetchSyntax,
-		"https://example.org/a\t3\tdata/no%where\n":            CodePercent,
-		"https://x/a 3 data/a.txt\nhttps://x/b 3 data/a.txt\n": CodeDuplicate,
+	for line, code := range map[string]finding.Code{
+		"https://example.org/a - notes/tag.txt\n":              finding.FetchPath,
+		"https://example.org/a - bag-info.txt\n":               finding.FetchPath,
+		"https://example.org/a 3 data/nowhere.txt\n":           finding.FetchUnlisted,
+		"https://example.org/a 3 ../data/a.txt\n":              finding.UnsafePath,
+		"https://example.org/a 3 data/../../a.txt\n":           finding.UnsafePath,
+		"https://example.org/a 3 /data/a.txt\n":                finding.UnsafePath,
+		"https://example.org/a 77 data/a.txt\n":                finding.FetchPath,
+		"https://example.org/a data/a.txt\n":                   finding.FetchSyntax,
+		"https://example.org/a -3 data/a.txt\n":                finding.FetchSyntax,
+		"//example.org/a 3 data/a.txt\n":                       finding.FetchSyntax,
+		"https://example.org/a b 3 data/a.txt\n":               finding.FetchSyntax,
+		"https://example.org/a\t3\tdata/no%where\n":            finding.Percent,
+		"https://x/a 3 data/a.txt\nhttps://x/b 3 data/a.txt\n": finding.Duplicate,
 	} {
 		b := goodBag()
 		b["fetch.txt"] = line
 		b.sealTags()
 		r, err := Validate(t.Context(), b.write(t), ValidateOptions{})
-		if err != nil || r.Valid || !hasFinding(r, code, SeverityError) {
+		if err != nil || r.Valid || !hasFinding(r, code, finding.Error) {
 			t.Errorf("%q: want %s, got %+v, %v", line, code, r.Findings, err)
 		}
 	}
@@ -131,7 +133,7 @@ func TestListedFIFODoesNotHang(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			r, err := Validate(t.Context(), dir, ValidateOptions{})
-			if err == nil && (r.Valid || !hasFinding(r, CodeSpecial, SeverityError)) {
+			if err == nil && (r.Valid || !hasFinding(r, finding.Special, finding.Error)) {
 				err = fmt.Errorf("%+v", r.Findings)
 			}
 			done <- err
@@ -148,11 +150,11 @@ func TestListedFIFODoesNotHang(t *testing.T) {
 }
 
 func TestNonUTF8NameIsRefusedBeforeAnythingMoves(t *testing.T) {
-	files := bag{"a.txt": "one", "d/caf\xe9.txt": "two", "z": "three"}
-	dir := payloadFolder(t, files)
+	inside := bag{"a.txt": "one", "d/caf\xe9.txt": "two", "z": "three"}
+	dir := payloadFolder(t, inside)
 	_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Date: bagDate})
-	wantRule(t, err, RuleNotUTF8, "d/caf\xe9.txt")
-	if got := filesOf(t, dir); !maps.Equal(got, files) {
+	wantRule(t, err, files.RuleNotUTF8, "d/caf\xe9.txt")
+	if got := filesOf(t, dir); !maps.Equal(got, inside) {
 		t.Errorf("the folder was changed: %q", got)
 	}
 }
@@ -162,12 +164,12 @@ func TestBagIsNotBaggedAgainWithoutAWord(t *testing.T) {
 	before := filesOf(t, dir)
 	dest := filepath.Join(t.TempDir(), "made")
 	_, err := Create(t.Context(), CreateOptions{Payload: dir, Dest: dest})
-	wantRule(t, err, RuleBag, "")
+	wantRule(t, err, files.RuleBag, "")
 	expectNothing(t, filepath.Dir(dest))
 	_, err = CreateInPlace(t.Context(), CreateOptions{Payload: dir})
-	wantRule(t, err, RuleBag, "")
+	wantRule(t, err, files.RuleBag, "")
 	_, err = CreateInPlace(t.Context(), CreateOptions{Payload: filepath.Dir(dir)})
-	wantRule(t, err, RuleBag, "")
+	wantRule(t, err, files.RuleBag, "")
 	if got := filesOf(t, dir); !maps.Equal(got, before) {
 		t.Errorf("the bag was changed: %q", got)
 	}
@@ -175,7 +177,7 @@ func TestBagIsNotBaggedAgainWithoutAWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := expectBag(t, dir, true, true, "")
-	if !hasFinding(r, CodeBagInBag, SeverityWarning) {
+	if !hasFinding(r, finding.BagInBag, finding.Warning) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 	expectBag(t, filepath.Join(dir, "data"), true, true, "")
@@ -205,6 +207,6 @@ func TestUnknownVersionsAreRefused(t *testing.T) {
 		b := goodBag()
 		b["bagit.txt"] = "BagIt-Version: " + v + "\nTag-File-Character-Encoding: UTF-8\n"
 		b.sealTags()
-		expectBag(t, b.write(t), false, false, CodeVersion)
+		expectBag(t, b.write(t), false, false, finding.Version)
 	}
 }

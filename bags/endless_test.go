@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,7 +39,7 @@ func TestABagInfoWithoutEnd(t *testing.T) {
 	b := goodBag()
 	b["bag-info.txt"] = strings.Repeat("Note: x\n", (16<<20)/8+10)
 	b.sealTags()
-	r := expectBag(t, b.write(t), false, false, CodeInfoSyntax)
+	r := expectBag(t, b.write(t), false, false, finding.InfoSyntax)
 	if r.Errors != 1 || len(r.Info) != (16<<20)/8 {
 		t.Errorf("%d errors, %d labels", r.Errors, len(r.Info))
 	}
@@ -48,8 +50,8 @@ func TestFindingsAreCountedWhereTheyAreTooMany(t *testing.T) {
 	b := goodBag()
 	b["manifest-sha512.txt"] += strings.Repeat("\n", empty)
 	b.sealTags()
-	r := expectBag(t, b.write(t), false, false, CodeManifestSyntax)
-	if r.Errors != empty || len(r.Findings) != mostFindings+1 || !hasFinding(r, CodeMore, SeverityError) {
+	r := expectBag(t, b.write(t), false, false, finding.ManifestSyntax)
+	if r.Errors != empty || len(r.Findings) != mostFindings+1 || !hasFinding(r, finding.More, finding.Error) {
 		t.Errorf("%d errors, %d findings", r.Errors, len(r.Findings))
 	}
 	if last := r.Findings[len(r.Findings)-1]; last.Text != "and 50000 more of which nothing is said" {
@@ -74,7 +76,7 @@ func TestFilesThatAreNotThereAreBounded(t *testing.T) {
 			b["fetch.txt"] = c.fetch
 		}
 		want := c.want
-		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Limits: Limits{Files: 10}, Level: Complete})
+		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Limits: archive.Limits{Files: 10}, Level: Complete})
 		if err != nil || r.Complete || r.Errors != want {
 			t.Errorf("%d errors, want %d: %+v, %v", r.Errors, want, r.Findings, err)
 		}

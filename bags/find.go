@@ -1,6 +1,7 @@
 package bags
 
 import (
+	"bagpipe/bags/tagfile"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func FindBag(dir string) (bag string, ok bool, err error) {
 // hasDeclaration does not follow a link: a bagit.txt that is one is no
 // declaration.
 func hasDeclaration(dir string) (bool, error) {
-	info, err := os.Lstat(filepath.Join(dir, declarationFile))
+	info, err := os.Lstat(filepath.Join(dir, tagfile.DeclarationFile))
 	if os.IsNotExist(err) {
 		return false, nil
 	}

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,25 +24,25 @@ func TestRealArchivedBags(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		complete, valid bool
-		first           Code
+		first           finding.Code
 	}{
-		{"example.edu.sample_bad_oxum.tar", false, false, CodeOxum},
+		{"example.edu.sample_bad_oxum.tar", false, false, finding.Oxum},
 		{"example.edu.sample_good.tar", true, true, ""},
 		{"example.edu.sample_good.zip", true, true, ""},
-		{"example.edu.sample_missing_data_file.tar", false, false, CodeMissing},
+		{"example.edu.sample_missing_data_file.tar", false, false, finding.Missing},
 		{"example.edu.sample_no_bag_info.tar", true, true, ""},
-		{"example.edu.sample_no_data_dir.tar", false, false, CodeNoPayload},
-		{"example.edu.sample_no_md5_manifest.tar", false, false, CodeNoManifest},
+		{"example.edu.sample_no_data_dir.tar", false, false, finding.NoPayload},
+		{"example.edu.sample_no_md5_manifest.tar", false, false, finding.NoManifest},
 		{"example.edu.sample_wrong_folder_name.tar", true, true, ""},
-		{"example.edu.tagsample_bad.tar", false, false, CodeMissing},
+		{"example.edu.tagsample_bad.tar", false, false, finding.Missing},
 		{"example.edu.tagsample_good.tar", true, true, ""},
 		{"example.edu.tagsample_good.tar.gz", true, true, ""},
 		{"example.edu.tagsample_good.tgz", true, true, ""},
 		{"test.edu.btr-glacier-deep-oh.tar", true, true, ""},
 		{"test.edu.btr-wasabi-or.tar", true, true, ""},
-		{"test.edu.btr_bad_checksums.tar", true, false, CodeMismatch},
-		{"test.edu.btr_bad_extraneous_file.tar", false, false, CodeUnlisted},
-		{"test.edu.btr_bad_missing_payload_file.tar", false, false, CodeMissing},
+		{"test.edu.btr_bad_checksums.tar", true, false, finding.Mismatch},
+		{"test.edu.btr_bad_extraneous_file.tar", false, false, finding.Unlisted},
+		{"test.edu.btr_bad_missing_payload_file.tar", false, false, finding.Missing},
 		{"test.edu.btr_bad_missing_required_tags.tar", true, true, ""},
 		{"test.edu.btr_good_sha256.tar", true, true, ""},
 		{"test.edu.btr_good_sha512.tar", true, true, ""},
@@ -49,7 +51,7 @@ func TestRealArchivedBags(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := t.TempDir()
-			if _, err := Extract(t.Context(), filepath.Join(dir, c.name), to, ExtractOptions{}); err != nil {
+			if _, err := archive.Extract(t.Context(), filepath.Join(dir, c.name), to, archive.ExtractOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			bag, ok, err := FindBag(to)
@@ -66,14 +68,14 @@ func TestRealDeposits(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		complete, valid bool
-		first           Code
+		first           finding.Code
 	}{
 		{"xm152jw3650-etd", true, true, ""},
 		{"cr123dt0367", true, true, ""},
 		{"metadata-only-v1", true, true, ""},
-		{"missing-required-files", false, false, CodeMissing},
-		{"payload-checksum-mismatch", true, false, CodeMismatch},
-		{"tagmanifest-checksum-mismatch", true, false, CodeMismatch},
+		{"missing-required-files", false, false, finding.Missing},
+		{"payload-checksum-mismatch", true, false, finding.Mismatch},
+		{"tagmanifest-checksum-mismatch", true, false, finding.Mismatch},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			expectBag(t, filepath.Join(dir, c.name), c.complete, c.valid, c.first)
@@ -82,7 +84,7 @@ func TestRealDeposits(t *testing.T) {
 }
 
 // expectBag checks both answers and the first error's code, "" for none.
-func expectBag(t *testing.T, dir string, complete, valid bool, first Code) Report {
+func expectBag(t *testing.T, dir string, complete, valid bool, first finding.Code) Report {
 	t.Helper()
 	r, err := Validate(t.Context(), dir, ValidateOptions{})
 	if err != nil {

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"fmt"
 )
@@ -11,16 +13,16 @@ import (
 // rest are counted. What has more was made so, and memory has an end.
 const mostFindings = 200_000
 
-func (v *validator) find(s Severity, code Code, section, path string, line int, text string) {
-	v.stop = v.stop || s == SeverityError && v.o.FailFast
+func (v *validator) find(s finding.Severity, code finding.Code, section, path string, line int, text string) {
+	v.stop = v.stop || s == finding.Error && v.o.FailFast
 	i := 0
-	if s == SeverityWarning {
+	if s == finding.Warning {
 		i = 1
 	}
 	if v.said[i]++; v.said[i] > mostFindings {
 		return
 	}
-	v.report.Findings = append(v.report.Findings, Finding{
+	v.report.Findings = append(v.report.Findings, finding.Finding{
 		Code: code, Severity: s, Path: layout.EncodePath(path), Line: line, Section: section, Text: text,
 	})
 }
@@ -28,9 +30,9 @@ func (v *validator) find(s Severity, code Code, section, path string, line int, 
 // sum adds what was only counted, and settles the report.
 func (v *validator) sum() {
 	r := &v.report
-	for i, s := range []Severity{SeverityError, SeverityWarning} {
+	for i, s := range []finding.Severity{finding.Error, finding.Warning} {
 		if n := v.said[i] - mostFindings; n > 0 {
-			r.Findings = append(r.Findings, Finding{Code: CodeMore, Severity: s, Text: fmt.Sprintf("and %d more of which nothing is said", n)})
+			r.Findings = append(r.Findings, finding.Finding{Code: finding.More, Severity: s, Text: fmt.Sprintf("and %d more of which nothing is said", n)})
 		}
 	}
 	r.settle()
@@ -38,20 +40,20 @@ func (v *validator) sum() {
 	r.Warnings += max(0, v.said[1]-mostFindings-1)
 }
 
-func (v *validator) fail(code Code, section, path, text string) {
-	v.find(SeverityError, code, section, path, 0, text)
+func (v *validator) fail(code finding.Code, section, path, text string) {
+	v.find(finding.Error, code, section, path, 0, text)
 }
 
-func (v *validator) warn(code Code, section, path, text string) {
-	v.find(SeverityWarning, code, section, path, 0, text)
+func (v *validator) warn(code finding.Code, section, path, text string) {
+	v.find(finding.Warning, code, section, path, 0, text)
 }
 
 // since1 is the severity of a rule that 1.0 brought.
-func (v *validator) since1() Severity {
-	if v.version.before(v1) {
-		return SeverityWarning
+func (v *validator) since1() finding.Severity {
+	if v.version.Before(tagfile.V1) {
+		return finding.Warning
 	}
-	return SeverityError
+	return finding.Error
 }
 
 func (v *validator) enough() error {

@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"context"
 	"os"
 )
@@ -19,8 +22,8 @@ type Holes struct {
 
 // Hole is a payload file that is not there, as fetch.txt and the manifests have it.
 type Hole struct {
-	fetchLine
-	Sums Sums
+	tagfile.FetchLine
+	Sums files.Sums
 }
 
 // OpenHoles locks the bag in dir, finishes what was interrupted there, and lists the
@@ -33,16 +36,16 @@ func OpenHoles(ctx context.Context, dir string) (*Holes, error) {
 	}
 	h := &Holes{Dir: dir, Root: e.root, Recovered: was, edit: e}
 	for _, f := range e.v.report.Findings {
-		if f.Severity == SeverityError && f.Code != CodeUnfetched && f.Code != CodeMissing && f.Code != CodeOxum {
+		if f.Severity == finding.Error && f.Code != finding.Unfetched && f.Code != finding.Missing && f.Code != finding.Oxum {
 			return h, h.Close(notValid(f))
 		}
 	}
 	for _, l := range e.v.fetches {
-		switch listed := e.v.payload[l.path]; {
-		case e.v.has(l.path):
+		switch listed := e.v.payload[l.Path]; {
+		case e.v.has(l.Path):
 			h.There++
 		case listed != nil:
-			hole := Hole{fetchLine: l}
+			hole := Hole{FetchLine: l}
 			for _, s := range listed.sums {
 				hole.Sums.Set(s.algorithm, s.sum)
 			}

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -44,61 +46,6 @@ func TestPlanThatIsNoPlainFile(t *testing.T) {
 	}
 }
 
-// A part that is another name of a payload file: the payload is not written over.
-func TestPartWithAnotherNameIsBegunAnew(t *testing.T) {
-	store := payloadFolder(t, bag{"a.txt": "one", "b.txt": "two"})
-	dir := holes("file://" + store).write(t)
-	notes := filepath.Join(dir, "notes/tag.txt")
-	before, err := os.ReadFile(notes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, FetchDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(notes, filepath.Join(dir, partOf("data/a.txt"))); err != nil {
-		t.Fatal(err)
-	}
-	if did := fetchIn(t, dir, Allowed{Folders: []string{store}}); did.Files != 2 || len(did.Failed) > 0 {
-		t.Errorf("%+v", did)
-	}
-	if after, err := os.ReadFile(notes); err != nil || string(after) != string(before) {
-		t.Errorf("%q became %q, %v", before, after, err)
-	}
-	expectBag(t, dir, true, true, "")
-}
-
-// Parts that nobody goes on with, as after a crash between the file's name and the
-// part's end, do not keep a bag from being completed; those of files that could not
-// be had stay.
-func TestPartsLeftOverGo(t *testing.T) {
-	store := payloadFolder(t, bag{"a.txt": "one"})
-	dir := holes("file://" + store).write(t)
-	if err := os.MkdirAll(filepath.Join(dir, FetchDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "data/d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	orphan, wanted := filepath.Join(dir, partOf("data/gone.txt")), filepath.Join(dir, partOf("data/d/b.txt"))
-	writeFile(t, orphan, "x")
-	writeFile(t, wanted, "t")
-	allowed := Allowed{Folders: []string{store}}
-	if did := fetchIn(t, dir, allowed); did.Files != 1 || len(did.Failed) != 1 {
-		t.Errorf("%+v", did)
-	}
-	expectGone(t, orphan)
-	if _, err := os.Lstat(wanted); err != nil {
-		t.Errorf("a part to go on with is gone: %v", err)
-	}
-	writeFile(t, filepath.Join(dir, "data/d/b.txt"), "two") // by another way
-	if did := fetchIn(t, dir, allowed); did.There != 2 || len(did.Failed) > 0 {
-		t.Errorf("%+v", did)
-	}
-	expectGone(t, filepath.Join(dir, FetchDir))
-	expectBag(t, dir, true, true, "")
-}
-
 // pendingChange is a change of the bag that was cut off when its plan stood.
 func pendingChange(t *testing.T, dir string) {
 	t.Helper()
@@ -118,11 +65,11 @@ func pendingChange(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := algorithms[SHA384.index()].new()
+		h := files.Algorithms[files.SHA384.Index()].New()
 		h.Write(data)
 		made[p] = h.Sum(nil)
 	}
-	if err := cmp.Or(e.begin(), e.addManifest(SHA384, made)); err != nil {
+	if err := cmp.Or(e.begin(), e.addManifest(files.SHA384, made)); err != nil {
 		t.Fatal(err)
 	}
 	e.step = func() {
@@ -146,14 +93,14 @@ func pendingChange(t *testing.T, dir string) {
 func TestWhatWasInterruptedIsSaid(t *testing.T) {
 	dir := goodBag().write(t)
 	pendingChange(t, dir)
-	did, err := AddManifest(t.Context(), dir, SHA384, AmendOptions{})
+	did, err := AddManifest(t.Context(), dir, files.SHA384, AmendOptions{})
 	if err != nil || did.Recovered != Completed {
 		t.Errorf("manifest add: %q, %v", did.Recovered, err)
 	}
 	if r := expectBag(t, dir, true, true, ""); len(r.Algorithms) != 2 {
 		t.Errorf("algorithms %q", r.Algorithms)
 	}
-	if _, err := AddManifest(t.Context(), dir, SHA384, AmendOptions{}); err == nil {
+	if _, err := AddManifest(t.Context(), dir, files.SHA384, AmendOptions{}); err == nil {
 		t.Error("added twice")
 	}
 	for about, call := range map[string]func(dir string) (Outcome, error){
@@ -166,11 +113,11 @@ func TestWhatWasInterruptedIsSaid(t *testing.T) {
 			return h.Recovered, err
 		},
 		"info": func(dir string) (Outcome, error) {
-			a, err := SetInfo(t.Context(), dir, []InfoChange{{Field: Field{"A", "b"}}}, AmendOptions{})
+			a, err := SetInfo(t.Context(), dir, []InfoChange{{Field: tagfile.Field{Label: "A", Value: "b"}}}, AmendOptions{})
 			return a.Recovered, err
 		},
 		"manifest": func(dir string) (Outcome, error) {
-			a, err := AddManifest(t.Context(), dir, MD5, AmendOptions{})
+			a, err := AddManifest(t.Context(), dir, files.MD5, AmendOptions{})
 			return a.Recovered, err
 		},
 	} {
@@ -188,7 +135,7 @@ func TestWhatWasInterruptedIsSaid(t *testing.T) {
 // An error in the middle says what stands now.
 func TestFailureSaysWhatStands(t *testing.T) {
 	dir := payloadFolder(t, bag{"a": "x"})
-	_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Progress: func(Progress) { _ = os.Remove(filepath.Join(dir, "a")) }})
+	_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Progress: func(files.Progress) { _ = os.Remove(filepath.Join(dir, "a")) }})
 	if err == nil || !strings.Contains(err.Error(), "the folder is as it was") {
 		t.Errorf("before the plan: %v", err)
 	}
@@ -199,14 +146,14 @@ func TestFailureSaysWhatStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inTheWay := filepath.Join(dir, infoFile)
+	inTheWay := filepath.Join(dir, tagfile.InfoFile)
 	e.step = func() {
 		if _, err := os.Lstat(filepath.Join(dir, planFile)); err == nil {
 			_ = os.Remove(inTheWay)
 			_ = os.MkdirAll(filepath.Join(inTheWay, "x"), 0o755)
 		}
 	}
-	err = cmp.Or(e.begin(), e.writeFields(infoFile, e.v.report.Info), e.retag())
+	err = cmp.Or(e.begin(), e.writeFields(tagfile.InfoFile, e.v.report.Info), e.retag())
 	if err == nil {
 		err = e.commit()
 	}
@@ -253,5 +200,5 @@ func TestCreateKilledAtItsVeryEnd(t *testing.T) {
 	expectGone(t, filepath.Join(dir, WorkDir))
 	expectBag(t, dir, true, true, "")
 	_, err = CreateInPlace(t.Context(), CreateOptions{Payload: dir})
-	wantRuleOnly(t, "again", err, RuleBag)
+	wantRuleOnly(t, "again", err, files.RuleBag)
 }

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"context"
 	"errors"
@@ -38,7 +40,7 @@ func createInPlace(ctx context.Context, o CreateOptions, step func()) (_ Created
 	defer func() { err = r.close(err) }()
 	if was == "" && r.cleared && !o.Nest {
 		// The same call had ended but for this folder; what it made is no bag to refuse.
-		is, err := r.exists(declarationFile)
+		is, err := r.exists(tagfile.DeclarationFile)
 		if err != nil {
 			return fail(err)
 		}
@@ -49,7 +51,7 @@ func createInPlace(ctx context.Context, o CreateOptions, step func()) (_ Created
 	if was == Completed {
 		return Created{Recovered: was}, nil
 	}
-	tree, err := Scan(ctx, o.Payload)
+	tree, err := files.Scan(ctx, o.Payload)
 	if err != nil {
 		return fail(err)
 	}
@@ -79,7 +81,7 @@ func createInPlace(ctx context.Context, o CreateOptions, step func()) (_ Created
 		return Created{Recovered: was}, err
 	}
 	p := plan{Moves: true, Move: move}
-	made, err := scan(ctx, r.place(), "")
+	made, err := files.ScanExcept(ctx, r.place(), "")
 	if err != nil {
 		return fail(err)
 	}
@@ -119,13 +121,13 @@ func topEntries(dir string) ([]string, error) {
 }
 
 // unchanged compares the folder with its listing of before the hashing.
-func unchanged(ctx context.Context, was *Tree) error {
-	now, err := Scan(ctx, was.Dir)
+func unchanged(ctx context.Context, was *files.Tree) error {
+	now, err := files.Scan(ctx, was.Dir)
 	if err != nil {
 		return err
 	}
 	changed := func(p, text string) error {
-		return &Error{Archive: filepath.Base(was.Dir), Member: p, Rule: RuleFixity, Detail: text + " while the bag was made"}
+		return &files.Error{Archive: filepath.Base(was.Dir), Member: p, Rule: files.RuleFixity, Detail: text + " while the bag was made"}
 	}
 	// Both are in the order of the walk, so the first pair that differs tells.
 	before := was.Files
@@ -135,7 +137,7 @@ func unchanged(ctx context.Context, was *Tree) error {
 			continue
 		}
 		switch {
-		case len(before) == 0 || before[0].Path != f.Path && !slices.ContainsFunc(before, func(e Entry) bool { return e.Path == f.Path }):
+		case len(before) == 0 || before[0].Path != f.Path && !slices.ContainsFunc(before, func(e files.Entry) bool { return e.Path == f.Path }):
 			return changed(f.Path, "appeared")
 		case before[0].Path != f.Path:
 			return changed(before[0].Path, "disappeared")
@@ -154,11 +156,11 @@ func unchanged(ctx context.Context, was *Tree) error {
 }
 
 // checkReserved refuses what stands in the way of a change.
-func checkReserved(t *Tree) error {
-	for _, es := range [][]Entry{t.Files, t.Folders} {
+func checkReserved(t *files.Tree) error {
+	for _, es := range [][]files.Entry{t.Files, t.Folders} {
 		for i := range es {
 			if p := es[i].Path; p == WorkDir || strings.HasPrefix(p, WorkDir+"/") {
-				return &Error{Archive: filepath.Base(t.Dir), Member: p, Rule: RuleReserved, Detail: "the name is kept for changes under way"}
+				return &files.Error{Archive: filepath.Base(t.Dir), Member: p, Rule: files.RuleReserved, Detail: "the name is kept for changes under way"}
 			}
 		}
 	}

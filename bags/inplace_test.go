@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 	"errors"
 	"fmt"
 	"maps"
@@ -144,7 +146,7 @@ func TestInterruptedCreateIsReportedByValidate(t *testing.T) {
 	b := goodBag()
 	b[WorkDir+"/plan.json"] = "{}"
 	r, err := Validate(t.Context(), b.write(t), ValidateOptions{})
-	if err != nil || r.Valid || !hasFinding(r, CodeUnfinished, SeverityError) {
+	if err != nil || r.Valid || !hasFinding(r, finding.Unfinished, finding.Error) {
 		t.Errorf("%+v, %v", r.Findings, err)
 	}
 }
@@ -208,7 +210,7 @@ func TestContentThatChangesMeanwhileMovesNothing(t *testing.T) {
 	} {
 		dir := payloadFolder(t, bag{"a": "x", "b": "y"})
 		n := 0
-		_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Progress: func(p Progress) {
+		_, err := CreateInPlace(t.Context(), CreateOptions{Payload: dir, Progress: func(p files.Progress) {
 			if p.Files == p.TotalFiles && n == 0 {
 				n++
 				if err := change(dir); err != nil {
@@ -216,15 +218,15 @@ func TestContentThatChangesMeanwhileMovesNothing(t *testing.T) {
 				}
 			}
 		}})
-		wantRuleOnly(t, about, err, RuleFixity)
+		wantRuleOnly(t, about, err, files.RuleFixity)
 		expectGone(t, filepath.Join(dir, "data"))
 		expectGone(t, filepath.Join(dir, WorkDir))
 	}
 }
 
-func wantRuleOnly(t *testing.T, about string, err error, rule Rule) {
+func wantRuleOnly(t *testing.T, about string, err error, rule files.Rule) {
 	t.Helper()
-	var e *Error
+	var e *files.Error
 	if !errors.As(err, &e) || e.Rule != rule {
 		t.Errorf("%s: error %v, want %s", about, err, rule)
 	}
@@ -233,11 +235,11 @@ func wantRuleOnly(t *testing.T, about string, err error, rule Rule) {
 func TestCreateInPlaceReportsNames(t *testing.T) {
 	dir := payloadFolder(t, bag{"A.txt": "x", "a.TXT": "y", "caf\u00e9": "z", "cafe\u0301": "z", "con.txt": "w"})
 	c := mustCreateInPlace(t, dir)
-	count := map[Code]int{}
+	count := map[finding.Code]int{}
 	for _, f := range c.Findings {
 		count[f.Code]++
 	}
-	if count[CodeCollision] != 2 || count[CodeWindowsName] != 1 {
+	if count[finding.Collision] != 2 || count[finding.WindowsName] != 1 {
 		t.Errorf("findings %+v", c.Findings)
 	}
 	expectBag(t, dir, true, true, "")

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"maps"
 	"os"
 	"path/filepath"
@@ -47,9 +49,9 @@ func TestAnyTreeGoesThroughBagAndArchive(t *testing.T) {
 		_, err := create(t.Context(), o)
 		must(rt, err)
 		format := rapid.SampledFrom(allFormats).Draw(rt, "format")
-		archive := dest + "." + string(format)
-		r, err := Serialize(t.Context(), dest, archive, SerializeOptions{Format: format, Verify: true, NoSync: true})
-		if format == Zip && hasAny(tree, `\`) {
+		archived := dest + "." + string(format)
+		r, err := Serialize(t.Context(), dest, archived, SerializeOptions{Format: format, Verify: true, NoSync: true})
+		if format == archive.Zip && hasAny(tree, `\`) {
 			if err == nil {
 				rt.Fatal("a zip was written that programs read in two ways")
 			}
@@ -61,7 +63,7 @@ func TestAnyTreeGoesThroughBagAndArchive(t *testing.T) {
 		}
 		back := filepath.Join(outer, "back")
 		must(rt, os.Mkdir(back, 0o755))
-		_, err = Extract(t.Context(), archive, back, ExtractOptions{})
+		_, err = archive.Extract(t.Context(), archived, back, archive.ExtractOptions{})
 		if hasAny(tree, "\r\n") {
 			if err == nil {
 				rt.Fatal("a name that may not be unpacked was")
@@ -101,8 +103,8 @@ func must(rt *rapid.T, err error) {
 	}
 }
 
-func drawAlgorithms(rt *rapid.T) []Algorithm {
-	return rapid.SliceOfNDistinct(rapid.SampledFrom([]Algorithm{MD5, SHA1, SHA224, SHA256, SHA384, SHA512}), 1, 3, rapid.ID).Draw(rt, "algorithms")
+func drawAlgorithms(rt *rapid.T) []files.Algorithm {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom([]files.Algorithm{files.MD5, files.SHA1, files.SHA224, files.SHA256, files.SHA384, files.SHA512}), 1, 3, rapid.ID).Draw(rt, "algorithms")
 }
 
 // Any one change of a bag is found: of a byte, by removing, adding or renaming a

@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"context"
 	"errors"
@@ -26,7 +29,7 @@ func (v *validator) manifests(ctx context.Context) error {
 	return v.enough()
 }
 
-func (v *validator) manifest(ctx context.Context, name string, a Algorithm, isPayload bool) error {
+func (v *validator) manifest(ctx context.Context, name string, a files.Algorithm, isPayload bool) error {
 	into := v.tags
 	if isPayload {
 		into = v.payload
@@ -35,42 +38,42 @@ func (v *validator) manifest(ctx context.Context, name string, a Algorithm, isPa
 	if isPayload {
 		section = "2.1.3"
 	}
-	err := v.text(name, func(l line) {
+	err := v.text(name, func(l tagfile.Line) {
 		if ctx.Err() != nil {
 			return
 		}
-		if strings.TrimSpace(l.text) == "" {
-			v.find(v.since1(), CodeManifestSyntax, section, name, l.number, "an empty line")
+		if strings.TrimSpace(l.Text) == "" {
+			v.find(v.since1(), finding.ManifestSyntax, section, name, l.Number, "an empty line")
 			return
 		}
-		m, err := parseManifestLine(l.text)
+		m, err := tagfile.ParseManifestLine(l.Text)
 		if err != nil {
-			v.find(SeverityError, CodeManifestSyntax, section, name, l.number, err.Error())
+			v.find(finding.Error, finding.ManifestSyntax, section, name, l.Number, err.Error())
 			return
 		}
-		p, ok := v.resolve(name, l.number, m.path, isPayload)
+		p, ok := v.resolve(name, l.Number, m.Path, isPayload)
 		if !ok {
 			return
 		}
-		sum, err := decodeSum(m.sum, a)
+		sum, err := tagfile.DecodeSum(m.Sum, a)
 		if err != nil {
-			v.find(SeverityError, CodeDigestSyntax, section, name, l.number, layout.EncodePath(p)+": "+err.Error())
+			v.find(finding.Error, finding.DigestSyntax, section, name, l.Number, layout.EncodePath(p)+": "+err.Error())
 			// The file is listed all the same: with a nil sum it is not reported
 			// as unlisted, nor as a mismatch.
 		}
-		v.list(into, name, l.number, p, a, sum)
+		v.list(into, name, l.Number, p, a, sum)
 	})
 	return errors.Join(err, ctx.Err())
 }
 
 // list adds one entry.
-func (v *validator) list(into map[string]*listed, name string, number int, p string, a Algorithm, sum []byte) {
+func (v *validator) list(into map[string]*listed, name string, number int, p string, a files.Algorithm, sum []byte) {
 	e := into[p]
 	if e == nil && !v.has(p) {
-		most := v.o.Limits.withDefaults().Files
+		most := v.o.Limits.WithDefaults().Files
 		if v.absent++; int64(v.absent) > most {
 			if int64(v.absent) == most+1 {
-				v.find(SeverityError, CodeMissing, "3", name, number, fmt.Sprintf("from here on nothing is said of files that are not there: there are more than %d", most))
+				v.find(finding.Error, finding.Missing, "3", name, number, fmt.Sprintf("from here on nothing is said of files that are not there: there are more than %d", most))
 			}
 			return
 		}
@@ -87,15 +90,15 @@ func (v *validator) list(into map[string]*listed, name string, number int, p str
 		}
 		severity := v.since1()
 		if string(s.sum) != string(sum) {
-			severity = SeverityError
+			severity = finding.Error
 		}
-		v.find(severity, CodeDuplicate, "2.1.3", name, number, layout.EncodePath(p)+" is listed more than once")
-		if severity == SeverityWarning {
+		v.find(severity, finding.Duplicate, "2.1.3", name, number, layout.EncodePath(p)+" is listed more than once")
+		if severity == finding.Warning {
 			return
 		}
 	}
 	e.sums = append(e.sums, listedSum{a, sum})
-	e.known |= setOf(a)
+	e.known |= files.SetOf(a)
 }
 
 // own gives a path that does not keep the line it stood in, digest and all, in memory
@@ -111,66 +114,66 @@ func (v *validator) own(p string) string {
 // false where nothing can be looked for.
 func (v *validator) resolve(name string, number int, written string, isPayload bool) (string, bool) {
 	section := "2.1.3"
-	warn := func(code Code, text string) {
-		v.find(SeverityWarning, code, section, name, number, layout.EncodePath(written)+": "+text)
+	warn := func(code finding.Code, text string) {
+		v.find(finding.Warning, code, section, name, number, layout.EncodePath(written)+": "+text)
 	}
-	fail := func(code Code, text string) {
-		v.find(SeverityError, code, section, name, number, layout.EncodePath(written)+": "+text)
+	fail := func(code finding.Code, text string) {
+		v.find(finding.Error, code, section, name, number, layout.EncodePath(written)+": "+text)
 	}
 	p := written
 	if rest, star := strings.CutPrefix(p, "*"); star && (isPayload || !v.has(p)) {
-		warn(CodeAsterisk, "a \"*\" before the path, as md5sum writes for binary files")
+		warn(finding.Asterisk, "a \"*\" before the path, as md5sum writes for binary files")
 		p = rest
 	}
-	decoded, bare := decodeManifestPath(p)
+	decoded, bare := tagfile.DecodeManifestPath(p)
 	switch {
-	case v.version.before(v1) && decoded != p && !v.has(decoded) && v.has(p):
-		warn(CodePercent, "taken literally: there is a file of that name")
+	case v.version.Before(tagfile.V1) && decoded != p && !v.has(decoded) && v.has(p):
+		warn(finding.Percent, "taken literally: there is a file of that name")
 	case bare:
-		v.find(v.since1(), CodePercent, section, name, number, layout.EncodePath(written)+": a \"%\" that is not encoded as %25")
+		v.find(v.since1(), finding.Percent, section, name, number, layout.EncodePath(written)+": a \"%\" that is not encoded as %25")
 		p = decoded
 	default:
 		p = decoded
 	}
 	switch {
 	case p == "" || strings.IndexByte(p, 0) >= 0:
-		fail(CodeManifestSyntax, "no usable path")
+		fail(finding.ManifestSyntax, "no usable path")
 		return "", false
 	case p[0] == '/' || leavesBag(p):
-		fail(CodeUnsafePath, "leads out of the bag")
+		fail(finding.UnsafePath, "leads out of the bag")
 		return "", false
 	}
 	if clean := path.Clean(p); clean != strings.TrimSuffix(p, "/") {
-		warn(CodePathForm, "not a plain path; read as "+layout.EncodePath(clean))
+		warn(finding.PathForm, "not a plain path; read as "+layout.EncodePath(clean))
 		p = clean
 	}
 	if strings.HasSuffix(p, "/") || v.folders[p] {
-		fail(CodeListsFolder, "a folder; manifests list files")
+		fail(finding.ListsFolder, "a folder; manifests list files")
 		return "", false
 	}
 	return v.place(p, isPayload, fail, warn)
 }
 
 // place checks that p is in the part of the bag the manifest is about.
-func (v *validator) place(p string, isPayload bool, fail, warn func(Code, string)) (string, bool) {
-	inside := strings.HasPrefix(p, payloadPrefix)
+func (v *validator) place(p string, isPayload bool, fail, warn func(finding.Code, string)) (string, bool) {
+	inside := strings.HasPrefix(p, tagfile.PayloadPrefix)
 	switch {
 	case isPayload && !inside:
-		fail(CodeOutsidePayload, "not below data/")
+		fail(finding.OutsidePayload, "not below data/")
 		return "", false
 	case !isPayload && inside:
-		fail(CodeListsPayload, "a payload file in a tag manifest")
+		fail(finding.ListsPayload, "a payload file in a tag manifest")
 		return "", false
 	}
-	if _, isTag := manifestAlgorithm(p, tagPrefix); isTag && !isPayload {
-		fail(CodeListsTagManifest, "a tag manifest in a tag manifest")
+	if _, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix); isTag && !isPayload {
+		fail(finding.ListsTagManifest, "a tag manifest in a tag manifest")
 		return "", false
 	}
 	if v.has(p) {
 		return p, true
 	}
 	if other, ok := v.normalised(p); ok {
-		warn(CodeNormalisation, "found under another Unicode normalisation of its name")
+		warn(finding.Normalisation, "found under another Unicode normalisation of its name")
 		return other, true
 	}
 	return p, true
@@ -194,14 +197,14 @@ func hasParent(p string) bool {
 
 // normalised finds the one file whose name is p but for its normalisation.
 func (v *validator) normalised(p string) (string, bool) {
-	if isPlain(p) {
+	if files.IsPlain(p) {
 		return "", false
 	}
 	if v.nfc == nil {
 		v.nfc = map[string]string{}
 		for i := range v.tree.Files {
 			f := v.tree.Files[i].Path
-			if isPlain(f) {
+			if files.IsPlain(f) {
 				continue
 			}
 			n := norm.NFC.String(f)
@@ -217,61 +220,61 @@ func (v *validator) normalised(p string) (string, bool) {
 
 // fetchFile reads fetch.txt.
 func (v *validator) fetchFile(ctx context.Context) error {
-	if !v.has(fetchName) {
+	if !v.has(tagfile.FetchName) {
 		return nil
 	}
-	err := v.text(fetchName, func(l line) {
-		if strings.TrimSpace(l.text) == "" {
-			v.find(v.since1(), CodeFetchSyntax, "2.2.3", fetchName, l.number, "an empty line")
+	err := v.text(tagfile.FetchName, func(l tagfile.Line) {
+		if strings.TrimSpace(l.Text) == "" {
+			v.find(v.since1(), finding.FetchSyntax, "2.2.3", tagfile.FetchName, l.Number, "an empty line")
 			return
 		}
-		f, err := parseFetchLine(l.text)
+		f, err := tagfile.ParseFetchLine(l.Text)
 		if err != nil {
-			v.find(SeverityError, CodeFetchSyntax, "2.2.3", fetchName, l.number, err.Error())
-			if f.path == "" {
+			v.find(finding.Error, finding.FetchSyntax, "2.2.3", tagfile.FetchName, l.Number, err.Error())
+			if f.Path == "" {
 				return
 			}
 		}
-		v.hole(l.number, f)
+		v.hole(l.Number, f)
 	})
 	return errors.Join(err, ctx.Err())
 }
 
-func (v *validator) hole(number int, f fetchLine) {
-	fail := func(code Code, text string) {
-		v.find(SeverityError, code, "2.2.3", fetchName, number, layout.EncodePath(f.path)+": "+text)
+func (v *validator) hole(number int, f tagfile.FetchLine) {
+	fail := func(code finding.Code, text string) {
+		v.find(finding.Error, code, "2.2.3", tagfile.FetchName, number, layout.EncodePath(f.Path)+": "+text)
 	}
-	p, bare := decodeManifestPath(f.path)
+	p, bare := tagfile.DecodeManifestPath(f.Path)
 	if bare {
-		v.find(v.since1(), CodePercent, "2.2.3", fetchName, number, layout.EncodePath(f.path)+": a \"%\" that is not encoded as %25")
+		v.find(v.since1(), finding.Percent, "2.2.3", tagfile.FetchName, number, layout.EncodePath(f.Path)+": a \"%\" that is not encoded as %25")
 	}
-	if v.version.before(v1) { // until 0.97: still relative to the bag
+	if v.version.Before(tagfile.V1) { // until 0.97: still relative to the bag
 		if rest := strings.TrimLeft(p, "/"); rest != "" && rest != p {
-			v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, layout.EncodePath(p)+": begins with a slash; read as relative to the bag")
+			v.find(finding.Warning, finding.PathForm, "2.2.3", tagfile.FetchName, number, layout.EncodePath(p)+": begins with a slash; read as relative to the bag")
 			p = rest
 		}
 	}
-	if most := v.o.Limits.withDefaults().Files; int64(len(v.holes)) >= most {
+	if most := v.o.Limits.WithDefaults().Files; int64(len(v.holes)) >= most {
 		if !v.overFetch {
 			v.overFetch = true
-			fail(CodeFetchSyntax, fmt.Sprintf("from here on nothing is read: there are more than %d files", most))
+			fail(finding.FetchSyntax, fmt.Sprintf("from here on nothing is read: there are more than %d files", most))
 		}
 		return
 	}
 	clean := path.Clean(p)
 	switch {
 	case p[0] == '/' || leavesBag(p) || strings.IndexByte(p, 0) >= 0:
-		fail(CodeUnsafePath, "leads out of the bag")
+		fail(finding.UnsafePath, "leads out of the bag")
 		return
-	case !strings.HasPrefix(clean, payloadPrefix):
-		fail(CodeFetchPath, "not below data/: only payload files are fetched")
+	case !strings.HasPrefix(clean, tagfile.PayloadPrefix):
+		fail(finding.FetchPath, "not below data/: only payload files are fetched")
 		return
 	}
 	if clean != p {
-		v.find(SeverityWarning, CodePathForm, "2.2.3", fetchName, number, layout.EncodePath(p)+": not a plain path; read as "+layout.EncodePath(clean))
+		v.find(finding.Warning, finding.PathForm, "2.2.3", tagfile.FetchName, number, layout.EncodePath(p)+": not a plain path; read as "+layout.EncodePath(clean))
 	}
 	if v.holes[clean] {
-		fail(CodeDuplicate, "is listed more than once")
+		fail(finding.Duplicate, "is listed more than once")
 	}
 	v.holes[clean] = true
 	e := v.payload[clean]
@@ -282,13 +285,13 @@ func (v *validator) hole(number int, f fetchLine) {
 	}
 	switch {
 	case e == nil:
-		fail(CodeFetchUnlisted, "in no payload manifest")
-	case len(e.sums) < len(v.payloads) && !v.version.before(v1):
-		fail(CodeFetchUnlisted, "not in every payload manifest")
+		fail(finding.FetchUnlisted, "in no payload manifest")
+	case len(e.sums) < len(v.payloads) && !v.version.Before(tagfile.V1):
+		fail(finding.FetchUnlisted, "not in every payload manifest")
 	}
-	f.path = clean
+	f.Path = clean
 	v.fetches = append(v.fetches, f)
-	if i, ok := v.files[clean]; ok && f.length >= 0 && v.tree.Files[i].Size != f.length {
-		fail(CodeFetchPath, fmt.Sprintf("is there with %d bytes, where fetch.txt says %d", v.tree.Files[i].Size, f.length))
+	if i, ok := v.files[clean]; ok && f.Length >= 0 && v.tree.Files[i].Size != f.Length {
+		fail(finding.FetchPath, fmt.Sprintf("is there with %d bytes, where fetch.txt says %d", v.tree.Files[i].Size, f.Length))
 	}
 }

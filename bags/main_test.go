@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"context"
 	"fmt"
 	"os"
@@ -14,7 +16,7 @@ import (
 // TestMain lets this test binary be the reader of 7z and rar archives, and a
 // process that is killed while it makes a bag.
 func TestMain(m *testing.M) {
-	if code, ok := Reader(); ok {
+	if code, ok := archive.Reader(); ok {
 		os.Exit(code)
 	}
 	if at, err := strconv.Atoi(os.Getenv("BAGS_KILL_AT")); err == nil {
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 func killedChild(at int) int {
 	n := 0
 	_, err := createInPlace(context.Background(), CreateOptions{
-		Payload: os.Getenv("BAGS_KILL_DIR"), Date: bagDate, Algorithms: []Algorithm{SHA256},
+		Payload: os.Getenv("BAGS_KILL_DIR"), Date: bagDate, Algorithms: []files.Algorithm{files.SHA256},
 	}, func() {
 		if n++; n == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"context"
 	"fmt"
 	"strconv"
@@ -12,59 +14,59 @@ var singleLabels = []string{"Bagging-Date", "Bag-Size", "Bag-Group-Identifier", 
 
 // metadata reads bag-info.txt, which until 0.95 was called package-info.txt.
 func (v *validator) metadata(context.Context) error {
-	name := infoFile
-	if v.version.before(version{0, 96}) && !v.has(infoFile) {
-		name = oldInfoFile
+	name := tagfile.InfoFile
+	if v.version.Before(tagfile.V096) && !v.has(tagfile.InfoFile) {
+		name = tagfile.OldInfoFile
 	}
 	if !v.has(name) {
 		return nil
 	}
-	var p infoParser
-	if err := v.text(name, p.line); err != nil {
+	var p tagfile.InfoParser
+	if err := v.text(name, p.Line); err != nil {
 		return err
 	}
-	p.done()
-	for _, problem := range p.problems {
-		severity := SeverityError
-		if problem.strict {
+	p.Done()
+	for _, problem := range p.Problems {
+		severity := finding.Error
+		if problem.Strict {
 			severity = v.since1()
 		}
-		v.find(severity, CodeInfoSyntax, "2.2.2", name, problem.line, problem.text)
+		v.find(severity, finding.InfoSyntax, "2.2.2", name, problem.Line, problem.Text)
 	}
-	for _, number := range p.empty { // no field, so no rule is broken; people write these files
-		v.find(SeverityWarning, CodeInfoSyntax, "2.2.2", name, number, "an empty line")
+	for _, number := range p.Empty { // no field, so no rule is broken; people write these files
+		v.find(finding.Warning, finding.InfoSyntax, "2.2.2", name, number, "an empty line")
 	}
-	v.infoName, v.report.Info = name, p.fields
+	v.infoName, v.report.Info = name, p.Fields
 	for _, label := range singleLabels {
-		if countLabel(p.fields, label) > 1 {
-			v.warn(CodeInfoRepeated, "2.2.2", name, label+" should not be repeated")
+		if countLabel(p.Fields, label) > 1 {
+			v.warn(finding.InfoRepeated, "2.2.2", name, label+" should not be repeated")
 		}
 	}
-	v.readOxum(name, p.fields)
+	v.readOxum(name, p.Fields)
 	return v.enough()
 }
 
-func countLabel(fields []Field, label string) (n int) {
+func countLabel(fields []tagfile.Field, label string) (n int) {
 	for _, f := range fields {
-		if sameLabel(f.Label, label) {
+		if tagfile.SameLabel(f.Label, label) {
 			n++
 		}
 	}
 	return n
 }
 
-func (v *validator) readOxum(name string, fields []Field) {
+func (v *validator) readOxum(name string, fields []tagfile.Field) {
 	seen := 0
 	for _, f := range fields {
-		if !sameLabel(f.Label, LabelOxum) {
+		if !tagfile.SameLabel(f.Label, tagfile.LabelOxum) {
 			continue
 		}
 		if seen++; seen == 2 {
-			v.find(v.since1(), CodeOxumRepeated, "2.2.2", name, 0, "Payload-Oxum is there more than once")
+			v.find(v.since1(), finding.OxumRepeated, "2.2.2", name, 0, "Payload-Oxum is there more than once")
 		}
 		o, ok := parseOxum(f.Value)
 		if !ok {
-			v.fail(CodeOxumSyntax, "2.2.2", name, "Payload-Oxum "+strconv.Quote(f.Value)+": want OCTETS.FILES")
+			v.fail(finding.OxumSyntax, "2.2.2", name, "Payload-Oxum "+strconv.Quote(f.Value)+": want OCTETS.FILES")
 			continue
 		}
 		v.oxums = append(v.oxums, o)
@@ -86,7 +88,7 @@ func (v *validator) checkOxum() {
 	}
 	for _, o := range v.oxums {
 		if o.bytes != v.report.PayloadBytes || o.files != v.report.PayloadFiles {
-			v.fail(CodeOxum, "2.2.2", v.infoName, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
+			v.fail(finding.Oxum, "2.2.2", v.infoName, fmt.Sprintf("Payload-Oxum says %d.%d, the payload has %d.%d",
 				o.bytes, o.files, v.report.PayloadBytes, v.report.PayloadFiles))
 			return
 		}

@@ -1,10 +1,14 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,13 +34,13 @@ func aProfile() map[string]any {
 	}
 }
 
-func parsed(t testing.TB, p map[string]any) *Profile {
+func parsed(t testing.TB, p map[string]any) *profile.Profile {
 	t.Helper()
 	data, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseProfile(data)
+	got, err := profile.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +60,7 @@ func TestProfileThatIsSatisfied(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Errorf("problems %+v", p.Problems)
 	}
-	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*Profile{p}})
+	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*profile.Profile{p}})
 	if err != nil || !r.Valid || len(r.Findings) > 0 || !slices.Equal(r.Profiles, []string{profileID}) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -112,12 +116,12 @@ func TestEveryProfileConstraintIsNamed(t *testing.T) {
 				c.bag(b)
 				b.sealTags()
 			}
-			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}})
 			if err != nil || r.Valid || !r.Complete {
 				t.Errorf("valid %v, complete %v, %v: %+v", r.Valid, r.Complete, err, r.Findings)
 			}
-			if !slices.ContainsFunc(r.Findings, func(f Finding) bool {
-				return f.Constraint == c.constraint && f.Severity == SeverityError && f.Profile == profileID && f.Text != ""
+			if !slices.ContainsFunc(r.Findings, func(f finding.Finding) bool {
+				return f.Constraint == c.constraint && f.Severity == finding.Error && f.Profile == profileID && f.Text != ""
 			}) {
 				t.Errorf("%s is not named: %+v", c.constraint, r.Findings)
 			}
@@ -182,7 +186,7 @@ func TestEveryProfileConstraintCanBeMet(t *testing.T) {
 				c.bag(b)
 				b.sealTags()
 			}
-			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+			r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}})
 			if err != nil || !r.Valid || len(r.Findings) > 0 {
 				t.Errorf("valid %v, %v: %+v", r.Valid, err, r.Findings)
 			}
@@ -216,7 +220,7 @@ func TestProfileDataEmpty(t *testing.T) {
 		if _, ok := b["manifest-sha512.txt"]; !ok {
 			b["manifest-sha512.txt"] = ""
 		}
-		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+		r, err := Validate(t.Context(), b.write(t), ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}})
 		if err != nil || r.Valid != c.met {
 			t.Errorf("%s: valid %v, %v: %+v", about, r.Valid, err, r.Findings)
 		}
@@ -226,8 +230,8 @@ func TestProfileDataEmpty(t *testing.T) {
 func TestProfileRecommends(t *testing.T) {
 	p := aProfile()
 	p["Bag-Info"] = map[string]any{"Contact-Name": map[string]any{"recommended": true}, "Source-Organization": map[string]any{"recommended": true}}
-	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
-	if err != nil || !r.Valid || len(r.Findings) != 1 || r.Findings[0].Constraint != "Bag-Info/Contact-Name/recommended" || r.Findings[0].Severity != SeverityWarning {
+	r, err := Validate(t.Context(), profiledBag().write(t), ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}})
+	if err != nil || !r.Valid || len(r.Findings) != 1 || r.Findings[0].Constraint != "Bag-Info/Contact-Name/recommended" || r.Findings[0].Severity != finding.Warning {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -236,24 +240,24 @@ func TestProfileSerialization(t *testing.T) {
 	for _, c := range []struct {
 		about      string
 		profile    func(p map[string]any)
-		format     Format
+		format     archive.Format
 		constraint string
 	}{
-		{"accepted", nil, Zip, ""},
-		{"not accepted", nil, Tar, "Accept-Serialization"},
-		{"a compressed tar is no tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/tar"} }, TarGzip, "Accept-Serialization"},
-		{"gzip", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/gzip"} }, TarGzip, ""},
-		{"tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/x-tar"} }, Tar, ""},
-		{"required, and is", func(p map[string]any) { p["Serialization"] = "required" }, Zip, ""},
-		{"any, where no list is given", func(p map[string]any) { delete(p, "Accept-Serialization") }, Tar, ""},
-		{"forbidden", func(p map[string]any) { p["Serialization"] = "forbidden" }, Zip, "Serialization"},
+		{"accepted", nil, archive.Zip, ""},
+		{"not accepted", nil, archive.Tar, "Accept-Serialization"},
+		{"a compressed tar is no tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/tar"} }, archive.TarGzip, "Accept-Serialization"},
+		{"gzip", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/gzip"} }, archive.TarGzip, ""},
+		{"tar", func(p map[string]any) { p["Accept-Serialization"] = []string{"application/x-tar"} }, archive.Tar, ""},
+		{"required, and is", func(p map[string]any) { p["Serialization"] = "required" }, archive.Zip, ""},
+		{"any, where no list is given", func(p map[string]any) { delete(p, "Accept-Serialization") }, archive.Tar, ""},
+		{"forbidden", func(p map[string]any) { p["Serialization"] = "forbidden" }, archive.Zip, "Serialization"},
 	} {
 		p := aProfile()
 		if c.profile != nil {
 			c.profile(p)
 		}
 		file := archiveFile(t, "bag."+string(c.format), packed(t, c.format, inFolder("bag", profiledBag())))
-		r, err := Validate(t.Context(), file, ValidateOptions{Profiles: []*Profile{parsed(t, p)}})
+		r, err := Validate(t.Context(), file, ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,59 +270,20 @@ func TestProfileSerialization(t *testing.T) {
 
 // Every format that a bag is read in has its media types.
 func TestProfileMediaTypes(t *testing.T) {
-	types := map[Format]string{
-		Zip: "application/zip", Tar: "application/tar", TarGzip: "application/gzip", TarZstd: "application/zstd",
-		TarBzip2: "application/x-bzip2", TarXz: "application/x-xz", TarLz4: "application/x-lz4",
+	types := map[archive.Format]string{
+		archive.Zip: "application/zip", archive.Tar: "application/tar", archive.TarGzip: "application/gzip", archive.TarZstd: "application/zstd",
+		archive.TarBzip2: "application/x-bzip2", archive.TarXz: "application/x-xz", archive.TarLz4: "application/x-lz4",
 	}
 	dir := profiledBag().write(t)
 	for format := range types {
 		for of, accepted := range types {
 			p := aProfile()
 			p["Serialization"], p["Accept-Serialization"] = "required", []string{accepted}
-			r, err := Validate(t.Context(), dir, ValidateOptions{Profiles: []*Profile{parsed(t, p)}, Serialized: format})
+			r, err := Validate(t.Context(), dir, ValidateOptions{Profiles: []*profile.Profile{parsed(t, p)}, Serialized: format})
 			if first, _ := r.FirstError(); err != nil || r.Valid != (of == format) || !r.Valid && first.Constraint != "Accept-Serialization" {
 				t.Errorf("%s where %s is accepted: valid %v, %v: %+v", format, accepted, r.Valid, err, r.Findings)
 			}
 		}
-	}
-}
-
-func TestProfileThatContradictsItself(t *testing.T) {
-	for _, c := range []struct {
-		constraint string
-		change     func(p map[string]any)
-	}{
-		{"BagIt-Profile-Info", func(p map[string]any) { delete(p, "BagIt-Profile-Info") }},
-		{"BagIt-Profile-Info/Version", func(p map[string]any) { delete(p["BagIt-Profile-Info"].(map[string]any), "Version") }},
-		{"Accept-BagIt-Version", func(p map[string]any) { delete(p, "Accept-BagIt-Version") }},
-		{"Accept-Serialization", func(p map[string]any) { p["Serialization"] = "required"; delete(p, "Accept-Serialization") }},
-		{"Serialization", func(p map[string]any) { p["Serialization"] = "sometimes" }},
-		{"Manifests-Required", func(p map[string]any) { p["Manifests-Allowed"] = []string{"md5"} }},
-		{"Tag-Manifests-Required", func(p map[string]any) { p["Tag-Manifests-Allowed"] = []string{"md5"} }},
-		{"Tag-Files-Required", func(p map[string]any) { p["Tag-Files-Allowed"] = []string{"other/*"} }},
-		{"Payload-Files-Required", func(p map[string]any) { p["Payload-Files-Allowed"] = []string{"data/b*"} }},
-		{"Fetch.txt-Required", func(p map[string]any) { p["Fetch.txt-Required"] = true }},
-	} {
-		p := aProfile()
-		c.change(p)
-		problems := parsed(t, p).Problems
-		if !slices.ContainsFunc(problems, func(f Finding) bool { return f.Constraint == c.constraint && f.Severity == SeverityError }) {
-			t.Errorf("%s: problems %+v", c.constraint, problems)
-		}
-	}
-	for _, bad := range []string{`[]`, `null`, `{`, `"x"`, `{"Manifests-Required": "md5"}`, `{"Allow-Fetch.txt": 1}`, `{"Bag-Info": []}`,
-		`{"Accept-BagIt-Version": [1.0]}`, `{"Serialization": null}`, `{"Bag-Info": {"A": {"required": "yes"}}}`, `{} x`} {
-		if _, err := ParseProfile([]byte(bad)); err == nil {
-			t.Errorf("%s: was read", bad)
-		}
-	}
-}
-
-func TestProfileWithoutItsVersionIs11(t *testing.T) {
-	p := aProfile()
-	delete(p["BagIt-Profile-Info"].(map[string]any), "BagIt-Profile-Version")
-	if got := parsed(t, p); got.Spec != "1.1.0" || len(got.Problems) > 0 {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -330,54 +295,48 @@ func TestCreateHoldsToTheProfile(t *testing.T) {
 	for _, key := range []string{"Tag-Files-Required", "Tag-Files-Allowed"} {
 		delete(p, key)
 	}
-	profile := parsed(t, p)
-	files := bag{"a.txt": "one", "d/b.txt": "two"}
+	asked := parsed(t, p)
+	inside := bag{"a.txt": "one", "d/b.txt": "two"}
 	for _, inPlace := range []bool{false, true} {
-		dir := payloadFolder(t, files)
-		o := CreateOptions{Payload: dir, Dest: filepath.Join(t.TempDir(), "made"), Profiles: []*Profile{profile}, Algorithms: profile.Algorithms(nil), Date: bagDate}
+		dir := payloadFolder(t, inside)
+		o := CreateOptions{Payload: dir, Dest: filepath.Join(t.TempDir(), "made"), Profiles: []*profile.Profile{asked}, Algorithms: asked.Algorithms(nil), Date: bagDate}
 		create, made := Create, o.Dest
 		if inPlace {
 			create, made = CreateInPlace, dir
 		}
 		_, err := create(t.Context(), o)
-		var broken *Error
-		if !errors.As(err, &broken) || broken.Rule != RuleProfile || !strings.Contains(broken.Detail, "Contact-Name") {
+		var broken *files.Error
+		if !errors.As(err, &broken) || broken.Rule != files.RuleProfile || !strings.Contains(broken.Detail, "Contact-Name") {
 			t.Errorf("error %v", err)
 		}
-		if got := filesOf(t, dir); !maps.Equal(got, map[string]string(files)) {
+		if got := filesOf(t, dir); !maps.Equal(got, map[string]string(inside)) {
 			t.Errorf("the folder was changed: %q", got)
 		}
 		expectNothing(t, filepath.Dir(o.Dest))
-		o.Info = []Field{{"Contact-Name", "A"}}
+		o.Info = []tagfile.Field{{Label: "Contact-Name", Value: "A"}}
 		if _, err := create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Validate(t.Context(), made, ValidateOptions{Profiles: []*Profile{profile}, Serialized: Zip})
+		r, err := Validate(t.Context(), made, ValidateOptions{Profiles: []*profile.Profile{asked}, Serialized: archive.Zip})
 		if err != nil || !r.Valid {
 			t.Errorf("%+v, %v", r.Findings, err)
 		}
 	}
 }
 
-func TestProfileAlgorithms(t *testing.T) {
-	def := []Algorithm{SHA256, SHA512}
-	for _, c := range []struct {
-		p    Profile
-		want []Algorithm
-	}{
-		{Profile{}, def},
-		{Profile{Manifests: NameLists{Required: []string{"md5"}}}, []Algorithm{MD5}},
-		{Profile{Manifests: NameLists{Allowed: []string{"sha512", "md5"}, restricted: true}}, []Algorithm{SHA512}},
-		{Profile{Manifests: NameLists{Allowed: []string{"sha1", "other"}, restricted: true}}, []Algorithm{SHA1}},
-	} {
-		if got := c.p.Algorithms(def); !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v", c.p, got)
+func FuzzProfile(f *testing.F) {
+	f.Add([]byte(`{"BagIt-Profile-Info":{"Version":"1"},"Bag-Info":{"A":{"required":true,"values":["x"]}},"Accept-BagIt-Version":["1.0"]}`))
+	f.Add([]byte(`{"Tag-Files-Allowed":["*","a*b"],"Allow-Fetch.txt":"false"}`))
+	f.Add([]byte(`null`))
+	dir := goodBag().write(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := profile.Parse(data)
+		if err != nil {
+			return
 		}
-	}
-}
-
-func TestLoadProfile(t *testing.T) {
-	if _, err := LoadProfile(filepath.Join(t.TempDir(), "none.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
+		r, err := Validate(t.Context(), dir, ValidateOptions{Level: Complete, Profiles: []*profile.Profile{p}})
+		if err != nil || !r.Complete {
+			t.Fatalf("%+v, %v", r.Findings, err)
+		}
+	})
 }

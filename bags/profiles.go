@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 	"cmp"
 	"context"
 	"strings"
@@ -11,7 +14,7 @@ func (v *validator) profiles(context.Context) error {
 	if len(v.o.Profiles) == 0 {
 		return nil
 	}
-	facts := &Facts{
+	facts := &profile.Facts{
 		Format: cmp.Or(v.o.Serialized, v.report.Archive), AnyFormat: v.o.unserialized,
 		Version: v.report.Version, Info: v.report.Info, Files: v.tree.Files,
 		PayloadFiles: v.report.PayloadFiles, PayloadBytes: v.report.PayloadBytes,
@@ -26,7 +29,7 @@ func (v *validator) profiles(context.Context) error {
 	for _, p := range v.o.Profiles {
 		v.report.Profiles = append(v.report.Profiles, p.Identifier)
 		for _, f := range p.Check(facts) {
-			v.stop = v.stop || v.o.FailFast && f.Severity == SeverityError
+			v.stop = v.stop || v.o.FailFast && f.Severity == finding.Error
 			v.report.Findings = append(v.report.Findings, f)
 		}
 	}
@@ -34,4 +37,4 @@ func (v *validator) profiles(context.Context) error {
 }
 
 // isOwn tells whether a tag file is one the specification itself has.
-func isOwn(p string) bool { return !strings.Contains(p, "/") && isSpecified(p) }
+func isOwn(p string) bool { return !strings.Contains(p, "/") && tagfile.IsSpecified(p) }

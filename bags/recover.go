@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +12,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-
-	"bagpipe/layout"
 )
 
 // This file finishes changes that were interrupted.
@@ -62,9 +63,9 @@ func (r *rewrite) recover() (Outcome, error) {
 // planData reads the plan. It may have come with the folder: a FIFO would never end,
 // and a file may have any size.
 func (r *rewrite) planData() (_ []byte, err error) {
-	o := &opener{root: r.root}
-	defer o.close()
-	f, err := o.file(planFile)
+	o := &files.Opener{Root: r.root}
+	defer o.Close()
+	f, err := o.File(planFile)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func readPlan(data []byte) (*plan, error) {
 	}
 	for _, list := range [][]string{p.Put, p.Remove} {
 		for _, e := range list {
-			if e == payloadDir || strings.HasPrefix(e, payloadPrefix) {
+			if e == tagfile.PayloadDir || strings.HasPrefix(e, tagfile.PayloadPrefix) {
 				return nil, fmt.Errorf("the path %s is the payload's", e)
 			}
 		}

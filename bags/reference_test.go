@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,13 +22,13 @@ func TestTheReferenceImplementationReadsOurBags(t *testing.T) {
 		t.Logf("%s", out)
 		return err
 	}
-	files := bag{"a.txt": "one", "d/größe.txt": "two", "d/ a  b ": "three", "line\nend": "four", "d/empty": ""}
-	for _, as := range [][]Algorithm{{MD5}, {SHA1, SHA224}, {SHA256, SHA512}, {SHA384}} {
-		payload := payloadFolder(t, files)
+	inside := bag{"a.txt": "one", "d/größe.txt": "two", "d/ a  b ": "three", "line\nend": "four", "d/empty": ""}
+	for _, as := range [][]files.Algorithm{{files.MD5}, {files.SHA1, files.SHA224}, {files.SHA256, files.SHA512}, {files.SHA384}} {
+		payload := payloadFolder(t, inside)
 		dest := filepath.Join(t.TempDir(), "made")
-		o := CreateOptions{Payload: payload, Dest: dest, Algorithms: as, Date: bagDate, Info: []Field{
-			{"Contact-Name", "A. Nonymous"}, {"Contact-Name", "Ä. Ö."},
-			{"External-Description", "so long a text that it is folded, and folded once more, as the lines of this file are not to be longer than 79 characters, all told"},
+		o := CreateOptions{Payload: payload, Dest: dest, Algorithms: as, Date: bagDate, Info: []tagfile.Field{
+			{Label: "Contact-Name", Value: "A. Nonymous"}, {Label: "Contact-Name", Value: "Ä. Ö."},
+			{Label: "External-Description", Value: "so long a text that it is folded, and folded once more, as the lines of this file are not to be longer than 79 characters, all told"},
 		}}
 		if _, err := Create(t.Context(), o); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,10 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -106,7 +107,7 @@ func openRewrite(dir string, sync bool, step func()) (_ *rewrite, _ Outcome, err
 func (r *rewrite) begin() error {
 	for _, d := range []string{WorkDir, newDir} {
 		r.tick()
-		if err := r.root.Mkdir(d, FolderPerm); err != nil {
+		if err := r.root.Mkdir(d, files.FolderPerm); err != nil {
 			return err
 		}
 		r.begun = true
@@ -126,10 +127,10 @@ func (r *rewrite) place() string { return filepath.Join(r.dir, newDir) }
 func (r *rewrite) put(p string, data []byte) error {
 	r.tick()
 	to := path.Join(newDir, p)
-	if err := r.root.MkdirAll(path.Dir(to), FolderPerm); err != nil {
+	if err := r.root.MkdirAll(path.Dir(to), files.FolderPerm); err != nil {
 		return err
 	}
-	return r.root.WriteFile(to, data, FilePerm)
+	return r.root.WriteFile(to, data, files.FilePerm)
 }
 
 // commit syncs what is new, writes the plan, and carries it out. An error before
@@ -139,7 +140,7 @@ func (r *rewrite) commit(p plan) error {
 	slices.Sort(p.Put)
 	if p.Moves {
 		r.tick()
-		if err := r.root.Mkdir(movedDir, FolderPerm); err != nil {
+		if err := r.root.Mkdir(movedDir, files.FolderPerm); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (r *rewrite) commit(p plan) error {
 // next call.
 func (r *rewrite) writePlan(data []byte) error {
 	tmp := planFile + ".tmp"
-	if err := r.root.WriteFile(tmp, data, FilePerm); err != nil {
+	if err := r.root.WriteFile(tmp, data, files.FilePerm); err != nil {
 		return err
 	}
 	if r.sync {
@@ -244,7 +245,7 @@ func (r *rewrite) move(p *plan) error {
 			return err
 		}
 	}
-	return r.rename(movedDir, payloadDir)
+	return r.rename(movedDir, tagfile.PayloadDir)
 }
 
 // rename moves from to to; where from is gone, that was done already.
@@ -253,7 +254,7 @@ func (r *rewrite) rename(from, to string) error {
 		return err
 	}
 	if dir := path.Dir(to); dir != "." {
-		if err := r.root.MkdirAll(dir, FolderPerm); err != nil {
+		if err := r.root.MkdirAll(dir, files.FolderPerm); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,8 @@ package bags
 
 import (
 	"archive/tar"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"bytes"
 	"io/fs"
 	"maps"
@@ -43,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		dest := filepath.Join(outer, "bag")
-		as := rapid.SliceOfNDistinct(rapid.SampledFrom([]Algorithm{MD5, SHA1, SHA224, SHA256, SHA384, SHA512}), 1, 3, rapid.ID).Draw(rt, "algorithms")
+		as := rapid.SliceOfNDistinct(rapid.SampledFrom([]files.Algorithm{files.MD5, files.SHA1, files.SHA224, files.SHA256, files.SHA384, files.SHA512}), 1, 3, rapid.ID).Draw(rt, "algorithms")
 		if _, err := Create(t.Context(), CreateOptions{Payload: payload, Dest: dest, Algorithms: as}); err != nil {
 			rt.Fatal(err)
 		}
@@ -73,14 +75,14 @@ func throughTar(t *testing.T, rt *rapid.T, dir, outer string) string {
 	if err := w.Close(); err != nil {
 		rt.Fatal(err)
 	}
-	archive, to := filepath.Join(outer, "x.tar"), filepath.Join(outer, "back")
-	if err := os.WriteFile(archive, b.Bytes(), 0o644); err != nil {
+	archived, to := filepath.Join(outer, "x.tar"), filepath.Join(outer, "back")
+	if err := os.WriteFile(archived, b.Bytes(), 0o644); err != nil {
 		rt.Fatal(err)
 	}
 	if err := os.Mkdir(to, 0o755); err != nil {
 		rt.Fatal(err)
 	}
-	_, err := Extract(t.Context(), archive, to, ExtractOptions{})
+	_, err := archive.Extract(t.Context(), archived, to, archive.ExtractOptions{})
 	for p := range filesOf(t, dir) {
 		if strings.ContainsAny(p, "\r\n") || strings.HasPrefix(p, "\\") {
 			if err == nil {

@@ -1,6 +1,8 @@
 package bags
 
 import (
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -39,7 +41,7 @@ func (b bag) manifest(prefix string) string {
 	var s strings.Builder
 	for _, p := range slices.Sorted(maps.Keys(b)) {
 		if strings.HasPrefix(p, "data/") == (prefix == "data/") && !strings.HasPrefix(p, "tagmanifest-") {
-			fmt.Fprintf(&s, "%x  %s\n", sha512.Sum512([]byte(b[p])), encodeManifestPath(p))
+			fmt.Fprintf(&s, "%x  %s\n", sha512.Sum512([]byte(b[p])), tagfile.EncodeManifestPath(p))
 		}
 	}
 	return s.String()
@@ -84,158 +86,158 @@ func TestRules(t *testing.T) {
 		about   string
 		change  func(b bag)
 		resealT bool // write the tag manifest anew, so that nothing but the change is wrong
-		code    Code
-		sev     Severity
+		code    finding.Code
+		sev     finding.Severity
 	}{
-		{"2: no bagit.txt", func(b bag) { delete(b, "bagit.txt") }, true, CodeNoDeclaration, SeverityError},
+		{"2: no bagit.txt", func(b bag) { delete(b, "bagit.txt") }, true, finding.NoDeclaration, finding.Error},
 		{"2.1.1: lines swapped", func(b bag) {
 			b["bagit.txt"] = "Tag-File-Character-Encoding: UTF-8\nBagIt-Version: 1.0\n"
-		}, true, CodeDeclaration, SeverityError},
+		}, true, finding.Declaration, finding.Error},
 		{"2.1.1: lines swapped in 0.97", func(b bag) {
 			b["bagit.txt"] = "Tag-File-Character-Encoding: UTF-8\nBagIt-Version: 0.97\n"
-		}, true, CodeDeclaration, SeverityWarning},
-		{"2.1.1: a third line", func(b bag) { b["bagit.txt"] += "Bag: yes\n" }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: an empty line", func(b bag) { b["bagit.txt"] += "\n" }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: no encoding", func(b bag) { b["bagit.txt"] = "BagIt-Version: 1.0\n" }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: no version", func(b bag) { b["bagit.txt"] = "Tag-File-Character-Encoding: UTF-8\n" }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: not a version", func(b bag) { b["bagit.txt"] = declare("1") }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: unknown version", func(b bag) { b["bagit.txt"] = declare("2.0") }, true, CodeVersion, SeverityError},
-		{"2.1.1: no such version", func(b bag) { b["bagit.txt"] = declare("0.98") }, true, CodeVersion, SeverityError},
-		{"2.1.1: byte-order mark", func(b bag) { b["bagit.txt"] = "\ufeff" + b["bagit.txt"] }, true, CodeDeclarationBOM, SeverityError},
-		{"2.1.1: not UTF-8", func(b bag) { b["bagit.txt"] = "\xff" + b["bagit.txt"] }, true, CodeDeclaration, SeverityError},
-		{"2.1.1: two spaces", func(b bag) { b["bagit.txt"] = strings.Replace(b["bagit.txt"], ": ", ":  ", 1) }, true, CodeDeclarationSpaces, SeverityError},
-		{"2.1.1: unknown encoding", func(b bag) { b["bagit.txt"] = strings.Replace(b["bagit.txt"], "UTF-8", "UTF-9", 1) }, true, CodeEncoding, SeverityError},
+		}, true, finding.Declaration, finding.Warning},
+		{"2.1.1: a third line", func(b bag) { b["bagit.txt"] += "Bag: yes\n" }, true, finding.Declaration, finding.Error},
+		{"2.1.1: an empty line", func(b bag) { b["bagit.txt"] += "\n" }, true, finding.Declaration, finding.Error},
+		{"2.1.1: no encoding", func(b bag) { b["bagit.txt"] = "BagIt-Version: 1.0\n" }, true, finding.Declaration, finding.Error},
+		{"2.1.1: no version", func(b bag) { b["bagit.txt"] = "Tag-File-Character-Encoding: UTF-8\n" }, true, finding.Declaration, finding.Error},
+		{"2.1.1: not a version", func(b bag) { b["bagit.txt"] = declare("1") }, true, finding.Declaration, finding.Error},
+		{"2.1.1: unknown version", func(b bag) { b["bagit.txt"] = declare("2.0") }, true, finding.Version, finding.Error},
+		{"2.1.1: no such version", func(b bag) { b["bagit.txt"] = declare("0.98") }, true, finding.Version, finding.Error},
+		{"2.1.1: byte-order mark", func(b bag) { b["bagit.txt"] = "\ufeff" + b["bagit.txt"] }, true, finding.DeclarationBOM, finding.Error},
+		{"2.1.1: not UTF-8", func(b bag) { b["bagit.txt"] = "\xff" + b["bagit.txt"] }, true, finding.Declaration, finding.Error},
+		{"2.1.1: two spaces", func(b bag) { b["bagit.txt"] = strings.Replace(b["bagit.txt"], ": ", ":  ", 1) }, true, finding.DeclarationSpaces, finding.Error},
+		{"2.1.1: unknown encoding", func(b bag) { b["bagit.txt"] = strings.Replace(b["bagit.txt"], "UTF-8", "UTF-9", 1) }, true, finding.Encoding, finding.Error},
 		{"2.1.2: no data/", func(b bag) {
 			delete(b, "data/a.txt")
 			delete(b, "data/d/b.txt")
 			b["manifest-sha512.txt"], b["bag-info.txt"] = "", ""
-		}, true, CodeNoPayload, SeverityError},
+		}, true, finding.NoPayload, finding.Error},
 		{"2.1.2: empty payload", func(b bag) {
 			delete(b, "data/a.txt")
 			delete(b, "data/d/b.txt")
 			b["data/"], b["manifest-sha512.txt"], b["bag-info.txt"] = "", "", "Payload-Oxum: 0.0\n"
-		}, true, CodeEmptyPayload, SeverityWarning},
+		}, true, finding.EmptyPayload, finding.Warning},
 		{"2.1.2: a bag in a bag", func(b bag) {
 			b["data/bagit.txt"], b["data/data/x"], b["bag-info.txt"] = "x", "y", ""
 			b.seal()
-		}, true, CodeBagInBag, SeverityWarning},
-		{"2.1.3: no manifest", func(b bag) { delete(b, "manifest-sha512.txt") }, true, CodeNoManifest, SeverityError},
-		{"2.1.3: file in no manifest", func(b bag) { b["data/c.txt"], b["bag-info.txt"] = "c", "" }, true, CodeUnlisted, SeverityError},
+		}, true, finding.BagInBag, finding.Warning},
+		{"2.1.3: no manifest", func(b bag) { delete(b, "manifest-sha512.txt") }, true, finding.NoManifest, finding.Error},
+		{"2.1.3: file in no manifest", func(b bag) { b["data/c.txt"], b["bag-info.txt"] = "c", "" }, true, finding.Unlisted, finding.Error},
 		{"2.1.3: file in one manifest of two", func(b bag) {
 			b["manifest-sha256.txt"] = hex256("one") + "  data/a.txt\n"
-		}, true, CodeUnlisted, SeverityError},
+		}, true, finding.Unlisted, finding.Error},
 		{"2.1.3: file in one manifest of two, 0.97", func(b bag) {
 			old(b)
 			b["manifest-sha256.txt"] = hex256("one") + "  data/a.txt\n"
-		}, true, CodeManifestsDiffer, SeverityWarning},
-		{"2.1.3: listed twice", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "  data/a.txt\n" }, true, CodeDuplicate, SeverityError},
+		}, true, finding.ManifestsDiffer, finding.Warning},
+		{"2.1.3: listed twice", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "  data/a.txt\n" }, true, finding.Duplicate, finding.Error},
 		{"2.1.3: listed twice alike, 0.97", func(b bag) {
 			old(b)
 			b["manifest-sha512.txt"] += hex512("one") + "  data/a.txt\n"
-		}, true, CodeDuplicate, SeverityWarning},
+		}, true, finding.Duplicate, finding.Warning},
 		{"2.1.3: listed twice differently, 0.97", func(b bag) {
 			old(b)
 			b["manifest-sha512.txt"] += hex512("x") + "  data/a.txt\n"
-		}, true, CodeDuplicate, SeverityError},
-		{"2.1.3: no path", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "\n" }, true, CodeManifestSyntax, SeverityError},
+		}, true, finding.Duplicate, finding.Error},
+		{"2.1.3: no path", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "\n" }, true, finding.ManifestSyntax, finding.Error},
 		{"2.1.3: not hexadecimal", func(b bag) {
 			b["manifest-sha512.txt"] = strings.Replace(b["manifest-sha512.txt"], hex512("one"), strings.Repeat("x", 128), 1)
-		}, true, CodeDigestSyntax, SeverityError},
+		}, true, finding.DigestSyntax, finding.Error},
 		{"2.1.3: wrong length", func(b bag) {
 			b["manifest-sha512.txt"] = strings.Replace(b["manifest-sha512.txt"], hex512("one"), hex256("one"), 1)
-		}, true, CodeDigestSyntax, SeverityError},
-		{"2.1.3: outside data/", func(b bag) { b["manifest-sha512.txt"] += hex512("a tag file") + "  notes/tag.txt\n" }, true, CodeOutsidePayload, SeverityError},
-		{"2.1.3: beside data/", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  datax/y\n" }, true, CodeOutsidePayload, SeverityError},
-		{"2.1.3: a folder", func(b bag) { b["manifest-sha512.txt"] += hex512("") + "  data/d\n" }, true, CodeListsFolder, SeverityError},
+		}, true, finding.DigestSyntax, finding.Error},
+		{"2.1.3: outside data/", func(b bag) { b["manifest-sha512.txt"] += hex512("a tag file") + "  notes/tag.txt\n" }, true, finding.OutsidePayload, finding.Error},
+		{"2.1.3: beside data/", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  datax/y\n" }, true, finding.OutsidePayload, finding.Error},
+		{"2.1.3: a folder", func(b bag) { b["manifest-sha512.txt"] += hex512("") + "  data/d\n" }, true, finding.ListsFolder, finding.Error},
 		{"2.1.3: bare percent", func(b bag) {
 			b["data/100%.txt"], b["bag-info.txt"] = "x", ""
 			b["manifest-sha512.txt"] += hex512("x") + "  data/100%.txt\n"
-		}, true, CodePercent, SeverityError},
+		}, true, finding.Percent, finding.Error},
 		{"2.1.3: bare percent, 0.97", func(b bag) {
 			old(b)
 			b["data/100%.txt"], b["bag-info.txt"] = "x", ""
 			b["manifest-sha512.txt"] += hex512("x") + "  data/100%.txt\n"
-		}, true, CodePercent, SeverityWarning},
+		}, true, finding.Percent, finding.Warning},
 		{"2.1.3: a literal %25 in 0.97", func(b bag) {
 			old(b)
 			b["data/100%25.txt"], b["bag-info.txt"] = "x", ""
 			b["manifest-sha512.txt"] += hex512("x") + "  data/100%25.txt\n"
-		}, true, CodePercent, SeverityWarning},
+		}, true, finding.Percent, finding.Warning},
 		{"2.2.1: payload manifest not in the tag manifest", func(b bag) {
 			b["tagmanifest-sha512.txt"] = strings.Replace(b["tagmanifest-sha512.txt"], hex512(b["manifest-sha512.txt"])+"  manifest-sha512.txt\n", "", 1)
-		}, false, CodeManifestUntagged, SeverityError},
-		{"2.2.1: tag file not in the tag manifest", func(b bag) { b["new.txt"] = "x" }, false, CodeTagUnlisted, SeverityWarning},
-		{"2.2.1: a payload file in the tag manifest", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("one") + "  data/a.txt\n" }, false, CodeListsPayload, SeverityError},
-		{"2.2.1: a tag manifest in a tag manifest", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("x") + "  tagmanifest-md5.txt\n" }, false, CodeListsTagManifest, SeverityError},
-		{"2.2.2: no colon", func(b bag) { b["bag-info.txt"] += "nothing\n" }, true, CodeInfoSyntax, SeverityError},
-		{"2.2.2: no space after the colon", func(b bag) { b["bag-info.txt"] += "Label:value\n" }, true, CodeInfoSyntax, SeverityError},
-		{"2.2.2: space before the colon", func(b bag) { b["bag-info.txt"] += "Label : value\n" }, true, CodeInfoSyntax, SeverityError},
-		{"2.2.2: space before the colon, 0.97", func(b bag) { old(b); b["bag-info.txt"] += "Label : value\n" }, true, CodeInfoSyntax, SeverityWarning},
-		{"2.2.2: begins with a continued line", func(b bag) { b["bag-info.txt"] = "  folded\n" }, true, CodeInfoSyntax, SeverityError},
-		{"2.2.2: Bagging-Date twice", func(b bag) { b["bag-info.txt"] += "Bagging-Date: 2020-01-01\nbagging-date: 2020-01-02\n" }, true, CodeInfoRepeated, SeverityWarning},
-		{"2.2.2: Payload-Oxum wrong", func(b bag) { b["bag-info.txt"] = "Payload-Oxum: 6.3\n" }, true, CodeOxum, SeverityError},
-		{"2.2.2: Payload-Oxum syntax", func(b bag) { b["bag-info.txt"] = "Payload-Oxum: six\n" }, true, CodeOxumSyntax, SeverityError},
-		{"2.2.2: Payload-Oxum twice", func(b bag) { b["bag-info.txt"] += "payload-oxum: 6.2\n" }, true, CodeOxumRepeated, SeverityError},
+		}, false, finding.ManifestUntagged, finding.Error},
+		{"2.2.1: tag file not in the tag manifest", func(b bag) { b["new.txt"] = "x" }, false, finding.TagUnlisted, finding.Warning},
+		{"2.2.1: a payload file in the tag manifest", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("one") + "  data/a.txt\n" }, false, finding.ListsPayload, finding.Error},
+		{"2.2.1: a tag manifest in a tag manifest", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("x") + "  tagmanifest-md5.txt\n" }, false, finding.ListsTagManifest, finding.Error},
+		{"2.2.2: no colon", func(b bag) { b["bag-info.txt"] += "nothing\n" }, true, finding.InfoSyntax, finding.Error},
+		{"2.2.2: no space after the colon", func(b bag) { b["bag-info.txt"] += "Label:value\n" }, true, finding.InfoSyntax, finding.Error},
+		{"2.2.2: space before the colon", func(b bag) { b["bag-info.txt"] += "Label : value\n" }, true, finding.InfoSyntax, finding.Error},
+		{"2.2.2: space before the colon, 0.97", func(b bag) { old(b); b["bag-info.txt"] += "Label : value\n" }, true, finding.InfoSyntax, finding.Warning},
+		{"2.2.2: begins with a continued line", func(b bag) { b["bag-info.txt"] = "  folded\n" }, true, finding.InfoSyntax, finding.Error},
+		{"2.2.2: Bagging-Date twice", func(b bag) { b["bag-info.txt"] += "Bagging-Date: 2020-01-01\nbagging-date: 2020-01-02\n" }, true, finding.InfoRepeated, finding.Warning},
+		{"2.2.2: Payload-Oxum wrong", func(b bag) { b["bag-info.txt"] = "Payload-Oxum: 6.3\n" }, true, finding.Oxum, finding.Error},
+		{"2.2.2: Payload-Oxum syntax", func(b bag) { b["bag-info.txt"] = "Payload-Oxum: six\n" }, true, finding.OxumSyntax, finding.Error},
+		{"2.2.2: Payload-Oxum twice", func(b bag) { b["bag-info.txt"] += "payload-oxum: 6.2\n" }, true, finding.OxumRepeated, finding.Error},
 		{"2.2.3: not fetched", func(b bag) {
 			b["fetch.txt"] = "https://example.org/a 3 data/a.txt\n"
 			delete(b, "data/a.txt")
-		}, true, CodeUnfetched, SeverityError},
-		{"2.2.3: in no manifest", func(b bag) { b["fetch.txt"] = "https://example.org/a - data/new.txt\n" }, true, CodeFetchUnlisted, SeverityError},
-		{"2.2.3: a tag file", func(b bag) { b["fetch.txt"] = "https://example.org/a - notes/tag.txt\n" }, true, CodeFetchPath, SeverityError},
-		{"2.2.3: out of the bag", func(b bag) { b["fetch.txt"] = "https://example.org/a - data/../../x\n" }, true, CodeUnsafePath, SeverityError},
-		{"2.2.3: no length", func(b bag) { b["fetch.txt"] = "https://example.org/a data/a.txt\n" }, true, CodeFetchSyntax, SeverityError},
-		{"2.2.3: a relative URL", func(b bag) { b["fetch.txt"] = "a.txt 3 data/a.txt\n" }, true, CodeFetchSyntax, SeverityError},
-		{"2.1.1: byte-order mark, 0.97", func(b bag) { b["bagit.txt"] = "\ufeff" + declare("0.97") }, true, CodeDeclarationBOM, SeverityError},
-		{"2.1.1: space before the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ":", " :", 1) }, true, CodeDeclarationSpaces, SeverityError},
-		{"2.1.1: no space after the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ": ", ":", 1) }, true, CodeDeclarationSpaces, SeverityWarning},
+		}, true, finding.Unfetched, finding.Error},
+		{"2.2.3: in no manifest", func(b bag) { b["fetch.txt"] = "https://example.org/a - data/new.txt\n" }, true, finding.FetchUnlisted, finding.Error},
+		{"2.2.3: a tag file", func(b bag) { b["fetch.txt"] = "https://example.org/a - notes/tag.txt\n" }, true, finding.FetchPath, finding.Error},
+		{"2.2.3: out of the bag", func(b bag) { b["fetch.txt"] = "https://example.org/a - data/../../x\n" }, true, finding.UnsafePath, finding.Error},
+		{"2.2.3: no length", func(b bag) { b["fetch.txt"] = "https://example.org/a data/a.txt\n" }, true, finding.FetchSyntax, finding.Error},
+		{"2.2.3: a relative URL", func(b bag) { b["fetch.txt"] = "a.txt 3 data/a.txt\n" }, true, finding.FetchSyntax, finding.Error},
+		{"2.1.1: byte-order mark, 0.97", func(b bag) { b["bagit.txt"] = "\ufeff" + declare("0.97") }, true, finding.DeclarationBOM, finding.Error},
+		{"2.1.1: space before the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ":", " :", 1) }, true, finding.DeclarationSpaces, finding.Error},
+		{"2.1.1: no space after the colon, 0.97", func(b bag) { b["bagit.txt"] = strings.Replace(declare("0.97"), ": ", ":", 1) }, true, finding.DeclarationSpaces, finding.Warning},
 		{"2.2.2: package-info.txt until 0.95", func(b bag) {
 			delete(b, "bag-info.txt")
 			b["bagit.txt"], b["package-info.txt"] = declare("0.95"), "Payload-Oxum: 6.3\n"
-		}, true, CodeOxum, SeverityError},
-		{"2.3: byte-order mark", func(b bag) { b["bag-info.txt"] = "\ufeff" + b["bag-info.txt"] }, true, CodeBOM, SeverityWarning},
+		}, true, finding.Oxum, finding.Error},
+		{"2.3: byte-order mark", func(b bag) { b["bag-info.txt"] = "\ufeff" + b["bag-info.txt"] }, true, finding.BOM, finding.Warning},
 		{"5: parent, and back", func(b bag) {
 			b["manifest-sha512.txt"] = strings.ReplaceAll(b["manifest-sha512.txt"], "  data/a", "  data/d/../a")
-		}, true, CodePathForm, SeverityWarning},
-		{"5: parent, and back to what is listed", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "  data/d/../a.txt\n" }, true, CodeDuplicate, SeverityError},
-		{"5: parent, and out of the payload", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  data/../notes/tag.txt\n" }, true, CodeOutsidePayload, SeverityError},
-		{"6: what macOS leaves", func(b bag) { b["data/d/.DS_Store"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeSystemFile, SeverityWarning},
-		{"6: what Windows leaves, unlisted", func(b bag) { b["data/Thumbs.db"], b["bag-info.txt"] = "x", "" }, true, CodeUnlisted, SeverityError},
-		{"2.3: byte-order mark, 0.97", func(b bag) { old(b); b["manifest-sha512.txt"] = "\ufeff" + b["manifest-sha512.txt"] }, true, CodeBOM, SeverityWarning},
-		{"2.3: not UTF-8", func(b bag) { b["bag-info.txt"] += "Name: M\xfcller\n" }, true, CodeEncoding, SeverityError},
-		{"2.3: no last line end", func(b bag) { b["bag-info.txt"] = strings.TrimSuffix(b["bag-info.txt"], "\n") }, true, CodeLineEnd, SeverityWarning},
-		{"2.4: unknown algorithm", func(b bag) { b["manifest-rot13.txt"] = "aa data/a.txt\nbb data/d/b.txt\n" }, true, CodeAlgorithm, SeverityError},
-		{"2.4: a name not normalised", func(b bag) { b["manifest-SHA-512.txt"] = b["manifest-sha512.txt"] }, true, CodeAlgorithm, SeverityError},
+		}, true, finding.PathForm, finding.Warning},
+		{"5: parent, and back to what is listed", func(b bag) { b["manifest-sha512.txt"] += hex512("one") + "  data/d/../a.txt\n" }, true, finding.Duplicate, finding.Error},
+		{"5: parent, and out of the payload", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  data/../notes/tag.txt\n" }, true, finding.OutsidePayload, finding.Error},
+		{"6: what macOS leaves", func(b bag) { b["data/d/.DS_Store"], b["bag-info.txt"] = "x", ""; b.seal() }, true, finding.SystemFile, finding.Warning},
+		{"6: what Windows leaves, unlisted", func(b bag) { b["data/Thumbs.db"], b["bag-info.txt"] = "x", "" }, true, finding.Unlisted, finding.Error},
+		{"2.3: byte-order mark, 0.97", func(b bag) { old(b); b["manifest-sha512.txt"] = "\ufeff" + b["manifest-sha512.txt"] }, true, finding.BOM, finding.Warning},
+		{"2.3: not UTF-8", func(b bag) { b["bag-info.txt"] += "Name: M\xfcller\n" }, true, finding.Encoding, finding.Error},
+		{"2.3: no last line end", func(b bag) { b["bag-info.txt"] = strings.TrimSuffix(b["bag-info.txt"], "\n") }, true, finding.LineEnd, finding.Warning},
+		{"2.4: unknown algorithm", func(b bag) { b["manifest-rot13.txt"] = "aa data/a.txt\nbb data/d/b.txt\n" }, true, finding.Algorithm, finding.Error},
+		{"2.4: a name not normalised", func(b bag) { b["manifest-SHA-512.txt"] = b["manifest-sha512.txt"] }, true, finding.Algorithm, finding.Error},
 		{"2.2.1: tag manifests that differ", func(b bag) {
 			b["tagmanifest-sha256.txt"] = hex256(b["manifest-sha512.txt"]) + "  manifest-sha512.txt\n"
-		}, false, CodeManifestsDiffer, SeverityWarning},
+		}, false, finding.ManifestsDiffer, finding.Warning},
 		{"2.2.3: begins with a slash, 0.97", func(b bag) {
 			old(b)
 			b["fetch.txt"] = "https://example.org/a 3 /data/a.txt\n"
-		}, true, CodePathForm, SeverityWarning},
+		}, true, finding.PathForm, finding.Warning},
 		{"2.4: weak algorithm", func(b bag) {
 			b["manifest-md5.txt"] = "f97c5d29941bfb1b2fdab0874906ab82  data/a.txt\nb8a9f715dbb64fd5c56e7783c6820a61  data/d/b.txt\n"
-		}, true, CodeWeakAlgorithm, SeverityWarning},
-		{"3: a payload file is missing", func(b bag) { delete(b, "data/a.txt"); b["bag-info.txt"] = "" }, true, CodeMissing, SeverityError},
-		{"3: a tag file is missing", func(b bag) { delete(b, "notes/tag.txt") }, false, CodeMissing, SeverityError},
-		{"5: absolute", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  /etc/passwd\n" }, true, CodeUnsafePath, SeverityError},
-		{"5: parent", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("x") + "  ../x\n" }, false, CodeUnsafePath, SeverityError},
+		}, true, finding.WeakAlgorithm, finding.Warning},
+		{"3: a payload file is missing", func(b bag) { delete(b, "data/a.txt"); b["bag-info.txt"] = "" }, true, finding.Missing, finding.Error},
+		{"3: a tag file is missing", func(b bag) { delete(b, "notes/tag.txt") }, false, finding.Missing, finding.Error},
+		{"5: absolute", func(b bag) { b["manifest-sha512.txt"] += hex512("x") + "  /etc/passwd\n" }, true, finding.UnsafePath, finding.Error},
+		{"5: parent", func(b bag) { b["tagmanifest-sha512.txt"] += hex512("x") + "  ../x\n" }, false, finding.UnsafePath, finding.Error},
 		{"6: leading ./", func(b bag) {
 			b["manifest-sha512.txt"] = strings.ReplaceAll(b["manifest-sha512.txt"], "  data/", "  ./data/")
-		}, true, CodePathForm, SeverityWarning},
+		}, true, finding.PathForm, finding.Warning},
 		{"6: md5sum's asterisk", func(b bag) {
 			b["manifest-sha512.txt"] = strings.ReplaceAll(b["manifest-sha512.txt"], "  data/", " *data/")
-		}, true, CodeAsterisk, SeverityWarning},
+		}, true, finding.Asterisk, finding.Warning},
 		{"6: normalisation", func(b bag) {
 			b["data/cafe\u0301"], b["bag-info.txt"] = "x", ""
 			b["manifest-sha512.txt"] += hex512("x") + "  data/caf\u00e9\n"
-		}, true, CodeNormalisation, SeverityWarning},
-		{"6: case", func(b bag) { b["data/A.TXT"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeCollision, SeverityWarning},
-		{"6: a device's name", func(b bag) { b["data/aux.txt"], b["bag-info.txt"] = "x", ""; b.seal() }, true, CodeWindowsName, SeverityWarning},
+		}, true, finding.Normalisation, finding.Warning},
+		{"6: case", func(b bag) { b["data/A.TXT"], b["bag-info.txt"] = "x", ""; b.seal() }, true, finding.Collision, finding.Warning},
+		{"6: a device's name", func(b bag) { b["data/aux.txt"], b["bag-info.txt"] = "x", ""; b.seal() }, true, finding.WindowsName, finding.Warning},
 		{"6: longer than Windows allows", func(b bag) {
 			b["data/"+strings.Repeat("folder/", 40)+"x"], b["bag-info.txt"] = "x", ""
 			b.seal()
-		}, true, CodeWindowsName, SeverityWarning},
-		{"empty folder", func(b bag) { b["data/empty/"] = "" }, true, CodeEmptyFolder, SeverityWarning},
+		}, true, finding.WindowsName, finding.Warning},
+		{"empty folder", func(b bag) { b["data/empty/"] = "" }, true, finding.EmptyFolder, finding.Warning},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			b := goodBag()
@@ -247,7 +249,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantValid := c.sev == SeverityWarning
+			wantValid := c.sev == finding.Warning
 			if r.Valid != wantValid {
 				t.Errorf("valid %v, want %v", r.Valid, wantValid)
 			}
@@ -261,8 +263,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func hasFinding(r Report, code Code, s Severity) bool {
-	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == code && f.Severity == s })
+func hasFinding(r Report, code finding.Code, s finding.Severity) bool {
+	return slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Code == code && f.Severity == s })
 }
 
 // What RFC 8493 allows and readers elsewhere have refused.
@@ -370,7 +372,7 @@ func TestLinksAndSpecialFilesAreNotOpened(t *testing.T) {
 	if err := os.Symlink("a.txt", filepath.Join(dir, "data", "link")); err != nil {
 		t.Fatal(err)
 	}
-	expectBag(t, dir, false, false, CodeLink)
+	expectBag(t, dir, false, false, finding.Link)
 
 	dir = b.write(t)
 	if err := os.Remove(filepath.Join(dir, "data/a.txt")); err != nil {
@@ -379,7 +381,7 @@ func TestLinksAndSpecialFilesAreNotOpened(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "data/a.txt"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := expectBag(t, dir, false, false, CodeMissing); !hasFinding(r, CodeSpecial, SeverityError) {
+	if r := expectBag(t, dir, false, false, finding.Missing); !hasFinding(r, finding.Special, finding.Error) {
 		t.Errorf("%+v", r.Findings)
 	}
 
@@ -388,7 +390,7 @@ func TestLinksAndSpecialFilesAreNotOpened(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "data", "linked")); err != nil {
 		t.Fatal(err)
 	}
-	expectBag(t, dir, false, false, CodeLink)
+	expectBag(t, dir, false, false, finding.Link)
 }
 
 func TestLevels(t *testing.T) {

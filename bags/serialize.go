@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 	"bagpipe/layout"
 	"cmp"
 	"context"
@@ -13,13 +16,13 @@ import (
 
 // SerializeOptions say how to write a bag into an archive.
 type SerializeOptions struct {
-	Format Format    // one of PackFormats; default: what the archive's name ends in, or tar
-	Time   time.Time // of every member; zero: each file's own
-	Verify bool      // validate the archive before it gets its name
+	Format archive.Format // one of PackFormats; default: what the archive's name ends in, or tar
+	Time   time.Time      // of every member; zero: each file's own
+	Verify bool           // validate the archive before it gets its name
 	NoSync bool
 
 	Workers  int
-	Progress func(Progress)
+	Progress func(files.Progress)
 }
 
 // Serialize writes the bag in dir into the archive at dest, which must not exist,
@@ -28,11 +31,11 @@ type SerializeOptions struct {
 // there. A bag that is not complete is ErrNotValid, with the report.
 func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (Report, error) {
 	fail := func(r Report, err error) (Report, error) { return r, fmt.Errorf("serialize bag %s: %w", dir, err) }
-	if o.Format == None {
-		o.Format = cmp.Or(formatOfName(filepath.Base(dest)), Tar)
+	if o.Format == archive.None {
+		o.Format = cmp.Or(archive.FormatOfName(filepath.Base(dest)), archive.Tar)
 	}
-	if !slices.Contains(PackFormats(), o.Format) {
-		return fail(Report{}, fmt.Errorf("%s: %w", dest, ErrPackFormat))
+	if !slices.Contains(archive.PackFormats(), o.Format) {
+		return fail(Report{}, fmt.Errorf("%s: %w", dest, archive.ErrPackFormat))
 	}
 	r, err := Validate(ctx, dir, ValidateOptions{Level: Complete})
 	if err != nil {
@@ -41,7 +44,7 @@ func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (Repor
 	if !r.Complete || r.Errors > 0 {
 		return fail(r, ErrNotValid)
 	}
-	if r.Archive != None {
+	if r.Archive != archive.None {
 		return fail(r, errors.New("it is serialized already"))
 	}
 	verify := func(made string) (err error) {
@@ -49,7 +52,7 @@ func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (Repor
 			return err
 		}
 		r.Bag = layout.EncodePath(filepath.Base(dest))
-		r.drop(CodeBaseName) // of the name it has until it is verified
+		r.drop(finding.BaseName) // of the name it has until it is verified
 		if !r.Valid {
 			return ErrNotValid
 		}
@@ -58,15 +61,15 @@ func Serialize(ctx context.Context, dir, dest string, o SerializeOptions) (Repor
 	if !o.Verify {
 		verify = nil
 	}
-	if _, err := Pack(ctx, dir, dest, PackOptions{Format: o.Format, Bag: true, Time: o.Time, NoSync: o.NoSync, Progress: o.Progress, Check: verify}); err != nil {
+	if _, err := archive.Pack(ctx, dir, dest, archive.PackOptions{Format: o.Format, Bag: true, Time: o.Time, NoSync: o.NoSync, Progress: o.Progress, Check: verify}); err != nil {
 		return fail(r, err)
 	}
 	return r, nil
 }
 
 // drop takes the warnings of one code out of a report.
-func (r *Report) drop(c Code) {
+func (r *Report) drop(c finding.Code) {
 	n := len(r.Findings)
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Code == c && f.Severity == SeverityWarning })
+	r.Findings = slices.DeleteFunc(r.Findings, func(f finding.Finding) bool { return f.Code == c && f.Severity == finding.Warning })
 	r.Warnings -= n - len(r.Findings)
 }

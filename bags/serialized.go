@@ -1,6 +1,10 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"cmp"
 	"context"
@@ -20,8 +24,8 @@ func openSerialized(ctx context.Context, file string, o ValidateOptions) (*valid
 	if err != nil {
 		return nil, err
 	}
-	view, err := OpenView(ctx, f, o.Limits, isSpecified)
-	var broken *Error
+	view, err := archive.OpenView(ctx, f, o.Limits, tagfile.IsSpecified)
+	var broken *files.Error
 	if err != nil && !errors.As(err, &broken) {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func openSerialized(ctx context.Context, file string, o ValidateOptions) (*valid
 	v := newValidator(treeWithin(view, base), &withinBase{View: view, base: base}, o)
 	v.report.Bag, v.report.Archive = layout.EncodePath(view.Name), view.Format
 	for _, w := range view.Warnings {
-		v.warn(CodeArchive, "", "", w)
+		v.warn(finding.Archive, "", "", w)
 	}
 	if broken != nil {
 		v.broken(broken)
@@ -40,18 +44,18 @@ func openSerialized(ctx context.Context, file string, o ValidateOptions) (*valid
 }
 
 // treeWithin lists the bag in the archive's folder base, "" for the archive's own top.
-func treeWithin(view *View, base string) *Tree {
+func treeWithin(view *archive.View, base string) *files.Tree {
 	prefix := base + "/"
 	if base == "" {
 		prefix = ""
 	}
-	t := &Tree{Dir: view.Name}
+	t := &files.Tree{Dir: view.Name}
 	for _, m := range view.Members {
 		rel, ok := strings.CutPrefix(m.Path, prefix)
 		if !ok {
 			continue
 		}
-		e := Entry{Path: rel, Size: m.Size, Mode: m.Mode, Time: m.Time}
+		e := files.Entry{Path: rel, Size: m.Size, Mode: m.Mode, Time: m.Time}
 		if m.Mode.IsRegular() {
 			t.Files = append(t.Files, e)
 		} else {
@@ -60,7 +64,7 @@ func treeWithin(view *View, base string) *Tree {
 	}
 	for _, d := range view.Folders {
 		if rel, ok := strings.CutPrefix(d, prefix); ok && rel != "" {
-			t.Folders = append(t.Folders, Entry{Path: rel, Mode: fs.ModeDir | FolderPerm})
+			t.Folders = append(t.Folders, files.Entry{Path: rel, Mode: fs.ModeDir | files.FolderPerm})
 		}
 	}
 	return t
@@ -68,12 +72,12 @@ func treeWithin(view *View, base string) *Tree {
 
 // baseOf finds the bag: the archive's top where bagit.txt is there, else the only
 // folder, or the only one with a bagit.txt.
-func baseOf(view *View) string {
+func baseOf(view *archive.View) string {
 	declares := func(p string) bool {
 		folder, ok := view.Stat(p)
 		return ok && !folder
 	}
-	if declares(declarationFile) {
+	if declares(tagfile.DeclarationFile) {
 		return ""
 	}
 	var folders, declared []string
@@ -82,7 +86,7 @@ func baseOf(view *View) string {
 			continue
 		}
 		folders = append(folders, d)
-		if declares(d + "/" + declarationFile) {
+		if declares(d + "/" + tagfile.DeclarationFile) {
 			declared = append(declared, d)
 		}
 	}
@@ -90,49 +94,49 @@ func baseOf(view *View) string {
 }
 
 // serialization reports what is wrong with how the bag lies in the archive.
-func (v *validator) serialization(view *View, base string) {
+func (v *validator) serialization(view *archive.View, base string) {
 	if base == "" {
-		v.warn(CodeSerialization, sectionSerialization, "", "the bag is not in a folder of its own in the archive")
+		v.warn(finding.Serialization, sectionSerialization, "", "the bag is not in a folder of its own in the archive")
 		return
 	}
 	for _, top := range view.Top() {
 		if top == base {
 			continue
 		}
-		payload, _ := view.Stat(top + "/" + payloadDir)
+		payload, _ := view.Stat(top + "/" + tagfile.PayloadDir)
 		switch {
 		case isNoise(top):
-			v.warn(CodeSerialization, sectionSerialization, top, "beside the bag; passed over")
+			v.warn(finding.Serialization, sectionSerialization, top, "beside the bag; passed over")
 		case payload:
-			v.fail(CodeSerialization, sectionSerialization, top, "the archive holds more than one bag")
+			v.fail(finding.Serialization, sectionSerialization, top, "the archive holds more than one bag")
 		default:
-			v.fail(CodeSerialization, sectionSerialization, top, "stands beside the bag's folder in the archive")
+			v.fail(finding.Serialization, sectionSerialization, top, "stands beside the bag's folder in the archive")
 		}
 	}
 	if stem := archiveStem(view.Name); stem != base {
-		v.warn(CodeBaseName, sectionSerialization, "", "the archive holds "+layout.EncodePath(base)+", where its name lets expect "+layout.EncodePath(stem))
+		v.warn(finding.BaseName, sectionSerialization, "", "the archive holds "+layout.EncodePath(base)+", where its name lets expect "+layout.EncodePath(stem))
 	}
 }
 
 // archiveStem is an archive's name without what names its format.
 func archiveStem(name string) string {
-	if formatOfName(name) == None {
+	if archive.FormatOfName(name) == archive.None {
 		return name
 	}
-	return FolderName(name)
+	return archive.FolderName(name)
 }
 
 // withinBase looks a bag's paths up below its folder in the archive.
 type withinBase struct {
-	*View
+	*archive.View
 	base string
 }
 
 func (b *withinBase) Open(p string) (io.ReadCloser, error) { return b.View.Open(path.Join(b.base, p)) }
 
-func (b *withinBase) Hash(ctx context.Context, plan []hashItem, o HashOptions, each func(Hashed) error) error {
+func (b *withinBase) Hash(ctx context.Context, plan []files.Planned, o files.HashOptions, each func(files.Hashed) error) error {
 	for i := range plan {
-		plan[i].path = path.Join(b.base, plan[i].path)
+		plan[i].Path = path.Join(b.base, plan[i].Path)
 	}
 	return b.View.Hash(ctx, plan, o, each)
 }

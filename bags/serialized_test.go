@@ -3,6 +3,8 @@ package bags
 import (
 	"archive/tar"
 	"archive/zip"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 	"bytes"
 	"fmt"
 	"maps"
@@ -13,13 +15,13 @@ import (
 	"testing"
 )
 
-var allFormats = []Format{Zip, Tar, TarGzip, TarZstd}
+var allFormats = []archive.Format{archive.Zip, archive.Tar, archive.TarGzip, archive.TarZstd}
 
 // packed is an archive in memory, its members in the order of their names.
-func packed(t testing.TB, f Format, members map[string]string) []byte {
+func packed(t testing.TB, f archive.Format, members map[string]string) []byte {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(members))
-	if f == Zip {
+	if f == archive.Zip {
 		var b bytes.Buffer
 		w := zip.NewWriter(&b)
 		for _, n := range names {
@@ -50,9 +52,9 @@ func packed(t testing.TB, f Format, members map[string]string) []byte {
 		t.Fatal(err)
 	}
 	switch f {
-	case TarGzip:
+	case archive.TarGzip:
 		return gz(t, b.Bytes())
-	case TarZstd:
+	case archive.TarZstd:
 		return zst(t, b.Bytes())
 	}
 	return b.Bytes()
@@ -144,31 +146,31 @@ func TestWhereTheBagLiesInTheArchive(t *testing.T) {
 		name    string
 		members map[string]string
 		valid   bool
-		code    Code
-		sev     Severity
+		code    finding.Code
+		sev     finding.Severity
 	}{
-		{"another name", "other", good, true, CodeBaseName, SeverityWarning},
-		{"without a folder", "bag", goodBag(), true, CodeSerialization, SeverityWarning},
-		{"what macOS leaves", "bag", with(map[string]string{"__MACOSX/._bag": "x", ".DS_Store": "y"}), true, CodeSerialization, SeverityWarning},
-		{"what macOS writes for the bag", "bag", with(map[string]string{"._bag": "x", "__MACOSX/bag/._data": "y"}), true, CodeSerialization, SeverityWarning},
+		{"another name", "other", good, true, finding.BaseName, finding.Warning},
+		{"without a folder", "bag", goodBag(), true, finding.Serialization, finding.Warning},
+		{"what macOS leaves", "bag", with(map[string]string{"__MACOSX/._bag": "x", ".DS_Store": "y"}), true, finding.Serialization, finding.Warning},
+		{"what macOS writes for the bag", "bag", with(map[string]string{"._bag": "x", "__MACOSX/bag/._data": "y"}), true, finding.Serialization, finding.Warning},
 		{"a leading ./", "other", func() map[string]string {
 			all := map[string]string{}
 			for p, data := range good {
 				all["./"+p] = data
 			}
 			return all
-		}(), true, CodeBaseName, SeverityWarning},
-		{"one folder too deep", "bag", inFolder("outer/bag", goodBag()), false, CodeNoDeclaration, SeverityError},
-		{"two bags, one broken", "bag", with(map[string]string{"bag2/data/x": "x"}), false, CodeSerialization, SeverityError},
-		{"a file beside", "bag", with(map[string]string{"readme.txt": "x"}), false, CodeSerialization, SeverityError},
-		{"a folder beside", "bag", with(map[string]string{"other/x": "x"}), false, CodeSerialization, SeverityError},
-		{"two bags", "bag", with(inFolder("bag2", goodBag())), false, CodeSerialization, SeverityError},
-		{"no bag", "bag", map[string]string{"x/y": "z"}, false, CodeNoDeclaration, SeverityError},
-		{"nothing", "bag", nil, false, CodeNoDeclaration, SeverityError},
-		{"a parent path", "bag", with(map[string]string{"bag/../../x": "x"}), false, CodeArchive, SeverityError},
-		{"an absolute path", "bag", with(map[string]string{"/etc/x": "x"}), false, CodeArchive, SeverityError},
-		{"two spellings", "bag", with(map[string]string{"bag/./data/a.txt": "x"}), false, CodeArchive, SeverityError},
-		{"file and folder", "bag", with(map[string]string{"bag/data/a.txt/x": "x"}), false, CodeArchive, SeverityError},
+		}(), true, finding.BaseName, finding.Warning},
+		{"one folder too deep", "bag", inFolder("outer/bag", goodBag()), false, finding.NoDeclaration, finding.Error},
+		{"two bags, one broken", "bag", with(map[string]string{"bag2/data/x": "x"}), false, finding.Serialization, finding.Error},
+		{"a file beside", "bag", with(map[string]string{"readme.txt": "x"}), false, finding.Serialization, finding.Error},
+		{"a folder beside", "bag", with(map[string]string{"other/x": "x"}), false, finding.Serialization, finding.Error},
+		{"two bags", "bag", with(inFolder("bag2", goodBag())), false, finding.Serialization, finding.Error},
+		{"no bag", "bag", map[string]string{"x/y": "z"}, false, finding.NoDeclaration, finding.Error},
+		{"nothing", "bag", nil, false, finding.NoDeclaration, finding.Error},
+		{"a parent path", "bag", with(map[string]string{"bag/../../x": "x"}), false, finding.Archive, finding.Error},
+		{"an absolute path", "bag", with(map[string]string{"/etc/x": "x"}), false, finding.Archive, finding.Error},
+		{"two spellings", "bag", with(map[string]string{"bag/./data/a.txt": "x"}), false, finding.Archive, finding.Error},
+		{"file and folder", "bag", with(map[string]string{"bag/data/a.txt/x": "x"}), false, finding.Archive, finding.Error},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			for _, f := range allFormats {
@@ -216,9 +218,9 @@ func TestDamagedArchivesAreNotValid(t *testing.T) {
 }
 
 // inMember is an offset among a member's own bytes.
-func inMember(t *testing.T, f Format, whole []byte) int {
+func inMember(t *testing.T, f archive.Format, whole []byte) int {
 	t.Helper()
-	if f != Zip {
+	if f != archive.Zip {
 		return len(whole) / 2
 	}
 	z, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
@@ -261,7 +263,7 @@ func TestLinksInSerializedBags(t *testing.T) {
 		}
 		for _, data := range [][]byte{buf.Bytes(), gz(t, buf.Bytes())} {
 			r, err := Validate(t.Context(), archiveFile(t, "bag.tar", data), ValidateOptions{})
-			if err != nil || r.Valid || !hasFinding(r, CodeLink, SeverityError) && !hasFinding(r, CodeSpecial, SeverityError) {
+			if err != nil || r.Valid || !hasFinding(r, finding.Link, finding.Error) && !hasFinding(r, finding.Special, finding.Error) {
 				t.Errorf("type %c: %+v, %v", typ, r.Findings, err)
 			}
 		}
@@ -296,9 +298,9 @@ func TestRealBagsAsStreams(t *testing.T) {
 	if err != nil || len(found) < 10 {
 		t.Fatalf("%d archives, %v", len(found), err)
 	}
-	for _, archive := range found {
+	for _, archived := range found {
 		to := t.TempDir()
-		if _, err := Extract(t.Context(), archive, to, ExtractOptions{}); err != nil {
+		if _, err := archive.Extract(t.Context(), archived, to, archive.ExtractOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		bag, ok, err := FindBag(to)
@@ -309,14 +311,14 @@ func TestRealBagsAsStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Validate(t.Context(), archive, ValidateOptions{})
+		got, err := Validate(t.Context(), archived, ValidateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.drop(CodeBaseName)
-		got.drop(CodeArchive) // what is odd about the archive itself, such as a missing end mark
+		got.drop(finding.BaseName)
+		got.drop(finding.Archive) // what is odd about the archive itself, such as a missing end mark
 		if got.Valid != want.Valid || got.Complete != want.Complete || !slices.Equal(got.Findings, want.Findings) {
-			t.Errorf("%s:\n%+v\nwant\n%+v", filepath.Base(archive), got, want)
+			t.Errorf("%s:\n%+v\nwant\n%+v", filepath.Base(archived), got, want)
 		}
 	}
 }
@@ -361,7 +363,7 @@ func TestSerialize(t *testing.T) {
 // Bags are validated in every compression that a tar is unpacked from.
 func TestSerializedInEveryCompression(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "bag.tar")
-	if _, err := Serialize(t.Context(), goodBag().write(t), plain, SerializeOptions{Format: Tar, NoSync: true}); err != nil {
+	if _, err := Serialize(t.Context(), goodBag().write(t), plain, SerializeOptions{Format: archive.Tar, NoSync: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ program, suffix string }{{"gzip", ".gz"}, {"zstd", ".zst"}, {"bzip2", ".bz2"}, {"xz", ".xz"}, {"lz4", ".lz4"}} {
@@ -372,8 +374,8 @@ func TestSerializedInEveryCompression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			archive := filepath.Join(dir, "bag.tar")
-			if err := os.WriteFile(archive, data, 0o644); err != nil {
+			archived := filepath.Join(dir, "bag.tar")
+			if err := os.WriteFile(archived, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			args := []string{"-k", "bag.tar"}
@@ -381,17 +383,17 @@ func TestSerializedInEveryCompression(t *testing.T) {
 				args = []string{"-q", "bag.tar", "bag.tar.lz4"}
 			}
 			runIn(t, dir, program, args...)
-			r, err := Validate(t.Context(), archive+c.suffix, ValidateOptions{})
-			if err != nil || !r.Valid || r.Archive != Format("tar"+c.suffix) {
+			r, err := Validate(t.Context(), archived+c.suffix, ValidateOptions{})
+			if err != nil || !r.Valid || r.Archive != archive.Format("tar"+c.suffix) {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if data, err = os.ReadFile(archive + c.suffix); err != nil {
+			if data, err = os.ReadFile(archived + c.suffix); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(archive+c.suffix, data[:len(data)*3/4], 0o644); err != nil {
+			if err := os.WriteFile(archived+c.suffix, data[:len(data)*3/4], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			r, err = Validate(t.Context(), archive+c.suffix, ValidateOptions{})
+			r, err = Validate(t.Context(), archived+c.suffix, ValidateOptions{})
 			if err != nil || r.Valid || r.Errors == 0 {
 				t.Errorf("cut: %+v, %v", r, err)
 			}

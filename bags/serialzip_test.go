@@ -2,6 +2,7 @@ package bags
 
 import (
 	"archive/zip"
+	"bagpipe/bags/finding"
 	"bytes"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Every method that a zip is unpacked by is read in a bag, too.
@@ -16,16 +19,16 @@ func TestBagsInZipsOfEveryMethod(t *testing.T) {
 	seven := tool(t, "7zz", "7z")
 	dir := goodBag().write(t)
 	for _, method := range []string{"Copy", "Deflate", "BZip2", "xz"} {
-		archive := filepath.Join(t.TempDir(), "bag.zip")
-		runIn(t, filepath.Dir(dir), seven, "a", "-bd", "-tzip", "-mm="+method, archive, "bag")
-		if r, err := Validate(t.Context(), archive, ValidateOptions{}); err != nil || !r.Valid || len(r.Findings) > 0 {
+		archived := filepath.Join(t.TempDir(), "bag.zip")
+		runIn(t, filepath.Dir(dir), seven, "a", "-bd", "-tzip", "-mm="+method, archived, "bag")
+		if r, err := Validate(t.Context(), archived, ValidateOptions{}); err != nil || !r.Valid || len(r.Findings) > 0 {
 			t.Errorf("%s: %+v, %v", method, r.Findings, err)
 		}
 	}
-	archive := filepath.Join(t.TempDir(), "bag.zip")
-	runIn(t, filepath.Dir(dir), seven, "a", "-bd", "-tzip", "-mm=Deflate64", archive, "bag")
-	r, err := Validate(t.Context(), archive, ValidateOptions{})
-	if err != nil || r.Valid || !hasFinding(r, CodeArchive, SeverityError) || !strings.Contains(r.Findings[0].Text, "deflate64") {
+	archived := filepath.Join(t.TempDir(), "bag.zip")
+	runIn(t, filepath.Dir(dir), seven, "a", "-bd", "-tzip", "-mm=Deflate64", archived, "bag")
+	r, err := Validate(t.Context(), archived, ValidateOptions{})
+	if err != nil || r.Valid || !hasFinding(r, finding.Archive, finding.Error) || !strings.Contains(r.Findings[0].Text, "deflate64") {
 		t.Errorf("%+v, %v", r.Findings, err)
 	}
 }
@@ -36,7 +39,11 @@ func TestBagsInZipsWithNamesInACodePage(t *testing.T) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, p := range slices.Sorted(maps.Keys(b)) {
-		m, err := w.CreateHeader(&zip.FileHeader{Name: inPage(t, "cp850", "bag/"+p), NonUTF8: true, Method: zip.Deflate})
+		name, err := charmap.CodePage850.NewEncoder().String("bag/" + p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := w.CreateHeader(&zip.FileHeader{Name: name, NonUTF8: true, Method: zip.Deflate})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +55,7 @@ func TestBagsInZipsWithNamesInACodePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Validate(t.Context(), put(t, "bag.zip", out.Bytes()), ValidateOptions{})
-	if err != nil || !r.Valid || len(r.Findings) != 1 || !hasFinding(r, CodeArchive, SeverityWarning) {
+	if err != nil || !r.Valid || len(r.Findings) != 1 || !hasFinding(r, finding.Archive, finding.Warning) {
 		t.Errorf("%+v, %v; want a warning that says the code page", r.Findings, err)
 	}
 }

@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"context"
 	"io/fs"
@@ -13,37 +16,37 @@ import (
 // declaration reads bagit.txt and settles version and encoding, 1.0 and UTF-8
 // where it does not say.
 func (v *validator) declaration(context.Context) error {
-	if !v.has(declarationFile) {
-		v.fail(CodeNoDeclaration, "2.1.1", declarationFile, "the bag has no bagit.txt")
+	if !v.has(tagfile.DeclarationFile) {
+		v.fail(finding.NoDeclaration, "2.1.1", tagfile.DeclarationFile, "the bag has no bagit.txt")
 		return v.enough()
 	}
-	data, err := v.readSmall(declarationFile)
+	data, err := v.readSmall(tagfile.DeclarationFile)
 	if err != nil {
 		return err
 	}
-	d := parseDeclaration(data)
-	v.report.Version, v.report.Encoding = d.version, d.encoding
-	known, ok := versions[d.version]
+	d := tagfile.ParseDeclaration(data)
+	v.report.Version, v.report.Encoding = d.Version, d.Encoding
+	known, ok := tagfile.Versions[d.Version]
 	if ok {
 		v.version = known
-	} else if d.version != "" {
-		v.fail(CodeVersion, "2.1.1", declarationFile, "BagIt version "+layout.EncodePath(d.version)+" is not known; 0.93 to 0.97 and 1.0 are")
+	} else if d.Version != "" {
+		v.fail(finding.Version, "2.1.1", tagfile.DeclarationFile, "BagIt version "+layout.EncodePath(d.Version)+" is not known; 0.93 to 0.97 and 1.0 are")
 	}
-	for _, p := range d.problems {
-		severity := SeverityError
-		if p.strict {
+	for _, p := range d.Problems {
+		severity := finding.Error
+		if p.Strict {
 			severity = v.since1()
 		}
-		if p.code == CodeLineEnd {
-			severity = SeverityWarning
+		if p.Code == finding.LineEnd {
+			severity = finding.Warning
 		}
-		v.find(severity, p.code, "2.1.1", declarationFile, p.line, p.text)
+		v.find(severity, p.Code, "2.1.1", tagfile.DeclarationFile, p.Line, p.Text)
 	}
-	if d.encoding != "" {
-		if v.enc, ok = encodingOf(d.encoding); !ok {
-			v.fail(CodeEncoding, "2.1.1", declarationFile, "character encoding "+layout.EncodePath(d.encoding)+" is not one that can be read here")
-		} else if v.enc != nil && v.enc != (ascii{}) {
-			v.warn(CodeEncoding, "2.3", declarationFile, "UTF-8 is recommended for tag files")
+	if d.Encoding != "" {
+		if v.enc, ok = tagfile.EncodingOf(d.Encoding); !ok {
+			v.fail(finding.Encoding, "2.1.1", tagfile.DeclarationFile, "character encoding "+layout.EncodePath(d.Encoding)+" is not one that can be read here")
+		} else if v.enc != nil && v.enc != (tagfile.Ascii{}) {
+			v.warn(finding.Encoding, "2.3", tagfile.DeclarationFile, "UTF-8 is recommended for tag files")
 		}
 	}
 	return v.enough()
@@ -54,20 +57,20 @@ func (v *validator) structure(context.Context) error {
 	for i := range v.tree.Others {
 		o := &v.tree.Others[i]
 		if o.Mode&fs.ModeSymlink != 0 {
-			v.fail(CodeLink, "5", o.Path, "a symbolic link: its target is not part of the bag, and it is not followed")
+			v.fail(finding.Link, "5", o.Path, "a symbolic link: its target is not part of the bag, and it is not followed")
 			continue
 		}
-		v.fail(CodeSpecial, "5", o.Path, "not a regular file; it is not opened")
+		v.fail(finding.Special, "5", o.Path, "not a regular file; it is not opened")
 	}
 	if v.folders[WorkDir] {
-		v.fail(CodeUnfinished, "3", WorkDir, "a change of this bag was interrupted, or is under way; bagpipe bag update completes or undoes it")
+		v.fail(finding.Unfinished, "3", WorkDir, "a change of this bag was interrupted, or is under way; bagpipe bag update completes or undoes it")
 	}
-	if !v.folders[payloadDir] {
-		v.fail(CodeNoPayload, "2.1.2", payloadDir, "the bag has no payload folder data/")
+	if !v.folders[tagfile.PayloadDir] {
+		v.fail(finding.NoPayload, "2.1.2", tagfile.PayloadDir, "the bag has no payload folder data/")
 	}
 	for i := range v.tree.Files {
 		f := &v.tree.Files[i]
-		if strings.HasPrefix(f.Path, payloadPrefix) {
+		if strings.HasPrefix(f.Path, tagfile.PayloadPrefix) {
 			v.report.PayloadFiles++
 			v.report.PayloadBytes += f.Size
 			continue
@@ -78,13 +81,13 @@ func (v *validator) structure(context.Context) error {
 	slices.Sort(v.payloads)
 	v.report.Algorithms = v.payloads
 	if len(v.payloads) == 0 {
-		v.fail(CodeNoManifest, "2.1.3", "", "the bag has no payload manifest (manifest-ALGORITHM.txt)")
+		v.fail(finding.NoManifest, "2.1.3", "", "the bag has no payload manifest (manifest-ALGORITHM.txt)")
 	}
-	if v.report.PayloadFiles == 0 && v.folders[payloadDir] {
-		v.warn(CodeEmptyPayload, "2.1.2", payloadDir, "the payload is empty")
+	if v.report.PayloadFiles == 0 && v.folders[tagfile.PayloadDir] {
+		v.warn(finding.EmptyPayload, "2.1.2", tagfile.PayloadDir, "the payload is empty")
 	}
-	if v.has(payloadPrefix+declarationFile) && v.folders[payloadPrefix+payloadDir] {
-		v.warn(CodeBagInBag, "2.1.2", payloadDir, "the payload is a bag itself")
+	if v.has(tagfile.PayloadPrefix+tagfile.DeclarationFile) && v.folders[tagfile.PayloadPrefix+tagfile.PayloadDir] {
+		v.warn(finding.BagInBag, "2.1.2", tagfile.PayloadDir, "the payload is a bag itself")
 	}
 	return v.enough()
 }
@@ -92,20 +95,20 @@ func (v *validator) structure(context.Context) error {
 // manifestName notes a manifest by its name. Algorithms that cannot be computed
 // cannot be verified, so the bag cannot be found valid.
 func (v *validator) manifestName(p string) {
-	a, isPayload := manifestAlgorithm(p, manifestPrefix)
+	a, isPayload := tagfile.ManifestAlgorithm(p, tagfile.ManifestPrefix)
 	if !isPayload {
 		var isTag bool
-		if a, isTag = manifestAlgorithm(p, tagPrefix); !isTag {
+		if a, isTag = tagfile.ManifestAlgorithm(p, tagfile.TagPrefix); !isTag {
 			return
 		}
 	}
-	if plain := a.plain(); v.version.before(v1) && plain != a && plain.Known() {
-		v.warn(CodeAlgorithm, "2.4", p, "the algorithm should be spelled "+string(plain)+" in the name")
+	if plain := a.Plain(); v.version.Before(tagfile.V1) && plain != a && plain.Known() {
+		v.warn(finding.Algorithm, "2.4", p, "the algorithm should be spelled "+string(plain)+" in the name")
 		a = plain
 	}
 	switch {
 	case isPayload && v.manifestNames[a] != "" || !isPayload && slices.ContainsFunc(v.tagSets, func(t tagManifest) bool { return t.algorithm == a }):
-		v.fail(CodeDuplicate, "2.1.3", p, "a second manifest of the algorithm "+layout.EncodePath(string(a)))
+		v.fail(finding.Duplicate, "2.1.3", p, "a second manifest of the algorithm "+layout.EncodePath(string(a)))
 		return
 	case isPayload:
 		v.payloads = append(v.payloads, a)
@@ -115,18 +118,18 @@ func (v *validator) manifestName(p string) {
 	}
 	switch {
 	case !a.Known():
-		v.fail(CodeAlgorithm, "2.4", p, "the algorithm "+layout.EncodePath(string(a))+" is not one that can be computed here (md5, sha1, sha224, sha256, sha384, sha512)")
+		v.fail(finding.Algorithm, "2.4", p, "the algorithm "+layout.EncodePath(string(a))+" is not one that can be computed here (md5, sha1, sha224, sha256, sha384, sha512)")
 	case a.Weak():
-		v.warn(CodeWeakAlgorithm, "2.4", p, string(a)+" finds accidents, not intent; sha512 is recommended")
+		v.warn(finding.WeakAlgorithm, "2.4", p, string(a)+" finds accidents, not intent; sha512 is recommended")
 	}
 }
 
 // names warns of what other systems cannot hold or would take for one file.
-func (v *validator) names() []Finding {
+func (v *validator) names() []finding.Finding {
 	found := nameFindings(v.tree, "")
 	for _, p := range v.tree.EmptyFolders() {
-		if p != payloadDir && strings.HasPrefix(p, payloadPrefix) {
-			found = append(found, Finding{Code: CodeEmptyFolder, Severity: SeverityWarning, Path: layout.EncodePath(p), Section: "2.1.3",
+		if p != tagfile.PayloadDir && strings.HasPrefix(p, tagfile.PayloadPrefix) {
+			found = append(found, finding.Finding{Code: finding.EmptyFolder, Severity: finding.Warning, Path: layout.EncodePath(p), Section: "2.1.3",
 				Text: "an empty folder: manifests cannot list it"})
 		}
 	}
@@ -134,27 +137,27 @@ func (v *validator) names() []Finding {
 }
 
 // nameFindings are warnings about the files' names, each behind prefix.
-func nameFindings(t *Tree, prefix string) (found []Finding) {
-	warn := func(code Code, p, text string) {
-		found = append(found, Finding{Code: code, Severity: SeverityWarning, Path: layout.EncodePath(prefix + p), Section: "6.1", Text: text})
+func nameFindings(t *files.Tree, prefix string) (found []finding.Finding) {
+	warn := func(code finding.Code, p, text string) {
+		found = append(found, finding.Finding{Code: code, Severity: finding.Warning, Path: layout.EncodePath(prefix + p), Section: "6.1", Text: text})
 	}
-	folder := newFolder()
+	folder := files.NewFolder()
 	folded := make(map[string]string, len(t.Files))
 	for i := range t.Files {
 		p := t.Files[i].Path
 		if !utf8.ValidString(p) {
-			warn(CodeNotUTF8, p, "the name is not UTF-8")
+			warn(finding.NotUTF8, p, "the name is not UTF-8")
 			continue
 		}
-		if why := windowsHostile(p); why != "" {
-			warn(CodeWindowsName, p, "the name "+why)
+		if why := files.WindowsHostile(p); why != "" {
+			warn(finding.WindowsName, p, "the name "+why)
 		}
 		if isNoise(path.Base(p)) {
-			warn(CodeSystemFile, p, "a file that macOS or Windows makes for itself")
+			warn(finding.SystemFile, p, "a file that macOS or Windows makes for itself")
 		}
-		fold := folder.fold(p)
+		fold := folder.Fold(p)
 		if other, seen := folded[fold]; seen {
-			warn(CodeCollision, p, "differs only by case or normalisation from "+layout.EncodePath(prefix+other))
+			warn(finding.Collision, p, "differs only by case or normalisation from "+layout.EncodePath(prefix+other))
 			continue
 		}
 		folded[fold] = p

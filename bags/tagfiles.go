@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 	"bytes"
 	"context"
 	"fmt"
@@ -13,20 +16,20 @@ import (
 // This file writes what stands beside data/ in a bag.
 
 func (c *creator) writeTagFiles() error {
-	if err := c.put(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+	if err := c.put(tagfile.DeclarationFile, []byte(tagfile.LabelVersion+": 1.0\n"+tagfile.LabelEncoding+": UTF-8\n")); err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if err := writeInfo(&b, c.info()); err != nil {
+	if err := tagfile.WriteInfo(&b, c.info()); err != nil {
 		return err
 	}
-	if err := c.put(infoFile, b.Bytes()); err != nil {
+	if err := c.put(tagfile.InfoFile, b.Bytes()); err != nil {
 		return err
 	}
-	pl := &placer{root: c.root}
-	defer pl.close()
+	pl := &files.Creator{Root: c.root}
+	defer pl.Close()
 	for _, f := range c.o.TagFiles {
-		if err := c.root.MkdirAll(path.Dir(f.Path), FolderPerm); err != nil {
+		if err := c.root.MkdirAll(path.Dir(f.Path), files.FolderPerm); err != nil {
 			return err
 		}
 		if f.Source == "" {
@@ -35,7 +38,7 @@ func (c *creator) writeTagFiles() error {
 			}
 			continue
 		}
-		if err := copyFile(f.Source, pl, f.Path); err != nil {
+		if err := files.CopyFile(f.Source, pl, f.Path); err != nil {
 			return err
 		}
 	}
@@ -44,32 +47,32 @@ func (c *creator) writeTagFiles() error {
 
 // info is what the caller gave, without what only the maker of this bag can say,
 // and then that.
-func (c *creator) info() []Field {
-	own := []Field{
-		{LabelBaggingDate, c.o.Date.UTC().Format(time.DateOnly)},
-		{LabelOxum, fmt.Sprintf("%d.%d", c.tree.Bytes(), len(c.tree.Files))},
-		{LabelSize, formatSize(c.tree.Bytes())},
+func (c *creator) info() []tagfile.Field {
+	own := []tagfile.Field{
+		{Label: tagfile.LabelBaggingDate, Value: c.o.Date.UTC().Format(time.DateOnly)},
+		{Label: tagfile.LabelOxum, Value: fmt.Sprintf("%d.%d", c.tree.Bytes(), len(c.tree.Files))},
+		{Label: tagfile.LabelSize, Value: tagfile.FormatSize(c.tree.Bytes())},
 	}
 	if c.o.Agent != "" {
-		own = append(own, Field{LabelAgent, c.o.Agent})
+		own = append(own, tagfile.Field{Label: tagfile.LabelAgent, Value: c.o.Agent})
 	}
-	var fields []Field
+	var fields []tagfile.Field
 	for _, f := range c.o.Info {
-		if !sameLabel(f.Label, LabelBaggingDate) && !sameLabel(f.Label, LabelOxum) &&
-			!sameLabel(f.Label, LabelSize) && !sameLabel(f.Label, LabelAgent) {
+		if !tagfile.SameLabel(f.Label, tagfile.LabelBaggingDate) && !tagfile.SameLabel(f.Label, tagfile.LabelOxum) &&
+			!tagfile.SameLabel(f.Label, tagfile.LabelSize) && !tagfile.SameLabel(f.Label, tagfile.LabelAgent) {
 			fields = append(fields, f)
 		}
 	}
 	for _, p := range c.o.Profiles {
-		f := Field{labelProfile, p.Identifier}
-		if p.Identifier != "" && !slices.ContainsFunc(fields, func(o Field) bool { return sameLabel(o.Label, f.Label) && o.Value == f.Value }) {
-			own = append([]Field{f}, own...)
+		f := tagfile.Field{Label: profile.LabelProfile, Value: p.Identifier}
+		if p.Identifier != "" && !slices.ContainsFunc(fields, func(o tagfile.Field) bool { return tagfile.SameLabel(o.Label, f.Label) && o.Value == f.Value }) {
+			own = append([]tagfile.Field{f}, own...)
 		}
 	}
 	return append(fields, own...)
 }
 
-func (c *creator) writeManifests(sums []Sums) error {
+func (c *creator) writeManifests(sums []files.Sums) error {
 	order := make([]int, len(c.tree.Files))
 	paths := make([]string, len(order))
 	for i := range order {
@@ -77,23 +80,23 @@ func (c *creator) writeManifests(sums []Sums) error {
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(c.tree.Files[a].Path, c.tree.Files[b].Path) })
 	for i, k := range order {
-		paths[i] = payloadPrefix + c.tree.Files[k].Path
+		paths[i] = tagfile.PayloadPrefix + c.tree.Files[k].Path
 	}
 	for _, a := range c.o.Algorithms {
 		column := make([][]byte, len(order))
 		for i, k := range order {
 			column[i] = sums[k].Of(a)
 		}
-		if err := c.writeManifest(manifestPrefix, a, paths, column); err != nil {
+		if err := c.writeManifest(tagfile.ManifestPrefix, a, paths, column); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *creator) writeManifest(prefix string, a Algorithm, paths []string, column [][]byte) error {
+func (c *creator) writeManifest(prefix string, a files.Algorithm, paths []string, column [][]byte) error {
 	var b bytes.Buffer
-	if err := writeManifest(&b, paths, column); err != nil {
+	if err := tagfile.WriteManifest(&b, paths, column); err != nil {
 		return err
 	}
 	return c.put(prefix+string(a)+".txt", b.Bytes())
@@ -110,16 +113,16 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 	for i := range columns {
 		columns[i] = make([][]byte, len(t.Files))
 	}
-	slices.SortFunc(t.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	known := map[string]*Sums{}
+	slices.SortFunc(t.Files, func(a, b files.Entry) int { return strings.Compare(a.Path, b.Path) })
+	known := map[string]*files.Sums{}
 	as := slices.Clone(c.o.Algorithms)
 	for i := range c.o.TagFiles {
 		if k := c.o.TagFiles[i].Known; k != nil {
 			known[c.o.TagFiles[i].Path] = k
-			as = append(c.o.Algorithms[:len(c.o.Algorithms):len(c.o.Algorithms)], SHA256, SHA512) // what inventories have
+			as = append(c.o.Algorithms[:len(c.o.Algorithms):len(c.o.Algorithms)], files.SHA256, files.SHA512) // what inventories have
 		}
 	}
-	err = Hash(ctx, t, as, HashOptions{Workers: c.o.Workers}, func(h Hashed) error {
+	err = files.Hash(ctx, t, as, files.HashOptions{Workers: c.o.Workers}, func(h files.Hashed) error {
 		paths[h.Index] = t.Files[h.Index].Path
 		if err := c.compareKnown(paths[h.Index], known[paths[h.Index]], &h.Sums); err != nil {
 			return err
@@ -133,7 +136,7 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 		return fmt.Errorf("make bag: %w", err)
 	}
 	for i, a := range c.o.Algorithms {
-		if err := c.writeManifest(tagPrefix, a, paths, columns[i]); err != nil {
+		if err := c.writeManifest(tagfile.TagPrefix, a, paths, columns[i]); err != nil {
 			return fmt.Errorf("make bag: %w", err)
 		}
 	}
@@ -141,10 +144,10 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 }
 
 func (c *creator) put(p string, data []byte) error {
-	return c.root.WriteFile(p, data, FilePerm)
+	return c.root.WriteFile(p, data, files.FilePerm)
 }
 
 // scanTags lists a bag without its payload.
-func scanTags(ctx context.Context, dir string) (*Tree, error) {
-	return scan(ctx, dir, payloadDir)
+func scanTags(ctx context.Context, dir string) (*files.Tree, error) {
+	return files.ScanExcept(ctx, dir, tagfile.PayloadDir)
 }

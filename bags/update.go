@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"bytes"
 	"context"
@@ -22,7 +25,7 @@ type UpdateOptions struct {
 	Agent    string    // Bag-Software-Agent
 	NoSync   bool
 	Workers  int
-	Progress func(Progress)
+	Progress func(files.Progress)
 }
 
 // Updated says what Update found, by percent-encoded path, and did.
@@ -45,7 +48,7 @@ var ErrNotAccepted = errors.New("files are not as the manifests have them; nothi
 var ErrNotValid = errors.New("the bag is not valid; nothing was written")
 
 // notValid is ErrNotValid with the finding that says so.
-func notValid(f Finding) error {
+func notValid(f finding.Finding) error {
 	if f.Path == "" {
 		return fmt.Errorf("%w: %s", ErrNotValid, f.Text)
 	}
@@ -53,12 +56,12 @@ func notValid(f Finding) error {
 }
 
 // mendable are the errors that new tag files put right.
-var mendable = map[Code]bool{
-	CodeNoManifest: true, CodeManifestSyntax: true, CodeDigestSyntax: true, CodeDuplicate: true, CodeOutsidePayload: true,
-	CodePercent: true, CodeListsFolder: true, CodeListsPayload: true, CodeListsTagManifest: true, CodeManifestUntagged: true,
-	CodeMissing: true, CodeUnlisted: true, CodeMismatch: true, CodeInfoSyntax: true, CodeOxumSyntax: true,
-	CodeOxumRepeated: true, CodeOxum: true, CodeDeclarationBOM: true, CodeDeclarationSpaces: true, CodeBOM: true,
-	CodeUnfetched: true,
+var mendable = map[finding.Code]bool{
+	finding.NoManifest: true, finding.ManifestSyntax: true, finding.DigestSyntax: true, finding.Duplicate: true, finding.OutsidePayload: true,
+	finding.Percent: true, finding.ListsFolder: true, finding.ListsPayload: true, finding.ListsTagManifest: true, finding.ManifestUntagged: true,
+	finding.Missing: true, finding.Unlisted: true, finding.Mismatch: true, finding.InfoSyntax: true, finding.OxumSyntax: true,
+	finding.OxumRepeated: true, finding.Oxum: true, finding.DeclarationBOM: true, finding.DeclarationSpaces: true, finding.BOM: true,
+	finding.Unfetched: true,
 }
 
 // Update writes manifests, Payload-Oxum and tag manifests for the bag in dir as its
@@ -70,7 +73,7 @@ func Update(ctx context.Context, dir string, o UpdateOptions) (_ Updated, err er
 		return Updated{Recovered: was}, fmt.Errorf("update bag %s: %w", dir, err)
 	}
 	defer func() { err = e.close(err) }()
-	u := &updating{edit: e, o: o, sums: map[string]Sums{}}
+	u := &updating{edit: e, o: o, sums: map[string]files.Sums{}}
 	u.did = Updated{Added: []string{}, Changed: []string{}, Removed: []string{}, Recovered: was, From: e.v.report.Version}
 	if err := u.run(ctx); err != nil {
 		return u.did, fmt.Errorf("update bag %s: %w", dir, err)
@@ -82,13 +85,13 @@ func Update(ctx context.Context, dir string, o UpdateOptions) (_ Updated, err er
 type updating struct {
 	*edit
 	o    UpdateOptions
-	sums map[string]Sums // of every file that is there
+	sums map[string]files.Sums // of every file that is there
 	did  Updated
 }
 
 func (u *updating) run(ctx context.Context) error {
 	for _, f := range u.v.report.Findings {
-		if f.Severity == SeverityError && !mendable[f.Code] {
+		if f.Severity == finding.Error && !mendable[f.Code] {
 			return notValid(f)
 		}
 	}
@@ -106,30 +109,30 @@ func (u *updating) run(ctx context.Context) error {
 }
 
 // algorithms are those of the payload manifests, or the default's.
-func (u *updating) algorithms() (as []Algorithm) {
+func (u *updating) algorithms() (as []files.Algorithm) {
 	for _, a := range u.v.payloads {
 		if a.Known() {
 			as = append(as, a)
 		}
 	}
 	if len(as) == 0 {
-		return []Algorithm{SHA256, SHA512}
+		return []files.Algorithm{files.SHA256, files.SHA512}
 	}
 	return as
 }
 
 // compare hashes everything and finds what differs from the manifests.
-func (u *updating) compare(ctx context.Context, as []Algorithm) error {
-	set := setOf(as...)
+func (u *updating) compare(ctx context.Context, as []files.Algorithm) error {
+	set := files.SetOf(as...)
 	for _, t := range u.v.tagSets {
-		set |= setOf(t.algorithm)
+		set |= files.SetOf(t.algorithm)
 	}
 	there := u.v.tree.Files
-	plan := make([]hashItem, len(there))
+	plan := make([]files.Planned, len(there))
 	for i := range there {
-		plan[i] = hashItem{index: i, path: there[i].Path, size: there[i].Size, set: set}
+		plan[i] = files.Planned{Index: i, Path: there[i].Path, Size: there[i].Size, Set: set}
 	}
-	err := u.v.from.Hash(ctx, plan, HashOptions{Workers: u.o.Workers, Progress: u.o.Progress}, func(h Hashed) error {
+	err := u.v.from.Hash(ctx, plan, files.HashOptions{Workers: u.o.Workers, Progress: u.o.Progress}, func(h files.Hashed) error {
 		u.note(there[h.Index].Path, &h)
 		return nil
 	})
@@ -157,13 +160,13 @@ func (u *updating) compare(ctx context.Context, as []Algorithm) error {
 
 // note sorts one file under added or changed. The tag files that are written anew
 // are neither.
-func (u *updating) note(p string, h *Hashed) {
+func (u *updating) note(p string, h *files.Hashed) {
 	u.sums[p] = h.Sums
-	isPayload := strings.HasPrefix(p, payloadPrefix)
+	isPayload := strings.HasPrefix(p, tagfile.PayloadPrefix)
 	if isPayload {
 		u.did.Files++
 		u.did.Bytes += h.Size
-	} else if isOwn(p) && p != fetchName {
+	} else if isOwn(p) && p != tagfile.FetchName {
 		return
 	}
 	e := u.v.payload[p]
@@ -192,17 +195,17 @@ func some(paths []string) string {
 }
 
 // writeAll writes every tag file of the specification anew.
-func (u *updating) writeAll(as []Algorithm) error {
-	if err := u.put(declarationFile, []byte(labelVersion+": 1.0\n"+labelEncoding+": UTF-8\n")); err != nil {
+func (u *updating) writeAll(as []files.Algorithm) error {
+	if err := u.put(tagfile.DeclarationFile, []byte(tagfile.LabelVersion+": 1.0\n"+tagfile.LabelEncoding+": UTF-8\n")); err != nil {
 		return err
 	}
-	if err := u.writeFields(infoFile, u.fields()); err != nil {
+	if err := u.writeFields(tagfile.InfoFile, u.fields()); err != nil {
 		return err
 	}
-	if u.v.has(oldInfoFile) && u.v.version.before(version{0, 96}) {
-		u.remove(oldInfoFile)
+	if u.v.has(tagfile.OldInfoFile) && u.v.version.Before(tagfile.V096) {
+		u.remove(tagfile.OldInfoFile)
 	}
-	if u.v.enc != nil && u.v.has(fetchName) {
+	if u.v.enc != nil && u.v.has(tagfile.FetchName) {
 		if err := u.recodeFetch(); err != nil {
 			return err
 		}
@@ -213,7 +216,7 @@ func (u *updating) writeAll(as []Algorithm) error {
 		if err != nil {
 			return err
 		}
-		if err := u.writeManifest(manifestPrefix, a, lines); err != nil {
+		if err := u.writeManifest(tagfile.ManifestPrefix, a, lines); err != nil {
 			return err
 		}
 	}
@@ -236,12 +239,12 @@ func (u *updating) writeAll(as []Algorithm) error {
 // in another way; they are written under the right ones.
 func (u *updating) removeOddNames() {
 	for a, name := range u.v.manifestNames {
-		if name != manifestPrefix+string(a)+".txt" {
+		if name != tagfile.ManifestPrefix+string(a)+".txt" {
 			u.remove(name)
 		}
 	}
 	for _, t := range u.v.tagSets {
-		if t.name != tagPrefix+string(t.algorithm)+".txt" {
+		if t.name != tagfile.TagPrefix+string(t.algorithm)+".txt" {
 			u.remove(t.name)
 		}
 	}
@@ -249,24 +252,24 @@ func (u *updating) removeOddNames() {
 
 // fields are bag-info.txt as it was, with what only the maker can say anew. With
 // files still to be fetched the totals stay.
-func (u *updating) fields() []Field {
-	own := []Field{{LabelBaggingDate, u.o.Date.UTC().Format(time.DateOnly)}}
+func (u *updating) fields() []tagfile.Field {
+	own := []tagfile.Field{{Label: tagfile.LabelBaggingDate, Value: u.o.Date.UTC().Format(time.DateOnly)}}
 	if !u.v.unfetched() {
-		own = append(own, Field{LabelOxum, fmt.Sprintf("%d.%d", u.did.Bytes, u.did.Files)}, Field{LabelSize, formatSize(u.did.Bytes)})
+		own = append(own, tagfile.Field{Label: tagfile.LabelOxum, Value: fmt.Sprintf("%d.%d", u.did.Bytes, u.did.Files)}, tagfile.Field{Label: tagfile.LabelSize, Value: tagfile.FormatSize(u.did.Bytes)})
 	}
 	if u.o.Agent != "" {
-		own = append(own, Field{LabelAgent, u.o.Agent})
+		own = append(own, tagfile.Field{Label: tagfile.LabelAgent, Value: u.o.Agent})
 	}
 	return replaceFields(u.v.report.Info, own)
 }
 
 // replaceFields puts each of own in the place of the first field of its label, or
 // at the end.
-func replaceFields(fields, own []Field) []Field {
-	var out []Field
+func replaceFields(fields, own []tagfile.Field) []tagfile.Field {
+	var out []tagfile.Field
 	done := map[string]bool{}
 	for _, f := range fields {
-		i := slices.IndexFunc(own, func(o Field) bool { return sameLabel(o.Label, f.Label) })
+		i := slices.IndexFunc(own, func(o tagfile.Field) bool { return tagfile.SameLabel(o.Label, f.Label) })
 		switch {
 		case i < 0:
 			out = append(out, f)
@@ -283,10 +286,10 @@ func replaceFields(fields, own []Field) []Field {
 	return out
 }
 
-func (u *updating) payloadLines(a Algorithm) (map[string][]byte, error) {
+func (u *updating) payloadLines(a files.Algorithm) (map[string][]byte, error) {
 	lines := map[string][]byte{}
 	for p, s := range u.sums {
-		if strings.HasPrefix(p, payloadPrefix) {
+		if strings.HasPrefix(p, tagfile.PayloadPrefix) {
 			lines[p] = s.Of(a)
 		}
 	}
@@ -303,7 +306,7 @@ func (u *updating) payloadLines(a Algorithm) (map[string][]byte, error) {
 	return lines, nil
 }
 
-func (e *listed) sum(a Algorithm) []byte {
+func (e *listed) sum(a files.Algorithm) []byte {
 	if e == nil {
 		return nil
 	}
@@ -317,25 +320,25 @@ func (e *listed) sum(a Algorithm) []byte {
 
 // writeTagManifest lists the tag files there are, and for those written anew what
 // was written.
-func (u *updating) writeTagManifest(a Algorithm) error {
+func (u *updating) writeTagManifest(a files.Algorithm) error {
 	lines := map[string][]byte{}
 	for p, s := range u.sums {
-		_, isTag := manifestAlgorithm(p, tagPrefix)
-		if !isTag && !strings.HasPrefix(p, payloadPrefix) && !slices.Contains(u.removed, p) {
+		_, isTag := tagfile.ManifestAlgorithm(p, tagfile.TagPrefix)
+		if !isTag && !strings.HasPrefix(p, tagfile.PayloadPrefix) && !slices.Contains(u.removed, p) {
 			lines[p] = s.Of(a)
 		}
 	}
 	if err := u.addWritten(lines, a); err != nil {
 		return err
 	}
-	return u.writeManifest(tagPrefix, a, lines)
+	return u.writeManifest(tagfile.TagPrefix, a, lines)
 }
 
 // recodeFetch writes fetch.txt in UTF-8.
 func (u *updating) recodeFetch() error {
 	var b bytes.Buffer
-	if err := u.v.text(fetchName, func(l line) { b.WriteString(l.text + "\n") }); err != nil && !errors.Is(err, errEnough) {
+	if err := u.v.text(tagfile.FetchName, func(l tagfile.Line) { b.WriteString(l.Text + "\n") }); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	return u.put(fetchName, b.Bytes())
+	return u.put(tagfile.FetchName, b.Bytes())
 }

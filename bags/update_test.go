@@ -1,6 +1,9 @@
 package bags
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 	"errors"
 	"maps"
 	"os"
@@ -26,8 +29,8 @@ func TestUpdateTakesWhatWasAdded(t *testing.T) {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	r := expectBag(t, dir, true, true, "")
-	want := []Field{{"Source-Organization", "Archive"}, {"Payload-Oxum", "11.3"}, {"Bagging-Date", "2026-11-20"},
-		{"Bag-Size", "11 bytes"}, {"Bag-Software-Agent", "test"}}
+	want := []tagfile.Field{{Label: "Source-Organization", Value: "Archive"}, {Label: "Payload-Oxum", Value: "11.3"}, {Label: "Bagging-Date", Value: "2026-11-20"},
+		{Label: "Bag-Size", Value: "11 bytes"}, {Label: "Bag-Software-Agent", Value: "test"}}
 	if !slices.Equal(r.Info, want) || len(r.Findings) > 0 {
 		t.Errorf("info %q, findings %+v", r.Info, r.Findings)
 	}
@@ -41,7 +44,7 @@ func TestUpdateSpellsAlgorithmsInTheRightWay(t *testing.T) {
 	delete(b, "manifest-sha512.txt")
 	b["tagmanifest-SHA-256.txt"] = hex256(b["manifest-SHA512.txt"]) + "  manifest-SHA512.txt\n"
 	dir := b.write(t)
-	if r := expectBag(t, dir, true, true, ""); !slices.Equal(r.Algorithms, []Algorithm{SHA512}) {
+	if r := expectBag(t, dir, true, true, ""); !slices.Equal(r.Algorithms, []files.Algorithm{files.SHA512}) {
 		t.Errorf("algorithms %q", r.Algorithms)
 	}
 	if _, err := Update(t.Context(), dir, UpdateOptions{Date: bagDate}); err != nil {
@@ -102,7 +105,7 @@ func TestUpdateMakesOldBagsNew(t *testing.T) {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	r := expectBag(t, dir, true, true, "")
-	if r.Version != "1.0" || r.Encoding != "UTF-8" || r.Info[0] != (Field{"Name", "Müller"}) || len(r.Findings) > 0 {
+	if r.Version != "1.0" || r.Encoding != "UTF-8" || r.Info[0] != (tagfile.Field{Label: "Name", Value: "Müller"}) || len(r.Findings) > 0 {
 		t.Errorf("%+v", r)
 	}
 	expectGone(t, filepath.Join(dir, "package-info.txt"))
@@ -118,10 +121,10 @@ func TestUpdateKeepsWhatIsToBeFetched(t *testing.T) {
 	if _, err := Update(t.Context(), dir, UpdateOptions{Date: bagDate}); err != nil {
 		t.Fatal(err)
 	}
-	expectBag(t, dir, false, false, CodeUnfetched)
+	expectBag(t, dir, false, false, finding.Unfetched)
 	writeFile(t, filepath.Join(dir, "data/a.txt"), "one")
 	r, err := Validate(t.Context(), dir, ValidateOptions{})
-	if err != nil || hasFinding(r, CodeMismatch, SeverityError) || hasFinding(r, CodeMissing, SeverityError) {
+	if err != nil || hasFinding(r, finding.Mismatch, finding.Error) || hasFinding(r, finding.Missing, finding.Error) {
 		t.Errorf("%+v, %v", r.Findings, err)
 	}
 }
@@ -152,7 +155,7 @@ func TestAddManifest(t *testing.T) {
 			delete(b, "tagmanifest-sha512.txt")
 		}
 		dir := b.write(t)
-		for _, a := range []Algorithm{MD5, SHA1, SHA224, SHA256, SHA384} {
+		for _, a := range []files.Algorithm{files.MD5, files.SHA1, files.SHA224, files.SHA256, files.SHA384} {
 			if _, err := AddManifest(t.Context(), dir, a, AmendOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -162,11 +165,11 @@ func TestAddManifest(t *testing.T) {
 			t.Errorf("algorithms %v", r.Algorithms)
 		}
 		for _, f := range r.Findings {
-			if f.Code != CodeWeakAlgorithm {
+			if f.Code != finding.WeakAlgorithm {
 				t.Errorf("%+v", f)
 			}
 		}
-		if _, err := AddManifest(t.Context(), dir, MD5, AmendOptions{}); err == nil {
+		if _, err := AddManifest(t.Context(), dir, files.MD5, AmendOptions{}); err == nil {
 			t.Error("a manifest was added twice")
 		}
 	}
@@ -177,8 +180,8 @@ func TestAddManifestRefusesWhatIsNotValid(t *testing.T) {
 	b := goodBag()
 	b["data/a.txt"] = "ONE"
 	dir := b.write(t)
-	did, err := AddManifest(t.Context(), dir, SHA256, AmendOptions{})
-	if !errors.Is(err, ErrNotValid) || !hasFinding(did.Report, CodeMismatch, SeverityError) {
+	did, err := AddManifest(t.Context(), dir, files.SHA256, AmendOptions{})
+	if !errors.Is(err, ErrNotValid) || !hasFinding(did.Report, finding.Mismatch, finding.Error) {
 		t.Errorf("%+v, %v", did, err)
 	}
 	if got := filesOf(t, dir); !maps.Equal(got, map[string]string(b)) {
@@ -191,7 +194,9 @@ func TestSetInfo(t *testing.T) {
 	b["bag-info.txt"] += "Contact-Name: A\nContact-Name: B\n"
 	b.sealTags()
 	dir := b.write(t)
-	set := func(label, value string) InfoChange { return InfoChange{Field: Field{label, value}} }
+	set := func(label, value string) InfoChange {
+		return InfoChange{Field: tagfile.Field{Label: label, Value: value}}
+	}
 	add := set("Contact-Name", "D")
 	add.Add = true
 	gone := set("source-organization", "")
@@ -200,7 +205,7 @@ func TestSetInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := expectBag(t, dir, true, true, "")
-	want := []Field{{"Payload-Oxum", "6.2"}, {"contact-name", "C"}, {"Contact-Name", "D"}, {"New", strings.Repeat("long value ", 20) + "end"}}
+	want := []tagfile.Field{{Label: "Payload-Oxum", Value: "6.2"}, {Label: "contact-name", Value: "C"}, {Label: "Contact-Name", Value: "D"}, {Label: "New", Value: strings.Repeat("long value ", 20) + "end"}}
 	if !slices.Equal(r.Info, want) || len(r.Findings) > 0 {
 		t.Errorf("info %q, findings %+v", r.Info, r.Findings)
 	}

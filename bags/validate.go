@@ -1,6 +1,11 @@
 package bags
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"bytes"
 	"context"
@@ -41,21 +46,21 @@ type ValidateOptions struct {
 	Level    Level
 	FailFast bool // stop at the first error
 	Workers  int
-	Progress func(Progress)
-	Limits   Limits     // of an archive that is read as a stream
-	Profiles []*Profile // which the bag must satisfy as well
+	Progress func(files.Progress)
+	Limits   archive.Limits     // of an archive that is read as a stream
+	Profiles []*profile.Profile // which the bag must satisfy as well
 
 	// Serialized is the format of the archive that the folder was unpacked from,
 	// for profiles that ask.
-	Serialized Format
+	Serialized archive.Format
 
 	// For changes of a bag: digests computed beside those that are compared, of
 	// every file, and who is told all; and, at the level Complete, the tag files
 	// whose digests are compared all the same.
 	unserialized bool // profiles are not asked how the bag is serialized
 
-	also    algSet
-	collect func(path string, sums *Sums)
+	also    files.Set
+	collect func(path string, sums *files.Sums)
 	only    func(path string) bool
 }
 
@@ -82,7 +87,7 @@ func openBag(ctx context.Context, path string, o ValidateOptions) (*validator, e
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return openSerialized(ctx, path, o)
 	}
-	tree, err := Scan(ctx, path)
+	tree, err := files.Scan(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func openBag(ctx context.Context, path string, o ValidateOptions) (*validator, e
 func (v *validator) run(ctx context.Context) (Report, error) {
 	err := v.checks(ctx)
 	v.stopDigests()
-	var broken *Error
+	var broken *files.Error
 	if errors.As(err, &broken) { // an archive that breaks while it is read
 		v.broken(broken)
 		err = errEnough
@@ -131,7 +136,7 @@ func (v *validator) namesAndDigests(ctx context.Context) error {
 	if v.o.Level == Quick {
 		return nil
 	}
-	var found []Finding
+	var found []finding.Finding
 	var g sync.WaitGroup
 	g.Go(func() { found = v.names() })
 	err := v.digests(ctx)
@@ -141,24 +146,24 @@ func (v *validator) namesAndDigests(ctx context.Context) error {
 }
 
 // broken reports what is wrong with the archive around the bag.
-func (v *validator) broken(e *Error) {
+func (v *validator) broken(e *files.Error) {
 	text := string(e.Rule)
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
 	v.unread = true
-	v.fail(CodeArchive, "", e.Member, text)
+	v.fail(finding.Archive, "", e.Member, text)
 }
 
 // validator holds one validation. It is used by one goroutine; the hashing's
 // callbacks do not overlap.
 type validator struct {
 	o      ValidateOptions
-	tree   *Tree
+	tree   *files.Tree
 	from   contents
 	report Report
 
-	version version
+	version tagfile.Version
 	enc     encoding.Encoding
 
 	files     map[string]int // path → index in tree.Files
@@ -166,51 +171,51 @@ type validator struct {
 	nfc       map[string]string // lazily: normalised path → path
 	payload   map[string]*listed
 	tags      map[string]*listed
-	holes     map[string]bool // paths in fetch.txt
-	fetches   []fetchLine     // those that are in order, with clean paths
+	holes     map[string]bool     // paths in fetch.txt
+	fetches   []tagfile.FetchLine // those that are in order, with clean paths
 	oxums     []oxum
 	infoName  string // of the file that oxums are from
 	said      [2]int // errors and warnings found, those that are only counted included
 	absent    int    // files that manifests list and that are not there
 	overFetch bool   // fetch.txt lists more than is read
 	stop      bool
-	unread    bool        // the archive around the bag could not be read to its end
-	payloads  []Algorithm // of the payload manifests, sorted
+	unread    bool              // the archive around the bag could not be read to its end
+	payloads  []files.Algorithm // of the payload manifests, sorted
 	tagSets   []tagManifest
 
-	manifestNames map[Algorithm]string // the payload manifests' files
-	early         *hashing             // under way
+	manifestNames map[files.Algorithm]string // the payload manifests' files
+	early         *hashing                   // under way
 }
 
 // listed is a file as the manifests have it.
 type listed struct {
 	sums  []listedSum
-	known algSet
+	known files.Set
 	first [1]listedSum // where sums begins: most files have one
 }
 
 type listedSum struct {
-	algorithm Algorithm
+	algorithm files.Algorithm
 	sum       []byte
 }
 
 type tagManifest struct {
-	algorithm Algorithm
+	algorithm files.Algorithm
 	name      string
 }
 
 type oxum struct{ bytes, files int64 }
 
-func newValidator(t *Tree, from contents, o ValidateOptions) *validator {
+func newValidator(t *files.Tree, from contents, o ValidateOptions) *validator {
 	v := &validator{
-		o: o, tree: t, from: from, version: v1,
+		o: o, tree: t, from: from, version: tagfile.V1,
 		files: make(map[string]int, len(t.Files)), folders: make(map[string]bool, len(t.Folders)),
 		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
-		manifestNames: map[Algorithm]string{},
+		manifestNames: map[files.Algorithm]string{},
 	}
 	v.report.Bag = layout.EncodePath(filepath.Base(t.Dir))
 	v.report.Level = o.Level
-	v.report.Findings = []Finding{}
+	v.report.Findings = []finding.Finding{}
 	for i := range t.Files {
 		v.files[t.Files[i].Path] = i
 	}
@@ -226,29 +231,29 @@ func (v *validator) has(p string) bool {
 }
 
 // text reads a tag file's lines and reports what is wrong with it as text.
-func (v *validator) text(p string, do func(line)) error {
+func (v *validator) text(p string, do func(tagfile.Line)) error {
 	f, err := v.from.Open(p)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	src := &noteReader{r: f}
-	last := line{}
-	bom, err := eachLine(src, v.enc, func(l line) {
+	src := &tagfile.NoteReader{R: f}
+	last := tagfile.Line{}
+	bom, err := tagfile.EachLine(src, v.enc, func(l tagfile.Line) {
 		last = l
 		do(l)
 	})
-	if src.err != nil {
-		return src.err
+	if src.Err != nil {
+		return src.Err
 	}
 	if err != nil {
-		v.find(SeverityError, CodeEncoding, "2.3", p, last.number+1, err.Error())
+		v.find(finding.Error, finding.Encoding, "2.3", p, last.Number+1, err.Error())
 	}
 	if bom && v.enc == nil {
-		v.find(SeverityWarning, CodeBOM, "2.3", p, 1, "begins with a byte-order mark")
+		v.find(finding.Warning, finding.BOM, "2.3", p, 1, "begins with a byte-order mark")
 	}
-	if last.open {
-		v.find(SeverityWarning, CodeLineEnd, "2.3", p, last.number, "the last line has no line end")
+	if last.Open {
+		v.find(finding.Warning, finding.LineEnd, "2.3", p, last.Number, "the last line has no line end")
 	}
 	return v.enough()
 }

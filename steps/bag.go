@@ -1,15 +1,16 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 const (
@@ -68,10 +69,10 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	}, nil
 }
 
-func algorithmsParam(with map[string]any) (all []bags.Algorithm, err error) {
+func algorithmsParam(with map[string]any) (all []files.Algorithm, err error) {
 	names, err := stringsParam(with, "algorithms")
 	for _, n := range names {
-		a := bags.Algorithm(n)
+		a := files.Algorithm(n)
 		if !a.Known() {
 			return nil, wrongParam("algorithms", "%q is not known; want md5, sha1, sha224, sha256, sha384 or sha512", n)
 		}
@@ -90,14 +91,14 @@ func bagOptions(c *Call) (bags.CreateOptions, error) {
 		return o, err
 	}
 	if len(o.Algorithms) == 0 && len(o.Profiles) > 0 {
-		o.Algorithms = o.Profiles[0].Algorithms([]bags.Algorithm{bags.SHA256, bags.SHA512})
+		o.Algorithms = o.Profiles[0].Algorithms([]files.Algorithm{files.SHA256, files.SHA512})
 	}
 	return o, nil
 }
 
 // inventoryOf gives the committed inventory, after comparing its list of files
 // with what is there. Without an inventory step there is none.
-func inventoryOf(c *Call, t *bags.Tree) (map[string]*bags.Sums, error) {
+func inventoryOf(c *Call, t *files.Tree) (map[string]*files.Sums, error) {
 	if c.Inventory == nil {
 		return nil, nil
 	}
@@ -105,7 +106,7 @@ func inventoryOf(c *Call, t *bags.Tree) (map[string]*bags.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]*bags.Sums, len(v.Files))
+	known := make(map[string]*files.Sums, len(v.Files))
 	for i := range t.Files {
 		p := layout.EncodePath(t.Files[i].Path)
 		f, ok := v.Files[p]
@@ -128,9 +129,9 @@ func inventoryOf(c *Call, t *bags.Tree) (map[string]*bags.Sums, error) {
 	return known, nil
 }
 
-func sumsOf(f layout.InventoryFile) (*bags.Sums, error) {
-	var s bags.Sums
-	for a, text := range map[bags.Algorithm]string{bags.SHA256: f.SHA256, bags.SHA512: f.SHA512} {
+func sumsOf(f layout.InventoryFile) (*files.Sums, error) {
+	var s files.Sums
+	for a, text := range map[files.Algorithm]string{files.SHA256: f.SHA256, files.SHA512: f.SHA512} {
 		sum, err := hex.DecodeString(text)
 		if err != nil || len(sum) != a.Size() {
 			return nil, fmt.Errorf("%s %q is no digest", a, text)
@@ -142,14 +143,14 @@ func sumsOf(f layout.InventoryFile) (*bags.Sums, error) {
 
 // arrange says what becomes payload and what becomes tag files, and gives the
 // received bag-info.
-func arrange(ctx context.Context, c *Call, t *bags.Tree, known map[string]*bags.Sums, o *bags.CreateOptions) ([]bags.Field, error) {
+func arrange(ctx context.Context, c *Call, t *files.Tree, known map[string]*files.Sums, o *bags.CreateOptions) ([]tagfile.Field, error) {
 	dir, isBag, err := findBag(c)
 	if err != nil {
 		return nil, err
 	}
 	if !isBag {
 		o.Payload = t.Dir
-		o.Known = func(p string) *bags.Sums { return known[p] }
+		o.Known = func(p string) *files.Sums { return known[p] }
 		if t.Dir != c.Content { // a loose file that was never unpacked
 			return nil, looseFile(ctx, c, t, o)
 		}
@@ -164,7 +165,7 @@ func arrange(ctx context.Context, c *Call, t *bags.Tree, known map[string]*bags.
 		prefix = filepath.ToSlash(inside) + "/"
 	}
 	o.Payload = filepath.Join(dir, "data")
-	o.Known = func(p string) *bags.Sums { return known[prefix+payloadPrefix+p] }
+	o.Known = func(p string) *files.Sums { return known[prefix+payloadPrefix+p] }
 	for i := range t.Files {
 		p := t.Files[i].Path
 		rel, in := strings.CutPrefix(p, prefix)
@@ -179,14 +180,14 @@ func arrange(ctx context.Context, c *Call, t *bags.Tree, known map[string]*bags.
 			Path: to, Source: filepath.Join(t.Dir, filepath.FromSlash(p)), Known: known[p],
 		})
 	}
-	return bags.BagInfo(dir)
+	return tagfile.BagInfo(dir)
 }
 
 // looseFile gives the file a folder of its own to be the payload of.
-func looseFile(ctx context.Context, c *Call, t *bags.Tree, o *bags.CreateOptions) error {
+func looseFile(ctx context.Context, c *Call, t *files.Tree, o *bags.CreateOptions) error {
 	o.Payload = filepath.Join(c.Scratch, "payload")
 	if err := os.Mkdir(o.Payload, 0o755); err != nil {
 		return err
 	}
-	return bags.Place(ctx, t, o.Payload, true)
+	return files.Place(ctx, t, o.Payload, true)
 }

@@ -1,12 +1,13 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
-
-	"bagpipe/bags"
 )
 
 func (it *item) bagPath() string { return filepath.Join(it.dir, "derived/bag", string(testItem)) }
@@ -57,7 +58,7 @@ func TestBagInfo(t *testing.T) {
 	it.pass("unpack", "validate", "inventory", "bag")
 	r, err := bags.Validate(t.Context(), it.bagPath(), bags.ValidateOptions{})
 	must(t, err)
-	want := []bags.Field{
+	want := []tagfile.Field{
 		{Label: "External-Identifier", Value: string(testItem)},
 		{Label: "Internal-Sender-Identifier", Value: "Diaries 1871"},
 		{Label: "Contact-Name", Value: "C"},
@@ -80,7 +81,7 @@ func TestBagRefusesNamesItCannotList(t *testing.T) {
 	it := newItem(t, "drop", map[string]string{"caf\xe9": "x"})
 	it.pass("unpack", "inventory")
 	_, err := it.run("bag")
-	wantFailure(t, err, Content, "caf%E9", string(bags.RuleNotUTF8))
+	wantFailure(t, err, Content, "caf%E9", string(files.RuleNotUTF8))
 }
 
 func TestBagAlgorithms(t *testing.T) {

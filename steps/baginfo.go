@@ -1,12 +1,11 @@
 package steps
 
 import (
+	"bagpipe/bags/tagfile"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"bagpipe/bags"
 )
 
 // infoLabels are the labels of RFC 8493, 2.2.2, in its order, that describe what
@@ -24,13 +23,13 @@ var infoLabels = []struct {
 // bagInfo is the item's identifier and label, then its metadata, then what the
 // received bag said. A line that is there already is not repeated; a label that
 // should stand once is the first one's.
-func bagInfo(c *Call, metadata map[string]any, received []bags.Field) []bags.Field {
-	fields := []bags.Field{
+func bagInfo(c *Call, metadata map[string]any, received []tagfile.Field) []tagfile.Field {
+	fields := []tagfile.Field{
 		{Label: "External-Identifier", Value: string(c.Item)},
 		{Label: "Internal-Sender-Identifier", Value: c.Label},
 	}
 	if version, err := c.version(); err == nil && version > 1 {
-		fields = append(fields, bags.Field{Label: "Item-Version", Value: strconv.Itoa(version)})
+		fields = append(fields, tagfile.Field{Label: "Item-Version", Value: strconv.Itoa(version)})
 	}
 	more := append(metadataFields(metadata), received...)
 	for _, f := range more {
@@ -42,14 +41,14 @@ func bagInfo(c *Call, metadata map[string]any, received []bags.Field) []bags.Fie
 	return fields
 }
 
-func metadataFields(metadata map[string]any) (fields []bags.Field) {
+func metadataFields(metadata map[string]any) (fields []tagfile.Field) {
 	for _, l := range infoLabels {
 		for _, key := range sortedKeys(metadata) {
 			if !strings.EqualFold(key, l.name) {
 				continue
 			}
 			for _, v := range values(metadata[key]) {
-				fields = append(fields, bags.Field{Label: l.name, Value: v})
+				fields = append(fields, tagfile.Field{Label: l.name, Value: v})
 			}
 		}
 	}
@@ -91,6 +90,6 @@ func isSingle(label string) bool {
 	return false
 }
 
-func hasLabel(fields []bags.Field, label string) bool {
-	return slices.ContainsFunc(fields, func(f bags.Field) bool { return strings.EqualFold(f.Label, label) })
+func hasLabel(fields []tagfile.Field, label string) bool {
+	return slices.ContainsFunc(fields, func(f tagfile.Field) bool { return strings.EqualFold(f.Label, label) })
 }

@@ -1,6 +1,9 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // cleanup has the item's own copy of the bag removed, once it has seen that the
@@ -43,7 +43,7 @@ func cleanup(ctx context.Context, c *Call) (Result, error) {
 	if errors.Is(gone, fs.ErrNotExist) {
 		return Result{Message: "nothing to remove: derived/bag is gone already"}, nil
 	}
-	tree, err := bags.Scan(ctx, filepath.Dir(from))
+	tree, err := files.Scan(ctx, filepath.Dir(from))
 	if err != nil {
 		return Result{}, failure(err)
 	}
@@ -73,7 +73,7 @@ func checkDeposit(ctx context.Context, to string) error {
 }
 
 // freedBytes counts files whose only name is going.
-func freedBytes(t *bags.Tree) (n int64, err error) {
+func freedBytes(t *files.Tree) (n int64, err error) {
 	for i := range t.Files {
 		info, err := os.Lstat(filepath.Join(t.Dir, filepath.FromSlash(t.Files[i].Path)))
 		if err != nil {

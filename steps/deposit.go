@@ -1,6 +1,10 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 	"bytes"
 	"context"
 	"errors"
@@ -12,10 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // storeReserve is left free on the store's file system.
@@ -61,7 +61,7 @@ func deposit(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, err
 		}
 	}
-	tree, err := bags.Scan(ctx, from)
+	tree, err := files.Scan(ctx, from)
 	if err != nil {
 		return Result{}, failure(err)
 	}
@@ -151,7 +151,7 @@ func checkSpace(dir string, need int64) error {
 }
 
 // store makes the copy and puts it in its place, or leaves nothing.
-func (c *Call) store(ctx context.Context, t *bags.Tree, to string) (err error) {
+func (c *Call) store(ctx context.Context, t *files.Tree, to string) (err error) {
 	tmp := filepath.Join(filepath.Dir(to), leftoverPrefix(to)+c.Attempt.String())
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *Call) store(ctx context.Context, t *bags.Tree, to string) (err error) {
 			err = errors.Join(err, os.RemoveAll(tmp))
 		}
 	}()
-	if err := bags.Place(ctx, t, tmp, false); err != nil {
+	if err := files.Place(ctx, t, tmp, false); err != nil {
 		return err
 	}
 	if err := syncStore(tmp, len(t.Files)); err != nil {

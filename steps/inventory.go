@@ -1,12 +1,11 @@
 package steps
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"context"
 	"encoding/hex"
 	"fmt"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 
 	"github.com/gabriel-vasile/mimetype"
 )
@@ -25,12 +24,12 @@ func inventory(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, ContentFailure("the object has no files")
 	}
 	v := layout.Inventory{Item: c.Item, Files: make(map[string]layout.InventoryFile, len(tree.Files))}
-	o := bags.HashOptions{Progress: c.progress()}
-	err = bags.Hash(ctx, tree, []bags.Algorithm{bags.SHA256, bags.SHA512}, o, func(h bags.Hashed) error {
+	o := files.HashOptions{Progress: c.progress()}
+	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA256, files.SHA512}, o, func(h files.Hashed) error {
 		v.Files[layout.EncodePath(tree.Files[h.Index].Path)] = layout.InventoryFile{
 			Size:   h.Size,
-			SHA256: hex.EncodeToString(h.Sums.Of(bags.SHA256)),
-			SHA512: hex.EncodeToString(h.Sums.Of(bags.SHA512)),
+			SHA256: hex.EncodeToString(h.Sums.Of(files.SHA256)),
+			SHA512: hex.EncodeToString(h.Sums.Of(files.SHA512)),
 			Type:   mimetype.Detect(h.Head).String(),
 		}
 		return nil

@@ -1,37 +1,36 @@
 package steps
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // object lists the object as it stands. A drop that is one loose file and was
 // never unpacked is a tree of that file.
-func object(ctx context.Context, c *Call) (*bags.Tree, error) {
+func object(ctx context.Context, c *Call) (*files.Tree, error) {
 	info, err := os.Lstat(c.Content)
 	if err != nil {
 		return nil, fmt.Errorf("list content: %w", err)
 	}
 	if info.IsDir() {
-		return bags.Scan(ctx, c.Content)
+		return files.Scan(ctx, c.Content)
 	}
 	return fileTree(c.Content, info), nil
 }
 
-func fileTree(path string, info os.FileInfo) *bags.Tree {
-	e := bags.Entry{Path: filepath.Base(path), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
-	t := &bags.Tree{Dir: filepath.Dir(path)}
+func fileTree(path string, info os.FileInfo) *files.Tree {
+	e := files.Entry{Path: filepath.Base(path), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}
+	t := &files.Tree{Dir: filepath.Dir(path)}
 	if info.Mode().IsRegular() {
-		t.Files = []bags.Entry{e}
+		t.Files = []files.Entry{e}
 	} else {
-		t.Others = []bags.Entry{e}
+		t.Others = []files.Entry{e}
 	}
 	return t
 }
@@ -39,7 +38,7 @@ func fileTree(path string, info os.FileInfo) *bags.Tree {
 // failure says whose an error is: a broken rule of content is the producer's, a
 // full disk is named as one, and the rest is the machine's.
 func failure(err error) error {
-	var broken *bags.Error
+	var broken *files.Error
 	switch {
 	case err == nil:
 		return nil
@@ -52,11 +51,11 @@ func failure(err error) error {
 }
 
 // progress hands bytes on.
-func (c *Call) progress() func(bags.Progress) {
+func (c *Call) progress() func(files.Progress) {
 	if c.Progress == nil {
 		return nil
 	}
-	return func(p bags.Progress) { c.Progress(p.Bytes, p.TotalBytes) }
+	return func(p files.Progress) { c.Progress(p.Bytes, p.TotalBytes) }
 }
 
 // logf writes a line to the attempt's log. A log that cannot be written does not

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"bagpipe/bags/tagfile"
 	"bytes"
 	"errors"
 	"io/fs"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"bagpipe/bags"
 )
 
 // A bag made anew differs from the deposited one in its date, and where the metadata
@@ -145,13 +144,13 @@ func oddLines(left, right string) (paths []string) {
 // sameButMaking reports whether two bags' bag-infos differ in the labels of the making
 // alone.
 func sameButMaking(a, b string) (bool, error) {
-	var infos [2][]bags.Field
+	var infos [2][]tagfile.Field
 	for i, dir := range []string{a, b} {
-		fields, err := bags.BagInfo(dir)
+		fields, err := tagfile.BagInfo(dir)
 		if err != nil {
 			return false, err
 		}
-		infos[i] = slices.DeleteFunc(fields, func(f bags.Field) bool {
+		infos[i] = slices.DeleteFunc(fields, func(f tagfile.Field) bool {
 			return slices.ContainsFunc(makingLabels, func(l string) bool { return strings.EqualFold(l, f.Label) })
 		})
 	}

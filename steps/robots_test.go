@@ -3,6 +3,10 @@ package steps
 import (
 	"archive/tar"
 	"archive/zip"
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -12,9 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 const testItem layout.ItemID = "3fa9c0d2e1b7a49"
@@ -142,7 +143,7 @@ func (it *item) state() string {
 	it.t.Helper()
 	var b strings.Builder
 	for _, root := range []string{it.dir, it.store} {
-		tree, err := bags.Scan(context.Background(), root)
+		tree, err := files.Scan(context.Background(), root)
 		must(it.t, err)
 		for _, f := range tree.Files {
 			data, err := os.ReadFile(filepath.Join(root, f.Path))
@@ -213,10 +214,10 @@ func aBag(t testing.TB) map[string]string {
 	writeFiles(t, filepath.Join(dir, "payload"), map[string]string{"a.txt": "one", "d/ü.txt": "two"})
 	_, err := bags.Create(t.Context(), bags.CreateOptions{
 		Payload: filepath.Join(dir, "payload"), Dest: filepath.Join(dir, "bag"), Date: time.Date(2001, 2, 3, 0, 0, 0, 0, time.UTC),
-		Info: []bags.Field{{Label: "Source-Organization", Value: "Parish"}, {Label: "Contact-Name", Value: "A"}, {Label: "Contact-Name", Value: "B"}},
+		Info: []tagfile.Field{{Label: "Source-Organization", Value: "Parish"}, {Label: "Contact-Name", Value: "A"}, {Label: "Contact-Name", Value: "B"}},
 	})
 	must(t, err)
-	tree, err := bags.Scan(t.Context(), filepath.Join(dir, "bag"))
+	tree, err := files.Scan(t.Context(), filepath.Join(dir, "bag"))
 	must(t, err)
 	files := map[string]string{}
 	for _, f := range tree.Files {

@@ -1,6 +1,9 @@
 package steps
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"context"
 	"fmt"
 	"os"
@@ -9,9 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // The rules are: what matches becomes a child, and what is within it goes with it. A
@@ -68,7 +68,7 @@ func split(ctx context.Context, c *Call) (Result, error) {
 	if err := os.Mkdir(dest, 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	if err := bags.Place(ctx, taken, dest, true); err != nil {
+	if err := files.Place(ctx, taken, dest, true); err != nil {
 		return Result{}, failure(err)
 	}
 	if s.by != nil {
@@ -160,7 +160,7 @@ func (s *splitting) String() string {
 }
 
 // choose gives the paths that become children, in the order of the walk.
-func (s *splitting) choose(t *bags.Tree) (chosen []string, err error) {
+func (s *splitting) choose(t *files.Tree) (chosen []string, err error) {
 	picked := map[string]bool{}
 	pick := func(p string, folder bool) error {
 		if len(p) <= len(s.top) || !s.fits(p) || under(p, picked) {
@@ -204,7 +204,7 @@ func (s *splitting) fits(p string) bool {
 }
 
 // isKind tells files, archives, folders and bags apart as recognition does.
-func (s *splitting) isKind(t *bags.Tree, p string, folder bool) (bool, error) {
+func (s *splitting) isKind(t *files.Tree, p string, folder bool) (bool, error) {
 	at := filepath.Join(t.Dir, filepath.FromSlash(p))
 	switch {
 	case s.kind == "":
@@ -215,13 +215,13 @@ func (s *splitting) isKind(t *bags.Tree, p string, folder bool) (bool, error) {
 	case s.kind == "folder" || s.kind == "bag":
 		return false, nil
 	}
-	format, err := bags.Sniff(at)
-	return (format != bags.None) == (s.kind == "archive"), err
+	format, err := archive.Sniff(at)
+	return (format != archive.None) == (s.kind == "archive"), err
 }
 
 // wrapper is the folder that alone holds everything, with a slash behind it; "" when
 // there is none. A bag is an object, and no wrapper.
-func wrapper(t *bags.Tree) (top string) {
+func wrapper(t *files.Tree) (top string) {
 	holds := map[string]int{} // entries by their folder
 	only := map[string]string{}
 	bag := map[string]bool{}
@@ -254,7 +254,7 @@ func under(p string, paths map[string]bool) bool {
 
 // partOf is the part of a tree that holds the chosen paths, and the folders above
 // them.
-func partOf(t *bags.Tree, chosen []string) *bags.Tree {
+func partOf(t *files.Tree, chosen []string) *files.Tree {
 	picked, above := make(map[string]bool, len(chosen)), map[string]bool{}
 	for _, p := range chosen {
 		picked[p] = true
@@ -262,7 +262,7 @@ func partOf(t *bags.Tree, chosen []string) *bags.Tree {
 			above[d] = true
 		}
 	}
-	part := &bags.Tree{Dir: t.Dir}
+	part := &files.Tree{Dir: t.Dir}
 	for i := range t.Folders {
 		if p := t.Folders[i].Path; picked[p] || above[p] || under(p, picked) {
 			part.Folders = append(part.Folders, t.Folders[i])

@@ -1,6 +1,8 @@
 package steps
 
 import (
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // The rules are: with each: object the rule that recognised the item says which files are
@@ -64,7 +63,7 @@ func splitObjects(ctx context.Context, c *Call, s *splitting) (Result, error) {
 	if err := os.Mkdir(placed, 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	if err := bags.Place(ctx, taken, placed, true); err != nil {
+	if err := files.Place(ctx, taken, placed, true); err != nil {
 		return Result{}, failure(err)
 	}
 	children := make([]Child, len(parted.Objects))
@@ -79,7 +78,7 @@ func splitObjects(ctx context.Context, c *Call, s *splitting) (Result, error) {
 	return Result{Children: children, Message: objectsMessage(len(children), taken, parted.Left)}, nil
 }
 
-func objectsMessage(children int, taken *bags.Tree, left []string) string {
+func objectsMessage(children int, taken *files.Tree, left []string) string {
 	noun := "objects"
 	if children == 1 {
 		noun = "object"

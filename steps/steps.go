@@ -1,15 +1,14 @@
 package steps
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // Robot does one step of one item; the package comment has the contract.
@@ -50,9 +49,9 @@ type Call struct {
 
 	Environment []string // of programs, before the step's own; nil: the engine's
 
-	Limits   bags.Limits // for unpacking
-	Profiles []string    // files of the BagIt profiles that the collection's bags must satisfy
-	Log      io.Writer   // the attempt's log
+	Limits   archive.Limits // for unpacking
+	Profiles []string       // files of the BagIt profiles that the collection's bags must satisfy
+	Log      io.Writer      // the attempt's log
 	Slog     *slog.Logger
 	Now      func() time.Time
 	Progress func(done, total int64) // bytes; may be nil

@@ -1,6 +1,9 @@
 package steps
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"cmp"
 	"context"
 	"fmt"
@@ -8,9 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 const contentOut = "content" // in scratch
@@ -31,14 +31,14 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	format, err := bags.Sniff(drop)
+	format, err := archive.Sniff(drop)
 	if err != nil {
 		return Result{}, failure(err)
 	}
 	published := []Output{{From: contentOut, To: layout.ContentDir}}
-	var x bags.Extracted
-	if format != bags.None {
-		x, err = bags.Extract(ctx, drop, to, o)
+	var x archive.Extracted
+	if format != archive.None {
+		x, err = archive.Extract(ctx, drop, to, o)
 	} else {
 		var message string
 		message, x, err = takeAsIs(ctx, drop, to, o)
@@ -74,13 +74,13 @@ func theDrop(c *Call) (string, error) {
 	return filepath.Join(c.Source, names[0].Name()), nil
 }
 
-func unpackOptions(c *Call) (o bags.ExtractOptions, err error) {
+func unpackOptions(c *Call) (o archive.ExtractOptions, err error) {
 	o, err = unpackParams(c.With)
 	o.Limits, o.Progress = c.Limits, c.progress()
 	return o, err
 }
 
-func unpackParams(with map[string]any) (o bags.ExtractOptions, err error) {
+func unpackParams(with map[string]any) (o archive.ExtractOptions, err error) {
 	if o.Nested, err = countParam(with, "nested"); err != nil {
 		return o, err
 	}
@@ -88,33 +88,33 @@ func unpackParams(with map[string]any) (o bags.ExtractOptions, err error) {
 		return o, err
 	}
 	o.Names = strings.ToLower(o.Names)
-	if o.Names != "" && !slices.Contains(bags.CodePages(), o.Names) {
-		return o, wrongParam("names", "no code page %q; there are %s", o.Names, strings.Join(bags.CodePages(), ", "))
+	if o.Names != "" && !slices.Contains(archive.CodePages(), o.Names) {
+		return o, wrongParam("names", "no code page %q; there are %s", o.Names, strings.Join(archive.CodePages(), ", "))
 	}
 	return o, nil
 }
 
 // takeAsIs publishes what is no archive. What is packed within a folder is
 // unpacked there, if the step says so.
-func takeAsIs(ctx context.Context, drop, to string, o bags.ExtractOptions) (message string, x bags.Extracted, err error) {
+func takeAsIs(ctx context.Context, drop, to string, o archive.ExtractOptions) (message string, x archive.Extracted, err error) {
 	info, err := os.Lstat(drop)
 	if err != nil {
 		return "", x, err
 	}
 	if !info.IsDir() {
 		message = fmt.Sprintf("not applicable: %s is no archive", layout.EncodePath(filepath.Base(drop)))
-		return message, x, bags.Place(ctx, fileTree(drop, info), to, true)
+		return message, x, files.Place(ctx, fileTree(drop, info), to, true)
 	}
-	t, err := bags.Scan(ctx, drop)
+	t, err := files.Scan(ctx, drop)
 	if err != nil {
 		return "", x, err
 	}
-	if err := bags.Place(ctx, t, to, true); err != nil {
+	if err := files.Place(ctx, t, to, true); err != nil {
 		return "", x, err
 	}
 	if o.Nested == 0 {
 		return "not applicable: a folder is no archive", x, nil
 	}
-	x, err = bags.ExtractNested(ctx, to, o)
+	x, err = archive.ExtractNested(ctx, to, o)
 	return "not applicable: a folder that holds no archives", x, err
 }

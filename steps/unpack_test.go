@@ -1,12 +1,12 @@
 package steps
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"bagpipe/bags"
 )
 
 func TestUnpackSaysWhyItDidNot(t *testing.T) {
@@ -44,9 +44,9 @@ func TestUnpackRefusesWhatIsHostileOrDamaged(t *testing.T) {
 		name, data string
 		parts      []string
 	}{
-		{"evil.zip", zipFile(t, map[string]string{"../evil": "x"}), []string{"evil.zip", "../evil", string(bags.RuleParent)}},
-		{"cut.tar", whole[:2000], []string{"cut.tar", "scan-7.tif", string(bags.RuleTruncated)}},
-		{"empty.zip", "", []string{"empty.zip", string(bags.RuleTruncated)}},
+		{"evil.zip", zipFile(t, map[string]string{"../evil": "x"}), []string{"evil.zip", "../evil", string(files.RuleParent)}},
+		{"cut.tar", whole[:2000], []string{"cut.tar", "scan-7.tif", string(files.RuleTruncated)}},
+		{"empty.zip", "", []string{"empty.zip", string(files.RuleTruncated)}},
 	} {
 		it := newItem(t, c.name, map[string]string{"": c.data})
 		before := it.state()
@@ -62,18 +62,18 @@ func TestUnpackRefusesLinksAndSpecialFilesInAFolder(t *testing.T) {
 	it := newItem(t, "diaries", map[string]string{"a": "A"})
 	must(t, os.Symlink("/etc/passwd", filepath.Join(it.dir, "source/diaries/link")))
 	_, err := it.run("unpack")
-	wantFailure(t, err, Content, "link", string(bags.RuleSymlink))
+	wantFailure(t, err, Content, "link", string(files.RuleSymlink))
 
 	it = newItem(t, "diaries", map[string]string{"a": "A"})
 	must(t, syscall.Mkfifo(filepath.Join(it.dir, "source/diaries/pipe"), 0o644))
 	_, err = it.run("unpack")
-	wantFailure(t, err, Content, "pipe", string(bags.RuleSpecial))
+	wantFailure(t, err, Content, "pipe", string(files.RuleSpecial))
 }
 
 func TestUnpackKeepsLimits(t *testing.T) {
 	it := newItem(t, "x.zip", map[string]string{"": zipFile(t, map[string]string{"a": "12345"})})
 	c := it.call()
-	c.Limits = bags.Limits{Bytes: 4}
+	c.Limits = archive.Limits{Bytes: 4}
 	_, err := Builtins()["unpack"].Robot.Run(t.Context(), c)
-	wantFailure(t, err, Content, string(bags.RuleBytes))
+	wantFailure(t, err, Content, string(files.RuleBytes))
 }

@@ -1,13 +1,15 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/layout"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 const reportOut = "report" // a folder in scratch
@@ -59,10 +61,10 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 
 // profiles reads the collection's BagIt profiles. One that cannot be used is the
 // operator's to mend.
-func (c *Call) profiles() ([]*bags.Profile, error) {
-	var all []*bags.Profile
+func (c *Call) profiles() ([]*profile.Profile, error) {
+	var all []*profile.Profile
 	for _, file := range c.Profiles {
-		p, err := bags.LoadProfile(file)
+		p, err := profile.Load(file)
 		if err != nil {
 			return nil, SystemFailure("%w", err)
 		}
@@ -72,15 +74,15 @@ func (c *Call) profiles() ([]*bags.Profile, error) {
 }
 
 // received is the archive format the content was dropped in, none for a folder.
-func (c *Call) received() (bags.Format, error) {
+func (c *Call) received() (archive.Format, error) {
 	if c.SourceKind != "archive" {
-		return bags.None, nil
+		return archive.None, nil
 	}
 	drop, err := theDrop(c)
 	if err != nil {
-		return bags.None, err
+		return archive.None, err
 	}
-	return bags.Sniff(drop)
+	return archive.Sniff(drop)
 }
 
 func findBag(c *Call) (string, bool, error) {
@@ -92,7 +94,7 @@ func findBag(c *Call) (string, bool, error) {
 }
 
 // findingText names the file and the rule.
-func findingText(f bags.Finding) string {
+func findingText(f finding.Finding) string {
 	text := string(f.Code) + ": " + f.Text
 	switch {
 	case f.Path != "" && f.Line > 0:
@@ -109,7 +111,7 @@ func findingText(f bags.Finding) string {
 	return text
 }
 
-func findingLine(f bags.Finding) string { return string(f.Severity) + ": " + findingText(f) }
+func findingLine(f finding.Finding) string { return string(f.Severity) + ": " + findingText(f) }
 
 func writeReport(c *Call, r bags.Report) error {
 	data, err := layout.EncodeJSON(r)

@@ -1,14 +1,15 @@
 package steps
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/layout"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 func TestValidateSkipsWhatIsNoBag(t *testing.T) {
@@ -29,7 +30,7 @@ func TestValidateNamesTheFirstErrorAndCountsTheRest(t *testing.T) {
 	it.pass("unpack")
 	c := it.call()
 	r, err := Builtins()["validate"].Robot.Run(t.Context(), c)
-	wantFailure(t, err, Content, "data/a.txt", string(bags.CodeMismatch), "RFC 8493", "3 further errors")
+	wantFailure(t, err, Content, "data/a.txt", string(finding.Mismatch), "RFC 8493", "3 further errors")
 	if len(r.Outputs) != 1 || r.Outputs[0].To != "derived/validate" {
 		t.Fatalf("outputs %v", r.Outputs)
 	}
@@ -71,5 +72,5 @@ func TestInventoryWantsFiles(t *testing.T) {
 	it = newItem(t, "drop", map[string]string{"a": "A"})
 	must(t, os.Symlink("a", filepath.Join(it.dir, "source/drop/l")))
 	_, err = it.run("inventory")
-	wantFailure(t, err, Content, string(bags.RuleSymlink))
+	wantFailure(t, err, Content, string(files.RuleSymlink))
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 type archiveCmd struct {
@@ -43,8 +43,8 @@ type readFlags struct {
 	JSON         bool          `name:"json" help:"Print one JSON object a line."`
 }
 
-func (f readFlags) limits() bags.Limits {
-	return bags.Limits{
+func (f readFlags) limits() archive.Limits {
+	return archive.Limits{
 		Files: f.MaxFiles, Bytes: int64(f.MaxBytes), FileBytes: int64(f.MaxFileBytes), Ratio: f.MaxRatio,
 		PathLength: f.MaxPath, Depth: f.MaxDepth, Memory: int64(f.MaxMemory), Time: f.MaxTime,
 	}
@@ -59,12 +59,12 @@ func (f readFlags) Validate() error {
 }
 
 func checkPage(page string) error {
-	for _, p := range append(bags.CodePages(), "") {
+	for _, p := range append(archive.CodePages(), "") {
 		if strings.EqualFold(p, page) {
 			return nil
 		}
 	}
-	return fmt.Errorf("no code page %q; there are %s", page, strings.Join(bags.CodePages(), ", "))
+	return fmt.Errorf("no code page %q; there are %s", page, strings.Join(archive.CodePages(), ", "))
 }
 
 type archiveListCmd struct {
@@ -76,16 +76,16 @@ func (c *archiveListCmd) Run(a *app) error {
 	if err := wantFile(c.Archive); err != nil {
 		return err
 	}
-	o := bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names)}
-	o.Member = func(m bags.Member) { a.archiveMember(m, c.JSON) }
-	in, err := bags.Inspect(a.ctx, c.Archive, o)
+	o := archive.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names)}
+	o.Member = func(m archive.Member) { a.archiveMember(m, c.JSON) }
+	in, err := archive.Inspect(a.ctx, c.Archive, o)
 	if err != nil {
 		return err
 	}
 	return a.inspected(c.Archive, in, c.JSON)
 }
 
-func (a *app) archiveMember(m bags.Member, json bool) {
+func (a *app) archiveMember(m archive.Member, json bool) {
 	p := layout.EncodePath(m.Path)
 	if m.Folder {
 		p += "/"
@@ -109,7 +109,7 @@ func jsonTime(t time.Time) any {
 }
 
 // inspected prints what was found; problems make the exit code.
-func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
+func (a *app) inspected(archive string, in archive.Inspected, json bool) error {
 	for _, w := range in.Warnings {
 		a.archiveWarning(archive, w, json)
 	}
@@ -135,7 +135,7 @@ func (a *app) inspected(archive string, in bags.Inspected, json bool) error {
 }
 
 // problemOf names the archive as it was given, or the one within it.
-func problemOf(given string, p *bags.Error) map[string]any {
+func problemOf(given string, p *files.Error) map[string]any {
 	folder := strings.TrimSuffix(given, filepath.Base(given))
 	return map[string]any{"archive": layout.EncodePath(folder + p.Archive), "member": layout.EncodePath(p.Member), "rule": p.Rule, "text": p.Detail}
 }
@@ -169,14 +169,14 @@ func (c *archiveCheckCmd) Run(a *app) error {
 		}
 	}
 	var worst error
-	for _, archive := range c.Archive {
+	for _, archived := range c.Archive {
 		p := a.archiveMeter("check", c.Quiet, c.JSON)
-		in, err := bags.Inspect(a.ctx, archive, bags.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.report})
+		in, err := archive.Inspect(a.ctx, archived, archive.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.report})
 		p.close()
 		if err != nil {
 			return err
 		}
-		if err := a.inspected(archive, in, c.JSON); err != nil {
+		if err := a.inspected(archived, in, c.JSON); err != nil {
 			worst = err
 		}
 	}
@@ -195,13 +195,13 @@ type archiveExtractCmd struct {
 func (c *archiveExtractCmd) Run(a *app) error {
 	to := c.To
 	if to == "" {
-		to = bags.FolderName(c.Archive)
+		to = archive.FolderName(c.Archive)
 	}
 	if err := first(wantFile(c.Archive), wantPlace(to)); err != nil {
 		return err
 	}
 	p := a.archiveMeter("extract", c.Quiet, c.JSON)
-	x, err := bags.ExtractTo(a.ctx, c.Archive, to, bags.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.report})
+	x, err := archive.ExtractTo(a.ctx, c.Archive, to, archive.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.report})
 	p.close()
 	if err != nil {
 		return a.archiveFailed(c.Archive, err, c.JSON)
@@ -234,11 +234,11 @@ func (c *archivePackCmd) Run(a *app) error {
 		return err
 	}
 	p := a.archiveMeter("pack", c.Quiet, c.JSON)
-	packed, err := bags.Pack(a.ctx, c.From, c.Archive, bags.PackOptions{
-		Format: bags.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, NoSync: !c.Sync, Progress: p.report,
+	packed, err := archive.Pack(a.ctx, c.From, c.Archive, archive.PackOptions{
+		Format: archive.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, NoSync: !c.Sync, Progress: p.report,
 	})
 	p.close()
-	if errors.Is(err, bags.ErrPackFormat) {
+	if errors.Is(err, archive.ErrPackFormat) {
 		return wrongUse(err.Error())
 	}
 	if err != nil {

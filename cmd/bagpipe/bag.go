@@ -1,9 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"bagpipe/bags"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"fmt"
 )
 
 // bagCmd is a BagIt tool by itself: none of its commands needs a workspace.
@@ -76,12 +77,12 @@ func (c *bagValidateCmd) Run(a *app) error {
 	return nil
 }
 
-func loadProfiles(files []string) (all []*bags.Profile, err error) {
+func loadProfiles(files []string) (all []*profile.Profile, err error) {
 	for _, f := range files {
 		if err := wantFile(f); err != nil {
 			return nil, err
 		}
-		p, err := bags.LoadProfile(f)
+		p, err := profile.Load(f)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +101,7 @@ func printReport(a *app, bag string, r bags.Report) {
 		count(r.PayloadBytes, "byte"), count(r.Errors, "error"), count(r.Warnings, "warning"))
 }
 
-func printFindings(a *app, findings []bags.Finding) {
+func printFindings(a *app, findings []finding.Finding) {
 	for _, f := range findings {
 		where := f.Path
 		if where != "" {

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"time"
-
-	"bagpipe/bags"
 )
 
 type bagUpdateCmd struct {
@@ -82,7 +82,7 @@ func (c *bagManifestAddCmd) Run(a *app) error {
 		return err
 	}
 	m := c.meter(a, "manifest add")
-	did, err := bags.AddManifest(a.ctx, c.Dir, bags.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.report})
+	did, err := bags.AddManifest(a.ctx, c.Dir, files.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.report})
 	m.close()
 	if err != nil || !c.JSON {
 		sayRecovered(a, c.Dir, did.Recovered)

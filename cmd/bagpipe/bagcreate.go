@@ -1,14 +1,15 @@
 package main
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 type bagCreateCmd struct {
@@ -42,13 +43,13 @@ func (c *bagCreateCmd) describe(o *bags.CreateOptions) error {
 	}
 	for _, f := range fields {
 		switch {
-		case strings.EqualFold(f.Label, bags.LabelOxum), strings.EqualFold(f.Label, bags.LabelSize):
+		case strings.EqualFold(f.Label, tagfile.LabelOxum), strings.EqualFold(f.Label, tagfile.LabelSize):
 			return fmt.Errorf("%s is counted, not given", f.Label)
-		case strings.EqualFold(f.Label, bags.LabelBaggingDate):
+		case strings.EqualFold(f.Label, tagfile.LabelBaggingDate):
 			if o.Date, err = time.Parse(time.DateOnly, f.Value); err != nil {
 				return fmt.Errorf("%s: %q: want a date as 2020-01-31", f.Label, f.Value)
 			}
-		case strings.EqualFold(f.Label, bags.LabelAgent):
+		case strings.EqualFold(f.Label, tagfile.LabelAgent):
 			o.Agent = f.Value
 		default:
 			o.Info = append(o.Info, f)
@@ -76,8 +77,8 @@ func (c *bagCreateCmd) Run(a *app) error {
 	if err != nil || !c.JSON && made.Recovered == bags.Undone {
 		sayRecovered(a, c.Source, made.Recovered)
 	}
-	var broken *bags.Error
-	if errors.As(err, &broken) && broken.Rule == bags.RuleBag {
+	var broken *files.Error
+	if errors.As(err, &broken) && broken.Rule == files.RuleBag {
 		return fmt.Errorf("%w; bagpipe bag update brings its manifests up to date, and --nest makes a bag of it all the same", err)
 	}
 	if err != nil {
@@ -114,10 +115,10 @@ func (c *bagCreateCmd) options() (bags.CreateOptions, error) {
 		return o, err
 	}
 	for _, n := range c.Algorithm {
-		o.Algorithms = append(o.Algorithms, bags.Algorithm(n))
+		o.Algorithms = append(o.Algorithms, files.Algorithm(n))
 	}
 	if len(o.Algorithms) == 0 && len(o.Profiles) > 0 {
-		o.Algorithms = o.Profiles[0].Algorithms([]bags.Algorithm{bags.SHA256, bags.SHA512})
+		o.Algorithms = o.Profiles[0].Algorithms([]files.Algorithm{files.SHA256, files.SHA512})
 	}
 	return o, nil
 }

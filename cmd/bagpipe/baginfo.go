@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"bagpipe/bags"
 )
 
 type bagInfoCmd struct {
@@ -32,7 +34,7 @@ func (c *bagInfoGetCmd) Run(a *app) error {
 	if r.Version == "" {
 		return fmt.Errorf("%s: no bag: it has no bagit.txt with a version", c.Bag)
 	}
-	fields := []bags.Field{}
+	fields := []tagfile.Field{}
 	for _, f := range r.Info {
 		if c.Label == "" || strings.EqualFold(f.Label, c.Label) {
 			fields = append(fields, f)
@@ -70,7 +72,7 @@ type bagInfoSetCmd struct {
 
 func (c *bagInfoSetCmd) changes() (all []bags.InfoChange, err error) {
 	for _, l := range c.Remove {
-		all = append(all, bags.InfoChange{Field: bags.Field{Label: l}, Remove: true})
+		all = append(all, bags.InfoChange{Field: tagfile.Field{Label: l}, Remove: true})
 	}
 	set, err := fieldsOf(c.Field)
 	if err != nil {
@@ -81,7 +83,7 @@ func (c *bagInfoSetCmd) changes() (all []bags.InfoChange, err error) {
 		return nil, err
 	}
 	for i, f := range set {
-		again := slices.ContainsFunc(set[:i], func(o bags.Field) bool { return strings.EqualFold(o.Label, f.Label) })
+		again := slices.ContainsFunc(set[:i], func(o tagfile.Field) bool { return strings.EqualFold(o.Label, f.Label) })
 		all = append(all, bags.InfoChange{Field: f, Add: again})
 	}
 	for _, f := range add {
@@ -118,10 +120,10 @@ func (c *bagInfoSetCmd) Run(a *app) error {
 }
 
 // fieldsOf reads LABEL=VALUE.
-func fieldsOf(all []string) (fields []bags.Field, err error) {
+func fieldsOf(all []string) (fields []tagfile.Field, err error) {
 	for _, s := range all {
 		label, value, ok := strings.Cut(s, "=")
-		f := bags.Field{Label: label, Value: value}
+		f := tagfile.Field{Label: label, Value: value}
 		if !ok {
 			return nil, fmt.Errorf("%q: want LABEL=VALUE", s)
 		}
@@ -152,21 +154,21 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 			return err
 		}
 	}
-	p, err := bags.LoadProfile(c.File)
+	p, err := profile.Load(c.File)
 	if err != nil {
 		return err
 	}
-	findings := append([]bags.Finding{}, p.Problems...)
+	findings := append([]finding.Finding{}, p.Problems...)
 	if c.Bag != "" {
-		r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Complete, Profiles: []*bags.Profile{p}})
+		r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Complete, Profiles: []*profile.Profile{p}})
 		if err != nil {
 			return err
 		}
-		findings = append(findings, slices.DeleteFunc(r.Findings, func(f bags.Finding) bool { return ofProfile(f, p.Problems) })...)
+		findings = append(findings, slices.DeleteFunc(r.Findings, func(f finding.Finding) bool { return ofProfile(f, p.Problems) })...)
 	}
 	errs := 0
 	for _, f := range findings {
-		if f.Severity == bags.SeverityError {
+		if f.Severity == finding.Error {
 			errs++
 		}
 	}
@@ -193,8 +195,8 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 
 // ofProfile tells whether a finding on a bag repeats, as a warning, what is wrong with
 // the profile itself.
-func ofProfile(f bags.Finding, problems []bags.Finding) bool {
-	return slices.ContainsFunc(problems, func(p bags.Finding) bool {
+func ofProfile(f finding.Finding, problems []finding.Finding) bool {
+	return slices.ContainsFunc(problems, func(p finding.Finding) bool {
 		return f.Code == p.Code && f.Constraint == p.Constraint && strings.HasSuffix(f.Text, p.Text)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/fetch"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
 )
@@ -28,7 +30,7 @@ func (c *bagFetchCmd) Run(a *app) error {
 		return err
 	}
 	m := c.meter(a, "fetch")
-	did, err := bags.Fetch(a.ctx, c.Dir, bags.FetchOptions{Allowed: allowed, Progress: m.report})
+	did, err := fetch.Complete(a.ctx, c.Dir, fetch.Options{Allowed: allowed, Progress: m.report})
 	m.close()
 	if err != nil || !c.JSON {
 		sayRecovered(a, c.Dir, did.Recovered)
@@ -54,11 +56,11 @@ func (c *bagFetchCmd) Run(a *app) error {
 
 // allowed joins what the command line allows with what the workspace around does,
 // if there is one.
-func (a *app) allowed(hosts, folders []string) (bags.Allowed, error) {
-	if err := (bags.Allowed{Hosts: hosts}).Check(); err != nil {
-		return bags.Allowed{}, wrongUse(err.Error())
+func (a *app) allowed(hosts, folders []string) (fetch.Allowed, error) {
+	if err := (fetch.Allowed{Hosts: hosts}).Check(); err != nil {
+		return fetch.Allowed{}, wrongUse(err.Error())
 	}
-	var all bags.Allowed
+	var all fetch.Allowed
 	if root, err := engine.Find(a.workspaceDir()); err == nil {
 		if all, err = settings.AllowedFetches(root); err != nil {
 			return all, err
@@ -98,12 +100,12 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	}
 	to := c.To
 	if to == "" {
-		to = whole + "." + cmp.Or(c.Format, string(bags.Tar))
+		to = whole + "." + cmp.Or(c.Format, string(archive.Tar))
 	}
 	if err := wantPlace(to); err != nil {
 		return err
 	}
-	o := bags.SerializeOptions{Format: bags.Format(c.Format), Verify: c.Verify, NoSync: !c.Sync}
+	o := bags.SerializeOptions{Format: archive.Format(c.Format), Verify: c.Verify, NoSync: !c.Sync}
 	if c.Reproducible {
 		o.Time = epoch
 	}
@@ -111,7 +113,7 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	o.Progress = m.report
 	r, err := bags.Serialize(a.ctx, whole, to, o)
 	m.close()
-	if errors.Is(err, bags.ErrPackFormat) {
+	if errors.Is(err, archive.ErrPackFormat) {
 		return wrongUse(err.Error())
 	}
 	if errors.Is(err, bags.ErrNotValid) {

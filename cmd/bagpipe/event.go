@@ -1,11 +1,10 @@
 package main
 
 import (
+	"bagpipe/bags/files"
 	"encoding/json"
 	"errors"
 	"io"
-
-	"bagpipe/bags"
 )
 
 // event prints one object on a line of standard output.
@@ -29,7 +28,7 @@ func (a *app) eventTo(w io.Writer, name string, v map[string]any) {
 
 // archiveFailed reports what is wrong with an archive as an event, too.
 func (a *app) archiveFailed(given string, err error, asJSON bool) error {
-	var broken *bags.Error
+	var broken *files.Error
 	if asJSON && errors.As(err, &broken) {
 		a.event("problem", problemOf(given, broken))
 	}

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
+	"bagpipe/steps"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,13 +20,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"bagpipe/bags"
-	"bagpipe/engine"
-	"bagpipe/engine/claim"
-	"bagpipe/engine/gitstore"
-	"bagpipe/engine/mounted"
-	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
 )
@@ -47,7 +46,7 @@ const exitCodes = `Exit codes:
   130  interrupted`
 
 func main() {
-	if code, ok := bags.Reader(); ok { // this process was started to read one archive
+	if code, ok := archive.Reader(); ok { // this process was started to read one archive
 		os.Exit(code)
 	}
 	collectLate()

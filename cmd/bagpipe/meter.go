@@ -1,12 +1,11 @@
 package main
 
 import (
+	"bagpipe/bags/files"
 	"fmt"
 	"io"
 	"os"
 	"time"
-
-	"bagpipe/bags"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -58,7 +57,7 @@ func newMeter(a *app, what string, events io.Writer, quiet bool) *meter {
 }
 
 // report is called by one goroutine at a time.
-func (m *meter) report(p bags.Progress) {
+func (m *meter) report(p files.Progress) {
 	if m.every == 0 {
 		return
 	}
@@ -89,7 +88,7 @@ func (m *meter) close() {
 
 // moment is how far the work is after a while.
 type moment struct {
-	bags.Progress
+	files.Progress
 	elapsed time.Duration
 }
 

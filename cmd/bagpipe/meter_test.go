@@ -1,21 +1,20 @@
 package main
 
 import (
+	"bagpipe/bags/files"
 	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
-
-	"bagpipe/bags"
 )
 
 // What is not known of the whole is not made up: neither by lines nor by events.
 func TestMeter(t *testing.T) {
-	known := bags.Progress{Files: 1, TotalFiles: 4, Bytes: 10_000_000, TotalBytes: 40_000_000}
-	unknown := bags.Progress{Files: 1, Bytes: 10_000_000}
+	known := files.Progress{Files: 1, TotalFiles: 4, Bytes: 10_000_000, TotalBytes: 40_000_000}
+	unknown := files.Progress{Files: 1, Bytes: 10_000_000}
 	for _, c := range []struct {
-		at   bags.Progress
+		at   files.Progress
 		line string
 		keys []string
 	}{

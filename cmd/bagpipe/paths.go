@@ -1,13 +1,12 @@
 package main
 
 import (
+	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"bagpipe/bags"
 )
 
 // What the commands for bags and archives are given is looked at before they begin:
@@ -83,7 +82,7 @@ func wantPlace(path string) error {
 // wantAlgorithms takes names of algorithms.
 func wantAlgorithms(names []string) error {
 	for _, n := range names {
-		if !bags.Algorithm(n).Known() {
+		if !files.Algorithm(n).Known() {
 			return misused("no algorithm %q; there are md5, sha1, sha224, sha256, sha384 and sha512", n)
 		}
 	}

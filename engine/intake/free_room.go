@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
@@ -32,7 +33,7 @@ func (in *Intake) Fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.
 		expanded := d.Bytes
 		// Many drops are small: without opening them it is clear that they fit.
 		if d.Kind == inbox.File && s.Room()*float64(d.Bytes)*maxRatio > left {
-			if n, err := bags.Expanded(ctx, d.Path, s.ArchiveLimits()); err == nil {
+			if n, err := archive.Expanded(ctx, d.Path, s.ArchiveLimits()); err == nil {
 				expanded = n
 			}
 		}
@@ -76,14 +77,14 @@ func (in *Intake) roomFor(ctx context.Context, path string, move bool) (r room, 
 	}
 	switch {
 	case info.IsDir():
-		tree, err := bags.Scan(ctx, path)
+		tree, err := files.Scan(ctx, path)
 		if err != nil {
 			return r, nil
 		}
 		r.bytes = tree.Bytes()
 		r.expanded = r.bytes
 	case info.Mode().IsRegular():
-		expanded, err := bags.Expanded(ctx, path, s.ArchiveLimits())
+		expanded, err := archive.Expanded(ctx, path, s.ArchiveLimits())
 		if err != nil {
 			return r, nil
 		}

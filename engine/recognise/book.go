@@ -1,15 +1,14 @@
 package recognise
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // Book is all rule files together, in the order in which they are asked. It does not
@@ -136,7 +135,7 @@ func (b *Book) Rules() []*Rule {
 
 // Options are what a recognition needs besides rules.
 type Options struct {
-	Limits bags.Limits // of archives that are listed
+	Limits archive.Limits // of archives that are listed
 }
 
 // Recognise asks the rules what a candidate is. Its error is about the machine alone,

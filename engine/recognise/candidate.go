@@ -1,6 +1,8 @@
 package recognise
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -12,9 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 
 	"github.com/antchfx/xmlquery"
 	"github.com/gabriel-vasile/mimetype"
@@ -55,11 +54,11 @@ func KindOf(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(path)))
 	}
-	format, err := bags.Sniff(path)
+	format, err := archive.Sniff(path)
 	if err != nil {
 		return "", err
 	}
-	if format != bags.None {
+	if format != archive.None {
 		return KindArchive, nil
 	}
 	return KindFile, nil
@@ -71,7 +70,7 @@ type facts struct {
 	ctx    context.Context
 	c      Candidate
 	lists  *List
-	limits bags.Limits
+	limits archive.Limits
 	turn   chan struct{} // listings under way
 	kind   string
 	size   int64
@@ -100,7 +99,7 @@ func (f *facts) base() vars {
 	stem, extension := name, ""
 	switch {
 	case f.kind == KindArchive:
-		stem = bags.FolderName(name)
+		stem = archive.FolderName(name)
 		extension = strings.TrimPrefix(strings.TrimPrefix(name, stem), ".")
 	case !f.isFolder() && path.Ext(name) != name:
 		extension = strings.TrimPrefix(path.Ext(name), ".")

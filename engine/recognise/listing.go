@@ -1,6 +1,9 @@
 package recognise
 
 import (
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"bagpipe/bags"
-	"bagpipe/layout"
 )
 
 // listing is the names inside a folder or an archive, below the folder that alone
@@ -129,17 +129,17 @@ func (l *listing) add(f *facts, p string, size func() int64) error {
 // listArchive reads an archive's names as the unpack robot does, by all its rules.
 // What is damaged or hostile is not listed at all.
 func (f *facts) listArchive(l *listing) error {
-	format, err := bags.Sniff(f.c.Path)
+	format, err := archive.Sniff(f.c.Path)
 	if err != nil {
 		return err
 	}
-	stream := strings.HasPrefix(string(format), string(bags.Tar)+".")
+	stream := strings.HasPrefix(string(format), string(archive.Tar)+".")
 	if stream && f.size > listStream {
 		return fmt.Errorf("a %s of %d bytes would have to be read whole (more than %d)", format, f.size, listStream)
 	}
 	limits := f.limits
 	limits.Files, limits.Bytes, limits.Time = maxNames+1, listBytes, listTime
-	in, err := bags.Inspect(f.ctx, f.c.Path, bags.InspectOptions{Limits: limits, Member: func(m bags.Member) {
+	in, err := archive.Inspect(f.ctx, f.c.Path, archive.InspectOptions{Limits: limits, Member: func(m archive.Member) {
 		if !m.Folder {
 			_ = l.add(f, m.Path, func() int64 { return max(m.Size, 0) })
 		}
@@ -148,7 +148,7 @@ func (f *facts) listArchive(l *listing) error {
 		return err
 	}
 	for _, p := range in.Problems {
-		if p.Rule == bags.RuleFiles {
+		if p.Rule == files.RuleFiles {
 			l.cut = true
 			continue
 		}

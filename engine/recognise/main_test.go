@@ -3,6 +3,9 @@ package recognise
 import (
 	"archive/tar"
 	"archive/zip"
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
+	"bagpipe/templates"
 	"bytes"
 	"compress/gzip"
 	"io/fs"
@@ -11,15 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"bagpipe/bags"
-	"bagpipe/layout"
-	"bagpipe/templates"
-
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	if code, ok := bags.Reader(); ok { // this process was started to read one archive
+	if code, ok := archive.Reader(); ok { // this process was started to read one archive
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)

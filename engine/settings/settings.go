@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/fetch"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
 	"bagpipe/layout"
@@ -150,7 +151,7 @@ func (s *Settings) check(y *layout.YAML) error {
 		return y.Errorf("$.defaults.inbox", "what holds for all inboxes stands below inbox:")
 	}
 	for i, h := range s.Fetch.Hosts {
-		if err := (bags.Allowed{Hosts: []string{h}}).Check(); err != nil {
+		if err := (fetch.Allowed{Hosts: []string{h}}).Check(); err != nil {
 			return y.Errorf(fmt.Sprintf("$.fetch.hosts[%d]", i), "%v", err)
 		}
 	}
@@ -233,8 +234,8 @@ func (s *Settings) Collection(name layout.Name) Collection {
 	return c
 }
 
-func (s *Settings) ArchiveLimits() bags.Limits {
-	return bags.Limits{
+func (s *Settings) ArchiveLimits() archive.Limits {
+	return archive.Limits{
 		Files: s.Limits.Files, Bytes: int64(s.Limits.Bytes), FileBytes: int64(s.Limits.FileBytes),
 		Ratio: s.Limits.Ratio, PathLength: s.Limits.Path, Depth: s.Limits.Depth,
 		Memory: int64(s.Limits.Memory), Time: time.Duration(s.Limits.Time),
@@ -242,8 +243,8 @@ func (s *Settings) ArchiveLimits() bags.Limits {
 }
 
 // allowed is where files may be fetched from.
-func (s *Settings) allowed(root string) bags.Allowed {
-	a := bags.Allowed{Hosts: s.Fetch.Hosts}
+func (s *Settings) allowed(root string) fetch.Allowed {
+	a := fetch.Allowed{Hosts: s.Fetch.Hosts}
 	for _, f := range s.Fetch.Folders {
 		a.Folders = append(a.Folders, Below(root, f))
 	}
@@ -252,19 +253,19 @@ func (s *Settings) allowed(root string) bags.Allowed {
 
 // AllowedFetches gives what the settings of the workspace at root allow bags to be
 // completed from, without opening it.
-func AllowedFetches(root string) (bags.Allowed, error) {
+func AllowedFetches(root string) (fetch.Allowed, error) {
 	file := filepath.Join(root, layout.SettingsFile)
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return bags.Allowed{}, fmt.Errorf("read settings: %w", err)
+		return fetch.Allowed{}, fmt.Errorf("read settings: %w", err)
 	}
 	s, err := ParseSettings(file, data)
 	if err != nil {
-		return bags.Allowed{}, err
+		return fetch.Allowed{}, err
 	}
 	root, err = filepath.Abs(root)
 	if err != nil {
-		return bags.Allowed{}, fmt.Errorf("find the workspace: %w", err)
+		return fetch.Allowed{}, fmt.Errorf("find the workspace: %w", err)
 	}
 	return s.allowed(root), nil
 }

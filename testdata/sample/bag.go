@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/tagfile"
 	"bytes"
 	"context"
 	"errors"
@@ -8,8 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"bagpipe/bags"
 )
 
 // bag makes a bag of the material.
@@ -25,7 +25,7 @@ func bag(path string) (err error) {
 	}
 	_, err = bags.Create(context.Background(), bags.CreateOptions{
 		Payload: payload, Dest: path, Date: made, Agent: "Bagpipe sample",
-		Info: []bags.Field{
+		Info: []tagfile.Field{
 			{Label: "Source-Organization", Value: "The Reading Room"},
 			{Label: "External-Description", Value: "Six letters, their register, and two plates"},
 			{Label: "External-Identifier", Value: "reading-room/1894"},

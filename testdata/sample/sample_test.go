@@ -1,23 +1,24 @@
 package sample
 
 import (
+	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"bagpipe/bags"
 )
 
 // Every sample must be what it says, or the tests that use it prove nothing.
 func TestSamples(t *testing.T) {
-	refused := map[string]bags.Rule{
-		"parent.zip": bags.RuleParent, "parent.tar": bags.RuleParent,
-		"absolute.zip": bags.RuleAbsolute, "absolute.tar": bags.RuleAbsolute,
-		"link.tar": bags.RuleSymlink, "hardlink.tar": bags.RuleHardLink, "device.tar": bags.RuleSpecial,
-		"duplicate.zip": bags.RuleDuplicate, "duplicate.tar": bags.RuleDuplicate, "conflict.tar": bags.RuleConflict,
-		"bomb.zip": bags.RuleRatio, "bomb.tar.gz": bags.RuleRatio,
-		"truncated.tar.gz": bags.RuleTruncated, "corrupt.zip": bags.RuleChecksum, "not-a.zip": bags.RuleTruncated,
+	refused := map[string]files.Rule{
+		"parent.zip": files.RuleParent, "parent.tar": files.RuleParent,
+		"absolute.zip": files.RuleAbsolute, "absolute.tar": files.RuleAbsolute,
+		"link.tar": files.RuleSymlink, "hardlink.tar": files.RuleHardLink, "device.tar": files.RuleSpecial,
+		"duplicate.zip": files.RuleDuplicate, "duplicate.tar": files.RuleDuplicate, "conflict.tar": files.RuleConflict,
+		"bomb.zip": files.RuleRatio, "bomb.tar.gz": files.RuleRatio,
+		"truncated.tar.gz": files.RuleTruncated, "corrupt.zip": files.RuleChecksum, "not-a.zip": files.RuleTruncated,
 	}
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -38,10 +39,10 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func wantRule(t *testing.T, path string, want bags.Rule) {
+func wantRule(t *testing.T, path string, want files.Rule) {
 	t.Helper()
-	format, err := bags.Sniff(path)
-	if err == nil && format == bags.None {
+	format, err := archive.Sniff(path)
+	if err == nil && format == archive.None {
 		t.Fatal("is no archive")
 	}
 	if err == nil {
@@ -49,9 +50,9 @@ func wantRule(t *testing.T, path string, want bags.Rule) {
 		if err := os.Mkdir(to, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		_, err = bags.Extract(t.Context(), path, to, bags.ExtractOptions{})
+		_, err = archive.Extract(t.Context(), path, to, archive.ExtractOptions{})
 	}
-	var broken *bags.Error
+	var broken *files.Error
 	if !errors.As(err, &broken) || broken.Rule != want {
 		t.Errorf("error %v, want rule %s", err, want)
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"bagpipe/bags"
+	"bagpipe/bags/tagfile"
 )
 
 func (c file) readJSON(data []byte, into map[string]any) error {
@@ -76,12 +76,12 @@ func depth(v any) int {
 }
 
 func (c file) readTags(data []byte, into map[string]any) error {
-	tags, err := bags.ReadInfo(bytes.NewReader(data))
+	tags, err := tagfile.ReadInfo(bytes.NewReader(data))
 	if !utf8.Valid(data) && c.within != nil {
 		return &SidecarError{c.name, notUTF8(data)}
 	}
 	if !utf8.Valid(data) { // a bag says in which encoding
-		if tags, err = bags.BagInfo(filepath.Dir(c.path)); err != nil || tags == nil {
+		if tags, err = tagfile.BagInfo(filepath.Dir(c.path)); err != nil || tags == nil {
 			return &SidecarError{c.name, "is not in UTF-8"}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 )
@@ -46,27 +47,27 @@ func (u *UnreadError) Error() string { return layout.EncodePath(u.file) + ": " +
 func packedSidecars() []string { return []string{"bag-info.txt", "metadata.csv", "metadata.json"} }
 
 // archive tells the format of a drop that is one.
-func (r CarReader) archive(t inbox.Taken) (bags.Format, error) {
+func (r CarReader) archive(t inbox.Taken) (archive.Format, error) {
 	if t.Kind != inbox.File {
-		return bags.None, nil
+		return archive.None, nil
 	}
-	return bags.Sniff(t.Path)
+	return archive.Sniff(t.Path)
 }
 
 // packed reads the side-cars in an archive.
-func (r CarReader) packed(ctx context.Context, t inbox.Taken, format bags.Format) ([]file, error) {
-	if format == bags.None {
+func (r CarReader) packed(ctx context.Context, t inbox.Taken, format archive.Format) ([]file, error) {
+	if format == archive.None {
 		return nil, nil
 	}
 	p := &packedReader{packed: packed{names: map[string]bool{}}, found: map[string][]byte{}}
 	limits := r.Limits
 	limits.Time = packedTime
-	in, err := bags.Inspect(ctx, t.Path, bags.InspectOptions{Limits: limits, Member: p.member,
-		Peek: &bags.Peek{Max: maxSidecar, Want: p.wants, Got: func(path string, data []byte) { p.found[path] = data }}})
+	in, err := archive.Inspect(ctx, t.Path, archive.InspectOptions{Limits: limits, Member: p.member,
+		Peek: &archive.Peek{Max: maxSidecar, Want: p.wants, Got: func(path string, data []byte) { p.found[path] = data }}})
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(in.Problems, func(e *bags.Error) bool { return e.Rule == bags.RuleTime }) {
+	if slices.ContainsFunc(in.Problems, func(e *files.Error) bool { return e.Rule == files.RuleTime }) {
 		return nil, &UnreadError{t.Name, fmt.Sprintf("was not looked through for side-cars, as that takes more than %s; put them beside it", packedTime)}
 	}
 	if len(in.Problems) > 0 {
@@ -84,7 +85,7 @@ type packedReader struct {
 	several bool   // not everything is in it
 }
 
-func (p *packedReader) member(m bags.Member) {
+func (p *packedReader) member(m archive.Member) {
 	dir, _, inside := strings.Cut(m.Path, "/")
 	switch {
 	case m.Folder && !inside:
@@ -113,7 +114,7 @@ func (p *packedReader) wants(path string) bool {
 	return slices.Contains(packedSidecars(), path) || p.first != "" && inFirst && slices.Contains(packedSidecars(), rest)
 }
 
-func (p *packedReader) sidecars(archive string, format bags.Format) (cars []file, err error) {
+func (p *packedReader) sidecars(archive string, format archive.Format) (cars []file, err error) {
 	if !p.several {
 		p.top = p.first
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bagpipe/bags"
+	"bagpipe/bags/archive"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
@@ -61,7 +61,7 @@ func ReadMetadata(ctx context.Context, set *settings.MetadataSettings, with CarR
 	raw := map[string]any{}
 	cars := sidecarsOf(t)
 	format, err := with.archive(t)
-	if err != nil || len(cars) == 0 && format == bags.None {
+	if err != nil || len(cars) == 0 && format == archive.None {
 		return raw, nil, err
 	}
 	leave, err := with.enter(ctx)
@@ -159,7 +159,7 @@ func sidecarsOf(t inbox.Taken) (found []file) {
 
 // carReader reads side-cars.
 type CarReader struct {
-	Limits bags.Limits // of archives with side-cars
+	Limits archive.Limits // of archives with side-cars
 	Shared *SharedTable
 	Turn   chan struct{} // bounds how many drops' are read at once; nil: nothing does
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bagpipe/bags"
+	"bagpipe/bags/archive"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/settings"
 )
@@ -105,8 +105,8 @@ func TestSidecarsInManyFolders(t *testing.T) {
 	}
 	drop := dropOf(t, "many.tar", buf.Bytes())
 	p := &packedReader{packed: packed{names: map[string]bool{}}, found: map[string][]byte{}}
-	if _, err := bags.Inspect(context.Background(), drop.Path, bags.InspectOptions{Member: p.member,
-		Peek: &bags.Peek{Max: maxSidecar, Want: p.wants, Got: func(path string, data []byte) { p.found[path] = data }}}); err != nil {
+	if _, err := archive.Inspect(context.Background(), drop.Path, archive.InspectOptions{Member: p.member,
+		Peek: &archive.Peek{Max: maxSidecar, Want: p.wants, Got: func(path string, data []byte) { p.found[path] = data }}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.found) != 1 {
@@ -120,10 +120,10 @@ func TestSidecarsInManyFolders(t *testing.T) {
 // Of a format whose members cannot be read one by one it is told, without fault.
 func TestSidecarThatIsNotReadInItsArchive(t *testing.T) {
 	p := &packedReader{packed: packed{names: map[string]bool{}}, found: map[string][]byte{}}
-	p.member(bags.Member{Path: "t", Folder: true})
-	p.member(bags.Member{Path: "t/metadata.json"})
+	p.member(archive.Member{Path: "t", Folder: true})
+	p.member(archive.Member{Path: "t/metadata.json"})
 	var unread *UnreadError
-	if _, err := p.sidecars("a.7z", bags.SevenZip); !errors.As(err, &unread) || err.Error() != "a.7z/t/metadata.json: is not read within a 7z; put it beside it" {
+	if _, err := p.sidecars("a.7z", archive.SevenZip); !errors.As(err, &unread) || err.Error() != "a.7z/t/metadata.json: is not read within a 7z; put it beside it" {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,97 @@
+package child
+
+import (
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/archive/internal/sevens"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// readerSlack is what a Go process needs beside what it decodes into: its heap
+// grows by 64 MiB at a time, and all of it counts from the first byte.
+const readerSlack = 256 << 20
+
+// readerMain does the work of a reading process, if this is one: ok is then true, and
+// the program must end with the code at once. In any other case it returns without
+// having done anything.
+func Main() (code int, ok bool) {
+	conf := os.Getenv(readerEnv)
+	if conf == "" {
+		return 0, false
+	}
+	if err := readFor(conf); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+func readFor(conf string) error {
+	var plan Plan
+	if err := json.Unmarshal([]byte(conf), &plan); err != nil {
+		return fmt.Errorf("archive reader: %w", err)
+	}
+	if err := confine(plan.Memory); err != nil {
+		return fmt.Errorf("archive reader: %w", err)
+	}
+	go func() {
+		// The parent holds the other end and writes nothing.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	out := frames.Writer{W: bufio.NewWriterSize(os.NewFile(readerOut, "answers"), files.CopyBuffer)}
+	src := &volume.Joined{}
+	for i, size := range plan.Volumes {
+		src.Add(os.NewFile(uintptr(readerVolumes+i), "volume "+strconv.Itoa(i+1)), size)
+	}
+	err := decode(plan, src, out)
+	if cause := src.Failure(); cause != nil {
+		err = frames.Fault(cause.Error())
+	}
+	return errors.Join(out.Last(err), out.W.Flush())
+}
+
+// confine bounds what this process may do. RLIMIT_DATA counts what is written to,
+// and not the address space that Go's runtime reserves; a file may not be written
+// at all.
+func confine(memory int64) error {
+	limit := uint64(memory + readerSlack)
+	for _, l := range []struct {
+		what int
+		max  uint64
+	}{{unix.RLIMIT_DATA, limit}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}} {
+		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+			return fmt.Errorf("limit the reader: %w", err)
+		}
+	}
+	debug.SetMemoryLimit(memory)
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+// decode calls the format's decoder. A decoder that panics has met an archive that
+// its author did not think of.
+func decode(plan Plan, src *volume.Joined, out frames.Writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &files.Error{Rule: files.RuleDamaged, Detail: fmt.Sprintf("the archive is damaged (%v)", p)}
+		}
+	}()
+	switch plan.Format {
+	case "7z":
+		return sevens.Decode(plan.Data, src, out)
+	case "rar":
+		return rars.Decode(plan.Memory, plan.Data, src, out)
+	}
+	return fmt.Errorf("archive reader: no decoder for %q", plan.Format)
+}

@@ -1,0 +1,199 @@
+package frames
+
+import (
+	"bagpipe/bags/files"
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// What a reading process says to the one that started it, on a pipe. The rules
+// are:
+//
+//   - a frame is one byte of kind, four of length (little endian), and its body;
+//   - 'H' begins a member, 'D' is some of its bytes, 'E' its end;
+//   - 'X' is a broken rule and ends everything, 'M' a fault of the machine too;
+//   - 'F' is the archive's end; a stream without one of the three was cut short.
+const (
+	Member       = 'H'
+	Data         = 'D'
+	End          = 'E'
+	frameBroken  = 'X'
+	frameMachine = 'M'
+	frameFinal   = 'F'
+)
+
+// maxFrame bounds a frame's body, whoever wrote it.
+const maxFrame = 1 << 20
+
+// frameHead is the body of an 'H' frame. Names are bytes: JSON would change what
+// is not UTF-8.
+type Head struct {
+	Name   []byte      `json:"name"`
+	Folder bool        `json:"folder,omitempty"`
+	Mode   fs.FileMode `json:"mode"`
+	Time   time.Time   `json:"time"`
+	Size   int64       `json:"size"` // -1: the archive does not say
+	Sum    *uint32     `json:"sum,omitempty"`
+	Rule   files.Rule  `json:"rule,omitempty"` // why the member cannot be taken
+	Detail string      `json:"detail,omitempty"`
+}
+
+// frameError is the body of an 'X' frame.
+type frameError struct {
+	Member []byte     `json:"member,omitempty"`
+	Rule   files.Rule `json:"rule"`
+	Detail string     `json:"detail"`
+}
+
+type Writer struct{ W *bufio.Writer }
+
+func (f Writer) Put(kind byte, body []byte) error {
+	var head [5]byte
+	head[0] = kind
+	binary.LittleEndian.PutUint32(head[1:], uint32(len(body)))
+	if _, err := f.W.Write(head[:]); err != nil {
+		return err
+	}
+	_, err := f.W.Write(body)
+	return err
+}
+
+func (f Writer) PutJSON(kind byte, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(body) > maxFrame {
+		return fmt.Errorf("a frame of %d bytes", len(body))
+	}
+	return f.Put(kind, body)
+}
+
+// Write sends a member's bytes.
+func (f Writer) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		part := p[done:min(len(p), done+maxFrame)]
+		if err := f.Put(Data, part); err != nil {
+			return done, err
+		}
+		done += len(part)
+	}
+	return done, nil
+}
+
+// errCut says that the reading process ended without a last word.
+var ErrCut = errors.New("the archive's reader ended early")
+
+// readerFault is a fault of the machine that the reading process met.
+type Fault string
+
+func (e Fault) Error() string { return string(e) }
+
+type Reader struct {
+	R     *bufio.Reader
+	left  int   // bytes of the current 'D' frame
+	open  bool  // within a member
+	Names bool  // members come without bytes and ends
+	err   error // the last word
+}
+
+// next reads a frame's head, and its body but for data.
+func (f *Reader) next() (kind byte, body []byte, err error) {
+	if f.err != nil {
+		return 0, nil, f.err
+	}
+	var head [5]byte
+	if _, err := io.ReadFull(f.R, head[:]); err != nil {
+		return 0, nil, ErrCut
+	}
+	n := binary.LittleEndian.Uint32(head[1:])
+	if n > maxFrame {
+		return 0, nil, ErrCut
+	}
+	if head[0] == Data {
+		f.left = int(n)
+		return Data, nil, nil
+	}
+	body = make([]byte, n)
+	if _, err := io.ReadFull(f.R, body); err != nil {
+		return 0, nil, ErrCut
+	}
+	switch head[0] {
+	case Member, End:
+		return head[0], body, nil
+	case frameFinal:
+		f.err = io.EOF
+	case frameMachine:
+		f.err = Fault(body)
+	case frameBroken:
+		var e frameError
+		if err := json.Unmarshal(body, &e); err != nil || e.Rule == "" {
+			return 0, nil, ErrCut
+		}
+		f.err = &files.Error{Member: string(e.Member), Rule: e.Rule, Detail: e.Detail}
+	default:
+		return 0, nil, ErrCut
+	}
+	return 0, nil, f.err
+}
+
+// member gives the next member; io.EOF after the last. The one before must have
+// been read to its end.
+func (f *Reader) Member() (h Head, err error) {
+	kind, body, err := f.next()
+	if err != nil {
+		return h, err
+	}
+	if kind != Member || json.Unmarshal(body, &h) != nil {
+		return h, ErrCut
+	}
+	f.open = !f.Names
+	return h, nil
+}
+
+// Read gives the current member's bytes, to its end frame.
+func (f *Reader) Read(p []byte) (int, error) {
+	for f.left == 0 {
+		if !f.open {
+			return 0, io.EOF
+		}
+		kind, _, err := f.next()
+		switch {
+		case errors.Is(err, io.EOF), err == nil && kind == Member:
+			return 0, ErrCut
+		case err != nil:
+			return 0, err
+		case kind == End:
+			f.open = false
+			return 0, io.EOF
+		}
+	}
+	n, err := f.R.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	if err != nil {
+		return n, ErrCut
+	}
+	return n, nil
+}
+
+// last says how it ended.
+func (f Writer) Last(err error) error {
+	var e *files.Error
+	var m Fault
+	switch {
+	case err == nil:
+		return f.Put(frameFinal, nil)
+	case errors.As(err, &e):
+		return f.PutJSON(frameBroken, frameError{[]byte(e.Member), e.Rule, e.Detail})
+	case errors.As(err, &m):
+		return f.Put(frameMachine, []byte(m))
+	}
+	return err
+}

@@ -1,0 +1,35 @@
+package frames
+
+import (
+	"bagpipe/bags/files"
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// refuseMode says why a member of this mode is not taken.
+func RefuseMode(m fs.FileMode, folder bool) (files.Rule, string) {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return files.RuleSymlink, files.RefusedLink(files.SymbolicLinks, "")
+	case m&(fs.ModeType&^fs.ModeDir) != 0:
+		return files.RuleSpecial, "devices and FIFOs are not taken"
+	case m.IsDir() && !folder:
+		return files.RuleConflict, "a folder that holds data"
+	}
+	return "", ""
+}
+
+// remember tells an error of reading from one of writing.
+type Remember struct {
+	R   io.Reader
+	Err error
+}
+
+func (r *Remember) Read(p []byte) (int, error) {
+	n, err := r.R.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.Err = err
+	}
+	return n, err
+}

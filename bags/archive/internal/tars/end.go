@@ -1,0 +1,95 @@
+package tars
+
+import (
+	"archive/tar"
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
+	"context"
+	"errors"
+	"io"
+)
+
+// This file is what unpacking a tar and validating a bag in one have in common.
+
+const Block = 512
+
+// damageAtStart names what kept a compression from even beginning.
+func DamageAtStart(format string, err error) (files.Rule, string) {
+	rule, detail, known := compress.DamageOfStream(err)
+	if !known || rule == files.RuleTrailing {
+		return files.RuleDamaged, "no " + format + " header"
+	}
+	return rule, detail
+}
+
+// damageOfTar names an error between members; last is the member before it.
+func Damage(last string, err error) (files.Rule, string) {
+	rule, detail := compress.Damage(err)
+	if errors.Is(err, tar.ErrHeader) {
+		rule, detail = files.RuleDamaged, "no valid tar header"
+	}
+	if last != "" {
+		detail += ", in or after this member"
+	}
+	return rule, detail
+}
+
+// readTarEnd reads what follows the end mark: zeros up to the record's end, or
+// something that is no part of the archive. over tells which limit so many bytes
+// break.
+func ReadEnd(ctx context.Context, r io.Reader, over func(int64) (files.Rule, string)) (files.Rule, string, error) {
+	buf := make([]byte, files.CopyBuffer)
+	for total := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return "", "", err
+		}
+		n, err := r.Read(buf)
+		if !volume.IsZero(buf[:n]) {
+			return files.RuleTrailing, "data follows the end of the archive", nil
+		}
+		total += int64(n)
+		if rule, detail := over(total); rule != "" {
+			return rule, detail, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return "", "", nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+}
+
+// countReader counts what was read. The tar reader says EOF both at an end mark
+// and where a file simply stops; only after an end mark has it read a block
+// beyond the last member.
+type Counter struct {
+	R    io.Reader
+	Seen int64
+}
+
+func (c *Counter) Read(p []byte) (int, error) {
+	n, err := c.R.Read(p)
+	c.Seen += int64(n)
+	return n, err
+}
+
+func RoundUp(n int64) int64 { return (n + Block - 1) / Block * Block }
+
+// The types that archive/tar has no name for.
+const (
+	TypeLabel     = 'V' // GNU: the volume's label, without content
+	TypeContinued = 'M' // GNU: the rest of a file of the volume before
+	TypeDumpdir   = 'D' // GNU, incremental: a folder, with a list of what was in it
+	TypeSolaris   = 'X' // Solaris: what is x elsewhere
+)
+
+func IsSparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	_, pax := h.PAXRecords["GNU.sparse.realsize"]
+	_, old := h.PAXRecords["GNU.sparse.size"]
+	return pax || old
+}

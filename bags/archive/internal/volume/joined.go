@@ -1,0 +1,74 @@
+package volume
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// sources are the volumes of one archive as one run of bytes, and one by one.
+type Joined struct {
+	all  []*File
+	size []int64
+}
+
+func (s *Joined) Add(f *os.File, size int64) {
+	s.all, s.size = append(s.all, &File{F: f}), append(s.size, size)
+}
+
+func (s *Joined) Total() (n int64) {
+	for _, v := range s.size {
+		n += v
+	}
+	return n
+}
+
+func (s *Joined) Failure() error {
+	for _, v := range s.all {
+		if err := v.Failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadAt reads over the ends of volumes.
+func (s *Joined) ReadAt(p []byte, off int64) (n int, err error) {
+	for i, v := range s.all {
+		if off >= s.size[i] {
+			off -= s.size[i]
+			continue
+		}
+		got, err := v.ReadAt(p[n:n+int(min(int64(len(p)-n), s.size[i]-off))], off)
+		n, off = n+got, 0
+		if n == len(p) || err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// volumeFS gives the volumes one after the other, whatever they are asked for by:
+// a decoder's idea of their names is not followed.
+type VolumeFS struct {
+	S    *Joined
+	next int
+}
+
+func (v *VolumeFS) Open(name string) (fs.File, error) {
+	i := v.next
+	if i == len(v.S.all) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	v.next++
+	return volumeFile{io.NewSectionReader(v.S.all[i], 0, v.S.size[i])}, nil
+}
+
+type volumeFile struct{ *io.SectionReader }
+
+func (volumeFile) Stat() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+func (volumeFile) Close() error               { return nil }

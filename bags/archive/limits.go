@@ -1,0 +1,79 @@
+package archive
+
+import (
+	"bagpipe/bags/files"
+	"fmt"
+	"time"
+)
+
+// Limits bound what an archive may become. A zero field means its default.
+type Limits struct {
+	Files      int64         // members, folders included; default 1,000,000
+	Bytes      int64         // all files together; default 1 TiB
+	FileBytes  int64         // one file; default 1 TiB
+	Ratio      int64         // bytes written per byte of archive, once ratioFloor is passed; default 200
+	PathLength int           // bytes of one member's path; default 2,048
+	Depth      int           // folders above a member; default 64
+	Memory     int64         // bytes a decoder may hold; default 1 GiB
+	Time       time.Duration // from the first byte to the last; default 12 hours
+
+	ratioFloor int64 // tests lower it
+}
+
+// ratioFloor is what an archive may always unpack to: small texts compress far
+// better than 200 to 1, and this much fills no disk.
+const ratioFloor = 64 << 20
+
+const maxNameBytes = 255
+
+func (l Limits) WithDefaults() Limits {
+	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64,
+		Memory: 1 << 30, Time: 12 * time.Hour, ratioFloor: ratioFloor}
+	if l.Files > 0 {
+		def.Files = l.Files
+	}
+	if l.Bytes > 0 {
+		def.Bytes = l.Bytes
+	}
+	if l.FileBytes > 0 {
+		def.FileBytes = l.FileBytes
+	}
+	if l.Ratio > 0 {
+		def.Ratio = l.Ratio
+	}
+	if l.PathLength > 0 {
+		def.PathLength = l.PathLength
+	}
+	if l.Depth > 0 {
+		def.Depth = l.Depth
+	}
+	if l.Memory > 0 {
+		def.Memory = l.Memory
+	}
+	if l.Time > 0 {
+		def.Time = l.Time
+	}
+	if l.ratioFloor > 0 {
+		def.ratioFloor = l.ratioFloor
+	}
+	return def
+}
+
+// overBytes tells which limit a total of written bytes breaks, if any.
+func (l Limits) overBytes(total, input int64) (files.Rule, string) {
+	if total > l.Bytes {
+		return files.RuleBytes, fmt.Sprintf("the archive unpacks to more than %d bytes", l.Bytes)
+	}
+	if total > l.ratioFloor && total/l.Ratio > input {
+		return files.RuleRatio, fmt.Sprintf("the archive unpacks to more than %d times its size", l.Ratio)
+	}
+	return "", ""
+}
+
+// overFile tells whether one file of size bytes is too large.
+func (l Limits) OverFile(size int64) (files.Rule, string) {
+	if size > l.FileBytes {
+		return files.RuleFileBytes, fmt.Sprintf("the file is larger than %d bytes", l.FileBytes)
+	}
+	return "", ""
+}

@@ -1,0 +1,32 @@
+package archive
+
+import (
+	"bagpipe/bags/files"
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// noise is bytes that do not compress and differ from file to file.
+func noise(n int, seed uint64) []byte {
+	b := make([]byte, n)
+	x := seed*2654435761 + 1
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+	return b
+}
+
+func wantRuleOnly(t *testing.T, about string, err error, rule files.Rule) {
+	t.Helper()
+	var e *files.Error
+	if !errors.As(err, &e) || e.Rule != rule {
+		t.Errorf("%s: error %v, want %s", about, err, rule)
+	}
+}
+
+func hex512(s string) string { return fmt.Sprintf("%x", sha512.Sum512([]byte(s))) }

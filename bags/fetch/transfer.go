@@ -1,0 +1,122 @@
+package fetch
+
+import (
+	"bagpipe/bags"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// This file gets the bytes of one file that fetch.txt lists.
+
+const transferBuffer = 256 << 10
+
+// transfer appends to out what comes, from had on where it can, and gives the
+// whole's size.
+func (f *fetcher) transfer(ctx context.Context, l bags.Hole, out *os.File, had int64) (n int64, again bool, err error) {
+	u, err := url.Parse(l.Url)
+	if err != nil {
+		return 0, false, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var body io.ReadCloser
+	switch u.Scheme {
+	case "http", "https":
+		body, had, again, err = f.get(ctx, u, had)
+	case "file":
+		body, err = f.o.Allowed.file(u)
+		had = 0
+	default:
+		err = fmt.Errorf("the scheme %q is not fetched; http, https and file are", u.Scheme)
+	}
+	if err != nil {
+		return 0, again, err
+	}
+	defer body.Close()
+	if _, err := out.Seek(had, io.SeekStart); err != nil {
+		return 0, false, machineError{err}
+	}
+	f.count(had)
+	n, again, err = f.copy(ctx, cancel, out, body, l, had)
+	if err != nil {
+		f.count(-n)
+	}
+	return n, again, err
+}
+
+func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io.Reader, l bags.Hole, n int64) (int64, bool, error) {
+	alarm := time.AfterFunc(f.stall, cancel)
+	defer alarm.Stop()
+	buf := make([]byte, transferBuffer)
+	for {
+		got, rerr := body.Read(buf)
+		alarm.Reset(f.stall)
+		if got > 0 {
+			if n += int64(got); l.Length >= 0 && n > l.Length {
+				return n, false, fmt.Errorf("more than the %d bytes come that fetch.txt says", l.Length)
+			}
+			if rule, detail := f.o.Limits.OverFile(n); rule != "" {
+				return n, false, fmt.Errorf("%s: %s", rule, detail)
+			}
+			if _, err := out.Write(buf[:got]); err != nil {
+				return n, false, machineError{err}
+			}
+			f.count(int64(got))
+		}
+		switch {
+		case errors.Is(rerr, io.EOF):
+			return n, false, nil
+		case rerr != nil && ctx.Err() != nil:
+			return n, true, fmt.Errorf("nothing came for %s", f.stall)
+		case rerr != nil:
+			return n, true, rerr
+		}
+	}
+}
+
+// get asks for what follows the first had bytes. A server that sends all is taken
+// at its word.
+func (f *fetcher) get(ctx context.Context, u *url.URL, had int64) (_ io.ReadCloser, from int64, again bool, err error) {
+	if err := f.o.Allowed.host(u); err != nil {
+		return nil, 0, false, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	r.Header.Set("Accept-Encoding", "identity")
+	if had > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", had))
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		var refused *NotAllowedError
+		return nil, 0, !errors.As(err, &refused), err
+	}
+	switch code := answer.StatusCode; {
+	case code == http.StatusOK:
+		return answer.Body, 0, false, nil
+	case code == http.StatusPartialContent && strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", had)):
+		return answer.Body, had, false, nil
+	case code == http.StatusRequestedRangeNotSatisfiable && had > 0:
+		return f.whole(ctx, u, answer)
+	default:
+		again := code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+		return nil, 0, again, errors.Join(fmt.Errorf("the server answers %s", answer.Status), answer.Body.Close())
+	}
+}
+
+// whole asks again, for everything, where the part does not fit the file.
+func (f *fetcher) whole(ctx context.Context, u *url.URL, before *http.Response) (io.ReadCloser, int64, bool, error) {
+	if err := before.Body.Close(); err != nil {
+		return nil, 0, true, err
+	}
+	return f.get(ctx, u, 0)
+}
