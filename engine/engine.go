@@ -114,7 +114,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Alert = alert.New(l, e.Settings, e.Control, e.Index, e.Ask)
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Control.OnChange(e.Index.Recontrol)
-	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Intake.NoteKnown)
+	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Intake.Identities.Note)
 	return e, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/intake/identity"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
@@ -96,8 +97,8 @@ type drop struct {
 	sum       inbox.Sum
 	done      bool // an item already, or rejected
 	refused   string
-	rule      string // of the refusal
-	heir      heir   // what it is to be a version of; zero: an item of its own
+	rule      string        // of the refusal
+	heir      identity.Heir // what it is to be a version of; zero: an item of its own
 	err       error
 
 	created     time.Time
@@ -144,7 +145,7 @@ func (in *Intake) admitPrepared(ctx context.Context, box *inbox.Box, drops []*dr
 	// All of these work on one folder: more at a time only wait for each other there.
 	const finishedAtOnce = 8
 	eachOf(drops, finishedAtOnce, func(d *drop) {
-		if d.err == nil && d.Rejected == "" && d.rule != ruleOriginal {
+		if d.err == nil && d.Rejected == "" && d.rule != identity.RuleOriginal {
 			d.err = box.Done(d.taken)
 		}
 	})
@@ -217,7 +218,7 @@ func (in *Intake) promote(ctx context.Context, box *inbox.Box, drops []*drop) {
 	var ready []inbox.Taken
 	var of []*drop
 	for _, d := range drops {
-		if d.err == nil && d.refused == "" && d.heir.item == "" && !d.taken.Promoted {
+		if d.err == nil && d.refused == "" && d.heir.Item == "" && !d.taken.Promoted {
 			ready, of = append(ready, d.taken), append(of, d)
 		}
 	}
@@ -241,7 +242,7 @@ func (d *drop) promoted(now inbox.Taken, err error) {
 
 // commitDrop commits the item of a promoted drop; the journal is then to be forgotten.
 func (in *Intake) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
-	if !d.done && d.heir.item != "" {
+	if !d.done && d.heir.Item != "" {
 		return in.commitVersion(ctx, box, d, who)
 	}
 	if !d.done {
@@ -272,7 +273,7 @@ func (in *Intake) rejectOrInherit(ctx context.Context, box *inbox.Box, d *drop, 
 	if err := in.inherit(ctx, v, d, &m); err != nil {
 		return err
 	}
-	if d.heir.item == "" {
+	if d.heir.Item == "" {
 		return in.reject(ctx, box, d)
 	}
 	if d.taken, err = box.Demote(d.taken); err != nil {
@@ -299,7 +300,7 @@ func (d *drop) manifest() layout.Manifest {
 
 // reject sets a drop aside with its reason; nothing of it is lost.
 func (in *Intake) reject(ctx context.Context, box *inbox.Box, d *drop) error {
-	if d.rule == ruleOriginal {
+	if d.rule == identity.RuleOriginal {
 		return in.forgetCopy(box, d)
 	}
 	taken, err := box.Demote(d.taken) // it may have come as far as its item's folder

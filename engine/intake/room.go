@@ -1,12 +1,10 @@
 package intake
 
 import (
-	"sync"
-	"sync/atomic"
-
 	"bagpipe/engine/folder"
 	"bagpipe/engine/guard"
 	"bagpipe/engine/index"
+	"bagpipe/engine/intake/identity"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/intake/sidecar"
 	"bagpipe/engine/ledger"
@@ -27,12 +25,10 @@ type Intake struct {
 	cars     chan struct{} // see sidecar.Reader
 	away     away
 
-	knownTurn sync.Mutex            // held while known is filled
-	known     atomic.Pointer[known] // what items are known by; nil until an admission asks
-	growing   atomic.Pointer[known] // the same from when its filling began
+	Identities *identity.Index
 }
 
 // New gives an intake that admits by the settings in force.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, g *guard.Guard, i *index.Keeper, r *recognition.Recogniser) *Intake {
-	return &Intake{ledger: l, settings: s, folder: f, guard: g, index: i, recognition: r, cars: make(chan struct{}, sidecar.CarsAtOnce)}
+	return &Intake{ledger: l, settings: s, folder: f, guard: g, index: i, recognition: r, Identities: identity.New(l), cars: make(chan struct{}, sidecar.CarsAtOnce)}
 }

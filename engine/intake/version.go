@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/intake/identity"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/engine/state"
@@ -69,53 +68,17 @@ type elsewhere struct {
 // bytes move, and one commit makes the version. A crash before it is taken back at the
 // next start, and the drop goes through its admission again.
 
-// heir is what a drop is to be a version of.
-type heir struct {
-	item    layout.ItemID
-	version int // that the drop becomes
-}
-
-// heirOf finds the one item that a drop's identifiers lead to; refusal says why none
-// can have it.
-func (k *known) heirOf(r gitstore.Reader, m *layout.Manifest) (h heir, refusal string, err error) {
-	items := map[layout.ItemID]layout.Manifest{}
-	for kind, value := range m.Identifiers {
-		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool { return o.Identifiers[kind] == value })
-		if err != nil {
-			return h, "", err
-		}
-		for _, o := range same {
-			items[o.Item] = o
-		}
-	}
-	if len(items) != 1 {
-		var names []string
-		for _, o := range items {
-			names = append(names, nameItem(o))
-		}
-		slices.Sort(names)
-		return h, fmt.Sprintf("its identifiers are those of several items, and it can be a version of one only: %s", ledger.Clip(strings.Join(names, ", "), 1000)), nil
-	}
-	for _, o := range items {
-		if o.Parent != nil {
-			return h, fmt.Sprintf("it has an identifier of %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
-		}
-		h = heir{o.Item, o.Version + 1}
-	}
-	return h, "", nil
-}
-
 // inherit makes a drop that is known by its identifiers a version of the item that has
 // them, if its rule says so.
 func (in *Intake) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
-	if d.rule != ruleIdentifier || d.admission.Outcome == nil || d.admission.Outcome.Known != recognise.KnownVersion {
+	if d.rule != identity.RuleIdentifier || d.admission.Outcome == nil || d.admission.Outcome.Known != recognise.KnownVersion {
 		return nil
 	}
-	k, err := in.theKnown(ctx)
+	k, err := in.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
-	h, refusal, err := k.heirOf(r, m)
+	h, refusal, err := k.HeirOf(r, m)
 	if err != nil {
 		return err
 	}
@@ -202,7 +165,7 @@ func (in *Intake) WhyBound(t inbox.Taken) string {
 // commitVersion makes a drop the next version of its item, or lets it wait.
 func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
 	h := d.heir
-	v, rec, err := in.ledger.ReadTip(h.item, "")
+	v, rec, err := in.ledger.ReadTip(h.Item, "")
 	if err != nil {
 		return err
 	}
@@ -214,14 +177,14 @@ func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, wh
 		return in.letWait(box, d, why)
 	}
 	records := map[string][]byte{layout.ManifestJSON: rec.ManifestJ}
-	inventory, err := ledger.ReadOptional(v, layout.ItemDir(h.item)+"/"+layout.InventoryJSON)
+	inventory, err := ledger.ReadOptional(v, layout.ItemDir(h.Item)+"/"+layout.InventoryJSON)
 	if err != nil {
 		return err
 	}
 	if inventory != nil {
 		records[layout.InventoryJSON] = inventory
 	}
-	d.taken, err = box.Replace(ctx, d.taken, h.item, h.version, records, func() error { return in.freeForVersion(ctx, h) })
+	d.taken, err = box.Replace(ctx, d.taken, h.Item, h.Version, records, func() error { return in.freeForVersion(ctx, h) })
 	if err == nil {
 		err = in.registerVersion(ctx, d, rec.ManifestJ, who)
 	}
@@ -233,48 +196,48 @@ func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, wh
 		return in.letWait(box, d, waits.Reason)
 	}
 	if err != nil {
-		return fmt.Errorf("register %s as version %d of item %s: %w", d.Label, h.version, h.item, err)
+		return fmt.Errorf("register %s as version %d of item %s: %w", d.Label, h.Version, h.Item, err)
 	}
 	return nil
 }
 
 // notNow is notYet by the version that the drop was to follow.
-func (in *Intake) notNow(rec *ledger.Record, h heir) string {
-	if rec.Manifest.Version+1 != h.version {
-		return fmt.Sprintf("another drop became version %d of item %s", rec.Manifest.Version, h.item.Short())
+func (in *Intake) notNow(rec *ledger.Record, h identity.Heir) string {
+	if rec.Manifest.Version+1 != h.Version {
+		return fmt.Sprintf("another drop became version %d of item %s", rec.Manifest.Version, h.Item.Short())
 	}
 	return notYet(rec)
 }
 
 // letWait leaves a drop in the intake.
 func (in *Intake) letWait(box *inbox.Box, d *drop, why string) error {
-	if err := box.Intend(d.taken, d.heir.item, d.heir.version); err != nil {
+	if err := box.Intend(d.taken, d.heir.Item, d.heir.Version); err != nil {
 		return err
 	}
-	d.taken.Item, d.taken.Version = d.heir.item, d.heir.version // it has not begun
+	d.taken.Item, d.taken.Version = d.heir.Item, d.heir.Version // it has not begun
 	return &inbox.WaitsError{Reason: why}
 }
 
 // freeForVersion is asked when the item is closed: no engine may be at work on it, and
 // none may have been since it was looked at.
-func (in *Intake) freeForVersion(ctx context.Context, h heir) error {
+func (in *Intake) freeForVersion(ctx context.Context, h identity.Heir) error {
 	holders, err := claim.List(in.ledger.Root)
 	if err != nil {
 		return err
 	}
 	for _, c := range holders {
-		if c.Damaged || c.Item != h.item {
+		if c.Damaged || c.Item != h.Item {
 			continue
 		}
 		if lives, err := in.ledger.Seat.Alive(c.Engine); err != nil || lives {
-			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.item.Short(), c.Engine)})
+			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.Item.Short(), c.Engine)})
 		}
 	}
 	// Who has released a claim since has committed before.
 	if err := in.ledger.Store.Refresh(ctx); err != nil {
 		return err
 	}
-	_, rec, err := in.ledger.ReadTip(h.item, "")
+	_, rec, err := in.ledger.ReadTip(h.Item, "")
 	if err != nil {
 		return err
 	}
@@ -290,8 +253,8 @@ func (in *Intake) freeForVersion(ctx context.Context, h heir) error {
 func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who ledger.Actor) error {
 	h, now := d.heir, in.ledger.Now().UTC().Truncate(ledger.Ms)
 	var m layout.Manifest
-	err := in.ledger.Transact(ctx, h.item, func(r gitstore.Reader) (*gitstore.Change, error) {
-		rec, err := in.ledger.Read(r, h.item, "")
+	err := in.ledger.Transact(ctx, h.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := in.ledger.Read(r, h.Item, "")
 		if err != nil {
 			return nil, err
 		}
@@ -299,12 +262,12 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 			return nil, &inbox.WaitsError{Reason: why}
 		}
 		if !bytes.Equal(rec.ManifestJ, kept) {
-			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile; it is looked at again", h.item.Short())}
+			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile; it is looked at again", h.Item.Short())}
 		}
 		if err := in.stillHeir(ctx, r, d); err != nil {
 			return nil, err
 		}
-		if err := in.endFailed(r, rec, h.version); err != nil {
+		if err := in.endFailed(r, rec, h.Version); err != nil {
 			return nil, err
 		}
 		x, def := rec.Execution, d.admission.Workflow.Def
@@ -320,7 +283,7 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 		if err != nil {
 			return nil, err
 		}
-		dir := layout.ItemDir(h.item) + "/"
+		dir := layout.ItemDir(h.Item) + "/"
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
 		if old, err := ledger.ReadOptional(r, dir+layout.InventoryJSON); err != nil {
 			return nil, err
@@ -331,12 +294,12 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 			return nil, err
 		}
 		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: ledger.StepMessage(h.item, m, tr, fmt.Sprintf("version %d", h.version), who.Agent,
-				ledger.Trailer{"Bagpipe-Version", strconv.Itoa(h.version)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
+			Message: ledger.StepMessage(h.Item, m, tr, fmt.Sprintf("version %d", h.Version), who.Agent,
+				ledger.Trailer{"Bagpipe-Version", strconv.Itoa(h.Version)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
 				ledger.Trailer{"Bagpipe-Source", m.Source.Digest}, ledger.Trailer{"Bagpipe-Batch", d.taken.Ticket.Batch})}, nil
 	})
 	if err == nil {
-		d.Admitted.Item, d.Version, d.Admitted.Collection, d.Label = h.item, h.version, m.Collection, m.Label
+		d.Admitted.Item, d.Version, d.Admitted.Collection, d.Label = h.Item, h.Version, m.Collection, m.Label
 	}
 	return err
 }
@@ -344,19 +307,19 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 // stillHeir asks within the transaction what was asked before: that the content is
 // none that is refused, and that all identifiers are the item's.
 func (in *Intake) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) error {
-	k, err := in.theKnown(ctx)
+	k, err := in.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
 	m := d.manifest()
-	var is *knownError
-	if err := k.judgeOriginals(r, &m); err != nil && !errors.As(err, &is) {
+	var is *identity.KnownError
+	if err := k.JudgeOriginals(r, &m); err != nil && !errors.As(err, &is) {
 		return err
 	}
-	if err := k.judgeContent(r, &m, in.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
+	if err := k.JudgeContent(r, &m, in.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
 		return err
 	}
-	h, refusal, err := k.heirOf(r, &m)
+	h, refusal, err := k.HeirOf(r, &m)
 	if err != nil {
 		return err
 	}

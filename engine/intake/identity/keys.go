@@ -1,8 +1,7 @@
-package intake
+package identity
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -14,7 +13,6 @@ import (
 	"sync"
 
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -26,17 +24,17 @@ import (
 // the tip, read within the transaction that asks.
 
 // known is the index of what items are known by.
-type known struct {
+type Keys struct {
 	mu     sync.Mutex // guards the rest
-	sorted []knownEntry
+	sorted []entry
 	fresh  map[uint64][]uint64 // entries that are not among the sorted yet
 	extra  int                 // how many those are
 }
 
-// knownEntry is one key and one item that has it.
-type knownEntry struct{ key, item uint64 }
+// entry is one key and one item that has it.
+type entry struct{ key, item uint64 }
 
-func (a knownEntry) compare(b knownEntry) int {
+func (a entry) compare(b entry) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.item, b.item))
 }
 
@@ -56,8 +54,8 @@ func identifierKey(kind, value string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// keysOf are the keys an item is known by. A child has no drop of its own.
-func keysOf(m *layout.Manifest) []uint64 {
+// KeysOf are the keys an item is known by. A child has no drop of its own.
+func KeysOf(m *layout.Manifest) []uint64 {
 	var keys []uint64
 	if m.Source.Digest != "" && m.Parent == nil {
 		keys = append(keys, digestKey(m.Source.Digest))
@@ -75,7 +73,7 @@ func keysOf(m *layout.Manifest) []uint64 {
 // takes some eighty bytes for each.
 const maxFresh = 16384
 
-func (k *known) add(item layout.ItemID, keys []uint64) {
+func (k *Keys) Add(item layout.ItemID, keys []uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	bits := item.Bits()
@@ -94,28 +92,28 @@ func (k *known) add(item layout.ItemID, keys []uint64) {
 	}
 }
 
-func (k *known) has(key, item uint64) bool {
-	_, ok := slices.BinarySearchFunc(k.sorted, knownEntry{key, item}, knownEntry.compare)
+func (k *Keys) has(key, item uint64) bool {
+	_, ok := slices.BinarySearchFunc(k.sorted, entry{key, item}, entry.compare)
 	return ok || slices.Contains(k.fresh[key], item)
 }
 
 // merge puts the fresh entries in their places.
-func (k *known) merge() {
+func (k *Keys) merge() {
 	all := slices.Grow(k.sorted, k.extra)
 	for key, items := range k.fresh {
 		for _, item := range items {
-			all = append(all, knownEntry{key, item})
+			all = append(all, entry{key, item})
 		}
 	}
-	slices.SortFunc(all, knownEntry.compare)
+	slices.SortFunc(all, entry.compare)
 	k.sorted, k.fresh, k.extra = slices.Clip(slices.Compact(all)), nil, 0
 }
 
 // candidates are the items that may have a key.
-func (k *known) candidates(key uint64) (ids []layout.ItemID) {
+func (k *Keys) candidates(key uint64) (ids []layout.ItemID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(k.sorted, knownEntry{key, 0}, knownEntry.compare)
+	i, _ := slices.BinarySearchFunc(k.sorted, entry{key, 0}, entry.compare)
 	for ; i < len(k.sorted) && k.sorted[i].key == key; i++ {
 		ids = append(ids, layout.ItemIDOf(k.sorted[i].item))
 	}
@@ -127,7 +125,7 @@ func (k *known) candidates(key uint64) (ids []layout.ItemID) {
 
 // holders reads the manifests of the items that have a key and fit, the oldest
 // first, as they are at r.
-func (k *known) holders(r gitstore.Reader, key uint64, but layout.ItemID, fits func(*layout.Manifest) bool) ([]layout.Manifest, error) {
+func (k *Keys) holders(r gitstore.Reader, key uint64, but layout.ItemID, fits func(*layout.Manifest) bool) ([]layout.Manifest, error) {
 	var found []layout.Manifest
 	for _, id := range k.candidates(key) {
 		if id == but {
@@ -149,72 +147,4 @@ func (k *known) holders(r gitstore.Reader, key uint64, but layout.ItemID, fits f
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Item, b.Item))
 	})
 	return found, nil
-}
-
-// theKnown gives the index, loading it when it is asked for first.
-func (in *Intake) theKnown(ctx context.Context) (*known, error) {
-	in.knownTurn.Lock()
-	defer in.knownTurn.Unlock()
-	if k := in.known.Load(); k != nil {
-		return k, nil
-	}
-	// Commits from now on are noted while the rest is read.
-	k := &known{}
-	in.growing.Store(k)
-	if err := in.fillKnown(ctx, k); err != nil {
-		in.growing.Store(nil)
-		return nil, fmt.Errorf("look what is known of the items: %w", err)
-	}
-	in.known.Store(k)
-	return k, nil
-}
-
-func (in *Intake) fillKnown(ctx context.Context, k *known) error {
-	v, err := in.ledger.Store.Tip()
-	if err != nil {
-		return err
-	}
-	since := in.readKnown(k)
-	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	n, turn := 0, sync.Mutex{}
-	err = v.Folders(ctx, since, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
-		id, rest, ok := layout.ItemOfPath(folder.Path)
-		if !ok || rest != "" {
-			return nil
-		}
-		data, err := folder.ReadFile(layout.ManifestJSON)
-		if err != nil || data == nil {
-			return err
-		}
-		if m, err := layout.DecodeManifest(data); err == nil {
-			k.add(id, keysOf(&m))
-		}
-		turn.Lock()
-		defer turn.Unlock()
-		n++
-		return nil
-	})
-	if err == nil && n > ledger.FewChanges && !in.ledger.ReadOnly {
-		in.writeKnown(k, v.Tree())
-	}
-	return err
-}
-
-// noteKnown adds what was committed; an observer.
-func (in *Intake) NoteKnown(a gitstore.Advance) {
-	k := in.growing.Load()
-	if k == nil {
-		return
-	}
-	for _, c := range a.Changes {
-		id, rest, ok := layout.ItemOfPath(c.Path)
-		if !ok || c.Deleted || rest != layout.ManifestJSON {
-			continue
-		}
-		if m, err := layout.DecodeManifest(c.Data); err == nil {
-			k.add(id, keysOf(&m))
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package intake
+package identity
 
 import (
 	"fmt"
@@ -23,13 +23,13 @@ func manyIDs(n int) []layout.ItemID {
 
 // Every key leads to its items, before and after entries are merged and written.
 func TestKnownFindsAll(t *testing.T) {
-	k := &known{}
+	k := &Keys{}
 	ids := manyIDs(3 * maxFresh)
 	for i, id := range ids {
-		k.add(id, []uint64{uint64(i), 7})
-		k.add(id, []uint64{uint64(i)}) // twice is once
+		k.Add(id, []uint64{uint64(i), 7})
+		k.Add(id, []uint64{uint64(i)}) // twice is once
 	}
-	check := func(k *known) {
+	check := func(k *Keys) {
 		t.Helper()
 		for i, id := range ids {
 			if got := k.candidates(uint64(i)); i != 7 && !slices.Equal(got, []layout.ItemID{id}) {
@@ -59,7 +59,7 @@ func TestKnownFindsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(&known{sorted: entries})
+	check(&Keys{sorted: entries})
 	for _, at := range []int64{0, 20, 40, 5000} { // damage anywhere is noticed
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -90,9 +90,9 @@ func TestKnownIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	k := &known{}
+	k := &Keys{}
 	for i, id := range ids {
-		k.add(id, []uint64{digestKey(fmt.Sprintf("sha256:%016x%016x", uint64(i)*0x9e3779b97f4a7c15, i))})
+		k.Add(id, []uint64{digestKey(fmt.Sprintf("sha256:%016x%016x", uint64(i)*0x9e3779b97f4a7c15, i))})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

@@ -1,4 +1,4 @@
-package intake
+package identity
 
 import (
 	"bufio"
@@ -24,28 +24,28 @@ import (
 // manifests are read.
 
 const (
-	knownSuffix = ".known"
-	knownMagic  = "bagpipe known 2\n"
-	knownSize   = 16 // of an entry
+	fileSuffix = ".known"
+	fileMagic  = "bagpipe known 2\n"
+	entrySize  = 16 // of an entry
 )
 
-// readKnown fills k from the newest file of use, and gives its tree; zero: none.
-func (in *Intake) readKnown(k *known) gitstore.Hash {
-	names, err := filepath.Glob(filepath.Join(in.ledger.Path(layout.IndexDir), "*"+knownSuffix))
+// readFile fills k from the newest file of use, and gives its tree; zero: none.
+func (x *Index) readFile(k *Keys) gitstore.Hash {
+	names, err := filepath.Glob(filepath.Join(x.ledger.Path(layout.IndexDir), "*"+fileSuffix))
 	if err != nil {
 		return gitstore.Hash{}
 	}
 	for _, name := range names {
-		tree, err := gitstore.ParseHash(strings.TrimSuffix(filepath.Base(name), knownSuffix))
+		tree, err := gitstore.ParseHash(strings.TrimSuffix(filepath.Base(name), fileSuffix))
 		if err != nil {
 			continue
 		}
-		if there, err := in.ledger.Store.HasTree(tree); err != nil || !there {
+		if there, err := x.ledger.Store.HasTree(tree); err != nil || !there {
 			continue
 		}
-		entries, err := readKnownFile(name)
+		entries, err := decodeFile(name)
 		if err != nil {
-			in.ledger.Log.Debug("an index of what is known is passed over", "file", name, "err", err)
+			x.ledger.Log.Debug("an index of what is known is passed over", "file", name, "err", err)
 			continue
 		}
 		k.mu.Lock()
@@ -56,50 +56,50 @@ func (in *Intake) readKnown(k *known) gitstore.Hash {
 	return gitstore.Hash{}
 }
 
-func readKnownFile(name string) ([]knownEntry, error) {
+func decodeFile(name string) ([]entry, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	const head, tail = len(knownMagic) + 8, sha256.Size
-	if len(data) < head+tail || string(data[:len(knownMagic)]) != knownMagic {
+	const head, tail = len(fileMagic) + 8, sha256.Size
+	if len(data) < head+tail || string(data[:len(fileMagic)]) != fileMagic {
 		return nil, errors.New("it is of another format")
 	}
 	body, sum := data[:len(data)-tail], data[len(data)-tail:]
 	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
 		return nil, errors.New("it is damaged")
 	}
-	n := binary.BigEndian.Uint64(body[len(knownMagic):])
-	if body = body[head:]; uint64(len(body)) != n*knownSize {
+	n := binary.BigEndian.Uint64(body[len(fileMagic):])
+	if body = body[head:]; uint64(len(body)) != n*entrySize {
 		return nil, errors.New("it is cut")
 	}
-	entries := make([]knownEntry, n)
+	entries := make([]entry, n)
 	for i := range entries {
-		at := body[i*knownSize:]
-		entries[i] = knownEntry{binary.BigEndian.Uint64(at), binary.BigEndian.Uint64(at[8:])}
+		at := body[i*entrySize:]
+		entries[i] = entry{binary.BigEndian.Uint64(at), binary.BigEndian.Uint64(at[8:])}
 	}
 	return entries, nil
 }
 
-// writeKnown writes the entries for the next start; what goes wrong costs that start
+// writeFile writes the entries for the next start; what goes wrong costs that start
 // time, nothing else. Entries of later trees do no harm.
-func (in *Intake) writeKnown(k *known, tree gitstore.Hash) {
-	if err := in.saveKnown(k, tree); err != nil {
-		in.ledger.Log.Warn("the next start will take longer", "err", err)
+func (x *Index) writeFile(k *Keys, tree gitstore.Hash) {
+	if err := x.saveFile(k, tree); err != nil {
+		x.ledger.Log.Warn("the next start will take longer", "err", err)
 	}
 }
 
-func (in *Intake) saveKnown(k *known, tree gitstore.Hash) (err error) {
-	dir := in.ledger.Path(layout.IndexDir)
+func (x *Index) saveFile(k *Keys, tree gitstore.Hash) (err error) {
+	dir := x.ledger.Path(layout.IndexDir)
 	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "*"+knownSuffix))
+	old, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, tree.String()+knownSuffix)
-	tmp := name + "." + string(in.ledger.ID)
+	name := filepath.Join(dir, tree.String()+fileSuffix)
+	tmp := name + "." + string(x.ledger.ID)
 	f, err := os.Create(tmp)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (in *Intake) saveKnown(k *known, tree gitstore.Hash) (err error) {
 	return err
 }
 
-func (k *known) writeTo(w io.Writer) error {
+func (k *Keys) writeTo(w io.Writer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.extra > 0 {
@@ -126,8 +126,8 @@ func (k *known) writeTo(w io.Writer) error {
 	}
 	sum := sha256.New()
 	buf := bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
-	buf.WriteString(knownMagic) // errors stay, and Flush gives them
-	var b [knownSize]byte
+	buf.WriteString(fileMagic) // errors stay, and Flush gives them
+	var b [entrySize]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(len(k.sorted)))
 	buf.Write(b[:8])
 	for _, entry := range k.sorted {

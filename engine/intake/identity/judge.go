@@ -1,0 +1,158 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+)
+
+// Rules that a known drop breaks.
+const (
+	RuleDuplicate  = "duplicate"
+	RuleIdentifier = "identifier"
+)
+
+// KnownError refuses a drop that is known already.
+type KnownError struct {
+	Rule string
+	Text string
+}
+
+func (k *KnownError) Error() string { return k.Text }
+
+// asks tells whether what is known must be looked at for such a drop.
+func Asks(policy string, m *layout.Manifest) bool {
+	return policy == settings.DupReject || policy == settings.DupFlag || len(m.Identifiers) > 0 || len(m.Originals) > 0
+}
+
+// Judge refuses a new item, or flags it, by what is known at r.
+func (k *Keys) Judge(r gitstore.Reader, m *layout.Manifest, policy string) error {
+	if err := k.JudgeOriginals(r, m); err != nil {
+		return err
+	}
+	if err := k.JudgeContent(r, m, policy); err != nil {
+		return err
+	}
+	return k.judgeIdentifiers(r, m)
+}
+
+func (k *Keys) JudgeContent(r gitstore.Reader, m *layout.Manifest, policy string) error {
+	if policy == settings.DupReject || policy == settings.DupFlag {
+		same, err := k.holders(r, digestKey(m.Source.Digest), m.Item, func(o *layout.Manifest) bool {
+			return o.Source.Digest == m.Source.Digest && o.Parent == nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(same) > 0 && policy == settings.DupReject {
+			return &KnownError{RuleDuplicate, "the same content is in " + nameItem(same[0]) + " already"}
+		}
+		if len(same) > 0 {
+			m.Source.DuplicateOf = same[0].Item
+		}
+	}
+	return nil
+}
+
+func (k *Keys) judgeIdentifiers(r gitstore.Reader, m *layout.Manifest) error {
+	for _, kind := range slices.Sorted(maps.Keys(m.Identifiers)) {
+		value := m.Identifiers[kind]
+		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool {
+			return o.Identifiers[kind] == value
+		})
+		if err != nil {
+			return err
+		}
+		if len(same) > 0 {
+			return &KnownError{RuleIdentifier, fmt.Sprintf("%s %s is that of %s already", kind, ledger.Clip(ledger.Printable(value), 200), nameItem(same[0]))}
+		}
+	}
+	return nil
+}
+
+func nameItem(m layout.Manifest) string {
+	return fmt.Sprintf("item %s (%s/%s, taken in %s)", m.Item, m.Collection, m.Label, layout.FormatTime(m.Created))
+}
+
+// RuleOriginal is broken by a copy of an original that another copy was faster than.
+const RuleOriginal = "original"
+
+// originalKey is the key of an original's path.
+func originalKey(path string) uint64 {
+	sum := sha256.Sum256([]byte("original\x00" + path))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// original finds the item that an original is in already; changed reports whether the
+// original is no longer as it was taken.
+func (k *Keys) Original(r gitstore.Reader, o layout.Original, but layout.ItemID) (of *layout.Manifest, changed bool, err error) {
+	items, err := k.holders(r, originalKey(o.Path), but, func(m *layout.Manifest) bool { return m.Originals[o.Path].Path != "" })
+	for i := range items {
+		was := items[i].Originals[o.Path]
+		if was.State == o.State {
+			return &items[i], false, nil
+		}
+		if was.File == o.File {
+			of = &items[i]
+		}
+	}
+	return of, of != nil, err
+}
+
+// JudgeOriginals refuses a copy of an original that is in an item already.
+func (k *Keys) JudgeOriginals(r gitstore.Reader, m *layout.Manifest) error {
+	for _, path := range slices.Sorted(maps.Keys(m.Originals)) {
+		of, _, err := k.Original(r, m.Originals[path], m.Item)
+		if err != nil {
+			return err
+		}
+		if of != nil {
+			return &KnownError{RuleOriginal, "it is in " + nameItem(*of) + " already"}
+		}
+	}
+	return nil
+}
+
+// Heir is what a drop is to be a version of.
+type Heir struct {
+	Item    layout.ItemID
+	Version int // that the drop becomes
+}
+
+// HeirOf finds the one item that a drop's identifiers lead to; refusal says why none
+// can have it.
+func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest) (h Heir, refusal string, err error) {
+	items := map[layout.ItemID]layout.Manifest{}
+	for kind, value := range m.Identifiers {
+		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool { return o.Identifiers[kind] == value })
+		if err != nil {
+			return h, "", err
+		}
+		for _, o := range same {
+			items[o.Item] = o
+		}
+	}
+	if len(items) != 1 {
+		var names []string
+		for _, o := range items {
+			names = append(names, nameItem(o))
+		}
+		slices.Sort(names)
+		return h, fmt.Sprintf("its identifiers are those of several items, and it can be a version of one only: %s", ledger.Clip(strings.Join(names, ", "), 1000)), nil
+	}
+	for _, o := range items {
+		if o.Parent != nil {
+			return h, fmt.Sprintf("it has an identifier of %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
+		}
+		h = Heir{o.Item, o.Version + 1}
+	}
+	return h, "", nil
+}
