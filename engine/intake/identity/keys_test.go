@@ -55,7 +55,7 @@ func TestKnownFindsAll(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := readKnownFile(name)
+	entries, err := decodeFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,14 +69,14 @@ func TestKnownFindsAll(t *testing.T) {
 		if err := os.WriteFile(name+".x", data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readKnownFile(name + ".x"); err == nil {
+		if _, err := decodeFile(name + ".x"); err == nil {
 			t.Errorf("a bit at %d was changed, and it was read", at)
 		}
 	}
 	if err := os.Truncate(name, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readKnownFile(name); err == nil {
+	if _, err := decodeFile(name); err == nil {
 		t.Error("a cut file was read")
 	}
 }
