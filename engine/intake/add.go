@@ -165,7 +165,7 @@ func (a *adding) admit(ctx context.Context, group []added) {
 			taken, in = append(taken, r.Taken), append(in, of[i])
 		}
 	}
-	drops := a.e.admitTaken(ctx, a.box, taken, a.e.ledger.ByPerson())
+	drops := (&admitting{Intake: a.e, box: a.box, who: a.e.ledger.ByPerson()}).admitTaken(ctx, taken)
 	for i, one := range in {
 		one.got, one.err = a.ended(&drops[i])
 	}

@@ -106,47 +106,54 @@ type drop struct {
 	identifiers map[string]string
 }
 
+// admitting is the admission of drops that one box took, caused by one actor.
+type admitting struct {
+	*Intake
+	box *inbox.Box
+	who ledger.Actor
+}
+
 // admitTaken makes items of taken drops; their syncs and commits are shared. It
 // may be called again for the same drops after a crash, or after an error, at any
 // point of it.
-func (in *Intake) admitTaken(ctx context.Context, box *inbox.Box, taken []inbox.Taken, who ledger.Actor) []drop {
+func (a *admitting) admitTaken(ctx context.Context, taken []inbox.Taken) []drop {
 	drops, all := make([]drop, len(taken)), make([]*drop, len(taken))
 	for i, t := range taken {
 		drops[i] = drop{taken: t, Admitted: Admitted{Item: t.ID, Collection: t.Collection, Label: cmp.Or(t.Ticket.Label, layout.EncodePath(t.Name))}}
 		all[i] = &drops[i]
 	}
-	eachOf(all, dropsAtOnce, func(d *drop) { d.err = in.prepare(ctx, box, d) })
-	first, later := in.repeats(drops)
-	in.admitPrepared(ctx, box, first, who)
-	eachOf(later, admissionGroup, func(d *drop) { d.err = in.refuseKnown(ctx, d) })
-	in.admitPrepared(ctx, box, later, who)
+	eachOf(all, dropsAtOnce, func(d *drop) { d.err = a.prepare(ctx, d) })
+	first, later := a.repeats(drops)
+	a.admitPrepared(ctx, first)
+	eachOf(later, admissionGroup, func(d *drop) { d.err = a.refuseKnown(ctx, d) })
+	a.admitPrepared(ctx, later)
 	return drops
 }
 
 // admitPrepared makes items of drops that are recognised and digested, or sets them
 // aside.
-func (in *Intake) admitPrepared(ctx context.Context, box *inbox.Box, drops []*drop, who ledger.Actor) {
-	in.promote(ctx, box, drops)
-	now := in.ledger.Now().UTC().Truncate(ledger.Ms)
+func (a *admitting) admitPrepared(ctx context.Context, drops []*drop) {
+	a.promote(ctx, drops)
+	now := a.ledger.Now().UTC().Truncate(ledger.Ms)
 	eachOf(drops, admissionGroup, func(d *drop) {
 		var bad *inbox.BadError
 		switch {
 		case errors.As(d.err, &bad):
 			d.refused, d.rule = bad.Error(), bad.Rule
-			d.err = in.reject(ctx, box, d)
+			d.err = a.reject(ctx, d)
 		case d.err != nil:
 		case d.refused != "":
-			d.err = in.reject(ctx, box, d)
+			d.err = a.reject(ctx, d)
 		default:
 			d.created = now // of one time, they are in the order of their identifiers
-			d.err = in.commitDrop(ctx, box, d, who)
+			d.err = a.commitDrop(ctx, d)
 		}
 	})
 	// All of these work on one folder: more at a time only wait for each other there.
 	const finishedAtOnce = 8
 	eachOf(drops, finishedAtOnce, func(d *drop) {
 		if d.err == nil && d.Rejected == "" && d.rule != identity.RuleOriginal {
-			d.err = box.Done(d.taken)
+			d.err = a.box.Done(d.taken)
 		}
 	})
 }
@@ -188,33 +195,33 @@ func eachOf(drops []*drop, atOnce int, f func(d *drop)) {
 }
 
 // prepare recognises and digests a drop, unless it is an item already.
-func (in *Intake) prepare(ctx context.Context, box *inbox.Box, d *drop) (err error) {
-	if d.done, err = in.ledger.Exists(d.taken.ID); err != nil || d.done {
+func (a *admitting) prepare(ctx context.Context, d *drop) (err error) {
+	if d.done, err = a.ledger.Exists(d.taken.ID); err != nil || d.done {
 		return err
 	}
-	if d.done, err = in.takeBack(box, d); err != nil || d.done {
+	if d.done, err = a.takeBack(d); err != nil || d.done {
 		return err
 	}
-	if d.admission, d.refused, err = in.recognition.Plan(ctx, d.taken); err != nil || d.refused != "" {
+	if d.admission, d.refused, err = a.recognition.Plan(ctx, d.taken); err != nil || d.refused != "" {
 		d.rule = "recognition"
 		return err
 	}
 	d.Workflow, d.Admitted.Collection = d.admission.Workflow.Def.Name, d.admission.Collection
 	d.Label = cmp.Or(d.taken.Ticket.Label, d.admission.Outcome.Label, d.Label)
-	if err := box.CheckLists(ctx, d.taken); err != nil {
+	if err := a.box.CheckLists(ctx, d.taken); err != nil {
 		return err
 	}
-	if err := in.describe(ctx, d); err != nil || d.refused != "" {
+	if err := a.describe(ctx, d); err != nil || d.refused != "" {
 		return err
 	}
 	if d.sum, err = inbox.Digest(ctx, d.taken.Path); err != nil {
 		return err
 	}
-	return in.refuseKnown(ctx, d)
+	return a.refuseKnown(ctx, d)
 }
 
 // promote moves the content of those that will be items to their folders.
-func (in *Intake) promote(ctx context.Context, box *inbox.Box, drops []*drop) {
+func (a *admitting) promote(ctx context.Context, drops []*drop) {
 	var ready []inbox.Taken
 	var of []*drop
 	for _, d := range drops {
@@ -223,11 +230,11 @@ func (in *Intake) promote(ctx context.Context, box *inbox.Box, drops []*drop) {
 		}
 	}
 	if len(ready) == 1 {
-		t, err := box.Promote(ctx, ready[0])
+		t, err := a.box.Promote(ctx, ready[0])
 		of[0].promoted(t, err)
 		return
 	}
-	for i, r := range box.PromoteAll(ctx, ready) {
+	for i, r := range a.box.PromoteAll(ctx, ready) {
 		of[i].promoted(r.Taken, r.Err)
 	}
 }
@@ -241,22 +248,22 @@ func (d *drop) promoted(now inbox.Taken, err error) {
 }
 
 // commitDrop commits the item of a promoted drop; the journal is then to be forgotten.
-func (in *Intake) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
+func (a *admitting) commitDrop(ctx context.Context, d *drop) error {
 	if !d.done && d.heir.Item != "" {
-		return in.commitVersion(ctx, box, d, who)
+		return a.commitVersion(ctx, d)
 	}
 	if !d.done {
 		m := d.manifest()
 		m.Created = d.created
-		guard, err := in.guardKnown(ctx, &m)
+		guard, err := a.guardKnown(ctx, &m)
 		if err == nil {
-			err = in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, who, guard)
+			err = a.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
 		}
 		if err := d.refusedBy(err); err != nil {
 			return fmt.Errorf("register %s: %w", d.Label, err)
 		}
 		if d.refused != "" { // another was faster
-			return in.rejectOrInherit(ctx, box, d, who)
+			return a.rejectOrInherit(ctx, d)
 		}
 	}
 	return nil
@@ -264,22 +271,22 @@ func (in *Intake) commitDrop(ctx context.Context, box *inbox.Box, d *drop, who l
 
 // rejectOrInherit is for a drop that another was faster than: within its transaction
 // it was found to be known.
-func (in *Intake) rejectOrInherit(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
-	v, err := in.ledger.Store.Tip()
+func (a *admitting) rejectOrInherit(ctx context.Context, d *drop) error {
+	v, err := a.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
 	m := d.manifest()
-	if err := in.inherit(ctx, v, d, &m); err != nil {
+	if err := a.inherit(ctx, v, d, &m); err != nil {
 		return err
 	}
 	if d.heir.Item == "" {
-		return in.reject(ctx, box, d)
+		return a.reject(ctx, d)
 	}
-	if d.taken, err = box.Demote(d.taken); err != nil {
+	if d.taken, err = a.box.Demote(d.taken); err != nil {
 		return err
 	}
-	return in.commitVersion(ctx, box, d, who)
+	return a.commitVersion(ctx, d)
 }
 
 // manifest says what the item of a drop will be, but for when it is made.
@@ -299,16 +306,16 @@ func (d *drop) manifest() layout.Manifest {
 }
 
 // reject sets a drop aside with its reason; nothing of it is lost.
-func (in *Intake) reject(ctx context.Context, box *inbox.Box, d *drop) error {
+func (a *admitting) reject(ctx context.Context, d *drop) error {
 	if d.rule == identity.RuleOriginal {
-		return in.forgetCopy(box, d)
+		return a.forgetCopy(d)
 	}
-	taken, err := box.Demote(d.taken) // it may have come as far as its item's folder
+	taken, err := a.box.Demote(d.taken) // it may have come as far as its item's folder
 	if err != nil {
 		return err
 	}
 	d.taken = taken
-	kept, err := box.RejectTaken(ctx, d.taken, d.rule, d.refused)
+	kept, err := a.box.RejectTaken(ctx, d.taken, d.rule, d.refused)
 	if err != nil {
 		return fmt.Errorf("set %s aside: %w", d.Label, err)
 	}
@@ -349,7 +356,7 @@ func (in *Intake) AdmitAll(ctx context.Context, box *inbox.Box, settled []inbox.
 func (in *Intake) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
 	var errs []error
 	in.Announce.hold(taken)
-	drops := in.admitTaken(ctx, box, taken, in.ledger.ByRobot(RegisterStep))
+	drops := (&admitting{Intake: in, box: box, who: in.ledger.ByRobot(RegisterStep)}).admitTaken(ctx, taken)
 	for i := range drops {
 		d := &drops[i]
 		var waits *inbox.WaitsError

@@ -10,12 +10,12 @@ import (
 
 // describe adds to a drop what its side-cars say; what is wrong with them refuses it,
 // or is noted in the item, as the inbox's settings want.
-func (in *Intake) describe(ctx context.Context, d *drop) error {
-	limits := in.settings.Current().Settings.ArchiveLimits()
-	set := in.settings.Current().Settings.Drops(d.taken.Collection)
-	fields, identifiers, err := sidecar.ReadMetadata(ctx, set.Metadata, sidecar.CarReader{Limits: limits, Shared: &in.shared, Turn: in.cars}, d.taken)
+func (a *admitting) describe(ctx context.Context, d *drop) error {
+	limits := a.settings.Current().Settings.ArchiveLimits()
+	set := a.settings.Current().Settings.Drops(d.taken.Collection)
+	fields, identifiers, err := sidecar.ReadMetadata(ctx, set.Metadata, sidecar.CarReader{Limits: limits, Shared: &a.shared, Turn: a.cars}, d.taken)
 	var unread *sidecar.UnreadError
-	if errors.As(err, &unread) { // no fault of who made it
+	if errors.As(err, &unread) { // not the fault of its maker
 		d.metadata = map[string]any{sidecar.FlaggedMetadata: unread.Error()}
 		return nil
 	}

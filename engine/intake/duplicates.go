@@ -19,12 +19,12 @@ import (
 
 // guardKnown is what registerItem asks within its transaction: that the item is not
 // known by then. It notes the item, so that the next of its group finds it.
-func (in *Intake) guardKnown(ctx context.Context, m *layout.Manifest) (func(gitstore.Reader, *layout.Manifest) error, error) {
-	policy := in.settings.Current().Settings.Drops(m.Collection).Duplicates
+func (a *admitting) guardKnown(ctx context.Context, m *layout.Manifest) (func(gitstore.Reader, *layout.Manifest) error, error) {
+	policy := a.settings.Current().Settings.Drops(m.Collection).Duplicates
 	if !identity.Asks(policy, m) {
 		return nil, nil
 	}
-	k, err := in.Identities.Load(ctx)
+	k, err := a.Identities.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,24 +38,24 @@ func (in *Intake) guardKnown(ctx context.Context, m *layout.Manifest) (func(gits
 }
 
 // refuseKnown looks, before anything moves, whether a drop is known.
-func (in *Intake) refuseKnown(ctx context.Context, d *drop) error {
+func (a *admitting) refuseKnown(ctx context.Context, d *drop) error {
 	m := d.manifest()
-	guard, err := in.guardKnown(ctx, &m)
+	guard, err := a.guardKnown(ctx, &m)
 	if err != nil || guard == nil {
 		return err
 	}
-	v, err := in.ledger.Store.Tip()
+	v, err := a.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
-	k, err := in.Identities.Load(ctx)
+	k, err := a.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.refusedBy(k.Judge(v, &m, in.settings.Current().Settings.Drops(m.Collection).Duplicates)); err != nil {
+	if err := d.refusedBy(k.Judge(v, &m, a.settings.Current().Settings.Drops(m.Collection).Duplicates)); err != nil {
 		return err
 	}
-	return in.inherit(ctx, v, d, &m)
+	return a.inherit(ctx, v, d, &m)
 }
 
 // refusedBy takes an error that refuses the drop as such.
@@ -70,8 +70,8 @@ func (d *drop) refusedBy(err error) error {
 
 // repeats parts the drops whose content or identifiers an earlier one of the group
 // has: they are dealt with once that is an item.
-func (in *Intake) repeats(drops []drop) (first, later []*drop) {
-	s := in.settings.Current().Settings
+func (a *admitting) repeats(drops []drop) (first, later []*drop) {
+	s := a.settings.Current().Settings
 	seen := map[uint64]bool{}
 	for i := range drops {
 		d := &drops[i]

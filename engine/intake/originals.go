@@ -3,7 +3,6 @@ package intake
 import (
 	"context"
 
-	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 )
 
@@ -31,10 +30,10 @@ func (in *Intake) originalIn(ctx context.Context, o layout.Original) (item layou
 }
 
 // forgetCopy discards the copy of an original that is in an item already.
-func (in *Intake) forgetCopy(box *inbox.Box, d *drop) (err error) {
-	if d.taken, err = box.Demote(d.taken); err != nil {
+func (a *admitting) forgetCopy(d *drop) (err error) {
+	if d.taken, err = a.box.Demote(d.taken); err != nil {
 		return err
 	}
 	d.done = true
-	return box.Discard(d.taken)
+	return a.box.Discard(d.taken)
 }

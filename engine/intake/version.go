@@ -70,11 +70,11 @@ type elsewhere struct {
 
 // inherit makes a drop that is known by its identifiers a version of the item that has
 // them, if its rule says so.
-func (in *Intake) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
+func (a *admitting) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
 	if d.rule != identity.RuleIdentifier || d.admission.Outcome == nil || d.admission.Outcome.Known != recognise.KnownVersion {
 		return nil
 	}
-	k, err := in.Identities.Load(ctx)
+	k, err := a.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,28 +90,28 @@ func (in *Intake) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *la
 
 // takeBack begins the admission of a drop anew that was on its way to be a version. It
 // tells whether the version is committed.
-func (in *Intake) takeBack(box *inbox.Box, d *drop) (done bool, err error) {
+func (a *admitting) takeBack(d *drop) (done bool, err error) {
 	t := d.taken
 	if t.Item == "" {
 		return false, nil
 	}
-	v, err := in.ledger.Store.Tip()
+	v, err := a.ledger.Store.Tip()
 	if err != nil {
 		return false, err
 	}
-	rec, err := in.ledger.Read(v, t.Item, "")
+	rec, err := a.ledger.Read(v, t.Item, "")
 	var none *ledger.NoItemError
 	if err != nil && !errors.As(err, &none) {
 		return false, err
 	}
-	if err == nil && in.isVersion(rec.Manifest, t) {
+	if err == nil && a.isVersion(rec.Manifest, t) {
 		if !t.Promoted {
 			return false, fmt.Errorf("drop %s is version %d of item %s and not in its folder", layout.EncodePath(t.Name), t.Version, t.Item)
 		}
 		d.Admitted.Item, d.Version = t.Item, t.Version
 		return true, nil
 	}
-	d.taken, err = box.Restore(t)
+	d.taken, err = a.box.Restore(t)
 	return false, err
 }
 
@@ -163,18 +163,18 @@ func (in *Intake) WhyBound(t inbox.Taken) string {
 }
 
 // commitVersion makes a drop the next version of its item, or lets it wait.
-func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, who ledger.Actor) error {
+func (a *admitting) commitVersion(ctx context.Context, d *drop) error {
 	h := d.heir
-	v, rec, err := in.ledger.ReadTip(h.Item, "")
+	v, rec, err := a.ledger.ReadTip(h.Item, "")
 	if err != nil {
 		return err
 	}
-	why := in.notNow(rec, h)
+	why := a.notNow(rec, h)
 	if why == "" {
-		why = in.notHere(rec)
+		why = a.notHere(rec)
 	}
 	if why != "" {
-		return in.letWait(box, d, why)
+		return a.letWait(d, why)
 	}
 	records := map[string][]byte{layout.ManifestJSON: rec.ManifestJ}
 	inventory, err := ledger.ReadOptional(v, layout.ItemDir(h.Item)+"/"+layout.InventoryJSON)
@@ -184,16 +184,16 @@ func (in *Intake) commitVersion(ctx context.Context, box *inbox.Box, d *drop, wh
 	if inventory != nil {
 		records[layout.InventoryJSON] = inventory
 	}
-	d.taken, err = box.Replace(ctx, d.taken, h.Item, h.Version, records, func() error { return in.freeForVersion(ctx, h) })
+	d.taken, err = a.box.Replace(ctx, d.taken, h.Item, h.Version, records, func() error { return a.freeForVersion(ctx, h) })
 	if err == nil {
-		err = in.registerVersion(ctx, d, rec.ManifestJ, who)
+		err = a.registerVersion(ctx, d, rec.ManifestJ)
 	}
 	var waits *inbox.WaitsError
 	if errors.As(err, &waits) {
-		if d.taken, err = box.Restore(d.taken); err != nil {
+		if d.taken, err = a.box.Restore(d.taken); err != nil {
 			return err
 		}
-		return in.letWait(box, d, waits.Reason)
+		return a.letWait(d, waits.Reason)
 	}
 	if err != nil {
 		return fmt.Errorf("register %s as version %d of item %s: %w", d.Label, h.Version, h.Item, err)
@@ -210,8 +210,8 @@ func (in *Intake) notNow(rec *ledger.Record, h identity.Heir) string {
 }
 
 // letWait leaves a drop in the intake.
-func (in *Intake) letWait(box *inbox.Box, d *drop, why string) error {
-	if err := box.Intend(d.taken, d.heir.Item, d.heir.Version); err != nil {
+func (a *admitting) letWait(d *drop, why string) error {
+	if err := a.box.Intend(d.taken, d.heir.Item, d.heir.Version); err != nil {
 		return err
 	}
 	d.taken.Item, d.taken.Version = d.heir.Item, d.heir.Version // it has not begun
@@ -220,8 +220,8 @@ func (in *Intake) letWait(box *inbox.Box, d *drop, why string) error {
 
 // freeForVersion is asked when the item is closed: no engine may be at work on it, and
 // none may have been since it was looked at.
-func (in *Intake) freeForVersion(ctx context.Context, h identity.Heir) error {
-	holders, err := claim.List(in.ledger.Root)
+func (a *admitting) freeForVersion(ctx context.Context, h identity.Heir) error {
+	holders, err := claim.List(a.ledger.Root)
 	if err != nil {
 		return err
 	}
@@ -229,19 +229,19 @@ func (in *Intake) freeForVersion(ctx context.Context, h identity.Heir) error {
 		if c.Damaged || c.Item != h.Item {
 			continue
 		}
-		if lives, err := in.ledger.Seat.Alive(c.Engine); err != nil || lives {
+		if lives, err := a.ledger.Seat.Alive(c.Engine); err != nil || lives {
 			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.Item.Short(), c.Engine)})
 		}
 	}
 	// Who has released a claim since has committed before.
-	if err := in.ledger.Store.Refresh(ctx); err != nil {
+	if err := a.ledger.Store.Refresh(ctx); err != nil {
 		return err
 	}
-	_, rec, err := in.ledger.ReadTip(h.Item, "")
+	_, rec, err := a.ledger.ReadTip(h.Item, "")
 	if err != nil {
 		return err
 	}
-	if why := in.notNow(rec, h); why != "" {
+	if why := a.notNow(rec, h); why != "" {
 		return &inbox.WaitsError{Reason: why}
 	}
 	return nil
@@ -250,30 +250,30 @@ func (in *Intake) freeForVersion(ctx context.Context, h identity.Heir) error {
 // registerVersion commits the version: what the item is now, without an inventory, and
 // its workflow started anew. What failed before is taken out of the queues. kept is the
 // manifest as it is kept with the version before: the item must be at that still.
-func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who ledger.Actor) error {
-	h, now := d.heir, in.ledger.Now().UTC().Truncate(ledger.Ms)
+func (a *admitting) registerVersion(ctx context.Context, d *drop, kept []byte) error {
+	h, now := d.heir, a.ledger.Now().UTC().Truncate(ledger.Ms)
 	var m layout.Manifest
-	err := in.ledger.Transact(ctx, h.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
-		rec, err := in.ledger.Read(r, h.Item, "")
+	err := a.ledger.Transact(ctx, h.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := a.ledger.Read(r, h.Item, "")
 		if err != nil {
 			return nil, err
 		}
-		if why := in.notNow(rec, h); why != "" {
+		if why := a.notNow(rec, h); why != "" {
 			return nil, &inbox.WaitsError{Reason: why}
 		}
 		if !bytes.Equal(rec.ManifestJ, kept) {
 			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile; it is looked at again", h.Item.Short())}
 		}
-		if err := in.stillHeir(ctx, r, d); err != nil {
+		if err := a.stillHeir(ctx, r, d); err != nil {
 			return nil, err
 		}
-		if err := in.endFailed(r, rec, h.Version); err != nil {
+		if err := a.endFailed(r, rec, h.Version); err != nil {
 			return nil, err
 		}
 		x, def := rec.Execution, d.admission.Workflow.Def
 		_, last := state.Instance(x.Latest(def.Name))
 		tr, err := state.Apply(x, def, state.Start{Workflow: def.Name + "." + strconv.Itoa(last+1),
-			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), in.ledger.ID), At: now, Runner: in.ledger.Runner(), Skip: d.admission.Skip})
+			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), a.ledger.ID), At: now, Runner: a.ledger.Runner(), Skip: d.admission.Skip})
 		if err != nil {
 			return nil, err
 		}
@@ -290,11 +290,11 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 		} else if old != nil {
 			files[dir+layout.InventoryJSON] = nil
 		}
-		if err := errors.Join(ledger.Pin(r, d.admission.Workflow, files), in.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
+		if err := errors.Join(ledger.Pin(r, d.admission.Workflow, files), a.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
 			return nil, err
 		}
-		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: ledger.StepMessage(h.Item, m, tr, fmt.Sprintf("version %d", h.Version), who.Agent,
+		return &gitstore.Change{Files: files, Author: a.who.Author,
+			Message: ledger.StepMessage(h.Item, m, tr, fmt.Sprintf("version %d", h.Version), a.who.Agent,
 				ledger.Trailer{"Bagpipe-Version", strconv.Itoa(h.Version)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
 				ledger.Trailer{"Bagpipe-Source", m.Source.Digest}, ledger.Trailer{"Bagpipe-Batch", d.taken.Ticket.Batch})}, nil
 	})
@@ -306,8 +306,8 @@ func (in *Intake) registerVersion(ctx context.Context, d *drop, kept []byte, who
 
 // stillHeir asks within the transaction what was asked before: that the content is
 // none that is refused, and that all identifiers are the item's.
-func (in *Intake) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) error {
-	k, err := in.Identities.Load(ctx)
+func (a *admitting) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) error {
+	k, err := a.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (in *Intake) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) err
 	if err := k.JudgeOriginals(r, &m); err != nil && !errors.As(err, &is) {
 		return err
 	}
-	if err := k.JudgeContent(r, &m, in.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
+	if err := k.JudgeContent(r, &m, a.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
 		return err
 	}
 	h, refusal, err := k.HeirOf(r, &m)
@@ -330,22 +330,22 @@ func (in *Intake) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) err
 }
 
 // endFailed takes the item's failed workflows out of the queues.
-func (in *Intake) endFailed(r gitstore.Reader, rec *ledger.Record, version int) error {
+func (a *admitting) endFailed(r gitstore.Reader, rec *ledger.Record, version int) error {
 	x := rec.Execution
 	for _, name := range x.Names() {
 		w := x.Workflows[name]
 		if !w.Active() {
 			continue
 		}
-		plan, err := in.ledger.PinnedPlan(r, w.Digest)
+		plan, err := a.ledger.PinnedPlan(r, w.Digest)
 		if err != nil {
 			return err
 		}
-		key, err := in.ledger.IntentKey()
+		key, err := a.ledger.IntentKey()
 		if err != nil {
 			return err
 		}
-		if _, err := state.Apply(x, plan, state.Deactivate{Key: key, Workflow: name, At: in.ledger.Now(), By: in.ledger.ByEngine().Agent,
+		if _, err := state.Apply(x, plan, state.Deactivate{Key: key, Workflow: name, At: a.ledger.Now(), By: a.ledger.ByEngine().Agent,
 			Text: fmt.Sprintf("version %d of the item replaces what failed", version)}); err != nil {
 			return err
 		}
