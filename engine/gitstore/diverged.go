@@ -30,7 +30,7 @@ func (e *DivergedError) Error() string {
 	return b.String()
 }
 
-// Command is what brings the missing commits back.
+// Command is the shell command that brings the missing commits back.
 func (e *DivergedError) Command() string {
 	return fmt.Sprintf("git branch -f rewritten %s && git update-ref %s %s %s", e.Tip, e.Branch, e.Last, e.Tip)
 }

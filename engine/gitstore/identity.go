@@ -32,8 +32,8 @@ func Identity(dir string) Signature {
 	return who
 }
 
-// configs gives what can be read, the nearest first; what cannot be read says
-// nothing, as it does to git itself when it is absent.
+// configs gives the readable configurations, the nearest first; an unreadable one counts as
+// absent.
 func configs(dir string) (all []*config.Config) {
 	for d, err := filepath.Abs(dir); err == nil; d = filepath.Dir(d) {
 		if f, err := os.Open(filepath.Join(d, ".git", "config")); err == nil {

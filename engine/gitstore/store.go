@@ -30,7 +30,7 @@ type Store struct {
 	closeErr error
 }
 
-// known is what the owner tells the readers.
+// known is the state that the owner shares with the readers.
 type known struct {
 	tip  atomic.Pointer[Hash] // where the owner knows the branch to be
 	view atomic.Pointer[View] // at the commit published last
@@ -125,11 +125,11 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Report says what maintenance did.
+// Report is the result of maintenance.
 type Report = maintain.Report
 
-// Join joins small packs and brings the commit-graph up to date: what a store at work
-// needs every few thousand commits.
+// Join joins small packs and brings the commit-graph up to date. A store at work needs it
+// every few thousand commits.
 func (s *Store) Join(ctx context.Context) (Report, error) { return s.maintainer.Join(ctx) }
 
 // Maintain is Join; and when the packs added since the last time are more than a share of
@@ -163,7 +163,7 @@ func (s *Store) Repair(ctx context.Context) error { return s.repair(ctx, false) 
 // were edited in place since.
 func (s *Store) RepairAll(ctx context.Context) error { return s.repair(ctx, true) }
 
-// RepairRest begins what RepairAll does beyond Repair; CaughtUp waits for its end.
+// RepairRest begins RepairAll and does not wait; CaughtUp waits for its end.
 func (s *Store) RepairRest() {
 	if s.follower != nil {
 		s.follower.Repair(true)

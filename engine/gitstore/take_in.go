@@ -9,7 +9,7 @@ import (
 	"bagpipe/engine/gitstore/internal/trees"
 )
 
-// settle brings the store in line with the branch: what others did is taken in,
+// settle brings the store in line with the branch: other writers' commits are taken in,
 // a branch moved back is moved forward again.
 func (o *owner) settle(lock *ref.Lock) error {
 	now, err := ref.Read(o.repo)
@@ -90,7 +90,7 @@ func (o *owner) tellMoved(from, to Hash) {
 		"branch", o.repo.Branch, "from", from.String(), "to", to.String())
 }
 
-// takeIn tells of what another writer did, and forgets the tree in memory.
+// takeIn tells of another writer's commits, and forgets the tree in memory.
 func (o *owner) takeIn(from, to Hash) error {
 	o.work = nil
 	if from.IsZero() { // at Open there is nothing to compare with

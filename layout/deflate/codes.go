@@ -17,7 +17,7 @@ const (
 	distEntries = 1<<distBits + maxDists/2<<(maxCodeBits-distBits)
 )
 
-// entry is what the next bits mean:
+// entry is the meaning of the next bits:
 //
 //	bits 0–7    bits of the code
 //	bits 8–12   extra bits; of a link, the bits of the second table
@@ -34,7 +34,7 @@ const (
 	kindMask    entry = 7 << 13
 )
 
-// litTable and distTable hold what the next bits mean, and then the second tables.
+// litTable and distTable hold the meanings of the next bits, and then the second tables.
 type litTable struct {
 	width uint
 	at    [litEntries]entry

@@ -24,7 +24,7 @@ const (
 	fastInput = 16 // bytes of input that one round of the fast loop may read
 )
 
-// want is what a decoder needs to go on.
+// want is the need of a decoder that cannot go on.
 type want int
 
 // A decoder may need:

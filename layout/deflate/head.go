@@ -3,7 +3,7 @@ package deflate
 // widthOrder is the order in which the lengths of the code of lengths stand.
 var widthOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// head is what stands at the head of a block.
+// head is the description of the codes at the head of a block.
 type head struct {
 	lits, dists int
 	widths      [19]coded

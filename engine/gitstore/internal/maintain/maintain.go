@@ -11,7 +11,7 @@ import (
 	"bagpipe/layout"
 )
 
-// Report says what maintenance did.
+// Report is the result of maintenance.
 type Report struct {
 	Busy        bool  `json:"busy"` // another process maintains this repository: nothing was done
 	PacksBefore int   `json:"packsBefore"`
@@ -43,8 +43,8 @@ func New(r *repo.Repo, tip func() odb.Hash) *Maintainer {
 	return &Maintainer{Graph: Graph{repo: r, tip: tip}, CompactFrom: 1 << 20, repo: r}
 }
 
-// Join joins small packs and brings the commit-graph up to date: what a store at work
-// needs every few thousand commits.
+// Join joins small packs and brings the commit-graph up to date. A store at work needs it
+// every few thousand commits.
 func (m *Maintainer) Join(ctx context.Context) (Report, error) {
 	return m.inTurn(ctx, m.Graph.Extend, func(ctx context.Context, packs []packInfo, r *Report) error {
 		return m.joinSmall(ctx, packs, r, atWork)

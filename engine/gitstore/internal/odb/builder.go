@@ -105,7 +105,7 @@ type Placed struct {
 	chain uint8  // deltas below it
 }
 
-// Whole tells whether the version is no difference from another.
+// Whole reports whether the version is no difference from another.
 func (p Placed) Whole() bool { return p.off != 0 && p.chain == 0 }
 
 // AddTree collects a tree whose version before, old, stands at p (which may be

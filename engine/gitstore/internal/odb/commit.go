@@ -65,8 +65,8 @@ func (p Person) Append(dst []byte) []byte {
 	return append(dst, " +0000"...)
 }
 
-// appendClean leaves out what would break the line: line ends, NUL and angle
-// brackets; and what Git strips from both ends.
+// appendClean leaves out the bytes that would break the line (line ends, NUL and angle
+// brackets) and those that Git strips from both ends.
 func appendClean(dst []byte, s, instead string) []byte {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune(".,:;<>\"\\'", r) })
 	if s == "" {

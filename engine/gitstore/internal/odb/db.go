@@ -115,7 +115,7 @@ func (db *DB) Rescan() error {
 	return err
 }
 
-// rescan tells whether the packs are not the same as before.
+// rescan reports whether the packs are not the same as before.
 func (db *DB) rescan() (changed bool, err error) {
 	db.scanMu.Lock()
 	defer db.scanMu.Unlock()
@@ -235,7 +235,7 @@ func (db *DB) Keep(h Hash, t Type, data []byte) { db.objects.put(h, t, data) }
 // goroutine took.
 const hasScans = 4
 
-// Has tells whether the object exists.
+// Has reports whether the object exists.
 func (db *DB) Has(h Hash) (bool, error) {
 	if _, _, ok := db.objects.find(h); ok {
 		return true, nil

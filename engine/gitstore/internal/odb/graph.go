@@ -88,7 +88,7 @@ func (g *Graph) Names() (names []Hash) {
 	return names
 }
 
-// Sound tells whether every layer has its checksum.
+// Sound reports whether every layer has its checksum.
 func (g *Graph) Sound() bool {
 	for _, l := range g.layers {
 		if !l.sound() {
@@ -201,7 +201,7 @@ func (g *Graph) Find(h Hash) (uint32, bool) {
 	return 0, false
 }
 
-// GraphCommit is what the graph knows of a commit.
+// GraphCommit is a commit's row of the graph.
 type GraphCommit struct {
 	Hash, Tree Hash
 	When       int64

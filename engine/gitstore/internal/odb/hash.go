@@ -14,7 +14,7 @@ type Hash [20]byte
 // String is the 40 hexadecimal digits Git shows.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero tells whether h names nothing.
+// IsZero reports whether h names nothing.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // ParseHash reads 40 hexadecimal digits.

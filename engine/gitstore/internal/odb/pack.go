@@ -32,7 +32,7 @@ type pack struct {
 	use    atomic.Uint64
 	asked  atomic.Int32 // lookups in a large index that is not mapped
 
-	// mu guards what is open: held for reading while it is read.
+	// mu guards the open files and the mapping; a reader of them holds it for reading.
 	mu       sync.RWMutex
 	packFile *os.File
 	idxFile  *os.File // the index when it is large
@@ -96,7 +96,7 @@ func (p *pack) reread(use func(*os.File) error) (err error) {
 	return use(f)
 }
 
-// close closes what is open; a later read opens it again.
+// close closes the files and ends the mapping; a later read opens the files again.
 func (p *pack) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func parseEntry(b []byte, f io.ReaderAt, off int64) (raw, error) {
 
 var errEntryHeader = fmt.Errorf("%w: entry header", errCorrupt)
 
-// parseEntryHeader reads what appendEntryHeader and appendOffset wrote.
+// parseEntryHeader reads a header written by appendEntryHeader and appendOffset.
 func parseEntryHeader(b []byte, off int64) (r raw, size, n int, err error) {
 	bad := errEntryHeader
 	if len(b) < 1 {

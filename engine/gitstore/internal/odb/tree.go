@@ -15,10 +15,10 @@ const (
 	ModeDir  Mode = "40000"
 )
 
-// IsDir tells whether the entry is a tree.
+// IsDir reports whether the entry is a tree.
 func (m Mode) IsDir() bool { return m == "40000" || m == "040000" }
 
-// IsRegular tells whether the entry is a file's bytes, whatever its permissions.
+// IsRegular reports whether the entry is a file's bytes, whatever its permissions.
 func (m Mode) IsRegular() bool { return len(m) == 6 && m[:2] == "10" }
 
 // Entry is one line of a tree. Raw is its bytes: MODE NAME NUL HASH.

@@ -91,7 +91,7 @@ func (k *Locker) Prepare() (*Lock, error) {
 	return &Lock{locker: k, repo: k.repo, file: f}, nil
 }
 
-// ClearLock removes what a dead Bagpipe left: the lock first and durably, for without the
+// ClearLock removes the leftovers of a dead Bagpipe: the lock first and durably, for without the
 // own file beside it the lock would look like a git program's. A crash in between leaves
 // the own file, which the next call removes.
 func ClearLock(r *repo.Repo) error {

@@ -11,7 +11,7 @@ import (
 // whole in memory and whose size is known, as a scan reads millions of them of a
 // kilobyte each. It gives the bytes, or says that it cannot: on anything that is
 // damaged, cut off or out of the ordinary the general way is asked, which names the
-// fault. So it may refuse what it likes, and must never give other bytes.
+// fault. So it may refuse any stream, and must never give other bytes.
 
 // inflateWhole gives the size bytes that the zlib stream at the head of src holds, in
 // the memory of buf where it has room; false: it does not hold exactly that, or the

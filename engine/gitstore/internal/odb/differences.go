@@ -10,7 +10,7 @@ import (
 
 // Pairs say which object took the place of which: 16 bytes each, the head of the new
 // one's name and of the old one's. A head that fits another object as well costs a
-// difference nobody needs: what is written is compared with what it stands for.
+// difference nobody needs: the written difference is applied and compared.
 type Pairs []byte
 
 // PairLen is the length of one pair.
@@ -23,8 +23,8 @@ func AppendPair(dst []byte, fresh, old Hash) []byte {
 
 // Differences make Join store a blob or a tree as the difference from the one it
 // replaced, where that one comes before it in the joined pack, and a commit as the
-// difference from the one before. What nothing has replaced yet stays whole: it is
-// what is read most, and a long chain takes ten times as long.
+// difference from the one before. The newest versions stay whole: they are read most, and a
+// long chain takes ten times as long.
 type Differences struct {
 	Pairs Pairs
 	Read  func(Hash, Type) ([]byte, error) // an object's bytes
@@ -71,7 +71,8 @@ func nameHead(name []byte) uint64 { return binary.BigEndian.Uint64(name) }
 
 func (s *shrinker) close() { deflaters.Put(s.z) }
 
-// replacedBy gives what an object took the place of, when another took its own since.
+// replacedBy gives the version that an object replaced, when a newer one has replaced the
+// object since.
 func (s *shrinker) replacedBy(name []byte) (old uint64, ok bool) {
 	head := nameHead(name)
 	if _, was := slices.BinarySearch(s.olds, head); !was {
@@ -138,8 +139,8 @@ func (s *shrinker) follow(base, at place) {
 	}
 }
 
-// before gives what the object of this name took the place of, when it stands in the
-// joined pack already.
+// before gives the version that the object of this name replaced, when that version stands
+// in the joined pack already.
 func (j *joiner) before(name []byte, t Type) (data []byte, base place, ok bool) {
 	old, ok := j.shrinker.replacedBy(name)
 	if !ok {

@@ -3,8 +3,8 @@ package odb
 import "encoding/binary"
 
 // smallTable finds objects in the many small packs that groups leave, without
-// asking one pack after the other. It is a hint: what it does not know is looked
-// for in every pack. DB.mu guards it.
+// asking one pack after the other. It is a hint: an object it does not know is looked for
+// in every pack. DB.mu guards it.
 type smallTable struct {
 	at map[uint64]smallAt // nil until it is needed
 }

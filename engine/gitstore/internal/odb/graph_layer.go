@@ -98,7 +98,7 @@ func (g *Graph) AppendLayer(to io.Writer, commits []GraphEntry) (chain []Hash, e
 	return append(g.Names()[:keep], name), err
 }
 
-// fit tells whether all layers have the chunks and settings that AppendLayer writes.
+// fit reports whether all layers have the chunks and settings that AppendLayer writes.
 func (g *Graph) fit() bool {
 	for _, l := range g.layers {
 		if l.ends == nil || l.hashes != filterHashes || l.bits != filterBits || l.dates == nil || len(l.edges) > 0 {

@@ -14,7 +14,7 @@ import (
 // mapped while it does, into its own memory, in the order in which they stand there.
 // A pack that cannot be mapped, an object that is not whole in one, and a page that
 // the disk does not give (a fault, not an error) are left to ReadUncached, which
-// says what is wrong.
+// names the fault.
 
 // maxMapped bounds how many packs a Bulk maps: the first that are asked for.
 const maxMapped = 64
