@@ -9,7 +9,6 @@ import (
 	"bagpipe/engine/intake"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
-	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
 )
 
@@ -24,7 +23,6 @@ type Answers struct {
 	recognition *recognition.Recogniser
 	intake      *intake.Intake
 	attempt     *attempt.Attempts
-	view        *queue.Index
 }
 
 // Rooms are what answers need of the floors below.

@@ -39,7 +39,7 @@ func (an *Answers) Batches() ([]BatchRow, error) {
 		at[string(b.Name)] = len(rows)
 		rows = append(rows, BatchRow{Batch: b.Name, Opened: b.Opened, By: b.By, Closed: b.Closed, ClosedBy: b.ClosedBy})
 	}
-	for it := range an.view.Items() {
+	for it := range an.index.Loaded().Items() {
 		if i, there := at[it.Batch]; there && it.Batch != "" {
 			rows[i].count(it)
 		}
@@ -76,7 +76,7 @@ func (an *Answers) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
 		return BatchRow{}, nil, &ledger.NoBatchError{name}
 	}
 	items := []ItemRow{}
-	for it := range an.view.Items() {
+	for it := range an.index.Loaded().Items() {
 		if it.Batch == string(name) {
 			items = append(items, an.row(it))
 		}

@@ -55,7 +55,7 @@ func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
 // eachOff visits the steps that only wait as they are disabled, until visit has seen
 // enough.
 func (an *Answers) eachOff(visit func(queue.Entry, *queue.Step) bool) {
-	for it := range an.view.Off() {
+	for it := range an.index.Loaded().Off() {
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			for i := range run.Steps {

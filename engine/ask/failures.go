@@ -99,7 +99,7 @@ const examples = 3
 // largest group first. Load must have been called.
 func (an *Answers) Failures(f FailureFilter) []FailureGroup {
 	groups := map[string]*FailureGroup{}
-	for it := range an.view.With(queue.Failed | queue.Broken) {
+	for it := range an.index.Loaded().With(queue.Failed | queue.Broken) {
 		for _, x := range Failings(it) {
 			workflow, _ := state.Instance(x.Run)
 			message := likeness(x)

@@ -43,11 +43,11 @@ func (an *Answers) showFamily(v gitstore.View, d *Detail) error {
 			d.Parent.Label = ledger.Printable(m.Label)
 		}
 	}
-	if an.view == nil {
+	if an.index.Loaded() == nil {
 		return nil
 	}
 	d.Families = an.families(d.Manifest.Item)
-	for i, it := range an.view.Children(d.Manifest.Item) {
+	for i, it := range an.index.Loaded().Children(d.Manifest.Item) {
 		if i == childrenShown {
 			break
 		}
@@ -75,7 +75,7 @@ func needsOthers(rec *ledger.Record) bool {
 
 func (an *Answers) families(id layout.ItemID) []FamilyDetail {
 	all := []FamilyDetail{}
-	for _, f := range an.view.Families(id) {
+	for _, f := range an.index.Loaded().Families(id) {
 		all = append(all, FamilyDetail{Workflow: f.Run, Step: f.Step, Made: f.Made, All: f.All, Done: f.Done, Failed: f.Failed, Alive: f.Alive})
 	}
 	return all
@@ -100,7 +100,7 @@ func (an *Answers) countChildren(row *ItemRow, it *queue.Item) {
 	if it.Parent != nil {
 		row.Parent = it.Parent.Item
 	}
-	for _, f := range an.view.Families(it.ID) {
+	for _, f := range an.index.Loaded().Families(it.ID) {
 		row.Children += f.All
 		row.ChildrenFailed += f.Failed
 	}

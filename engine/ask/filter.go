@@ -129,11 +129,11 @@ func (an *Answers) CheckFilter(f Filter) error {
 			return err
 		}
 	}
-	if _, number := state.Instance(f.Workflow); number > 0 && an.isRun(f.Workflow) && !an.view.KnowsName(f.Workflow) {
+	if _, number := state.Instance(f.Workflow); number > 0 && an.isRun(f.Workflow) && !an.index.Loaded().KnowsName(f.Workflow) {
 		base, _ := state.Numbered(f.Workflow)
 		return &index.NoSuchError{"workflow", f.Workflow, "no item went through " + base + " so often; bagpipe items --workflow " + base + " lists all of them"}
 	}
-	known := an.view.Known()
+	known := an.index.Loaded().Known()
 	has := func(what, name string, in []string, also []string, hint string) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
 			return nil
@@ -182,9 +182,9 @@ func (an *Answers) selected(f Filter) (iter.Seq[*queue.Item], error) {
 	if err != nil {
 		return nil, err
 	}
-	an.view.Settle(a.Now)
+	an.index.Loaded().Settle(a.Now)
 	return func(yield func(*queue.Item) bool) {
-		for it := range an.view.With(f.traits()) {
+		for it := range an.index.Loaded().With(f.traits()) {
 			if f.fits(it, a.Now) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
 				return
 			}

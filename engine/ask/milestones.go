@@ -41,7 +41,7 @@ func (an *Answers) Milestones(f Filter, from, to layout.Name) Milestones {
 	rows := map[layout.Name]*MilestoneRow{}
 	spans := map[[2]layout.Name][]float64{}
 	now := an.ledger.Now()
-	for it := range an.view.Items() {
+	for it := range an.index.Loaded().Items() {
 		if !f.fits(it, now) {
 			continue
 		}

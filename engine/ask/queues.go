@@ -90,7 +90,7 @@ func (an *Answers) Queue(ask QueueAsk) ([]QueueRow, error) {
 	if len(q.Order) > 0 {
 		question.Limit = 0
 	}
-	ready, people := an.view.Queue(a.Now, question)
+	ready, people := an.index.Loaded().Queue(a.Now, question)
 	for _, list := range [][]queue.Entry{ready, people} {
 		a.order(list, q.Order)
 	}
@@ -231,8 +231,8 @@ func (an *Answers) Queues() ([]NamedRow, error) {
 		row.Description = an.settings.Current().Queues[name].Description
 		rows = append(rows, row)
 	}
-	an.view.Settle(an.ledger.Now())
-	_, _, workflows := an.view.Counts()
+	an.index.Loaded().Settle(an.ledger.Now())
+	_, _, workflows := an.index.Loaded().Counts()
 	for _, w := range workflows {
 		for _, s := range w.Steps {
 			if s.Ready+s.Person > 0 {
@@ -251,8 +251,8 @@ func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
 		return row, err
 	}
 	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !an.isRun(run) {
-		an.view.Settle(an.ledger.Now())
-		_, _, workflows := an.view.Counts()
+		an.index.Loaded().Settle(an.ledger.Now())
+		_, _, workflows := an.index.Loaded().Counts()
 		for _, w := range workflows {
 			for _, s := range w.Steps {
 				if q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
@@ -278,4 +278,4 @@ func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
 func (an *Answers) Refresh(ctx context.Context) error { return an.ledger.Store.Refresh(ctx) }
 
 // Changed receives after the index changed.
-func (an *Answers) Changed() <-chan struct{} { return an.view.Wake() }
+func (an *Answers) Changed() <-chan struct{} { return an.index.Loaded().Wake() }

@@ -97,7 +97,7 @@ func remedyOfFailed(it *queue.Item, run *queue.Run, i int) string {
 
 // remedyOfOthers follows the first of the other items that a step waits for.
 func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now time.Time, code string, before []layout.ItemID) string {
-	k := an.view.Keepers(it.ID, run.Name, i, code, 1)
+	k := an.index.Loaded().Keepers(it.ID, run.Name, i, code, 1)
 	if k.Open {
 		return "bagpipe batch close " + it.Batch
 	}
@@ -108,7 +108,7 @@ func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now tim
 	}
 	var other *queue.Item
 	if len(k.Items) > 0 {
-		other = an.view.Item(k.Items[0])
+		other = an.index.Loaded().Item(k.Items[0])
 	}
 	switch {
 	case other != nil && other.Broken == "":

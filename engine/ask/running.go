@@ -79,7 +79,7 @@ type RunningStep struct {
 // running lists the steps in progress, those that run longest first.
 func (an *Answers) running() []RunningStep {
 	out := []RunningStep{}
-	for _, it := range an.view.Running() {
+	for _, it := range an.index.Loaded().Running() {
 		for r := range it.Runs {
 			out = append(out, an.runningOf(it, &it.Runs[r])...)
 		}

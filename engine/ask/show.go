@@ -93,7 +93,7 @@ func (an *Answers) Show(id layout.ItemID) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	if needsOthers(rec) && an.view == nil {
+	if needsOthers(rec) && an.index.Loaded() == nil {
 		// What its steps wait for is in other items.
 		if err := an.index.Load(context.Background()); err != nil {
 			return Detail{}, err

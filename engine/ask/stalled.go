@@ -38,11 +38,11 @@ type Stalled struct {
 func (an *Answers) Stalled(set time.Duration) []Stalled {
 	now := an.ledger.Now()
 	usual := map[queue.StepID]queue.Times{}
-	for _, t := range an.view.Times(now) {
+	for _, t := range an.index.Loaded().Times(now) {
 		usual[t.StepID] = t
 	}
 	rows := []Stalled{}
-	for it := range an.view.With(queue.Open) {
+	for it := range an.index.Loaded().With(queue.Open) {
 		for r := range it.Runs {
 			run := &it.Runs[r]
 			for i := range run.Steps {
@@ -66,7 +66,7 @@ const fullyTold = 100
 
 // tellFully says of a step what Why says.
 func (an *Answers) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
-	it := an.view.Item(id)
+	it := an.index.Loaded().Item(id)
 	if it == nil {
 		return
 	}
@@ -179,7 +179,7 @@ type Stats struct {
 // Stats sums up how the steps go. Load must have been called.
 func (an *Answers) Stats() Stats {
 	out := Stats{Steps: []StepStats{}, Advice: []string{}}
-	times := an.view.Times(an.ledger.Now())
+	times := an.index.Loaded().Times(an.ledger.Now())
 	worst := -1
 	for i, t := range times {
 		s := statsOf(t)

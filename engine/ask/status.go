@@ -69,11 +69,11 @@ func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
 
 // statusOfItems fills in what follows from the items.
 func (an *Answers) statusOfItems(s *Status, f Filter) error {
-	an.view.Settle(an.ledger.Now())
+	an.index.Loaded().Settle(an.ledger.Now())
 	const telling = queue.Held | queue.Failed | queue.Broken | queue.Person | queue.Kin
-	asked := an.view
+	asked := an.index.Loaded()
 	var workflows []queue.WorkflowCount
-	s.Items, s.Held, workflows = an.view.Counts()
+	s.Items, s.Held, workflows = an.index.Loaded().Counts()
 	if f != (Filter{}) {
 		fitting, err := an.selected(f)
 		if err != nil {
@@ -97,7 +97,7 @@ func (an *Answers) statusOfItems(s *Status, f Filter) error {
 			s.Holds = append(s.Holds, an.row(it))
 		}
 		s.Failures = append(s.Failures, Failures(it)...)
-		if slices.ContainsFunc(an.view.Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
+		if slices.ContainsFunc(an.index.Loaded().Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
 			s.Parents = append(s.Parents, an.row(it))
 		}
 		s.People = append(s.People, an.people(it)...)

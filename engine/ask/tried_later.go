@@ -108,7 +108,7 @@ func (l LaterGroups) Rows() []TriedLater {
 // listLater lists what is tried again later, of the items in an index.
 func (an *Answers) listLater(index *queue.Index) []TriedLater {
 	groups := LaterGroups{}
-	if _, dated := an.view.NextDue(); dated {
+	if _, dated := an.index.Loaded().NextDue(); dated {
 		now := an.ledger.Now()
 		for it := range index.With(queue.Startable) {
 			for r := range it.Runs {

@@ -31,7 +31,7 @@ func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time)
 	if open = an.worded(&w, it, run, i); !open {
 		return w, false
 	}
-	k := an.view.Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
+	k := an.index.Loaded().Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
 	if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it
 		w.Why += ": " + itemsText(k.Items, k.All)
 	}
@@ -108,7 +108,7 @@ func attemptsText(n int) string {
 
 // placed says what is before a step that is ready.
 func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now time.Time) {
-	p, _ := an.view.Place(it.ID, run.Name, i, now, namedKeepers)
+	p, _ := an.index.Loaded().Place(it.ID, run.Name, i, now, namedKeepers)
 	w.Code, w.Before, w.Why, w.Command = "ready", p.Before, "ready, and next", "bagpipe run"
 	switch {
 	case p.Taken:
@@ -153,7 +153,7 @@ func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) string {
 
 // runnerOf is who does a step of an item.
 func (an *Answers) runnerOf(id layout.ItemID, workflow string, step layout.Name) string {
-	it := an.view.Item(id)
+	it := an.index.Loaded().Item(id)
 	if it == nil {
 		return ""
 	}

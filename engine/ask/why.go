@@ -37,8 +37,8 @@ type Explained struct {
 // for. Load must have been called.
 func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Explained, error) {
 	now := an.ledger.Now()
-	an.view.Settle(now)
-	it := an.view.Item(id)
+	an.index.Loaded().Settle(now)
+	it := an.index.Loaded().Item(id)
 	if it == nil {
 		return Explained{}, &ledger.NoItemError{Ref: string(id)}
 	}
