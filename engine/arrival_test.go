@@ -180,38 +180,6 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	}
 }
 
-// An answer that another engine gave first is no forgery, though it puts back
-// attempts of the engine that looks at it.
-func TestTwoEnginesAnswerOnePush(t *testing.T) {
-	s := newSite(t)
-	ctx := context.Background()
-	first := s.record()
-	ran, err := engine.Open(ctx, s.root, s.options())
-	s.must(err)
-	_, err = ran.Run(ctx, engine.RunOptions{Jobs: 1})
-	s.must(err)
-	other, err := engine.Open(ctx, s.root, s.options())
-	s.must(err)
-	s.push(func(dir string) {
-		s.must(os.WriteFile(filepath.Join(dir, layout.ExecutionJSON), []byte(first), 0o644))
-	})
-	s.must(ran.Examine(ctx))
-	s.must(other.LookAtFew(ctx))
-	s.must(ran.Answer(ctx, s.item))
-	s.must(ran.LookAtFew(ctx))
-	s.must(other.Close())
-	s.must(ran.Close())
-	if len(s.warns) != 1 || !strings.Contains(s.warns[0], "removed attempt 1-") {
-		t.Errorf("warned %q", s.warns)
-	}
-	if x := s.record(); strings.Count(x, `"state": "completed"`) != 3 {
-		t.Errorf("attempts are lost:\n%s", x)
-	}
-	if warned := s.run(); len(warned) != 0 {
-		t.Errorf("answered again: %q", warned)
-	}
-}
-
 // What an answer left out does not come back, nor count as removed, by a merge of
 // a branch that still has it.
 func TestAMergeOfWhatWasLeftOut(t *testing.T) {

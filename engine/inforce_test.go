@@ -24,7 +24,8 @@ func TestADropGoesByTheSettingsCommittedBeforeIt(t *testing.T) {
 		s.must(os.WriteFile(filepath.Join(s.root, "inbox", "maps", "map.txt"), []byte("a map"), 0o644))
 		_, err := running.Run(ctx, engine.RunOptions{Jobs: 1})
 		s.must(err)
-		rows := running.MustItems(ask.Filter{Collection: "maps"})
+		rows, err := running.Ask.Items(ask.Filter{Collection: "maps"}, ask.Page{})
+		s.must(err)
 		if len(rows) != 1 || rows[0].Lane != "urgent" {
 			t.Errorf("%+v", rows)
 		}

@@ -14,7 +14,6 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/intake"
-	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -370,25 +369,4 @@ func TestAThresholdStopsAllRuns(t *testing.T) {
 	if n := p.all(); n >= 40 {
 		t.Errorf("%d calls", n)
 	}
-}
-
-// A step is disabled by one engine; another, which has not seen that yet, claims it no
-// more.
-func TestNoClaimAfterAStepIsDisabled(t *testing.T) {
-	p := newPolicy(t, "  - name: read\n    robot: trial\n", 1)
-	p.do(func(a *engine.Engine) {
-		p.must(a.Index.Load(p.ctx))
-		claim, ok := a.TakeOne("item-1")
-		if !ok {
-			t.Fatal("nothing is ready")
-		}
-		p.do(func(b *engine.Engine) {
-			p.must(b.Index.Load(p.ctx))
-			_, err := b.Act.SetStep(p.ctx, state.Ref{Workflow: "flow", Step: "read"}, state.StepDisabled, "the scanner is broken")
-			p.must(err)
-		})
-		if err := claim(p.ctx); !ledger.IsRefused(err) {
-			t.Errorf("the claim: %v", err)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"bagpipe/engine/attempt"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -18,7 +17,7 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 		"content was not":   {"derived/x/r": "old report"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Folders{Root: t.TempDir()}
+			e := &Folders{root: t.TempDir()}
 			a := &Attempt{Item: "3fa9c0d2e1b7a45", Workflow: "w.1", Step: "x", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
 			dir := e.path(layout.ItemDir(a.Item))
 			put(t, dir, before)
@@ -48,17 +47,6 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 	}
 }
 
-// Two engines may sweep at once: what the other has removed meanwhile is no error.
-func TestScratchThatAnotherEngineRemoves(t *testing.T) {
-	e := &Folders{Root: t.TempDir(), Id: "5c1e9a70"}
-	dead := e.path(layout.ScratchDir + "/0badcafe")
-	put(t, dead, map[string]string{"x": ""})
-	another := func(layout.EngineID) (bool, error) { return false, os.RemoveAll(dead) }
-	if err := e.attempt.SweepScratch(another); err != nil {
-		t.Error(err)
-	}
-}
-
 func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -77,23 +65,6 @@ func want(t *testing.T, dir string, files map[string]string) {
 	for name, text := range files {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != text {
 			t.Errorf("%s: %q, %v; want %q", name, data, err, text)
-		}
-	}
-}
-
-func TestScratchNamesTellTheirAttempts(t *testing.T) {
-	e := &Folders{Root: "/w", Id: "5c1e9a70"}
-	for _, step := range []layout.Name{"unpack", "x.2", "a.b"} {
-		// The identifier's check digit must be right, as names are not trusted.
-		a := &Attempt{Item: "", Workflow: "acc.essi.on.12", Step: step, Key: layout.AttemptKey{N: 3, Engine: "5c1e9a70"}}
-		for _, d := range "0123456789abcdef" {
-			if id, err := layout.ParseItemID("3fa9c0d2e1b7a4" + string(d)); err == nil {
-				a.Item = id
-			}
-		}
-		got, ok := attempt.attemptOf(filepath.Base(e.ScratchDir(a)))
-		if !ok || *got != *a {
-			t.Errorf("%+v, %v; want %+v", got, ok, a)
 		}
 	}
 }

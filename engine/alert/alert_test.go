@@ -1,4 +1,4 @@
-package engine
+package alert_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
 	"bagpipe/engine/alert"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/claim"
@@ -52,11 +53,11 @@ func TestWhatAnAlertWasNotToldOf(t *testing.T) {
 		"1 step out of the flow":                {Steps: make([]ask.StepControl, 1)},
 		"1 failure and 3 steps out of the flow": {New: 1, Steps: make([]ask.StepControl, 3)},
 	} {
-		if got := d.news(); got != want {
+		if got := d.News(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if err := alert.said(errors.New("mail: exit status 1"), " \n"); err.Error() != "mail: exit status 1" {
+	if err := alert.Said(errors.New("mail: exit status 1"), " \n"); err.Error() != "mail: exit status 1" {
 		t.Errorf("got %q", err)
 	}
 }
@@ -73,7 +74,7 @@ func TestRedirectedAlerts(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for path, want := range map[string]string{"/moved": "", "/closed": "302 Found", "/round": "307 Temporary Redirect"} {
-		err := alert.post(context.Background(), server.URL+path, []byte("{}"))
+		err := alert.Post(context.Background(), server.URL+path, []byte("{}"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
@@ -93,7 +94,7 @@ func TestAlerts(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	var seconds atomic.Int64
 	now := func() time.Time { return time.Date(2026, 11, 20, 10, 0, int(seconds.Load()), 0, time.UTC) }
-	o := Options{Now: now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"},
+	o := engine.Options{Now: now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"},
 		Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 	must := func(err error) {
 		t.Helper()
@@ -101,11 +102,11 @@ func TestAlerts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(Init(ctx, root, o))
+	must(engine.Init(ctx, root, o))
 	must(os.WriteFile(filepath.Join(root, "workflows", "flow.yaml"), []byte("schema: 1\nname: flow\nalert: {url: \""+server.URL+"\", every: 10m}\nsteps:\n  - name: register\n  - name: look\n    manual: true\n"), 0o644))
 	drop := filepath.Join(t.TempDir(), "a.txt")
 	must(os.WriteFile(drop, []byte("a"), 0o644))
-	e, err := Open(ctx, root, o)
+	e, err := engine.Open(ctx, root, o)
 	must(err)
 	defer func() { must(e.Close()) }()
 	var ids []layout.ItemID
@@ -173,7 +174,7 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	must(e.Close())
-	e, err = Open(ctx, root, o)
+	e, err = engine.Open(ctx, root, o)
 	must(err)
 	must(e.Index.Load(ctx))
 	seconds.Add(601)
@@ -184,7 +185,7 @@ func TestAlerts(t *testing.T) {
 	fail(ids[0])
 	told(5, 1, 4)
 	// Without what is remembered all that waits is told once more.
-	must(os.Remove(filepath.Join(root, alert.alertsFile)))
-	e.Alert.seen = gitstore.Hash{}
+	must(os.Remove(filepath.Join(root, alert.AlertsFile)))
+	e.Alert.LookAgain()
 	told(6, 4, 4)
 }

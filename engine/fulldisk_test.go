@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
@@ -61,7 +62,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			base := t.TempDir()
 			root := filepath.Join(base, "w")
 			room := mountRoom(t, root, "16m")
-			o := Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(),
+			o := engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(),
 				Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
@@ -71,7 +72,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			must(Init(ctx, root, o))
+			must(engine.Init(ctx, root, o))
 			must(os.WriteFile(filepath.Join(root, "bagpipe.yaml"), fmt.Appendf(nil, fullDiskSettings, c.room), 0o644))
 			must(os.WriteFile(filepath.Join(root, "workflows/plain.yaml"), []byte(plainWorkflow), 0o644))
 			far := filepath.Join(root, "inbox/far")
@@ -80,7 +81,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			for i := range drops {
 				must(os.WriteFile(filepath.Join(far, fmt.Sprintf("film-%d", i)), bytes.Repeat([]byte{byte(i)}, 5<<20), 0o644))
 			}
-			e, err := Open(ctx, root, o)
+			e, err := engine.Open(ctx, root, o)
 			must(err)
 			defer e.Close()
 
@@ -90,7 +91,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			said := make(chan struct{}, 1)
 			drain, done := make(chan struct{}), make(chan error, 1)
 			go func() {
-				_, err := e.Run(ctx, RunOptions{Jobs: 2, Watch: true, Drain: drain, Report: func(r Report) {
+				_, err := e.Run(ctx, engine.RunOptions{Jobs: 2, Watch: true, Drain: drain, Report: func(r engine.Report) {
 					mu.Lock()
 					defer mu.Unlock()
 					if r.Admitted != nil {
@@ -113,7 +114,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 				t.Fatalf("it was not said that %q, but %q", c.note, notes)
 			}
 			if c.wait != "" {
-				look, err := Open(ctx, root, Options{ReadOnly: true, Now: time.Now, Random: rand.New(rand.NewSource(2)), Robots: steps.Builtins(), Host: o.Host})
+				look, err := engine.Open(ctx, root, engine.Options{ReadOnly: true, Now: time.Now, Random: rand.New(rand.NewSource(2)), Robots: steps.Builtins(), Host: o.Host})
 				must(err)
 				must(look.Index.Load(ctx))
 				s, err := look.Ask.Status(ctx, ask.Filter{})

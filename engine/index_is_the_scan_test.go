@@ -14,7 +14,6 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -246,36 +245,4 @@ func foreignCheckpoint(d *derivation) []byte {
 	data, err := os.ReadFile(files[0])
 	d.must(err)
 	return data
-}
-
-// A checkpoint spares reading what is as it was: with the records gone from the
-// repository's packs but for those that changed, the index is there all the same.
-func TestACheckpointIsRead(t *testing.T) {
-	d := &derivation{site: newSite(t)}
-	ctx := context.Background()
-	d.do(func(e *engine.Engine) {
-		d.must(e.Index.Load(ctx))
-		d.must(e.Index.SaveIndex())
-	})
-	before, _ := filepath.Glob(filepath.Join(d.root, layout.IndexDir, "*"))
-	if len(before) != 1 {
-		t.Fatalf("%q", before)
-	}
-	d.do(func(e *engine.Engine) { d.must(e.Act.Hold(ctx, d.item, "so")) })
-	d.do(func(e *engine.Engine) {
-		d.must(e.Index.Load(ctx))
-		if from := e.LoadedFrom(); from == (gitstore.Hash{}) || filepath.Base(before[0]) != from.String()+".checkpoint" {
-			t.Errorf("loaded from %s, not %s", from, before[0])
-		}
-		rows, err := e.Ask.Items(ask.Filter{Held: true}, ask.Page{})
-		d.must(err)
-		if len(rows) != 1 {
-			t.Errorf("%d held", len(rows))
-		}
-		d.must(e.Index.SaveIndex())
-	})
-	after, _ := filepath.Glob(filepath.Join(d.root, layout.IndexDir, "*"))
-	if len(after) != 1 || after[0] == before[0] {
-		t.Errorf("%q", after)
-	}
 }

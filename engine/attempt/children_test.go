@@ -1,4 +1,4 @@
-package engine
+package attempt_test
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
@@ -51,13 +51,13 @@ func newNursery(t testing.TB, n int) *nursery {
 	t.Helper()
 	y := &nursery{t: t, root: filepath.Join(t.TempDir(), "w"), child: "pupils"}
 	y.make = func(c *steps.Call) ([]steps.Child, error) { return y.files(c, n) }
-	y.must(Init(context.Background(), y.root, y.options()))
+	y.must(engine.Init(context.Background(), y.root, y.options()))
 	for name, text := range map[string]string{"parents": nurseryFlows, "pupils": "schema: 1\nname: pupils\nsteps:\n  - name: register\n  - name: learn\n    robot: noop\n"} {
 		y.must(os.WriteFile(filepath.Join(y.root, "workflows", name+".yaml"), []byte(text), 0o644))
 	}
 	drop := filepath.Join(t.TempDir(), "parent.txt")
 	y.must(os.WriteFile(drop, []byte("p"), 0o644))
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		a, err := e.Intake.Add(context.Background(), drop, intake.AddOptions{Workflow: "parents"})
 		y.must(err)
 		y.item = a.Item
@@ -80,14 +80,14 @@ func (y *nursery) files(c *steps.Call, n int) (children []steps.Child, err error
 	return children, nil
 }
 
-func (y *nursery) options() Options {
+func (y *nursery) options() engine.Options {
 	y.seed++
 	robots := steps.Builtins()
 	robots["breed"] = steps.Builtin{Robot: steps.Func(func(_ context.Context, c *steps.Call) (steps.Result, error) {
 		children, err := y.make(c)
 		return steps.Result{Children: children}, err
 	})}
-	return Options{Now: time.Now, Random: rand.New(rand.NewSource(y.seed)), Robots: robots, ID: layout.EngineID(fmt.Sprintf("%08x", y.seed)),
+	return engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(y.seed)), Robots: robots, ID: layout.EngineID(fmt.Sprintf("%08x", y.seed)),
 		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 }
 
@@ -98,16 +98,16 @@ func (y *nursery) must(err error) {
 	}
 }
 
-func (y *nursery) do(f func(*Engine)) {
+func (y *nursery) do(f func(*engine.Engine)) {
 	y.t.Helper()
-	e, err := Open(context.Background(), y.root, y.options())
+	e, err := engine.Open(context.Background(), y.root, y.options())
 	y.must(err)
 	defer func() { y.must(e.Close()) }()
 	f(e)
 }
 
 // begun claims the step that makes children, and does what its robot does.
-func (y *nursery) begun(e *Engine) *attempt.Work {
+func (y *nursery) begun(e *engine.Engine) *attempt.Work {
 	y.t.Helper()
 	ctx := context.Background()
 	y.must(e.Index.Load(ctx))
@@ -115,24 +115,28 @@ func (y *nursery) begun(e *Engine) *attempt.Work {
 	if !ok || entry.Step != "breed" {
 		y.t.Fatalf("%+v is ready", entry)
 	}
-	w := &attempt.Work{e: e, ctx: ctx, Entry: entry, done: func(*attempt.Work) {}}
-	if !w.claim(ctx) {
+	w, ok := e.Attempt.Claimed(ctx, entry, func(*attempt.Work) {})
+	if !ok {
 		y.t.Fatal(w.Err)
 	}
-	w.plan, w.ran, w.started = w.planStep(), true, time.Now()
-	var err error
-	w.result, err = w.call(ctx)
-	y.must(err)
+	y.must(w.Call())
 	return w
+}
+
+func (y *nursery) items(e *engine.Engine, f ask.Filter) []ask.ItemRow {
+	y.t.Helper()
+	rows, err := e.Ask.Items(f, ask.Page{})
+	y.must(err)
+	return rows
 }
 
 // settled wants the parent done with n children, each there once and done, and
 // nothing left behind.
 func (y *nursery) settled(n int) {
 	y.t.Helper()
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		y.must(e.Index.Load(context.Background()))
-		rows := e.MustItems(ask.Filter{Parent: y.item})
+		rows := y.items(e, ask.Filter{Parent: y.item})
 		labels := map[string]bool{}
 		for _, r := range rows {
 			labels[r.Label] = true
@@ -161,7 +165,7 @@ func (y *nursery) left() (found []string) {
 		switch {
 		case err != nil:
 			return err
-		case strings.HasPrefix(d.Name(), attempt.childrenPrefix):
+		case strings.HasPrefix(d.Name(), attempt.ChildrenPrefix):
 			found = append(found, d.Name())
 		case len(d.Name()) == layout.ItemIDLen:
 			if _, err := os.Lstat(filepath.Join(p, layout.ExecutionJSON)); err != nil {
@@ -175,8 +179,8 @@ func (y *nursery) left() (found []string) {
 
 func TestChildrenAreRegistered(t *testing.T) {
 	y := newNursery(t, 600)
-	y.do(func(e *Engine) {
-		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+	y.do(func(e *engine.Engine) {
+		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
 		if s.Steps[state.Completed] != 602 {
 			t.Errorf("%+v", s)
@@ -188,31 +192,28 @@ func TestChildrenAreRegistered(t *testing.T) {
 // An attempt that lost its claim registers nothing, whenever it finds out.
 func TestALostAttemptRegistersNoChild(t *testing.T) {
 	y := newNursery(t, 3)
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		w := y.begun(e)
-		parent, err := e.Attempt.parentOf(w.attempt)
+		planned, err := w.Plan()
 		y.must(err)
-		children, err := w.planChildren(parent)
-		y.must(err)
-		y.must(e.Attempt.abandon(w.ctx, w.attempt.Item, w.attempt.Workflow, w.attempt.Step, w.attempt.Key, "a test"))
-		err = w.registerChildren(parent, []*attempt.child{&children[0], &children[1]})
-		if !errors.Is(err, state.ErrStale) {
+		y.must(w.Lose())
+		if err := planned.Register(2); !errors.Is(err, state.ErrStale) {
 			t.Errorf("registered by a lost attempt: %v", err)
 		}
-		if w.result.Children = w.result.Children[2:]; !errors.Is(w.publish(), state.ErrStale) {
+		if w.HandOver(w.Children()[2:]); !errors.Is(w.Publish(), state.ErrStale) {
 			t.Error("published by a lost attempt")
 		}
-		y.must(e.Index.Load(w.ctx))
-		if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) > 0 {
+		y.must(e.Index.Load(context.Background()))
+		if rows := y.items(e, ask.Filter{Parent: y.item}); len(rows) > 0 {
 			t.Errorf("%+v", rows)
 		}
-		w.release()
+		w.Release()
 	})
 	if left := y.left(); len(left) != 3 { // a journal and two folders
 		t.Errorf("%v", left)
 	}
-	y.do(func(e *Engine) {
-		_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+	y.do(func(e *engine.Engine) {
+		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
 	})
 	y.settled(3)
@@ -224,12 +225,12 @@ func TestACrashWhileChildrenAreRegistered(t *testing.T) {
 	for _, at := range []string{"journal", "moved", "one committed", "all committed", "journal gone", "outputs published"} {
 		t.Run(at, func(t *testing.T) {
 			y := newNursery(t, n)
-			y.do(func(e *Engine) { // which dies there: it ends nothing, and its claim stands
+			y.do(func(e *engine.Engine) { // which dies there: it ends nothing, and its claim stands
 				w := y.begun(e)
 				y.crash(w, at)
 			})
-			y.do(func(e *Engine) {
-				_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+			y.do(func(e *engine.Engine) {
+				_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 				y.must(err)
 			})
 			y.settled(n)
@@ -241,29 +242,22 @@ func TestACrashWhileChildrenAreRegistered(t *testing.T) {
 func (y *nursery) crash(w *attempt.Work, at string) {
 	y.t.Helper()
 	if at == "journal gone" || at == "outputs published" {
-		y.must(w.multiply())
+		y.must(w.Multiply())
 		if at == "outputs published" {
-			y.must(w.e.Folder.Publish(w.attempt, w.scratch, w.result))
+			y.must(w.PutOut())
 		}
 		return
 	}
-	parent, err := w.e.Attempt.parentOf(w.attempt)
+	planned, err := w.Plan()
 	y.must(err)
-	children, err := w.planChildren(parent)
-	y.must(err)
-	var ids []string
-	var all []*attempt.child
-	for i := range children {
-		ids, all = append(ids, string(children[i].id)), append(all, &children[i])
-	}
-	y.must(os.WriteFile(w.e.Attempt.childrenJournal(w.attempt), []byte(strings.Join(ids, "\n")+"\n"), 0o644))
+	y.must(planned.Note())
 	if at == "journal" {
 		return
 	}
-	y.must(w.e.Attempt.moveChildren(all))
-	commit := map[string]int{"one committed": 1, "all committed": len(all)}[at]
-	for _, c := range all[:commit] {
-		y.must(w.e.Attempt.commitChild(w.ctx, parent, c, &attempt.fence{a: w.attempt}))
+	y.must(planned.Move())
+	commit := map[string]int{"one committed": 1, "all committed": planned.Len()}[at]
+	for i := range commit {
+		y.must(planned.Commit(i))
 	}
 }
 
@@ -273,26 +267,26 @@ func (y *nursery) crash(w *attempt.Work, at string) {
 func TestSomethingInAChildsPlace(t *testing.T) {
 	y := newNursery(t, 300) // more than share their syncs
 	var last layout.ItemID
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		last = layout.ChildID(y.item, "parents.1", "breed", "pupil-299")
-		folder.put(t, e.Ledger.Path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
-		_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		put(t, e.Ledger.Path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
+		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
 		d, err := e.Ask.Show(y.item)
 		y.must(err)
 		a := d.Workflows[0].Steps[1].Attempts
-		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != attempt.childrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
+		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != attempt.ChildrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
 			t.Errorf("%+v", a)
 		}
 	})
 	options := y.options()
 	options.Now = func() time.Time { return time.Now().Add(time.Hour) } // when it is tried again
-	e, err := Open(context.Background(), y.root, options)
+	e, err := engine.Open(context.Background(), y.root, options)
 	y.must(err)
-	_, err = e.Run(context.Background(), RunOptions{Jobs: 2})
+	_, err = e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 	y.must(errors.Join(err, e.Close()))
 	y.settled(300)
-	folder.want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
+	want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
 }
 
 // A step that is done again with one child more, and one fewer, adds the one and keeps
@@ -300,8 +294,8 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 func TestChildrenOfAnotherTime(t *testing.T) {
 	y := newNursery(t, 3)
 	run := func() {
-		y.do(func(e *Engine) {
-			_, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+		y.do(func(e *engine.Engine) {
+			_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 			y.must(err)
 		})
 	}
@@ -311,14 +305,14 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 		children, err := y.files(c, 4)
 		return slices.Delete(children, 0, 1), err
 	}
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		_, err := e.Act.Reset(context.Background(), act.SeenStep{StepRef: ledger.StepRef{Item: y.item, Step: "breed"}, Status: state.Completed}, true, "")
 		y.must(err)
 	})
 	run()
-	y.do(func(e *Engine) {
+	y.do(func(e *engine.Engine) {
 		y.must(e.Index.Load(context.Background()))
-		if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) != 4 {
+		if rows := y.items(e, ask.Filter{Parent: y.item}); len(rows) != 4 {
 			t.Errorf("%d children", len(rows))
 		}
 	})
@@ -336,13 +330,13 @@ func TestChildrenOfChildren(t *testing.T) {
 		}
 		return children, err
 	}
-	y.do(func(e *Engine) {
-		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+	y.do(func(e *engine.Engine) {
+		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
 		if s.Steps[state.Completed] != 3*2+4 {
 			t.Errorf("%+v", s)
 		}
-		rows := e.MustItems(ask.Filter{})
+		rows := y.items(e, ask.Filter{})
 		after := map[layout.ItemID]time.Time{} // when the step that waits began, or the last one did
 		parent := map[layout.ItemID]layout.ItemID{}
 		for _, r := range rows {
@@ -370,22 +364,22 @@ func TestChildrenThatAreRefused(t *testing.T) {
 	for want, handed := range map[string][]steps.Child{
 		`made child "pupil-0" twice`: {{From: "children/pupil-0", Name: "pupil-0"}, {From: "children/pupil-1", Name: "pupil-0"}},
 		`made child "" twice`:        {{From: "children/pupil-0"}},
-		"a step makes at most":       make([]steps.Child, attempt.maxChildren+1),
+		"a step makes at most":       make([]steps.Child, attempt.MaxChildren+1),
 		"not a plain path below":     {{From: "../../../intake", Name: "x"}},
 		"no such file":               {{From: "children/none", Name: "none"}},
 	} {
 		y := newNursery(t, 2)
-		y.do(func(e *Engine) {
+		y.do(func(e *engine.Engine) {
 			w := y.begun(e)
-			w.result.Children = handed
-			if err := w.publish(); err == nil || !strings.Contains(err.Error(), want) {
+			w.HandOver(handed)
+			if err := w.Publish(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			y.must(e.Index.Load(w.ctx))
-			if rows := e.MustItems(ask.Filter{Parent: y.item}); len(rows) > 0 {
+			y.must(e.Index.Load(context.Background()))
+			if rows := y.items(e, ask.Filter{Parent: y.item}); len(rows) > 0 {
 				t.Errorf("%s: %d children", want, len(rows))
 			}
-			w.release()
+			w.Release()
 		})
 		if left := y.left(); len(left) > 0 {
 			t.Errorf("%s: left %v", want, left)
@@ -397,13 +391,13 @@ func TestChildrenThatAreRefused(t *testing.T) {
 func TestGenerationsEnd(t *testing.T) {
 	y := newNursery(t, 1)
 	y.child = "parents"
-	y.do(func(e *Engine) {
-		s, err := e.Run(context.Background(), RunOptions{Jobs: 2})
+	y.do(func(e *engine.Engine) {
+		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
 		if len(s.Failed) != 1 || s.Failed[0].Kind != state.ContentKind || !strings.Contains(s.Failed[0].Message, "8 deep") {
 			t.Errorf("%+v", s.Failed)
 		}
-		if rows := e.MustItems(ask.Filter{}); len(rows) != 1+attempt.maxGenerations {
+		if rows := y.items(e, ask.Filter{}); len(rows) != 1+attempt.MaxGenerations {
 			t.Errorf("%d items", len(rows))
 		}
 	})
@@ -416,13 +410,32 @@ func BenchmarkChildren(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for range b.N {
 				y := newNursery(b, n)
-				y.do(func(e *Engine) {
+				y.do(func(e *engine.Engine) {
 					w := y.begun(e)
 					begin := time.Now()
-					y.must(w.multiply())
+					y.must(w.Multiply())
 					b.ReportMetric(float64(time.Since(begin).Microseconds())/float64(n), "us/child")
 				})
 			}
 		})
+	}
+}
+
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func want(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != text {
+			t.Errorf("%s: %q, %v; want %q", name, data, err, text)
+		}
 	}
 }

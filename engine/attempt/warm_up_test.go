@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"bagpipe/engine"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -28,7 +27,7 @@ func (k *kiln) WarmUp(context.Context, map[string]any) error {
 func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
 	k := &kiln{}
 	k.fails.Store(2)
-	e := &Attempts{O: engine.Options{Robots: map[layout.Name]steps.Builtin{"kiln": {Robot: k}, "plain": {Robot: steps.Func(nil)}}}}
+	e := &Attempts{robots: map[layout.Name]steps.Builtin{"kiln": {Robot: k}, "plain": {Robot: steps.Func(nil)}}}
 	woken := make(chan struct{}, 10)
 	now := time.Unix(0, 0)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,4 +1,4 @@
-package engine
+package intake_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
@@ -20,12 +21,12 @@ import (
 func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 	ctx := context.Background()
 	root := filepath.Join(t.TempDir(), "w")
-	open := func(seed int64) *Engine {
+	open := func(seed int64) *engine.Engine {
 		t.Helper()
-		o := Options{Now: time.Now, Random: rand.New(rand.NewSource(seed)), Robots: steps.Builtins(),
+		o := engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(seed)), Robots: steps.Builtins(),
 			Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 		if seed == 1 {
-			if err := Init(ctx, root, o); err != nil {
+			if err := engine.Init(ctx, root, o); err != nil {
 				t.Fatal(err)
 			}
 			settings := "schema: 1\ndefaults: {workflow: accession}\ninbox: {duplicates: reject}\n"
@@ -33,7 +34,7 @@ func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e, err := Open(ctx, root, o)
+		e, err := engine.Open(ctx, root, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 		return path
 	}
 	a, b := open(1), open(2)
-	k, err := b.Intake.theKnown(ctx)
+	d, err := b.Intake.Prepare(ctx, write("second"), b.Ledger.ByPerson())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,30 +58,9 @@ func TestDuplicateFoundWithinTheTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(k.candidates(intake.digestKey("sha256:" + strings.Repeat("0", 64)))); n != 0 {
-		t.Fatalf("%d candidates for what nobody has", n)
-	}
-	box, err := b.Intake.Box(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Ledger.Seat.Engine(); err != nil {
-		t.Fatal(err)
-	}
-	taken, err := box.Accept(ctx, write("second"), intake.ticket(intake.AddOptions{Collection: "default"}, "Ada"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// As if it had looked before the other engine committed.
-	d := &intake.drop{taken: taken, Admitted: intake.Admitted{Item: taken.ID, Collection: "default", Label: "second"}}
-	b.Intake.Known.Store(&intake.known{})
-	if err := b.Intake.prepare(ctx, box, d); err != nil || d.refused != "" {
-		t.Fatalf("%v, %q", err, d.refused)
-	}
-	b.Intake.Known.Store(k)
-	b.Intake.admitPrepared(ctx, box, []*intake.drop{d}, b.Ledger.ByPerson())
-	if d.err != nil || !strings.Contains(d.Rejected, string(first.Item)) {
-		t.Fatalf("rejected: %q, %v", d.Rejected, d.err)
+	got, err := d.Admit(ctx)
+	if err != nil || !strings.Contains(got.Rejected, string(first.Item)) {
+		t.Fatalf("rejected: %q, %v", got.Rejected, err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "rejected/default/second")); err != nil {
 		t.Error(err)

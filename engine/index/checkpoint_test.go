@@ -1,4 +1,4 @@
-package engine
+package index_test
 
 import (
 	"context"
@@ -8,32 +8,35 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
+	"bagpipe/layout"
 	"bagpipe/steps"
 )
 
 // beside opens engines on one new workspace.
-func beside(t *testing.T) (open func() *Engine, add func(e *Engine, name string)) {
+func beside(t *testing.T) (open func() *engine.Engine, add func(e *engine.Engine, name string)) {
 	root, drops := filepath.Join(t.TempDir(), "w"), t.TempDir()
-	options := func(seed int64) Options {
-		return Options{Now: time.Now, Random: rand.New(rand.NewSource(seed)), Robots: steps.Builtins(),
+	options := func(seed int64) engine.Options {
+		return engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(seed)), Robots: steps.Builtins(),
 			Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 	}
 	ctx := context.Background()
-	must(t, Init(ctx, root, options(1)))
+	must(t, engine.Init(ctx, root, options(1)))
 	seed := int64(1)
-	open = func() *Engine {
+	open = func() *engine.Engine {
 		seed++
-		e, err := Open(ctx, root, options(seed))
+		e, err := engine.Open(ctx, root, options(seed))
 		must(t, err)
 		t.Cleanup(func() { must(t, e.Close()) })
 		return e
 	}
-	add = func(e *Engine, name string) {
+	add = func(e *engine.Engine, name string) {
 		drop := filepath.Join(drops, name)
 		must(t, os.WriteFile(drop, []byte(name), 0o644))
 		_, err := e.Intake.Add(ctx, drop, intake.AddOptions{})
@@ -69,20 +72,20 @@ func TestNoCheckpointOfAPartOfAMove(t *testing.T) {
 		changes = append(changes, c)
 		return nil
 	}))
-	e.Ledger.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[:2], More: true})
+	e.Index.NoteItems(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[:2], More: true})
 	must(t, e.Index.SaveIndex())
 	verified(t, open())
 
-	e.Ledger.advanced(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[2:]})
+	e.Index.NoteItems(gitstore.Advance{From: from.Commit(), To: to.Commit(), Changes: changes[2:]})
 	must(t, e.Index.SaveIndex())
 	last := open()
 	verified(t, last)
-	if last.LoadedFrom() != to.Tree() {
-		t.Errorf("begun with the checkpoint of %s, not %s", last.LoadedFrom(), to.Tree())
+	if last.Index.LoadedFrom() != to.Tree() {
+		t.Errorf("begun with the checkpoint of %s, not %s", last.Index.LoadedFrom(), to.Tree())
 	}
 }
 
-func verified(t *testing.T, e *Engine) {
+func verified(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	ctx := context.Background()
 	must(t, e.Index.Load(ctx))
@@ -106,24 +109,64 @@ func TestACheckpointIsOfOneTree(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
-	w := &attempt.Work{e: e, ctx: ctx, Entry: entry, done: func(*attempt.Work) {}}
-	if !w.claim(ctx) {
+	w := e.Attempt.NewWork(ctx, entry, false, func() bool { return false }, func(*attempt.Work) {})
+	step := w.ForPool()
+	if !step.Claim(ctx) {
 		t.Fatal(w.Err)
 	}
-	w.plan, w.ran, w.started = w.planStep(), true, e.Ledger.Now()
+	step.Timeout()
+	step.Run(ctx)
 	saved := make(chan error, 1)
 	e.Index.TellEnded(func(index.Ended) { // the index has the item's new record, and the next is not noted yet
 		go func() { saved <- e.Index.SaveIndex() }()
 		time.Sleep(50 * time.Millisecond)
 	})
-	w.finish()
+	step.Finish()
 	must(t, w.Err)
 	must(t, <-saved)
 	tip, err := e.Ledger.Store.Known()
 	must(t, err)
 	later := open()
 	verified(t, later)
-	if later.LoadedFrom() != tip.Tree() {
-		t.Errorf("the checkpoint is of %s, the tip's tree is %s", later.LoadedFrom(), tip.Tree())
+	if later.Index.LoadedFrom() != tip.Tree() {
+		t.Errorf("the checkpoint is of %s, the tip's tree is %s", later.Index.LoadedFrom(), tip.Tree())
 	}
+}
+
+// A checkpoint spares reading what is as it was: with the records gone from the
+// repository's packs but for those that changed, the index is there all the same.
+func TestACheckpointIsRead(t *testing.T) {
+	ctx := context.Background()
+	open, add := beside(t)
+	first := open()
+	add(first, "a")
+	must(t, first.Index.Load(ctx))
+	must(t, first.Index.SaveIndex())
+	before := checkpoints(t, first)
+	other := open()
+	must(t, other.Index.Load(ctx))
+	rows, err := other.Ask.Items(ask.Filter{}, ask.Page{})
+	must(t, err)
+	must(t, other.Act.Hold(ctx, rows[0].Item, "so"))
+	e := open()
+	must(t, e.Index.Load(ctx))
+	if from := e.Index.LoadedFrom(); from == (gitstore.Hash{}) || len(before) != 1 || filepath.Base(before[0]) != from.String()+".checkpoint" {
+		t.Errorf("loaded from %s, not %s", from, before)
+	}
+	rows, err = e.Ask.Items(ask.Filter{Held: true}, ask.Page{})
+	must(t, err)
+	if len(rows) != 1 {
+		t.Errorf("%d held", len(rows))
+	}
+	must(t, e.Index.SaveIndex())
+	if after := checkpoints(t, e); len(after) != 1 || after[0] == before[0] {
+		t.Errorf("%q", after)
+	}
+}
+
+func checkpoints(t *testing.T, e *engine.Engine) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(e.Root(), layout.IndexDir, "*"))
+	must(t, err)
+	return names
 }

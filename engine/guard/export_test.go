@@ -1,0 +1,21 @@
+package guard
+
+import (
+	"context"
+
+	"bagpipe/layout"
+)
+
+// Examine makes verdicts of what others committed, and answers nothing.
+func (g *Guard) Examine(ctx context.Context) error {
+	g.turn.Lock()
+	defer g.turn.Unlock()
+	return g.examine(ctx)
+}
+
+// Answer answers for one item by the verdicts there are.
+func (g *Guard) Answer(ctx context.Context, id layout.ItemID) error {
+	g.turn.Lock()
+	defer g.turn.Unlock()
+	return g.answerItems(ctx, []layout.ItemID{id})
+}
