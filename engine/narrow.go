@@ -73,22 +73,19 @@ func (s *selection) narrow(ctx context.Context) error {
 		return nil
 	}
 	for it := range s.e.Index.Loaded().With(queue.Failed) {
-		for i := range it.Runs {
-			run := &it.Runs[i]
-			for n := range run.Steps {
-				step := layout.Name(run.Plan.Steps[n].Name)
-				active := run.Status == state.Failed || run.Status == state.InProgress
-				// A queue's own conditions are not asked: they are of what is ready.
-				if s.queue != nil && !s.queue.Wants(queue.StepID{Workflow: run.Plan.Name, Step: step}) {
-					continue
-				}
-				if !active || run.Steps[n].Status != state.Failed || !s.wants(it.ID, run.Name, step) {
-					continue
-				}
-				_, err := s.e.Act.Retry(ctx, ledger.StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
-				if err != nil && !ledger.IsRefused(err) {
-					return fmt.Errorf("retry %s of item %s: %w", step, it.ID.Short(), err)
-				}
+		for run, n := range it.Steps() {
+			step := layout.Name(run.Plan.Steps[n].Name)
+			active := run.Status == state.Failed || run.Status == state.InProgress
+			// A queue's own conditions are not asked: they are of what is ready.
+			if s.queue != nil && !s.queue.Wants(queue.StepID{Workflow: run.Plan.Name, Step: step}) {
+				continue
+			}
+			if !active || run.Steps[n].Status != state.Failed || !s.wants(it.ID, run.Name, step) {
+				continue
+			}
+			_, err := s.e.Act.Retry(ctx, ledger.StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
+			if err != nil && !ledger.IsRefused(err) {
+				return fmt.Errorf("retry %s of item %s: %w", step, it.ID.Short(), err)
 			}
 		}
 	}
@@ -180,12 +177,9 @@ func (s *selection) known() error {
 
 // asked lists the steps of an item that the run may work on.
 func (s *selection) asked(it *queue.Item) (entries []queue.Entry) {
-	for i := range it.Runs {
-		run := &it.Runs[i]
-		for n := range run.Steps {
-			if step := layout.Name(run.Plan.Steps[n].Name); s.wants(it.ID, run.Name, step) {
-				entries = append(entries, queue.Entry{Item: it, Run: run.Name, Step: step, N: n})
-			}
+	for run, n := range it.Steps() {
+		if step := layout.Name(run.Plan.Steps[n].Name); s.wants(it.ID, run.Name, step) {
+			entries = append(entries, queue.Entry{Item: it, Run: run.Name, Step: step, N: n})
 		}
 	}
 	return entries

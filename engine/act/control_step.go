@@ -18,16 +18,13 @@ import (
 func (ac *Acts) enabledAt(ref state.Ref) time.Time {
 	at := ac.ledger.Now()
 	for it := range ac.index.Loaded().With(queue.Ending) {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				if control.RefOf(run.Name, layout.Name(run.Plan.Steps[i].Name)) != ref {
-					continue
-				}
-				for _, end := range run.Steps[i].Ends {
-					if end.At.After(at) {
-						at = end.At
-					}
+		for run, i := range it.Steps() {
+			if control.RefOf(run.Name, layout.Name(run.Plan.Steps[i].Name)) != ref {
+				continue
+			}
+			for _, end := range run.Steps[i].Ends {
+				if end.At.After(at) {
+					at = end.At
 				}
 			}
 		}

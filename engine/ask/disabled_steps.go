@@ -56,15 +56,12 @@ func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
 // enough.
 func (an *Answers) eachOff(visit func(queue.Entry, *queue.Step) bool) {
 	for it := range an.index.Loaded().Off() {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				if !run.Steps[i].Off() || it.Held || it.Broken != "" {
-					continue
-				}
-				if !visit(queue.Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}, &run.Steps[i]) {
-					return
-				}
+		for run, i := range it.Steps() {
+			if !run.Steps[i].Off() || it.Held || it.Broken != "" {
+				continue
+			}
+			if !visit(queue.Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}, &run.Steps[i]) {
+				return
 			}
 		}
 	}

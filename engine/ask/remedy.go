@@ -128,12 +128,9 @@ func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.I
 			return remedyOfFailed(it, run, p)
 		}
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if s := run.Steps[i].Status; s == state.Waiting || s == state.InProgress {
-				return an.remedy(it, run, i, now, before)
-			}
+	for run, i := range it.Steps() {
+		if s := run.Steps[i].Status; s == state.Waiting || s == state.InProgress {
+			return an.remedy(it, run, i, now, before)
 		}
 	}
 	return ""

@@ -43,13 +43,10 @@ func (an *Answers) Stalled(set time.Duration) []Stalled {
 	}
 	rows := []Stalled{}
 	for it := range an.index.Loaded().With(queue.Open) {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				t := usual[queue.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}]
-				if row, is := an.stalled(it, run, i, t, set, now); is {
-					rows = append(rows, row)
-				}
+		for run, i := range it.Steps() {
+			t := usual[queue.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}]
+			if row, is := an.stalled(it, run, i, t, set, now); is {
+				rows = append(rows, row)
 			}
 		}
 	}
@@ -70,15 +67,12 @@ func (an *Answers) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
 	if it == nil {
 		return
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if run.Name == w.Workflow && layout.Name(run.Plan.Steps[i].Name) == w.Step {
-				if full, open := an.waiting(it, run, i, now); open {
-					*w = full
-				}
-				return
+	for run, i := range it.Steps() {
+		if run.Name == w.Workflow && layout.Name(run.Plan.Steps[i].Name) == w.Step {
+			if full, open := an.waiting(it, run, i, now); open {
+				*w = full
 			}
+			return
 		}
 	}
 }

@@ -107,17 +107,14 @@ func (an *Answers) statusOfItems(s *Status, f Filter) error {
 
 // people lists the steps of an item that wait for a person.
 func (an *Answers) people(it *queue.Item) (rows []ItemRow) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if !it.Waits(run, i) {
-				continue
-			}
-			row := an.row(it)
-			row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
-			row.Since, row.Why = run.Steps[i].Since, an.Reason(&run.Steps[i])
-			rows = append(rows, row)
+	for run, i := range it.Steps() {
+		if !it.Waits(run, i) {
+			continue
 		}
+		row := an.row(it)
+		row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
+		row.Since, row.Why = run.Steps[i].Since, an.Reason(&run.Steps[i])
+		rows = append(rows, row)
 	}
 	return rows
 }

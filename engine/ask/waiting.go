@@ -157,12 +157,9 @@ func (an *Answers) runnerOf(id layout.ItemID, workflow string, step layout.Name)
 	if it == nil {
 		return ""
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if s := &run.Steps[i]; s.Status == state.InProgress && run.Plan.Name == workflow && layout.Name(run.Plan.Steps[i].Name) == step {
-				return s.Runner
-			}
+	for run, i := range it.Steps() {
+		if s := &run.Steps[i]; s.Status == state.InProgress && run.Plan.Name == workflow && layout.Name(run.Plan.Steps[i].Name) == step {
+			return s.Runner
 		}
 	}
 	return ""

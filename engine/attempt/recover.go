@@ -109,26 +109,23 @@ func (at *Attempts) attemptEnded(a *folder.Attempt) (bool, error) {
 func (at *Attempts) RecoverLost(ctx context.Context) error {
 	var errs []error
 	for _, it := range at.index.Loaded().Running() {
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			for i := range run.Steps {
-				s := &run.Steps[i]
-				if s.Status != state.InProgress {
-					continue
-				}
-				lives, err := at.ledger.Seat.Alive(s.Current.Engine)
-				if err != nil {
-					errs = append(errs, fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err))
-					continue
-				}
-				if lives {
-					continue
-				}
-				why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
-				a := &folder.Attempt{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
-				if err := at.Recover(ctx, a, why); err != nil {
-					errs = append(errs, fmt.Errorf("recover item %s: %w", it.ID.Short(), err))
-				}
+		for run, i := range it.Steps() {
+			s := &run.Steps[i]
+			if s.Status != state.InProgress {
+				continue
+			}
+			lives, err := at.ledger.Seat.Alive(s.Current.Engine)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err))
+				continue
+			}
+			if lives {
+				continue
+			}
+			why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
+			a := &folder.Attempt{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
+			if err := at.Recover(ctx, a, why); err != nil {
+				errs = append(errs, fmt.Errorf("recover item %s: %w", it.ID.Short(), err))
 			}
 		}
 	}

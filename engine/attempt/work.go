@@ -102,10 +102,8 @@ func (w *Work) tryClaim() (bool, error) {
 }
 
 func (w *Work) stepState() *queue.Step {
-	for r := range w.Entry.Item.Runs {
-		if run := &w.Entry.Item.Runs[r]; run.Name == w.Entry.Run {
-			return &run.Steps[w.Entry.N]
-		}
+	if run := w.Entry.Item.Run(w.Entry.Run); run != nil {
+		return &run.Steps[w.Entry.N]
 	}
 	return &queue.Step{}
 }
@@ -140,10 +138,8 @@ func (w *Work) timeout() time.Duration {
 }
 
 func (w *Work) planStep() *state.Step {
-	for _, run := range w.Entry.Item.Runs {
-		if run.Name == w.Entry.Run {
-			return &run.Plan.Steps[w.Entry.N]
-		}
+	if run := w.Entry.Item.Run(w.Entry.Run); run != nil {
+		return &run.Plan.Steps[w.Entry.N]
 	}
 	return &state.Step{}
 }

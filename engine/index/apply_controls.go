@@ -74,12 +74,9 @@ func Stands(index *queue.Index, t *state.Trial, step layout.Name) bool {
 	if it == nil || it.Broken != "" || it.Held {
 		return false
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if s := &run.Steps[i]; run.Name == t.Workflow && run.Plan.Steps[i].Name == string(step) {
-				return control.GoesOn(s.Status, s.Own())
-			}
+	for run, i := range it.Steps() {
+		if s := &run.Steps[i]; run.Name == t.Workflow && run.Plan.Steps[i].Name == string(step) {
+			return control.GoesOn(s.Status, s.Own())
 		}
 	}
 	return false

@@ -9,18 +9,15 @@ import (
 
 // noteEnds counts the ends of an item's steps that have thresholds.
 func (ke *Keeper) NoteEnds(index *queue.Index, it *queue.Item) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if len(run.Steps[i].Ends) == 0 {
-				continue
-			}
-			step := &run.Plan.Steps[i]
-			ref := control.RefOf(run.Name, layout.Name(step.Name))
-			if ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends) {
-				for other := range index.With(queue.Ending) {
-					ke.recount(ref, other)
-				}
+	for run, i := range it.Steps() {
+		if len(run.Steps[i].Ends) == 0 {
+			continue
+		}
+		step := &run.Plan.Steps[i]
+		ref := control.RefOf(run.Name, layout.Name(step.Name))
+		if ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends) {
+			for other := range index.With(queue.Ending) {
+				ke.recount(ref, other)
 			}
 		}
 	}
@@ -28,15 +25,9 @@ func (ke *Keeper) NoteEnds(index *queue.Index, it *queue.Item) {
 
 // recount counts an item's ends of one step.
 func (ke *Keeper) recount(ref state.Ref, it *queue.Item) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		if base, _ := state.Instance(run.Name); base != ref.Workflow {
-			continue
-		}
-		for i := range run.Steps {
-			if run.Plan.Steps[i].Name == string(ref.Step) && len(run.Steps[i].Ends) > 0 {
-				ke.control.Count(ref, &run.Plan.Steps[i], it.ID, run.Name, run.Steps[i].Ends)
-			}
+	for run, i := range it.Steps() {
+		if step := &run.Plan.Steps[i]; len(run.Steps[i].Ends) > 0 && control.RefOf(run.Name, layout.Name(step.Name)) == ref {
+			ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends)
 		}
 	}
 }

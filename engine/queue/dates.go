@@ -45,10 +45,8 @@ func (x *store) entryOf(e turns.Entry) (Entry, bool) {
 		return Entry{}, false
 	}
 	name := x.names.Text(uint64(e.Run))
-	for r := range it.Runs {
-		if run := &it.Runs[r]; run.Name == name && int(e.N) < len(run.Steps) {
-			return Entry{Item: it, Run: name, Step: layout.Name(run.Plan.Steps[e.N].Name), N: int(e.N)}, true
-		}
+	if run := it.Run(name); run != nil && int(e.N) < len(run.Steps) {
+		return Entry{Item: it, Run: name, Step: layout.Name(run.Plan.Steps[e.N].Name), N: int(e.N)}, true
 	}
 	return Entry{}, false
 }

@@ -33,13 +33,10 @@ func (x *store) brief(e turns.Entry) Entry {
 
 // people gives the steps of an item that wait for a person.
 func people(it *Item, q Question) (out []Entry) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
-			if it.Waits(run, i) && (q.Step == nil || q.Step(StepID{Workflow: run.Plan.Name, Step: e.Step})) && (q.Entry == nil || q.Entry(e)) {
-				out = append(out, e)
-			}
+	for run, i := range it.Steps() {
+		e := Entry{Item: it, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), N: i}
+		if it.Waits(run, i) && (q.Step == nil || q.Step(StepID{Workflow: run.Plan.Name, Step: e.Step})) && (q.Entry == nil || q.Entry(e)) {
+			out = append(out, e)
 		}
 	}
 	return out

@@ -284,10 +284,8 @@ func (e Entry) ID() StepID {
 
 // plan is the definition that the entry's run goes by; nil: the item has no such run.
 func (e Entry) plan() *state.Definition {
-	for r := range e.Item.Runs {
-		if run := &e.Item.Runs[r]; run.Name == e.Run {
-			return run.Plan
-		}
+	if run := e.Item.Run(e.Run); run != nil {
+		return run.Plan
 	}
 	return nil
 }

@@ -94,24 +94,19 @@ func (o *Groups) overlayChild(it *packed.Item) {
 	default:
 		return
 	}
-	for r := range it.Runs {
-		for i := range it.Runs[r].Steps {
-			s := &it.Runs[r].Steps[i]
-			if s.Soft() && (why.Code == packed.SiblingsCode || s.ByRecord() == nil || s.ByRecord().Code != "manual") {
-				s.Bar(why)
-			}
+	for run, i := range it.Steps() {
+		s := &run.Steps[i]
+		if s.Soft() && (why.Code == packed.SiblingsCode || s.ByRecord() == nil || s.ByRecord().Code != "manual") {
+			s.Bar(why)
 		}
 	}
 }
 
 // overlayParent bars the steps that need the family's.
 func (f *family) overlayParent(it *packed.Item, why *state.Reason) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if s := &run.Steps[i]; s.Soft() && f.keeps(it, run, i) {
-				s.Bar(why)
-			}
+	for run, i := range it.Steps() {
+		if s := &run.Steps[i]; s.Soft() && f.keeps(it, run, i) {
+			s.Bar(why)
 		}
 	}
 }

@@ -107,12 +107,9 @@ func (o *Groups) gather(it *packed.Item, in bool) {
 		o.tellBatch(it.Batch)
 		return
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if run.Plan.Steps[i].OnBatchComplete {
-				o.gatherStep(it, run, i, in)
-			}
+	for run, i := range it.Steps() {
+		if run.Plan.Steps[i].OnBatchComplete {
+			o.gatherStep(it, run, i, in)
 		}
 	}
 }
@@ -193,12 +190,9 @@ func (o *Groups) overlayBatch(it *packed.Item) {
 	if it.Batch == "" {
 		return
 	}
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			if run.Plan.Steps[i].OnBatchComplete {
-				o.overlayStep(it, run, i)
-			}
+	for run, i := range it.Steps() {
+		if run.Plan.Steps[i].OnBatchComplete {
+			o.overlayStep(it, run, i)
 		}
 	}
 }

@@ -110,11 +110,9 @@ func (o *Groups) join(was, it *packed.Item) {
 		f := o.family(familyOf(it))
 		f.enter(it, o.items.Rank(it.Lane))
 	}
-	for r := range it.Runs {
-		for i := range it.Runs[r].Steps {
-			if it.Runs[r].Steps[i].Children > 0 {
-				o.family(it.ID, familyID{it.Runs[r].Name, layout.Name(it.Runs[r].Plan.Steps[i].Name)})
-			}
+	for run, i := range it.Steps() {
+		if run.Steps[i].Children > 0 {
+			o.family(it.ID, familyID{run.Name, layout.Name(run.Plan.Steps[i].Name)})
 		}
 	}
 	for _, f := range o.families[it.ID] {

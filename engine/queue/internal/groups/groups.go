@@ -70,10 +70,8 @@ func (o *Groups) Overlay(it *packed.Item) {
 	if it.Broken != "" || it.Batch == "" && it.Parent == nil && o.families[it.ID] == nil {
 		return
 	}
-	for r := range it.Runs {
-		for i := range it.Runs[r].Steps {
-			it.Runs[r].Steps[i].Uncover()
-		}
+	for run, i := range it.Steps() {
+		run.Steps[i].Uncover()
 	}
 	o.overlayBatch(it)
 	o.overlayFamily(it)

@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -40,6 +41,29 @@ type Item struct {
 	Milestones map[layout.Name]time.Time
 	Facets     []string // what stands at the declared paths, as JSON; "": nothing
 	Gone       bool     // its records were removed, and it is shown as broken
+}
+
+// Steps gives each step of the item: its run, and the step's place in it.
+func (it *Item) Steps() iter.Seq2[*Run, int] {
+	return func(yield func(*Run, int) bool) {
+		for r := range it.Runs {
+			for i := range it.Runs[r].Steps {
+				if !yield(&it.Runs[r], i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Run gives the item's run of that name; nil where it has none.
+func (it *Item) Run(name string) *Run {
+	for r := range it.Runs {
+		if it.Runs[r].Name == name {
+			return &it.Runs[r]
+		}
+	}
+	return nil
 }
 
 // Run is one workflow instance of an item.

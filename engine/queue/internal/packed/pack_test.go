@@ -31,11 +31,9 @@ func TestPackKeepsEverything(t *testing.T) {
 		if !ok {
 			t.Fatal("damaged")
 		}
-		for r := range it.Runs {
-			for i := range it.Runs[r].Steps {
-				if s := &it.Runs[r].Steps[i]; s.Status == state.Completed {
-					s.Message = ""
-				}
+		for run, i := range it.Steps() {
+			if s := &run.Steps[i]; s.Status == state.Completed {
+				s.Message = ""
 			}
 		}
 		if diff := cmp.Diff(it, got, itemOptions...); diff != "" {

@@ -9,17 +9,14 @@ import (
 // settle is what has become of an item's dates by now, as it would be summarised. A
 // step that a control keeps stays so: its claim asks the control again.
 func (it *Item) Settle(now time.Time) {
-	for r := range it.Runs {
-		run := &it.Runs[r]
-		for i := range run.Steps {
-			s := &run.Steps[i]
-			for _, why := range []**state.Reason{&s.Blocked, &s.own.but, &s.own.blocked} {
-				if w := *why; w == nil || why == &s.Blocked && s.own.control != nil || w.Until.IsZero() || now.Before(w.Until) {
-					continue
-				}
-				if *why = nil; asksPerson(run.Plan, i) && s.Skip == "" {
-					*why = state.ManualReason()
-				}
+	for run, i := range it.Steps() {
+		s := &run.Steps[i]
+		for _, why := range []**state.Reason{&s.Blocked, &s.own.but, &s.own.blocked} {
+			if w := *why; w == nil || why == &s.Blocked && s.own.control != nil || w.Until.IsZero() || now.Before(w.Until) {
+				continue
+			}
+			if *why = nil; asksPerson(run.Plan, i) && s.Skip == "" {
+				*why = state.ManualReason()
 			}
 		}
 	}
