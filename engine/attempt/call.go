@@ -33,12 +33,27 @@ func (w *Work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
+	if err := w.verifyDeposited(ctx, c); err != nil {
+		return steps.Result{}, err
+	}
 	if err := w.keepInputs(c); err != nil {
 		return steps.Result{}, err
 	}
 	stop := tellProgress(c)
 	defer stop()
 	return w.callRobot(ctx, robot, c)
+}
+
+// verifyDeposited verifies the source of an item that is deposited, or cleaned up.
+func (w *Work) verifyDeposited(ctx context.Context, c *steps.Call) error {
+	if !w.e.Deposits(w.plan) {
+		return nil
+	}
+	m, err := layout.DecodeManifest(c.Manifest)
+	if err != nil {
+		return err
+	}
+	return w.e.verifySource(ctx, m, c.Inventory)
 }
 
 // bare tells whether whoever does the step writes into no scratch folder.

@@ -22,6 +22,19 @@ func (at *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
 	return nil
 }
 
+// verifySource fails an item whose source is not what was taken in: a copy that went on
+// after its drop had settled, a robot or a person wrote into it.
+func (at *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventory []byte) error {
+	change, err := at.folder.SourceChanged(ctx, m, inventory)
+	if err != nil {
+		return steps.SystemFailure("verify the source: %w", err)
+	}
+	if change == "" {
+		return nil
+	}
+	return steps.ContentFailure("source/%s changed after it was taken in: %s", m.Source.Name, change)
+}
+
 // checkOpen refuses to begin a step of an item whose content is being replaced, or of
 // a workflow that is over with a version before: its claim must be taken already.
 func (at *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Name) error {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/folder"
-	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
@@ -243,7 +241,7 @@ func (w *Work) publish() error {
 			return err
 		}
 	}
-	if err := w.verifySource(); err != nil {
+	if err := w.verifyInventoried(); err != nil {
 		return err
 	}
 	if err := w.multiply(); err != nil {
@@ -256,11 +254,10 @@ func (w *Work) publish() error {
 	return nil
 }
 
-// verifySource holds what was dropped to the digest taken when it was admitted,
-// when the content is inventoried: from then on the inventory's digests are what
-// is compared. Content may share its bytes with the source, so a robot that writes
-// into it changes both.
-func (w *Work) verifySource() error {
+// verifyInventoried verifies the source when the content is inventoried: from then on
+// the inventory's digests are compared. Content may share its bytes with the source, so a
+// robot that writes into it changes both.
+func (w *Work) verifyInventoried() error {
 	if w.result.Inventory == nil {
 		return nil
 	}
@@ -272,20 +269,7 @@ func (w *Work) verifySource() error {
 	if err != nil {
 		return err
 	}
-	name, err := layout.DecodePath(rec.Manifest.Source.Name)
-	if err != nil {
-		return steps.SystemFailure("the source's name in %s: %w", layout.ManifestJSON, err)
-	}
-	source := filepath.Join(w.e.ledger.Path(layout.ItemDir(w.attempt.Item)), layout.SourceDir, name)
-	sum, err := inbox.Digest(w.ctx, source)
-	if err != nil {
-		return steps.SystemFailure("verify the source: %w", err)
-	}
-	if sum.Digest != rec.Manifest.Source.Digest {
-		return steps.SystemFailure("source/%s is not what was taken in: its digest is %s, the manifest has %s; a robot or a person wrote into source/ or content/",
-			rec.Manifest.Source.Name, sum.Digest, rec.Manifest.Source.Digest)
-	}
-	return nil
+	return w.e.verifySource(w.ctx, rec.Manifest, nil)
 }
 
 // checkCurrent answers state.ErrStale when the attempt is not, by the newest

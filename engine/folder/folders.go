@@ -7,15 +7,17 @@ import (
 
 // Folders are the items' folders of a workspace, and the scratch folders of this engine.
 type Folders struct {
-	root   string
-	Spares spareFolders
-	Space  freeSpace
+	root     string
+	now      func() time.Time
+	Spares   spareFolders
+	Space    freeSpace
+	verified verifiedSources
 }
 
 // New gives the folders of the workspace at root. least is the free space in bytes below
 // which work pauses.
 func New(root string, now func() time.Time, least func() uint64) *Folders {
-	return &Folders{root: root, Space: freeSpace{root: root, now: now, least: least}}
+	return &Folders{root: root, now: now, Space: freeSpace{root: root, now: now, least: least}}
 }
 
 func (fo *Folders) path(rel string) string { return filepath.Join(fo.root, filepath.FromSlash(rel)) }

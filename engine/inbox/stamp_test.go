@@ -1,0 +1,62 @@
+package inbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A stamp is another after any change, a change of time set back included, and proves
+// nothing while a change could hide in the same tick.
+func TestStamp(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, path := range []string{a, b} {
+		if err := os.WriteFile(path, []byte("one"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := func() Stamp {
+		s, _, err := StampOf(t.Context(), dir, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	was := stamp()
+	if stamp() != was {
+		t.Error("the stamp of an untouched folder is another")
+	}
+	later := info.ModTime().Add(time.Hour)
+	if _, proves, err := StampOf(t.Context(), dir, later); err != nil || proves == isNetwork(dir) {
+		t.Errorf("an hour after the last change: %v, %v", proves, err)
+	}
+	if _, proves, err := StampOf(t.Context(), dir, info.ModTime()); err != nil || proves {
+		t.Errorf("at the time of the last change: %v, %v", proves, err)
+	}
+	for name, change := range map[string]func() error{
+		"the same bytes and times in another file": func() error { return os.Rename(b, filepath.Join(dir, "c")) },
+		"other bytes, times set back": func() error {
+			if err := os.WriteFile(a+".new", []byte("two"), 0o666); err != nil {
+				return err
+			}
+			if err := os.Chtimes(a+".new", info.ModTime(), info.ModTime()); err != nil {
+				return err
+			}
+			return os.Rename(a+".new", a)
+		},
+	} {
+		was = stamp()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if stamp() == was {
+			t.Errorf("%s: the same stamp", name)
+		}
+	}
+}
