@@ -85,6 +85,7 @@ type Drop struct {
 	// removed. Empty: it goes.
 	Stays   string
 	foreign bool // an entry of it belongs to another account
+	byQuiet bool // it settles by quiet alone: no marker, list or rename says that it is whole
 
 	set []member // its files, if it is a set: they lie beside each other, Path is the first, Kind is Folder
 
@@ -125,6 +126,7 @@ type Box struct {
 	moved  map[string]time.Time      // when a drop was renamed into its place, by path
 	listed map[string]time.Time      // when a folder of drops was last listed, by path
 	took   time.Duration             // by the last scan
+	swept  time.Time                 // when the notes of takings were swept
 }
 
 // sighting is a signature and since when this process has seen it unchanged.

@@ -46,8 +46,9 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 	if first && p.foundWhole(s, path) && !p.mayHaveCompanions(d) {
 		b.noteMoved(path, looked)
 	}
+	d.byQuiet = p.set.Complete == ByQuiet && len(s.lists) == 0
 	if b.wasMovedIn(d) && !p.mayHaveCompanions(d) || marker.covers(d) || p.whole.covers(d) {
-		still = max(still, unseenFactor*p.set.Quiet)
+		still, d.byQuiet = max(still, unseenFactor*p.set.Quiet), false
 	}
 	reason, quiet := p.whyWait(d, s, still)
 	if why, sibling := p.awaits(d); reason == "" && why != "" {
@@ -72,6 +73,12 @@ func (p *place) settle(ctx context.Context, d Drop, s survey, reason string, qui
 	if reason == "" && p.paused == "" {
 		if isBarred, err := p.bar(ctx, &d, s); isBarred || err != nil {
 			return err
+		}
+	}
+	if reason == "" && p.paused == "" {
+		if why := p.lateFor(d, s); why != "" {
+			f.Waiting = append(f.Waiting, Waiting{Drop: d, Reason: why, Barred: true})
+			return nil
 		}
 	}
 	if reason == "" && p.paused == "" && s.bad == nil && !s.empty() {

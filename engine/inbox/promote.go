@@ -128,7 +128,7 @@ func (b *Box) Done(t Taken) error {
 	if err := removeOwn(t, removeMarker(t.marker, t.markerSeen)); err != nil {
 		return fmt.Errorf("remove the marker of drop %s: %w", layout.EncodePath(t.Name), err)
 	}
-	if err := discardIntake(b.intakeOf(t.ID)); err != nil {
+	if err := errors.Join(b.noteHome(t), discardIntake(b.intakeOf(t.ID))); err != nil {
 		return fmt.Errorf("finish drop %s: %w", layout.EncodePath(t.Name), err)
 	}
 	return nil

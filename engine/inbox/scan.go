@@ -46,6 +46,7 @@ func (b *Box) Scan(ctx context.Context) (Found, error) {
 		return Found{}, ctx.Err()
 	}
 	b.prune(f)
+	err = errors.Join(err, b.sweepTakings())
 	b.announce(f.Waiting, b.opt.Now().Sub(begun))
 	slices.SortStableFunc(f.Settled, func(x, y Drop) int { return x.Since.Compare(y.Since) })
 	slices.SortStableFunc(f.Waiting, func(x, y Waiting) int { return x.Since.Compare(y.Since) })

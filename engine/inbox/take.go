@@ -120,6 +120,9 @@ func (b *Box) seize(ctx context.Context, d Drop, got Result, sync bool) Result {
 	if d.Stays != "" {
 		return b.seizeOriginal(ctx, d, t)
 	}
+	if err := b.noteTaking(d, t); err != nil {
+		return b.giveUp(got, err)
+	}
 	err := error(unix.EXDEV) // of another account: copied, as from another file system
 	if !d.foreign {
 		err = moveDrop(d.Path, t.Path)
