@@ -1,13 +1,14 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 )
 
 // This file changes single tag files of a bag that is otherwise as it should be.

@@ -1,13 +1,14 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 // The shapes that are measured. Peers are run beside, on the same files, and the

@@ -1,15 +1,16 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // completeness compares what is listed with what is there (RFC 8493, section 3).

@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"syscall"
+
+	"bagpipe/bags/files"
 )
 
 // contents is where a bag's files are.

@@ -1,11 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout/disk"
 	"bytes"
 	"context"
 	"errors"
@@ -18,6 +13,12 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout/disk"
 )
 
 // CreateOptions describe a bag to make.

@@ -1,8 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
 	"bytes"
 	"errors"
 	"os"
@@ -12,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 )
 
 var bagDate = time.Date(2026, 11, 20, 23, 0, 0, 0, time.UTC)

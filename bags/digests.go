@@ -1,10 +1,11 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
 	"context"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 )
 
 // How a bag's digests are computed. The rules are:

@@ -1,9 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +10,10 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // edit is a bag whose tag files are being replaced.

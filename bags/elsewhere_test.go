@@ -1,8 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 )
 
 // What is known to go wrong in other tools, one test each.

@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/finding"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 )
 
 // Tag files can be as long as somebody likes; what is made of them has an end.

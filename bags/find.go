@@ -1,11 +1,12 @@
 package bags
 
 import (
-	"bagpipe/bags/tagfile"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bagpipe/bags/tagfile"
 )
 
 // FindBag gives the folder of the bag that dir is or holds: dir itself where it

@@ -1,11 +1,12 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/finding"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 )
 
 // fixtures gives the folder of real bags made elsewhere, or skips.

@@ -1,10 +1,11 @@
 package bags
 
 import (
+	"fmt"
+
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
-	"fmt"
 )
 
 // What the checks say of a bag, on its way into the report.

@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 )
 
 // FuzzPlan: no plan touches anything outside of the folder, or deletes payload.

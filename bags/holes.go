@@ -1,11 +1,12 @@
 package bags
 
 import (
+	"context"
+	"os"
+
 	"bagpipe/bags/files"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
-	"context"
-	"os"
 )
 
 // Holes is a bag, locked, some of whose files are still to be put in their places. It

@@ -1,8 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -10,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 )
 
 // What Bagpipe keeps of its own inside a bag may have come with the bag.

@@ -1,9 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"

@@ -1,8 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 
 	"golang.org/x/sys/unix"
 )

@@ -1,14 +1,15 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 
 	"pgregory.net/rapid"
 )

@@ -1,15 +1,16 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 
 	"golang.org/x/text/unicode/norm"
 )

@@ -1,14 +1,15 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"context"
 	"fmt"
 	"os"
 	"strconv"
 	"syscall"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 
 	"go.uber.org/goleak"
 )

@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 )
 
 // singleLabels should not be repeated (RFC 8493, 2.2.2); Payload-Oxum must not.

@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/finding"
 	"crypto/md5"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/finding"
 )
 
 // verdict is what a bag must be found to be.

@@ -1,11 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -13,6 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 )
 
 const profileID = "https://example.org/profile-v1.json"

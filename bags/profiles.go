@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/finding"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
 	"cmp"
 	"context"
 	"strings"
+
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 )
 
 // profiles holds the bag to every profile asked for.

@@ -1,10 +1,11 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/archive"
 )
 
 // A killed Create or Serialize leaves a hidden folder, and the next takes it away,

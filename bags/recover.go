@@ -1,9 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +9,10 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // This file finishes changes that were interrupted.

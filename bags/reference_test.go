@@ -1,12 +1,13 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 )
 
 // The reference implementation, where a person has it: its bagit.py is in BAGIT_PY, as

@@ -1,12 +1,13 @@
 package bags
 
 import (
+	"cmp"
+	"slices"
+
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
-	"cmp"
-	"slices"
 )
 
 // Report answers for a whole bag.

@@ -1,10 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +8,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,8 +2,6 @@ package bags
 
 import (
 	"archive/tar"
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"bytes"
 	"io/fs"
 	"maps"
@@ -12,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 
 	"pgregory.net/rapid"
 )

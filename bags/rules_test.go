@@ -1,8 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -13,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 )
 
 // bag is a folder's files by path.

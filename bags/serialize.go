@@ -1,10 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/layout"
 )
 
 // SerializeOptions say how to write a bag into an archive.

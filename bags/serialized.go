@@ -1,11 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +9,12 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // sectionSerialization is where 0.97 has the rules that RFC 8493 left out.

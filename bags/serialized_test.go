@@ -3,8 +3,6 @@ package bags
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags/archive"
-	"bagpipe/bags/finding"
 	"bytes"
 	"fmt"
 	"maps"
@@ -13,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/finding"
 )
 
 var allFormats = []archive.Format{archive.Zip, archive.Tar, archive.TarGzip, archive.TarZstd}

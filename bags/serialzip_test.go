@@ -2,7 +2,6 @@ package bags
 
 import (
 	"archive/zip"
-	"bagpipe/bags/finding"
 	"bytes"
 	"io"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/finding"
 
 	"golang.org/x/text/encoding/charmap"
 )

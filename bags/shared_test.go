@@ -3,7 +3,6 @@ package bags
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags/files"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"

@@ -1,16 +1,17 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"context"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // declaration reads bagit.txt and settles version and encoding, 1.0 and UTF-8

@@ -1,11 +1,12 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
 	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 // Where a bag is made, folders become links to elsewhere while it is written: nothing is

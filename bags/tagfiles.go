@@ -1,9 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
 	"bytes"
 	"context"
 	"fmt"
@@ -11,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 )
 
 // This file writes what stands beside data/ in a bag.

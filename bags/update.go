@@ -1,10 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // UpdateOptions say how a bag is brought up to date.

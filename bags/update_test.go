@@ -1,9 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
 	"errors"
 	"maps"
 	"os"
@@ -11,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 )
 
 func writeFile(t testing.TB, p, data string) {

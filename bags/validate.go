@@ -1,12 +1,6 @@
 package bags
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -15,6 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 
 	"golang.org/x/text/encoding"
 )

@@ -1,16 +1,17 @@
 package steps
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 const (

@@ -1,13 +1,14 @@
 package steps
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
 )
 
 func (it *item) bagPath() string { return filepath.Join(it.dir, "derived/bag", string(testItem)) }

@@ -1,11 +1,12 @@
 package steps
 
 import (
-	"bagpipe/bags/tagfile"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"bagpipe/bags/tagfile"
 )
 
 // infoLabels are the labels of RFC 8493, 2.2.2, in its order, that describe what

@@ -1,9 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // cleanup has the item's own copy of the bag removed, once it has seen that the

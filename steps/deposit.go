@@ -1,10 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // storeReserve is left free on the store's file system.

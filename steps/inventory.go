@@ -1,11 +1,12 @@
 package steps
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"encoding/hex"
 	"fmt"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 
 	"github.com/gabriel-vasile/mimetype"
 )

@@ -1,14 +1,15 @@
 package steps
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // object lists the object as it stands. A drop that is one loose file and was

@@ -1,7 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags/tagfile"
 	"bytes"
 	"errors"
 	"io/fs"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bagpipe/bags/tagfile"
 )
 
 // A bag made anew differs from the deposited one in its date, and where the metadata

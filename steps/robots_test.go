@@ -3,10 +3,6 @@ package steps
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +12,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 const testItem layout.ItemID = "3fa9c0d2e1b7a49"

@@ -1,9 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // The rules are: what matches becomes a child, and what is within it goes with it. A

@@ -1,8 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +8,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // The rules are: with each: object the rule that recognised the item says which files are

@@ -1,14 +1,15 @@
 package steps
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 )
 
 // Robot does one step of one item; the package comment has the contract.

@@ -1,9 +1,6 @@
 package steps
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 const contentOut = "content" // in scratch

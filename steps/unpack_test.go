@@ -1,12 +1,13 @@
 package steps
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 )
 
 func TestUnpackSaysWhyItDidNot(t *testing.T) {

@@ -1,15 +1,16 @@
 package steps
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
 	"bagpipe/bags"
 	"bagpipe/bags/archive"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/profile"
 	"bagpipe/layout"
-	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 )
 
 const reportOut = "report" // a folder in scratch

@@ -1,15 +1,16 @@
 package steps
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/layout"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/layout"
 )
 
 func TestValidateSkipsWhatIsNoBag(t *testing.T) {

@@ -1,11 +1,12 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"fmt"
 	"path"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // admission holds the one set of rules about members' names, for all who read an

@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/zips"
-	"bagpipe/bags/files"
 	"bytes"
 	"errors"
 	"fmt"
@@ -10,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/archive/internal/zips"
+	"bagpipe/bags/files"
 
 	"github.com/pierrec/lz4/v4"
 )

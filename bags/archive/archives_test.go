@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags/files"
 	"bytes"
 	"errors"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"

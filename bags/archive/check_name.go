@@ -1,10 +1,11 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"fmt"
 	"path"
 	"strings"
+
+	"bagpipe/bags/files"
 )
 
 // checkName turns a member's stored name into a clean relative path, or says

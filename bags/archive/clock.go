@@ -1,11 +1,12 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 // errTime is why a context ended, where the limit on time did it.

@@ -1,10 +1,11 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/rars"
-	"bagpipe/bags/archive/internal/sevens"
 	"encoding/binary"
 	"hash/crc32"
+
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/archive/internal/sevens"
 )
 
 // Archives made by hand, byte by byte: no free program writes rar, and no program

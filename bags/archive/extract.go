@@ -1,9 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/codepage"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"bagpipe/bags/archive/internal/codepage"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // ExtractOptions say how to unpack. The zero value is useful.

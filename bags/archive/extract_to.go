@@ -1,12 +1,13 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout/disk"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout/disk"
 )
 
 // fewFiles is up to where a sync each is cheaper than one of the whole file

@@ -1,11 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/codepage"
-	"bagpipe/bags/archive/internal/compress"
-	"bagpipe/bags/archive/internal/frames"
-	"bagpipe/bags/archive/internal/sevens"
-	"bagpipe/bags/files"
 	"bufio"
 	"bytes"
 	"encoding/binary"
@@ -15,6 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive/internal/codepage"
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/sevens"
+	"bagpipe/bags/files"
 )
 
 func FuzzZip(f *testing.F) {

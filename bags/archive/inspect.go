@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,9 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // Member is one entry of an archive, for those who look at it.

@@ -1,9 +1,10 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"fmt"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 // Limits bound what an archive may become. A zero field means its default.

@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // Archives within archives. The rules are:

@@ -1,12 +1,13 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 func TestNested(t *testing.T) {

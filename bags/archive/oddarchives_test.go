@@ -3,9 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags/archive/internal/codepage"
-	"bagpipe/bags/archive/internal/tars"
-	"bagpipe/bags/files"
 	"bytes"
 	"io"
 	"os"
@@ -14,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/archive/internal/codepage"
+	"bagpipe/bags/archive/internal/tars"
+	"bagpipe/bags/files"
 
 	"github.com/pierrec/lz4/v4"
 )

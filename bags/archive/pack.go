@@ -1,9 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +12,10 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // PackFormats are the formats Pack writes.

@@ -2,8 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,9 @@ import (
 	"os"
 	"time"
 	"unicode/utf8"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"bytes"
 	"errors"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 func TestPackAndUnpack(t *testing.T) {

@@ -1,10 +1,11 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"context"
 	"io"
 	"os"
+
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zip"

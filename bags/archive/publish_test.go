@@ -1,12 +1,13 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 func TestExtractTo(t *testing.T) {

@@ -1,14 +1,15 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/rars"
-	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/files"
 )
 
 var someRar = []rarFile{

@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/rars"
-	"bagpipe/bags/files"
 	"encoding/binary"
 	"hash/crc32"
 	"os"
@@ -10,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/files"
 )
 
 // Compressed rars of version 4. No free program makes them, but the format is known

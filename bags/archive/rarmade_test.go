@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 // What the program that the format belongs to has made (testdata/rar/README.md).

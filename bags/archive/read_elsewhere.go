@@ -1,6 +1,12 @@
 package archive
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
 	"bagpipe/bags/archive/internal/child"
 	"bagpipe/bags/archive/internal/codepage"
 	"bagpipe/bags/archive/internal/compress"
@@ -9,11 +15,6 @@ import (
 	"bagpipe/bags/archive/internal/sevens"
 	"bagpipe/bags/archive/internal/volume"
 	"bagpipe/bags/files"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"path"
 )
 
 // readElsewhere takes the members of a 7z or rar that another process reads.

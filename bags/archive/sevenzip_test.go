@@ -1,13 +1,14 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 // tool finds one of other people's programs, or skips the test: testdata/tools.sh

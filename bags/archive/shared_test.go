@@ -1,11 +1,12 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"crypto/sha512"
 	"errors"
 	"fmt"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 // noise is bytes that do not compress and differ from file to file.

@@ -1,9 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +12,10 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // sink is the folder an archive is unpacked into, or, without a root, the eyes of

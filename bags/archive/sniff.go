@@ -1,11 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/compress"
-	"bagpipe/bags/archive/internal/rars"
-	"bagpipe/bags/archive/internal/sevens"
-	"bagpipe/bags/archive/internal/tars"
-	"bagpipe/bags/archive/internal/volume"
 	"bytes"
 	"fmt"
 	"io"
@@ -13,6 +8,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/archive/internal/sevens"
+	"bagpipe/bags/archive/internal/tars"
+	"bagpipe/bags/archive/internal/volume"
 )
 
 // Format is an archive's format.

@@ -1,10 +1,11 @@
 package archive
 
 import (
-	"bagpipe/bags/files"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags/files"
 )
 
 // A folder that becomes a link out of the tree after it was listed: nothing of

@@ -2,15 +2,16 @@ package archive
 
 import (
 	"archive/tar"
-	"bagpipe/bags/archive/internal/codepage"
-	"bagpipe/bags/archive/internal/tars"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
 	"path"
 	"time"
+
+	"bagpipe/bags/archive/internal/codepage"
+	"bagpipe/bags/archive/internal/tars"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // untar unpacks a tar, plain or compressed.

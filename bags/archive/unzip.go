@@ -1,13 +1,14 @@
 package archive
 
 import (
+	"context"
+	"path"
+	"sync/atomic"
+
 	"bagpipe/bags/archive/internal/compress"
 	"bagpipe/bags/archive/internal/volume"
 	"bagpipe/bags/archive/internal/zips"
 	"bagpipe/bags/files"
-	"context"
-	"path"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/zip"
 	"golang.org/x/sync/errgroup"

@@ -1,9 +1,6 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // How an archive is read where it stands. The rules are:

@@ -2,9 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bagpipe/bags/archive/internal/tars"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"bagpipe/bags/archive/internal/tars"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // tarView is a bag in a tar. Where the tar is plain and has no sparse members, each

@@ -2,11 +2,12 @@ package archive
 
 import (
 	"archive/tar"
-	"bagpipe/bags/archive/internal/tars"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
+
+	"bagpipe/bags/archive/internal/tars"
+	"bagpipe/bags/files"
 )
 
 // walkTar calls do for every member; at is the offset of its bytes where seeks is

@@ -1,14 +1,15 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/compress"
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/archive/internal/zips"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/archive/internal/zips"
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/zip"
 )

@@ -1,14 +1,15 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/compress"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 
 	"golang.org/x/sync/errgroup"
 )

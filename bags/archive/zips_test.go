@@ -1,14 +1,15 @@
 package archive
 
 import (
-	"bagpipe/bags/archive/internal/zips"
-	"bagpipe/bags/files"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive/internal/zips"
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/zip"
 )

@@ -1,11 +1,6 @@
 package fetch
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 	"bytes"
 	"cmp"
 	"context"
@@ -18,6 +13,12 @@ import (
 	"path"
 	"sync"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sync/errgroup"
 )

@@ -1,8 +1,6 @@
 package fetch
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/finding"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/finding"
 )
 
 // holes is a bag whose payload is to be fetched from base; the first file's length

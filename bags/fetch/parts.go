@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bagpipe/bags/files"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"bagpipe/bags/files"
 )
 
 // This file keeps the parts of files that are being fetched. FetchDir may have come

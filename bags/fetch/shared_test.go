@@ -1,9 +1,6 @@
 package fetch
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
 	"crypto/sha512"
 	"fmt"
 	"maps"
@@ -12,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/bags"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
 )
 
 // noise is bytes that do not compress and differ from file to file.

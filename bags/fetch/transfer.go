@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bagpipe/bags"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"bagpipe/bags"
 )
 
 // This file gets the bytes of one file that fetch.txt lists.

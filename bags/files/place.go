@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+
+	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
 )

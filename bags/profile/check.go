@@ -1,15 +1,16 @@
 package profile
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 )
 
 // profileSection is what profile findings cite.

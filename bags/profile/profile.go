@@ -1,10 +1,6 @@
 package profile
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,6 +9,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 // Profile is a BagIt profile: what a receiver asks of bags beyond RFC 8493

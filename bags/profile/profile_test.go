@@ -1,13 +1,14 @@
 package profile
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/bags/finding"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/finding"
 )
 
 func TestProfileThatContradictsItself(t *testing.T) {

@@ -1,11 +1,12 @@
 package tagfile
 
 import (
-	"bagpipe/bags/finding"
 	"bytes"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"bagpipe/bags/finding"
 )
 
 // version is a BagIt version that this package reads.

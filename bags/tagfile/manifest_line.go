@@ -1,11 +1,12 @@
 package tagfile
 
 import (
-	"bagpipe/bags/files"
 	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
+
+	"bagpipe/bags/files"
 )
 
 // manifestLine is one entry of a manifest, the path as written.

@@ -1,15 +1,16 @@
 package main
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 type archiveCmd struct {

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"bagpipe/bags"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/profile"
-	"fmt"
 )
 
 // bagCmd is a BagIt tool by itself: none of its commands needs a workspace.

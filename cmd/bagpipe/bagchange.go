@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
 )
 
 type bagUpdateCmd struct {

@@ -1,15 +1,16 @@
 package main
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/files"
-	"bagpipe/bags/tagfile"
-	"bagpipe/layout"
 	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 type bagCreateCmd struct {

@@ -1,15 +1,16 @@
 package main
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/finding"
-	"bagpipe/bags/profile"
-	"bagpipe/bags/tagfile"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bagpipe/bags"
+	"bagpipe/bags/finding"
+	"bagpipe/bags/profile"
+	"bagpipe/bags/tagfile"
 )
 
 type bagInfoCmd struct {

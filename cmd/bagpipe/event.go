@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bagpipe/bags/files"
 	"encoding/json"
 	"errors"
 	"io"
+
+	"bagpipe/bags/files"
 )
 
 // event prints one object on a line of standard output.

@@ -1,12 +1,6 @@
 package main
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/engine"
-	"bagpipe/engine/claim"
-	"bagpipe/engine/gitstore"
-	"bagpipe/engine/mounted"
-	"bagpipe/steps"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -20,6 +14,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
+	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
 )

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bagpipe/bags/files"
 	"fmt"
 	"io"
 	"os"
 	"time"
+
+	"bagpipe/bags/files"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bagpipe/bags/files"
 	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 // What is not known of the whole is not made up: neither by lines nor by events.

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"bagpipe/bags/files"
 )
 
 // What the commands for bags and archives are given is looked at before they begin:

@@ -1,14 +1,15 @@
 package recognise
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/layout"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 )
 
 // Book is all rule files together, in the order in which they are asked. It does not

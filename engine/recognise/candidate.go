@@ -1,8 +1,6 @@
 package recognise
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/layout"
 	"bytes"
 	"context"
 	"errors"
@@ -14,6 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
 
 	"github.com/antchfx/xmlquery"
 	"github.com/gabriel-vasile/mimetype"

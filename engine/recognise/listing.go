@@ -1,9 +1,6 @@
 package recognise
 
 import (
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
-	"bagpipe/layout"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 // listing is the names inside a folder or an archive, below the folder that alone

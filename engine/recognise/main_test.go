@@ -3,9 +3,6 @@ package recognise
 import (
 	"archive/tar"
 	"archive/zip"
-	"bagpipe/bags/archive"
-	"bagpipe/layout"
-	"bagpipe/templates"
 	"bytes"
 	"compress/gzip"
 	"io/fs"
@@ -13,6 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
+	"bagpipe/templates"
 
 	"go.uber.org/goleak"
 )

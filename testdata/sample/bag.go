@@ -1,8 +1,6 @@
 package sample
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/tagfile"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"bagpipe/bags"
+	"bagpipe/bags/tagfile"
 )
 
 // bag makes a bag of the material.

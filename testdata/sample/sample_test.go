@@ -1,13 +1,14 @@
 package sample
 
 import (
-	"bagpipe/bags"
-	"bagpipe/bags/archive"
-	"bagpipe/bags/files"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 )
 
 // Every sample must be what it says, or the tests that use it prove nothing.

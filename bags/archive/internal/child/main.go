@@ -1,11 +1,6 @@
 package child
 
 import (
-	"bagpipe/bags/archive/internal/frames"
-	"bagpipe/bags/archive/internal/rars"
-	"bagpipe/bags/archive/internal/sevens"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"bufio"
 	"encoding/json"
 	"errors"
@@ -14,6 +9,12 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/rars"
+	"bagpipe/bags/archive/internal/sevens"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 
 	"golang.org/x/sys/unix"
 )

@@ -1,10 +1,6 @@
 package child
 
 import (
-	"bagpipe/bags/archive/internal/frames"
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"bufio"
 	"context"
 	"encoding/json"
@@ -15,6 +11,11 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 
 	"golang.org/x/sys/unix"
 )

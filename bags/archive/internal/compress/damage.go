@@ -1,12 +1,13 @@
 package compress
 
 import (
-	"bagpipe/bags/files"
-	"bagpipe/layout/deflate"
 	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout/deflate"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"

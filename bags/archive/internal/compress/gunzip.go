@@ -6,10 +6,10 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-
 	"bagpipe/bags/archive/internal/volume"
 	"bagpipe/layout/deflate"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // gunzip reads gzip members one after the other (RFC 1952), each to its check sum.

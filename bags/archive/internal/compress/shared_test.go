@@ -1,8 +1,6 @@
 package compress
 
-import (
-	"time"
-)
+import "time"
 
 // noise is bytes that do not compress and differ from file to file.
 func noise(n int, seed uint64) []byte {

@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"bagpipe/bags/files"
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 // What a reading process says to the one that started it, on a pipe. The rules

@@ -1,10 +1,11 @@
 package frames
 
 import (
-	"bagpipe/bags/files"
 	"errors"
 	"io"
 	"io/fs"
+
+	"bagpipe/bags/files"
 )
 
 // refuseMode says why a member of this mode is not taken.

@@ -1,12 +1,13 @@
 package rars
 
 import (
-	"bagpipe/bags/archive/internal/frames"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"io"
+
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 
 	"github.com/nwaples/rardecode/v2"
 )

@@ -1,9 +1,6 @@
 package rars
 
 import (
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"bufio"
 	"bytes"
 	"cmp"
@@ -11,6 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // This file walks over a rar's blocks beside the library's own reading, for what

@@ -1,10 +1,6 @@
 package sevens
 
 import (
-	"bagpipe/bags/archive/internal/frames"
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -13,6 +9,11 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"bagpipe/bags/archive/internal/frames"
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 
 	"github.com/bodgit/sevenzip"
 )

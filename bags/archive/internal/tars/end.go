@@ -2,12 +2,13 @@ package tars
 
 import (
 	"archive/tar"
-	"bagpipe/bags/archive/internal/compress"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"context"
 	"errors"
 	"io"
+
+	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // This file is what unpacking a tar and validating a bag in one have in common.

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"bagpipe/bags/files"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"bagpipe/bags/files"
 )
 
 // maxVolumes bounds how many files one archive may be made of.

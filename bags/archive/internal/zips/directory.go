@@ -1,9 +1,6 @@
 package zips
 
 import (
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/archive/internal/volume"
-	"bagpipe/bags/files"
 	"bufio"
 	"bytes"
 	"encoding/binary"
@@ -13,6 +10,10 @@ import (
 	"io"
 	"regexp"
 	"unicode/utf8"
+
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/files"
 )
 
 // This file reads a zip's central directory beside the library's own reading of

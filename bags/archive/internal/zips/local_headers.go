@@ -1,9 +1,6 @@
 package zips
 
 import (
-	"bagpipe/bags/archive/internal/codepage"
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/files"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -12,6 +9,10 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"bagpipe/bags/archive/internal/codepage"
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/files"
 )
 
 // checkLocals compares every member's own header with the directory, and finds

@@ -1,13 +1,14 @@
 package zips
 
 import (
-	"bagpipe/bags/archive/internal/notes"
-	"bagpipe/bags/files"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"bagpipe/bags/archive/internal/notes"
+	"bagpipe/bags/files"
 
 	"github.com/klauspost/compress/zip"
 )

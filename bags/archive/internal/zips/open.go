@@ -1,10 +1,11 @@
 package zips
 
 import (
+	"io"
+
 	"bagpipe/bags/archive/internal/compress"
 	"bagpipe/bags/archive/internal/notes"
 	"bagpipe/bags/files"
-	"io"
 
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
