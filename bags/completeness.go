@@ -32,8 +32,12 @@ func (v *validator) completeness(ctx context.Context) error {
 func (v *validator) listedPayload() {
 	differ := false
 	for p, e := range v.payload {
-		if !v.has(p) {
-			v.missing(p)
+		switch {
+		case v.has(p):
+		case v.holes[p]:
+			v.fail(finding.Unfetched, "2.2.3", p, "still to be fetched: listed in fetch.txt and not there")
+		default:
+			v.fail(finding.Missing, "3", p, "listed in a manifest and not there")
 		}
 		if len(v.payloads) > 1 && !v.inEvery(e) {
 			differ = true
@@ -45,42 +49,6 @@ func (v *validator) listedPayload() {
 	if differ && v.version.Before(tagfile.V1) {
 		v.warn(finding.ManifestsDiffer, "2.1.3", "", "the payload manifests do not list the same files")
 	}
-}
-
-func (v *validator) missing(p string) {
-	if v.holes[p] {
-		v.fail(finding.Unfetched, "2.2.3", p, "still to be fetched: listed in fetch.txt and not there")
-		return
-	}
-	v.fail(finding.Missing, "3", p, "listed in a manifest and not there")
-}
-
-func (v *validator) inEvery(e *listed) bool {
-	for _, a := range v.payloads {
-		if !e.hasAlgorithm(a) {
-			return false
-		}
-	}
-	return true
-}
-
-func (e *listed) hasAlgorithm(a files.Algorithm) bool {
-	for _, s := range e.sums {
-		if s.algorithm == a {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *validator) lacking(e *listed) string {
-	var names []string
-	for _, a := range v.payloads {
-		if !e.hasAlgorithm(a) {
-			names = append(names, layout.EncodePath(v.manifestNames[a]))
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 func (v *validator) unlistedPayload() {
@@ -143,7 +111,8 @@ func (v *validator) tagSetsDiffer() {
 	}
 }
 
-func (v *validator) compare(e *listed, p string, sums *files.Sums) {
+// compare looks for digests that are not the manifests'.
+func (f *findings) compare(e *listed, p string, sums *files.Sums) {
 	if e == nil {
 		return
 	}
@@ -152,6 +121,6 @@ func (v *validator) compare(e *listed, p string, sums *files.Sums) {
 		if got == nil || s.sum == nil || bytes.Equal(got, s.sum) {
 			continue
 		}
-		v.fail(finding.Mismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, files.Short(got), files.Short(s.sum)))
+		f.fail(finding.Mismatch, "3", p, fmt.Sprintf("%s is %s…, the manifest has %s…", s.algorithm, files.Short(got), files.Short(s.sum)))
 	}
 }

@@ -82,7 +82,7 @@ type Created struct {
 }
 
 // Create makes a BagIt 1.0 bag. It is built in a hidden folder beside Dest and
-// renamed when it is whole (publish.go), so Dest is a valid bag or is not there;
+// renamed when it is whole (files.Scratch), so Dest is a valid bag or is not there;
 // what a crash left, the next Create of the same Dest takes away. Without Sync the caller syncs the tree and publishes it. Content
 // that a bag cannot hold (links, special files, names that are not UTF-8) is an
 // *Error before anything is written.
@@ -351,10 +351,10 @@ func (c *creator) compareKnown(p string, known, sums *files.Sums) error {
 	if known == nil {
 		return nil
 	}
-	for i, want := range known {
-		if want != nil && sums[i] != nil && !bytes.Equal(want, sums[i]) {
+	for _, a := range known.Algorithms() {
+		if want, got := known.Of(a), sums.Of(a); got != nil && !bytes.Equal(want, got) {
 			return &files.Error{Archive: filepath.Base(c.o.Payload), Member: p, Rule: files.RuleFixity,
-				Detail: fmt.Sprintf("%s is %s…, known as %s…", files.Algorithms[i].Name, files.Short(sums[i]), files.Short(want))}
+				Detail: fmt.Sprintf("%s is %s…, known as %s…", a, files.Short(got), files.Short(want))}
 		}
 	}
 	return nil

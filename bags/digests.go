@@ -25,6 +25,7 @@ const heldMost = 4096
 // hashing is the digests of a folder under way. Its fields are used by the
 // hashing's callbacks, which do not overlap, and after them by digests.
 type hashing struct {
+	v      *validator
 	ready  chan struct{} // closed when the manifests are read
 	end    chan error    // the hashing's answer
 	cancel context.CancelFunc
@@ -52,17 +53,17 @@ func (v *validator) beginDigests(ctx context.Context) error {
 			plan = append(plan, files.Planned{Index: i, Path: f.Path, Size: f.Size, Set: set})
 		}
 	}
-	h := &hashing{ready: make(chan struct{}), end: make(chan error, 1)}
+	h := &hashing{v: v, ready: make(chan struct{}), end: make(chan error, 1)}
 	ctx, h.cancel = context.WithCancel(ctx)
 	v.early = h
 	go func() {
-		h.end <- v.hash(ctx, plan, func(one files.Hashed) error { return v.hold(ctx, h, one) })
+		h.end <- v.hash(ctx, plan, func(one files.Hashed) error { return h.hold(ctx, one) })
 	}()
 	return nil
 }
 
 // hold keeps a file's digests until the manifests are read.
-func (v *validator) hold(ctx context.Context, h *hashing, one files.Hashed) error {
+func (h *hashing) hold(ctx context.Context, one files.Hashed) error {
 	if !h.opened && len(h.held) < heldMost {
 		select {
 		case <-h.ready:
@@ -79,14 +80,14 @@ func (v *validator) hold(ctx context.Context, h *hashing, one files.Hashed) erro
 			return ctx.Err()
 		}
 		h.opened = true
-		v.release(h)
+		h.release()
 	}
-	return v.answer(one)
+	return h.v.answer(one)
 }
 
-func (v *validator) release(h *hashing) {
+func (h *hashing) release() {
 	for i := range h.held {
-		_ = v.answer(h.held[i]) // it ends nothing: hashing begins early only where all errors are asked for
+		_ = h.v.answer(h.held[i]) // it ends nothing: hashing begins early only where all errors are asked for
 	}
 	h.held = nil
 }
@@ -100,13 +101,12 @@ func (v *validator) stopDigests() {
 	}
 }
 
-func (v *validator) finishEarly() error {
-	h := v.early
-	v.early = nil
+// finish releases what is held, now that the manifests are read, and waits for the rest.
+func (h *hashing) finish() error {
 	close(h.ready)
 	err := <-h.end
 	h.cancel()
-	v.release(h)
+	h.release()
 	return err
 }
 
@@ -114,7 +114,8 @@ func (v *validator) finishEarly() error {
 func (v *validator) digests(ctx context.Context) error {
 	if v.early != nil {
 		found := len(v.report.Findings)
-		err := v.finishEarly()
+		err := v.early.finish()
+		v.early = nil
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

@@ -25,7 +25,7 @@
 // # Bags
 //
 // Validate reads a bag in a folder, or serialized in a zip or a tar, plain or
-// compressed, which it lists and hashes as a stream (serialized.go). A finding is an
+// compressed, which it lists and hashes where it stands. A finding is an
 // error where the RFC says MUST and the declared version knew the rule, a warning
 // otherwise. Complete and Valid are separate answers (section 3): a bag is complete
 // when no error but mismatch was found, and valid when no error was found and every

@@ -89,7 +89,7 @@ func (e *edit) addWritten(lines map[string][]byte, a files.Algorithm) error {
 		if err != nil {
 			return err
 		}
-		h := files.Algorithms[a.Index()].New()
+		h := a.New()
 		_, err = io.Copy(h, f)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err

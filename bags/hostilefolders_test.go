@@ -66,7 +66,7 @@ func pendingChange(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := files.Algorithms[files.SHA384.Index()].New()
+		h := files.SHA384.New()
 		h.Write(data)
 		made[p] = h.Sum(nil)
 	}

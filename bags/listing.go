@@ -11,8 +11,6 @@ import (
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // manifests reads all manifests into v.payload and v.tags.
@@ -102,15 +100,6 @@ func (v *validator) list(into map[string]*listed, name string, number int, p str
 	e.known |= files.SetOf(a)
 }
 
-// own gives a path that does not keep the line it stood in, digest and all, in memory
-// (100,000 files: 15 MB).
-func (v *validator) own(p string) string {
-	if i, ok := v.files[p]; ok {
-		return v.tree.Files[i].Path
-	}
-	return strings.Clone(p)
-}
-
 // resolve turns a path as written into the path of a file, present or not. ok is
 // false where nothing can be looked for.
 func (v *validator) resolve(name string, number int, written string, isPayload bool) (string, bool) {
@@ -194,29 +183,6 @@ func hasParent(p string) bool {
 		}
 	}
 	return false
-}
-
-// normalised finds the one file whose name is p but for its normalisation.
-func (v *validator) normalised(p string) (string, bool) {
-	if files.IsPlain(p) {
-		return "", false
-	}
-	if v.nfc == nil {
-		v.nfc = map[string]string{}
-		for i := range v.tree.Files {
-			f := v.tree.Files[i].Path
-			if files.IsPlain(f) {
-				continue
-			}
-			n := norm.NFC.String(f)
-			if _, twice := v.nfc[n]; twice {
-				f = "" // two candidates: no guess
-			}
-			v.nfc[n] = f
-		}
-	}
-	f := v.nfc[norm.NFC.String(p)]
-	return f, f != ""
 }
 
 // fetchFile reads fetch.txt.

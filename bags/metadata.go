@@ -95,12 +95,3 @@ func (v *validator) checkOxum() {
 		}
 	}
 }
-
-func (v *validator) unfetched() bool {
-	for p := range v.holes {
-		if !v.has(p) {
-			return true
-		}
-	}
-	return false
-}

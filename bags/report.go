@@ -12,22 +12,27 @@ import (
 
 // Report answers for a whole bag.
 type Report struct {
-	Bag          string            `json:"bag"`
-	Version      string            `json:"version,omitempty"` // as declared
-	Encoding     string            `json:"encoding,omitempty"`
-	Archive      archive.Format    `json:"archive,omitempty"`  // what the bag is serialized as
-	Profiles     []string          `json:"profiles,omitempty"` // identifiers of those it was held to
-	Level        Level             `json:"level"`
-	Complete     bool              `json:"complete"`
-	Valid        bool              `json:"valid"`
-	Algorithms   []files.Algorithm `json:"algorithms,omitempty"` // of the payload manifests
-	PayloadFiles int64             `json:"payloadFiles"`
-	PayloadBytes int64             `json:"payloadBytes"`
-	TagFiles     int64             `json:"tagFiles"`
-	Info         []tagfile.Field   `json:"info,omitempty"`
-	Errors       int               `json:"errors"`
-	Warnings     int               `json:"warnings"`
-	Findings     []finding.Finding `json:"findings"`
+	Bag        string            `json:"bag"`
+	Version    string            `json:"version,omitempty"` // as declared
+	Encoding   string            `json:"encoding,omitempty"`
+	Archive    archive.Format    `json:"archive,omitempty"`  // what the bag is serialized as
+	Profiles   []string          `json:"profiles,omitempty"` // identifiers of those it was held to
+	Level      Level             `json:"level"`
+	Complete   bool              `json:"complete"`
+	Valid      bool              `json:"valid"`
+	Algorithms []files.Algorithm `json:"algorithms,omitempty"` // of the payload manifests
+	Counts
+	Info     []tagfile.Field   `json:"info,omitempty"`
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+// Counts are of the files that are there.
+type Counts struct {
+	PayloadFiles int64 `json:"payloadFiles"`
+	PayloadBytes int64 `json:"payloadBytes"`
+	TagFiles     int64 `json:"tagFiles"`
 }
 
 // FirstError gives the first error in the report's order, if there is one.

@@ -95,9 +95,9 @@ func baseOf(view *archive.View) string {
 }
 
 // serialization reports what is wrong with how the bag lies in the archive.
-func (v *validator) serialization(view *archive.View, base string) {
+func (f *findings) serialization(view *archive.View, base string) {
 	if base == "" {
-		v.warn(finding.Serialization, sectionSerialization, "", "the bag is not in a folder of its own in the archive")
+		f.warn(finding.Serialization, sectionSerialization, "", "the bag is not in a folder of its own in the archive")
 		return
 	}
 	for _, top := range view.Top() {
@@ -107,15 +107,15 @@ func (v *validator) serialization(view *archive.View, base string) {
 		payload, _ := view.Stat(top + "/" + tagfile.PayloadDir)
 		switch {
 		case isNoise(top):
-			v.warn(finding.Serialization, sectionSerialization, top, "beside the bag; passed over")
+			f.warn(finding.Serialization, sectionSerialization, top, "beside the bag; passed over")
 		case payload:
-			v.fail(finding.Serialization, sectionSerialization, top, "the archive holds more than one bag")
+			f.fail(finding.Serialization, sectionSerialization, top, "the archive holds more than one bag")
 		default:
-			v.fail(finding.Serialization, sectionSerialization, top, "stands beside the bag's folder in the archive")
+			f.fail(finding.Serialization, sectionSerialization, top, "stands beside the bag's folder in the archive")
 		}
 	}
 	if stem := archiveStem(view.Name); stem != base {
-		v.warn(finding.BaseName, sectionSerialization, "", "the archive holds "+layout.EncodePath(base)+", where its name lets expect "+layout.EncodePath(stem))
+		f.warn(finding.BaseName, sectionSerialization, "", "the archive holds "+layout.EncodePath(base)+", where its name lets expect "+layout.EncodePath(stem))
 	}
 }
 

@@ -126,9 +126,9 @@ func (v *validator) manifestName(p string) {
 }
 
 // names warns of what other systems cannot hold or would take for one file.
-func (v *validator) names() []finding.Finding {
-	found := nameFindings(v.tree, "")
-	for _, p := range v.tree.EmptyFolders() {
+func (r *reading) names() []finding.Finding {
+	found := nameFindings(r.tree, "")
+	for _, p := range r.tree.EmptyFolders() {
 		if p != tagfile.PayloadDir && strings.HasPrefix(p, tagfile.PayloadPrefix) {
 			found = append(found, finding.Finding{Code: finding.EmptyFolder, Severity: finding.Warning, Path: layout.EncodePath(p), Section: "2.1.3",
 				Text: "an empty folder: manifests cannot list it"})

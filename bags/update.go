@@ -307,18 +307,6 @@ func (u *updating) payloadLines(a files.Algorithm) (map[string][]byte, error) {
 	return lines, nil
 }
 
-func (e *listed) sum(a files.Algorithm) []byte {
-	if e == nil {
-		return nil
-	}
-	for _, s := range e.sums {
-		if s.algorithm == a {
-			return s.sum
-		}
-	}
-	return nil
-}
-
 // writeTagManifest lists the tag files there are, and for those written anew what
 // was written.
 func (u *updating) writeTagManifest(a files.Algorithm) error {

@@ -1,11 +1,9 @@
 package bags
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,8 +14,6 @@ import (
 	"bagpipe/bags/profile"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
-
-	"golang.org/x/text/encoding"
 )
 
 // Level says how much of a bag is checked.
@@ -159,76 +155,24 @@ func (v *validator) broken(e *files.Error) {
 // validator holds one validation. It is used by one goroutine; the hashing's
 // callbacks do not overlap.
 type validator struct {
-	o      ValidateOptions
-	tree   *files.Tree
-	from   contents
-	report Report
-
-	version tagfile.Version
-	enc     encoding.Encoding
-
-	files     map[string]int // path → index in tree.Files
-	folders   map[string]bool
-	nfc       map[string]string // lazily: normalised path → path
-	payload   map[string]*listed
-	tags      map[string]*listed
-	holes     map[string]bool     // paths in fetch.txt
-	fetches   []tagfile.FetchLine // those that are in order, with clean paths
+	reading
+	findings
+	o         ValidateOptions
 	oxums     []oxum
-	infoName  string // of the file that oxums are from
-	said      [2]int // errors and warnings found, those that are only counted included
-	absent    int    // files that manifests list and that are not there
-	overFetch bool   // fetch.txt lists more than is read
-	stop      bool
-	unread    bool              // the archive around the bag could not be read to its end
-	payloads  []files.Algorithm // of the payload manifests, sorted
-	tagSets   []tagManifest
-
-	manifestNames map[files.Algorithm]string // the payload manifests' files
-	early         *hashing                   // under way
-}
-
-// listed is a file as the manifests have it.
-type listed struct {
-	sums  []listedSum
-	known files.Set
-	first [1]listedSum // where sums begins: most files have one
-}
-
-type listedSum struct {
-	algorithm files.Algorithm
-	sum       []byte
-}
-
-type tagManifest struct {
-	algorithm files.Algorithm
-	name      string
+	infoName  string   // the file that holds the oxums
+	absent    int      // listed files that are not there
+	overFetch bool     // fetch.txt lists more than is read
+	unread    bool     // the archive around the bag could not be read to its end
+	early     *hashing // under way
 }
 
 type oxum struct{ bytes, files int64 }
 
 func newValidator(t *files.Tree, from contents, o ValidateOptions) *validator {
-	v := &validator{
-		o: o, tree: t, from: from, version: tagfile.V1,
-		files: make(map[string]int, len(t.Files)), folders: make(map[string]bool, len(t.Folders)),
-		payload: map[string]*listed{}, tags: map[string]*listed{}, holes: map[string]bool{},
-		manifestNames: map[files.Algorithm]string{},
-	}
-	v.report.Bag = layout.EncodePath(filepath.Base(t.Dir))
-	v.report.Level = o.Level
-	v.report.Findings = []finding.Finding{}
-	for i := range t.Files {
-		v.files[t.Files[i].Path] = i
-	}
-	for i := range t.Folders {
-		v.folders[t.Folders[i].Path] = true
-	}
+	v := &validator{reading: newReading(t, from), o: o}
+	v.failFast = o.FailFast
+	v.report = Report{Bag: layout.EncodePath(filepath.Base(t.Dir)), Level: o.Level, Findings: []finding.Finding{}}
 	return v
-}
-
-func (v *validator) has(p string) bool {
-	_, ok := v.files[p]
-	return ok
 }
 
 // text reads a tag file's lines and reports what is wrong with it as text.
@@ -257,18 +201,4 @@ func (v *validator) text(p string, do func(tagfile.Line)) error {
 		v.find(finding.Warning, finding.LineEnd, "2.3", p, last.Number, "the last line has no line end")
 	}
 	return v.enough()
-}
-
-// declarationMax is far more than two lines need.
-const declarationMax = 64 << 10
-
-func (v *validator) readSmall(p string) ([]byte, error) {
-	f, err := v.from.Open(p)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var b bytes.Buffer
-	_, err = io.Copy(&b, io.LimitReader(f, declarationMax))
-	return b.Bytes(), err
 }

@@ -42,17 +42,17 @@
 // unless they are a member that its directory does not list.) Names that differ
 // only by case or by Unicode normalisation are kept and warned about, as are names
 // that Windows cannot hold, and backslashes in tars, where they are ordinary
-// characters. Names in no known encoding are read in their code page (codepage.go).
+// characters. Names in no known encoding are read in their code page (internal/codepage).
 // Permissions keep only the execute bits; modification times, empty folders and the
 // holes of sparse files are kept. Nothing is synced by Extract (the caller syncs the
-// tree once and then publishes it); ExtractTo and Pack do both (publish.go).
+// tree once and then publishes it); ExtractTo and Pack do both (files.Scratch).
 //
 // Inspect reads an archive by the same rules and writes nothing; it reads on after
 // a member's broken rule and lists them all. ExtractNested unpacks what is packed in
 // a folder (nested.go).
 //
 // A program that unpacks 7z or rar begins with Reader: the process that reads them
-// is that program again (reader.go, frames.go). It has the archive's files, a bound
+// is that program again (internal/child, internal/frames). It has the archive's files, a bound
 // on its memory (Limits.Memory) and no right to write; it decodes, and everything
 // is checked by its parent.
 package archive

@@ -119,8 +119,8 @@ func FuzzFrames(f *testing.F) {
 		}
 		defer root.Close()
 		s := newSink(root, "x.7z", int64(len(data)), ExtractOptions{Limits: Limits{Files: 100, Bytes: 1 << 20}})
-		out := s.stream(t.Context())
-		err = out.wait(takeMembers(out, &frames.Reader{R: bufio.NewReader(bytes.NewReader(data))}, codepage.Namer{}, s))
+		out, ctx := s.stream(t.Context())
+		err = out.wait(takeMembers(ctx, out, &frames.Reader{R: bufio.NewReader(bytes.NewReader(data))}, codepage.Namer{}, s))
 		var e *files.Error
 		var m frames.Fault
 		if err != nil && !errors.As(err, &e) && !errors.As(err, &m) && !errors.Is(err, frames.ErrCut) {

@@ -27,6 +27,7 @@ const ratioFloor = 64 << 20
 
 const maxNameBytes = 255
 
+// WithDefaults gives the limits with every zero field set.
 func (l Limits) WithDefaults() Limits {
 	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64,
 		Memory: 1 << 30, Time: 12 * time.Hour, ratioFloor: ratioFloor}
@@ -71,7 +72,7 @@ func (l Limits) overBytes(total, input int64) (files.Rule, string) {
 	return "", ""
 }
 
-// overFile tells whether one file of size bytes is too large.
+// OverFile gives the rule that one file of this size breaks, if any.
 func (l Limits) OverFile(size int64) (files.Rule, string) {
 	if size > l.FileBytes {
 		return files.RuleFileBytes, fmt.Sprintf("the file is larger than %d bytes", l.FileBytes)

@@ -50,8 +50,8 @@ func readElsewhere(ctx context.Context, src *volume.File, archive string, s *sin
 	if err != nil {
 		return fmt.Errorf("unpack %s: start the archive's reader: %w", s.Archive, err)
 	}
-	out := s.stream(ctx)
-	err = out.wait(takeMembers(out, p.Frames, names, s))
+	out, ctx := s.stream(ctx)
+	err = out.wait(takeMembers(ctx, out, p.Frames, names, s))
 	cancel()
 	if died := p.Wait(); errors.Is(err, frames.ErrCut) {
 		return child.CutShort(died, s.o.Limits.Memory, &s.Notes)
@@ -60,7 +60,7 @@ func readElsewhere(ctx context.Context, src *volume.File, archive string, s *sin
 }
 
 // takeMembers admits and writes what the reading process delivers.
-func takeMembers(out *stream, f *frames.Reader, names codepage.Namer, s *sink) error {
+func takeMembers(ctx context.Context, out *stream, f *frames.Reader, names codepage.Namer, s *sink) error {
 	for {
 		h, err := f.Member()
 		if errors.Is(err, io.EOF) {
@@ -70,7 +70,7 @@ func takeMembers(out *stream, f *frames.Reader, names codepage.Namer, s *sink) e
 			return s.ofReader(err)
 		}
 		h.Name = []byte(names.Decode(string(h.Name)))
-		err = s.pass(s.takeMember(out, f, h))
+		err = s.pass(s.takeMember(ctx, out, f, h))
 		if err != nil {
 			return s.ofReader(err)
 		}
@@ -94,7 +94,7 @@ func (s *sink) ofReader(err error) error {
 	return err
 }
 
-func (s *sink) takeMember(out *stream, f *frames.Reader, h frames.Head) error {
+func (s *sink) takeMember(ctx context.Context, out *stream, f *frames.Reader, h frames.Head) error {
 	name := string(h.Name)
 	if h.Rule != "" {
 		return s.Broken(name, h.Rule, h.Detail, nil)
@@ -124,7 +124,7 @@ func (s *sink) takeMember(out *stream, f *frames.Reader, h frames.Head) error {
 	if h.Sum != nil {
 		r = compress.NewSumReader(f, *h.Sum)
 	}
-	return out.add(m, r)
+	return out.add(ctx, m, r)
 }
 
 // Reader does the work of a process that reads one 7z or rar, if this is one: ok is then

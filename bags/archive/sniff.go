@@ -159,7 +159,8 @@ func suffixes() []struct {
 	}
 }
 
-// formatOfName is asked only where the bytes say nothing.
+// FormatOfName gives the format that a file's name ends in. It is asked only where the
+// bytes say nothing.
 func FormatOfName(name string) Format {
 	lower := strings.ToLower(name)
 	for _, e := range suffixes() {

@@ -32,11 +32,11 @@ func untar(ctx context.Context, src *volume.File, s *sink) error {
 // untarFrom unpacks the tar that r delivers and reads r to its end, so that the
 // check sums of the compression around it are verified.
 func untarFrom(ctx context.Context, r io.Reader, s *sink) error {
-	out := s.stream(ctx)
-	return out.wait(untarMembers(out, r, s))
+	out, ctx := s.stream(ctx)
+	return out.wait(untarMembers(ctx, out, r, s))
 }
 
-func untarMembers(out *stream, r io.Reader, s *sink) error {
+func untarMembers(ctx context.Context, out *stream, r io.Reader, s *sink) error {
 	// Nothing is guessed here: a stream's names are not known before they are needed.
 	names, _, err := codepage.New(s.o.Names, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 	t := tar.NewReader(blocks)
 	last := ""
 	for {
-		if err := out.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		next := tars.RoundUp(blocks.Seen)
@@ -57,13 +57,13 @@ func untarMembers(out *stream, r io.Reader, s *sink) error {
 			s.Warn(last, "the archive stops after this member, without a whole end mark: it may have been cut there")
 		}
 		if errors.Is(err, io.EOF) {
-			return s.tarEnd(out.ctx, blocks)
+			return s.tarEnd(ctx, blocks)
 		}
 		if err != nil {
 			return s.badStream(last, err)
 		}
 		h.Name = names.Decode(h.Name)
-		if err := s.passName(s.tarMember(out, h, t)); err != nil {
+		if err := s.passName(s.tarMember(ctx, out, h, t)); err != nil {
 			return err
 		}
 		last = h.Name
@@ -76,7 +76,7 @@ func (s *sink) badStream(last string, err error) error {
 	return s.Broken(last, rule, detail, err)
 }
 
-func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
+func (s *sink) tarMember(ctx context.Context, out *stream, h *tar.Header, r io.Reader) error {
 	if err := s.tarType(h); err != nil || h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == tars.TypeLabel {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *sink) tarMember(out *stream, h *tar.Header, r io.Reader) error {
 	if err := s.mkdir(path.Dir(p)); err != nil {
 		return err
 	}
-	return out.add(m, r)
+	return out.add(ctx, m, r)
 }
 
 func (s *sink) tarType(h *tar.Header) error {

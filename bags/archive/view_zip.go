@@ -98,4 +98,5 @@ func (r *zipFileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the reading of the member.
 func (r *zipFileReader) Close() error { return r.r.Close() }

@@ -146,7 +146,6 @@ type stream struct {
 	s     *sink
 	pl    *files.Creator
 	group *errgroup.Group
-	ctx   context.Context // of the group, for the calls below
 	small chan smallFile
 	free  chan []byte
 }
@@ -156,11 +155,13 @@ type smallFile struct {
 	data []byte
 }
 
-func (s *sink) stream(ctx context.Context) *stream {
+// stream starts the writers. The context it gives, for the calls below, ends with the
+// first that fails.
+func (s *sink) stream(ctx context.Context) (*stream, context.Context) {
 	t := &stream{s: s}
-	t.group, t.ctx = errgroup.WithContext(ctx)
+	t.group, ctx = errgroup.WithContext(ctx)
 	if s.root == nil {
-		return t
+		return t, ctx
 	}
 	t.pl = &files.Creator{Root: s.root}
 	const writers = 2
@@ -181,7 +182,7 @@ func (s *sink) stream(ctx context.Context) *stream {
 			return nil
 		})
 	}
-	return t
+	return t, ctx
 }
 
 func (t *stream) writeSmall(pl *files.Creator, m smallFile) error {
@@ -203,15 +204,15 @@ func (t *stream) writeSmall(pl *files.Creator, m smallFile) error {
 }
 
 // add writes one admitted member whose folder exists.
-func (t *stream) add(m member, r io.Reader) error {
+func (t *stream) add(ctx context.Context, m member, r io.Reader) error {
 	if t.pl == nil || m.size < 0 || m.size > smallMember || m.sparse {
-		return t.s.write(t.ctx, t.pl, m, r)
+		return t.s.write(ctx, t.pl, m, r)
 	}
 	var buf []byte
 	select {
 	case buf = <-t.free:
-	case <-t.ctx.Done():
-		return t.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if cap(buf) < int(m.size)+1 {
 		buf = make([]byte, 0, max(int(m.size)+1, 4<<10))
@@ -232,8 +233,8 @@ func (t *stream) add(m member, r io.Reader) error {
 	select {
 	case t.small <- smallFile{m, data}:
 		return nil
-	case <-t.ctx.Done():
-		return t.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

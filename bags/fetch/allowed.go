@@ -14,6 +14,7 @@ import (
 // NotAllowedError says that a URL of fetch.txt is not among what is allowed.
 type NotAllowedError struct{ What string }
 
+// Error says what to allow.
 func (e *NotAllowedError) Error() string {
 	return e.What + " is not allowed to be fetched from; allow it first"
 }

@@ -34,7 +34,7 @@ import (
 //     can, and started anew where the digest then says that it was another file;
 //   - a file that cannot be had does not keep the others from being fetched.
 
-// FetchDir is the folder, inside a bag, of files that are not whole yet.
+// Dir is the folder, inside a bag, of files that are not whole yet.
 const Dir = ".bagpipe-fetch"
 
 // Allowed lists where files may be fetched from. The zero value allows nothing.
@@ -46,7 +46,7 @@ type Allowed struct {
 	Folders []string
 }
 
-// FetchOptions say how to complete a bag.
+// Options say how to complete a bag.
 type Options struct {
 	Allowed  Allowed
 	Limits   archive.Limits    // FileBytes bounds one file
@@ -68,7 +68,7 @@ type Fetched struct {
 	Recovered bags.Outcome `json:"recovered,omitempty"` // of a change of the bag that was interrupted before
 }
 
-// FetchProblem is a file that could not be fetched.
+// A Problem is a file that could not be fetched.
 type Problem struct {
 	Path string `json:"path"` // percent-encoded
 	URL  string `json:"url"`
@@ -82,8 +82,8 @@ const (
 	fetchPause    = time.Second
 )
 
-// Fetch gets the files that fetch.txt lists and that are not there. fetch.txt
-// stays: RFC 8493 lets a complete bag have one, and a tag manifest may list it.
+// Complete gets the files that fetch.txt lists and that are not there. fetch.txt stays:
+// RFC 8493 lets a complete bag have one, and a tag manifest may list it.
 func Complete(ctx context.Context, dir string, o Options) (_ Fetched, err error) {
 	h, err := bags.OpenHoles(ctx, dir)
 	fail := func(err error) (Fetched, error) {

@@ -23,10 +23,10 @@ const (
 	SHA512 Algorithm = "sha512"
 )
 
-var Algorithms = [...]struct {
-	Name Algorithm
+var algorithms = [...]struct {
+	name Algorithm
 	size int
-	New  func() hash.Hash
+	new  func() hash.Hash
 }{
 	{MD5, md5.Size, md5.New},
 	{SHA1, sha1.Size, sha1.New},
@@ -36,9 +36,9 @@ var Algorithms = [...]struct {
 	{SHA512, sha512.Size, sha512.New},
 }
 
-func (a Algorithm) Index() int {
-	for i := range Algorithms {
-		if Algorithms[i].Name == a {
+func (a Algorithm) index() int {
+	for i := range algorithms {
+		if algorithms[i].name == a {
 			return i
 		}
 	}
@@ -46,10 +46,10 @@ func (a Algorithm) Index() int {
 }
 
 // Known tells whether a can be computed.
-func (a Algorithm) Known() bool { return a.Index() >= 0 }
+func (a Algorithm) Known() bool { return a.index() >= 0 }
 
-// plain gives the name as RFC 8493 has it in file names: lower case, letters and
-// digits only.
+// Plain gives the name as RFC 8493 has it in file names: lower case, letters and digits
+// only.
 func (a Algorithm) Plain() Algorithm {
 	return Algorithm(strings.Map(func(r rune) rune {
 		switch {
@@ -68,18 +68,21 @@ func (a Algorithm) Weak() bool { return a == MD5 || a == SHA1 }
 
 // Size is the digest's length in bytes.
 func (a Algorithm) Size() int {
-	if i := a.Index(); i >= 0 {
-		return Algorithms[i].size
+	if i := a.index(); i >= 0 {
+		return algorithms[i].size
 	}
 	return 0
 }
 
+// New gives the hash of a known algorithm.
+func (a Algorithm) New() hash.Hash { return algorithms[a.index()].new() }
+
 // Sums are one file's digests; those that were not asked for are nil.
-type Sums [len(Algorithms)][]byte
+type Sums [len(algorithms)][]byte
 
 // Of gives a's digest, or nil.
 func (s *Sums) Of(a Algorithm) []byte {
-	if i := a.Index(); i >= 0 {
+	if i := a.index(); i >= 0 {
 		return s[i]
 	}
 	return nil
@@ -87,7 +90,7 @@ func (s *Sums) Of(a Algorithm) []byte {
 
 // Set puts a digest; an unknown algorithm is passed over.
 func (s *Sums) Set(a Algorithm, sum []byte) {
-	if i := a.Index(); i >= 0 {
+	if i := a.index(); i >= 0 {
 		s[i] = sum
 	}
 }
@@ -96,19 +99,20 @@ func (s *Sums) Set(a Algorithm, sum []byte) {
 func (s *Sums) Algorithms() (as []Algorithm) {
 	for i, sum := range s {
 		if sum != nil {
-			as = append(as, Algorithms[i].Name)
+			as = append(as, algorithms[i].name)
 		}
 	}
 	return as
 }
 
-// algSet is a set of algorithms, one bit each.
+// A Set is a set of algorithms, one bit each.
 type Set uint8
 
+// SetOf gives the set of the known algorithms among as.
 func SetOf(as ...Algorithm) Set {
 	var s Set
 	for _, a := range as {
-		if i := a.Index(); i >= 0 {
+		if i := a.index(); i >= 0 {
 			s |= 1 << i
 		}
 	}
@@ -116,7 +120,7 @@ func SetOf(as ...Algorithm) Set {
 }
 
 func (s Set) each(yield func(i int)) {
-	for i := range Algorithms {
+	for i := range algorithms {
 		if s&(1<<i) != 0 {
 			yield(i)
 		}
@@ -128,5 +132,5 @@ func (s Set) count() (n int) {
 	return n
 }
 
-// shortSum shows the beginning of a digest.
+// Short shows the beginning of a digest.
 func Short(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), 6)]) }

@@ -19,18 +19,17 @@ const (
 	FolderPerm fs.FileMode = 0o755
 )
 
-// placer makes files in the folder an archive is unpacked into. It finds a folder
-// through os.Root once and keeps it open for the members that follow, so that a
-// small file costs three calls and not three for each part of its path. Used by
-// one goroutine.
+// A Creator makes files below its root. It finds a folder through os.Root once and keeps
+// it open for the files that follow, so that a small file costs three calls and not
+// three for each part of its path. Used by one goroutine.
 type Creator struct {
 	Root *os.Root
 	path string
 	dir  *os.File
 }
 
-// newFile is a file being written, without the runtime's poller, which costs
-// small files more than writing them.
+// A NewFile is a file being written, without the runtime's poller, which costs small
+// files more than the writing.
 type NewFile struct{ fd int }
 
 func (p *Creator) enter(folder string) (int, error) {
@@ -46,8 +45,8 @@ func (p *Creator) enter(folder string) (int, error) {
 	return int(dir.Fd()), nil
 }
 
-// create makes a file that must not be there; the last part of its path is no
-// link, or this fails.
+// Create makes a file that must not be there. The last part of its path is no link, or
+// Create fails.
 func (p *Creator) Create(name string, perm fs.FileMode) (NewFile, error) {
 	dir, err := p.enter(path.Dir(name))
 	if err != nil {
@@ -62,7 +61,7 @@ func (p *Creator) Create(name string, perm fs.FileMode) (NewFile, error) {
 	return NewFile{fd}, nil
 }
 
-// setTime sets a made file's time of modification.
+// SetTime sets a made file's time of modification.
 func (p *Creator) SetTime(name string, at time.Time) error {
 	dir, err := p.enter(path.Dir(name))
 	if err != nil {
@@ -75,6 +74,7 @@ func (p *Creator) SetTime(name string, at time.Time) error {
 	return unix.UtimesNanoAt(dir, path.Base(name), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
+// Close lets go of the folder.
 func (p *Creator) Close() {
 	if p.dir != nil {
 		p.dir.Close() // read only: nothing can be lost
@@ -82,6 +82,7 @@ func (p *Creator) Close() {
 	}
 }
 
+// Write writes all of b.
 func (f NewFile) Write(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -103,6 +104,7 @@ func (f NewFile) Hole(n int64) error {
 // Truncate ends the file at n bytes, where its last part is a hole.
 func (f NewFile) Truncate(n int64) error { return unix.Ftruncate(f.fd, n) }
 
+// Close closes the file.
 func (f NewFile) Close() error {
 	err := unix.Close(f.fd)
 	if errors.Is(err, unix.EINTR) {

@@ -8,12 +8,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folder folds case and Unicode normalisation away: two names with one fold are
-// one file on Windows or macOS.
+// A Folder folds case and Unicode normalisation away: two names with one fold are one
+// file on Windows or macOS.
 type Folder struct{ caser cases.Caser }
 
+// NewFolder gives a Folder for one goroutine.
 func NewFolder() Folder { return Folder{cases.Fold()} }
 
+// Fold gives the fold of a path.
 func (f Folder) Fold(p string) string {
 	if IsPlain(p) {
 		return strings.ToLower(p)
@@ -21,7 +23,7 @@ func (f Folder) Fold(p string) string {
 	return norm.NFC.String(f.caser.String(norm.NFC.String(p)))
 }
 
-// isPlain tells whether p is ASCII: most names are, and folding them is cheap.
+// IsPlain reports whether p is ASCII: most names are, and folding them is cheap.
 func IsPlain(p string) bool {
 	for i := range len(p) {
 		if p[i] >= 0x80 {
@@ -34,7 +36,7 @@ func IsPlain(p string) bool {
 // windowsPath is the characters Windows allows in a path (RFC 8493, 6.1.2).
 const windowsPath = 255
 
-// windowsHostile says why Windows could not hold this path, or "".
+// WindowsHostile gives the reason why Windows could not hold this path, or "".
 func WindowsHostile(p string) string {
 	if len(p) > windowsPath && utf8.RuneCountInString(p) > windowsPath {
 		return "is longer than the 255 characters of a path on Windows"

@@ -55,7 +55,7 @@ type Hashed struct {
 	Head  []byte // the first HeadBytes
 }
 
-// errChanged says that a file is not what it was when it was listed.
+// ErrChanged says that a file is not what it was when it was listed.
 var ErrChanged = errors.New("the file changed while it was read")
 
 // Hash reads every file of t once and gives its digests to each, whose calls do
@@ -69,6 +69,7 @@ func Hash(ctx context.Context, t *Tree, as []Algorithm, o HashOptions, each func
 	return HashPlan(ctx, t.Dir, plan, o, each)
 }
 
+// Planned is one file to be hashed, by the algorithms of Set. Index is handed back.
 type Planned struct {
 	Index int
 	Path  string
@@ -91,6 +92,7 @@ type fileOpener interface {
 	Close()
 }
 
+// HashPlan hashes the planned files below dir.
 func HashPlan(ctx context.Context, dir string, plan []Planned, o HashOptions, each func(Hashed) error) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -190,7 +192,7 @@ func (p *hashPool) read(n int) {
 
 type hashWorker struct {
 	pool    *hashPool
-	hashers [len(Algorithms)]hash.Hash
+	hashers [len(algorithms)]hash.Hash
 	block   []byte
 	wide    []wideBlock // of large files with several digests; nil until there is one
 	head    []byte
@@ -212,7 +214,7 @@ func (w *hashWorker) open(ctx context.Context, files fileOpener, it Planned) (er
 func (w *hashWorker) file(ctx context.Context, f Reader, it Planned) (err error) {
 	it.Set.each(func(i int) {
 		if w.hashers[i] == nil {
-			w.hashers[i] = Algorithms[i].New()
+			w.hashers[i] = algorithms[i].new()
 		}
 		w.hashers[i].Reset()
 	})

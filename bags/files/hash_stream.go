@@ -13,8 +13,8 @@ import (
 // whole; of larger ones each digest has its goroutine.
 const inMemory = 1 << 20
 
-// hashStream hashes planned files that come one after the other: walk gives each to
-// take, which passes over those that are not planned. Small files are hashed by other
+// HashStream hashes planned files that come one after the other. walk hands each file to
+// take, which passes over files that are not planned. Small files are hashed by other
 // goroutines while walk goes on.
 func HashStream(ctx context.Context, plan []Planned, o HashOptions, each func(Hashed) error,
 	walk func(ctx context.Context, take func(path string, size int64, r io.Reader) error) error) error {

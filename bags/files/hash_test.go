@@ -24,7 +24,7 @@ func TestHashWideEqualsPlain(t *testing.T) {
 		err := Hash(t.Context(), tree, as, HashOptions{}, func(h Hashed) error {
 			data := map[string]string{"big": big, "small": "x"}[tree.Files[h.Index].Path]
 			for _, a := range as {
-				w := Algorithms[a.Index()].New()
+				w := a.New()
 				w.Write([]byte(data))
 				if !bytes.Equal(w.Sum(nil), h.Sums.Of(a)) {
 					t.Errorf("%s of %s is wrong", a, tree.Files[h.Index].Path)

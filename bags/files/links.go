@@ -9,10 +9,10 @@ const (
 	Junctions     = "junctions"
 )
 
-// refusedLink says of a member why it is not taken. No link is, those that stay within
-// the archive included: each step, store and system after this one would have to hold
-// to the same idea of where it leads. target is "" where the archive's directory does
-// not tell it.
+// RefusedLink gives the reason why a link is not taken. No link is, those that stay
+// within the archive included: each step, store and system after this one would have to
+// hold to the same idea of where it leads. target is "" where the archive's directory
+// does not tell it.
 func RefusedLink(kind, target string) string {
 	text := kind + " are not taken, wherever they lead"
 	if target != "" {

@@ -31,7 +31,7 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 	return PlaceTree(ctx, t, into, link, 0)
 }
 
-// placeTree writes through os.Root: a folder of into that becomes a link meanwhile
+// PlaceTree is Place into an open root: a folder of into that becomes a link meanwhile
 // leads nowhere outside.
 func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers int) error {
 	for i := range t.Folders {
@@ -135,14 +135,13 @@ func namedError(p string, err error) error {
 	return fmt.Errorf("%s: %w", layout.EncodePath(p), err)
 }
 
-// cannotLink tells a file system or file that takes no (further) link from a
-// real error.
+// CannotLink reports whether the file or its file system takes no (further) link.
 func CannotLink(err error) bool {
 	return errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EMLINK) ||
 		errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS)
 }
 
-// copyFile copies one regular file with its time and execute bits.
+// CopyFile copies one regular file with its time and execute bits.
 func CopyFile(src string, to *Creator, p string) error {
 	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

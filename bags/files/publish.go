@@ -23,7 +23,7 @@ import (
 //   - what a crash left of the hidden folder is removed by the next that publishes
 //     under the same name: its lock is free.
 
-// scratch is a hidden folder beside the place of what is made in it.
+// A Scratch is a hidden folder beside the place of the thing made in it.
 type Scratch struct {
 	dest string
 	dir  string
@@ -36,7 +36,7 @@ const (
 	scratchMade = "made"
 )
 
-// newScratch refuses a place that is taken.
+// NewScratch makes the hidden folder of dest. It refuses a place that is taken.
 func NewScratch(dest string) (*Scratch, error) {
 	dest = filepath.Clean(dest)
 	if _, err := os.Lstat(dest); err == nil {
@@ -97,11 +97,11 @@ func sweep(parent, prefix string) error {
 	return nil
 }
 
-// made is where the thing is made.
+// Made gives the path to make the thing at.
 func (s *Scratch) Made() string { return filepath.Join(s.dir, scratchMade) }
 
-// publish puts the thing in its place, durably. sync makes its bytes durable; nil
-// leaves that to the caller.
+// Publish puts the thing in its place, durably. sync makes its bytes durable; nil leaves
+// that to the caller.
 func (s *Scratch) Publish(sync func(path string) error) error {
 	if sync == nil {
 		return renameNew(s.Made(), s.dest)
@@ -115,7 +115,7 @@ func (s *Scratch) Publish(sync func(path string) error) error {
 	return disk.SyncDir(filepath.Dir(s.dest))
 }
 
-// close removes what is left.
+// Close removes the folder.
 func (s *Scratch) Close() error { return errors.Join(removeScratch(s.dir), s.lock.Close()) }
 
 // removeScratch keeps the lock until the rest is gone: a crash in between leaves

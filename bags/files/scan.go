@@ -81,7 +81,7 @@ func parent(p string) string {
 // Scan lists everything below dir.
 func Scan(ctx context.Context, dir string) (*Tree, error) { return ScanExcept(ctx, dir, "") }
 
-// scan passes over the folder skip.
+// ScanExcept lists everything below dir but its folder skip.
 func ScanExcept(ctx context.Context, dir, skip string) (*Tree, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("list folder: %w", err)

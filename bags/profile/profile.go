@@ -47,7 +47,7 @@ type NameLists struct {
 	restricted bool // Allowed was given, be it empty
 }
 
-// ProfileTag is what a profile says of one label of bag-info.txt.
+// A Tag is what a profile asks of one label of bag-info.txt.
 type Tag struct {
 	Label    string
 	Required bool
@@ -67,7 +67,7 @@ const (
 	specDefault    = "1.1.0" // the last version without BagIt-Profile-Version
 )
 
-// LoadProfile reads a profile's file.
+// Load reads a profile's file.
 func Load(file string) (*Profile, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -88,8 +88,8 @@ func Load(file string) (*Profile, error) {
 	return p, nil
 }
 
-// ParseProfile reads a profile. What is no JSON object, or has a value of another
-// type than the specification's, is an error; what else is wrong is in Problems.
+// Parse reads a profile. A text that is no JSON object, or has a value of another type
+// than the specification's, is an error; anything else wrong is in Problems.
 func Parse(data []byte) (*Profile, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	r := &profileReader{p: &Profile{}}

@@ -9,7 +9,7 @@ import (
 	"bagpipe/bags/finding"
 )
 
-// version is a BagIt version that this package reads.
+// A Version of BagIt that can be read.
 type Version struct{ major, minor int }
 
 var (
@@ -17,12 +17,13 @@ var (
 	V1   = Version{1, 0}
 )
 
+// Before reports whether v was published before o.
 func (v Version) Before(o Version) bool {
 	return v.major < o.major || v.major == o.major && v.minor < o.minor
 }
 
-// versions are those ever published in general use. One that is not here may
-// have other rules, so a bag that declares it cannot be called valid.
+// Versions are those ever published in general use. Another may have other rules, so a
+// bag that declares it cannot be called valid.
 var Versions = map[string]Version{
 	"0.93": {0, 93}, "0.94": {0, 94}, "0.95": {0, 95}, "0.96": {0, 96}, "0.97": {0, 97}, "1.0": V1,
 }
@@ -48,9 +49,9 @@ const (
 
 var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 
-// parseDeclaration reads bagit.txt (RFC 8493, 2.1.1): exactly two lines, in
-// order, UTF-8, no byte-order mark. Before 1.0 writers were looser; Stanford's
-// deposits, for one, have the lines the other way round.
+// ParseDeclaration reads bagit.txt (RFC 8493, 2.1.1): exactly two lines, in order,
+// UTF-8, no byte-order mark. Before 1.0 writers were looser; Stanford's deposits, for
+// one, have the lines the other way round.
 func ParseDeclaration(data []byte) declaration {
 	var d declaration
 	if !utf8.Valid(data) {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encodingOf gives the decoder for a name in bagit.txt; nil is UTF-8. ok is false for a
-// name that nobody registered, and for the few registered ones that no decoder is here
-// for (UTF-7, ISO-10646-UCS-2 …).
+// EncodingOf gives the decoder for a name in bagit.txt; nil is UTF-8. ok is false for a
+// name that nobody registered, and for the few registered ones without a decoder (UTF-7,
+// ISO-10646-UCS-2 …).
 func EncodingOf(name string) (enc encoding.Encoding, ok bool) {
 	switch strings.ToUpper(name) { // two that are not registered mean one thing only
 	case "UTF-8", "UTF8":
@@ -43,7 +43,7 @@ func utf32Of(name string) encoding.Encoding {
 	return nil
 }
 
-// ascii refuses what UTF-8 has beyond it.
+// Ascii refuses the bytes that UTF-8 has beyond it.
 type Ascii struct{ transform.NopResetter }
 
 func (a Ascii) NewDecoder() *encoding.Decoder { return &encoding.Decoder{Transformer: a} }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// fetchLine is one entry of fetch.txt: URL LENGTH FILEPATH, length -1 for "-".
+// A FetchLine is one entry of fetch.txt: URL LENGTH FILEPATH, length -1 for "-".
 type FetchLine struct {
 	Url    string
 	Length int64
@@ -20,7 +20,7 @@ var (
 	errFetchLength = errors.New("the length is neither a number nor \"-\"")
 )
 
-// parseFetchLine reads one line (RFC 8493, 2.2.3). The path may hold spaces.
+// ParseFetchLine reads one line (RFC 8493, 2.2.3). The path may hold spaces.
 func ParseFetchLine(s string) (FetchLine, error) {
 	i := strings.IndexAny(s, " \t")
 	if i <= 0 {

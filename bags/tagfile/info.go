@@ -41,7 +41,7 @@ const mostProblems = 200_000
 // infoMost bounds what is kept of a bag-info.txt, which people write for people.
 const infoMost = 16 << 20
 
-// infoParser collects fields line by line; done ends it.
+// An InfoParser collects fields line by line; Done ends it.
 type InfoParser struct {
 	Fields   []Field
 	Problems []infoProblem
@@ -50,7 +50,7 @@ type InfoParser struct {
 	value    strings.Builder // of the last field: it may be folded into many lines
 }
 
-// done gives the last field its value.
+// Done gives the last field its value.
 func (p *InfoParser) Done() {
 	if n := len(p.Fields); n > 0 {
 		p.Fields[n-1].Value = p.value.String()
@@ -58,6 +58,7 @@ func (p *InfoParser) Done() {
 	p.value.Reset()
 }
 
+// Line takes one line.
 func (p *InfoParser) Line(l Line) {
 	before := p.size
 	if p.size += len(l.Text) + 1; p.size > infoMost {
@@ -160,7 +161,7 @@ func BagInfo(dir string) ([]Field, error) {
 
 const infoWidth = 79
 
-// writeInfo writes fields in their order, long values folded at spaces.
+// WriteInfo writes fields in their order, long values folded at spaces.
 func WriteInfo(w io.Writer, fields []Field) error {
 	for _, f := range fields {
 		if _, err := io.WriteString(w, foldField(f)); err != nil {
@@ -215,9 +216,10 @@ func (f Field) Check() error {
 	return nil
 }
 
+// SameLabel reports whether two labels are one: their case does not count.
 func SameLabel(a, b string) bool { return strings.EqualFold(a, b) }
 
-// formatSize writes a size as Bag-Size has it: 42.6 GB, powers of 1000.
+// FormatSize writes a size as Bag-Size has it: 42.6 GB, powers of 1000.
 func FormatSize(n int64) string {
 	units := []string{"bytes", "KB", "MB", "GB", "TB", "PB"}
 	f, i := float64(n), 0

@@ -15,7 +15,7 @@ import (
 // three times that; values in bag-info.txt are for people.
 const maxLine = 1 << 20
 
-// line is one line of a tag file, without its end.
+// A Line of a tag file, without its end.
 type Line struct {
 	Text   string
 	Number int
@@ -27,8 +27,8 @@ var (
 	errNotText  = errors.New("the text is not in the declared encoding")
 )
 
-// eachLine calls do for every line. LF, CR and CR LF end lines (RFC 8493, 2.3).
-// bom tells whether the text began with a byte-order mark, which is passed over.
+// EachLine calls do for every line. LF, CR and CR LF end lines (RFC 8493, 2.3). bom
+// reports whether the text began with a byte-order mark, which is passed over.
 func EachLine(r io.Reader, enc encoding.Encoding, do func(Line)) (bom bool, err error) {
 	if enc != nil {
 		r = enc.NewDecoder().Reader(r)
@@ -79,12 +79,13 @@ func splitLine(data []byte, atEOF bool) (advance int, token []byte) {
 	return i + 1, data[:i]
 }
 
-// noteReader tells what the disk answered from what the text is.
+// A NoteReader keeps the disk's error, so that it is told from an error of the text.
 type NoteReader struct {
 	R   io.Reader
 	Err error
 }
 
+// Read keeps any error but io.EOF.
 func (n *NoteReader) Read(p []byte) (int, error) {
 	k, err := n.R.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

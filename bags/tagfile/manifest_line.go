@@ -20,7 +20,7 @@ var (
 	errDigest       = errors.New("the check sum is not hexadecimal or not of the algorithm's length")
 )
 
-// parseManifestLine reads "CHECKSUM FILEPATH" (RFC 8493, 2.1.3).
+// ParseManifestLine reads "CHECKSUM FILEPATH" (RFC 8493, 2.1.3).
 func ParseManifestLine(s string) (manifestLine, error) {
 	i := strings.IndexAny(s, " \t")
 	if i <= 0 {
@@ -33,7 +33,7 @@ func ParseManifestLine(s string) (manifestLine, error) {
 	return manifestLine{Sum: s[:i], Path: p}, nil
 }
 
-// decodeSum reads a hexadecimal digest of either case.
+// DecodeSum reads a hexadecimal digest of either case.
 func DecodeSum(s string, a files.Algorithm) ([]byte, error) {
 	b, err := hex.DecodeString(s)
 	if err != nil || a.Known() && len(b) != a.Size() {
@@ -42,7 +42,7 @@ func DecodeSum(s string, a files.Algorithm) ([]byte, error) {
 	return b, nil
 }
 
-// writeManifest writes one line per path; sums[i] belongs to paths[i].
+// WriteManifest writes one line per path; sums[i] belongs to paths[i].
 func WriteManifest(w io.Writer, paths []string, sums [][]byte) error {
 	var line []byte
 	for i, p := range paths {
@@ -58,7 +58,7 @@ func WriteManifest(w io.Writer, paths []string, sums [][]byte) error {
 
 var manifestEncoder = strings.NewReplacer("%", "%25", "\n", "%0A", "\r", "%0D")
 
-// encodeManifestPath encodes CR, LF and %, and only those (RFC 8493, 2.1.3).
+// EncodeManifestPath encodes CR, LF and %, and only those (RFC 8493, 2.1.3).
 func EncodeManifestPath(p string) string {
 	if !strings.ContainsAny(p, "%\n\r") {
 		return p
@@ -66,8 +66,8 @@ func EncodeManifestPath(p string) string {
 	return manifestEncoder.Replace(p)
 }
 
-// decodeManifestPath reverses it. bare tells whether a '%' stood there that
-// begins none of the three.
+// DecodeManifestPath reverses EncodeManifestPath. bare reports whether a '%' stood there
+// that begins none of the three.
 func DecodeManifestPath(s string) (p string, bare bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, false
@@ -99,7 +99,7 @@ func manifestEscape(hi, lo byte) (byte, bool) {
 	return 0, false
 }
 
-// manifestAlgorithm gives the ALGORITHM of prefixALGORITHM.txt.
+// ManifestAlgorithm gives the ALGORITHM of prefixALGORITHM.txt.
 func ManifestAlgorithm(name, prefix string) (files.Algorithm, bool) {
 	a, ok := strings.CutPrefix(name, prefix)
 	if !ok {

@@ -17,7 +17,7 @@ const (
 	TagPrefix       = "tagmanifest-"
 )
 
-// isSpecified tells whether p may be a tag file that has to be read.
+// IsSpecified reports whether p may be a tag file that has to be read.
 func IsSpecified(p string) bool {
 	dir, name := path.Split(p)
 	if strings.Count(dir, "/") > 1 {

@@ -29,7 +29,6 @@ var most = size{files: 30, methods: 30, fields: 15, circle: 12}
 // ratchet holds the packages larger than most, each with its present size. A figure may
 // only fall; a row is deleted once the package is within most.
 var ratchet = map[string]size{
-	"bagpipe/bags":                       {files: 30, methods: 50, fields: 24, circle: 12, contexts: 0},
 	"bagpipe/cmd/bagpipe":                {files: 46, methods: 30, fields: 28, circle: 38, contexts: 1},
 	"bagpipe/engine":                     {files: 100, methods: 346, fields: 35, circle: 81, contexts: 4},
 	"bagpipe/engine/inbox":               {files: 30, methods: 100, fields: 25, circle: 21, contexts: 3},

@@ -23,9 +23,9 @@ import (
 // grows by 64 MiB at a time, and all of it counts from the first byte.
 const readerSlack = 256 << 20
 
-// readerMain does the work of a reading process, if this is one: ok is then true, and
-// the program must end with the code at once. In any other case it returns without
-// having done anything.
+// Main does the work of the process that reads one archive, if this process is one: ok
+// is then true, and the program must end with the code at once. In any other process it
+// does nothing.
 func Main() (code int, ok bool) {
 	conf := os.Getenv(readerEnv)
 	if conf == "" {

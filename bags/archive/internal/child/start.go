@@ -31,7 +31,7 @@ import (
 //     are looked at here;
 //   - it ends when its standard input does, so none outlives its parent.
 
-// readerEnv holds a readerPlan in JSON.
+// readerEnv holds a Plan in JSON.
 const readerEnv = "BAGPIPE_ARCHIVE_READER"
 
 // The reading process's files: the pipe it answers on, then the volumes.
@@ -40,7 +40,7 @@ const (
 	readerVolumes = 4
 )
 
-// readerPlan is what a reading process is to do.
+// A Plan tells the process which archive to read, and within which memory.
 type Plan struct {
 	Format  string  `json:"format"`
 	Memory  int64   `json:"memory"`
@@ -48,7 +48,7 @@ type Plan struct {
 	Volumes []int64 `json:"volumes"` // sizes
 }
 
-// cut says why the reading process ended early.
+// CutShort gives the reason why the process ended without a last word.
 func CutShort(died error, memory int64, n *notes.Notes) error {
 	text := died.Error()
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate",
@@ -63,7 +63,7 @@ func CutShort(died error, memory int64, n *notes.Notes) error {
 	return n.Broken("", files.RuleDamaged, "the archive makes its reader fail: "+text, died)
 }
 
-// reading is a reading process, seen from its parent.
+// A Process reads one archive. It is used by the goroutine that started it.
 type Process struct {
 	cmd    *exec.Cmd
 	out    *os.File
@@ -72,9 +72,10 @@ type Process struct {
 	Frames *frames.Reader
 }
 
+// Start runs this program again, with the archive's files open and nothing else.
 func Start(ctx context.Context, plan Plan, vols *volume.Volumes) (*Process, error) {
 	if os.Getenv(readerEnv) != "" {
-		return nil, errors.New("an archive's reader starts no other: this program does not call bags.Reader")
+		return nil, errors.New("an archive's reader starts no other: this program does not call archive.Reader")
 	}
 	conf, err := json.Marshal(plan)
 	if err != nil {
@@ -103,7 +104,7 @@ func Start(ctx context.Context, plan Plan, vols *volume.Volumes) (*Process, erro
 	return p, nil
 }
 
-// wait ends the process, if it has not ended, and says how it did.
+// Wait ends the process, if it has not ended, and gives the reason of its end.
 func (p *Process) Wait() error {
 	_ = p.out.Close() // it writes no more: a broken pipe ends it
 	_ = p.in.Close()
@@ -125,6 +126,7 @@ type tail struct {
 
 const tailBytes = 2 << 10
 
+// Write keeps the first bytes, and drops the rest.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

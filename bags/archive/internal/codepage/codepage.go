@@ -25,7 +25,7 @@ import (
 //   - else all such names of the archive together are read in each candidate, and
 //     the one that reads most like words wins. The guess is a warning.
 
-// RawNames keeps names as the bytes they are.
+// Raw keeps names as the bytes they are.
 const Raw = "raw"
 
 type codePage struct {
@@ -50,7 +50,7 @@ func codePages() []codePage {
 // too little from others, or are too rare in archives.
 const guessed = 13
 
-// pageNames lists the names that newNamer takes.
+// Names lists the code pages that New takes.
 func Names() []string {
 	names := []string{Raw}
 	for _, p := range codePages() {
@@ -59,13 +59,13 @@ func Names() []string {
 	return names
 }
 
-// namer turns stored names into UTF-8.
+// A Namer turns stored names into UTF-8. The zero Namer leaves them as they are.
 type Namer struct {
 	page codePage // zero: names stay as they are
 }
 
-// newNamer takes the code page that was asked for, or guesses one from the names
-// that need it. note is what to warn about, if anything.
+// New gives the Namer of the code page asked for, or of the page guessed from the stored
+// names. note is a warning about the guess, or empty.
 func New(asked string, stored []string) (n Namer, note string, err error) {
 	if asked == Raw {
 		return Namer{}, "", nil
@@ -88,7 +88,7 @@ func New(asked string, stored []string) (n Namer, note string, err error) {
 	return Namer{page}, "names are not UTF-8; they read best as " + page.name + ", and were taken so", nil
 }
 
-// decode gives the name in UTF-8, or as it is where it cannot.
+// Decode gives the name in UTF-8, or unchanged where the page cannot read it.
 func (n Namer) Decode(stored string) string {
 	if n.page.enc == nil || utf8.ValidString(stored) {
 		return stored

@@ -90,7 +90,7 @@ type aheadOf struct {
 	z io.Closer
 }
 
-// openAhead decompresses r ahead of its reader.
+// OpenAhead decompresses r ahead of its reader.
 func (c Compression) OpenAhead(r io.Reader, memory int64) (io.ReadCloser, error) {
 	z, err := c.Open(r, memory)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"github.com/therootcompany/xz"
 )
 
-// maxWindow bounds what a zstd stream may ask for: 128 MiB is what
-// "zstd --long=27" writes and every zstd reads without being told.
+// MaxWindow bounds the window of a zstd stream: 128 MiB is what "zstd --long=27" writes
+// and every zstd reads without being told.
 const MaxWindow = 128 << 20
 
-// compression is what may stand around a tar.
+// A Compression may stand around a tar.
 type Compression struct {
 	Name string // the suffix of its files
 	Is   func(head []byte) bool
 	Open func(r io.Reader, memory int64) (io.ReadCloser, error)
 }
 
-// compressions are tried in this order; their first bytes exclude one another.
+// All lists the compressions; their first bytes exclude one another.
 func All() []Compression {
 	return []Compression{
 		{"gz", hasPrefix("\x1f\x8b"), openGzip},
@@ -35,6 +35,7 @@ func All() []Compression {
 	}
 }
 
+// Of gives the compression whose files have this suffix.
 func Of(name string) (Compression, bool) {
 	for _, c := range All() {
 		if c.Name == name {
@@ -90,6 +91,7 @@ func openZstd(r io.Reader, memory int64) (io.ReadCloser, error) {
 	return z.IOReadCloser(), nil
 }
 
+// OpenXz decompresses xz within so many bytes of memory.
 func OpenXz(r io.Reader, memory int64) (io.ReadCloser, error) {
 	z, err := xz.NewReader(r, uint32(min(memory, math.MaxUint32)))
 	return io.NopCloser(z), err
@@ -97,6 +99,7 @@ func OpenXz(r io.Reader, memory int64) (io.ReadCloser, error) {
 
 const inBuffer = 64 << 10 // of the libraries' readers
 
+// OpenBzip2 decompresses bzip2.
 func OpenBzip2(r io.Reader, _ int64) (io.ReadCloser, error) {
 	return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, inBuffer))), nil
 }

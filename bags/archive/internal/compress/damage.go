@@ -16,8 +16,8 @@ import (
 	"github.com/therootcompany/xz"
 )
 
-// damage turns a decoder's error into a rule. The caller has made sure that the
-// file itself could be read.
+// Damage turns a decoder's error into a rule. The caller has made sure that the disk
+// could be read.
 func Damage(err error) (files.Rule, string) {
 	if rule, detail, known := DamageOfStream(err); known {
 		return rule, detail
@@ -42,7 +42,8 @@ func Damage(err error) (files.Rule, string) {
 
 const foreignData = "data that is no part of the archive follows"
 
-// damageOfStream names what a compression's reader said.
+// DamageOfStream turns the error of a compression's reader into a rule; known is false
+// for any other error.
 func DamageOfStream(err error) (files.Rule, string, bool) {
 	var broken bzip2.StructuralError
 	switch {

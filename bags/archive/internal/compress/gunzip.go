@@ -29,6 +29,7 @@ func newGunzip(r io.Reader) (*gunzip, error) {
 // Close has nothing to do.
 func (g *gunzip) Close() error { return nil }
 
+// Read gives the bytes of all members, and io.EOF behind the last.
 func (g *gunzip) Read(p []byte) (int, error) {
 	for g.err == nil {
 		n, err := g.d.Read(p)

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// errSum says that a member's bytes are not those that were packed.
+// ErrSum says that a member's bytes are not those that were packed.
 var errSum = errors.New("the data does not match its check sum")
 
 // sumReader compares the CRC-32 of what it reads with want, where the end is met.
@@ -17,8 +17,10 @@ type sumReader struct {
 	want uint32
 }
 
+// NewSumReader reads r, whose CRC-32 is to be want.
 func NewSumReader(r io.Reader, want uint32) *sumReader { return &sumReader{r, crc32.NewIEEE(), want} }
 
+// Read gives ErrSum in place of io.EOF where the sums differ.
 func (c *sumReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.h.Write(p[:n])

@@ -32,8 +32,8 @@ const (
 // maxFrame bounds a frame's body, whoever wrote it.
 const maxFrame = 1 << 20
 
-// frameHead is the body of an 'H' frame. Names are bytes: JSON would change what
-// is not UTF-8.
+// Head is the body of an 'H' frame. Names are bytes: JSON would change those that are
+// not UTF-8.
 type Head struct {
 	Name   []byte      `json:"name"`
 	Folder bool        `json:"folder,omitempty"`
@@ -52,8 +52,10 @@ type frameError struct {
 	Detail string     `json:"detail"`
 }
 
+// A Writer puts frames on the pipe.
 type Writer struct{ W *bufio.Writer }
 
+// Put writes one frame.
 func (f Writer) Put(kind byte, body []byte) error {
 	var head [5]byte
 	head[0] = kind
@@ -65,6 +67,7 @@ func (f Writer) Put(kind byte, body []byte) error {
 	return err
 }
 
+// PutJSON writes one frame with v as its body.
 func (f Writer) PutJSON(kind byte, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -89,14 +92,16 @@ func (f Writer) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// errCut says that the reading process ended without a last word.
+// ErrCut says that the process ended without a last word.
 var ErrCut = errors.New("the archive's reader ended early")
 
-// readerFault is a fault of the machine that the reading process met.
+// A Fault is a fault of the machine that the process met.
 type Fault string
 
+// Error gives the words of the process.
 func (e Fault) Error() string { return string(e) }
 
+// A Reader takes frames from the pipe: members, and the bytes of the current member.
 type Reader struct {
 	R     *bufio.Reader
 	left  int   // bytes of the current 'D' frame
@@ -145,8 +150,8 @@ func (f *Reader) next() (kind byte, body []byte, err error) {
 	return 0, nil, f.err
 }
 
-// member gives the next member; io.EOF after the last. The one before must have
-// been read to its end.
+// Member gives the next member; io.EOF after the last. The bytes of the member before
+// must have been read to their end.
 func (f *Reader) Member() (h Head, err error) {
 	kind, body, err := f.next()
 	if err != nil {
@@ -184,7 +189,7 @@ func (f *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// last says how it ended.
+// Last writes the last frame: the error that ended the reading, or the archive's end.
 func (f Writer) Last(err error) error {
 	var e *files.Error
 	var m Fault

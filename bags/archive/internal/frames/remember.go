@@ -8,7 +8,7 @@ import (
 	"bagpipe/bags/files"
 )
 
-// refuseMode says why a member of this mode is not taken.
+// RefuseMode gives the rule that a member of this mode breaks, if any.
 func RefuseMode(m fs.FileMode, folder bool) (files.Rule, string) {
 	switch {
 	case m&fs.ModeSymlink != 0:
@@ -21,12 +21,14 @@ func RefuseMode(m fs.FileMode, folder bool) (files.Rule, string) {
 	return "", ""
 }
 
-// remember tells an error of reading from one of writing.
+// Remember keeps the error of its reader, so that io.Copy's error of reading is told
+// from one of writing.
 type Remember struct {
 	R   io.Reader
 	Err error
 }
 
+// Read keeps any error but io.EOF.
 func (r *Remember) Read(p []byte) (int, error) {
 	n, err := r.R.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

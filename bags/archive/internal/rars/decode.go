@@ -12,7 +12,8 @@ import (
 	"github.com/nwaples/rardecode/v2"
 )
 
-// decodeRar is the reading process's work.
+// Decode writes the members of a rar as frames. It runs in the process that reads the
+// archive.
 func Decode(memory int64, data bool, src *volume.Joined, out frames.Writer) error {
 	z, err := rardecode.OpenReader("v.part1.rar", rardecode.FileSystem(&volume.VolumeFS{S: src}), rardecode.MaxDictionarySize(memory))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// nextRarVolume is the name of the part after this one: x.part1.rar, x.part2.rar,
-// or, before RAR 3, x.rar, x.r00 … x.r99, x.s00.
+// nextPart gives the name of the part after name: x.part1.rar, x.part2.rar, or, before
+// RAR 3, x.rar, x.r00 … x.r99, x.s00.
 func nextPart(name string, old bool) (string, error) {
 	ext := filepath.Ext(name)
 	stem := strings.TrimSuffix(name, ext)

@@ -25,8 +25,8 @@ import (
 //   - members compressed by one version only are in an archive, as the library has
 //     one decoder for each.
 
-// surveyRar checks the frame of every part, opens the further ones, and gives the
-// names that are in no known encoding.
+// Survey checks the frame of every part, opens the further parts, and gives the names
+// that are in no known encoding.
 func Survey(v *volume.Volumes, most int64, n *notes.Notes) (stored []string, err error) {
 	old, packed := false, ""
 	for i := 0; ; i++ {
@@ -155,8 +155,8 @@ func (w *rarWalk) noEnd() error {
 	return nil
 }
 
-// rarEnd looks at what follows the end block: parts of one size are filled up with
-// zeros, and so is what was on tape.
+// rarRest looks at the bytes behind the end block. Parts of one size are filled up with
+// zeros, and so was tape.
 func rarRest(r *io.SectionReader, at int64, n *notes.Notes) error {
 	if zeros, err := volume.OnlyZeros(io.NewSectionReader(r, at, r.Size()-at)); zeros || err != nil {
 		return err

@@ -23,8 +23,8 @@ const (
 	StartLen = 32 // bytes of the start header
 )
 
-// surveySevenZip checks, in this process, that the archive is as long as its start
-// header says. Names are UTF-16 and need no code page.
+// Survey compares the archive's length with its start header, in this process. Names are
+// UTF-16 and need no code page.
 func Survey(v *volume.Volumes, n *notes.Notes) ([]string, error) {
 	le := binary.LittleEndian
 	b := make([]byte, StartLen)
@@ -50,7 +50,7 @@ func Survey(v *volume.Volumes, n *notes.Notes) ([]string, error) {
 	return nil, nil
 }
 
-// sevenZipRest looks at what follows the archive, as rarEnd does.
+// sevenZipRest looks at what follows the archive, as a rar's survey does.
 func sevenZipRest(v *volume.Volumes, at, have int64, n *notes.Notes) error {
 	zeros, err := volume.OnlyZeros(io.NewSectionReader(v.Whole(), at, have-at))
 	if err != nil {
@@ -63,7 +63,8 @@ func sevenZipRest(v *volume.Volumes, at, have int64, n *notes.Notes) error {
 	return nil
 }
 
-// decodeSevenZip is the reading process's work.
+// Decode writes the members of a 7z as frames. It runs in the process that reads the
+// archive.
 func Decode(data bool, src *volume.Joined, out frames.Writer) error {
 	refuseMethods()
 	start := make([]byte, StartLen)

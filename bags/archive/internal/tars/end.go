@@ -15,7 +15,7 @@ import (
 
 const Block = 512
 
-// damageAtStart names what kept a compression from even beginning.
+// DamageAtStart turns the error of a compression that did not even begin into a rule.
 func DamageAtStart(format string, err error) (files.Rule, string) {
 	rule, detail, known := compress.DamageOfStream(err)
 	if !known || rule == files.RuleTrailing {
@@ -24,7 +24,7 @@ func DamageAtStart(format string, err error) (files.Rule, string) {
 	return rule, detail
 }
 
-// damageOfTar names an error between members; last is the member before it.
+// Damage turns an error between members into a rule; last is the member before it.
 func Damage(last string, err error) (files.Rule, string) {
 	rule, detail := compress.Damage(err)
 	if errors.Is(err, tar.ErrHeader) {
@@ -36,9 +36,8 @@ func Damage(last string, err error) (files.Rule, string) {
 	return rule, detail
 }
 
-// readTarEnd reads what follows the end mark: zeros up to the record's end, or
-// something that is no part of the archive. over tells which limit so many bytes
-// break.
+// ReadEnd reads the bytes behind the end mark: zeros up to the record's end, or data
+// that is no part of the archive. over gives the limit that so many bytes break.
 func ReadEnd(ctx context.Context, r io.Reader, over func(int64) (files.Rule, string)) (files.Rule, string, error) {
 	buf := make([]byte, files.CopyBuffer)
 	for total := int64(0); ; {
@@ -62,20 +61,22 @@ func ReadEnd(ctx context.Context, r io.Reader, over func(int64) (files.Rule, str
 	}
 }
 
-// countReader counts what was read. The tar reader says EOF both at an end mark
-// and where a file simply stops; only after an end mark has it read a block
-// beyond the last member.
+// A Counter counts the bytes read. The tar reader gives io.EOF both at an end mark and
+// where a file simply stops; only after an end mark has it read a block beyond the last
+// member.
 type Counter struct {
 	R    io.Reader
 	Seen int64
 }
 
+// Read reads and counts.
 func (c *Counter) Read(p []byte) (int, error) {
 	n, err := c.R.Read(p)
 	c.Seen += int64(n)
 	return n, err
 }
 
+// RoundUp gives the next multiple of Block.
 func RoundUp(n int64) int64 { return (n + Block - 1) / Block * Block }
 
 // The types that archive/tar has no name for.
@@ -86,6 +87,7 @@ const (
 	TypeSolaris   = 'X' // Solaris: what is x elsewhere
 )
 
+// IsSparse reports whether the member has holes.
 func IsSparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true

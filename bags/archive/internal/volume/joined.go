@@ -7,16 +7,18 @@ import (
 	"os"
 )
 
-// sources are the volumes of one archive as one run of bytes, and one by one.
+// Joined reads the volumes of one archive as one run of bytes.
 type Joined struct {
 	all  []*File
 	size []int64
 }
 
+// Add puts one more volume behind the others.
 func (s *Joined) Add(f *os.File, size int64) {
 	s.all, s.size = append(s.all, &File{F: f}), append(s.size, size)
 }
 
+// Total gives the length of all volumes.
 func (s *Joined) Total() (n int64) {
 	for _, v := range s.size {
 		n += v
@@ -24,6 +26,7 @@ func (s *Joined) Total() (n int64) {
 	return n
 }
 
+// Failure gives the first error of any volume's disk.
 func (s *Joined) Failure() error {
 	for _, v := range s.all {
 		if err := v.Failure(); err != nil {
@@ -52,13 +55,13 @@ func (s *Joined) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// volumeFS gives the volumes one after the other, whatever they are asked for by:
-// a decoder's idea of their names is not followed.
+// A VolumeFS opens the volumes in their order, whatever names a decoder asks for.
 type VolumeFS struct {
 	S    *Joined
 	next int
 }
 
+// Open opens the next volume.
 func (v *VolumeFS) Open(name string) (fs.File, error) {
 	i := v.next
 	if i == len(v.S.all) {

@@ -16,8 +16,7 @@ import (
 // maxVolumes bounds how many files one archive may be made of.
 const maxVolumes = 1000
 
-// volumes are the files one archive is made of, in order. The first is its
-// opener's to close.
+// Volumes are the files of one archive, in order. The first belongs to its opener.
 type Volumes struct {
 	dir   string
 	Files []*os.File
@@ -25,7 +24,7 @@ type Volumes struct {
 	Size  []int64
 }
 
-// openVolumes opens the archive's further parts, where it is numbered: they stand
+// Open opens the archive's further parts, where it is numbered: they stand
 // beside it and follow it by name: x.7z.001, x.7z.002. Those of a rar are opened by its survey, which
 // knows whether there are any.
 func Open(first *os.File, archive string, numbered bool) (*Volumes, error) {
@@ -50,7 +49,7 @@ func Open(first *os.File, archive string, numbered bool) (*Volumes, error) {
 	}
 }
 
-// open adds the file of that name. A link is not followed, and a FIFO not waited
+// Open adds the file of that name. A link is not followed, and a FIFO not waited
 // for: the folder is as hostile as the archive.
 func (v *Volumes) Open(name string) error {
 	if len(v.Files) >= maxVolumes {
@@ -71,13 +70,14 @@ func (v *Volumes) Open(name string) error {
 	return nil
 }
 
-// close closes all but the first.
+// Close closes all volumes but the first.
 func (v *Volumes) Close() {
 	for _, f := range v.Files[1:] {
 		f.Close() // read only: nothing can be lost
 	}
 }
 
+// Bytes gives the length of all volumes.
 func (v *Volumes) Bytes() (n int64) {
 	for _, size := range v.Size {
 		n += size
@@ -85,7 +85,7 @@ func (v *Volumes) Bytes() (n int64) {
 	return n
 }
 
-// whole is the parts as one run of bytes.
+// Whole joins the volumes.
 func (v *Volumes) Whole() *Joined {
 	all := &Joined{}
 	for i, f := range v.Files {
@@ -94,7 +94,7 @@ func (v *Volumes) Whole() *Joined {
 	return all
 }
 
-// volume gives one part.
+// Volume reads one volume.
 func (v *Volumes) Volume(i int) *io.SectionReader {
 	return io.NewSectionReader(v.Files[i], 0, v.Size[i])
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// onlyZeros tells whether r holds nothing else.
+// OnlyZeros reports whether r holds nothing but zeros.
 func OnlyZeros(r io.Reader) (bool, error) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -22,6 +22,7 @@ func OnlyZeros(r io.Reader) (bool, error) {
 	}
 }
 
+// IsZero reports whether p holds nothing but zeros.
 func IsZero(p []byte) bool {
 	for _, c := range p {
 		if c != 0 {

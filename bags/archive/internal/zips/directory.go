@@ -52,7 +52,7 @@ const (
 	encryptFlags = flagEncrypt | flagStrong | flagMasked
 )
 
-// zipEntry is one member as the central directory has it.
+// An Entry is one member as the central directory has it.
 type Entry struct {
 	name       string // the bytes as stored
 	Text       string // the name in UTF-8, where its code page is known

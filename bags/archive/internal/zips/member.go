@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/zip"
 )
 
-// zipMember gives the mode of a member that can be unpacked, and whether it is a folder.
+// CheckMember gives the mode of a member that can be unpacked, and reports whether it is
+// a folder.
 func CheckMember(f *zip.File, e Entry, n *notes.Notes) (mode fs.FileMode, dir bool, err error) {
 	if f.Name != e.name || f.Method != e.method {
 		return 0, false, n.Broken(e.Text, files.RuleHeaders, "the directory reads in two ways", nil)

@@ -11,15 +11,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zipOptions bound the reading of a directory.
+// Options bound the reading of a zip.
 type Options struct {
 	Files  int64  // members at most
 	Memory int64  // bytes a decoder may hold
 	Names  string // one of CodePages, or "": guessed
 }
 
-// openZip reads the directory by the rules of zipdir.go, and gives the library's
-// reader of the same members, each with its name in UTF-8.
+// Open checks the directory by the rules of directory.go, and gives the library's reader
+// of the same members, each with its name in UTF-8.
 func Open(src io.ReaderAt, size int64, o Options, n *notes.Notes) (*zip.Reader, []Entry, error) {
 	entries, end, err := readZipDirectory(src, size, o.Files, n)
 	if err != nil {
