@@ -142,7 +142,7 @@ func checkCreate(o *CreateOptions, t *files.Tree) error {
 	return checkContent(o, t)
 }
 
-// isWithin tells whether a new name would stand at or below the folder dir, through
+// isWithin reports whether a new name would stand at or below the folder dir, through
 // whatever links lead there.
 func isWithin(name, dir string) (bool, error) {
 	dir, err := realPath(dir)

@@ -37,7 +37,7 @@
 //
 // Create and CreateInPlace make bags, Update, AddManifest and SetInfo change them,
 // Fetch completes them, Serialize packs them. Those that change a bag where it
-// stands do so by a plan that survives a kill (rewrite.go). Profile is a BagIt
+// stands do so by a plan that survives a kill (change_folder.go). Profile is a BagIt
 // profile, 1.1.0 to 1.4.0; a constraint that is not met is a finding with the code
 // profile that names it.
 //

@@ -127,7 +127,7 @@ func TestRecoveryCanBeKilledToo(t *testing.T) {
 	}
 }
 
-// runKilled tells whether the child was killed before it was done.
+// runKilled reports whether the child was killed before it was done.
 func runKilled(t *testing.T, dir string, at int) bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")

@@ -45,7 +45,7 @@ func (r *Report) FirstError() (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// Incomplete tells whether nothing is wrong but that files are still to be
+// Incomplete reports whether nothing is wrong but that files are still to be
 // fetched.
 func (r *Report) Incomplete() bool {
 	for _, f := range r.Findings {

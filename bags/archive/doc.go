@@ -49,7 +49,7 @@
 //
 // Inspect reads an archive by the same rules and writes nothing; it reads on after
 // a member's broken rule and lists them all. ExtractNested unpacks what is packed in
-// a folder (nested.go).
+// a folder (extract_nested.go).
 //
 // A program that unpacks 7z or rar begins with Reader: the process that reads them
 // is that program again (internal/child, internal/frames). It has the archive's files, a bound

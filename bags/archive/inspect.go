@@ -87,5 +87,5 @@ func (s *sink) saw(m member, dir bool) {
 	s.look.each(Member{Path: m.path, Folder: dir, Size: size, Mode: m.mode, Time: m.at})
 }
 
-// onlyNames tells whether the members' bytes are of no interest.
+// onlyNames reports whether the members' bytes are of no interest.
 func (s *sink) onlyNames() bool { return s.look != nil && !s.look.data }

@@ -124,7 +124,7 @@ func (v *View) add(stored string, m Member) (string, error) {
 	return p, nil
 }
 
-// Stat tells whether a path is in the archive, and whether it is a folder.
+// Stat reports whether a path is in the archive, and whether it is a folder.
 func (v *View) Stat(p string) (folder, ok bool) {
 	folder, ok = v.paths.isDir[p]
 	return folder, ok

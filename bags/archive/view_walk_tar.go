@@ -12,7 +12,7 @@ import (
 
 // walkTar calls do for every member; at is the offset of its bytes where seeks is
 // set. It reads on to the stream's end, so that check sums around it are verified,
-// and tells whether an end mark was there.
+// and reports whether an end mark was there.
 func (v *View) walkTar(ctx context.Context, seeks bool, do func(*tar.Header, io.Reader, int64) error) (end bool, err error) {
 	z, err := v.stream()
 	if err != nil {

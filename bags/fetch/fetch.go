@@ -207,7 +207,7 @@ func (f *fetcher) one(ctx context.Context, l bags.Hole) error {
 	return nil
 }
 
-// try goes through one transfer to the file in its place. again tells whether
+// try goes through one transfer to the file in its place. again reports whether
 // another try may help.
 func (f *fetcher) try(ctx context.Context, l bags.Hole) (again bool, err error) {
 	part := partOf(l.Path)

@@ -45,7 +45,7 @@ func (a Algorithm) index() int {
 	return -1
 }
 
-// Known tells whether a can be computed.
+// Known reports whether a can be computed.
 func (a Algorithm) Known() bool { return a.index() >= 0 }
 
 // Plain gives the name as RFC 8493 has it in file names: lower case, letters and digits
@@ -62,7 +62,7 @@ func (a Algorithm) Plain() Algorithm {
 	}, string(a)))
 }
 
-// Weak tells whether collisions are known, so that a cannot prove who made a
+// Weak reports whether collisions are known, so that a cannot prove who made a
 // file, only that it did not change by accident.
 func (a Algorithm) Weak() bool { return a == MD5 || a == SHA1 }
 

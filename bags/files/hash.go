@@ -80,7 +80,7 @@ type Planned struct {
 // Reader is a file that is hashed.
 type Reader interface {
 	io.Reader
-	// endsShort tells whether a read that gives all that was listed, and less than
+	// endsShort reports whether a read that gives all that was listed, and less than
 	// it could have, need not be followed by another that only finds the end.
 	endsShort() bool
 	Close() error

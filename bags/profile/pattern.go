@@ -11,7 +11,7 @@ import (
 // slash is a character as any other, so that metadata/* covers all below it, and braces
 // and backslashes stand for themselves. What has no closing bracket does, too.
 
-// matchesAny tells whether a pattern covers s. One that is s itself does, whatever is
+// matchesAny reports whether a pattern covers s. One that is s itself does, whatever is
 // in it: profiles list names with brackets as they are.
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return p == s || matches(p, s) })

@@ -225,7 +225,7 @@ func scriptOf(r rune) int {
 	return scriptOther
 }
 
-// commonHan tells whether a character is in the first, frequent part of GB 2312 or
+// commonHan reports whether a character is in the first, frequent part of GB 2312 or
 // JIS X 0208, which are sorted by use.
 func commonHan(r rune) (common, known bool) {
 	if b, err := simplifiedchinese.GBK.NewEncoder().Bytes([]byte(string(r))); err == nil && len(b) == 2 {

@@ -18,7 +18,7 @@ type Options struct {
 	Names  string // one of CodePages, or "": guessed
 }
 
-// Open checks the directory by the rules of directory.go, and gives the library's reader
+// Open checks the directory by the rules of read_directory.go, and gives the library's reader
 // of the same members, each with its name in UTF-8.
 func Open(src io.ReaderAt, size int64, o Options, n *notes.Notes) (*zip.Reader, []Entry, error) {
 	entries, end, err := readZipDirectory(src, size, o.Files, n)

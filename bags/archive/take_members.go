@@ -208,7 +208,7 @@ func (s *sink) pass(err error) error {
 	return nil
 }
 
-// said tells whether a problem is the last one again: 7z tells of a member that it
+// said reports whether a problem is the last one again: 7z tells of a member that it
 // cannot read by its name, and again by its data.
 func said(all []*files.Error, e *files.Error) bool {
 	if len(all) == 0 {

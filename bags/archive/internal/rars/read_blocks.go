@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// The blocks that rars are made of, as far as survey.go asks.
+// The blocks that rars are made of, as far as survey_parts.go asks.
 
 const (
 	Magic4 = "Rar!\x1a\x07\x00"

@@ -169,7 +169,7 @@ func (v *validator) place(p string, isPayload bool, fail, warn func(finding.Code
 	return p, true
 }
 
-// leavesBag tells whether p leads above the bag. One that comes back is read as what
+// leavesBag reports whether p leads above the bag. One that comes back is read as what
 // it means: nothing in a bag is a link, so there is one meaning only.
 func leavesBag(p string) bool {
 	clean := path.Clean(p)

@@ -37,5 +37,5 @@ func (v *validator) profiles(context.Context) error {
 	return v.enough()
 }
 
-// isOwn tells whether a tag file is one the specification itself has.
+// isOwn reports whether a tag file is one the specification itself has.
 func isOwn(p string) bool { return !strings.Contains(p, "/") && tagfile.IsSpecified(p) }

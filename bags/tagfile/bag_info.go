@@ -207,7 +207,7 @@ func isLineControl(r rune) bool {
 	return r < 0x20 && r != '\t' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// Check tells whether the label can be written.
+// Check reports whether the label can be written.
 func (f Field) Check() error {
 	if f.Label == "" || strings.Contains(f.Label, ":") || strings.ContainsFunc(f.Label, unwritable) ||
 		!utf8.ValidString(f.Label) || strings.TrimSpace(f.Label) != f.Label {

@@ -168,7 +168,7 @@ func checkReserved(t *files.Tree) error {
 	return nil
 }
 
-// IsBag tells whether dir has a bagit.txt, or holds nothing but one bag.
+// IsBag reports whether dir has a bagit.txt, or holds nothing but one bag.
 func IsBag(dir string) (bool, error) {
 	_, ok, err := FindBag(dir)
 	if errors.Is(err, fs.ErrNotExist) {

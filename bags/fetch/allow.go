@@ -19,7 +19,7 @@ func (e *NotAllowedError) Error() string {
 	return e.What + " is not allowed to be fetched from; allow it first"
 }
 
-// Check tells whether the lists can be used.
+// Check reports whether the lists can be used.
 func (a Allowed) Check() error {
 	for _, h := range a.Hosts {
 		name, port, _ := strings.Cut(strings.TrimPrefix(h, "*."), ":")
@@ -35,7 +35,7 @@ func (a Allowed) Check() error {
 	return nil
 }
 
-// host tells whether an http or https URL may be fetched.
+// host reports whether an http or https URL may be fetched.
 func (a Allowed) host(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return &NotAllowedError{"the scheme " + u.Scheme}

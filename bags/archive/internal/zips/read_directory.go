@@ -72,7 +72,7 @@ type zipEnd struct {
 	zip64                   bool
 }
 
-// counts tells whether the directory may have n members. Without zip64 the field
+// counts reports whether the directory may have n members. Without zip64 the field
 // has 16 bits, and macOS writes larger archives with what fits.
 func (e zipEnd) counts(n int64) bool {
 	return n == e.count || !e.zip64 && n&(1<<16-1) == e.count
