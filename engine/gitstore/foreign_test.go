@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +26,7 @@ type contest struct {
 
 	mu    sync.Mutex
 	acked map[string]int // by kind
+	turns chan struct{}  // told of each, or of several
 	list  []string
 }
 
@@ -40,6 +43,10 @@ func (c *contest) ack(kind, hash string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.acked[kind]++
+	select {
+	case c.turns <- struct{}{}:
+	default:
+	}
 	if hash != "" {
 		c.list = append(c.list, kind+" "+hash)
 	}
@@ -66,6 +73,24 @@ func (c *contest) caller(kind string, s *Store, n int) {
 			return
 		}
 		c.ack(kind, h.String())
+	}
+}
+
+// await returns after the length when each kind came to its turn; on a busy machine that
+// takes longer, but not longer than a minute.
+func (c *contest) await(length time.Duration, kinds []string) {
+	enough, most := time.After(length), time.After(length+time.Minute)
+	for missing := true; enough != nil || missing; {
+		select {
+		case <-enough:
+			enough = nil
+		case <-c.turns:
+		case <-most:
+			return
+		}
+		c.mu.Lock()
+		missing = slices.ContainsFunc(kinds, func(kind string) bool { return c.acked[kind] == 0 })
+		c.mu.Unlock()
 	}
 }
 
@@ -165,27 +190,22 @@ func TestForeignWriters(t *testing.T) {
 	root, c := newContest(t)
 	clone := filepath.Join(t.TempDir(), "clone")
 	git(t, root, "clone", "-q", root, clone)
-	c.run("--prune=2.weeks.ago", c.plumber, func() { c.pusher(clone) })
-	for _, kind := range []string{"plumbing", "pushed"} {
-		if c.acked[kind] == 0 {
-			t.Errorf("%s never came to its turn", kind)
-		}
-	}
+	c.run("--prune=2.weeks.ago", map[string]func(){"plumbing": c.plumber, "pushed": func() { c.pusher(clone) }})
 }
 
 func TestTwoStoresBesidePruning(t *testing.T) {
 	_, c := newContest(t)
-	c.run("--prune=now")
+	c.run("--prune=now", nil)
 }
 
 func newContest(t *testing.T) (string, *contest) {
 	root := initRoot(t, testOptions(), nil)
-	return root, &contest{t: t, root: root, stop: make(chan struct{}), acked: map[string]int{}}
+	return root, &contest{t: t, root: root, stop: make(chan struct{}), turns: make(chan struct{}, 1), acked: map[string]int{}}
 }
 
-// run lets two stores of four callers each, the packer and the others work for a
-// while, and checks that nothing acknowledged was lost.
-func (c *contest) run(prune string, others ...func()) {
+// run lets two stores of four callers each, the packer and the others work for a while, and
+// until each came to its turn, and checks that no acknowledged commit was lost.
+func (c *contest) run(prune string, others map[string]func()) {
 	t, length := c.t, 2*time.Second
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		length = 30 * time.Second
@@ -201,13 +221,15 @@ func (c *contest) run(prune string, others ...func()) {
 		c.writers.Go(f)
 	}
 	c.writers.Go(func() { c.packer(prune) })
-	time.AfterFunc(length, func() { close(c.stop) })
+	kinds := append(slices.Collect(maps.Keys(others)), "first", "second", "packing")
+	c.await(length, kinds)
+	close(c.stop)
 	c.writers.Wait()
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Error(err)
 	}
 	t.Logf("acknowledged: %v", c.acked)
-	for _, kind := range []string{"first", "second", "packing"} {
+	for _, kind := range kinds {
 		if c.acked[kind] == 0 {
 			t.Errorf("%s never came to its turn", kind)
 		}
