@@ -46,7 +46,7 @@ func ParseItemID(s string) (ItemID, error) {
 	return ItemID(s), nil
 }
 
-// IsItemPrefix tells whether s could begin an identifier.
+// IsItemPrefix reports whether s could begin an identifier.
 func IsItemPrefix(s string) bool {
 	return s != "" && len(s) <= ItemIDLen && isHex(s)
 }
@@ -138,7 +138,7 @@ func ParseAttemptKey(s string) (AttemptKey, error) {
 
 func (k AttemptKey) String() string { return strconv.Itoa(k.N) + "-" + string(k.Engine) }
 
-// IsZero tells whether k names no attempt.
+// IsZero reports whether k names no attempt.
 func (k AttemptKey) IsZero() bool { return k.N == 0 }
 
 // Compare orders by N, then by engine.

@@ -207,8 +207,8 @@ func TestManifestHead(t *testing.T) {
 	m := Manifest{Item: "3fa9c0d2e1b7a45", Version: 2, Collection: "maps", Label: "a \"map\"", Lane: "normal", Batch: "b",
 		Created: time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.UTC), Source: Source{Name: "x", Kind: "file", Files: 1, Bytes: 2, Taken: time.Unix(1, 0).UTC()},
 		Metadata: map[string]any{"a": []any{1.0}}, Inventory: &InventorySummary{Files: 1},
-		Type: "map", Identifiers: map[string]string{"barcode": "35112"},
-		Recognition: &Recognition{Verdict: "yes", Rule: "a/b", Tried: map[string]string{"a/a": "no: the name"}}}
+		Recognised: Recognised{Type: "map", Identifiers: map[string]string{"barcode": "35112"},
+			Recognition: &Recognition{Verdict: "yes", Rule: "a/b", Tried: map[string]string{"a/a": "no: the name"}}}}
 	m.Item = ItemIDOf(m.Item.Bits())
 	data, err := m.Encode(nil)
 	if err != nil {

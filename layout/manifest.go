@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 )
 
 const manifestSchema = 1
@@ -12,24 +11,29 @@ const manifestSchema = 1
 // Manifest is manifest.json: what an item is. It changes only when the content
 // or its description does.
 type Manifest struct {
-	Schema      int               `json:"schema"`
-	Item        ItemID            `json:"item"`
-	Version     int               `json:"version"`
-	Collection  Name              `json:"collection"`
-	Label       string            `json:"label"`
-	Lane        Name              `json:"lane"`
-	Batch       string            `json:"batch,omitempty"`
-	Created     time.Time         `json:"created"`
-	Since       time.Time         `json:"since,omitzero"` // when this version was registered; zero of the first
-	Parent      *Parent           `json:"parent,omitempty"`
-	Source      Source            `json:"source"`
-	Type        string            `json:"type,omitempty"`        // of object, as a rule recognised it
-	Identifiers map[string]string `json:"identifiers,omitempty"` // people know it by, by their kind: barcode, doi
-	Metadata    map[string]any    `json:"metadata"`
-	Inventory   *InventorySummary `json:"inventory,omitempty"`
-	Recognition *Recognition      `json:"recognition,omitempty"`
+	Schema     int               `json:"schema"`
+	Item       ItemID            `json:"item"`
+	Version    int               `json:"version"`
+	Collection Name              `json:"collection"`
+	Label      string            `json:"label"`
+	Lane       Name              `json:"lane"`
+	Batch      string            `json:"batch,omitempty"`
+	Created    time.Time         `json:"created"`
+	Since      time.Time         `json:"since,omitzero"` // when this version was registered; zero of the first
+	Parent     *Parent           `json:"parent,omitempty"`
+	Source     Source            `json:"source"`
+	Metadata   map[string]any    `json:"metadata"`
+	Inventory  *InventorySummary `json:"inventory,omitempty"`
+	Recognised
 
 	Originals map[string]Original `json:"originals,omitempty"` // that stay in the inbox though they were taken in, by path
+}
+
+// Recognised is what rules said of the drop.
+type Recognised struct {
+	Type        string            `json:"type,omitempty"`        // of object
+	Identifiers map[string]string `json:"identifiers,omitempty"` // people know it by, by their kind: barcode, doi
+	Recognition *Recognition      `json:"recognition,omitempty"`
 }
 
 // Recognition says how the drop came to be taken for what it is. Rules are named
@@ -41,7 +45,7 @@ type Recognition struct {
 	More    int               `json:"more,omitempty"`  // rules that said no and are not listed
 }
 
-// Identified tells whether text is one of the identifiers that people know the item
+// Identified reports whether text is one of the identifiers that people know the item
 // by, with or without its kind: 35112, barcode:35112.
 func (m *Manifest) Identified(text string) bool {
 	for kind, value := range m.Identifiers {
@@ -99,112 +103,6 @@ func DecodeManifest(data []byte) (Manifest, error) {
 		return m, fmt.Errorf("read %s: parent: %w", ManifestJSON, err)
 	}
 	return m, nil
-}
-
-// ManifestHead reads of manifest.json what says which item it is and where it
-// belongs, and leaves the rest out: a tenth of the work. ok is false when it is not
-// as Encode writes it; then DecodeManifest tells what it is.
-func ManifestHead(data []byte) (m Manifest, ok bool) {
-	s := Scanner{b: data}
-	text := func() string {
-		b := s.Text()
-		if !utf8.Valid(b) {
-			s.Refuse()
-		}
-		return string(b)
-	}
-	s.Open()
-	for k := s.Key(nil); k != nil; k = s.Key(k) {
-		switch string(k) {
-		case "schema":
-			m.Schema = s.Int()
-		case "item":
-			m.Item = ItemID(s.Text())
-		case "version":
-			m.Version = s.Int()
-		case "collection":
-			m.Collection = Name(text())
-		case "label":
-			m.Label = text()
-		case "lane":
-			m.Lane = Name(text())
-		case "batch":
-			m.Batch = text()
-		case "created":
-			m.Created = s.Time()
-		case "since":
-			m.Since = s.Time()
-		case "type":
-			m.Type = text()
-		case "identifiers":
-			m.Identifiers = map[string]string{}
-			texts(&s, func(k, v string) { m.Identifiers[k] = v })
-		case "recognition":
-			skipRecognition(&s)
-		case "metadata", "originals":
-			if !s.IsObject() {
-				s.Refuse()
-			}
-			s.Skip()
-		case "source", "inventory":
-			skipPlain(&s)
-		default:
-			s.Refuse() // may be another spelling of a known key
-		}
-	}
-	if _, err := ParseItemID(string(m.Item)); err != nil || m.Schema > manifestSchema {
-		return m, false
-	}
-	return m, s.Done()
-}
-
-// skipPlain passes over source and inventory, whose fields must be of their types.
-func skipPlain(s *Scanner) {
-	s.Open()
-	for k := s.Key(nil); k != nil; k = s.Key(k) {
-		switch string(k) {
-		case "files", "bytes":
-			s.Int()
-		case "taken":
-			s.Time()
-		case "name", "kind", "digest", "by", "rule", "duplicateOf", "drop":
-			s.Text()
-		default:
-			s.Refuse()
-		}
-	}
-}
-
-// texts reads an object whose members are all texts, which must be UTF-8 to be kept.
-func texts(s *Scanner, keep func(k, v string)) {
-	s.Open()
-	for k := s.Key(nil); k != nil; k = s.Key(k) {
-		name, text := string(k), s.Text()
-		if keep == nil {
-			continue
-		}
-		if !utf8.ValidString(name) || !utf8.Valid(text) {
-			s.Refuse()
-		}
-		keep(name, string(text))
-	}
-}
-
-// skipRecognition passes over recognition, whose fields must be of their types.
-func skipRecognition(s *Scanner) {
-	s.Open()
-	for k := s.Key(nil); k != nil; k = s.Key(k) {
-		switch string(k) {
-		case "verdict", "rule":
-			s.Text()
-		case "tried":
-			texts(s, nil)
-		case "more":
-			s.Int()
-		default:
-			s.Refuse()
-		}
-	}
 }
 
 // Encode writes m over old (nil for a new one); fields m does not know survive.

@@ -126,7 +126,7 @@ func splitParams(with map[string]any) (s splitting, err error) {
 		s.match = []string{"*"}
 	}
 	for _, m := range s.match {
-		if _, err := path.Match(m, ""); err != nil || m == "" {
+		if !layout.ValidPattern(m) || m == "" {
 			return s, wrongParam("match", "%q is no pattern", m)
 		}
 	}
@@ -199,8 +199,7 @@ func (s *splitting) fits(p string) bool {
 		if s.files && !strings.Contains(m, "/") {
 			subject = path.Base(p)
 		}
-		ok, _ := path.Match(m, subject) // the pattern was checked
-		return ok
+		return layout.MatchPattern(m, subject)
 	})
 }
 

@@ -37,8 +37,8 @@ func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
 		backoff: func(n int) time.Duration { return time.Duration(n) * time.Minute },
 		ended:   func() { woken <- struct{}{} },
 		tell:    func(queue.StepID, error, time.Time) {}}
-	id, step := queue.StepID{Workflow: "w", Step: "bake"}, &state.Step{Name: "bake", Robot: "kiln"}
-	if !w.Ready(id, &state.Step{Name: "x", Robot: "plain"}) {
+	id, step := queue.StepID{Workflow: "w", Step: "bake"}, &state.Step{Name: "bake", How: state.How{Robot: "kiln"}}
+	if !w.Ready(id, &state.Step{Name: "x", How: state.How{Robot: "plain"}}) {
 		t.Error("a robot without a warm-up has to wait")
 	}
 	for try := 1; try <= 3; try++ {

@@ -2,12 +2,12 @@ package condition
 
 import (
 	"cmp"
-	"path"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"bagpipe/layout"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -69,7 +69,7 @@ func fitsAny(found gjson.Result, op string, want value, now time.Time) (is bool,
 func (w value) fits(found gjson.Result, op string, now time.Time) (bool, time.Time) {
 	switch {
 	case op == "~":
-		return found.Type == gjson.String && matches(w.text, found.Str), time.Time{}
+		return found.Type == gjson.String && layout.MatchPattern(w.text, found.Str), time.Time{}
 	case w.isTime:
 		at, ok := asTime(found)
 		if !ok {
@@ -135,20 +135,4 @@ func parseTime(s string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
-}
-
-// validPattern reports whether a pattern can be read.
-func validPattern(pattern string) bool {
-	_, err := path.Match(pattern, "")
-	return err == nil || doublestar.ValidatePattern(pattern)
-}
-
-// matches asks a pattern of a text. A pattern with a brace that is not closed is of
-// before braces meant alternatives; such a definition stays in force where it is pinned.
-func matches(pattern, text string) bool {
-	is, err := doublestar.Match(pattern, text)
-	if err != nil {
-		is, _ = path.Match(pattern, text)
-	}
-	return is
 }

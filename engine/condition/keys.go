@@ -50,7 +50,7 @@ func (c *Keys) Check(y *layout.YAML, at string) error {
 			return y.Errorf(at+"."+key, "expected a list of texts, numbers, true or false")
 		}
 	}
-	if !validPattern(c.Matches) {
+	if !layout.ValidPattern(c.Matches) {
 		return y.Errorf(at+".matches", "expected a pattern such as *.tif, not %q", c.Matches)
 	}
 	return nil

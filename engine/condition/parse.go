@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bagpipe/layout"
 )
 
 // maxText bounds a condition; maxDepth how deep it is nested.
@@ -173,7 +175,7 @@ func (p *parser) comparison() (node, error) {
 		return nil, err
 	}
 	if c.op == "~" {
-		if !validPattern(v.text) {
+		if !layout.ValidPattern(v.text) {
 			return nil, p.errorf("expected a pattern such as *.tif, not %q", v.text)
 		}
 	}

@@ -31,7 +31,7 @@ type node interface {
 	holds(v Values, now time.Time) (is bool, again time.Time)
 }
 
-// Holds tells whether the condition holds at now; again is when that may be
+// Holds reports whether the condition holds at now; again is when that may be
 // otherwise though nothing of the item has changed, zero if never.
 func (w *Where) Holds(v Values, now time.Time) (is bool, again time.Time) {
 	if w == nil {

@@ -2,8 +2,9 @@ package inbox
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
+
+	"bagpipe/layout"
 )
 
 // patterns are globs of names. Most have the form *SUFFIX, which is compared as
@@ -16,10 +17,10 @@ type patterns struct {
 func compile(globs []string) (patterns, error) {
 	var p patterns
 	for _, g := range globs {
-		if _, err := filepath.Match(g, "x"); err != nil {
-			return patterns{}, fmt.Errorf("pattern %q: %w", g, err)
+		if !layout.ValidPattern(g) {
+			return patterns{}, fmt.Errorf("pattern %q: expected one such as *.part", g)
 		}
-		if suffix, ok := strings.CutPrefix(g, "*"); ok && !strings.ContainsAny(suffix, `*?[\`) {
+		if suffix, ok := strings.CutPrefix(g, "*"); ok && !strings.ContainsAny(suffix, `*?[{\`) {
 			p.suffixes = append(p.suffixes, suffix)
 			continue
 		}
@@ -35,7 +36,7 @@ func (p patterns) match(name string) bool {
 		}
 	}
 	for _, g := range p.globs {
-		if ok, _ := filepath.Match(g, name); ok { // compile has checked the pattern
+		if layout.MatchPattern(g, name) {
 			return true
 		}
 	}

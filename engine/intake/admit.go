@@ -294,7 +294,7 @@ func (d *drop) manifest() layout.Manifest {
 	t := d.taken
 	m := layout.Manifest{
 		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.Collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.admission.Lane),
-		Batch: t.Ticket.Batch, Metadata: d.metadata, Identifiers: d.identifiers,
+		Batch: t.Ticket.Batch, Metadata: d.metadata, Recognised: layout.Recognised{Identifiers: d.identifiers},
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.admission.Kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
 			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ledger.Ms), By: t.Ticket.By, Rule: d.admission.Rule},
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"slices"
 
 	"bagpipe/engine/queue/internal/packed"
@@ -145,10 +144,6 @@ func (f *flights) claimed(c claimed, n int) {
 		f.collections[c.collection] += n
 		f.all += n
 	}
-}
-
-func limitText(what string, n, limit int, key string) string {
-	return fmt.Sprintf("%s has %d under way, and %s lets %d", what, n, key, limit)
 }
 
 // Count is how the runs of one workflow stand at one step.

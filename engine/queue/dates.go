@@ -9,7 +9,7 @@ import (
 	"bagpipe/layout"
 )
 
-// isDue tells whether a step waits for the time that it was put down for; x.at is
+// isDue reports whether a step waits for the time that it was put down for; x.at is
 // its item.
 func (x *store) isDue(d dated) bool {
 	b := x.table.Get(d.entry.Item)
@@ -95,3 +95,19 @@ type dated struct {
 
 // Compare has the earlier time first.
 func (d dated) Compare(o dated) int { return cmp.Compare(d.at, o.at) }
+
+// NextDue is the earliest time at which a step that waits for its date becomes
+// ready; ok is false when none does.
+func (v View) NextDue() (t time.Time, ok bool) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.dated) > 0 {
+		d := x.dated[0]
+		if x.isDue(d) && x.mayEnter(d.entry) {
+			return time.UnixMilli(d.at).UTC(), true
+		}
+		x.dated.Pop()
+	}
+	return t, false
+}

@@ -258,7 +258,7 @@ func (y *nursery) check(t *rapid.T, there map[int]bool, known bool) {
 	}
 }
 
-// behind tells whether the parent's record has gone on since it was put.
+// behind reports whether the parent's record has gone on since it was put.
 func (y *nursery) behind(n int) bool {
 	it := y.x.Item(y.parent.Item)
 	s := y.parent.Workflows["p.1"].Steps["split"]
@@ -374,4 +374,11 @@ func TestALargeFamily(t *testing.T) {
 	if e, ok, _ := y.x.Take(t0, nil); !ok || e.Step != "after" {
 		t.Errorf("after all children: %+v, %v", e, ok)
 	}
+}
+
+func code(why *state.Reason) string {
+	if why == nil {
+		return ""
+	}
+	return why.Code
 }

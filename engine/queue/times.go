@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"bagpipe/engine/queue/internal/packed"
@@ -15,13 +14,18 @@ import (
 // what became of them.
 type Times struct {
 	StepID
+	Standing
+	Attempts, FailedAttempts int
+	LastHour, LastDay        int // attempts that completed or skipped it since then
+	Waited, Ran              Spread
+	Manual                   bool
+	oldest                   int64 // ms: since when the longest ready one waits
+}
+
+// Standing counts items by how the step stands on them.
+type Standing struct {
 	Waiting, Ready, Running, Person int
 	Completed, Skipped, Failed      int
-	Attempts, FailedAttempts        int
-	LastHour, LastDay               int // attempts that completed or skipped it since then
-	Waited, Ran                     Spread
-	Manual                          bool
-	oldest                          int64 // ms: since when the longest ready one waits
 }
 
 // OldestReady is since when the step is ready on the item that has waited for it
@@ -47,13 +51,8 @@ func (v View) Times(now time.Time) []Times {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle(now)
-	n := runtime.GOMAXPROCS(0)
-	parts := make([]map[StepID]*Times, n)
-	var wait sync.WaitGroup
-	for i := range parts {
-		wait.Go(func() { parts[i] = x.timesOf(packed.Pages*i/n, packed.Pages*(i+1)/n, now) })
-	}
-	wait.Wait()
+	parts := make([]map[StepID]*Times, runtime.GOMAXPROCS(0))
+	onAllCores(func(i, from, to int) { parts[i] = x.timesOf(from, to, now) })
 	all := parts[0]
 	for _, part := range parts[1:] {
 		for id, t := range part {

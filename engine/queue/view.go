@@ -1,13 +1,10 @@
 package queue
 
 import (
-	"cmp"
 	"iter"
 	"slices"
-	"time"
 
 	"bagpipe/engine/queue/internal/packed"
-	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -62,7 +59,7 @@ func (v View) Known() (out Names) {
 	return out
 }
 
-// KnowsName tells whether some item has, or had, a workflow, collection or other thing
+// KnowsName reports whether some item has, or had, a workflow, collection or other thing
 // of that name.
 func (v View) KnowsName(name string) bool { return v.s.names.Has(name) }
 
@@ -78,31 +75,6 @@ func (v View) Plans() (plans []*state.Definition) {
 		}
 	}
 	return plans
-}
-
-// NextDue is the earliest time at which a step that waits for its date becomes
-// ready; ok is false when none does.
-func (v View) NextDue() (t time.Time, ok bool) {
-	x := v.s
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for len(x.dated) > 0 {
-		d := x.dated[0]
-		if x.isDue(d) && x.mayEnter(d.entry) {
-			return time.UnixMilli(d.at).UTC(), true
-		}
-		x.dated.Pop()
-	}
-	return t, false
-}
-
-// Snapshot gives the index as it is now; tree names what the items were derived from.
-// ok is false while an item is shown that is in no tree.
-func (v View) Snapshot(tree string, facets []string) (s *Snapshot, ok bool) {
-	x := v.s
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return packed.NewSnapshot(&x.table, x.names, tree, facets)
 }
 
 // Families gives those of an item, in the order of their names.
@@ -121,10 +93,6 @@ func (v View) Children(parent layout.ItemID) []*Item {
 	defer x.mu.Unlock()
 	return x.others.Children(parent)
 }
-
-// View asks an index, which changes meanwhile: each answer is of one moment. It is as
-// cheap to copy as a pointer, and any goroutine may use it.
-type View struct{ s *store }
 
 // Running gives the items that have a step in progress, in no order.
 func (v View) Running() []*Item {
@@ -227,80 +195,6 @@ func (v View) yieldSame(same []aged, yield func(*Item) bool) bool {
 		}
 	}
 	return true
-}
-
-// Queue lists, in the order they would be handed out if there were no limits, the
-// steps that are ready at now, and those that wait for a person alone, oldest first.
-// With a limit it looks at little more than it lists.
-func (v View) Queue(now time.Time, q Question) (ready, waits []Entry) {
-	x := v.s
-	x.mu.Lock()
-	x.settle(now)
-	walk := x.walk(q, now)
-	for q.Limit == 0 || len(ready) < q.Limit {
-		e, ok := walk()
-		if !ok {
-			break
-		}
-		if q.Brief && q.Entry == nil {
-			ready = append(ready, x.brief(e))
-			continue
-		}
-		full, ok := x.entryOf(e)
-		if ok && (q.Entry == nil || q.Entry(full)) {
-			ready = append(ready, full)
-		}
-	}
-	waiting := heapOf(x.people)
-	x.mu.Unlock()
-	for it := range v.oldest(waiting) {
-		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
-			return ready, waits[:q.Limit]
-		}
-	}
-	return ready, waits
-}
-
-// Off gives the items of which a step is out of the flow, the oldest first; it looks
-// at no other.
-func (v View) Off() iter.Seq[*Item] {
-	x := v.s
-	x.mu.Lock()
-	off := heapOf(x.off)
-	x.mu.Unlock()
-	return v.oldest(off)
-}
-
-func heapOf(items map[uint64]int64) turns.Heap[aged] {
-	all := make(turns.Heap[aged], 0, len(items))
-	for bits, created := range items {
-		all = append(all, aged{created, bits})
-	}
-	all.Order()
-	return all
-}
-
-// oldest gives the items that are still there, the oldest first.
-func (v View) oldest(all turns.Heap[aged]) iter.Seq[*Item] {
-	return func(yield func(*Item) bool) {
-		for len(all) > 0 {
-			it := v.Item(layout.ItemIDOf(all.Pop().item))
-			if it != nil && !yield(it) {
-				return
-			}
-		}
-	}
-}
-
-// aged is an item and its creation.
-type aged struct {
-	created int64 // ms
-	item    uint64
-}
-
-// Compare has the older item first.
-func (a aged) Compare(b aged) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
 }
 
 // Ahead tells how many items have a step that runs, or can be expected to run

@@ -160,7 +160,7 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 		if r.Match.everything && best != nil {
 			break // it fits everything; what a rule took for something is better
 		}
-		t := f.try(r, base)
+		t := f.try(ctx, r, base)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -172,7 +172,7 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 			break
 		}
 	}
-	return out, f.decide(out, best, folderType)
+	return out, f.decide(ctx, out, best, folderType)
 }
 
 // facts begins to look at a candidate.
@@ -188,7 +188,7 @@ func (b *Book) facts(ctx context.Context, c Candidate, o Options) (*facts, error
 	if err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
 	}
-	return &facts{ctx: ctx, c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, kind: kind, size: info.Size()}, nil
+	return &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, kind: kind, size: info.Size()}, nil
 }
 
 // tried is what a rule said.
@@ -199,11 +199,11 @@ type tried struct {
 }
 
 // try asks one rule.
-func (f *facts) try(r *Rule, base vars) *tried {
+func (f *facts) try(ctx context.Context, r *Rule, base vars) *tried {
 	f.objects = nil
-	a := f.fits(&r.Match, base)
+	a := questions{f}.fits(ctx, &r.Match, base)
 	if a.verdict == Yes {
-		if more := f.fits(&r.Expect, a.vars); more.verdict != Yes {
+		if more := (questions{f}).fits(ctx, &r.Expect, a.vars); more.verdict != Yes {
 			a.verdict, a.why = Maybe, strings.TrimPrefix(a.why+"; but "+more.why, "; ")
 			if more.vars != nil {
 				a.vars = more.vars

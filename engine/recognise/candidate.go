@@ -2,7 +2,6 @@ package recognise
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +67,6 @@ func KindOf(path string) (string, error) {
 // facts are what is known of a candidate, found out when it is first asked for, and
 // once.
 type facts struct {
-	ctx    context.Context
 	c      Candidate
 	lists  *List
 	limits archive.Limits
@@ -91,7 +89,7 @@ type document struct {
 	err  error // of reading or parsing it
 }
 
-// isFolder tells whether the candidate is a folder on disk.
+// isFolder reports whether the candidate is a folder on disk.
 func (f *facts) isFolder() bool { return f.kind == KindFolder || f.kind == KindBag }
 
 // base are the variables that are there from the beginning.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"bagpipe/layout"
 )
 
 // The rules are: there may be thousands of sets in a folder, and as many patterns as
@@ -15,15 +17,14 @@ const maxCompared = 20_000_000 // names with patterns, some seconds
 
 // companions finds the files that belong to sets.
 type companions struct {
-	ctx   context.Context
 	l     *listing
 	there map[string][]string // as named, by the name in lower case
 	asked map[string][]string // patterns, and what fitted them
 	left  int                 // comparisons; none: what was said since does not count
 }
 
-func newCompanions(ctx context.Context, l *listing) *companions {
-	c := &companions{ctx: ctx, l: l, there: make(map[string][]string, len(l.files)),
+func newCompanions(l *listing) *companions {
+	c := &companions{l: l, there: make(map[string][]string, len(l.files)),
 		asked: map[string][]string{}, left: maxCompared}
 	for _, name := range l.files {
 		low := strings.ToLower(name)
@@ -33,32 +34,35 @@ func newCompanions(ctx context.Context, l *listing) *companions {
 }
 
 // find gives the names that fit one pattern, in lower case.
-func (c *companions) find(glob string) []string {
+func (c *companions) find(ctx context.Context, glob string) []string {
 	found, again := c.asked[glob]
 	if !again {
-		found = c.findNew(glob)
+		found = c.findNew(ctx, glob)
 		c.asked[glob] = found
 	}
 	return found
 }
 
-func (c *companions) findNew(glob string) []string {
+// anyDepth begins patterns that fit at any depth.
+const anyDepth = "**/"
+
+func (c *companions) findNew(ctx context.Context, glob string) []string {
 	head, whole := literalHead(glob)
 	if whole {
 		return c.there[head]
 	}
 	if rest, deep := strings.CutPrefix(glob, anyDepth); deep && !strings.Contains(rest, "/") {
 		head, _ = literalHead(rest)
-		return c.compare(glob, head, &c.l.based, lowerBase)
+		return c.compare(ctx, glob, head, &c.l.based, lowerBase)
 	}
 	if strings.HasPrefix(glob, anyDepth) {
 		head = ""
 	}
-	return c.compare(glob, head, &c.l.folded, strings.ToLower)
+	return c.compare(ctx, glob, head, &c.l.folded, strings.ToLower)
 }
 
 // compare asks the names that begin with head, by their key.
-func (c *companions) compare(glob, head string, sorted *[]keyed, key func(string) string) (found []string) {
+func (c *companions) compare(ctx context.Context, glob, head string, sorted *[]keyed, key func(string) string) (found []string) {
 	if *sorted == nil {
 		*sorted = c.l.sortedBy(key)
 	}
@@ -67,11 +71,11 @@ func (c *companions) compare(glob, head string, sorted *[]keyed, key func(string
 		if !strings.HasPrefix(k.key, head) {
 			break
 		}
-		if c.left--; c.left <= 0 || c.left%4096 == 0 && c.ctx.Err() != nil {
+		if c.left--; c.left <= 0 || c.left%4096 == 0 && ctx.Err() != nil {
 			c.left = 0
 			return nil
 		}
-		if fitsPath(glob, k.low) {
+		if layout.MatchPattern(glob, k.low) {
 			found = append(found, k.name)
 		}
 	}
@@ -98,7 +102,7 @@ func literalHead(glob string) (head string, whole bool) {
 	var b strings.Builder
 	for i := 0; i < len(glob); i++ {
 		switch glob[i] {
-		case '*', '?', '[':
+		case '*', '?', '[', '{':
 			return b.String(), false
 		case '\\':
 			if i++; i == len(glob) {

@@ -65,9 +65,8 @@
 //	all: [CONDITIONS]  any: [CONDITIONS]  not: CONDITIONS
 //
 // Names inside are paths below the top: the folder that alone holds everything, if
-// there is one, within folders that do the same. A PATTERN is a shell's (* ? [a-z], no
-// * beyond a slash; **/ at its beginning: at any depth; A|B: either); for names inside,
-// case does not count. Expressions are Go's, which take time linear in the text; their
+// there is one, within folders that do the same. A PATTERN is as everywhere
+// (docs/reference.md, Patterns), or A|B: either; for names inside, case does not count. Expressions are Go's, which take time linear in the text; their
 // named groups become variables, which later conditions and values use as ${NAME}:
 // quoted in patterns, as they are elsewhere. Always there are ${name}, ${stem} (without
 // extension), ${extension}, ${kind}, ${collection}, ${top} (of the outermost top) and

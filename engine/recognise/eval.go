@@ -1,10 +1,10 @@
 package recognise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -19,8 +19,11 @@ type answer struct {
 	vars    vars
 }
 
+// questions are the conditions that can be asked of a candidate.
+type questions struct{ *facts }
+
 // condition is one that was given.
-type condition func(v vars) answer
+type condition func(ctx context.Context, v vars) answer
 
 func no(format string, args ...any) answer {
 	return answer{verdict: No, why: fmt.Sprintf(format, args...)}
@@ -34,11 +37,11 @@ func unknown(format string, args ...any) answer {
 
 // fits answers all conditions of m together: no as soon as one says so, else the
 // least that one says.
-func (f *facts) fits(m *Match, v vars) answer {
+func (f questions) fits(ctx context.Context, m *Match, v vars) answer {
 	least := answer{verdict: Yes, vars: v}
 	var held []string
 	for _, c := range f.conditions(m) {
-		a := c(least.vars)
+		a := c(ctx, least.vars)
 		switch {
 		case a.verdict == No:
 			return a
@@ -58,57 +61,57 @@ func (f *facts) fits(m *Match, v vars) answer {
 }
 
 // conditions are those of m that are given, what costs least first.
-func (f *facts) conditions(m *Match) (list []condition) {
+func (f questions) conditions(m *Match) (list []condition) {
 	add := func(given bool, c condition) {
 		if given {
 			list = append(list, c)
 		}
 	}
-	add(len(m.Collection) > 0, func(v vars) answer { return f.inCollection(m.Collection, v) })
-	add(len(m.Kind) > 0, func(v vars) answer { return f.ofKind(m.Kind, v) })
-	add(len(m.Name) > 0, func(v vars) answer { return f.named(m.Name, v) })
-	add(m.regexp != nil, func(v vars) answer { return f.namedLike(m.regexp, v) })
-	add(len(m.Extension) > 0, func(v vars) answer { return f.extension(m.Extension, v) })
-	add(m.Size != nil, func(v vars) answer { return f.sized(m.Size, v) })
-	add(len(m.MIME) > 0, func(v vars) answer { return f.ofType(m.MIME, v) })
-	add(len(m.Magic) > 0, func(v vars) answer { return f.begins(m.Magic, v) })
-	add(m.Top != "", func(v vars) answer { return f.inOne(m.Top, v) })
-	add(m.find != nil, func(v vars) answer { return f.finds(m.find, v) })
-	add(m.Sets != nil, func(v vars) answer { return f.inSets(m.Sets, v) })
+	add(len(m.Collection) > 0, func(ctx context.Context, v vars) answer { return f.inCollection(m.Collection, v) })
+	add(len(m.Kind) > 0, func(ctx context.Context, v vars) answer { return f.ofKind(m.Kind, v) })
+	add(len(m.Name) > 0, func(ctx context.Context, v vars) answer { return f.named(m.Name, v) })
+	add(m.regexp != nil, func(ctx context.Context, v vars) answer { return f.namedLike(m.regexp, v) })
+	add(len(m.Extension) > 0, func(ctx context.Context, v vars) answer { return f.extension(m.Extension, v) })
+	add(m.Size != nil, func(ctx context.Context, v vars) answer { return f.sized(ctx, m.Size, v) })
+	add(len(m.MIME) > 0, func(ctx context.Context, v vars) answer { return f.ofType(m.MIME, v) })
+	add(len(m.Magic) > 0, func(ctx context.Context, v vars) answer { return f.begins(m.Magic, v) })
+	add(m.Top != "", func(ctx context.Context, v vars) answer { return f.inOne(ctx, m.Top, v) })
+	add(m.find != nil, func(ctx context.Context, v vars) answer { return f.finds(ctx, m.find, v) })
+	add(m.Sets != nil, func(ctx context.Context, v vars) answer { return f.inSets(ctx, m.Sets, v) })
 	for _, glob := range m.Holds {
-		add(true, func(v vars) answer { return f.holds(glob, v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.holds(ctx, glob, v) })
 	}
 	for _, glob := range m.Lacks {
-		add(true, func(v vars) answer { return f.lacks(glob, v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.lacks(ctx, glob, v) })
 	}
 	for _, glob := range m.May {
-		add(true, func(v vars) answer { return f.may(glob, v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.may(ctx, glob, v) })
 	}
 	for i := range m.Count {
-		add(true, func(v vars) answer { return f.counted(&m.Count[i], v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.counted(ctx, &m.Count[i], v) })
 	}
 	for i := range m.XML {
-		add(true, func(v vars) answer { return f.inXML(&m.XML[i], v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.inXML(ctx, &m.XML[i], v) })
 	}
 	for i := range m.JSON {
-		add(true, func(v vars) answer { return f.inJSON(&m.JSON[i], v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.inJSON(ctx, &m.JSON[i], v) })
 	}
 	for i := range m.All {
-		add(true, func(v vars) answer { return f.fits(&m.All[i], v) })
+		add(true, func(ctx context.Context, v vars) answer { return f.fits(ctx, &m.All[i], v) })
 	}
-	add(len(m.Any) > 0, func(v vars) answer { return f.oneOf(m.Any, v) })
-	add(m.Not != nil, func(v vars) answer { return f.opposite(m.Not, v) })
+	add(len(m.Any) > 0, func(ctx context.Context, v vars) answer { return f.oneOf(ctx, m.Any, v) })
+	add(m.Not != nil, func(ctx context.Context, v vars) answer { return f.opposite(ctx, m.Not, v) })
 	return list
 }
 
-func (f *facts) inCollection(wanted Texts, v vars) answer {
+func (f questions) inCollection(wanted Texts, v vars) answer {
 	if slices.Contains(wanted, string(f.c.Collection)) {
 		return yes(v, "collection "+string(f.c.Collection))
 	}
 	return no("collection %s, not %s", f.c.Collection, strings.Join(wanted, " or "))
 }
 
-func (f *facts) ofKind(wanted Texts, v vars) answer {
+func (f questions) ofKind(wanted Texts, v vars) answer {
 	if slices.Contains(wanted, f.kind) {
 		return yes(v, f.kind)
 	}
@@ -122,16 +125,16 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-func (f *facts) named(globs Texts, v vars) answer {
+func (f questions) named(globs Texts, v vars) answer {
 	for _, glob := range globs {
-		if ok, _ := path.Match(glob, f.c.Name); ok { // the pattern was checked
+		if layout.MatchPattern(glob, f.c.Name) {
 			return yes(v, "name like "+glob)
 		}
 	}
 	return no("name not like %s", strings.Join(globs, " or "))
 }
 
-func (f *facts) namedLike(p *pattern, v vars) answer {
+func (f questions) namedLike(p *pattern, v vars) answer {
 	groups, ok := p.match(layout.EncodePath(f.c.Name))
 	if !ok {
 		return no("another name")
@@ -148,7 +151,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-func (f *facts) extension(wanted Texts, v vars) answer {
+func (f questions) extension(wanted Texts, v vars) answer {
 	name := strings.ToLower(f.c.Name)
 	for _, e := range wanted {
 		if ext := "." + strings.ToLower(strings.TrimPrefix(e, ".")); strings.HasSuffix(name, ext) && len(name) > len(ext) {
@@ -158,12 +161,12 @@ func (f *facts) extension(wanted Texts, v vars) answer {
 	return no("extension not %s", strings.Join(wanted, " or "))
 }
 
-func (f *facts) sized(r *Range, v vars) answer {
+func (f questions) sized(ctx context.Context, r *Range, v vars) answer {
 	size := f.size
 	if !f.isFolder() {
 		return r.says(size, v)
 	}
-	l := f.listing()
+	l := f.listing(ctx)
 	if l.err != nil {
 		return unlisted(l)
 	}
@@ -183,7 +186,7 @@ func (r *Range) says(size int64, v vars) answer {
 	return yes(v, fmt.Sprintf("%d bytes", size))
 }
 
-func (f *facts) ofType(wanted Texts, v vars) answer {
+func (f questions) ofType(wanted Texts, v vars) answer {
 	if f.isFolder() {
 		return no("a folder has no MIME type")
 	}
@@ -197,7 +200,7 @@ func (f *facts) ofType(wanted Texts, v vars) answer {
 	return no("%s, not %s", types[0], strings.Join(wanted, " or "))
 }
 
-func (f *facts) begins(wanted []Magic, v vars) answer {
+func (f questions) begins(wanted []Magic, v vars) answer {
 	if f.isFolder() {
 		return no("a folder has no bytes")
 	}
@@ -214,7 +217,7 @@ func (f *facts) begins(wanted []Magic, v vars) answer {
 	return no("its bytes are others")
 }
 
-func (f *facts) hasBytes(m *Magic) (bool, error) {
+func (f questions) hasBytes(m *Magic) (bool, error) {
 	r, err := f.open("")
 	if err != nil {
 		return false, err
@@ -225,11 +228,11 @@ func (f *facts) hasBytes(m *Magic) (bool, error) {
 	return string(got[:n]) == string(m.bytes), nil
 }
 
-func (f *facts) oneOf(list []Match, v vars) answer {
+func (f questions) oneOf(ctx context.Context, list []Match, v vars) answer {
 	best := answer{verdict: No}
 	var whys []string
 	for i := range list {
-		a := f.fits(&list[i], v)
+		a := f.fits(ctx, &list[i], v)
 		if a.verdict == Yes {
 			return a
 		}
@@ -244,8 +247,8 @@ func (f *facts) oneOf(list []Match, v vars) answer {
 	return best
 }
 
-func (f *facts) opposite(m *Match, v vars) answer {
-	a := f.fits(m, v)
+func (f questions) opposite(ctx context.Context, m *Match, v vars) answer {
+	a := f.fits(ctx, m, v)
 	if a.verdict = a.verdict.not(); a.verdict == No {
 		a.why = "what must not be: " + a.why
 	} else if a.verdict == Yes {

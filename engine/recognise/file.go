@@ -66,29 +66,42 @@ func (r *Rule) ID() string { return r.file.Name + "/" + r.Name }
 // Match holds conditions; all that are given must fit. They are asked in the order
 // in which they stand here, so that what costs nothing is asked first.
 type Match struct {
-	Collection Texts        `yaml:"collection"`
-	Kind       Texts        `yaml:"kind"`
-	Name       Texts        `yaml:"name"`
-	Regexp     string       `yaml:"regexp"`
-	Extension  Texts        `yaml:"extension"`
-	Size       *Range       `yaml:"size"`
-	MIME       Texts        `yaml:"mime"`
-	Magic      []Magic      `yaml:"magic"`
-	Top        string       `yaml:"top"`
-	Find       string       `yaml:"find"`
-	Sets       *Sets        `yaml:"sets"`
-	Holds      Texts        `yaml:"holds"`
-	Lacks      Texts        `yaml:"lacks"`
-	May        Texts        `yaml:"may"`
-	Count      []Count      `yaml:"count"`
+	Collection Texts `yaml:"collection"`
+	Kind       Texts `yaml:"kind"`
+	Named      `yaml:",inline"`
+	Extension  Texts   `yaml:"extension"`
+	Size       *Range  `yaml:"size"`
+	MIME       Texts   `yaml:"mime"`
+	Magic      []Magic `yaml:"magic"`
+	Inside     `yaml:",inline"`
 	XML        []InDocument `yaml:"xml"`
 	JSON       []InDocument `yaml:"json"`
 	All        []Match      `yaml:"all"`
 	Any        []Match      `yaml:"any"`
 	Not        *Match       `yaml:"not"`
 
-	regexp, find *pattern
-	everything   bool // nothing is asked
+	everything bool // nothing is asked
+}
+
+// Named asks for the candidate's own name.
+type Named struct {
+	Name   Texts  `yaml:"name"`
+	Regexp string `yaml:"regexp"`
+
+	regexp *pattern
+}
+
+// Inside asks for the names inside a folder or an archive.
+type Inside struct {
+	Top   string  `yaml:"top"`
+	Find  string  `yaml:"find"`
+	Sets  *Sets   `yaml:"sets"`
+	Holds Texts   `yaml:"holds"`
+	Lacks Texts   `yaml:"lacks"`
+	May   Texts   `yaml:"may"`
+	Count []Count `yaml:"count"`
+
+	find *pattern
 }
 
 // Range bounds a size; zero bounds nothing.

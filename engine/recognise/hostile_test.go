@@ -177,10 +177,10 @@ func TestManySets(t *testing.T) {
 		"no beginning": {sets(16_000, ".shp", ".shx", ".dbf"),
 			`main: '^d/(?<base>.+)\.shp$', required: ['*/${base}.shx']`, "unknown: its 48000 files would have to be compared"},
 	} {
-		f := &facts{ctx: t.Context(), kind: KindFolder, names: c.l}
+		f := questions{&facts{kind: KindFolder, names: c.l}}
 		b := rules(t, "rules:\n  - name: r\n    match: {sets: {"+c.sets+"}}\n")
 		begun := time.Now()
-		a := f.inSets(b.Rules[0].Match.Sets, vars{})
+		a := f.inSets(t.Context(), b.Rules[0].Match.Sets, vars{})
 		if got := a.verdict.String() + ": " + a.why; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %.200s; want %s", about, got, c.want)
 		}
@@ -192,7 +192,7 @@ func TestManySets(t *testing.T) {
 
 // Names are found whatever stands in them.
 func TestNamesThatMustBeEncoded(t *testing.T) {
-	for _, name := range []string{"100%", "\xff\xfe", "a|b", "[x]", `a\b*?`} {
+	for _, name := range []string{"100%", "\xff\xfe", "a|b", "[x]", "{x,y}", `a\b*?`} {
 		folder := tree(t, "f", map[string]string{name + ".shp": "", name + ".SHX": "", name + "-1.txt": ""})
 		if got := said(t, folder, `sets: {main: '^(?<base>.+)\.shp$', required: ['${base}.shx', '${base}-?.txt'], alone: true}`); !strings.HasPrefix(got, "yes: ") {
 			t.Errorf("%q: %s", name, got)

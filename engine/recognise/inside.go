@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,12 +15,12 @@ import (
 // listed is unknown.
 
 // look gives the listing, or what to say without one.
-func (f *facts) look() (*listing, *answer) {
+func (f questions) look(ctx context.Context) (*listing, *answer) {
 	if f.kind == KindFile {
 		a := no("a file has nothing inside")
 		return nil, &a
 	}
-	l := f.listing()
+	l := f.listing(ctx)
 	if l.err != nil {
 		a := unlisted(l)
 		return nil, &a
@@ -27,8 +28,8 @@ func (f *facts) look() (*listing, *answer) {
 	return l, nil
 }
 
-func (f *facts) inOne(wanted string, v vars) answer {
-	l, no1 := f.look()
+func (f questions) inOne(ctx context.Context, wanted string, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return *no1
 	}
@@ -46,8 +47,8 @@ func (f *facts) inOne(wanted string, v vars) answer {
 }
 
 // finds takes the groups of the first name that fits.
-func (f *facts) finds(p *pattern, v vars) answer {
-	l, no1 := f.look()
+func (f questions) finds(ctx context.Context, p *pattern, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return *no1
 	}
@@ -59,8 +60,8 @@ func (f *facts) finds(p *pattern, v vars) answer {
 	return l.absent("holds nothing like " + short(p.re.String()))
 }
 
-func (f *facts) holds(glob string, v vars) answer {
-	l, no1 := f.look()
+func (f questions) holds(ctx context.Context, glob string, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return *no1
 	}
@@ -70,8 +71,8 @@ func (f *facts) holds(glob string, v vars) answer {
 	return l.absent("lacks " + short(v.text(glob)))
 }
 
-func (f *facts) lacks(glob string, v vars) answer {
-	l, no1 := f.look()
+func (f questions) lacks(ctx context.Context, glob string, v vars) answer {
+	l, no1 := f.look(ctx)
 	switch {
 	case no1 != nil && no1.verdict == No:
 		return yes(v, "")
@@ -87,8 +88,8 @@ func (f *facts) lacks(glob string, v vars) answer {
 }
 
 // may tells of a companion that need not be there.
-func (f *facts) may(glob string, v vars) answer {
-	l, no1 := f.look()
+func (f questions) may(ctx context.Context, glob string, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return yes(v, "")
 	}
@@ -98,8 +99,8 @@ func (f *facts) may(glob string, v vars) answer {
 	return yes(v, "")
 }
 
-func (f *facts) counted(c *Count, v vars) answer {
-	l, no1 := f.look()
+func (f questions) counted(ctx context.Context, c *Count, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return *no1
 	}
@@ -128,7 +129,7 @@ func (f *facts) counted(c *Count, v vars) answer {
 	return c.says(n, l.cut, v)
 }
 
-func (f *facts) typeInside(rel string, wanted Texts) (bool, *answer) {
+func (f questions) typeInside(rel string, wanted Texts) (bool, *answer) {
 	if f.kind == KindArchive {
 		a := unknown("MIME types within an archive are not known before it is unpacked")
 		return false, &a
@@ -166,16 +167,16 @@ func (c *Count) says(n int, cut bool, v vars) answer {
 }
 
 // inXML and inJSON ask for a value in a document.
-func (f *facts) inXML(d *InDocument, v vars) answer {
-	return f.inDocument(d, v, func(rel string) (string, bool, error) { return f.xmlValue(rel, d.xpath) })
+func (f questions) inXML(ctx context.Context, d *InDocument, v vars) answer {
+	return f.inDocument(ctx, d, v, func(rel string) (string, bool, error) { return f.xmlValue(rel, d.xpath) })
 }
 
-func (f *facts) inJSON(d *InDocument, v vars) answer {
-	return f.inDocument(d, v, func(rel string) (string, bool, error) { return f.jsonValue(rel, d.Path) })
+func (f questions) inJSON(ctx context.Context, d *InDocument, v vars) answer {
+	return f.inDocument(ctx, d, v, func(rel string) (string, bool, error) { return f.jsonValue(rel, d.Path) })
 }
 
-func (f *facts) inDocument(d *InDocument, v vars, value func(rel string) (string, bool, error)) answer {
-	rel, missing := f.sideCar(d.File, v)
+func (f questions) inDocument(ctx context.Context, d *InDocument, v vars, value func(rel string) (string, bool, error)) answer {
+	rel, missing := f.sideCar(ctx, d.File, v)
 	if missing != nil {
 		return *missing
 	}
@@ -205,11 +206,11 @@ func (f *facts) inDocument(d *InDocument, v vars, value func(rel string) (string
 }
 
 // sideCar finds the file that a pattern names, as a path on disk below the drop.
-func (f *facts) sideCar(glob string, v vars) (rel string, missing *answer) {
+func (f questions) sideCar(ctx context.Context, glob string, v vars) (rel string, missing *answer) {
 	if glob == "" {
 		return "", nil
 	}
-	l, no1 := f.look()
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return "", no1
 	}

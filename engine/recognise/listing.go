@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,7 @@ const maxLevels = 64
 var errEnough = errors.New("enough")
 
 // listing gives the names inside; of a file there are none.
-func (f *facts) listing() *listing {
+func (f *facts) listing(ctx context.Context) *listing {
 	if f.names != nil {
 		return f.names
 	}
@@ -43,14 +44,14 @@ func (f *facts) listing() *listing {
 	case f.c.Files != nil:
 		f.listFiles(l)
 	case f.isFolder():
-		l.err = f.listFolder(l)
+		l.err = f.listFolder(ctx, l)
 	case f.kind == KindArchive:
 		select {
 		case f.turn <- struct{}{}:
-			l.err = f.listArchive(l)
+			l.err = f.listArchive(ctx, l)
 			<-f.turn
-		case <-f.ctx.Done():
-			l.err = f.ctx.Err()
+		case <-ctx.Done():
+			l.err = ctx.Err()
 		}
 	default:
 		l.err = errors.New("a file has nothing inside")
@@ -80,7 +81,7 @@ func (f *facts) listFiles(l *listing) {
 
 // listFolder walks a folder through its own handle, so that a link that takes a
 // folder's place meanwhile leads nowhere.
-func (f *facts) listFolder(l *listing) error {
+func (f *facts) listFolder(ctx context.Context, l *listing) error {
 	root, err := os.OpenRoot(f.c.Path)
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func (f *facts) listFolder(l *listing) error {
 		switch {
 		case err != nil:
 			return err
-		case f.ctx.Err() != nil:
-			return f.ctx.Err()
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case p == ".":
 			return nil
 		case d.IsDir():
@@ -129,7 +130,7 @@ func (l *listing) add(f *facts, p string, size func() int64) error {
 
 // listArchive reads an archive's names as the unpack robot does, by all its rules.
 // What is damaged or hostile is not listed at all.
-func (f *facts) listArchive(l *listing) error {
+func (f *facts) listArchive(ctx context.Context, l *listing) error {
 	format, err := archive.Sniff(f.c.Path)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (f *facts) listArchive(l *listing) error {
 	}
 	limits := f.limits
 	limits.Files, limits.Bytes, limits.Time = maxNames+1, listBytes, listTime
-	in, err := archive.Inspect(f.ctx, f.c.Path, archive.InspectOptions{Limits: limits, Member: func(m archive.Member) {
+	in, err := archive.Inspect(ctx, f.c.Path, archive.InspectOptions{Limits: limits, Member: func(m archive.Member) {
 		if !m.Folder {
 			_ = l.add(f, m.Path, func() int64 { return max(m.Size, 0) })
 		}
@@ -158,7 +159,7 @@ func (f *facts) listArchive(l *listing) error {
 	return nil
 }
 
-// denied tells whether a name, or a folder above it, is on the black list.
+// denied reports whether a name, or a folder above it, is on the black list.
 func (f *facts) denied(p string) bool {
 	if f.lists == nil {
 		return false
@@ -171,7 +172,7 @@ func (f *facts) denied(p string) bool {
 	})
 }
 
-// allowed tells whether a file's name is on the white list, if there is one.
+// allowed reports whether a file's name is on the white list, if there is one.
 func (f *facts) allowed(p string) bool {
 	if f.lists == nil || len(f.lists.Allow) == 0 {
 		return true

@@ -31,7 +31,7 @@ type named struct {
 	line, column int
 }
 
-// plugins tells whether it names rules, and so the keywords' are not asked.
+// plugins reports whether it names rules, and so the keywords' are not asked.
 func (m *marker) plugins() bool { return m != nil && len(m.files)+len(m.folders) > 0 }
 
 // readMarker reads a folder's metadata.rule; nil when there is none. What is wrong

@@ -27,7 +27,7 @@ type TooManyError struct{ text string }
 
 func (t *TooManyError) Error() string { return t.text }
 
-// Has tells whether there is a rule FILE/RULE.
+// Has reports whether there is a rule FILE/RULE.
 func (b *Book) Has(rule string) bool { return b.byName[rule] != nil }
 
 // Objects parts a folder or archive by the sets of a rule, FILE/RULE. A set that lacks a
@@ -41,20 +41,20 @@ func (b *Book) Objects(ctx context.Context, c Candidate, rule string, o Options)
 	if err != nil {
 		return Objects{}, err
 	}
-	return f.parted(r)
+	return f.parted(ctx, r)
 }
 
-func (f *facts) parted(r *Rule) (Objects, error) {
-	l := f.listing()
+func (f *facts) parted(ctx context.Context, r *Rule) (Objects, error) {
+	l := f.listing(ctx)
 	if l.err != nil {
 		return Objects{}, fmt.Errorf("list %s: %w", layout.EncodePath(f.c.Name), l.err)
 	}
 	if l.cut {
 		return Objects{}, &TooManyError{fmt.Sprintf("more than %d names inside: which belong together is not told", maxNames)}
 	}
-	sh, ok := r.Match.Sets.share(f.ctx, l, f.base())
-	if f.ctx.Err() != nil {
-		return Objects{}, f.ctx.Err()
+	sh, ok := r.Match.Sets.share(ctx, l, f.base())
+	if ctx.Err() != nil {
+		return Objects{}, ctx.Err()
 	}
 	if !ok {
 		return Objects{}, &TooManyError{fmt.Sprintf("its %d files would have to be compared with one another too often", len(l.files))}

@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ func cut(text string, most int) string {
 
 // decide fills in what the best rule says. What it takes from side-cars and is not
 // there is left out.
-func (f *facts) decide(o *Outcome, best *tried, folderType string) error {
+func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType string) error {
 	if best == nil {
 		o.Refused = "no rule in rules/ fits this drop"
 		return nil
@@ -77,13 +78,13 @@ func (f *facts) decide(o *Outcome, best *tried, folderType string) error {
 	o.Label = cut(v.text(r.Label), maxLabel)
 	o.Identifiers = map[string]string{}
 	for key, value := range r.Identifiers {
-		if text := f.text(value, v); text != "" {
+		if text := f.text(ctx, value, v); text != "" {
 			o.Identifiers[key] = cut(text, maxIdentifier)
 		}
 	}
 	o.Metadata = map[string]any{}
 	for key, value := range r.Metadata {
-		if found := value.convert(f.text(value, v)); found != nil {
+		if found := value.convert(f.text(ctx, value, v)); found != nil {
 			o.Metadata[key] = found
 		}
 	}
@@ -106,11 +107,11 @@ func firstNames(objects []string) (out []string) {
 }
 
 // text finds a value; "" when it is not there, or cannot be read.
-func (f *facts) text(value Value, v vars) string {
+func (f *facts) text(ctx context.Context, value Value, v vars) string {
 	if value.Text != "" {
 		return strings.TrimSpace(v.text(value.Text))
 	}
-	rel, missing := f.sideCar(value.File, v)
+	rel, missing := questions{f}.sideCar(ctx, value.File, v)
 	if missing != nil {
 		return ""
 	}

@@ -1,8 +1,8 @@
 package recognise
 
 import (
+	"cmp"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,20 +190,12 @@ func (c *checker) match(m *Match, at string, depth int) error {
 	if err := c.sets(m.Sets, at+".sets"); err != nil {
 		return err
 	}
-	if err := errors.Join(c.templates(m.Holds, at+".holds"), c.templates(m.Lacks, at+".lacks"), c.templates(m.May, at+".may"),
+	if err := cmp.Or(c.templates(m.Holds, at+".holds"), c.templates(m.Lacks, at+".lacks"), c.templates(m.May, at+".may"),
 		c.counts(m.Count, at+".count"), c.documents(m, at)); err != nil {
-		return firstOf(err)
+		return err
 	}
-	m.everything = len((&facts{}).conditions(m)) == 0
+	m.everything = len(questions{}.conditions(m)) == 0
 	return c.nested(m, at, depth)
-}
-
-// firstOf is the first of joined errors: one mistake is told at a time.
-func firstOf(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		return all.Unwrap()[0]
-	}
-	return err
 }
 
 // each names one of several texts, or the one that stands there alone.

@@ -53,7 +53,7 @@ type sharing struct {
 // share finds the sets among files, in the order of their first mains. ok is false when
 // that would take too many comparisons.
 func (s *Sets) share(ctx context.Context, l *listing, v vars) (sh *sharing, ok bool) {
-	sh = &sharing{s: s, c: newCompanions(ctx, l), own: map[string]*part{}, bids: map[string]bid{}, common: map[string]bool{}}
+	sh = &sharing{s: s, c: newCompanions(l), own: map[string]*part{}, bids: map[string]bid{}, common: map[string]bool{}}
 	byKey := map[string]*part{}
 	for _, name := range l.files {
 		groups, ok := s.main.match(layout.EncodePath(name))
@@ -73,7 +73,7 @@ func (s *Sets) share(ctx context.Context, l *listing, v vars) (sh *sharing, ok b
 		sh.own[name] = p
 	}
 	for _, p := range sh.parts {
-		sh.bidFor(p)
+		sh.bidFor(ctx, p)
 		if sh.c.left <= 0 {
 			return nil, false
 		}
@@ -83,7 +83,7 @@ func (s *Sets) share(ctx context.Context, l *listing, v vars) (sh *sharing, ok b
 }
 
 // bidFor bids for what a set's patterns fit.
-func (sh *sharing) bidFor(p *part) {
+func (sh *sharing) bidFor(ctx context.Context, p *part) {
 	for i, glob := range slices.Concat(sh.s.Required, sh.s.Optional) {
 		required, own := i < len(sh.s.Required), sh.s.names(glob)
 		found := false
@@ -93,7 +93,7 @@ func (sh *sharing) bidFor(p *part) {
 			if whole {
 				near++
 			}
-			for _, name := range sh.c.find(one) {
+			for _, name := range sh.c.find(ctx, one) {
 				found = true
 				switch {
 				case !own:
@@ -119,7 +119,7 @@ func (sh *sharing) bid(name string, b bid) {
 	}
 }
 
-// names tells whether a pattern is about one set: whether it uses a group of main.
+// names reports whether a pattern is about one set: whether it uses a group of main.
 func (s *Sets) names(glob string) bool {
 	used, _ := variablesOf(glob) // the pattern was checked
 	return slices.ContainsFunc(used, func(name string) bool { return slices.Contains(s.main.groups, name) })
@@ -145,7 +145,7 @@ func (sh *sharing) settle(files []string) {
 	sh.parts = slices.DeleteFunc(sh.parts, func(p *part) bool { return p.into != nil })
 }
 
-// used tells whether a file belongs to a set, or to all of them.
+// used reports whether a file belongs to a set, or to all of them.
 func (sh *sharing) used(name string) bool {
 	return sh.own[name] != nil || sh.bids[name].of != nil || sh.common[name]
 }
@@ -165,7 +165,7 @@ func (sh *sharing) title(p *part) string {
 	return main
 }
 
-// folderName tells whether a folder may be called so and is not hidden.
+// folderName reports whether a folder may be called so and is not hidden.
 func folderName(name string) bool {
 	return name != "" && name[0] != '.' && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
 }

@@ -2,7 +2,6 @@ package recognise
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -66,44 +65,23 @@ func checkGlob(glob string) error {
 		return fmt.Errorf("the pattern is %d bytes long; at most %d", len(glob), maxGlob)
 	}
 	for one := range strings.SplitSeq(glob, "|") {
-		if _, err := path.Match(one, "x"); err != nil || one == "" {
+		if !layout.ValidPattern(one) || one == "" {
 			return fmt.Errorf("expected a pattern such as *.zip, not %q", glob)
 		}
 	}
 	return nil
 }
 
-// anyDepth begins patterns that fit at any depth.
-const anyDepth = "**/"
-
-// inside tells whether a path below the top fits a pattern, or one of several with |
+// inside reports whether a path below the top fits a pattern, or one of several with |
 // between them; case does not count, as it does not where most of such files come from.
 func inside(glob, p string) bool {
 	p = strings.ToLower(p)
 	for one := range strings.SplitSeq(strings.ToLower(glob), "|") {
-		if fitsPath(one, p) {
+		if layout.MatchPattern(one, p) {
 			return true
 		}
 	}
 	return false
-}
-
-func fitsPath(glob, p string) bool {
-	rest, deep := strings.CutPrefix(glob, anyDepth)
-	if !deep {
-		ok, _ := path.Match(glob, p) // the pattern was checked
-		return ok
-	}
-	for {
-		if ok, _ := path.Match(rest, p); ok {
-			return true
-		}
-		_, below, more := strings.Cut(p, "/")
-		if !more {
-			return false
-		}
-		p = below
-	}
 }
 
 // quoteGlob makes a value stand for itself in a pattern. Values are encoded as paths
@@ -115,4 +93,4 @@ func quoteGlob(text string) string {
 	return quoted.Replace(text)
 }
 
-var quoted = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `|`, `?`)
+var quoted = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `|`, `?`, `{`, `\{`, `}`, `\}`)

@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,17 +9,17 @@ import (
 	"bagpipe/layout"
 )
 
-// inSets groups the files inside by the one that names them, and tells whether every
+// inSets groups the files inside by the one that names them, and reports whether every
 // group is whole. With one group its named groups become variables.
-func (f *facts) inSets(s *Sets, v vars) answer {
-	l, no1 := f.look()
+func (f questions) inSets(ctx context.Context, s *Sets, v vars) answer {
+	l, no1 := f.look(ctx)
 	if no1 != nil {
 		return *no1
 	}
 	if l.cut {
 		return unknown("more than %d names inside", maxNames)
 	}
-	sh, ok := s.share(f.ctx, l, v)
+	sh, ok := s.share(ctx, l, v)
 	if !ok {
 		return unknown("its %d files would have to be compared with one another too often", len(l.files))
 	}

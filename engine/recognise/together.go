@@ -48,7 +48,7 @@ func (b *Book) Together(ctx context.Context, collection layout.Name, dir, inbox 
 	return append(whole, partial...)
 }
 
-// HasCompanions tells whether a loose file, by its name alone, may be the first of several
+// HasCompanions reports whether a loose file, by its name alone, may be the first of several
 // that belong together: the main file of a set, or one that fits a pattern of a set by its
 // ending. What only fits as map.* does map.txt is as likely to have none.
 func (b *Book) HasCompanions(collection layout.Name, name string) bool {
@@ -67,7 +67,7 @@ func (b *Book) HasCompanions(collection layout.Name, name string) bool {
 	})
 }
 
-// endsLike tells whether a name in lower case ends as one of a pattern's alternatives does,
+// endsLike reports whether a name in lower case ends as one of a pattern's alternatives does,
 // after the last variable and sign.
 func endsLike(glob, low string) bool {
 	for one := range strings.SplitSeq(strings.ToLower(glob), "|") {
@@ -99,8 +99,8 @@ func joins(r *Rule, collection layout.Name) bool {
 
 // join finds what one rule joins: what is whole, or else what lacks something.
 func (b *Book) join(ctx context.Context, r *Rule, collection layout.Name, dir string, names []string, incomplete bool) (found []Together, taken map[string]bool) {
-	f := &facts{ctx: ctx, c: Candidate{Path: dir, Collection: collection, Files: names}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
-	sh, ok := r.Match.Sets.share(ctx, f.listing(), f.base())
+	f := &facts{c: Candidate{Path: dir, Collection: collection, Files: names}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
+	sh, ok := r.Match.Sets.share(ctx, f.listing(ctx), f.base())
 	if !ok {
 		return nil, nil
 	}
@@ -123,11 +123,11 @@ func (b *Book) join(ctx context.Context, r *Rule, collection layout.Name, dir st
 
 // takes asks a rule's conditions about names of a folder that holds a set alone.
 func (b *Book) takes(ctx context.Context, r *Rule, collection layout.Name, dir string, t Together) bool {
-	f := &facts{ctx: ctx, c: Candidate{Path: dir, Name: t.Name, Collection: collection, Files: t.Files}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
+	f := &facts{c: Candidate{Path: dir, Name: t.Name, Collection: collection, Files: t.Files}, lists: &b.inside, turn: b.turn, kind: KindFolder, namesOnly: true}
 	m := r.Match
 	m.Size, m.MIME, m.Magic, m.XML, m.JSON, m.All, m.Any, m.Not = nil, nil, nil, nil, nil, nil, nil, nil
 	m.Count = slices.DeleteFunc(slices.Clone(m.Count), func(c Count) bool { return len(c.MIME) > 0 })
-	return f.fits(&m, f.base()).verdict != No
+	return questions{f}.fits(ctx, &m, f.base()).verdict != No
 }
 
 func mainFirst(p *part) []string {

@@ -191,7 +191,7 @@ func checkXML(data []byte) error {
 	}
 }
 
-// declares tells whether a DOCTYPE has declarations within it.
+// declares reports whether a DOCTYPE has declarations within it.
 func declares(d xml.Directive) bool {
 	return bytes.ContainsAny(d, "[") || bytes.HasPrefix(d, []byte("ENTITY"))
 }

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"path"
 	"time"
 
 	"bagpipe/engine/inbox"
@@ -33,12 +32,12 @@ const (
 
 func (d DropSettings) check(y *layout.YAML, at string) error {
 	for i, p := range d.Ignore {
-		if _, err := path.Match(p, "x"); err != nil {
+		if !layout.ValidPattern(p) {
 			return y.Errorf(fmt.Sprintf("%s.ignore[%d]", at, i), "expected a pattern such as *.part, not %q", p)
 		}
 	}
 	for i, p := range d.Lists {
-		if _, err := path.Match(p, "x"); err != nil {
+		if !layout.ValidPattern(p) {
 			return y.Errorf(fmt.Sprintf("%s.lists[%d]", at, i), "expected a pattern such as *.sha256, not %q", p)
 		}
 	}

@@ -131,7 +131,7 @@ func keepsUnknown(t testing.TB, seed uint64, all, happened *int) {
 // levels are the unknown keys of a record, by their place.
 type levels map[string]string
 
-// holds tells whether all that was is there, but for attempts that an engine dropped
+// holds reports whether all that was is there, but for attempts that an engine dropped
 // and for those whose end their writer wrote anew.
 func (l levels) holds(was levels) bool {
 	for place := range was {

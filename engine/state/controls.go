@@ -211,7 +211,7 @@ func ParseStepRef(s string) (Ref, error) {
 // Since is from when on a step's failures count; zero: from the beginning.
 func (c *Controls) Since(ref Ref) time.Time { return c.Steps[ref].At }
 
-// Any tells whether some step is out of the flow.
+// Any reports whether some step is out of the flow.
 func (c *Controls) Any() bool {
 	for _, control := range c.Steps {
 		if control.Status == StepDisabled {
@@ -221,7 +221,7 @@ func (c *Controls) Any() bool {
 	return false
 }
 
-// Disabled tells whether a step is out of the flow.
+// Disabled reports whether a step is out of the flow.
 func (c *Controls) Disabled(ref Ref) bool { return c.Steps[ref].Status == StepDisabled }
 
 // Set says how a step stands, and forgets what was said before but for keys that
@@ -239,7 +239,7 @@ func (c *Controls) Set(ref Ref, to Control) bool {
 }
 
 // Open says whether an item's claim of a disabled step is taken at now; stands
-// tells whether a trial does. why says why not.
+// reports whether a trial does. why says why not.
 func (c Control) Open(item layout.ItemID, run string, now time.Time, stands func(*Trial) bool) (open bool, why string) {
 	switch {
 	case c.Status != StepDisabled:

@@ -28,38 +28,56 @@ type Definition struct {
 	pinned  bool    // read leniently
 }
 
-// Step is one step of a definition. Exactly one of Robot, Command, Manual and
-// Starts says how it is done, but for the first, which has none.
+// Step is one step of a definition. What the numbers mean is in the package comment.
 type Step struct {
-	Name        string           `yaml:"name"`
-	Description string           `yaml:"description"`
-	Milestone   string           `yaml:"milestone"`
-	Robot       string           `yaml:"robot"`
-	Command     []string         `yaml:"command"`
-	Manual      bool             `yaml:"manual"`
-	Starts      string           `yaml:"starts"`    // the workflow it starts on the same item
-	OnRequest   bool             `yaml:"onRequest"` // manual, and only where the collection's approvals list it
-	Requires    *[]string        `yaml:"requires"`  // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
-	When        []condition.Keys `yaml:"when"`      // all must hold, or the step is skipped
-	NotBefore   *Date            `yaml:"notBefore"`
-	Optional    bool             `yaml:"optional"`
-	With        map[string]any   `yaml:"with"`
+	Name            string `yaml:"name"`
+	Description     string `yaml:"description"`
+	Milestone       string `yaml:"milestone"`
+	How             `yaml:",inline"`
+	Requires        *[]string        `yaml:"requires"` // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
+	When            []condition.Keys `yaml:"when"`     // all must hold, or the step is skipped
+	NotBefore       *Date            `yaml:"notBefore"`
+	Optional        bool             `yaml:"optional"`
+	Tries           `yaml:",inline"`
+	Bounds          `yaml:",inline"`
+	Multiplier      `yaml:",inline"`
+	OnBatchComplete bool `yaml:"onBatchComplete"`
+	KeepInputs      bool `yaml:"keepInputs"`
+}
 
-	// How many, how often and how long; the package comment has the meaning.
+// How says how a step is done: by exactly one of Robot, Command, Manual and Starts; the
+// first step by none.
+type How struct {
+	Robot     string         `yaml:"robot"`
+	Command   []string       `yaml:"command"`
+	Manual    bool           `yaml:"manual"`
+	Starts    string         `yaml:"starts"`    // the workflow it starts on the same item
+	OnRequest bool           `yaml:"onRequest"` // manual, and only where the collection's approvals list it
+	With      map[string]any `yaml:"with"`      // parameters of the robot
+	WarmUp    []string       `yaml:"warmUp"`    // of a command: run once in each engine before it claims the step
+}
+
+// Tries say how long an attempt may take, and what follows when it fails.
+type Tries struct {
 	Timeout           layout.Duration `yaml:"timeout"` // 0: none
 	Retries           int             `yaml:"retries"` // of system failures, by itself
 	Backoff           *Backoff        `yaml:"backoff"`
 	ContinueOnFailure bool            `yaml:"continueOnFailure"`
 	Threshold         *Threshold      `yaml:"threshold"`
-	CoolDown          layout.Duration `yaml:"coolDown"`  // 0: a disabled step is enabled by a person alone
-	Instances         int             `yaml:"instances"` // in one process; 0: any number
-	Limit             int             `yaml:"limit"`     // in the workspace; 0: any number
-	ParentLast        bool            `yaml:"parentLast"`
-	Siblings          string          `yaml:"siblings"` // SiblingsGoOn, or SiblingsStop
-	PoolSize          int             `yaml:"poolSize"` // children alive at once; 0: any number
-	OnBatchComplete   bool            `yaml:"onBatchComplete"`
-	KeepInputs        bool            `yaml:"keepInputs"`
-	WarmUp            []string        `yaml:"warmUp"` // of a command: run once in each engine before it claims the step
+	CoolDown          layout.Duration `yaml:"coolDown"` // 0: a disabled step is enabled by a person alone
+}
+
+// Bounds are how many attempts there may be at once; 0: any number.
+type Bounds struct {
+	Instances int `yaml:"instances"` // in one process
+	Limit     int `yaml:"limit"`     // in the workspace
+}
+
+// Multiplier says how the step's children and their parent wait for each other.
+type Multiplier struct {
+	ParentLast bool   `yaml:"parentLast"`
+	Siblings   string `yaml:"siblings"` // SiblingsGoOn, or SiblingsStop
+	PoolSize   int    `yaml:"poolSize"` // children alive at once; 0: any number
 }
 
 // Backoff is the pause before a failed step is tried again: doubled from try to
@@ -92,7 +110,7 @@ const (
 	SiblingsStop    = "stop"
 )
 
-// Robots tells whether there is a built-in robot of that name, and what it takes.
+// Robots reports whether there is a built-in robot of that name, and what it takes.
 type Robots func(name string) (r Robot, ok bool)
 
 // Robot is what a built-in robot takes under with:. Check tells a value it would
@@ -161,7 +179,7 @@ func (d *Definition) After(i int) (after []int) {
 	return after
 }
 
-// AsksManifest tells whether some step has a condition, or a date, that is asked
+// AsksManifest reports whether some step has a condition, or a date, that is asked
 // of the manifest.
 func (d *Definition) AsksManifest() bool {
 	return slices.ContainsFunc(d.Steps, func(s Step) bool {
@@ -169,5 +187,5 @@ func (d *Definition) AsksManifest() bool {
 	})
 }
 
-// Tolerated tells whether the workflow goes on although the step failed.
+// Tolerated reports whether the workflow goes on although the step failed.
 func (s *Step) Tolerated() bool { return s.Optional || s.ContinueOnFailure }

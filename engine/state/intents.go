@@ -44,12 +44,12 @@ func (x *Execution) ended(intent layout.IntentKey, ender string) bool {
 	return false
 }
 
-// lost tells whether an intent declares the attempt lost.
+// lost reports whether an intent declares the attempt lost.
 func (x *Execution) lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
 	return x.named(LostIntent, workflow, step, k)
 }
 
-// reset tells whether an intent takes back that very attempt.
+// reset reports whether an intent takes back that very attempt.
 func (x *Execution) reset(workflow string, step layout.Name, k layout.AttemptKey) bool {
 	return x.named(ResetIntent, workflow, step, k)
 }
@@ -63,7 +63,7 @@ func (x *Execution) named(kind, workflow string, step layout.Name, k layout.Atte
 	return false
 }
 
-// Lost tells whether the attempt lost its claim: an intent says so, or a later
+// Lost reports whether the attempt lost its claim: an intent says so, or a later
 // attempt stands beside it.
 func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey) bool {
 	if x.lost(workflow, step, k) {
@@ -88,7 +88,7 @@ func (x *Execution) floor(workflow string, step layout.Name) (last layout.Attemp
 	return last
 }
 
-// LetAgain tells whether a person let a step be tried again, or the item or its
+// LetAgain reports whether a person let a step be tried again, or the item or its
 // workflow go on, and no attempt was made since. A retry names the attempt it is
 // about; of a release only its time tells, which for what this is asked is enough.
 func (x *Execution) LetAgain(workflow string, step layout.Name) bool {

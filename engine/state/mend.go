@@ -109,7 +109,7 @@ func (m *mender) workflows() {
 	}
 }
 
-// isRun tells whether a workflow is named for its definition.
+// isRun reports whether a workflow is named for its definition.
 func isRun(name string, w *Workflow, d *Definition) bool {
 	base, number := Instance(name)
 	return number > 0 && base == w.Name && base == d.Name
@@ -130,7 +130,7 @@ func (m *mender) moves() {
 	}
 }
 
-// startedApart tells whether b's head is that of another start of the same run,
+// startedApart reports whether b's head is that of another start of the same run,
 // which the join put before a's: the attempt that started it came with it.
 func startedApart(a, b *Workflow) bool {
 	if a.Name != b.Name || b.head() <= a.head() {
@@ -153,7 +153,7 @@ func startedApart(a, b *Workflow) bool {
 	return false
 }
 
-// skips tells whether the steps that are not needed are as before, or more by a
+// skips reports whether the steps that are not needed are as before, or more by a
 // migration.
 func (m *mender) skips(workflow string, a, b *Workflow) bool {
 	for step, why := range a.Skip {

@@ -8,7 +8,7 @@ import (
 	"bagpipe/layout"
 )
 
-// any tells whether some attempt is as asked.
+// any reports whether some attempt is as asked.
 func (x *Execution) any(is func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool) bool {
 	for name, w := range x.Workflows {
 		for step, s := range w.Steps {
@@ -31,7 +31,7 @@ func (x *Execution) attempt(workflow string, step layout.Name, k layout.AttemptK
 	return a, there
 }
 
-// Progressed tells whether now has a completed attempt that before has not: only
+// Progressed reports whether now has a completed attempt that before has not: only
 // with one may the content have changed.
 func Progressed(before, now *Execution) bool {
 	return now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
@@ -54,7 +54,7 @@ func Forged(before, now *Execution, engine layout.EngineID) (breaches []string) 
 	return breaches
 }
 
-// Answered tells whether a hold was placed in answer to the commit.
+// Answered reports whether a hold was placed in answer to the commit.
 func (x *Execution) Answered(commit string) bool {
 	for _, i := range x.Intents {
 		if i.Kind == HoldIntent && string(i.Target) == commit {

@@ -61,7 +61,7 @@ func (s *StepRecord) hasHigher(k layout.AttemptKey) bool {
 	return false
 }
 
-// follows tells whether b is a, or how a ended.
+// follows reports whether b is a, or how a ended.
 func follows(a, b Attempt) bool {
 	if a.State == InProgress && b.State != InProgress {
 		return a.Claimed.Equal(b.Claimed) && a.Runner == b.Runner && a.By == b.By

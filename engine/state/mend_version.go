@@ -11,7 +11,7 @@ import (
 // manifest gives. Then it says anew what was dropped; what the item is called, when it
 // came and whose child it is stay.
 
-// NewVersion tells whether now makes the next version of what before was. The statuses
+// NewVersion reports whether now makes the next version of what before was. The statuses
 // of before must have been computed.
 func NewVersion(before, now *Execution, was, is layout.Manifest) bool {
 	if is.Version != was.Version+1 || is.Since.IsZero() || is.Source.Drop == "" {

@@ -218,7 +218,7 @@ func (m *model) held() bool {
 	return false
 }
 
-// open tells whether all that a step needs is done.
+// open reports whether all that a step needs is done.
 func (m *model) open(f *mFlow, i int) bool {
 	s := f.def.Steps[i]
 	needs := []string{}
@@ -247,7 +247,7 @@ func (m *model) open(f *mFlow, i int) bool {
 	return true
 }
 
-// startable tells whether a step could start at now, but for a person.
+// startable reports whether a step could start at now, but for a person.
 func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	s := f.step(layout.Name(f.def.Steps[i].Name))
 	if s.status() != Waiting || m.held() || f.status() != InProgress || !m.open(f, i) || now.Before(f.notBefore) {
@@ -263,12 +263,12 @@ func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	return last.Compare(s.floor) <= 0 || !now.Before(s.attempts[last].again)
 }
 
-// running tells whether an attempt is the one in progress.
+// running reports whether an attempt is the one in progress.
 func (s *mStep) running(k layout.AttemptKey) bool {
 	return !k.IsZero() && s.last() == k && s.attempts[k].state == InProgress && !s.lost[k]
 }
 
-// again tells whether a step waits for its next try.
+// again reports whether a step waits for its next try.
 func (s *mStep) pending() bool {
 	last := s.last()
 	return s.status() == Waiting && last.Compare(s.floor) > 0 && !s.attempts[last].again.IsZero()

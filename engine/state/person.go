@@ -126,7 +126,7 @@ func (e Retry) apply(x *Execution, d *Definition) (Transition, error) {
 	return Transition{Workflow: e.Workflow, Step: e.Step, From: from, To: s.Status, Attempt: k}, nil
 }
 
-// pending tells whether a step waits for its next try.
+// pending reports whether a step waits for its next try.
 func (x *Execution) pending(workflow string, step layout.Name, s *StepRecord) bool {
 	k, a, ok := s.Current()
 	return s.Status == Waiting && ok && !a.NotBefore.IsZero() && k.Compare(x.floor(workflow, step)) > 0

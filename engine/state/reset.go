@@ -99,7 +99,7 @@ func (e Reset) intents(x *Execution, d *Definition, steps []int) (intents []Inte
 	return intents, nil
 }
 
-// abandoned tells whether a step waits as its last attempt was lost, and nobody has
+// abandoned reports whether a step waits as its last attempt was lost, and nobody has
 // let it be done anew since.
 func (x *Execution) abandoned(workflow string, step layout.Name, s *StepRecord) bool {
 	k, _, ok := s.Current()

@@ -6,7 +6,7 @@ import (
 	"bagpipe/layout"
 )
 
-// happen tells whether the rules allow an event, and makes it happen to the
+// happen reports whether the rules allow an event, and makes it happen to the
 // model when they do. needed is what the conditions on the manifest say.
 func (m *model) happen(ev Event, plan *Definition, needed func(*Step) bool) bool {
 	switch ev := ev.(type) {

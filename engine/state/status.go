@@ -127,7 +127,7 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 	}
 }
 
-// superseded tells whether a workflow worked on a version of the item that has been
+// superseded reports whether a workflow worked on a version of the item that has been
 // replaced. It may be open all the same: a reset that was made apart comes with a join.
 func (x *Execution) superseded(w *Workflow) bool { return w.Created.Before(x.Since) }
 
@@ -157,10 +157,10 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// Active tells whether a workflow takes part in queues.
+// Active reports whether a workflow takes part in queues.
 func (w *Workflow) Active() bool { return w.Status != Completed && w.Status != Inactive }
 
-// Multiplied tells whether some step of the workflow may have made children: an attempt
+// Multiplied reports whether some step of the workflow may have made children: an attempt
 // tells of them, or a step with a key of multipliers was attempted, and what it had made
 // when its engine died is in no record but the children's.
 func (w *Workflow) Multiplied() bool {
@@ -182,7 +182,7 @@ func (w *Workflow) Multiplied() bool {
 	return false
 }
 
-// satisfied tells whether the steps that need this one may go on.
+// satisfied reports whether the steps that need this one may go on.
 func satisfied(s *StepRecord, tolerated bool) bool {
 	if s == nil {
 		return false

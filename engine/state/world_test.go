@@ -196,7 +196,7 @@ func (s *site) noteOver() {
 	}
 }
 
-// has tells whether x knows each intent and attempt of o, as far as o knows it.
+// has reports whether x knows each intent and attempt of o, as far as o knows it.
 func (x *Execution) has(o *Execution) bool {
 	for k := range o.Intents {
 		if _, there := x.Intents[k]; !there {
@@ -459,7 +459,7 @@ func (s *site) planFor(ev Event) *Definition {
 	return nil
 }
 
-// mine tells whether an attempt is this site's to end: each has one writer.
+// mine reports whether an attempt is this site's to end: each has one writer.
 func (s *site) mine(ev Event) bool {
 	end, ok := ev.(End)
 	return !ok || slices.Contains(s.engines, end.Attempt.Engine)

@@ -98,7 +98,7 @@ func SyncTree(path string) error {
 	})
 }
 
-// SameFileSystem tells whether a rename from a to b can work without a copy.
+// SameFileSystem reports whether a rename from a to b can work without a copy.
 func SameFileSystem(a, b string) (bool, error) {
 	var sa, sb unix.Stat_t
 	if err := unix.Lstat(a, &sa); err != nil {

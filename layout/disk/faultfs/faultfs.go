@@ -66,7 +66,7 @@ func (f *FS) Count() int {
 	return f.count
 }
 
-// Failed tells whether the k-th change was reached, and which it was.
+// Failed reports whether the k-th change was reached, and which it was.
 func (f *FS) Failed() (string, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

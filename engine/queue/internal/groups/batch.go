@@ -169,7 +169,7 @@ func (g *gathering) firstAfter(changed layout.ItemID) layout.ItemID {
 	return g.first
 }
 
-// arrived tells whether an item has come as far as its step s, or has left.
+// arrived reports whether an item has come as far as its step s, or has left.
 func arrived(run *packed.Run, s *packed.Step) bool {
 	if run.Status == state.Completed || run.Status == state.Inactive {
 		return true

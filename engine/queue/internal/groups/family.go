@@ -152,7 +152,7 @@ func (f *family) count(k *kin, n int) {
 	}
 }
 
-// rerank brings the children's places in line with other lanes.
+// Rerank brings the children's places in line with other lanes.
 func (o *Groups) Rerank() {
 	for _, of := range o.families {
 		for _, f := range of {
@@ -176,7 +176,7 @@ type Family struct {
 	Alive  int
 }
 
-// familiesOf gives those of an item, in the order of their names.
+// Families gives the families of a parent, in the order of their names.
 func (o *Groups) Families(parent layout.ItemID) (all []Family) {
 	for id, f := range o.families[parent] {
 		all = append(all, Family{Run: id.run, Step: id.step, Made: f.made, All: len(f.members), Done: f.done, Failed: f.failed, Alive: f.alive})
@@ -185,7 +185,8 @@ func (o *Groups) Families(parent layout.ItemID) (all []Family) {
 	return all
 }
 
-// childrenOf gives the children of all steps of an item, in the order of Children.
+// Children gives the children of all steps of an item: failed ones first, then those that
+// are not done, each the oldest first.
 func (o *Groups) Children(parent layout.ItemID) []*packed.Item {
 	type child struct {
 		it   *packed.Item

@@ -5,26 +5,26 @@ import (
 	"bagpipe/layout"
 )
 
-// items is the index that the items stand in.
+// Items is the index that holds the items; it is called under its lock.
 type Items interface {
 	Item(id layout.ItemID) *packed.Item // a copy; nil: there is none
 	Again(id layout.ItemID)             // puts the item again, with Overlay as it is now
 	Rank(lane layout.Name) int
 }
 
-// others is what items make of one another's steps: those of a batch, and parents and
-// children.
+// Groups are all batches and families of an index.
 type Groups struct {
 	items    Items
 	batches  batches
 	families families
 }
 
+// New gives groups without items.
 func New(i Items) *Groups {
 	return &Groups{items: i, batches: newBatches(), families: newFamilies()}
 }
 
-// change notes that an item is another than it was; it nil: it is gone, was nil: it is
+// Change notes that an item is another than it was; it nil: it is gone, was nil: it is
 // new. The index puts the item, and tell has to follow.
 func (o *Groups) Change(was, it *packed.Item) {
 	if was != nil {
@@ -36,13 +36,13 @@ func (o *Groups) Change(was, it *packed.Item) {
 	o.join(was, it)
 }
 
-// tell puts those items again for which an item's change makes a difference.
+// Tell puts those items again for which an item's change makes a difference.
 func (o *Groups) Tell(it *packed.Item) {
 	o.tellBatch(it.Batch)
 	o.tellFamilies(it)
 }
 
-// tellAll puts those items again that are not as the others say.
+// TellAll puts those items again that are not as the others say.
 func (o *Groups) TellAll() {
 	for name := range o.batches.gatherings {
 		o.tellBatch(name)
@@ -54,7 +54,7 @@ func (o *Groups) TellAll() {
 	}
 }
 
-// setBatch notes whether a batch is closed, and tells its items.
+// SetBatch notes whether a batch is closed, and tells its items.
 func (o *Groups) SetBatch(name string, closed bool) (changed bool) {
 	if o.batches.closed[name] == closed {
 		return false
@@ -64,7 +64,7 @@ func (o *Groups) SetBatch(name string, closed bool) (changed bool) {
 	return true
 }
 
-// overlay lays what other items say over an item's steps, in the place of what they
+// Overlay lays what other items say over an item's steps, in the place of what they
 // said before.
 func (o *Groups) Overlay(it *packed.Item) {
 	if it.Broken != "" || it.Batch == "" && it.Parent == nil && o.families[it.ID] == nil {

@@ -8,7 +8,7 @@ import (
 	"bagpipe/layout"
 )
 
-// keepers are all the items for which step n of a run waits; open tells that the batch is.
+// Keepers are all the items for which step n of a run waits; open tells that the batch is.
 func (o *Groups) Keepers(it *packed.Item, run *packed.Run, n int, code string) (of []layout.ItemID, open bool) {
 	switch code {
 	case packed.BatchCode:

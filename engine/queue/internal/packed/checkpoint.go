@@ -42,7 +42,7 @@ type Snapshot struct {
 	pages []page
 }
 
-// newSnapshot takes one of a table. ok is false while an item is shown that is in no tree.
+// NewSnapshot takes one of a table. ok is false while an item is shown that is in no tree.
 func NewSnapshot(t *Table, n *Names, tree string, facets []string) (s *Snapshot, ok bool) {
 	texts, plans := n.All()
 	s = &Snapshot{head: checkpointHead{Tree: tree, Facets: facets, Texts: texts}, pages: t.share()}
@@ -112,7 +112,7 @@ func (o *checkpointWriter) num64(v uint64) { o.write(binary.LittleEndian.AppendU
 
 func (o *checkpointWriter) num32(v uint32) { o.write(binary.LittleEndian.AppendUint32(o.buf[:0], v)) }
 
-// restore fills an empty table, and its names, from a checkpoint, whose bytes the table
+// Restore fills an empty table, and its names, from a checkpoint, whose bytes the table
 // keeps. It gives the tree that the items were derived from. After an error, table and
 // names are of no use.
 func Restore(data []byte, t *Table, n *Names, facets []string, plans func(digest string) *state.Definition) (tree string, err error) {
@@ -222,7 +222,7 @@ func (r *checkpointReader) pages(t *Table) error {
 	return nil
 }
 
-// sound tells whether a page's items stand in order and within it.
+// sound reports whether a page's items stand in order and within it.
 func (p *page) sound(number int) bool {
 	last := uint32(0)
 	for i, id := range p.ids {

@@ -119,6 +119,7 @@ type StepID struct {
 	Step     layout.Name
 }
 
+// String is WORKFLOW/STEP.
 func (s StepID) String() string { return s.Workflow + "/" + string(s.Step) }
 
 // Tried is one attempt that ended, for what the steps' times are derived from.

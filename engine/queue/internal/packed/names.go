@@ -7,7 +7,7 @@ import (
 	"bagpipe/engine/state"
 )
 
-// names numbers what many items have in common: the names of collections, lanes,
+// Names numbers what many items have in common: the names of collections, lanes,
 // runs, engines and so on, and the definitions they run by. A number is never given
 // twice, so that a packed item stays readable.
 type Names struct {
@@ -18,11 +18,12 @@ type Names struct {
 	byDig map[*state.Definition]uint64
 }
 
+// NewNames gives names of which none has a number but the empty one.
 func NewNames() *Names {
 	return &Names{texts: []string{""}, ofTxt: map[string]uint64{"": 0}, byDig: map[*state.Definition]uint64{}}
 }
 
-// number gives the number of a text, a new one if it has none.
+// Number gives the number of a text, a new one if it has none.
 func (n *Names) Number(s string) uint64 {
 	n.mu.RLock()
 	i, ok := n.ofTxt[s]
@@ -41,7 +42,7 @@ func (n *Names) Number(s string) uint64 {
 	return i
 }
 
-// has tells whether a text has a number.
+// Has reports whether a text has a number.
 func (n *Names) Has(s string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -49,7 +50,7 @@ func (n *Names) Has(s string) bool {
 	return ok
 }
 
-// text is the text of a number; one nobody was given is empty.
+// Text is the text of a number; one nobody was given is empty.
 func (n *Names) Text(i uint64) string {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -82,6 +83,7 @@ func (n *Names) planNumber(d *state.Definition) uint64 {
 	return i
 }
 
+// Plan is the definition of a number; nil: the number was not given.
 func (n *Names) Plan(i uint64) *state.Definition {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -91,7 +93,7 @@ func (n *Names) Plan(i uint64) *state.Definition {
 	return n.plans[i]
 }
 
-// all gives the texts and the definitions by their numbers.
+// All gives the texts and the definitions by their numbers.
 func (n *Names) All() ([]string, []*state.Definition) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

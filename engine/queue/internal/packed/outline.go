@@ -4,7 +4,48 @@ import (
 	"bagpipe/engine/state"
 )
 
-// inProgress and others are the numbers of statuses in packed items.
+// Outline is of a packed item what counts and queues need: of its texts the label alone.
+// It is read without making an Item, into lists that are used again.
+type Outline struct {
+	Traits                  Trait
+	Collection, Batch, Lane uint64
+	Created                 int64  // ms
+	Label                   []byte // of the packed item
+	Runs                    []OutlineRun
+	Steps                   []OutlineStep  // of all runs
+	tried                   []OutlineTried // of all steps
+}
+
+// OutlineRun is one run.
+type OutlineRun struct {
+	Name, Plan, status uint64
+	From, To           int // of steps
+}
+
+// OutlineStep is one step of a run.
+type OutlineStep struct {
+	Status   uint8
+	Code     uint8
+	skip     bool
+	again    bool
+	Attempts uint32
+	Failures uint32
+	waited   uint64 // ms, of the last attempt
+	ran      uint64
+	Since    int64 // ms; 0: never
+	until    int64 // ms; 0: none
+
+	triedFrom, triedTo uint32 // of glance.tried
+}
+
+// OutlineTried is one attempt that ended.
+type OutlineTried struct {
+	State       uint8
+	Ended       int64 // ms
+	Waited, Ran uint64
+}
+
+// Numbers of statuses in packed items.
 const (
 	StatusWaiting = iota
 	StatusInProgress
@@ -13,15 +54,17 @@ const (
 	StatusFailed
 )
 
+// How a step stands in queues.
 const (
 	StandsNowhere = iota
 	StandsReady
 	StandsDated // ready once its time has come
 )
 
+// Clear makes it the outline of no item.
 func (g *Outline) Clear() { *g = Outline{Runs: g.Runs[:0], Steps: g.Steps[:0], tried: g.tried[:0]} }
 
-// find gives a run by the number of its name; nil when there is none.
+// Run gives a run by the number of its name; nil when there is none.
 func (g *Outline) Run(name uint64) *OutlineRun {
 	for r := range g.Runs {
 		if g.Runs[r].Name == name {
@@ -31,7 +74,7 @@ func (g *Outline) Run(name uint64) *OutlineRun {
 	return nil
 }
 
-// placeOf is a run's place among the item's, which are in the order they began.
+// Place is a run's place among the item's, which are in the order they began.
 func (g *Outline) Place(run *OutlineRun) uint16 {
 	for r := range g.Runs {
 		if g.Runs[r].Name == run.Name {
@@ -41,7 +84,7 @@ func (g *Outline) Place(run *OutlineRun) uint16 {
 	return 0
 }
 
-// standing tells whether step i of a run is ready, or is once its time has come: what
+// Standing reports whether step i of a run is ready, or is once its time has come: what
 // BlockedAt says of the whole item.
 func (g *Outline) Standing(run *OutlineRun, i int) (how int, until int64) {
 	s := &g.Steps[run.From+i]
@@ -55,7 +98,7 @@ func (g *Outline) Standing(run *OutlineRun, i int) (how int, until int64) {
 	return StandsNowhere, 0
 }
 
-// flies tells whether a run of the item is in flight: at work, or begun and not waiting
+// Flies reports whether a run of the item is in flight: at work, or begun and not waiting
 // for what may take long. What other items say goes before a control, so that the
 // reason of a step that waits for children is theirs.
 func (g *Outline) Flies(run *OutlineRun) bool {
@@ -74,10 +117,10 @@ func (g *Outline) Flies(run *OutlineRun) bool {
 	return begun && !waits
 }
 
-// person tells whether a step waits for a person.
+// Person reports whether a step waits for a person.
 func (s *OutlineStep) Person() bool { return s.Code == codeManual || s.Code == codeDateless }
 
-// awaitsOthers tells whether the item waits for other items alone: its batch, or its
+// AwaitsOthers reports whether the item waits for other items alone: its batch, or its
 // children, which must be let through for it to go on.
 func (g *Outline) AwaitsOthers() (awaits bool) {
 	for i := range g.Steps {
@@ -90,7 +133,7 @@ func (g *Outline) AwaitsOthers() (awaits bool) {
 	return awaits
 }
 
-// open counts the steps that are expected to be done without a person: those
+// Open counts the steps that are expected to be done without a person: those
 // that wait or run, up to the first that waits for one.
 func (g *Outline) Open() (n int) {
 	if g.Traits&(Held|Broken) != 0 {
@@ -113,40 +156,8 @@ func (g *Outline) Open() (n int) {
 	return n
 }
 
-// glance is a packed item as what counts and queues look at, of its texts the label
-// alone.
-type Outline struct {
-	Traits                  Trait
-	Collection, Batch, Lane uint64
-	Created                 int64  // ms
-	Label                   []byte // of the packed item
-	Runs                    []OutlineRun
-	Steps                   []OutlineStep  // of all runs
-	tried                   []OutlineTried // of all steps
-}
-
-type OutlineRun struct {
-	Name, Plan, status uint64
-	From, To           int // of steps
-}
-
-type OutlineStep struct {
-	Status   uint8
-	Code     uint8
-	skip     bool
-	again    bool
-	Attempts uint32
-	Failures uint32
-	waited   uint64 // ms, of the last attempt
-	ran      uint64
-	Since    int64 // ms; 0: never
-	until    int64 // ms; 0: none
-
-	triedFrom, triedTo uint32 // of glance.tried
-}
-
-// look reads a packed item into g, whose lists it uses again.
-func (g *Outline) Read(b []byte) bool {
+// Read reads a packed item; ok is false when its bytes are damaged.
+func (g *Outline) Read(b []byte) (ok bool) {
 	u := &unpacker{b: b}
 	g.Traits = Trait(u.num())
 	g.Collection, g.Batch, g.Lane = u.num(), u.num(), u.num()
@@ -246,13 +257,6 @@ func (u *unpacker) skipReason(code uint8) (until int64) {
 	return until
 }
 
-// glanceTried is a packed one.
-type OutlineTried struct {
-	State       uint8
-	Ended       int64 // ms
-	Waited, Ran uint64
-}
-
 // lookTried reads the attempts of a step behind those of the steps before it.
 func (u *unpacker) outlineTried(all []OutlineTried) []OutlineTried {
 	for range u.count() {
@@ -264,7 +268,7 @@ func (u *unpacker) outlineTried(all []OutlineTried) []OutlineTried {
 	return all
 }
 
-// attempts gives those of a step that ended; one is room for the only one.
+// Attempts gives those of a step that ended; one is room for the only one.
 func (g *Outline) Attempts(s *OutlineStep, one *[1]OutlineTried) []OutlineTried {
 	switch {
 	case s.triedTo > s.triedFrom:

@@ -39,10 +39,10 @@ func (s *Step) Own() *state.Reason {
 	return s.Blocked
 }
 
-// Off tells whether a control alone keeps the step from starting.
+// Off reports whether a control alone keeps the step from starting.
 func (s *Step) Off() bool { return s.own.control != nil && !ByOthers(s.own.but) }
 
-// startable tells whether the step starts by itself, now or at its time, as soon as
+// startable reports whether the step starts by itself, now or at its time, as soon as
 // other items let it.
 func (s *Step) startable() bool {
 	return s.Status == state.Waiting && (s.own.blocked == nil || !s.own.blocked.Until.IsZero())
@@ -66,7 +66,7 @@ const (
 	PoolCode     = "pool"
 )
 
-// byOthers tells whether a reason follows from other items.
+// ByOthers reports whether a reason follows from other items.
 func ByOthers(why *state.Reason) bool {
 	if why == nil {
 		return false
@@ -98,20 +98,20 @@ func (s *Step) SkipByOthers() string {
 	return s.Skip
 }
 
-// soft tells whether the step waits, and its own item's record would let it start, now
+// Soft reports whether the step waits, and its own item's record would let it start, now
 // or at a time, or let a person do it; and nothing bars it yet.
 func (s *Step) Soft() bool {
 	return s.Status == state.Waiting && s.Own() == s.own.blocked &&
 		(s.own.blocked == nil || s.own.blocked.Code == "manual" || s.own.blocked.Code == "date" || s.own.blocked.Code == "retry")
 }
 
-// barredBy tells whether others keep the step from starting, for that reason.
+// barredBy reports whether others keep the step from starting, for that reason.
 func (s *Step) barredBy(code string) bool {
 	why := s.Own()
 	return why != nil && why.Code == code
 }
 
-// bar says why the step cannot start but for controls. A control's reason goes before
+// Bar says why the step cannot start but for controls. A control's reason goes before
 // it, but for what other items say: at the time when a control lets one item be tried,
 // it should not be one that those keep waiting.
 func (s *Step) Bar(why *state.Reason) {

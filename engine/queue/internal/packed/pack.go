@@ -67,7 +67,7 @@ func (p *packer) time(t time.Time) {
 	}
 }
 
-// pack appends an item's bytes to dst.
+// Pack appends an item's bytes to dst.
 func Pack(dst []byte, n *Names, it *Item) []byte {
 	p := &packer{n: n, b: dst}
 	p.num(uint64(it.Traits()))

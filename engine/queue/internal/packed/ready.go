@@ -6,7 +6,7 @@ import (
 	"bagpipe/engine/state"
 )
 
-// settle is what has become of an item's dates by now, as it would be summarised. A
+// Settle is what has become of an item's dates by now, as it would be summarised. A
 // step that a control keeps stays so: its claim asks the control again.
 func (it *Item) Settle(now time.Time) {
 	for run, i := range it.Steps() {
@@ -22,7 +22,7 @@ func (it *Item) Settle(now time.Time) {
 	}
 }
 
-// latest is the item's run of a workflow with the highest number.
+// Latest is the item's run of a workflow with the highest number.
 func (it *Item) Latest(workflow string) (name string) {
 	last := -1
 	for r := range it.Runs {
@@ -51,20 +51,20 @@ func (it *Item) BlockedAt(r *Run, i int, now time.Time) *state.Reason {
 	return nil
 }
 
-// asksPerson tells whether a step is done by a person.
+// asksPerson reports whether a step is done by a person.
 func asksPerson(plan *state.Definition, i int) bool { return plan.Steps[i].Manual }
 
-// Waits tells whether step i of run r waits for a person alone: to do it, or as the
+// Waits reports whether step i of run r waits for a person alone: to do it, or as the
 // date that it waits for is none, so that nothing else will let it go on.
 func (it *Item) Waits(r *Run, i int) bool {
 	why := r.Steps[i].Blocked
 	return it.Broken == "" && why != nil && (why.Code == "manual" || why.Code == "date" && why.Until.IsZero())
 }
 
-// flies tells whether a run of the item is in flight, as glance.flies does.
+// Flies reports whether a run of the item is in flight, as glance.flies does.
 func (it *Item) Flies(run *Run) bool { return it.Begun(run) && !it.letAgain(run) }
 
-// letAgain tells whether a person let a step of a run be tried again, or let the item
+// letAgain reports whether a person let a step of a run be tried again, or let the item
 // go, and nothing was done since: it stands behind the limits again.
 func (it *Item) letAgain(run *Run) (is bool) {
 	for i := range run.Steps {
@@ -76,7 +76,7 @@ func (it *Item) letAgain(run *Run) (is bool) {
 	return is
 }
 
-// begun tells whether a run is at work, or was and does not wait for what may take
+// Begun reports whether a run is at work, or was and does not wait for what may take
 // long.
 func (it *Item) Begun(run *Run) bool {
 	if it.Broken != "" || it.Held || run.Status != state.InProgress {
@@ -94,7 +94,7 @@ func (it *Item) Begun(run *Run) bool {
 	return begun && !waits
 }
 
-// waitsLong tells whether a step waits for a person, a date, or other items.
+// waitsLong reports whether a step waits for a person, a date, or other items.
 func (it *Item) waitsLong(run *Run, i int) bool {
 	s := &run.Steps[i]
 	return it.Waits(run, i) || s.barredBy(ChildrenCode) || s.barredBy(BatchCode) || s.Blocked != nil && codeOf(it, run, i, s.Blocked) == codeForeign ||

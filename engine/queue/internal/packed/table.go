@@ -7,11 +7,11 @@ import (
 	"bagpipe/layout"
 )
 
-// pages is how many pages a table has: one for each value of the first three digits
+// Pages is how many pages a table has: one for each value of the first three digits
 // of an identifier, as those are random. At a million items a page holds 244.
 const Pages = 1 << 12
 
-// table holds packed items by identifier.
+// Table holds packed items by identifier.
 type Table struct {
 	pages [Pages]page
 }
@@ -25,9 +25,10 @@ type page struct {
 	shared bool
 }
 
-// bitsOf is an identifier as a number; pageOf finds its page.
+// BitsOf is an identifier as a number.
 func BitsOf(id layout.ItemID) uint64 { return id.Bits() }
 
+// PageOf is the page of a number.
 func PageOf(bits uint64) int { return int(bits>>(56-12)) & (Pages - 1) }
 
 func (p *page) find(bits uint64) (int, bool) {
@@ -43,7 +44,7 @@ func (p *page) from(i int) uint32 {
 
 func (p *page) at(i int) []byte { return p.data[p.from(i):p.ends[i]] }
 
-// empty tells whether there is no item.
+// Empty reports whether there is no item.
 func (t *Table) Empty() bool {
 	for i := range t.pages {
 		if len(t.pages[i].ids) > 0 {
@@ -53,7 +54,7 @@ func (t *Table) Empty() bool {
 	return true
 }
 
-// get gives an item's bytes, which stay valid until the table changes; nil when
+// Get gives an item's bytes, which stay valid until the table changes; nil when
 // there is no such item.
 func (t *Table) Get(bits uint64) []byte {
 	p := &t.pages[PageOf(bits)]
@@ -63,7 +64,7 @@ func (t *Table) Get(bits uint64) []byte {
 	return nil
 }
 
-// put replaces an item's bytes, which are copied; it tells whether the item is new.
+// Put replaces an item's bytes, which are copied; it reports whether the item is new.
 func (t *Table) Put(bits uint64, b []byte) (isNew bool) {
 	p := &t.pages[PageOf(bits)]
 	p.own()
@@ -81,7 +82,7 @@ func (t *Table) Put(bits uint64, b []byte) (isNew bool) {
 	return !there
 }
 
-// add appends the bytes of an item that is not there, for a table that is put in order
+// Add appends the bytes of an item that is not there, for a table that is put in order
 // before anything else is done with it: to insert a million takes far longer.
 func (t *Table) Add(bits uint64, b []byte) {
 	p := &t.pages[PageOf(bits)]
@@ -90,14 +91,14 @@ func (t *Table) Add(bits uint64, b []byte) {
 	p.ends = append(p.ends, uint32(len(p.data)))
 }
 
-// order puts the items of a run of pages in their order, each once.
+// Sort puts the items of a run of pages in their order, each once.
 func (t *Table) Sort(from, to int) {
 	for p := from; p < to; p++ {
 		t.pages[p].sort()
 	}
 }
 
-// order puts the items of a page in their order, each once.
+// sort puts the items of a page in their order, each once.
 func (p *page) sort() {
 	places := make([]int, len(p.ids))
 	for i := range places {
@@ -116,7 +117,7 @@ func (p *page) sort() {
 	*p = out
 }
 
-// remove forgets an item.
+// Remove forgets an item.
 func (t *Table) Remove(bits uint64) {
 	p := &t.pages[PageOf(bits)]
 	i, there := p.find(bits)
@@ -156,7 +157,7 @@ func (t *Table) share() []page {
 	return out
 }
 
-// each visits the items of a run of pages.
+// Each visits the items of a run of pages.
 func (t *Table) Each(from, to int, visit func(bits uint64, b []byte)) {
 	for p := from; p < to; p++ {
 		pg := &t.pages[p]

@@ -4,16 +4,17 @@ import (
 	"bagpipe/engine/state"
 )
 
-// traitsOf and createdOf read the first bytes of a packed item.
+// TraitsOf reads the traits of a packed item, which are its first bytes.
 func TraitsOf(b []byte) Trait { return Trait((&unpacker{b: b}).num()) }
 
-// namesOf reads the numbers of the names that follow.
+// NamesOf reads the numbers of the names that follow its traits.
 func NamesOf(b []byte) (collection, batch, lane uint64) {
 	u := &unpacker{b: b}
 	u.num()
 	return u.num(), u.num(), u.num()
 }
 
+// CreatedOf reads the creation of a packed item, in ms.
 func CreatedOf(b []byte) int64 {
 	u := &unpacker{b: b}
 	for range 4 {

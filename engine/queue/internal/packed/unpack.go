@@ -118,7 +118,7 @@ func (u *unpacker) head(it *Item) {
 	}
 }
 
-// unpack reads an item; ok is false when its bytes are damaged.
+// Unpack reads an item; ok is false when its bytes are damaged.
 func Unpack(b []byte, n *Names, id layout.ItemID) (it *Item, ok bool) {
 	u := &unpacker{n: n, b: b}
 	it = &Item{ID: id}

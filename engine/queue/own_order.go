@@ -57,13 +57,6 @@ func (i *Index) SetOrder(o Order) {
 	x.signal()
 }
 
-// eachReady visits what stands in the queues, ready or not any more.
-func (x *store) eachReady(visit func(turns.Entry, readyKey, turns.Place)) {
-	for key, root := range x.ready {
-		root.Each(func(e turns.Entry, p turns.Place) { visit(e, key, p) })
-	}
-}
-
 func (x *store) pushOrdered(e turns.Entry, key readyKey, p turns.Place) {
 	full, ok := x.entryOf(e)
 	if !ok {

@@ -77,7 +77,7 @@ func (q *Named) Paths() []string {
 	return slices.Compact(paths)
 }
 
-// Wants tells whether the queue is of a step.
+// Wants reports whether the queue is of a step.
 func (q *Named) Wants(s StepID) bool {
 	return len(q.Steps) == 0 || slices.ContainsFunc(q.Steps, func(text string) bool {
 		steps, err := ParseSteps(text)
@@ -106,7 +106,7 @@ func ParseSteps(s string) (Steps, error) {
 	return out, nil
 }
 
-// Has tells whether a step is one of them.
+// Has reports whether a step is one of them.
 func (s Steps) Has(id StepID) bool {
 	return (s.Workflow == "" || s.Workflow == id.Workflow) && (s.Step == "" || s.Step == id.Step)
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -57,4 +58,78 @@ func (x *store) walk(q Question, now time.Time) func() (turns.Entry, bool) {
 	return func() (turns.Entry, bool) {
 		return w.Next(func(e turns.Entry, tree int, p turns.Place) bool { return x.stillReady(e, keys[tree], p, now) })
 	}
+}
+
+// Queue lists, in the order they would be handed out if there were no limits, the
+// steps that are ready at now, and those that wait for a person alone, oldest first.
+// With a limit it looks at little more than it lists.
+func (v View) Queue(now time.Time, q Question) (ready, waits []Entry) {
+	x := v.s
+	x.mu.Lock()
+	x.settle(now)
+	walk := x.walk(q, now)
+	for q.Limit == 0 || len(ready) < q.Limit {
+		e, ok := walk()
+		if !ok {
+			break
+		}
+		if q.Brief && q.Entry == nil {
+			ready = append(ready, x.brief(e))
+			continue
+		}
+		full, ok := x.entryOf(e)
+		if ok && (q.Entry == nil || q.Entry(full)) {
+			ready = append(ready, full)
+		}
+	}
+	waiting := heapOf(x.people)
+	x.mu.Unlock()
+	for it := range v.oldest(waiting) {
+		if waits = append(waits, people(it, q)...); q.Limit > 0 && len(waits) >= q.Limit {
+			return ready, waits[:q.Limit]
+		}
+	}
+	return ready, waits
+}
+
+// Off gives the items of which a step is out of the flow, the oldest first; it looks
+// at no other.
+func (v View) Off() iter.Seq[*Item] {
+	x := v.s
+	x.mu.Lock()
+	off := heapOf(x.off)
+	x.mu.Unlock()
+	return v.oldest(off)
+}
+
+func heapOf(items map[uint64]int64) turns.Heap[aged] {
+	all := make(turns.Heap[aged], 0, len(items))
+	for bits, created := range items {
+		all = append(all, aged{created, bits})
+	}
+	all.Order()
+	return all
+}
+
+// oldest gives the items that are still there, the oldest first.
+func (v View) oldest(all turns.Heap[aged]) iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for len(all) > 0 {
+			it := v.Item(layout.ItemIDOf(all.Pop().item))
+			if it != nil && !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// aged is an item and its creation.
+type aged struct {
+	created int64 // ms
+	item    uint64
+}
+
+// Compare has the older item first.
+func (a aged) Compare(b aged) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.item, b.item))
 }

@@ -111,7 +111,7 @@ func (f *family) overlayParent(it *packed.Item, why *state.Reason) {
 	}
 }
 
-// keeps tells whether the family bars a step of its parent, once its own record lets
+// keeps reports whether the family bars a step of its parent, once its own record lets
 // it start.
 func (f *family) keeps(it *packed.Item, run *packed.Run, i int) bool {
 	base, _ := state.Instance(f.id.run)
