@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -106,6 +107,9 @@ func doneOf(i int) int {
 func makeWorkspace(ctx context.Context, root string, n int) error {
 	if err := engine.Init(ctx, root, options()); err != nil {
 		return err
+	}
+	if err := os.MkdirAll(filepath.Join(root, layout.ItemsDir, "0"), 0o777); err != nil {
+		return err // with no folder at all, the store of the items counts as not mounted
 	}
 	plan, err := state.ParseDefinition("accession.yaml", []byte(definition), nil)
 	if err != nil {
