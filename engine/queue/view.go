@@ -18,15 +18,8 @@ func (v View) Around(id layout.ItemID, run string, step layout.Name) (blocked *s
 	if it == nil {
 		return nil, ""
 	}
-	for r := range it.Runs {
-		if it.Runs[r].Name != run {
-			continue
-		}
-		for i := range it.Runs[r].Steps {
-			if layout.Name(it.Runs[r].Plan.Steps[i].Name) != step {
-				continue
-			}
-			s := &it.Runs[r].Steps[i]
+	for r, i := range it.Steps() {
+		if s := &r.Steps[i]; r.Name == run && layout.Name(r.Plan.Steps[i].Name) == step {
 			if why := s.Own(); packed.ByOthers(why) {
 				blocked = why
 			}
