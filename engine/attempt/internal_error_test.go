@@ -20,7 +20,10 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 			t.Fatal("nothing is ready")
 		}
 		var ended *attempt.Work
-		w, ok := e.Attempt.Claimed(p.ctx, entry, func(w *attempt.Work) { ended = w })
+		w, ok := e.Attempt.Claimed(p.ctx, entry, func(w *attempt.Work) { // as a run does
+			ended = w
+			e.Index.Loaded().Return(w.Entry)
+		})
 		if !ok {
 			t.Fatal(w.Err)
 		}
