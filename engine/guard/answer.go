@@ -23,22 +23,21 @@ const answersAtOnce = 256
 // answerItems answers for those of the items there is an open verdict on. The turn
 // is the caller's.
 func (g *Guard) answerItems(ctx context.Context, ids []layout.ItemID) error {
-	a := g
 	var mu sync.Mutex // guards errs
 	var errs []error
 	var answering errgroup.Group
 	answering.SetLimit(answersAtOnce)
 	for _, id := range ids {
-		a.mu.Lock()
-		v := a.verdicts[id]
-		a.mu.Unlock()
+		g.mu.Lock()
+		v := g.verdicts[id]
+		g.mu.Unlock()
 		if v == nil || len(v.breaches) == 0 {
 			continue
 		}
 		answering.Go(func() error {
 			err := g.answerItem(ctx, id, v)
 			if err == nil {
-				a.answered(id, v)
+				g.answered(id, v)
 				return nil
 			}
 			mu.Lock()
@@ -54,20 +53,20 @@ func (g *Guard) answerItems(ctx context.Context, ids []layout.ItemID) error {
 // answered closes a verdict. What came meanwhile, such as the same answer by
 // another engine, is held against what the item should be, not against the commit
 // that was answered.
-func (a *Guard) answered(id layout.ItemID, v *verdict) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.unlisted || a.touched[id] {
-		a.verdicts[id] = &verdict{want: v.want}
+func (g *Guard) answered(id layout.ItemID, v *verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unlisted || g.touched[id] {
+		g.verdicts[id] = &verdict{want: v.want}
 	} else {
-		delete(a.verdicts, id)
+		delete(g.verdicts, id)
 	}
 }
 
 // answerItem commits an item's records as they should be, with a hold that says
 // what was wrong. When another engine has answered, there is nothing left to do.
 func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) error {
-	want, err := g.recordsOf(v.want, id)
+	want, err := recordsOf(g.ledger.Store.At, v.want, id)
 	if err != nil {
 		return err
 	}
@@ -165,11 +164,10 @@ const maxTold = 20
 
 // tellAnswer warns of an answer; where there are very many, of the first ones.
 func (g *Guard) tellAnswer(text string) {
-	a := g
-	a.mu.Lock()
-	a.told++
-	n := a.told
-	a.mu.Unlock()
+	g.mu.Lock()
+	g.told++
+	n := g.told
+	g.mu.Unlock()
 	switch {
 	case n <= maxTold:
 		g.ledger.Warn(text)

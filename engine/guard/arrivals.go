@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bagpipe/engine/ledger"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"sync"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -16,7 +16,8 @@ import (
 // gives all.
 const fewArrivals = 1024
 
-// arrivals is what others committed and what is left to do about it.
+// Guard holds the commits of others that nobody has looked at, and the verdicts that are
+// to be answered.
 type Guard struct {
 	ledger *ledger.Ledger
 
@@ -36,9 +37,11 @@ type Guard struct {
 	told     int                       // answers
 }
 
-func (a *Guard) init() {
-	a.touched, a.verdicts, a.pinned = map[layout.ItemID]bool{}, map[layout.ItemID]*verdict{}, map[string]*pinnedVerdict{}
-	a.News = make(chan struct{}, 1)
+// New gives a guard that has not looked at anything; Open notes what came since the last
+// look.
+func New(l *ledger.Ledger) *Guard {
+	return &Guard{ledger: l, touched: map[layout.ItemID]bool{}, verdicts: map[layout.ItemID]*verdict{},
+		pinned: map[string]*pinnedVerdict{}, News: make(chan struct{}, 1)}
 }
 
 // window is one move of the branch by others.
@@ -64,51 +67,49 @@ type pinnedVerdict struct {
 
 // arrived notes one move of the branch; an observer.
 func (g *Guard) Arrived(adv gitstore.Advance) {
-	a := g
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tip = adv.To
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tip = adv.To
 	// One without changes is looked at too: it may hold something and its removal.
 	if len(adv.Changes) > 0 && !adv.Changes[0].Foreign {
 		return
 	}
-	if n := len(a.windows); n > 0 && a.windows[n-1].to == adv.From {
-		a.windows[n-1].to = adv.To
-	} else if n == 0 || a.windows[n-1].to != adv.To {
-		a.windows = append(a.windows, window{adv.From, adv.To})
+	if n := len(g.windows); n > 0 && g.windows[n-1].to == adv.From {
+		g.windows[n-1].to = adv.To
+	} else if n == 0 || g.windows[n-1].to != adv.To {
+		g.windows = append(g.windows, window{adv.From, adv.To})
 	}
 	for _, c := range adv.Changes {
 		if id, _, ok := layout.ItemOfPath(c.Path); ok {
-			a.touched[id] = true
+			g.touched[id] = true
 		}
 	}
-	a.Wake()
+	g.Wake()
 }
 
 // wake asks for a look.
-func (a *Guard) Wake() {
+func (g *Guard) Wake() {
 	select {
-	case a.News <- struct{}{}:
+	case g.News <- struct{}{}:
 	default:
 	}
 }
 
 // since is where the first window begins that has not been looked at.
-func (a *Guard) Since() (from gitstore.Hash, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.windows) == 0 {
+func (g *Guard) Since() (from gitstore.Hash, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.windows) == 0 {
 		return gitstore.Hash{}, false
 	}
-	return a.windows[0].from, true
+	return g.windows[0].from, true
 }
 
 // unseen reports whether the item must be looked at before anything happens to it.
 func (g *Guard) Unseen(id layout.ItemID) bool {
-	a := g
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.unlisted || a.lookAll || a.touched[id] || a.looking[id] || a.verdicts[id] != nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unlisted || g.lookAll || g.touched[id] || g.looking[id] || g.verdicts[id] != nil
 }
 
 // look looks at everything that arrived, and answers for one item.
@@ -143,62 +144,60 @@ func (g *Guard) LookAtAll(ctx context.Context, stop func() bool) error {
 }
 
 func (g *Guard) answerSome(ctx context.Context) (left bool, err error) {
-	a := g
-	a.turn.Lock()
-	defer a.turn.Unlock()
+	g.turn.Lock()
+	defer g.turn.Unlock()
 	if err := g.examine(ctx); err != nil {
 		return false, err
 	}
 	if err := g.answerPinned(ctx); err != nil {
 		return false, err
 	}
-	a.mu.Lock()
-	ids := make([]layout.ItemID, 0, min(len(a.verdicts), fewArrivals))
-	for id := range a.verdicts {
+	g.mu.Lock()
+	ids := make([]layout.ItemID, 0, min(len(g.verdicts), fewArrivals))
+	for id := range g.verdicts {
 		if ids = append(ids, id); len(ids) == fewArrivals {
 			break
 		}
 	}
-	a.mu.Unlock()
+	g.mu.Unlock()
 	slices.Sort(ids)
 	err = g.answerItems(ctx, ids)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.windows)+len(a.verdicts) > 0, err
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.windows)+len(g.verdicts) > 0, err
 }
 
 // examine looks at the windows noted so far and makes verdicts of them. The turn
 // is the caller's.
 func (g *Guard) examine(ctx context.Context) (err error) {
-	a := g
 	for {
-		a.mu.Lock()
-		if len(a.windows) == 0 {
-			a.mu.Unlock()
+		g.mu.Lock()
+		if len(g.windows) == 0 {
+			g.mu.Unlock()
 			return nil
 		}
-		windows := a.windows
-		wasUnlisted := a.unlisted
-		a.looking, a.lookAll = a.touched, a.unlisted
-		a.windows, a.unlisted, a.touched = nil, false, map[layout.ItemID]bool{}
-		seed := &branch{items: maps.Clone(a.verdicts), pinned: maps.Clone(a.pinned)}
-		a.mu.Unlock()
+		windows := g.windows
+		wasUnlisted := g.unlisted
+		g.looking, g.lookAll = g.touched, g.unlisted
+		g.windows, g.unlisted, g.touched = nil, false, map[layout.ItemID]bool{}
+		seed := &branch{items: maps.Clone(g.verdicts), pinned: maps.Clone(g.pinned)}
+		g.mu.Unlock()
 		for _, w := range windows {
 			if seed, err = g.examineWindow(ctx, w, seed); err != nil {
 				break
 			}
 			seed = seed.onlyOpen()
 		}
-		a.mu.Lock()
+		g.mu.Lock()
 		if err != nil { // to be looked at again
-			a.windows = append(windows, a.windows...)
-			a.unlisted = wasUnlisted
-			maps.Copy(a.touched, a.looking)
+			g.windows = append(windows, g.windows...)
+			g.unlisted = wasUnlisted
+			maps.Copy(g.touched, g.looking)
 		} else {
-			a.verdicts, a.pinned = seed.items, seed.pinned
+			g.verdicts, g.pinned = seed.items, seed.pinned
 		}
-		a.looking, a.lookAll = nil, false
-		a.mu.Unlock()
+		g.looking, g.lookAll = nil, false
+		g.mu.Unlock()
 		if err != nil {
 			return fmt.Errorf("look at what others committed: %w", err)
 		}

@@ -18,26 +18,25 @@ const checkedFile = layout.StateDir + "/checked"
 
 // openArrivals notes what came since the last look, at Open.
 func (g *Guard) Open() error {
-	a := g
 	v, err := g.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tip = v.Commit()
-	a.saved = g.readChecked()
-	if a.saved == a.tip {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tip = v.Commit()
+	g.saved = g.readChecked()
+	if g.saved == g.tip {
 		return nil
 	}
-	from := a.saved
+	from := g.saved
 	if from.IsZero() {
-		if from, err = g.lastOwnCommit(v.Commit()); err != nil || from == a.tip {
+		if from, err = g.lastOwnCommit(v.Commit()); err != nil || from == g.tip {
 			return err
 		}
 	}
-	a.windows = append([]window{{from, a.tip}}, a.windows...)
-	a.unlisted = true
+	g.windows = append([]window{{from, g.tip}}, g.windows...)
+	g.unlisted = true
 	return nil
 }
 
@@ -90,15 +89,14 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 // saveChecked writes checkedFile when there is nothing left to look at. It is not
 // synced: an older one costs time only.
 func (g *Guard) SaveChecked() {
-	a := g
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.tip == a.saved || a.tip.IsZero() || len(a.windows)+len(a.verdicts)+len(a.pinned) > 0 || a.lookAll || len(a.looking) > 0 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.lookAll || len(g.looking) > 0 {
 		return
 	}
 	name := g.ledger.Path(checkedFile)
 	temp := fmt.Sprintf("%s.%s", name, g.ledger.ID)
-	err := os.WriteFile(temp, []byte(a.tip.String()+"\n"), 0o666)
+	err := os.WriteFile(temp, []byte(g.tip.String()+"\n"), 0o666)
 	if errors.Is(err, os.ErrNotExist) { // .bagpipe was removed; whoever needs it makes it
 		return
 	}
@@ -109,5 +107,5 @@ func (g *Guard) SaveChecked() {
 		g.ledger.Log.Warn("remember what was checked", "err", errors.Join(err, os.RemoveAll(temp)))
 		return
 	}
-	a.saved = a.tip
+	g.saved = g.tip
 }

@@ -43,8 +43,7 @@ func (b *branch) onlyOpen() *branch {
 
 // examiner goes through one window.
 type examiner struct {
-	e        *Guard
-	ctx      context.Context
+	g        *Guard
 	w        window
 	seed     *branch // at w.from
 	branches map[gitstore.Hash]*branch
@@ -59,7 +58,7 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 	if err != nil {
 		return nil, err
 	}
-	x := &examiner{e: g, ctx: ctx, w: w, seed: seed,
+	x := &examiner{g: g, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
 	last := seed
 	for _, c := range commits {
@@ -69,7 +68,7 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 	}
 	for _, c := range commits {
 		x.views = map[gitstore.Hash]gitstore.View{}
-		if last, err = x.commit(c); err != nil {
+		if last, err = x.commit(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -93,13 +92,13 @@ func (x *examiner) parent(h gitstore.Hash) *branch {
 }
 
 // commit holds one commit against its parents.
-func (x *examiner) commit(c gitstore.Commit) (*branch, error) {
-	if err := x.ctx.Err(); err != nil {
+func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	main := x.mainParent(c)
 	at := x.parent(main)
-	touched, pinned, err := x.changed(main, c.Hash)
+	touched, pinned, err := x.changed(ctx, main, c.Hash)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +144,9 @@ func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
 }
 
 // changed lists the items and pinned definitions that differ between two commits.
-func (x *examiner) changed(from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
+func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
 	items = map[layout.ItemID]bool{}
-	err = x.e.ledger.Store.Diff(x.ctx, from, to, func(c gitstore.FileChange) error {
+	err = x.g.ledger.Store.Diff(ctx, from, to, func(c gitstore.FileChange) error {
 		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsRecord(rest) {
 			items[id] = true
 		}
@@ -166,7 +165,7 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 	if was != nil {
 		want = was.want
 	}
-	before, err := x.recordsOf(want, id)
+	before, err := recordsOf(x.view, want, id)
 	if err != nil {
 		return err
 	}
@@ -174,7 +173,7 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 	if err != nil {
 		return err
 	}
-	plans := x.e.ledger.PlansAt(view)
+	plans := x.g.ledger.PlansAt(view)
 	for p, b := range others {
 		other := version{at: p}
 		if v := b.items[id]; v != nil {
@@ -199,7 +198,7 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 	if len(what) > 0 {
 		next.breaches = add(was, breach{commit: c, what: what})
 	}
-	if forged := x.e.forged(before, mended); len(forged) > 0 {
+	if forged := x.g.forged(before, mended); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	} else if was != nil && len(what) == 0 {
 		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged })
@@ -237,7 +236,7 @@ func (g *Guard) forged(before, now ledger.Records) []string {
 // join unites the execution records of two parents; the rest is the main one's.
 // What an answer left out does not come back by a branch that still has it.
 func (x *examiner) join(id layout.ItemID, before ledger.Records, other version, plans state.Plans) (ledger.Records, error) {
-	o, err := x.recordsOf(other, id)
+	o, err := recordsOf(x.view, other, id)
 	if err != nil || !o.Sound(id) {
 		return before, err
 	}
@@ -274,29 +273,19 @@ func versionOf(f ledger.Records) int {
 func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
 	v, ok := x.views[h]
 	if !ok {
-		if v, err = x.e.ledger.Store.At(h); err == nil {
+		if v, err = x.g.ledger.Store.At(h); err == nil {
 			x.views[h] = v
 		}
 	}
 	return v, err
 }
 
-func (x *examiner) recordsOf(v version, id layout.ItemID) (ledger.Records, error) {
+// recordsOf reads an item's records as they should be; at opens a commit.
+func recordsOf(at func(gitstore.Hash) (gitstore.View, error), v version, id layout.ItemID) (ledger.Records, error) {
 	if v.at.IsZero() {
 		return v.files, nil
 	}
-	view, err := x.view(v.at)
-	if err != nil {
-		return ledger.Records{}, err
-	}
-	return ledger.ReadRecords(view, id)
-}
-
-func (g *Guard) recordsOf(v version, id layout.ItemID) (ledger.Records, error) {
-	if v.at.IsZero() {
-		return v.files, nil
-	}
-	view, err := g.ledger.Store.At(v.at)
+	view, err := at(v.at)
 	if err != nil {
 		return ledger.Records{}, err
 	}

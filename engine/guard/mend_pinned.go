@@ -51,24 +51,23 @@ func pinnedDigest(p string) (digest string, ok bool) {
 
 // answerPinned puts pinned definitions back. The turn is the caller's.
 func (g *Guard) answerPinned(ctx context.Context) error {
-	a := g
-	a.mu.Lock()
-	digests := make([]string, 0, len(a.pinned))
-	for d := range a.pinned {
+	g.mu.Lock()
+	digests := make([]string, 0, len(g.pinned))
+	for d := range g.pinned {
 		digests = append(digests, d)
 	}
-	a.mu.Unlock()
+	g.mu.Unlock()
 	slices.Sort(digests)
 	for _, d := range digests {
-		a.mu.Lock()
-		v := a.pinned[d]
-		a.mu.Unlock()
+		g.mu.Lock()
+		v := g.pinned[d]
+		g.mu.Unlock()
 		if err := g.answerOnePinned(ctx, d, v); err != nil {
 			return err
 		}
-		a.mu.Lock()
-		delete(a.pinned, d)
-		a.mu.Unlock()
+		g.mu.Lock()
+		delete(g.pinned, d)
+		g.mu.Unlock()
 	}
 	return nil
 }

@@ -17,16 +17,16 @@ func (ke *Keeper) Recontrol() {
 	index := ke.index
 	ke.mu.Unlock()
 	if index != nil {
-		ke.applyControls(index)
+		applyControls(ke.control, index)
 	}
 }
 
 // control brings the items in the index in line with the controls.
-func (ke *Keeper) applyControls(index *queue.Index) {
-	c := ke.control.Current()
+func applyControls(panel *control.Panel, index *queue.Index) {
+	c := panel.Current()
 	for _, id := range index.WithSteps(func(s queue.StepID) bool { return c.Disabled(state.Ref{Workflow: s.Workflow, Step: s.Step}) }) {
 		if it := index.Item(id); it != nil {
-			if now := ke.controlled(index, it); now != it {
+			if now := controlled(panel, index, it); now != it {
 				index.Put(now)
 			}
 		}
@@ -46,8 +46,8 @@ func (ke *Keeper) OfferTrials() {
 
 // controlled is an item as the controls have it. A disabled optional step is not
 // blocked by them: it is skipped when it could start.
-func (ke *Keeper) controlled(index *queue.Index, it *queue.Item) *queue.Item {
-	c := ke.control.Current()
+func controlled(panel *control.Panel, index *queue.Index, it *queue.Item) *queue.Item {
+	c := panel.Current()
 	return it.Controlled(func(run *queue.Run, i int) *state.Reason {
 		step := &run.Plan.Steps[i]
 		set, listed := c.Steps[control.RefOf(run.Name, layout.Name(step.Name))]
@@ -84,10 +84,10 @@ func Stands(index *queue.Index, t *state.Trial, step layout.Name) bool {
 
 // trialMoved looks, after an item changed, whether it is a trial that does not
 // stand any more; then others may be tried.
-func (ke *Keeper) trialMoved(index *queue.Index, id layout.ItemID) {
-	for ref, c := range ke.control.Current().Steps {
+func trialMoved(panel *control.Panel, index *queue.Index, id layout.ItemID) {
+	for ref, c := range panel.Current().Steps {
 		if c.Status == state.StepDisabled && c.Trial != nil && c.Trial.Item == id && !Stands(index, c.Trial, ref.Step) {
-			ke.applyControls(index)
+			applyControls(panel, index)
 			return
 		}
 	}

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"log/slog"
+
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
@@ -9,7 +11,7 @@ import (
 )
 
 // loadBatches tells the index which batches are closed.
-func (ke *Keeper) loadBatches(v gitstore.View, index *queue.Index) error {
+func loadBatches(v gitstore.View, index *queue.Index) error {
 	batches, err := ledger.ListBatches(v)
 	for _, b := range batches {
 		index.SetBatch(string(b.Name), !b.Closed.IsZero())
@@ -18,14 +20,14 @@ func (ke *Keeper) loadBatches(v gitstore.View, index *queue.Index) error {
 }
 
 // noteBatch does so for one that was committed. A damaged one stays as it was.
-func (ke *Keeper) noteBatch(index *queue.Index, c gitstore.FileChange) {
+func noteBatch(log *slog.Logger, index *queue.Index, c gitstore.FileChange) {
 	name, ok := layout.BatchOfPath(c.Path)
 	if !ok || index == nil || c.Deleted {
 		return
 	}
 	b, err := layout.DecodeBatch(c.Data)
 	if err != nil || b.Name != name {
-		ke.ledger.Log.Warn("a batch that cannot be read was committed", "path", c.Path, "err", err)
+		log.Warn("a batch that cannot be read was committed", "path", c.Path, "err", err)
 		return
 	}
 	index.SetBatch(string(name), !b.Closed.IsZero())

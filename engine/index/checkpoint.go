@@ -33,7 +33,7 @@ const (
 	CheckpointEvery = 2 * time.Minute
 )
 
-// derived is what the index was derived from; guarded by Engine.mu.
+// derived is what the index was derived from; guarded by Keeper.mu.
 type derived struct {
 	at      gitstore.Hash // the commit that it is the index of; noting is held while it is not
 	between bool          // only a part of the move to at was taken in
@@ -43,27 +43,30 @@ type derived struct {
 	facets  []string
 }
 
+// checkpoints are the files in .bagpipe/index.
+type checkpoints struct{ ledger *ledger.Ledger }
+
 // restore fills an index from the newest checkpoint of use, and gives the tree that
 // it was derived from; zero: there is none, and the index is new.
-func (ke *Keeper) restore(v gitstore.View, facets []string) (*queue.Index, gitstore.Hash) {
-	for _, name := range ke.checkpoints() {
-		index := ke.newIndex()
-		tree, err := ke.readCheckpoint(v, name, facets, index)
+func (c checkpoints) restore(v gitstore.View, facets []string, lanes queue.Lanes) (*queue.Index, gitstore.Hash) {
+	for _, name := range c.list() {
+		index := newIndex(lanes)
+		tree, err := c.read(v, name, facets, index)
 		if err == nil {
 			return index, tree
 		}
-		ke.ledger.Log.Debug("a checkpoint is passed over", "file", name, "err", err)
+		c.ledger.Log.Debug("a checkpoint is passed over", "file", name, "err", err)
 	}
-	return ke.newIndex(), gitstore.Hash{}
+	return newIndex(lanes), gitstore.Hash{}
 }
 
-func (ke *Keeper) readCheckpoint(v gitstore.View, name string, facets []string, index *queue.Index) (gitstore.Hash, error) {
-	data, err := os.ReadFile(filepath.Join(ke.ledger.Path(layout.IndexDir), name))
+func (c checkpoints) read(v gitstore.View, name string, facets []string, index *queue.Index) (gitstore.Hash, error) {
+	data, err := os.ReadFile(filepath.Join(c.ledger.Path(layout.IndexDir), name))
 	if err != nil {
 		return gitstore.Hash{}, err
 	}
 	named, err := index.Read(data, facets, func(digest string) *state.Definition {
-		d, err := ke.ledger.PinnedPlan(v, digest)
+		d, err := c.ledger.PinnedPlan(v, digest)
 		if err != nil {
 			return nil
 		}
@@ -76,15 +79,15 @@ func (ke *Keeper) readCheckpoint(v gitstore.View, name string, facets []string, 
 	if err != nil {
 		return tree, err
 	}
-	if there, err := ke.ledger.Store.HasTree(tree); err != nil || !there {
+	if there, err := c.ledger.Store.HasTree(tree); err != nil || !there {
 		return tree, errors.Join(err, fmt.Errorf("tree %s is not in this repository", named))
 	}
 	return tree, nil
 }
 
 // checkpoints lists the files, the newest first.
-func (ke *Keeper) checkpoints() (names []string) {
-	entries, err := os.ReadDir(ke.ledger.Path(layout.IndexDir))
+func (c checkpoints) list() (names []string) {
+	entries, err := os.ReadDir(c.ledger.Path(layout.IndexDir))
 	if err != nil {
 		return nil // there is none yet
 	}
@@ -103,8 +106,8 @@ func (ke *Keeper) checkpoints() (names []string) {
 func (ke *Keeper) fill(ctx context.Context, v gitstore.View) (*queue.Index, error) {
 	facets := facetPaths(ke.settings.Current())
 	ke.facets.Store(&facets)
-	index, tree := ke.restore(v, facets)
-	if err := ke.loadBatches(v, index); err != nil {
+	index, tree := checkpoints{ke.ledger}.restore(v, facets, ke.settings.Current().Settings.QueueLanes())
+	if err := loadBatches(v, index); err != nil {
 		return nil, err
 	}
 	f := index.Fill()
@@ -150,7 +153,7 @@ func (ke *Keeper) SaveIndex() error {
 	if err != nil || s == nil {
 		return err
 	}
-	if err := ke.writeCheckpoint(tree, s); err != nil {
+	if err := (checkpoints{ke.ledger}).write(tree, s); err != nil {
 		return fmt.Errorf("write a checkpoint of the index: %w", err)
 	}
 	ke.mu.Lock()
@@ -182,14 +185,14 @@ func (ke *Keeper) snapshot() (_ *queue.Snapshot, tree gitstore.Hash, changes int
 	return s, v.Tree(), at.changes, nil
 }
 
-func (ke *Keeper) writeCheckpoint(tree gitstore.Hash, s *queue.Snapshot) (err error) {
-	dir := ke.ledger.Path(layout.IndexDir)
+func (c checkpoints) write(tree gitstore.Hash, s *queue.Snapshot) (err error) {
+	dir := c.ledger.Path(layout.IndexDir)
 	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	old := ke.checkpoints()
+	old := c.list()
 	name := tree.String() + checkpointSuffix
-	tmp := filepath.Join(dir, name+"."+string(ke.ledger.ID))
+	tmp := filepath.Join(dir, name+"."+string(c.ledger.ID))
 	f, err := os.Create(tmp)
 	if err != nil {
 		return err
@@ -213,8 +216,8 @@ func (ke *Keeper) writeCheckpoint(tree gitstore.Hash, s *queue.Snapshot) (err er
 
 // newIndex is an empty one that has the lanes already: what is ready would else be put
 // in order twice.
-func (ke *Keeper) newIndex() *queue.Index {
+func newIndex(lanes queue.Lanes) *queue.Index {
 	index := queue.New()
-	index.SetLanes(ke.settings.Current().Settings.QueueLanes())
+	index.SetLanes(lanes)
 	return index
 }

@@ -17,17 +17,17 @@ func (ke *Keeper) NoteEnds(index *queue.Index, it *queue.Item) {
 		ref := control.RefOf(run.Name, layout.Name(step.Name))
 		if ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends) {
 			for other := range index.With(queue.Ending) {
-				ke.recount(ref, other)
+				recount(ke.control, ref, other)
 			}
 		}
 	}
 }
 
 // recount counts an item's ends of one step.
-func (ke *Keeper) recount(ref state.Ref, it *queue.Item) {
+func recount(panel *control.Panel, ref state.Ref, it *queue.Item) {
 	for run, i := range it.Steps() {
 		if step := &run.Plan.Steps[i]; len(run.Steps[i].Ends) > 0 && control.RefOf(run.Name, layout.Name(step.Name)) == ref {
-			ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends)
+			panel.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends)
 		}
 	}
 }

@@ -67,14 +67,14 @@ func (ke *Keeper) begin(ctx context.Context, besides func(context.Context, gitst
 	ke.index, ke.derived.at = index, v.Commit()
 	ke.mu.Unlock()
 	ke.ApplyLimits(ke.settings.Current())
-	ke.applyControls(index)
+	applyControls(ke.control, index)
 	return ke.reachTip(ctx, v)
 }
 
 // reachTip brings a new index, filled at v, to where the branch is: what was told
 // meanwhile passed the index by.
 func (ke *Keeper) reachTip(ctx context.Context, v gitstore.View) error {
-	to, ok := ke.tipNow(v), true
+	to, ok := tipNow(ke.ledger.Store, v), true
 	err := ke.ledger.Store.Diff(ctx, v.Commit(), to, func(c gitstore.FileChange) error {
 		ok = ke.noteChanges([]gitstore.FileChange{c}) && ok
 		return nil
@@ -85,8 +85,8 @@ func (ke *Keeper) reachTip(ctx context.Context, v gitstore.View) error {
 	return err
 }
 
-func (ke *Keeper) tipNow(v gitstore.View) gitstore.Hash {
-	if now, err := ke.ledger.Store.Tip(); err == nil {
+func tipNow(store *gitstore.Store, v gitstore.View) gitstore.Hash {
+	if now, err := store.Tip(); err == nil {
 		return now.Commit()
 	}
 	return v.Commit()
@@ -203,7 +203,7 @@ func (ke *Keeper) noteChanges(changes []gitstore.FileChange) bool {
 	var order []*noted
 	items := map[layout.ItemID]*noted{}
 	for _, c := range changes {
-		ke.noteBatch(index, c)
+		noteBatch(ke.ledger.Log, index, c)
 		id, rest, ok := layout.ItemOfPath(c.Path)
 		if !ok || index == nil || rest != layout.ManifestJSON && rest != layout.ExecutionJSON {
 			continue
@@ -265,27 +265,29 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	was, is := index.Item(n.id), ke.controlled(index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
+	was, is := index.Item(n.id), controlled(ke.control, index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
 	index.Put(is)
 	ke.NoteEnds(index, is)
-	ke.trialMoved(index, n.id)
-	ke.tellEnded(was, is)
+	trialMoved(ke.control, index, n.id)
+	ke.mu.Lock()
+	told := ke.ended
+	ke.mu.Unlock()
+	if told != nil && was != nil {
+		tellEnded(told, ke.ledger.ID, was, is)
+	}
 }
 
 // tellEnded tells the run, in the order of the commits, which steps this engine
 // ended on an item.
-func (ke *Keeper) tellEnded(was, is *queue.Item) {
-	ke.mu.Lock()
-	told := ke.ended
-	ke.mu.Unlock()
-	if told == nil || was == nil || len(was.Runs) > len(is.Runs) {
+func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
+	if len(was.Runs) > len(is.Runs) {
 		return
 	}
 	for r := range was.Runs {
 		before, now := &was.Runs[r], &is.Runs[r]
 		for i := range now.Steps {
 			s := &now.Steps[i]
-			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != ke.ledger.ID || s.Status == state.InProgress {
+			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != own || s.Status == state.InProgress {
 				continue
 			}
 			end := Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}

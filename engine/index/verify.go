@@ -21,7 +21,7 @@ func (ke *Keeper) VerifyIndex(ctx context.Context) (Verified, error) {
 		return Verified{}, err
 	}
 	full := queue.New()
-	if err := ke.loadBatches(v, full); err != nil {
+	if err := loadBatches(v, full); err != nil {
 		return Verified{}, err
 	}
 	f := full.Fill()
@@ -32,7 +32,7 @@ func (ke *Keeper) VerifyIndex(ctx context.Context) (Verified, error) {
 	if err := ke.showRemoved(ctx, v, full); err != nil {
 		return Verified{}, err
 	}
-	ke.applyControls(full)
+	applyControls(ke.control, full)
 	now := ke.ledger.Now()
 	ke.index.Settle(now)
 	full.Settle(now)

@@ -43,11 +43,14 @@ type Ledger struct {
 	Decoded decodedRecords
 }
 
-// Observer is told of each move of the branch, in the order of the commits, one at a time.
+// Observer takes in one move of the branch. The calls come in the order of the commits,
+// one at a time, before the commit is acknowledged. An observer must not commit, nor wait
+// for a commit; it reports its own errors.
 type Observer func(gitstore.Advance)
 
-// Around answers what an item's batch and children make of its steps; nil where the items
-// are not known.
+// Around gives, for an item, the function that tells of a step why other items of its
+// batch or family keep it from starting, or why they make it unneeded. It gives nil where
+// no index is loaded. It is called within an edit, and must not commit.
 type Around func(layout.ItemID) func(workflow string, step layout.Name) (*state.Reason, string)
 
 // New makes a ledger without a store; Open opens one.

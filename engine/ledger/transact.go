@@ -8,11 +8,14 @@ import (
 	"bagpipe/layout"
 )
 
-// gate vetoes a change to an item that another writer touched and nobody has looked at.
+// Gate refuses a change to an item that another writer touched, until Look has looked at
+// it. Both methods may be called by several goroutines, and calling them again is harmless.
 type Gate interface {
-	// unseen reports whether the item must be looked at before anything happens to it.
+	// Unseen reports whether the item must be looked at first. It is called within an
+	// edit, and must not commit.
 	Unseen(id layout.ItemID) bool
-	// look looks at what others committed, and answers for the item.
+	// Look compares the commits of others with what the items were, and answers for the
+	// item. It commits; its error ends the transaction.
 	Look(ctx context.Context, id layout.ItemID) error
 }
 

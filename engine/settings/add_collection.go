@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +20,14 @@ import (
 // checkCollection refuses a collection that is neither in the settings nor a
 // folder of the inbox: a slip of the pen would pass its approvals by.
 func (so *Source) CheckCollection(name layout.Name) error {
-	if _, listed := so.Current().Settings.Collections[string(name)]; listed {
-		return nil
-	}
-	if info, err := os.Stat(so.ledger.Path(layout.InboxDir + "/" + string(name))); err == nil && info.IsDir() {
+	if so.IsCollection(so.Current().Settings, string(name)) {
 		return nil
 	}
 	return fmt.Errorf("no collection %q; bagpipe collection list shows them, bagpipe collection add %s makes it", name, name)
 }
+
+// IsCollection reports whether the settings list a collection, or the inbox has its folder.
+func (so *Source) IsCollection(s *Settings, name string) bool { return so.check.isCollection(s, name) }
 
 // AddCollection makes inbox/NAME and, when it has settings of its own, writes
 // them into bagpipe.yaml, whose comments stay, and commits that.

@@ -19,26 +19,26 @@ import (
 // committed: a misspelt approval would let items pass without it, a misspelt
 // workflow would set every drop aside. data nil is a deletion. It looks at the
 // files as committed, so workflows are brought in first.
-func (so *Source) crossCheck(v gitstore.View, p string, data []byte) error {
-	defs, err := so.definitionsAt(v)
+func (k *checker) crossCheck(v gitstore.View, p string, data []byte) error {
+	defs, err := k.definitionsAt(v)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p == layout.SettingsFile:
-		return so.crossCheckSettings(p, data, defs)
+		return k.crossCheckSettings(p, data, defs)
 	case path.Dir(p) == layout.RulesDir:
-		return so.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
+		return k.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
 	case path.Dir(p) == layout.QueuesDir && data != nil:
 		return crossCheckQueue(p, data, defs)
 	case path.Dir(p) == layout.WorkflowsDir && data == nil:
-		return so.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
+		return k.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
 	}
 	return nil
 }
 
 // definitionsAt reads the sound definitions of v.
-func (so *Source) definitionsAt(v gitstore.View) (map[string]*state.Definition, error) {
+func (k *checker) definitionsAt(v gitstore.View) (map[string]*state.Definition, error) {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err
@@ -52,14 +52,14 @@ func (so *Source) definitionsAt(v gitstore.View) (map[string]*state.Definition, 
 		if err != nil {
 			return nil, err
 		}
-		if d, err := so.parseCommitted(p, data); err == nil {
+		if d, err := k.parseCommitted(p, data); err == nil {
 			defs[d.Name] = d
 		}
 	}
 	return defs, nil
 }
 
-func (so *Source) crossCheckSettings(p string, data []byte, defs map[string]*state.Definition) error {
+func (k *checker) crossCheckSettings(p string, data []byte, defs map[string]*state.Definition) error {
 	s, err := ParseSettings(p, data)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) e
 }
 
 // settingsAt reads bagpipe.yaml of v; nil when it is not there or broken.
-func (so *Source) settingsAt(v gitstore.View) (*Settings, error) {
+func (k *checker) settingsAt(v gitstore.View) (*Settings, error) {
 	data, err := v.ReadFile(layout.SettingsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -144,7 +144,7 @@ func (so *Source) settingsAt(v gitstore.View) (*Settings, error) {
 }
 
 // stillNamed refuses to remove a workflow that drops are sent to.
-func (so *Source) stillNamed(v gitstore.View, workflow string) error {
+func (k *checker) stillNamed(v gitstore.View, workflow string) error {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return err

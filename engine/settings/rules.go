@@ -35,8 +35,8 @@ type parsedRule struct {
 	err  error
 }
 
-func (so *Source) parseRules(p string, data []byte) (*RuleFile, error) {
-	c := &so.ruled
+func (k *checker) parseRules(p string, data []byte) (*RuleFile, error) {
+	c := &k.ruled
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
@@ -79,11 +79,11 @@ func (so *Source) CheckRules(file string, data []byte) (*RuleFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	defs, err := so.definitionsAt(v)
+	defs, err := so.check.definitionsAt(v)
 	if err != nil {
 		return nil, err
 	}
-	err = so.crossCheckRules(v, layout.RulesDir+"/"+f.Name+".yaml", data, func(workflow string) bool {
+	err = so.check.crossCheckRules(v, layout.RulesDir+"/"+f.Name+".yaml", data, func(workflow string) bool {
 		if defs[workflow] != nil {
 			return true
 		}
@@ -101,19 +101,19 @@ func (so *Source) CheckRules(file string, data []byte) (*RuleFile, error) {
 
 // crossCheckRules checks what a rule file, edited or removed (data nil), says of
 // workflows, lanes, collections and of other rules, and what they say of it.
-func (so *Source) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {
-	files, err := so.ruleFilesBeside(v, p)
+func (k *checker) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {
+	files, err := k.ruleFilesBeside(v, p)
 	if err != nil {
 		return err
 	}
 	if data == nil {
 		return mistakeIn(recognise.NewBook(files), nil, "")
 	}
-	f, err := so.parseRules(p, data)
+	f, err := k.parseRules(p, data)
 	if err != nil {
 		return err
 	}
-	settings, err := so.settingsAt(v)
+	settings, err := k.settingsAt(v)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (so *Source) crossCheckRules(v gitstore.View, p string, data []byte, define
 		if r.Lane != "" && settings != nil && !slices.Contains(settings.LaneNames(), r.Lane) {
 			return f.Errorf(at+".lane", "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.LaneNames(), ", "))
 		}
-		if r.Collection != "" && settings != nil && !so.IsCollection(settings, r.Collection) {
+		if r.Collection != "" && settings != nil && !k.isCollection(settings, r.Collection) {
 			return f.Errorf(at+".collection", "no collection %q; bagpipe collection list shows them", r.Collection)
 		}
 	}
@@ -150,23 +150,24 @@ func mistakeIn(b *recognise.Book, f *RuleFile, p string) error {
 	return nil
 }
 
-func (so *Source) IsCollection(s *Settings, name string) bool {
+// isCollection reports whether the settings list a collection, or the inbox has its folder.
+func (k *checker) isCollection(s *Settings, name string) bool {
 	if _, ok := s.Collections[name]; ok {
 		return true
 	}
-	info, err := os.Stat(so.ledger.Path(layout.InboxDir + "/" + name))
+	info, err := os.Stat(k.path(layout.InboxDir + "/" + name))
 	return err == nil && info.IsDir()
 }
 
 // ruleFilesBeside reads the other rule files: as they stand in the workspace, where
 // one may have been edited together with p, else as committed. Broken ones are left
 // out: they are told by themselves.
-func (so *Source) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile, err error) {
+func (k *checker) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile, err error) {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err
 	}
-	on, err := os.ReadDir(so.ledger.Path(layout.RulesDir))
+	on, err := os.ReadDir(k.path(layout.RulesDir))
 	if err == nil {
 		for _, entry := range on {
 			if here := layout.RulesDir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(here) {
@@ -179,13 +180,13 @@ func (so *Source) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile,
 		if path.Dir(other) != layout.RulesDir || other == p {
 			continue
 		}
-		data, err := os.ReadFile(so.ledger.Path(other))
+		data, err := os.ReadFile(k.path(other))
 		if err != nil {
 			if data, err = v.ReadFile(other); err != nil {
 				continue
 			}
 		}
-		if f, err := so.parseRules(other, data); err == nil {
+		if f, err := k.parseRules(other, data); err == nil {
 			files = append(files, f)
 		}
 	}

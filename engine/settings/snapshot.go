@@ -43,15 +43,15 @@ func isSettings(p string) bool {
 }
 
 // checkFile checks one settings file; its errors are *layout.FileError.
-func (so *Source) checkFile(p string, data []byte) error {
+func (k *checker) checkFile(p string, data []byte) error {
 	var err error
 	switch path.Dir(p) {
 	case ".":
 		_, err = ParseSettings(p, data)
 	case layout.WorkflowsDir:
-		_, err = so.ParseWorkflow(p, data)
+		_, err = k.parseWorkflow(p, data)
 	case layout.RulesDir:
-		_, err = so.parseRules(p, data)
+		_, err = k.parseRules(p, data)
 	case layout.QueuesDir:
 		_, err = queue.ParseNamed(p, data)
 	}
@@ -60,28 +60,28 @@ func (so *Source) checkFile(p string, data []byte) error {
 
 // checkCommitted checks a settings file that is in the history, without the values
 // of parameters.
-func (so *Source) checkCommitted(p string, data []byte) error {
+func (k *checker) checkCommitted(p string, data []byte) error {
 	if path.Dir(p) != layout.WorkflowsDir {
-		return so.checkFile(p, data)
+		return k.checkFile(p, data)
 	}
-	_, err := so.parseCommitted(p, data)
+	_, err := k.parseCommitted(p, data)
 	return err
 }
 
-// ParseWorkflow reads and checks a definition, with this engine's robots.
-func (so *Source) ParseWorkflow(file string, data []byte) (*state.Definition, error) {
-	return state.ParseDefinition(file, data, Known(so.robots))
+// parseWorkflow reads and checks a definition, with this engine's robots.
+func (k *checker) parseWorkflow(file string, data []byte) (*state.Definition, error) {
+	return state.ParseDefinition(file, data, Known(k.robots))
 }
 
-// parseCommitted is ParseWorkflow without a look at the values of parameters, and at keys
+// parseCommitted is parseWorkflow without a look at the values of parameters, and at keys
 // that do nothing.
-func (so *Source) parseCommitted(file string, data []byte) (*state.Definition, error) {
-	return so.parseWithout(file, data, func(r *state.Robot) { r.Check, r.Childless = nil, false })
+func (k *checker) parseCommitted(file string, data []byte) (*state.Definition, error) {
+	return k.parseWithout(file, data, func(r *state.Robot) { r.Check, r.Childless = nil, false })
 }
 
-// parseWithout is ParseWorkflow where less is known of the robots.
-func (so *Source) parseWithout(file string, data []byte, forget func(*state.Robot)) (*state.Definition, error) {
-	known := Known(so.robots)
+// parseWithout is parseWorkflow where less is known of the robots.
+func (k *checker) parseWithout(file string, data []byte, forget func(*state.Robot)) (*state.Definition, error) {
+	known := Known(k.robots)
 	return state.ParseDefinition(file, data, func(name string) (state.Robot, bool) {
 		r, ok := known(name)
 		forget(&r)
@@ -90,8 +90,8 @@ func (so *Source) parseWithout(file string, data []byte, forget func(*state.Robo
 }
 
 // tolerated says what comes of a definition in the history that is not quite right.
-func (so *Source) tolerated(file string, data []byte) string {
-	if _, err := so.parseWithout(file, data, func(r *state.Robot) { r.Childless = false }); err == nil {
+func (k *checker) tolerated(file string, data []byte) string {
+	if _, err := k.parseWithout(file, data, func(r *state.Robot) { r.Childless = false }); err == nil {
 		return "; the key does nothing"
 	}
 	return ", and that step fails until this is mended"
@@ -113,9 +113,9 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)
 		}
-		bad := so.checkFile(p, data)
-		if bad != nil && so.checkCommitted(p, data) == nil {
-			so.ledger.Warn(fmt.Sprintf("%v; the workflow is in force all the same%s", bad, so.tolerated(p, data)))
+		bad := so.check.checkFile(p, data)
+		if bad != nil && so.check.checkCommitted(p, data) == nil {
+			so.ledger.Warn(fmt.Sprintf("%v; the workflow is in force all the same%s", bad, so.check.tolerated(p, data)))
 			bad = nil
 		}
 		if bad != nil {
@@ -130,7 +130,7 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 				continue
 			}
 		}
-		if err := c.add(so, p, data); err != nil {
+		if err := c.add(so.check, p, data); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (so *Source) settingsRemoved(ctx context.Context, v gitstore.View, c *Snaps
 		return err
 	}
 	so.ledger.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or bring it back with git revert in a clone and push")
-	return c.add(so, layout.SettingsFile, data)
+	return c.add(so.check, layout.SettingsFile, data)
 }
 
 func inForce(data []byte) string {
@@ -208,18 +208,18 @@ func inForce(data []byte) string {
 	return "the last sound one stays in force"
 }
 
-func (c *Snapshot) add(e *Source, p string, data []byte) (err error) {
+func (c *Snapshot) add(k *checker, p string, data []byte) (err error) {
 	switch path.Dir(p) {
 	case ".":
 		c.Settings, err = ParseSettings(p, data)
 	case layout.WorkflowsDir:
 		var d *state.Definition
-		if d, err = e.parseCommitted(p, data); err == nil {
+		if d, err = k.parseCommitted(p, data); err == nil {
 			c.Workflows[d.Name] = &ledger.Definition{Path: p, Data: data, Def: d}
 		}
 	case layout.RulesDir:
 		var f *RuleFile
-		if f, err = e.parseRules(p, data); err == nil {
+		if f, err = k.parseRules(p, data); err == nil {
 			c.Rules = append(c.Rules, f)
 		}
 	case layout.QueuesDir:
@@ -249,7 +249,7 @@ func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]by
 		if err != nil {
 			return nil, err
 		}
-		if so.checkCommitted(p, data) == nil {
+		if so.check.checkCommitted(p, data) == nil {
 			return data, nil
 		}
 	}

@@ -251,12 +251,12 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 // what it says of others.
 func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError, err error) {
 	if edited != nil {
-		err = so.checkFile(p, edited)
+		err = so.check.checkFile(p, edited)
 	}
 	if err == nil {
 		var v gitstore.View
 		if v, err = so.ledger.Store.Tip(); err == nil {
-			err = so.crossCheck(v, p, edited)
+			err = so.check.crossCheck(v, p, edited)
 		}
 	}
 	if errors.As(err, &refused) {

@@ -1,0 +1,39 @@
+// Package guard holds what other writers commit against what the items were before.
+//
+// It owns the list of commits that nobody has looked at, the verdicts on the items in
+// them, and .bagpipe/checked. It must not know the index, nor what a step does.
+//
+// # What others commit
+//
+// A push, git update-ref, another Bagpipe: the store takes in their commits, and the
+// guard compares every item they touched. Names in commits prove nothing, so each commit
+// since the last one this workspace checked is compared with its parents, item by item:
+//
+//   - the execution record by state.Mend, of a merge with the join of its parents;
+//   - what the manifest says the item is by state.MendManifest; its inventory may
+//     change only together with a step that completed;
+//   - inventory.json by the digest in the manifest;
+//   - a pinned definition by the digest that is its name.
+//
+// A change that fits is taken as it is. An item of which something was removed, altered or
+// made up is answered by one commit: its records with everything that was
+// acknowledged, and a hold whose text says the breach, its commit and its author; the
+// pushed commit stays in the history. Mending a mended record does nothing, so no two
+// engines answer each other, and the second to come finds nothing left to do. A pinned
+// definition is put back without a hold, and until then read from the history. An attempt
+// in the name of the engine that runs here, which that engine did not make, is kept, as
+// attempts only grow, and the item held. A new item is taken as it is: there is nothing
+// to compare it with.
+//
+// Guard is the ledger's Gate: nothing of this engine happens to an item that was touched
+// and not yet looked at. A run looks at its start and whenever the branch moves; a
+// command that writes looks first, and leaves to the run what is more than fewArrivals
+// items besides its own. .bagpipe/checked holds the commit up to which all has been looked
+// at; an older one costs time only. Without the file, the newest commit by a Bagpipe on
+// the first-parent line is taken for it.
+//
+// # Locks
+//
+// Guard.turn is held while commits are looked at and answered, by one goroutine at a time.
+// Guard.mu, taken after turn, guards the lists; no commit is made while mu is held.
+package guard
