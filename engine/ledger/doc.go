@@ -12,5 +12,5 @@
 //
 // Transact may be called by any goroutine; the store's owner goroutine applies the edit at
 // the tip, again when another writer was first. Observers are called one at a time, in the
-// order of the commits, by that goroutine. Each cache has a lock of its own.
+// order of the commits, by the store's announcer. Each cache has a lock of its own.
 package ledger
