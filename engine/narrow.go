@@ -83,7 +83,7 @@ func (s *selection) narrow(ctx context.Context) error {
 			if !active || run.Steps[n].Status != state.Failed || !s.wants(it.ID, run.Name, step) {
 				continue
 			}
-			_, err := s.e.Act.Retry(ctx, ledger.StepRef{it.ID, run.Name, step}, "retried at the start of a run, with what else had failed")
+			_, err := s.e.Act.Retry(ctx, ledger.StepRef{Item: it.ID, Workflow: run.Name, Step: step}, "retried at the start of a run, with what else had failed")
 			if err != nil && !ledger.IsRefused(err) {
 				return fmt.Errorf("retry %s of item %s: %w", step, it.ID.Short(), err)
 			}
@@ -159,7 +159,7 @@ func (s *selection) spent() bool {
 	return len(s.handed) >= s.queue.Limit
 }
 
-func handedOf(en queue.Entry) ledger.StepRef { return ledger.StepRef{en.Item.ID, en.Run, en.Step} }
+func handedOf(en queue.Entry) ledger.StepRef { return ledger.StepRef{Item: en.Item.ID, Workflow: en.Run, Step: en.Step} }
 
 // known refuses a step that none of the items has.
 func (s *selection) known() error {

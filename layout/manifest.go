@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 const manifestSchema = 1
@@ -103,6 +104,112 @@ func DecodeManifest(data []byte) (Manifest, error) {
 		return m, fmt.Errorf("read %s: parent: %w", ManifestJSON, err)
 	}
 	return m, nil
+}
+
+// ManifestHead reads of manifest.json what says which item it is and where it
+// belongs, and leaves the rest out: a tenth of the work. ok is false when it is not
+// as Encode writes it; then DecodeManifest tells what it is.
+func ManifestHead(data []byte) (m Manifest, ok bool) {
+	s := Scanner{b: data}
+	text := func() string {
+		b := s.Text()
+		if !utf8.Valid(b) {
+			s.Refuse()
+		}
+		return string(b)
+	}
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "schema":
+			m.Schema = s.Int()
+		case "item":
+			m.Item = ItemID(s.Text())
+		case "version":
+			m.Version = s.Int()
+		case "collection":
+			m.Collection = Name(text())
+		case "label":
+			m.Label = text()
+		case "lane":
+			m.Lane = Name(text())
+		case "batch":
+			m.Batch = text()
+		case "created":
+			m.Created = s.Time()
+		case "since":
+			m.Since = s.Time()
+		case "type":
+			m.Type = text()
+		case "identifiers":
+			m.Identifiers = map[string]string{}
+			texts(&s, func(k, v string) { m.Identifiers[k] = v })
+		case "recognition":
+			skipRecognition(&s)
+		case "metadata", "originals":
+			if !s.IsObject() {
+				s.Refuse()
+			}
+			s.Skip()
+		case "source", "inventory":
+			skipPlain(&s)
+		default:
+			s.Refuse() // may be another spelling of a known key
+		}
+	}
+	if _, err := ParseItemID(string(m.Item)); err != nil || m.Schema > manifestSchema {
+		return m, false
+	}
+	return m, s.Done()
+}
+
+// skipPlain passes over source and inventory, whose fields must be of their types.
+func skipPlain(s *Scanner) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "files", "bytes":
+			s.Int()
+		case "taken":
+			s.Time()
+		case "name", "kind", "digest", "by", "rule", "duplicateOf", "drop":
+			s.Text()
+		default:
+			s.Refuse()
+		}
+	}
+}
+
+// texts reads an object whose members are all texts, which must be UTF-8 to be kept.
+func texts(s *Scanner, keep func(k, v string)) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		name, text := string(k), s.Text()
+		if keep == nil {
+			continue
+		}
+		if !utf8.ValidString(name) || !utf8.Valid(text) {
+			s.Refuse()
+		}
+		keep(name, string(text))
+	}
+}
+
+// skipRecognition passes over recognition, whose fields must be of their types.
+func skipRecognition(s *Scanner) {
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "verdict", "rule":
+			s.Text()
+		case "tried":
+			texts(s, nil)
+		case "more":
+			s.Int()
+		default:
+			s.Refuse()
+		}
+	}
 }
 
 // Encode writes m over old (nil for a new one); fields m does not know survive.

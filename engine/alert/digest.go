@@ -1,8 +1,8 @@
 package alert
 
 import (
-	"bagpipe/engine/settings"
 	"bagpipe/engine/control"
+	"bagpipe/engine/settings"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -274,7 +274,7 @@ func (al *Alerts) itemAt(v gitstore.View, id layout.ItemID) *queue.Item {
 	if err != nil || f.Absent() {
 		return &queue.Item{ID: id}
 	}
-	return al.index.Summarise(v, id, &ledger.Files{f.Manifest, f.Execution}, &index.Scanned{}, &queue.Item{})
+	return al.index.Summarise(v, id, &ledger.Files{Manifest: f.Manifest, Execution: f.Execution}, &index.Scanned{}, &queue.Item{})
 }
 
 func (al *Alerts) readTold() map[string]told {

@@ -131,14 +131,14 @@ func (an *Answers) CheckFilter(f Filter) error {
 	}
 	if _, number := state.Instance(f.Workflow); number > 0 && an.isRun(f.Workflow) && !an.index.Loaded().KnowsName(f.Workflow) {
 		base, _ := state.Numbered(f.Workflow)
-		return &index.NoSuchError{"workflow", f.Workflow, "no item went through " + base + " so often; bagpipe items --workflow " + base + " lists all of them"}
+		return &index.NoSuchError{What: "workflow", Name: f.Workflow, Hint: "no item went through " + base + " so often; bagpipe items --workflow " + base + " lists all of them"}
 	}
 	known := an.index.Loaded().Known()
 	has := func(what, name string, in []string, also []string, hint string) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
 			return nil
 		}
-		return &index.NoSuchError{what, name, hint}
+		return &index.NoSuchError{What: what, Name: name, Hint: hint}
 	}
 	s := an.settings.Current().Settings
 	var collections, milestones []string
@@ -269,7 +269,7 @@ func (an *Answers) Steps(f Filter) ([]act.SeenStep, error) {
 			}
 			for i := range run.Steps {
 				if run.Plan.Steps[i].Name == string(f.Step) {
-					seen = append(seen, act.SeenStep{ledger.StepRef{it.ID, run.Name, f.Step}, run.Steps[i].Status, run.Steps[i].Current, early(it, run, i, now)})
+					seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: it.ID, Workflow: run.Name, Step: f.Step}, Status: run.Steps[i].Status, Attempt: run.Steps[i].Current, Early: early(it, run, i, now)})
 				}
 			}
 			break

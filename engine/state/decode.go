@@ -14,15 +14,14 @@ import (
 
 // Decode reads execution.json. Statuses are not read: Compute writes them. A
 // newer schema is a *layout.SchemaError.
-func Decode(data []byte) (*Execution, error) { return (&reader{}).decode(data) }
-
-func (r *reader) decode(data []byte) (*Execution, error) {
+func Decode(data []byte) (*Execution, error) {
 	if !utf8.Valid(data) { // two keys could become one when it is written
 		return nil, errors.New("read " + layout.ExecutionJSON + ": not UTF-8")
 	}
 	if !gjson.ValidBytes(data) {
 		return nil, errors.New("read " + layout.ExecutionJSON + ": not JSON")
 	}
+	r := reader{}
 	root := gjson.ParseBytes(data)
 	if schema := root.Get("schema"); schema.Int() > executionSchema {
 		return nil, &layout.SchemaError{File: layout.ExecutionJSON, Schema: int(schema.Int()), Known: executionSchema}
@@ -38,10 +37,7 @@ func (r *reader) decode(data []byte) (*Execution, error) {
 
 // reader reads objects by their known keys and keeps the others; the first
 // error stays.
-type reader struct {
-	err    error
-	memory *Scan // nil: every object is new
-}
+type reader struct{ err error }
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -79,11 +75,27 @@ func (r *reader) text(v gjson.Result) string {
 	if v.Type != gjson.String {
 		r.fail("%.40s: want a string", v.Raw)
 	}
-	return r.shared(v.Str)
+	return v.Str
+}
+
+func (r *reader) attemptKey(s string) layout.AttemptKey {
+	k, err := layout.ParseAttemptKey(s)
+	if err != nil {
+		r.fail("%w", err)
+	}
+	return k
+}
+
+func (r *reader) name(s string) layout.Name {
+	n, err := layout.ParseName(s)
+	if err != nil {
+		r.fail("%w", err)
+	}
+	return n
 }
 
 func (r *reader) execution(v gjson.Result) *Execution {
-	x := r.newExecution()
+	x := &Execution{Intents: map[layout.IntentKey]Intent{}, Milestones: map[layout.Name]time.Time{}, Workflows: map[string]*Workflow{}}
 	x.unknown = r.object("the record", v, func(k string, v gjson.Result) bool {
 		switch k {
 		case "item":
@@ -105,7 +117,7 @@ func (r *reader) execution(v gjson.Result) *Execution {
 			})
 		case "workflows":
 			r.object("workflows", v, func(k string, v gjson.Result) bool {
-				x.Workflows[r.shared(k)] = r.workflow(v)
+				x.Workflows[k] = r.workflow(v)
 				return true
 			})
 		default:
@@ -152,7 +164,7 @@ func (r *reader) intent(v gjson.Result) (i Intent) {
 }
 
 func (r *reader) workflow(v gjson.Result) *Workflow {
-	w := r.newWorkflow()
+	w := &Workflow{Steps: map[layout.Name]*StepRecord{}}
 	w.unknown = r.object("a workflow", v, func(k string, v gjson.Result) bool {
 		switch k {
 		case "definition":
@@ -207,7 +219,7 @@ func (r *reader) definition(w *Workflow, v gjson.Result) {
 }
 
 func (r *reader) step(v gjson.Result) *StepRecord {
-	s := r.newStep()
+	s := &StepRecord{Attempts: map[layout.AttemptKey]Attempt{}}
 	s.unknown = r.object("a step", v, func(k string, v gjson.Result) bool {
 		switch k {
 		case "status":

@@ -1,15 +1,20 @@
 package state
 
 import (
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"bagpipe/layout"
 )
 
-// Scan reads records one after the other into the same memory, as Decode does. It is one
-// goroutine's; a zero Scan is ready for use.
+// The rules are: a scan of all items reads one record after the other into the same
+// memory, in one pass, as long as a record is what Encode writes. Whatever is not,
+// as one with a field of a later version, Decode reads; so the Scan may refuse what
+// it likes, and must never read anything otherwise than Decode does.
+
+// Scan reads records one after the other. It is one goroutine's.
 type Scan struct {
+	s     layout.Scanner
 	x     *Execution
 	steps []*StepRecord // of all workflows; the first used belong to x
 	used  int
@@ -27,18 +32,32 @@ const (
 	maxSharedText = 80
 )
 
-// Decode is state.Decode. The result is valid until the next call.
+// Decode is state.Decode. What it gives is valid until the next call.
 func (q *Scan) Decode(data []byte) (*Execution, error) {
+	if x, ok := q.read(data); ok {
+		return x, nil
+	}
+	return Decode(data)
+}
+
+// read is the short way; false: it is not for this record.
+func (q *Scan) read(data []byte) (*Execution, bool) {
+	if !utf8.Valid(data) {
+		return nil, false
+	}
 	q.begin()
-	return (&reader{memory: q}).decode(data)
+	q.s.Reset(data)
+	x := q.execution()
+	return x, q.s.Done()
 }
 
 func (q *Scan) begin() {
 	if q.x == nil {
-		q.x = newExecution()
+		q.x = &Execution{Intents: map[layout.IntentKey]Intent{}, Milestones: map[layout.Name]time.Time{}, Workflows: map[string]*Workflow{}}
+		q.forget()
 	}
-	if q.texts == nil || len(q.texts) > maxShared || len(q.names) > maxShared || len(q.attempts) > maxShared {
-		q.texts, q.names, q.attempts = map[string]string{}, map[string]layout.Name{}, map[string]layout.AttemptKey{}
+	if len(q.texts) > maxShared || len(q.names) > maxShared || len(q.attempts) > maxShared {
+		q.forget()
 	}
 	*q.x = Execution{Intents: emptied(q.x.Intents), Milestones: emptied(q.x.Milestones), Workflows: emptied(q.x.Workflows)}
 	q.used, q.begun = 0, 0
@@ -54,23 +73,206 @@ func emptied[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-func newExecution() *Execution {
-	return &Execution{Intents: map[layout.IntentKey]Intent{}, Milestones: map[layout.Name]time.Time{}, Workflows: map[string]*Workflow{}}
+func (q *Scan) forget() {
+	q.texts, q.names, q.attempts = map[string]string{}, map[string]layout.Name{}, map[string]layout.AttemptKey{}
 }
 
-// newExecution, newWorkflow and newStep give empty ones, in memory where there is one.
-func (r *reader) newExecution() *Execution {
-	if r.memory == nil {
-		return newExecution()
+// execution reads a record; q.s reports whether it could.
+func (q *Scan) execution() *Execution {
+	s, x := &q.s, q.x
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "intents":
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				x.Intents[layout.IntentKey(k)] = q.intent()
+			}
+		case "item":
+			id, err := layout.ParseItemID(string(s.Text()))
+			if err != nil {
+				s.Refuse()
+			}
+			x.Item = id
+		case "milestones":
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				x.Milestones[q.name(k)] = s.Time()
+			}
+		case "schema":
+			if s.Int() != executionSchema {
+				s.Refuse()
+			}
+		case "workflows":
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				x.Workflows[q.text(k)] = q.workflow()
+			}
+		default:
+			s.Refuse()
+		}
 	}
-	return r.memory.x
+	if x.Item == "" {
+		s.Refuse()
+	}
+	if !s.Bad() {
+		for name := range x.Workflows {
+			x.settleDigest(name)
+		}
+	}
+	return x
 }
 
-func (r *reader) newWorkflow() *Workflow {
-	q := r.memory
-	if q == nil {
-		return &Workflow{Steps: map[layout.Name]*StepRecord{}}
+func (q *Scan) intent() (i Intent) {
+	s := &q.s
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "at":
+			i.At = s.Time()
+		case "attempt":
+			i.Attempt = q.attemptKey(s.Text())
+		case "by":
+			i.By = q.text(s.Text())
+		case "digest":
+			i.Digest = q.text(s.Text())
+		case "kind":
+			i.Kind = q.text(s.Text())
+		case "step":
+			i.Step = q.name(s.Text())
+		case "target":
+			i.Target = layout.IntentKey(s.Text())
+		case "text":
+			i.Text = q.text(s.Text())
+		case "workflow":
+			i.Workflow = q.text(s.Text())
+		default:
+			s.Refuse()
+		}
 	}
+	return i
+}
+
+func (q *Scan) workflow() *Workflow {
+	s, w := &q.s, q.newWorkflow()
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "created":
+			w.Created = s.Time()
+		case "definition":
+			q.definition(w)
+		case "ended", "status": // computed
+			s.Skip()
+		case "notBefore":
+			w.NotBefore = s.Time()
+		case "skip":
+			w.Skip = map[layout.Name]string{}
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				name := q.name(k)
+				w.Skip[name] = q.text(s.Text())
+			}
+		case "startedBy":
+			w.StartedBy = q.text(s.Text())
+		case "steps":
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				name := q.name(k)
+				w.Steps[name] = q.step()
+			}
+		default:
+			s.Refuse()
+		}
+	}
+	if w.Name == "" || w.StartedWith == "" {
+		s.Refuse()
+	}
+	return w
+}
+
+func (q *Scan) definition(w *Workflow) {
+	s := &q.s
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "digest":
+			w.StartedWith = q.text(s.Text())
+		case "name":
+			w.Name = q.text(s.Text())
+		case "startedWith":
+			if w.StartedWith == "" {
+				s.Refuse()
+			}
+			w.StartedWith = q.text(s.Text()) // it comes after the digest
+		default:
+			s.Refuse()
+		}
+	}
+}
+
+func (q *Scan) step() *StepRecord {
+	s, r := &q.s, q.newStep()
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "attempts":
+			s.Open()
+			for k := s.Key(nil); k != nil; k = s.Key(k) {
+				key := q.attemptKey(k)
+				r.Attempts[key] = q.attempt()
+			}
+		case "status": // computed
+			s.Skip()
+		default:
+			s.Refuse()
+		}
+	}
+	return r
+}
+
+func (q *Scan) attempt() (a Attempt) {
+	s := &q.s
+	s.Open()
+	for k := s.Key(nil); k != nil; k = s.Key(k) {
+		switch string(k) {
+		case "by":
+			a.By = q.text(s.Text())
+		case "children":
+			a.Children = s.Int()
+		case "claimed":
+			a.Claimed = s.Time()
+		case "elapsed":
+			a.Elapsed = s.Float()
+		case "ended":
+			a.Ended = s.Time()
+		case "kind":
+			a.Kind = q.text(s.Text())
+		case "message":
+			a.Message = q.text(s.Text())
+		case "notBefore":
+			a.NotBefore = s.Time()
+		case "runner":
+			a.Runner = q.text(s.Text())
+		case "started":
+			a.Started = s.Time()
+		case "state":
+			a.State = Status(q.text(s.Text()))
+		case "text":
+			a.Text = q.text(s.Text())
+		default: // progress, too: it is of a step at work, and there are few
+			s.Refuse()
+		}
+	}
+	switch a.State {
+	case InProgress, Completed, Skipped, Failed, Deferred:
+	default:
+		s.Refuse()
+	}
+	return a
+}
+
+func (q *Scan) newWorkflow() *Workflow {
 	if q.begun == len(q.flows) {
 		q.flows = append(q.flows, &Workflow{Steps: map[layout.Name]*StepRecord{}})
 	}
@@ -80,56 +282,51 @@ func (r *reader) newWorkflow() *Workflow {
 	return w
 }
 
-func (r *reader) newStep() *StepRecord {
-	q := r.memory
-	if q == nil {
-		return &StepRecord{Attempts: map[layout.AttemptKey]Attempt{}}
-	}
+func (q *Scan) newStep() *StepRecord {
 	if q.used == len(q.steps) {
 		q.steps = append(q.steps, &StepRecord{Attempts: map[layout.AttemptKey]Attempt{}})
 	}
-	s := q.steps[q.used]
+	r := q.steps[q.used]
 	q.used++
-	*s = StepRecord{Attempts: emptied(s.Attempts)}
-	return s
+	*r = StepRecord{Attempts: emptied(r.Attempts)}
+	return r
 }
 
-// shared gives the same text as before, where memory has it.
-func (r *reader) shared(s string) string {
-	q := r.memory
-	if q == nil || len(s) > maxSharedText {
-		return s
+// text gives a text its own bytes, or those of the same text before it.
+func (q *Scan) text(b []byte) string {
+	if len(b) > maxSharedText {
+		return string(b)
 	}
-	return remembered(q.texts, s, func(s string) (string, error) { return s, nil }, r)
+	if t, ok := q.texts[string(b)]; ok {
+		return t
+	}
+	t := string(b)
+	q.texts[t] = t
+	return t
 }
 
-func (r *reader) name(s string) layout.Name {
-	if r.memory == nil {
-		return remembered(nil, s, layout.ParseName, r)
+func (q *Scan) name(b []byte) layout.Name {
+	if n, ok := q.names[string(b)]; ok {
+		return n
 	}
-	return remembered(r.memory.names, s, layout.ParseName, r)
-}
-
-func (r *reader) attemptKey(s string) layout.AttemptKey {
-	if r.memory == nil {
-		return remembered(nil, s, layout.ParseAttemptKey, r)
-	}
-	return remembered(r.memory.attempts, s, layout.ParseAttemptKey, r)
-}
-
-// remembered parses a text, unless memory holds what it stands for.
-func remembered[T any](memory map[string]T, s string, parse func(string) (T, error), r *reader) T {
-	if v, ok := memory[s]; ok {
-		return v
-	}
-	if memory != nil {
-		s = strings.Clone(s) // it is part of its record, which would be kept with it
-	}
-	v, err := parse(s)
+	n, err := layout.ParseName(string(b))
 	if err != nil {
-		r.fail("%w", err)
-	} else if memory != nil {
-		memory[s] = v
+		q.s.Refuse()
+		return ""
 	}
-	return v
+	q.names[string(n)] = n
+	return n
+}
+
+func (q *Scan) attemptKey(b []byte) layout.AttemptKey {
+	if k, ok := q.attempts[string(b)]; ok {
+		return k
+	}
+	k, err := layout.ParseAttemptKey(string(b))
+	if err != nil {
+		q.s.Refuse()
+		return k
+	}
+	q.attempts[k.String()] = k
+	return k
 }
