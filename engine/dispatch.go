@@ -51,7 +51,7 @@ func (r *run) dispatch(ctx context.Context) {
 		if !dated {
 			pause = time.Minute
 		}
-		timer := time.NewTimer(max(pause, ledger.Ms))
+		timer := time.NewTimer(max(pause, ledger.Resolution))
 		select {
 		case <-r.e.Index.Loaded().Wake():
 		case <-r.pool.Freed():

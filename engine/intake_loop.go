@@ -76,7 +76,7 @@ func (l *inboxLoop) run(ctx context.Context) {
 		}
 		l.tellWait(next, waiting)
 		select {
-		case <-time.After(max(next.Sub(l.e.Ledger.Clock()), 20*ledger.Ms)):
+		case <-time.After(max(next.Sub(l.e.Ledger.Clock()), 20*ledger.Resolution)):
 		case <-ctx.Done():
 		}
 	}

@@ -159,7 +159,9 @@ func (s *selection) spent() bool {
 	return len(s.handed) >= s.queue.Limit
 }
 
-func handedOf(en queue.Entry) ledger.StepRef { return ledger.StepRef{Item: en.Item.ID, Workflow: en.Run, Step: en.Step} }
+func handedOf(en queue.Entry) ledger.StepRef {
+	return ledger.StepRef{Item: en.Item.ID, Workflow: en.Run, Step: en.Step}
+}
 
 // known refuses a step that none of the items has.
 func (s *selection) known() error {

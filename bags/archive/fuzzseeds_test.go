@@ -63,17 +63,3 @@ func seedRars() (all [][]byte) {
 	whole := rar5Of(someRar[0], someRar[1])
 	return append(all, whole[:len(whole)-8], append(bytes.Clone(whole), make([]byte, 64)...), append(bytes.Clone(whole), "more"...))
 }
-
-// seedManifests are lines as bags of several makers have them.
-func seedManifests() (all []string) {
-	sum := hex512("one")
-	for _, p := range []string{
-		"data/a.txt", "./data/a.txt", "data/d/../a.txt", "../a.txt", "/etc/passwd", "~/x", "data/%0A", "data/%25", "data/100%", `data\a.txt`, "DATA/a.txt",
-		"data/cafe\u0301", "notes/tag.txt", "tagmanifest-md5.txt", "data/",
-	} {
-		for _, between := range []string{"  ", " *", "\t", " "} {
-			all = append(all, sum+between+p+"\n")
-		}
-	}
-	return append(all, strings.ToUpper(sum)+"  data/a.txt\r\n", sum+"  data/a.txt\r", sum+"  data/a.txt", "\ufeff"+sum+"  data/a.txt\n", sum[:20]+"  data/a.txt\n", "\n\n")
-}

@@ -1,9 +1,7 @@
 package archive
 
 import (
-	"crypto/sha512"
 	"errors"
-	"fmt"
 	"testing"
 
 	"bagpipe/bags/files"
@@ -29,5 +27,3 @@ func wantRuleOnly(t *testing.T, about string, err error, rule files.Rule) {
 		t.Errorf("%s: error %v, want %s", about, err, rule)
 	}
 }
-
-func hex512(s string) string { return fmt.Sprintf("%x", sha512.Sum512([]byte(s))) }

@@ -55,19 +55,6 @@ func expectGone(t *testing.T, p string) {
 	}
 }
 
-// with gives b with more files; an empty value at "-" + path takes one away.
-func (b bag) with(more bag) bag {
-	all := maps.Clone(b)
-	for p, data := range more {
-		if gone, ok := strings.CutPrefix(p, "-"); ok {
-			delete(all, gone)
-			continue
-		}
-		all[p] = data
-	}
-	return all
-}
-
 // bag is a folder's files by path.
 type bag map[string]string
 

@@ -16,7 +16,7 @@ import (
 
 // commitChild registers one child, as long as the attempt is the current one.
 func (at *Attempts) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
-	now := at.ledger.Now().UTC().Truncate(ledger.Ms)
+	now := at.ledger.Now().UTC().Truncate(ledger.Resolution)
 	label := cmp.Or(c.Label, c.admission.Outcome.Label, layout.EncodePath(c.Name))
 	who := at.ledger.ByRobot(f.a.Step)
 	m := layout.Manifest{

@@ -328,7 +328,7 @@ func (w *Work) endDurably() error {
 			return err
 		}
 		w.e.ledger.Log.Warn("commit a step's end; it is tried again", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
-		time.Sleep(min(time.Duration(n)*200*ledger.Ms, mostBetweenEnds))
+		time.Sleep(min(time.Duration(n)*200*ledger.Resolution, mostBetweenEnds))
 	}
 }
 

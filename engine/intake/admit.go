@@ -134,7 +134,7 @@ func (a *admitting) admitTaken(ctx context.Context, taken []inbox.Taken) []drop 
 // aside.
 func (a *admitting) admitPrepared(ctx context.Context, drops []*drop) {
 	a.promote(ctx, drops)
-	now := a.ledger.Now().UTC().Truncate(ledger.Ms)
+	now := a.ledger.Now().UTC().Truncate(ledger.Resolution)
 	eachOf(drops, admissionGroup, func(d *drop) {
 		var bad *inbox.BadError
 		switch {
@@ -296,7 +296,7 @@ func (d *drop) manifest() layout.Manifest {
 		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.Collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.admission.Lane),
 		Batch: t.Ticket.Batch, Metadata: d.metadata, Recognised: layout.Recognised{Identifiers: d.identifiers},
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.admission.Kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
-			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ledger.Ms), By: t.Ticket.By, Rule: d.admission.Rule},
+			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ledger.Resolution), By: t.Ticket.By, Rule: d.admission.Rule},
 	}
 	if o := t.Original; o != nil {
 		m.Originals = map[string]layout.Original{o.Path: *o}

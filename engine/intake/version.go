@@ -251,7 +251,7 @@ func (a *admitting) freeForVersion(ctx context.Context, h identity.Heir) error {
 // its workflow started anew. What failed before is taken out of the queues. kept is the
 // manifest as it is kept with the version before: the item must be at that still.
 func (a *admitting) registerVersion(ctx context.Context, d *drop, kept []byte) error {
-	h, now := d.heir, a.ledger.Now().UTC().Truncate(ledger.Ms)
+	h, now := d.heir, a.ledger.Now().UTC().Truncate(ledger.Resolution)
 	var m layout.Manifest
 	err := a.ledger.Transact(ctx, h.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := a.ledger.Read(r, h.Item, "")

@@ -56,4 +56,4 @@ func (l *lockedReader) Read(p []byte) (int, error) {
 	return l.r.Read(p)
 }
 
-const Ms = time.Millisecond
+const Resolution = time.Millisecond

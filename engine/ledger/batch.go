@@ -57,7 +57,7 @@ func (l *Ledger) OpenBatch(r gitstore.Reader, name layout.Name, by string, files
 	if b, _, err := readBatch(r, name); err != nil || b != nil {
 		return err
 	}
-	data, err := layout.Batch{Name: name, Opened: l.Now().UTC().Truncate(Ms), By: by}.Encode(nil)
+	data, err := layout.Batch{Name: name, Opened: l.Now().UTC().Truncate(Resolution), By: by}.Encode(nil)
 	files[layout.BatchPath(name)] = data
 	return err
 }
@@ -74,7 +74,7 @@ func (l *Ledger) CloseBatch(ctx context.Context, name layout.Name, who Actor) er
 		if !b.Closed.IsZero() {
 			return nil, nil
 		}
-		b.Closed, b.ClosedBy = l.Now().UTC().Truncate(Ms), who.Agent
+		b.Closed, b.ClosedBy = l.Now().UTC().Truncate(Resolution), who.Agent
 		data, err := b.Encode(old)
 		if err != nil {
 			return nil, err
