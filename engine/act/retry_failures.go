@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// failing is one thing on one item that waits for a person.
+// Failing is one thing on one item that waits for a person.
 type Failing struct {
 	Item       layout.ItemID
 	Collection layout.Name

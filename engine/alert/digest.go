@@ -83,7 +83,7 @@ type told struct {
 	At     time.Time `json:"at"`
 }
 
-// alerts is what a run knows of its alerts. One goroutine uses it at a time.
+// Alerts is what a run knows of its alerts. One goroutine uses it at a time.
 type Alerts struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
@@ -97,7 +97,7 @@ type Alerts struct {
 	seen gitstore.Hash        // the tip at which nothing was new
 }
 
-// tellAlerts tells every alert whose turn it is; all of them with now.
+// TellAlerts tells every alert whose turn it is; all of them with now.
 func (al *Alerts) TellAlerts(ctx context.Context, now bool) (err error) {
 	flows := al.alerting()
 	if len(flows) == 0 {

@@ -24,7 +24,7 @@ type StepControl struct {
 	Ref     state.Ref
 }
 
-// stepControls lists the steps that are listed and wanted; Load must have been
+// StepControls lists the steps that are listed and wanted; Load must have been
 // called.
 func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
 	out := []StepControl{}

@@ -39,7 +39,7 @@ type FailureExample struct {
 	Parent     layout.ItemID `json:"parent,omitempty"` // it is a child of
 }
 
-// failings lists what on an item waits for a person after a failure: not what is
+// Failings lists what on an item waits for a person after a failure: not what is
 // tolerated, nor what is of a workflow that was taken out of the queues.
 func Failings(it *queue.Item) (out []act.Failing) {
 	base := act.Failing{Item: it.ID, Collection: it.Collection, Label: it.Label, Since: it.Created}

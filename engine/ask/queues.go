@@ -33,7 +33,7 @@ type QueueAsk struct {
 	Asked *Asked // nil: it is not noted
 }
 
-// askedQueue is the queue asked for; one that has no name is made up.
+// AskedQueue is the queue asked for; one that has no name is made up.
 func (an *Answers) AskedQueue(which string) (*queue.Named, error) {
 	if which == "" {
 		return &queue.Named{}, nil
@@ -172,7 +172,7 @@ func compareKeys(by []string, a, b []gjson.Result) int {
 	return 0
 }
 
-// orderOf is the order that a named queue has of its own.
+// OrderOf is the order that a named queue has of its own.
 func (an *Answers) OrderOf(q *queue.Named) queue.Order {
 	return queue.Order{
 		Keys: func(en queue.Entry) []gjson.Result {

@@ -28,7 +28,7 @@ type Failure struct {
 	Engine     layout.EngineID
 }
 
-// failures lists what failed on one item, also what is tolerated; nothing of a
+// Failures lists what failed on one item, also what is tolerated; nothing of a
 // workflow that was taken out of the queues.
 func Failures(it *queue.Item) (out []Failure) {
 	base := Failure{Item: it.ID, Collection: it.Collection, Label: it.Label}
@@ -68,10 +68,10 @@ type TriedLater struct {
 	Store  bool      `json:"store"` // the step needs the store, and the store is missing or full
 }
 
-// laterGroups groups by step and reason.
+// LaterGroups groups by step and reason.
 type LaterGroups map[[2]string]*TriedLater
 
-// add counts the steps of a run that are tried again later.
+// Add counts the steps of a run that are tried again later.
 func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Step) bool) {
 	deferring := (&steps.Later{}).Error()
 	for i := range run.Steps {
@@ -93,7 +93,7 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 	}
 }
 
-// rows gives the groups, by step.
+// Rows gives the groups, by step.
 func (l LaterGroups) Rows() []TriedLater {
 	rows := make([]TriedLater, 0, len(l))
 	for row := range maps.Values(l) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// valuesOf gives what stands at paths of an item's records: from the index where it
+// ValuesOf gives what stands at paths of an item's records: from the index where it
 // holds them, else from the records, which are read once.
 func (an *Answers) ValuesOf(r gitstore.Reader, it *queue.Item, facets []string) condition.Values {
 	var read *ledger.Records

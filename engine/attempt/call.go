@@ -171,7 +171,7 @@ func (at *Attempts) depositedBy(it *queue.Item, run *queue.Run, own string) bool
 	return false
 }
 
-// deposits reports whether a robot of the store does the step.
+// Deposits reports whether a robot of the store does the step.
 func (at *Attempts) Deposits(s *state.Step) bool {
 	return s.Command == nil && at.robots[layout.Name(s.Robot)].Deposits
 }

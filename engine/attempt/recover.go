@@ -18,7 +18,7 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// sweepClaims removes the lock files of dead engines, so that those which are
+// SweepClaims removes the lock files of dead engines, so that those which are
 // there tell who is at work. Whoever needs one earlier takes it over.
 func (at *Attempts) SweepClaims() error {
 	self, err := at.ledger.Seat.Engine()
@@ -52,7 +52,7 @@ func (at *Attempts) SweepClaims() error {
 	return errors.Join(errs...)
 }
 
-// recover puts back what a dead engine's attempt had replaced, and lets its step
+// Recover puts back what a dead engine's attempt had replaced, and lets its step
 // wait again. It holds the step's claim meanwhile, so that of several engines one
 // does it and none runs the step.
 func (at *Attempts) Recover(ctx context.Context, a *folder.Attempt, why string) error {
@@ -105,7 +105,7 @@ func (at *Attempts) attemptEnded(a *folder.Attempt) (bool, error) {
 	return there && now.State != state.InProgress, nil
 }
 
-// recoverLost lets steps wait again whose engine is dead.
+// RecoverLost lets steps wait again whose engine is dead.
 func (at *Attempts) RecoverLost(ctx context.Context) error {
 	var errs []error
 	for _, it := range at.index.Loaded().Running() {
@@ -193,7 +193,7 @@ func splitRun(s string) (run, step string, ok bool) {
 	return "", "", false
 }
 
-// sweepScratch removes the scratch folders of engines that are no longer alive.
+// SweepScratch removes the scratch folders of engines that are no longer alive.
 func (at *Attempts) SweepScratch(alive func(layout.EngineID) (bool, error)) error {
 	entries, err := os.ReadDir(at.ledger.Path(layout.ScratchDir))
 	if errors.Is(err, os.ErrNotExist) {

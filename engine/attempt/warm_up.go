@@ -28,7 +28,7 @@ import (
 // warmUpMost bounds a warm-up of a step without timeout.
 const warmUpMost = 10 * time.Minute
 
-// warmth is what a run knows of its steps' warm-ups.
+// Warmth is what a run knows of its steps' warm-ups.
 type Warmth struct {
 	ctx     context.Context // ends the warm-ups that run
 	needed  func(s *state.Step) bool
@@ -53,7 +53,7 @@ type warming struct {
 	again   time.Time // after a failure
 }
 
-// ready tells whether a step may be claimed, and begins its warm-up if it has to.
+// Ready tells whether a step may be claimed, and begins its warm-up if it has to.
 // It never waits: the queue is locked meanwhile.
 func (w *Warmth) Ready(id queue.StepID, s *state.Step) bool {
 	if !w.needed(s) {
@@ -92,7 +92,7 @@ func (w *Warmth) run(id queue.StepID, s *state.Step, st *warming, n int) {
 	w.ended()
 }
 
-// open tells whether a warm-up runs, or has ended and nobody has looked since.
+// Open tells whether a warm-up runs, or has ended and nobody has looked since.
 func (w *Warmth) Open() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,7 @@ func (w *Warmth) Open() bool {
 	return false
 }
 
-// due brings the time of the next try forward of due.
+// Due brings the time of the next try forward of due.
 func (w *Warmth) Due(due time.Time, dated bool) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *Warmth) Due(due time.Time, dated bool) (time.Time, bool) {
 	return due, dated
 }
 
-// newWarmth is the run's own; stop ends and awaits what runs.
+// NewWarmth is the run's own; stop ends and awaits what runs.
 func (at *Attempts) NewWarmth(ctx context.Context, drained <-chan struct{}, grave func(string)) (w *Warmth, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	at.forgetWarmth()
@@ -207,7 +207,7 @@ func (at *Attempts) forgetWarmth() {
 	}
 }
 
-// cold lists what the living engines do not claim, and why.
+// Cold lists what the living engines do not claim, and why.
 func (at *Attempts) Cold(alive map[layout.EngineID]bool) []string {
 	out := []string{}
 	engines, _ := os.ReadDir(at.ledger.Path(layout.WarmUpDir)) // not there: nothing is cold

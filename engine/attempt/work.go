@@ -18,7 +18,7 @@ import (
 	"bagpipe/steps"
 )
 
-// work is one ready step on its way: claimed, performed, finished.
+// Work is one ready step on its way: claimed, performed, finished.
 type Work struct {
 	e     *Attempts
 	ctx   context.Context // ends when the engine must not commit any more
@@ -43,13 +43,13 @@ type Work struct {
 	Internal  bool // it failed its workflow, by a fault of Bagpipe's own
 }
 
-// newWork prepares a step that was taken from the queue. ctx ends when the engine must not
+// NewWork prepares a step that was taken from the queue. ctx ends when the engine must not
 // commit any more; done is called once, when the step may be taken again.
 func (at *Attempts) NewWork(ctx context.Context, entry queue.Entry, patient bool, stopping func() bool, done func(*Work)) *Work {
 	return &Work{e: at, ctx: ctx, Entry: entry, patient: patient, stopping: stopping, done: done}
 }
 
-// forPool is the work as a pool performs it.
+// ForPool is the work as a pool performs it.
 func (w *Work) ForPool() runner.Work {
 	return runner.Work{Step: w.Entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish}
 }

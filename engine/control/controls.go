@@ -55,7 +55,7 @@ func (c *Panel) Current() *state.Controls {
 	return &state.Controls{}
 }
 
-// refOf names the step of a run of a workflow over all items.
+// RefOf names the step of a run of a workflow over all items.
 func RefOf(run string, step layout.Name) state.Ref {
 	base, _ := state.Instance(run)
 	return state.Ref{Workflow: base, Step: step}
@@ -111,7 +111,7 @@ func (pa *Panel) warnControls(bad error) {
 	}
 }
 
-// noteControls takes in a change of the file; an observer.
+// NoteControls takes in a change of the file; an observer.
 func (pa *Panel) NoteControls(a gitstore.Advance) {
 	for _, c := range a.Changes {
 		if c.Path != layout.ControlsFile {
@@ -138,7 +138,7 @@ func GoesOn(status state.Status, why *state.Reason) bool {
 	return status == state.InProgress || status == state.Waiting && (why == nil || why.Code == "retry")
 }
 
-// controlsAt reads the controls where an edit is made. What cannot be read is
+// ControlsAt reads the controls where an edit is made. What cannot be read is
 // written over with what is in force; a newer version's file is not.
 func (pa *Panel) ControlsAt(r gitstore.Reader) (*state.Controls, error) {
 	data, err := ledger.ReadOptional(r, layout.ControlsFile)
@@ -160,7 +160,7 @@ func (pa *Panel) ControlsAt(r gitstore.Reader) (*state.Controls, error) {
 	return state.DecodeControls(sound)
 }
 
-// claimControl refuses the claim of a disabled step, or makes it the step's trial
+// ClaimControl refuses the claim of a disabled step, or makes it the step's trial
 // in the same commit.
 func (pa *Panel) ClaimControl(a *folder.Attempt) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
@@ -188,7 +188,7 @@ func (pa *Panel) ClaimControl(a *folder.Attempt) func(*ledger.Record, map[string
 	}
 }
 
-// trialStands is stands, by the records where an edit is made.
+// TrialStands is stands, by the records where an edit is made.
 func (pa *Panel) TrialStands(r gitstore.Reader, t *state.Trial, step layout.Name) bool {
 	rec, err := pa.ledger.Read(r, t.Item, t.Workflow)
 	if err != nil {
@@ -201,7 +201,7 @@ func (pa *Panel) TrialStands(r gitstore.Reader, t *state.Trial, step layout.Name
 	return GoesOn(rec.Execution.Workflows[t.Workflow].Steps[step].Status, rec.Execution.Blocked(t.Workflow, rec.Plan, i, pa.ledger.Now()))
 }
 
-// endControl ends the trial of a step with its item's end, in the same commit. An
+// EndControl ends the trial of a step with its item's end, in the same commit. An
 // end that is not final, or lets the item wait, leaves the trial standing.
 func (pa *Panel) EndControl(a *folder.Attempt, unavailable bool) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
@@ -225,7 +225,7 @@ func (pa *Panel) EndControl(a *folder.Attempt, unavailable bool) func(*ledger.Re
 	}
 }
 
-// alsoFiles lets several add files to one commit.
+// AlsoFiles lets several add files to one commit.
 func AlsoFiles(all ...func(*ledger.Record, map[string][]byte) error) func(*ledger.Record, map[string][]byte) error {
 	return func(rec *ledger.Record, files map[string][]byte) error {
 		for _, f := range all {

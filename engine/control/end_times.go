@@ -13,7 +13,7 @@ import (
 // after, and an enabling not before the ends that it forgives; what an attempt took
 // stays what it was.
 
-// endTimes are when an attempt at a step began and ended.
+// EndTimes are when an attempt at a step began and ended.
 func (pa *Panel) EndTimes(rec *ledger.Record, a *folder.Attempt, started time.Time) (from, to time.Time) {
 	to = pa.ledger.Now()
 	step := rec.Plan.Step(a.Step)

@@ -34,7 +34,7 @@ func (c *Panel) tally(ref state.Ref) *tally {
 	return t
 }
 
-// count adds ends; it answers true when those of all items must be added again.
+// Count adds ends; it answers true when those of all items must be added again.
 func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run string, ends []queue.End) (again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run s
 	return again
 }
 
-// reached looks at a step's threshold, with the failures that are not yet
+// Reached looks at a step's threshold, with the failures that are not yet
 // committed if pending says so.
 func (c *Panel) Reached(ref state.Ref, step *state.Step, since time.Time, pending bool) (failures, of int, ok bool) {
 	c.mu.Lock()
@@ -65,14 +65,14 @@ func (c *Panel) Reached(ref state.Ref, step *state.Step, since time.Time, pendin
 	return failures, of, runner.Reached(step.Threshold.Count, failures)
 }
 
-// suspend notes a failure that is about to be committed, and resume that it was.
+// Suspend notes a failure that is about to be committed, and resume that it was.
 func (c *Panel) Suspend(ref state.Ref, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tally(ref).pending += n
 }
 
-// checkThresholds looks at all of them, as an engine may have died between a
+// CheckThresholds looks at all of them, as an engine may have died between a
 // failure's commit and the threshold's.
 func (pa *Panel) CheckThresholds(ctx context.Context) error {
 	c := pa
@@ -90,7 +90,7 @@ func (pa *Panel) CheckThresholds(ctx context.Context) error {
 	return nil
 }
 
-// trip disables a step whose threshold is reached, or stops the runs. Another
+// Trip disables a step whose threshold is reached, or stops the runs. Another
 // engine may do so at the same time: then the second finds it done.
 func (pa *Panel) Trip(ctx context.Context, ref state.Ref, step *state.Step) error {
 	if _, _, reached := pa.Reached(ref, step, pa.Current().Since(ref), false); !reached {
@@ -134,7 +134,7 @@ func (pa *Panel) tripped(step *state.Step, failures, of int) state.Control {
 	return to
 }
 
-// controlChange is the commit that says how a step stands from now on.
+// ControlChange is the commit that says how a step stands from now on.
 func (pa *Panel) ControlChange(c *state.Controls, ref state.Ref, to state.Control, who ledger.Actor) (*gitstore.Change, error) {
 	data, err := c.Encode()
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Panel) heed(now *state.Controls) {
 	}
 }
 
-// watch lets halt be called when a threshold stops the runs, from now on; nil ends
+// Watch lets halt be called when a threshold stops the runs, from now on; nil ends
 // it. What stopped earlier runs does not stop this one.
 func (c *Panel) Watch(halt func()) {
 	c.mu.Lock()
@@ -177,7 +177,7 @@ func (c *Panel) Watch(halt func()) {
 	}
 }
 
-// stoppedBy lists the steps whose thresholds stopped the run.
+// StoppedBy lists the steps whose thresholds stopped the run.
 func (c *Panel) StoppedBy() (refs []state.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ type freeSpace struct {
 	err error
 }
 
-// low is why nothing may be taken in or started, or nil. The answer is a second old at
+// Low is why nothing may be taken in or started, or nil. The answer is a second old at
 // most: every step asks for it.
 func (s *freeSpace) Low() error {
 	const fresh = time.Second

@@ -32,7 +32,7 @@ const (
 	CallSchema = 1
 )
 
-// keptCall is call.json. It is readable by its owner alone, as environments hold
+// KeptCall is call.json. It is readable by its owner alone, as environments hold
 // secrets.
 type KeptCall struct {
 	Schema      int            `json:"schema"`
@@ -49,7 +49,7 @@ type KeptCall struct {
 	Environment []string       `json:"environment"` // of the engine; the step's own is added to it
 }
 
-// forgetHalfKept removes what a crash left of the step's earlier attempts.
+// ForgetHalfKept removes what a crash left of the step's earlier attempts.
 func ForgetHalfKept(inputs string, step layout.Name) error {
 	entries, err := os.ReadDir(inputs)
 	if err != nil {
@@ -69,7 +69,7 @@ func ForgetHalfKept(inputs string, step layout.Name) error {
 	return nil
 }
 
-// splitKept reads STEP.ATTEMPT; a step's name may hold dots.
+// SplitKept reads STEP.ATTEMPT; a step's name may hold dots.
 func SplitKept(name string) (step layout.Name, k layout.AttemptKey, ok bool) {
 	i := strings.LastIndexByte(name, '.')
 	if i < 1 {
@@ -79,7 +79,7 @@ func SplitKept(name string) (step layout.Name, k layout.AttemptKey, ok bool) {
 	return layout.Name(name[:i]), k, err == nil
 }
 
-// copyFolders copies those of the named folders that are there.
+// CopyFolders copies those of the named folders that are there.
 func CopyFolders(from, to string, names ...string) error {
 	for _, name := range names {
 		err := copyTree(filepath.Join(from, name), filepath.Join(to, name))
@@ -143,7 +143,7 @@ func copyFile(from, to string, info fs.FileInfo) (err error) {
 	return err
 }
 
-// readKept reads call.json of kept inputs.
+// ReadKept reads call.json of kept inputs.
 func ReadKept(dir string) (k KeptCall, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, CallJSON))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"bagpipe/layout"
 )
 
-// missing says what of an item's bytes is not here; "" is nothing. An item, or a new
+// Missing says what of an item's bytes is not here; "" is nothing. An item, or a new
 // version of one, that came by a push brought its records alone. What lies in the folder
 // may then be an earlier version, which looks like the item and is not.
 func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Execution) (why string, err error) {

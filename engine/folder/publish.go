@@ -35,12 +35,12 @@ const (
 	absentMark     = ".absent"
 )
 
-// asideOf is where an attempt keeps what its outputs replaced.
+// AsideOf is where an attempt keeps what its outputs replaced.
 func (fo *Folders) AsideOf(a *Attempt) string {
 	return filepath.Join(fo.path(layout.ItemDir(a.Item)), replacedPrefix+string(a.Step)+"."+a.Key.String())
 }
 
-// publish puts a result's outputs into the item's folder, durably.
+// Publish puts a result's outputs into the item's folder, durably.
 func (fo *Folders) Publish(a *Attempt, scratch string, res steps.Result) error {
 	if err := checkOutputs(res); err != nil {
 		return err
@@ -91,7 +91,7 @@ func moveAside(dir, aside string, rel layout.RelPath) error {
 	return disk.Rename(from, to)
 }
 
-// putBack undoes publish for an attempt that did not end. Its caller holds the
+// PutBack undoes publish for an attempt that did not end. Its caller holds the
 // step's claim, so that nobody publishes meanwhile. A crash in it leaves the rest
 // to the next call: what was replaced is moved back last, by one rename.
 func (fo *Folders) PutBack(a *Attempt) error {
@@ -132,7 +132,7 @@ func putAllBack(dir, aside string) error {
 	return nil
 }
 
-// forgetReplaced removes what an attempt that has ended replaced.
+// ForgetReplaced removes what an attempt that has ended replaced.
 func (fo *Folders) ForgetReplaced(a *Attempt) error {
 	aside := fo.AsideOf(a)
 	if err := disk.RemoveTree(aside); err != nil {
@@ -164,7 +164,7 @@ func checkOutputs(res steps.Result) error {
 	return nil
 }
 
-// contentOf is where the object stands: content/, or, before a step published
+// ContentOf is where the object stands: content/, or, before a step published
 // it, the drop itself.
 func ContentOf(dir string) string {
 	content := filepath.Join(dir, layout.ContentDir)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programPath takes a program named by a relative path with a slash from the
+// ProgramPath takes a program named by a relative path with a slash from the
 // workspace, as its scratch folder is empty; one without a slash is looked for in
 // PATH.
 func (fo *Folders) ProgramPath(argv []string) []string {
@@ -25,7 +25,7 @@ func (fo *Folders) ProgramPath(argv []string) []string {
 	return append([]string{fo.path(argv[0])}, argv[1:]...)
 }
 
-// scratchDir is an attempt's own folder, below its engine's, so that whoever
+// ScratchDir is an attempt's own folder, below its engine's, so that whoever
 // finds it knows whether its owner lives.
 func (fo *Folders) ScratchDir(a *Attempt) string {
 	return filepath.Join(fo.path(layout.ScratchDir), string(a.Key.Engine), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
@@ -43,7 +43,7 @@ type spareFolders struct {
 
 const maxSpares = 64
 
-// take makes the folder dir, which must not be there.
+// Take makes the folder dir, which must not be there.
 func (s *spareFolders) Take(dir string) error {
 	s.mu.Lock()
 	var spare string
@@ -60,7 +60,7 @@ func (s *spareFolders) Take(dir string) error {
 	return os.MkdirAll(dir, 0o777)
 }
 
-// give takes a folder back: as a spare when it is reusable and empty; else it is
+// Give takes a folder back: as a spare when it is reusable and empty; else it is
 // removed, with what is in it.
 func (s *spareFolders) Give(dir string, reusable bool) error {
 	if !reusable || !isEmpty(dir) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// stepLog is an attempt's log. Its file is made with the first byte, as most
+// StepLog is an attempt's log. Its file is made with the first byte, as most
 // steps say nothing; the end of it is kept for the record of a failure.
 type StepLog struct {
 	path string
@@ -54,7 +54,7 @@ func (l *StepLog) Close() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// tail is the end of the log.
+// Tail is the end of the log.
 func (l *StepLog) Tail() string {
 	if l == nil {
 		return ""

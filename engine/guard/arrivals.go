@@ -65,7 +65,7 @@ type pinnedVerdict struct {
 	commit gitstore.Commit
 }
 
-// arrived notes one move of the branch; an observer.
+// Arrived notes one move of the branch; an observer.
 func (g *Guard) Arrived(adv gitstore.Advance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func (g *Guard) Arrived(adv gitstore.Advance) {
 	g.Wake()
 }
 
-// wake asks for a look.
+// Wake asks for a look.
 func (g *Guard) Wake() {
 	select {
 	case g.News <- struct{}{}:
@@ -95,7 +95,7 @@ func (g *Guard) Wake() {
 	}
 }
 
-// since is where the first window begins that has not been looked at.
+// Since is where the first window begins that has not been looked at.
 func (g *Guard) Since() (from gitstore.Hash, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,14 +105,14 @@ func (g *Guard) Since() (from gitstore.Hash, ok bool) {
 	return g.windows[0].from, true
 }
 
-// unseen reports whether the item must be looked at before anything happens to it.
+// Unseen reports whether the item must be looked at before anything happens to it.
 func (g *Guard) Unseen(id layout.ItemID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.unlisted || g.lookAll || g.touched[id] || g.looking[id] || g.verdicts[id] != nil
 }
 
-// look looks at everything that arrived, and answers for one item.
+// Look looks at everything that arrived, and answers for one item.
 func (g *Guard) Look(ctx context.Context, id layout.ItemID) error {
 	if !g.Unseen(id) {
 		return nil
@@ -125,14 +125,14 @@ func (g *Guard) Look(ctx context.Context, id layout.ItemID) error {
 	return g.answerItems(ctx, []layout.ItemID{id})
 }
 
-// lookAtFew looks at everything that arrived, and answers for a few items: what a
+// LookAtFew looks at everything that arrived, and answers for a few items: what a
 // command does before it writes.
 func (g *Guard) LookAtFew(ctx context.Context) error {
 	_, err := g.answerSome(ctx)
 	return err
 }
 
-// lookAtAll answers for everything that arrived, some at a time, so that other
+// LookAtAll answers for everything that arrived, some at a time, so that other
 // work goes on between. What is left when stop says so is for the next run.
 func (g *Guard) LookAtAll(ctx context.Context, stop func() bool) error {
 	for !stop() {

@@ -86,7 +86,7 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 	return tip, nil
 }
 
-// saveChecked writes checkedFile when there is nothing left to look at. It is not
+// SaveChecked writes checkedFile when there is nothing left to look at. It is not
 // synced: an older one costs time only.
 func (g *Guard) SaveChecked() {
 	g.mu.Lock()

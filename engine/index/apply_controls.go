@@ -9,7 +9,7 @@ import (
 	"bagpipe/layout"
 )
 
-// recontrol brings the items in the index in line with controls that came into force.
+// Recontrol brings the items in the index in line with controls that came into force.
 func (ke *Keeper) Recontrol() {
 	ke.noting.Lock()
 	defer ke.noting.Unlock()
@@ -33,7 +33,7 @@ func applyControls(panel *control.Panel, index *queue.Index) {
 	}
 }
 
-// offerTrials puts the items of steps that may be tried into the queue again: one
+// OfferTrials puts the items of steps that may be tried into the queue again: one
 // whose claim was refused for another's trial is not handed out by itself.
 func (ke *Keeper) OfferTrials() {
 	for _, c := range ke.control.Current().Steps {
@@ -68,7 +68,7 @@ func controlled(panel *control.Panel, index *queue.Index, it *queue.Item) *queue
 	})
 }
 
-// stands tells whether a trial's item goes on with its step.
+// Stands tells whether a trial's item goes on with its step.
 func Stands(index *queue.Index, t *state.Trial, step layout.Name) bool {
 	it := index.Item(t.Item)
 	if it == nil || it.Broken != "" || it.Held {

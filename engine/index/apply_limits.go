@@ -6,7 +6,7 @@ import (
 	"bagpipe/layout"
 )
 
-// applyLimits tells the index which limits are in force.
+// ApplyLimits tells the index which limits are in force.
 func (ke *Keeper) ApplyLimits(c *settings.Snapshot) {
 	ke.mu.Lock()
 	index, s := ke.index, c.Settings

@@ -33,7 +33,7 @@ func noteBatch(log *slog.Logger, index *queue.Index, c gitstore.FileChange) {
 	index.SetBatch(string(name), !b.Closed.IsZero())
 }
 
-// aroundOf is state.Execution.Around of an item, as the index knows the others; nil
+// AroundOf is state.Execution.Around of an item, as the index knows the others; nil
 // where there is none, as for what a person decides.
 func (ke *Keeper) AroundOf(id layout.ItemID) func(string, layout.Name) (*state.Reason, string) {
 	ke.mu.Lock()

@@ -129,7 +129,7 @@ func (ke *Keeper) fill(ctx context.Context, v gitstore.View) (*queue.Index, erro
 	return index, nil
 }
 
-// saveIndexSoon writes a checkpoint beside the work, if it spares the next start
+// SaveIndexSoon writes a checkpoint beside the work, if it spares the next start
 // much; Close waits for it. What goes wrong costs that start time, nothing else.
 func (ke *Keeper) SaveIndexSoon() {
 	ke.mu.Lock()

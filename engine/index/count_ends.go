@@ -7,7 +7,7 @@ import (
 	"bagpipe/layout"
 )
 
-// noteEnds counts the ends of an item's steps that have thresholds.
+// NoteEnds counts the ends of an item's steps that have thresholds.
 func (ke *Keeper) NoteEnds(index *queue.Index, it *queue.Item) {
 	for run, i := range it.Steps() {
 		if len(run.Steps[i].Ends) == 0 {

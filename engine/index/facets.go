@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// plainPaths are those that the index holds of every item.
+// PlainPaths are those that the index holds of every item.
 var PlainPaths = map[string]func(*queue.Item) string{
 	"collection": func(it *queue.Item) string { return string(it.Collection) },
 	"label":      func(it *queue.Item) string { return it.Label },
@@ -43,14 +43,14 @@ const (
 	executions = "execution." // what paths into execution.json begin with
 )
 
-// facetsHeld are the paths whose values the index holds.
+// FacetsHeld are the paths whose values the index holds.
 func (ke *Keeper) FacetsHeld() []string {
 	ke.mu.Lock()
 	defer ke.mu.Unlock()
 	return ke.derived.facets
 }
 
-// facetsBegun are the paths whose values the newest index is being filled with.
+// FacetsBegun are the paths whose values the newest index is being filled with.
 func (ke *Keeper) FacetsBegun() []string { return *ke.facets.Load() }
 
 func facetsOf(paths []string, f *ledger.Files) []string {
@@ -66,7 +66,7 @@ func facetsOf(paths []string, f *ledger.Files) []string {
 	return out
 }
 
-// lookUp finds what stands at a path of an item's records.
+// LookUp finds what stands at a path of an item's records.
 func LookUp(manifest, execution []byte, path string) gjson.Result {
 	if rest, ok := strings.CutPrefix(path, executions); ok {
 		return gjson.GetBytes(execution, rest)

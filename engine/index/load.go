@@ -92,7 +92,7 @@ func tipNow(store *gitstore.Store, v gitstore.View) gitstore.Hash {
 	return v.Commit()
 }
 
-// removedText is why an item is shown whose records a push removed: the history
+// RemovedText is why an item is shown whose records a push removed: the history
 // and the bytes are there still, and the next look brings the records back.
 const RemovedText = "its records were removed from the branch; the next command that changes something, or bagpipe run, brings them back"
 
@@ -142,7 +142,7 @@ type decoder interface {
 	Keep(id layout.ItemID, data []byte, x *state.Execution)
 }
 
-// summarise makes in into what the index holds of an item. It never fails: a record that
+// Summarise makes in into what the index holds of an item. It never fails: a record that
 // cannot be read makes an item that is shown as broken, with the reason, and that has
 // no ready step. Nothing of the bytes is kept.
 func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Files, d decoder, into *queue.Item) *queue.Item {
@@ -182,7 +182,7 @@ func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Files
 	return it
 }
 
-// noteItems brings the index up to date; an observer.
+// NoteItems brings the index up to date; an observer.
 func (ke *Keeper) NoteItems(a gitstore.Advance) {
 	ke.noting.Lock()
 	defer ke.noting.Unlock()

@@ -14,7 +14,7 @@ type NoSuchError struct{ What, Name, Hint string }
 
 func (e *NoSuchError) Error() string { return fmt.Sprintf("no %s %q; %s", e.What, e.Name, e.Hint) }
 
-// checkStepNames refuses names that no workflow has; "" is any.
+// CheckStepNames refuses names that no workflow has; "" is any.
 func (ke *Keeper) CheckStepNames(workflow, step string) error {
 	name, _ := state.Numbered(workflow)
 	found := false
@@ -32,7 +32,7 @@ func (ke *Keeper) CheckStepNames(workflow, step string) error {
 	return &NoSuchError{"step", step, "bagpipe workflow show " + cmp.Or(workflow, "NAME") + " lists them"}
 }
 
-// plansInUse are the definitions in force, and those items run by.
+// PlansInUse are the definitions in force, and those items run by.
 func (ke *Keeper) PlansInUse() (plans []*state.Definition) {
 	for _, w := range ke.settings.Current().Workflows {
 		plans = append(plans, w.Def)

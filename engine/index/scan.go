@@ -6,14 +6,14 @@ import (
 	"bagpipe/layout"
 )
 
-// scanned reads records of which each is looked at once. It is one goroutine's, and
+// Scanned reads records of which each is looked at once. It is one goroutine's, and
 // a record or item it gave is valid until the next.
 type Scanned struct {
 	scan state.Scan
 	item queue.Item
 }
 
-// decodeManifest reads of most manifests the head alone, which is all that is wanted.
+// DecodeManifest reads of most manifests the head alone, which is all that is wanted.
 func (s *Scanned) DecodeManifest(_ layout.ItemID, data []byte) (layout.Manifest, error) {
 	if m, ok := layout.ManifestHead(data); ok {
 		return m, nil

@@ -28,7 +28,7 @@ import (
 // committed, register completed; then the journal in intake/ID is removed. A
 // crash at any point leaves intake/ID, and the next engine goes on from there.
 
-// registerStep is the author of the items the inbox brought; the first step of
+// RegisterStep is the author of the items the inbox brought; the first step of
 // any workflow is completed by taking the drop in.
 const RegisterStep = "register"
 
@@ -44,7 +44,7 @@ type Admitted struct {
 	Version    int           `json:"version,omitempty"`  // that it is of an item that was there; 0: a new item
 }
 
-// box is the inbox by the settings in force. Who takes from it has registered.
+// Box is the inbox by the settings in force. Who takes from it has registered.
 func (in *Intake) Box(watch bool) (*inbox.Box, error) {
 	return inbox.New(in.BoxOptions(watch))
 }
@@ -75,7 +75,7 @@ func ownerOf(path string) string {
 	return "uid " + uid
 }
 
-// resumeIntake admits what a dead engine took and did not commit, and hands what
+// ResumeIntake admits what a dead engine took and did not commit, and hands what
 // this engine itself could not commit before to the same.
 func (in *Intake) ResumeIntake(ctx context.Context, box *inbox.Box, own []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
 	pending, err := box.Pending(ctx, in.ledger.Seat.MayBeAlive)
@@ -86,7 +86,7 @@ func (in *Intake) ResumeIntake(ctx context.Context, box *inbox.Box, own []inbox.
 	return left, errors.Join(err, admitErr)
 }
 
-// orphaned tells whether a dead engine left something in the intake.
+// Orphaned tells whether a dead engine left something in the intake.
 func (in *Intake) Orphaned(box *inbox.Box) bool { return box.Orphaned(in.ledger.Seat.MayBeAlive) }
 
 // drop is a taken drop on its way to being an item.
@@ -323,7 +323,7 @@ func (a *admitting) reject(ctx context.Context, d *drop) error {
 	return nil
 }
 
-// admitAll takes in settled drops, in groups. A drop another process took, or
+// AdmitAll takes in settled drops, in groups. A drop another process took, or
 // that vanished or changed meanwhile, is no error: the next scan tells. It goes on
 // past drops that fail, joins their errors, and gives back those that are taken
 // and not yet items.

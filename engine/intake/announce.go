@@ -26,7 +26,7 @@ func (a *announce) hold(taken []inbox.Taken) {
 	}
 }
 
-// step tells of an item's step now, or when the item is released.
+// Step tells of an item's step now, or when the item is released.
 func (a *announce) Step(id layout.ItemID, tell func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 // an estimate, from headers: should the disk be full all the same, what cannot be
 // written is put back or stays in intake/, and is tried again.
 
-// fitting parts the drops for which there is room from those that wait for it. What
+// Fitting parts the drops for which there is room from those that wait for it. What
 // cannot be measured is for admission to tell.
 func (in *Intake) Fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.Drop, wait []inbox.Waiting) {
 	s := in.settings.Current().Settings

@@ -6,7 +6,7 @@ import (
 	"bagpipe/engine/inbox"
 )
 
-// keepBack takes out of what has settled what must not be taken in yet, as its rule
+// KeepBack takes out of what has settled what must not be taken in yet, as its rule
 // file is broken, or the lists keep it out.
 func (in *Intake) KeepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inbox.Drop, []inbox.Waiting) {
 	look := in.settings.Current().Book.Look()

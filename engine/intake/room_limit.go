@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// room is how many more items may be taken in: with a limit on the items in
+// Room is how many more items may be taken in: with a limit on the items in
 // flight, as many again as it lets through stand ready behind them, and the rest
 // waits in the inbox. why is said when there is no room; without a limit it is -1.
 func (in *Intake) Room() (n int, why string) {

@@ -115,7 +115,7 @@ func (a *admitting) takeBack(d *drop) (done bool, err error) {
 	return false, err
 }
 
-// bound tells whether a drop waits for the item that it is to be a version of, and why.
+// Bound tells whether a drop waits for the item that it is to be a version of, and why.
 func (in *Intake) Bound(t inbox.Taken) (why string, waits bool) {
 	if t.Item == "" || t.Promoted {
 		return "", false
@@ -154,7 +154,7 @@ func notYet(rec *ledger.Record) string {
 	return ""
 }
 
-// whyBound says what a drop in the intake waits for that is to be a version.
+// WhyBound says what a drop in the intake waits for that is to be a version.
 func (in *Intake) WhyBound(t inbox.Taken) string {
 	if why, waits := in.Bound(t); waits {
 		return "taken in as a new version; " + why

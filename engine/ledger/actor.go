@@ -12,7 +12,7 @@ import (
 	"bagpipe/layout"
 )
 
-// checkMounted answers a *mounted.Error when the workspace's folders are not there.
+// CheckMounted answers a *mounted.Error when the workspace's folders are not there.
 func (l *Ledger) CheckMounted() error {
 	v, err := l.Store.Tip()
 	if err != nil {
@@ -35,7 +35,7 @@ const (
 	CommitterEmail = "bagpipe@"
 )
 
-// runner names this process in attempts.
+// Runner names this process in attempts.
 func (l *Ledger) Runner() string {
 	return fmt.Sprintf("%s:%d", l.Host.Name, l.Host.PID)
 }

@@ -33,7 +33,7 @@ func readBatch(r gitstore.Reader, name layout.Name) (*layout.Batch, []byte, erro
 	return &b, data, err
 }
 
-// checkBatch refuses to add to a batch that is closed.
+// CheckBatch refuses to add to a batch that is closed.
 func (l *Ledger) CheckBatch(name layout.Name) error {
 	if name == "" {
 		return nil
@@ -49,7 +49,7 @@ func (l *Ledger) CheckBatch(name layout.Name) error {
 	return fmt.Errorf("batch %s was closed by %s at %s; begin another", name, b.ClosedBy, layout.FormatTime(b.Closed))
 }
 
-// openBatch adds the batch of a new item to its commit, if it is the first.
+// OpenBatch adds the batch of a new item to its commit, if it is the first.
 func (l *Ledger) OpenBatch(r gitstore.Reader, name layout.Name, by string, files map[string][]byte) error {
 	if name == "" {
 		return nil

@@ -27,7 +27,7 @@ type decoded struct {
 	manifest   layout.Manifest // shared: its maps are never changed
 }
 
-// take gives what data decodes to; it is the caller's.
+// Take gives what data decodes to; it is the caller's.
 func (d *decodedRecords) Take(id layout.ItemID, data []byte) (*state.Execution, error) {
 	d.mu.Lock()
 	if has := d.items.get(id); has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
@@ -40,7 +40,7 @@ func (d *decodedRecords) Take(id layout.ItemID, data []byte) (*state.Execution, 
 	return state.Decode(data)
 }
 
-// keep takes a record that data is the encoding of.
+// Keep takes a record that data is the encoding of.
 func (d *decodedRecords) Keep(id layout.ItemID, data []byte, x *state.Execution) {
 	x.Manifest, x.Around = nil, nil
 	d.mu.Lock()
@@ -49,7 +49,7 @@ func (d *decodedRecords) Keep(id layout.ItemID, data []byte, x *state.Execution)
 	has.executionJ, has.execution = data, x
 }
 
-// decodeManifest gives what data decodes to, to be read only.
+// DecodeManifest gives what data decodes to, to be read only.
 func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
 	d.mu.Lock()
 	if has := d.items.get(id); has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
@@ -83,7 +83,7 @@ func (r *recentRecords) Put(id layout.ItemID, f Files) {
 	*r.items.entry(id) = f
 }
 
-// drop forgets an item whose records are not both there.
+// Drop forgets an item whose records are not both there.
 func (r *recentRecords) Drop(id layout.ItemID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +136,7 @@ type recentReader struct {
 	files Files
 }
 
-// recent gives a reader of an item's records as the index knows them.
+// Recent gives a reader of an item's records as the index knows them.
 func (l *Ledger) Recent(v gitstore.Reader, id layout.ItemID) gitstore.Reader {
 	if f, ok := l.Latest.get(id); ok {
 		return recentReader{v, layout.ItemDir(id), f}

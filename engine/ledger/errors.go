@@ -8,7 +8,7 @@ import (
 	"bagpipe/engine/gitstore"
 )
 
-// mustStop tells the errors after which this engine may not act any more: the
+// MustStop tells the errors after which this engine may not act any more: the
 // branch was rewritten, or others take the engine for dead.
 func MustStop(err error) bool {
 	var diverged *gitstore.DivergedError
@@ -30,7 +30,7 @@ func ofStore(err, refusal error) error {
 	return &writeError{err}
 }
 
-// stopsAll reports whether an error stops more than one drop, item or step.
+// StopsAll reports whether an error stops more than one drop, item or step.
 func StopsAll(err error) bool {
 	var write *writeError
 	return MustStop(err) || errors.As(err, &write) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)

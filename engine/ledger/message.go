@@ -12,10 +12,10 @@ import (
 
 const MaxLabel = 500
 
-// trailer is one line of a commit's last block.
+// Trailer is one line of a commit's last block.
 type Trailer [2]string
 
-// message words a commit: a subject, foreign text indented so that it can pass
+// Message words a commit: a subject, foreign text indented so that it can pass
 // neither for a subject nor for a trailer, and the trailers.
 func Message(subject, text string, trailers []Trailer) string {
 	var b strings.Builder
@@ -38,11 +38,11 @@ func Message(subject, text string, trailers []Trailer) string {
 	return b.String()
 }
 
-// maxMessage bounds what a robot's message may add to the record and the commit;
+// MaxMessage bounds what a robot's message may add to the record and the commit;
 // the whole of it stands in the log.
 const MaxMessage = 4000
 
-// oneLine replaces control characters and line separators, and clips.
+// OneLine replaces control characters and line separators, and clips.
 func OneLine(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -53,7 +53,7 @@ func OneLine(s string, most int) string {
 	return Clip(strings.TrimSpace(s), most)
 }
 
-// printable makes foreign text fit for records and terminals: control characters
+// Printable makes foreign text fit for records and terminals: control characters
 // but line ends and tabs become %XX, as in foreign names.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, isHidden) && utf8.ValidString(s) {
@@ -72,7 +72,7 @@ func Printable(s string) string {
 
 func isHidden(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
-// clip shortens s to at most most bytes at a rune's boundary.
+// Clip shortens s to at most most bytes at a rune's boundary.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -80,7 +80,7 @@ func Clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// stepMessage words a transition of a step.
+// StepMessage words a transition of a step.
 func StepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text, agent string, more ...Trailer) string {
 	subject := string(tr.Step) + ": " + string(tr.To) + " " + string(id) + " (" + string(m.Collection) + "/" + Clip(m.Label, 100) + ")"
 	attempt := ""
@@ -103,7 +103,7 @@ func StepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text,
 	}, more...))
 }
 
-// intentMessage words a hold or a release.
+// IntentMessage words a hold or a release.
 func IntentMessage(id layout.ItemID, m layout.Manifest, kind, to, text, agent string) string {
 	subject := kind + ": " + to + " " + string(id) + " (" + string(m.Collection) + "/" + Clip(m.Label, 100) + ")"
 	return Message(subject, text, []Trailer{
@@ -113,7 +113,7 @@ func IntentMessage(id layout.ItemID, m layout.Manifest, kind, to, text, agent st
 	})
 }
 
-// flowMessage words what became of a whole workflow of an item.
+// FlowMessage words what became of a whole workflow of an item.
 func FlowMessage(id layout.ItemID, m layout.Manifest, intent string, tr state.Transition, text, agent string, more ...Trailer) string {
 	done := map[string]string{state.MigrateIntent: "moved", state.ActivateIntent: "activated", state.DeactivateIntent: "deactivated"}[intent]
 	subject := tr.Workflow + ": " + done + " " + string(id) + " (" + string(m.Collection) + "/" + Clip(m.Label, 100) + ")"

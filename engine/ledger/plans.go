@@ -13,7 +13,7 @@ import (
 	"bagpipe/layout"
 )
 
-// plansAt gives the definitions of records read at r.
+// PlansAt gives the definitions of records read at r.
 func (l *Ledger) PlansAt(r gitstore.Reader) state.Plans {
 	return func(digest string) *state.Definition {
 		d, err := l.PinnedPlan(r, digest)
@@ -30,7 +30,7 @@ type Definition struct {
 	Def  *state.Definition
 }
 
-// digestOf is sha256:HEX of data.
+// DigestOf is sha256:HEX of data.
 func DigestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -55,7 +55,7 @@ func (e *MissingPlanError) Error() string {
 }
 func (e *MissingPlanError) Unwrap() error { return e.Err }
 
-// pinnedPlan reads a pinned definition, from memory when it was read before. One that a
+// PinnedPlan reads a pinned definition, from memory when it was read before. One that a
 // push removed or changed is read from the history.
 func (l *Ledger) PinnedPlan(r gitstore.Reader, digest string) (*state.Definition, error) {
 	c := &l.plans

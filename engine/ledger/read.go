@@ -29,7 +29,7 @@ func ReadOptional(r gitstore.Reader, p string) ([]byte, error) {
 	return data, err
 }
 
-// ofBefore says that a workflow worked on a version that has been replaced.
+// OfBefore says that a workflow worked on a version that has been replaced.
 func OfBefore(rec *Record, workflow string) string {
 	m, w := rec.Manifest, rec.Execution.Workflows[workflow]
 	if w == nil || m.Since.IsZero() || !w.Created.Before(m.Since) {

@@ -11,7 +11,7 @@ import (
 	"bagpipe/layout"
 )
 
-// changes are the files that differ.
+// Changes are the files that differ.
 func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
 	files := map[string][]byte{}
 	dir := layout.ItemDir(id) + "/"
@@ -25,7 +25,7 @@ func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
 	return files
 }
 
-// fewChanges is how many items may differ from the checkpoint before another is
+// FewChanges is how many items may differ from the checkpoint before another is
 // written: so many are read in some hundredths of a second.
 const FewChanges = 1000
 
@@ -33,13 +33,13 @@ func IsRecord(rest string) bool {
 	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON
 }
 
-// itemDepth is how many folders below items/ an item's folder stands.
+// ItemDepth is how many folders below items/ an item's folder stands.
 const ItemDepth = 5
 
-// records are the committed files of one item; nil where there is none.
+// Records are the committed files of one item; nil where there is none.
 type Records struct{ Manifest, Execution, Inventory []byte }
 
-// readRecords reads an item's files.
+// ReadRecords reads an item's files.
 func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {
 	dir := layout.ItemDir(id) + "/"
 	for name, to := range map[string]*[]byte{
@@ -56,7 +56,7 @@ func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {
 
 func (f Records) Absent() bool { return f.Manifest == nil && f.Execution == nil }
 
-// sound tells whether the records can be used by themselves: what is not is
+// Sound tells whether the records can be used by themselves: what is not is
 // nothing to hold others against.
 func (f Records) Sound(id layout.ItemID) bool {
 	x, err := state.Decode(f.Execution)
@@ -67,5 +67,5 @@ func (f Records) Sound(id layout.ItemID) bool {
 	return err == nil && m.Item == id
 }
 
-// files are an item's records as committed; nil where one is missing.
+// Files are an item's records as committed; nil where one is missing.
 type Files struct{ Manifest, Execution []byte }

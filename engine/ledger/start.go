@@ -12,7 +12,7 @@ import (
 	"bagpipe/layout"
 )
 
-// start puts a definition on an item. skip lists the steps that are not asked for.
+// Start puts a definition on an item. skip lists the steps that are not asked for.
 func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, skip func(*Record) map[layout.Name]string, notBefore time.Time, startedBy string, who Actor) (instance string, err error) {
 	workflow := f.Def.Name
 	err = l.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
@@ -46,7 +46,7 @@ func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, ski
 	return instance, err
 }
 
-// pin adds the definition to a change, unless it has been committed before; a push
+// Pin adds the definition to a change, unless it has been committed before; a push
 // may have put anything there.
 func Pin(r gitstore.Reader, f *Definition, files map[string][]byte) error {
 	p := layout.PinnedPath(f.Def.Digest)
@@ -57,7 +57,7 @@ func Pin(r gitstore.Reader, f *Definition, files map[string][]byte) error {
 	return err
 }
 
-// registerItem commits a new item: what it is, its workflow with the first step
+// RegisterItem commits a new item: what it is, its workflow with the first step
 // completed, and, once for good, the definition it was started with. guard may refuse
 // it, by what stands at the tip, or say more of it; nil: nothing does.
 func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definition, skip map[layout.Name]string, who Actor, guard func(gitstore.Reader, *layout.Manifest) error) error {

@@ -16,7 +16,7 @@ type StepRef struct {
 	Step     layout.Name
 }
 
-// resolve fills in the workflow instance, which must not be over with a version that
+// Resolve fills in the workflow instance, which must not be over with a version that
 // has been replaced.
 func (l *Ledger) Resolve(rec *Record, ref StepRef) (string, error) {
 	name, err := l.Instance(rec, ref)

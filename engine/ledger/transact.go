@@ -22,7 +22,7 @@ type Gate interface {
 // errUnseen is an item that others touched, and that has not been looked at.
 var errUnseen = errors.New("another writer's change to the item has not been looked at")
 
-// transact is store.CommitTo of a change to one item. Another writer's change to the
+// Transact is store.CommitTo of a change to one item. Another writer's change to the
 // item is looked at first, and answered.
 func (l *Ledger) Transact(ctx context.Context, id layout.ItemID, apply func(gitstore.Reader) (*gitstore.Change, error)) error {
 	for {

@@ -18,7 +18,7 @@ func (e *NoItemError) Error() string {
 	return fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label; bagpipe items lists them", e.Ref)
 }
 
-// record is one item as it stands at the tip, ready to be changed.
+// Record is one item as it stands at the tip, ready to be changed.
 type Record struct {
 	Execution  *state.Execution
 	ExecutionJ []byte // as committed
@@ -28,7 +28,7 @@ type Record struct {
 	At         gitstore.Reader   // where it was read
 }
 
-// readTip is read at the tip, which it gives, too.
+// ReadTip is read at the tip, which it gives, too.
 func (l *Ledger) ReadTip(id layout.ItemID, workflow string) (gitstore.View, *Record, error) {
 	v, err := l.Store.Tip()
 	if err != nil {
@@ -38,7 +38,7 @@ func (l *Ledger) ReadTip(id layout.ItemID, workflow string) (gitstore.View, *Rec
 	return v, rec, err
 }
 
-// read loads an item; workflow may be "" for events of the item as a whole.
+// Read loads an item; workflow may be "" for events of the item as a whole.
 func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Record, error) {
 	dir := layout.ItemDir(id)
 	data, err := r.ReadFile(dir + "/" + layout.ExecutionJSON)
@@ -75,7 +75,7 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 	return rec, nil
 }
 
-// actor is who causes a transition.
+// Actor is who causes a transition.
 type Actor struct {
 	Author gitstore.Signature
 	Agent  string // the Bagpipe-Agent trailer
@@ -92,7 +92,7 @@ func (l *Ledger) ByEngine() Actor {
 	return Actor{Author: gitstore.Signature{Name: "Bagpipe", Email: "bagpipe@" + l.Host.Name}, Agent: "bagpipe " + l.Runner()}
 }
 
-// step makes one event happen to one step of an item and commits it. event is
+// Step makes one event happen to one step of an item and commits it. event is
 // formed on the item as it is at the tip, again when another writer was faster;
 // more may change further files of the item in the same commit.
 func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, who Actor, text string,
@@ -129,7 +129,7 @@ func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, wh
 	return tr, err
 }
 
-// merge lays new over old, object by object; null removes a key.
+// Merge lays new over old, object by object; null removes a key.
 func Merge(old, new map[string]any) map[string]any {
 	out := make(map[string]any, len(old)+len(new))
 	for k, v := range old {

@@ -7,7 +7,7 @@ import (
 	"bagpipe/layout"
 )
 
-// mark gives the workspace's mark, drawn and committed where an earlier version made the
+// Mark gives the workspace's mark, drawn and committed where an earlier version made the
 // workspace.
 func (l *Ledger) Mark(ctx context.Context) (layout.Mark, error) {
 	v, err := l.Store.Tip()

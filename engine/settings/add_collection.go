@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// checkCollection refuses a collection that is neither in the settings nor a
+// CheckCollection refuses a collection that is neither in the settings nor a
 // folder of the inbox: a slip of the pen would pass its approvals by.
 func (so *Source) CheckCollection(name layout.Name) error {
 	if so.IsCollection(so.Current().Settings, string(name)) {

@@ -30,7 +30,7 @@ func settingsMark(v gitstore.View) (string, error) {
 	return mark.String(), nil
 }
 
-// catchUp brings what is committed into force, and tells whether there was anything.
+// CatchUp brings what is committed into force, and tells whether there was anything.
 func (so *Source) CatchUp(ctx context.Context) (changed bool, err error) {
 	v, err := so.ledger.Store.Tip()
 	if err != nil {

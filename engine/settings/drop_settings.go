@@ -104,7 +104,7 @@ func set[T comparable](to *T, from T) {
 	}
 }
 
-// drops gives what is set for the drops of a collection.
+// Drops gives what is set for the drops of a collection.
 func (s *Settings) Drops(name layout.Name) DropSettings {
 	return s.Collections[string(name)].Inbox.over(s.Inbox.DropSettings)
 }
@@ -120,7 +120,7 @@ func (d DropSettings) Settling() inbox.Settling {
 	}
 }
 
-// settlingByCollection is for the collections with settings of their own.
+// SettlingByCollection is for the collections with settings of their own.
 func (s *Settings) SettlingByCollection() map[layout.Name]inbox.Settling {
 	of := map[layout.Name]inbox.Settling{}
 	for name, c := range s.Collections {
@@ -131,7 +131,7 @@ func (s *Settings) SettlingByCollection() map[layout.Name]inbox.Settling {
 	return of
 }
 
-// quiet is for how long what a run waits for must be still: what is set for all, or a
+// Quiet is for how long what a run waits for must be still: what is set for all, or a
 // collection's, if that is no longer than such a run should take.
 func (s *Settings) Quiet() time.Duration {
 	const patience = 30 * time.Second

@@ -204,7 +204,7 @@ func (s *Settings) LaneNames() []string {
 	return s.Lanes
 }
 
-// laneRank orders lanes: the first is the most urgent; one that has since been
+// LaneRank orders lanes: the first is the most urgent; one that has since been
 // removed from the settings comes last.
 func (s *Settings) LaneRank(lane layout.Name) int {
 	if i := slices.Index(s.LaneNames(), string(lane)); i >= 0 {
@@ -213,7 +213,7 @@ func (s *Settings) LaneRank(lane layout.Name) int {
 	return len(s.LaneNames())
 }
 
-// collection gives the settings of a collection with the defaults filled in.
+// Collection gives the settings of a collection with the defaults filled in.
 func (s *Settings) Collection(name layout.Name) Collection {
 	c := s.Collections[string(name)]
 	if c.Workflow == "" {
@@ -270,7 +270,7 @@ func AllowedFetches(root string) (fetch.Allowed, error) {
 	return s.allowed(root), nil
 }
 
-// profiles are the files of the BagIt profiles that a collection's bags must
+// Profiles are the files of the BagIt profiles that a collection's bags must
 // satisfy.
 func (s *Settings) Profiles(root string, name layout.Name) []string {
 	var files []string
@@ -280,12 +280,12 @@ func (s *Settings) Profiles(root string, name layout.Name) []string {
 	return files
 }
 
-// storeDir is where deposits go.
+// StoreDir is where deposits go.
 func (s *Settings) StoreDir(root string) string {
 	return Below(root, cmp.Or(s.Store, "store"))
 }
 
-// below resolves a path that people wrote relative to the workspace.
+// Below resolves a path that people wrote relative to the workspace.
 func Below(root, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -319,7 +319,7 @@ func (s *Settings) LaterPause() time.Duration {
 	return defaultLater
 }
 
-// free is the space below which nothing is taken in or started.
+// Free is the space below which nothing is taken in or started.
 func (s *Settings) Free() uint64 {
 	if s.Limits.Free > 0 {
 		return uint64(s.Limits.Free)

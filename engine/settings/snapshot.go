@@ -183,7 +183,7 @@ func (so *Source) brokenAnew(v gitstore.View, committed []string, c *Snapshot) e
 	return nil
 }
 
-// makeBook brings the rules into their order. While a rule file is broken of which
+// MakeBook brings the rules into their order. While a rule file is broken of which
 // there is no sound version, nothing is recognised: the drops wait.
 func (c *Snapshot) MakeBook() {
 	c.Book = recognise.NewBook(c.Rules)
@@ -294,7 +294,7 @@ func Known(robots map[layout.Name]steps.Builtin) state.Robots {
 	}
 }
 
-// current is the configuration in force.
+// Current is the configuration in force.
 func (so *Source) Current() *Snapshot {
 	so.mu.Lock()
 	defer so.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"bagpipe/layout"
 )
 
-// startable finds the definition in force of a workflow, and what its start skips.
+// Startable finds the definition in force of a workflow, and what its start skips.
 func (so *Source) Startable(workflow string) (f *ledger.Definition, skip func(*ledger.Record) map[layout.Name]string, err error) {
 	if f = so.Current().Workflows[workflow]; f == nil {
 		return nil, nil, fmt.Errorf("no workflow %q in %s/; bagpipe workflow list shows them", workflow, layout.WorkflowsDir)
@@ -17,14 +17,14 @@ func (so *Source) Startable(workflow string) (f *ledger.Definition, skip func(*l
 	return f, func(rec *ledger.Record) map[layout.Name]string { return so.NotAskedOf(rec, f.Def) }, nil
 }
 
-// notAskedOf lists the steps on request that the item's collection does not ask
+// NotAskedOf lists the steps on request that the item's collection does not ask
 // for.
 func (so *Source) NotAskedOf(rec *ledger.Record, d *state.Definition) map[layout.Name]string {
 	c := rec.Manifest.Collection
 	return NotAsked(d, c, so.Current().Settings.Collection(c).Approvals)
 }
 
-// notAsked lists the steps that are done on request only and that the collection
+// NotAsked lists the steps that are done on request only and that the collection
 // does not ask for.
 func NotAsked(d *state.Definition, collection layout.Name, approvals []string) map[layout.Name]string {
 	var skip map[layout.Name]string

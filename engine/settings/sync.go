@@ -285,7 +285,7 @@ func (so *Source) putSetting(ctx context.Context, p string, was, data []byte, ve
 	return err
 }
 
-// noteSettings asks for settings that others committed to be read; an observer.
+// NoteSettings asks for settings that others committed to be read; an observer.
 func (so *Source) NoteSettings(a gitstore.Advance) {
 	for _, c := range a.Changes {
 		if isSettings(c.Path) && c.Foreign {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// numbered splits accession.1 into its definition's name and number.
+// Numbered splits accession.1 into its definition's name and number.
 func Numbered(workflow string) (name, n string) {
 	i := strings.LastIndexByte(workflow, '.')
 	if i < 0 {

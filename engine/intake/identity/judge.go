@@ -28,7 +28,7 @@ type KnownError struct {
 
 func (k *KnownError) Error() string { return k.Text }
 
-// asks tells whether what is known must be looked at for such a drop.
+// Asks tells whether what is known must be looked at for such a drop.
 func Asks(policy string, m *layout.Manifest) bool {
 	return policy == settings.DupReject || policy == settings.DupFlag || len(m.Identifiers) > 0 || len(m.Originals) > 0
 }
@@ -91,7 +91,7 @@ func originalKey(path string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// original finds the item that an original is in already; changed reports whether the
+// Original finds the item that an original is in already; changed reports whether the
 // original is no longer as it was taken.
 func (k *Keys) Original(r gitstore.Reader, o layout.Original, but layout.ItemID) (of *layout.Manifest, changed bool, err error) {
 	items, err := k.holders(r, originalKey(o.Path), but, func(m *layout.Manifest) bool { return m.Originals[o.Path].Path != "" })

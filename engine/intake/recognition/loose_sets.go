@@ -30,7 +30,7 @@ type joinedNames struct {
 // maxJoinedDirs bounds what is kept: a batch's folder comes and goes.
 const maxJoinedDirs = 1000
 
-// together tells the inbox which files that lie side by side are one drop.
+// Together tells the inbox which files that lie side by side are one drop.
 func (re *Recogniser) Together(ctx context.Context, c layout.Name, dir string, names []string) []inbox.Set {
 	book, marker := re.settings.Current().Book, re.markerState(re.ledger.Path(layout.InboxDir+"/"+string(c)))+re.markerState(dir)
 	re.joined.mu.Lock()
@@ -53,7 +53,7 @@ func (re *Recogniser) Together(ctx context.Context, c layout.Name, dir string, n
 	return now.sets
 }
 
-// companions tells the inbox which files may be the first of several.
+// Companions tells the inbox which files may be the first of several.
 func (re *Recogniser) Companions(c layout.Name, name string) bool {
 	return re.settings.Current().Book.HasCompanions(c, name)
 }

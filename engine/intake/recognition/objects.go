@@ -10,7 +10,7 @@ import (
 	"bagpipe/steps"
 )
 
-// objectsOf parts what a robot has before it by the rule that recognised the item: the
+// ObjectsOf parts what a robot has before it by the rule that recognised the item: the
 // robot knows no rules. A rule that is no longer there fails the step, as without it the
 // objects would be taken for one.
 func (re *Recogniser) ObjectsOf(m layout.Manifest) func(context.Context, string) (steps.Parted, error) {

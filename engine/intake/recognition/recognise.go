@@ -15,7 +15,7 @@ import (
 	"bagpipe/layout"
 )
 
-// admission is what recognition decided for a drop.
+// Admission is what recognition decided for a drop.
 type Admission struct {
 	Kind       string
 	Rule       string
@@ -26,7 +26,7 @@ type Admission struct {
 	Outcome    *recognise.Outcome
 }
 
-// plan recognises a drop; refusal says why it cannot be admitted.
+// Plan recognises a drop; refusal says why it cannot be admitted.
 func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
 	asked := re.Candidate(t.Path, t.Name, t.Collection, t.Origin)
@@ -58,7 +58,7 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, ref
 	return p, "", nil
 }
 
-// candidate is what the rules are asked of; dropped is where it lies, or lay, in the
+// Candidate is what the rules are asked of; dropped is where it lies, or lay, in the
 // inbox, if it does.
 func (re *Recogniser) Candidate(path, name string, collection layout.Name, dropped string) recognise.Candidate {
 	c := recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: re.ledger.Path(layout.InboxDir + "/" + string(collection))}
@@ -73,7 +73,7 @@ func IsRuleFile(err error) bool {
 	return errors.As(err, &fe)
 }
 
-// describe adds to the manifest of a new item what was recognised. What is known of
+// Describe adds to the manifest of a new item what was recognised. What is known of
 // it already stays.
 func (p *Admission) Describe(m *layout.Manifest) {
 	o := p.Outcome
@@ -97,7 +97,7 @@ func (p *Admission) Describe(m *layout.Manifest) {
 	m.Metadata = all
 }
 
-// checkRuleFile refuses to take in what the inbox would keep back.
+// CheckRuleFile refuses to take in what the inbox would keep back.
 func (re *Recogniser) CheckRuleFile(path string, collection layout.Name) error {
 	why := re.settings.Current().Book.Waits(re.Candidate(path, filepath.Base(path), collection, ""))
 	if why == "" {

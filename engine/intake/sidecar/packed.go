@@ -38,7 +38,7 @@ func (p *packed) holds(path string) bool {
 	return p.more || p.names[path] || p.names[p.top+path]
 }
 
-// unreadError is about side-cars that cannot be read where they are, through no fault.
+// UnreadError is about side-cars that cannot be read where they are, through no fault.
 type UnreadError struct{ file, why string }
 
 func (u *UnreadError) Error() string { return layout.EncodePath(u.file) + ": " + u.why }

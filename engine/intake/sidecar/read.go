@@ -42,18 +42,18 @@ const (
 	maxIdentifier    = 500
 )
 
-// ruleMetadata is broken by a side-car that cannot be read.
+// RuleMetadata is broken by a side-car that cannot be read.
 const RuleMetadata = "metadata"
 
-// flaggedMetadata is where an item says what was wrong with its side-cars.
+// FlaggedMetadata is where an item says what was wrong with its side-cars.
 const FlaggedMetadata = "sidecarError"
 
-// sidecarError is about what a producer wrote.
+// SidecarError is about what a producer wrote.
 type SidecarError struct{ file, why string }
 
 func (s *SidecarError) Error() string { return layout.EncodePath(s.file) + ": " + s.why }
 
-// readMetadata reads the side-cars of a drop, as set maps them; without set none are read.
+// ReadMetadata reads the side-cars of a drop, as set maps them; without set none are read.
 func ReadMetadata(ctx context.Context, set *settings.MetadataSettings, with CarReader, t inbox.Taken) (fields map[string]any, identifiers map[string]string, err error) {
 	if set == nil {
 		return nil, nil, nil
@@ -157,14 +157,14 @@ func sidecarsOf(t inbox.Taken) (found []file) {
 	return found
 }
 
-// carReader reads side-cars.
+// CarReader reads side-cars.
 type CarReader struct {
 	Limits archive.Limits // of archives with side-cars
 	Shared *SharedTable
 	Turn   chan struct{} // bounds how many drops' are read at once; nil: nothing does
 }
 
-// carsAtOnce drops have their side-cars read at once, while many more are taken in: an
+// CarsAtOnce drops have their side-cars read at once, while many more are taken in: an
 // archive of a million names takes hundreds of megabytes to look through.
 const CarsAtOnce = 2
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedTable keeps the table about several drops that was read last: it is asked once
+// SharedTable keeps the table about several drops that was read last: it is asked once
 // for each of them, and to read it takes the longer the more they are. One that is too
 // large to keep, or that has just changed, is read each time.
 type SharedTable struct {
