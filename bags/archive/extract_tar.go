@@ -22,8 +22,7 @@ func untar(ctx context.Context, src *volume.File, s *sink) error {
 	}
 	z, err := c.OpenAhead(src, s.o.Limits.Memory)
 	if err != nil {
-		rule, detail := tars.DamageAtStart(string(s.report.Format), err)
-		return s.Broken("", rule, detail, err)
+		return tars.BrokenStart(&s.Notes, string(s.report.Format), err)
 	}
 	defer z.Close()
 	return untarFrom(ctx, z, s)
@@ -57,10 +56,10 @@ func untarMembers(ctx context.Context, out *stream, r io.Reader, s *sink) error 
 			s.Warn(last, "the archive stops after this member, without a whole end mark: it may have been cut there")
 		}
 		if errors.Is(err, io.EOF) {
-			return s.tarEnd(ctx, blocks)
+			return tars.ReadEnd(ctx, blocks, func(n int64) (files.Rule, string) { return s.o.Limits.overBytes(n, s.input) }, &s.Notes)
 		}
 		if err != nil {
-			return s.badStream(last, err)
+			return tars.Broken(&s.Notes, last, err)
 		}
 		h.Name = names.Decode(h.Name)
 		if err := s.passName(s.tarMember(ctx, out, h, t)); err != nil {
@@ -68,12 +67,6 @@ func untarMembers(ctx context.Context, out *stream, r io.Reader, s *sink) error 
 		}
 		last = h.Name
 	}
-}
-
-// badStream reports an error between members; last is the member before it.
-func (s *sink) badStream(last string, err error) error {
-	rule, detail := tars.Damage(last, err)
-	return s.Broken(last, rule, detail, err)
 }
 
 func (s *sink) tarMember(ctx context.Context, out *stream, h *tar.Header, r io.Reader) error {
@@ -120,18 +113,6 @@ func (s *sink) tarType(h *tar.Header) error {
 		return s.Broken(h.Name, files.RuleSpecial, "devices and FIFOs are not taken", nil)
 	}
 	return s.Broken(h.Name, files.RuleSpecial, "neither a file nor a folder (type "+string(rune(h.Typeflag))+")", nil)
-}
-
-// tarEnd reads what follows the end mark.
-func (s *sink) tarEnd(ctx context.Context, r io.Reader) error {
-	rule, detail, err := tars.ReadEnd(ctx, r, func(n int64) (files.Rule, string) { return s.o.Limits.overBytes(n, s.input) })
-	switch {
-	case rule != "":
-		return s.Broken("", rule, detail, nil)
-	case err != nil && ctx.Err() == nil:
-		return s.badStream("", err)
-	}
-	return err
 }
 
 // saneTime drops times that no file system keeps.

@@ -123,8 +123,7 @@ func (s *sink) writeAll(ctx context.Context, members []zipFile) error {
 func (s *sink) writeZip(ctx context.Context, pl *files.Creator, f zipFile) error {
 	r, err := f.file.Open()
 	if err != nil {
-		rule, detail := compress.Damage(err)
-		return s.Broken(f.name, rule, detail, err)
+		return compress.Broken(&s.Notes, f.name, err)
 	}
 	defer r.Close()
 	if f.file.CRC32 != 0 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/bags/archive/internal/notes"
 	"bagpipe/bags/archive/internal/volume"
 	"bagpipe/bags/files"
 	"bagpipe/layout"
@@ -36,6 +37,7 @@ type View struct {
 	Folders  []string // as they appeared, those that only lie above files included
 	Warnings []string
 
+	notes  notes.Notes
 	src    *volume.File
 	from   viewed // nil where the listing was broken off
 	keep   func(path string) bool
@@ -60,7 +62,8 @@ func OpenView(ctx context.Context, f *os.File, l Limits, keep func(path string) 
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	v := &View{Name: filepath.Base(f.Name()), src: &volume.File{F: f}, keep: keep, limits: l.WithDefaults(), input: info.Size()}
+	name := filepath.Base(f.Name())
+	v := &View{Name: name, notes: notes.Notes{Archive: name}, src: &volume.File{F: f}, keep: keep, limits: l.WithDefaults(), input: info.Size()}
 	v.paths = newAdmission(v.Name, v.limits, func(_, p string, dir bool) {
 		if dir {
 			v.Folders = append(v.Folders, p)
@@ -73,6 +76,7 @@ func OpenView(ctx context.Context, f *os.File, l Limits, keep func(path string) 
 		return nil, errors.Join(err, f.Close())
 	}
 	v.from, err = v.list(ctx)
+	v.Warnings = v.notes.Warnings
 	if cause := v.src.Failure(); cause != nil {
 		err = cause
 	}
@@ -90,13 +94,9 @@ func (v *View) list(ctx context.Context) (viewed, error) {
 	case Tar, TarGzip, TarZstd, TarBzip2, TarXz, TarLz4:
 		return v.listTar(ctx)
 	case SevenZip, Rar:
-		return nil, v.broken("", files.RuleNotArchive, "bags are read in zips and tars as they are; unpack this "+string(v.Format)+" first")
+		return nil, v.notes.Broken("", files.RuleNotArchive, "bags are read in zips and tars as they are; unpack this "+string(v.Format)+" first", nil)
 	}
-	return nil, v.broken("", files.RuleNotArchive, "neither zip nor tar, plain or compressed")
-}
-
-func (v *View) broken(name string, rule files.Rule, detail string) *files.Error {
-	return &files.Error{Archive: v.Name, Member: name, Rule: rule, Detail: detail}
+	return nil, v.notes.Broken("", files.RuleNotArchive, "neither zip nor tar, plain or compressed", nil)
 }
 
 // add admits the member that is stored under this name: a file, a folder, or (with a
@@ -108,13 +108,13 @@ func (v *View) add(stored string, m Member) (string, error) {
 		return "", err
 	}
 	if rule, detail := v.limits.OverFile(m.Size); rule != "" {
-		return "", v.broken(stored, rule, detail)
+		return "", v.notes.Broken(stored, rule, detail, nil)
 	}
 	if v.total += m.Size; v.total < 0 || m.Size < 0 {
-		return "", v.broken(stored, files.RuleSize, "the archive gives an impossible size")
+		return "", v.notes.Broken(stored, files.RuleSize, "the archive gives an impossible size", nil)
 	}
 	if rule, detail := v.limits.overBytes(v.total, v.input); rule != "" {
-		return "", v.broken(stored, rule, detail)
+		return "", v.notes.Broken(stored, rule, detail, nil)
 	}
 	if dir {
 		return "", nil

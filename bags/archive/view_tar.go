@@ -38,8 +38,7 @@ func (v *View) stream() (io.ReadCloser, error) {
 	}
 	z, err := c.OpenAhead(v.src, v.limits.Memory)
 	if err != nil {
-		rule, detail := tars.DamageAtStart(string(v.Format), err)
-		return nil, v.broken("", rule, detail)
+		return nil, tars.BrokenStart(&v.notes, string(v.Format), err)
 	}
 	return z, nil
 }
@@ -71,7 +70,7 @@ func (v *View) listTar(ctx context.Context) (_ viewed, err error) {
 		return nil, err
 	}
 	if !end {
-		v.Warnings = append(v.Warnings, "the archive stops without an end mark: it may have been cut there")
+		v.notes.Warn("", "the archive stops without an end mark: it may have been cut there")
 	}
 	return b, nil
 }
@@ -112,7 +111,7 @@ func (b *tarView) keep(p, stored string, size int64, r io.Reader) error {
 		return err
 	}
 	if at+size > spoolMost {
-		return b.v.broken(stored, files.RuleBytes, fmt.Sprintf("the tag files have more than %d bytes", int64(spoolMost)))
+		return b.v.notes.Broken(stored, files.RuleBytes, fmt.Sprintf("the tag files have more than %d bytes", int64(spoolMost)), nil)
 	}
 	if _, err := io.Copy(b.spool, &tarErrors{r, b.v, stored}); err != nil {
 		return err

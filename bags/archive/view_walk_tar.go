@@ -40,7 +40,7 @@ func (v *View) walkTar(ctx context.Context, seeks bool, do func(*tar.Header, io.
 			break
 		}
 		if err != nil {
-			return false, v.badTar(last, err)
+			return false, tars.Broken(&v.notes, last, err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == tars.TypeLabel {
 			continue
@@ -61,28 +61,7 @@ func (v *View) walkTar(ctx context.Context, seeks bool, do func(*tar.Header, io.
 	if err != nil {
 		return false, err
 	}
-	return at > total, v.tarEnd(ctx, blocks)
-}
-
-// tarEnd reads what follows the end mark.
-func (v *View) tarEnd(ctx context.Context, r io.Reader) error {
-	rule, detail, err := tars.ReadEnd(ctx, r, func(n int64) (files.Rule, string) { return v.limits.overBytes(n, v.input) })
-	switch {
-	case rule != "":
-		return v.broken("", rule, detail)
-	case err != nil && ctx.Err() == nil:
-		return v.badTar("", err)
-	}
-	return err
-}
-
-func (v *View) badTar(last string, err error) error {
-	var broken *files.Error
-	if errors.As(err, &broken) {
-		return err
-	}
-	rule, detail := tars.Damage(last, err)
-	return v.broken(last, rule, detail)
+	return at > total, tars.ReadEnd(ctx, blocks, func(n int64) (files.Rule, string) { return v.limits.overBytes(n, v.input) }, &v.notes)
 }
 
 // tarErrors says of damage which member it met.
@@ -95,7 +74,7 @@ type tarErrors struct {
 func (e *tarErrors) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = e.v.badTar(e.name, err)
+		err = tars.Broken(&e.v.notes, e.name, err)
 	}
 	return n, err
 }

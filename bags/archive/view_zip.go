@@ -22,15 +22,13 @@ type zipView struct {
 
 // listZip reads the directory by the rules of unpacking.
 func (v *View) listZip() (viewed, error) {
-	n := &notes.Notes{Archive: v.Name}
-	z, entries, err := zips.Open(v.src, v.input, zips.Options{Files: v.limits.Files, Memory: v.limits.Memory}, n)
-	v.Warnings = n.Warnings
+	z, entries, err := zips.Open(v.src, v.input, zips.Options{Files: v.limits.Files, Memory: v.limits.Memory}, &v.notes)
 	if err != nil {
 		return nil, err
 	}
 	b := &zipView{v: v, files: make(map[string]*zip.File, len(z.File))}
 	for i, f := range z.File {
-		mode, err := zipMode(f, entries[i], n)
+		mode, err := zipMode(f, entries[i], &v.notes)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +71,7 @@ func (b *zipView) damaged(f *zip.File, err error) error {
 	if cause := b.v.src.Failure(); cause != nil {
 		return cause
 	}
-	rule, detail := compress.Damage(err)
-	return &files.Error{Archive: b.v.Name, Member: f.Name, Rule: rule, Detail: detail, Err: err}
+	return compress.Broken(&b.v.notes, f.Name, err)
 }
 
 func (b *zipView) hash(ctx context.Context, plan []files.Planned, o files.HashOptions, each func(files.Hashed) error) error {

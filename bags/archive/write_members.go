@@ -90,19 +90,9 @@ func (s *sink) copy(ctx context.Context, out output, m member, r io.Reader) (n i
 			return n, nil
 		}
 		if rerr != nil {
-			return n, s.badData(m.name, rerr)
+			return n, compress.Broken(&s.Notes, m.name, rerr)
 		}
 	}
-}
-
-// badData reports a decoder's error within a member.
-func (s *sink) badData(name string, err error) error {
-	var e *files.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	rule, detail := compress.Damage(err)
-	return s.Broken(name, rule, detail, err)
 }
 
 func putBytes(out output, b []byte, sparse bool) error {
@@ -225,7 +215,7 @@ func (t *stream) add(ctx context.Context, m member, r io.Reader) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return t.s.Broken(m.name, files.RuleTruncated, "the data ends early", err)
 		}
-		return t.s.badData(m.name, err)
+		return compress.Broken(&t.s.Notes, m.name, err)
 	}
 	if err := atEnd(r, m, t.s); err != nil {
 		return err
@@ -248,7 +238,7 @@ func atEnd(r io.Reader, m member, s *sink) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	default:
-		return s.badData(m.name, err)
+		return compress.Broken(&s.Notes, m.name, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"bagpipe/bags/archive/internal/notes"
 	"bagpipe/bags/files"
 	"bagpipe/layout/deflate"
 
@@ -67,4 +68,14 @@ func DamageOfStream(err error) (files.Rule, string, bool) {
 		return files.RuleDamaged, fmt.Sprintf("the compressed data is damaged: %s", string(broken)), true
 	}
 	return "", "", false
+}
+
+// Broken gives the error of a member whose decoder gave err; a broken rule stands.
+func Broken(n *notes.Notes, member string, err error) error {
+	var broken *files.Error
+	if errors.As(err, &broken) {
+		return broken
+	}
+	rule, detail := Damage(err)
+	return n.Broken(member, rule, detail, err)
 }

@@ -7,25 +7,30 @@ import (
 	"io"
 
 	"bagpipe/bags/archive/internal/compress"
+	"bagpipe/bags/archive/internal/notes"
 	"bagpipe/bags/archive/internal/volume"
 	"bagpipe/bags/files"
 )
 
-// This file is what unpacking a tar and validating a bag in one have in common.
-
+// Block is the length of a tar's blocks.
 const Block = 512
 
-// DamageAtStart turns the error of a compression that did not even begin into a rule.
-func DamageAtStart(format string, err error) (files.Rule, string) {
+// BrokenStart gives the error of a compression that did not even begin.
+func BrokenStart(n *notes.Notes, format string, err error) error {
 	rule, detail, known := compress.DamageOfStream(err)
 	if !known || rule == files.RuleTrailing {
-		return files.RuleDamaged, "no " + format + " header"
+		rule, detail = files.RuleDamaged, "no "+format+" header"
 	}
-	return rule, detail
+	return n.Broken("", rule, detail, err)
 }
 
-// Damage turns an error between members into a rule; last is the member before it.
-func Damage(last string, err error) (files.Rule, string) {
+// Broken gives the error met between members; last is the member before it. A broken
+// rule stands.
+func Broken(n *notes.Notes, last string, err error) error {
+	var broken *files.Error
+	if errors.As(err, &broken) {
+		return broken
+	}
 	rule, detail := compress.Damage(err)
 	if errors.Is(err, tar.ErrHeader) {
 		rule, detail = files.RuleDamaged, "no valid tar header"
@@ -33,30 +38,32 @@ func Damage(last string, err error) (files.Rule, string) {
 	if last != "" {
 		detail += ", in or after this member"
 	}
-	return rule, detail
+	return n.Broken(last, rule, detail, err)
 }
 
 // ReadEnd reads the bytes behind the end mark: zeros up to the record's end, or data
 // that is no part of the archive. over gives the limit that so many bytes break.
-func ReadEnd(ctx context.Context, r io.Reader, over func(int64) (files.Rule, string)) (files.Rule, string, error) {
+func ReadEnd(ctx context.Context, r io.Reader, over func(int64) (files.Rule, string), n *notes.Notes) error {
 	buf := make([]byte, files.CopyBuffer)
 	for total := int64(0); ; {
 		if err := ctx.Err(); err != nil {
-			return "", "", err
+			return err
 		}
-		n, err := r.Read(buf)
-		if !volume.IsZero(buf[:n]) {
-			return files.RuleTrailing, "data follows the end of the archive", nil
+		got, err := r.Read(buf)
+		if !volume.IsZero(buf[:got]) {
+			return n.Broken("", files.RuleTrailing, "data follows the end of the archive", nil)
 		}
-		total += int64(n)
+		total += int64(got)
 		if rule, detail := over(total); rule != "" {
-			return rule, detail, nil
+			return n.Broken("", rule, detail, nil)
 		}
-		if errors.Is(err, io.EOF) {
-			return "", "", nil
-		}
-		if err != nil {
-			return "", "", err
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && ctx.Err() == nil:
+			return Broken(n, "", err)
+		case err != nil:
+			return err
 		}
 	}
 }
