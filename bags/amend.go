@@ -120,7 +120,7 @@ func (e *edit) retag() error {
 	return nil
 }
 
-// InfoChange is what SetInfo does to a label: Remove takes every field of it away,
+// InfoChange is one change of a label by SetInfo: Remove takes every field of it away,
 // Add appends one; otherwise the first is replaced, and the others go.
 type InfoChange struct {
 	tagfile.Field

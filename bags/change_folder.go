@@ -57,7 +57,7 @@ const planSchema = 1
 // mostPlan bounds a plan: a million names in one folder.
 const mostPlan = 64 << 20
 
-// plan is what is to be done once everything new is written. Paths are
+// plan lists the changes to make once everything new is written. Paths are
 // percent-encoded.
 type plan struct {
 	Schema int      `json:"schema"`
@@ -122,7 +122,7 @@ func (r *rewrite) tick() {
 	}
 }
 
-// place is where new tag files are written before the commit.
+// place gives the folder of new tag files before the commit.
 func (r *rewrite) place() string { return filepath.Join(r.dir, newDir) }
 
 func (r *rewrite) put(p string, data []byte) error {

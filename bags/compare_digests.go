@@ -12,14 +12,14 @@ import (
 //
 //   - every file is read once, for all its digests;
 //   - in a folder this begins before the manifests are read, as their names say
-//     which digests there will be (20,000 small files: 15 ms of 200). What is
-//     known by then is held back until the manifests can be asked, and only so
-//     much of it that memory does not grow with the bag;
+//     which digests there will be (20,000 small files: 15 ms of 200). Digests
+//     known by then are held back until the manifests can be asked, and only so
+//     many that memory does not grow with the bag;
 //   - nothing is read early where a first error would end the work;
 //   - a file that cannot be read ends the early work only: it may be one that no
 //     manifest lists, which is a finding and no failure of the machine.
 
-// heldMost is how many files may wait for the manifests.
+// heldMost bounds the files that wait for the manifests.
 const heldMost = 4096
 
 // hashing is the digests of a folder under way. Its fields are used by the

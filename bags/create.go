@@ -45,7 +45,7 @@ type CreateOptions struct {
 	// that is an *Error with RuleBag.
 	Nest bool
 
-	// Profiles are what the bag must satisfy before it gets its name; a constraint
+	// Profiles must be satisfied by the bag before it gets its name; a constraint
 	// that is not met is an *Error with RuleProfile. Serialization is not asked of a
 	// folder. Their identifiers go into bag-info.txt.
 	Profiles []*profile.Profile

@@ -22,7 +22,7 @@ import (
 // moves into data/, and no byte is copied. o.Dest and o.Link have no meaning.
 // Interrupted at any moment, it leaves the folder as it was or a valid bag, or a
 // .bagpipe-bag folder which the next call, or Recover, completes or undoes; that
-// is Created.Recovered. What a bag cannot hold is an *Error before anything moves,
+// is Created.Recovered. Content that a bag cannot hold is an *Error before anything moves,
 // and so is content that changes meanwhile. When it returns, the bag is on disk,
 // unless o.NoSync is set.
 func CreateInPlace(ctx context.Context, o CreateOptions) (Created, error) {
@@ -97,7 +97,7 @@ func createInPlace(ctx context.Context, o CreateOptions, step func()) (_ Created
 	return created, nil
 }
 
-// topEntries are the names that will move. One on another file system cannot.
+// topEntries are the names that will move. An entry on another file system cannot.
 func topEntries(dir string) ([]string, error) {
 	var own unix.Stat_t
 	if err := unix.Stat(dir, &own); err != nil {

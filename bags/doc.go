@@ -16,7 +16,7 @@
 //
 // # Two kinds of error
 //
-// What is wrong with the archive or the content is an *Error: it names the
+// A fault of the archive or the content is a *files.Error: it names the
 // archive, the member (percent-encoded) and the Rule that was broken. Every
 // other error is about the machine: a disk that cannot be read or is full.
 // Validate keeps the same line: what is wrong with the bag is a Finding in its
@@ -36,7 +36,7 @@
 // loses nothing, and much in use writes it.
 //
 // Create and CreateInPlace make bags, Update, AddManifest and SetInfo change them,
-// Fetch completes them, Serialize packs them. Those that change a bag where it
+// Fetch completes them, Serialize packs them. Calls that change a bag where it
 // stands do so by a plan that survives a kill (change_folder.go). Profile is a BagIt
 // profile, 1.1.0 to 1.4.0; a constraint that is not met is a finding with the code
 // profile that names it.

@@ -7,8 +7,8 @@ import (
 	"bagpipe/layout"
 )
 
-// mostFindings is how many errors, and how many warnings, are kept by their words; the
-// rest are counted. What has more was made so, and memory has an end.
+// mostFindings bounds the errors, and the warnings, that are kept by their words; the
+// rest are counted. A bag with more was made so, and memory has an end.
 const mostFindings = 200_000
 
 // findings collect what the checks say of a bag.

@@ -10,7 +10,7 @@ import (
 	"bagpipe/bags/files"
 )
 
-// contents is where a bag's files are.
+// contents opens and hashes a bag's files, in a folder or in an archive.
 type contents interface {
 	// Open gives the bytes of a tag file of the specification.
 	Open(path string) (io.ReadCloser, error)

@@ -17,7 +17,7 @@ import (
 	"bagpipe/layout"
 )
 
-// sectionSerialization is where 0.97 has the rules that RFC 8493 left out.
+// sectionSerialization names the section of 0.97 with the rules that RFC 8493 left out.
 const sectionSerialization = "draft-kunze-bagit-14, 4"
 
 func openSerialized(ctx context.Context, file string, o ValidateOptions) (*validator, error) {

@@ -169,8 +169,8 @@ func (v *validator) place(p string, isPayload bool, fail, warn func(finding.Code
 	return p, true
 }
 
-// leavesBag reports whether p leads above the bag. One that comes back is read as what
-// it means: nothing in a bag is a link, so there is one meaning only.
+// leavesBag reports whether p leads above the bag. A path that comes back into
+// the bag is cleaned: nothing in a bag is a link, so it has one meaning only.
 func leavesBag(p string) bool {
 	clean := path.Clean(p)
 	return clean == ".." || strings.HasPrefix(clean, "../")

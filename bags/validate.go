@@ -66,8 +66,8 @@ var errEnough = errors.New("stopped at the first error")
 
 // Validate checks a bag against RFC 8493, or against the rules of the version it
 // declares: the bag whose folder path is, or the one serialized in the archive
-// that path is, which is read as a stream and not unpacked. What is wrong with the
-// bag is in the report; an error is about the machine. Nothing in the bag is
+// that path is, which is read as a stream and not unpacked. The report
+// holds the faults of the bag; an error is about the machine. Nothing in the bag is
 // followed, and nothing but regular files is opened.
 func Validate(ctx context.Context, path string, o ValidateOptions) (Report, error) {
 	v, err := openBag(ctx, path, o)

@@ -46,8 +46,8 @@ func (c *creator) writeTagFiles() error {
 	return nil
 }
 
-// info is what the caller gave, without what only the maker of this bag can say,
-// and then that.
+// info gives the caller's fields without the labels of the bag's maker, and then the
+// maker's fields.
 func (c *creator) info() []tagfile.Field {
 	own := []tagfile.Field{
 		{Label: tagfile.LabelBaggingDate, Value: c.o.Date.UTC().Format(time.DateOnly)},

@@ -20,7 +20,7 @@ const guessedRatio = 4
 // Expanded tells what an archive will take once it is unpacked, from its headers
 // alone: exact for zip, 7z, rar and tar; for a compressed tar what its stream says of
 // itself, else four times its size. It is an estimate to plan by: headers can lie,
-// and Extract believes none of them. What is no archive, or a damaged one, has its
+// and Extract believes none of them. A file that is no archive, or a damaged one, has its
 // own size.
 func Expanded(ctx context.Context, path string, l Limits) (int64, error) {
 	format, err := Sniff(path)

@@ -37,8 +37,8 @@ type Extracted struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Extract unpacks the archive into dir, which must exist and be empty. What is
-// wrong with the archive is an *Error; dir then holds a part and is to be thrown
+// Extract unpacks the archive into dir, which must exist and be empty. A fault
+// of the archive is an *Error; dir then holds a part and is to be thrown
 // away. Nothing outside of dir is touched. Nothing is synced.
 func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extracted, err error) {
 	root, err := openEmpty(dir)
@@ -59,7 +59,7 @@ func Extract(ctx context.Context, archive, dir string, o ExtractOptions) (_ Extr
 	return x, nil
 }
 
-// readFrom is what an archive was read from.
+// readFrom names the files of an archive, and counts their bytes.
 type readFrom struct {
 	names []string // its files, where there are several
 	bytes int64

@@ -21,7 +21,7 @@ type Limits struct {
 	ratioFloor int64 // tests lower it
 }
 
-// ratioFloor is what an archive may always unpack to: small texts compress far
+// ratioFloor is the size that any archive may unpack to: small texts compress far
 // better than 200 to 1, and this much fills no disk.
 const ratioFloor = 64 << 20
 

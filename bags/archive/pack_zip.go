@@ -25,8 +25,7 @@ func (d *deflater) next(w io.Writer) (io.WriteCloser, error) {
 	return d.w, err
 }
 
-// zip packs member after member. What flate makes of its input does not depend on
-// the machine.
+// zip packs member after member. The output of flate does not depend on the machine.
 func (p *packer) zip(ctx context.Context, f *os.File) error {
 	z := zip.NewWriter(f)
 	z.RegisterCompressor(zip.Deflate, (&deflater{}).next)

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Peek asks for the bytes of a few small members while an archive is listed. Those of 7z
-// and rar are not given: a member of theirs may need all before it unpacked.
+// Peek asks for the bytes of a few small members while an archive is listed. Members of
+// 7z and rar are not given: one may need all members before it unpacked.
 type Peek struct {
 	Max  int64                          // bytes of one member; of a larger one Got gets none
 	Want func(path string) bool         // asked for every file

@@ -144,7 +144,7 @@ func isTarHeader(b []byte) bool {
 	return field != "" && (want == unsigned || want == signed)
 }
 
-// suffixes are what archives' names end in, the longer before the shorter.
+// suffixes are the ends of archives' names, the longer before the shorter.
 func suffixes() []struct {
 	suffix string
 	format Format
@@ -173,7 +173,7 @@ func FormatOfName(name string) Format {
 
 var partNumber = regexp.MustCompile(`(?i)\.part0*1$`)
 
-// FolderName is what the folder is called that an archive is unpacked into, where
+// FolderName gives the name of the folder that an archive is unpacked into, where
 // nobody says: its name without what tells that it is an archive.
 func FolderName(archive string) string {
 	name := filepath.Base(archive)

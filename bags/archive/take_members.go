@@ -40,7 +40,7 @@ type sink struct {
 	report Extracted
 }
 
-// before is what was unpacked of the archive that this one was in.
+// before counts the members unpacked so far of the archive around this one.
 type before struct {
 	within       bool // this archive was in another
 	files, bytes int64
@@ -176,7 +176,7 @@ func (s *sink) finish() (Extracted, error) {
 	return s.report, nil
 }
 
-// look is what a sink without a folder tells of an archive.
+// look collects the members and broken rules of an archive that is not unpacked.
 type look struct {
 	data     bool // the members' bytes are read and checked
 	each     func(Member)
@@ -185,7 +185,7 @@ type look struct {
 	problems []*files.Error
 }
 
-// maxProblems is how many broken rules are kept; an archive with more is no
+// maxProblems bounds the broken rules that are kept; an archive with more is no
 // accident.
 const maxProblems = 1000
 

@@ -167,7 +167,7 @@ type machineError struct{ error }
 
 func (e machineError) Unwrap() error { return e.error }
 
-// one fetches a file, in several tries. What is wrong with the file or its server
+// one fetches a file, in several tries. A fault of the file or its server
 // is noted; an error is about the machine or ctx.
 func (f *fetcher) one(ctx context.Context, l bags.Hole) error {
 	var err error
@@ -233,7 +233,7 @@ func (f *fetcher) try(ctx context.Context, l bags.Hole) (again bool, err error) 
 		return again, err
 	}
 	if err := f.verify(ctx, l, part); err != nil {
-		// What went on from another file's part is begun anew.
+		// A file that went on from another file's part is begun anew.
 		return had > 0, errors.Join(err, f.bag.Root.Remove(part))
 	}
 	f.mu.Lock()

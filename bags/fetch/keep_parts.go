@@ -19,7 +19,7 @@ import (
 
 const partEnd = ".part"
 
-// partOf is where a file is kept until it is whole.
+// partOf gives the path of a file's part until the file is whole.
 func partOf(p string) string {
 	return path.Join(Dir, fmt.Sprintf("%x%s", sha256.Sum256([]byte(p)), partEnd))
 }
@@ -30,7 +30,7 @@ func isPart(name string) bool {
 	return ok && err == nil && len(b) == sha256.Size
 }
 
-// openPart opens what an earlier call left of a file, or a new one. What has a second
+// openPart opens the part that an earlier call left, or a new one. A part with a second
 // name may be payload, and would be written over: it is begun anew.
 func (f *fetcher) openPart(part string) (*os.File, error) {
 	info, err := f.bag.Root.Lstat(part)
@@ -51,9 +51,8 @@ func hasOtherNames(info fs.FileInfo) bool {
 	return ok && st.Nlink > 1
 }
 
-// sweepParts removes the parts that nobody goes on with: of files that came by another
-// way, or that had got their name when a crash came. What is not a part stays, and
-// FetchDir with it; validation tells of it.
+// sweepParts removes the parts of files that came by another way, or that had got their
+// name when a crash came. Any other file stays, and Dir with it; validation reports it.
 func (f *fetcher) sweepParts() error {
 	dir, err := f.bag.Root.Open(Dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CopyBuffer is how much is read and written at once.
+// CopyBuffer is the size of one read and of one write.
 const CopyBuffer = 256 << 10
 
 // The permissions of what is made; files keep their execute bits.

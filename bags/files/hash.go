@@ -28,12 +28,12 @@ import (
 
 const (
 	hashBlock = 256 << 10
-	// largeFile is where a goroutine per digest begins to pay.
+	// largeFile is the size from which a goroutine per digest pays.
 	largeFile = 4 << 20
-	// earlyFile is where a file taken last would hold up the end: a manifest of
+	// earlyFile is the size from which a file taken last would hold up the end: a manifest of
 	// 20,000 lines costs one core 5 ms.
 	earlyFile = 256 << 10
-	// HeadBytes is how much of a file's beginning Hash hands on.
+	// HeadBytes bounds the beginning of a file that Hash hands on.
 	HeadBytes = 3072
 )
 
@@ -43,7 +43,7 @@ type HashOptions struct {
 	Progress func(Progress) // calls do not overlap
 }
 
-// Progress is how far work on many files has come. The totals are 0 where nobody
+// Progress counts the files and bytes done. The totals are 0 where nobody
 // knows them beforehand.
 type Progress struct{ Files, Bytes, TotalFiles, TotalBytes int64 }
 
@@ -161,7 +161,7 @@ func newHashPool(plan []Planned, o HashOptions, each func(Hashed) error) *hashPo
 	return p
 }
 
-// hashPool is what the workers share.
+// hashPool is shared by the workers.
 type hashPool struct {
 	each func(Hashed) error
 
@@ -252,7 +252,7 @@ func (w *hashWorker) readPlain(ctx context.Context, r Reader, it Planned) (total
 	}
 }
 
-// wideBlocks is how many blocks of a large file may be under way: with fewer, the
+// wideBlocks bounds the blocks of a large file under way: with fewer, the
 // digests wait for each other at every block, and the slower one stands still
 // whenever the system is late to wake it.
 const wideBlocks = 6

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inMemory is how large a file of a stream may be to be handed to another goroutine
+// inMemory bounds the files of a stream that are handed to another goroutine
 // whole; of larger ones each digest has its goroutine.
 const inMemory = 1 << 20
 

@@ -79,7 +79,7 @@ func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers i
 	return nil
 }
 
-// shareMost is how many files of one folder one worker takes at once.
+// shareMost bounds the files of one folder that one worker takes at once.
 const shareMost = 256
 
 // byFolder cuts the files into shares of one folder each: two that make names in one

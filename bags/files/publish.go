@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is published appears under its name whole and durable, or not at all. The
+// A published thing appears under its name whole and durable, or not at all. The
 // rules are:
 //
 //   - it is made in a hidden folder beside its place, on the same file system;

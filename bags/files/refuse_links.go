@@ -2,7 +2,7 @@ package files
 
 import "bagpipe/layout"
 
-// What kinds of link there are, as people are told of them.
+// The kinds of links, in the words for people.
 const (
 	SymbolicLinks = "symbolic links"
 	HardLinks     = "hard links"

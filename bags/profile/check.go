@@ -13,7 +13,7 @@ import (
 	"bagpipe/layout"
 )
 
-// profileSection is what profile findings cite.
+// profileSection is the section that profile findings cite.
 const profileSection = "BagIt Profiles 1.4.0"
 
 // serializations are the media types that profiles name for each format; only some
@@ -28,7 +28,7 @@ var serializations = map[archive.Format][]string{
 	archive.TarLz4:   {"application/lz4", "application/x-lz4", "application/tar+lz4", "application/x-tar+lz4", "application/x-lz4-compressed-tar"},
 }
 
-// Facts are what profiles ask of a bag.
+// Facts are the properties of a bag that profiles constrain.
 type Facts struct {
 	Format       archive.Format // what it is serialized as
 	AnyFormat    bool           // how it is serialized is not asked

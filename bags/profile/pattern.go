@@ -9,10 +9,10 @@ import (
 
 // Patterns in profiles' lists of allowed files are doublestar's, but for two rules: the
 // slash is a character as any other, so that metadata/* covers all below it, and braces
-// and backslashes stand for themselves. What has no closing bracket does, too.
+// and backslashes stand for themselves, and so does a bracket that is not closed.
 
-// matchesAny reports whether a pattern covers s. One that is s itself does, whatever is
-// in it: profiles list names with brackets as they are.
+// matchesAny reports whether a pattern covers s. A pattern equal to s covers it,
+// whatever its characters: profiles list names with brackets as they are.
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return p == s || matches(p, s) })
 }

@@ -36,7 +36,7 @@ type Profile struct {
 	AcceptSerialization []string
 	AcceptVersions      []string
 
-	// Problems are what is wrong with the profile itself, though it can be used.
+	// Problems are the faults of the profile itself, which can be used all the same.
 	Problems []finding.Finding
 }
 

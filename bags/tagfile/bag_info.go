@@ -35,7 +35,7 @@ type infoProblem struct {
 	Strict bool // wrong in 1.0 alone; before, it was allowed
 }
 
-// mostProblems is how many problems of one file are kept.
+// mostProblems bounds the problems that are kept of one file.
 const mostProblems = 200_000
 
 // infoMost bounds what is kept of a bag-info.txt, which people write for people.

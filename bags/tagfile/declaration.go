@@ -28,7 +28,7 @@ var Versions = map[string]Version{
 	"0.93": {0, 93}, "0.94": {0, 94}, "0.95": {0, 95}, "0.96": {0, 96}, "0.97": {0, 97}, "1.0": V1,
 }
 
-// declaration is what bagit.txt says.
+// declaration holds the two lines of bagit.txt, and what is wrong with them.
 type declaration struct {
 	Version  string
 	Encoding string

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerSlack is what a Go process needs beside what it decodes into: its heap
+// readerSlack is the memory of a Go process beside its decoder's: its heap
 // grows by 64 MiB at a time, and all of it counts from the first byte.
 const readerSlack = 256 << 20
 

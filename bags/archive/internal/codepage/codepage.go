@@ -46,7 +46,7 @@ func codePages() []codePage {
 	}
 }
 
-// guessed is how many of codePages are candidates of a guess: the last ones differ
+// guessed counts the codePages that are candidates of a guess: the last ones differ
 // too little from others, or are too rare in archives.
 const guessed = 13
 

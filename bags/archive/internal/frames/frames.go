@@ -13,8 +13,8 @@ import (
 	"bagpipe/bags/files"
 )
 
-// What a reading process says to the one that started it, on a pipe. The rules
-// are:
+// The frames on the pipe, from the reading process to the process that started it. The
+// rules are:
 //
 //   - a frame is one byte of kind, four of length (little endian), and its body;
 //   - 'H' begins a member, 'D' is some of its bytes, 'E' its end;

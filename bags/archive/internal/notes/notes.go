@@ -5,7 +5,7 @@ import (
 	"bagpipe/layout"
 )
 
-// maxWarnings is how many warnings are kept by their words; the rest are counted.
+// maxWarnings bounds the warnings that are kept by their words; the rest are counted.
 const maxWarnings = 1000
 
 // Notes collect the warnings about one archive, and put the archive's name into errors.

@@ -17,7 +17,7 @@ const (
 	Magic5 = "Rar!\x1a\x07\x01\x00"
 )
 
-// maxRarHeader is what the format allows (2 MiB).
+// maxRarHeader is the limit of the format (2 MiB).
 const maxRarHeader = 2 << 20
 
 // rarBlock is one block, of either version.

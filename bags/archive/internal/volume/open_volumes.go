@@ -25,7 +25,7 @@ type Volumes struct {
 }
 
 // Open opens the archive's further parts, where it is numbered: they stand
-// beside it and follow it by name: x.7z.001, x.7z.002. Those of a rar are opened by its survey, which
+// beside it and follow it by name: x.7z.001, x.7z.002. The parts of a rar are opened by its survey, which
 // knows whether there are any.
 func Open(first *os.File, archive string, numbered bool) (*Volumes, error) {
 	info, err := first.Stat()

@@ -105,7 +105,7 @@ func checkSizes(h []byte, e *Entry, n *notes.Notes) error {
 }
 
 // skipDescriptor moves the member's end behind its data descriptor: sum and sizes,
-// of 32 or 64 bits, with or without a mark. What it says is compared when the data
+// of 32 or 64 bits, with or without a mark. Its sum is compared when the data
 // is read.
 func skipDescriptor(r io.ReaderAt, e *Entry, dirAt int64) error {
 	le := binary.LittleEndian

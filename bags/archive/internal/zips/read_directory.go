@@ -142,7 +142,7 @@ func findZipEnd(r io.ReaderAt, size int64, n *notes.Notes) (zipEnd, error) {
 	return zipEnd{}, noZipEnd(r, n)
 }
 
-// zipPart is what parts but the last are called: x.z01, x.zip.001.
+// zipPart matches the names of all parts but the last: x.z01, x.zip.001.
 var zipPart = regexp.MustCompile(`(?i)\.(z[0-9]{2}|zip\.[0-9]{3})$`)
 
 // noZipEnd says why there is no end record: a first part may also begin with a mark.
