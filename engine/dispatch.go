@@ -15,8 +15,11 @@ import (
 // tried again; what is due later is left for the next run.
 const waitForRetry = 15 * time.Second
 
-// dispatch hands ready steps to the pool.
-func (r *run) dispatch(ctx context.Context) {
+// dispatch hands ready steps to the pool until ctx ends; robots run until performing ends.
+func (r *run) dispatch(ctx, performing context.Context) {
+	may := func(id queue.StepID, s *state.Step) bool {
+		return r.pool.May(id.String(), s.Instances) && r.warm.Ready(ctx, id, s)
+	}
 	inboxIdle, limitedSince := r.injected(), time.Time{}
 	for !r.pool.Draining() && ctx.Err() == nil {
 		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
@@ -27,10 +30,10 @@ func (r *run) dispatch(ctx context.Context) {
 			continue
 		}
 		now := r.e.Ledger.Now()
-		entry, ok, limited := r.e.Index.Loaded().Take(now, r.may)
+		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
 		if ok {
 			r.hand(entry)
-			r.launch(ctx, entry)
+			r.launch(ctx, performing, entry)
 			limitedSince = time.Time{}
 			continue
 		}
@@ -66,11 +69,6 @@ func (r *run) dispatch(ctx context.Context) {
 	}
 }
 
-// may tells whether one more of a step may be claimed by this process.
-func (r *run) may(id queue.StepID, s *state.Step) bool {
-	return r.pool.May(id.String(), s.Instances) && r.warm.Ready(id, s)
-}
-
 // pauseFor waits for free space; a run that is not watching ends instead, once
 // nothing runs any more that might free some.
 func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
@@ -90,9 +88,9 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 
 // launch hands a step to the pool. Its commits are not ended by a signal, so that what
 // finished is recorded.
-func (r *run) launch(ctx context.Context, entry queue.Entry) {
-	w := r.e.Attempt.NewWork(context.WithoutCancel(ctx), entry, r.o.Watch, r.pool.Draining, r.ended)
-	r.pool.Go(w.ForPool())
+func (r *run) launch(ctx, performing context.Context, entry queue.Entry) {
+	w := r.e.Attempt.NewWork(entry, func() bool { return !r.o.Watch || r.pool.Draining() }, r.ended)
+	r.pool.Go(performing, w.ForPool(context.WithoutCancel(ctx)))
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.

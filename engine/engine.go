@@ -108,7 +108,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Intake = intake.New(l, e.Settings, e.Folder, e.Guard, e.Index, recogniser)
 	e.Attempt = attempt.New(attempt.Rooms{Ledger: l, Settings: e.Settings, Folder: e.Folder, Guard: e.Guard, Control: e.Control,
 		Index: e.Index, Recognition: recogniser, Robots: o.Robots})
-	e.Act = act.New(l, e.Settings, e.Folder, e.Guard, e.Control, e.Index, e.Attempt.Recover)
+	e.Act = act.New(l, e.Settings, e.Folder, e.Guard, e.Control, e.Index, e.Attempt.Recovery.Recover)
 	e.Ask = ask.New(ask.Rooms{Ledger: l, Settings: e.Settings, Folder: e.Folder, Guard: e.Guard, Control: e.Control,
 		Index: e.Index, Recognition: recogniser, Intake: e.Intake, Attempt: e.Attempt})
 	e.Alert = alert.New(l, e.Settings, e.Control, e.Index, e.Ask)

@@ -24,9 +24,9 @@ func (e *Engine) repairFolders(ctx context.Context) error {
 // resume takes up what dead engines left: scratch, intake, attempts.
 func (r *run) resume(ctx context.Context) error {
 	e := r.e
-	r.each(e.Attempt.RecoverLost(ctx))
-	r.each(e.Attempt.SweepScratch(e.Ledger.Seat.Alive))
-	r.each(e.Attempt.SweepClaims())
+	r.each(e.Attempt.Recovery.RecoverLost(ctx))
+	r.each(e.Attempt.Recovery.SweepScratch(e.Ledger.Seat.Alive))
+	r.each(e.Attempt.Recovery.SweepClaims())
 	if err := r.ending(); err != nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}

@@ -53,7 +53,7 @@ type run struct {
 	e      *Engine
 	o      RunOptions
 	pool   *runner.Pool
-	warm   *attempt.Warmth
+	warm   *attempt.WarmUps
 	inbox  *inboxLoop
 	upkeep *upkeep
 
@@ -137,7 +137,12 @@ func (r *run) work(ctx context.Context) error {
 	if !r.injected() {
 		wg.Go(func() { r.inbox.run(side) })
 	}
-	stopped := context.AfterFunc(ctx, r.pool.Stop)
+	performing, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer interrupt(nil)
+	stopped := context.AfterFunc(ctx, func() {
+		r.pool.Drain()
+		interrupt(runner.ErrInterrupted)
+	})
 	wg.Go(func() {
 		select {
 		case <-r.o.Drain:
@@ -145,12 +150,11 @@ func (r *run) work(ctx context.Context) error {
 		case <-side.Done():
 		}
 	})
-	warm, cool := r.e.Attempt.NewWarmth(side, r.pool.Drained(), r.tellGrave)
-	r.warm = warm
-	r.dispatch(ctx)
+	r.warm = r.e.Attempt.NewWarmUps(r.pool.Drained(), r.tellGrave)
+	r.dispatch(ctx, performing)
 	r.pool.Drain()
 	r.pool.Wait()
-	cool()
+	r.warm.End()
 	stopped()
 	stopSide()
 	wg.Wait()

@@ -44,8 +44,8 @@ func TestARunTellsOfAnInternalError(t *testing.T) {
 		t.Fatal("nothing is ready")
 	}
 	r := e.newRun(nil, RunOptions{})
-	w := e.Attempt.NewWork(ctx, entry, false, nil, func(*attempt.Work) {})
-	if !w.ForPool().Claim(ctx) {
+	w := e.Attempt.NewWork(entry, nil, func(*attempt.Work) {})
+	if !w.ForPool(ctx).Claim() {
 		t.Fatal(w.Err)
 	}
 	claimed := e.Index.Loaded().Item(item.Item).Runs[0].Steps[entry.N].Current

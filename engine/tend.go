@@ -38,7 +38,7 @@ func (r *run) tend(ctx context.Context) {
 				saved = now
 				e.Index.SaveIndexSoon()
 			}
-			err = errors.Join(e.Attempt.RecoverLost(ctx), e.Control.CheckThresholds(ctx))
+			err = errors.Join(e.Attempt.Recovery.RecoverLost(ctx), e.Control.CheckThresholds(ctx))
 			if r.o.Watch {
 				r.unstall()
 			}

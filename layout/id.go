@@ -146,6 +146,14 @@ func (k AttemptKey) Compare(o AttemptKey) int {
 	return cmp.Or(cmp.Compare(k.N, o.N), cmp.Compare(k.Engine, o.Engine))
 }
 
+// AttemptRef names one attempt at a step of an item, in a numbered run of a workflow.
+type AttemptRef struct {
+	Item     ItemID
+	Workflow string
+	Step     Name
+	Key      AttemptKey
+}
+
 // IntentKey names an intent: ULID-ENGINE. Keys order by time.
 type IntentKey string
 

@@ -10,6 +10,7 @@ import (
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
+	"bagpipe/layout"
 )
 
 // Acts are the decisions of one person.
@@ -26,7 +27,7 @@ type Acts struct {
 
 // Recover takes a step back from an engine that is gone: what its attempt replaced is put
 // back, and the step waits again.
-type Recover func(ctx context.Context, a *folder.Attempt, why string) error
+type Recover func(ctx context.Context, a layout.AttemptRef, why string) error
 
 // New gives the acts of the person whom the ledger names.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, g *guard.Guard, c *control.Panel, i *index.Keeper, recover Recover) *Acts {

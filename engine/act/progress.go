@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -39,7 +38,7 @@ func (ac *Acts) Progress(ref ledger.StepRef, attempt, note string, percent int) 
 	if attempt != "" && attempt != k.String() {
 		return &NotRunningError{ref.Step, fmt.Sprintf("is in progress by attempt %s, not by %s", k, attempt)}
 	}
-	a := &folder.Attempt{Item: ref.Item, Workflow: ref.Workflow, Step: ref.Step, Key: k}
+	a := layout.AttemptRef{Item: ref.Item, Workflow: ref.Workflow, Step: ref.Step, Key: k}
 	err = steps.TellProgress(ac.folder.ScratchDir(a), steps.Progress{Note: note, Percent: percent})
 	if errors.Is(err, fs.ErrNotExist) {
 		return &NotRunningError{ref.Step, "is claimed and has not begun here"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -34,7 +33,7 @@ func (ac *Acts) freeOfDead(ctx context.Context, id layout.ItemID, workflow strin
 		return false, nil
 	}
 	why := fmt.Sprintf("engine %s (%s) is gone; a person acts on the step", k.Engine, a.Runner)
-	if err := ac.recover(ctx, &folder.Attempt{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {
+	if err := ac.recover(ctx, layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {
 		return false, fmt.Errorf("recover item %s: %w", id.Short(), err)
 	}
 	return true, nil

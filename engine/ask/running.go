@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bagpipe/engine/claim"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -52,10 +51,10 @@ func (an *Answers) progressOf(id layout.ItemID, workflow string, step layout.Nam
 	if a.State != state.InProgress {
 		return nil
 	}
-	return an.liveProgress(&folder.Attempt{Item: id, Workflow: workflow, Step: step, Key: k})
+	return an.liveProgress(layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k})
 }
 
-func (an *Answers) liveProgress(a *folder.Attempt) *ProgressDetail {
+func (an *Answers) liveProgress(a layout.AttemptRef) *ProgressDetail {
 	p, ok := steps.ReadProgress(an.folder.ScratchDir(a))
 	if !ok {
 		return nil
@@ -97,7 +96,7 @@ func (an *Answers) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep)
 		step := layout.Name(run.Plan.Steps[i].Name)
 		out = append(out, RunningStep{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name, Step: step,
 			Since: s.Since, Runner: s.Runner, Gone: an.goneFrom(s),
-			Progress: an.liveProgress(&folder.Attempt{Item: it.ID, Workflow: run.Name, Step: step, Key: s.Current})})
+			Progress: an.liveProgress(layout.AttemptRef{Item: it.ID, Workflow: run.Name, Step: step, Key: s.Current})})
 	}
 	return out
 }

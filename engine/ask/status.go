@@ -150,5 +150,5 @@ func (an *Answers) engines() (out, cold []string, err error) {
 			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, steps: %d", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
-	return out, an.attempt.Cold(alive), nil
+	return out, an.attempt.ColdSteps(alive), nil
 }

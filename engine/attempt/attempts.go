@@ -1,42 +1,14 @@
 package attempt
 
-import (
-	"bagpipe/engine/control"
-	"bagpipe/engine/folder"
-	"bagpipe/engine/guard"
-	"bagpipe/engine/index"
-	"bagpipe/engine/intake/recognition"
-	"bagpipe/engine/ledger"
-	"bagpipe/engine/settings"
-	"bagpipe/layout"
-	"bagpipe/steps"
-)
-
-// Attempts performs steps of items here, on this machine.
+// Attempts makes attempts at the steps that are ready.
 type Attempts struct {
-	ledger      *ledger.Ledger
-	settings    *settings.Source
-	folder      *folder.Folders
-	guard       *guard.Guard
-	control     *control.Panel
-	index       *index.Keeper
-	recognition *recognition.Recogniser
-	robots      map[layout.Name]steps.Builtin
+	rooms
+	performer Performer
+	Recovery  *Recovery
 }
 
-// Rooms are what attempts need of the floors below.
-type Rooms struct {
-	Ledger      *ledger.Ledger
-	Settings    *settings.Source
-	Folder      *folder.Folders
-	Guard       *guard.Guard
-	Control     *control.Panel
-	Index       *index.Keeper
-	Recognition *recognition.Recogniser
-	Robots      map[layout.Name]steps.Builtin
-}
-
-// New gives a place to perform steps.
+// New gives the attempts of this engine; robots run on this machine.
 func New(r Rooms) *Attempts {
-	return &Attempts{ledger: r.Ledger, settings: r.Settings, folder: r.Folder, guard: r.Guard, control: r.Control, index: r.Index, recognition: r.Recognition, robots: r.Robots}
+	in := rooms{ledger: r.Ledger, settings: r.Settings, folder: r.Folder, guard: r.Guard, control: r.Control, index: r.Index, recognition: r.Recognition, robots: r.Robots}
+	return &Attempts{rooms: in, performer: local{robots: r.Robots, folder: r.Folder}, Recovery: &Recovery{in}}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // checkBytes refuses to let a robot at an item whose bytes are elsewhere.
-func (at *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
-	why, err := at.folder.Missing(ctx, rec.Manifest, rec.Execution)
+func (a *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
+	why, err := a.folder.Missing(ctx, rec.Manifest, rec.Execution)
 	if err != nil {
 		return steps.SystemFailure("look for the item's bytes: %w", err)
 	}
@@ -24,8 +24,8 @@ func (at *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
 
 // verifySource fails an item whose source is not what was taken in: a copy that went on
 // after its drop had settled, a robot or a person wrote into it.
-func (at *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventory []byte) error {
-	change, err := at.folder.SourceChanged(ctx, m, inventory)
+func (a *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventory []byte) error {
+	change, err := a.folder.SourceChanged(ctx, m, inventory)
 	if err != nil {
 		return steps.SystemFailure("verify the source: %w", err)
 	}
@@ -37,10 +37,10 @@ func (at *Attempts) verifySource(ctx context.Context, m layout.Manifest, invento
 
 // checkOpen refuses to begin a step of an item whose content is being replaced, or of
 // a workflow that is over with a version before: its claim must be taken already.
-func (at *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Name) error {
+func (a *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Name) error {
 	m := rec.Manifest
 	illegal := &state.IllegalError{Event: "claim", Item: m.Item, Workflow: workflow, Step: step}
-	if at.folder.HasVersionDir(m.Item, m.Version) {
+	if a.folder.HasVersionDir(m.Item, m.Version) {
 		illegal.Reason = fmt.Sprintf("version %d of the item is being taken in", m.Version+1)
 		return illegal
 	}

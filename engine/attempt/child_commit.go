@@ -7,27 +7,26 @@ import (
 	"fmt"
 	"sync"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// commitChild registers one child, as long as the attempt is the current one.
-func (at *Attempts) commitChild(ctx context.Context, parent layout.Manifest, c *child, f *fence) error {
-	now := at.ledger.Now().UTC().Truncate(ledger.Resolution)
+// commit registers one child, as long as the attempt is the current one.
+func (cs *children) commit(ctx context.Context, c *child, f *fence) error {
+	now := cs.ledger.Now().UTC().Truncate(ledger.Resolution)
 	label := cmp.Or(c.Label, c.admission.Outcome.Label, layout.EncodePath(c.Name))
-	who := at.ledger.ByRobot(f.a.Step)
+	who := cs.ledger.ByRobot(f.a.Step)
 	m := layout.Manifest{
 		Item: c.id, Version: 1, Collection: c.admission.Collection, Label: ledger.OneLine(label, ledger.MaxLabel), Lane: layout.Name(c.admission.Lane), Created: now,
-		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(parent) + 1},
+		Parent: &layout.Parent{Item: f.a.Item, Workflow: f.a.Workflow, Step: f.a.Step, Name: layout.EncodePath(c.Name), Generation: generation(cs.parent) + 1},
 		Source: layout.Source{Name: layout.EncodePath(c.taken.Name), Kind: c.admission.Kind, Files: c.sum.Files, Bytes: c.sum.Bytes, Digest: c.sum.Digest,
 			Taken: now, By: who.Agent, Rule: c.admission.Rule},
 		Metadata: c.Metadata,
 	}
 	c.admission.Describe(&m)
-	err := at.ledger.RegisterItem(ctx, m, c.admission.Workflow, c.admission.Skip, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
+	err := cs.ledger.RegisterItem(ctx, m, c.admission.Workflow, c.admission.Skip, who, func(r gitstore.Reader, _ *layout.Manifest) error { return f.check(r) })
 	if err != nil {
 		return fmt.Errorf("register child %s: %w", m.Parent.Name, err)
 	}
@@ -37,7 +36,7 @@ func (at *Attempts) commitChild(ctx context.Context, parent layout.Manifest, c *
 // fence lets children be registered while their attempt is the current one. The
 // parent's record changes seldom while they are, and is read once for each version.
 type fence struct {
-	a *folder.Attempt
+	a layout.AttemptRef
 
 	mu   sync.Mutex // guards the rest
 	seen []byte

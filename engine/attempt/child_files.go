@@ -11,17 +11,16 @@ import (
 	"strings"
 	"syscall"
 
-	"bagpipe/engine/folder"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
 )
 
-// moveChild moves a child's content from scratch to its item's folder; its caller
-// syncs. What is in the way there is not this attempt's: sweepChildren has removed what
-// dead ones left, so it is that of an engine that lost its claim and does not know yet.
-func (at *Attempts) moveChild(c *child) error {
-	dir := at.ledger.Path(layout.ItemDir(c.id))
+// moveChild moves a child's content from scratch to its item's folder; the caller syncs.
+// sweep has removed what dead attempts left, so a folder in the way belongs to an engine
+// that lost its claim and does not know yet.
+func (cs *children) moveChild(c *child) error {
+	dir := cs.ledger.Path(layout.ItemDir(c.id))
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -34,10 +33,11 @@ func (at *Attempts) moveChild(c *child) error {
 	return os.Rename(c.taken.Path, filepath.Join(source, c.taken.Name))
 }
 
-// sweepChildren removes what earlier attempts at the step left of children that they
-// did not register. Its caller has the step's claim.
-func (at *Attempts) sweepChildren(ctx context.Context, a *folder.Attempt) error {
-	dir := at.ledger.Path(layout.ItemDir(a.Item))
+// sweep removes the folders that earlier attempts at the step left of children they did
+// not register. The caller has the step's claim.
+func (cs *children) sweep(ctx context.Context) error {
+	a := cs.attempt
+	dir := cs.ledger.Path(layout.ItemDir(a.Item))
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -50,21 +50,21 @@ func (at *Attempts) sweepChildren(ctx context.Context, a *folder.Attempt) error 
 		if _, err := layout.ParseAttemptKey(key); !ours || err != nil {
 			continue
 		}
-		if err := at.sweepJournal(ctx, filepath.Join(dir, entry.Name())); err != nil {
+		if err := cs.sweepJournal(ctx, filepath.Join(dir, entry.Name())); err != nil {
 			return fmt.Errorf("remove what an attempt before left of its children: %w", err)
 		}
 	}
 	return nil
 }
 
-// sweepJournal removes the folders of the children a journal names that are no items.
-// A crash in it leaves the journal, and the next call goes on.
-func (at *Attempts) sweepJournal(ctx context.Context, journal string) error {
+// sweepJournal removes the folders of a journal's children that are no items. A crash in
+// it leaves the journal, and the next call goes on.
+func (cs *children) sweepJournal(ctx context.Context, journal string) error {
 	data, err := os.ReadFile(journal)
 	if err != nil {
 		return err
 	}
-	if err := at.ledger.Store.Refresh(ctx); err != nil { // what the dead engine committed
+	if err := cs.ledger.Store.Refresh(ctx); err != nil { // what the dead engine committed
 		return err
 	}
 	for line := range bytes.Lines(data) {
@@ -72,13 +72,13 @@ func (at *Attempts) sweepJournal(ctx context.Context, journal string) error {
 		if err != nil {
 			continue
 		}
-		if registered, err := at.ledger.Exists(id); err != nil || registered {
+		if registered, err := cs.ledger.Exists(id); err != nil || registered {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		child := at.ledger.Path(layout.ItemDir(id))
+		child := cs.ledger.Path(layout.ItemDir(id))
 		if err := disk.RemoveTree(filepath.Join(child, layout.SourceDir)); err != nil {
 			return err
 		}

@@ -3,13 +3,14 @@ package attempt
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
@@ -35,7 +36,7 @@ import (
 //
 // is in the parent's folder from before the first move until all are committed. What a
 // crash left of children that are not committed is removed by the next attempt, which
-// finds them there (sweepChildren).
+// finds them there (sweep).
 
 const (
 	childrenPrefix = ".children."
@@ -58,51 +59,57 @@ type child struct {
 	there     bool // registered by an attempt before
 }
 
+// children are the items that one attempt's result makes.
+type children struct {
+	rooms
+	attempt *claimed
+	parent  layout.Manifest
+	scratch string
+}
+
 // multiply registers the children of the attempt's result, and notes how many they
-// are. It may be called again, by another attempt, after a crash or an error at any
-// point of it.
-func (w *Work) multiply() error {
+// are. Another attempt may call it again after a crash or an error at any point of it.
+func (w *Work) multiply(ctx context.Context) error {
 	if len(w.result.Children) == 0 {
 		return nil
 	}
-	parent, err := w.e.parentOf(w.attempt)
-	if err != nil {
+	cs := &children{rooms: w.a.rooms, attempt: w.attempt, scratch: w.scratch}
+	if err := cs.sweep(ctx); err != nil {
 		return err
 	}
-	if err := w.e.sweepChildren(w.ctx, w.attempt); err != nil {
-		return err
-	}
-	children, err := w.planChildren(parent)
+	planned, err := cs.plan(ctx, w.result.Children)
 	if err != nil {
 		return err
 	}
 	var fresh []*child
-	for i := range children {
-		if !children[i].there {
-			fresh = append(fresh, &children[i])
+	for i := range planned {
+		if !planned[i].there {
+			fresh = append(fresh, &planned[i])
 		}
 	}
-	w.attempt.Children = len(children) - len(fresh)
-	if err := w.registerChildren(parent, fresh); err != nil {
+	before := len(planned) - len(fresh)
+	w.attempt.children = before
+	if err := cs.register(ctx, fresh); err != nil {
 		return err
 	}
-	if n := len(children) - len(fresh); n > 0 && w.log != nil {
-		fmt.Fprintf(w.log, "%d of %d children had been registered before\n", n, len(children))
+	if before > 0 {
+		fmt.Fprintf(w.log, "%d of %d children had been registered before\n", before, len(planned))
 	}
 	return nil
 }
 
-// parentOf reads who the children's parent is.
-func (at *Attempts) parentOf(a *folder.Attempt) (layout.Manifest, error) {
-	v, err := at.ledger.Store.Tip()
+// readParent reads the manifest of the children's parent.
+func (cs *children) readParent() error {
+	v, err := cs.ledger.Store.Tip()
 	if err != nil {
-		return layout.Manifest{}, err
+		return err
 	}
-	data, err := at.ledger.Recent(v, a.Item).ReadFile(layout.ItemDir(a.Item) + "/" + layout.ManifestJSON)
+	data, err := cs.ledger.Recent(v, cs.attempt.Item).ReadFile(layout.ItemDir(cs.attempt.Item) + "/" + layout.ManifestJSON)
 	if err != nil {
-		return layout.Manifest{}, err
+		return err
 	}
-	return layout.DecodeManifest(data)
+	cs.parent, err = layout.DecodeManifest(data)
+	return err
 }
 
 func generation(m layout.Manifest) int {
@@ -112,89 +119,92 @@ func generation(m layout.Manifest) int {
 	return m.Parent.Generation
 }
 
-// planChildren recognises and digests all children, before anything is changed.
-func (w *Work) planChildren(parent layout.Manifest) ([]child, error) {
-	handed := w.result.Children
-	if n := generation(parent) + 1; n > maxGenerations {
+// plan recognises and digests all children, before anything is changed.
+func (cs *children) plan(ctx context.Context, handed []steps.Child) ([]child, error) {
+	if err := cs.readParent(); err != nil {
+		return nil, err
+	}
+	if n := generation(cs.parent) + 1; n > maxGenerations {
 		return nil, steps.ContentFailure("it is the child of a child, and so on, %d deep; children of it would be deeper than %d", n-1, maxGenerations)
 	}
 	if len(handed) > maxChildren {
 		return nil, steps.ContentFailure("%d children; a step makes at most %d", len(handed), maxChildren)
 	}
-	if err := w.e.folder.Space.Low(); err != nil {
+	if err := cs.folder.Space.Low(); err != nil {
 		return nil, &steps.Later{Reason: err.Error()}
 	}
-	children, seen := make([]child, len(handed)), make(map[layout.ItemID]bool, len(handed))
+	planned, seen := make([]child, len(handed)), make(map[layout.ItemID]bool, len(handed))
 	for i, c := range handed {
-		children[i] = child{Child: c, id: layout.ChildID(w.attempt.Item, w.attempt.Workflow, w.attempt.Step, c.Name)}
-		if c.Name == "" || seen[children[i].id] {
+		planned[i] = child{Child: c, id: layout.ChildID(cs.attempt.Item, cs.attempt.Workflow, cs.attempt.Step, c.Name)}
+		if c.Name == "" || seen[planned[i].id] {
 			return nil, steps.SystemFailure("the robot made child %q twice", layout.EncodePath(c.Name))
 		}
-		seen[children[i].id] = true
+		seen[planned[i].id] = true
 	}
-	errs := make([]error, len(children))
+	errs := make([]error, len(planned))
 	var planning errgroup.Group
 	planning.SetLimit(2 * childrenPlanned)
-	for i := range children {
-		planning.Go(func() error { errs[i] = w.planChild(parent, &children[i]); return nil })
+	for i := range planned {
+		planning.Go(func() error { errs[i] = cs.planChild(ctx, &planned[i]); return nil })
 	}
-	_ = planning.Wait()        // the errors are told in order
+	_ = planning.Wait()
 	for i, err := range errs { // the first in order is told
 		if err != nil {
-			return nil, fmt.Errorf("child %s: %w", layout.EncodePath(children[i].Name), err)
+			return nil, fmt.Errorf("child %s: %w", layout.EncodePath(planned[i].Name), err)
 		}
 	}
-	return children, nil
+	return planned, nil
 }
 
 // childrenPlanned bounds the files open while children are digested.
 const childrenPlanned = 8
 
-func (w *Work) planChild(parent layout.Manifest, c *child) (err error) {
+// planChild gives a child what a drop has after its take: admission and digest.
+func (cs *children) planChild(ctx context.Context, c *child) (err error) {
 	from, err := layout.ParseRelPath(string(c.From))
 	if err != nil {
 		return steps.SystemFailure("%w", err)
 	}
 	c.taken = inbox.Taken{
-		ID: c.id, Path: filepath.Join(w.scratch, filepath.FromSlash(string(from))), Name: path.Base(string(from)),
-		Collection: layout.Name(cmp.Or(string(c.Collection), string(parent.Collection))),
-		Ticket:     inbox.Ticket{Chosen: c.Collection != "", Workflow: c.Workflow, Lane: layout.Name(cmp.Or(string(c.Lane), string(parent.Lane)))},
+		ID: c.id, Path: filepath.Join(cs.scratch, filepath.FromSlash(string(from))), Name: path.Base(string(from)),
+		Collection: layout.Name(cmp.Or(string(c.Collection), string(cs.parent.Collection))),
+		Ticket:     inbox.Ticket{Chosen: c.Collection != "", Workflow: c.Workflow, Lane: layout.Name(cmp.Or(string(c.Lane), string(cs.parent.Lane)))},
 	}
-	e := w.e
-	if c.Collection != "" && c.Collection != parent.Collection {
-		if err := e.settings.CheckCollection(c.Collection); err != nil {
+	if c.Collection != "" && c.Collection != cs.parent.Collection {
+		if err := cs.settings.CheckCollection(c.Collection); err != nil {
 			return steps.SystemFailure("%w", err)
 		}
 	}
 	if c.Lane != "" {
-		if err := e.settings.Current().Settings.CheckLane(string(c.Lane)); err != nil {
+		if err := cs.settings.Current().Settings.CheckLane(string(c.Lane)); err != nil {
 			return steps.SystemFailure("%w", err)
 		}
 	}
 	refused := ""
-	if c.admission, refused, err = e.recognition.Plan(w.ctx, c.taken); err != nil {
+	if c.admission, refused, err = cs.recognition.Plan(ctx, c.taken); err != nil {
 		return err
 	}
 	if refused != "" {
 		return steps.SystemFailure("%s", refused)
 	}
 	var bad *inbox.BadError
-	if c.sum, err = inbox.Digest(w.ctx, c.taken.Path); errors.As(err, &bad) {
+	if c.sum, err = inbox.Digest(ctx, c.taken.Path); errors.As(err, &bad) {
 		return steps.SystemFailure("%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	return w.findChild(c)
+	return cs.find(ctx, c)
 }
 
-// findChild looks whether a child is registered, and is what it was.
-func (w *Work) findChild(c *child) error {
-	e, a := w.e, w.attempt
-	if err := e.guard.Look(w.ctx, c.id); err != nil {
+// find notes whether an attempt before registered the child. One with other content now is
+// refused.
+func (cs *children) find(ctx context.Context, c *child) error {
+	a := cs.attempt
+	if err := cs.guard.Look(ctx, c.id); err != nil {
 		return err
 	}
-	v, err := e.ledger.Store.Tip()
+	v, err := cs.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
@@ -216,33 +226,31 @@ func (w *Work) findChild(c *child) error {
 	return nil
 }
 
-// registerChildren makes items of those that are none yet.
-func (w *Work) registerChildren(parent layout.Manifest, fresh []*child) error {
+// register makes items of the children that are none yet.
+func (cs *children) register(ctx context.Context, fresh []*child) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	journal := w.e.childrenJournal(w.attempt)
 	var ids bytes.Buffer
 	for _, c := range fresh {
 		ids.WriteString(string(c.id) + "\n")
 	}
-	if err := disk.WriteFile(journal, ids.Bytes(), 0o666); err != nil {
+	if err := disk.WriteFile(cs.journal(), ids.Bytes(), 0o666); err != nil {
 		return fmt.Errorf("note the children: %w", err)
 	}
-	fence := &fence{a: w.attempt}
-	for at := 0; at < len(fresh); at += childrenAtOnce {
-		part := fresh[at:min(at+childrenAtOnce, len(fresh))]
-		if err := w.e.folder.Space.Low(); err != nil {
+	fence := &fence{a: cs.attempt.AttemptRef}
+	for part := range slices.Chunk(fresh, childrenAtOnce) {
+		if err := cs.folder.Space.Low(); err != nil {
 			return &steps.Later{Reason: err.Error()}
 		}
-		if err := w.e.moveChildren(part); err != nil {
+		if err := cs.move(part); err != nil {
 			return err
 		}
 		var made atomic.Int64
 		var committing errgroup.Group
 		for _, c := range part {
 			committing.Go(func() error {
-				err := w.e.commitChild(w.ctx, parent, c, fence)
+				err := cs.commit(ctx, c, fence)
 				if err == nil {
 					made.Add(1)
 				}
@@ -250,30 +258,31 @@ func (w *Work) registerChildren(parent layout.Manifest, fresh []*child) error {
 			})
 		}
 		err := committing.Wait()
-		w.attempt.Children += int(made.Load())
+		cs.attempt.children += int(made.Load())
 		if err != nil {
 			return err
 		}
 	}
-	return removeJournal(journal)
+	return removeJournal(cs.journal())
 }
 
-// moveChildren puts the content of children in its place, durably.
-func (at *Attempts) moveChildren(part []*child) error {
+// move puts the content of children in its place, durably.
+func (cs *children) move(part []*child) error {
 	var moving errgroup.Group
 	moving.SetLimit(childrenPlanned)
 	for _, c := range part {
-		moving.Go(func() error { return at.moveChild(c) })
+		moving.Go(func() error { return cs.moveChild(c) })
 	}
 	if err := moving.Wait(); err != nil {
 		return err
 	}
-	if err := disk.SyncFS(at.ledger.Path(layout.ItemsDir)); err != nil {
+	if err := disk.SyncFS(cs.ledger.Path(layout.ItemsDir)); err != nil {
 		return fmt.Errorf("sync the children: %w", err)
 	}
 	return nil
 }
 
-func (at *Attempts) childrenJournal(a *folder.Attempt) string {
-	return filepath.Join(at.ledger.Path(layout.ItemDir(a.Item)), childrenPrefix+a.Workflow+"."+string(a.Step)+"."+a.Key.String())
+func (cs *children) journal() string {
+	a := cs.attempt
+	return filepath.Join(cs.ledger.Path(layout.ItemDir(a.Item)), childrenPrefix+a.Workflow+"."+string(a.Step)+"."+a.Key.String())
 }

@@ -119,7 +119,7 @@ func (y *nursery) begun(e *engine.Engine) *attempt.Work {
 	if !ok {
 		y.t.Fatal(w.Err)
 	}
-	y.must(w.Call())
+	y.must(w.Call(ctx))
 	return w
 }
 
@@ -194,13 +194,13 @@ func TestALostAttemptRegistersNoChild(t *testing.T) {
 	y := newNursery(t, 3)
 	y.do(func(e *engine.Engine) {
 		w := y.begun(e)
-		planned, err := w.Plan()
+		planned, err := w.Plan(y.t.Context())
 		y.must(err)
-		y.must(w.Lose())
-		if err := planned.Register(2); !errors.Is(err, state.ErrStale) {
+		y.must(w.Lose(y.t.Context()))
+		if err := planned.Register(y.t.Context(), 2); !errors.Is(err, state.ErrStale) {
 			t.Errorf("registered by a lost attempt: %v", err)
 		}
-		if w.HandOver(w.Children()[2:]); !errors.Is(w.Publish(), state.ErrStale) {
+		if w.HandOver(w.Children()[2:]); !errors.Is(w.Publish(y.t.Context()), state.ErrStale) {
 			t.Error("published by a lost attempt")
 		}
 		y.must(e.Index.Load(context.Background()))
@@ -242,13 +242,13 @@ func TestACrashWhileChildrenAreRegistered(t *testing.T) {
 func (y *nursery) crash(w *attempt.Work, at string) {
 	y.t.Helper()
 	if at == "journal gone" || at == "outputs published" {
-		y.must(w.Multiply())
+		y.must(w.Multiply(y.t.Context()))
 		if at == "outputs published" {
 			y.must(w.PutOut())
 		}
 		return
 	}
-	planned, err := w.Plan()
+	planned, err := w.Plan(y.t.Context())
 	y.must(err)
 	y.must(planned.Note())
 	if at == "journal" {
@@ -257,7 +257,7 @@ func (y *nursery) crash(w *attempt.Work, at string) {
 	y.must(planned.Move())
 	commit := map[string]int{"one committed": 1, "all committed": planned.Len()}[at]
 	for i := range commit {
-		y.must(planned.Commit(i))
+		y.must(planned.Commit(y.t.Context(), i))
 	}
 }
 
@@ -372,7 +372,7 @@ func TestChildrenThatAreRefused(t *testing.T) {
 		y.do(func(e *engine.Engine) {
 			w := y.begun(e)
 			w.HandOver(handed)
-			if err := w.Publish(); err == nil || !strings.Contains(err.Error(), want) {
+			if err := w.Publish(y.t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
 			y.must(e.Index.Load(context.Background()))
@@ -413,7 +413,7 @@ func BenchmarkChildren(b *testing.B) {
 				y.do(func(e *engine.Engine) {
 					w := y.begun(e)
 					begin := time.Now()
-					y.must(w.Multiply())
+					y.must(w.Multiply(y.t.Context()))
 					b.ReportMetric(float64(time.Since(begin).Microseconds())/float64(n), "us/child")
 				})
 			}

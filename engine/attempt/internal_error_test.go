@@ -27,7 +27,7 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 		if !ok {
 			t.Fatal(w.Err)
 		}
-		if w.EndInPanic("index out of range"); w.Err != nil || ended != w || !w.Internal {
+		if w.EndInPanic(p.ctx, "index out of range"); w.Err != nil || ended != w || !w.Internal {
 			t.Fatalf("%v; it is told of as a fault of its own: %t", w.Err, w.Internal)
 		}
 		d, err := e.Ask.Show(entry.Item.ID)

@@ -16,7 +16,7 @@ func (w *Work) keepProgress() {
 		return
 	}
 	if p, ok := steps.ReadProgress(w.scratch); ok {
-		w.attempt.Progress = &state.Progress{At: p.At, Note: ledger.Printable(p.Note), Percent: p.Percent}
+		w.attempt.progress = &state.Progress{At: p.At, Note: ledger.Printable(p.Note), Percent: p.Percent}
 	}
 }
 

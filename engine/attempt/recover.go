@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/folder"
@@ -18,14 +16,17 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// SweepClaims removes the lock files of dead engines, so that those which are
-// there tell who is at work. Whoever needs one earlier takes it over.
-func (at *Attempts) SweepClaims() error {
-	self, err := at.ledger.Seat.Engine()
+// Recovery takes up what dead engines left: their attempts, lock files and scratch folders.
+type Recovery struct{ rooms }
+
+// SweepClaims removes the lock files of dead engines, so that a lock file says who is at
+// work. An engine that needs one earlier takes it over.
+func (r *Recovery) SweepClaims() error {
+	self, err := r.ledger.Seat.Engine()
 	if err != nil {
 		return err
 	}
-	holders, err := claim.List(at.ledger.Root)
+	holders, err := claim.List(r.ledger.Root)
 	if err != nil {
 		return err
 	}
@@ -34,10 +35,10 @@ func (at *Attempts) SweepClaims() error {
 		if h.Damaged {
 			continue
 		}
-		if lives, err := at.ledger.Seat.Alive(h.Engine); err != nil || lives {
+		if lives, err := r.ledger.Seat.Alive(h.Engine); err != nil || lives {
 			continue
 		}
-		c, err := self.Take(claim.Key{Item: h.Item, Workflow: h.Workflow, Step: h.Step}, layout.AttemptKey{N: 1, Engine: at.ledger.ID})
+		c, err := self.Take(claim.Key{Item: h.Item, Workflow: h.Workflow, Step: h.Step}, layout.AttemptKey{N: 1, Engine: r.ledger.ID})
 		var held *claim.HeldError
 		if errors.As(err, &held) {
 			continue
@@ -52,15 +53,15 @@ func (at *Attempts) SweepClaims() error {
 	return errors.Join(errs...)
 }
 
-// Recover puts back what a dead engine's attempt had replaced, and lets its step
+// Recover puts back the files that a dead engine's attempt had replaced, and lets its step
 // wait again. It holds the step's claim meanwhile, so that of several engines one
-// does it and none runs the step.
-func (at *Attempts) Recover(ctx context.Context, a *folder.Attempt, why string) error {
-	self, err := at.ledger.Seat.Engine()
+// recovers the step and none runs it.
+func (r *Recovery) Recover(ctx context.Context, a layout.AttemptRef, why string) error {
+	self, err := r.ledger.Seat.Engine()
 	if err != nil {
 		return err
 	}
-	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, layout.AttemptKey{N: a.Key.N + 1, Engine: at.ledger.ID})
+	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, layout.AttemptKey{N: a.Key.N + 1, Engine: r.ledger.ID})
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		return nil // another engine is at it
@@ -70,30 +71,26 @@ func (at *Attempts) Recover(ctx context.Context, a *folder.Attempt, why string) 
 	}
 	defer func() {
 		if err := c.Release(); err != nil {
-			at.ledger.Log.Warn("release claim", "item", a.Item, "step", a.Step, "err", err)
+			r.ledger.Log.Warn("release claim", "item", a.Item, "step", a.Step, "err", err)
 		}
 	}()
-	ended, err := at.attemptEnded(a)
+	ended, err := r.ended(a)
 	if err != nil || ended {
 		return err
 	}
-	if err := at.folder.PutBack(a); err != nil {
+	if err := r.folder.PutBack(a); err != nil {
 		return err
 	}
-	if err := at.abandon(ctx, a.Item, a.Workflow, a.Step, a.Key, why); err != nil && !ledger.IsRefused(err) {
+	if err := abandon(ctx, r.ledger, a, why); !ledger.IsRefused(err) {
 		return err
 	}
 	return nil
 }
 
-// attemptEnded tells, by the newest history, whether an attempt has ended well or
-// badly; one that is gone from the record has not.
-func (at *Attempts) attemptEnded(a *folder.Attempt) (bool, error) {
-	v, err := at.ledger.Store.Tip()
-	if err != nil {
-		return false, err
-	}
-	rec, err := at.ledger.Read(v, a.Item, "")
+// ended reports whether an attempt has ended by the newest history; one that is gone from
+// the record has not.
+func (r *Recovery) ended(a layout.AttemptRef) (bool, error) {
+	_, rec, err := r.ledger.ReadTip(a.Item, "")
 	if err != nil {
 		return false, err
 	}
@@ -106,15 +103,15 @@ func (at *Attempts) attemptEnded(a *folder.Attempt) (bool, error) {
 }
 
 // RecoverLost lets steps wait again whose engine is dead.
-func (at *Attempts) RecoverLost(ctx context.Context) error {
+func (r *Recovery) RecoverLost(ctx context.Context) error {
 	var errs []error
-	for _, it := range at.index.Loaded().Running() {
+	for _, it := range r.index.Loaded().Running() {
 		for run, i := range it.Steps() {
 			s := &run.Steps[i]
 			if s.Status != state.InProgress {
 				continue
 			}
-			lives, err := at.ledger.Seat.Alive(s.Current.Engine)
+			lives, err := r.ledger.Seat.Alive(s.Current.Engine)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err))
 				continue
@@ -123,8 +120,8 @@ func (at *Attempts) RecoverLost(ctx context.Context) error {
 				continue
 			}
 			why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
-			a := &folder.Attempt{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
-			if err := at.Recover(ctx, a, why); err != nil {
+			a := layout.AttemptRef{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
+			if err := r.Recover(ctx, a, why); err != nil {
 				errs = append(errs, fmt.Errorf("recover item %s: %w", it.ID.Short(), err))
 			}
 		}
@@ -132,70 +129,36 @@ func (at *Attempts) RecoverLost(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// forgetEnded removes what the attempts of a dead engine replaced, if they had
-// ended: the engine died between the commit and the removal. The scratch folders'
-// names tell the attempts.
-func (at *Attempts) forgetEnded(scratch string) error {
+// forgetEnded removes the files that the ended attempts of a dead engine replaced: the
+// engine died between the commit and the removal. The names of the scratch folders name
+// the attempts.
+func (r *Recovery) forgetEnded(scratch string) error {
 	entries, err := os.ReadDir(scratch)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another engine is at it, too
 		return err
 	}
 	for _, entry := range entries {
-		a, ok := attemptOf(entry.Name())
+		a, ok := folder.AttemptOf(entry.Name())
 		if !ok {
 			continue
 		}
-		if _, err := os.Lstat(at.folder.AsideOf(a)); err != nil {
+		if _, err := os.Lstat(r.folder.AsideOf(a)); err != nil {
 			continue
 		}
-		ended, err := at.attemptEnded(a)
+		ended, err := r.ended(a)
 		if err != nil || !ended {
 			continue // the item's own trouble is told where it is met
 		}
-		if err := at.folder.ForgetReplaced(a); err != nil {
+		if err := r.folder.ForgetReplaced(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// attemptOf reads the name of a scratch folder: ITEM.WORKFLOW.N.STEP.ATTEMPT. Names
-// may hold dots, so only what is certain is used: the item first, the attempt last.
-func attemptOf(name string) (*folder.Attempt, bool) {
-	id, rest, ok := strings.Cut(name, ".")
-	last := strings.LastIndexByte(rest, '.')
-	if !ok || last < 0 {
-		return nil, false
-	}
-	item, err := layout.ParseItemID(id)
-	if err != nil {
-		return nil, false
-	}
-	key, err := layout.ParseAttemptKey(rest[last+1:])
-	if err != nil {
-		return nil, false
-	}
-	run, step, ok := splitRun(rest[:last])
-	return &folder.Attempt{Item: item, Workflow: run, Step: layout.Name(step), Key: key}, ok
-}
-
-// splitRun cuts WORKFLOW.N.STEP at the first number between dots.
-func splitRun(s string) (run, step string, ok bool) {
-	for i := 1; i < len(s); i++ {
-		if s[i] != '.' {
-			continue
-		}
-		n, after, found := strings.Cut(s[i+1:], ".")
-		if _, err := strconv.Atoi(n); found && err == nil {
-			return s[:i+1] + n, after, true
-		}
-	}
-	return "", "", false
-}
-
 // SweepScratch removes the scratch folders of engines that are no longer alive.
-func (at *Attempts) SweepScratch(alive func(layout.EngineID) (bool, error)) error {
-	entries, err := os.ReadDir(at.ledger.Path(layout.ScratchDir))
+func (r *Recovery) SweepScratch(alive func(layout.EngineID) (bool, error)) error {
+	entries, err := os.ReadDir(r.ledger.Path(layout.ScratchDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -211,8 +174,8 @@ func (at *Attempts) SweepScratch(alive func(layout.EngineID) (bool, error)) erro
 		if lives, err := alive(id); err != nil || lives {
 			continue
 		}
-		scratch := filepath.Join(at.ledger.Path(layout.ScratchDir), entry.Name())
-		err = at.forgetEnded(scratch)
+		scratch := filepath.Join(r.ledger.Path(layout.ScratchDir), entry.Name())
+		err = r.forgetEnded(scratch)
 		if err == nil {
 			err = disk.RemoveTree(scratch)
 		}
@@ -220,5 +183,18 @@ func (at *Attempts) SweepScratch(alive func(layout.EngineID) (bool, error)) erro
 			errs = append(errs, fmt.Errorf("remove scratch of dead engine %s: %w", id, err))
 		}
 	}
-	return errors.Join(errors.Join(errs...), disk.SyncDir(at.ledger.Path(layout.ScratchDir)))
+	return errors.Join(append(errs, disk.SyncDir(r.ledger.Path(layout.ScratchDir)))...)
+}
+
+// abandon gives an attempt back that was claimed or begun but not ended: the
+// step waits again, and the attempt is marked lost. It costs no retry.
+func abandon(ctx context.Context, l *ledger.Ledger, a layout.AttemptRef, why string) error {
+	intent, err := l.IntentKey()
+	if err != nil {
+		return err
+	}
+	_, err = l.Step(ctx, a.Item, a.Workflow, l.ByEngine(), why, func(*ledger.Record) (state.Event, error) {
+		return state.Lost{Key: intent, Workflow: a.Workflow, Step: a.Step, Attempt: a.Key, At: l.Now(), By: l.ByEngine().Agent}, nil
+	}, nil)
+	return err
 }

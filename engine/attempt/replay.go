@@ -17,7 +17,7 @@ import (
 	"bagpipe/steps"
 )
 
-// ReplayOptions say which of the kept attempts is run again, and where.
+// ReplayOptions name the kept attempt that is run again, and where.
 type ReplayOptions struct {
 	Attempt string    // N or N-ENGINE; "": the last one kept
 	To      string    // an empty folder, or one to be made; "": a new one below the system's temporary folder
@@ -42,25 +42,25 @@ type Replayed struct {
 	Outputs  map[string]string `json:"outputs,omitempty"` // below Dir/scratch, and the place in the item
 }
 
-// Replay runs a step again on what one of its attempts was given, outside the
-// workflow. Everything it reads and writes is in a folder of its own:
+// Replay runs a step again on the kept inputs of one of its attempts, outside the
+// workflow. The robot reads and writes in a folder of its own:
 //
 //	DIR/item/      the copies; a robot may write into them without harm
-//	DIR/scratch/   what it made, result.json included
+//	DIR/scratch/   outputs, result.json included
 //	DIR/store/     for deposits
 //	DIR/log
 //
-// Nothing of the item changes, and no claim is taken. What a robot does elsewhere
-// by itself, such as sending a message, it does again.
-func (at *Attempts) Replay(ctx context.Context, ref ledger.StepRef, o ReplayOptions) (r Replayed, err error) {
-	from, kept, err := at.findKept(ref, o.Attempt)
+// Nothing of the item changes, and no claim is taken. A robot that acts elsewhere, such as
+// by sending a message, does so again.
+func (a *Attempts) Replay(ctx context.Context, ref ledger.StepRef, o ReplayOptions) (r Replayed, err error) {
+	from, kept, err := findKept(a.ledger.Path(layout.ItemDir(ref.Item)), ref, o.Attempt)
 	if err != nil {
 		return r, err
 	}
 	if o.To, err = replayFolder(o.To); err != nil {
 		return r, err
 	}
-	c, err := at.replayCall(from, o.To, kept)
+	c, err := a.replayCall(from, o.To, kept)
 	if err != nil {
 		return r, fmt.Errorf("prepare the replay in %s: %w", o.To, err)
 	}
@@ -73,11 +73,7 @@ func (at *Attempts) Replay(ctx context.Context, ref ledger.StepRef, o ReplayOpti
 	if o.Log != nil {
 		c.Log = io.MultiWriter(log, o.Log)
 	}
-	robot, err := at.keptRobot(kept)
-	if err != nil {
-		return r, err
-	}
-	res, failure := (&Work{e: at, attempt: &folder.Attempt{Item: kept.Item, Step: kept.Step}}).callRobot(ctx, robot, c)
+	res, failure := a.performer.Perform(ctx, &state.Step{Name: string(kept.Step), How: state.How{Robot: kept.Robot, Command: kept.Command}}, c)
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}
@@ -106,9 +102,9 @@ func replayed(kept folder.KeptCall, dir string, res steps.Result, failure error)
 	return r
 }
 
-// findKept finds the folder of kept inputs that is meant.
-func (at *Attempts) findKept(ref ledger.StepRef, attempt string) (dir string, kept folder.KeptCall, err error) {
-	inputs := filepath.Join(at.ledger.Path(layout.ItemDir(ref.Item)), layout.InputsDir)
+// findKept finds the kept inputs of an attempt, or the last ones, in an item's folder.
+func findKept(item string, ref ledger.StepRef, attempt string) (dir string, kept folder.KeptCall, err error) {
+	inputs := filepath.Join(item, layout.InputsDir)
 	entries, err := os.ReadDir(inputs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", kept, err
@@ -136,7 +132,7 @@ func (at *Attempts) findKept(ref ledger.StepRef, attempt string) (dir string, ke
 	return "", kept, fmt.Errorf("item %s has no kept inputs of step %s; a step with keepInputs: true keeps them", ref.Item.Short(), ref.Step)
 }
 
-// replayFolder wants a folder with nothing in it.
+// replayFolder gives an empty folder.
 func replayFolder(dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "bagpipe-replay-")
@@ -154,8 +150,8 @@ func replayFolder(dir string) (string, error) {
 	return abs, nil
 }
 
-// replayCall is the robot's call, on copies of what was kept.
-func (at *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Call, error) {
+// replayCall is the robot's call, on copies of the kept inputs.
+func (a *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Call, error) {
 	item := filepath.Join(to, "item")
 	k, err := layout.ParseAttemptKey(kept.Attempt)
 	if err != nil {
@@ -174,7 +170,7 @@ func (at *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Ca
 		Item: kept.Item, Collection: kept.Collection, Label: kept.Label, Workflow: kept.Workflow, Step: kept.Step, Attempt: k,
 		Dir: item, Source: filepath.Join(item, layout.SourceDir), Content: folder.ContentOf(item),
 		Scratch: filepath.Join(to, "scratch"), Store: filepath.Join(to, "store"),
-		SourceKind: kept.SourceKind, With: kept.With, Limits: at.settings.Current().Settings.ArchiveLimits(), Slog: at.ledger.Log, Now: at.ledger.Now,
+		SourceKind: kept.SourceKind, With: kept.With, Limits: a.settings.Current().Settings.ArchiveLimits(), Slog: a.ledger.Log, Now: a.ledger.Now,
 		Environment: kept.Environment,
 	}
 	if c.Manifest, err = os.ReadFile(filepath.Join(item, layout.ManifestJSON)); err != nil {
@@ -184,7 +180,7 @@ func (at *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Ca
 	if err != nil {
 		return nil, err
 	}
-	c.Objects = at.recognition.ObjectsOf(m)
+	c.Objects = a.recognition.ObjectsOf(m)
 	if c.Execution, err = os.ReadFile(filepath.Join(item, layout.ExecutionJSON)); err != nil {
 		return nil, err
 	}
@@ -193,14 +189,4 @@ func (at *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Ca
 		c.Inventory, err = nil, nil
 	}
 	return c, err
-}
-
-func (at *Attempts) keptRobot(kept folder.KeptCall) (steps.Robot, error) {
-	if kept.Command != nil {
-		return steps.Command(at.folder.ProgramPath(kept.Command)), nil
-	}
-	if b, ok := at.robots[layout.Name(kept.Robot)]; ok {
-		return b.Robot, nil
-	}
-	return nil, fmt.Errorf("this version of bagpipe has no robot %q", kept.Robot)
 }

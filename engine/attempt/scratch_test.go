@@ -13,8 +13,8 @@ import (
 // Two engines may sweep at once: what the other has removed meanwhile is no error.
 func TestScratchThatAnotherEngineRemoves(t *testing.T) {
 	root := t.TempDir()
-	at := &Attempts{ledger: &ledger.Ledger{Options: ledger.Options{Root: root, ID: "5c1e9a70"}}}
-	dead := at.ledger.Path(layout.ScratchDir + "/0badcafe")
+	r := &Recovery{rooms{ledger: &ledger.Ledger{Options: ledger.Options{Root: root, ID: "5c1e9a70"}}}}
+	dead := r.ledger.Path(layout.ScratchDir + "/0badcafe")
 	if err := os.MkdirAll(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestScratchThatAnotherEngineRemoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	another := func(layout.EngineID) (bool, error) { return false, os.RemoveAll(dead) }
-	if err := at.SweepScratch(another); err != nil {
+	if err := r.SweepScratch(another); err != nil {
 		t.Error(err)
 	}
 }
@@ -31,14 +31,14 @@ func TestScratchNamesTellTheirAttempts(t *testing.T) {
 	folders := folder.New("/w", nil, nil)
 	for _, step := range []layout.Name{"unpack", "x.2", "a.b"} {
 		// The identifier's check digit must be right, as names are not trusted.
-		a := &folder.Attempt{Item: "", Workflow: "acc.essi.on.12", Step: step, Key: layout.AttemptKey{N: 3, Engine: "5c1e9a70"}}
+		a := layout.AttemptRef{Item: "", Workflow: "acc.essi.on.12", Step: step, Key: layout.AttemptKey{N: 3, Engine: "5c1e9a70"}}
 		for _, d := range "0123456789abcdef" {
 			if id, err := layout.ParseItemID("3fa9c0d2e1b7a4" + string(d)); err == nil {
 				a.Item = id
 			}
 		}
-		got, ok := attemptOf(filepath.Base(folders.ScratchDir(a)))
-		if !ok || *got != *a {
+		got, ok := folder.AttemptOf(filepath.Base(folders.ScratchDir(a)))
+		if !ok || got != a {
 			t.Errorf("%+v, %v; want %+v", got, ok, a)
 		}
 	}

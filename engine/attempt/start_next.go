@@ -11,8 +11,8 @@ import (
 
 // startNext is the robot of a step with starts: it starts the workflow, once.
 func (w *Work) startNext(ctx context.Context, c *steps.Call) (steps.Result, error) {
-	e, next := w.e, w.plan.Starts
-	_, rec, err := e.ledger.ReadTip(c.Item, "")
+	a, next := w.a, w.plan.Starts
+	_, rec, err := a.ledger.ReadTip(c.Item, "")
 	if err != nil {
 		return steps.Result{}, err
 	}
@@ -24,11 +24,11 @@ func (w *Work) startNext(ctx context.Context, c *steps.Call) (steps.Result, erro
 		slices.Reverse(chain)
 		return steps.Result{}, steps.SystemFailure("workflow %s would lead to itself: %s → %s", next, strings.Join(chain, " → "), next)
 	}
-	f, skip, err := e.settings.Startable(next)
+	f, skip, err := a.settings.Startable(next)
 	if err != nil {
 		return steps.Result{}, steps.SystemFailure("%w", err)
 	}
-	name, err := e.ledger.Start(ctx, c.Item, f, skip, time.Time{}, c.Workflow+"/"+string(c.Step), e.ledger.ByRobot(c.Step))
+	name, err := a.ledger.Start(ctx, c.Item, f, skip, time.Time{}, c.Workflow+"/"+string(c.Step), a.ledger.ByRobot(c.Step))
 	if err != nil {
 		return steps.Result{}, steps.SystemFailure("%w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -20,44 +21,55 @@ import (
 
 // Work is one ready step on its way: claimed, performed, finished.
 type Work struct {
-	e     *Attempts
-	ctx   context.Context // ends when the engine must not commit any more
+	a     *Attempts
 	Entry queue.Entry
+	plan  *state.Step
 	done  func(*Work)
-	// patient work goes on trying to commit its end until stopping says so; else
-	// it tries a few times.
-	patient  bool
-	stopping func() bool
+	// hurried reports whether an end that cannot be committed is given up after a few
+	// tries.
+	hurried func() bool
 
 	lock      *claim.Claim
-	attempt   *folder.Attempt
-	plan      *state.Step
+	attempt   *claimed
 	scratch   string
-	started   time.Time
-	ran       bool
-	published bool // its outputs are in their place
-	result    steps.Result
-	Err       error
 	log       *folder.StepLog
-	suspected bool // its failure counts before it is committed
-	Internal  bool // it failed its workflow, by a fault of Bagpipe's own
+	result    steps.Result
+	published bool  // the outputs are in their place
+	suspected bool  // the failure counts before it is committed
+	Internal  bool  // a fault of Bagpipe's own failed the workflow
+	Err       error // of the robot until finish; then of Bagpipe: nil when the end is committed
 }
 
-// NewWork prepares a step that was taken from the queue. ctx ends when the engine must not
-// commit any more; done is called once, when the step may be taken again.
-func (at *Attempts) NewWork(ctx context.Context, entry queue.Entry, patient bool, stopping func() bool, done func(*Work)) *Work {
-	return &Work{e: at, ctx: ctx, Entry: entry, patient: patient, stopping: stopping, done: done}
+// claimed is an attempt that this engine has claimed, and what its end records.
+type claimed struct {
+	layout.AttemptRef
+	at       time.Time
+	started  time.Time       // zero: the robot was not called
+	progress *state.Progress // what the robot told last
+	children int             // registered children of this attempt's result
 }
 
-// ForPool is the work as a pool performs it.
-func (w *Work) ForPool() runner.Work {
-	return runner.Work{Step: w.Entry.ID().String(), Instances: w.planStep().Instances, Claim: w.claim, Timeout: w.timeout, Run: w.run, Finish: w.finish}
+// NewWork prepares a step that was taken from the queue. hurried is asked when the end
+// cannot be committed; done is called once, when the step may be taken again.
+func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Work)) *Work {
+	w := &Work{a: a, Entry: entry, plan: &state.Step{}, hurried: hurried, done: done}
+	if run := entry.Item.Run(entry.Run); run != nil {
+		w.plan = &run.Plan.Steps[entry.N]
+	}
+	return w
+}
+
+// ForPool is the work as a pool performs it. ctx ends when the engine must not commit any
+// more; the robot gets the pool's own.
+func (w *Work) ForPool(ctx context.Context) runner.Work {
+	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Timeout: time.Duration(w.plan.Timeout),
+		Claim: func() bool { return w.claim(ctx) }, Run: w.run, Finish: func() { w.finish(ctx) }}
 }
 
 // claim takes the lock file, then commits the attempt: only then may the robot
 // start. It answers false when there is nothing to run.
-func (w *Work) claim(context.Context) bool {
-	ok, err := w.tryClaim()
+func (w *Work) claim(ctx context.Context) bool {
+	ok, err := w.tryClaim(ctx)
 	if err != nil {
 		w.Err = err
 	}
@@ -67,34 +79,34 @@ func (w *Work) claim(context.Context) bool {
 	return ok
 }
 
-func (w *Work) tryClaim() (bool, error) {
-	e, it := w.e, w.Entry.Item
+func (w *Work) tryClaim(ctx context.Context) (bool, error) {
+	a, it := w.a, w.Entry.Item
 	if why := w.stepState().Skip; why != "" {
-		err := e.notNeeded(w.ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
-		return false, w.harmless(err)
+		err := a.notNeeded(ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
+		return false, a.harmless(ctx, err)
 	}
 	if why := w.passedOver(); why != "" {
-		err := e.passOver(w.ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
-		return false, w.harmless(err)
+		err := a.passOver(ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
+		return false, a.harmless(ctx, err)
 	}
-	self, err := e.ledger.Seat.Engine()
+	self, err := a.ledger.Seat.Engine()
 	if err != nil {
 		return false, err
 	}
 	key := claim.Key{Item: it.ID, Workflow: w.Entry.Run, Step: w.Entry.Step}
 	// The lock file names the attempt that is about to be committed; the commit
 	// may find a higher number and is what counts.
-	w.lock, err = self.Take(key, layout.AttemptKey{N: max(1, w.stepState().Attempts+1), Engine: e.ledger.ID})
+	w.lock, err = self.Take(key, layout.AttemptKey{N: max(1, w.stepState().Attempts+1), Engine: a.ledger.ID})
 	var held *claim.HeldError
 	if errors.As(err, &held) {
-		return false, e.pause(w.ctx)
+		return false, a.pause(ctx)
 	}
 	if err != nil {
 		return false, err
 	}
-	w.attempt, err = e.begin(w.ctx, w.Entry)
+	w.attempt, err = a.begin(ctx, w.Entry)
 	if err != nil {
-		return false, w.harmless(err)
+		return false, a.harmless(ctx, err)
 	}
 	return true, nil
 }
@@ -106,15 +118,12 @@ func (w *Work) stepState() *queue.Step {
 	return &queue.Step{}
 }
 
-// harmless turns a refusal, which only says that another was faster, into a look
-// at what the other did.
-func (w *Work) harmless(err error) error {
-	if err == nil {
-		return nil
-	}
+// harmless answers a refusal, which says that another engine was faster, by a look at
+// that engine's commits.
+func (a *Attempts) harmless(ctx context.Context, err error) error {
 	var illegal *state.IllegalError
 	if errors.As(err, &illegal) {
-		return w.e.pause(w.ctx)
+		return a.pause(ctx)
 	}
 	return err
 }
@@ -123,33 +132,22 @@ func (w *Work) harmless(err error) error {
 func (w *Work) release() {
 	if w.lock != nil {
 		if err := w.lock.Release(); err != nil {
-			w.e.ledger.Log.Warn("release claim", "item", w.Entry.Item.ID, "step", w.Entry.Step, "err", err)
+			w.warn("release claim", "err", err)
 		}
 		w.lock = nil
 	}
 	w.done(w)
 }
 
-func (w *Work) timeout() time.Duration {
-	w.plan = w.planStep()
-	return time.Duration(w.plan.Timeout)
-}
-
-func (w *Work) planStep() *state.Step {
-	if run := w.Entry.Item.Run(w.Entry.Run); run != nil {
-		return &run.Plan.Steps[w.Entry.N]
-	}
-	return &state.Step{}
-}
-
-// run calls the robot. Whatever goes wrong becomes w.err, a panic too: one piece
-// of work must not take the others with it.
+// run calls the robot. Any fault becomes w.Err, a panic too: one piece of work must not
+// take the others with it.
 func (w *Work) run(ctx context.Context) {
-	if it := w.e.index.Loaded().Item(w.attempt.Item); it != nil && it.Held || !w.mayRun() {
+	ref := w.attempt.AttemptRef
+	if it := w.a.index.Loaded().Item(ref.Item); it != nil && it.Held || !w.mayRun() {
 		return // held, or its step disabled, between its claim and now: given back
 	}
-	w.ran = true
-	w.started = w.e.ledger.Now()
+	w.attempt.started = w.a.ledger.Now()
+	w.log = folder.NewStepLog(filepath.Join(w.a.ledger.Path(layout.ItemDir(ref.Item)), filepath.FromSlash(layout.StepLog(ref.Step, ref.Key))))
 	w.Err = w.guard(func() (err error) {
 		w.result, err = w.call(ctx)
 		return err
@@ -163,30 +161,34 @@ func (w *Work) run(ctx context.Context) {
 
 // finish ends the attempt in the history: outputs first, then the commit, and
 // only then the claim. It runs even while the pool drains.
-func (w *Work) finish() {
+func (w *Work) finish(ctx context.Context) {
 	defer w.release()
-	if w.log != nil {
-		if err := w.log.Close(); err != nil && w.Err == nil {
-			w.Err = fmt.Errorf("write the step's log: %w", err)
-		}
+	ran := !w.attempt.started.IsZero()
+	if err := w.log.Close(); err != nil && w.Err == nil {
+		w.Err = fmt.Errorf("write the step's log: %w", err)
 	}
-	if w.Err == nil && w.ran {
-		w.Err = w.guard(w.publish)
-	} else if w.ran {
-		w.publishReport()
+	if ran && w.Err == nil {
+		w.Err = w.guard(func() error { return w.publish(ctx) })
+	} else if ran {
+		w.publishReport(ctx)
 	}
 	w.keepProgress()
-	err := w.settle(w.endDurably())
+	err := w.settle(w.endDurably(ctx))
 	if errors.Is(err, state.ErrStale) {
-		w.e.ledger.Log.Warn("an attempt lost its claim; its result does not count", "item", w.attempt.Item, "step", w.attempt.Step, "attempt", w.attempt.Key.String())
+		w.warn("an attempt lost its claim; its result does not count", "attempt", w.attempt.Key.String())
 		err = nil
 	}
-	w.Err = errors.Join(err, w.checkThreshold())
+	w.Err = errors.Join(err, w.checkThreshold(ctx))
 	if w.scratch != "" {
-		if err := w.e.folder.Spares.Give(w.scratch, w.plan.Command == nil); err != nil {
-			w.e.ledger.Log.Warn("remove scratch", "dir", w.scratch, "err", err)
+		if err := w.a.folder.Spares.Give(w.scratch, w.plan.Command == nil); err != nil {
+			w.warn("remove scratch", "dir", w.scratch, "err", err)
 		}
 	}
+}
+
+// warn logs what a person need not mend, with the item and the step.
+func (w *Work) warn(text string, more ...any) {
+	w.a.ledger.Log.Warn(text, append([]any{"item", w.Entry.Item.ID, "step", w.Entry.Step}, more...)...)
 }
 
 // settle forgets what the outputs replaced once the end is committed, and puts it
@@ -197,16 +199,16 @@ func (w *Work) settle(end error) error {
 	switch {
 	case end == nil && w.published && len(w.result.Outputs)+len(w.result.Remove) == 0: // it replaced nothing
 	case end == nil && w.published:
-		err = w.e.folder.ForgetReplaced(w.attempt)
+		err = w.a.folder.ForgetReplaced(w.attempt.AttemptRef)
 	case end == nil, ledger.IsRefused(end):
 		select {
 		case <-w.lock.Lost(): // whoever has the claim now may have published
 		default:
-			err = w.e.folder.PutBack(w.attempt)
+			err = w.a.folder.PutBack(w.attempt.AttemptRef)
 		}
 	}
 	if err != nil {
-		w.e.ledger.Log.Warn("settle a step's outputs", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
+		w.warn("settle a step's outputs", "err", err)
 	}
 	return end
 }
@@ -214,20 +216,20 @@ func (w *Work) settle(end error) error {
 // publishReport keeps what a robot derived although it found the content wanting:
 // its report is what the producer needs. The failure stands whatever becomes of
 // it.
-func (w *Work) publishReport() {
+func (w *Work) publishReport(ctx context.Context) {
 	if steps.KindOf(w.Err) != steps.Content || len(w.result.Outputs) == 0 {
 		return
 	}
 	w.result.Remove, w.result.Children = nil, nil
 	w.result.Outputs = slices.DeleteFunc(w.result.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
-	if err := w.publish(); err != nil {
-		w.e.ledger.Log.Warn("publish a failed step's report", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
+	if err := w.publish(ctx); err != nil {
+		w.warn("publish a failed step's report", "err", err)
 	}
 }
 
 // publish refuses outputs of an attempt whose claim has been taken over, here by
 // another engine or in the history by another site.
-func (w *Work) publish() error {
+func (w *Work) publish(ctx context.Context) error {
 	select {
 	case <-w.lock.Lost():
 		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
@@ -237,17 +239,17 @@ func (w *Work) publish() error {
 		w.result.Children = nil
 	}
 	if len(w.result.Outputs)+len(w.result.Remove)+len(w.result.Children) > 0 {
-		if err := w.checkCurrent(); err != nil {
+		if err := w.checkCurrent(ctx); err != nil {
 			return err
 		}
 	}
-	if err := w.verifyInventoried(); err != nil {
+	if err := w.verifyInventoried(ctx); err != nil {
 		return err
 	}
-	if err := w.multiply(); err != nil {
+	if err := w.multiply(ctx); err != nil {
 		return laterWhenFull(err)
 	}
-	if err := w.e.folder.Publish(w.attempt, w.scratch, w.result); err != nil {
+	if err := w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
 	}
 	w.published = true
@@ -257,44 +259,37 @@ func (w *Work) publish() error {
 // verifyInventoried verifies the source when the content is inventoried: from then on
 // the inventory's digests are compared. Content may share its bytes with the source, so a
 // robot that writes into it changes both.
-func (w *Work) verifyInventoried() error {
+func (w *Work) verifyInventoried(ctx context.Context) error {
 	if w.result.Inventory == nil {
 		return nil
 	}
-	v, err := w.e.ledger.Store.Tip()
+	_, rec, err := w.a.ledger.ReadTip(w.attempt.Item, w.attempt.Workflow)
 	if err != nil {
 		return err
 	}
-	rec, err := w.e.ledger.Read(v, w.attempt.Item, w.attempt.Workflow)
-	if err != nil {
-		return err
-	}
-	return w.e.verifySource(w.ctx, rec.Manifest, nil)
+	return w.a.verifySource(ctx, rec.Manifest, nil)
 }
 
 // checkCurrent answers state.ErrStale when the attempt is not, by the newest
 // history, the one in progress: then its outputs may not touch the item.
-func (w *Work) checkCurrent() error {
-	e, a := w.e, w.attempt
-	if err := e.ledger.Store.Refresh(w.ctx); err != nil {
-		return laterWhenFull(err)
+func (w *Work) checkCurrent(ctx context.Context) error {
+	l, ref := w.a.ledger, w.attempt.AttemptRef
+	err := l.Store.Refresh(ctx)
+	if err == nil {
+		err = w.a.guard.Look(ctx, ref.Item)
 	}
-	if err := e.guard.Look(w.ctx, a.Item); err != nil {
-		return laterWhenFull(err)
-	}
-	v, err := e.ledger.Store.Tip()
 	if err != nil {
 		return laterWhenFull(err)
 	}
-	rec, err := e.ledger.Read(v, a.Item, a.Workflow)
+	_, rec, err := l.ReadTip(ref.Item, ref.Workflow)
 	if err != nil {
 		return laterWhenFull(err)
 	}
-	return current(rec.Execution, a)
+	return current(rec.Execution, ref)
 }
 
 // current answers state.ErrStale when the attempt is not the one in progress by x.
-func current(x *state.Execution, a *folder.Attempt) error {
+func current(x *state.Execution, a layout.AttemptRef) error {
 	_, s := x.Find(a.Workflow, a.Step)
 	if s == nil {
 		return fmt.Errorf("the step is gone from the item's record: %w", state.ErrStale)
@@ -315,56 +310,56 @@ func laterWhenFull(err error) error {
 	return err
 }
 
-// endDurably tries again when the commit fails for a reason that may pass, such
-// as a full disk: what was done should not have to be done again.
-func (w *Work) endDurably() error {
+// endDurably tries again when the commit fails for a reason that may pass, such as a full
+// disk: the robot's work should not have to be done again.
+func (w *Work) endDurably(ctx context.Context) error {
 	const (
 		tries           = 5
 		mostBetweenEnds = 2 * time.Second // a person who stops the run waits that long
 	)
 	for n := 1; ; n++ {
-		err := w.end()
-		if err == nil || ledger.IsRefused(err) || ledger.MustStop(err) || !w.patient && n >= tries || w.patient && n >= tries && w.stopping() {
+		err := w.end(ctx)
+		if err == nil || ledger.IsRefused(err) || ledger.MustStop(err) || n >= tries && w.hurried() {
 			return err
 		}
-		w.e.ledger.Log.Warn("commit a step's end; it is tried again", "item", w.attempt.Item, "step", w.attempt.Step, "err", err)
+		w.warn("commit a step's end; it is tried again", "err", err)
 		time.Sleep(min(time.Duration(n)*200*ledger.Resolution, mostBetweenEnds))
 	}
 }
 
 // end commits how the attempt ended.
-func (w *Work) end() error {
-	e, a := w.e, w.attempt
+func (w *Work) end(ctx context.Context) error {
+	l, c := w.a.ledger, w.attempt
 	var later *steps.Later
 	var internal *InternalError
 	switch {
-	case !w.ran:
-		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "not started: the engine is stopping, the item is held, or the step is disabled")
+	case c.started.IsZero():
+		return abandon(ctx, l, c.AttemptRef, "not started: the engine is stopping, the item is held, or the step is disabled")
 	case errors.Is(w.Err, state.ErrStale):
 		return w.Err
 	case errors.Is(w.Err, runner.ErrInterrupted):
-		return e.abandon(w.ctx, a.Item, a.Workflow, a.Step, a.Key, "interrupted: the engine was stopped")
+		return abandon(ctx, l, c.AttemptRef, "interrupted: the engine was stopped")
 	case errors.As(w.Err, &internal):
 		w.Internal = true
-		return e.failInternally(w.ctx, a, internal)
+		return w.a.failInternally(ctx, c, internal)
 	case errors.As(w.Err, &later):
-		return e.Defer(w.ctx, a, w.started, later)
+		return w.a.deferUntil(ctx, c, later)
 	case w.Err != nil:
-		if err := e.ledger.Seat.Check(); err != nil { // others may have taken the scratch away: the item is not to blame
+		if err := l.Seat.Check(); err != nil { // others may have taken the scratch away: the item is not to blame
 			return err
 		}
-		return e.Fail(w.ctx, a, w.started, w.Err, w.log.Tail(), w.result.Milestones)
+		return w.a.fail(ctx, c, w.Err, w.log.Tail(), w.result.Milestones)
 	}
-	return e.Complete(w.ctx, a, w.started, w.result)
+	return w.a.complete(ctx, c, w.result)
 }
 
 // pause waits a moment and looks at what other engines committed, so that a step
 // another one has taken is not asked for again and again.
-func (at *Attempts) pause(ctx context.Context) error {
+func (a *Attempts) pause(ctx context.Context) error {
 	select {
 	case <-time.After(50 * time.Millisecond):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return at.ledger.Store.Refresh(ctx)
+	return a.ledger.Store.Refresh(ctx)
 }

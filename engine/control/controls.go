@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/runner"
@@ -162,7 +161,7 @@ func (pa *Panel) ControlsAt(r gitstore.Reader) (*state.Controls, error) {
 
 // ClaimControl refuses the claim of a disabled step, or makes it the step's trial
 // in the same commit.
-func (pa *Panel) ClaimControl(a *folder.Attempt) func(*ledger.Record, map[string][]byte) error {
+func (pa *Panel) ClaimControl(a layout.AttemptRef) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
 	return func(rec *ledger.Record, files map[string][]byte) error {
 		c, err := pa.ControlsAt(rec.At)
@@ -203,7 +202,7 @@ func (pa *Panel) TrialStands(r gitstore.Reader, t *state.Trial, step layout.Name
 
 // EndControl ends the trial of a step with its item's end, in the same commit. An
 // end that is not final, or lets the item wait, leaves the trial standing.
-func (pa *Panel) EndControl(a *folder.Attempt, unavailable bool) func(*ledger.Record, map[string][]byte) error {
+func (pa *Panel) EndControl(a layout.AttemptRef, unavailable bool) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
 	if t := pa.Current().Steps[ref].Trial; t == nil || t.Item != a.Item {
 		return nil

@@ -3,8 +3,8 @@ package control
 import (
 	"time"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
+	"bagpipe/layout"
 )
 
 // The rules are: a threshold counts the ends after the step was enabled last, and both
@@ -14,7 +14,7 @@ import (
 // stays what it was.
 
 // EndTimes are when an attempt at a step began and ended.
-func (pa *Panel) EndTimes(rec *ledger.Record, a *folder.Attempt, started time.Time) (from, to time.Time) {
+func (pa *Panel) EndTimes(rec *ledger.Record, a layout.AttemptRef, started time.Time) (from, to time.Time) {
 	to = pa.ledger.Now()
 	step := rec.Plan.Step(a.Step)
 	if step == nil || step.Threshold == nil || step.Threshold.Count == 0 {

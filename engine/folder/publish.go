@@ -36,12 +36,12 @@ const (
 )
 
 // AsideOf is where an attempt keeps what its outputs replaced.
-func (fo *Folders) AsideOf(a *Attempt) string {
+func (fo *Folders) AsideOf(a layout.AttemptRef) string {
 	return filepath.Join(fo.path(layout.ItemDir(a.Item)), replacedPrefix+string(a.Step)+"."+a.Key.String())
 }
 
 // Publish puts a result's outputs into the item's folder, durably.
-func (fo *Folders) Publish(a *Attempt, scratch string, res steps.Result) error {
+func (fo *Folders) Publish(a layout.AttemptRef, scratch string, res steps.Result) error {
 	if err := checkOutputs(res); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func moveAside(dir, aside string, rel layout.RelPath) error {
 // PutBack undoes publish for an attempt that did not end. Its caller holds the
 // step's claim, so that nobody publishes meanwhile. A crash in it leaves the rest
 // to the next call: what was replaced is moved back last, by one rename.
-func (fo *Folders) PutBack(a *Attempt) error {
+func (fo *Folders) PutBack(a layout.AttemptRef) error {
 	dir, aside := fo.path(layout.ItemDir(a.Item)), fo.AsideOf(a)
 	if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -133,7 +133,7 @@ func putAllBack(dir, aside string) error {
 }
 
 // ForgetReplaced removes what an attempt that has ended replaced.
-func (fo *Folders) ForgetReplaced(a *Attempt) error {
+func (fo *Folders) ForgetReplaced(a layout.AttemptRef) error {
 	aside := fo.AsideOf(a)
 	if err := disk.RemoveTree(aside); err != nil {
 		return fmt.Errorf("remove what attempt %s replaced: %w", a.Key, err)

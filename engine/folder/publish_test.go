@@ -17,8 +17,8 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 		"content was not":   {"derived/x/r": "old report"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Folders{root: t.TempDir()}
-			a := &Attempt{Item: "3fa9c0d2e1b7a45", Workflow: "w.1", Step: "x", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
+			e := New(t.TempDir(), nil, nil)
+			a := layout.AttemptRef{Item: "3fa9c0d2e1b7a45", Workflow: "w.1", Step: "x", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
 			dir := e.path(layout.ItemDir(a.Item))
 			put(t, dir, before)
 			put(t, dir, map[string]string{"source/f": "src"})

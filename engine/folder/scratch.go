@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -27,8 +28,36 @@ func (fo *Folders) ProgramPath(argv []string) []string {
 
 // ScratchDir is an attempt's own folder, below its engine's, so that whoever
 // finds it knows whether its owner lives.
-func (fo *Folders) ScratchDir(a *Attempt) string {
+func (fo *Folders) ScratchDir(a layout.AttemptRef) string {
 	return filepath.Join(fo.path(layout.ScratchDir), string(a.Key.Engine), fmt.Sprintf("%s.%s.%s.%s", a.Item, a.Workflow, a.Step, a.Key))
+}
+
+// AttemptOf reads the name of a scratch folder: ITEM.WORKFLOW.N.STEP.ATTEMPT. Names may
+// hold dots, so the item is cut off first and the attempt last.
+func AttemptOf(name string) (a layout.AttemptRef, ok bool) {
+	id, rest, found := strings.Cut(name, ".")
+	last := strings.LastIndexByte(rest, '.')
+	if !found || last < 0 {
+		return a, false
+	}
+	item, err := layout.ParseItemID(id)
+	key, kerr := layout.ParseAttemptKey(rest[last+1:])
+	run, step, ok := splitRun(rest[:last])
+	return layout.AttemptRef{Item: item, Workflow: run, Step: layout.Name(step), Key: key}, ok && err == nil && kerr == nil
+}
+
+// splitRun cuts WORKFLOW.N.STEP at the first number between dots.
+func splitRun(s string) (run, step string, ok bool) {
+	for i := 1; i < len(s); i++ {
+		if s[i] != '.' {
+			continue
+		}
+		n, after, found := strings.Cut(s[i+1:], ".")
+		if _, err := strconv.Atoi(n); found && err == nil {
+			return s[:i+1] + n, after, true
+		}
+	}
+	return "", "", false
 }
 
 // spareFolders are scratch folders that built-in robots left empty, kept for the

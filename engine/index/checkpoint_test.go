@@ -109,12 +109,11 @@ func TestACheckpointIsOfOneTree(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
-	w := e.Attempt.NewWork(ctx, entry, false, func() bool { return false }, func(*attempt.Work) {})
-	step := w.ForPool()
-	if !step.Claim(ctx) {
+	w := e.Attempt.NewWork(entry, func() bool { return true }, func(*attempt.Work) {})
+	step := w.ForPool(ctx)
+	if !step.Claim() {
 		t.Fatal(w.Err)
 	}
-	step.Timeout()
 	step.Run(ctx)
 	saved := make(chan error, 1)
 	e.Index.TellEnded(func(index.Ended) { // the index has the item's new record, and the next is not noted yet

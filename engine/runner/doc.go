@@ -6,7 +6,7 @@
 //
 // # Stopping
 //
-// Drain lets what is running finish and starts nothing new. Stop ends the
-// context of what is running as well; such a step ends with ErrInterrupted, and its
-// attempt is left to be resumed.
+// Drain lets running steps finish and starts nothing new. The owner of the pool may end
+// the context of running steps as well, with ErrInterrupted as its cause; the attempt of
+// such a step is left to be resumed.
 package runner

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// ErrInterrupted is the cause of the context of a step that Stop ended.
+// ErrInterrupted is the cause with which the owner of a pool ends the context of running
+// steps.
 var ErrInterrupted = errors.New("interrupted; it is resumed at the next start")
 
 // TimeoutError is the cause of the context of a step that took too long.
@@ -21,10 +22,10 @@ func (e *TimeoutError) Error() string { return "timed out after " + e.After.Stri
 // false the work is over. Run is called in a slot. Finish is called after it,
 // outside the slots again, whatever Run did.
 type Work struct {
-	Step      string // of which workflow and step it is: what Instances counts
-	Instances int    // of Step that may run at once; 0: as many as there are slots
-	Claim     func(ctx context.Context) bool
-	Timeout   func() time.Duration // asked after Claim; 0: none
+	Step      string        // names the workflow and the step that Instances bounds
+	Instances int           // of Step that may run at once; 0: as many as there are slots
+	Timeout   time.Duration // of Run; 0: none
+	Claim     func() bool
 	Run       func(ctx context.Context)
 	Finish    func()
 }
@@ -33,8 +34,6 @@ type Work struct {
 type Pool struct {
 	slots     chan struct{} // running
 	finishing chan struct{}
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
 	drain     chan struct{}
 	draining  sync.Once
 	freed     chan struct{}
@@ -73,10 +72,9 @@ const (
 // claims and runs take.
 func New(n int, now func() time.Time) *Pool {
 	n = max(n, 1)
-	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Pool{
 		slots: make(chan struct{}, n), finishing: make(chan struct{}, finishingEach*n),
-		ctx: ctx, cancel: cancel, drain: make(chan struct{}), freed: make(chan struct{}, 1),
+		drain: make(chan struct{}), freed: make(chan struct{}, 1),
 		steps: map[string]*stepRoom{}, now: now,
 	}
 }
@@ -134,8 +132,9 @@ func (p *Pool) signal() {
 // Freed receives after a step began to run, or ended; several times may make one.
 func (p *Pool) Freed() <-chan struct{} { return p.freed }
 
-// Go starts a piece of work that May allowed.
-func (p *Pool) Go(w Work) {
+// Go starts a piece of work that May allowed. The owner ends ctx, with ErrInterrupted as
+// the cause, to end Run.
+func (p *Pool) Go(ctx context.Context, w Work) {
 	r := p.begin(w)
 	p.wg.Go(func() {
 		defer p.change(func() { p.busy-- })
@@ -143,7 +142,7 @@ func (p *Pool) Go(w Work) {
 			p.change(func() { r.ahead-- })
 			return
 		}
-		p.inSlot(w, r)
+		p.inSlot(ctx, w, r)
 		p.finishing <- struct{}{}
 		w.Finish()
 		<-p.finishing
@@ -172,7 +171,7 @@ func (p *Pool) claim(w Work, r *stepRoom) bool {
 		return true
 	}
 	begin := p.now()
-	ok := w.Claim(p.ctx)
+	ok := w.Claim()
 	took := p.now().Sub(begin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +181,7 @@ func (p *Pool) claim(w Work, r *stepRoom) bool {
 
 // inSlot runs w in a slot, unless the pool is draining: then the claim is given
 // back by Finish, as nothing has been run.
-func (p *Pool) inSlot(w Work, r *stepRoom) {
+func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.mu.Lock()
 	p.line(r, 1)
 	p.mu.Unlock()
@@ -192,13 +191,10 @@ func (p *Pool) inSlot(w Work, r *stepRoom) {
 		return
 	}
 	defer leave()
-	ctx := p.ctx
-	if w.Timeout != nil {
-		if t := w.Timeout(); t > 0 {
-			limited, cancel := context.WithTimeoutCause(ctx, t, &TimeoutError{After: t})
-			defer cancel()
-			ctx = limited
-		}
+	if t := w.Timeout; t > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, t, &TimeoutError{After: t})
+		defer cancel()
+		ctx = limited
 	}
 	begin := p.now()
 	w.Run(ctx)
@@ -246,7 +242,7 @@ func (p *Pool) line(r *stepRoom, n int) {
 	p.stock.Add(int32(min(r.inLine, cap(r.running)) - before))
 }
 
-// Draining tells whether Drain or Stop was called.
+// Draining reports whether Drain was called.
 func (p *Pool) Draining() bool {
 	select {
 	case <-p.drain:
@@ -256,7 +252,7 @@ func (p *Pool) Draining() bool {
 	}
 }
 
-// Drained is closed when Drain or Stop is called.
+// Drained is closed when Drain is called.
 func (p *Pool) Drained() <-chan struct{} { return p.drain }
 
 // Busy is the number of pieces of work claimed, running or finishing.
@@ -269,17 +265,6 @@ func (p *Pool) Busy() int {
 // Drain starts nothing new; it does not wait. It may be called more than once.
 func (p *Pool) Drain() { p.draining.Do(func() { close(p.drain) }) }
 
-// Stop drains and ends what is running. It may be called more than once.
-func (p *Pool) Stop() {
-	p.Drain()
-	p.cancel(ErrInterrupted)
-}
-
-// Wait returns when nothing runs any more. Nothing may be started meanwhile but
-// by work that is already in the pool.
-func (p *Pool) Wait() {
-	p.wg.Wait()
-	if p.Draining() {
-		p.cancel(ErrInterrupted)
-	}
-}
+// Wait returns when nothing runs any more. Only work that is in the pool may start more
+// meanwhile.
+func (p *Pool) Wait() { p.wg.Wait() }

@@ -18,7 +18,7 @@ func TestAtMostNRunAtOnce(t *testing.T) {
 		p := New(2, time.Now)
 		var running, most, done atomic.Int64
 		for range 20 {
-			p.Go(Work{
+			p.Go(t.Context(), Work{
 				Run: func(context.Context) {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
@@ -40,8 +40,8 @@ func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, time.Now)
 		var cause error
-		p.Go(Work{
-			Timeout: func() time.Duration { return time.Minute },
+		p.Go(t.Context(), Work{
+			Timeout: time.Minute,
 			Run:     func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) },
 			Finish:  func() {},
 		})
@@ -60,7 +60,7 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 		p := New(1, time.Now)
 		var ran, finished atomic.Int64
 		for range 2 {
-			p.Go(Work{
+			p.Go(t.Context(), Work{
 				Run:    func(ctx context.Context) { ran.Add(1); time.Sleep(time.Hour) },
 				Finish: func() { finished.Add(1) },
 			})
@@ -75,14 +75,14 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 	})
 }
 
-func TestStopEndsWhatRuns(t *testing.T) {
+func TestTheOwnersContextEndsWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, time.Now)
 		var cause error
-		p.Go(Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		p.Go(ctx, Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
 		synctest.Wait()
-		p.Stop()
-		p.Stop()
+		interrupt(ErrInterrupted)
 		p.Wait()
 		if !errors.Is(cause, ErrInterrupted) {
 			t.Errorf("cause %v", cause)
@@ -94,9 +94,9 @@ func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, time.Now)
 		for range 10 {
-			p.Go(Work{
+			p.Go(t.Context(), Work{
 				Step:   "w/s",
-				Claim:  func(context.Context) bool { return false },
+				Claim:  func() bool { return false },
 				Run:    func(context.Context) { t.Error("ran without its claim") },
 				Finish: func() { t.Error("finished without its claim") },
 			})
@@ -115,7 +115,7 @@ func TestInstancesBoundAStep(t *testing.T) {
 		p := New(3, time.Now)
 		var running, most, others atomic.Int64
 		add := func() {
-			p.Go(Work{Step: "w/slow", Instances: 1, Run: func(context.Context) {
+			p.Go(t.Context(), Work{Step: "w/slow", Instances: 1, Run: func(context.Context) {
 				most.Store(max(most.Load(), running.Add(1)))
 				time.Sleep(time.Second)
 				running.Add(-1)
@@ -132,7 +132,7 @@ func TestInstancesBoundAStep(t *testing.T) {
 			t.Error("two may be claimed ahead")
 		}
 		for range 2 {
-			p.Go(Work{Step: "w/fast", Run: func(context.Context) { others.Add(1) }, Finish: func() {}})
+			p.Go(t.Context(), Work{Step: "w/fast", Run: func(context.Context) { others.Add(1) }, Finish: func() {}})
 		}
 		synctest.Wait()
 		if others.Load() != 2 {
@@ -155,16 +155,16 @@ func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := New(1, time.Now)
 			w := Work{Step: "w/s",
-				Claim:  func(context.Context) bool { time.Sleep(c.claim); return true },
+				Claim:  func() bool { time.Sleep(c.claim); return true },
 				Run:    func(context.Context) { time.Sleep(c.run) },
 				Finish: func() {}}
 			for range 20 { // it learns
-				p.Go(w)
+				p.Go(t.Context(), w)
 				p.Wait()
 			}
 			n := 0
 			for ; p.May("w/s", 0); n++ {
-				p.Go(w)
+				p.Go(t.Context(), w)
 			}
 			if n != c.want {
 				t.Errorf("claims of %s and runs of %s: %d ahead, want %d", c.claim, c.run, n, c.want)
@@ -180,11 +180,11 @@ func TestAnUnknownStepIsClaimedOneAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, time.Now)
 		w := Work{Step: "w/s",
-			Claim:  func(context.Context) bool { time.Sleep(time.Minute); return true },
+			Claim:  func() bool { time.Sleep(time.Minute); return true },
 			Run:    func(context.Context) { time.Sleep(time.Hour) },
 			Finish: func() {}}
 		for range 2 {
-			p.Go(w)
+			p.Go(t.Context(), w)
 			time.Sleep(2 * time.Minute)
 		}
 		if p.May("w/s", 0) {
@@ -201,7 +201,7 @@ func TestStocked(t *testing.T) {
 		end := make(chan struct{})
 		start := func(step string, instances, n int) {
 			for range n {
-				p.Go(Work{Step: step, Instances: instances, Run: func(context.Context) { <-end }, Finish: func() {}})
+				p.Go(t.Context(), Work{Step: step, Instances: instances, Run: func(context.Context) { <-end }, Finish: func() {}})
 			}
 			synctest.Wait()
 		}
