@@ -86,8 +86,10 @@ func (it *item) call() *Call {
 	}
 	return &Call{
 		Item: testItem, Collection: "default", Label: "Diaries 1871", Workflow: "accession.1", Step: "step", Attempt: key,
-		Dir: it.dir, Source: filepath.Join(it.dir, "source"), Content: content, Scratch: scratch, Store: it.store,
-		With: it.with, Manifest: manifest, Inventory: it.inventory, Log: &it.log, Now: func() time.Time { return it.now },
+		With:    it.with,
+		Folders: Folders{Dir: it.dir, Source: filepath.Join(it.dir, "source"), Content: content, Scratch: scratch, Store: it.store},
+		Records: Records{Manifest: manifest, Inventory: it.inventory},
+		Means:   Means{Log: &it.log, Now: func() time.Time { return it.now }},
 	}
 }
 

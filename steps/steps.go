@@ -23,7 +23,7 @@ type Func func(ctx context.Context, c *Call) (Result, error)
 // Run calls f.
 func (f Func) Run(ctx context.Context, c *Call) (Result, error) { return f(ctx, c) }
 
-// Call is one attempt at one step of one item. All paths are absolute.
+// Call is one attempt at one step of one item.
 type Call struct {
 	Item       layout.ItemID
 	Collection layout.Name
@@ -31,19 +31,32 @@ type Call struct {
 	Workflow   string // numbered: accession.1
 	Step       layout.Name
 	Attempt    layout.AttemptKey
+	With       map[string]any // the step's parameters
 
+	Folders
+	Records
+	Means
+}
+
+// Folders are the folders of a call. All paths are absolute.
+type Folders struct {
 	Dir     string // the item's folder; read only
 	Source  string // Dir/source, holding the drop under its own name; read only
 	Content string // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
 	Scratch string // empty, writable, on the item's file system, removed after the attempt
 	Store   string // the folder deposits go to
+}
 
-	SourceKind string         // manifest's source.kind: folder, archive, bag or file
-	With       map[string]any // the step's parameters
-	Manifest   []byte         // as committed
-	Inventory  []byte         // as committed; nil before there is one
-	Execution  []byte         // as committed with this attempt in progress
+// Records are the item's records as committed.
+type Records struct {
+	SourceKind string // manifest's source.kind: folder, archive, bag or file
+	Manifest   []byte
+	Inventory  []byte // nil before there is one
+	Execution  []byte // with this attempt in progress
+}
 
+// Means are the settings and services that a robot works with.
+type Means struct {
 	// Objects tells which objects lie side by side in a folder, by the rule that
 	// recognised the item. nil: there are no rules.
 	Objects func(ctx context.Context, dir string) (Parted, error)

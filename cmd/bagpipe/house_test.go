@@ -36,7 +36,6 @@ var ratchet = map[string]size{
 	"bagpipe/engine/internal/queuebench": {files: 30, methods: 30, fields: 15, circle: 12, contexts: 1},
 	"bagpipe/engine/queue":               {files: 30, methods: 46, fields: 15, circle: 12, contexts: 0},
 	"bagpipe/engine/state":               {files: 30, methods: 50, fields: 15, circle: 12, contexts: 0},
-	"bagpipe/steps":                      {files: 30, methods: 30, fields: 24, circle: 12, contexts: 0},
 }
 
 // dimensions names the figures of a size, in the order of the printed table.

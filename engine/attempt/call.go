@@ -105,14 +105,11 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 		}
 	}
 	return &steps.Call{
-		Item: ref.Item, Collection: it.Collection, Label: it.Label,
-		Workflow: ref.Workflow, Step: ref.Step, Attempt: ref.Key,
-		Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: folder.ContentOf(abs),
-		Scratch: w.scratch, Store: store,
-		SourceKind: rec.Manifest.Source.Kind, With: w.plan.With,
-		Manifest: rec.ManifestJ, Inventory: inventory, Execution: rec.ExecutionJ,
-		Limits: set.ArchiveLimits(), Profiles: set.Profiles(a.ledger.Root, it.Collection), Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now,
-		Objects: a.recognition.ObjectsOf(rec.Manifest),
+		Item: ref.Item, Collection: it.Collection, Label: it.Label, Workflow: ref.Workflow, Step: ref.Step, Attempt: ref.Key, With: w.plan.With,
+		Folders: steps.Folders{Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: folder.ContentOf(abs), Scratch: w.scratch, Store: store},
+		Records: steps.Records{SourceKind: rec.Manifest.Source.Kind, Manifest: rec.ManifestJ, Inventory: inventory, Execution: rec.ExecutionJ},
+		Means: steps.Means{Objects: a.recognition.ObjectsOf(rec.Manifest), Limits: set.ArchiveLimits(),
+			Profiles: set.Profiles(a.ledger.Root, it.Collection), Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now},
 	}, nil
 }
 

@@ -18,7 +18,7 @@ func TestARobotsPanicFailsItsStep(t *testing.T) {
 	wild := steps.Func(func(context.Context, *steps.Call) (steps.Result, error) { panic("oh") })
 	p := local{robots: map[layout.Name]steps.Builtin{"wild": {Robot: wild}}}
 	var log bytes.Buffer
-	c := &steps.Call{Slog: slog.New(slog.DiscardHandler), Log: &log}
+	c := &steps.Call{Means: steps.Means{Slog: slog.New(slog.DiscardHandler), Log: &log}}
 	_, err := p.Perform(t.Context(), &state.Step{How: state.How{Robot: "wild"}}, c)
 	if err == nil || err.Error() != "the robot panicked: oh" || steps.KindOf(err) != steps.System || !strings.Contains(log.String(), "performer_test.go") {
 		t.Errorf("%v\n%s", err, &log)

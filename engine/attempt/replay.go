@@ -168,10 +168,11 @@ func (a *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Cal
 	}
 	c := &steps.Call{
 		Item: kept.Item, Collection: kept.Collection, Label: kept.Label, Workflow: kept.Workflow, Step: kept.Step, Attempt: k,
-		Dir: item, Source: filepath.Join(item, layout.SourceDir), Content: folder.ContentOf(item),
-		Scratch: filepath.Join(to, "scratch"), Store: filepath.Join(to, "store"),
-		SourceKind: kept.SourceKind, With: kept.With, Limits: a.settings.Current().Settings.ArchiveLimits(), Slog: a.ledger.Log, Now: a.ledger.Now,
-		Environment: kept.Environment,
+		With: kept.With,
+		Folders: steps.Folders{Dir: item, Source: filepath.Join(item, layout.SourceDir), Content: folder.ContentOf(item),
+			Scratch: filepath.Join(to, "scratch"), Store: filepath.Join(to, "store")},
+		Records: steps.Records{SourceKind: kept.SourceKind},
+		Means:   steps.Means{Limits: a.settings.Current().Settings.ArchiveLimits(), Slog: a.ledger.Log, Now: a.ledger.Now, Environment: kept.Environment},
 	}
 	if c.Manifest, err = os.ReadFile(filepath.Join(item, layout.ManifestJSON)); err != nil {
 		return nil, err
