@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake"
-	"bagpipe/engine/ledger"
 )
 
 // closeSession closes the batch of what this run has taken in.
@@ -15,8 +15,7 @@ func (l *inboxLoop) closeSession(ctx context.Context) {
 	if l.batch == "" || ctx.Err() != nil || l.pool.Draining() {
 		return
 	}
-	var none *ledger.NoBatchError
-	if err := l.e.Ledger.CloseBatch(context.WithoutCancel(ctx), l.batch, l.e.Ledger.ByPerson()); err != nil && !errors.As(err, &none) {
+	if err := l.e.Ledger.CloseBatch(context.WithoutCancel(ctx), l.batch, l.e.Ledger.ByPerson()); err != nil && !fault.Is(err, fault.NotFound) {
 		l.broken(err)
 	}
 }
@@ -45,12 +44,11 @@ func (l *inboxLoop) endBatches(ctx context.Context, folders []inbox.BatchFolder)
 
 func (l *inboxLoop) endBatch(ctx context.Context, f inbox.BatchFolder) error {
 	if f.Closed == "" {
-		var none *ledger.NoBatchError
 		err := l.e.Ledger.CloseBatch(context.WithoutCancel(ctx), f.Batch, l.e.Ledger.ByRobot(intake.RegisterStep))
 		switch {
-		case errors.As(err, &none) && !f.Marked:
+		case fault.Is(err, fault.NotFound) && !f.Marked:
 			return nil // somebody made a folder, and has dropped nothing yet
-		case err != nil && !errors.As(err, &none):
+		case err != nil && !fault.Is(err, fault.NotFound):
 			return err
 		case err == nil:
 			l.report(Report{Note: "batch " + string(f.Batch) + " is whole, and closed"})

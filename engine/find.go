@@ -5,15 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
-
-// NotAWorkspaceError is a folder that no workspace was found in or above.
-type NotAWorkspaceError struct{ Dir string }
-
-func (e *NotAWorkspaceError) Error() string {
-	return fmt.Sprintf("no workspace in %s or above it; is it mounted? Make a new one with: bagpipe init DIR", e.Dir)
-}
 
 // Find looks for the workspace from dir upward.
 func Find(dir string) (root string, err error) {
@@ -29,7 +23,7 @@ func Find(dir string) (root string, err error) {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
-			return "", &NotAWorkspaceError{Dir: abs}
+			return "", fault.New(fault.NotFound, fmt.Sprintf("no workspace in %s or above it; is it mounted?", abs), fault.Remedy{Verb: fault.Init})
 		}
 	}
 }

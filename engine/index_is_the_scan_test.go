@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -162,8 +163,7 @@ func (d *derivation) happen(t *rapid.T, what string) {
 		})
 	case "close":
 		d.do(func(e *engine.Engine) {
-			var none *ledger.NoBatchError
-			if err := e.Act.CloseBatch(ctx, "b"); err != nil && !errors.As(err, &none) {
+			if err := e.Act.CloseBatch(ctx, "b"); err != nil && !fault.Is(err, fault.NotFound) {
 				d.t.Fatal(err)
 			}
 		})

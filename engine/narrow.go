@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -168,10 +169,10 @@ func (s *selection) known() error {
 	for _, id := range s.items {
 		it := s.e.Index.Loaded().Item(id)
 		if it == nil {
-			return &ledger.NoItemError{Ref: string(id)}
+			return ledger.NoItem(string(id))
 		}
 		if it.Broken == "" && s.step != "" && len(s.asked(it)) == 0 {
-			return fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), s.step, id.Short())
+			return fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", id.Short(), s.step), fault.Remedy{Verb: fault.Show, Item: id})
 		}
 	}
 	return nil

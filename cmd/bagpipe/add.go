@@ -55,7 +55,7 @@ func (c *addCmd) Run(a *app) error {
 				cut = true
 				return
 			case err != nil:
-				a.talk("bagpipe: %v", err)
+				a.talk("bagpipe: %s", errorText(err))
 				failed = true
 				return
 			case got.Rejected != "":

@@ -23,7 +23,7 @@ func (a *app) eventTo(w io.Writer, name string, v map[string]any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		a.talk("bagpipe: %v", err)
+		a.talk("bagpipe: %s", errorText(err))
 	}
 }
 

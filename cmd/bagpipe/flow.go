@@ -83,7 +83,7 @@ func (c *workflowMigrateCmd) Run(a *app) error {
 				return err
 			}
 			refused = true
-			a.talk("bagpipe: %v", err)
+			a.talk("bagpipe: %s", errorText(err))
 		}
 		if c.JSON {
 			if err := a.json(rows); err != nil {

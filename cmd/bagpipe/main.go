@@ -197,13 +197,13 @@ func (a *app) code(err error) int {
 	case errors.As(err, &e):
 		return int(e)
 	case errors.As(err, &w):
-		a.talk("bagpipe: %v", err)
+		a.talk("bagpipe: %s", errorText(err))
 		return exitUsage
 	case a.interrupted() && errors.Is(err, context.Canceled):
 		a.talk("bagpipe: interrupted")
 		return exitInterrupted
 	}
-	a.talk("bagpipe: %v", err)
+	a.talk("bagpipe: %s", errorText(err))
 	return exitError
 }
 
@@ -257,7 +257,7 @@ func (a *app) open() (*engine.Engine, error) {
 	if again != nil {
 		return nil, err
 	}
-	a.talk("warning: the workspace cannot be written to (%v); what is shown is what was committed", err)
+	a.talk("warning: the workspace cannot be written to (%s); what is shown is what was committed", errorText(err))
 	return e, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -47,7 +48,7 @@ func (ac *Acts) Migrate(ctx context.Context, id layout.ItemID, workflow, text st
 	base, _ := state.Instance(workflow)
 	f := ac.settings.Current().Workflows[base]
 	if f == nil {
-		return state.Transition{}, fmt.Errorf("no workflow %q in %s/; bagpipe workflow list shows them", base, layout.WorkflowsDir)
+		return state.Transition{}, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q in %s/", base, layout.WorkflowsDir), fault.Remedy{Verb: fault.ListWorkflows})
 	}
 	return ac.flow(ctx, id, workflow, text, func(name string, rec *ledger.Record) (state.Event, error) {
 		return state.Migrate{Key: ac.ledger.IntentKey, Workflow: name, To: f.Def, At: ac.ledger.Now(), By: ac.who.Agent,

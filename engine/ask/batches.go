@@ -73,7 +73,7 @@ func (an *Answers) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
 	}
 	i := slices.IndexFunc(rows, func(b BatchRow) bool { return b.Batch == name })
 	if i < 0 {
-		return BatchRow{}, nil, &ledger.NoBatchError{Name: name}
+		return BatchRow{}, nil, ledger.NoBatch(name)
 	}
 	items := []ItemRow{}
 	for it := range an.index.Loaded().Items() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/state"
 )
 
@@ -69,7 +70,7 @@ func (an *Answers) WorkflowList() []WorkflowRow {
 func (an *Answers) WorkflowText(name string) ([]byte, *state.Definition, error) {
 	w := an.settings.Current().Workflows[name]
 	if w == nil {
-		return nil, nil, fmt.Errorf("no workflow %q; bagpipe workflow list shows them", name)
+		return nil, nil, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", name), fault.Remedy{Verb: fault.ListWorkflows})
 	}
 	return w.Data, w.Def, nil
 }

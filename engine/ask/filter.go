@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"os"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/condition"
-	"bagpipe/engine/index"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -131,14 +132,14 @@ func (an *Answers) CheckFilter(f Filter) error {
 	}
 	if _, number := state.Instance(f.Workflow); number > 0 && an.isRun(f.Workflow) && !an.index.Loaded().KnowsName(f.Workflow) {
 		base, _ := state.Numbered(f.Workflow)
-		return &index.NoSuchError{What: "workflow", Name: f.Workflow, Hint: "no item went through " + base + " so often; bagpipe items --workflow " + base + " lists all of them"}
+		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q; no item went through %s so often", f.Workflow, base), fault.Remedy{Verb: fault.ListRuns, Run: base})
 	}
 	known := an.index.Loaded().Known()
-	has := func(what, name string, in []string, also []string, hint string) error {
+	has := func(what, name string, in []string, also []string, more string, remedies ...fault.Remedy) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
 			return nil
 		}
-		return &index.NoSuchError{What: what, Name: name, Hint: hint}
+		return fault.New(fault.NotFound, fmt.Sprintf("no %s %q", what, name)+more, remedies...)
 	}
 	s := an.settings.Current().Settings
 	var collections, milestones []string
@@ -159,10 +160,10 @@ func (an *Answers) CheckFilter(f Filter) error {
 		}
 	}
 	return cmp.Or(
-		has("collection", string(f.Collection), known.Collections, collections, "bagpipe collection list shows them"),
-		has("lane", string(f.Lane), known.Lanes, s.LaneNames(), "the lanes are "+strings.Join(s.LaneNames(), ", ")),
-		has("batch", f.Batch, known.Batches, nil, "bagpipe batch list shows them"),
-		has("milestone", string(f.Milestone), nil, milestones, "bagpipe milestones shows them"),
+		has("collection", string(f.Collection), known.Collections, collections, "", fault.Remedy{Verb: fault.ListCollections}),
+		has("lane", string(f.Lane), known.Lanes, s.LaneNames(), "; the lanes are "+strings.Join(s.LaneNames(), ", ")),
+		has("batch", f.Batch, known.Batches, nil, "", fault.Remedy{Verb: fault.ListBatches}),
+		has("milestone", string(f.Milestone), nil, milestones, "", fault.Remedy{Verb: fault.ListMilestones}),
 	)
 }
 

@@ -11,19 +11,13 @@ import (
 	"time"
 
 	"bagpipe/engine/condition"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
 	"github.com/tidwall/gjson"
 )
-
-// NoQueueError is a queue that nobody has named.
-type NoQueueError struct{ Name string }
-
-func (e *NoQueueError) Error() string {
-	return fmt.Sprintf("no queue or workflow %q; for a step write WORKFLOW/STEP or /STEP; bagpipe queue --list shows the queues of %s/", e.Name, layout.QueuesDir)
-}
 
 // QueueAsk is what is asked of a queue.
 type QueueAsk struct {
@@ -44,7 +38,8 @@ func (an *Answers) AskedQueue(which string) (*queue.Named, error) {
 	workflow, step, isStep := strings.Cut(which, "/")
 	if err := an.index.CheckStepNames(workflow, step); err != nil { // "nothing is ready" would be no answer
 		if _, bad := layout.ParseName(which); bad == nil && !isStep {
-			return nil, &NoQueueError{which}
+			return nil, fault.New(fault.NotFound, fmt.Sprintf("no queue or workflow %q; for a step write WORKFLOW/STEP or /STEP", which),
+				fault.Remedy{Verb: fault.ListQueues})
 		}
 		return nil, err
 	}

@@ -9,23 +9,23 @@ import (
 	"strings"
 	"sync"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
-// AmbiguousError is a reference that fits several items.
-type AmbiguousError struct {
-	Ref   string
-	Items []string
-}
-
-func (e *AmbiguousError) Error() string {
-	shown := e.Items
-	if len(shown) > 5 {
-		shown = append(shown[:5:5], "…")
+// ambiguous refuses a reference that fits several items.
+func ambiguous(ref string, items []layout.ItemID) error {
+	const most = 5
+	var shown []string
+	for _, id := range items[:min(len(items), most)] {
+		shown = append(shown, string(id))
 	}
-	return fmt.Sprintf("%q fits %d items: %s; give more of the identifier", e.Ref, len(e.Items), strings.Join(shown, ", "))
+	if len(items) > most {
+		shown = append(shown, "…")
+	}
+	return fault.New(fault.Invalid, fmt.Sprintf("%q fits %d items: %s; give more of the identifier", ref, len(items), strings.Join(shown, ", ")))
 }
 
 // Resolve finds the one item that ref names: an identifier, a unique prefix of
@@ -60,15 +60,11 @@ func (an *Answers) Resolve(ctx context.Context, ref string) (layout.ItemID, erro
 		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {
 			return "", mistyped
 		}
-		return "", &ledger.NoItemError{Ref: ref}
+		return "", ledger.NoItem(ref)
 	case 1:
 		return found[0], nil
 	}
-	names := make([]string, len(found))
-	for i, id := range found {
-		names[i] = string(id)
-	}
-	return "", &AmbiguousError{Ref: ref, Items: names}
+	return "", ambiguous(ref, found)
 }
 
 // search finds the items a reference that is no identifier may mean. A label that

@@ -3,7 +3,6 @@ package ask
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
@@ -86,8 +86,7 @@ func (an *Answers) Show(id layout.ItemID) (Detail, error) {
 		return Detail{}, err
 	}
 	rec, err := an.ledger.Read(v, id, "")
-	var none *ledger.NoItemError
-	if _, pending := an.guard.Since(); errors.As(err, &none) && pending {
+	if _, pending := an.guard.Since(); fault.Is(err, fault.NotFound) && pending {
 		return Detail{}, fmt.Errorf("item %s: %s", id.Short(), index.RemovedText)
 	}
 	if err != nil {

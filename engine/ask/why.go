@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -40,7 +41,7 @@ func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 	an.index.Loaded().Settle(now)
 	it := an.index.Loaded().Item(id)
 	if it == nil {
-		return Explained{}, &ledger.NoItemError{Ref: string(id)}
+		return Explained{}, ledger.NoItem(string(id))
 	}
 	out := Explained{Item: id, Label: it.Label, Steps: []Waiting{}}
 	if it.Broken != "" {
@@ -65,10 +66,10 @@ func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 		}
 	}
 	if step != "" && !found {
-		return out, fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", id.Short(), strings.TrimPrefix(workflow+"/"+string(step), "/"), id.Short())
+		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", id.Short(), strings.TrimPrefix(workflow+"/"+string(step), "/")), fault.Remedy{Verb: fault.Show, Item: id})
 	}
 	if workflow != "" && !found {
-		return out, fmt.Errorf("item %s has no workflow %s; bagpipe show %s lists them", id.Short(), workflow, id.Short())
+		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no workflow %s", id.Short(), workflow), fault.Remedy{Verb: fault.Show, Item: id})
 	}
 	switch {
 	case len(it.Runs) == 0:

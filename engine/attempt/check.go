@@ -17,7 +17,7 @@ func (a *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
 		return steps.SystemFailure("look for the item's bytes: %w", err)
 	}
 	if why != "" {
-		return steps.SystemFailure("%s, then: bagpipe step retry", why)
+		return steps.SystemFailure("%s, then the step can be tried again", why)
 	}
 	return nil
 }
@@ -44,8 +44,8 @@ func (a *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Na
 		illegal.Reason = fmt.Sprintf("version %d of the item is being taken in", m.Version+1)
 		return illegal
 	}
-	if why := ledger.OfBefore(rec, workflow); why != "" {
-		illegal.Reason = why
+	if why := ledger.OfBefore(rec, workflow); why != nil {
+		illegal.Reason, illegal.Remedies = why.Text, why.Remedies
 		return illegal
 	}
 	return nil

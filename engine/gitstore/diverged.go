@@ -3,6 +3,8 @@ package gitstore
 import (
 	"fmt"
 	"strings"
+
+	"bagpipe/engine/fault"
 )
 
 // DivergedError says that the branch was rewritten: commits that were
@@ -26,11 +28,14 @@ func (e *DivergedError) Error() string {
 	if len(e.Missing) < e.MissingAll {
 		b.WriteString(", …")
 	}
-	fmt.Fprintf(&b, "); to bring them back, keeping what is there now as the branch rewritten: %s", e.Command())
+	b.WriteString(")")
 	return b.String()
 }
 
-// Command is the shell command that brings the missing commits back.
-func (e *DivergedError) Command() string {
-	return fmt.Sprintf("git branch -f rewritten %s && git update-ref %s %s %s", e.Tip, e.Branch, e.Last, e.Tip)
+// FaultKind is always fault.Damaged.
+func (e *DivergedError) FaultKind() fault.Kind { return fault.Damaged }
+
+// FaultRemedies has the branch brought back, and its present tip kept beside.
+func (e *DivergedError) FaultRemedies() []fault.Remedy {
+	return []fault.Remedy{{Verb: fault.RestoreBranch, Name: e.Branch, From: e.Tip.String(), To: e.Last.String()}}
 }

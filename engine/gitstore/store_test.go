@@ -421,10 +421,12 @@ func TestRewrittenBranchStops(t *testing.T) {
 	if err := s.Refresh(context.Background()); !errors.As(err, &diverged) {
 		t.Errorf("refresh: %v", err)
 	}
-	cmd := exec.Command("sh", "-c", diverged.Command())
+	back := diverged.FaultRemedies()[0]
+	command := "git branch -f rewritten " + back.From + " && git update-ref " + back.Name + " " + back.To + " " + back.From
+	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", diverged.Command(), err, out)
+		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
 	put(t, s, "a", "3")
 	if got := git(t, root, "rev-parse", "main~1", "rewritten"); got != lost.String()+"\n"+other {

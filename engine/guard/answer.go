@@ -172,6 +172,6 @@ func (g *Guard) tellAnswer(text string) {
 	case n <= maxTold:
 		g.ledger.Warn(text)
 	case n == maxTold+1:
-		g.ledger.Warn("more items are held for what was pushed; bagpipe status lists them")
+		g.ledger.Warn("more items are held for what was pushed; the status lists them")
 	}
 }

@@ -94,7 +94,7 @@ func tipNow(store *gitstore.Store, v gitstore.View) gitstore.Hash {
 
 // RemovedText is why an item is shown whose records a push removed: the history
 // and the bytes are there still, and the next look brings the records back.
-const RemovedText = "its records were removed from the branch; the next command that changes something, or bagpipe run, brings them back"
+const RemovedText = "its records were removed from the branch; the next command that changes something, or the next run, brings them back"
 
 // showRemoved puts the items into the index whose records were removed since the
 // last look, so that no listing passes over them.

@@ -1,20 +1,14 @@
 package index
 
 import (
-	"cmp"
 	"fmt"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// NoSuchError is a filter that names what the workspace does not have: an empty list
-// would be no answer.
-type NoSuchError struct{ What, Name, Hint string }
-
-func (e *NoSuchError) Error() string { return fmt.Sprintf("no %s %q; %s", e.What, e.Name, e.Hint) }
-
-// CheckStepNames refuses names that no workflow has; "" is any.
+// CheckStepNames refuses names that no workflow has: an empty list would be no answer. "" is any.
 func (ke *Keeper) CheckStepNames(workflow, step string) error {
 	name, _ := state.Numbered(workflow)
 	found := false
@@ -27,9 +21,9 @@ func (ke *Keeper) CheckStepNames(workflow, step string) error {
 		}
 	}
 	if !found {
-		return &NoSuchError{"workflow", workflow, "bagpipe workflow list shows them"}
+		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", workflow), fault.Remedy{Verb: fault.ListWorkflows})
 	}
-	return &NoSuchError{"step", step, "bagpipe workflow show " + cmp.Or(workflow, "NAME") + " lists them"}
+	return fault.New(fault.NotFound, fmt.Sprintf("no step %q", step), fault.Remedy{Verb: fault.ShowWorkflow, Run: workflow})
 }
 
 // PlansInUse are the definitions in force, and those items run by.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
@@ -83,7 +84,7 @@ func (a *adding) begin() (err error) {
 		return err
 	}
 	if o.Workflow != "" && c.Workflows[o.Workflow] == nil {
-		return fmt.Errorf("no workflow %q; bagpipe workflow list shows them", o.Workflow)
+		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", o.Workflow), fault.Remedy{Verb: fault.ListWorkflows})
 	}
 	if err := errors.Join(c.Settings.CheckLane(o.Lane), e.ledger.CheckBatch(o.Batch)); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/engine/claim"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake/identity"
@@ -100,8 +101,7 @@ func (a *admitting) takeBack(d *drop) (done bool, err error) {
 		return false, err
 	}
 	rec, err := a.ledger.Read(v, t.Item, "")
-	var none *ledger.NoItemError
-	if err != nil && !errors.As(err, &none) {
+	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}
 	if err == nil && a.isVersion(rec.Manifest, t) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
 )
@@ -16,11 +17,9 @@ import (
 // the item that stands for the batch is the same for every engine, and of two
 // claims of one step of one item the store takes one.
 
-// NoBatchError is a batch that is not in the workspace.
-type NoBatchError struct{ Name layout.Name }
-
-func (e *NoBatchError) Error() string {
-	return fmt.Sprintf("no batch %q; bagpipe batch list shows them", e.Name)
+// NoBatch is the error of a batch that is not in the workspace.
+func NoBatch(name layout.Name) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("no batch %q", name), fault.Remedy{Verb: fault.ListBatches})
 }
 
 // readBatch reads a batch at r; nil when there is none.
@@ -69,7 +68,7 @@ func (l *Ledger) CloseBatch(ctx context.Context, name layout.Name, who Actor) er
 			return nil, err
 		}
 		if b == nil {
-			return nil, &NoBatchError{name}
+			return nil, NoBatch(name)
 		}
 		if !b.Closed.IsZero() {
 			return nil, nil

@@ -87,7 +87,7 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/")
 		},
 		Moved: func(from, to gitstore.Hash) {
-			l.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, git revert it in a clone.", from.String()[:12], to.String()[:12]))
+			l.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, revert it in a clone and push.", from.String()[:12], to.String()[:12]))
 		},
 		Edited: func(path, kept string) {
 			l.Warn(fmt.Sprintf("%s was edited in place; it is a copy of the committed state and has been rewritten, your edit is kept as %s. To change an item, edit in a clone and push.", path, kept))

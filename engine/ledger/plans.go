@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -43,17 +44,11 @@ type planCache struct {
 	none map[string]bool // not in the history either
 }
 
-// MissingPlanError is a record whose pinned definition is not there, or not what
-// its digest says.
-type MissingPlanError struct {
-	Digest string
-	Err    error
+// missingPlan is the error of a pinned definition that is not there, or not what its
+// digest says.
+func missingPlan(digest string, err error) *fault.Error {
+	return &fault.Error{Kind: fault.Damaged, Text: "the pinned definition " + layout.PinnedPath(digest), Err: err}
 }
-
-func (e *MissingPlanError) Error() string {
-	return fmt.Sprintf("the pinned definition %s: %v", layout.PinnedPath(e.Digest), e.Err)
-}
-func (e *MissingPlanError) Unwrap() error { return e.Err }
 
 // PinnedPlan reads a pinned definition, from memory when it was read before. One that a
 // push removed or changed is read from the history.
@@ -66,7 +61,7 @@ func (l *Ledger) PinnedPlan(r gitstore.Reader, digest string) (*state.Definition
 	if err == nil && DigestOf(data) == digest {
 		return c.add(digest, data)
 	}
-	missing := &MissingPlanError{Digest: digest, Err: err}
+	missing := missingPlan(digest, err)
 	if err == nil {
 		missing.Err = errors.New("was changed after it was pinned")
 	}
@@ -136,7 +131,7 @@ func (c *planCache) add(digest string, data []byte) (*state.Definition, error) {
 	// record unreadable.
 	d, err := state.ParseDefinition(layout.PinnedPath(digest), data, nil)
 	if err != nil {
-		return nil, &MissingPlanError{Digest: digest, Err: err}
+		return nil, missingPlan(digest, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
 )
@@ -29,11 +30,12 @@ func ReadOptional(r gitstore.Reader, p string) ([]byte, error) {
 	return data, err
 }
 
-// OfBefore says that a workflow worked on a version that has been replaced.
-func OfBefore(rec *Record, workflow string) string {
+// OfBefore refuses a workflow that worked on a version which has been replaced.
+func OfBefore(rec *Record, workflow string) *fault.Error {
 	m, w := rec.Manifest, rec.Execution.Workflows[workflow]
 	if w == nil || m.Since.IsZero() || !w.Created.Before(m.Since) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s belongs to an earlier version of item %s, which is at version %d; bagpipe show %s lists its workflows", workflow, m.Item.Short(), m.Version, m.Item.Short())
+	return fault.New(fault.Refused, fmt.Sprintf("%s belongs to an earlier version of item %s, which is at version %d", workflow, m.Item.Short(), m.Version),
+		fault.Remedy{Verb: fault.Show, Item: m.Item})
 }

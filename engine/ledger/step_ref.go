@@ -1,10 +1,9 @@
 package ledger
 
 import (
-	"errors"
 	"fmt"
 
-	"bagpipe/engine/state"
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -23,8 +22,8 @@ func (l *Ledger) Resolve(rec *Record, ref StepRef) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if why := OfBefore(rec, name); why != "" {
-		return "", errors.New(why)
+	if why := OfBefore(rec, name); why != nil {
+		return "", why
 	}
 	return name, nil
 }
@@ -37,7 +36,7 @@ func (l *Ledger) Instance(rec *Record, ref StepRef) (string, error) {
 		if latest := rec.Execution.Latest(ref.Workflow); latest != "" {
 			return latest, nil
 		}
-		return "", fmt.Errorf("item %s has no workflow %s", ref.Item.Short(), ref.Workflow)
+		return "", fault.New(fault.NotFound, fmt.Sprintf("item %s has no workflow %s", ref.Item.Short(), ref.Workflow), fault.Remedy{Verb: fault.Show, Item: ref.Item})
 	}
 	found := ""
 	for _, name := range rec.Execution.Names() {
@@ -46,15 +45,11 @@ func (l *Ledger) Instance(rec *Record, ref StepRef) (string, error) {
 		}
 	}
 	if found == "" {
-		return "", fmt.Errorf("item %s has no step %s; bagpipe show %s lists them", ref.Item.Short(), ref.Step, ref.Item.Short())
+		return "", fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", ref.Item.Short(), ref.Step), fault.Remedy{Verb: fault.Show, Item: ref.Item})
 	}
 	return found, nil
 }
 
-// IsRefused tells whether err is the state's or the item's answer rather than a
-// fault of the machine.
-func IsRefused(err error) bool {
-	var illegal *state.IllegalError
-	var none *NoItemError
-	return errors.As(err, &illegal) || errors.As(err, &none)
-}
+// IsRefused reports whether err is the answer of the state or of the item rather than a
+// failure of the machine.
+func IsRefused(err error) bool { return fault.Is(err, fault.Refused) || fault.Is(err, fault.NotFound) }

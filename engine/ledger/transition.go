@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// NoItemError is an item that is not in the workspace.
-type NoItemError struct{ Ref string }
-
-func (e *NoItemError) Error() string {
-	return fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label; bagpipe items lists them", e.Ref)
+// NoItem is the error of an item that is not in the workspace.
+func NoItem(ref string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label", ref), fault.Remedy{Verb: fault.ListItems})
 }
 
 // Record is one item as it stands at the tip, ready to be changed.
@@ -43,7 +42,7 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 	dir := layout.ItemDir(id)
 	data, err := r.ReadFile(dir + "/" + layout.ExecutionJSON)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &NoItemError{Ref: string(id)}
+		return nil, NoItem(string(id))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read item %s: %w", id, err)

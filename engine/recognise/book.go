@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/bags/archive"
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -116,7 +117,7 @@ func (b *Book) rule(name string, near *File) (*Rule, error) {
 	case 1:
 		return b.byName[found[0]], nil
 	case 0:
-		return nil, fmt.Errorf("no rule %q in rules/; bagpipe rules list shows them", name)
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("no rule %q in rules/", name), fault.Remedy{Verb: fault.ListRules})
 	}
 	return nil, fmt.Errorf("rule %q stands in several files; write %s", name, strings.Join(found, " or "))
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
@@ -23,7 +24,7 @@ func (so *Source) CheckCollection(name layout.Name) error {
 	if so.IsCollection(so.Current().Settings, string(name)) {
 		return nil
 	}
-	return fmt.Errorf("no collection %q; bagpipe collection list shows them, bagpipe collection add %s makes it", name, name)
+	return fault.New(fault.NotFound, fmt.Sprintf("no collection %q", name), fault.Remedy{Verb: fault.ListCollections}, fault.Remedy{Verb: fault.AddCollection, Name: string(name)})
 }
 
 // IsCollection reports whether the settings list a collection, or the inbox has its folder.
@@ -38,7 +39,7 @@ func (so *Source) AddCollection(ctx context.Context, name layout.Name, c Collect
 	}
 	workflow := so.Current().Workflows[cmp.Or(c.Workflow, s.Defaults.Workflow)]
 	if workflow == nil {
-		return fmt.Errorf("no workflow %q; bagpipe workflow list shows them", cmp.Or(c.Workflow, s.Defaults.Workflow))
+		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", cmp.Or(c.Workflow, s.Defaults.Workflow)), fault.Remedy{Verb: fault.ListWorkflows})
 	}
 	for _, a := range c.Approvals {
 		if step := workflow.Def.Step(layout.Name(a)); step == nil || !step.OnRequest {

@@ -126,7 +126,7 @@ func (k *checker) crossCheckRules(v gitstore.View, p string, data []byte, define
 			return f.Errorf(at+".lane", "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.LaneNames(), ", "))
 		}
 		if r.Collection != "" && settings != nil && !k.isCollection(settings, r.Collection) {
-			return f.Errorf(at+".collection", "no collection %q; bagpipe collection list shows them", r.Collection)
+			return f.Errorf(at+".collection", "no collection %q: it is neither in %s nor a folder of %s/", r.Collection, layout.SettingsFile, layout.InboxDir)
 		}
 	}
 	for _, other := range files {

@@ -143,7 +143,7 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 		}
 	}
 	if c.Settings == nil {
-		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or bring it back with git revert in a clone and push")
+		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or revert its removal in a clone and push")
 	}
 	c.MakeBook()
 	return c, nil
@@ -197,7 +197,7 @@ func (so *Source) settingsRemoved(ctx context.Context, v gitstore.View, c *Snaps
 	if err != nil || data == nil {
 		return err
 	}
-	so.ledger.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or bring it back with git revert in a clone and push")
+	so.ledger.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or revert its removal in a clone and push")
 	return c.add(so.check, layout.SettingsFile, data)
 }
 

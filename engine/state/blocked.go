@@ -79,7 +79,7 @@ func (x *Execution) stopped(workflow string) *Reason {
 		return &Reason{Code: "inactive", Text: "the workflow is inactive " + x.HoldText(x.Deactivations(workflow)[0])}
 	case Failed:
 		if broken := x.InternalErrors(workflow); len(broken) > 0 {
-			return &Reason{Code: "failed", Text: "the workflow was stopped by an internal error " + x.HoldText(broken[0]) + "; let it go on with: bagpipe workflow activate"}
+			return &Reason{Code: "failed", Text: "the workflow was stopped by an internal error " + x.HoldText(broken[0])}
 		}
 		return WorkflowFailedReason()
 	}

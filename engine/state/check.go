@@ -106,7 +106,7 @@ func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Rob
 		return err
 	}
 	if s.Starts != "" && s.Starts == workflow {
-		return y.Errorf(at+".starts", "workflow %q would start itself; a person starts it anew with: bagpipe start", workflow)
+		return y.Errorf(at+".starts", "workflow %q would start itself; a person may start it anew", workflow)
 	}
 	if err := s.checkConflicts(y, at, first); err != nil {
 		return err

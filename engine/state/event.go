@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -20,6 +21,7 @@ type IllegalError struct {
 	Step     layout.Name
 	Reason   string
 	Err      error // ErrStale, or nil
+	Remedies []fault.Remedy
 }
 
 func (e *IllegalError) Error() string {
@@ -33,6 +35,12 @@ func (e *IllegalError) Error() string {
 }
 
 func (e *IllegalError) Unwrap() error { return e.Err }
+
+// FaultKind is always fault.Refused.
+func (e *IllegalError) FaultKind() fault.Kind { return fault.Refused }
+
+// FaultRemedies are acts that the record does allow.
+func (e *IllegalError) FaultRemedies() []fault.Remedy { return e.Remedies }
 
 // Event is something that happens to an item; the package comment has the rules.
 type Event interface {

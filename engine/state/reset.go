@@ -3,6 +3,7 @@ package state
 import (
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -35,7 +36,8 @@ func (e Reset) apply(x *Execution, d *Definition) (Transition, error) {
 	case i < 0:
 		illegal.Reason = "the step is not in the definition the workflow runs by"
 	case i == 0:
-		illegal.Reason = "the first step is completed by starting the workflow; start it again with: bagpipe start"
+		illegal.Reason = "the first step is completed by starting the workflow"
+		illegal.Remedies = []fault.Remedy{{Verb: fault.Start, Item: x.Item, Run: d.Name}}
 	case e.Seen != "" && e.Seen != from:
 		illegal.Reason = "is " + string(from) + " by now, not " + string(e.Seen)
 	case !e.Attempt.IsZero() && e.Attempt != current:

@@ -3,6 +3,7 @@ package state
 import (
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -31,7 +32,8 @@ func (e Start) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	for _, name := range x.Names() {
 		if base, _ := Instance(name); base == d.Name && x.Workflows[name].Active() {
-			illegal.Reason = name + " is not done; complete it, or take it out of the queues with: bagpipe workflow deactivate"
+			illegal.Reason = name + " is not done; complete it"
+			illegal.Remedies = []fault.Remedy{{Verb: fault.Deactivate, Item: x.Item, Run: name}}
 			return Transition{}, illegal
 		}
 	}

@@ -77,7 +77,7 @@ func (r *Repo) checkConfig() error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if !c.Core.IsBare {
-		return fmt.Errorf("%s is not bare: run git config core.bare true", r.Git)
+		return fmt.Errorf("%s is not bare: want bare = true in section [core] of its config", r.Git)
 	}
 	if format := c.Raw.Section("extensions").Option("objectformat"); format != "" && format != "sha1" {
 		return fmt.Errorf("%s: object format %s is not supported", r.Git, format)

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"bagpipe/engine/fault"
+)
+
+// shellText is the command of a remedy; empty: there is none.
+func shellText(r fault.Remedy) string {
+	item := r.Item.Short()
+	step := strings.TrimPrefix(r.Run+"/"+string(r.Step), "/")
+	words := map[fault.Verb][]string{
+		fault.Run:             {"bagpipe run"},
+		fault.Start:           {"bagpipe start", item, r.Run},
+		fault.Release:         {"bagpipe release", item},
+		fault.Activate:        {"bagpipe workflow activate", item, r.Run},
+		fault.Deactivate:      {"bagpipe workflow deactivate", item, r.Run},
+		fault.Retry:           {"bagpipe step retry", item, step},
+		fault.Complete:        {"bagpipe step complete", item, step},
+		fault.Enable:          {"bagpipe step enable", step},
+		fault.CloseBatch:      {"bagpipe batch close", r.Name},
+		fault.Init:            {"bagpipe init DIR"},
+		fault.Why:             {"bagpipe why", item},
+		fault.Show:            {"bagpipe show", item},
+		fault.Status:          {"bagpipe status"},
+		fault.ShowBatch:       {"bagpipe batch show", r.Name},
+		fault.ShowWorkflow:    {"bagpipe workflow show", cmp.Or(r.Run, "NAME")},
+		fault.ShowQueue:       {"bagpipe queue", step},
+		fault.ShowFailures:    {"bagpipe failures --step", string(r.Step)},
+		fault.ListItems:       {"bagpipe items"},
+		fault.ListRuns:        {"bagpipe items --workflow", r.Run},
+		fault.ListRunning:     {"bagpipe items --workflow", r.Run, "--step", string(r.Step), "--status in-progress"},
+		fault.ListChildren:    {"bagpipe items --parent", item},
+		fault.FailedChildren:  {"bagpipe items --parent", item, "--status failed"},
+		fault.ListWorkflows:   {"bagpipe workflow list"},
+		fault.ListCollections: {"bagpipe collection list"},
+		fault.ListBatches:     {"bagpipe batch list"},
+		fault.ListMilestones:  {"bagpipe milestones"},
+		fault.ListQueues:      {"bagpipe queue --list"},
+		fault.ListRules:       {"bagpipe rules list"},
+		fault.AddCollection:   {"bagpipe collection add", r.Name},
+		fault.MoreSteps:       {"bagpipe run -j"},
+		fault.RestoreBranch:   {"git branch -f rewritten", r.From, "&& git update-ref", r.Name, r.To, r.From},
+		fault.MakeFolder:      {"mkdir -p", shellWord(r.Name)},
+		fault.RemoveFile:      {"rm", shellWord(r.Name)},
+		fault.RemoveFolder:    {"rm -r", shellWord(r.Name)},
+		fault.PermitOwner:     {"chmod -R u+" + r.Access, shellWord(r.Name)},
+		fault.PermitGroup:     {"chmod -R g+" + r.Access, shellWord(r.Name)},
+		fault.PermitAccount:   {"setfacl -R -m u:" + r.Account + ":" + r.Access, shellWord(r.Name)},
+	}[r.Verb]
+	var given []string
+	for _, w := range words {
+		if w != "" {
+			given = append(given, w)
+		}
+	}
+	return strings.Join(given, " ")
+}
+
+// phrases hold, for the verbs that a text goes on with, the text around the command:
+// %s is the command.
+var phrases = map[fault.Verb]string{
+	fault.Run:             "; do it with: %s",
+	fault.Start:           "; start one with: %s",
+	fault.Release:         "; %s lets it go on",
+	fault.Activate:        "; let it go on with: %s",
+	fault.Deactivate:      ", or take it out of the queues with: %s",
+	fault.Retry:           "; let it be tried again with: %s",
+	fault.Complete:        "; complete it with: %s",
+	fault.Enable:          "; let it go on with: %s",
+	fault.CloseBatch:      "; close it with: %s",
+	fault.Init:            " Make a new one with: %s",
+	fault.Why:             "; %s says more",
+	fault.Show:            "; %s lists its workflows and steps",
+	fault.Status:          "; %s says why",
+	fault.ShowBatch:       "; %s lists them",
+	fault.ShowWorkflow:    "; %s lists them",
+	fault.ShowQueue:       "; %s lists them",
+	fault.ShowFailures:    "; %s groups the reasons",
+	fault.ListItems:       "; %s lists them",
+	fault.ListRuns:        "; %s lists all of them",
+	fault.ListRunning:     "; %s lists them",
+	fault.ListChildren:    "; %s lists them",
+	fault.FailedChildren:  "; %s",
+	fault.ListWorkflows:   "; %s shows them",
+	fault.ListCollections: "; %s shows them",
+	fault.ListBatches:     "; %s shows them",
+	fault.ListMilestones:  "; %s shows them",
+	fault.ListQueues:      "; %s shows them",
+	fault.ListRules:       "; %s shows them",
+	fault.AddCollection:   "; %s makes it",
+	fault.MoreSteps:       "; run more steps at once with: %s",
+	fault.RestoreBranch:   "; to bring them back, keeping what is there now as the branch rewritten: %s",
+	fault.MakeFolder:      "; to go on without the bytes of these items: %s",
+	fault.RemoveFile:      "; its owner may remove it: %s",
+	fault.RemoveFolder:    "; its owner may remove it: %s",
+	fault.PermitOwner:     "; to have it taken in: %s",
+	fault.PermitGroup:     "; to have it taken in: %s",
+	fault.PermitAccount:   "; to have it taken in: %s",
+}
+
+// withRemedies appends remedies to a text of the engine.
+func withRemedies(text string, remedies ...fault.Remedy) string {
+	for _, r := range remedies {
+		if command := shellText(r); command != "" {
+			text += fmt.Sprintf(phrases[r.Verb], command)
+		}
+	}
+	return text
+}
+
+// errorText is the text of an error; each fault in it is followed by its remedies.
+func errorText(err error) string {
+	text := err.Error()
+	for _, f := range fault.All(err) {
+		own := f.Error()
+		text = strings.Replace(text, own, withRemedies(own, f.FaultRemedies()...), 1)
+	}
+	return text
+}
+
+// shellWord writes a path as one word of a shell.
+func shellWord(path string) string {
+	plain := func(r rune) bool {
+		return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+,:=@%", r)
+	}
+	printable := func(r rune) bool { return r != unicode.ReplacementChar && unicode.IsPrint(r) }
+	all := func(fits func(rune) bool) bool {
+		return strings.IndexFunc(path, func(r rune) bool { return !fits(r) }) < 0
+	}
+	switch {
+	case all(plain):
+		return path
+	case all(printable):
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	var w strings.Builder
+	w.WriteString("$'")
+	for _, c := range []byte(path) {
+		if c < 0x20 || c >= 0x7f || c == '\'' || c == '\\' {
+			fmt.Fprintf(&w, `\x%02x`, c)
+		} else {
+			w.WriteByte(c)
+		}
+	}
+	return w.String() + "'"
+}

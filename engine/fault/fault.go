@@ -1,0 +1,78 @@
+package fault
+
+import "errors"
+
+// Kind tells callers how to go on after an error.
+type Kind int
+
+const (
+	NotFound Kind = iota + 1 // the workspace has no such thing
+	Refused                  // the present state does not allow the act
+	Busy                     // the act may succeed later, unchanged
+	Invalid                  // the request or a file is wrong in itself
+	Damaged                  // records or bytes are missing or not what they were
+)
+
+func (k Kind) String() string {
+	return [...]string{"", "not found", "refused", "busy", "invalid", "damaged"}[k]
+}
+
+// Fault is an error with a kind. Error gives its text without the remedies.
+type Fault interface {
+	error
+	FaultKind() Kind
+	FaultRemedies() []Remedy
+}
+
+// Error is the common Fault.
+type Error struct {
+	Kind     Kind
+	Text     string
+	Remedies []Remedy
+	Err      error // the cause, which Text does not repeat; nil: none
+}
+
+// New gives an error of a kind.
+func New(k Kind, text string, remedies ...Remedy) *Error {
+	return &Error{Kind: k, Text: text, Remedies: remedies}
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Text
+	}
+	return e.Text + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// FaultKind is the error's kind.
+func (e *Error) FaultKind() Kind { return e.Kind }
+
+// FaultRemedies are the error's remedies.
+func (e *Error) FaultRemedies() []Remedy { return e.Remedies }
+
+// Is reports whether an error in err's chain is of a kind. The first fault in the chain
+// decides.
+func Is(err error, k Kind) bool {
+	var f Fault
+	return errors.As(err, &f) && f.FaultKind() == k
+}
+
+// All gives the faults in err's tree that carry remedies, the outermost first.
+func All(err error) (all []Fault) {
+	if f, ok := err.(Fault); ok && len(f.FaultRemedies()) > 0 {
+		all = append(all, f)
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		if cause := x.Unwrap(); cause != nil {
+			all = append(all, All(cause)...)
+		}
+	case interface{ Unwrap() []error }:
+		for _, cause := range x.Unwrap() {
+			all = append(all, All(cause)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package fault
+
+import "bagpipe/layout"
+
+// Verb names an act or a view of the workspace. A verb's comment names the fields of a
+// Remedy that it uses.
+type Verb string
+
+const (
+	None       Verb = ""
+	Run        Verb = "run"
+	MoreSteps  Verb = "more-steps"  // of a run, at once
+	Start      Verb = "start"       // Item and Run, a workflow; both may be empty
+	Release    Verb = "release"     // Item
+	Activate   Verb = "activate"    // Item, Run
+	Deactivate Verb = "deactivate"  // Item, Run
+	Retry      Verb = "retry"       // Item, Run, Step
+	Complete   Verb = "complete"    // Item, Run, Step
+	Enable     Verb = "enable"      // Run, a workflow; Step
+	CloseBatch Verb = "close-batch" // Name
+	Init       Verb = "init"
+
+	Why             Verb = "why"    // Item
+	Show            Verb = "show"   // Item
+	Status          Verb = "status" //
+	ShowBatch       Verb = "show-batch"
+	ShowWorkflow    Verb = "show-workflow" // Run, a workflow; empty: any
+	ShowQueue       Verb = "show-queue"    // Run, a workflow; Step
+	ShowFailures    Verb = "show-failures" // Step; empty: all
+	ListItems       Verb = "list-items"
+	ListRuns        Verb = "list-runs"       // Run, a workflow
+	ListRunning     Verb = "list-running"    // Run, a workflow; Step
+	ListChildren    Verb = "list-children"   // Item, the parent
+	FailedChildren  Verb = "failed-children" // Item, the parent
+	ListWorkflows   Verb = "list-workflows"
+	ListCollections Verb = "list-collections"
+	ListBatches     Verb = "list-batches"
+	ListMilestones  Verb = "list-milestones"
+	ListQueues      Verb = "list-queues"
+	ListRules       Verb = "list-rules"
+	AddCollection   Verb = "add-collection" // Name
+
+	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it
+
+	MakeFolder    Verb = "make-folder"    // Name, a path
+	RemoveFile    Verb = "remove-file"    // Name, a path
+	RemoveFolder  Verb = "remove-folder"  // Name, a path
+	PermitOwner   Verb = "permit-owner"   // Name, a path; Access
+	PermitGroup   Verb = "permit-group"   // Name, a path; Access
+	PermitAccount Verb = "permit-account" // Name, a path; Access, Account
+)
+
+// Remedy is an act that lets something go on, or a view that tells more. The zero Remedy
+// is none.
+type Remedy struct {
+	Verb    Verb
+	Item    layout.ItemID
+	Run     string // of an item, or a workflow
+	Step    layout.Name
+	Name    string // of a batch, a collection or a path
+	Access  string // permissions as chmod spells them: rX, rwX
+	Account string // gets the access
+	From    string // a commit
+	To      string // a commit
+}
