@@ -97,7 +97,7 @@ func (a *account) admitted(drop intake.Admitted) {
 	a.mu.Unlock()
 	a.report(Report{Admitted: &drop})
 	if drop.Stays != "" {
-		a.report(Report{Note: fmt.Sprintf("%s/%s was copied; its original stays at %s: bagpipe status says why", drop.Collection, drop.Label, drop.Stays)})
+		a.report(Report{Note: fmt.Sprintf("%s/%s was copied; its original stays at %s; the status says why", drop.Collection, drop.Label, drop.Stays)})
 	}
 }
 

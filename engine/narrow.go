@@ -18,10 +18,11 @@ import (
 // NotDone is an item that was named for a run, and why the run did not do what
 // was asked for it.
 type NotDone struct {
-	Item  layout.ItemID `json:"item"`
-	Label string        `json:"label"`
-	Step  string        `json:"step,omitempty"` // WORKFLOW.N/STEP
-	Why   string        `json:"why"`
+	Item   layout.ItemID `json:"item"`
+	Label  string        `json:"label"`
+	Step   string        `json:"step,omitempty"` // WORKFLOW.N/STEP
+	Why    string        `json:"why"`
+	Remedy fault.Remedy  `json:"-"`
 }
 
 // selection is what a run works on: everything, some items, or one queue.
@@ -207,15 +208,16 @@ func (s *selection) notDone() []NotDone {
 		for _, en := range s.asked(it) {
 			st := stepOf(it, en)
 			step, why := en.Run+"/"+string(en.Step), s.e.Ask.Reason(st)
+			var remedy fault.Remedy
 			switch {
 			case st.Status == state.Completed, st.Status == state.Skipped:
 				continue
 			case st.Status == state.Failed && st.Current.Engine == s.e.Ledger.ID:
 				continue // told of as failed in this run
 			case st.Status == state.Failed:
-				why = fmt.Sprintf("failed earlier: %s; let it be tried again with: bagpipe step retry %s %s", why, id.Short(), step)
+				why, remedy = "failed earlier: "+why, fault.Remedy{Verb: fault.Retry, Item: id, Run: en.Run, Step: en.Step}
 			}
-			out = append(out, NotDone{Item: id, Label: it.Label, Step: step, Why: why})
+			out = append(out, NotDone{Item: id, Label: it.Label, Step: step, Why: why, Remedy: remedy})
 		}
 	}
 	return out

@@ -123,7 +123,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	printList(a, "Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
-		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
+		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, withRemedies(n.Why, n.Remedy)))
 	}
 	printList(a, "Not done", open)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/layout"
 )
 
@@ -34,20 +35,39 @@ func (c *whyCmd) Run(a *app) error {
 			return err
 		}
 		if c.JSON {
-			return a.json(x)
+			return a.json(wordExplained(x))
 		}
 		fmt.Fprintf(a.out, "%s  %s\n", id.Short(), x.Label)
 		if x.Why != "" {
-			fmt.Fprintf(a.out, "  %s\n", x.Why)
+			fmt.Fprintf(a.out, "  %s\n", withRemedies(x.Why, x.Remedy))
 		}
 		for _, w := range x.Steps {
 			fmt.Fprintf(a.out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
-			if w.Command != "" {
-				fmt.Fprintf(a.out, "    %s\n", w.Command)
+			if command := shellText(w.Remedy); command != "" {
+				fmt.Fprintf(a.out, "    %s\n", command)
 			}
 		}
 		return nil
 	})
+}
+
+// waitingJSON is a step that is not done, with the command that lets it go on.
+type waitingJSON struct {
+	ask.Waiting
+	Command string `json:"command,omitempty"`
+}
+
+// wordExplained puts the remedies of an explanation into words.
+func wordExplained(x ask.Explained) any {
+	steps := []waitingJSON{}
+	for _, w := range x.Steps {
+		steps = append(steps, waitingJSON{w, shellText(w.Remedy)})
+	}
+	x.Why = withRemedies(x.Why, x.Remedy)
+	return struct {
+		ask.Explained
+		Steps []waitingJSON `json:"steps"`
+	}{x, steps}
 }
 
 type stalledCmd struct {
@@ -67,7 +87,7 @@ func (c *stalledCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
 		rows := e.Ask.Stalled(c.Longer)
 		if c.JSON {
-			return a.json(rows)
+			return a.json(wordStalled(rows))
 		}
 		if len(rows) == 0 {
 			a.talk("nothing has stalled")
@@ -85,6 +105,20 @@ func (c *stalledCmd) Run(a *app) error {
 	})
 }
 
+// stalledJSON is a step that has stalled, with the command that lets it go on.
+type stalledJSON struct {
+	ask.Stalled
+	Command string `json:"command,omitempty"`
+}
+
+func wordStalled(rows []ask.Stalled) []stalledJSON {
+	out := []stalledJSON{}
+	for _, r := range rows {
+		out = append(out, stalledJSON{r, shellText(r.Remedy)})
+	}
+	return out
+}
+
 type statsCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -93,7 +127,7 @@ func (c *statsCmd) Run(a *app) error {
 	return a.looking(func(e *engine.Engine) error {
 		s := e.Ask.Stats()
 		if c.JSON {
-			return a.json(s)
+			return a.json(wordStats(s))
 		}
 		if len(s.Steps) == 0 {
 			a.talk("no items")
@@ -110,7 +144,17 @@ func (c *statsCmd) Run(a *app) error {
 		if err := t.print(a.out); err != nil {
 			return err
 		}
-		printList(a, "Advice", s.Advice)
+		printList(a, "Advice", linesOf(s.Advice, adviceLine))
 		return nil
 	})
+}
+
+func adviceLine(a ask.Advice) string { return withRemedies(a.Text, a.Remedy) }
+
+// wordStats puts the remedies of the advice into words.
+func wordStats(s ask.Stats) any {
+	return struct {
+		ask.Stats
+		Advice []string `json:"advice"`
+	}{s, linesOf(s.Advice, adviceLine)}
 }

@@ -4,40 +4,44 @@ import (
 	"time"
 
 	"bagpipe/engine/control"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// remedy is the command that lets a step go on: of what it waits for through other
-// steps and other items, the one that would be given first. before are the items that
-// were come from. "" where there is none.
-func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) string {
-	item, on := it.ID.Short(), it.ID.Short()+" "+run.Name+"/"+run.Plan.Steps[i].Name
+// Remedy is what lets a step go on. The zero Remedy is none.
+type Remedy = fault.Remedy
+
+// remedy is the act that lets a step go on. A step that waits for other steps or other
+// items has the remedy of the first of them; before are the items already followed.
+func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
+	step := layout.Name(run.Plan.Steps[i].Name)
+	at := func(v fault.Verb) Remedy { return Remedy{Verb: v, Item: it.ID, Run: run.Name, Step: step} }
 	why := it.BlockedAt(run, i, now)
 	if why == nil {
-		return "bagpipe run"
+		return Remedy{Verb: fault.Run}
 	}
 	switch why.Code {
 	case "held":
-		return "bagpipe release " + item
+		return Remedy{Verb: fault.Release, Item: it.ID}
 	case "inactive":
-		return "bagpipe workflow activate " + item + " " + run.Name
+		return Remedy{Verb: fault.Activate, Item: it.ID, Run: run.Name}
 	case "manual":
-		return "bagpipe step complete " + on
+		return at(fault.Complete)
 	case "retry":
-		return "bagpipe step retry " + on
+		return at(fault.Retry)
 	case control.DisabledCode:
-		return "bagpipe step enable " + run.Plan.Name + "/" + run.Plan.Steps[i].Name
+		return Remedy{Verb: fault.Enable, Run: run.Plan.Name, Step: step}
 	case "running":
 		if an.goneFrom(&run.Steps[i]) {
-			return "bagpipe run"
+			return Remedy{Verb: fault.Run}
 		}
 	case "date":
 		if why.Until.IsZero() || run.Plan.Steps[i].Manual { // no date that can be read; a person's
-			return "bagpipe step complete " + on
+			return at(fault.Complete)
 		}
-		return "bagpipe run"
+		return Remedy{Verb: fault.Run}
 	case "requires":
 		return an.remedyOfRequired(it, run, i, now, before)
 	case "failed":
@@ -45,7 +49,7 @@ func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 	default:
 		return an.remedyOfOthers(it, run, i, now, why.Code, before)
 	}
-	return ""
+	return Remedy{}
 }
 
 // mostRequired is how many steps that require each other are followed.
@@ -53,7 +57,7 @@ const mostRequired = 1000
 
 // remedyOfRequired follows what a step requires. Definitions have no circles; those of
 // two workflows may have one, whose steps wait for each other for good.
-func (an *Answers) remedyOfRequired(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) string {
+func (an *Answers) remedyOfRequired(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
 	for range mostRequired {
 		of, p, ok := openPrerequisite(it, run, i)
 		if !ok {
@@ -64,46 +68,46 @@ func (an *Answers) remedyOfRequired(it *queue.Item, run *queue.Run, i int, now t
 		}
 		run, i = of, p
 	}
-	return ""
+	return Remedy{}
 }
 
 // startsForeign starts the workflow of which the item has none, and a step requires one.
-func startsForeign(it *queue.Item, run *queue.Run, i int) string {
+func startsForeign(it *queue.Item, run *queue.Run, i int) Remedy {
 	for _, ref := range run.Plan.Foreign(i) {
 		has := false
 		for r := range it.Runs {
 			has = has || it.Runs[r].Plan.Name == ref.Workflow
 		}
 		if !has {
-			return "bagpipe start " + it.ID.Short() + " " + ref.Workflow
+			return Remedy{Verb: fault.Start, Item: it.ID, Run: ref.Workflow}
 		}
 	}
-	return ""
+	return Remedy{}
 }
 
-func remedyOfFailed(it *queue.Item, run *queue.Run, i int) string {
+func remedyOfFailed(it *queue.Item, run *queue.Run, i int) Remedy {
 	if run.Steps[i].Status != state.Failed {
 		if run.Internal != "" {
-			return "bagpipe workflow activate " + it.ID.Short() + " " + run.Name
+			return Remedy{Verb: fault.Activate, Item: it.ID, Run: run.Name}
 		}
 		p, is := stoppedBy(run)
 		if !is {
-			return ""
+			return Remedy{}
 		}
 		i = p
 	}
-	return "bagpipe step retry " + it.ID.Short() + " " + run.Name + "/" + run.Plan.Steps[i].Name
+	return Remedy{Verb: fault.Retry, Item: it.ID, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
 }
 
 // remedyOfOthers follows the first of the other items that a step waits for.
-func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now time.Time, code string, before []layout.ItemID) string {
+func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now time.Time, code string, before []layout.ItemID) Remedy {
 	k := an.index.Loaded().Keepers(it.ID, run.Name, i, code, 1)
 	if k.Open {
-		return "bagpipe batch close " + it.Batch
+		return Remedy{Verb: fault.CloseBatch, Name: it.Batch}
 	}
 	for _, b := range before {
 		if len(k.Items) > 0 && b == k.Items[0] {
-			return "" // was come from
+			return Remedy{} // was come from
 		}
 	}
 	var other *queue.Item
@@ -114,14 +118,14 @@ func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now tim
 	case other != nil && other.Broken == "":
 		return an.remedyOfItem(other, now, append(before, it.ID))
 	case it.Batch != "" && code == "batch":
-		return "bagpipe batch show " + it.Batch
+		return Remedy{Verb: fault.ShowBatch, Name: it.Batch}
 	}
-	return ""
+	return Remedy{}
 }
 
-// remedyOfItem is the command that lets an item go on: of a step that failed, or else
+// remedyOfItem is the act that lets an item go on: of a step that failed, or else
 // of the first that is not done.
-func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.ItemID) string {
+func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.ItemID) Remedy {
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		if p, is := stoppedBy(run); is && run.Status == state.Failed {
@@ -133,5 +137,5 @@ func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.I
 			return an.remedy(it, run, i, now, before)
 		}
 	}
-	return ""
+	return Remedy{}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -167,12 +168,18 @@ type StepStats struct {
 type Stats struct {
 	Steps      []StepStats `json:"steps"`
 	Bottleneck string      `json:"bottleneck,omitempty"` // WORKFLOW/STEP
-	Advice     []string    `json:"advice"`
+	Advice     []Advice    `json:"advice"`
+}
+
+// Advice is what would help a step, and where more is seen.
+type Advice struct {
+	Text   string
+	Remedy Remedy
 }
 
 // Stats sums up how the steps go. Load must have been called.
 func (an *Answers) Stats() Stats {
-	out := Stats{Steps: []StepStats{}, Advice: []string{}}
+	out := Stats{Steps: []StepStats{}, Advice: []Advice{}}
 	times := an.index.Loaded().Times(an.ledger.Now())
 	worst := -1
 	for i, t := range times {
@@ -216,11 +223,12 @@ func (s *Stats) load(i int, times []queue.Times) float64 {
 
 // advise turns the figures into advice, in the order of UIMA's tuning guide: a deep
 // queue asks for instances, an idle one for a look before it.
-func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []string) {
+func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []Advice) {
 	const many, often, long = 0.2, 10, 4
 	name := t.String()
 	step := an.stepInForce(t.StepID)
 	if worst && t.Ready >= often {
+		var remedy Remedy
 		text := fmt.Sprintf("%s is the bottleneck: %d are ready, %d run, and one takes %s (median)", name, t.Ready, t.Running, short(t.Ran.Median))
 		switch {
 		case step != nil && step.Limit > 0 && t.Running >= step.Limit:
@@ -228,33 +236,33 @@ func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []stri
 		case step != nil && step.Instances > 0:
 			text += fmt.Sprintf("; instances: %d of it run in one engine: raise that while there are idle cores, or start another engine", step.Instances)
 		case t.Running == 0:
-			text += "; no engine works on it: bagpipe run"
+			text, remedy = text+"; no engine works on it", Remedy{Verb: fault.Run}
 		default:
-			text += "; run with more steps at once (bagpipe run -j), or start another engine"
+			text, remedy = text+"; start another engine, or let this one run more steps at once", Remedy{Verb: fault.MoreSteps}
 		}
 		if s.Drain > 0 {
 			text += fmt.Sprintf("; at the pace of the last %s this takes %s", map[bool]string{true: "hour", false: "day"}[t.LastHour > 0], short(time.Duration(s.Drain*float64(time.Second))))
 		}
-		advice = append(advice, text)
+		advice = append(advice, Advice{text, remedy})
 	}
 	if t.Attempts >= often && s.FailureRate >= many {
-		advice = append(advice, fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%); bagpipe failures --step %s groups the reasons", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate, t.Step))
+		advice = append(advice, Advice{fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%)", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate), Remedy{Verb: fault.ShowFailures, Step: t.Step}})
 	}
 	if t.Person >= often {
 		text := fmt.Sprintf("%s waits for people: %d items", name, t.Person)
 		if t.Waited.N > 0 {
 			text += fmt.Sprintf(", and one waits %s until somebody acts (median)", short(t.Waited.Median))
 		}
-		advice = append(advice, text+"; bagpipe queue "+name+" lists them")
+		advice = append(advice, Advice{text, Remedy{Verb: fault.ShowQueue, Run: t.Workflow, Step: t.Step}})
 	}
 	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && t.Ran.P95 >= stalledLeast && step != nil && step.Timeout == 0 && !t.Manual {
-		advice = append(advice, fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95)))
+		advice = append(advice, Advice{Text: fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95))})
 	}
 	if !worst && t.Ready == 0 && t.Running == 0 && t.Completed > 0 && t.Waiting >= often && t.Person == 0 {
-		advice = append(advice, fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting))
+		advice = append(advice, Advice{Text: fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting)})
 	}
 	if t.Waited.N >= often && t.Ran.Median > 0 && t.Waited.Median > long*t.Ran.Median && !worst && t.Ready >= often && !t.Manual {
-		advice = append(advice, fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median)))
+		advice = append(advice, Advice{Text: fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median))})
 	}
 	return advice
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bagpipe/engine/control"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -27,7 +28,7 @@ func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time)
 	if w.Code == "done" {
 		return w, false
 	}
-	w.Command = an.remedy(it, run, i, now, nil)
+	w.Remedy = an.remedy(it, run, i, now, nil)
 	if open = an.worded(&w, it, run, i); !open {
 		return w, false
 	}
@@ -42,7 +43,7 @@ func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time)
 func (an *Answers) waitingBriefly(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
 	s := &run.Steps[i]
 	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since,
-		Code: "ready", Why: "ready", Command: "bagpipe why " + it.ID.Short()}
+		Code: "ready", Why: "ready", Remedy: Remedy{Verb: fault.Why, Item: it.ID}}
 	why := it.BlockedAt(run, i, now)
 	if why == nil {
 		return w, true
@@ -52,7 +53,7 @@ func (an *Answers) waitingBriefly(it *queue.Item, run *queue.Run, i int, now tim
 	case "done":
 		return w, false
 	case "held", "inactive", "manual", "retry", "running", "date", "failed", control.DisabledCode:
-		w.Command = an.remedy(it, run, i, now, nil)
+		w.Remedy = an.remedy(it, run, i, now, nil)
 	}
 	open = an.worded(&w, it, run, i)
 	return w, open
@@ -109,13 +110,13 @@ func attemptsText(n int) string {
 // placed says what is before a step that is ready.
 func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now time.Time) {
 	p, _ := an.index.Loaded().Place(it.ID, run.Name, i, now, namedKeepers)
-	w.Code, w.Before, w.Why, w.Command = "ready", p.Before, "ready, and next", "bagpipe run"
+	w.Code, w.Before, w.Why, w.Remedy = "ready", p.Before, "ready, and next", Remedy{Verb: fault.Run}
 	switch {
 	case p.Taken:
-		w.Why, w.Command = "ready, and taken by this engine", ""
+		w.Why, w.Remedy = "ready, and taken by this engine", Remedy{}
 	case p.Limit != "":
 		w.Code, w.Why, w.Items = "limit", "ready, but "+p.Limit, p.Fills
-		w.Command = an.limited(w, run, p)
+		w.Remedy = an.limited(w, run, p)
 	case p.Before > 0:
 		w.Why = fmt.Sprintf("ready, %d before it", p.Before)
 	}
@@ -126,8 +127,8 @@ func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now
 	}
 }
 
-// limited names what fills a limit, and gives the command that tells more of it.
-func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) string {
+// limited names what fills a limit, and gives the view that tells more of it.
+func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) Remedy {
 	var names []string
 	for _, id := range p.Fills {
 		name := id.Short()
@@ -144,11 +145,11 @@ func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) string {
 	}
 	switch {
 	case p.OneStep:
-		return fmt.Sprintf("bagpipe items --workflow %s --step %s --status in-progress", run.Plan.Name, w.Step)
+		return Remedy{Verb: fault.ListRunning, Run: run.Plan.Name, Step: w.Step}
 	case len(p.Fills) > 0:
-		return "bagpipe why " + p.Fills[0].Short()
+		return Remedy{Verb: fault.Why, Item: p.Fills[0]}
 	}
-	return "bagpipe status" // shows what is in progress
+	return Remedy{Verb: fault.Status} // shows what is in progress
 }
 
 // runnerOf is who does a step of an item.
@@ -252,7 +253,7 @@ func (an *Answers) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) 
 	s := &run.Steps[i]
 	switch {
 	case s.Status == state.Failed && run.Plan.Steps[i].Tolerated():
-		w.Why, w.Command = "failed, and need not succeed: "+s.Message, ""
+		w.Why, w.Remedy = "failed, and need not succeed: "+s.Message, Remedy{}
 		return false
 	case s.Status == state.Failed:
 		w.Why = fmt.Sprintf("failed (%s) at %s after %s: %s", s.Kind, layout.FormatTime(s.Since), attemptsText(s.Attempts), s.Message)

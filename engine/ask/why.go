@@ -23,15 +23,16 @@ type Waiting struct {
 	Until    time.Time       `json:"until,omitzero"`
 	Before   int             `json:"before"`          // steps that are handed out earlier, of one that is ready
 	Items    []layout.ItemID `json:"items,omitempty"` // other items that it waits for, or that fill its limit: the first of them
-	Command  string          `json:"command,omitempty"`
+	Remedy   Remedy          `json:"-"`               // lets it go on
 }
 
 // Explained is why an item's steps wait.
 type Explained struct {
-	Item  layout.ItemID `json:"item"`
-	Label string        `json:"label"`
-	Why   string        `json:"why,omitempty"` // of the item as a whole
-	Steps []Waiting     `json:"steps"`
+	Item   layout.ItemID `json:"item"`
+	Label  string        `json:"label"`
+	Why    string        `json:"why,omitempty"` // of the item as a whole
+	Steps  []Waiting     `json:"steps"`
+	Remedy Remedy        `json:"-"` // of the item as a whole
 }
 
 // Why says of each step of an item that is not done, or of one of them, what it waits
@@ -73,7 +74,7 @@ func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 	}
 	switch {
 	case len(it.Runs) == 0:
-		out.Why = "no workflow was started on it; start one with: bagpipe start " + id.Short() + " WORKFLOW"
+		out.Why, out.Remedy = "no workflow was started on it", Remedy{Verb: fault.Start, Item: id, Run: "WORKFLOW"}
 	case len(out.Steps) == 0:
 		out.Why = "every step is done"
 	}

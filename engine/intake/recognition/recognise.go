@@ -46,7 +46,7 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, ref
 	}
 	p.Collection = layout.Name(cmp.Or(string(o.Collection), string(t.Collection)))
 	if o.Collection != "" && !re.settings.IsCollection(c.Settings, string(o.Collection)) {
-		return p, fmt.Sprintf("no collection %q; rule %s names it; bagpipe collection add %s makes it", o.Collection, o.Rule, o.Collection), nil
+		return p, fmt.Sprintf("no collection %q, which rule %s names; add the collection first", o.Collection, o.Rule), nil
 	}
 	collection := c.Settings.Collection(p.Collection)
 	name := cmp.Or(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
