@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
@@ -138,7 +139,7 @@ func (l *inboxLoop) tellWait(next time.Time, waiting []inbox.Waiting) {
 	const long = 3 * time.Second
 	for _, w := range waiting {
 		if w.Until.Equal(next) && next.Sub(l.e.Ledger.Clock()) > long {
-			l.tell(fmt.Sprintf("waits until %s for %s", layout.FormatTime(next), ask.WaitingRow(w)))
+			l.tellOnce(Report{Note: fmt.Sprintf("waits until %s for %s", layout.FormatTime(next), ask.WaitingRow(w)), Remedies: w.Remedies})
 			return
 		}
 	}
@@ -154,11 +155,11 @@ func (l *inboxLoop) growing(waiting []inbox.Waiting) {
 		if w.Barred {
 			l.summary.Barred++
 		}
-		l.summary.Growing = append(l.summary.Growing, ask.WaitingRow(w).String())
+		l.summary.Growing = append(l.summary.Growing, fault.Advice{Text: ask.WaitingRow(w).String(), Remedies: w.Remedies})
 	}
 	for _, t := range l.left {
 		if why, waits := l.e.Intake.Bound(t); waits {
-			l.summary.Growing = append(l.summary.Growing, boundText(t, why))
+			l.summary.Growing = append(l.summary.Growing, fault.Advice{Text: boundText(t, why)})
 		}
 	}
 }
@@ -243,7 +244,7 @@ func (l *inboxLoop) tellLate(waiting []inbox.Waiting) {
 		}
 		late[w.Path+w.Reason] = true
 		if !l.late[w.Path+w.Reason] {
-			l.report(Report{Grave: w.Barred, Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
+			l.report(Report{Grave: w.Barred, Remedies: w.Remedies, Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
 		}
 	}
 	l.late = late

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"bagpipe/engine/attempt"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/index"
@@ -41,9 +42,10 @@ type RunOptions struct {
 type Report struct {
 	Admitted *intake.Admitted
 	Ended    *index.Ended
-	Note     string // in words: why work pauses, what goes on
-	Grave    bool   // of a note: a person must know of it, also who asked for quiet
-	Left     int    // steps known to be left to do
+	Note     string         // in words: why work pauses, what goes on
+	Remedies []fault.Remedy // of a note
+	Grave    bool           // of a note: a person must know of it, also who asked for quiet
+	Left     int            // steps known to be left to do
 }
 
 // run is one call of Run.

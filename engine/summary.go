@@ -5,6 +5,7 @@ import (
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -20,7 +21,7 @@ type Summary struct {
 	Waiting  int                  `json:"waiting"`      // steps that wait for a person
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Tried    []ask.TriedLater     `json:"triedLater"`   // those of them that failed, or asked for it, and why
-	Growing  []string             `json:"growing"`      // drops left in the inbox, and why
+	Growing  []fault.Advice       `json:"growing"`      // drops left in the inbox, and why
 	Barred   int                  `json:"barred"`       // of those, drops that wait for a person
 	Mishaps  []string             `json:"mishaps"`      // errors at a drop, an item or a step, which the rest went on past
 	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given

@@ -62,7 +62,7 @@ func (p *progress) line(text string, matters bool) {
 func reportLine(r engine.Report) string {
 	switch {
 	case r.Note != "":
-		return r.Note
+		return withRemedies(r.Note, r.Remedies...)
 	case r.Admitted != nil:
 		return admittedText(*r.Admitted)
 	case r.Ended != nil:

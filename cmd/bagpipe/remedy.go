@@ -13,6 +13,10 @@ import (
 func shellText(r fault.Remedy) string {
 	item := r.Item.Short()
 	step := strings.TrimPrefix(r.Run+"/"+string(r.Step), "/")
+	batch := ""
+	if r.Batch != "" {
+		batch = "--batch " + string(r.Batch)
+	}
 	words := map[fault.Verb][]string{
 		fault.Run:             {"bagpipe run"},
 		fault.Start:           {"bagpipe start", item, r.Run},
@@ -43,6 +47,7 @@ func shellText(r fault.Remedy) string {
 		fault.ListQueues:      {"bagpipe queue --list"},
 		fault.ListRules:       {"bagpipe rules list"},
 		fault.AddCollection:   {"bagpipe collection add", r.Name},
+		fault.AddDrop:         {"bagpipe add --move --collection", string(r.Collection), batch, shellWord(r.Name)},
 		fault.MoreSteps:       {"bagpipe run -j"},
 		fault.RestoreBranch:   {"git branch -f rewritten", r.From, "&& git update-ref", r.Name, r.To, r.From},
 		fault.MakeFolder:      {"mkdir -p", shellWord(r.Name)},
@@ -93,6 +98,7 @@ var phrases = map[fault.Verb]string{
 	fault.ListQueues:      "; %s shows them",
 	fault.ListRules:       "; %s shows them",
 	fault.AddCollection:   "; %s makes it",
+	fault.AddDrop:         ", or have it taken in as an item of its own: %s",
 	fault.MoreSteps:       "; run more steps at once with: %s",
 	fault.RestoreBranch:   "; to bring them back, keeping what is there now as the branch rewritten: %s",
 	fault.MakeFolder:      "; to go on without the bytes of these items: %s",
@@ -112,6 +118,9 @@ func withRemedies(text string, remedies ...fault.Remedy) string {
 	}
 	return text
 }
+
+// adviceLine words an advice.
+func adviceLine(a fault.Advice) string { return withRemedies(a.Text, a.Remedies...) }
 
 // errorText is the text of an error; each fault in it is followed by its remedies.
 func errorText(err error) string {

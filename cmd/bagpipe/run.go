@@ -98,8 +98,16 @@ func (c *runCmd) Run(a *app) error {
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {
+	growing := linesOf(s.Growing, adviceLine)
+	for i := range s.NotDone {
+		n := &s.NotDone[i]
+		n.Why = withRemedies(n.Why, n.Remedy)
+	}
 	if c.JSON {
-		return a.json(s)
+		return a.json(struct {
+			engine.Summary
+			Growing []string `json:"growing"`
+		}{s, growing})
 	}
 	fmt.Fprintf(a.out, "%s taken in, %d rejected; steps: %d completed, %d skipped, %d failed",
 		count(s.Admitted, "drop"), s.Rejected, s.Steps[state.Completed], s.Steps[state.Skipped], s.Steps[state.Failed])
@@ -119,11 +127,11 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	printList(a, "Steps out of the flow", controlLines(s.Off))
 	printFailed(a, failureLines(s.Failed))
 	printList(a, "Tried again later", linesOf(s.Tried, laterLine))
-	printList(a, "Left in the inbox", s.Growing)
+	printList(a, "Left in the inbox", growing)
 	printList(a, "Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
-		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, withRemedies(n.Why, n.Remedy)))
+		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
 	}
 	printList(a, "Not done", open)
 	return nil

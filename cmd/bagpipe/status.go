@@ -24,6 +24,10 @@ func (c *statusCmd) Run(a *app) error {
 			return err
 		}
 		a.tellMissing(f.Asked)
+		for i := range s.Inbox {
+			row := &s.Inbox[i]
+			row.Reason = withRemedies(row.Reason, row.Remedies...)
+		}
 		if c.JSON {
 			return a.json(s)
 		}

@@ -149,8 +149,6 @@ func (c *statsCmd) Run(a *app) error {
 	})
 }
 
-func adviceLine(a ask.Advice) string { return withRemedies(a.Text, a.Remedy) }
-
 // wordStats puts the remedies of the advice into words.
 func wordStats(s ask.Stats) any {
 	return struct {

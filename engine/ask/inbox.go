@@ -17,6 +17,7 @@ type InboxRow struct {
 	Name       string      `json:"name"`            // percent-encoded
 	State      string      `json:"state"`           // settled, waiting, barred (a person must do something), taken (its original stays) or bad
 	Reason     string      `json:"reason"`
+	Remedies   []Remedy    `json:"-"`
 	Late       bool        `json:"late,omitempty"` // on its way for longer than inbox: growing:
 	Files      int         `json:"files,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
@@ -42,7 +43,7 @@ func rowOf(d inbox.Drop, state, reason string) InboxRow {
 
 func WaitingRow(w inbox.Waiting) InboxRow {
 	row := rowOf(w.Drop, "waiting", w.Reason)
-	row.Late, row.Until = w.Late, w.Until.UTC()
+	row.Remedies, row.Late, row.Until = w.Remedies, w.Late, w.Until.UTC()
 	switch {
 	case w.Barred:
 		row.State = "barred"

@@ -166,20 +166,14 @@ type StepStats struct {
 
 // Stats is what the history tells of the steps, and what would help.
 type Stats struct {
-	Steps      []StepStats `json:"steps"`
-	Bottleneck string      `json:"bottleneck,omitempty"` // WORKFLOW/STEP
-	Advice     []Advice    `json:"advice"`
-}
-
-// Advice is what would help a step, and where more is seen.
-type Advice struct {
-	Text   string
-	Remedy Remedy
+	Steps      []StepStats    `json:"steps"`
+	Bottleneck string         `json:"bottleneck,omitempty"` // WORKFLOW/STEP
+	Advice     []fault.Advice `json:"advice"`
 }
 
 // Stats sums up how the steps go. Load must have been called.
 func (an *Answers) Stats() Stats {
-	out := Stats{Steps: []StepStats{}, Advice: []Advice{}}
+	out := Stats{Steps: []StepStats{}, Advice: []fault.Advice{}}
 	times := an.index.Loaded().Times(an.ledger.Now())
 	worst := -1
 	for i, t := range times {
@@ -223,12 +217,12 @@ func (s *Stats) load(i int, times []queue.Times) float64 {
 
 // advise turns the figures into advice, in the order of UIMA's tuning guide: a deep
 // queue asks for instances, an idle one for a look before it.
-func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []Advice) {
+func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []fault.Advice) {
 	const many, often, long = 0.2, 10, 4
 	name := t.String()
 	step := an.stepInForce(t.StepID)
 	if worst && t.Ready >= often {
-		var remedy Remedy
+		var remedies []Remedy
 		text := fmt.Sprintf("%s is the bottleneck: %d are ready, %d run, and one takes %s (median)", name, t.Ready, t.Running, short(t.Ran.Median))
 		switch {
 		case step != nil && step.Limit > 0 && t.Running >= step.Limit:
@@ -236,33 +230,33 @@ func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []Advi
 		case step != nil && step.Instances > 0:
 			text += fmt.Sprintf("; instances: %d of it run in one engine: raise that while there are idle cores, or start another engine", step.Instances)
 		case t.Running == 0:
-			text, remedy = text+"; no engine works on it", Remedy{Verb: fault.Run}
+			text, remedies = text+"; no engine works on it", []Remedy{{Verb: fault.Run}}
 		default:
-			text, remedy = text+"; start another engine, or let this one run more steps at once", Remedy{Verb: fault.MoreSteps}
+			text, remedies = text+"; start another engine, or let this one run more steps at once", []Remedy{{Verb: fault.MoreSteps}}
 		}
 		if s.Drain > 0 {
 			text += fmt.Sprintf("; at the pace of the last %s this takes %s", map[bool]string{true: "hour", false: "day"}[t.LastHour > 0], short(time.Duration(s.Drain*float64(time.Second))))
 		}
-		advice = append(advice, Advice{text, remedy})
+		advice = append(advice, fault.Advice{Text: text, Remedies: remedies})
 	}
 	if t.Attempts >= often && s.FailureRate >= many {
-		advice = append(advice, Advice{fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%)", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate), Remedy{Verb: fault.ShowFailures, Step: t.Step}})
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s fails often: %d of %d attempts (%.0f %%)", name, t.FailedAttempts, t.Attempts, 100*s.FailureRate), Remedies: []Remedy{{Verb: fault.ShowFailures, Step: t.Step}}})
 	}
 	if t.Person >= often {
 		text := fmt.Sprintf("%s waits for people: %d items", name, t.Person)
 		if t.Waited.N > 0 {
 			text += fmt.Sprintf(", and one waits %s until somebody acts (median)", short(t.Waited.Median))
 		}
-		advice = append(advice, Advice{text, Remedy{Verb: fault.ShowQueue, Run: t.Workflow, Step: t.Step}})
+		advice = append(advice, fault.Advice{Text: text, Remedies: []Remedy{{Verb: fault.ShowQueue, Run: t.Workflow, Step: t.Step}}})
 	}
 	if t.Ran.N >= often && t.Ran.Median > 0 && t.Ran.P95 > 10*t.Ran.Median && t.Ran.P95 >= stalledLeast && step != nil && step.Timeout == 0 && !t.Manual {
-		advice = append(advice, Advice{Text: fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95))})
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95))})
 	}
 	if !worst && t.Ready == 0 && t.Running == 0 && t.Completed > 0 && t.Waiting >= often && t.Person == 0 {
-		advice = append(advice, Advice{Text: fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting)})
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting)})
 	}
 	if t.Waited.N >= often && t.Ran.Median > 0 && t.Waited.Median > long*t.Ran.Median && !worst && t.Ready >= often && !t.Manual {
-		advice = append(advice, Advice{Text: fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median))})
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median))})
 	}
 	return advice
 }

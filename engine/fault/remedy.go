@@ -39,6 +39,7 @@ const (
 	ListQueues      Verb = "list-queues"
 	ListRules       Verb = "list-rules"
 	AddCollection   Verb = "add-collection" // Name
+	AddDrop         Verb = "add-drop"       // Name, a path, which is moved; Collection, Batch
 
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it
 
@@ -53,13 +54,21 @@ const (
 // Remedy is an act that lets something go on, or a view that tells more. The zero Remedy
 // is none.
 type Remedy struct {
-	Verb    Verb
-	Item    layout.ItemID
-	Run     string // of an item, or a workflow
-	Step    layout.Name
-	Name    string // of a batch, a collection or a path
-	Access  string // permissions as chmod spells them: rX, rwX
-	Account string // gets the access
-	From    string // a commit
-	To      string // a commit
+	Verb       Verb
+	Item       layout.ItemID
+	Run        string // of an item, or a workflow
+	Step       layout.Name
+	Name       string // of a batch, a collection or a path
+	Access     string // permissions as chmod spells them: rX, rwX
+	Account    string // gets the access
+	Collection layout.Name
+	Batch      layout.Name // empty: none
+	From       string      // a commit
+	To         string      // a commit
+}
+
+// Advice is a text and the remedies that it leads to.
+type Advice struct {
+	Text     string
+	Remedies []Remedy
 }

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -95,33 +94,34 @@ func (p *place) stays(d Drop, s survey) (unmoved, unremoved string) {
 	return unmoved, unremoved
 }
 
-// barred words why a drop waits for its owner, and the command that helps.
-func barred(path string, s survey, why string, need string) string {
+// barFor has a drop wait for the owner of path, who can give this account the access.
+func (w *Waiting) barFor(path string, s survey, why, access string) {
 	owner := "another account"
 	if s.access.owner != nil {
 		owner = accountName(int(s.access.owner.Uid))
 	}
-	return fmt.Sprintf("belongs to %s; %s; to have it taken in: %s", owner, why, permit(path, s.access.owner, need))
+	w.Reason = fmt.Sprintf("belongs to %s; %s", owner, why)
+	w.Remedies = []fault.Remedy{permit(path, s.access.owner, access)}
 }
 
-// permit is the command by which the owner of a path gives this account a permission:
-// to itself where it is the owner, to its group where this account is in that, else by an access list.
-func permit(path string, st *unix.Stat_t, need string) string {
-	if st != nil && int(st.Uid) == os.Geteuid() {
-		return "chmod -R u+" + need + " " + shellWord(path)
+// permit has the owner of a path give this account access: to itself where it is the
+// owner, to its group where this account is in that, else by an access list.
+func permit(path string, st *unix.Stat_t, access string) fault.Remedy {
+	switch {
+	case st != nil && int(st.Uid) == os.Geteuid():
+		return fault.Remedy{Verb: fault.PermitOwner, Name: path, Access: access}
+	case st != nil && inGroup(int(st.Gid)):
+		return fault.Remedy{Verb: fault.PermitGroup, Name: path, Access: access}
 	}
-	if st != nil && inGroup(int(st.Gid)) {
-		return "chmod -R g+" + need + " " + shellWord(path)
-	}
-	return "setfacl -R -m u:" + accountName(os.Geteuid()) + ":" + need + " " + shellWord(path)
+	return fault.Remedy{Verb: fault.PermitAccount, Name: path, Access: access, Account: accountName(os.Geteuid())}
 }
 
-// removeCommand is the command by which the owner of a drop removes it.
-func removeCommand(d Drop) string {
+// removal has the owner of a drop remove it.
+func removal(d Drop) fault.Remedy {
 	if d.Kind == File {
-		return "rm " + shellWord(d.Path)
+		return fault.Remedy{Verb: fault.RemoveFile, Name: d.Path}
 	}
-	return "rm -r " + shellWord(d.Path)
+	return fault.Remedy{Verb: fault.RemoveFolder, Name: d.Path}
 }
 
 func inGroup(gid int) bool {
@@ -138,33 +138,6 @@ func accountName(uid int) string {
 	return text
 }
 
-// shellWord writes a path as one word of a shell.
-func shellWord(path string) string {
-	plain := func(r rune) bool {
-		return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+,:=@%", r)
-	}
-	printable := func(r rune) bool { return r != unicode.ReplacementChar && unicode.IsPrint(r) }
-	all := func(fits func(rune) bool) bool {
-		return strings.IndexFunc(path, func(r rune) bool { return !fits(r) }) < 0
-	}
-	switch {
-	case all(plain):
-		return path
-	case all(printable):
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	var w strings.Builder
-	w.WriteString("$'")
-	for _, c := range []byte(path) {
-		if c < 0x20 || c >= 0x7f || c == '\'' || c == '\\' {
-			fmt.Fprintf(&w, `\x%02x`, c)
-		} else {
-			w.WriteByte(c)
-		}
-	}
-	return w.String() + "'"
-}
-
 // bar has a settled drop wait for a person where nothing can be done with it here, and
 // one that was taken in before though its original stays; of any other it notes how it
 // is to be taken.
@@ -177,11 +150,12 @@ func (p *place) bar(ctx context.Context, d *Drop, s survey) (bool, error) {
 	w := Waiting{Drop: *d, Barred: true}
 	switch {
 	case bad != nil && bad.Rule == RuleUnreadable:
-		w.Reason = barred(d.Path, s, bad.Error(), "rX")
+		w.barFor(d.Path, s, bad.Error(), "rX")
 	case bad != nil && unmoved != "":
-		w.Reason = barred(d.Path, s, "cannot be taken in ("+bad.Error()+") and not be set aside: "+unmoved, "rwX") + "; or remove it"
+		w.barFor(d.Path, s, "cannot be taken in ("+bad.Error()+") and not be set aside: "+unmoved, "rwX")
+		w.Remedies = append(w.Remedies, removal(*d))
 	case d.IsSet() && unremoved != "":
-		w.Reason = barred(filepath.Dir(d.Path), s, "belongs with other files, and "+unremoved, "rwX")
+		w.barFor(filepath.Dir(d.Path), s, "belongs with other files, and "+unremoved, "rwX")
 	case bad != nil:
 		return false, nil
 	default:
@@ -203,22 +177,23 @@ func (p *place) takenBefore(ctx context.Context, w *Waiting, stays string) error
 	if stays != "" {
 		stays = "; it stays as " + stays
 	}
-	b, remove := p.box, "its owner may remove it: "+removeCommand(w.Drop)
+	b := p.box
+	w.Remedies = []fault.Remedy{removal(w.Drop)}
 	o, err := b.OriginalOf(ctx, w.Path)
 	if err != nil {
 		return err
 	}
 	if why := b.refusedOriginal(w.Drop, o); why != "" {
-		w.Taken, w.Barred, w.Reason = true, false, fmt.Sprintf("a copy of it was rejected (%s); %s", why, remove)
+		w.Taken, w.Barred, w.Reason = true, false, fmt.Sprintf("a copy of it was rejected (%s)", why)
 	} else if b.opt.TakenAs != nil {
 		item, changed, err := b.opt.TakenAs(ctx, o)
 		switch {
 		case err != nil || item == "":
 			return err
 		case changed:
-			w.Reason = fmt.Sprintf("changed after it was taken in as item %s; give it another name to have it taken in anew, or %s", item.Short(), remove)
+			w.Reason = fmt.Sprintf("changed after it was taken in as item %s; give it another name to have it taken in anew", item.Short())
 		default:
-			w.Taken, w.Barred, w.Reason = true, false, fmt.Sprintf("was taken in as item %s%s; %s", item.Short(), stays, remove)
+			w.Taken, w.Barred, w.Reason = true, false, fmt.Sprintf("was taken in as item %s%s", item.Short(), stays)
 		}
 	}
 	if w.Taken {

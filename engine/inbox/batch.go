@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -99,8 +100,8 @@ func (p *place) settleBatch(folder *BatchFolder) {
 	if folder.Whole || folder.Closed != "" {
 		return
 	}
-	w := Waiting{Drop: d, Reason: fmt.Sprintf("batch %s is open, and nothing is left in its folder; it is closed by %s beside it, or by bagpipe batch close %s",
-		p.batch, p.set.markersOf(string(p.batch)), p.batch)}
+	w := Waiting{Drop: d, Reason: fmt.Sprintf("batch %s is open, and nothing is left in its folder; it is closed by %s beside it",
+		p.batch, p.set.markersOf(string(p.batch))), Remedies: []fault.Remedy{{Verb: fault.CloseBatch, Name: string(p.batch)}}}
 	if quiet > 0 {
 		w.Until = p.box.opt.Now().Add(quiet - still)
 		w.Reason += ", or when nothing has come for " + quiet.String()

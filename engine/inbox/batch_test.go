@@ -91,7 +91,7 @@ func TestBatchEndsByQuiet(t *testing.T) {
 	if b := w.batches()["june"]; b.Whole || b.Left != 0 {
 		t.Errorf("%+v", b)
 	}
-	if r := w.reason("june"); !strings.Contains(r, "june.ready or june.done beside it, or by bagpipe batch close june, or when nothing has come for 1h0m0s") {
+	if r := w.reason("june"); !strings.Contains(r, "june.ready or june.done beside it, or when nothing has come for 1h0m0s") {
 		t.Error(r)
 	}
 	w.later(31 * time.Minute)

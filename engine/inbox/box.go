@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"github.com/rjeczalik/notify"
@@ -97,11 +98,12 @@ type Drop struct {
 // yet.
 type Waiting struct {
 	Drop
-	Reason string
-	Until  time.Time // when it can settle at the earliest; zero: not by waiting
-	Late   bool      // it has been on its way for longer than Growing
-	Taken  bool      // it was taken in before, and its original stays
-	Barred bool      // a person must do something, as Reason says
+	Reason   string
+	Remedies []fault.Remedy
+	Until    time.Time // when it can settle at the earliest; zero: not by waiting
+	Late     bool      // it has been on its way for longer than Growing
+	Taken    bool      // it was taken in before, and its original stays
+	Barred   bool      // a person must do something, as Reason says
 }
 
 // Rejected is a settled drop that cannot be admitted. Rule is a short constant

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -77,7 +78,8 @@ func (p *place) settle(ctx context.Context, d Drop, s survey, reason string, qui
 	}
 	if reason == "" && p.paused == "" {
 		if why := p.lateFor(d, s); why != "" {
-			f.Waiting = append(f.Waiting, Waiting{Drop: d, Reason: why, Barred: true})
+			f.Waiting = append(f.Waiting, Waiting{Drop: d, Reason: why, Barred: true,
+				Remedies: []fault.Remedy{{Verb: fault.AddDrop, Name: d.Path, Collection: d.Collection, Batch: d.Batch}}})
 			return nil
 		}
 	}

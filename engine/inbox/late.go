@@ -98,12 +98,8 @@ func (p *place) lateFor(d Drop, s survey) (why string) {
 	if taken == "" || sharesFile(d.Path, taken) {
 		return ""
 	}
-	add := "bagpipe add --move --collection " + string(d.Collection)
-	if d.Batch != "" {
-		add += " --batch " + string(d.Batch)
-	}
-	return fmt.Sprintf("late: %s was taken in as item %s at %s, and this may be the rest of its copy; drop the whole under another name and remove this, or have this taken in as an item of its own: %s %s",
-		layout.EncodePath(d.Name), n.Item.Short(), layout.FormatTime(n.At), add, shellWord(d.Path))
+	return fmt.Sprintf("late: %s was taken in as item %s at %s, and this may be the rest of its copy; drop the whole under another name and remove this",
+		layout.EncodePath(d.Name), n.Item.Short(), layout.FormatTime(n.At))
 }
 
 // whereTaken finds the folder that was taken, on its way or in its item's folder.

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout/disk"
 )
 
@@ -80,8 +82,8 @@ func testUnreadable(t *testing.T) {
 	w.wantScan(nil, []string{"blind", "file", "folder", "secret.txt", "top"}, nil)
 	_, waiting, _ := w.scan()
 	for _, x := range waiting {
-		if !x.Barred || !strings.Contains(x.Reason, "chmod -R u+rX "+x.Path) {
-			t.Errorf("%s: barred %t, reason %q", x.Name, x.Barred, x.Reason)
+		if !x.Barred || !slices.Equal(x.Remedies, []fault.Remedy{{Verb: fault.PermitOwner, Name: x.Path, Access: "rX"}}) {
+			t.Errorf("%s: barred %t, reason %q, remedies %v", x.Name, x.Barred, x.Reason, x.Remedies)
 		}
 		if (x.Name == "file" || x.Name == "folder") && !strings.Contains(x.Reason, "; sub") {
 			t.Errorf("%s: %q does not name the place", x.Name, x.Reason)

@@ -146,10 +146,10 @@ func (in *Intake) isVersion(m layout.Manifest, t inbox.Taken) bool {
 func notYet(rec *ledger.Record) string {
 	item := rec.Manifest.Item.Short()
 	if len(rec.Execution.Holds()) > 0 {
-		return fmt.Sprintf("waits for item %s, which is held; bagpipe release %s lets it go on", item, item)
+		return fmt.Sprintf("waits for item %s, which is held", item)
 	}
 	if what := rec.Execution.Underway(); what != "" {
-		return fmt.Sprintf("waits for item %s: %s is not done; bagpipe why %s says more", item, what, item)
+		return fmt.Sprintf("waits for item %s: %s is not done", item, what)
 	}
 	return ""
 }

@@ -212,9 +212,9 @@ func (o *Groups) overlayStep(it *packed.Item, run *packed.Run, i int) {
 	case now.open:
 		s.Bar(&state.Reason{Code: packed.BatchCode, Text: fmt.Sprintf("is done once for batch %s, on item %s (%s)", it.Batch, now.first.Short(), o.label(now.first, it))})
 	case !o.batches.closed[it.Batch]:
-		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for batch " + it.Batch + " to be closed: bagpipe batch close " + it.Batch})
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for batch " + it.Batch + " to be closed"})
 	default:
-		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for the other items of batch " + it.Batch + "; bagpipe batch show " + it.Batch + " lists them"})
+		s.Bar(&state.Reason{Code: packed.BatchCode, Text: "waits for the other items of batch " + it.Batch})
 	}
 }
 

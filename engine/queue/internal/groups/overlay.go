@@ -65,7 +65,7 @@ func (f *family) holds() string {
 	if missing > 0 {
 		text += fmt.Sprintf(", the records of %d are not there", missing)
 	}
-	return text + "; bagpipe items --parent " + f.parent.Short() + " lists them"
+	return text
 }
 
 // overlayFamily lays over an item's steps what follows from its family, and from those
@@ -87,8 +87,7 @@ func (o *Groups) overlayChild(it *packed.Item) {
 	var why *state.Reason
 	switch {
 	case f.stops():
-		why = &state.Reason{Code: packed.SiblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop; bagpipe items --parent %s --status failed",
-			f.parent.Short(), f.id.step, f.parent.Short())}
+		why = &state.Reason{Code: packed.SiblingsCode, Text: fmt.Sprintf("another child of %s failed, and %s has siblings: stop", f.parent.Short(), f.id.step)}
 	case f.policy.pool > 0 && k != nil && k.begins && !k.open:
 		why = &state.Reason{Code: packed.PoolCode, Text: fmt.Sprintf("waits for its place: %s lets %d children of %s be under way at once", f.id.step, f.policy.pool, f.parent.Short())}
 	default:
