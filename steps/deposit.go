@@ -37,7 +37,7 @@ const fullStore = time.Minute
 //   - a crash leaves the copy's dotted folder; the item's next attempt removes
 //     it. A crash just after the rename leaves the deposit, which the next
 //     attempt finds.
-func deposit(ctx context.Context, c *Call) (Result, error) {
+func deposit(ctx context.Context, c *Call) (_ Result, err error) {
 	from := c.bagDir()
 	to, err := c.depositDir()
 	if err != nil {
@@ -66,13 +66,19 @@ func deposit(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, failure(err)
 	}
-	if err := disk.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	writing, err := c.writeIn(c.Store)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	defer func() { err = errors.Join(err, writing.End()) }()
+	changed, err := disk.Mkdirs(filepath.Dir(to), 0o755)
+	if err != nil {
 		return Result{}, failure(err)
 	}
 	if err := checkSpace(filepath.Dir(to), tree.Bytes()); err != nil {
 		return Result{}, err
 	}
-	err = c.store(ctx, tree, to)
+	err = c.store(ctx, tree, to, writing, changed)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return Result{}, &Later{After: fullStore, Reason: "no space left in the store " + c.Store}
@@ -151,8 +157,9 @@ func checkSpace(dir string, need int64) error {
 	return nil
 }
 
-// store makes the copy and puts it in its place, or leaves nothing.
-func (c *Call) store(ctx context.Context, t *files.Tree, to string) (err error) {
+// store makes the copy and puts it in its place, or leaves nothing. changed are the
+// folders made for it, which have new names.
+func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *disk.Writing, changed []string) (err error) {
 	tmp := filepath.Join(filepath.Dir(to), leftoverPrefix(to)+c.Attempt.String())
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return err
@@ -165,7 +172,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string) (err error) 
 	if err := files.Place(ctx, t, tmp, false); err != nil {
 		return err
 	}
-	if err := syncStore(tmp, len(t.Files)); err != nil {
+	if err := c.durable(writing, []string{tmp}, changed); err != nil {
 		return err
 	}
 	r, err := bags.Validate(ctx, tmp, bags.ValidateOptions{Progress: c.progress()})
@@ -182,17 +189,30 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string) (err error) 
 	if !same {
 		return SystemFailure("the copy in the store is not the bag it was made from")
 	}
-	return disk.Rename(tmp, to)
+	if err := os.Rename(tmp, to); err != nil {
+		return err
+	}
+	return c.durable(writing, nil, []string{filepath.Dir(to)})
 }
 
-// manyFiles is where syncing the whole file system costs less than a sync each.
-const manyFiles = 64
-
-func syncStore(dir string, files int) error {
-	if files > manyFiles {
-		return disk.SyncFS(dir)
+// writeIn begins to write on the file system of dir, which is made if need be.
+func (c *Call) writeIn(dir string) (*disk.Writing, error) {
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
 	}
-	return disk.SyncTree(dir)
+	if c.Rounds == nil {
+		c.Rounds = &disk.Rounds{}
+	}
+	return c.Rounds.Begin(dir)
+}
+
+// durable waits for the disk, aside.
+func (c *Call) durable(writing *disk.Writing, trees, folders []string) error {
+	wait := func() error { return writing.Durable(trees, folders) }
+	if c.Aside == nil {
+		return wait()
+	}
+	return c.Aside(wait)
 }
 
 // depositedMeanwhile answers where an attempt that was thought dead came first.
@@ -210,11 +230,14 @@ func (c *Call) compareDeposit(ctx context.Context, to string, how likeness) (Res
 	if how < redatedBag {
 		return Result{}, SystemFailure("the store holds another bag at %s; nothing was overwritten", layout.EncodePath(to))
 	}
-	r, err := c.checkStored(ctx, to)
-	if err != nil {
+	if _, err := c.checkStored(ctx, to); err != nil {
 		return Result{}, err
 	}
-	if err := errors.Join(syncStore(to, int(r.PayloadFiles)), disk.SyncDir(filepath.Dir(to))); err != nil {
+	writing, err := c.writeIn(c.Store)
+	if err == nil {
+		err = errors.Join(c.durable(writing, []string{to}, []string{filepath.Dir(to)}), writing.End())
+	}
+	if err != nil {
 		return Result{}, failure(err)
 	}
 	message := "deposited before at " + layout.EncodePath(to)

@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Robot does one step of one item; the package comment has the contract.
@@ -69,6 +70,12 @@ type Means struct {
 	Slog     *slog.Logger
 	Now      func() time.Time
 	Progress func(done, total int64) // bytes; may be nil
+
+	// Rounds makes durable what a robot writes outside its scratch folder; nil: rounds
+	// of its own. Aside calls its argument while other robots work in this one's place;
+	// nil: the place is kept.
+	Rounds *disk.Rounds
+	Aside  func(wait func() error) error
 }
 
 // Status is how a step ended well.

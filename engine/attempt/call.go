@@ -8,6 +8,7 @@ import (
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/mounted"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/runner"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -15,7 +16,10 @@ import (
 )
 
 // call prepares the attempt's scratch folder and calls the step's robot.
-func (w *Work) call(ctx context.Context) (steps.Result, error) {
+func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, err error) {
+	if w.writing, err = w.a.folder.Begin(); err != nil {
+		return steps.Result{}, err
+	}
 	if !w.bare() {
 		w.scratch = w.a.folder.ScratchDir(w.attempt.AttemptRef)
 		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
@@ -26,6 +30,7 @@ func (w *Work) call(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, err
 	}
+	c.Rounds, c.Aside = w.a.folder.Rounds, aside
 	if err := w.verifyDeposited(ctx, c); err != nil {
 		return steps.Result{}, err
 	}

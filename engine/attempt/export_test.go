@@ -35,7 +35,7 @@ func (a *Attempts) Claimed(ctx context.Context, entry queue.Entry, done func(*Wo
 
 // Call does what the step's robot does.
 func (w *Work) Call(ctx context.Context) (err error) {
-	w.result, err = w.call(ctx)
+	w.result, err = w.call(ctx, nil)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (w *Work) HandOver(children []steps.Child)    { w.result.Children = childre
 
 // PutOut puts the outputs alone in their place.
 func (w *Work) PutOut() error {
-	return w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.result)
+	return w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.writing, w.result)
 }
 
 // Planned are the children of an attempt, of which none is registered.

@@ -16,6 +16,7 @@ import (
 	"bagpipe/engine/runner"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 	"bagpipe/steps"
 )
 
@@ -32,6 +33,7 @@ type Work struct {
 	lock      *claim.Claim
 	attempt   *claimed
 	scratch   string
+	writing   *disk.Writing // nil before the robot is called
 	log       *folder.StepLog
 	result    steps.Result
 	published bool  // the outputs are in their place
@@ -141,7 +143,7 @@ func (w *Work) release() {
 
 // run calls the robot. Any fault becomes w.Err, a panic too: one piece of work must not
 // take the others with it.
-func (w *Work) run(ctx context.Context) {
+func (w *Work) run(ctx context.Context, aside runner.Aside) {
 	ref := w.attempt.AttemptRef
 	if it := w.a.index.Loaded().Item(ref.Item); it != nil && it.Held || !w.mayRun() {
 		return // held, or its step disabled, between its claim and now: given back
@@ -149,7 +151,7 @@ func (w *Work) run(ctx context.Context) {
 	w.attempt.started = w.a.ledger.Now()
 	w.log = folder.NewStepLog(filepath.Join(w.a.ledger.Path(layout.ItemDir(ref.Item)), filepath.FromSlash(layout.StepLog(ref.Step, ref.Key))))
 	w.Err = w.guard(func() (err error) {
-		w.result, err = w.call(ctx)
+		w.result, err = w.call(ctx, aside)
 		return err
 	})
 	w.Err = laterWhenFull(w.Err)
@@ -179,6 +181,9 @@ func (w *Work) finish(ctx context.Context) {
 		err = nil
 	}
 	w.Err = errors.Join(err, w.checkThreshold(ctx))
+	if err := w.writing.End(); err != nil {
+		w.warn("give up the file system", "err", err)
+	}
 	if w.scratch != "" {
 		if err := w.a.folder.Spares.Give(w.scratch, w.plan.Command == nil); err != nil {
 			w.warn("remove scratch", "dir", w.scratch, "err", err)
@@ -249,7 +254,7 @@ func (w *Work) publish(ctx context.Context) error {
 	if err := w.multiply(ctx); err != nil {
 		return laterWhenFull(err)
 	}
-	if err := w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.result); err != nil {
+	if err := w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.writing, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
 	}
 	w.published = true

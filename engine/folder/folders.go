@@ -3,11 +3,14 @@ package folder
 import (
 	"path/filepath"
 	"time"
+
+	"bagpipe/layout/disk"
 )
 
 // Folders are the items' folders of a workspace, and the scratch folders of this engine.
 type Folders struct {
 	root     string
+	Rounds   *disk.Rounds // of all that this process writes
 	now      func() time.Time
 	Spares   spareFolders
 	Space    freeSpace
@@ -17,10 +20,13 @@ type Folders struct {
 // New gives the folders of the workspace at root. least is the free space in bytes below
 // which work pauses.
 func New(root string, now func() time.Time, least func() uint64) *Folders {
-	return &Folders{root: root, now: now, Space: freeSpace{root: root, now: now, least: least}}
+	return &Folders{root: root, Rounds: &disk.Rounds{}, now: now, Space: freeSpace{root: root, now: now, least: least}}
 }
 
 func (fo *Folders) path(rel string) string { return filepath.Join(fo.root, filepath.FromSlash(rel)) }
+
+// Begin says that the caller is about to write below the workspace; see disk.Rounds.
+func (fo *Folders) Begin() (*disk.Writing, error) { return fo.Rounds.Begin(fo.root) }
 
 // DropSpares removes the spare scratch folders, when the engine ends.
 func (fo *Folders) DropSpares() error { return fo.Spares.drop() }

@@ -16,14 +16,16 @@ import (
 
 // The rules are:
 //
-// Outputs are synced in scratch, then put in their place by rename. What stood
-// there is first moved aside, into the item's own folder:
+// What stands in an output's place is first moved aside, into the item's own folder:
 //
 //	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/content         what was content before
 //	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/derived%2Fbag   what was derived/bag before
 //	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/.absent         there was no content before
 //
-// After the commit it is removed. A crash before the commit, or a commit that is
+// One round makes the outputs' bytes in scratch and what was moved aside durable. Only
+// then are the outputs renamed to their places, which a second round makes durable.
+//
+// After the commit what was moved aside is removed. A crash before the commit, or a commit that is
 // refused because another attempt has taken over, leaves it: whoever declares the
 // attempt lost puts everything back first, so that the step runs again on what it
 // ran on before. A crash after the commit leaves it too; who finds that attempt's
@@ -40,55 +42,73 @@ func (fo *Folders) AsideOf(a layout.AttemptRef) string {
 	return filepath.Join(fo.path(layout.ItemDir(a.Item)), replacedPrefix+string(a.Step)+"."+a.Key.String())
 }
 
-// Publish puts a result's outputs into the item's folder, durably.
-func (fo *Folders) Publish(a layout.AttemptRef, scratch string, res steps.Result) error {
+// Publish puts a result's outputs into the item's folder, durably. writing was begun
+// before the first of them was written.
+func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Writing, res steps.Result) error {
 	if err := checkOutputs(res); err != nil {
 		return err
 	}
-	dir, aside := fo.path(layout.ItemDir(a.Item)), fo.AsideOf(a)
+	if len(res.Outputs)+len(res.Remove) == 0 {
+		return nil
+	}
+	p := &publication{dir: fo.path(layout.ItemDir(a.Item)), aside: fo.AsideOf(a)}
+	var trees, places []string
 	for _, o := range res.Outputs {
-		from := filepath.Join(scratch, filepath.FromSlash(string(o.From)))
-		if err := disk.SyncTree(from); err != nil {
-			return fmt.Errorf("publish %s: %w", o.To, err)
-		}
-		if err := moveAside(dir, aside, o.To); err != nil {
-			return fmt.Errorf("publish %s: %w", o.To, err)
-		}
-		to := filepath.Join(dir, filepath.FromSlash(string(o.To)))
-		if err := disk.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-			return fmt.Errorf("publish %s: %w", o.To, err)
-		}
-		if err := disk.Rename(from, to); err != nil {
+		trees = append(trees, filepath.Join(scratch, filepath.FromSlash(string(o.From))))
+		place := filepath.Join(p.dir, filepath.FromSlash(string(o.To)))
+		places = append(places, filepath.Dir(place))
+		if err := errors.Join(p.moveAside(o.To), p.mkdirs(filepath.Dir(place))); err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
 	}
 	for _, r := range res.Remove {
-		if err := moveAside(dir, aside, r); err != nil {
+		if err := p.moveAside(r); err != nil {
 			return fmt.Errorf("remove %s: %w", r, err)
 		}
 	}
-	return nil
+	if err := writing.Durable(trees, p.changed); err != nil || len(trees) == 0 {
+		return err
+	}
+	for i, o := range res.Outputs {
+		if err := os.Rename(trees[i], filepath.Join(p.dir, filepath.FromSlash(string(o.To)))); err != nil {
+			return fmt.Errorf("publish %s: %w", o.To, err)
+		}
+	}
+	return writing.Durable(nil, places)
+}
+
+// publication is the way of one attempt's outputs into the item's folder.
+type publication struct {
+	dir, aside string
+	changed    []string // folders with new names, not synced yet
+}
+
+func (p *publication) mkdirs(dir string) error {
+	changed, err := disk.Mkdirs(dir, 0o777)
+	p.changed = append(p.changed, changed...)
+	return err
 }
 
 // moveAside keeps what stands at rel, or notes that there is no content.
-func moveAside(dir, aside string, rel layout.RelPath) error {
-	from, to := filepath.Join(dir, filepath.FromSlash(string(rel))), filepath.Join(aside, url.PathEscape(string(rel)))
+func (p *publication) moveAside(rel layout.RelPath) error {
+	from, to := filepath.Join(p.dir, filepath.FromSlash(string(rel))), filepath.Join(p.aside, url.PathEscape(string(rel)))
 	_, err := os.Lstat(from)
+	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && rel == layout.ContentDir:
-		if err := disk.MkdirAll(aside, 0o777); err != nil {
-			return err
-		}
-		return disk.WriteFile(filepath.Join(aside, absentMark), nil, 0o666)
-	case errors.Is(err, fs.ErrNotExist):
+	case absent && rel != layout.ContentDir:
 		return nil // what only this step makes stands in nobody's way
-	case err != nil:
+	case err != nil && !absent:
 		return err
 	}
-	if err := disk.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+	if err := p.mkdirs(p.aside); err != nil {
 		return err
 	}
-	return disk.Rename(from, to)
+	p.changed = append(p.changed, p.aside)
+	if absent {
+		return os.WriteFile(filepath.Join(p.aside, absentMark), nil, 0o666)
+	}
+	p.changed = append(p.changed, filepath.Dir(from))
+	return os.Rename(from, to)
 }
 
 // PutBack undoes publish for an attempt that did not end. Its caller holds the

@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,7 +26,11 @@ func TestPutBackRestoresWhatWasReplaced(t *testing.T) {
 			scratch := t.TempDir()
 			put(t, scratch, map[string]string{"c/f": "new", "d/r": "new report", "e/new": "only mine"})
 			res := steps.Result{Outputs: []steps.Output{{From: "c", To: "content"}, {From: "d", To: "derived/x"}, {From: "e", To: "derived/y"}}}
-			if err := e.Publish(a, scratch, res); err != nil {
+			writing, err := e.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(e.Publish(a, scratch, writing, res), writing.End()); err != nil {
 				t.Fatal(err)
 			}
 			want(t, dir, map[string]string{"content/f": "new", "derived/x/r": "new report", "derived/y/new": "only mine"})

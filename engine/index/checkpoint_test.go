@@ -114,7 +114,7 @@ func TestACheckpointIsOfOneTree(t *testing.T) {
 	if !step.Claim() {
 		t.Fatal(w.Err)
 	}
-	step.Run(ctx)
+	step.Run(ctx, nil)
 	saved := make(chan error, 1)
 	e.Index.TellEnded(func(index.Ended) { // the index has the item's new record, and the next is not noted yet
 		go func() { saved <- e.Index.SaveIndex() }()

@@ -26,9 +26,13 @@ type Work struct {
 	Instances int           // of Step that may run at once; 0: as many as there are slots
 	Timeout   time.Duration // of Run; 0: none
 	Claim     func() bool
-	Run       func(ctx context.Context)
+	Run       func(ctx context.Context, aside Aside)
 	Finish    func()
 }
+
+// Aside calls wait while others run in the caller's place, and answers as wait does once
+// the caller has a place again: a robot that waits for the disk does no work.
+type Aside func(wait func() error) error
 
 // Pool runs work in a fixed number of slots.
 type Pool struct {
@@ -197,11 +201,28 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 		ctx = limited
 	}
 	begin := p.now()
-	w.Run(ctx)
-	took := p.now().Sub(begin)
+	var waited time.Duration
+	w.Run(ctx, func(wait func() error) error {
+		since := p.now()
+		defer func() { waited += p.now().Sub(since) }()
+		return p.aside(r, wait)
+	})
+	took := p.now().Sub(begin) - waited
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	learn(&r.runs, took)
+}
+
+// aside gives the places of a running piece of work to others while it waits, and takes
+// them again, when the pool drains, too.
+func (p *Pool) aside(r *stepRoom, wait func() error) error {
+	<-p.slots
+	<-r.running
+	defer func() {
+		r.running <- struct{}{}
+		p.slots <- struct{}{}
+	}()
+	return wait()
 }
 
 // enter takes a place in each of the channels, in their order; not when the pool

@@ -19,7 +19,7 @@ func TestAtMostNRunAtOnce(t *testing.T) {
 		var running, most, done atomic.Int64
 		for range 20 {
 			p.Go(t.Context(), Work{
-				Run: func(context.Context) {
+				Run: func(context.Context, Aside) {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
 					}
@@ -42,7 +42,7 @@ func TestTimeoutEndsTheContextWithItsCause(t *testing.T) {
 		var cause error
 		p.Go(t.Context(), Work{
 			Timeout: time.Minute,
-			Run:     func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) },
+			Run:     func(ctx context.Context, _ Aside) { <-ctx.Done(); cause = context.Cause(ctx) },
 			Finish:  func() {},
 		})
 		p.Wait()
@@ -61,7 +61,7 @@ func TestDrainFinishesWhatRunsAndStartsNothing(t *testing.T) {
 		var ran, finished atomic.Int64
 		for range 2 {
 			p.Go(t.Context(), Work{
-				Run:    func(ctx context.Context) { ran.Add(1); time.Sleep(time.Hour) },
+				Run:    func(ctx context.Context, _ Aside) { ran.Add(1); time.Sleep(time.Hour) },
 				Finish: func() { finished.Add(1) },
 			})
 		}
@@ -80,7 +80,7 @@ func TestTheOwnersContextEndsWhatRuns(t *testing.T) {
 		p := New(1, time.Now)
 		var cause error
 		ctx, interrupt := context.WithCancelCause(t.Context())
-		p.Go(ctx, Work{Run: func(ctx context.Context) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
+		p.Go(ctx, Work{Run: func(ctx context.Context, _ Aside) { <-ctx.Done(); cause = context.Cause(ctx) }, Finish: func() {}})
 		synctest.Wait()
 		interrupt(ErrInterrupted)
 		p.Wait()
@@ -97,7 +97,7 @@ func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 			p.Go(t.Context(), Work{
 				Step:   "w/s",
 				Claim:  func() bool { return false },
-				Run:    func(context.Context) { t.Error("ran without its claim") },
+				Run:    func(context.Context, Aside) { t.Error("ran without its claim") },
 				Finish: func() { t.Error("finished without its claim") },
 			})
 		}
@@ -115,7 +115,7 @@ func TestInstancesBoundAStep(t *testing.T) {
 		p := New(3, time.Now)
 		var running, most, others atomic.Int64
 		add := func() {
-			p.Go(t.Context(), Work{Step: "w/slow", Instances: 1, Run: func(context.Context) {
+			p.Go(t.Context(), Work{Step: "w/slow", Instances: 1, Run: func(context.Context, Aside) {
 				most.Store(max(most.Load(), running.Add(1)))
 				time.Sleep(time.Second)
 				running.Add(-1)
@@ -132,7 +132,7 @@ func TestInstancesBoundAStep(t *testing.T) {
 			t.Error("two may be claimed ahead")
 		}
 		for range 2 {
-			p.Go(t.Context(), Work{Step: "w/fast", Run: func(context.Context) { others.Add(1) }, Finish: func() {}})
+			p.Go(t.Context(), Work{Step: "w/fast", Run: func(context.Context, Aside) { others.Add(1) }, Finish: func() {}})
 		}
 		synctest.Wait()
 		if others.Load() != 2 {
@@ -156,7 +156,7 @@ func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 			p := New(1, time.Now)
 			w := Work{Step: "w/s",
 				Claim:  func() bool { time.Sleep(c.claim); return true },
-				Run:    func(context.Context) { time.Sleep(c.run) },
+				Run:    func(context.Context, Aside) { time.Sleep(c.run) },
 				Finish: func() {}}
 			for range 20 { // it learns
 				p.Go(t.Context(), w)
@@ -181,7 +181,7 @@ func TestAnUnknownStepIsClaimedOneAhead(t *testing.T) {
 		p := New(1, time.Now)
 		w := Work{Step: "w/s",
 			Claim:  func() bool { time.Sleep(time.Minute); return true },
-			Run:    func(context.Context) { time.Sleep(time.Hour) },
+			Run:    func(context.Context, Aside) { time.Sleep(time.Hour) },
 			Finish: func() {}}
 		for range 2 {
 			p.Go(t.Context(), w)
@@ -201,7 +201,7 @@ func TestStocked(t *testing.T) {
 		end := make(chan struct{})
 		start := func(step string, instances, n int) {
 			for range n {
-				p.Go(t.Context(), Work{Step: step, Instances: instances, Run: func(context.Context) { <-end }, Finish: func() {}})
+				p.Go(t.Context(), Work{Step: step, Instances: instances, Run: func(context.Context, Aside) { <-end }, Finish: func() {}})
 			}
 			synctest.Wait()
 		}
@@ -229,4 +229,34 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("after %d failures: %v to %v, want %v to %v", n, lo, hi, want/2, want)
 		}
 	}
+}
+
+// TestOthersRunAsideOneThatWaits: a piece of work that waits for the disk keeps no place,
+// and goes on only once it has one again.
+func TestOthersRunAsideOneThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, time.Now)
+		durable, other, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		var onward atomic.Bool
+		p.Go(t.Context(), Work{Step: "w/deposit", Instances: 1, Finish: func() {}, Run: func(_ context.Context, aside Aside) {
+			if err := aside(func() error { <-durable; return ErrInterrupted }); err != ErrInterrupted {
+				t.Errorf("the wait answers %v", err)
+			}
+			onward.Store(true)
+		}})
+		synctest.Wait()
+		p.Go(t.Context(), Work{Step: "w/deposit", Instances: 1, Finish: func() {}, Run: func(context.Context, Aside) { close(other); <-goOn }})
+		<-other
+		close(durable)
+		synctest.Wait()
+		if onward.Load() {
+			t.Error("two run in one place")
+		}
+		close(goOn)
+		p.Drain()
+		p.Wait()
+		if !onward.Load() {
+			t.Error("the one that waited did not go on")
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -28,6 +29,13 @@ import (
 // oneByOne is how many files and folders a round syncs each by itself. Above it one
 // syncfs takes less time, measured on ext4 with files of some kilobytes.
 const oneByOne = 24
+
+// A round waits for gather while more than fewWriters write: on ext4 a sync of the file
+// system takes some milliseconds of processor time, for one writer or for a hundred.
+const (
+	fewWriters = 4
+	gather     = 3 * time.Millisecond
+)
 
 // Rounds makes what many writers wrote durable together. The zero value is ready. A
 // process has one, so that all its writers share the rounds.
@@ -69,25 +77,23 @@ type Writing struct {
 // Begin says that its caller is about to write to the file system of dir, which is a
 // folder. The caller calls End when it writes no more.
 func (r *Rounds) Begin(dir string) (*Writing, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("begin to write: %w", err)
-	}
 	var st unix.Stat_t
-	if err := unix.Fstat(int(d.Fd()), &st); err != nil {
-		return nil, errors.Join(fmt.Errorf("begin to write in %s: %w", dir, err), d.Close())
+	if err := unix.Stat(dir, &st); err != nil {
+		return nil, fmt.Errorf("begin to write in %s: %w", dir, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.fss[st.Dev]
 	if f == nil {
+		d, err := os.Open(dir)
+		if err != nil {
+			return nil, fmt.Errorf("begin to write: %w", err)
+		}
 		f = &roundsFS{dir: d, turn: make(chan struct{}, 1)}
 		if r.fss == nil {
 			r.fss = map[uint64]*roundsFS{}
 		}
 		r.fss[st.Dev] = f
-	} else if err := d.Close(); err != nil {
-		return nil, fmt.Errorf("begin to write in %s: %w", dir, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,9 +102,9 @@ func (r *Rounds) Begin(dir string) (*Writing, error) {
 }
 
 // End gives the file system up; one that nobody writes to can be unmounted. It may be
-// called twice.
+// called twice, and of nil.
 func (w *Writing) End() error {
-	if w.fs == nil {
+	if w == nil || w.fs == nil {
 		return nil
 	}
 	w.rounds.mu.Lock()
@@ -145,6 +151,9 @@ func (w *Writing) Durable(trees, folders []string) error {
 func (f *roundsFS) hold(r *round, syncFS func(int) error) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
+	if f.busy() {
+		time.Sleep(gather)
+	}
 	f.mu.Lock()
 	f.next = nil // from here on the next round begins to fill
 	f.mu.Unlock()
@@ -156,6 +165,13 @@ func (f *roundsFS) hold(r *round, syncFS func(int) error) {
 		f.failure = err
 	}
 	close(r.ended)
+}
+
+// busy reports whether so many write that a round had better wait for them.
+func (f *roundsFS) busy() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writers > fewWriters
 }
 
 // sync makes what r names durable, one by one while it is little.

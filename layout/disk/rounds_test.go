@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // manyIn makes a folder with more files than a round syncs one by one.
@@ -63,6 +64,7 @@ func TestRoundBeginsAfterTheWrites(t *testing.T) {
 			t.Errorf("%d answered in %d rounds before the first ended", n, rounds)
 		}
 		goOn <- struct{}{}
+		time.Sleep(2 * gather)
 		synctest.Wait()
 		if n, rounds := answered.Load(), begun.Load(); n != 1 || rounds != 2 {
 			t.Errorf("after one round %d are answered, and %d rounds begun; want 1 and 2", n, rounds)
