@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ func (l *inboxLoop) closeSession(ctx context.Context) {
 	if l.batch == "" || ctx.Err() != nil || l.pool.Draining() {
 		return
 	}
-	if err := l.e.Ledger.CloseBatch(context.WithoutCancel(ctx), l.batch, l.e.Ledger.ByPerson()); err != nil && !fault.Is(err, fault.NotFound) {
+	if err := l.e.Ledger.CloseBatch(context.WithoutCancel(ctx), l.batch, cmp.Or(l.by, l.e.Ledger.ByPerson())); err != nil && !fault.Is(err, fault.NotFound) {
 		l.broken(err)
 	}
 }

@@ -23,7 +23,8 @@ type inboxLoop struct {
 	*account
 	e     *Engine
 	pool  *runner.Pool
-	batch layout.Name // that drops from the inbox join
+	batch layout.Name  // that drops from the inbox join
+	by    ledger.Actor // closes batch
 	box   *inbox.Box
 	idle  chan bool // the loop says whether it has something to wait for
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/ask"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
@@ -207,7 +208,7 @@ func (s *selection) notDone() []NotDone {
 		}
 		for _, en := range s.asked(it) {
 			st := stepOf(it, en)
-			step, why := en.Run+"/"+string(en.Step), s.e.Ask.Reason(st)
+			step, why := en.Run+"/"+string(en.Step), ask.Reason(st)
 			var remedy fault.Remedy
 			switch {
 			case st.Status == state.Completed, st.Status == state.Skipped:

@@ -10,6 +10,7 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
 	"bagpipe/layout"
@@ -29,6 +30,7 @@ type RunOptions struct {
 	// Batch is what is taken in from the inbox belongs to; it is closed when the
 	// inbox has been taken in. Not with Watch.
 	Batch layout.Name
+	By    ledger.Actor // closes Batch; zero: the person whom the ledger names
 	// RetryFailed lets failed steps be tried again, once, at the start.
 	RetryFailed bool
 	// Drain, when closed, lets what runs finish and starts nothing new. The
@@ -123,7 +125,7 @@ func (e *Engine) newRun(box *inbox.Box, o RunOptions) *run {
 	a := newAccount(o, func() int { return e.Index.Loaded().Open() }, pool.Drain)
 	return &run{account: a, e: e, o: o, pool: pool,
 		selection: &selection{e: e, items: o.Items, step: o.Step, which: o.Queue, retryFailed: o.RetryFailed, notify: a.tell},
-		inbox:     &inboxLoop{account: a, e: e, pool: pool, batch: o.Batch, box: box, idle: make(chan bool, 1)},
+		inbox:     &inboxLoop{account: a, e: e, pool: pool, batch: o.Batch, by: o.By, box: box, idle: make(chan bool, 1)},
 		upkeep:    &upkeep{account: a, e: e, asked: make(chan struct{}, 1)}}
 }
 

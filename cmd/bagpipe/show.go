@@ -23,7 +23,7 @@ type showCmd struct {
 
 func (c *showCmd) Run(a *app) error {
 	return a.onItem(c.Item, func(_ context.Context, e *engine.Engine, id layout.ItemID) error {
-		d, err := e.Ask.Show(id)
+		d, err := e.Ask.Show(a.ctx, id)
 		if err != nil {
 			return err
 		}

@@ -12,17 +12,80 @@ import (
 	"bagpipe/engine/settings"
 )
 
-// Answers answers what people ask of a workspace. It writes nothing.
+// Answers answers what people ask of a workspace: each part one kind of question, and how
+// the workspace stands from all of them. Answers write nothing.
 type Answers struct {
+	*Definitions
+	*Drops
+	*Lists
+	*QueueLists
+	*Activity
+	*Reasons
+	*Figures
+	*Details
+
+	ledger *ledger.Ledger
+	folder *folder.Folders
+	index  *index.Keeper
+}
+
+// Definitions tells what people configured: workflows and rules.
+type Definitions struct{ settings *settings.Source }
+
+// Drops tells of what lies in the inbox, and of collections.
+type Drops struct {
 	ledger      *ledger.Ledger
 	settings    *settings.Source
-	folder      *folder.Folders
-	guard       *guard.Guard
-	control     *control.Panel
-	index       *index.Keeper
 	recognition *recognition.Recogniser
 	intake      *intake.Intake
-	attempt     *attempt.Attempts
+}
+
+// Lists lists items, their steps and batches by filters, and counts them.
+type Lists struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	index    *index.Keeper
+}
+
+// QueueLists lists what is ready, what waits for people and what is disabled.
+type QueueLists struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	control  *control.Panel
+	index    *index.Keeper
+	lists    *Lists
+}
+
+// Activity tells what engines work on, and what they try again later.
+type Activity struct {
+	ledger  *ledger.Ledger
+	folder  *folder.Folders
+	index   *index.Keeper
+	attempt *attempt.Attempts
+}
+
+// Reasons tells why a step waits, and what lets it go on.
+type Reasons struct {
+	ledger   *ledger.Ledger
+	index    *index.Keeper
+	activity *Activity
+}
+
+// Figures tells how long steps take and how often they fail.
+type Figures struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	index    *index.Keeper
+}
+
+// Details finds one item, and tells all of it.
+type Details struct {
+	ledger   *ledger.Ledger
+	guard    *guard.Guard
+	control  *control.Panel
+	index    *index.Keeper
+	lists    *Lists
+	activity *Activity
 }
 
 // Rooms are what answers need of the floors below.
@@ -40,5 +103,17 @@ type Rooms struct {
 
 // New gives answers from the records; those from the index want it loaded.
 func New(r Rooms) *Answers {
-	return &Answers{ledger: r.Ledger, settings: r.Settings, folder: r.Folder, guard: r.Guard, control: r.Control, index: r.Index, recognition: r.Recognition, intake: r.Intake, attempt: r.Attempt}
+	lists := &Lists{r.Ledger, r.Settings, r.Index}
+	activity := &Activity{r.Ledger, r.Folder, r.Index, r.Attempt}
+	return &Answers{
+		&Definitions{r.Settings},
+		&Drops{r.Ledger, r.Settings, r.Recognition, r.Intake},
+		lists,
+		&QueueLists{r.Ledger, r.Settings, r.Control, r.Index, lists},
+		activity,
+		&Reasons{r.Ledger, r.Index, activity},
+		&Figures{r.Ledger, r.Settings, r.Index},
+		&Details{r.Ledger, r.Guard, r.Control, r.Index, lists, activity},
+		r.Ledger, r.Folder, r.Index,
+	}
 }

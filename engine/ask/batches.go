@@ -23,9 +23,9 @@ type BatchRow struct {
 	Failed   int         `json:"failed"` // items with one that failed
 }
 
-// Batches lists the batches, the oldest first; Load must have been called.
-func (an *Answers) Batches() ([]BatchRow, error) {
-	v, err := an.ledger.Store.Tip()
+// Batches lists the batches, the oldest first.
+func (li *Lists) Batches() ([]BatchRow, error) {
+	v, err := li.ledger.Store.Tip()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (an *Answers) Batches() ([]BatchRow, error) {
 		at[string(b.Name)] = len(rows)
 		rows = append(rows, BatchRow{Batch: b.Name, Opened: b.Opened, By: b.By, Closed: b.Closed, ClosedBy: b.ClosedBy})
 	}
-	for it := range an.index.Loaded().Items() {
+	for it := range li.index.Loaded().Items() {
 		if i, there := at[it.Batch]; there && it.Batch != "" {
 			rows[i].count(it)
 		}
@@ -65,9 +65,9 @@ func (b *BatchRow) count(it *queue.Item) {
 	}
 }
 
-// Batch gives one batch and its items; Load must have been called.
-func (an *Answers) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
-	rows, err := an.Batches()
+// Batch gives one batch and its items.
+func (li *Lists) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
+	rows, err := li.Batches()
 	if err != nil {
 		return BatchRow{}, nil, err
 	}
@@ -76,9 +76,9 @@ func (an *Answers) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
 		return BatchRow{}, nil, ledger.NoBatch(name)
 	}
 	items := []ItemRow{}
-	for it := range an.index.Loaded().Items() {
+	for it := range li.index.Loaded().Items() {
 		if it.Batch == string(name) {
-			items = append(items, an.row(it))
+			items = append(items, li.row(it))
 		}
 	}
 	return rows[i], items, nil

@@ -19,13 +19,13 @@ type CollectionRow struct {
 }
 
 // Collections lists the collections by name.
-func (an *Answers) Collections() ([]CollectionRow, error) {
-	s := an.settings.Current().Settings
+func (dr *Drops) Collections() ([]CollectionRow, error) {
+	s := dr.settings.Current().Settings
 	names := map[string]bool{}
 	for n := range s.Collections {
 		names[n] = false
 	}
-	entries, err := os.ReadDir(an.ledger.Path(layout.InboxDir))
+	entries, err := os.ReadDir(dr.ledger.Path(layout.InboxDir))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}

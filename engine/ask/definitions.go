@@ -23,9 +23,9 @@ type RuleRow struct {
 }
 
 // RuleList lists the rules in force in the order in which they are asked.
-func (an *Answers) RuleList() []RuleRow {
+func (df *Definitions) RuleList() []RuleRow {
 	rows := []RuleRow{}
-	for _, r := range an.settings.Current().Book.Rules() {
+	for _, r := range df.settings.Current().Book.Rules() {
 		rows = append(rows, RuleRow{Rule: r.ID(), Description: r.Description, Kind: r.Match.Kind, Listed: r.Listed, Type: r.Type,
 			Workflow: r.Workflow, Collection: r.Collection, Lane: r.Lane, Verdict: r.Verdict})
 	}
@@ -33,8 +33,8 @@ func (an *Answers) RuleList() []RuleRow {
 }
 
 // Workflows lists the definitions in force by name.
-func (an *Answers) Workflows() []string {
-	c := an.settings.Current()
+func (df *Definitions) Workflows() []string {
+	c := df.settings.Current()
 	names := make([]string, 0, len(c.Workflows))
 	for n := range c.Workflows {
 		names = append(names, n)
@@ -52,10 +52,10 @@ type WorkflowRow struct {
 }
 
 // WorkflowList lists the definitions in force by name.
-func (an *Answers) WorkflowList() []WorkflowRow {
-	c := an.settings.Current()
+func (df *Definitions) WorkflowList() []WorkflowRow {
+	c := df.settings.Current()
 	rows := []WorkflowRow{}
-	for _, name := range an.Workflows() {
+	for _, name := range df.Workflows() {
 		d := c.Workflows[name].Def
 		row := WorkflowRow{Name: d.Name, Description: d.Description, Digest: d.Digest}
 		for i := range d.Steps {
@@ -67,8 +67,8 @@ func (an *Answers) WorkflowList() []WorkflowRow {
 }
 
 // WorkflowText gives a definition in force as it is written.
-func (an *Answers) WorkflowText(name string) ([]byte, *state.Definition, error) {
-	w := an.settings.Current().Workflows[name]
+func (df *Definitions) WorkflowText(name string) ([]byte, *state.Definition, error) {
+	w := df.settings.Current().Workflows[name]
 	if w == nil {
 		return nil, nil, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", name), fault.Remedy{Verb: fault.ListWorkflows})
 	}

@@ -24,11 +24,10 @@ type StepControl struct {
 	Ref     state.Ref
 }
 
-// StepControls lists the steps that are listed and wanted; Load must have been
-// called.
-func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
+// StepControls lists the steps that are listed and wanted.
+func (qu *QueueLists) StepControls(want func(StepControl) bool) []StepControl {
 	out := []StepControl{}
-	for ref, c := range an.control.Current().Steps {
+	for ref, c := range qu.control.Current().Steps {
 		s := StepControl{Step: ref.String(), Status: c.Status, At: c.At, By: ledger.Printable(c.By), Text: ledger.Printable(c.Text), Until: c.Until, Ref: ref}
 		if c.Trial != nil {
 			s.Trial = c.Trial.Item
@@ -42,7 +41,7 @@ func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
 		return out
 	}
 	waiting := map[state.Ref]int{}
-	an.eachOff(func(en queue.Entry, _ *queue.Step) bool {
+	qu.eachOff(func(en queue.Entry, _ *queue.Step) bool {
 		waiting[control.RefOf(en.Run, en.Step)]++
 		return true
 	})
@@ -54,8 +53,8 @@ func (an *Answers) StepControls(want func(StepControl) bool) []StepControl {
 
 // eachOff visits the steps that only wait as they are disabled, until visit has seen
 // enough.
-func (an *Answers) eachOff(visit func(queue.Entry, *queue.Step) bool) {
-	for it := range an.index.Loaded().Off() {
+func (qu *QueueLists) eachOff(visit func(queue.Entry, *queue.Step) bool) {
+	for it := range qu.index.Loaded().Off() {
 		for run, i := range it.Steps() {
 			if !run.Steps[i].Off() || it.Held || it.Broken != "" {
 				continue
@@ -69,12 +68,12 @@ func (an *Answers) eachOff(visit func(queue.Entry, *queue.Step) bool) {
 
 // offRows are the lines of a queue for steps that only wait as they are disabled,
 // but for those whose trial is due, which are ready: as many as are wanted.
-func (an *Answers) offRows(most int, want func(queue.Entry) bool) (rows []QueueRow) {
+func (qu *QueueLists) offRows(most int, want func(queue.Entry) bool) (rows []QueueRow) {
 	if most <= 0 {
 		return nil
 	}
-	an.eachOff(func(en queue.Entry, s *queue.Step) bool {
-		if due := s.Blocked.Until; !want(en) || !due.IsZero() && !an.ledger.Now().Before(due) {
+	qu.eachOff(func(en queue.Entry, s *queue.Step) bool {
+		if due := s.Blocked.Until; !want(en) || !due.IsZero() && !qu.ledger.Now().Before(due) {
 			return true
 		}
 		rows = append(rows, QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step,
@@ -86,15 +85,15 @@ func (an *Answers) offRows(most int, want func(queue.Entry) bool) (rows []QueueR
 
 // offText says why a step that waits is out of the flow for an item; "" when it is
 // not.
-func (an *Answers) offText(id layout.ItemID, run string, plan *state.Definition, i int, status state.Status) string {
+func (de *Details) offText(id layout.ItemID, run string, plan *state.Definition, i int, status state.Status) string {
 	step := &plan.Steps[i]
-	c, listed := an.control.Current().Steps[control.RefOf(run, layout.Name(step.Name))]
+	c, listed := de.control.Current().Steps[control.RefOf(run, layout.Name(step.Name))]
 	if !listed || status != state.Waiting {
 		return ""
 	}
-	_, why := c.Open(id, run, an.ledger.Now(), func(t *state.Trial) bool {
-		v, err := an.ledger.Store.Tip()
-		return err == nil && an.control.TrialStands(v, t, layout.Name(step.Name))
+	_, why := c.Open(id, run, de.ledger.Now(), func(t *state.Trial) bool {
+		v, err := de.ledger.Store.Tip()
+		return err == nil && de.control.TrialStands(v, t, layout.Name(step.Name))
 	})
 	return why
 }

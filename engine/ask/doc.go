@@ -3,8 +3,8 @@
 //
 // It owns the questions and the words of the answers. It writes nothing, and must not
 // know how an answer is shown or how to act: where a person can help, an answer carries
-// what would help as a value. Answers from the records alone need no index; every other
-// answer is asked of a loaded index.
+// what would help as a value. Definitions, Drops, History and Resolve read the records
+// alone; every other answer is asked of a loaded index.
 //
 // Answers may be used by several goroutines; they hold no lock of their own.
 package ask

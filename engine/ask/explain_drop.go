@@ -32,9 +32,9 @@ type Recognised struct {
 // Recognise tells what the rules make of a path, which it only reads, were it dropped
 // into inbox/COLLECTION. More are rule files to be asked as if they were in rules/,
 // in the place of those of the same name.
-func (an *Answers) Recognise(ctx context.Context, path string, collection layout.Name, more []*settings.RuleFile) (Recognised, error) {
+func (dr *Drops) Recognise(ctx context.Context, path string, collection layout.Name, more []*settings.RuleFile) (Recognised, error) {
 	x := Recognised{Path: layout.EncodePath(path)}
-	if err := an.settings.CheckCollection(collection); err != nil {
+	if err := dr.settings.CheckCollection(collection); err != nil {
 		return x, err
 	}
 	abs, err := filepath.Abs(path)
@@ -44,15 +44,15 @@ func (an *Answers) Recognise(ctx context.Context, path string, collection layout
 	if _, err := os.Lstat(abs); errors.Is(err, fs.ErrNotExist) {
 		return x, fmt.Errorf("%s is not there", layout.EncodePath(path))
 	}
-	c := *an.settings.Current()
+	c := *dr.settings.Current()
 	c.Rules = slices.Concat(slices.DeleteFunc(slices.Clone(c.Rules), func(f *settings.RuleFile) bool {
 		return slices.ContainsFunc(more, func(m *settings.RuleFile) bool { return m.Name == f.Name })
 	}), more)
 	c.MakeBook()
 	name := filepath.Base(abs)
-	asked := an.recognition.Candidate(abs, name, collection, abs)
+	asked := dr.recognition.Candidate(abs, name, collection, abs)
 	x.Held = c.Book.Waits(asked)
-	set, err := an.looseSet(ctx, c.Book, abs, collection)
+	set, err := dr.looseSet(ctx, c.Book, abs, collection)
 	if err != nil {
 		return x, err
 	}
@@ -112,12 +112,12 @@ func encodePaths(names []string) (out []string) {
 
 // looseSet is the set that a file lying in an inbox belongs to by the rules of book; nil:
 // it is a drop of its own, or lies elsewhere.
-func (an *Answers) looseSet(ctx context.Context, book *recognise.Book, path string, c layout.Name) (*inbox.Set, error) {
-	dir, home := filepath.Dir(path), an.ledger.Path(layout.InboxDir+"/"+string(c))
-	if batches := an.settings.Current().Settings.Drops(c).Batches == settings.BatchFolders; !batches && dir != home || batches && filepath.Dir(dir) != home {
+func (dr *Drops) looseSet(ctx context.Context, book *recognise.Book, path string, c layout.Name) (*inbox.Set, error) {
+	dir, home := filepath.Dir(path), dr.ledger.Path(layout.InboxDir+"/"+string(c))
+	if batches := dr.settings.Current().Settings.Drops(c).Batches == settings.BatchFolders; !batches && dir != home || batches && filepath.Dir(dir) != home {
 		return nil, nil
 	}
-	opt := an.intake.BoxOptions(false)
+	opt := dr.intake.BoxOptions(false)
 	opt.Together = func(ctx context.Context, c layout.Name, dir string, names []string) []inbox.Set {
 		return recognition.SetsOf(book.Together(ctx, c, dir, home, names))
 	}

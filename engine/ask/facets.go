@@ -22,16 +22,16 @@ var ages = []struct {
 }{{time.Hour, "under an hour"}, {24 * time.Hour, "under a day"}, {7 * 24 * time.Hour, "under a week"}, {30 * 24 * time.Hour, "under 30 days"}, {1 << 62, "longer"}}
 
 // Facets counts the items that fit by what they have in common, the largest first.
-func (an *Answers) Facets(f Filter) ([]Facet, error) {
-	items, err := an.selected(f)
+func (li *Lists) Facets(f Filter) ([]Facet, error) {
+	items, err := li.selected(f)
 	if err != nil {
 		return nil, err
 	}
-	now := an.ledger.Now()
+	now := li.ledger.Now()
 	counts := map[Facet]int{}
 	add := func(facet, value string) { counts[Facet{Facet: facet, Value: value}]++ }
 	for it := range items {
-		row := an.row(it)
+		row := li.row(it)
 		add("collection", string(it.Collection))
 		add("lane", string(it.Lane))
 		if it.Batch != "" {

@@ -96,10 +96,10 @@ func (f FailureFilter) fits(x act.Failing, group, message string) bool {
 const examples = 3
 
 // Failures groups what waits for a person by workflow, step, kind and message, the
-// largest group first. Load must have been called.
-func (an *Answers) Failures(f FailureFilter) []FailureGroup {
+// largest group first.
+func (li *Lists) Failures(f FailureFilter) []FailureGroup {
 	groups := map[string]*FailureGroup{}
-	for it := range an.index.Loaded().With(queue.Failed | queue.Broken) {
+	for it := range li.index.Loaded().With(queue.Failed | queue.Broken) {
 		for _, x := range Failings(it) {
 			workflow, _ := state.Instance(x.Run)
 			message := likeness(x)

@@ -31,7 +31,7 @@ type ParentDetail struct {
 const childrenShown = 10
 
 // showFamily adds an item's parent and children to what is shown of it.
-func (an *Answers) showFamily(v gitstore.View, d *Detail) error {
+func (de *Details) showFamily(v gitstore.View, d *Detail) error {
 	if p := d.Manifest.Parent; p != nil {
 		d.Parent = &ParentDetail{Parent: *p}
 		d.Parent.Name = ledger.Printable(p.Name)
@@ -43,15 +43,15 @@ func (an *Answers) showFamily(v gitstore.View, d *Detail) error {
 			d.Parent.Label = ledger.Printable(m.Label)
 		}
 	}
-	if an.index.Loaded() == nil {
+	if de.index.Loaded() == nil {
 		return nil
 	}
-	d.Families = an.families(d.Manifest.Item)
-	for i, it := range an.index.Loaded().Children(d.Manifest.Item) {
+	d.Families = de.families(d.Manifest.Item)
+	for i, it := range de.index.Loaded().Children(d.Manifest.Item) {
 		if i == childrenShown {
 			break
 		}
-		d.Children = append(d.Children, an.row(it))
+		d.Children = append(d.Children, de.lists.row(it))
 	}
 	return nil
 }
@@ -73,9 +73,9 @@ func needsOthers(rec *ledger.Record) bool {
 	return false
 }
 
-func (an *Answers) families(id layout.ItemID) []FamilyDetail {
+func (de *Details) families(id layout.ItemID) []FamilyDetail {
 	all := []FamilyDetail{}
-	for _, f := range an.index.Loaded().Families(id) {
+	for _, f := range de.index.Loaded().Families(id) {
 		all = append(all, FamilyDetail{Workflow: f.Run, Step: f.Step, Made: f.Made, All: f.All, Done: f.Done, Failed: f.Failed, Alive: f.Alive})
 	}
 	return all
@@ -96,11 +96,11 @@ func (f FamilyDetail) String() string {
 }
 
 // countChildren adds an item's children to its row, and says there when some failed.
-func (an *Answers) countChildren(row *ItemRow, it *queue.Item) {
+func (li *Lists) countChildren(row *ItemRow, it *queue.Item) {
 	if it.Parent != nil {
 		row.Parent = it.Parent.Item
 	}
-	for _, f := range an.index.Loaded().Families(it.ID) {
+	for _, f := range li.index.Loaded().Families(it.ID) {
 		row.Children += f.All
 		row.ChildrenFailed += f.Failed
 	}

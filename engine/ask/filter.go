@@ -122,40 +122,39 @@ func (f Filter) traits() queue.Trait {
 	return 0
 }
 
-// CheckFilter refuses names that the workspace does not have. Load must have been
-// called.
-func (an *Answers) CheckFilter(f Filter) error {
+// CheckFilter refuses names that the workspace does not have.
+func (li *Lists) CheckFilter(f Filter) error {
 	if f.Workflow != "" || f.Step != "" {
-		if err := an.index.CheckStepNames(f.Workflow, string(f.Step)); err != nil {
+		if err := li.index.CheckStepNames(f.Workflow, string(f.Step)); err != nil {
 			return err
 		}
 	}
-	if _, number := state.Instance(f.Workflow); number > 0 && an.isRun(f.Workflow) && !an.index.Loaded().KnowsName(f.Workflow) {
+	if _, number := state.Instance(f.Workflow); number > 0 && li.isRun(f.Workflow) && !li.index.Loaded().KnowsName(f.Workflow) {
 		base, _ := state.Numbered(f.Workflow)
 		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q; no item went through %s so often", f.Workflow, base), fault.Remedy{Verb: fault.ListRuns, Run: base})
 	}
-	known := an.index.Loaded().Known()
+	known := li.index.Loaded().Known()
 	has := func(what, name string, in []string, also []string, more string, remedies ...fault.Remedy) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
 			return nil
 		}
 		return fault.New(fault.NotFound, fmt.Sprintf("no %s %q", what, name)+more, remedies...)
 	}
-	s := an.settings.Current().Settings
+	s := li.settings.Current().Settings
 	var collections, milestones []string
 	for c := range s.Collections {
 		collections = append(collections, c)
 	}
-	if _, err := os.Stat(an.ledger.Path(layout.InboxDir + "/" + string(f.Collection))); err == nil {
+	if _, err := os.Stat(li.ledger.Path(layout.InboxDir + "/" + string(f.Collection))); err == nil {
 		collections = append(collections, string(f.Collection))
 	}
-	for _, p := range an.index.PlansInUse() {
+	for _, p := range li.index.PlansInUse() {
 		for i := range p.Steps {
 			milestones = append(milestones, p.Steps[i].Milestone)
 		}
 	}
 	if f.Milestone != "" && !slices.Contains(milestones, string(f.Milestone)) {
-		for _, m := range an.Milestones(Filter{}, "", "").Milestones {
+		for _, m := range li.Milestones(Filter{}, "", "").Milestones {
 			milestones = append(milestones, string(m.Milestone))
 		}
 	}
@@ -175,17 +174,17 @@ func (f Filter) asksFor(ref string) bool {
 }
 
 // selected gives the items that fit, oldest first.
-func (an *Answers) selected(f Filter) (iter.Seq[*queue.Item], error) {
-	if err := an.CheckFilter(f); err != nil {
+func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) {
+	if err := li.CheckFilter(f); err != nil {
 		return nil, err
 	}
-	a, err := an.Asker(f.Asked)
+	a, err := li.Asker(f.Asked)
 	if err != nil {
 		return nil, err
 	}
-	an.index.Loaded().Settle(a.Now)
+	li.index.Loaded().Settle(a.Now)
 	return func(yield func(*queue.Item) bool) {
-		for it := range an.index.Loaded().With(f.traits()) {
+		for it := range li.index.Loaded().With(f.traits()) {
 			if f.fits(it, a.Now) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
 				return
 			}
@@ -193,15 +192,15 @@ func (an *Answers) selected(f Filter) (iter.Seq[*queue.Item], error) {
 	}, nil
 }
 
-// Items lists items; Load must have been called.
-func (an *Answers) Items(f Filter, page Page) ([]ItemRow, error) {
-	items, err := an.selected(f)
+// Items lists items.
+func (li *Lists) Items(f Filter, page Page) ([]ItemRow, error) {
+	items, err := li.selected(f)
 	if err != nil {
 		return nil, err
 	}
 	rows := []ItemRow{}
 	if len(page.Sort) > 0 {
-		if items, err = an.sorted(items, page.Sort, f.Asked); err != nil {
+		if items, err = li.sorted(items, page.Sort, f.Asked); err != nil {
 			return nil, err
 		}
 	}
@@ -213,13 +212,13 @@ func (an *Answers) Items(f Filter, page Page) ([]ItemRow, error) {
 		if page.Limit > 0 && len(rows) == page.Limit {
 			break
 		}
-		rows = append(rows, an.row(it))
+		rows = append(rows, li.row(it))
 	}
 	return rows, nil
 }
 
-func (an *Answers) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) (iter.Seq[*queue.Item], error) {
-	a, err := an.Asker(asked)
+func (li *Lists) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) (iter.Seq[*queue.Item], error) {
+	a, err := li.Asker(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -250,15 +249,15 @@ func early(it *queue.Item, run *queue.Run, i int, now time.Time) bool {
 	})
 }
 
-// Steps lists the steps that fit f, whose Step must be set, as they are; of several
-// runs of a workflow on an item, the latest. Load must have been called.
-func (an *Answers) Steps(f Filter) ([]act.SeenStep, error) {
-	items, err := an.selected(f)
+// Steps lists the steps that fit f, whose Step must be set, as they are; of several runs
+// of a workflow on an item, the latest.
+func (li *Lists) Steps(f Filter) ([]act.SeenStep, error) {
+	items, err := li.selected(f)
 	if err != nil {
 		return nil, err
 	}
 	var seen []act.SeenStep
-	now := an.ledger.Now()
+	now := li.ledger.Now()
 	for it := range items {
 		if it.Broken != "" {
 			continue

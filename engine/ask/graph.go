@@ -17,8 +17,8 @@ const (
 // WorkflowGraph draws a definition in force: an arrow from each step to those that
 // need it, dashed from steps of other workflows and from optional ones, thick to
 // the workflow a step starts.
-func (an *Answers) WorkflowGraph(name, format string) (string, error) {
-	_, d, err := an.WorkflowText(name)
+func (df *Definitions) WorkflowGraph(name, format string) (string, error) {
+	_, d, err := df.WorkflowText(name)
 	if err != nil {
 		return "", err
 	}

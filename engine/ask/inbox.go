@@ -54,8 +54,8 @@ func WaitingRow(w inbox.Waiting) InboxRow {
 }
 
 // statusOfInbox looks at the inbox as a run would, and takes nothing.
-func (an *Answers) statusOfInbox(ctx context.Context, s *Status) error {
-	box, err := an.intake.Box(false)
+func (dr *Drops) statusOfInbox(ctx context.Context, s *Status) error {
+	box, err := dr.intake.Box(false)
 	if err != nil {
 		return err
 	}
@@ -73,14 +73,14 @@ func (an *Answers) statusOfInbox(ctx context.Context, s *Status) error {
 	}
 	for _, t := range bound {
 		s.Inbox = append(s.Inbox, InboxRow{Collection: t.Collection, Name: layout.EncodePath(t.Name), State: "waiting",
-			Reason: an.intake.WhyBound(t), Files: t.Files, Bytes: t.Bytes, Changed: t.At.UTC()})
+			Reason: dr.intake.WhyBound(t), Files: t.Files, Bytes: t.Bytes, Changed: t.At.UTC()})
 	}
-	_, full := an.intake.Room()
+	_, full := dr.intake.Room()
 	if full != "" {
 		s.Pauses = append(s.Pauses, full)
 	}
-	free, waiting := an.intake.KeepBack(found.Settled, found.Waiting)
-	settled, crowded := an.intake.Fitting(ctx, free)
+	free, waiting := dr.intake.KeepBack(found.Settled, found.Waiting)
+	settled, crowded := dr.intake.Fitting(ctx, free)
 	for _, d := range settled {
 		reason := "settled; the next run takes it in"
 		switch {

@@ -25,14 +25,19 @@ type ItemRow struct {
 	HeldBy     string        `json:"heldBy,omitempty"`
 	Person     bool          `json:"waitsForPerson"`
 
+	Kin
+}
+
+// Kin is an item's parent and how many children it has.
+type Kin struct {
 	Parent         layout.ItemID `json:"parent,omitempty"`
 	Children       int           `json:"children,omitempty"`
 	ChildrenFailed int           `json:"childrenFailed,omitempty"`
 }
 
 // row tells where an item stands in one line.
-func (an *Answers) row(it *queue.Item) (row ItemRow) {
-	defer func() { an.countChildren(&row, it) }()
+func (li *Lists) row(it *queue.Item) (row ItemRow) {
+	defer func() { li.countChildren(&row, it) }()
 	row = ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, HeldBy: it.HeldBy, Since: it.Created}
 	if it.Broken != "" {
 		row.Status, row.Why = state.Failed, it.Broken
@@ -52,7 +57,7 @@ func (an *Answers) row(it *queue.Item) (row ItemRow) {
 		if at >= 0 {
 			s := &run.Steps[at]
 			row.Step, row.Since = layout.Name(run.Plan.Steps[at].Name), s.Since
-			row.Why = an.Reason(s)
+			row.Why = Reason(s)
 		} else {
 			row.Since = lastMoved(run)
 		}
@@ -101,7 +106,8 @@ func firstOpen(it *queue.Item, run *queue.Run) int {
 	return best
 }
 
-func (an *Answers) Reason(s *queue.Step) string {
+// Reason words how a step stands: the message of a failed one, else why it waits.
+func Reason(s *queue.Step) string {
 	switch {
 	case s.Status == state.Failed:
 		return s.Message

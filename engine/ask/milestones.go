@@ -33,15 +33,15 @@ type Milestones struct {
 	Spans      []SpanRow      `json:"spans"`
 }
 
-// Milestones counts the milestones of the items that fit f, and measures between
-// those named by from and to; "" is any. A span is counted for the items that
-// reached both, in that order. Load must have been called.
-func (an *Answers) Milestones(f Filter, from, to layout.Name) Milestones {
+// Milestones counts the milestones of the items that fit f, and measures between those
+// named by from and to; "" is any. A span is counted for the items that reached both, in
+// that order.
+func (li *Lists) Milestones(f Filter, from, to layout.Name) Milestones {
 	m := Milestones{Milestones: []MilestoneRow{}, Spans: []SpanRow{}}
 	rows := map[layout.Name]*MilestoneRow{}
 	spans := map[[2]layout.Name][]float64{}
-	now := an.ledger.Now()
-	for it := range an.index.Loaded().Items() {
+	now := li.ledger.Now()
+	for it := range li.index.Loaded().Items() {
 		if !f.fits(it, now) {
 			continue
 		}

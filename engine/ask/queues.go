@@ -28,15 +28,15 @@ type QueueAsk struct {
 }
 
 // AskedQueue is the queue asked for; one that has no name is made up.
-func (an *Answers) AskedQueue(which string) (*queue.Named, error) {
+func (qu *QueueLists) AskedQueue(which string) (*queue.Named, error) {
 	if which == "" {
 		return &queue.Named{}, nil
 	}
-	if q := an.settings.Current().Queues[which]; q != nil {
+	if q := qu.settings.Current().Queues[which]; q != nil {
 		return q, nil
 	}
 	workflow, step, isStep := strings.Cut(which, "/")
-	if err := an.index.CheckStepNames(workflow, step); err != nil { // "nothing is ready" would be no answer
+	if err := qu.index.CheckStepNames(workflow, step); err != nil { // "nothing is ready" would be no answer
 		if _, bad := layout.ParseName(which); bad == nil && !isStep {
 			return nil, fault.New(fault.NotFound, fmt.Sprintf("no queue or workflow %q; for a step write WORKFLOW/STEP or /STEP", which),
 				fault.Remedy{Verb: fault.ListQueues})
@@ -45,27 +45,26 @@ func (an *Answers) AskedQueue(which string) (*queue.Named, error) {
 	}
 	name, number := state.Numbered(workflow)
 	q := &queue.Named{Steps: []string{strings.TrimSuffix(which, "/")}}
-	if number != "" && an.isRun(workflow) { // accession.2
+	if number != "" && qu.lists.isRun(workflow) { // accession.2
 		q.Steps = []string{strings.TrimSuffix(name+"/"+step, "/")}
 	}
 	return q, nil
 }
 
 // isRun tells a numbered workflow from one whose own name ends so.
-func (an *Answers) isRun(workflow string) bool {
+func (li *Lists) isRun(workflow string) bool {
 	_, number := state.Instance(workflow)
-	return number > 0 && an.settings.Current().Workflows[workflow] == nil
+	return number > 0 && li.settings.Current().Workflows[workflow] == nil
 }
 
-// Queue lists what is ready in the order it would be taken, or in the order of the
-// named queue, then what waits for people, then what only waits as its step is
-// disabled. Load must have been called.
-func (an *Answers) Queue(ask QueueAsk) ([]QueueRow, error) {
-	q, err := an.AskedQueue(ask.Which)
+// Queue lists what is ready in the order it would be taken, or in the order of the named
+// queue, then what waits for people, then what only waits as its step is disabled.
+func (qu *QueueLists) Queue(ask QueueAsk) ([]QueueRow, error) {
+	q, err := qu.AskedQueue(ask.Which)
 	if err != nil {
 		return nil, err
 	}
-	a, err := an.Asker(nil)
+	a, err := qu.lists.Asker(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,30 +76,30 @@ func (an *Answers) Queue(ask QueueAsk) ([]QueueRow, error) {
 	}
 	run, _, _ := strings.Cut(ask.Which, "/")
 	question := queue.Question{Step: q.Wants, Limit: limit, Brief: len(q.Order) == 0}
-	if q.Condition() != nil || ask.Where != nil || an.isRun(run) {
+	if q.Condition() != nil || ask.Where != nil || qu.lists.isRun(run) {
 		question.Entry = func(en queue.Entry) bool {
-			return (!an.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
+			return (!qu.lists.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
 		}
 	}
 	if len(q.Order) > 0 {
 		question.Limit = 0
 	}
-	ready, people := an.index.Loaded().Queue(a.Now, question)
+	ready, people := qu.index.Loaded().Queue(a.Now, question)
 	for _, list := range [][]queue.Entry{ready, people} {
 		a.order(list, q.Order)
 	}
 	rows := make([]QueueRow, 0, len(ready)+len(people))
 	for _, en := range ready {
-		rows = append(rows, an.queueRow(en, false))
+		rows = append(rows, qu.queueRow(en, false))
 	}
 	for _, en := range people {
-		rows = append(rows, an.queueRow(en, true))
+		rows = append(rows, qu.queueRow(en, true))
 	}
 	most := math.MaxInt
 	if limit > 0 {
 		most = limit - len(rows)
 	}
-	rows = append(rows, an.offRows(most, func(en queue.Entry) bool {
+	rows = append(rows, qu.offRows(most, func(en queue.Entry) bool {
 		return q.Wants(en.ID()) && (question.Entry == nil || question.Entry(en))
 	})...)
 	if limit > 0 && len(rows) > limit {
@@ -109,7 +108,7 @@ func (an *Answers) Queue(ask QueueAsk) ([]QueueRow, error) {
 	return rows, nil
 }
 
-func (an *Answers) queueRow(en queue.Entry, person bool) QueueRow {
+func (qu *QueueLists) queueRow(en queue.Entry, person bool) QueueRow {
 	return QueueRow{Item: en.Item.ID, Label: en.Item.Label, Workflow: en.Run, Step: en.Step, Lane: en.Item.Lane, Since: waitsSince(en), Person: person}
 }
 
@@ -149,7 +148,7 @@ func (a asker) order(list []queue.Entry, by []string) {
 
 // keysOf is what stands at paths of an item.
 func (a asker) keysOf(it *queue.Item, by []string) []gjson.Result {
-	values := a.asked.note(a.e.ValuesOf(a.R, it, a.Facets))
+	values := a.asked.note(a.lists.ValuesOf(a.R, it, a.Facets))
 	keys := make([]gjson.Result, len(by))
 	for i, p := range by {
 		keys[i] = a.sortKey(it, values, strings.TrimPrefix(p, "-"))
@@ -168,14 +167,14 @@ func compareKeys(by []string, a, b []gjson.Result) int {
 }
 
 // OrderOf is the order that a named queue has of its own.
-func (an *Answers) OrderOf(q *queue.Named) queue.Order {
+func (qu *QueueLists) OrderOf(q *queue.Named) queue.Order {
 	return queue.Order{
 		Keys: func(en queue.Entry) []gjson.Result {
-			v, err := an.ledger.Store.Known() // it is asked of everything that is ready
+			v, err := qu.ledger.Store.Known() // it is asked of everything that is ready
 			if err != nil {                   // nothing is there until the branch can be read again
 				return make([]gjson.Result, len(q.Order))
 			}
-			return asker{an, v, an.index.FacetsBegun(), an.ledger.Now(), nil}.keysOf(en.Item, q.Order)
+			return asker{qu.lists, v, qu.index.FacetsBegun(), qu.ledger.Now(), nil}.keysOf(en.Item, q.Order)
 		},
 		Compare: func(a, b []gjson.Result) int { return compareKeys(q.Order, a, b) },
 	}
@@ -184,7 +183,7 @@ func (an *Answers) OrderOf(q *queue.Named) queue.Order {
 // sortKey is what an item is sorted by: of its lane, the lane's rank.
 func (a asker) sortKey(it *queue.Item, values condition.Values, path string) gjson.Result {
 	if path == "lane" {
-		return gjson.Result{Type: gjson.Number, Num: float64(a.e.settings.Current().Settings.LaneRank(it.Lane)), Raw: "0"}
+		return gjson.Result{Type: gjson.Number, Num: float64(a.lists.settings.Current().Settings.LaneRank(it.Lane)), Raw: "0"}
 	}
 	return values(path)
 }
@@ -214,20 +213,20 @@ type NamedRow struct {
 	Person      int    `json:"waitsForPerson"`
 }
 
-// Queues lists the named queues, and those of the steps where something is ready or
-// waits for a person. Load must have been called.
-func (an *Answers) Queues() ([]NamedRow, error) {
+// Queues lists the named queues, and those of the steps where something is ready or waits
+// for a person.
+func (qu *QueueLists) Queues() ([]NamedRow, error) {
 	rows := []NamedRow{}
-	for _, name := range slices.Sorted(maps.Keys(an.settings.Current().Queues)) {
-		row, err := an.CountQueue(QueueAsk{Which: name})
+	for _, name := range slices.Sorted(maps.Keys(qu.settings.Current().Queues)) {
+		row, err := qu.CountQueue(QueueAsk{Which: name})
 		if err != nil {
 			return nil, err
 		}
-		row.Description = an.settings.Current().Queues[name].Description
+		row.Description = qu.settings.Current().Queues[name].Description
 		rows = append(rows, row)
 	}
-	an.index.Loaded().Settle(an.ledger.Now())
-	_, _, workflows := an.index.Loaded().Counts()
+	qu.index.Loaded().Settle(qu.ledger.Now())
+	_, _, workflows := qu.index.Loaded().Counts()
 	for _, w := range workflows {
 		for _, s := range w.Steps {
 			if s.Ready+s.Person > 0 {
@@ -239,15 +238,15 @@ func (an *Answers) Queues() ([]NamedRow, error) {
 }
 
 // CountQueue counts a queue; of one without conditions it looks at no item.
-func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
+func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 	row := NamedRow{Queue: ask.Which}
-	q, err := an.AskedQueue(ask.Which)
+	q, err := qu.AskedQueue(ask.Which)
 	if err != nil {
 		return row, err
 	}
-	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !an.isRun(run) {
-		an.index.Loaded().Settle(an.ledger.Now())
-		_, _, workflows := an.index.Loaded().Counts()
+	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !qu.lists.isRun(run) {
+		qu.index.Loaded().Settle(qu.ledger.Now())
+		_, _, workflows := qu.index.Loaded().Counts()
 		for _, w := range workflows {
 			for _, s := range w.Steps {
 				if q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
@@ -257,7 +256,7 @@ func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
 		}
 		return row, nil
 	}
-	rows, err := an.Queue(ask)
+	rows, err := qu.Queue(ask)
 	for _, r := range rows {
 		switch {
 		case r.Person:
@@ -273,4 +272,4 @@ func (an *Answers) CountQueue(ask QueueAsk) (NamedRow, error) {
 func (an *Answers) Refresh(ctx context.Context) error { return an.ledger.Store.Refresh(ctx) }
 
 // Changed receives after the index changed.
-func (an *Answers) Changed() <-chan struct{} { return an.index.Loaded().Wake() }
+func (qu *QueueLists) Changed() <-chan struct{} { return qu.index.Loaded().Wake() }

@@ -15,7 +15,7 @@ type Remedy = fault.Remedy
 
 // remedy is the act that lets a step go on. A step that waits for other steps or other
 // items has the remedy of the first of them; before are the items already followed.
-func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
+func (re *Reasons) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
 	step := layout.Name(run.Plan.Steps[i].Name)
 	at := func(v fault.Verb) Remedy { return Remedy{Verb: v, Item: it.ID, Run: run.Name, Step: step} }
 	why := it.BlockedAt(run, i, now)
@@ -34,7 +34,7 @@ func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 	case control.DisabledCode:
 		return Remedy{Verb: fault.Enable, Run: run.Plan.Name, Step: step}
 	case "running":
-		if an.goneFrom(&run.Steps[i]) {
+		if re.activity.goneFrom(&run.Steps[i]) {
 			return Remedy{Verb: fault.Run}
 		}
 	case "date":
@@ -43,11 +43,11 @@ func (an *Answers) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 		}
 		return Remedy{Verb: fault.Run}
 	case "requires":
-		return an.remedyOfRequired(it, run, i, now, before)
+		return re.remedyOfRequired(it, run, i, now, before)
 	case "failed":
 		return remedyOfFailed(it, run, i)
 	default:
-		return an.remedyOfOthers(it, run, i, now, why.Code, before)
+		return re.remedyOfOthers(it, run, i, now, why.Code, before)
 	}
 	return Remedy{}
 }
@@ -57,14 +57,14 @@ const mostRequired = 1000
 
 // remedyOfRequired follows what a step requires. Definitions have no circles; those of
 // two workflows may have one, whose steps wait for each other for good.
-func (an *Answers) remedyOfRequired(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
+func (re *Reasons) remedyOfRequired(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
 	for range mostRequired {
 		of, p, ok := openPrerequisite(it, run, i)
 		if !ok {
 			return startsForeign(it, run, i)
 		}
 		if why := it.BlockedAt(of, p, now); why == nil || why.Code != "requires" {
-			return an.remedy(it, of, p, now, before)
+			return re.remedy(it, of, p, now, before)
 		}
 		run, i = of, p
 	}
@@ -100,8 +100,8 @@ func remedyOfFailed(it *queue.Item, run *queue.Run, i int) Remedy {
 }
 
 // remedyOfOthers follows the first of the other items that a step waits for.
-func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now time.Time, code string, before []layout.ItemID) Remedy {
-	k := an.index.Loaded().Keepers(it.ID, run.Name, i, code, 1)
+func (re *Reasons) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now time.Time, code string, before []layout.ItemID) Remedy {
+	k := re.index.Loaded().Keepers(it.ID, run.Name, i, code, 1)
 	if k.Open {
 		return Remedy{Verb: fault.CloseBatch, Name: it.Batch}
 	}
@@ -112,11 +112,11 @@ func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now tim
 	}
 	var other *queue.Item
 	if len(k.Items) > 0 {
-		other = an.index.Loaded().Item(k.Items[0])
+		other = re.index.Loaded().Item(k.Items[0])
 	}
 	switch {
 	case other != nil && other.Broken == "":
-		return an.remedyOfItem(other, now, append(before, it.ID))
+		return re.remedyOfItem(other, now, append(before, it.ID))
 	case it.Batch != "" && code == "batch":
 		return Remedy{Verb: fault.ShowBatch, Name: it.Batch}
 	}
@@ -125,7 +125,7 @@ func (an *Answers) remedyOfOthers(it *queue.Item, run *queue.Run, i int, now tim
 
 // remedyOfItem is the act that lets an item go on: of a step that failed, or else
 // of the first that is not done.
-func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.ItemID) Remedy {
+func (re *Reasons) remedyOfItem(it *queue.Item, now time.Time, before []layout.ItemID) Remedy {
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		if p, is := stoppedBy(run); is && run.Status == state.Failed {
@@ -134,7 +134,7 @@ func (an *Answers) remedyOfItem(it *queue.Item, now time.Time, before []layout.I
 	}
 	for run, i := range it.Steps() {
 		if s := run.Steps[i].Status; s == state.Waiting || s == state.InProgress {
-			return an.remedy(it, run, i, now, before)
+			return re.remedy(it, run, i, now, before)
 		}
 	}
 	return Remedy{}

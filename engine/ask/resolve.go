@@ -31,25 +31,25 @@ func ambiguous(ref string, items []layout.ItemID) error {
 // Resolve finds the one item that ref names: an identifier, a unique prefix of
 // one, a label, or one that people know it by. An identifier needs no search, a prefix of four digits or
 // more only its folder.
-func (an *Answers) Resolve(ctx context.Context, ref string) (layout.ItemID, error) {
-	v, err := an.ledger.Store.Tip()
+func (de *Details) Resolve(ctx context.Context, ref string) (layout.ItemID, error) {
+	v, err := de.ledger.Store.Tip()
 	if err != nil {
 		return "", err
 	}
 	id, mistyped := layout.ParseItemID(ref)
 	if mistyped == nil {
-		if ok, err := an.ledger.Exists(id); err != nil || ok {
+		if ok, err := de.ledger.Exists(id); err != nil || ok {
 			return id, err
 		}
 	}
-	found, err := an.search(ctx, v, ref)
+	found, err := de.search(ctx, v, ref)
 	if err != nil {
 		return "", err
 	}
-	if from, ok := an.guard.Since(); ok && len(found) == 0 {
+	if from, ok := de.guard.Since(); ok && len(found) == 0 {
 		// It may have been removed since by a push; whoever acts on it brings it back.
-		if v, err = an.ledger.Store.At(from); err == nil {
-			found, err = an.search(ctx, v, ref)
+		if v, err = de.ledger.Store.At(from); err == nil {
+			found, err = de.search(ctx, v, ref)
 		}
 		if err != nil {
 			return "", err
@@ -72,7 +72,7 @@ func (an *Answers) Resolve(ctx context.Context, ref string) (layout.ItemID, erro
 // item would not be noticed. One that begins many identifiers can only be meant
 // as the label. Eight digits, as listings show them, are not looked for among
 // labels, which takes reading every manifest.
-func (an *Answers) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
+func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
 	if layout.IsItemPrefix(ref) {
 		if found, err = prefixed(v, ref); err != nil {
 			return nil, err

@@ -44,18 +44,18 @@ func detailOf(at time.Time, note string, percent int) *ProgressDetail {
 }
 
 // progressOf reads the progress of an attempt, wherever it stands.
-func (an *Answers) progressOf(id layout.ItemID, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) *ProgressDetail {
+func (ac *Activity) progressOf(id layout.ItemID, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) *ProgressDetail {
 	if a.Progress != nil {
 		return detailOf(a.Progress.At, a.Progress.Note, a.Progress.Percent)
 	}
 	if a.State != state.InProgress {
 		return nil
 	}
-	return an.liveProgress(layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k})
+	return ac.liveProgress(layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k})
 }
 
-func (an *Answers) liveProgress(a layout.AttemptRef) *ProgressDetail {
-	p, ok := steps.ReadProgress(an.folder.ScratchDir(a))
+func (ac *Activity) liveProgress(a layout.AttemptRef) *ProgressDetail {
+	p, ok := steps.ReadProgress(ac.folder.ScratchDir(a))
 	if !ok {
 		return nil
 	}
@@ -76,18 +76,18 @@ type RunningStep struct {
 }
 
 // running lists the steps in progress, those that run longest first.
-func (an *Answers) running() []RunningStep {
+func (ac *Activity) running() []RunningStep {
 	out := []RunningStep{}
-	for _, it := range an.index.Loaded().Running() {
+	for _, it := range ac.index.Loaded().Running() {
 		for r := range it.Runs {
-			out = append(out, an.runningOf(it, &it.Runs[r])...)
+			out = append(out, ac.runningOf(it, &it.Runs[r])...)
 		}
 	}
 	slices.SortFunc(out, func(a, b RunningStep) int { return a.Since.Compare(b.Since) })
 	return out
 }
 
-func (an *Answers) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep) {
+func (ac *Activity) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep) {
 	for i := range run.Steps {
 		s := &run.Steps[i]
 		if s.Status != state.InProgress {
@@ -95,18 +95,18 @@ func (an *Answers) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep)
 		}
 		step := layout.Name(run.Plan.Steps[i].Name)
 		out = append(out, RunningStep{Item: it.ID, Collection: it.Collection, Label: it.Label, Workflow: run.Name, Step: step,
-			Since: s.Since, Runner: s.Runner, Gone: an.goneFrom(s),
-			Progress: an.liveProgress(layout.AttemptRef{Item: it.ID, Workflow: run.Name, Step: step, Key: s.Current})})
+			Since: s.Since, Runner: s.Runner, Gone: ac.goneFrom(s),
+			Progress: ac.liveProgress(layout.AttemptRef{Item: it.ID, Workflow: run.Name, Step: step, Key: s.Current})})
 	}
 	return out
 }
 
 // goneFrom tells whether the engine that a step is in progress by has ended, on this
 // machine, without ending the step.
-func (an *Answers) goneFrom(s *queue.Step) bool {
-	if s.Current.Engine == an.ledger.ID || !strings.HasPrefix(s.Runner, an.ledger.Host.Name+":") {
+func (ac *Activity) goneFrom(s *queue.Step) bool {
+	if s.Current.Engine == ac.ledger.ID || !strings.HasPrefix(s.Runner, ac.ledger.Host.Name+":") {
 		return false
 	}
-	registered, err := claim.NewObserver(an.ledger.Root, an.ledger.Host, an.ledger.Clock).Engines()
+	registered, err := claim.NewObserver(ac.ledger.Root, ac.ledger.Host, ac.ledger.Clock).Engines()
 	return err == nil && !slices.ContainsFunc(registered, func(r claim.Registered) bool { return r.ID == s.Current.Engine && r.Alive })
 }

@@ -80,38 +80,38 @@ type FileDetail struct {
 }
 
 // Show reads everything about one item.
-func (an *Answers) Show(id layout.ItemID) (Detail, error) {
-	v, err := an.ledger.Store.Tip()
+func (de *Details) Show(ctx context.Context, id layout.ItemID) (Detail, error) {
+	v, err := de.ledger.Store.Tip()
 	if err != nil {
 		return Detail{}, err
 	}
-	rec, err := an.ledger.Read(v, id, "")
-	if _, pending := an.guard.Since(); fault.Is(err, fault.NotFound) && pending {
+	rec, err := de.ledger.Read(v, id, "")
+	if _, pending := de.guard.Since(); fault.Is(err, fault.NotFound) && pending {
 		return Detail{}, fmt.Errorf("item %s: %s", id.Short(), index.RemovedText)
 	}
 	if err != nil {
 		return Detail{}, err
 	}
-	if needsOthers(rec) && an.index.Loaded() == nil {
+	if needsOthers(rec) {
 		// What its steps wait for is in other items.
-		if err := an.index.Load(context.Background()); err != nil {
+		if _, err := de.index.View(ctx); err != nil {
 			return Detail{}, err
 		}
-		rec.Execution.Around = an.index.AroundOf(id)
+		rec.Execution.Around = de.index.AroundOf(id)
 	}
 	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Milestones: rec.Execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
-	if err := an.showFamily(v, &d); err != nil {
+	if err := de.showFamily(v, &d); err != nil {
 		return d, err
 	}
 	for _, h := range rec.Execution.Holds() {
 		d.Held = append(d.Held, rec.Execution.HoldText(h))
 	}
 	for _, name := range rec.Execution.Names() {
-		plan, err := an.ledger.PinnedPlan(v, rec.Execution.Workflows[name].Digest)
+		plan, err := de.ledger.PinnedPlan(v, rec.Execution.Workflows[name].Digest)
 		if err != nil {
 			return d, err
 		}
-		d.Workflows = append(d.Workflows, an.workflowDetail(rec.Execution, name, plan))
+		d.Workflows = append(d.Workflows, de.workflowDetail(rec.Execution, name, plan))
 	}
 	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.InventoryJSON)
 	if err != nil || data == nil {
@@ -128,7 +128,7 @@ func (an *Answers) Show(id layout.ItemID) (Detail, error) {
 	return d, nil
 }
 
-func (an *Answers) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
+func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
 	w := x.Workflows[name]
 	d := WorkflowDetail{Workflow: name, Digest: w.Digest, StartedBy: w.StartedBy, Status: w.Status, Created: w.Created,
 		NotBefore: w.NotBefore, Ended: w.Ended, Why: x.Stopped(name)}
@@ -139,37 +139,37 @@ func (an *Answers) workflowDetail(x *state.Execution, name string, plan *state.D
 		step := layout.Name(plan.Steps[i].Name)
 		rec := w.Steps[step]
 		s := StepDetail{Step: step, Status: rec.Status, Attempts: []AttemptDetail{}}
-		if why := x.Blocked(name, plan, i, an.ledger.Now()); why != nil && why.Code != "done" {
+		if why := x.Blocked(name, plan, i, de.ledger.Now()); why != nil && why.Code != "done" {
 			s.Why = why.Text
 		}
-		if why := an.offText(x.Item, name, plan, i, rec.Status); why != "" && (s.Why == "" || x.Blocked(name, plan, i, an.ledger.Now()).Code == "retry") {
+		if why := de.offText(x.Item, name, plan, i, rec.Status); why != "" && (s.Why == "" || x.Blocked(name, plan, i, de.ledger.Now()).Code == "retry") {
 			s.Why = why
 		}
 		for _, k := range rec.Keys() {
-			s.Attempts = append(s.Attempts, an.attemptDetail(x, name, step, k, rec.Attempts[k]))
+			s.Attempts = append(s.Attempts, de.attemptDetail(x, name, step, k, rec.Attempts[k]))
 		}
 		d.Steps = append(d.Steps, s)
 	}
 	return d
 }
 
-func (an *Answers) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
+func (de *Details) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
 	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
 		Elapsed: a.Elapsed, Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
 	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
-	if _, err := os.Stat(an.ledger.Path(log)); err == nil {
+	if _, err := os.Stat(de.ledger.Path(log)); err == nil {
 		d.Log = log
 	}
-	d.Progress = an.progressOf(x.Item, workflow, step, k, a)
+	d.Progress = de.activity.progressOf(x.Item, workflow, step, k, a)
 	return d
 }
 
 // History gives the commits of one item, or of all with "", newest first; limit
 // 0 is all.
-func (an *Answers) History(ctx context.Context, id layout.ItemID, limit int) iter.Seq2[gitstore.Commit, error] {
+func (de *Details) History(ctx context.Context, id layout.ItemID, limit int) iter.Seq2[gitstore.Commit, error] {
 	o := gitstore.HistoryOptions{Limit: limit}
 	if id != "" {
 		o.Path = layout.ItemDir(id)
 	}
-	return an.ledger.Store.History(ctx, o)
+	return de.ledger.Store.History(ctx, o)
 }

@@ -34,26 +34,26 @@ type Stalled struct {
 	Waiting
 }
 
-// Stalled lists what has not moved for longer than usual, or, if set is not 0, for
-// that time; what stands longest comes first. Load must have been called.
-func (an *Answers) Stalled(set time.Duration) []Stalled {
-	now := an.ledger.Now()
+// Stalled lists what has not moved for longer than usual, or, if set is not 0, for that
+// time; what stands longest comes first.
+func (re *Reasons) Stalled(set time.Duration) []Stalled {
+	now := re.ledger.Now()
 	usual := map[queue.StepID]queue.Times{}
-	for _, t := range an.index.Loaded().Times(now) {
+	for _, t := range re.index.Loaded().Times(now) {
 		usual[t.StepID] = t
 	}
 	rows := []Stalled{}
-	for it := range an.index.Loaded().With(queue.Open) {
+	for it := range re.index.Loaded().With(queue.Open) {
 		for run, i := range it.Steps() {
 			t := usual[queue.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}]
-			if row, is := an.stalled(it, run, i, t, set, now); is {
+			if row, is := re.stalled(it, run, i, t, set, now); is {
 				rows = append(rows, row)
 			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b Stalled) int { return cmp.Or(-cmp.Compare(a.For, b.For), cmp.Compare(a.Item, b.Item)) })
 	for i := range rows[:min(len(rows), fullyTold)] {
-		an.tellFully(&rows[i].Waiting, rows[i].Item, now)
+		re.tellFully(&rows[i].Waiting, rows[i].Item, now)
 	}
 	return rows
 }
@@ -63,14 +63,14 @@ func (an *Answers) Stalled(set time.Duration) []Stalled {
 const fullyTold = 100
 
 // tellFully says of a step what Why says.
-func (an *Answers) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
-	it := an.index.Loaded().Item(id)
+func (re *Reasons) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
+	it := re.index.Loaded().Item(id)
 	if it == nil {
 		return
 	}
 	for run, i := range it.Steps() {
 		if run.Name == w.Workflow && layout.Name(run.Plan.Steps[i].Name) == w.Step {
-			if full, open := an.waiting(it, run, i, now); open {
+			if full, open := re.waiting(it, run, i, now); open {
 				*w = full
 			}
 			return
@@ -78,7 +78,7 @@ func (an *Answers) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
 	}
 }
 
-func (an *Answers) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
+func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
 	s := &run.Steps[i]
 	if s.Status == state.Waiting && behind(run, i) {
 		return row, false // another step is to blame
@@ -106,7 +106,7 @@ func (an *Answers) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times,
 	if s.Since.IsZero() || stands < least {
 		return row, false
 	}
-	w, open := an.waitingBriefly(it, run, i, now)
+	w, open := re.waitingBriefly(it, run, i, now)
 	if !open {
 		return row, false
 	}
@@ -145,13 +145,7 @@ type StepStats struct {
 	Workflow string      `json:"workflow"`
 	Step     layout.Name `json:"step"`
 
-	Waiting   int `json:"waiting"`
-	Ready     int `json:"ready"`
-	Running   int `json:"running"`
-	Person    int `json:"waitsForPerson"`
-	Completed int `json:"completed"`
-	Skipped   int `json:"skipped"`
-	Failed    int `json:"failed"`
+	StepCounts
 
 	Attempts    int     `json:"attempts"`
 	FailureRate float64 `json:"failureRate"` // of attempts
@@ -164,6 +158,17 @@ type StepStats struct {
 	Drain       float64 `json:"drain"` // seconds until what is ready now is done, at the pace of the last hour, or day; 0: not known
 }
 
+// StepCounts counts the items by how one step of them stands.
+type StepCounts struct {
+	Waiting   int `json:"waiting"`
+	Ready     int `json:"ready"`
+	Running   int `json:"running"`
+	Person    int `json:"waitsForPerson"`
+	Completed int `json:"completed"`
+	Skipped   int `json:"skipped"`
+	Failed    int `json:"failed"`
+}
+
 // Stats is what the history tells of the steps, and what would help.
 type Stats struct {
 	Steps      []StepStats    `json:"steps"`
@@ -171,10 +176,10 @@ type Stats struct {
 	Advice     []fault.Advice `json:"advice"`
 }
 
-// Stats sums up how the steps go. Load must have been called.
-func (an *Answers) Stats() Stats {
+// Stats sums up how the steps go.
+func (fi *Figures) Stats() Stats {
 	out := Stats{Steps: []StepStats{}, Advice: []fault.Advice{}}
-	times := an.index.Loaded().Times(an.ledger.Now())
+	times := fi.index.Loaded().Times(fi.ledger.Now())
 	worst := -1
 	for i, t := range times {
 		s := statsOf(t)
@@ -187,14 +192,14 @@ func (an *Answers) Stats() Stats {
 		out.Bottleneck = times[worst].String()
 	}
 	for i, t := range times {
-		out.Advice = append(out.Advice, an.advise(t, out.Steps[i], i == worst)...)
+		out.Advice = append(out.Advice, fi.advise(t, out.Steps[i], i == worst)...)
 	}
 	return out
 }
 
 func statsOf(t queue.Times) StepStats {
-	s := StepStats{Workflow: t.Workflow, Step: t.Step, Waiting: t.Waiting, Ready: t.Ready, Running: t.Running, Person: t.Person,
-		Completed: t.Completed, Skipped: t.Skipped, Failed: t.Failed, Attempts: t.Attempts,
+	s := StepStats{Workflow: t.Workflow, Step: t.Step, Attempts: t.Attempts,
+		StepCounts: StepCounts{Waiting: t.Waiting, Ready: t.Ready, Running: t.Running, Person: t.Person, Completed: t.Completed, Skipped: t.Skipped, Failed: t.Failed},
 		WaitMedian: t.Waited.Median.Seconds(), WaitP95: t.Waited.P95.Seconds(), RunMedian: t.Ran.Median.Seconds(), RunP95: t.Ran.P95.Seconds(),
 		LastHour: t.LastHour, LastDay: t.LastDay}
 	if t.Attempts > 0 {
@@ -217,10 +222,10 @@ func (s *Stats) load(i int, times []queue.Times) float64 {
 
 // advise turns the figures into advice, in the order of UIMA's tuning guide: a deep
 // queue asks for instances, an idle one for a look before it.
-func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []fault.Advice) {
+func (fi *Figures) advise(t queue.Times, s StepStats, worst bool) (advice []fault.Advice) {
 	const many, often, long = 0.2, 10, 4
 	name := t.String()
-	step := an.stepInForce(t.StepID)
+	step := fi.stepInForce(t.StepID)
 	if worst && t.Ready >= often {
 		var remedies []Remedy
 		text := fmt.Sprintf("%s is the bottleneck: %d are ready, %d run, and one takes %s (median)", name, t.Ready, t.Running, short(t.Ran.Median))
@@ -262,8 +267,8 @@ func (an *Answers) advise(t queue.Times, s StepStats, worst bool) (advice []faul
 }
 
 // stepInForce is a step by its definition in force; nil when there is none.
-func (an *Answers) stepInForce(id queue.StepID) *state.Step {
-	if w := an.settings.Current().Workflows[id.Workflow]; w != nil {
+func (fi *Figures) stepInForce(id queue.StepID) *state.Step {
+	if w := fi.settings.Current().Workflows[id.Workflow]; w != nil {
 		return w.Def.Step(id.Step)
 	}
 	return nil

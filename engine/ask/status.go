@@ -31,28 +31,32 @@ type GridRow struct {
 
 // Status is how the workspace stands.
 type Status struct {
-	Items    int               `json:"items"`
-	Held     int               `json:"held"`
-	Holds    []ItemRow         `json:"holds"`
-	Grids    []Grid            `json:"workflows"`
-	Failures []Failure         `json:"failures"`
-	People   []ItemRow         `json:"waitingForPeople"`
+	Items    int       `json:"items"`
+	Held     int       `json:"held"`
+	Holds    []ItemRow `json:"holds"`
+	Grids    []Grid    `json:"workflows"`
+	Failures []Failure `json:"failures"`
+	People   []ItemRow `json:"waitingForPeople"`
+	InboxStatus
+	Paused  string        `json:"paused,omitempty"`
+	Engines []string      `json:"engines"` // alive
+	Steps   []StepControl `json:"steps"`   // that are disabled, or stopped a run
+	Running []RunningStep `json:"running"`
+	Later   []TriedLater  `json:"triedLater"`
+	Parents []ItemRow     `json:"parents"` // items some of whose children failed
+	Cold    []string      `json:"cold"`    // steps that engines do not claim as their warm-up failed
+}
+
+// InboxStatus is what is not taken in, and why.
+type InboxStatus struct {
 	Inbox    []InboxRow        `json:"inbox"`  // what lies there and why it waits
 	Pauses   []string          `json:"pauses"` // why nothing, or not everything, is taken in
 	Rejected []inbox.Rejection `json:"rejected"`
-	Paused   string            `json:"paused,omitempty"`
-	Engines  []string          `json:"engines"` // alive
-	Steps    []StepControl     `json:"steps"`   // that are disabled, or stopped a run
-	Running  []RunningStep     `json:"running"`
-	Later    []TriedLater      `json:"triedLater"`
-	Parents  []ItemRow         `json:"parents"` // items some of whose children failed
-	Cold     []string          `json:"cold"`    // steps that engines do not claim as their warm-up failed
 }
 
-// Status reads how the workspace stands, or the items in it that fit; Load must have
-// been called.
+// Status reads how the workspace stands, or the items in it that fit.
 func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, Inbox: []InboxRow{}, Pauses: []string{}, Rejected: []inbox.Rejection{}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.running()}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, InboxStatus: InboxStatus{[]InboxRow{}, []string{}, []inbox.Rejection{}}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.running()}
 	if err := an.statusOfItems(&s, f); err != nil {
 		return s, err
 	}
@@ -113,7 +117,7 @@ func (an *Answers) people(it *queue.Item) (rows []ItemRow) {
 		}
 		row := an.row(it)
 		row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
-		row.Since, row.Why = run.Steps[i].Since, an.Reason(&run.Steps[i])
+		row.Since, row.Why = run.Steps[i].Since, Reason(&run.Steps[i])
 		rows = append(rows, row)
 	}
 	return rows
@@ -129,13 +133,13 @@ func gridOf(w queue.WorkflowCount) Grid {
 
 // engines lists the engines that are alive, what they hold, and what they do not
 // claim.
-func (an *Answers) engines() (out, cold []string, err error) {
+func (ac *Activity) engines() (out, cold []string, err error) {
 	out = []string{}
-	registered, err := claim.NewObserver(an.ledger.Root, an.ledger.Host, an.ledger.Clock).Engines()
+	registered, err := claim.NewObserver(ac.ledger.Root, ac.ledger.Host, ac.ledger.Clock).Engines()
 	if err != nil {
 		return out, nil, err
 	}
-	holders, err := claim.List(an.ledger.Root)
+	holders, err := claim.List(ac.ledger.Root)
 	if err != nil {
 		return out, nil, err
 	}
@@ -146,9 +150,9 @@ func (an *Answers) engines() (out, cold []string, err error) {
 	alive := map[layout.EngineID]bool{}
 	for _, r := range registered {
 		alive[r.ID] = r.Alive
-		if r.Alive && r.ID != an.ledger.ID {
+		if r.Alive && r.ID != ac.ledger.ID {
 			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, steps: %d", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
-	return out, an.attempt.ColdSteps(alive), nil
+	return out, ac.attempt.ColdSteps(alive), nil
 }

@@ -106,13 +106,13 @@ func (l LaterGroups) Rows() []TriedLater {
 }
 
 // listLater lists what is tried again later, of the items in an index.
-func (an *Answers) listLater(index *queue.Index) []TriedLater {
+func (ac *Activity) listLater(index *queue.Index) []TriedLater {
 	groups := LaterGroups{}
-	if _, dated := an.index.Loaded().NextDue(); dated {
-		now := an.ledger.Now()
+	if _, dated := ac.index.Loaded().NextDue(); dated {
+		now := ac.ledger.Now()
 		for it := range index.With(queue.Startable) {
 			for r := range it.Runs {
-				groups.Add(&it.Runs[r], now, an.attempt.Deposits)
+				groups.Add(&it.Runs[r], now, ac.attempt.Deposits)
 			}
 		}
 	}

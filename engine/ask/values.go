@@ -15,7 +15,7 @@ import (
 
 // ValuesOf gives what stands at paths of an item's records: from the index where it
 // holds them, else from the records, which are read once.
-func (an *Answers) ValuesOf(r gitstore.Reader, it *queue.Item, facets []string) condition.Values {
+func (li *Lists) ValuesOf(r gitstore.Reader, it *queue.Item, facets []string) condition.Values {
 	var read *ledger.Records
 	return func(path string) gjson.Result {
 		if plain := index.PlainPaths[path]; plain != nil {
@@ -27,7 +27,7 @@ func (an *Answers) ValuesOf(r gitstore.Reader, it *queue.Item, facets []string) 
 		if read == nil {
 			found, err := ledger.ReadRecords(r, it.ID)
 			if err != nil {
-				an.ledger.Log.Warn("a condition is asked of an item that cannot be read", "item", it.ID, "err", err)
+				li.ledger.Log.Warn("a condition is asked of an item that cannot be read", "item", it.ID, "err", err)
 			}
 			read = &found
 		}
@@ -69,25 +69,25 @@ func (q *Asked) note(v condition.Values) condition.Values {
 
 // asker answers conditions on items.
 type asker struct {
-	e      *Answers
+	lists  *Lists
 	R      gitstore.Reader
 	Facets []string
 	Now    time.Time
 	asked  *Asked
 }
 
-func (an *Answers) Asker(asked *Asked) (asker, error) {
-	v, err := an.ledger.Store.Tip()
+func (li *Lists) Asker(asked *Asked) (asker, error) {
+	v, err := li.ledger.Store.Tip()
 	if err != nil {
 		return asker{}, err
 	}
-	return asker{an, v, an.index.FacetsHeld(), an.ledger.Now(), asked}, nil
+	return asker{li, v, li.index.FacetsHeld(), li.ledger.Now(), asked}, nil
 }
 
 func (a asker) holds(w *condition.Where, it *queue.Item) bool {
 	if w == nil {
 		return true
 	}
-	is, _ := w.Holds(a.asked.note(a.e.ValuesOf(a.R, it, a.Facets)), a.Now)
+	is, _ := w.Holds(a.asked.note(a.lists.ValuesOf(a.R, it, a.Facets)), a.Now)
 	return is
 }

@@ -16,23 +16,23 @@ import (
 const namedKeepers = 3
 
 // waiting says what one step waits for; open is false when it is done.
-func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
+func (re *Reasons) waiting(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
 	s := &run.Steps[i]
 	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since}
 	why := it.BlockedAt(run, i, now)
 	if why == nil {
-		an.placed(&w, it, run, i, now)
+		re.placed(&w, it, run, i, now)
 		return w, true
 	}
 	w.Code, w.Why, w.Until = why.Code, why.Text, why.Until
 	if w.Code == "done" {
 		return w, false
 	}
-	w.Remedy = an.remedy(it, run, i, now, nil)
-	if open = an.worded(&w, it, run, i); !open {
+	w.Remedy = re.remedy(it, run, i, now, nil)
+	if open = re.worded(&w, it, run, i); !open {
 		return w, false
 	}
-	k := an.index.Loaded().Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
+	k := re.index.Loaded().Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
 	if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it
 		w.Why += ": " + itemsText(k.Items, k.All)
 	}
@@ -40,7 +40,7 @@ func (an *Answers) waiting(it *queue.Item, run *queue.Run, i int, now time.Time)
 }
 
 // waitingBriefly says what the step's own item tells of it, and looks at no other.
-func (an *Answers) waitingBriefly(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
+func (re *Reasons) waitingBriefly(it *queue.Item, run *queue.Run, i int, now time.Time) (w Waiting, open bool) {
 	s := &run.Steps[i]
 	w = Waiting{Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Status: s.Status, Since: s.Since,
 		Code: "ready", Why: "ready", Remedy: Remedy{Verb: fault.Why, Item: it.ID}}
@@ -53,15 +53,15 @@ func (an *Answers) waitingBriefly(it *queue.Item, run *queue.Run, i int, now tim
 	case "done":
 		return w, false
 	case "held", "inactive", "manual", "retry", "running", "date", "failed", control.DisabledCode:
-		w.Remedy = an.remedy(it, run, i, now, nil)
+		w.Remedy = re.remedy(it, run, i, now, nil)
 	}
-	open = an.worded(&w, it, run, i)
+	open = re.worded(&w, it, run, i)
 	return w, open
 }
 
 // worded says more of a reason, of what the item itself tells; open is false when the
 // step is done all the same.
-func (an *Answers) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (open bool) {
+func (re *Reasons) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (open bool) {
 	s := &run.Steps[i]
 	switch w.Code {
 	case "manual":
@@ -76,13 +76,13 @@ func (an *Answers) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (op
 			}
 		}
 	case "running":
-		if an.goneFrom(s) {
+		if re.activity.goneFrom(s) {
 			w.Why = "was in progress by " + s.Runner + ", which is gone; the next run resumes it"
 		}
 	case "requires":
-		an.prerequisites(w, it, run, i)
+		re.prerequisites(w, it, run, i)
 	case "failed":
-		return an.failedWaiting(w, run, i)
+		return re.failedWaiting(w, run, i)
 	}
 	return true
 }
@@ -108,19 +108,19 @@ func attemptsText(n int) string {
 }
 
 // placed says what is before a step that is ready.
-func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now time.Time) {
-	p, _ := an.index.Loaded().Place(it.ID, run.Name, i, now, namedKeepers)
+func (re *Reasons) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now time.Time) {
+	p, _ := re.index.Loaded().Place(it.ID, run.Name, i, now, namedKeepers)
 	w.Code, w.Before, w.Why, w.Remedy = "ready", p.Before, "ready, and next", Remedy{Verb: fault.Run}
 	switch {
 	case p.Taken:
 		w.Why, w.Remedy = "ready, and taken by this engine", Remedy{}
 	case p.Limit != "":
 		w.Code, w.Why, w.Items = "limit", "ready, but "+p.Limit, p.Fills
-		w.Remedy = an.limited(w, run, p)
+		w.Remedy = re.limited(w, run, p)
 	case p.Before > 0:
 		w.Why = fmt.Sprintf("ready, %d before it", p.Before)
 	}
-	for _, cold := range an.coldSteps() {
+	for _, cold := range re.activity.coldSteps() {
 		if strings.Contains(cold, run.Plan.Name+"/"+string(w.Step)) {
 			w.Why += "; " + cold
 		}
@@ -128,11 +128,11 @@ func (an *Answers) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now
 }
 
 // limited names what fills a limit, and gives the view that tells more of it.
-func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) Remedy {
+func (re *Reasons) limited(w *Waiting, run *queue.Run, p queue.Placed) Remedy {
 	var names []string
 	for _, id := range p.Fills {
 		name := id.Short()
-		if by := an.runnerOf(id, run.Plan.Name, w.Step); by != "" && p.OneStep {
+		if by := re.activity.runnerOf(id, run.Plan.Name, w.Step); by != "" && p.OneStep {
 			name += " (by " + by + ")"
 		}
 		names = append(names, name)
@@ -153,8 +153,8 @@ func (an *Answers) limited(w *Waiting, run *queue.Run, p queue.Placed) Remedy {
 }
 
 // runnerOf is who does a step of an item.
-func (an *Answers) runnerOf(id layout.ItemID, workflow string, step layout.Name) string {
-	it := an.index.Loaded().Item(id)
+func (ac *Activity) runnerOf(id layout.ItemID, workflow string, step layout.Name) string {
+	it := ac.index.Loaded().Item(id)
 	if it == nil {
 		return ""
 	}
@@ -167,8 +167,8 @@ func (an *Answers) runnerOf(id layout.ItemID, workflow string, step layout.Name)
 }
 
 // coldSteps are the steps that engines do not claim as their warm-up failed.
-func (an *Answers) coldSteps() []string {
-	_, cold, err := an.engines()
+func (ac *Activity) coldSteps() []string {
+	_, cold, err := ac.engines()
 	if err != nil {
 		return nil // it only adds to the answer
 	}
@@ -176,7 +176,7 @@ func (an *Answers) coldSteps() []string {
 }
 
 // prerequisites says more of the open prerequisite that a step waits for.
-func (an *Answers) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int) {
+func (re *Reasons) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i int) {
 	of, p, ok := openPrerequisite(it, run, i)
 	if !ok {
 		return
@@ -189,7 +189,7 @@ func (an *Answers) prerequisites(w *Waiting, it *queue.Item, run *queue.Run, i i
 	switch {
 	case it.Waits(of, p) && s.Blocked.Code == "manual":
 		w.Why = fmt.Sprintf("waits for %s, which waits for a person since %s", name, layout.FormatTime(s.Since))
-	case s.Status == state.InProgress && an.goneFrom(s):
+	case s.Status == state.InProgress && re.activity.goneFrom(s):
 		w.Why = fmt.Sprintf("waits for %s, which was in progress by %s, which is gone; the next run resumes it", name, s.Runner)
 	case s.Status == state.InProgress:
 		w.Why = fmt.Sprintf("waits for %s, which is in progress by %s since %s", name, s.Runner, layout.FormatTime(s.Since))
@@ -249,7 +249,7 @@ func openPrerequisite(it *queue.Item, run *queue.Run, i int) (of *queue.Run, ste
 
 // failedWaiting tells the failure of a step, or of the one that stopped its workflow;
 // open is false where it need not succeed.
-func (an *Answers) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) {
+func (re *Reasons) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) {
 	s := &run.Steps[i]
 	switch {
 	case s.Status == state.Failed && run.Plan.Steps[i].Tolerated():

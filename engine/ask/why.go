@@ -36,11 +36,11 @@ type Explained struct {
 }
 
 // Why says of each step of an item that is not done, or of one of them, what it waits
-// for. Load must have been called.
-func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Explained, error) {
-	now := an.ledger.Now()
-	an.index.Loaded().Settle(now)
-	it := an.index.Loaded().Item(id)
+// for.
+func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Explained, error) {
+	now := re.ledger.Now()
+	re.index.Loaded().Settle(now)
+	it := re.index.Loaded().Item(id)
 	if it == nil {
 		return Explained{}, ledger.NoItem(string(id))
 	}
@@ -61,7 +61,7 @@ func (an *Answers) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 				continue
 			}
 			found = true
-			if w, open := an.waiting(it, run, i, now); open || step != "" {
+			if w, open := re.waiting(it, run, i, now); open || step != "" {
 				out.Steps = append(out.Steps, w)
 			}
 		}

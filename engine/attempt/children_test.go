@@ -147,7 +147,7 @@ func (y *nursery) settled(n int) {
 		if len(rows) != n || len(labels) != n {
 			y.t.Errorf("%d children, %d labels, want %d", len(rows), len(labels), n)
 		}
-		d, err := e.Ask.Show(y.item)
+		d, err := e.Ask.Show(context.Background(), y.item)
 		y.must(err)
 		if d.Workflows[0].Status != state.Completed || d.Families[0].Made != n || d.Families[0].Done != n {
 			y.t.Errorf("%s, %+v", d.Workflows[0].Status, d.Families)
@@ -272,7 +272,7 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 		put(t, e.Ledger.Path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
 		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
 		y.must(err)
-		d, err := e.Ask.Show(y.item)
+		d, err := e.Ask.Show(context.Background(), y.item)
 		y.must(err)
 		a := d.Workflows[0].Steps[1].Attempts
 		if len(a) != 1 || a[0].State != state.Deferred || a[0].Children != attempt.ChildrenAtOnce || !strings.Contains(a[0].Message, "is there already") {
@@ -340,7 +340,7 @@ func TestChildrenOfChildren(t *testing.T) {
 		after := map[layout.ItemID]time.Time{} // when the step that waits began, or the last one did
 		parent := map[layout.ItemID]layout.ItemID{}
 		for _, r := range rows {
-			d, err := e.Ask.Show(r.Item)
+			d, err := e.Ask.Show(context.Background(), r.Item)
 			y.must(err)
 			last := d.Workflows[0].Steps[len(d.Workflows[0].Steps)-1]
 			after[r.Item], parent[r.Item] = last.Attempts[0].Claimed, r.Parent

@@ -1,6 +1,7 @@
 package attempt_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 		if w.EndInPanic(p.ctx, "index out of range"); w.Err != nil || ended != w || !w.Internal {
 			t.Fatalf("%v; it is told of as a fault of its own: %t", w.Err, w.Internal)
 		}
-		d, err := e.Ask.Show(entry.Item.ID)
+		d, err := e.Ask.Show(context.Background(), entry.Item.ID)
 		p.must(err)
 		flow := d.Workflows[0]
 		if flow.Status != state.Failed || flow.Steps[1].Status != state.Waiting || flow.Ended.IsZero() || !strings.Contains(flow.Why, "internal error: index out of range") {

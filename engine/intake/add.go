@@ -21,6 +21,7 @@ type AddOptions struct {
 	Lane       string
 	Batch      layout.Name
 	Move       bool
+	By         ledger.Actor // zero: the person whom the ledger names
 }
 
 // Add takes one path in from anywhere.
@@ -34,7 +35,8 @@ func (in *Intake) Add(ctx context.Context, path string, o AddOptions) (got Admit
 // their syncs and commits. The error is of what concerns all, as a workflow that is not
 // there; those that nothing was told of were not taken in then.
 func (in *Intake) AddAll(ctx context.Context, paths []string, o AddOptions, told func(Admitted, error)) error {
-	a := &adding{e: in, o: o, ticket: ticket(o, in.ledger.Acting())}
+	o.By = cmp.Or(o.By, in.ledger.ByPerson())
+	a := &adding{e: in, o: o, ticket: ticket(o, o.By.Agent)}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func (a *adding) admit(ctx context.Context, group []added) {
 			taken, in = append(taken, r.Taken), append(in, of[i])
 		}
 	}
-	drops := (&admitting{Intake: a.e, box: a.box, who: a.e.ledger.ByPerson()}).admitTaken(ctx, taken)
+	drops := (&admitting{Intake: a.e, box: a.box, who: a.o.By}).admitTaken(ctx, taken)
 	for i, one := range in {
 		one.got, one.err = a.ended(&drops[i])
 	}

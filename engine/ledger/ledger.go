@@ -105,6 +105,3 @@ func PersonActor(p gitstore.Signature) Actor {
 
 // ByPerson is the person whom the options name.
 func (l *Ledger) ByPerson() Actor { return PersonActor(l.Person) }
-
-// Acting is how that person stands in records.
-func (l *Ledger) Acting() string { return l.ByPerson().Agent }

@@ -26,7 +26,7 @@ func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, ski
 		ev := state.Start{Workflow: instance, Attempt: x.NextKey(layout.Name(f.Def.Steps[0].Name), l.ID), At: l.Now(), NotBefore: notBefore,
 			Skip: skip(rec), StartedBy: startedBy, Runner: l.Runner()}
 		if startedBy == "" {
-			ev.Runner, ev.By = "", l.Acting()
+			ev.Runner, ev.By = "", who.Agent
 		}
 		tr, err := state.Apply(x, f.Def, ev)
 		if err != nil {
