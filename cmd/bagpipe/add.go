@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/intake"
 	"bagpipe/layout"
@@ -44,10 +45,10 @@ func (c *addCmd) Validate() error {
 }
 
 // Run takes in every path it can; one that cannot be does not keep the others.
-func (c *addCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *addCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		failed, taken, cut := false, 0, false
-		err := e.Intake.AddAll(a.ctx, c.Paths, intake.AddOptions{
+		err := e.Intake.AddAll(ctx, c.Paths, intake.AddOptions{
 			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
 		}, func(got intake.Admitted, err error) {
 			switch {
@@ -55,7 +56,7 @@ func (c *addCmd) Run(a *app) error {
 				cut = true
 				return
 			case err != nil:
-				a.talk("bagpipe: %s", errorText(err))
+				a.Talk("bagpipe: %s", errorText(err))
 				failed = true
 				return
 			case got.Rejected != "":
@@ -69,16 +70,16 @@ func (c *addCmd) Run(a *app) error {
 			err = context.Canceled
 		}
 		if errors.Is(err, context.Canceled) {
-			a.talk("bagpipe: %d of %d paths were taken in", taken, len(c.Paths))
+			a.Talk("bagpipe: %d of %d paths were taken in", taken, len(c.Paths))
 		}
 		if err != nil {
 			return err
 		}
 		if failed {
-			return exit(exitError)
+			return screen.ExitError
 		}
 		if c.BatchClose {
-			return e.Act.CloseBatch(a.ctx, layout.Name(c.Batch))
+			return e.Act.CloseBatch(ctx, layout.Name(c.Batch))
 		}
 		return nil
 	})
@@ -88,11 +89,11 @@ func (c *addCmd) print(a *app, got intake.Admitted) {
 	switch {
 	case c.JSON:
 		line, _ := json.Marshal(got) // strings alone: always encodes
-		fmt.Fprintf(a.out, "%s\n", line)
+		fmt.Fprintf(a.Out, "%s\n", line)
 	case got.Rejected != "":
-		a.talk("%s", admittedText(got))
+		a.Talk("%s", admittedText(got))
 	default:
-		fmt.Fprintf(a.out, "%s  %s/%s\n", got.Item, got.Collection, got.Label)
+		fmt.Fprintf(a.Out, "%s  %s/%s\n", got.Item, got.Collection, got.Label)
 	}
 }
 

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
 
@@ -18,14 +22,14 @@ type batchListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-func (c *batchListCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *batchListCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		rows, err := e.Ask.Batches()
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(rows)
+			return a.JSON(rows)
 		}
 		return printBatches(a, rows)
 	})
@@ -33,18 +37,18 @@ func (c *batchListCmd) Run(a *app) error {
 
 func printBatches(a *app, rows []ask.BatchRow) error {
 	if len(rows) == 0 {
-		a.talk("no batches")
+		a.Talk("no batches")
 		return nil
 	}
-	t := newTable("batch", "opened", "closed", "items", "not done", "failed")
+	t := screen.NewTable("batch", "opened", "closed", "items", "not done", "failed")
 	for _, b := range rows {
 		closed := "open"
 		if !b.Closed.IsZero() {
-			closed = when(b.Closed)
+			closed = screen.When(b.Closed)
 		}
-		t.row(b.Batch, when(b.Opened), closed, b.Items, b.Open, b.Failed)
+		t.Row(b.Batch, screen.When(b.Opened), closed, b.Items, b.Open, b.Failed)
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }
 
 // batchArgs names a batch.
@@ -58,14 +62,14 @@ type (
 	batchCloseCmd struct{ batchArgs }
 )
 
-func (c *batchShowCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *batchShowCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		b, items, err := e.Ask.Batch(layout.Name(c.Name))
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(struct {
+			return a.JSON(struct {
 				ask.BatchRow
 				Members []ask.ItemRow `json:"members"`
 			}{b, items})
@@ -73,24 +77,75 @@ func (c *batchShowCmd) Run(a *app) error {
 		if err := printBatches(a, []ask.BatchRow{b}); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out)
-		t := newTable("item", "label", "workflow", "status", "step", "why")
+		fmt.Fprintln(a.Out)
+		t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
 		for _, it := range items {
-			t.row(it.Item.Short(), it.Label, it.Workflow, it.Status, it.Step, it.Why)
+			t.Row(it.Item.Short(), it.Label, it.Workflow, it.Status, it.Step, it.Why)
 		}
-		return t.print(a.out)
+		return t.Print(a.Out)
 	})
 }
 
-func (c *batchCloseCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
-		if err := e.Act.CloseBatch(a.ctx, layout.Name(c.Name)); err != nil {
+func (c *batchCloseCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
+		if err := e.Act.CloseBatch(ctx, layout.Name(c.Name)); err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(map[string]string{"batch": c.Name, "status": "closed"})
+			return a.JSON(map[string]string{"batch": c.Name, "status": "closed"})
 		}
-		fmt.Fprintf(a.out, "%s: closed\n", c.Name)
+		fmt.Fprintf(a.Out, "%s: closed\n", c.Name)
 		return nil
+	})
+}
+
+type collectionCmd struct {
+	Add  collectionAddCmd  `cmd:"" help:"Add a collection: a folder in the inbox, with its settings."`
+	List collectionListCmd `cmd:"" help:"List the collections."`
+}
+
+type collectionAddCmd struct {
+	Name     string   `arg:"" help:"Letters, digits, '.', '_' and '-'."`
+	Workflow string   `help:"The workflow of what is dropped there; default: defaults in bagpipe.yaml."`
+	Lane     string   `help:"The lane (priority); default: defaults in bagpipe.yaml."`
+	Approval []string `placeholder:"STEP" help:"A step that a person must complete for each item, such as approve."`
+}
+
+func (c *collectionAddCmd) Run(ctx context.Context, a *app) error {
+	name, err := layout.ParseName(c.Name)
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(e *engine.Engine) error {
+		if err := e.Settings.AddCollection(ctx, name, settings.Collection{Workflow: c.Workflow, Lane: c.Lane, Approvals: c.Approval}); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "Drop content into %s\n", layout.InboxDir+"/"+c.Name)
+		return nil
+	})
+}
+
+type collectionListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c *collectionListCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
+		rows, err := e.Ask.Collections()
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.JSON(rows)
+		}
+		t := screen.NewTable("collection", "workflow", "lane", "approvals", "inbox folder")
+		for _, r := range rows {
+			folder := "yes"
+			if !r.Folder {
+				folder = "no"
+			}
+			t.Row(r.Name, r.Workflow, r.Lane, strings.Join(r.Approvals, ", "), folder)
+		}
+		return t.Print(a.Out)
 	})
 }

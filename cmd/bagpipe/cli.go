@@ -1,18 +1,26 @@
 package main
 
-import "github.com/alecthomas/kong"
+import "bagpipe/cmd/bagpipe/internal/bagtool"
 
-// cli is the grammar of the command line.
+// cli is the grammar of the command line. The help lists the commands in the order of the
+// fields.
 type cli struct {
-	Dir     string           `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
-	Verbose bool             `short:"v" help:"Log what happens to standard error."`
-	Version kong.VersionFlag `help:"Print the version."`
+	globals
+	intakeCommands
+	askCommands
+	actCommands
+	otherCommands
+}
 
-	Init       initCmd       `cmd:"" help:"Make a workspace."`
-	Add        addCmd        `cmd:"" help:"Take files, folders or archives in as work items."`
-	Explain    explainCmd    `cmd:"" help:"Say what the rules make of a path, without taking it in."`
-	Run        runCmd        `cmd:"" help:"Take in the inbox and do what is ready."`
-	Start      startCmd      `cmd:"" help:"Start a workflow on an item that is there."`
+type intakeCommands struct {
+	Init    initCmd    `cmd:"" help:"Make a workspace."`
+	Add     addCmd     `cmd:"" help:"Take files, folders or archives in as work items."`
+	Explain explainCmd `cmd:"" help:"Say what the rules make of a path, without taking it in."`
+	Run     runCmd     `cmd:"" help:"Take in the inbox and do what is ready."`
+	Start   startCmd   `cmd:"" help:"Start a workflow on an item that is there."`
+}
+
+type askCommands struct {
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
 	Items      itemsCmd      `cmd:"" help:"List items."`
 	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
@@ -23,6 +31,9 @@ type cli struct {
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
 	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
 	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
+}
+
+type actCommands struct {
 	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
 	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
@@ -30,7 +41,10 @@ type cli struct {
 	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
 	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Rules      rulesCmd      `cmd:"" help:"List or check the rules of recognition."`
-	Maintain   maintainCmd   `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
-	Archive    archiveCmd    `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
-	Bag        bagCmd        `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
+}
+
+type otherCommands struct {
+	Maintain maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
+	Archive  bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
+	Bag      bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
 }

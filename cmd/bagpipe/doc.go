@@ -1,6 +1,7 @@
-// Command bagpipe is the program: one file per command, each of which parses,
+// Command bagpipe is the program: a file for each family of commands, each of which parses,
 // calls one method of the engine, and prints.
 //
-// It owns words and layout on the terminal, signals and exit codes. It must not
-// make decisions. Standard output is data, standard error is talk.
+// It owns the grammar of the command line, signals, and which exit code a command ends with;
+// how it is laid out is internal/screen's, and bags and archives are internal/bagtool's. It
+// must not make decisions.
 package main

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/settings"
@@ -20,26 +22,26 @@ type explainCmd struct {
 	JSON       bool        `name:"json" help:"Print one JSON object a line."`
 }
 
-func (c *explainCmd) Run(a *app) error {
+func (c *explainCmd) Run(ctx context.Context, a *app) error {
 	more, err := readRules(c.Rules)
 	if err != nil {
 		return err
 	}
-	return a.with(func(e *engine.Engine) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		var worst error
 		for i, path := range c.Path {
-			x, err := e.Ask.Recognise(a.ctx, path, c.Collection, more)
+			x, err := e.Ask.Recognise(ctx, path, c.Collection, more)
 			if err != nil {
 				return err
 			}
 			if x.Held != "" || x.Refused != "" {
-				worst = exit(exitError)
+				worst = screen.ExitError
 			}
 			if c.JSON {
-				err = a.jsonLine(x)
+				err = a.JSONLine(x)
 			} else {
 				if i > 0 {
-					fmt.Fprintln(a.out)
+					fmt.Fprintln(a.Out)
 				}
 				err = printRecognised(a, x)
 			}
@@ -67,11 +69,11 @@ func readRules(files []string) (all []*settings.RuleFile, err error) {
 }
 
 func printRecognised(a *app, x ask.Recognised) error {
-	t := newTable()
-	t.whole = true
+	t := screen.NewTable()
+	t.Whole = true
 	row := func(key, value string) {
 		if value != "" {
-			t.row(key, value)
+			t.Row(key, value)
 		}
 	}
 	row("path", x.Path)
@@ -94,19 +96,19 @@ func printRecognised(a *app, x ask.Recognised) error {
 	row("known", x.Known)
 	addKeys(t, "identifier", x.Identifiers)
 	addKeys(t, "metadata", x.Metadata)
-	if err := t.print(a.out); err != nil {
+	if err := t.Print(a.Out); err != nil {
 		return err
 	}
 	if err := printObjects(a, x); err != nil || len(x.Tried) == 0 {
 		return err
 	}
-	fmt.Fprintln(a.out)
-	rules := newTable("rule", "verdict", "reason")
-	rules.whole = true
+	fmt.Fprintln(a.Out)
+	rules := screen.NewTable("rule", "verdict", "reason")
+	rules.Whole = true
 	for _, r := range x.Tried {
-		rules.row(r.Rule, r.Verdict, r.Reason)
+		rules.Row(r.Rule, r.Verdict, r.Reason)
 	}
-	return rules.print(a.out)
+	return rules.Print(a.Out)
 }
 
 // printObjects lists the objects in a drop, the first of many; --json has them all.
@@ -115,27 +117,27 @@ func printObjects(a *app, x ask.Recognised) error {
 		return nil
 	}
 	const most = 100
-	fmt.Fprintln(a.out)
-	t := newTable("object", "files")
+	fmt.Fprintln(a.Out)
+	t := screen.NewTable("object", "files")
 	for _, o := range x.Objects[:min(most, len(x.Objects))] {
-		t.row(o.Object, shownValue(o.Files))
+		t.Row(o.Object, shownValue(o.Files))
 	}
 	if more := len(x.Objects) - most; more > 0 {
-		t.row(fmt.Sprintf("and %d more", more), "")
+		t.Row(fmt.Sprintf("and %d more", more), "")
 	}
-	if err := t.print(a.out); err != nil {
+	if err := t.Print(a.Out); err != nil {
 		return err
 	}
 	if len(x.Left) > 0 {
-		fmt.Fprintf(a.out, "\nBelonging to none of them: %s\n", shownValue(x.Left))
+		fmt.Fprintf(a.Out, "\nBelonging to none of them: %s\n", shownValue(x.Left))
 	}
 	return nil
 }
 
 // addKeys adds a line for each key, sorted; of a list its beginning.
-func addKeys[V any](t *tableWriter, what string, values map[string]V) {
+func addKeys[V any](t *screen.Table, what string, values map[string]V) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		t.row(what, key+": "+shownValue(values[key]))
+		t.Row(what, key+": "+shownValue(values[key]))
 	}
 }
 

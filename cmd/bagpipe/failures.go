@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
@@ -37,25 +39,25 @@ type failuresListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-func (c *failuresListCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *failuresListCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		if err := c.check(e); err != nil {
 			return err
 		}
 		groups := e.Ask.Failures(c.filter())
 		if c.JSON {
-			return a.json(groups)
+			return a.JSON(groups)
 		}
 		if len(groups) == 0 {
-			a.talk("nothing that failed waits for a person")
+			a.Talk("nothing that failed waits for a person")
 			return nil
 		}
-		t := newTable("group", "items", "workflow", "step", "kind", "oldest", "newest", "message", "such as")
+		t := screen.NewTable("group", "items", "workflow", "step", "kind", "oldest", "newest", "message", "such as")
 		now := time.Now()
 		for _, g := range groups {
-			t.row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, figure(age(now.Sub(g.Oldest))), figure(age(now.Sub(g.Newest))), g.Message, exampleText(g))
+			t.Row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, screen.Figure(screen.Age(now.Sub(g.Oldest))), screen.Figure(screen.Age(now.Sub(g.Newest))), g.Message, exampleText(g))
 		}
-		return t.print(a.out)
+		return t.Print(a.Out)
 	})
 }
 
@@ -72,19 +74,6 @@ func exampleText(g ask.FailureGroup) string {
 		ids = append(ids, "…")
 	}
 	return strings.Join(ids, " ")
-}
-
-// age words how long ago something was, in the largest unit that fits.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 type failuresRetryCmd struct {
@@ -104,8 +93,8 @@ func (c *failuresRetryCmd) Validate() error {
 	return nil
 }
 
-func (c *failuresRetryCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *failuresRetryCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		groups, err := c.groups(e)
 		if err != nil {
 			return err
@@ -117,7 +106,7 @@ func (c *failuresRetryCmd) Run(a *app) error {
 		if err := c.sure(a, all, "try again", "failure"); err != nil {
 			return err
 		}
-		rows, err := e.Act.RetryFailures(a.ctx, ask.Members(groups), c.Text, c.DryRun)
+		rows, err := e.Act.RetryFailures(ctx, ask.Members(groups), c.Text, c.DryRun)
 		if err != nil {
 			return err
 		}
@@ -156,14 +145,14 @@ func (c *failuresRetryCmd) print(a *app, rows []act.Retried) error {
 		}
 	}
 	if c.JSON {
-		if err := a.json(rows); err != nil {
+		if err := a.JSON(rows); err != nil {
 			return err
 		}
 	} else {
 		c.talk(a, rows, refused)
 	}
 	if refused > 0 {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }
@@ -172,18 +161,18 @@ func (c *failuresRetryCmd) talk(a *app, rows []act.Retried, refused int) {
 	for _, r := range rows {
 		switch {
 		case r.Refused != "":
-			a.talk("bagpipe: %s: %s", r.Item.Short(), r.Refused)
+			a.Talk("bagpipe: %s: %s", r.Item.Short(), r.Refused)
 		case c.DryRun:
-			fmt.Fprintf(a.out, "%s  %s  %s\n", r.Item.Short(), strings.TrimSuffix(r.Workflow+"/"+string(r.Step), "/"), r.Label)
+			fmt.Fprintf(a.Out, "%s  %s  %s\n", r.Item.Short(), strings.TrimSuffix(r.Workflow+"/"+string(r.Step), "/"), r.Label)
 		}
 	}
 	done := len(rows) - refused
 	switch {
 	case c.DryRun:
-		fmt.Fprintf(a.out, "%s would be tried again\n", count(done, "failure"))
+		fmt.Fprintf(a.Out, "%s would be tried again\n", screen.Count(done, "failure"))
 	case done == 0:
-		fmt.Fprintln(a.out, "no failure waits again")
+		fmt.Fprintln(a.Out, "no failure waits again")
 	default:
-		fmt.Fprintf(a.out, "%s again; do them with: bagpipe run\n", countVerb(done, "failure waits", "failures wait"))
+		fmt.Fprintf(a.Out, "%s again; do them with: bagpipe run\n", screen.CountVerb(done, "failure waits", "failures wait"))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
@@ -50,7 +51,7 @@ func (c *placeArgs) filter() ask.Filter {
 // order that is none, would not tell that they are misspelt.
 func (a *app) tellMissing(asked *ask.Asked) {
 	for _, path := range asked.Missing() {
-		a.talk("warning: no item that was looked at has %s", path)
+		a.Talk("warning: no item that was looked at has %s", path)
 	}
 }
 
@@ -87,11 +88,11 @@ func (c *sureArgs) sure(a *app, n int, what, noun string) error {
 	if n <= askAbove || c.Yes || c.DryRun {
 		return nil
 	}
-	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, count(n, noun))
+	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, screen.Count(n, noun))
 	}
-	fmt.Fprintf(a.err, "%s %s? [y/N] ", what, count(n, noun))
-	answer, err := bufio.NewReader(a.in).ReadString('\n')
+	fmt.Fprintf(a.Err, "%s %s? [y/N] ", what, screen.Count(n, noun))
+	answer, err := bufio.NewReader(a.In).ReadString('\n')
 	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		return errors.New("nothing was changed")
 	}
@@ -106,9 +107,9 @@ type bulkArgs struct {
 }
 
 // bulk does something to all that fit, and prints what became of each.
-func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []act.SeenStep, what, to string, do func(act.SeenStep) (state.Transition, error)) error {
+func (c *bulkArgs) bulk(ctx context.Context, a *app, e *engine.Engine, seen []act.SeenStep, what, to string, do func(act.SeenStep) (state.Transition, error)) error {
 	if len(seen) == 0 {
-		a.talk("nothing fits")
+		a.Talk("nothing fits")
 	}
 	if err := c.sure(a, len(seen), what, "item"); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []act.SeenStep, what, to 
 		for _, s := range seen {
 			rows = append(rows, act.Done{Item: s.Item, Workflow: s.Workflow, Step: s.Step, From: s.Status})
 		}
-	} else if rows, err = e.Act.Bulk(a.ctx, seen, func(_ context.Context, s act.SeenStep) (state.Transition, error) { return do(s) }); err != nil {
+	} else if rows, err = e.Act.Bulk(ctx, seen, func(_ context.Context, s act.SeenStep) (state.Transition, error) { return do(s) }); err != nil {
 		return err
 	}
 	refused := 0
@@ -132,14 +133,14 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []act.SeenStep, what, to 
 		if rows == nil {
 			rows = []act.Done{}
 		}
-		if err := a.json(rows); err != nil {
+		if err := a.JSON(rows); err != nil {
 			return err
 		}
 	} else {
 		c.print(a, rows, to, refused)
 	}
 	if refused > 0 {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }
@@ -147,18 +148,18 @@ func (c *bulkArgs) bulk(a *app, e *engine.Engine, seen []act.SeenStep, what, to 
 func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
 	for _, r := range rows {
 		if r.Refused != "" {
-			a.talk("bagpipe: %s", r.Refused)
+			a.Talk("bagpipe: %s", r.Refused)
 			continue
 		}
 		line := r.Item.Short()
 		if r.Step != "" {
 			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, r.From)
 		}
-		fmt.Fprintf(a.out, "%s → %s\n", line, to)
+		fmt.Fprintf(a.Out, "%s → %s\n", line, to)
 	}
 	verb := "changed"
 	if c.DryRun {
 		verb = "would be changed"
 	}
-	a.talk("%s %s", count(len(rows)-refused, "item"), verb)
+	a.Talk("%s %s", screen.Count(len(rows)-refused, "item"), verb)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -49,7 +51,7 @@ func TestRealInputs(t *testing.T) {
 		t.Fatalf("only %d inputs in %s", len(inputs), root)
 	}
 	b.ok(args...)
-	b.start("run").code(exitSomeFailed)
+	b.start("run").code(int(screen.ExitSomeFailed))
 	for name := range inputs {
 		b.realInput(name)
 	}

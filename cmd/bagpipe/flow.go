@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -22,27 +24,27 @@ type (
 	workflowActivateCmd   struct{ flowArgs }
 )
 
-func (c *workflowDeactivateCmd) Run(a *app) error {
-	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
+func (c *workflowDeactivateCmd) Run(ctx context.Context, a *app) error {
+	return c.change(ctx, a, func(e *engine.Engine, id layout.ItemID) (state.Transition, error) {
 		return e.Act.Deactivate(ctx, id, c.Workflow, c.Message)
 	})
 }
 
-func (c *workflowActivateCmd) Run(a *app) error {
-	return c.change(a, func(ctx context.Context, e *engine.Engine, id layout.ItemID) (state.Transition, error) {
+func (c *workflowActivateCmd) Run(ctx context.Context, a *app) error {
+	return c.change(ctx, a, func(e *engine.Engine, id layout.ItemID) (state.Transition, error) {
 		return e.Act.Activate(ctx, id, c.Workflow, c.Message)
 	})
 }
 
-func (c *flowArgs) change(a *app, do func(context.Context, *engine.Engine, layout.ItemID) (state.Transition, error)) error {
-	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		tr, err := do(ctx, e, id)
+func (c *flowArgs) change(ctx context.Context, a *app, do func(*engine.Engine, layout.ItemID) (state.Transition, error)) error {
+	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
+		tr, err := do(e, id)
 		if err != nil {
 			return err
 		}
 		row := flowRow{Item: id, Workflow: tr.Workflow, From: tr.From, To: tr.To}
 		if c.JSON {
-			return a.json(row)
+			return a.JSON(row)
 		}
 		row.print(a)
 		return nil
@@ -59,7 +61,7 @@ type flowRow struct {
 }
 
 func (r flowRow) print(a *app) {
-	fmt.Fprintf(a.out, "%s %s: %s → %s\n", r.Item.Short(), r.Workflow, r.From, r.To)
+	fmt.Fprintf(a.Out, "%s %s: %s → %s\n", r.Item.Short(), r.Workflow, r.From, r.To)
 }
 
 type workflowMigrateCmd struct {
@@ -70,23 +72,23 @@ type workflowMigrateCmd struct {
 }
 
 // Run moves every item it can; one that cannot be moved does not keep the others.
-func (c *workflowMigrateCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *workflowMigrateCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		rows, refused := []flowRow{}, false
 		for _, ref := range c.Items {
-			moved, err := c.move(a, e, ref)
+			moved, err := c.move(ctx, a, e, ref)
 			rows = append(rows, moved...)
 			if err == nil {
 				continue
 			}
-			if a.ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return err
 			}
 			refused = true
-			a.talk("bagpipe: %s", errorText(err))
+			a.Talk("bagpipe: %s", errorText(err))
 		}
 		if c.JSON {
-			if err := a.json(rows); err != nil {
+			if err := a.JSON(rows); err != nil {
 				return err
 			}
 		} else {
@@ -94,36 +96,77 @@ func (c *workflowMigrateCmd) Run(a *app) error {
 				if r.Refused != "" {
 					continue
 				}
-				fmt.Fprintf(a.out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
+				fmt.Fprintf(a.Out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
 			}
 		}
 		if refused {
-			return exit(exitError)
+			return screen.ExitError
 		}
 		return nil
 	})
 }
 
-func (c *workflowMigrateCmd) move(a *app, e *engine.Engine, ref string) (rows []flowRow, err error) {
-	id, err := e.Ask.Resolve(a.ctx, ref)
+func (c *workflowMigrateCmd) move(ctx context.Context, a *app, e *engine.Engine, ref string) (rows []flowRow, err error) {
+	id, err := e.Ask.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	names := []string{c.Workflow}
 	if c.Workflow == "" {
-		if names, err = e.Act.Movable(a.ctx, id); err != nil {
+		if names, err = e.Act.Movable(ctx, id); err != nil {
 			return nil, err
 		}
 		if len(names) == 0 {
-			a.talk("%s: no workflow of it is to be moved", id.Short())
+			a.Talk("%s: no workflow of it is to be moved", id.Short())
 		}
 	}
 	for _, name := range names {
-		tr, err := e.Act.Migrate(a.ctx, id, name, c.Message)
+		tr, err := e.Act.Migrate(ctx, id, name, c.Message)
 		if err != nil {
 			return append(rows, flowRow{Item: id, Workflow: name, Refused: err.Error()}), err
 		}
 		rows = append(rows, flowRow{Item: id, Workflow: tr.Workflow, From: tr.From, To: tr.To})
 	}
 	return rows, nil
+}
+
+type startCmd struct {
+	Item      string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Workflow  string `arg:"" help:"The workflow's name."`
+	NotBefore string `placeholder:"TIME" help:"Nothing of it is done before: 2027-01-31 (midnight UTC) or 2027-01-31T08:00:00Z."`
+	JSON      bool   `name:"json" help:"Print JSON."`
+
+	from time.Time
+}
+
+// Validate is called by kong.
+func (c *startCmd) Validate() (err error) {
+	if c.NotBefore != "" {
+		if c.from, err = state.ParseTime(c.NotBefore); err != nil {
+			return fmt.Errorf("--not-before: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *startCmd) Run(ctx context.Context, a *app) error {
+	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
+		name, err := e.Act.Start(ctx, id, c.Workflow, c.from)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.JSON(struct {
+				Item      layout.ItemID `json:"item"`
+				Workflow  string        `json:"workflow"`
+				NotBefore time.Time     `json:"notBefore,omitzero"`
+			}{id, name, c.from})
+		}
+		if c.from.IsZero() {
+			fmt.Fprintf(a.Out, "%s %s started\n", id.Short(), name)
+			return nil
+		}
+		fmt.Fprintf(a.Out, "%s %s started; nothing of it is done before %s\n", id.Short(), name, layout.FormatTime(c.from))
+		return nil
+	})
 }

@@ -38,45 +38,45 @@ type (
 	releaseCmd struct{ holdArgs }
 )
 
-func (c *holdCmd) Run(a *app) error {
-	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+func (c *holdCmd) Run(ctx context.Context, a *app) error {
+	do := func(e *engine.Engine, id layout.ItemID) error {
 		return e.Act.Hold(ctx, id, c.Message)
 	}
 	if c.Item == "" {
-		return c.all(a, "hold", "held", false, do)
+		return c.all(ctx, a, "hold", "held", false, do)
 	}
-	return c.one(a, do, func(item string) string {
+	return c.one(ctx, a, do, func(item string) string {
 		return item + " held; let it go on with: bagpipe release " + item
 	})
 }
 
-func (c *releaseCmd) Run(a *app) error {
-	do := func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+func (c *releaseCmd) Run(ctx context.Context, a *app) error {
+	do := func(e *engine.Engine, id layout.ItemID) error {
 		return e.Act.Release(ctx, id, c.Message)
 	}
 	if c.Item == "" {
-		return c.all(a, "release", "released", true, do)
+		return c.all(ctx, a, "release", "released", true, do)
 	}
-	return c.one(a, do, func(item string) string { return item + " released" })
+	return c.one(ctx, a, do, func(item string) string { return item + " released" })
 }
 
 // one acts on the item named.
-func (c *holdArgs) one(a *app, do func(context.Context, *engine.Engine, layout.ItemID) error, said func(item string) string) error {
-	return a.onItem(c.Item, func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
-		if err := do(ctx, e, id); err != nil {
+func (c *holdArgs) one(ctx context.Context, a *app, do func(*engine.Engine, layout.ItemID) error, said func(item string) string) error {
+	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
+		if err := do(e, id); err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json([]act.Done{{Item: id}})
+			return a.JSON([]act.Done{{Item: id}})
 		}
-		fmt.Fprintln(a.out, said(id.Short()))
+		fmt.Fprintln(a.Out, said(id.Short()))
 		return nil
 	})
 }
 
 // all acts on every item that fits and is held, or is not.
-func (c *holdArgs) all(a *app, what, to string, held bool, do func(context.Context, *engine.Engine, layout.ItemID) error) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *holdArgs) all(ctx context.Context, a *app, what, to string, held bool, do func(*engine.Engine, layout.ItemID) error) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		f := c.filter()
 		f.Held = held
 		rows, err := e.Ask.Items(f, ask.Page{})
@@ -91,8 +91,8 @@ func (c *holdArgs) all(a *app, what, to string, held bool, do func(context.Conte
 			}
 		}
 		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
-		return b.bulk(a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
-			return state.Transition{}, do(a.ctx, e, s.Item)
+		return b.bulk(ctx, a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
+			return state.Transition{}, do(e, s.Item)
 		})
 	})
 }

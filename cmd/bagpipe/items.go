@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 )
@@ -26,12 +28,12 @@ func (c *itemsCmd) Validate() error {
 	return c.placeArgs.Validate()
 }
 
-func (c *itemsCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *itemsCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		f := c.filter()
 		if c.Parent != "" {
 			var err error
-			if f.Parent, err = e.Ask.Resolve(a.ctx, c.Parent); err != nil {
+			if f.Parent, err = e.Ask.Resolve(ctx, c.Parent); err != nil {
 				return err
 			}
 		}
@@ -48,7 +50,7 @@ func (c *itemsCmd) Run(a *app) error {
 		}
 		a.tellMissing(f.Asked)
 		if c.JSON {
-			return a.json(rows)
+			return a.JSON(rows)
 		}
 		return printItems(a, rows)
 	})
@@ -61,21 +63,21 @@ func (c *itemsCmd) facets(a *app, e *engine.Engine, f ask.Filter) error {
 	}
 	a.tellMissing(f.Asked)
 	if c.JSON {
-		return a.json(rows)
+		return a.JSON(rows)
 	}
-	t := newTable("facet", "items", "value")
+	t := screen.NewTable("facet", "items", "value")
 	for _, r := range rows {
-		t.row(r.Facet, r.Items, r.Value)
+		t.Row(r.Facet, r.Items, r.Value)
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }
 
 func printItems(a *app, rows []ask.ItemRow) error {
 	if len(rows) == 0 {
-		a.talk("no items")
+		a.Talk("no items")
 		return nil
 	}
-	t := newTable("item", "collection", "label", "workflow", "status", "step", "why")
+	t := screen.NewTable("item", "collection", "label", "workflow", "status", "step", "why")
 	for _, r := range rows {
 		why := r.Why
 		switch {
@@ -84,7 +86,7 @@ func printItems(a *app, rows []ask.ItemRow) error {
 		case r.Held:
 			why = "held; " + why
 		}
-		t.row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Status, r.Step, why)
+		t.Row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Status, r.Step, why)
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }

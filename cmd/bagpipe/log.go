@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -27,19 +29,19 @@ type logLine struct {
 	Trailers map[string]string `json:"trailers"`
 }
 
-func (c *logCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *logCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		var id layout.ItemID
 		limit := c.Limit
 		if c.Item != "" {
 			var err error
-			if id, err = e.Ask.Resolve(a.ctx, c.Item); err != nil {
+			if id, err = e.Ask.Resolve(ctx, c.Item); err != nil {
 				return err
 			}
 		} else if limit == 0 {
 			limit = 100
 		}
-		for l, err := range e.Ask.History(a.ctx, id, limit) {
+		for l, err := range e.Ask.History(ctx, id, limit) {
 			if err != nil {
 				return err
 			}
@@ -58,14 +60,14 @@ func (c *logCmd) print(a *app, l gitstore.Commit) error {
 		for _, t := range l.Trailers {
 			line.Trailers[t.Key] = t.Value
 		}
-		out := json.NewEncoder(a.out)
+		out := json.NewEncoder(a.Out)
 		out.SetEscapeHTML(false)
 		return out.Encode(line)
 	}
-	fmt.Fprintf(a.out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], when(l.When), l.Subject, l.Author.Name)
+	fmt.Fprintf(a.Out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), l.Subject, l.Author.Name)
 	if text := strings.TrimSpace(l.Body); text != "" {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(a.out, "                                   %s\n", strings.TrimSpace(line))
+			fmt.Fprintf(a.Out, "                                   %s\n", strings.TrimSpace(line))
 		}
 	}
 	return nil

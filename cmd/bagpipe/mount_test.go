@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 // A store on a real mount: with the file system gone, nothing is written into the mount
@@ -27,7 +29,7 @@ func TestStoreNotMounted(t *testing.T) {
 	b.mount(disk, shelf, "--bind") // keeps the file system while the store is not mounted
 	b.unmount(disk)
 	b.ok("add", filepath.Join(b.top, "two.txt"))
-	if out := b.start("run").code(exitSomeFailed); !strings.Contains(out, "is it mounted?") {
+	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "is it mounted?") {
 		t.Errorf("run without the store: %s", out)
 	}
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/condition"
@@ -56,25 +58,25 @@ func where(text string) *condition.Where {
 	return w
 }
 
-func (c *queueCmd) Run(a *app) error {
+func (c *queueCmd) Run(ctx context.Context, a *app) error {
 	if c.Schema {
-		_, err := a.out.Write(templates.QueueSchema())
+		_, err := a.Out.Write(templates.QueueSchema())
 		return err
 	}
-	return a.looking(func(e *engine.Engine) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		if c.Verify {
-			return c.verify(a, e)
+			return c.verify(ctx, a, e)
 		}
 		if !c.Watch {
 			return c.show(a, e)
 		}
-		return c.watch(a, e)
+		return c.watch(ctx, a, e)
 	})
 }
 
 // watch prints, and again whenever the branch has moved, or a time may have come, and
 // the answer is another than before.
-func (c *queueCmd) watch(a *app, e *engine.Engine) error {
+func (c *queueCmd) watch(ctx context.Context, a *app, e *engine.Engine) error {
 	const look, most = 500 * time.Millisecond, 30 * time.Second
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
@@ -88,10 +90,10 @@ func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 	asked := time.Now()
 	for {
 		select {
-		case <-a.ctx.Done():
+		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := e.Ask.Refresh(a.ctx); err != nil {
+			if err := e.Ask.Refresh(ctx); err != nil {
 				return err
 			}
 		}
@@ -111,7 +113,7 @@ func (c *queueCmd) watch(a *app, e *engine.Engine) error {
 			continue
 		}
 		told = now
-		fmt.Fprintf(a.err, "\n%s\n", when(asked))
+		fmt.Fprintf(a.Err, "\n%s\n", screen.When(asked))
 		if err := c.show(a, e); err != nil {
 			return err
 		}
@@ -156,11 +158,11 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		}
 		a.tellMissing(wanted.Asked)
 		if c.JSON {
-			return a.json(row)
+			return a.JSON(row)
 		}
-		fmt.Fprintln(a.out, row.Ready)
+		fmt.Fprintln(a.Out, row.Ready)
 		if row.Person > 0 {
-			a.talk("not counted: %s for a person", countVerb(row.Person, "waits", "wait"))
+			a.Talk("not counted: %s for a person", screen.CountVerb(row.Person, "waits", "wait"))
 		}
 		return nil
 	}
@@ -171,13 +173,13 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 	}
 	a.tellMissing(wanted.Asked)
 	if c.JSON {
-		return a.json(rows)
+		return a.JSON(rows)
 	}
 	if len(rows) == 0 {
-		a.talk("nothing is ready, and nothing waits for a person")
+		a.Talk("nothing is ready, and nothing waits for a person")
 		return nil
 	}
-	t := newTable("item", "label", "workflow", "step", "lane", "since", "who")
+	t := screen.NewTable("item", "label", "workflow", "step", "lane", "since", "who")
 	for _, r := range rows {
 		who := "robot"
 		switch {
@@ -186,9 +188,9 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		case r.Why != "":
 			who = "no one: " + r.Why
 		}
-		t.row(r.Item.Short(), r.Label, r.Workflow, r.Step, r.Lane, when(r.Since), who)
+		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, r.Lane, screen.When(r.Since), who)
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }
 
 func (c *queueCmd) list(a *app, e *engine.Engine) error {
@@ -197,33 +199,33 @@ func (c *queueCmd) list(a *app, e *engine.Engine) error {
 		return err
 	}
 	if c.JSON {
-		return a.json(rows)
+		return a.JSON(rows)
 	}
 	if len(rows) == 0 {
-		a.talk("no queue has a name, and nothing is ready")
+		a.Talk("no queue has a name, and nothing is ready")
 		return nil
 	}
-	t := newTable("queue", "ready", "for people", "")
+	t := screen.NewTable("queue", "ready", "for people", "")
 	for _, r := range rows {
-		t.row(r.Queue, r.Ready, r.Person, r.Description)
+		t.Row(r.Queue, r.Ready, r.Person, r.Description)
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }
 
-func (c *queueCmd) verify(a *app, e *engine.Engine) error {
-	v, err := e.Index.VerifyIndex(a.ctx)
+func (c *queueCmd) verify(ctx context.Context, a *app, e *engine.Engine) error {
+	v, err := e.Index.VerifyIndex(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		if err := a.json(v); err != nil {
+		if err := a.JSON(v); err != nil {
 			return err
 		}
 	} else if len(v.Differences) == 0 {
-		fmt.Fprintf(a.out, "%s; the queues are as the items are\n", count(v.Items, "item"))
+		fmt.Fprintf(a.Out, "%s; the queues are as the items are\n", screen.Count(v.Items, "item"))
 	}
 	for _, d := range v.Differences {
-		a.talk("%s", d)
+		a.Talk("%s", d)
 	}
 	if len(v.Differences) > 0 {
 		return errors.New("the queues are not as the items are; delete .bagpipe/index, and report this")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 // Who may not write to a workspace can look at everything, is told so, and can
@@ -61,7 +63,7 @@ func TestLookingOnAFullDisk(t *testing.T) {
 	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "free: 256MiB", "free: 1"))
 	b.write("page.txt", "a page")
 	b.ok("add", filepath.Join(b.top, "page.txt"))
-	b.start("run").code(exitSomeFailed) // the deposit waits for room in the store
+	b.start("run").code(int(screen.ExitSomeFailed)) // the deposit waits for room in the store
 	b.must(os.RemoveAll(filepath.Join(b.dir, ".bagpipe")))
 	ballast := filepath.Join(b.dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 16<<20), 0o666); err == nil {
@@ -76,7 +78,7 @@ func TestLookingOnAFullDisk(t *testing.T) {
 		b.start(strings.Fields(act)...).code(1)
 	}
 	b.must(os.Remove(ballast))
-	b.start("run").code(exitSomeFailed) // the deposit waits for room in the store
+	b.start("run").code(int(screen.ExitSomeFailed)) // the deposit waits for room in the store
 }
 
 // withoutWriting takes the right to write the workspace away from who runs with

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ledger"
@@ -41,7 +43,7 @@ type resetRow struct {
 	Refused  string        `json:"refused,omitempty"`
 }
 
-func (c *stepResetCmd) Run(a *app) error {
+func (c *stepResetCmd) Run(ctx context.Context, a *app) error {
 	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
 		return err
@@ -50,8 +52,8 @@ func (c *stepResetCmd) Run(a *app) error {
 	if len(c.Names) == 1 {
 		open = a.looking
 	}
-	return open(func(e *engine.Engine) error {
-		seen, err := c.steps(a, e, workflow, step)
+	return open(ctx, func(e *engine.Engine) error {
+		seen, err := c.steps(ctx, a, e, workflow, step)
 		if err != nil {
 			return err
 		}
@@ -64,7 +66,7 @@ func (c *stepResetCmd) Run(a *app) error {
 				rows = append(rows, resetRow{Item: s.Item, Workflow: s.Workflow, Step: step, From: s.Status})
 				continue
 			}
-			tr, err := e.Act.Reset(a.ctx, s, c.After, c.Message)
+			tr, err := e.Act.Reset(ctx, s, c.After, c.Message)
 			row := resetRow{Item: s.Item, Workflow: tr.Workflow, Step: step, From: tr.From}
 			if err != nil {
 				if !ledger.IsRefused(err) || len(seen) == 1 {
@@ -79,14 +81,14 @@ func (c *stepResetCmd) Run(a *app) error {
 			return err
 		}
 		if refused > 0 {
-			return exit(exitError)
+			return screen.ExitError
 		}
 		return nil
 	})
 }
 
 // steps are those of the named items, or of all that are as the query says.
-func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step layout.Name) ([]act.SeenStep, error) {
+func (c *stepResetCmd) steps(ctx context.Context, a *app, e *engine.Engine, workflow string, step layout.Name) ([]act.SeenStep, error) {
 	if len(c.Names) == 1 {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, state.Status(c.Status)
@@ -96,7 +98,7 @@ func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step lay
 	}
 	var seen []act.SeenStep
 	for _, ref := range c.Names[:len(c.Names)-1] {
-		id, err := e.Ask.Resolve(a.ctx, ref)
+		id, err := e.Ask.Resolve(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -107,20 +109,20 @@ func (c *stepResetCmd) steps(a *app, e *engine.Engine, workflow string, step lay
 
 func (c *stepResetCmd) print(a *app, rows []resetRow) error {
 	if c.JSON {
-		return a.json(rows)
+		return a.JSON(rows)
 	}
 	if len(rows) == 0 {
-		a.talk("no item's step is so")
+		a.Talk("no item's step is so")
 	}
 	for _, r := range rows {
 		if r.Refused != "" {
-			a.talk("bagpipe: %s", r.Refused)
+			a.Talk("bagpipe: %s", r.Refused)
 			continue
 		}
-		fmt.Fprintf(a.out, "%s %s/%s: %s → waiting\n", r.Item.Short(), r.Workflow, r.Step, r.From)
+		fmt.Fprintf(a.Out, "%s %s/%s: %s → waiting\n", r.Item.Short(), r.Workflow, r.Step, r.From)
 	}
 	if c.DryRun {
-		a.talk("%s would be changed", count(len(rows), "item"))
+		a.Talk("%s would be changed", screen.Count(len(rows), "item"))
 	}
 	return nil
 }

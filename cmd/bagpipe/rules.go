@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -25,21 +27,21 @@ type rulesListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-func (c *rulesListCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *rulesListCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		rows := e.Ask.RuleList()
 		if c.JSON {
-			return a.json(rows)
+			return a.JSON(rows)
 		}
-		t := newTable("rule", "kind", "type", "workflow", "description")
+		t := screen.NewTable("rule", "kind", "type", "workflow", "description")
 		for _, r := range rows {
 			about := r.Description
 			if r.Listed {
 				about = strings.TrimSpace("(where listed) " + about)
 			}
-			t.row(r.Rule, strings.Join(r.Kind, ", "), r.Type, r.Workflow, about)
+			t.Row(r.Rule, strings.Join(r.Kind, ", "), r.Type, r.Workflow, about)
 		}
-		return t.print(a.out)
+		return t.Print(a.Out)
 	})
 }
 
@@ -59,17 +61,13 @@ type checkedRules struct {
 	Column int    `json:"column,omitempty"`
 }
 
-func (c *rulesCheckCmd) Run(a *app) error {
-	if _, err := engine.Find(a.workspaceDir()); err != nil {
+func (c *rulesCheckCmd) Run(ctx context.Context, a *app) error {
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil {
 		return c.check(a, settings.ParseRules)
 	}
 	// Nothing is taken into force by being checked.
-	o, err := a.options()
-	if err != nil {
-		return err
-	}
-	o.ReadOnly = true
-	return a.withOptions(o, func(e *engine.Engine) error { return c.check(a, e.Settings.CheckRules) })
+	return a.toRead(ctx, root, func(e *engine.Engine) error { return c.check(a, e.Settings.CheckRules) })
 }
 
 func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.RuleFile, error)) error {
@@ -81,7 +79,7 @@ func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.Rule
 			f, err = parse(file, data)
 		}
 		if err != nil {
-			worst = exit(exitError)
+			worst = screen.ExitError
 		}
 		if err := c.tell(a, file, f, err); err != nil {
 			return err
@@ -93,23 +91,23 @@ func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.Rule
 func (c *rulesCheckCmd) tell(a *app, file string, f *settings.RuleFile, wrong error) error {
 	if !c.JSON {
 		if wrong != nil {
-			fmt.Fprintln(a.out, wrong)
+			fmt.Fprintln(a.Out, wrong)
 		} else {
-			fmt.Fprintf(a.out, "%s: valid: %s, %s\n", file, f.Name, count(len(f.Rules), "rule"))
+			fmt.Fprintf(a.Out, "%s: valid: %s, %s\n", file, f.Name, screen.Count(len(f.Rules), "rule"))
 		}
 		return nil
 	}
 	out := checkedRules{File: file, Valid: wrong == nil}
 	if wrong == nil {
 		out.Name, out.Rules = f.Name, len(f.Rules)
-		return a.jsonLine(out)
+		return a.JSONLine(out)
 	}
 	out.Error = wrong.Error()
 	var fe *layout.FileError
 	if errors.As(wrong, &fe) {
 		out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
 	}
-	return a.jsonLine(out)
+	return a.JSONLine(out)
 }
 
 type rulesShippedCmd struct {
@@ -125,16 +123,16 @@ func (c *rulesShippedCmd) Run(a *app) error {
 	names := slices.Sorted(maps.Keys(all))
 	switch data, ok := all[c.Name]; {
 	case c.Name == "" && c.JSON:
-		return a.json(names)
+		return a.JSON(names)
 	case c.Name == "":
-		_, err := fmt.Fprintln(a.out, strings.Join(names, "\n"))
+		_, err := fmt.Fprintln(a.Out, strings.Join(names, "\n"))
 		return err
 	case !ok:
 		return fmt.Errorf("no rule file %q comes with Bagpipe; there are %s", c.Name, strings.Join(names, ", "))
 	case c.JSON:
-		return a.json(map[string]string{"name": c.Name, "text": string(data)})
+		return a.JSON(map[string]string{"name": c.Name, "text": string(data)})
 	default:
-		_, err := a.out.Write(data)
+		_, err := a.Out.Write(data)
 		return err
 	}
 }
@@ -142,6 +140,6 @@ func (c *rulesShippedCmd) Run(a *app) error {
 type rulesSchemaCmd struct{}
 
 func (c *rulesSchemaCmd) Run(a *app) error {
-	_, err := a.out.Write(templates.RuleSchema())
+	_, err := a.Out.Write(templates.RuleSchema())
 	return err
 }

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
 
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
@@ -55,7 +61,7 @@ func (c *runCmd) Validate() error {
 	return nil
 }
 
-func (c *runCmd) Run(a *app) error {
+func (c *runCmd) Run(ctx context.Context, a *app) error {
 	// The goroutine that commits must not queue behind the workers when a sync
 	// returns: with a place more for each core steps took two thirds of the time.
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -66,17 +72,17 @@ func (c *runCmd) Run(a *app) error {
 	if jobs <= 0 {
 		jobs = runtime.NumCPU()
 	}
-	return a.with(func(e *engine.Engine) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		var items []layout.ItemID
 		for _, ref := range c.Item {
-			id, err := e.Ask.Resolve(a.ctx, ref)
+			id, err := e.Ask.Resolve(ctx, ref)
 			if err != nil {
 				return err
 			}
 			items = append(items, id)
 		}
 		p := newProgress(a, c.Quiet, c.Watch)
-		s, err := e.Run(a.ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
+		s, err := e.Run(ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
 			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed})
 		p.close()
 		if err != nil {
@@ -86,12 +92,12 @@ func (c *runCmd) Run(a *app) error {
 			return err
 		}
 		switch {
-		case a.ctx.Err() != nil, a.interrupted() && !c.Watch:
-			return exit(exitInterrupted)
+		case ctx.Err() != nil, a.interrupted() && !c.Watch:
+			return screen.ExitInterrupted
 		case len(s.Stopped) > 0:
-			return exit(exitThreshold)
+			return screen.ExitThreshold
 		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store })):
-			return exit(exitSomeFailed)
+			return screen.ExitSomeFailed
 		}
 		return nil
 	})
@@ -104,42 +110,106 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 		n.Why = withRemedies(n.Why, n.Remedy)
 	}
 	if c.JSON {
-		return a.json(struct {
+		return a.JSON(struct {
 			engine.Summary
 			Growing []string `json:"growing"`
 		}{s, growing})
 	}
-	fmt.Fprintf(a.out, "%s taken in, %d rejected; steps: %d completed, %d skipped, %d failed",
-		count(s.Admitted, "drop"), s.Rejected, s.Steps[state.Completed], s.Steps[state.Skipped], s.Steps[state.Failed])
+	fmt.Fprintf(a.Out, "%s taken in, %d rejected; steps: %d completed, %d skipped, %d failed",
+		screen.Count(s.Admitted, "drop"), s.Rejected, s.Steps[state.Completed], s.Steps[state.Skipped], s.Steps[state.Failed])
 	if s.Waiting > 0 {
-		fmt.Fprintf(a.out, "; %s for a person", countVerb(s.Waiting, "step waits", "steps wait"))
+		fmt.Fprintf(a.Out, "; %s for a person", screen.CountVerb(s.Waiting, "step waits", "steps wait"))
 	}
 	if s.Later > 0 {
-		fmt.Fprintf(a.out, "; %s for a later time", countVerb(s.Later, "step waits", "steps wait"))
+		fmt.Fprintf(a.Out, "; %s for a later time", screen.CountVerb(s.Later, "step waits", "steps wait"))
 	}
 	if s.Before > 0 {
-		fmt.Fprintf(a.out, "; %s earlier (bagpipe status)", countVerb(s.Before, "step failed", "steps failed"))
+		fmt.Fprintf(a.Out, "; %s earlier (bagpipe status)", screen.CountVerb(s.Before, "step failed", "steps failed"))
 	}
-	fmt.Fprintln(a.out)
+	fmt.Fprintln(a.Out)
 	for _, c := range s.Stopped {
-		fmt.Fprintf(a.out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
+		fmt.Fprintf(a.Out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
 	}
-	printList(a, "Steps out of the flow", controlLines(s.Off))
-	printFailed(a, failureLines(s.Failed))
-	printList(a, "Tried again later", linesOf(s.Tried, laterLine))
-	printList(a, "Left in the inbox", growing)
-	printList(a, "Passed over", s.Mishaps)
+	a.List("Steps out of the flow", controlLines(s.Off))
+	a.List("Failed", failureLines(s.Failed), manyFailed)
+	a.List("Tried again later", linesOf(s.Tried, laterLine))
+	a.List("Left in the inbox", growing)
+	a.List("Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
 		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
 	}
-	printList(a, "Not done", open)
+	a.List("Not done", open)
 	return nil
 }
 
-func countVerb(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// progress shows how a run goes: a bar on a terminal, lines otherwise.
+type progress struct {
+	a     *app
+	quiet bool
+	bars  *mpb.Progress
+	bar   *mpb.Bar
+	total int64
+	done  int64
+}
+
+func newProgress(a *app, quiet, watch bool) *progress {
+	p := &progress{a: a, quiet: quiet}
+	f, ok := a.Err.(*os.File)
+	if quiet || watch || !ok || !term.IsTerminal(int(f.Fd())) {
+		return p
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	p.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(50))
+	p.bar = p.bars.New(0, mpb.BarStyle(),
+		mpb.PrependDecorators(decor.Name("steps "), decor.CountersNoUnit("%d/%d")),
+		mpb.AppendDecorators(decor.Percentage(), decor.Name("  "), decor.Elapsed(decor.ET_STYLE_MMSS)))
+	return p
+}
+
+// report is called by one goroutine at a time.
+func (p *progress) report(r engine.Report) {
+	if r.Ended != nil {
+		p.done++
+	}
+	if p.bar != nil {
+		p.total = max(p.total, p.done+int64(r.Left))
+		p.bar.SetTotal(p.total, false)
+		p.bar.SetCurrent(p.done)
+	}
+	if line := reportLine(r); line != "" && (!p.quiet || r.Grave) {
+		p.line(line, r.Note != "" || r.Admitted != nil && r.Admitted.Rejected != "")
+	}
+}
+
+// line prints above the bar what matters, and everything where there is none.
+func (p *progress) line(text string, matters bool) {
+	switch {
+	case p.bars == nil:
+		p.a.Talk("%s", text)
+	case matters:
+		fmt.Fprintln(p.bars, text)
+	}
+}
+
+func reportLine(r engine.Report) string {
+	switch {
+	case r.Note != "":
+		return withRemedies(r.Note, r.Remedies...)
+	case r.Admitted != nil:
+		return admittedText(*r.Admitted)
+	case r.Ended != nil:
+		text := fmt.Sprintf("%-11s %s  %s/%s  %s", r.Ended.Status, r.Ended.Item.Short(), r.Ended.Workflow, r.Ended.Step, r.Ended.Label)
+		if r.Ended.Message != "" {
+			text += ": " + screen.Short(r.Ended.Message, 200)
+		}
+		return text
+	}
+	return ""
+}
+
+func (p *progress) close() {
+	if p.bar != nil {
+		p.bar.SetTotal(p.done, true)
+		p.bars.Wait()
+	}
 }

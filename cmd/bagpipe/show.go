@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
@@ -21,14 +22,14 @@ type showCmd struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-func (c *showCmd) Run(a *app) error {
-	return a.onItem(c.Item, func(_ context.Context, e *engine.Engine, id layout.ItemID) error {
-		d, err := e.Ask.Show(a.ctx, id)
+func (c *showCmd) Run(ctx context.Context, a *app) error {
+	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
+		d, err := e.Ask.Show(ctx, id)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(d)
+			return a.JSON(d)
 		}
 		return c.print(a, d)
 	})
@@ -36,54 +37,54 @@ func (c *showCmd) Run(a *app) error {
 
 func (c *showCmd) print(a *app, d ask.Detail) error {
 	m := d.Manifest
-	t := newTable()
-	t.row("item", m.Item)
-	t.row("label", m.Label)
-	t.row("collection", m.Collection)
-	t.row("lane", m.Lane)
+	t := screen.NewTable()
+	t.Row("item", m.Item)
+	t.Row("label", m.Label)
+	t.Row("collection", m.Collection)
+	t.Row("lane", m.Lane)
 	if m.Batch != "" {
-		t.row("batch", m.Batch)
+		t.Row("batch", m.Batch)
 	}
 	if p := d.Parent; p != nil {
-		t.row("parent", fmt.Sprintf("%s %s, by %s/%s as %s", p.Item.Short(), p.Label, p.Workflow, p.Step, p.Name))
+		t.Row("parent", fmt.Sprintf("%s %s, by %s/%s as %s", p.Item.Short(), p.Label, p.Workflow, p.Step, p.Name))
 	}
 	for _, f := range d.Families {
-		t.row("children", f.String())
+		t.Row("children", f.String())
 	}
 	if m.Version > 1 {
-		t.row("version", fmt.Sprintf("%d, since %s; those before are in versions/", m.Version, when(m.Since)))
+		t.Row("version", fmt.Sprintf("%d, since %s; those before are in versions/", m.Version, screen.When(m.Since)))
 	}
-	t.row("folder", d.Dir)
-	t.row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, count(m.Source.Files, "file"), count(m.Source.Bytes, "byte"), when(m.Source.Taken), m.Source.By))
+	t.Row("folder", d.Dir)
+	t.Row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, screen.Count(m.Source.Files, "file"), screen.Count(m.Source.Bytes, "byte"), screen.When(m.Source.Taken), m.Source.By))
 	if m.Source.DuplicateOf != "" {
-		t.row("duplicate", "of "+string(m.Source.DuplicateOf))
+		t.Row("duplicate", "of "+string(m.Source.DuplicateOf))
 	}
-	t.row("digest", m.Source.Digest)
+	t.Row("digest", m.Source.Digest)
 	if m.Type != "" {
-		t.row("type", m.Type)
+		t.Row("type", m.Type)
 	}
 	addKeys(t, "identifier", m.Identifiers)
 	addKeys(t, "metadata", m.Metadata)
 	if r := m.Recognition; r != nil {
-		t.row("recognised", fmt.Sprintf("%s: %s", r.Rule, strings.TrimPrefix(cmp.Or(r.Tried[r.Rule], r.Verdict), "yes: ")))
+		t.Row("recognised", fmt.Sprintf("%s: %s", r.Rule, strings.TrimPrefix(cmp.Or(r.Tried[r.Rule], r.Verdict), "yes: ")))
 	}
 	for _, h := range d.Held {
-		t.row("held", h)
+		t.Row("held", h)
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
-		t.row("milestone", fmt.Sprintf("%s %s", name, when(d.Milestones[name])))
+		t.Row("milestone", fmt.Sprintf("%s %s", name, screen.When(d.Milestones[name])))
 	}
-	if err := t.print(a.out); err != nil {
+	if err := t.Print(a.Out); err != nil {
 		return err
 	}
 	for _, w := range d.Workflows {
-		fmt.Fprintf(a.out, "\n%s: %s%s\n", w.Workflow, w.Status, flowNotes(w))
-		steps := newTable("step", "status", "attempt", "ended", "seconds", "by", "message")
-		steps.whole = true // messages are read here, and logs' paths copied from here
+		fmt.Fprintf(a.Out, "\n%s: %s%s\n", w.Workflow, w.Status, flowNotes(w))
+		steps := screen.NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+		steps.Whole = true // messages are read here, and logs' paths copied from here
 		for _, s := range w.Steps {
 			addStep(steps, s)
 		}
-		if err := steps.print(a.out); err != nil {
+		if err := steps.Print(a.Out); err != nil {
 			return err
 		}
 	}
@@ -99,21 +100,21 @@ func (c *showCmd) printRules(a *app, r *layout.Recognition) error {
 	if r == nil || !c.Rules {
 		return nil
 	}
-	fmt.Fprintln(a.out)
-	t := newTable("rule", "verdict", "reason")
-	t.whole = true
+	fmt.Fprintln(a.Out)
+	t := screen.NewTable("rule", "verdict", "reason")
+	t.Whole = true
 	for _, said := range []bool{true, false} {
 		for _, rule := range slices.Sorted(maps.Keys(r.Tried)) {
 			verdict, reason, _ := strings.Cut(r.Tried[rule], ": ")
 			if said == (verdict != "no") {
-				t.row(rule, verdict, reason)
+				t.Row(rule, verdict, reason)
 			}
 		}
 	}
 	if r.More > 0 {
-		t.row("…", "no", fmt.Sprintf("%d more rules", r.More))
+		t.Row("…", "no", fmt.Sprintf("%d more rules", r.More))
 	}
-	return t.print(a.out)
+	return t.Print(a.Out)
 }
 
 func printChildren(a *app, d ask.Detail) error {
@@ -124,16 +125,16 @@ func printChildren(a *app, d ask.Detail) error {
 	for _, f := range d.Families {
 		all += f.All
 	}
-	fmt.Fprintf(a.out, "\n%s:\n", countVerb(all, "child", "children"))
-	t := newTable("item", "label", "workflow", "status", "step", "why")
+	fmt.Fprintf(a.Out, "\n%s:\n", screen.CountVerb(all, "child", "children"))
+	t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
 	for _, r := range d.Children {
-		t.row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
+		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
 	}
-	if err := t.print(a.out); err != nil {
+	if err := t.Print(a.Out); err != nil {
 		return err
 	}
 	if more := all - len(d.Children); more > 0 {
-		fmt.Fprintf(a.out, "  … and %d more; bagpipe items --parent %s lists all\n", more, d.Manifest.Item.Short())
+		fmt.Fprintf(a.Out, "  … and %d more; bagpipe items --parent %s lists all\n", more, d.Manifest.Item.Short())
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func flowNotes(w ask.WorkflowDetail) (notes string) {
 		notes += ", started by " + w.StartedBy
 	}
 	if !w.NotBefore.IsZero() {
-		notes += ", not before " + when(w.NotBefore)
+		notes += ", not before " + screen.When(w.NotBefore)
 	}
 	if w.StartedWith != "" {
 		notes += ", moved to another definition"
@@ -155,9 +156,9 @@ func flowNotes(w ask.WorkflowDetail) (notes string) {
 	return notes
 }
 
-func addStep(t *tableWriter, s ask.StepDetail) {
+func addStep(t *screen.Table, s ask.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.row(s.Step, s.Status, "", "", figure(""), "", s.Why)
+		t.Row(s.Step, s.Status, "", "", screen.Figure(""), "", s.Why)
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)
@@ -178,7 +179,7 @@ func addStep(t *tableWriter, s ask.StepDetail) {
 		if at.Log != "" {
 			message = strings.TrimSpace(message + "  log: " + at.Log)
 		}
-		t.row(step, status, at.Attempt+" "+ended, when(at.Ended), figure(fmt.Sprintf("%.3f", at.Elapsed)), at.Agent, message)
+		t.Row(step, status, at.Attempt+" "+ended, screen.When(at.Ended), screen.Figure(fmt.Sprintf("%.3f", at.Elapsed)), at.Agent, message)
 	}
 }
 
@@ -186,12 +187,12 @@ func (c *showCmd) printFiles(a *app, files []ask.FileDetail) {
 	if len(files) == 0 {
 		return
 	}
-	fmt.Fprintf(a.out, "\n%s:\n", count(len(files), "file"))
+	fmt.Fprintf(a.Out, "\n%s:\n", screen.Count(len(files), "file"))
 	for i, f := range files {
 		if i == 10 && !c.Files {
-			fmt.Fprintf(a.out, "  … and %d more (--files lists all)\n", len(files)-i)
+			fmt.Fprintf(a.Out, "  … and %d more (--files lists all)\n", len(files)-i)
 			return
 		}
-		fmt.Fprintf(a.out, "  %s  %s  %s  sha256:%s\n", f.Path, count(f.Size, "byte"), f.Type, f.SHA256)
+		fmt.Fprintf(a.Out, "  %s  %s  %s  sha256:%s\n", f.Path, screen.Count(f.Size, "byte"), f.Type, f.SHA256)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ledger"
@@ -85,17 +86,19 @@ type (
 // Validate is called by kong.
 func (c *stepRetryCmd) Validate() error { return c.validate(c.Status != "") }
 
-func (c *stepCompleteCmd) Run(a *app) error { return c.decide(a, state.Completed) }
-func (c *stepSkipCmd) Run(a *app) error     { return c.decide(a, state.Skipped) }
-func (c *stepFailCmd) Run(a *app) error     { return c.decide(a, state.Failed) }
+func (c *stepCompleteCmd) Run(ctx context.Context, a *app) error {
+	return c.decide(ctx, a, state.Completed)
+}
+func (c *stepSkipCmd) Run(ctx context.Context, a *app) error { return c.decide(ctx, a, state.Skipped) }
+func (c *stepFailCmd) Run(ctx context.Context, a *app) error { return c.decide(ctx, a, state.Failed) }
 
-func (c *stepRetryCmd) Run(a *app) error {
-	return c.act(a, state.Failed, state.Waiting, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
-		return e.Act.Retry(a.ctx, ref, c.Message)
+func (c *stepRetryCmd) Run(ctx context.Context, a *app) error {
+	return c.act(ctx, a, state.Failed, state.Waiting, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
+		return e.Act.Retry(ctx, ref, c.Message)
 	})
 }
 
-func (c *decideArgs) decide(a *app, to state.Status) error {
+func (c *decideArgs) decide(ctx context.Context, a *app, to state.Status) error {
 	var names []layout.Name
 	for _, m := range c.Milestone {
 		names = append(names, layout.Name(m))
@@ -104,8 +107,8 @@ func (c *decideArgs) decide(a *app, to state.Status) error {
 	if c.Status == string(state.Failed) || c.Status == "" && c.Failure != "" {
 		from = state.Failed
 	}
-	return c.act(a, from, to, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
-		return e.Act.Decide(a.ctx, ref, to, c.Message, names...)
+	return c.act(ctx, a, from, to, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
+		return e.Act.Decide(ctx, ref, to, c.Message, names...)
 	})
 }
 
@@ -120,29 +123,29 @@ func splitStep(s string) (workflow string, step layout.Name, err error) {
 
 // act does something to the step of the item, or of all that fit whose step is as from
 // says.
-func (c *stepArgs) act(a *app, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
+func (c *stepArgs) act(ctx context.Context, a *app, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
 	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
 		return err
 	}
 	if len(c.Names) == 1 {
-		return c.actOnAll(a, workflow, step, from, to, do)
+		return c.actOnAll(ctx, a, workflow, step, from, to, do)
 	}
-	return a.onItem(c.Names[0], func(ctx context.Context, e *engine.Engine, id layout.ItemID) error {
+	return a.onItem(ctx, c.Names[0], func(e *engine.Engine, id layout.ItemID) error {
 		tr, err := do(e, ledger.StepRef{Item: id, Workflow: workflow, Step: step})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json([]act.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
+			return a.JSON([]act.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
 		}
-		fmt.Fprintf(a.out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
+		fmt.Fprintf(a.Out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
 		return nil
 	})
 }
 
-func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *stepArgs) actOnAll(ctx context.Context, a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		f := c.filter()
 		f.Workflow, f.Step, f.Status = workflow, step, from
 		seen, err := e.Ask.Steps(f)
@@ -153,20 +156,55 @@ func (c *stepArgs) actOnAll(a *app, workflow string, step layout.Name, from, to 
 		if all := len(seen); from == state.Waiting {
 			seen = slices.DeleteFunc(seen, func(s act.SeenStep) bool { return s.Early })
 			if n := all - len(seen); n > 0 {
-				a.talk("%s not come to %s yet", countVerb(n, "item has", "items have"), step)
+				a.Talk("%s not come to %s yet", screen.CountVerb(n, "item has", "items have"), step)
 			}
 		}
-		return c.bulk(a, e, seen, "change "+string(step)+" of", string(to), func(s act.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
+		return c.bulk(ctx, a, e, seen, "change "+string(step)+" of", string(to), func(s act.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
 	})
 }
 
-// onItem opens the workspace and finds the item.
-func (a *app) onItem(ref string, f func(context.Context, *engine.Engine, layout.ItemID) error) error {
-	return a.with(func(e *engine.Engine) error {
-		id, err := e.Ask.Resolve(a.ctx, ref)
+// controlArgs are what disables or enables a step takes.
+type controlArgs struct {
+	Step    string `arg:"" placeholder:"WORKFLOW/STEP" help:"WORKFLOW/STEP, as in accession/ocr."`
+	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+type (
+	stepDisableCmd struct{ controlArgs }
+	stepEnableCmd  struct{ controlArgs }
+)
+
+func (c *stepDisableCmd) Run(ctx context.Context, a *app) error {
+	return c.set(ctx, a, state.StepDisabled)
+}
+func (c *stepEnableCmd) Run(ctx context.Context, a *app) error {
+	return c.set(ctx, a, state.StepEnabled)
+}
+
+func (c *controlArgs) set(ctx context.Context, a *app, to state.ControlStatus) error {
+	ref, err := state.ParseStepRef(c.Step)
+	if err != nil {
+		return err
+	}
+	return a.looking(ctx, func(e *engine.Engine) error {
+		changed, err := e.Act.SetStep(ctx, ref, to, c.Message)
 		if err != nil {
 			return err
 		}
-		return f(a.ctx, e, id)
+		row := struct {
+			Step    string              `json:"step"`
+			Status  state.ControlStatus `json:"status"`
+			Changed bool                `json:"changed"`
+		}{ref.String(), to, changed}
+		if c.JSON {
+			return a.JSON(row)
+		}
+		if !changed {
+			fmt.Fprintf(a.Out, "%s is %s already\n", ref, to)
+			return nil
+		}
+		fmt.Fprintf(a.Out, "%s %s\n", ref, to)
+		return nil
 	})
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/layout"
@@ -16,7 +18,7 @@ type whyCmd struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-func (c *whyCmd) Run(a *app) error {
+func (c *whyCmd) Run(ctx context.Context, a *app) error {
 	var workflow string
 	var step layout.Name
 	if c.Step != "" {
@@ -25,8 +27,8 @@ func (c *whyCmd) Run(a *app) error {
 			return err
 		}
 	}
-	return a.looking(func(e *engine.Engine) error {
-		id, err := e.Ask.Resolve(a.ctx, c.Item)
+	return a.looking(ctx, func(e *engine.Engine) error {
+		id, err := e.Ask.Resolve(ctx, c.Item)
 		if err != nil {
 			return err
 		}
@@ -35,16 +37,16 @@ func (c *whyCmd) Run(a *app) error {
 			return err
 		}
 		if c.JSON {
-			return a.json(wordExplained(x))
+			return a.JSON(wordExplained(x))
 		}
-		fmt.Fprintf(a.out, "%s  %s\n", id.Short(), x.Label)
+		fmt.Fprintf(a.Out, "%s  %s\n", id.Short(), x.Label)
 		if x.Why != "" {
-			fmt.Fprintf(a.out, "  %s\n", withRemedies(x.Why, x.Remedy))
+			fmt.Fprintf(a.Out, "  %s\n", withRemedies(x.Why, x.Remedy))
 		}
 		for _, w := range x.Steps {
-			fmt.Fprintf(a.out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
+			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
 			if command := shellText(w.Remedy); command != "" {
-				fmt.Fprintf(a.out, "    %s\n", command)
+				fmt.Fprintf(a.Out, "    %s\n", command)
 			}
 		}
 		return nil
@@ -59,10 +61,7 @@ type waitingJSON struct {
 
 // wordExplained puts the remedies of an explanation into words.
 func wordExplained(x ask.Explained) any {
-	steps := []waitingJSON{}
-	for _, w := range x.Steps {
-		steps = append(steps, waitingJSON{w, shellText(w.Remedy)})
-	}
+	steps := linesOf(x.Steps, func(w ask.Waiting) waitingJSON { return waitingJSON{w, shellText(w.Remedy)} })
 	x.Why = withRemedies(x.Why, x.Remedy)
 	return struct {
 		ask.Explained
@@ -83,25 +82,25 @@ func (c *stalledCmd) Validate() error {
 	return nil
 }
 
-func (c *stalledCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *stalledCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		rows := e.Ask.Stalled(c.Longer)
 		if c.JSON {
-			return a.json(wordStalled(rows))
+			return a.JSON(wordStalled(rows))
 		}
 		if len(rows) == 0 {
-			a.talk("nothing has stalled")
+			a.Talk("nothing has stalled")
 			return nil
 		}
-		t := newTable("item", "label", "workflow", "step", "for", "usual", "why")
+		t := screen.NewTable("item", "label", "workflow", "step", "for", "usual", "why")
 		for _, r := range rows {
 			usual := ""
 			if r.Usual > 0 {
-				usual = age(time.Duration(r.Usual * float64(time.Second)))
+				usual = screen.Age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.row(r.Item.Short(), r.Label, r.Workflow, r.Step, figure(age(time.Duration(r.For*float64(time.Second)))), figure(usual), r.Why)
+			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), r.Why)
 		}
-		return t.print(a.out)
+		return t.Print(a.Out)
 	})
 }
 
@@ -112,39 +111,35 @@ type stalledJSON struct {
 }
 
 func wordStalled(rows []ask.Stalled) []stalledJSON {
-	out := []stalledJSON{}
-	for _, r := range rows {
-		out = append(out, stalledJSON{r, shellText(r.Remedy)})
-	}
-	return out
+	return linesOf(rows, func(r ask.Stalled) stalledJSON { return stalledJSON{r, shellText(r.Remedy)} })
 }
 
 type statsCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-func (c *statsCmd) Run(a *app) error {
-	return a.looking(func(e *engine.Engine) error {
+func (c *statsCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
 		s := e.Ask.Stats()
 		if c.JSON {
-			return a.json(wordStats(s))
+			return a.JSON(wordStats(s))
 		}
 		if len(s.Steps) == 0 {
-			a.talk("no items")
+			a.Talk("no items")
 			return nil
 		}
-		t := newTable("workflow", "step", "ready", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "hour", "day")
-		seconds := func(n float64) figure {
-			return figure(time.Duration(n * float64(time.Second)).Round(time.Millisecond).String())
+		t := screen.NewTable("workflow", "step", "ready", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "hour", "day")
+		seconds := func(n float64) screen.Figure {
+			return screen.Figure(time.Duration(n * float64(time.Second)).Round(time.Millisecond).String())
 		}
 		for _, r := range s.Steps {
-			t.row(r.Workflow, r.Step, r.Ready+r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
+			t.Row(r.Workflow, r.Step, r.Ready+r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, screen.Figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
 				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), r.LastHour, r.LastDay)
 		}
-		if err := t.print(a.out); err != nil {
+		if err := t.Print(a.Out); err != nil {
 			return err
 		}
-		printList(a, "Advice", linesOf(s.Advice, adviceLine))
+		a.List("Advice", linesOf(s.Advice, adviceLine))
 		return nil
 	})
 }

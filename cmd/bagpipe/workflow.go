@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
@@ -32,17 +34,17 @@ type workflowListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-func (c *workflowListCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *workflowListCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		rows := e.Ask.WorkflowList()
 		if c.JSON {
-			return a.json(rows)
+			return a.JSON(rows)
 		}
-		t := newTable("workflow", "steps", "description")
+		t := screen.NewTable("workflow", "steps", "description")
 		for _, r := range rows {
-			t.row(r.Name, strings.Join(r.Steps, " → "), r.Description)
+			t.Row(r.Name, strings.Join(r.Steps, " → "), r.Description)
 		}
-		return t.print(a.out)
+		return t.Print(a.Out)
 	})
 }
 
@@ -51,16 +53,16 @@ type workflowShowCmd struct {
 	JSON bool   `name:"json" help:"Print JSON: the name, the digest and the text."`
 }
 
-func (c *workflowShowCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *workflowShowCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		text, d, err := e.Ask.WorkflowText(c.Name)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(map[string]string{"name": d.Name, "digest": d.Digest, "text": string(text)})
+			return a.JSON(map[string]string{"name": d.Name, "digest": d.Digest, "text": string(text)})
 		}
-		_, err = a.out.Write(text)
+		_, err = a.Out.Write(text)
 		return err
 	})
 }
@@ -93,7 +95,7 @@ func (c *workflowCheckCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s: valid: workflow %s, %s\n", c.File, d.Name, count(len(d.Steps), "step"))
+	fmt.Fprintf(a.Out, "%s: valid: workflow %s, %s\n", c.File, d.Name, screen.Count(len(d.Steps), "step"))
 	return nil
 }
 
@@ -143,13 +145,13 @@ func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) e
 		if errors.As(wrong, &fe) {
 			out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
 		}
-		return errors.Join(a.json(out), exit(exitError))
+		return errors.Join(a.JSON(out), screen.ExitError)
 	}
 	out.Workflow = d.Name
 	for i := range d.Steps {
 		out.Steps = append(out.Steps, d.Steps[i].Name)
 	}
-	return a.json(out)
+	return a.JSON(out)
 }
 
 type workflowGraphCmd struct {
@@ -158,16 +160,16 @@ type workflowGraphCmd struct {
 	JSON   bool   `name:"json" help:"Print JSON: the name, the format and the text."`
 }
 
-func (c *workflowGraphCmd) Run(a *app) error {
-	return a.with(func(e *engine.Engine) error {
+func (c *workflowGraphCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
 		text, err := e.Ask.WorkflowGraph(c.Name, c.Format)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return a.json(map[string]string{"name": c.Name, "format": c.Format, "text": text})
+			return a.JSON(map[string]string{"name": c.Name, "format": c.Format, "text": text})
 		}
-		_, err = fmt.Fprint(a.out, text)
+		_, err = fmt.Fprint(a.Out, text)
 		return err
 	})
 }
@@ -175,6 +177,6 @@ func (c *workflowGraphCmd) Run(a *app) error {
 type workflowSchemaCmd struct{}
 
 func (c *workflowSchemaCmd) Run(a *app) error {
-	_, err := a.out.Write(templates.WorkflowSchema())
+	_, err := a.Out.Write(templates.WorkflowSchema())
 	return err
 }

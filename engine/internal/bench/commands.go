@@ -131,7 +131,7 @@ func (b *bench) bareStep(dir, name string, input []byte) error {
 		return err
 	}
 	defer log.Close()
-	c := exec.CommandContext(b.ctx, "true")
+	c := b.command("true")
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = scratch, bytes.NewReader(input), log, log
 	if err := c.Run(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func numbers() string {
 }
 
 func (b *bench) xargs() (sample, error) {
-	c := exec.CommandContext(b.ctx, "xargs", "-P2", "-n1", "true")
+	c := b.command("xargs", "-P2", "-n1", "true")
 	c.Stdin = strings.NewReader(numbers())
 	return measure(c)
 }
@@ -157,7 +157,7 @@ func (b *bench) parallel() (sample, error) {
 	if _, err := exec.LookPath("parallel"); err != nil {
 		return sample{}, fmt.Errorf("not measured: %w", err)
 	}
-	c := exec.CommandContext(b.ctx, "parallel", "-j2", "true")
+	c := b.command("parallel", "-j2", "true")
 	c.Stdin = strings.NewReader(numbers())
 	return measure(c)
 }
@@ -175,7 +175,7 @@ func (b *bench) snakemake() (s sample, err error) {
 	if err := os.WriteFile(filepath.Join(dir, "Snakefile"), []byte(rules), 0o666); err != nil {
 		return s, err
 	}
-	c := exec.CommandContext(b.ctx, "snakemake", "-q", "-j2")
+	c := b.command("snakemake", "-q", "-j2")
 	c.Dir = dir
 	if s, err = measure(c); err != nil {
 		return s, err

@@ -35,8 +35,9 @@ func run(ctx context.Context, dir, only, items string, rounds, drops int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	b := &bench{ctx: ctx, work: work, rounds: rounds, program: filepath.Join(work, "bagpipe")}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
+	b := &bench{work: work, rounds: rounds, program: filepath.Join(work, "bagpipe")}
+	b.command = func(name string, args ...string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
+	if out, err := b.command("go", "build", "-o", b.program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	var sizes []int
@@ -65,8 +66,8 @@ func run(ctx context.Context, dir, only, items string, rounds, drops int) (err e
 
 // bench is one call of the program.
 type bench struct {
-	ctx     context.Context
 	work    string
 	program string
 	rounds  int
+	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
 }

@@ -52,7 +52,7 @@ func (b *bench) newWorkspace(name, workflow string) (*workspace, error) {
 	if err := os.RemoveAll(w.root); err != nil {
 		return nil, err
 	}
-	if _, err := measure(exec.CommandContext(b.ctx, b.program, "init", w.root)); err != nil {
+	if _, err := measure(b.command(b.program, "init", w.root)); err != nil {
 		return nil, err
 	}
 	settings := filepath.Join(w.root, "workflows", "bench.yaml")
@@ -63,7 +63,7 @@ func (b *bench) newWorkspace(name, workflow string) (*workspace, error) {
 func (w *workspace) remove() error { return os.RemoveAll(w.root) }
 
 func (w *workspace) command(args ...string) *exec.Cmd {
-	return exec.CommandContext(w.b.ctx, w.b.program, append([]string{"-C", w.root}, args...)...)
+	return w.b.command(w.b.program, append([]string{"-C", w.root}, args...)...)
 }
 
 const addedAtOnce = 1000
@@ -95,6 +95,6 @@ func (w *workspace) register(n int) error {
 
 // git asks the workspace's repository.
 func (w *workspace) git(args ...string) (string, error) {
-	out, err := exec.CommandContext(w.b.ctx, "git", append([]string{"-C", w.root}, args...)...).Output()
+	out, err := w.b.command("git", append([]string{"-C", w.root}, args...)...).Output()
 	return strings.TrimSpace(string(out)), err
 }

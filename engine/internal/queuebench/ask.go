@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ func (b *bench) ask(e *engine.Engine) error {
 	stats := e.Ask.Stats()
 	b.row("stats", time.Since(start), 0, fmt.Sprintf("%d steps", len(stats.Steps)))
 	start = time.Now()
-	s, err := e.Ask.Status(b.ctx, ask.Filter{})
+	s, err := e.Ask.Status(context.Background(), ask.Filter{})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func all(sizes, dir, only, profile string) (err error) {
 		if err != nil {
 			return err
 		}
-		b := &bench{ctx: context.Background(), root: filepath.Join(dir, "items-"+field), n: n, only: only, profile: profile}
+		b := &bench{root: filepath.Join(dir, "items-"+field), n: n, only: only, profile: profile}
 		if err := b.run(); err != nil {
 			return fmt.Errorf("%d items: %w", n, err)
 		}
@@ -67,7 +67,6 @@ const (
 
 // bench measures one size.
 type bench struct {
-	ctx     context.Context
 	root    string
 	n       int
 	only    string
@@ -79,7 +78,7 @@ type bench struct {
 
 func (b *bench) run() error {
 	if _, err := os.Stat(b.root); err != nil {
-		if err := makeWorkspace(b.ctx, b.root, b.n); err != nil {
+		if err := makeWorkspace(context.Background(), b.root, b.n); err != nil {
 			return err
 		}
 	}
@@ -131,12 +130,12 @@ func (b *bench) gitPipeline() error {
 // open opens an engine and loads its index.
 func (b *bench) open() (e *engine.Engine, opened, loaded time.Duration, err error) {
 	start := time.Now()
-	if e, err = engine.Open(b.ctx, b.root, options()); err != nil {
+	if e, err = engine.Open(context.Background(), b.root, options()); err != nil {
 		return nil, 0, 0, err
 	}
 	opened = time.Since(start)
 	start = time.Now()
-	if err = e.Index.Load(b.ctx); err != nil {
+	if err = e.Index.Load(context.Background()); err != nil {
 		return nil, 0, 0, errors.Join(err, e.Close())
 	}
 	return e, opened, time.Since(start), nil
@@ -222,17 +221,14 @@ func (b *bench) warm() error {
 		verdict = "MISSED"
 	}
 	fmt.Printf("  %-48s %10.0f bytes an item; at most %d: %s\n", "memory over the identifiers, labels and all", each, mostBytes, verdict)
-	if err := b.ask(e); err != nil {
-		return err
-	}
-	return nil
+	return b.ask(e)
 }
 
 func (b *bench) changed() error {
 	if b.n < 2000 {
 		return nil
 	}
-	if err := change(b.ctx, b.root, 1, 100); err != nil {
+	if err := change(context.Background(), b.root, 1, 100); err != nil {
 		return err
 	}
 	e, opened, loaded, err := b.open()

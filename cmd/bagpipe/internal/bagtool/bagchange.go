@@ -1,12 +1,14 @@
-package main
+package bagtool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"bagpipe/bags"
 	"bagpipe/bags/files"
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 type bagUpdateCmd struct {
@@ -17,43 +19,43 @@ type bagUpdateCmd struct {
 	bagWork
 }
 
-func (c *bagUpdateCmd) Run(a *app) error {
+func (c *bagUpdateCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
-	m := c.meter(a, "update")
-	did, err := bags.Update(a.ctx, c.Dir, bags.UpdateOptions{
-		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: "Bagpipe", NoSync: !c.Sync, Progress: m.report,
+	m := c.meter(on, "update")
+	did, err := bags.Update(ctx, c.Dir, bags.UpdateOptions{
+		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: "Bagpipe", NoSync: !c.Sync, Progress: m.Report,
 	})
-	m.close()
+	m.Close()
 	if err != nil || !c.JSON {
-		sayRecovered(a, c.Dir, did.Recovered)
+		sayRecovered(on, c.Dir, did.Recovered)
 	}
 	refused := errors.Is(err, bags.ErrNotAccepted)
 	if err != nil && !refused {
 		return err
 	}
 	if c.JSON {
-		if err := a.json(did); err != nil {
+		if err := on.JSON(did); err != nil {
 			return err
 		}
 	} else {
-		c.print(a, did)
+		c.print(on, did)
 	}
 	if refused {
-		a.talk("bagpipe: %v; look at these files, and then: bagpipe bag update --changed --removed %s", err, c.Dir)
-		return exit(exitError)
+		on.Talk("bagpipe: %v; look at these files, and then: bagpipe bag update --changed --removed %s", err, c.Dir)
+		return screen.ExitError
 	}
 	return nil
 }
 
-func (c *bagUpdateCmd) print(a *app, did bags.Updated) {
+func (c *bagUpdateCmd) print(on *screen.Screen, did bags.Updated) {
 	for _, kind := range []struct {
 		word  string
 		paths []string
 	}{{"added", did.Added}, {"changed", did.Changed}, {"removed", did.Removed}} {
 		for _, p := range kind.paths {
-			fmt.Fprintf(a.out, "%s: %s\n", kind.word, p)
+			fmt.Fprintf(on.Out, "%s: %s\n", kind.word, p)
 		}
 	}
 	if !did.Written {
@@ -63,8 +65,8 @@ func (c *bagUpdateCmd) print(a *app, did bags.Updated) {
 	if did.From != "1.0" {
 		from = ", was " + did.From
 	}
-	fmt.Fprintf(a.out, "%s: BagIt 1.0%s, %s, %s; %d added, %d changed, %d removed\n",
-		c.Dir, from, count(did.Files, "payload file"), count(did.Bytes, "byte"), len(did.Added), len(did.Changed), len(did.Removed))
+	fmt.Fprintf(on.Out, "%s: BagIt 1.0%s, %s, %s; %d added, %d changed, %d removed\n",
+		c.Dir, from, screen.Count(did.Files, "payload file"), screen.Count(did.Bytes, "byte"), len(did.Added), len(did.Changed), len(did.Removed))
 }
 
 type bagManifestCmd struct {
@@ -78,25 +80,25 @@ type bagManifestAddCmd struct {
 	bagWork
 }
 
-func (c *bagManifestAddCmd) Run(a *app) error {
+func (c *bagManifestAddCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
-	m := c.meter(a, "manifest add")
-	did, err := bags.AddManifest(a.ctx, c.Dir, files.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.report})
-	m.close()
+	m := c.meter(on, "manifest add")
+	did, err := bags.AddManifest(ctx, c.Dir, files.Algorithm(c.Algorithm), bags.AmendOptions{NoSync: !c.Sync, Progress: m.Report})
+	m.Close()
 	if err != nil || !c.JSON {
-		sayRecovered(a, c.Dir, did.Recovered)
+		sayRecovered(on, c.Dir, did.Recovered)
 	}
 	if errors.Is(err, bags.ErrNotValid) {
-		printReport(a, c.Dir, did.Report)
+		printReport(on, c.Dir, did.Report)
 	}
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return a.json(did)
+		return on.JSON(did)
 	}
-	fmt.Fprintf(a.out, "%s: valid, and has manifest-%s.txt and tagmanifest-%s.txt now\n", c.Dir, c.Algorithm, c.Algorithm)
+	fmt.Fprintf(on.Out, "%s: valid, and has manifest-%s.txt and tagmanifest-%s.txt now\n", c.Dir, c.Algorithm, c.Algorithm)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ func TestLongTableIsTheSame(t *testing.T) {
 		texts := rapid.SampledFrom([]string{"", "a", "letter 12", "  in", "out  ", "Ümläut", "日本", "a\u0301", "e\u200bf", "x\ty", "two\nlines", "\x1b[31mred", "\xff", "…", "🙂 b"})
 		plain := rapid.SampledFrom([]string{"", "a", "letter 12", "out  ", "Ümläut", "日本", "longer than the heading"})
 		cells := rapid.SampledFrom([]*rapid.Generator[string]{texts, plain}).Draw(t, "cells")
-		table := newTable("Item", "n", "größe", "")
+		table := NewTable("Item", "n", "größe", "")
 		for range rapid.IntRange(1, 8).Draw(t, "rows") {
-			table.row(cells.Draw(t, "a"), rapid.IntRange(0, 20000).Draw(t, "n"), figure(cells.Draw(t, "b")), cells.Draw(t, "c"))
+			table.Row(cells.Draw(t, "a"), rapid.IntRange(0, 20000).Draw(t, "n"), Figure(cells.Draw(t, "b")), cells.Draw(t, "c"))
 		}
 		var want, got bytes.Buffer
 		if err := table.printAny(&want); err != nil {

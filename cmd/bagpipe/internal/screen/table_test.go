@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 )
 
 func TestTableClips(t *testing.T) {
-	x := newTable("item", "n", "steps", "why")
-	x.row("0a1b2c3d", 7, strings.Repeat("s", 90), strings.Repeat("w", 60))
-	x.row("0a1b2c3e", figure("."), "short", "Übergröße")
+	x := NewTable("item", "n", "steps", "why")
+	x.Row("0a1b2c3d", 7, strings.Repeat("s", 90), strings.Repeat("w", 60))
+	x.Row("0a1b2c3e", Figure("."), "short", "Übergröße")
 	x.clip(80)
 	var out strings.Builder
-	if err := x.print(&out); err != nil {
+	if err := x.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
@@ -24,8 +24,8 @@ func TestTableClips(t *testing.T) {
 	if !strings.HasPrefix(lines[2], "0a1b2c3e  .  short ") || !strings.HasSuffix(lines[2], "  Übergröße") {
 		t.Errorf("what fits is clipped: %q", lines[2])
 	}
-	y := newTable("a")
-	y.row(strings.Repeat("a", 30))
+	y := NewTable("a")
+	y.Row(strings.Repeat("a", 30))
 	y.clip(5)
 	if got := y.rows[0][0]; got != strings.Repeat("a", clipLeast-1)+"…" {
 		t.Errorf("clipped to %q, want %d characters", got, clipLeast)

@@ -1,11 +1,10 @@
-package main
+package screen
 
 import (
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -13,27 +12,29 @@ import (
 	"golang.org/x/term"
 )
 
-// figure is a cell that reads as a number though it is a text: "0.014", "3d 4h", ".".
-type figure string
+// Figure is a cell that reads as a number though it is a text: "0.014", "3d 4h", ".".
+type Figure string
 
-// tableWriter prints columns without frames, so that other tools can read them. A column of
+// Table prints columns without frames, so that other tools can read them. A column of
 // numbers alone stands on the right, its heading too. On a terminal the widest texts
 // are clipped until a row fits on a line.
-type tableWriter struct {
+type Table struct {
 	header []any
 	rows   [][]any
 	texts  []bool // by column: whether some cell is not a number
-	whole  bool   // nothing is clipped
+	Whole  bool   // nothing is clipped
 }
 
-func newTable(header ...any) *tableWriter {
-	return &tableWriter{header: header, texts: make([]bool, len(header))}
+// NewTable makes a table of no rows under its heading.
+func NewTable(header ...any) *Table {
+	return &Table{header: header, texts: make([]bool, len(header))}
 }
 
-func (t *tableWriter) row(cells ...any) {
+// Row adds a row.
+func (t *Table) Row(cells ...any) {
 	for i := range t.texts {
 		switch cells[i].(type) {
-		case int, int64, figure:
+		case int, int64, Figure:
 		default:
 			t.texts[i] = true
 		}
@@ -41,8 +42,9 @@ func (t *tableWriter) row(cells ...any) {
 	t.rows = append(t.rows, cells)
 }
 
-func (t *tableWriter) print(out io.Writer) error {
-	if !t.whole {
+// Print prints the table, clipped to the width of a terminal.
+func (t *Table) Print(out io.Writer) error {
+	if !t.Whole {
 		t.clip(terminalWidth(out))
 	}
 	if len(t.rows) >= manyRows {
@@ -53,7 +55,7 @@ func (t *tableWriter) print(out io.Writer) error {
 	return t.printAny(out)
 }
 
-func (t *tableWriter) printAny(out io.Writer) error {
+func (t *Table) printAny(out io.Writer) error {
 	w := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -87,7 +89,7 @@ const (
 )
 
 // clip shortens the widest columns of texts until a row has width characters; 0: not.
-func (t *tableWriter) clip(width int) {
+func (t *Table) clip(width int) {
 	if width <= 0 {
 		return
 	}
@@ -115,7 +117,7 @@ func (t *tableWriter) clip(width int) {
 	for _, r := range t.rows {
 		for i, isText := range t.texts {
 			if s := fmt.Sprint(r[i]); isText && utf8.RuneCountInString(s) > widths[i] {
-				r[i] = short(s, widths[i])
+				r[i] = Short(s, widths[i])
 			}
 		}
 	}
@@ -123,11 +125,11 @@ func (t *tableWriter) clip(width int) {
 
 // terminalWidth is how many characters fit on a line of out; 0 when it is no terminal.
 func terminalWidth(out io.Writer) int {
-	o, ok := out.(*output)
+	o, ok := out.(*Output)
 	if !ok {
 		return 0
 	}
-	f, ok := o.w.(*os.File)
+	f, ok := o.W.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
@@ -136,21 +138,4 @@ func terminalWidth(out io.Writer) int {
 		return 0
 	}
 	return width
-}
-
-// when shows a time to people in their own zone.
-func when(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Local().Format("2006-01-02 15:04:05")
-}
-
-// short clips a message to one line of a table.
-func short(s string, most int) string {
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return strings.TrimRight(string(r[:most-1]), "…") + "…"
 }

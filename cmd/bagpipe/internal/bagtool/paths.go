@@ -1,4 +1,4 @@
-package main
+package bagtool
 
 import (
 	"errors"
@@ -8,18 +8,14 @@ import (
 	"path/filepath"
 
 	"bagpipe/bags/files"
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 // What the commands for bags and archives are given is looked at before they begin:
 // a path that is not there, or is not what the command works on, is a mistake of
 // usage. Exit code 1 is then left for what is wrong with the thing itself.
 
-// wrongUse is a mistake of usage that the command line alone does not show.
-type wrongUse string
-
-func (e wrongUse) Error() string { return string(e) }
-
-func misused(format string, args ...any) error { return wrongUse(fmt.Sprintf(format, args...)) }
+func misused(format string, args ...any) error { return screen.WrongUse(fmt.Sprintf(format, args...)) }
 
 // kindOf tells what stands at a path, links followed.
 func kindOf(path string) (fs.FileMode, error) {

@@ -1,15 +1,17 @@
-package main
+package bagtool
 
 import (
+	"context"
 	"fmt"
 
 	"bagpipe/bags"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/profile"
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
-// bagCmd is a BagIt tool by itself: none of its commands needs a workspace.
-type bagCmd struct {
+// Bag is a BagIt tool by itself: none of its commands needs a workspace.
+type Bag struct {
 	Create    bagCreateCmd    `cmd:"" help:"Make a bag of a folder, beside it or where it stands."`
 	Validate  bagValidateCmd  `cmd:"" help:"Validate a bag, a folder or an archive, by RFC 8493. Exit code 0: valid, 1: not."`
 	Update    bagUpdateCmd    `cmd:"" help:"Bring a bag's manifests up to date with its files."`
@@ -27,11 +29,11 @@ type bagWork struct {
 }
 
 // meter keeps standard output for the one report of --json.
-func (w bagWork) meter(a *app, what string) *meter {
+func (w bagWork) meter(on *screen.Screen, what string) *screen.Meter {
 	if w.JSON {
-		return newMeter(a, what, a.err, w.Quiet)
+		return screen.NewMeter(on, what, on.Err, w.Quiet)
 	}
-	return newMeter(a, what, nil, w.Quiet)
+	return screen.NewMeter(on, what, nil, w.Quiet)
 }
 
 type bagValidateCmd struct {
@@ -43,7 +45,7 @@ type bagValidateCmd struct {
 	bagWork
 }
 
-func (c *bagValidateCmd) Run(a *app) error {
+func (c *bagValidateCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantEither(c.Bag); err != nil {
 		return err
 	}
@@ -58,22 +60,22 @@ func (c *bagValidateCmd) Run(a *app) error {
 	case c.Complete:
 		o.Level = bags.Complete
 	}
-	m := c.meter(a, "validate")
-	o.Progress = m.report
-	report, err := bags.Validate(a.ctx, c.Bag, o)
-	m.close()
+	m := c.meter(on, "validate")
+	o.Progress = m.Report
+	report, err := bags.Validate(ctx, c.Bag, o)
+	m.Close()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		if err := a.json(report); err != nil {
+		if err := on.JSON(report); err != nil {
 			return err
 		}
 	} else {
-		printReport(a, c.Bag, report)
+		printReport(on, c.Bag, report)
 	}
 	if report.Errors > 0 || o.Level == bags.Full && !report.Valid {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }
@@ -92,17 +94,17 @@ func loadProfiles(files []string) (all []*profile.Profile, err error) {
 	return all, nil
 }
 
-func printReport(a *app, bag string, r bags.Report) {
-	printFindings(a, r.Findings)
+func printReport(on *screen.Screen, bag string, r bags.Report) {
+	printFindings(on, r.Findings)
 	version := "BagIt " + r.Version
 	if r.Version == "" {
 		version = "no BagIt version"
 	}
-	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s, %s, %s\n", bag, answer(r), version, count(r.PayloadFiles, "payload file"),
-		count(r.PayloadBytes, "byte"), count(r.Errors, "error"), count(r.Warnings, "warning"))
+	fmt.Fprintf(on.Out, "%s: %s: %s, %s, %s, %s, %s\n", bag, answer(r), version, screen.Count(r.PayloadFiles, "payload file"),
+		screen.Count(r.PayloadBytes, "byte"), screen.Count(r.Errors, "error"), screen.Count(r.Warnings, "warning"))
 }
 
-func printFindings(a *app, findings []finding.Finding) {
+func printFindings(on *screen.Screen, findings []finding.Finding) {
 	for _, f := range findings {
 		where := f.Path
 		if where != "" {
@@ -111,7 +113,7 @@ func printFindings(a *app, findings []finding.Finding) {
 		if f.Constraint != "" {
 			where += f.Constraint + ": "
 		}
-		fmt.Fprintf(a.out, "%s: %s%s\n", f.Severity, where, f.Text)
+		fmt.Fprintf(on.Out, "%s: %s%s\n", f.Severity, where, f.Text)
 	}
 }
 

@@ -1,7 +1,8 @@
-package main
+package bagtool
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"bagpipe/bags"
 	"bagpipe/bags/files"
 	"bagpipe/bags/tagfile"
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/layout"
 )
 
@@ -59,7 +61,7 @@ func (c *bagCreateCmd) describe(o *bags.CreateOptions) error {
 	return nil
 }
 
-func (c *bagCreateCmd) Run(a *app) error {
+func (c *bagCreateCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := first(wantFolder(c.Source), wantPlace(cmp.Or(c.Dest, c.Source)), wantAlgorithms(c.Algorithm)); err != nil {
 		return err
 	}
@@ -67,16 +69,16 @@ func (c *bagCreateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m := c.meter(a, "create")
-	o.Progress = m.report
+	m := c.meter(on, "create")
+	o.Progress = m.Report
 	create := bags.Create
 	if c.InPlace {
 		create = bags.CreateInPlace
 	}
-	made, err := create(a.ctx, o)
-	m.close()
+	made, err := create(ctx, o)
+	m.Close()
 	if err != nil || !c.JSON && made.Recovered == bags.Undone {
-		sayRecovered(a, c.Source, made.Recovered)
+		sayRecovered(on, c.Source, made.Recovered)
 	}
 	var broken *files.Error
 	if errors.As(err, &broken) && broken.Rule == files.RuleBag {
@@ -86,21 +88,21 @@ func (c *bagCreateCmd) Run(a *app) error {
 		return err
 	}
 	if c.JSON {
-		return a.json(made)
+		return on.JSON(made)
 	}
 	bag := c.Dest
 	if c.InPlace {
 		bag = c.Source
 	}
 	if made.Recovered == bags.Completed {
-		fmt.Fprintf(a.out, "%s: a create or change that was interrupted is completed; nothing else was done\n", bag)
+		fmt.Fprintf(on.Out, "%s: a create or change that was interrupted is completed; nothing else was done\n", bag)
 		return nil
 	}
-	printFindings(a, made.Findings)
+	printFindings(on, made.Findings)
 	for _, p := range made.EmptyFolders {
-		fmt.Fprintf(a.out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", layout.EncodePath(p))
+		fmt.Fprintf(on.Out, "warning: data/%s: an empty folder: it is in data/, and in no manifest\n", layout.EncodePath(p))
 	}
-	fmt.Fprintf(a.out, "%s: BagIt 1.0, %s, %s\n", bag, count(made.Files, "payload file"), count(made.Bytes, "byte"))
+	fmt.Fprintf(on.Out, "%s: BagIt 1.0, %s, %s\n", bag, screen.Count(made.Files, "payload file"), screen.Count(made.Bytes, "byte"))
 	return nil
 }
 
@@ -124,8 +126,8 @@ func (c *bagCreateCmd) options() (bags.CreateOptions, error) {
 	return o, nil
 }
 
-func sayRecovered(a *app, bag string, was bags.Outcome) {
+func sayRecovered(on *screen.Screen, bag string, was bags.Outcome) {
 	if was != "" {
-		a.talk("%s: a create or change that was interrupted is %s", bag, was)
+		on.Talk("%s: a create or change that was interrupted is %s", bag, was)
 	}
 }

@@ -1,6 +1,7 @@
-package main
+package bagtool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"bagpipe/bags/finding"
 	"bagpipe/bags/profile"
 	"bagpipe/bags/tagfile"
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 type bagInfoCmd struct {
@@ -24,11 +26,11 @@ type bagInfoGetCmd struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-func (c *bagInfoGetCmd) Run(a *app) error {
+func (c *bagInfoGetCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantEither(c.Bag); err != nil {
 		return err
 	}
-	r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Quick})
+	r, err := bags.Validate(ctx, c.Bag, bags.ValidateOptions{Level: bags.Quick})
 	if err != nil {
 		return err
 	}
@@ -42,7 +44,7 @@ func (c *bagInfoGetCmd) Run(a *app) error {
 		}
 	}
 	if c.JSON {
-		if err := a.json(fields); err != nil {
+		if err := on.JSON(fields); err != nil {
 			return err
 		}
 	}
@@ -50,14 +52,14 @@ func (c *bagInfoGetCmd) Run(a *app) error {
 		switch {
 		case c.JSON:
 		case c.Label != "":
-			fmt.Fprintln(a.out, f.Value)
+			fmt.Fprintln(on.Out, f.Value)
 		default:
-			fmt.Fprintf(a.out, "%s: %s\n", f.Label, f.Value)
+			fmt.Fprintf(on.Out, "%s: %s\n", f.Label, f.Value)
 		}
 	}
 	if c.Label != "" && len(fields) == 0 {
-		a.talk("bagpipe: %s: no %s in its bag-info.txt", c.Bag, c.Label)
-		return exit(exitError)
+		on.Talk("bagpipe: %s: no %s in its bag-info.txt", c.Bag, c.Label)
+		return screen.ExitError
 	}
 	return nil
 }
@@ -102,7 +104,7 @@ func (c *bagInfoSetCmd) Validate() error {
 	return err
 }
 
-func (c *bagInfoSetCmd) Run(a *app) error {
+func (c *bagInfoSetCmd) Run(ctx context.Context, on *screen.Screen) error {
 	changes, err := c.changes()
 	if err != nil {
 		return err
@@ -110,12 +112,12 @@ func (c *bagInfoSetCmd) Run(a *app) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
-	did, err := bags.SetInfo(a.ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})
+	did, err := bags.SetInfo(ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})
 	if err != nil || !c.JSON {
-		sayRecovered(a, c.Dir, did.Recovered)
+		sayRecovered(on, c.Dir, did.Recovered)
 	}
 	if err == nil && c.JSON {
-		return a.json(did)
+		return on.JSON(did)
 	}
 	return err
 }
@@ -146,7 +148,7 @@ type bagProfileCheckCmd struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-func (c *bagProfileCheckCmd) Run(a *app) error {
+func (c *bagProfileCheckCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFile(c.File); err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 	}
 	findings := append([]finding.Finding{}, p.Problems...)
 	if c.Bag != "" {
-		r, err := bags.Validate(a.ctx, c.Bag, bags.ValidateOptions{Level: bags.Complete, Profiles: []*profile.Profile{p}})
+		r, err := bags.Validate(ctx, c.Bag, bags.ValidateOptions{Level: bags.Complete, Profiles: []*profile.Profile{p}})
 		if err != nil {
 			return err
 		}
@@ -174,11 +176,11 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		}
 	}
 	if c.JSON {
-		if err := a.json(findings); err != nil {
+		if err := on.JSON(findings); err != nil {
 			return err
 		}
 	} else {
-		printFindings(a, findings)
+		printFindings(on, findings)
 		of := c.File
 		if p.Identifier != "" {
 			of += ": " + p.Identifier
@@ -186,10 +188,10 @@ func (c *bagProfileCheckCmd) Run(a *app) error {
 		if p.Spec != "" {
 			of += ", for BagIt Profiles " + p.Spec
 		}
-		fmt.Fprintf(a.out, "%s: %s\n", of, count(errs, "error"))
+		fmt.Fprintf(on.Out, "%s: %s\n", of, screen.Count(errs, "error"))
 	}
 	if errs > 0 {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }

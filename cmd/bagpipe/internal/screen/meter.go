@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/term"
 )
 
-// meter shows how far the work on many files has come: a bar on a terminal, one
+// Meter shows how far the work on many files has come: a bar on a terminal, one
 // object a line with --json, and otherwise a line now and then.
-type meter struct {
-	a      *app
+type Meter struct {
+	s      *Screen
 	what   string
 	events io.Writer // nil: lines, or a bar
 	every  time.Duration
@@ -34,12 +34,12 @@ const (
 	firstLine = 2 * time.Second // what is quiet for longer seems to hang
 )
 
-// newMeter gives a meter whose report is cheap to call. Where events is not nil,
+// NewMeter gives a meter whose report is cheap to call. Where events is not nil,
 // they go there.
-func newMeter(a *app, what string, events io.Writer, quiet bool) *meter {
+func NewMeter(s *Screen, what string, events io.Writer, quiet bool) *Meter {
 	now := time.Now()
-	m := &meter{a: a, what: what, events: events, start: now, every: lineEvery}
-	f, isFile := a.err.(*os.File)
+	m := &Meter{s: s, what: what, events: events, start: now, every: lineEvery}
+	f, isFile := s.Err.(*os.File)
 	switch {
 	case quiet:
 		m.every = 0
@@ -57,8 +57,8 @@ func newMeter(a *app, what string, events io.Writer, quiet bool) *meter {
 	return m
 }
 
-// report is called by one goroutine at a time.
-func (m *meter) report(p files.Progress) {
+// Report is called by one goroutine at a time.
+func (m *Meter) Report(p files.Progress) {
 	if m.every == 0 {
 		return
 	}
@@ -67,20 +67,20 @@ func (m *meter) report(p files.Progress) {
 		return
 	}
 	m.next = now.Add(m.every)
-	s := moment{Progress: p, elapsed: now.Sub(m.start)}
+	at := moment{Progress: p, elapsed: now.Sub(m.start)}
 	switch {
 	case m.bar != nil:
 		m.bar.SetTotal(max(p.TotalBytes, p.Bytes), false)
 		m.bar.SetCurrent(p.Bytes)
 	case m.events != nil:
-		m.a.eventTo(m.events, "progress", s.fields(m.what))
+		m.s.EventTo(m.events, "progress", at.fields(m.what))
 	default:
-		m.a.talk("%s: %s", m.what, s.text())
+		m.s.Talk("%s: %s", m.what, at.text())
 	}
 }
 
-// close leaves no bar behind: what was done is said by the command.
-func (m *meter) close() {
+// Close leaves no bar behind: what was done is said by the command.
+func (m *Meter) Close() {
 	if m.bar != nil {
 		m.bar.Abort(true)
 		m.bars.Wait()

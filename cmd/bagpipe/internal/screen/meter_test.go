@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bytes"
@@ -23,22 +23,22 @@ func TestMeter(t *testing.T) {
 		{unknown, "unpack: 1 files, 10.0 MB, ", nil},
 	} {
 		var lines, events bytes.Buffer
-		a := &app{err: &lines, out: &output{w: &events}}
-		m := newMeter(a, "unpack", nil, false)
-		m.report(c.at)
+		a := &Screen{Err: &lines, Out: &Output{W: &events}}
+		m := NewMeter(a, "unpack", nil, false)
+		m.Report(c.at)
 		if lines.Len() > 0 {
 			t.Errorf("a line at once: %s", &lines)
 		}
 		m.next = time.Time{}
-		m.report(c.at)
-		m.close()
+		m.Report(c.at)
+		m.Close()
 		if !strings.HasPrefix(lines.String(), c.line) || strings.Count(lines.String(), "\n") != 1 {
 			t.Errorf("%q, want %q…", &lines, c.line)
 		}
-		m = newMeter(a, "unpack", a.out, false)
+		m = NewMeter(a, "unpack", a.Out, false)
 		m.next = time.Time{}
-		m.report(c.at)
-		m.close()
+		m.Report(c.at)
+		m.Close()
 		var e map[string]any
 		if err := json.Unmarshal(events.Bytes(), &e); err != nil {
 			t.Fatalf("%v: %s", err, &events)
@@ -52,9 +52,9 @@ func TestMeter(t *testing.T) {
 			}
 		}
 		lines.Reset()
-		m = newMeter(a, "unpack", nil, true)
+		m = NewMeter(a, "unpack", nil, true)
 		m.next = time.Time{}
-		m.report(c.at)
+		m.Report(c.at)
 		if lines.Len() > 0 {
 			t.Errorf("quiet: %s", &lines)
 		}

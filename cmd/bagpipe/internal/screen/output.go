@@ -1,22 +1,22 @@
-package main
+package screen
 
 import (
 	"io"
 	"sync"
 )
 
-// output is standard output that remembers its first error: most of what is
+// Output is standard output that remembers its first error: most of what is
 // printed is printed without asking, and a report that was cut off by a full disk
 // must not end with exit code 0.
-type output struct {
-	w io.Writer
+type Output struct {
+	W io.Writer
 
 	mu  sync.Mutex // guards err
 	err error
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.W.Write(p)
 	if err != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -27,7 +27,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (o *output) failure() error {
+// Failure gives the first error.
+func (o *Output) Failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestIndented(t *testing.T) {
 		if err := e.Encode(v); err != nil {
 			t.Fatal(err)
 		}
-		if err := (&app{out: &output{w: &got}}).json(v); err != nil || got.String() != want.String() {
+		if err := (&Screen{Out: &Output{W: &got}}).JSON(v); err != nil || got.String() != want.String() {
 			t.Fatalf("%s\nwant\n%s: %v", got.String(), want.String(), err)
 		}
 	})

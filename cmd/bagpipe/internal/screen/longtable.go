@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ const manyRows = 1000
 
 // printLong prints the same as the library would, unless some cell is not plain text
 // of one line; then it has printed nothing, and done is false.
-func (t *tableWriter) printLong(out io.Writer) (done bool, err error) {
+func (t *Table) printLong(out io.Writer) (done bool, err error) {
 	cells, widths, ok := t.layOut()
 	if !ok {
 		return false, nil
@@ -44,7 +44,7 @@ type tableCell struct {
 }
 
 // layOut gives the cells, the heading's first, and the widths of the columns.
-func (t *tableWriter) layOut() (cells []tableCell, widths []int, ok bool) {
+func (t *Table) layOut() (cells []tableCell, widths []int, ok bool) {
 	widths, ok = make([]int, len(t.header)), true
 	cells = make([]tableCell, 0, (len(t.rows)+1)*len(t.header))
 	add := func(c int, s string) {

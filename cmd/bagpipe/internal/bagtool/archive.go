@@ -1,7 +1,8 @@
-package main
+package bagtool
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,10 +11,12 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/layout"
 )
 
-type archiveCmd struct {
+// Archive is the tool for archives.
+type Archive struct {
 	List    archiveListCmd    `cmd:"" help:"List what is in an archive. Exit code 1: it could not be unpacked."`
 	Check   archiveCheckCmd   `cmd:"" help:"Read archives to the last byte and tell what is wrong with them. Exit code 0: they can be unpacked, 1: not."`
 	Extract archiveExtractCmd `cmd:"" aliases:"unpack" help:"Unpack an archive into a new folder."`
@@ -73,33 +76,33 @@ type archiveListCmd struct {
 	readFlags `embed:""`
 }
 
-func (c *archiveListCmd) Run(a *app) error {
+func (c *archiveListCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFile(c.Archive); err != nil {
 		return err
 	}
 	o := archive.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names)}
-	o.Member = func(m archive.Member) { a.archiveMember(m, c.JSON) }
-	in, err := archive.Inspect(a.ctx, c.Archive, o)
+	o.Member = func(m archive.Member) { archiveMember(on, m, c.JSON) }
+	in, err := archive.Inspect(ctx, c.Archive, o)
 	if err != nil {
 		return err
 	}
-	return a.inspected(c.Archive, in, c.JSON)
+	return inspected(on, c.Archive, in, c.JSON)
 }
 
-func (a *app) archiveMember(m archive.Member, json bool) {
+func archiveMember(on *screen.Screen, m archive.Member, json bool) {
 	p := layout.EncodePath(m.Path)
 	if m.Folder {
 		p += "/"
 	}
 	if json {
-		a.event("member", map[string]any{"path": p, "folder": m.Folder, "bytes": m.Size, "mode": m.Mode.String(), "time": jsonTime(m.Time)})
+		on.Event("member", map[string]any{"path": p, "folder": m.Folder, "bytes": m.Size, "mode": m.Mode.String(), "time": jsonTime(m.Time)})
 		return
 	}
 	size := fmt.Sprint(m.Size)
 	if m.Size < 0 {
 		size = "?"
 	}
-	fmt.Fprintf(a.out, "%12s  %-19s  %s\n", size, when(m.Time), p)
+	fmt.Fprintf(on.Out, "%12s  %-19s  %s\n", size, screen.When(m.Time), p)
 }
 
 func jsonTime(t time.Time) any {
@@ -110,27 +113,27 @@ func jsonTime(t time.Time) any {
 }
 
 // inspected prints what was found; problems make the exit code.
-func (a *app) inspected(archive string, in archive.Inspected, json bool) error {
+func inspected(on *screen.Screen, archive string, in archive.Inspected, json bool) error {
 	for _, w := range in.Warnings {
-		a.archiveWarning(archive, w, json)
+		archiveWarning(on, archive, w, json)
 	}
 	for _, p := range in.Problems {
 		if json {
-			a.event("problem", problemOf(archive, p))
+			on.Event("problem", problemOf(archive, p))
 		} else {
-			fmt.Fprintf(a.out, "error: %v\n", p)
+			fmt.Fprintf(on.Out, "error: %v\n", p)
 		}
 	}
 	sound := len(in.Problems) == 0
 	if json {
-		a.event("done", map[string]any{"archive": archive, "format": in.Format, "files": in.Files, "folders": in.Folders,
+		on.Event("done", map[string]any{"archive": archive, "format": in.Format, "files": in.Files, "folders": in.Folders,
 			"bytes": in.Bytes, "warnings": len(in.Warnings), "problems": len(in.Problems), "sound": sound})
 	} else {
-		fmt.Fprintf(a.out, "%s: %s: %s, %s, %s; %s, %s\n", archive, cmp.Or(string(in.Format), "no archive"), count(in.Files, "file"),
-			count(in.Folders, "folder"), count(in.Bytes, "byte"), count(len(in.Problems), "error"), count(len(in.Warnings), "warning"))
+		fmt.Fprintf(on.Out, "%s: %s: %s, %s, %s; %s, %s\n", archive, cmp.Or(string(in.Format), "no archive"), screen.Count(in.Files, "file"),
+			screen.Count(in.Folders, "folder"), screen.Count(in.Bytes, "byte"), screen.Count(len(in.Problems), "error"), screen.Count(len(in.Warnings), "warning"))
 	}
 	if !sound {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }
@@ -141,20 +144,20 @@ func problemOf(given string, p *files.Error) map[string]any {
 	return map[string]any{"archive": layout.EncodePath(folder + p.Archive), "member": layout.EncodePath(p.Member), "rule": p.Rule, "text": p.Detail}
 }
 
-func (a *app) archiveWarning(archive, text string, json bool) {
+func archiveWarning(on *screen.Screen, archive, text string, json bool) {
 	if json {
-		a.event("warning", map[string]any{"archive": archive, "text": text})
+		on.Event("warning", map[string]any{"archive": archive, "text": text})
 		return
 	}
-	fmt.Fprintf(a.out, "warning: %s: %s\n", layout.EncodePath(filepath.Base(archive)), text)
+	fmt.Fprintf(on.Out, "warning: %s: %s\n", layout.EncodePath(filepath.Base(archive)), text)
 }
 
 // archiveMeter's events stand among the others, on standard output.
-func (a *app) archiveMeter(what string, quiet, asJSON bool) *meter {
+func archiveMeter(on *screen.Screen, what string, quiet, asJSON bool) *screen.Meter {
 	if asJSON {
-		return newMeter(a, what, a.out, quiet)
+		return screen.NewMeter(on, what, on.Out, quiet)
 	}
-	return newMeter(a, what, nil, quiet)
+	return screen.NewMeter(on, what, nil, quiet)
 }
 
 type archiveCheckCmd struct {
@@ -163,7 +166,7 @@ type archiveCheckCmd struct {
 	readFlags `embed:""`
 }
 
-func (c *archiveCheckCmd) Run(a *app) error {
+func (c *archiveCheckCmd) Run(ctx context.Context, on *screen.Screen) error {
 	for _, archive := range c.Archive {
 		if err := wantFile(archive); err != nil {
 			return err
@@ -171,13 +174,13 @@ func (c *archiveCheckCmd) Run(a *app) error {
 	}
 	var worst error
 	for _, archived := range c.Archive {
-		p := a.archiveMeter("check", c.Quiet, c.JSON)
-		in, err := archive.Inspect(a.ctx, archived, archive.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.report})
-		p.close()
+		p := archiveMeter(on, "check", c.Quiet, c.JSON)
+		in, err := archive.Inspect(ctx, archived, archive.InspectOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Data: true, Progress: p.Report})
+		p.Close()
 		if err != nil {
 			return err
 		}
-		if err := a.inspected(archived, in, c.JSON); err != nil {
+		if err := inspected(on, archived, in, c.JSON); err != nil {
 			worst = err
 		}
 	}
@@ -193,7 +196,7 @@ type archiveExtractCmd struct {
 	readFlags `embed:""`
 }
 
-func (c *archiveExtractCmd) Run(a *app) error {
+func (c *archiveExtractCmd) Run(ctx context.Context, on *screen.Screen) error {
 	to := c.To
 	if to == "" {
 		to = archive.FolderName(c.Archive)
@@ -201,21 +204,21 @@ func (c *archiveExtractCmd) Run(a *app) error {
 	if err := first(wantFile(c.Archive), wantPlace(to)); err != nil {
 		return err
 	}
-	p := a.archiveMeter("extract", c.Quiet, c.JSON)
-	x, err := archive.ExtractTo(a.ctx, c.Archive, to, archive.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.report})
-	p.close()
+	p := archiveMeter(on, "extract", c.Quiet, c.JSON)
+	x, err := archive.ExtractTo(ctx, c.Archive, to, archive.ExtractOptions{Limits: c.limits(), Names: strings.ToLower(c.Names), Nested: c.Nested, NoSync: !c.Sync, Progress: p.Report})
+	p.Close()
 	if err != nil {
-		return a.archiveFailed(c.Archive, err, c.JSON)
+		return archiveFailed(on, c.Archive, err, c.JSON)
 	}
 	for _, w := range x.Warnings {
-		a.archiveWarning(c.Archive, w, c.JSON)
+		archiveWarning(on, c.Archive, w, c.JSON)
 	}
 	if c.JSON {
-		a.event("done", map[string]any{"archive": c.Archive, "to": to, "format": x.Format, "files": x.Files, "folders": x.Folders,
+		on.Event("done", map[string]any{"archive": c.Archive, "to": to, "format": x.Format, "files": x.Files, "folders": x.Folders,
 			"bytes": x.Bytes, "nested": x.Nested, "warnings": len(x.Warnings)})
 		return nil
 	}
-	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s\n", to, x.Format, count(x.Files, "file"), count(x.Folders, "folder"), count(x.Bytes, "byte"))
+	fmt.Fprintf(on.Out, "%s: %s: %s, %s, %s\n", to, x.Format, screen.Count(x.Files, "file"), screen.Count(x.Folders, "folder"), screen.Count(x.Bytes, "byte"))
 	return nil
 }
 
@@ -230,27 +233,36 @@ type archivePackCmd struct {
 	JSON         bool      `name:"json" help:"Print one JSON object a line."`
 }
 
-func (c *archivePackCmd) Run(a *app) error {
+func (c *archivePackCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := first(wantEither(c.From), wantPlace(c.Archive)); err != nil {
 		return err
 	}
-	p := a.archiveMeter("pack", c.Quiet, c.JSON)
-	packed, err := archive.Pack(a.ctx, c.From, c.Archive, archive.PackOptions{
-		Format: archive.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, NoSync: !c.Sync, Progress: p.report,
+	p := archiveMeter(on, "pack", c.Quiet, c.JSON)
+	packed, err := archive.Pack(ctx, c.From, c.Archive, archive.PackOptions{
+		Format: archive.Format(c.Format), Reproducible: c.Reproducible, Time: c.Time, NoSync: !c.Sync, Progress: p.Report,
 	})
-	p.close()
+	p.Close()
 	if errors.Is(err, archive.ErrPackFormat) {
-		return wrongUse(err.Error())
+		return screen.WrongUse(err.Error())
 	}
 	if err != nil {
-		return a.archiveFailed(c.From, err, c.JSON)
+		return archiveFailed(on, c.From, err, c.JSON)
 	}
 	if c.JSON {
-		a.event("done", map[string]any{"archive": c.Archive, "format": packed.Format, "files": packed.Files, "folders": packed.Folders,
+		on.Event("done", map[string]any{"archive": c.Archive, "format": packed.Format, "files": packed.Files, "folders": packed.Folders,
 			"bytes": packed.Bytes, "size": packed.Size})
 		return nil
 	}
-	fmt.Fprintf(a.out, "%s: %s: %s, %s, %s packed into %d\n", c.Archive, packed.Format, count(packed.Files, "file"),
-		count(packed.Folders, "folder"), count(packed.Bytes, "byte"), packed.Size)
+	fmt.Fprintf(on.Out, "%s: %s: %s, %s, %s packed into %d\n", c.Archive, packed.Format, screen.Count(packed.Files, "file"),
+		screen.Count(packed.Folders, "folder"), screen.Count(packed.Bytes, "byte"), packed.Size)
 	return nil
+}
+
+// archiveFailed reports what is wrong with an archive as an event, too.
+func archiveFailed(on *screen.Screen, given string, err error, asJSON bool) error {
+	var broken *files.Error
+	if asJSON && errors.As(err, &broken) {
+		on.Event("problem", problemOf(given, broken))
+	}
+	return err
 }

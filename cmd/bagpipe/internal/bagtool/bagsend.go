@@ -1,7 +1,8 @@
-package main
+package bagtool
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"bagpipe/bags"
 	"bagpipe/bags/archive"
 	"bagpipe/bags/fetch"
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
 )
@@ -21,47 +23,47 @@ type bagFetchCmd struct {
 	bagWork
 }
 
-func (c *bagFetchCmd) Run(a *app) error {
+func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around Around) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
-	allowed, err := a.allowed(c.AllowHost, c.AllowFolder)
+	allowed, err := allowed(around, c.AllowHost, c.AllowFolder)
 	if err != nil {
 		return err
 	}
-	m := c.meter(a, "fetch")
-	did, err := fetch.Complete(a.ctx, c.Dir, fetch.Options{Allowed: allowed, Progress: m.report})
-	m.close()
+	m := c.meter(on, "fetch")
+	did, err := fetch.Complete(ctx, c.Dir, fetch.Options{Allowed: allowed, Progress: m.Report})
+	m.Close()
 	if err != nil || !c.JSON {
-		sayRecovered(a, c.Dir, did.Recovered)
+		sayRecovered(on, c.Dir, did.Recovered)
 	}
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		if err := a.json(did); err != nil {
+		if err := on.JSON(did); err != nil {
 			return err
 		}
 	} else {
 		for _, f := range did.Failed {
-			fmt.Fprintf(a.out, "error: %s: %s: %s\n", f.Path, f.URL, f.Text)
+			fmt.Fprintf(on.Out, "error: %s: %s: %s\n", f.Path, f.URL, f.Text)
 		}
-		fmt.Fprintf(a.out, "%s: %s fetched, %s; %d there before, %d failed\n", c.Dir, count(did.Files, "file"), count(did.Bytes, "byte"), did.There, len(did.Failed))
+		fmt.Fprintf(on.Out, "%s: %s fetched, %s; %d there before, %d failed\n", c.Dir, screen.Count(did.Files, "file"), screen.Count(did.Bytes, "byte"), did.There, len(did.Failed))
 	}
 	if len(did.Failed) > 0 {
-		return exit(exitError)
+		return screen.ExitError
 	}
 	return nil
 }
 
 // allowed joins what the command line allows with what the workspace around does,
 // if there is one.
-func (a *app) allowed(hosts, folders []string) (fetch.Allowed, error) {
+func allowed(around Around, hosts, folders []string) (fetch.Allowed, error) {
 	if err := (fetch.Allowed{Hosts: hosts}).Check(); err != nil {
-		return fetch.Allowed{}, wrongUse(err.Error())
+		return fetch.Allowed{}, screen.WrongUse(err.Error())
 	}
 	var all fetch.Allowed
-	if root, err := engine.Find(a.workspaceDir()); err == nil {
+	if root, err := engine.Find(string(around)); err == nil {
 		if all, err = settings.AllowedFetches(root); err != nil {
 			return all, err
 		}
@@ -90,7 +92,7 @@ type bagSerializeCmd struct {
 // epoch is the one time of reproducible archives: the earliest a zip can hold.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (c *bagSerializeCmd) Run(a *app) error {
+func (c *bagSerializeCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
@@ -109,21 +111,21 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	if c.Reproducible {
 		o.Time = epoch
 	}
-	m := c.meter(a, "serialize")
-	o.Progress = m.report
-	r, err := bags.Serialize(a.ctx, whole, to, o)
-	m.close()
+	m := c.meter(on, "serialize")
+	o.Progress = m.Report
+	r, err := bags.Serialize(ctx, whole, to, o)
+	m.Close()
 	if errors.Is(err, archive.ErrPackFormat) {
-		return wrongUse(err.Error())
+		return screen.WrongUse(err.Error())
 	}
 	if errors.Is(err, bags.ErrNotValid) {
-		printReport(a, c.Dir, r)
+		printReport(on, c.Dir, r)
 	}
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return a.json(r)
+		return on.JSON(r)
 	}
 	info, err := os.Stat(to)
 	if err != nil {
@@ -133,6 +135,6 @@ func (c *bagSerializeCmd) Run(a *app) error {
 	if c.Verify {
 		verified = "written and validated"
 	}
-	fmt.Fprintf(a.out, "%s: %s: %s, %s of archive\n", to, verified, count(r.PayloadFiles, "payload file"), count(info.Size(), "byte"))
+	fmt.Fprintf(on.Out, "%s: %s: %s, %s of archive\n", to, verified, screen.Count(r.PayloadFiles, "payload file"), screen.Count(info.Size(), "byte"))
 	return nil
 }

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/mounted"
+	"bagpipe/layout"
+	"bagpipe/steps"
+
+	"github.com/alecthomas/kong"
+)
+
+// globals are the options of every command.
+type globals struct {
+	Dir     string           `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
+	Verbose bool             `short:"v" help:"Log what happens to standard error."`
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// app is what the commands share: where they print, which workspace they open, which
+// signals came.
+type app struct {
+	*screen.Screen
+	globals
+	drain  chan struct{} // closed at the first signal
+	drains bool          // the command drains; guarded by being set before signals are read
+}
+
+// untilSignal gives a context that ends at the second signal, or at the first where the
+// command does not drain; stop ends it too.
+func (a *app) untilSignal(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.watchSignals(ctx, signals, cancel)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+		<-ended
+	}
+}
+
+func (a *app) watchSignals(ctx context.Context, signals <-chan os.Signal, cancel func()) {
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		if n == 1 && a.drains {
+			a.Talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
+		}
+		if n == 1 {
+			close(a.drain)
+		}
+		if n > 1 || !a.drains {
+			cancel()
+		}
+	}
+}
+
+// interrupted tells whether a signal came.
+func (a *app) interrupted() bool {
+	select {
+	case <-a.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// code prints an error, once, and turns it into the exit code.
+func (a *app) code(err error) screen.Exit {
+	var e screen.Exit
+	var w screen.WrongUse
+	switch {
+	case err == nil:
+		return screen.ExitDone
+	case errors.As(err, &e):
+		return e
+	case a.interrupted() && errors.Is(err, context.Canceled):
+		a.Talk("bagpipe: interrupted")
+		return screen.ExitInterrupted
+	}
+	a.Talk("bagpipe: %s", errorText(err))
+	if errors.As(err, &w) {
+		return screen.ExitUsage
+	}
+	return screen.ExitError
+}
+
+// options wires the engine to the world.
+func (a *app) options() (engine.Options, error) {
+	host, err := claim.ThisHost()
+	if err != nil {
+		return engine.Options{}, err
+	}
+	var log slog.Handler = screen.NewLogHandler(a.Err)
+	if a.Verbose {
+		log = slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelDebug})
+	}
+	return engine.Options{
+		Now:    time.Now,
+		Random: rand.Reader,
+		Log:    slog.New(log),
+		Person: gitstore.Identity(a.workspaceDir()),
+		Robots: steps.Builtins(),
+		Host:   host,
+		Warn:   func(text string) { a.Talk("warning: %s", text) },
+	}, nil
+}
+
+// workspaceDir is where the search for the workspace begins.
+func (a *app) workspaceDir() string { return cmp.Or(a.Dir, ".") }
+
+// open opens the workspace; the caller closes the engine.
+func (a *app) open(ctx context.Context) (*engine.Engine, error) {
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(ctx, root, o)
+	if err == nil || !cannotWrite(err) {
+		return e, err
+	}
+	// To look must be possible for those who may not write, on a snapshot, and on a
+	// full disk, and where the bytes of the items are not mounted.
+	o.ReadOnly = true
+	e, again := engine.Open(ctx, root, o)
+	if again != nil {
+		return nil, err
+	}
+	a.Talk("warning: the workspace cannot be written to (%s); what is shown is what was committed", errorText(err))
+	return e, nil
+}
+
+func cannotWrite(err error) bool {
+	var unmounted *mounted.Error
+	return errors.As(err, &unmounted) || slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT},
+		func(why error) bool { return errors.Is(err, why) })
+}
+
+// with opens the workspace, lets f work on it, and closes it.
+func (a *app) with(ctx context.Context, f func(*engine.Engine) error) error {
+	e, err := a.open(ctx)
+	return use(e, err, f)
+}
+
+// toRead is with, on the workspace at root as it was committed.
+func (a *app) toRead(ctx context.Context, root string, f func(*engine.Engine) error) error {
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	o.ReadOnly = true
+	e, err := engine.Open(ctx, root, o)
+	return use(e, err, f)
+}
+
+func use(e *engine.Engine, err error, f func(*engine.Engine) error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(e), e.Close())
+}
+
+// looking is with, with all items loaded.
+func (a *app) looking(ctx context.Context, f func(*engine.Engine) error) error {
+	return a.with(ctx, func(e *engine.Engine) error {
+		if err := e.Index.Load(ctx); err != nil {
+			return err
+		}
+		return f(e)
+	})
+}
+
+// onItem opens the workspace and finds the item.
+func (a *app) onItem(ctx context.Context, ref string, f func(*engine.Engine, layout.ItemID) error) error {
+	return a.with(ctx, func(e *engine.Engine) error {
+		id, err := e.Ask.Resolve(ctx, ref)
+		if err != nil {
+			return err
+		}
+		return f(e, id)
+	})
+}

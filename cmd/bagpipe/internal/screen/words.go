@@ -1,0 +1,62 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// When words a time, in the zone of whoever reads.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// Short clips a message to one line of a table.
+func Short(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return strings.TrimRight(string(r[:most-1]), "…") + "…"
+}
+
+// Count words a number of things: 1 file, 2 files.
+func Count[N int | int64](n N, what string) string { return CountVerb(n, what, what+"s") }
+
+// CountVerb words a number with what follows it, for one and for many.
+func CountVerb[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Took words a length of time, in seconds: 3d 4h, 2h 5m, 12.3s.
+func Took(seconds float64) string {
+	n := int64(seconds)
+	for _, unit := range []struct {
+		big, small int64
+		words      string
+	}{{86400, 3600, "%dd %dh"}, {3600, 60, "%dh %dm"}, {60, 1, "%dm %ds"}} {
+		if n >= unit.big {
+			return fmt.Sprintf(unit.words, n/unit.big, n%unit.big/unit.small)
+		}
+	}
+	return (time.Duration(seconds*1000) * time.Millisecond).String()
+}
+
+// Age words how long ago something was, in the largest unit that fits.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
