@@ -1,13 +1,15 @@
 package bags
 
 import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
 	"bagpipe/bags/files"
 	"bagpipe/bags/finding"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
-	"bytes"
-	"io"
-	"strings"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/unicode/norm"
@@ -111,21 +113,11 @@ func (r *reading) unfetched() bool {
 }
 
 func (r *reading) inEvery(e *listed) bool {
-	for _, a := range r.payloads {
-		if !e.hasAlgorithm(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.payloads, func(a files.Algorithm) bool { return !e.hasAlgorithm(a) })
 }
 
 func (e *listed) hasAlgorithm(a files.Algorithm) bool {
-	for _, s := range e.sums {
-		if s.algorithm == a {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.sums, func(s listedSum) bool { return s.algorithm == a })
 }
 
 func (r *reading) lacking(e *listed) string {

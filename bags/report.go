@@ -48,12 +48,9 @@ func (r *Report) FirstError() (finding.Finding, bool) {
 // Incomplete reports whether nothing is wrong but that files are still to be
 // fetched.
 func (r *Report) Incomplete() bool {
-	for _, f := range r.Findings {
-		if f.Severity == finding.Error && f.Code != finding.Unfetched {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Findings, func(f finding.Finding) bool {
+		return f.Severity == finding.Error && f.Code != finding.Unfetched
+	})
 }
 
 // rank puts a wrong Payload-Oxum behind what names the file: a missing file is

@@ -274,12 +274,7 @@ func yamlFields(t reflect.Type) map[string]reflect.Type {
 }
 
 func sortedKeys(m map[string]reflect.Type) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }
 
 // anchored finds the first anchor, alias or merge key: a few lines of them can

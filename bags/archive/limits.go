@@ -29,36 +29,19 @@ const maxNameBytes = 255
 
 // WithDefaults gives the limits with every zero field set.
 func (l Limits) WithDefaults() Limits {
-	def := Limits{Files: 1_000_000, Bytes: 1 << 40, FileBytes: 1 << 40, Ratio: 200, PathLength: 2048, Depth: 64,
-		Memory: 1 << 30, Time: 12 * time.Hour, ratioFloor: ratioFloor}
-	if l.Files > 0 {
-		def.Files = l.Files
+	return Limits{
+		Files: orDefault(l.Files, 1_000_000), Bytes: orDefault(l.Bytes, 1<<40), FileBytes: orDefault(l.FileBytes, 1<<40),
+		Ratio: orDefault(l.Ratio, 200), PathLength: orDefault(l.PathLength, 2048), Depth: orDefault(l.Depth, 64),
+		Memory: orDefault(l.Memory, 1<<30), Time: orDefault(l.Time, 12*time.Hour), ratioFloor: orDefault(l.ratioFloor, ratioFloor),
 	}
-	if l.Bytes > 0 {
-		def.Bytes = l.Bytes
+}
+
+// orDefault gives a limit, or its default where none was set: 0, or below.
+func orDefault[N int | int64 | time.Duration](limit, byDefault N) N {
+	if limit > 0 {
+		return limit
 	}
-	if l.FileBytes > 0 {
-		def.FileBytes = l.FileBytes
-	}
-	if l.Ratio > 0 {
-		def.Ratio = l.Ratio
-	}
-	if l.PathLength > 0 {
-		def.PathLength = l.PathLength
-	}
-	if l.Depth > 0 {
-		def.Depth = l.Depth
-	}
-	if l.Memory > 0 {
-		def.Memory = l.Memory
-	}
-	if l.Time > 0 {
-		def.Time = l.Time
-	}
-	if l.ratioFloor > 0 {
-		def.ratioFloor = l.ratioFloor
-	}
-	return def
+	return byDefault
 }
 
 // overBytes tells which limit a total of written bytes breaks, if any.

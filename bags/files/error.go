@@ -46,7 +46,6 @@ const (
 	RuleFixity     Rule = "fixity"
 	RuleReserved   Rule = "reserved-name"
 	RuleTime       Rule = "limit-time"
-	RuleNesting    Rule = "limit-nesting"
 	RuleBag        Rule = "is-a-bag"
 	RuleProfile    Rule = "profile"
 )

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -86,11 +87,7 @@ func (o *Opener) descriptor(p string) (int, error) {
 
 func (o *Opener) enter(folder string) error {
 	o.Close()
-	name := folder
-	if name == "" {
-		name = "."
-	}
-	dir, err := o.Root.Open(name)
+	dir, err := o.Root.Open(cmp.Or(folder, "."))
 	if err != nil {
 		return err
 	}

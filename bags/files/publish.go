@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,9 +46,7 @@ func NewScratch(dest string) (*Scratch, error) {
 		return nil, err
 	}
 	parent, name := filepath.Split(dest)
-	if parent == "" {
-		parent = "."
-	}
+	parent = cmp.Or(parent, ".")
 	prefix := "." + name[:min(len(name), 200)] + scratchMark
 	if err := sweep(parent, prefix); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -214,9 +215,7 @@ func (r *profileReader) info() {
 		}
 	}
 	r.p.Identifier, r.p.Version, r.p.Spec = get(LabelProfile), get("Version"), get(keyProfileSpec)
-	if r.p.Spec == "" {
-		r.p.Spec = specDefault
-	}
+	r.p.Spec = cmp.Or(r.p.Spec, specDefault)
 	if major, _, _ := strings.Cut(r.p.Spec, "."); major != "1" {
 		r.problem(finding.Warning, keyProfileInfo+"/"+keyProfileSpec, "version "+layout.EncodePath(r.p.Spec)+" is not known; read as 1.4.0")
 	}

@@ -163,23 +163,3 @@ func (x *store) signal() {
 
 // Nudge wakes who waits for the index, though nothing in it has changed.
 func (i *Index) Nudge() { i.s.signal() }
-
-// Remove forgets an item.
-func (i *Index) Remove(id layout.ItemID) {
-	x := i.s
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if was := x.related(id); was != nil {
-		x.others.Change(was, nil)
-		defer x.others.Tell(was)
-	}
-	bits := packed.BitsOf(id)
-	if b := x.table.Get(bits); b != nil {
-		x.was.Read(b)
-		x.count.add(x.names, &x.was, -1)
-		x.table.Remove(bits)
-	}
-	delete(x.runs, bits)
-	delete(x.people, bits)
-	delete(x.off, bits)
-}

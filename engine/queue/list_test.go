@@ -62,8 +62,4 @@ func TestPeopleOldestFirst(t *testing.T) {
 	if waits[0].Item.Label != "1" {
 		t.Errorf("the first is %s", waits[0].Item.Label)
 	}
-	c.x.Remove(waits[0].Item.ID)
-	if _, waits = c.x.Queue(t0, Question{}); len(waits) != 48 || waits[0].Item.Label != "2" {
-		t.Errorf("%d are left", len(waits))
-	}
 }

@@ -19,19 +19,12 @@ type Times struct {
 	LastHour, LastDay        int // attempts that completed or skipped it since then
 	Waited, Ran              Spread
 	Manual                   bool
-	oldest                   int64 // ms: since when the longest ready one waits
 }
 
 // Standing counts items by how the step stands on them.
 type Standing struct {
 	Waiting, Ready, Running, Person int
 	Completed, Skipped, Failed      int
-}
-
-// OldestReady is since when the step is ready on the item that has waited for it
-// the longest; ok is false when it is ready on none.
-func (t *Times) OldestReady() (since time.Time, ok bool) {
-	return time.UnixMilli(t.oldest).UTC(), t.oldest != 0
 }
 
 // Spread is how durations are spread, of the attempts that completed, or failed.
@@ -131,9 +124,6 @@ func (t *Times) stand(s *packed.OutlineStep, ready bool) {
 		t.Waiting++
 		if ready {
 			t.Ready++
-			if t.oldest == 0 || s.Since < t.oldest {
-				t.oldest = s.Since
-			}
 		}
 		if s.Person() {
 			t.Person++
@@ -175,9 +165,6 @@ func (t *Times) merge(o *Times) {
 		{&t.Completed, &o.Completed}, {&t.Skipped, &o.Skipped}, {&t.Failed, &o.Failed}, {&t.Attempts, &o.Attempts},
 		{&t.FailedAttempts, &o.FailedAttempts}, {&t.LastHour, &o.LastHour}, {&t.LastDay, &o.LastDay}} {
 		*pair.to += *pair.from
-	}
-	if t.oldest == 0 || o.oldest != 0 && o.oldest < t.oldest {
-		t.oldest = o.oldest
 	}
 	t.Waited.all = append(t.Waited.all, o.Waited.all...)
 	t.Ran.all = append(t.Ran.all, o.Ran.all...)

@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -68,9 +69,7 @@ func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType 
 		v = v.with(map[string]string{"top": l.topName()})
 	}
 	o.Type = r.Type
-	if o.Type == "" {
-		o.Type = folderType
-	}
+	o.Type = cmp.Or(o.Type, folderType)
 	if r.Known == KnownVersion {
 		o.Known = KnownVersion
 	}

@@ -216,15 +216,8 @@ func (s *Settings) LaneRank(lane layout.Name) int {
 // Collection gives the settings of a collection with the defaults filled in.
 func (s *Settings) Collection(name layout.Name) Collection {
 	c := s.Collections[string(name)]
-	if c.Workflow == "" {
-		c.Workflow = s.Defaults.Workflow
-	}
-	if c.Lane == "" {
-		c.Lane = s.Defaults.Lane
-	}
-	if c.Lane == "" {
-		c.Lane = s.LaneNames()[0]
-	}
+	c.Workflow = cmp.Or(c.Workflow, s.Defaults.Workflow)
+	c.Lane = cmp.Or(c.Lane, s.Defaults.Lane, s.LaneNames()[0])
 	if c.Approvals == nil {
 		c.Approvals = s.Defaults.Approvals
 	}
@@ -302,14 +295,7 @@ const (
 )
 
 func (s *Settings) Backoff() runner.Backoff {
-	b := runner.Backoff{First: time.Duration(s.Retry.First), Most: time.Duration(s.Retry.Most)}
-	if b.First == 0 {
-		b.First = defaultRetryFirst
-	}
-	if b.Most == 0 {
-		b.Most = defaultRetryMost
-	}
-	return b
+	return runner.Backoff{First: cmp.Or(time.Duration(s.Retry.First), defaultRetryFirst), Most: cmp.Or(time.Duration(s.Retry.Most), defaultRetryMost)}
 }
 
 func (s *Settings) LaterPause() time.Duration {

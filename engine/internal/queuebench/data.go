@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -132,9 +133,7 @@ func makeWorkspace(ctx context.Context, root string, n int) error {
 			if err != nil {
 				return err
 			}
-			for p, data := range f {
-				all[p] = data
-			}
+			maps.Copy(all, f)
 		}
 		if err := commit(ctx, s, all); err != nil {
 			return err
@@ -161,9 +160,7 @@ func change(ctx context.Context, root string, from, n int) error {
 		if err != nil {
 			return err
 		}
-		for p, data := range f {
-			all[p] = data
-		}
+		maps.Copy(all, f)
 	}
 	return commit(ctx, s, all)
 }

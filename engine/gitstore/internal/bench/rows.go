@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -125,12 +126,7 @@ func together(ctx context.Context, s *gitstore.Store, list []transition) error {
 		wg.Go(func() { errs[i] = commit(ctx, s, list[i]) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // callers lets n goroutines commit, each waiting for its own commit; with follow

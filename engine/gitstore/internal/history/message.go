@@ -45,10 +45,7 @@ func splitTrailers(text string) (body string, trailers []Trailer) {
 }
 
 func isToken(s string) bool {
-	for _, r := range s {
-		if r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
 }

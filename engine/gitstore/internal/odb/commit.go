@@ -2,6 +2,7 @@ package odb
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,9 +70,7 @@ func (p Person) Append(dst []byte) []byte {
 // brackets) and those that Git strips from both ends.
 func appendClean(dst []byte, s, instead string) []byte {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune(".,:;<>\"\\'", r) })
-	if s == "" {
-		s = instead
-	}
+	s = cmp.Or(s, instead)
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '<' || c == '>' || c == 0:

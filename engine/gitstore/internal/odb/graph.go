@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -90,12 +91,7 @@ func (g *Graph) Names() (names []Hash) {
 
 // Sound reports whether every layer has its checksum.
 func (g *Graph) Sound() bool {
-	for _, l := range g.layers {
-		if !l.sound() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.layers, func(l *layer) bool { return !l.sound() })
 }
 
 func (l *layer) sound() bool { return hasChecksum(l.data, l.data) }

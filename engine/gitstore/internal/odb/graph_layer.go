@@ -100,12 +100,9 @@ func (g *Graph) AppendLayer(to io.Writer, commits []GraphEntry) (chain []Hash, e
 
 // fit reports whether all layers have the chunks and settings that AppendLayer writes.
 func (g *Graph) fit() bool {
-	for _, l := range g.layers {
-		if l.ends == nil || l.hashes != filterHashes || l.bits != filterBits || l.dates == nil || len(l.edges) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.layers, func(l *layer) bool {
+		return l.ends == nil || l.hashes != filterHashes || l.bits != filterBits || l.dates == nil || len(l.edges) > 0
+	})
 }
 
 // mergeFrom gives the first of the layers that become one with n new commits: as many

@@ -2,6 +2,7 @@ package packed
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -118,12 +119,7 @@ func milestoneNames(m map[layout.Name]time.Time) []layout.Name {
 	if len(m) == 0 {
 		return nil
 	}
-	out := make([]layout.Name, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(m))
 }
 
 func (p *packer) run(it *Item, run *Run) {
