@@ -78,12 +78,17 @@ func (c *batchShowCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		fmt.Fprintln(a.Out)
-		t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
-		for _, it := range items {
-			t.Row(it.Item.Short(), it.Label, it.Workflow, it.Status, it.Step, it.Why)
-		}
-		return t.Print(a.Out)
+		return printMembers(a, items)
 	})
+}
+
+// printMembers lists the items of a batch, or the children of an item.
+func printMembers(a *app, rows []ask.ItemRow) error {
+	t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
+	for _, r := range rows {
+		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
+	}
+	return t.Print(a.Out)
 }
 
 func (c *batchCloseCmd) Run(ctx context.Context, a *app) error {

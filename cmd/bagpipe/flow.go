@@ -46,7 +46,7 @@ func (c *flowArgs) change(ctx context.Context, a *app, do func(*engine.Engine, l
 		if c.JSON {
 			return a.JSON(row)
 		}
-		row.print(a)
+		fmt.Fprintf(a.Out, "%s %s: %s → %s\n", id.Short(), tr.Workflow, tr.From, tr.To)
 		return nil
 	})
 }
@@ -58,10 +58,6 @@ type flowRow struct {
 	From     state.Status  `json:"from,omitempty"`
 	To       state.Status  `json:"to,omitempty"`
 	Refused  string        `json:"refused,omitempty"`
-}
-
-func (r flowRow) print(a *app) {
-	fmt.Fprintf(a.Out, "%s %s: %s → %s\n", r.Item.Short(), r.Workflow, r.From, r.To)
 }
 
 type workflowMigrateCmd struct {
@@ -93,10 +89,9 @@ func (c *workflowMigrateCmd) Run(ctx context.Context, a *app) error {
 			}
 		} else {
 			for _, r := range rows {
-				if r.Refused != "" {
-					continue
+				if r.Refused == "" {
+					fmt.Fprintf(a.Out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
 				}
-				fmt.Fprintf(a.Out, "%s %s: moved to the definition in force, %s\n", r.Item.Short(), r.Workflow, r.To)
 			}
 		}
 		if refused {

@@ -34,15 +34,6 @@ func (c *stepResetCmd) Validate() error {
 	return c.placeArgs.Validate()
 }
 
-// resetRow is what became of one item's step.
-type resetRow struct {
-	Item     layout.ItemID `json:"item"`
-	Workflow string        `json:"workflow"`
-	Step     layout.Name   `json:"step"`
-	From     state.Status  `json:"from"`
-	Refused  string        `json:"refused,omitempty"`
-}
-
 func (c *stepResetCmd) Run(ctx context.Context, a *app) error {
 	workflow, step, err := splitStep(c.Names[len(c.Names)-1])
 	if err != nil {
@@ -60,20 +51,20 @@ func (c *stepResetCmd) Run(ctx context.Context, a *app) error {
 		if err := c.sure(a, len(seen), "reset "+string(step)+" of", "item"); err != nil {
 			return err
 		}
-		rows, refused := []resetRow{}, 0
+		rows, refused := []act.Done{}, 0
 		for _, s := range seen {
-			if c.DryRun {
-				rows = append(rows, resetRow{Item: s.Item, Workflow: s.Workflow, Step: step, From: s.Status})
-				continue
-			}
-			tr, err := e.Act.Reset(ctx, s, c.After, c.Message)
-			row := resetRow{Item: s.Item, Workflow: tr.Workflow, Step: step, From: tr.From}
-			if err != nil {
-				if !ledger.IsRefused(err) || len(seen) == 1 {
+			row := act.Done{Item: s.Item, Workflow: s.Workflow, Step: step, From: s.Status}
+			if !c.DryRun {
+				tr, err := e.Act.Reset(ctx, s, c.After, c.Message)
+				switch {
+				case err == nil:
+					row.Workflow, row.From = tr.Workflow, tr.From
+				case !ledger.IsRefused(err) || len(seen) == 1:
 					return err
+				default:
+					row.Refused = err.Error()
+					refused++
 				}
-				row.Workflow, row.From, row.Refused = s.Workflow, s.Status, err.Error()
-				refused++
 			}
 			rows = append(rows, row)
 		}
@@ -107,7 +98,7 @@ func (c *stepResetCmd) steps(ctx context.Context, a *app, e *engine.Engine, work
 	return seen, nil
 }
 
-func (c *stepResetCmd) print(a *app, rows []resetRow) error {
+func (c *stepResetCmd) print(a *app, rows []act.Done) error {
 	if c.JSON {
 		return a.JSON(rows)
 	}

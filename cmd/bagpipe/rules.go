@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
-	"bagpipe/layout"
 	"bagpipe/templates"
 )
 
@@ -52,13 +50,11 @@ type rulesCheckCmd struct {
 
 // checkedRules is what a check of a rule file found.
 type checkedRules struct {
-	File   string `json:"file"`
-	Valid  bool   `json:"valid"`
-	Name   string `json:"name,omitempty"`
-	Rules  int    `json:"rules"`
-	Error  string `json:"error,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	File  string `json:"file"`
+	Valid bool   `json:"valid"`
+	Name  string `json:"name,omitempty"`
+	Rules int    `json:"rules"`
+	found
 }
 
 func (c *rulesCheckCmd) Run(ctx context.Context, a *app) error {
@@ -100,12 +96,8 @@ func (c *rulesCheckCmd) tell(a *app, file string, f *settings.RuleFile, wrong er
 	out := checkedRules{File: file, Valid: wrong == nil}
 	if wrong == nil {
 		out.Name, out.Rules = f.Name, len(f.Rules)
-		return a.JSONLine(out)
-	}
-	out.Error = wrong.Error()
-	var fe *layout.FileError
-	if errors.As(wrong, &fe) {
-		out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
+	} else {
+		out.found = foundIn(wrong)
 	}
 	return a.JSONLine(out)
 }

@@ -126,11 +126,7 @@ func printChildren(a *app, d ask.Detail) error {
 		all += f.All
 	}
 	fmt.Fprintf(a.Out, "\n%s:\n", screen.CountVerb(all, "child", "children"))
-	t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
-	for _, r := range d.Children {
-		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
-	}
-	if err := t.Print(a.Out); err != nil {
+	if err := printMembers(a, d.Children); err != nil {
 		return err
 	}
 	if more := all - len(d.Children); more > 0 {

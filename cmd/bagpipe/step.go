@@ -200,11 +200,11 @@ func (c *controlArgs) set(ctx context.Context, a *app, to state.ControlStatus) e
 		if c.JSON {
 			return a.JSON(row)
 		}
+		text := "%s %s\n"
 		if !changed {
-			fmt.Fprintf(a.Out, "%s is %s already\n", ref, to)
-			return nil
+			text = "%s is %s already\n"
 		}
-		fmt.Fprintf(a.Out, "%s %s\n", ref, to)
+		fmt.Fprintf(a.Out, text, ref, to)
 		return nil
 	})
 }

@@ -78,9 +78,22 @@ type checked struct {
 	Valid    bool     `json:"valid"`
 	Workflow string   `json:"workflow,omitempty"`
 	Steps    []string `json:"steps,omitempty"`
-	Error    string   `json:"error,omitempty"`
-	Line     int      `json:"line,omitempty"`
-	Column   int      `json:"column,omitempty"`
+	found
+}
+
+// found is what is wrong with a file, and where.
+type found struct {
+	Error  string `json:"error,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func foundIn(wrong error) found {
+	var fe *layout.FileError
+	if errors.As(wrong, &fe) {
+		return found{fe.Text, fe.Line, fe.Column}
+	}
+	return found{Error: wrong.Error()}
 }
 
 func (c *workflowCheckCmd) Run(a *app) error {
@@ -140,11 +153,7 @@ func checkStarts(file string, data []byte, d *state.Definition) error {
 func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) error {
 	out := checked{File: c.File, Valid: wrong == nil}
 	if wrong != nil {
-		out.Error = wrong.Error()
-		var fe *layout.FileError
-		if errors.As(wrong, &fe) {
-			out.Error, out.Line, out.Column = fe.Text, fe.Line, fe.Column
-		}
+		out.found = foundIn(wrong)
 		return errors.Join(a.JSON(out), screen.ExitError)
 	}
 	out.Workflow = d.Name

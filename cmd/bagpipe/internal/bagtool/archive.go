@@ -201,7 +201,7 @@ func (c *archiveExtractCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if to == "" {
 		to = archive.FolderName(c.Archive)
 	}
-	if err := first(wantFile(c.Archive), wantPlace(to)); err != nil {
+	if err := cmp.Or(wantFile(c.Archive), wantPlace(to)); err != nil {
 		return err
 	}
 	p := archiveMeter(on, "extract", c.Quiet, c.JSON)
@@ -234,7 +234,7 @@ type archivePackCmd struct {
 }
 
 func (c *archivePackCmd) Run(ctx context.Context, on *screen.Screen) error {
-	if err := first(wantEither(c.From), wantPlace(c.Archive)); err != nil {
+	if err := cmp.Or(wantEither(c.From), wantPlace(c.Archive)); err != nil {
 		return err
 	}
 	p := archiveMeter(on, "pack", c.Quiet, c.JSON)

@@ -85,13 +85,3 @@ func wantAlgorithms(names []string) error {
 	}
 	return nil
 }
-
-// first gives the first error.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
