@@ -21,6 +21,7 @@ type addCmd struct {
 	Batch      string   `help:"The batch it belongs to; begun by its first item."`
 	BatchClose bool     `help:"Close the batch afterwards, if everything was taken in."`
 	Move       bool     `help:"Move the source instead of copying it."`
+	VersionOf  string   `placeholder:"ITEM" help:"The item that it becomes the next version of. For one path only."`
 	JSON       bool     `name:"json" help:"One JSON object a line."`
 }
 
@@ -28,6 +29,9 @@ type addCmd struct {
 func (c *addCmd) Validate() error {
 	if c.Label != "" && len(c.Paths) > 1 {
 		return errors.New("--label is for one path")
+	}
+	if c.VersionOf != "" && len(c.Paths) > 1 {
+		return errors.New("--version-of is for one path")
 	}
 	if c.BatchClose && c.Batch == "" {
 		return errors.New("--batch-close is for --batch")
@@ -47,9 +51,16 @@ func (c *addCmd) Validate() error {
 // Run takes in every path it can; one that cannot be does not keep the others.
 func (c *addCmd) Run(ctx context.Context, a *app) error {
 	return a.with(ctx, func(e *engine.Engine) error {
+		var of layout.ItemID
+		var err error
+		if c.VersionOf != "" {
+			if of, err = e.Ask.Resolve(ctx, c.VersionOf); err != nil {
+				return err
+			}
+		}
 		failed, taken, cut := false, 0, false
-		err := e.Intake.AddAll(ctx, c.Paths, intake.AddOptions{
-			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch),
+		err = e.Intake.AddAll(ctx, c.Paths, intake.AddOptions{
+			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch), VersionOf: of,
 		}, func(got intake.Admitted, err error) {
 			switch {
 			case err != nil && errors.Is(err, context.Canceled): // one line for all of them

@@ -29,7 +29,7 @@ var most = size{files: 30, methods: 30, fields: 15, circle: 12}
 // ratchet holds the packages larger than most, each with its present size. A figure may
 // only fall; a row is deleted once the package is within most.
 var ratchet = map[string]size{
-	"bagpipe/engine/inbox": {files: 35, methods: 114, fields: 26, circle: 29, contexts: 3},
+	"bagpipe/engine/inbox": {files: 30, methods: 52, fields: 15, circle: 12, contexts: 0},
 	"bagpipe/engine/queue": {files: 30, methods: 46, fields: 15, circle: 12, contexts: 0},
 	"bagpipe/engine/state": {files: 30, methods: 50, fields: 15, circle: 12, contexts: 0},
 }

@@ -9,6 +9,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/state"
 )
@@ -163,6 +164,9 @@ func failureLines(failures []ask.Failure) (lines []string) {
 			where = cmp.Or(f.Workflow, "record")
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s (%s): %s", f.Item.Short(), f.Collection, f.Label, where, f.Kind, f.Message))
+		if f.Remedy.Verb != fault.None {
+			lines[len(lines)-1] = withRemedies(lines[len(lines)-1], f.Remedy)
+		}
 	}
 	return lines
 }

@@ -5,6 +5,8 @@ import (
 
 	"bagpipe/engine/control"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -45,7 +47,7 @@ func (re *Reasons) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 	case "requires":
 		return re.remedyOfRequired(it, run, i, now, before)
 	case "failed":
-		return remedyOfFailed(it, run, i)
+		return remedyOfFailed(re.ledger, it, run, i)
 	default:
 		return re.remedyOfOthers(it, run, i, now, why.Code, before)
 	}
@@ -85,7 +87,7 @@ func startsForeign(it *queue.Item, run *queue.Run, i int) Remedy {
 	return Remedy{}
 }
 
-func remedyOfFailed(it *queue.Item, run *queue.Run, i int) Remedy {
+func remedyOfFailed(l *ledger.Ledger, it *queue.Item, run *queue.Run, i int) Remedy {
 	if run.Steps[i].Status != state.Failed {
 		if run.Internal != "" {
 			return Remedy{Verb: fault.Activate, Item: it.ID, Run: run.Name}
@@ -96,7 +98,20 @@ func remedyOfFailed(it *queue.Item, run *queue.Run, i int) Remedy {
 		}
 		i = p
 	}
+	if r := addChanged(l, it, run.Steps[i].Message); r.Verb != fault.None {
+		return r
+	}
 	return Remedy{Verb: fault.Retry, Item: it.ID, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
+}
+
+// addChanged takes a source in as the item's next version, for which a step failed as it
+// changed after it was taken in; none where that was not why.
+func addChanged(l *ledger.Ledger, it *queue.Item, failure string) Remedy {
+	path, is := folder.ChangedSource(failure)
+	if !is || it.Parent != nil { // a part has no versions of its own
+		return Remedy{}
+	}
+	return Remedy{Verb: fault.AddVersion, Item: it.ID, Name: l.Path(layout.ItemDir(it.ID) + "/" + path)}
 }
 
 // remedyOfOthers follows the first of the other items that a step waits for.
@@ -129,7 +144,7 @@ func (re *Reasons) remedyOfItem(it *queue.Item, now time.Time, before []layout.I
 	for r := range it.Runs {
 		run := &it.Runs[r]
 		if p, is := stoppedBy(run); is && run.Status == state.Failed {
-			return remedyOfFailed(it, run, p)
+			return remedyOfFailed(re.ledger, it, run, p)
 		}
 	}
 	for run, i := range it.Steps() {

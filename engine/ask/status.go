@@ -100,7 +100,10 @@ func (an *Answers) statusOfItems(s *Status, f Filter) error {
 		if it.Held {
 			s.Holds = append(s.Holds, an.row(it))
 		}
-		s.Failures = append(s.Failures, Failures(it)...)
+		for _, f := range Failures(it) {
+			f.Remedy = addChanged(an.ledger, it, f.Message)
+			s.Failures = append(s.Failures, f)
+		}
 		if slices.ContainsFunc(an.index.Loaded().Families(it.ID), func(f queue.Family) bool { return f.Failed > 0 }) {
 			s.Parents = append(s.Parents, an.row(it))
 		}

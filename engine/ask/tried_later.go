@@ -25,6 +25,7 @@ type Failure struct {
 	Kind       string        `json:"kind"`
 	Message    string        `json:"message"`
 	Tolerated  bool          `json:"tolerated,omitempty"` // the item goes on
+	Remedy     Remedy        `json:"-"`
 	Engine     layout.EngineID
 }
 

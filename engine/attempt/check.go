@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -32,7 +33,7 @@ func (a *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventor
 	if change == "" {
 		return nil
 	}
-	return steps.ContentFailure("source/%s changed after it was taken in: %s", m.Source.Name, change)
+	return steps.ContentFailure("%s", folder.ChangeText(m, change))
 }
 
 // checkOpen refuses to begin a step of an item whose content is being replaced, or of

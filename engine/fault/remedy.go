@@ -39,6 +39,7 @@ const (
 	ListQueues      Verb = "list-queues"
 	ListRules       Verb = "list-rules"
 	AddCollection   Verb = "add-collection" // Name
+	AddVersion      Verb = "add-version"    // Item; Name, a path, empty: of the whole
 	AddDrop         Verb = "add-drop"       // Name, a path, which is moved; Collection, Batch
 
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,25 @@ import (
 // manifest has. The digest is the judge. Files that bear the stamp which they had before
 // they were read the last time are not read again. Stamps are kept in memory: a new
 // engine reads the files once more.
+
+// changedText parts a source's name from its change, in the failure of a step.
+const changedText = " changed after it was taken in: "
+
+// ChangeText words a change that SourceChanged found, for the failure of a step.
+func ChangeText(m layout.Manifest, change string) string {
+	return layout.SourceDir + "/" + m.Source.Name + changedText + change
+}
+
+// ChangedSource is the source that a step failed for, relative to the item's folder; ok
+// reports whether the step failed for that.
+func ChangedSource(failure string) (path string, ok bool) {
+	path, _, ok = strings.Cut(failure, changedText)
+	if !ok || !strings.HasPrefix(path, layout.SourceDir+"/") {
+		return "", false
+	}
+	path, err := layout.DecodePath(path)
+	return path, err == nil
+}
 
 // verifiedSources are the stamps of sources that had their digest.
 type verifiedSources struct {

@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
 
 // seizeAcross takes a drop from another file system. The rename in place makes
 // the one winner, and whatever happens later, the original stays until Done.
-func (b *Box) seizeAcross(ctx context.Context, d Drop, t Taken) Result {
+func (b *taker) seizeAcross(ctx context.Context, d Drop, t Taken) Result {
 	dir := b.intakeOf(t.ID)
 	home := filepath.Dir(d.Path)
 	t.aside = filepath.Join(home, asidePrefix+string(t.ID))
@@ -23,7 +24,7 @@ func (b *Box) seizeAcross(ctx context.Context, d Drop, t Taken) Result {
 		return Result{Err: errors.Join(err, discardIntake(dir))}
 	}
 	// A crash from here on finds the journal, and puts back what it names.
-	if err := moveDrop(d.Path, t.aside); err != nil {
+	if err := content.MoveDrop(d.Path, t.aside); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = ErrGone
 		}
@@ -44,21 +45,21 @@ func (b *Box) seizeAcross(ctx context.Context, d Drop, t Taken) Result {
 
 // copyIn copies a drop into its intake folder: all bytes are on disk, read back
 // and compared before the copy gets its final name.
-func (b *Box) copyIn(ctx context.Context, from string, t Taken) error {
+func (b *taker) copyIn(ctx context.Context, from string, t Taken) error {
 	dir := b.intakeOf(t.ID)
 	copying := filepath.Join(dir, copyingDir)
 	before, err := b.look(ctx, from)
 	if err != nil {
 		return err
 	}
-	if before.bad != nil {
-		return before.bad
+	if before.Bad != nil {
+		return before.Bad
 	}
-	if err := os.Mkdir(copying, dirPerm); err != nil {
+	if err := os.Mkdir(copying, content.DirPerm); err != nil {
 		return err
 	}
 	to := filepath.Join(copying, t.Name)
-	read, err := copyTree(ctx, from, to)
+	read, err := content.CopyTree(ctx, from, to)
 	if err != nil {
 		return err
 	}
@@ -76,10 +77,10 @@ func (b *Box) copyIn(ctx context.Context, from string, t Taken) error {
 	if err != nil {
 		return err
 	}
-	if after.sig != before.sig {
+	if after.Sig != before.Sig {
 		return ErrChanged
 	}
-	if err := moveDrop(to, t.Path); err != nil {
+	if err := content.MoveDrop(to, t.Path); err != nil {
 		return err
 	}
 	return errors.Join(disk.SyncDir(filepath.Dir(t.Path)), os.Remove(copying))
@@ -98,16 +99,16 @@ func syncDrop(path string, files int) error {
 
 // dropCopy removes a copy, whole or half, and puts the original back. Without an
 // original a whole copy stays.
-func (b *Box) dropCopy(t Taken) error {
+func (b *taker) dropCopy(t Taken) error {
 	switch {
-	case len(t.set) > 0 && exists(t.aside):
+	case len(t.set) > 0 && content.Exists(t.aside):
 		// The copy goes first: with some of its files put back it would be taken for whole.
 		return errors.Join(disk.RemoveTree(t.Path), b.spread(t))
-	case t.aside != "" && exists(t.aside):
-		if err := putBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
+	case t.aside != "" && content.Exists(t.aside):
+		if err := content.PutBack(t.aside, filepath.Dir(t.aside), t.Name); err != nil {
 			return err
 		}
-	case exists(t.Path) && (t.aside != "" || !exists(t.Origin)):
+	case content.Exists(t.Path) && (t.aside != "" || !content.Exists(t.Origin)):
 		return errors.New("its original is gone, so the copy is kept")
 	}
 	return disk.RemoveTree(t.Path)
@@ -116,18 +117,18 @@ func (b *Box) dropCopy(t Taken) error {
 // Accept takes a file or folder from anywhere: a copy, or with Move the thing
 // itself. It does not wait for it to settle. A *BadError says what in it cannot
 // be taken.
-func (b *Box) Accept(ctx context.Context, path string, ticket Ticket) (Taken, error) {
+func (b *taker) Accept(ctx context.Context, path string, ticket Ticket) (Taken, error) {
 	got := b.AcceptAll(ctx, []string{path}, ticket)[0]
 	return got.Taken, got.Err
 }
 
 // AcceptAll is Accept of several, side by side. The answers stand in their order, and
 // so do the identifiers.
-func (b *Box) AcceptAll(ctx context.Context, paths []string, ticket Ticket) []Result {
+func (b *taker) AcceptAll(ctx context.Context, paths []string, ticket Ticket) []Result {
 	results := make([]Result, len(paths))
 	ids, err := b.drawIDs(len(paths))
 	const waiting = 16 // for the disk, most of the time
-	sideBySide(len(paths), waiting, func(i int) {
+	content.SideBySide(len(paths), waiting, func(i int) {
 		got := Result{Err: err}
 		if err == nil {
 			got = b.accept(ctx, paths[i], ids[i], ticket)
@@ -140,7 +141,7 @@ func (b *Box) AcceptAll(ctx context.Context, paths []string, ticket Ticket) []Re
 	return results
 }
 
-func (b *Box) accept(ctx context.Context, path string, id layout.ItemID, ticket Ticket) Result {
+func (b *taker) accept(ctx context.Context, path string, id layout.ItemID, ticket Ticket) Result {
 	d, err := b.acceptable(ctx, path, ticket)
 	if err != nil {
 		return Result{Err: err}
@@ -160,7 +161,7 @@ func (b *Box) accept(ctx context.Context, path string, id layout.ItemID, ticket 
 }
 
 // acceptable makes a drop of a path given by a person.
-func (b *Box) acceptable(ctx context.Context, path string, ticket Ticket) (Drop, error) {
+func (b *taker) acceptable(ctx context.Context, path string, ticket Ticket) (Drop, error) {
 	if _, err := layout.ParseName(string(ticket.Collection)); err != nil {
 		return Drop{}, fmt.Errorf("collection: %w", err)
 	}
@@ -168,7 +169,7 @@ func (b *Box) acceptable(ctx context.Context, path string, ticket Ticket) (Drop,
 	if err != nil {
 		return Drop{}, err
 	}
-	if err := b.outside(path); err != nil {
+	if err := b.outside(path, ticket); err != nil {
 		return Drop{}, err
 	}
 	s, err := b.look(ctx, path)
@@ -177,28 +178,28 @@ func (b *Box) acceptable(ctx context.Context, path string, ticket Ticket) (Drop,
 		return Drop{}, errors.New("there is no such file or folder")
 	case err != nil:
 		return Drop{}, err
-	case s.bad != nil:
-		return Drop{}, s.bad
-	case s.empty():
-		return Drop{}, &BadError{RuleEmpty, ".", "is empty"}
+	case s.Bad != nil:
+		return Drop{}, s.Bad
+	case s.Empty():
+		return Drop{}, content.Bad(content.RuleEmpty, ".", "is empty")
 	}
-	d := Drop{Collection: ticket.Collection, Name: filepath.Base(path), Path: path, Kind: s.kind, Files: s.files,
-		Bytes: s.bytes, Since: s.newest, sig: s.sig, foreign: s.access.foreign}
+	d := Drop{Collection: ticket.Collection, Name: filepath.Base(path), Path: path, Kind: s.Kind, Files: s.Files,
+		Bytes: s.Bytes, Since: s.Newest, seen: seen{sig: s.Sig, foreign: s.Access.Foreign}}
 	if !ticket.Move {
 		return d, nil
 	}
-	p := place{}
-	p.fixed, p.sticky = mayMove(filepath.Dir(path))
-	if _, why := p.stays(d, s); why != "" {
+	var t terms
+	t.fixed, t.sticky = mayMove(filepath.Dir(path))
+	if _, why := t.stays(d, s); why != "" {
 		return Drop{}, fmt.Errorf("it cannot be moved: %s; without --move it is copied", why)
 	}
 	return d, nil
 }
 
-// outside refuses what belongs to the workspace, save its inbox, and what holds
-// the workspace.
-func (b *Box) outside(path string) error {
-	root, err := filepath.EvalSymlinks(b.opt.Root)
+// outside refuses what belongs to the workspace, and what holds the workspace. It allows
+// drops in the inbox, and the source of an item, to be copied as the item's next version.
+func (b *taker) outside(path string, ticket Ticket) error {
+	root, err := filepath.EvalSymlinks(b.root)
 	if err != nil {
 		return err
 	}
@@ -217,6 +218,8 @@ func (b *Box) outside(path string) error {
 	case within(root, real):
 		return errors.New("it holds the workspace itself")
 	case within(real, filepath.Join(root, layout.InboxDir)) && filepath.Dir(parent) == filepath.Join(root, layout.InboxDir):
+		return nil
+	case ticket.VersionOf != "" && !ticket.Move && parent == filepath.Join(root, layout.ItemDir(ticket.VersionOf), layout.SourceDir):
 		return nil
 	case within(real, root):
 		return errors.New("it belongs to the workspace; what lies in inbox/COLLECTION/ is taken by itself")

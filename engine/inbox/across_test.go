@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -370,8 +371,8 @@ func TestAcceptRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, rule := range map[string]string{
-		dir + "/fifo": RuleSpecial, dir + "/link": RuleLink, dir + "/toplink": RuleLink, dir + "/zero": RuleEmpty,
-		dir + "/hollow": RuleEmpty, dir + "/missing": "", w.path("items/x"): "", w.path("items"): "", w.opt.Root: "",
+		dir + "/fifo": content.RuleSpecial, dir + "/link": content.RuleLink, dir + "/toplink": content.RuleLink, dir + "/zero": content.RuleEmpty,
+		dir + "/hollow": content.RuleEmpty, dir + "/missing": "", w.path("items/x"): "", w.path("items"): "", w.opt.Root: "",
 		w.path("inbox"): "", w.path("inbox/default"): "", "/": "",
 	} {
 		for _, move := range []bool{false, true} {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +46,7 @@ func TestPathOf4000Characters(t *testing.T) {
 	w.later(time.Hour)
 	w.wantScan(nil, nil, []string{"deep"})
 	_, _, bad := w.scan()
-	if bad[0].Rule != RulePath || !strings.Contains(bad[0].Reason, "holds a path of ") || !strings.Contains(bad[0].Reason, "the limit here is ") {
+	if bad[0].Rule != content.RulePath || !strings.Contains(bad[0].Reason, "holds a path of ") || !strings.Contains(bad[0].Reason, "the limit here is ") {
 		t.Errorf("%s: %s", bad[0].Rule, bad[0].Reason)
 	}
 	if _, err := w.Reject(context.Background(), bad[0].Drop, bad[0].Rule, bad[0].Reason); err != nil {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"bagpipe/engine/fault"
-	"bagpipe/layout"
+	"bagpipe/engine/inbox/internal/content"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,81 +25,14 @@ import (
 //     so do files that belong together, or a drop that breaks a rule, that may not be
 //     moved.
 
-// access is what a survey shows of whose a drop is.
-type access struct {
-	owner   *unix.Stat_t // of the drop itself
-	foreign bool         // an entry belongs to another account
-	fixed   string       // a folder of another account whose entries may not be removed, relative
-}
-
-// own notes whose an entry is.
-func (a *access) own(rel string, st *unix.Stat_t) {
-	if rel == "." {
-		top := *st
-		a.owner = &top
-	}
-	a.foreign = a.foreign || int(st.Uid) != os.Geteuid()
-}
-
-// enter notes whether the entries of a folder may be removed. This account may change
-// the permissions of its own folders.
-func (a *access) enter(dir *os.File, path, rel string) {
-	var st unix.Stat_t
-	if !a.foreign || a.fixed != "" || unix.Fstat(int(dir.Fd()), &st) != nil || int(st.Uid) == os.Geteuid() {
-		return
-	}
-	if unix.Access(path, unix.W_OK|unix.X_OK) != nil || st.Mode&unix.S_ISVTX != 0 && os.Geteuid() != 0 {
-		a.fixed = rel
-	}
-}
-
-// join adds whose another file of a set is.
-func (a *access) join(one access) {
-	if a.owner == nil || one.foreign {
-		a.owner = one.owner
-	}
-	a.foreign = a.foreign || one.foreign
-}
-
-// mayMove tells why entries of a folder of drops may not be renamed; empty: they may,
-// where it is sticky by their owners alone.
-func mayMove(dir string) (why string, sticky bool) {
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Sprintf("%s may not be written to by %s", layout.EncodePath(filepath.Base(dir)), accountName(os.Geteuid())), false
-	}
-	var st unix.Stat_t
-	err := unix.Stat(dir, &st)
-	return "", err == nil && st.Mode&unix.S_ISVTX != 0 && int(st.Uid) != os.Geteuid()
-}
-
-// stays tells why a drop may not leave its place, and why its original may not be
-// removed; empty: nothing forbids it.
-func (p *place) stays(d Drop, s survey) (unmoved, unremoved string) {
-	switch st := s.access.owner; {
-	case st == nil:
-		return "", ""
-	case p.fixed != "":
-		unmoved = p.fixed
-	case int(st.Uid) == os.Geteuid() || os.Geteuid() == 0:
-	case p.sticky:
-		unmoved = "its folder lets only its owner move it (sticky bit)"
-	case s.kind == Folder && !d.IsSet() && unix.Access(d.Path, unix.W_OK) != nil:
-		unmoved = fmt.Sprintf("%s may not write to it, which moving a folder needs", accountName(os.Geteuid()))
-	}
-	if unremoved = unmoved; unremoved == "" && s.access.fixed != "" {
-		unremoved = fmt.Sprintf("%s may not remove what is in %s", accountName(os.Geteuid()), layout.EncodePath(s.access.fixed))
-	}
-	return unmoved, unremoved
-}
-
 // barFor has a drop wait for the owner of path, who can give this account the access.
-func (w *Waiting) barFor(path string, s survey, why, access string) {
+func (w *Waiting) barFor(path string, s content.Survey, why, access string) {
 	owner := "another account"
-	if s.access.owner != nil {
-		owner = accountName(int(s.access.owner.Uid))
+	if s.Access.Owner != nil {
+		owner = accountName(int(s.Access.Owner.Uid))
 	}
 	w.Reason = fmt.Sprintf("belongs to %s; %s", owner, why)
-	w.Remedies = []fault.Remedy{permit(path, s.access.owner, access)}
+	w.Remedies = []fault.Remedy{permit(path, s.Access.Owner, access)}
 }
 
 // permit has the owner of a path give this account access: to itself where it is the
@@ -129,23 +60,14 @@ func inGroup(gid int) bool {
 	return gid == os.Getegid() || err == nil && slices.Contains(groups, gid)
 }
 
-// accountName is an account's name, or its number where it has none.
-func accountName(uid int) string {
-	text := strconv.Itoa(uid)
-	if u, err := user.LookupId(text); err == nil {
-		return u.Username
-	}
-	return text
-}
-
 // bar has a settled drop wait for a person where nothing can be done with it here, and
 // one that was taken in before though its original stays; of any other it notes how it
 // is to be taken.
-func (p *place) bar(ctx context.Context, d *Drop, s survey) (bool, error) {
+func (p *place) bar(ctx context.Context, d *Drop, s content.Survey) (bool, error) {
 	unmoved, unremoved := p.stays(*d, s)
-	bad := s.bad
-	if bad == nil && s.empty() {
-		bad = &BadError{RuleEmpty, ".", "is empty"}
+	bad := s.Bad
+	if bad == nil && s.Empty() {
+		bad = content.Bad(content.RuleEmpty, ".", "is empty")
 	}
 	w := Waiting{Drop: *d, Barred: true}
 	switch {
@@ -159,7 +81,7 @@ func (p *place) bar(ctx context.Context, d *Drop, s survey) (bool, error) {
 	case bad != nil:
 		return false, nil
 	default:
-		d.Stays, d.foreign = unremoved, s.access.foreign
+		d.Stays, d.foreign = unremoved, s.Access.Foreign
 		if unremoved == "" && !d.foreign { // a foreign one may have stayed until now
 			return false, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -91,9 +92,9 @@ func (p *place) settleBatch(folder *BatchFolder) {
 		return // gone
 	}
 	p.found.present[p.dir] = true
-	since := later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix()))
+	since := content.Later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix()))
 	d := Drop{Collection: p.collection, Batch: p.batch, Name: string(p.batch), Path: p.dir, Kind: Folder, Since: since,
-		sig: signature{entries: len(p.entries), hash: uint64(since.UnixNano())}}
+		seen: seen{sig: content.Signature{Entries: len(p.entries), Hash: uint64(since.UnixNano())}}}
 	still, _ := p.box.stillFor(d, p.foreign)
 	quiet := p.set.BatchQuiet
 	folder.Whole = folder.Marked || quiet > 0 && still >= quiet
@@ -107,31 +108,6 @@ func (p *place) settleBatch(folder *BatchFolder) {
 		w.Reason += ", or when nothing has come for " + quiet.String()
 	}
 	p.found.Waiting = append(p.found.Waiting, w)
-}
-
-// HasTaken tells whether a drop of this batch is in the intake: taken by any engine,
-// and not yet an item.
-func (b *Box) HasTaken(batch layout.Name) (bool, error) {
-	entries, err := os.ReadDir(b.path(layout.IntakeDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("walk intake: %w", err)
-	}
-	for _, e := range entries {
-		if _, err := layout.ParseItemID(e.Name()); err != nil {
-			continue // a journal being written, whose drop lies where it was; or of no engine
-		}
-		j, err := readJournal(b.path(layout.IntakeDir, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // done meanwhile
-		}
-		if err != nil {
-			return false, fmt.Errorf("walk intake: %s: %w", layout.EncodePath(e.Name()), err)
-		}
-		if j.Batch == string(batch) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // EndBatch removes the marker and the folder of a batch that is closed. A folder in

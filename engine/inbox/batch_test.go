@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -76,7 +77,7 @@ func TestBatchFolder(t *testing.T) {
 	if err := w.EndBatch(b); err != nil {
 		t.Fatal(err)
 	}
-	if exists(w.path("inbox/default/june.done")) || !exists(w.path("inbox/default/june/.DS_Store")) {
+	if content.Exists(w.path("inbox/default/june.done")) || !content.Exists(w.path("inbox/default/june/.DS_Store")) {
 		t.Error("the marker must go, and what a folder holds stay")
 	}
 }
@@ -99,7 +100,7 @@ func TestBatchEndsByQuiet(t *testing.T) {
 	if !bs["june"].Whole || bs["july"].Whole || bs["july"].Left != 1 {
 		t.Errorf("%+v", bs)
 	}
-	if err := w.EndBatch(bs["june"]); err != nil || exists(w.path("inbox/default/june")) {
+	if err := w.EndBatch(bs["june"]); err != nil || content.Exists(w.path("inbox/default/june")) {
 		t.Errorf("the folder is there still, %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package inbox
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,19 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"github.com/rjeczalik/notify"
-)
-
-var (
-	// ErrGone says that the drop is not there any more: another taker was first,
-	// or its owner took it away.
-	ErrGone = errors.New("the drop is gone")
-	// ErrChanged says that the drop is not what Scan saw; it was left, or put
-	// back, and settles anew.
-	ErrChanged = errors.New("the drop changed while being taken")
 )
 
 const (
@@ -56,89 +45,17 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// IsSet tells whether the drop is files that lie side by side.
-func (d Drop) IsSet() bool { return len(d.set) > 0 }
-
-// Kind is what a drop is.
-type Kind string
-
-// The kinds of drops.
-const (
-	Folder Kind = "folder"
-	File   Kind = "file"
-)
-
-// Drop is one folder or file that lies in a collection's folder.
-type Drop struct {
-	Collection layout.Name
-	Name       string // as dropped, any bytes
-	Path       string
-	Kind       Kind
-	Files      int // regular files, itself included
-	Bytes      int64
-	Since      time.Time // of the last change seen
-	Marker     string    // the path of the marker beside it; empty: none
-	Batch      layout.Name
-	Sidecars   []string // files beside it that are about it alone
-	Shared     string   // a table beside it that is about several
-
-	// Stays says why the original will stay where it is: it may not be moved, or not
-	// removed. Empty: it goes.
-	Stays   string
-	foreign bool // an entry of it belongs to another account
-	byQuiet bool // it settles by quiet alone: no marker, list or rename says that it is whole
-
-	set []member // its files, if it is a set: they lie beside each other, Path is the first, Kind is Folder
-
-	sig        signature
-	markerSeen string // which file, in which state, the marker was
-}
-
-// Waiting is a drop, or something else in the inbox, that is not to be taken
-// yet.
-type Waiting struct {
-	Drop
-	Reason   string
-	Remedies []fault.Remedy
-	Until    time.Time // when it can settle at the earliest; zero: not by waiting
-	Late     bool      // it has been on its way for longer than Growing
-	Taken    bool      // it was taken in before, and its original stays
-	Barred   bool      // a person must do something, as Reason says
-}
-
-// Rejected is a settled drop that cannot be admitted. Rule is a short constant
-// for programs, Reason a sentence for people.
-type Rejected struct {
-	Drop
-	Rule   string
-	Reason string
-}
-
-// Box is the inbox of one workspace.
+// Box is the inbox of one workspace: it scans, and takes.
 type Box struct {
+	*taker
+	*observed
 	opt   Options
-	at    func(string) // told of each step of taking a set, by tests
 	watch func(path string, c chan<- notify.EventInfo, events ...notify.Event) error
 	next  chan time.Duration // from Scan to Run: when the next one is due
 
-	mu     sync.Mutex                // guards the rest
-	common *settling                 // of collections that have none of their own
-	own    map[layout.Name]*settling // by collection
-	seen   map[string]sighting       // by path
-	moved  map[string]time.Time      // when a drop was renamed into its place, by path
-	listed map[string]time.Time      // when a folder of drops was last listed, by path
-	took   time.Duration             // by the last scan
-	swept  time.Time                 // when the notes of takings were swept
-}
-
-// sighting is a signature and since when this process has seen it unchanged.
-type sighting struct {
-	sig    signature
-	since  time.Time
-	last   time.Time // when it was seen last
-	lacks  string    // of its lists, when they were read
-	looked bool      // they were
-	asked  time.Time // when nobody was found to hold it open for writing
+	mu    sync.Mutex    // guards the rest
+	took  time.Duration // by the last scan
+	swept time.Time     // when the notes of takings were swept
 }
 
 // New checks the options and fills in what is missing.
@@ -163,29 +80,25 @@ func New(opt Options) (*Box, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Box{opt: opt, own: map[layout.Name]*settling{}, at: func(string) {}, watch: notify.Watch, next: make(chan time.Duration, 1),
-		seen: map[string]sighting{}, moved: map[string]time.Time{}, listed: map[string]time.Time{}}
-	if b.common, err = newSettling(&b.opt.Settling); err != nil {
+	set := &inForce{}
+	if err := set.change(opt.Settling, opt.Of); err != nil {
 		return nil, fmt.Errorf("open inbox: %w", err)
 	}
-	for name, s := range opt.Of {
-		if b.own[name], err = newSettling(&s); err != nil {
-			return nil, fmt.Errorf("open inbox: collection %s: %w", name, err)
-		}
-	}
-	return b, nil
+	w := workspace{root}
+	return &Box{opt: opt, watch: notify.Watch, next: make(chan time.Duration, 1),
+		taker: &taker{workspace: w, notes: notes{w}, versions: versions{w, opt.Now}, rejects: rejects{w, opt.Now}, inForce: set,
+			engine: opt.Engine, now: opt.Now, random: opt.Random, at: func(string) {}},
+		observed: &observed{now: opt.Now, seen: map[string]sighting{}, moved: map[string]time.Time{}, listed: map[string]time.Time{}}}, nil
 }
 
-func (b *Box) path(parts ...string) string {
-	return filepath.Join(append([]string{b.opt.Root}, parts...)...)
-}
-
-// settlingOf gives what is set for a collection.
-func (b *Box) settlingOf(c layout.Name) *settling {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s := b.own[c]; s != nil {
-		return s
+// Resettle has the next scan go by other settings. What has been observed stays, but for
+// when folders were listed: what was passed over by its name is not new by now.
+func (b *Box) Resettle(common Settling, of map[layout.Name]Settling) error {
+	if err := b.change(common, of); err != nil {
+		return fmt.Errorf("set inbox: %w", err)
 	}
-	return b.common
+	b.observed.mu.Lock()
+	defer b.observed.mu.Unlock()
+	clear(b.listed)
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bagpipe/engine/inbox/internal/content"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +47,7 @@ func TestDigest(t *testing.T) {
 		t.Errorf("of a file: %+v, %v", file, err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
-	if got, err := copyTree(context.Background(), moved, copied); err != nil || got != want {
+	if got, err := content.CopyTree(context.Background(), moved, copied); err != nil || got != want {
 		t.Errorf("of a copy as read: %+v, %v", got, err)
 	}
 	if got, err := Digest(context.Background(), copied); err != nil || got != want {
@@ -59,13 +61,13 @@ func TestDigestOpensNoSpecials(t *testing.T) {
 	if err := errors.Join(unix.Mkfifo(dir+"/in/pipe", 0o644), unix.Mkfifo(dir+"/pipe", 0o644), os.Symlink("in", dir+"/link")); err != nil {
 		t.Fatal(err)
 	}
-	for path, rule := range map[string]string{dir + "/in": RuleSpecial, dir + "/pipe": RuleSpecial, dir + "/link": RuleLink} {
+	for path, rule := range map[string]string{dir + "/in": content.RuleSpecial, dir + "/pipe": content.RuleSpecial, dir + "/link": content.RuleLink} {
 		_, err := Digest(context.Background(), path)
 		var bad *BadError
 		if !errors.As(err, &bad) || bad.Rule != rule {
 			t.Errorf("Digest(%s) = %v, want rule %s", filepath.Base(path), err, rule)
 		}
-		if _, err := copyTree(context.Background(), path, filepath.Join(t.TempDir(), "x")); !errors.As(err, &bad) || bad.Rule != rule {
+		if _, err := content.CopyTree(context.Background(), path, filepath.Join(t.TempDir(), "x")); !errors.As(err, &bad) || bad.Rule != rule {
 			t.Errorf("copyTree(%s) = %v, want rule %s", filepath.Base(path), err, rule)
 		}
 	}

@@ -102,7 +102,8 @@
 // files, item (that it is to be a version of), kind (folder or file), label, lane,
 // marker, markerSeen (its inode and the time of its last change), mode (rename or copy),
 // name, origin, original (what an original that stays is known by), schema, set (the names of its files, if it was a set), shared (the table beside it), sidecars (a list), sidecarsSeen (of
-// each the same as markerSeen), taken (RFC 3339), version (that it is to be), workflow. The paths aside, marker, name, origin, shared and
+// each the same as markerSeen), taken (RFC 3339), version (that it is to be),
+// versionOf (the item that a person made it a version of), workflow. The paths aside, marker, name, origin, shared and
 // sidecars are percent-encoded (layout.EncodePath),
 // and but for name relative to the workspace when they lie in it. Unknown fields survive a rewrite; a newer schema is refused.
 //

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
@@ -28,11 +29,11 @@ func gatherOf(t Taken) string { return filepath.Join(filepath.Dir(t.Origin), set
 // openGather makes it, and its parent, which another process may remove meanwhile.
 func openGather(path string) error {
 	for n := 0; ; n++ {
-		if err := os.Mkdir(filepath.Dir(path), dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(filepath.Dir(path), content.DirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		err := os.Mkdir(path, dirPerm)
-		if n < 100 && errors.Is(err, fs.ErrNotExist) && exists(filepath.Dir(filepath.Dir(path))) {
+		err := os.Mkdir(path, content.DirPerm)
+		if n < 100 && errors.Is(err, fs.ErrNotExist) && content.Exists(filepath.Dir(filepath.Dir(path))) {
 			continue
 		}
 		return err
@@ -41,7 +42,7 @@ func openGather(path string) error {
 
 // closeGather removes the folder, which must be empty, and its parent if that is.
 func closeGather(path string) error {
-	if err := removeIfThere(path); err != nil {
+	if err := layout.RemoveIfThere(path); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	err := os.Remove(filepath.Dir(path))
@@ -52,7 +53,7 @@ func closeGather(path string) error {
 }
 
 // seizeSet gathers the files of a set and renames the folder that holds them.
-func (b *Box) seizeSet(ctx context.Context, d Drop, got Result, sync bool) Result {
+func (b *taker) seizeSet(ctx context.Context, d Drop, got Result, sync bool) Result {
 	t := got.Taken
 	gather := gatherOf(t)
 	err := openGather(gather)
@@ -71,9 +72,9 @@ func (b *Box) seizeSet(ctx context.Context, d Drop, got Result, sync bool) Resul
 	if err == nil {
 		b.at("gathered")
 		if err = error(unix.EXDEV); !d.foreign {
-			err = renameNew(gather, t.Path)
+			err = content.RenameNew(gather, t.Path)
 		}
-		if isEXDEV(err) {
+		if content.IsEXDEV(err) {
 			return b.copySet(ctx, t)
 		}
 	}
@@ -91,11 +92,11 @@ func (b *Box) seizeSet(ctx context.Context, d Drop, got Result, sync bool) Resul
 }
 
 // gather moves the files; ErrGone says that another was first.
-func (b *Box) gather(d Drop, to string) error {
+func (b *taker) gather(d Drop, to string) error {
 	home := filepath.Dir(d.Path)
 	for i, m := range d.set {
 		b.at("gather")
-		err := renameNew(filepath.Join(home, m.name), filepath.Join(to, m.name))
+		err := content.RenameNew(filepath.Join(home, m.name), filepath.Join(to, m.name))
 		switch {
 		case i == 0 && errors.Is(err, fs.ErrNotExist):
 			return ErrGone
@@ -109,9 +110,9 @@ func (b *Box) gather(d Drop, to string) error {
 }
 
 // verifySet is verify for each file of a set.
-func (b *Box) verifySet(ctx context.Context, d Drop, gather string) error {
+func (b *taker) verifySet(ctx context.Context, d Drop, gather string) error {
 	for _, m := range d.set {
-		if err := b.verify(ctx, Drop{sig: m.sig}, filepath.Join(gather, m.name)); err != nil {
+		if err := b.verify(ctx, Drop{seen: seen{sig: m.sig}}, filepath.Join(gather, m.name)); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,7 @@ func (b *Box) verifySet(ctx context.Context, d Drop, gather string) error {
 
 // copySet goes on on another file system: what is gathered is the original that stays
 // until Done.
-func (b *Box) copySet(ctx context.Context, t Taken) Result {
+func (b *taker) copySet(ctx context.Context, t Taken) Result {
 	t.aside = gatherOf(t)
 	err := rewriteJournal(b.intakeOf(t.ID), map[string]any{"mode": modeCopy, "aside": b.shorten(t.aside)})
 	if err == nil {
@@ -137,26 +138,26 @@ func (b *Box) copySet(ctx context.Context, t Taken) Result {
 
 // spread puts the files of a set back, wherever they have come to, durably. Doing it
 // again, after a crash at any point of it, is fine.
-func (b *Box) spread(t Taken) error {
+func (b *taker) spread(t Taken) error {
 	gather, home := gatherOf(t), filepath.Dir(t.Origin)
-	if t.aside == "" && exists(t.Path) {
-		if err := disk.MkdirAll(filepath.Dir(gather), dirPerm); err != nil { // its owner may have removed it
+	if t.aside == "" && content.Exists(t.Path) {
+		if err := disk.MkdirAll(filepath.Dir(gather), content.DirPerm); err != nil { // its owner may have removed it
 			return err
 		}
-		if err := removeIfThere(gather); err != nil { // where a take begins
+		if err := layout.RemoveIfThere(gather); err != nil { // where a take begins
 			return err
 		}
-		if err := renameNew(t.Path, gather); err != nil {
+		if err := content.RenameNew(t.Path, gather); err != nil {
 			return err
 		}
 		b.at("unmoved")
 	}
 	for _, name := range slices.Backward(t.set) {
-		if !exists(filepath.Join(gather, name)) {
+		if !content.Exists(filepath.Join(gather, name)) {
 			continue
 		}
 		b.at("spread")
-		if err := putBack(filepath.Join(gather, name), home, name); err != nil {
+		if err := content.PutBack(filepath.Join(gather, name), home, name); err != nil {
 			return err
 		}
 	}
@@ -166,7 +167,7 @@ func (b *Box) spread(t Taken) error {
 // lackingOfSet names the files of a set that are not where it was taken to.
 func lackingOfSet(t Taken) (lacks []string) {
 	for _, name := range t.set {
-		if !exists(filepath.Join(t.Path, name)) {
+		if !content.Exists(filepath.Join(t.Path, name)) {
 			lacks = append(lacks, layout.EncodePath(name))
 		}
 	}

@@ -3,56 +3,17 @@ package inbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
-
-// Ticket is what its giver wants of a drop.
-type Ticket struct {
-	Collection layout.Name // of Accept; Take goes by the drop's folder
-	Chosen     bool        // the collection was asked for by name: no rule gives another
-	Workflow   layout.Name
-	Lane       layout.Name
-	Label      string
-	Batch      string
-	By         string
-	Move       bool // Accept: move instead of copying
-}
-
-// Taken is a drop in the intake, or promoted to its item's folder.
-type Taken struct {
-	ID         layout.ItemID
-	Collection layout.Name
-	Name       string // as dropped, any bytes
-	Kind       Kind
-	Files      int
-	Bytes      int64
-	Ticket     Ticket
-	At         time.Time
-	Origin     string // where it was dropped
-	Path       string // where it is now
-	Promoted   bool
-
-	Sidecars []string // files where it was dropped that are about it alone; with the item from Done on
-	Shared   string   // a table there that is about several drops
-
-	Original *layout.Original // stays where it was dropped: it may not be removed
-
-	Item    layout.ItemID // that it is, or was, to be a version of; "": an item of its own
-	Version int
-
-	aside      string // its original, kept until Done; empty: none
-	marker     string // of the drop, kept as long
-	markerSeen string
-	carsSeen   []string // which files the side-cars were, in which state
-	set        []string // the files, if it was a set; Origin is the first
-}
 
 const (
 	journalFile    = "drop.json"
@@ -61,65 +22,65 @@ const (
 	modeCopy       = "copy"
 	journalSchema  = 1
 	filePerm       = 0o644
-	dirPerm        = 0o755
 	intakeLockFile = layout.StateDir + "/intake.lock"
 )
 
-// journal is drop.json; its fields stand in the order of their keys.
+// journal is drop.json.
 type journal struct {
-	Aside      string           `json:"aside,omitempty"`
-	Batch      string           `json:"batch,omitempty"`
-	By         string           `json:"by,omitempty"`
+	journalDrop
+	journalBeside
+	Ticket
+	Aside   string          `json:"aside,omitempty"`
+	Engine  layout.EngineID `json:"engine"`
+	Item    layout.ItemID   `json:"item,omitempty"`
+	Mode    string          `json:"mode"`
+	Schema  int             `json:"schema"`
+	Taken   time.Time       `json:"taken"`
+	Version int             `json:"version,omitempty"`
+}
+
+// journalDrop is what was dropped.
+type journalDrop struct {
 	Bytes      int64            `json:"bytes"`
-	Chosen     bool             `json:"chosen,omitempty"`
 	Collection layout.Name      `json:"collection"`
-	Engine     layout.EngineID  `json:"engine"`
 	Files      int              `json:"files"`
-	Item       layout.ItemID    `json:"item,omitempty"`
 	Kind       Kind             `json:"kind"`
-	Label      string           `json:"label,omitempty"`
-	Lane       layout.Name      `json:"lane,omitempty"`
-	Marker     string           `json:"marker,omitempty"`
-	MarkerSeen string           `json:"markerSeen,omitempty"`
-	Mode       string           `json:"mode"`
 	Name       string           `json:"name"`
 	Origin     string           `json:"origin"`
 	Original   *layout.Original `json:"original,omitempty"`
-	Schema     int              `json:"schema"`
 	Set        []string         `json:"set,omitempty"`
-	Shared     string           `json:"shared,omitempty"`
-	Sidecars   []string         `json:"sidecars,omitempty"`
-	CarsSeen   []string         `json:"sidecarsSeen,omitempty"`
-	Taken      time.Time        `json:"taken"`
-	Version    int              `json:"version,omitempty"`
-	Workflow   layout.Name      `json:"workflow,omitempty"`
 }
 
-// shorten writes a path for the journal: relative where it lies in the
-// workspace, so that the workspace may be moved.
-func (b *Box) shorten(path string) string {
-	if rest, ok := strings.CutPrefix(path, b.opt.Root+"/"); ok {
-		path = rest
-	}
-	return layout.EncodePath(path)
+// journalBeside is what lay beside it.
+type journalBeside struct {
+	Marker     string   `json:"marker,omitempty"`
+	MarkerSeen string   `json:"markerSeen,omitempty"`
+	Shared     string   `json:"shared,omitempty"`
+	Sidecars   []string `json:"sidecars,omitempty"`
+	CarsSeen   []string `json:"sidecarsSeen,omitempty"`
 }
 
-func (b *Box) lengthen(s string) (string, error) {
-	path, err := layout.DecodePath(s)
-	if err != nil || path == "" || filepath.IsAbs(path) {
-		return path, err
+// encode writes the fields in the order of their keys.
+func (j journal) encode() ([]byte, error) {
+	data, err := encode(j)
+	if err != nil {
+		return nil, err
 	}
-	return b.path(path), nil
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	return encode(fields)
 }
 
 // journalOf gives the journal of a drop about to be taken.
-func (b *Box) journalOf(d Drop, t Ticket) journal {
+func (b *taker) journalOf(d Drop, t Ticket) journal {
 	return journal{
-		Batch: t.Batch, Chosen: t.Chosen, By: t.By, Bytes: d.Bytes, Collection: d.Collection, Engine: b.opt.Engine, Files: d.Files,
-		Kind: d.Kind, Label: t.Label, Lane: t.Lane, Mode: modeRename, Name: layout.EncodePath(d.Name),
-		Origin: b.shorten(d.Path), Schema: journalSchema, Taken: b.opt.Now().UTC().Truncate(time.Microsecond),
-		Workflow: t.Workflow, Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
-		Set: setOf(d), Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars), CarsSeen: carsSeen(d.Sidecars),
+		journalDrop: journalDrop{Bytes: d.Bytes, Collection: d.Collection, Files: d.Files, Kind: d.Kind, Name: layout.EncodePath(d.Name),
+			Origin: b.shorten(d.Path), Set: setOf(d)},
+		journalBeside: journalBeside{Marker: b.shorten(d.Marker), MarkerSeen: d.markerSeen,
+			Shared: b.shorten(d.Shared), Sidecars: b.shortenAll(d.Sidecars), CarsSeen: carsSeen(d.Sidecars)},
+		Ticket: t, Engine: b.engine, Mode: modeRename, Schema: journalSchema, Taken: b.now().UTC().Truncate(time.Microsecond),
 	}
 }
 
@@ -148,28 +109,8 @@ func isFileName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-func (b *Box) shortenAll(paths []string) []string {
-	var short []string
-	for _, p := range paths {
-		short = append(short, b.shorten(p))
-	}
-	return short
-}
-
-func (b *Box) lengthenAll(short []string) ([]string, error) {
-	var paths []string
-	for _, s := range short {
-		p, err := b.lengthen(s)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, p)
-	}
-	return paths, nil
-}
-
 // taken gives the Taken that a journal describes, still in the intake.
-func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
+func (b *taker) taken(id layout.ItemID, j journal) (Taken, error) {
 	name, err := layout.DecodePath(j.Name)
 	if err != nil {
 		return Taken{}, err
@@ -204,20 +145,18 @@ func (b *Box) taken(id layout.ItemID, j journal) (Taken, error) {
 	if _, err := layout.ParseItemID(string(j.Item)); j.Item != "" && (err != nil || j.Version < 2) {
 		return Taken{}, fmt.Errorf("%s: item %q, version %d: not a version of an item", journalFile, j.Item, j.Version)
 	}
+	if _, err := layout.ParseItemID(string(j.VersionOf)); j.VersionOf != "" && err != nil {
+		return Taken{}, fmt.Errorf("%s: versionOf: %w", journalFile, err)
+	}
+	ticket := j.Ticket
+	ticket.Collection = j.journalDrop.Collection
 	return Taken{
-		Item: j.Item, Version: j.Version, Original: j.Original,
-		Shared: shared, Sidecars: sidecars, set: set,
-		marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen,
-		ID: id, Collection: j.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes,
-		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), aside: aside,
-		Ticket: Ticket{Collection: j.Collection, Chosen: j.Chosen, Workflow: j.Workflow, Lane: j.Lane, Label: j.Label, Batch: j.Batch, By: j.By},
+		ID: id, Collection: ticket.Collection, Name: name, Kind: j.Kind, Files: j.Files, Bytes: j.Bytes, Ticket: ticket,
+		At: j.Taken, Origin: origin, Path: b.sourceOf(id, name), Original: j.Original,
+		Successor:  Successor{Item: j.Item, Version: j.Version},
+		Companions: Companions{Sidecars: sidecars, Shared: shared},
+		leftBehind: leftBehind{aside: aside, marker: marker, markerSeen: j.MarkerSeen, carsSeen: j.CarsSeen, set: set},
 	}, nil
-}
-
-func (b *Box) intakeOf(id layout.ItemID) string { return b.path(layout.IntakeDir, string(id)) }
-
-func (b *Box) sourceOf(id layout.ItemID, name string) string {
-	return filepath.Join(b.intakeOf(id), layout.SourceDir, name)
 }
 
 func encode(v any) ([]byte, error) {
@@ -265,4 +204,54 @@ func rewriteJournal(dir string, set map[string]any) error {
 		return err
 	}
 	return disk.WriteFile(path, out, filePerm)
+}
+
+var errNoEngine = errors.New("no engine is named in the inbox's options")
+
+// open makes intake/ID with its journal and an empty source folder. It appears
+// by one rename, complete. A crash before leaves .ENGINE.ID.tmp, after it a
+// folder that took nothing; Pending removes both. Without sync the caller syncs
+// before anything is moved in.
+func (b *taker) open(id layout.ItemID, j journal, sync bool) error {
+	if b.engine == "" {
+		return errNoEngine
+	}
+	data, err := j.encode()
+	if err != nil {
+		return err
+	}
+	intake := b.path(layout.IntakeDir)
+	if err := disk.MkdirAll(intake, content.DirPerm); err != nil {
+		return err
+	}
+	tmp := filepath.Join(intake, "."+string(b.engine)+"."+string(id)+".tmp")
+	err = errors.Join(os.Mkdir(tmp, content.DirPerm), os.Mkdir(filepath.Join(tmp, layout.SourceDir), content.DirPerm))
+	if err == nil {
+		err = writeNew(filepath.Join(tmp, journalFile), data, sync)
+	}
+	if err == nil && sync {
+		err = disk.SyncDir(tmp)
+	}
+	if err == nil {
+		err = content.RenameNew(tmp, b.intakeOf(id))
+	}
+	if err != nil {
+		return errors.Join(err, discardIntake(tmp))
+	}
+	if sync {
+		return disk.SyncDir(intake)
+	}
+	return nil
+}
+
+func writeNew(path string, data []byte, sync bool) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(data); err != nil || !sync {
+		return err
+	}
+	return f.Sync()
 }

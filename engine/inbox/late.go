@@ -1,11 +1,11 @@
 package inbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,15 +13,17 @@ import (
 	"slices"
 	"time"
 
+	"bagpipe/engine/fault"
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
-// The rules are: a folder that settled by quiet alone may have been half a copy, whose
+// The rules are: a drop that settled by quiet alone may have been half a copy, whose
 // writer goes on under the same path. What lies there next is the rest of it, and waits
 // for a person, when it settles by quiet alone, too, its oldest file was written after
-// the drop was taken and within lateFactor × Quiet, at least lateLeast, and it has no
-// file path in common with what was taken. A file in common is a copy made anew: a drop
-// like any other.
+// the drop was taken and within lateFactor × Quiet, at least lateLeast, and it is no copy
+// made anew: a folder with a file path in common with the one that was taken, a file that
+// begins with the same bytes. A side-car that comes as late waits, too.
 //
 // Takings are noted in .bagpipe/taken/HEX.json, by the digest of the path. Without the
 // note, as after .bagpipe was removed, a late folder is a drop like any other.
@@ -29,93 +31,83 @@ import (
 const (
 	lateFactor = 10
 	lateLeast  = 10 * time.Minute
-	takenDir   = layout.StateDir + "/taken"
 	sweepEvery = time.Minute
+	headLen    = 4 // as long as the marks by which most formats begin
 )
-
-// taking is the note of a folder that was taken; its fields stand in the order of their keys.
-type taking struct {
-	At   time.Time     `json:"at"`
-	Drop layout.ItemID `json:"drop"`
-	Item layout.ItemID `json:"item"`
-	Path string        `json:"path"` // in the inbox, as in drop.json
-}
 
 // lateWithin is how long after a taking the rest of a copy may begin.
 func (s *settling) lateWithin() time.Duration { return max(lateFactor*s.Quiet, lateLeast) }
 
-func (b *Box) takingFile(path string) string {
-	sum := sha256.Sum256([]byte(b.shorten(path)))
-	return b.path(takenDir, hex.EncodeToString(sum[:])+".json")
-}
-
-// noteTaking writes the note before the drop moves. A drop that is not taken after all
-// leaves a note of nothing, which counts for nothing.
-func (b *Box) noteTaking(d Drop, t Taken) error {
-	if !d.byQuiet || d.Kind != Folder || d.IsSet() || d.Stays != "" {
-		return nil
+// lateFor has a settled drop wait for a person that may be the rest of another.
+func (p *place) lateFor(d Drop, s content.Survey) (w Waiting, late bool) {
+	if !d.byQuiet || d.IsSet() || s.Bad != nil || s.Empty() {
+		return w, false
 	}
-	return b.writeTaking(d.Path, taking{At: t.At, Drop: t.ID, Item: t.home(), Path: b.shorten(d.Path)})
-}
-
-// noteHome has the note of a drop that became a version name its item.
-func (b *Box) noteHome(t Taken) error {
-	n, ok := b.readTaking(t.Origin)
-	if !ok || n.Drop != t.ID || n.Item == t.home() {
-		return nil
-	}
-	n.Item = t.home()
-	return b.writeTaking(t.Origin, n)
-}
-
-// writeTaking needs no sync: a note that a crash takes is missing as any other.
-func (b *Box) writeTaking(path string, n taking) error {
-	data, err := encode(n)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(b.path(takenDir), dirPerm); err != nil {
-		return err
-	}
-	return os.WriteFile(b.takingFile(path), data, filePerm)
-}
-
-func (b *Box) readTaking(path string) (n taking, ok bool) {
-	data, err := os.ReadFile(b.takingFile(path))
-	return n, err == nil && json.Unmarshal(data, &n) == nil && n.Path == b.shorten(path)
-}
-
-// lateFor says of which item a settled drop is the rest; empty: of none.
-func (p *place) lateFor(d Drop, s survey) (why string) {
-	if !d.byQuiet || d.Kind != Folder || d.IsSet() || s.bad != nil || s.empty() {
-		return ""
-	}
-	n, ok := p.box.readTaking(d.Path)
-	if !ok || s.oldest.Before(n.At.Add(-tick)) || s.oldest.Sub(n.At) > p.set.lateWithin() {
-		return ""
+	n, ok := p.takenBy(d.Path, s.Oldest)
+	if !ok {
+		return w, false
 	}
 	taken := p.box.whereTaken(n, d.Name)
-	if taken == "" || sharesFile(d.Path, taken) {
-		return ""
+	if taken == "" || madeAnew(d, taken) {
+		return w, false
 	}
-	return fmt.Sprintf("late: %s was taken in as item %s at %s, and this may be the rest of its copy; drop the whole under another name and remove this",
-		layout.EncodePath(d.Name), n.Item.Short(), layout.FormatTime(n.At))
+	return Waiting{Drop: d, Barred: true, Reason: n.late(d.Name) + "this may be the rest of its copy; drop the whole under another name and remove this",
+		Remedies: []fault.Remedy{{Verb: fault.AddVersion, Item: n.Item}, {Verb: fault.AddDrop, Name: d.Path, Collection: d.Collection, Batch: d.Batch}}}, true
 }
 
-// whereTaken finds the folder that was taken, on its way or in its item's folder.
-func (b *Box) whereTaken(n taking, name string) string {
-	for _, at := range []string{b.sourceOf(n.Drop, name), filepath.Join(b.intakeOf(n.Drop), copyingDir, name), filepath.Join(b.itemSource(n.Item), name)} {
-		if exists(at) {
-			return at
-		}
+// lateSidecar says of which item a side-car is about that has been still; empty: of none.
+func (p *place) lateSidecar(e fs.DirEntry, about string) (why string) {
+	info, err := e.Info()
+	if err != nil || p.box.opt.Now().Sub(info.ModTime()) < p.set.Quiet {
+		return ""
 	}
-	return ""
+	n, ok := p.takenBy(filepath.Join(p.dir, about), info.ModTime())
+	if !ok {
+		return ""
+	}
+	return n.late(about) + fmt.Sprintf("this is about it; drop %s beside it once more, or remove this", layout.EncodePath(about))
+}
+
+// takenBy gives the note of the drop that was taken from a path, where what was written at
+// a time may be late for it.
+func (p *place) takenBy(path string, written time.Time) (n taking, ok bool) {
+	n, ok = p.box.readTaking(path)
+	return n, ok && !written.Before(n.At.Add(-content.Tick)) && written.Sub(n.At) <= p.set.lateWithin()
+}
+
+func (n taking) late(name string) string {
+	return fmt.Sprintf("late: %s was taken in as item %s at %s, and ", layout.EncodePath(name), n.Item.Short(), layout.FormatTime(n.At))
+}
+
+// madeAnew reports whether a drop is another copy, or another kind, of what was taken.
+func madeAnew(d Drop, taken string) bool {
+	info, err := os.Lstat(taken)
+	switch {
+	case err != nil || info.IsDir() != (d.Kind == Folder):
+		return true
+	case info.IsDir():
+		return sharesFile(d.Path, taken)
+	}
+	a, b := headOf(d.Path), headOf(taken)
+	n := min(len(a), len(b))
+	return bytes.Equal(a[:n], b[:n])
+}
+
+func headOf(path string) []byte {
+	f, _, err := content.OpenRegular(path, ".")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, headLen)
+	n, _ := io.ReadFull(f, head) // a shorter file has less
+	return head[:n]
 }
 
 // sharesFile reports whether a file below dir has a namesake at the same path below other.
 func sharesFile(dir, other string) (shares bool) {
 	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && exists(other+at[len(dir):]) {
+		if err == nil && !e.IsDir() && content.Exists(other+at[len(dir):]) {
 			shares = true
 			return fs.SkipAll
 		}
@@ -133,13 +125,15 @@ func (b *Box) sweepTakings() error {
 	if due {
 		b.swept = now
 	}
-	for _, s := range slices.AppendSeq([]*settling{b.common}, maps.Values(b.own)) {
-		keep = max(keep, s.lateWithin())
-	}
 	b.mu.Unlock()
 	if !due {
 		return nil
 	}
+	b.inForce.mu.Lock()
+	for _, s := range slices.AppendSeq([]*settling{b.common}, maps.Values(b.own)) {
+		keep = max(keep, s.lateWithin())
+	}
+	b.inForce.mu.Unlock()
 	entries, err := os.ReadDir(b.path(takenDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -153,7 +147,7 @@ func (b *Box) sweepTakings() error {
 		var n taking
 		file := b.path(takenDir, e.Name())
 		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &n) == nil {
-			if path, err := b.lengthen(n.Path); err == nil && exists(path) {
+			if path, err := b.lengthen(n.Path); err == nil && content.Exists(path) {
 				continue
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -41,34 +42,6 @@ const (
 type listed struct {
 	path string // relative, local
 	sum  string // hexadecimal, lower case; empty: none is given
-}
-
-// lacking says what the lists of a drop want and the drop has not got. The answer
-// is kept for as long as the drop does not change.
-func (b *Box) lacking(ctx context.Context, d Drop, s survey, set *settling) string {
-	if s.kind != Folder || len(set.Lists) == 0 {
-		return ""
-	}
-	if len(s.lists) == 0 {
-		if set.Complete != ByList {
-			return ""
-		}
-		return "waits for the list of its files, " + strings.Join(set.Lists, " or ")
-	}
-	b.mu.Lock()
-	seen := b.seen[d.Path]
-	b.mu.Unlock()
-	if seen.looked {
-		return seen.lacks
-	}
-	lacks := lackingOf(ctx, d.Path, s.lists)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now, ok := b.seen[d.Path]; ok && now.sig == d.sig && ctx.Err() == nil {
-		now.lacks, now.looked = lacks, true
-		b.seen[d.Path] = now
-	}
-	return lacks
 }
 
 // lackingOf reads the lists. One that cannot be read lacks nothing: it is said when
@@ -102,58 +75,35 @@ func (l listed) find(dir string) (string, error) {
 		info, err = os.Lstat(at)
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		return at, &BadError{RuleList, l.path, "is listed as a file, and is none"}
+		return at, content.Bad(RuleList, l.path, "is listed as a file, and is none")
 	}
 	return at, err
 }
 
 var bagName = strings.NewReplacer("%0A", "\n", "%0a", "\n", "%0D", "\r", "%0d", "\r", "%25", "%")
 
-// CheckLists compares a taken drop with the lists in it. A *BadError tells what is
-// not as listed.
-func (b *Box) CheckLists(ctx context.Context, t Taken) error {
-	set := b.settlingOf(t.Collection)
-	if t.Kind != Folder || len(set.Lists) == 0 {
-		return nil
-	}
-	entries, err := os.ReadDir(t.Path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !set.lists.match(e.Name()) {
-			continue
-		}
-		err := readList(t.Path, e.Name(), func(l listed) error { return l.check(ctx, t.Path, e.Name()) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // check compares one file with its digest.
 func (l listed) check(ctx context.Context, dir, list string) (err error) {
 	at, err := l.find(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &BadError{RuleList, l.path, fmt.Sprintf("is listed in %s, and is not there", layout.EncodePath(list))}
+		return content.Bad(RuleList, l.path, fmt.Sprintf("is listed in %s, and is not there", layout.EncodePath(list)))
 	}
 	if err != nil || l.sum == "" {
 		return err
 	}
 	h, algorithm := hashOf(len(l.sum))
-	f, _, err := openRegular(at, l.path)
+	f, _, err := content.OpenRegular(at, l.path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(h, &reader{ctx, f}, buf[:]); err != nil {
+	buf := content.Buffers.Get().(*[content.BufferSize]byte)
+	defer content.Buffers.Put(buf)
+	if _, err := io.CopyBuffer(h, content.ReaderOf(ctx, f), buf[:]); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != l.sum {
-		return &BadError{RuleList, l.path, fmt.Sprintf("its %s is %s; %s says %s: it was damaged or changed on its way, drop it again", algorithm, got, layout.EncodePath(list), l.sum)}
+		return content.Bad(RuleList, l.path, fmt.Sprintf("its %s is %s; %s says %s: it was damaged or changed on its way, drop it again", algorithm, got, layout.EncodePath(list), l.sum))
 	}
 	return nil
 }
@@ -175,13 +125,13 @@ func hashOf(digits int) (hash.Hash, string) {
 
 // readList tells of each line of a list; a line that is none is a *BadError.
 func readList(dir, name string, tell func(listed) error) (err error) {
-	f, info, err := openRegular(filepath.Join(dir, name), name)
+	f, info, err := content.OpenRegular(filepath.Join(dir, name), name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info.Size() > maxListBytes {
-		return &BadError{RuleList, name, fmt.Sprintf("is a list of %d bytes; the limit is %d", info.Size(), int64(maxListBytes))}
+		return content.Bad(RuleList, name, fmt.Sprintf("is a list of %d bytes; the limit is %d", info.Size(), int64(maxListBytes)))
 	}
 	lines := bufio.NewScanner(io.LimitReader(f, maxListBytes))
 	lines.Buffer(nil, maxListLine)
@@ -192,14 +142,14 @@ func readList(dir, name string, tell func(listed) error) (err error) {
 		}
 		l, ok := parseListed(text)
 		if !ok {
-			return &BadError{RuleList, name, fmt.Sprintf("line %d: names no file in the folder: %.200q", n, text)}
+			return content.Bad(RuleList, name, fmt.Sprintf("line %d: names no file in the folder: %.200q", n, text))
 		}
 		if err := tell(l); err != nil {
 			return err
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return &BadError{RuleList, name, fmt.Sprintf("has a line of more than %d bytes", maxListLine)}
+		return content.Bad(RuleList, name, fmt.Sprintf("has a line of more than %d bytes", maxListLine))
 	}
 	return lines.Err()
 }

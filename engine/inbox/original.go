@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
@@ -26,7 +27,7 @@ import (
 
 // seizeOriginal copies a drop whose original stays. Of several takers the first one to
 // commit has it: the engine asks for the original within its transaction.
-func (b *Box) seizeOriginal(ctx context.Context, d Drop, t Taken) Result {
+func (b *taker) seizeOriginal(ctx context.Context, d Drop, t Taken) Result {
 	dir := b.intakeOf(t.ID)
 	before, err := b.OriginalOf(ctx, d.Path)
 	if err == nil {
@@ -48,7 +49,7 @@ func (b *Box) seizeOriginal(ctx context.Context, d Drop, t Taken) Result {
 		}
 	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && !exists(d.Path) {
+		if errors.Is(err, fs.ErrNotExist) && !content.Exists(d.Path) {
 			err = ErrGone
 		}
 		return Result{Err: errors.Join(err, disk.RemoveTree(t.Path), discardIntake(dir))}
@@ -58,7 +59,7 @@ func (b *Box) seizeOriginal(ctx context.Context, d Drop, t Taken) Result {
 }
 
 // Discard forgets a copy whose original stays, before an item is made of it.
-func (b *Box) Discard(t Taken) error {
+func (b *taker) Discard(t Taken) error {
 	if t.Original == nil || t.Promoted {
 		return fmt.Errorf("discard drop %s: it is no copy of an original that stays", layout.EncodePath(t.Name))
 	}
@@ -66,7 +67,7 @@ func (b *Box) Discard(t Taken) error {
 }
 
 // OriginalOf looks at an original. It opens no file.
-func (b *Box) OriginalOf(ctx context.Context, path string) (layout.Original, error) {
+func (b *taker) OriginalOf(ctx context.Context, path string) (layout.Original, error) {
 	o := layout.Original{Path: b.shorten(path)}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -100,29 +101,20 @@ func (b *Box) OriginalOf(ctx context.Context, path string) (layout.Original, err
 	return o, err
 }
 
-// refusedOriginal finds the reason for which the copy of an original that stays was
-// set aside; empty: it was not, or somebody took the reason away.
-func (b *Box) refusedOriginal(d Drop, o layout.Original) string {
-	dir := b.path(layout.RejectedDir, string(d.Collection))
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ""
-	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != filepath.Ext(reasonSuffix) {
-			continue
-		}
-		if r := b.readReason(filepath.Join(dir, e.Name())); r.Original != nil && *r.Original == o {
-			return r.Reason
-		}
-	}
-	return ""
-}
-
 // removeOwn removes what may be removed of what lies beside an original that stays.
 func removeOwn(t Taken, err error) error {
 	if t.Original != nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)) {
 		return nil
 	}
 	return err
+}
+
+// birthOf is when a file was made, where its file system knows.
+func birthOf(path string) (time.Time, bool) {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)), true
 }

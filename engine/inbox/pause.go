@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -27,7 +28,7 @@ func (b *Box) Paused(c layout.Name) string {
 // cannot be read pauses as well.
 func pausedIn(dir, shown string) string {
 	path := filepath.Join(dir, pauseName)
-	if !exists(path) {
+	if !content.Exists(path) {
 		return ""
 	}
 	text := fmt.Sprintf("paused by %s/%s", shown, pauseName)
@@ -40,7 +41,7 @@ func pausedIn(dir, shown string) string {
 const maxPauseReason = 200
 
 func firstLine(path string) string {
-	f, _, err := openRegular(path, pauseName)
+	f, _, err := content.OpenRegular(path, pauseName)
 	if err != nil {
 		return ""
 	}

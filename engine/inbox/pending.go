@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
-
-	"github.com/gofrs/flock"
 )
 
 // Pending walks the intake for what dead engines left and makes it this
@@ -19,8 +18,8 @@ import (
 // returned to be admitted. An item that is committed already only wants Done. The
 // intake of an engine that is alive is not touched. What cannot be understood is
 // left as it is and named in err, beside the rest.
-func (b *Box) Pending(ctx context.Context, alive func(layout.EngineID) bool) ([]Taken, error) {
-	if b.opt.Engine == "" {
+func (b *taker) Pending(ctx context.Context, alive func(layout.EngineID) bool) ([]Taken, error) {
+	if b.engine == "" {
 		return nil, errNoEngine
 	}
 	entries, err := os.ReadDir(b.path(layout.IntakeDir))
@@ -49,12 +48,12 @@ func (b *Box) Pending(ctx context.Context, alive func(layout.EngineID) bool) ([]
 
 // Orphaned tells whether Pending would find something that a dead engine left; what
 // cannot be understood is not looked at again. Each engine is asked about once.
-func (b *Box) Orphaned(alive func(layout.EngineID) bool) bool {
+func (b *taker) Orphaned(alive func(layout.EngineID) bool) bool {
 	entries, err := os.ReadDir(b.path(layout.IntakeDir))
 	if err != nil {
 		return false
 	}
-	lives := map[layout.EngineID]bool{b.opt.Engine: true}
+	lives := map[layout.EngineID]bool{b.engine: true}
 	dead := func(id layout.EngineID) bool {
 		if _, asked := lives[id]; !asked {
 			lives[id] = alive(id)
@@ -79,7 +78,7 @@ func (b *Box) Orphaned(alive func(layout.EngineID) bool) bool {
 	return false
 }
 
-func (b *Box) recover(name string, alive func(layout.EngineID) bool) (t Taken, ok bool, err error) {
+func (b *taker) recover(name string, alive func(layout.EngineID) bool) (t Taken, ok bool, err error) {
 	if engine, isTemp := tempOwner(name); isTemp {
 		if alive(engine) {
 			return Taken{}, false, nil
@@ -97,21 +96,7 @@ func (b *Box) recover(name string, alive func(layout.EngineID) bool) (t Taken, o
 	return t, ok, err
 }
 
-// locked runs act while no other process of the workspace runs one: of several
-// engines that start at once, one adopts.
-func (b *Box) locked(act func() error) (err error) {
-	if err := os.MkdirAll(b.path(layout.StateDir), dirPerm); err != nil {
-		return err
-	}
-	lock := flock.New(b.path(intakeLockFile), flock.SetPermissions(filePerm))
-	if err := lock.Lock(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return act()
-}
-
-func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, bool, error) {
+func (b *taker) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, bool, error) {
 	dir := b.intakeOf(id)
 	j, err := readJournal(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +117,7 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 		return Taken{}, false, err
 	}
 	home := filepath.Join(b.itemSource(t.home()), t.Name)
-	if !exists(t.Path) && exists(home) && (t.Item == "" || begun) {
+	if !content.Exists(t.Path) && content.Exists(home) && (t.Item == "" || begun) {
 		t.Path, t.Promoted = home, true
 	}
 	if len(t.set) > 0 && !t.Promoted && j.Mode == modeRename {
@@ -144,25 +129,25 @@ func (b *Box) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken, 
 			return Taken{}, false, errors.Join(b.spread(t), discardIntake(dir))
 		}
 	}
-	if !t.Promoted && !exists(t.Path) {
+	if !t.Promoted && !content.Exists(t.Path) {
 		return Taken{}, false, b.clear(t, j)
 	}
 	// Without the journal saying so it is not this engine's: another would adopt it too,
 	// and so would this one, again.
-	err = rewriteJournal(dir, map[string]any{"engine": b.opt.Engine})
+	err = rewriteJournal(dir, map[string]any{"engine": b.engine})
 	return t, err == nil, err
 }
 
 // wholeSet tells whether a set came into the intake. One of which part is there, as only
 // a file system that lost renames leaves it, goes back if the rest is where it was.
-func (b *Box) wholeSet(t Taken) (bool, error) {
-	if exists(gatherOf(t)) || !exists(t.Path) {
+func (b *taker) wholeSet(t Taken) (bool, error) {
+	if content.Exists(gatherOf(t)) || !content.Exists(t.Path) {
 		return false, nil
 	}
 	lacks := lackingOfSet(t)
 	for _, enc := range lacks {
 		name, err := layout.DecodePath(enc)
-		if err != nil || !exists(filepath.Join(filepath.Dir(t.Origin), name)) {
+		if err != nil || !content.Exists(filepath.Join(filepath.Dir(t.Origin), name)) {
 			return false, fmt.Errorf("of the files taken together %s is gone; restore it there, or move the rest into inbox/COLLECTION/", enc)
 		}
 	}
@@ -170,7 +155,7 @@ func (b *Box) wholeSet(t Taken) (bool, error) {
 }
 
 // clear ends a take that did not come to its drop.
-func (b *Box) clear(t Taken, j journal) error {
+func (b *taker) clear(t Taken, j journal) error {
 	if j.Mode == modeCopy {
 		if err := b.dropCopy(t); err != nil {
 			return err
@@ -195,4 +180,56 @@ func tempOwner(name string) (layout.EngineID, bool) {
 	}
 	id, err := layout.ParseEngineID(parts[1])
 	return id, err == nil
+}
+
+// HasTaken tells whether a drop of this batch is in the intake: taken by any engine,
+// and not yet an item.
+func (b *taker) HasTaken(batch layout.Name) (bool, error) {
+	entries, err := os.ReadDir(b.path(layout.IntakeDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("walk intake: %w", err)
+	}
+	for _, e := range entries {
+		if _, err := layout.ParseItemID(e.Name()); err != nil {
+			continue // a journal being written, whose drop lies where it was; or of no engine
+		}
+		j, err := readJournal(b.path(layout.IntakeDir, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // done meanwhile
+		}
+		if err != nil {
+			return false, fmt.Errorf("walk intake: %s: %w", layout.EncodePath(e.Name()), err)
+		}
+		if j.Batch == string(batch) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Bound lists, of the drops in the intake, those that are to be versions of items, as
+// their journals say; it changes nothing.
+func (b *taker) Bound() ([]Taken, error) {
+	entries, err := os.ReadDir(b.path(layout.IntakeDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []Taken
+	for _, e := range entries {
+		id, err := layout.ParseItemID(e.Name())
+		if err != nil {
+			continue
+		}
+		j, err := readJournal(b.intakeOf(id))
+		if err != nil || j.Item == "" {
+			continue // told by Pending, or gone
+		}
+		if t, err := b.taken(id, j); err == nil {
+			found = append(found, t)
+		}
+	}
+	return found, nil
 }

@@ -2,56 +2,47 @@ package inbox
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
 )
 
-// place is one folder of drops, as it was listed.
+// place is one folder of drops.
 type place struct {
+	listing
+	terms
 	box        *Box
 	found      *findings
 	collection layout.Name
 	set        *settling
 	dir        string
-	entries    []fs.DirEntry
-	names      map[string]bool
-	markers    map[string]*marker  // by the name they mark
-	foreign    bool                // on a network file system
-	batch      layout.Name         // the folder is that of this batch
-	whole      *marker             // of the batch
-	paused     string              // why nothing is taken for now
-	sidecars   map[string][]string // by the name they are about
-	shared     string              // a table about the drops here
-	closed     string              // why nothing may be added to the batch
-	sets       map[string]*Set     // by each of their files
-	joins      bool                // files are joined to sets here
-	held       map[string]bool     // files of sets that are being taken
-	left       int                 // how much lies in it that may become items yet
-	fixed      string              // why nothing may be moved out of it
-	sticky     bool                // only owners may move what is theirs
-	before     time.Time           // when it was listed the last time; zero: it was not, or the clock was set
+	sets       map[string]*Set // by each of their files
+	joins      bool            // files are joined to sets here
+	left       int             // how much lies in it that may become items yet
 }
 
-// marker is a file beside a drop that says that the drop is whole.
-type marker struct {
-	path string
-	at   time.Time // of its last change
-	seen string    // which file it is, in which state
+// listing is a folder of drops as it was listed.
+type listing struct {
+	entries  []fs.DirEntry
+	names    map[string]bool
+	markers  map[string]*marker  // by the name they mark
+	sidecars map[string][]string // by the name they are about
+	shared   string              // a table about the drops here
+	held     map[string]bool     // files of sets that are being taken
+	before   time.Time           // when it was listed the last time; zero: it was not, or the clock was set
 }
-
-// covers tells whether a drop has not changed since the marker was set.
-func (m *marker) covers(d Drop) bool { return m != nil && !d.Since.After(m.at) }
 
 // openPlace lists a folder; one that is not there is empty.
 func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) {
-	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, names: map[string]bool{}, markers: map[string]*marker{}, sidecars: map[string][]string{}, sets: map[string]*Set{}}
+	p := &place{box: b, found: f, collection: c, set: b.settlingOf(c), dir: dir, sets: map[string]*Set{},
+		listing: listing{names: map[string]bool{}, markers: map[string]*marker{}, sidecars: map[string][]string{}}}
 	now := b.opt.Now()
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,11 +51,11 @@ func (b *Box) openPlace(f *findings, c layout.Name, dir string) (*place, error) 
 	if err != nil {
 		return nil, err
 	}
-	p.entries, p.foreign = entries, isNetwork(dir)
+	p.entries, p.foreign = entries, content.IsNetwork(dir)
 	p.fixed, p.sticky = mayMove(dir)
-	b.mu.Lock()
+	b.observed.mu.Lock()
 	before, ok := b.listed[dir]
-	b.mu.Unlock()
+	b.observed.mu.Unlock()
 	// Only a clock that went on as it should says what is older than something.
 	if drift := now.Round(0).Sub(before.Round(0)) - now.Sub(before); ok && drift.Abs() < time.Second {
 		p.before = before
@@ -91,7 +82,7 @@ func (p *place) noteMarker(e fs.DirEntry) {
 	if unix.Lstat(path, &st) != nil {
 		return // gone
 	}
-	p.markers[base] = &marker{path: path, at: later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())), seen: stateOf(&st)}
+	p.markers[base] = &marker{path: path, at: content.Later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())), seen: stateOf(&st)}
 }
 
 // isMarker tells whether an entry marks another one. A file that is named like a
@@ -113,18 +104,44 @@ func (p *place) isMarker(e fs.DirEntry) (yes bool, reason string) {
 	return true, "marks " + layout.EncodePath(base) + ", which is not here"
 }
 
-// stateOf tells a file in one state from any other file, and from itself once it is
-// touched.
-func stateOf(st *unix.Stat_t) string {
-	return fmt.Sprintf("%d.%d", st.Ino, time.Unix(st.Ctim.Unix()).UnixNano())
+// isSidecar tells what a file is about; about is empty for a table about several.
+func (p *place) isSidecar(e fs.DirEntry) (about string, yes bool) {
+	if !p.set.Sidecars || !e.Type().IsRegular() {
+		return "", false
+	}
+	if e.Name() == SharedSidecar {
+		return "", true
+	}
+	for _, suffix := range sidecarSuffixes {
+		if base, ok := strings.CutSuffix(e.Name(), suffix); ok && base != "" {
+			return base, true
+		}
+	}
+	return "", false
 }
 
-// removeMarker removes the marker of a drop that is done with, unless it has been
-// set anew since: then it is that of the next drop of this name.
-func removeMarker(path, seen string) error {
-	var st unix.Stat_t
-	if path == "" || unix.Lstat(path, &st) != nil || stateOf(&st) != seen {
-		return nil
+func (p *place) noteSidecar(e fs.DirEntry) {
+	about, yes := p.isSidecar(e)
+	path := filepath.Join(p.dir, e.Name())
+	switch {
+	case yes && about == "":
+		p.shared = path
+	case yes && p.names[about]: // entries come sorted: csv before json
+		p.sidecars[about] = append(p.sidecars[about], path)
 	}
-	return removeIfThere(path)
+}
+
+// sidecarGrows tells of a side-car that is still being written.
+func (p *place) sidecarGrows(d Drop) string {
+	for _, path := range append([]string{d.Shared}, d.Sidecars...) {
+		var st unix.Stat_t
+		if path == "" || unix.Lstat(path, &st) != nil {
+			continue
+		}
+		age := p.box.opt.Now().Sub(content.Later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())))
+		if !p.foreign && age >= 0 && age < p.set.Quiet {
+			return filepath.Base(path) + " is still growing"
+		}
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -14,13 +15,13 @@ import (
 // Promote moves a drop from the intake to its item's source folder, bytes
 // synced first, and gives it with its new path. The journal stays until Done.
 // Promoting twice is fine.
-func (b *Box) Promote(ctx context.Context, t Taken) (Taken, error) {
+func (b *taker) Promote(ctx context.Context, t Taken) (Taken, error) {
 	r := b.readyToPromote(ctx, t)
 	if r.Err == nil && !r.Taken.Promoted {
 		r.Err = errors.Join(syncDrop(t.Path, t.Files), disk.SyncDir(filepath.Dir(t.Path)))
 	}
 	if r.Err == nil {
-		r.Err = disk.MkdirAll(b.path(layout.ItemDir(t.ID)), dirPerm)
+		r.Err = disk.MkdirAll(b.path(layout.ItemDir(t.ID)), content.DirPerm)
 	}
 	if r.Err == nil {
 		r = b.promote(r.Taken)
@@ -33,16 +34,16 @@ func (b *Box) Promote(ctx context.Context, t Taken) (Taken, error) {
 
 // PromoteAll promotes a group with two syncs of the file system. The answers
 // stand in the order of the drops.
-func (b *Box) PromoteAll(ctx context.Context, ts []Taken) []Result {
+func (b *taker) PromoteAll(ctx context.Context, ts []Taken) []Result {
 	results := make([]Result, len(ts))
-	inParallel(len(ts), func(i int) {
+	content.InParallel(len(ts), func(i int) {
 		results[i] = b.readyToPromote(ctx, ts[i])
 		if results[i].Err == nil {
-			results[i].Err = os.MkdirAll(b.path(layout.ItemDir(ts[i].ID)), dirPerm)
+			results[i].Err = os.MkdirAll(b.path(layout.ItemDir(ts[i].ID)), content.DirPerm)
 		}
 	})
 	err := b.syncIntake()
-	inParallel(len(ts), func(i int) {
+	content.InParallel(len(ts), func(i int) {
 		if results[i].Err = errors.Join(results[i].Err, err); results[i].Err == nil {
 			results[i] = b.promote(results[i].Taken)
 		}
@@ -56,31 +57,31 @@ func (b *Box) PromoteAll(ctx context.Context, ts []Taken) []Result {
 
 // readyToPromote looks at the drop once more: what was recovered after a crash
 // has not been looked at since, and nothing that is not a file may be synced.
-func (b *Box) readyToPromote(ctx context.Context, t Taken) Result {
+func (b *taker) readyToPromote(ctx context.Context, t Taken) Result {
 	home := b.itemSource(t.ID)
-	if !exists(t.Path) || t.Promoted {
-		if at := filepath.Join(home, t.Name); exists(at) {
+	if !content.Exists(t.Path) || t.Promoted {
+		if at := filepath.Join(home, t.Name); content.Exists(at) {
 			t.Path, t.Promoted = at, true
 			return Result{Taken: t}
 		}
 		return Result{Taken: t, Err: ErrGone}
 	}
-	if exists(home) {
+	if content.Exists(home) {
 		return Result{Taken: t, Err: fmt.Errorf("%s is there already, with something else in it", home)}
 	}
 	s, err := b.look(ctx, t.Path)
-	if err == nil && s.bad != nil {
-		err = s.bad
+	if err == nil && s.Bad != nil {
+		err = s.Bad
 	}
 	return Result{Taken: t, Err: err}
 }
 
-func (b *Box) promote(t Taken) Result {
+func (b *taker) promote(t Taken) Result {
 	if t.Promoted {
 		return Result{Taken: t}
 	}
 	home := b.itemSource(t.ID)
-	if err := renameNew(filepath.Dir(t.Path), home); err != nil {
+	if err := content.RenameNew(filepath.Dir(t.Path), home); err != nil {
 		return Result{Taken: t, Err: err}
 	}
 	t.Path, t.Promoted = filepath.Join(home, t.Name), true
@@ -89,7 +90,7 @@ func (b *Box) promote(t Taken) Result {
 
 // Demote takes a promoted drop back into the intake, durably, as its item is not to
 // be after all. A crash before or after it leaves what Pending knows.
-func (b *Box) Demote(t Taken) (Taken, error) {
+func (b *taker) Demote(t Taken) (Taken, error) {
 	home, dir := b.itemSource(t.ID), filepath.Join(b.intakeOf(t.ID), layout.SourceDir)
 	if t.Item != "" {
 		return b.Restore(t)
@@ -97,9 +98,9 @@ func (b *Box) Demote(t Taken) (Taken, error) {
 	if !t.Promoted {
 		return t, nil
 	}
-	err := renameNew(home, dir)
+	err := content.RenameNew(home, dir)
 	if err == nil {
-		err = errors.Join(disk.SyncDir(filepath.Dir(dir)), disk.SyncDir(filepath.Dir(home)), removeIfThere(filepath.Dir(home)))
+		err = errors.Join(disk.SyncDir(filepath.Dir(dir)), disk.SyncDir(filepath.Dir(home)), layout.RemoveIfThere(filepath.Dir(home)))
 	}
 	if err != nil {
 		return t, fmt.Errorf("take drop %s back from item %s: %w", layout.EncodePath(t.Name), t.ID, err)
@@ -108,15 +109,11 @@ func (b *Box) Demote(t Taken) (Taken, error) {
 	return t, nil
 }
 
-func (b *Box) itemSource(id layout.ItemID) string {
-	return b.path(layout.ItemDir(id), layout.SourceDir)
-}
-
 // Done forgets a promoted drop whose item is committed: the original of a copy
 // is removed, then the journal. Before the journal's end a crash repeats it.
 // Doing it twice is fine.
-func (b *Box) Done(t Taken) error {
-	if !t.Promoted || exists(b.sourceOf(t.ID, t.Name)) {
+func (b *taker) Done(t Taken) error {
+	if !t.Promoted || content.Exists(b.sourceOf(t.ID, t.Name)) {
 		return fmt.Errorf("finish drop %s: item %s has not got it yet", layout.EncodePath(t.Name), t.ID)
 	}
 	if err := b.removeAside(t); err != nil {
@@ -134,8 +131,8 @@ func (b *Box) Done(t Taken) error {
 	return nil
 }
 
-func (b *Box) removeAside(t Taken) error {
-	if t.aside == "" || !exists(t.aside) {
+func (b *taker) removeAside(t Taken) error {
+	if t.aside == "" || !content.Exists(t.aside) {
 		return nil
 	}
 	if err := disk.RemoveTree(t.aside); err != nil {
@@ -152,4 +149,32 @@ func wrapPromote(t Taken, err error) error {
 		return nil
 	}
 	return fmt.Errorf("move drop %s into item %s: %w", layout.EncodePath(t.Name), t.ID, err)
+}
+
+// Reject moves a drop from the inbox to rejected/, its reason first, and tells
+// where it is. Nothing in it is opened.
+func (b *taker) Reject(ctx context.Context, d Drop, rule, reason string) (string, error) {
+	where, err := b.reject(ctx, d, nil, rule, reason)
+	if err == nil {
+		err = removeMarker(d.Marker, d.markerSeen)
+	}
+	return where, wrapDrop("reject", d, err)
+}
+
+// RejectTaken does the same with a drop in the intake, and forgets it. Of a copy
+// the original goes last: a crash before that puts it back, to be taken and
+// rejected a second time.
+func (b *taker) RejectTaken(ctx context.Context, t Taken, rule, reason string) (string, error) {
+	d := Drop{Collection: t.Collection, Batch: layout.Name(t.Ticket.Batch), Name: t.Name, Path: t.Path}
+	if t.Promoted {
+		return "", wrapDrop("reject", d, errors.New("it is in its item's folder already"))
+	}
+	where, err := b.reject(ctx, d, t.Original, rule, reason)
+	if err == nil {
+		err = errors.Join(b.removeAside(t), removeOwn(t, removeMarker(t.marker, t.markerSeen)))
+	}
+	if err == nil {
+		err = discardIntake(b.intakeOf(t.ID))
+	}
+	return where, wrapDrop("reject", d, err)
 }

@@ -11,12 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
-)
-
-const (
-	asidePrefix  = ".bagpipe-" // followed by the item's identifier
-	setAsideName = ".rejected" // where a drop on another file system is kept
 )
 
 // Found is what lies in the inbox. Each list is sorted, oldest change first.
@@ -160,17 +156,21 @@ func (p *place) scan(ctx context.Context) (err error) {
 			continue
 		}
 		isMarker, reason := p.isMarker(e)
+		late := ""
 		if about, yes := p.isSidecar(e); yes {
 			if isMarker = true; about != "" && !p.names[about] {
 				reason = "is about " + layout.EncodePath(about) + ", which is not here"
-				if exists(p.box.path(layout.RejectedDir, string(p.collection), about)) {
+				if content.Exists(p.box.path(layout.RejectedDir, string(p.collection), about)) {
 					reason = "is about " + layout.EncodePath(about) + ", which was rejected; it is read once that is put back"
 					p.left-- // it keeps no batch open
+				} else if late = p.lateSidecar(e, about); late != "" {
+					reason = late
 				}
 			}
 		}
 		if reason != "" {
 			p.wait(e, path, reason)
+			p.found.Waiting[len(p.found.Waiting)-1].Barred = late != ""
 		}
 		if !isMarker {
 			errs = append(errs, p.judge(ctx, e.Name(), path))
@@ -206,18 +206,10 @@ func (p *place) unfinished(name string) string {
 		}
 		return "was set aside by a copy that nobody finishes; rename it to take it anew"
 	}
-	if p.set.ignore.match(name) {
+	if p.set.ignore.Match(name) {
 		return "its name marks it as unfinished; it is taken once it is renamed"
 	}
 	return ""
-}
-
-func (b *Box) inIntake(id string) bool {
-	if _, err := layout.ParseItemID(id); err != nil {
-		return false
-	}
-	_, err := os.Lstat(b.path(layout.IntakeDir, id))
-	return err == nil
 }
 
 // Scanning takes at most one part of scanShare of the time when nothing changes,

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -160,7 +162,7 @@ func TestEmptyDropsWaitLonger(t *testing.T) {
 	w.wantScan(nil, nil, []string{"nothing.txt", "soon"})
 	_, _, bad := w.scan()
 	for _, x := range bad {
-		if x.Rule != RuleEmpty {
+		if x.Rule != content.RuleEmpty {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -186,8 +188,8 @@ func TestSpecialsAreBad(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(*testing.T, string) error
 		rule string
-	}{"link": {link, RuleLink}, "loop": {loop, RuleLink}, "up": {up, RuleLink}, "fifo": {fifo, RuleSpecial},
-		"device": {device, RuleSpecial}, "socket": {socket, RuleSpecial}} {
+	}{"link": {link, content.RuleLink}, "loop": {loop, content.RuleLink}, "up": {up, content.RuleLink}, "fifo": {fifo, content.RuleSpecial},
+		"device": {device, content.RuleSpecial}, "socket": {socket, content.RuleSpecial}} {
 		t.Run(name, func(t *testing.T) {
 			w := newBenchAt(t, shortDir(t))
 			w.atOnce()
@@ -279,7 +281,7 @@ func TestPathsTooLongAreBad(t *testing.T) {
 	w.later(time.Hour)
 	w.wantScan(nil, nil, []string{"deep"})
 	_, _, bad := w.scan()
-	if bad[0].Rule != RulePath {
+	if bad[0].Rule != content.RulePath {
 		t.Errorf("%+v", bad[0])
 	}
 	if _, err := w.Reject(context.Background(), bad[0].Drop, bad[0].Rule, bad[0].Reason); err != nil {
@@ -351,7 +353,7 @@ func TestNetworkFileSystemsSettleByWatching(t *testing.T) {
 	if still := w.stillThere(d); still < 3*time.Second || still > time.Minute {
 		t.Errorf("still for %v", still)
 	}
-	d.sig.hash++
+	d.sig.Hash++
 	if still := w.stillThere(d); still != 0 {
 		t.Errorf("still for %v after a change", still)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -25,19 +26,6 @@ import (
 // and are then drops of their own. What is named as unfinished, markers and side-cars
 // belong to no set. A set with a file that cannot be read waits. A marker of the set's
 // name, or of one of its files, marks it; so do side-cars.
-
-// Set is files of one folder of drops that belong together.
-type Set struct {
-	Name  string   // of the drop that they are
-	Files []string // names; what it is known by comes first
-	Lacks string   // what of it is missing; "": nothing, and it is one drop
-}
-
-// member is one file of a set that is to be taken.
-type member struct {
-	name string
-	sig  signature
-}
 
 // joinSets finds out which of the files listed belong together.
 func (p *place) joinSets(ctx context.Context) {
@@ -108,7 +96,7 @@ func (p *place) nameSet(name string) {
 }
 
 func (p *place) mayJoin(e fs.DirEntry) bool {
-	if !e.Type().IsRegular() || p.held[e.Name()] || p.set.ignore.match(e.Name()) || p.set.marked(e.Name()) != "" || p.unfinished(e.Name()) != "" {
+	if !e.Type().IsRegular() || p.held[e.Name()] || p.set.ignore.Match(e.Name()) || p.set.marked(e.Name()) != "" || p.unfinished(e.Name()) != "" {
 		return false
 	}
 	_, sidecar := p.isSidecar(e)
@@ -120,20 +108,20 @@ func (p *place) mayJoin(e fs.DirEntry) bool {
 func (p *place) judgeSet(ctx context.Context, s *Set) error {
 	b := p.box
 	main := filepath.Join(p.dir, s.Files[0])
-	d := Drop{Collection: p.collection, Batch: p.batch, Name: s.Name, Path: main, Kind: Folder, Shared: p.shared}
-	all := survey{kind: Folder}
+	d := Drop{Collection: p.collection, Batch: p.batch, Name: s.Name, Path: main, Kind: Folder, Companions: Companions{Shared: p.shared}}
+	all := content.Survey{Kind: Folder}
 	marker := p.markers[s.Name]
 	d.Sidecars = slices.Clone(p.sidecars[s.Name])
 	for _, name := range s.Files {
-		one, err := b.lookFor(ctx, filepath.Join(p.dir, name), p.set)
-		if errors.Is(err, ErrGone) || errors.Is(err, ErrChanged) || err == nil && one.kind != File {
+		one, err := b.survey(ctx, filepath.Join(p.dir, name), p.set, false)
+		if errors.Is(err, ErrGone) || errors.Is(err, ErrChanged) || err == nil && one.Kind != File {
 			return nil // another look tells
 		}
 		if err != nil {
 			return err
 		}
-		d.set = append(d.set, member{name, one.sig})
-		all.add(name, one)
+		d.set = append(d.set, member{name, one.Sig})
+		all.Add(name, one)
 		if marker == nil {
 			marker = p.markers[name]
 		}
@@ -141,10 +129,10 @@ func (p *place) judgeSet(ctx context.Context, s *Set) error {
 			d.Sidecars = append(d.Sidecars, p.sidecars[name]...)
 		}
 	}
-	all.sig = signatureOf(d.set)
+	all.Sig = signatureOf(d.set)
 	p.found.present[main] = true
 	p.left++
-	d.Files, d.Bytes, d.Since, d.sig = all.files, all.bytes, all.newest, all.sig
+	d.Files, d.Bytes, d.Since, d.sig = all.Files, all.Bytes, all.Newest, all.Sig
 	if marker != nil {
 		d.Marker, d.markerSeen = marker.path, marker.seen
 	}
@@ -156,36 +144,22 @@ func (p *place) judgeSet(ctx context.Context, s *Set) error {
 	switch {
 	case reason == growing:
 		reason = fmt.Sprintf("is still growing: %d files that belong together", len(s.Files))
-	case reason == "" && all.bad != nil:
-		reason = all.bad.Error() + "; it belongs to the others of " + layout.EncodePath(s.Name)
-	case reason == "" && all.bytes == 0:
+	case reason == "" && all.Bad != nil:
+		reason = all.Bad.Error() + "; it belongs to the others of " + layout.EncodePath(s.Name)
+	case reason == "" && all.Bytes == 0:
 		reason = "its files are all empty"
 	}
 	return p.settle(ctx, d, all, reason, quiet, still)
 }
 
-// add takes a file into the survey of a set.
-func (s *survey) add(name string, one survey) {
-	s.files += one.files
-	s.bytes += one.bytes
-	s.access.join(one.access)
-	s.newest = later(s.newest, one.newest)
-	if s.oldest.IsZero() || one.oldest.Before(s.oldest) {
-		s.oldest = one.oldest
-	}
-	if s.bad == nil && one.bad != nil {
-		s.bad = &BadError{one.bad.Rule, name, one.bad.Why}
-	}
-}
-
 // signatureOf is that of a set: it changes with each of its files, and with one more.
-func signatureOf(set []member) signature {
+func signatureOf(set []member) content.Signature {
 	h, buf := fnv.New64a(), make([]byte, 0, 300)
 	for _, m := range set {
-		buf = binary.LittleEndian.AppendUint64(append(append(buf[:0], m.name...), 0), m.sig.hash)
+		buf = binary.LittleEndian.AppendUint64(append(append(buf[:0], m.name...), 0), m.sig.Hash)
 		h.Write(buf)
 	}
-	return signature{entries: len(set), hash: h.Sum64()}
+	return content.Signature{Entries: len(set), Hash: h.Sum64()}
 }
 
 // awaits tells of a file that belongs with this one, to no whole set yet, and grows.
@@ -201,7 +175,7 @@ func (p *place) awaits(d Drop) (reason string, still time.Duration) {
 		if name == d.Name || unix.Lstat(path, &st) != nil {
 			continue
 		}
-		still := now.Sub(later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())))
+		still := now.Sub(content.Later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())))
 		if p.foreign || still < 0 {
 			still = now.Sub(p.box.seenSince(path, now))
 		}
@@ -211,19 +185,6 @@ func (p *place) awaits(d Drop) (reason string, still time.Duration) {
 	}
 	return "", 0
 }
-
-// seenSince is since when a file has been seen as it is; now for one that was not.
-func (b *Box) seenSince(path string, now time.Time) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s, ok := b.seen[path]; ok {
-		return s.since
-	}
-	return now
-}
-
-// setsName is the folder in a folder of drops in which sets are gathered: .bagpipe-sets/ID.
-const setsName = asidePrefix + "sets"
 
 // heldNames are the files here that belong to sets which are being taken or put back, by
 // any process. It is asked once the folder is listed: whoever takes a set has its folder
@@ -257,7 +218,7 @@ func (p *place) heldNames() (map[string]bool, error) {
 		}
 		p.left++
 		for _, enc := range j.Set {
-			if name, err := layout.DecodePath(enc); err == nil && !exists(filepath.Join(path, name)) {
+			if name, err := layout.DecodePath(enc); err == nil && !content.Exists(filepath.Join(path, name)) {
 				held[name] = true
 			}
 		}

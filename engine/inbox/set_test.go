@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -90,7 +91,7 @@ func TestSetIsOneDrop(t *testing.T) {
 	}
 	w.wantScan([]string{"letter.txt"}, nil, nil)
 	w.wantFiles("inbox/default", map[string]string{"letter.txt": "x"})
-	if exists(w.path("inbox/default/" + setsName)) {
+	if content.Exists(w.path("inbox/default/" + setsName)) {
 		t.Error("the folder in which sets are gathered is left")
 	}
 	home := w.promoted(got)
@@ -244,7 +245,7 @@ func TestSetGoesBackAsAWhole(t *testing.T) {
 	w.later(time.Hour)
 	d = w.settled("map")
 	w.at = func(step string) {
-		if step == "gather" && exists(w.path("inbox/default/map.tif.ovr")) {
+		if step == "gather" && content.Exists(w.path("inbox/default/map.tif.ovr")) {
 			os.Remove(w.path("inbox/default/map.tif.ovr"))
 		}
 	}
@@ -266,7 +267,7 @@ func TestSetGoesBackAsAWhole(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	w.wantEmpty("intake")
-	if exists(w.path("inbox/default/" + setsName)) {
+	if content.Exists(w.path("inbox/default/" + setsName)) {
 		t.Error("the folder in which sets are gathered is left")
 	}
 }
@@ -380,7 +381,7 @@ func TestSetGatheredByNobody(t *testing.T) {
 	}
 	w.mkdir("inbox/default/" + setsName)
 	w.wantScan(nil, nil, nil)
-	if exists(w.path("inbox/default/" + setsName)) {
+	if content.Exists(w.path("inbox/default/" + setsName)) {
 		t.Error("it is left")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -53,9 +55,9 @@ func DefaultLists() []string {
 // settling is a Settling with its patterns compiled.
 type settling struct {
 	*Settling
-	ignore patterns // names of drops that wait
-	inside patterns // names that make the drop wait which they lie in
-	lists  patterns
+	ignore content.Patterns // names of drops that wait
+	inside content.Patterns // names that make the drop wait which they lie in
+	lists  content.Patterns
 }
 
 // newSettling fills in what is missing in s, and compiles it.
@@ -82,13 +84,13 @@ func newSettling(s *Settling) (c *settling, err error) {
 		}
 	}
 	c = &settling{Settling: s}
-	if c.ignore, err = compile(s.Ignore); err != nil {
+	if c.ignore, err = content.Compile(s.Ignore); err != nil {
 		return nil, err
 	}
-	if c.inside, err = compile(inner(s.Ignore)); err != nil {
+	if c.inside, err = content.Compile(content.Inner(s.Ignore)); err != nil {
 		return nil, err
 	}
-	c.lists, err = compile(s.Lists)
+	c.lists, err = content.Compile(s.Lists)
 	return c, err
 }
 
@@ -127,21 +129,37 @@ func (s Settling) QuietTime() time.Duration {
 	return s.Quiet
 }
 
-// Resettle has the next scan go by other settings. What has been observed stays.
-func (b *Box) Resettle(common Settling, of map[layout.Name]Settling) error {
+// inForce are the settings that scans and takings go by.
+type inForce struct {
+	mu     sync.Mutex                // guards the rest
+	common *settling                 // of collections that have none of their own
+	own    map[layout.Name]*settling // by collection
+}
+
+// settlingOf gives what is set for a collection.
+func (f *inForce) settlingOf(c layout.Name) *settling {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.own[c]; s != nil {
+		return s
+	}
+	return f.common
+}
+
+// change checks and compiles what is to be in force from now on.
+func (f *inForce) change(common Settling, of map[layout.Name]Settling) error {
 	c, err := newSettling(&common)
 	if err != nil {
-		return fmt.Errorf("set inbox: %w", err)
+		return err
 	}
 	own := map[layout.Name]*settling{}
 	for name, s := range of {
 		if own[name], err = newSettling(&s); err != nil {
-			return fmt.Errorf("set inbox: collection %s: %w", name, err)
+			return fmt.Errorf("collection %s: %w", name, err)
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.common, b.own = c, own
-	clear(b.listed) // what was passed over by its name is not new by now
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.common, f.own = c, own
 	return nil
 }

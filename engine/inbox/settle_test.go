@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -57,13 +58,13 @@ func TestMarkerSettlesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken = w.promoted(taken)
-	if !exists(d.Marker) {
+	if !content.Exists(d.Marker) {
 		t.Error("the marker went before the item was committed")
 	}
 	if err := w.Done(taken); err != nil {
 		t.Fatal(err)
 	}
-	if exists(d.Marker) {
+	if content.Exists(d.Marker) {
 		t.Error("the marker of a taken drop stayed")
 	}
 	w.wantScan([]string{"photos.zip"}, nil, nil)
@@ -97,7 +98,7 @@ func TestMarkerOfTheNextDropStays(t *testing.T) {
 	if _, err := w.Reject(context.Background(), d, "trial", "for the test"); err != nil {
 		t.Fatal(err)
 	}
-	if exists(d.Marker) {
+	if content.Exists(d.Marker) {
 		t.Error("the marker of a rejected drop stayed")
 	}
 }

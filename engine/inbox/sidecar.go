@@ -2,13 +2,13 @@ package inbox
 
 import (
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
@@ -26,81 +26,6 @@ const SharedSidecar = "metadata.csv"
 
 // sidecarSuffixes are what is put behind a drop's name.
 var sidecarSuffixes = [...]string{".metadata.json", ".metadata.csv"}
-
-// isSidecar tells what a file is about; about is empty for a table about several.
-func (p *place) isSidecar(e fs.DirEntry) (about string, yes bool) {
-	if !p.set.Sidecars || !e.Type().IsRegular() {
-		return "", false
-	}
-	if e.Name() == SharedSidecar {
-		return "", true
-	}
-	for _, suffix := range sidecarSuffixes {
-		if base, ok := strings.CutSuffix(e.Name(), suffix); ok && base != "" {
-			return base, true
-		}
-	}
-	return "", false
-}
-
-func (p *place) noteSidecar(e fs.DirEntry) {
-	about, yes := p.isSidecar(e)
-	path := filepath.Join(p.dir, e.Name())
-	switch {
-	case yes && about == "":
-		p.shared = path
-	case yes && p.names[about]: // entries come sorted: csv before json
-		p.sidecars[about] = append(p.sidecars[about], path)
-	}
-}
-
-// sidecarGrows tells of a side-car that is still being written.
-func (p *place) sidecarGrows(d Drop) string {
-	for _, path := range append([]string{d.Shared}, d.Sidecars...) {
-		var st unix.Stat_t
-		if path == "" || unix.Lstat(path, &st) != nil {
-			continue
-		}
-		age := p.box.opt.Now().Sub(later(time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())))
-		if !p.foreign && age >= 0 && age < p.set.Quiet {
-			return filepath.Base(path) + " is still growing"
-		}
-	}
-	return ""
-}
-
-// keepSidecars moves the side-cars of a committed item to it. Doing it twice is
-// fine.
-func (b *Box) keepSidecars(t Taken) error {
-	if len(t.Sidecars) == 0 {
-		return nil
-	}
-	dir := filepath.Join(b.path(layout.ItemDir(t.home())), layout.SidecarsDir)
-	for i, path := range t.Sidecars {
-		seen := carSeen(path)
-		if seen == "" || i < len(t.carsSeen) && seen != t.carsSeen[i] {
-			continue
-		}
-		if err := disk.MkdirAll(dir, dirPerm); err != nil {
-			return err
-		}
-		to := filepath.Join(dir, filepath.Base(path))
-		err := renameNew(path, to)
-		if isEXDEV(err) || err != nil && removeOwn(t, err) == nil {
-			err = removeOwn(t, moveAcross(path, to))
-		}
-		if errors.Is(err, fs.ErrExist) {
-			continue // of the next drop of this name: it keeps it
-		}
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(disk.SyncDir(dir), disk.SyncDir(filepath.Dir(path))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // carsSeen tells which files these are, in which state; "": it is not there.
 func carsSeen(paths []string) (seen []string) {
@@ -120,7 +45,7 @@ func carSeen(path string) string {
 
 // moveAcross copies a file to another file system, durably, and removes it.
 func moveAcross(from, to string) error {
-	in, _, err := openRegular(from, filepath.Base(from))
+	in, _, err := content.OpenRegular(from, filepath.Base(from))
 	if err != nil {
 		return err
 	}
@@ -132,4 +57,30 @@ func moveAcross(from, to string) error {
 		return err
 	}
 	return os.Remove(from)
+}
+
+// marker is a file beside a drop that says that the drop is whole.
+type marker struct {
+	path string
+	at   time.Time // of its last change
+	seen string    // which file it is, in which state
+}
+
+// covers tells whether a drop has not changed since the marker was set.
+func (m *marker) covers(d Drop) bool { return m != nil && !d.Since.After(m.at) }
+
+// stateOf tells a file in one state from any other file, and from itself once it is
+// touched.
+func stateOf(st *unix.Stat_t) string {
+	return fmt.Sprintf("%d.%d", st.Ino, time.Unix(st.Ctim.Unix()).UnixNano())
+}
+
+// removeMarker removes the marker of a drop that is done with, unless it has been
+// set anew since: then it is that of the next drop of this name.
+func removeMarker(path, seen string) error {
+	var st unix.Stat_t
+	if path == "" || unix.Lstat(path, &st) != nil || stateOf(&st) != seen {
+		return nil
+	}
+	return layout.RemoveIfThere(path)
 }

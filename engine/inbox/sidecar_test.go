@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -44,7 +45,7 @@ func TestSidecars(t *testing.T) {
 		t.Fatalf("pending %+v", found)
 	}
 	home := next.promoted(found[0])
-	if !exists(car) {
+	if !content.Exists(car) {
 		t.Error("the side-car went before the item was committed")
 	}
 	for range 2 {
@@ -53,8 +54,8 @@ func TestSidecars(t *testing.T) {
 		}
 	}
 	kept := filepath.Join(w.path(layout.ItemDir(taken.ID)), layout.SidecarsDir, "film.mp4.metadata.json")
-	if exists(car) || !exists(kept) || !exists(w.path("inbox/default/metadata.csv")) {
-		t.Errorf("side-car at its origin: %v, with its item: %v", exists(car), exists(kept))
+	if content.Exists(car) || !content.Exists(kept) || !content.Exists(w.path("inbox/default/metadata.csv")) {
+		t.Errorf("side-car at its origin: %v, with its item: %v", content.Exists(car), content.Exists(kept))
 	}
 	w.write("inbox/default/film.mp4", "y")
 	w.write("inbox/default/film.mp4.metadata.json", "{}")
@@ -62,7 +63,7 @@ func TestSidecars(t *testing.T) {
 	if _, err := w.Reject(context.Background(), w.settled("film.mp4"), "trial", "for the test"); err != nil {
 		t.Fatal(err)
 	}
-	if !exists(car) {
+	if !content.Exists(car) {
 		t.Error("the side-car of a rejected drop is gone")
 	}
 }
@@ -146,7 +147,7 @@ func TestSidecarOfTheNextDrop(t *testing.T) {
 	if err := next.Done(next.promoted(next.pending()[0])); err != nil {
 		t.Fatal(err)
 	}
-	if kept := filepath.Join(w.path(layout.ItemDir(taken.ID)), layout.SidecarsDir, "film.mp4.metadata.json"); exists(kept) || !exists(car) {
+	if kept := filepath.Join(w.path(layout.ItemDir(taken.ID)), layout.SidecarsDir, "film.mp4.metadata.json"); content.Exists(kept) || !content.Exists(car) {
 		t.Error("the first item took the side-car of the second drop")
 	}
 	w.write("inbox/default/film.mp4", "y")

@@ -171,7 +171,7 @@ func TestTakeNeedsAnEngine(t *testing.T) {
 	w.drop("letters")
 	w.later(3 * time.Second)
 	d := w.settled("letters")
-	w.opt.Engine = ""
+	w.engine = ""
 	if _, err := w.Take(context.Background(), d, Ticket{}); err == nil {
 		t.Error("taken by nobody")
 	}

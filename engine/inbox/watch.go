@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 
 	"github.com/rjeczalik/notify"
@@ -144,7 +145,7 @@ func (b *Box) watchable() map[string]uint64 {
 	dirs := map[string]uint64{}
 	add := func(dir string) {
 		info, err := os.Lstat(dir)
-		if err == nil && info.IsDir() && !isNetwork(dir) {
+		if err == nil && info.IsDir() && !content.IsNetwork(dir) {
 			dirs[dir] = info.Sys().(*syscall.Stat_t).Ino
 		}
 	}

@@ -57,7 +57,7 @@ func TestRunByTimerAlone(t *testing.T) {
 // collection made while running. Without events Rescan does.
 func TestRunByEvents(t *testing.T) {
 	w := newBench(t)
-	w.opt.Quiet = 20 * time.Millisecond
+	w.common.Quiet = 20 * time.Millisecond
 	w.opt.Rescan = time.Hour
 	if !w.opt.Watch {
 		w.opt.Rescan = 20 * time.Millisecond
@@ -81,7 +81,7 @@ func TestRunByEvents(t *testing.T) {
 // before.
 func TestRenamedInIsSettled(t *testing.T) {
 	w := newBench(t)
-	w.opt.Quiet, w.opt.Rescan = 24*time.Hour, time.Hour
+	w.common.Quiet, w.opt.Rescan = 24*time.Hour, time.Hour
 	w.write("outside/box/a", "x")
 	w.write("outside/box/deep/b", "x")
 	w.write("outside/film", "x")
@@ -123,7 +123,7 @@ func TestNoWatchesLeft(t *testing.T) {
 // A copy is not taken for a rename, whatever times it is given.
 func TestCopiedInIsNot(t *testing.T) {
 	w := newBench(t)
-	w.opt.Quiet = 24 * time.Hour
+	w.common.Quiet = 24 * time.Hour
 	w.scan()
 	old := time.Now().Add(-time.Hour)
 	for _, p := range []string{w.write("inbox/default/copy/a", "x"), w.write("inbox/default/file", "x"), w.path("inbox/default/copy")} {
@@ -138,7 +138,7 @@ func TestCopiedInIsNot(t *testing.T) {
 func TestDropsAreTakenWhileRunning(t *testing.T) {
 	const drops = 100
 	w := newBench(t)
-	w.opt.Quiet, w.opt.Rescan = 10*time.Millisecond, 50*time.Millisecond
+	w.common.Quiet, w.opt.Rescan = 10*time.Millisecond, 50*time.Millisecond
 	r := w.running()
 	var dropped atomic.Bool
 	go func() {

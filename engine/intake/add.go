@@ -10,6 +10,7 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -21,7 +22,8 @@ type AddOptions struct {
 	Lane       string
 	Batch      layout.Name
 	Move       bool
-	By         ledger.Actor // zero: the person whom the ledger names
+	By         ledger.Actor  // zero: the person whom the ledger names
+	VersionOf  layout.ItemID // the item that one path becomes the next version of; "": as the rules say
 }
 
 // Add takes one path in from anywhere.
@@ -78,6 +80,11 @@ type added struct {
 // begin checks what a person said, and makes the engine one that others see.
 func (a *adding) begin() (err error) {
 	e, o := a.e, &a.o
+	if o.VersionOf != "" {
+		if err := a.follow(); err != nil {
+			return fmt.Errorf("no new version of item %s: %w", o.VersionOf.Short(), err)
+		}
+	}
 	if a.ticket.Chosen = o.Collection != ""; !a.ticket.Chosen {
 		o.Collection, a.ticket.Collection = "default", "default"
 	}
@@ -102,6 +109,32 @@ func (a *adding) begin() (err error) {
 	}
 	_, err = e.ledger.Seat.Engine()
 	return err
+}
+
+// follow puts a new version where its item belongs, by the workflow that the item's last
+// version went through, unless a person named another.
+func (a *adding) follow() error {
+	_, rec, err := a.e.ledger.ReadTip(a.o.VersionOf, "")
+	if err != nil {
+		return err
+	}
+	m := rec.Manifest
+	switch why := notYet(rec); {
+	case m.Parent != nil:
+		return fmt.Errorf("it is a part of item %s, and a part has no versions of its own", m.Parent.Item.Short())
+	case a.o.Collection != "" && a.o.Collection != m.Collection:
+		return fmt.Errorf("it is of collection %s, not %s", m.Collection, a.o.Collection)
+	case why != "":
+		return errors.New(why)
+	}
+	a.o.Collection = m.Collection
+	for _, run := range rec.Execution.Names() {
+		if name, _ := state.Instance(run); a.o.Workflow == "" && ledger.OfBefore(rec, run) == nil && a.e.settings.Current().Workflows[name] != nil {
+			a.o.Workflow = name
+		}
+	}
+	a.ticket = ticket(a.o, a.ticket.By)
+	return nil
 }
 
 // addGroup bounds a group: what is told of it waits for all of it.
@@ -185,5 +218,5 @@ func (a *adding) ended(d *drop) (Admitted, error) {
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {
-	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move}
+	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move, VersionOf: o.VersionOf}
 }

@@ -62,7 +62,7 @@ type elsewhere struct {
 
 // The rules are: a drop that has an identifier of one item, and whose rule says known:
 // version, becomes the next version of that item, once nothing of the item is under
-// way. Until then it stays in the intake, and status says what it waits for. First the
+// way; so does a drop that a person adds as a version of it. Until then it stays in the intake, and status says what it waits for. First the
 // item is closed by the folder of the version to be replaced (engine/inbox): who
 // begins a step takes its claim first and then looks for that folder; who closes the
 // item looks for claims afterwards, so that one of the two sees the other. Then the
@@ -70,16 +70,17 @@ type elsewhere struct {
 // next start, and the drop goes through its admission again.
 
 // inherit makes a drop that is known by its identifiers a version of the item that has
-// them, if its rule says so.
+// them, if its rule says so, or of the item that a person named.
 func (a *admitting) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
-	if d.rule != identity.RuleIdentifier || d.admission.Outcome == nil || d.admission.Outcome.Known != recognise.KnownVersion {
+	known, chosen := d.rule == identity.RuleIdentifier, d.taken.Ticket.VersionOf
+	if chosen == "" && !(known && d.admission.Outcome.Known == recognise.KnownVersion) || d.refused != "" && !known {
 		return nil
 	}
 	k, err := a.Identities.Load(ctx)
 	if err != nil {
 		return err
 	}
-	h, refusal, err := k.HeirOf(r, m)
+	h, refusal, err := k.HeirOf(r, m, chosen)
 	if err != nil {
 		return err
 	}
@@ -319,7 +320,7 @@ func (a *admitting) stillHeir(ctx context.Context, r gitstore.Reader, d *drop) e
 	if err := k.JudgeContent(r, &m, a.settings.Current().Settings.Drops(m.Collection).Duplicates); err != nil && !errors.As(err, &is) {
 		return err
 	}
-	h, refusal, err := k.HeirOf(r, &m)
+	h, refusal, err := k.HeirOf(r, &m, d.taken.Ticket.VersionOf)
 	if err != nil {
 		return err
 	}

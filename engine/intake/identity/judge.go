@@ -3,7 +3,9 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -127,10 +129,22 @@ type Heir struct {
 	Version int // that the drop becomes
 }
 
-// HeirOf finds the one item that a drop's identifiers lead to; refusal says why none
-// can have it.
-func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest) (h Heir, refusal string, err error) {
+// HeirOf finds the one item that a drop's identifiers lead to, or takes the one that a
+// person named (chosen); refusal says why the drop can be no version of it.
+func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemID) (h Heir, refusal string, err error) {
 	items := map[layout.ItemID]layout.Manifest{}
+	if chosen != "" {
+		data, err := r.ReadFile(layout.ItemDir(chosen) + "/" + layout.ManifestJSON)
+		if errors.Is(err, fs.ErrNotExist) {
+			return h, fmt.Sprintf("it was to be a version of item %s, which is not there", chosen), nil
+		}
+		if err != nil {
+			return h, "", err
+		}
+		if items[chosen], err = layout.DecodeManifest(data); err != nil {
+			return h, "", err
+		}
+	}
 	for kind, value := range m.Identifiers {
 		same, err := k.holders(r, identifierKey(kind, value), m.Item, func(o *layout.Manifest) bool { return o.Identifiers[kind] == value })
 		if err != nil {
@@ -146,11 +160,14 @@ func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest) (h Heir, refusal st
 			names = append(names, nameItem(o))
 		}
 		slices.Sort(names)
+		if chosen != "" {
+			return h, fmt.Sprintf("it was to be a version of item %s, and has an identifier of another: %s", chosen.Short(), ledger.Clip(strings.Join(names, ", "), 1000)), nil
+		}
 		return h, fmt.Sprintf("its identifiers are those of several items, and it can be a version of one only: %s", ledger.Clip(strings.Join(names, ", "), 1000)), nil
 	}
 	for _, o := range items {
 		if o.Parent != nil {
-			return h, fmt.Sprintf("it has an identifier of %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
+			return h, fmt.Sprintf("it leads to %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
 		}
 		h = Heir{o.Item, o.Version + 1}
 	}

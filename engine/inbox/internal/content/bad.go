@@ -1,6 +1,7 @@
-package inbox
+package content
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -23,6 +24,9 @@ type BadError struct {
 	Path string
 	Why  string
 }
+
+// Bad gives the error of a rule that something in a drop breaks.
+func Bad(rule, path, why string) *BadError { return &BadError{rule, path, why} }
 
 func (e *BadError) Error() string {
 	if e.Path == "." {
@@ -50,3 +54,21 @@ func refuse(rel string, mode fs.FileMode) *BadError {
 	}
 	return &BadError{Rule: rule, Path: rel, Why: why}
 }
+
+var (
+	// ErrGone says that the drop is not there any more: another taker was first,
+	// or its owner took it away.
+	ErrGone = errors.New("the drop is gone")
+	// ErrChanged says that the drop is not what Scan saw; it was left, or put
+	// back, and settles anew.
+	ErrChanged = errors.New("the drop changed while being taken")
+)
+
+// Kind is what a drop is.
+type Kind string
+
+// The kinds of drops.
+const (
+	Folder Kind = "folder"
+	File   Kind = "file"
+)

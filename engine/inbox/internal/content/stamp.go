@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 // holds the bytes that it held.
 type Stamp [sha256.Size]byte
 
-// tick is more than the step in which a file system's clock advances: two changes within
+// Tick is more than the step in which a file system's clock advances: two changes within
 // one step bear one time.
-const tick = 100 * time.Millisecond
+const Tick = 100 * time.Millisecond
 
 // StampOf opens no file. It reports false where a stamp proves nothing: the folder has
 // changed within the last tick before now, or lies on a network file system.
@@ -36,11 +36,11 @@ func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bo
 			return &fs.PathError{Op: "lstat", Path: at, Err: err}
 		}
 		changed := time.Unix(st.Ctim.Unix())
-		newest = later(newest, changed)
+		newest = Later(newest, changed)
 		_, err = fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", layout.EncodePath(at[len(dir):]), st.Mode&unix.S_IFMT, st.Size, st.Ino,
 			time.Unix(st.Mtim.Unix()).UnixNano(), changed.UnixNano())
 		return err
 	})
 	h.Sum(s[:0])
-	return s, now.Sub(newest) > tick && !isNetwork(dir), err
+	return s, now.Sub(newest) > Tick && !IsNetwork(dir), err
 }

@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"runtime"
@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// inParallel calls act for 0 to n-1 and returns when all calls have. Creating
+// InParallel calls act for 0 to n-1 and returns when all calls have. Creating
 // folders and files is most of what taking a group costs, and the kernel does it
 // on all cores.
-func inParallel(n int, act func(int)) { sideBySide(n, 2*runtime.GOMAXPROCS(0), act) }
+func InParallel(n int, act func(int)) { SideBySide(n, 2*runtime.GOMAXPROCS(0), act) }
 
-// sideBySide runs act for each number below n, limit of them at once.
-func sideBySide(n, limit int, act func(int)) {
+// SideBySide runs act for each number below n, limit of them at once.
+func SideBySide(n, limit int, act func(int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(n, limit) {

@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"fmt"
@@ -7,18 +7,18 @@ import (
 	"bagpipe/layout"
 )
 
-// patterns are globs of names. Most have the form *SUFFIX, which is compared as
+// Patterns are globs of names. Most have the form *SUFFIX, which is compared as
 // such: a fifth of a scan's time otherwise.
-type patterns struct {
+type Patterns struct {
 	suffixes []string
 	globs    []string
 }
 
-func compile(globs []string) (patterns, error) {
-	var p patterns
+func Compile(globs []string) (Patterns, error) {
+	var p Patterns
 	for _, g := range globs {
 		if !layout.ValidPattern(g) {
-			return patterns{}, fmt.Errorf("pattern %q: expected one such as *.part", g)
+			return Patterns{}, fmt.Errorf("pattern %q: expected one such as *.part", g)
 		}
 		if suffix, ok := strings.CutPrefix(g, "*"); ok && !strings.ContainsAny(suffix, `*?[{\`) {
 			p.suffixes = append(p.suffixes, suffix)
@@ -29,7 +29,7 @@ func compile(globs []string) (patterns, error) {
 	return p, nil
 }
 
-func (p patterns) match(name string) bool {
+func (p Patterns) Match(name string) bool {
 	for _, s := range p.suffixes {
 		if strings.HasSuffix(name, s) {
 			return true
@@ -43,8 +43,8 @@ func (p patterns) match(name string) bool {
 	return false
 }
 
-// inner are the patterns that count inside a drop too.
-func inner(globs []string) []string {
+// Inner are the patterns that count inside a drop too.
+func Inner(globs []string) []string {
 	var in []string
 	for _, g := range globs {
 		if !strings.HasPrefix(g, ".") {

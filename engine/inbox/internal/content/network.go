@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import "golang.org/x/sys/unix"
 
@@ -21,9 +21,9 @@ var networkTypes = map[int64]bool{
 	0x01161970:            true, // GFS2
 }
 
-// isNetwork tells whether dir lies on such a file system. Where that cannot be
+// IsNetwork tells whether dir lies on such a file system. Where that cannot be
 // told it counts as one: that is the slower and safer answer.
-func isNetwork(dir string) bool {
+func IsNetwork(dir string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return true

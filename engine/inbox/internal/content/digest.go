@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"context"
@@ -75,18 +75,18 @@ func digest(ctx context.Context, path string) (Sum, error) {
 		return Sum{}, err
 	}
 	if !info.IsDir() {
-		buf := buffers.Get().(*[bufferSize]byte)
-		defer buffers.Put(buf)
+		buf := Buffers.Get().(*[BufferSize]byte)
+		defer Buffers.Put(buf)
 		l, err := hashFile(ctx, path, ".", buf[:])
 		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
 	}
 	return digestFolder(ctx, path)
 }
 
-const bufferSize = 128 << 10
+const BufferSize = 128 << 10
 
-// buffers are lent to readers: many drops are a small file each.
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+// Buffers are lent to readers: many drops are a small file each.
+var Buffers = sync.Pool{New: func() any { return new([BufferSize]byte) }}
 
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -96,8 +96,8 @@ func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			buf := buffers.Get().(*[bufferSize]byte)
-			defer buffers.Put(buf)
+			buf := Buffers.Get().(*[BufferSize]byte)
+			defer Buffers.Put(buf)
 			for rel := range work {
 				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf[:])
 				if err != nil {
@@ -143,13 +143,13 @@ func listFiles(ctx context.Context, dir string, work chan<- string) error {
 }
 
 func hashFile(ctx context.Context, path, rel string, buf []byte) (l line, err error) {
-	f, info, err := openRegular(path, rel)
+	f, info, err := OpenRegular(path, rel)
 	if err != nil {
 		return line{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, &reader{ctx, f}, buf)
+	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf)
 	if err != nil {
 		return line{}, err
 	}

@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRegular opens a file for reading if it is a regular one. It follows no
+// OpenRegular opens a file for reading if it is a regular one. It follows no
 // link, and a FIFO put in its place does not make it wait.
-func openRegular(path, rel string) (*os.File, fs.FileInfo, error) {
+func OpenRegular(path, rel string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, nil, refuse(rel, fs.ModeSymlink)
@@ -44,33 +44,32 @@ func openRegular(path, rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// copyTree copies a file or folder, with its permissions and modification times,
+// CopyTree copies a file or folder, with its permissions and modification times,
 // and gives the digest of what it read. It syncs nothing.
-func copyTree(ctx context.Context, from, to string) (Sum, error) {
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
-	c := &copier{ctx: ctx, lines: &lines{}, buf: buf[:]}
+func CopyTree(ctx context.Context, from, to string) (Sum, error) {
+	buf := Buffers.Get().(*[BufferSize]byte)
+	defer Buffers.Put(buf)
+	c := &copier{lines: &lines{}, buf: buf[:]}
 	info, err := os.Lstat(from)
 	if err != nil {
 		return Sum{}, err
 	}
 	if info.Mode().IsRegular() {
-		line, err := c.file(from, to, ".")
+		line, err := c.file(ctx, from, to, ".")
 		return Sum{Digest: "sha256:" + line.hex, Files: 1, Bytes: line.size}, err
 	}
-	if err := c.folder(from, to, "."); err != nil {
+	if err := c.folder(ctx, from, to, "."); err != nil {
 		return Sum{}, err
 	}
 	return c.lines.sum(), nil
 }
 
 type copier struct {
-	ctx   context.Context
 	lines *lines
 	buf   []byte
 }
 
-func (c *copier) folder(from, to, rel string) error {
+func (c *copier) folder(ctx context.Context, from, to, rel string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
 		return err
@@ -86,23 +85,23 @@ func (c *copier) folder(from, to, rel string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := c.entry(e, from, to, rel); err != nil {
+		if err := c.entry(ctx, e, from, to, rel); err != nil {
 			return err
 		}
 	}
 	return errors.Join(os.Chmod(to, info.Mode().Perm()|0o700), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
-func (c *copier) entry(e fs.DirEntry, from, to, rel string) error {
+func (c *copier) entry(ctx context.Context, e fs.DirEntry, from, to, rel string) error {
 	child := e.Name()
 	if rel != "." {
 		child = rel + "/" + child
 	}
 	from, to = filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
 	if e.IsDir() {
-		return c.folder(from, to, child)
+		return c.folder(ctx, from, to, child)
 	}
-	line, err := c.file(from, to, child)
+	line, err := c.file(ctx, from, to, child)
 	if err != nil {
 		return err
 	}
@@ -110,8 +109,8 @@ func (c *copier) entry(e fs.DirEntry, from, to, rel string) error {
 	return nil
 }
 
-func (c *copier) file(from, to, rel string) (l line, err error) {
-	in, info, err := openRegular(from, rel)
+func (c *copier) file(ctx context.Context, from, to, rel string) (l line, err error) {
+	in, info, err := OpenRegular(from, rel)
 	if err != nil {
 		return line{}, err
 	}
@@ -121,7 +120,7 @@ func (c *copier) file(from, to, rel string) (l line, err error) {
 		return line{}, err
 	}
 	h := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(out, h), &reader{c.ctx, in}, c.buf)
+	n, err := io.CopyBuffer(io.MultiWriter(out, h), ReaderOf(ctx, in), c.buf)
 	if err == nil {
 		err = out.Chmod(info.Mode().Perm() | 0o600)
 	}
@@ -134,15 +133,16 @@ func (c *copier) file(from, to, rel string) (l line, err error) {
 	return line{rel: rel, size: n, hex: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// reader ends with the context's error once that is done.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
+// ReaderOf reads from r until the context is done, and then gives its error.
+func ReaderOf(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
 }
 
-func (r *reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
-}
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }

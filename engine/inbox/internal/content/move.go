@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew renames without ever replacing what is at newPath (fs.ErrExist).
+// RenameNew renames without ever replacing what is at newPath (fs.ErrExist).
 // Where the file system cannot promise that, it looks first.
-func renameNew(oldPath, newPath string) error {
+func RenameNew(oldPath, newPath string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, oldPath, unix.AT_FDCWD, newPath, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		if _, lerr := os.Lstat(newPath); lerr == nil {
@@ -29,11 +29,11 @@ func renameNew(oldPath, newPath string) error {
 	return nil
 }
 
-// moveDrop is renameNew for what people dropped: a folder without write
+// MoveDrop is renameNew for what people dropped: a folder without write
 // permission (copied from a CD, say) cannot change its parent, so it gets the
 // permission for the length of the rename.
-func moveDrop(oldPath, newPath string) error {
-	err := renameNew(oldPath, newPath)
+func MoveDrop(oldPath, newPath string) error {
+	err := RenameNew(oldPath, newPath)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
@@ -44,20 +44,20 @@ func moveDrop(oldPath, newPath string) error {
 	if os.Chmod(oldPath, info.Mode().Perm()|0o200) != nil {
 		return err
 	}
-	if err = renameNew(oldPath, newPath); err != nil {
+	if err = RenameNew(oldPath, newPath); err != nil {
 		return errors.Join(err, os.Chmod(oldPath, info.Mode().Perm()))
 	}
 	return os.Chmod(newPath, info.Mode().Perm())
 }
 
-// putBack moves a drop to dir under its name, or name.2, name.3 … when that is
+// PutBack moves a drop to dir under its name, or name.2, name.3 … when that is
 // taken by now, durably.
-func putBack(from, dir, name string) error {
-	if err := disk.MkdirAll(dir, dirPerm); err != nil { // its owner may have removed it
+func PutBack(from, dir, name string) error {
+	if err := disk.MkdirAll(dir, DirPerm); err != nil { // its owner may have removed it
 		return err
 	}
 	for n := 1; ; n++ {
-		err := moveDrop(from, filepath.Join(dir, numbered(name, n)))
+		err := MoveDrop(from, filepath.Join(dir, Numbered(name, n)))
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -68,30 +68,26 @@ func putBack(from, dir, name string) error {
 	}
 }
 
-// maxNameLen is what file systems allow a name, in bytes.
-const maxNameLen = 255
+// DirPerm is that of folders in the workspace; the workspace itself is closed to others.
+const DirPerm = 0o755
 
-func numbered(name string, n int) string {
+// MaxNameLen is what file systems allow a name, in bytes.
+const MaxNameLen = 255
+
+func Numbered(name string, n int) string {
 	if n == 1 {
 		return name
 	}
 	suffix := "." + strconv.Itoa(n)
-	if len(name)+len(suffix) > maxNameLen {
-		name = name[:maxNameLen-len(suffix)]
+	if len(name)+len(suffix) > MaxNameLen {
+		name = name[:MaxNameLen-len(suffix)]
 	}
 	return name + suffix
 }
 
-func exists(path string) bool {
+func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-func isEXDEV(err error) bool { return errors.Is(err, unix.EXDEV) }
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func IsEXDEV(err error) bool { return errors.Is(err, unix.EXDEV) }

@@ -1,4 +1,4 @@
-package inbox
+package content
 
 import (
 	"os"
@@ -33,7 +33,7 @@ func TestStamp(t *testing.T) {
 		t.Error("the stamp of an untouched folder is another")
 	}
 	later := info.ModTime().Add(time.Hour)
-	if _, proves, err := StampOf(t.Context(), dir, later); err != nil || proves == isNetwork(dir) {
+	if _, proves, err := StampOf(t.Context(), dir, later); err != nil || proves == IsNetwork(dir) {
 		t.Errorf("an hour after the last change: %v, %v", proves, err)
 	}
 	if _, proves, err := StampOf(t.Context(), dir, info.ModTime()); err != nil || proves {
