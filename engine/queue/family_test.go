@@ -272,6 +272,31 @@ func one(b bool) int {
 	return 0
 }
 
+// TestAnotherEngineTakesThePlace: a child that was handed out here, and not claimed yet,
+// has no place any more once another engine's claim of its sibling is seen.
+func TestAnotherEngineTakesThePlace(t *testing.T) {
+	y := newNursery(t, "    poolSize: 1\n", rand.New(rand.NewSource(1)), 2)
+	y.x.Put(y.parentItem())
+	for i := range 2 {
+		y.x.Put(y.childItem(i))
+	}
+	e, ok, _ := y.x.Take(t0, func(id StepID, _ *state.Step) bool { return id.Workflow == "w" })
+	if !ok || e.Item.ID != y.w.items[0].Item {
+		t.Fatalf("%+v, %v", e, ok)
+	}
+	if y.x.Overtaken(e) {
+		t.Error("overtaken by nobody")
+	}
+	claim := state.Claim{Workflow: workflow, Step: "a", Attempt: layout.AttemptKey{N: 1, Engine: eng}, At: t0}
+	if _, err := state.Apply(y.w.items[1], y.w.plan, claim); err != nil {
+		t.Fatal(err)
+	}
+	y.x.Put(y.childItem(1))
+	if !y.x.Overtaken(e) {
+		t.Error("two children would be under way, where one may be")
+	}
+}
+
 // A step that is out of the flow is so for the children that wait for their place, too:
 // those that come to it do not start, until the control is lifted.
 func TestAControlOverAFamily(t *testing.T) {

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 
+	"bagpipe/engine/queue/internal/packed"
 	"bagpipe/engine/queue/internal/turns"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -74,7 +75,8 @@ func (x *store) collectionFull(key readyKey, name layout.Name) bool {
 }
 
 // Overtaken reports whether a step that was handed out passes a limit of the workspace
-// by now, because of what others committed since. It counts itself; what this process
+// by now, or its item lost its place among its siblings, because of what others committed
+// since. It counts itself; what this process
 // claims alone never passes one, as Take saw to that.
 func (i *Index) Overtaken(e Entry) bool {
 	x := i.s
@@ -84,6 +86,9 @@ func (i *Index) Overtaken(e Entry) bool {
 	if !there {
 		return false // in progress already, which its claim will find
 	}
+	if e.Item.Parent != nil && x.placeless(e) {
+		return true
+	}
 	over := func(n, limit int) bool { return limit > 0 && n > limit }
 	plan, f := e.plan(), &x.count.flights
 	if plan == nil || over(f.steps[c.StepID], plan.Steps[e.N].Limit) {
@@ -91,6 +96,20 @@ func (i *Index) Overtaken(e Entry) bool {
 	}
 	return !c.flying && (over(f.workflows[c.Workflow], plan.InFlight) || over(f.all, x.limits.InFlight) ||
 		x.limits.Collection != nil && over(f.collections[c.collection], x.limits.Collection(c.collection)))
+}
+
+// placeless reports whether a child's step waits for a place in its family's pool.
+func (x *store) placeless(e Entry) bool {
+	it := x.item(e.Item.ID)
+	if it == nil {
+		return false
+	}
+	run := it.Run(e.Run)
+	if run == nil || e.N >= len(run.Steps) {
+		return false
+	}
+	why := run.Steps[e.N].Own()
+	return why != nil && why.Code == packed.PoolCode
 }
 
 // claim counts a step that was handed out and is not committed as in progress yet,
