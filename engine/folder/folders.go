@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
 
@@ -25,8 +26,11 @@ func New(root string, now func() time.Time, least func() uint64) *Folders {
 
 func (fo *Folders) path(rel string) string { return filepath.Join(fo.root, filepath.FromSlash(rel)) }
 
-// Begin says that the caller is about to write below the workspace; see disk.Rounds.
-func (fo *Folders) Begin() (*disk.Writing, error) { return fo.Rounds.Begin(fo.root) }
+// Begin says that the caller is about to write to the file system of the items, which
+// scratch folders are on, too; see disk.Rounds.
+func (fo *Folders) Begin() (*disk.Writing, error) {
+	return fo.Rounds.Begin(fo.path(layout.ItemsDir))
+}
 
 // DropSpares removes the spare scratch folders, when the engine ends.
 func (fo *Folders) DropSpares() error { return fo.Spares.drop() }
