@@ -86,7 +86,7 @@ func (i *Index) Overtaken(e Entry) bool {
 	if !there {
 		return false // in progress already, which its claim will find
 	}
-	if e.Item.Parent != nil && x.placeless(e) {
+	if e.Item.Parent != nil && placeless(x.item(e.Item.ID), e) {
 		return true
 	}
 	over := func(n, limit int) bool { return limit > 0 && n > limit }
@@ -98,9 +98,9 @@ func (i *Index) Overtaken(e Entry) bool {
 		x.limits.Collection != nil && over(f.collections[c.collection], x.limits.Collection(c.collection)))
 }
 
-// placeless reports whether a child's step waits for a place in its family's pool.
-func (x *store) placeless(e Entry) bool {
-	it := x.item(e.Item.ID)
+// placeless reports whether e's step waits for a place in its family's pool; it is e's
+// item as it stands by now.
+func placeless(it *Item, e Entry) bool {
 	if it == nil {
 		return false
 	}
