@@ -174,26 +174,29 @@ func (f *roundsFS) busy() bool {
 	return f.writers > fewWriters
 }
 
-// sync makes what r names durable, one by one while it is little.
+// sync makes what r names durable, one by one while it is little. Where a file cannot be
+// opened, because its writer removed it or forbade it, the file system is synced, which
+// opens none: one writer's file is no fault of the others in the round.
 func (f *roundsFS) sync(r *round, syncFS func(int) error) error {
-	each, ok := r.few()
-	if !ok {
-		if err := syncFS(int(f.dir.Fd())); err != nil {
-			return fmt.Errorf("sync the file system of %s: %w", f.dir.Name(), err)
+	if each, ok := r.few(); ok {
+		var group errgroup.Group
+		group.SetLimit(8)
+		for path := range each {
+			group.Go(func() error { return SyncDir(path) })
 		}
-		return nil
+		err := group.Wait()
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
 	}
-	var group errgroup.Group
-	group.SetLimit(8)
-	for path := range each {
-		group.Go(func() error { return SyncDir(path) })
+	if err := syncFS(int(f.dir.Fd())); err != nil {
+		return fmt.Errorf("sync the file system of %s: %w", f.dir.Name(), err)
 	}
-	return group.Wait()
+	return nil
 }
 
 // few lists the files and folders that r makes durable. It answers false when they are
-// more than oneByOne, or when a tree cannot be listed: one writer's lost folder is no
-// fault of the others in the round.
+// more than oneByOne, or when a tree cannot be listed.
 func (r *round) few() (each map[string]bool, ok bool) {
 	each = map[string]bool{}
 	for _, folder := range r.folders {
