@@ -71,14 +71,13 @@ func deposit(ctx context.Context, c *Call) (_ Result, err error) {
 		return Result{}, failure(err)
 	}
 	defer func() { err = errors.Join(err, writing.End()) }()
-	changed, err := disk.Mkdirs(filepath.Dir(to), 0o755)
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return Result{}, failure(err)
 	}
 	if err := checkSpace(filepath.Dir(to), tree.Bytes()); err != nil {
 		return Result{}, err
 	}
-	err = c.store(ctx, tree, to, writing, changed)
+	err = c.store(ctx, tree, to, writing)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return Result{}, &Later{After: fullStore, Reason: "no space left in the store " + c.Store}
@@ -157,9 +156,8 @@ func checkSpace(dir string, need int64) error {
 	return nil
 }
 
-// store makes the copy and puts it in its place, or leaves nothing. changed are the
-// folders made for it, which have new names.
-func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *disk.Writing, changed []string) (err error) {
+// store makes the copy and puts it in its place, or leaves nothing.
+func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *disk.Writing) (err error) {
 	tmp := filepath.Join(filepath.Dir(to), leftoverPrefix(to)+c.Attempt.String())
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return err
@@ -172,7 +170,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *dis
 	if err := files.Place(ctx, t, tmp, false); err != nil {
 		return err
 	}
-	if err := c.durable(writing, []string{tmp}, changed); err != nil {
+	if err := c.durable(writing, []string{tmp}, nil); err != nil {
 		return err
 	}
 	r, err := bags.Validate(ctx, tmp, bags.ValidateOptions{Progress: c.progress()})
@@ -192,7 +190,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *dis
 	if err := os.Rename(tmp, to); err != nil {
 		return err
 	}
-	return c.durable(writing, nil, []string{filepath.Dir(to)})
+	return c.durable(writing, nil, disk.FoldersTo(c.Store, filepath.Dir(to)))
 }
 
 // writeIn begins to write on the file system of dir, which is made if need be.
@@ -235,7 +233,7 @@ func (c *Call) compareDeposit(ctx context.Context, to string, how likeness) (Res
 	}
 	writing, err := c.writeIn(c.Store)
 	if err == nil {
-		err = errors.Join(c.durable(writing, []string{to}, []string{filepath.Dir(to)}), writing.End())
+		err = errors.Join(c.durable(writing, []string{to}, disk.FoldersTo(c.Store, filepath.Dir(to))), writing.End())
 	}
 	if err != nil {
 		return Result{}, failure(err)

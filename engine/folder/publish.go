@@ -25,8 +25,8 @@ import (
 // One round makes the outputs' bytes in scratch and what was moved aside durable. Only
 // then are the outputs renamed to their places, which a second round makes durable.
 //
-// After the commit what was moved aside is removed. A crash before the commit, or a commit that is
-// refused because another attempt has taken over, leaves it: whoever declares the
+// After the commit what was moved aside is removed. A crash before the commit, or a
+// commit that is refused because another attempt has taken over, leaves it: whoever declares the
 // attempt lost puts everything back first, so that the step runs again on what it
 // ran on before. A crash after the commit leaves it too; who finds that attempt's
 // scratch, and sees that the attempt has ended, removes it. It is not in .bagpipe,
@@ -52,12 +52,10 @@ func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Wr
 		return nil
 	}
 	p := &publication{dir: fo.path(layout.ItemDir(a.Item)), aside: fo.AsideOf(a)}
-	var trees, places []string
+	var trees, folders []string
 	for _, o := range res.Outputs {
 		trees = append(trees, filepath.Join(scratch, filepath.FromSlash(string(o.From))))
-		place := filepath.Join(p.dir, filepath.FromSlash(string(o.To)))
-		places = append(places, filepath.Dir(place))
-		if err := errors.Join(p.moveAside(o.To), p.mkdirs(filepath.Dir(place))); err != nil {
+		if err := p.moveAside(o.To); err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
 	}
@@ -70,23 +68,23 @@ func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Wr
 		return err
 	}
 	for i, o := range res.Outputs {
-		if err := os.Rename(trees[i], filepath.Join(p.dir, filepath.FromSlash(string(o.To)))); err != nil {
+		to := filepath.Join(p.dir, filepath.FromSlash(string(o.To)))
+		err := os.MkdirAll(filepath.Dir(to), 0o777)
+		if err == nil {
+			err = os.Rename(trees[i], to)
+		}
+		if err != nil {
 			return fmt.Errorf("publish %s: %w", o.To, err)
 		}
+		folders = append(folders, disk.FoldersTo(p.dir, filepath.Dir(to))...)
 	}
-	return writing.Durable(nil, places)
+	return writing.Durable(nil, folders)
 }
 
 // publication is the way of one attempt's outputs into the item's folder.
 type publication struct {
 	dir, aside string
-	changed    []string // folders with new names, not synced yet
-}
-
-func (p *publication) mkdirs(dir string) error {
-	changed, err := disk.Mkdirs(dir, 0o777)
-	p.changed = append(p.changed, changed...)
-	return err
+	changed    []string // folders whose names moveAside changed
 }
 
 // moveAside keeps what stands at rel, or notes that there is no content.
@@ -100,14 +98,13 @@ func (p *publication) moveAside(rel layout.RelPath) error {
 	case err != nil && !absent:
 		return err
 	}
-	if err := p.mkdirs(p.aside); err != nil {
+	if err := os.MkdirAll(p.aside, 0o777); err != nil {
 		return err
 	}
-	p.changed = append(p.changed, p.aside)
+	p.changed = append(p.changed, p.dir, p.aside, filepath.Dir(from))
 	if absent {
 		return os.WriteFile(filepath.Join(p.aside, absentMark), nil, 0o666)
 	}
-	p.changed = append(p.changed, filepath.Dir(from))
 	return os.Rename(from, to)
 }
 

@@ -57,27 +57,16 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	return SyncDir(parent)
 }
 
-// Mkdirs makes path and its missing parents and gives the folders that got new names, to
-// be synced by the caller.
-func Mkdirs(path string, perm fs.FileMode) (changed []string, err error) {
-	parent := filepath.Dir(path)
-	err = os.Mkdir(path, perm)
-	if errors.Is(err, fs.ErrNotExist) && parent != path {
-		if changed, err = Mkdirs(parent, perm); err != nil {
-			return changed, err
-		}
-		err = os.Mkdir(path, perm)
+// FoldersTo lists dir, root, which it is below, and the folders between: their names must
+// be durable for what is in dir to be found, also those that another writer made.
+func FoldersTo(root, dir string) []string {
+	root, dir = filepath.Clean(root), filepath.Clean(dir)
+	all := []string{dir}
+	for dir != root && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		all = append(all, dir)
 	}
-	switch {
-	case err == nil:
-		return append(changed, parent), nil
-	case !errors.Is(err, fs.ErrExist):
-		return changed, err
-	}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return changed, fmt.Errorf("make folder %s: a file is in the way", path)
-	}
-	return changed, nil
+	return all
 }
 
 // SyncDir makes the names in dir durable.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,6 +120,30 @@ func TestFewAreSyncedOneByOne(t *testing.T) {
 	}
 	if err := w.Durable([]string{filepath.Join(dir, "gone")}, nil); err != nil || whole != 1 {
 		t.Errorf("with a tree that is gone: %v, the whole file system was synced %d times", err, whole)
+	}
+}
+
+// TestAFileThatCannotBeOpened: what one writer forbade or removed is no failure of a round.
+func TestAFileThatCannotBeOpened(t *testing.T) {
+	dir, whole := t.TempDir(), 0
+	r := &Rounds{syncFS: func(int) error { whole++; return nil }}
+	w := begin(t, r, dir)
+	if err := w.Durable(nil, []string{filepath.Join(dir, "removed meanwhile")}); err != nil || whole != 1 {
+		t.Errorf("%v, the whole file system was synced %d times", err, whole)
+	}
+}
+
+func TestFoldersTo(t *testing.T) {
+	for _, c := range []struct {
+		root, dir string
+		want      []string
+	}{
+		{"/store/", "/store/3/f", []string{"/store/3/f", "/store/3", "/store"}},
+		{"/store", "/store", []string{"/store"}},
+	} {
+		if got := FoldersTo(c.root, c.dir); !slices.Equal(got, c.want) {
+			t.Errorf("from %s to %s: %v", c.root, c.dir, got)
+		}
 	}
 }
 
