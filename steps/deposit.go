@@ -280,7 +280,7 @@ func tagManifests(dir string) ([]byte, error) {
 		if !strings.HasPrefix(n.Name(), "tagmanifest-") || !n.Type().IsRegular() {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, n.Name()))
+		data, err := disk.ReadFile(filepath.Join(dir, n.Name()))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bagpipe/bags/tagfile"
+	"bagpipe/layout/disk"
 )
 
 // A bag made anew differs from the deposited one in its date, and where the metadata
@@ -103,11 +104,11 @@ func differing(a, b, kind string) (paths []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		left, err := os.ReadFile(name)
+		left, err := disk.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		right, err := os.ReadFile(filepath.Join(b, filepath.Base(name)))
+		right, err := disk.ReadFile(filepath.Join(b, filepath.Base(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -37,7 +37,7 @@ func (p *Creator) enter(folder string) (int, error) {
 		return int(p.dir.Fd()), nil
 	}
 	p.Close()
-	dir, err := p.Root.Open(folder)
+	dir, err := p.Root.OpenFile(folder, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}

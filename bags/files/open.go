@@ -87,7 +87,7 @@ func (o *Opener) descriptor(p string) (int, error) {
 
 func (o *Opener) enter(folder string) error {
 	o.Close()
-	dir, err := o.Root.Open(cmp.Or(folder, "."))
+	dir, err := o.Root.OpenFile(cmp.Or(folder, "."), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -171,7 +173,7 @@ func (s *scanner) list(d *scanned) (err error) {
 	if d.path != "" {
 		flags |= unix.O_NOFOLLOW
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(d.path)), flags, 0)
+	f, err := disk.OpenFile(filepath.Join(s.dir, filepath.FromSlash(d.path)), flags, 0)
 	if err != nil {
 		return err
 	}

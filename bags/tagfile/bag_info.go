@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"bagpipe/layout/disk"
 
 	"golang.org/x/text/encoding"
 )
@@ -132,13 +133,13 @@ func readInfo(r io.Reader, enc encoding.Encoding) ([]Field, error) {
 // BagInfo gives the bag-info of the bag in dir, in the encoding its bagit.txt
 // declares. A bag without one, or with one that is no text, has none.
 func BagInfo(dir string) ([]Field, error) {
-	data, err := os.ReadFile(filepath.Join(dir, DeclarationFile))
+	data, err := disk.ReadFile(filepath.Join(dir, DeclarationFile))
 	if err != nil {
 		return nil, fmt.Errorf("read bag-info: %w", err)
 	}
 	enc, _ := EncodingOf(ParseDeclaration(data).Encoding)
 	for _, name := range []string{InfoFile, OldInfoFile} {
-		f, err := os.Open(filepath.Join(dir, name))
+		f, err := disk.Open(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

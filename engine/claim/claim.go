@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Key names what is claimed: one step of one workflow instance of one item.
@@ -132,7 +133,7 @@ func (e *Engine) acquire(c *Claim) error {
 // judge reads the lock file in the way. A living holder is a *HeldError; a file
 // that is gone again is neither dead nor an error.
 func (e *Engine) judge(c *Claim) (dead bool, content []byte, err error) {
-	content, err = os.ReadFile(c.path)
+	content, err = disk.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil, nil
 	}
@@ -156,7 +157,7 @@ func (e *Engine) judge(c *Claim) (dead bool, content []byte, err error) {
 // A crash in the middle leaves the dead one's file, or ours.
 func (e *Engine) takeOver(c *Claim, tmp string, judged []byte) (won bool, err error) {
 	err = guarded(e.root, func() error {
-		now, err := os.ReadFile(c.path)
+		now, err := disk.ReadFile(c.path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(now, judged) {
 			return nil
 		}
@@ -234,7 +235,7 @@ func (e *Engine) spare(dir string) string {
 }
 
 func (c *Claim) stillOurs() (bool, error) {
-	data, err := os.ReadFile(c.path)
+	data, err := disk.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Registered is an engine that has a file. Host, PID and Since are empty when
@@ -38,7 +39,7 @@ func (o *Observer) Engines() ([]Registered, error) {
 		if err != nil {
 			continue // a temporary file
 		}
-		data, err := os.ReadFile(enginePath(o.root, id))
+		data, err := disk.ReadFile(enginePath(o.root, id))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // closed meanwhile
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,7 +63,7 @@ func List(root string) ([]Holder, error) {
 		if !strings.HasSuffix(entry.Name(), lockSuffix) {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		data, err := disk.ReadFile(filepath.Join(dir, entry.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // released meanwhile
 		}
@@ -107,7 +108,7 @@ func createExclusive(path, spare string, data []byte) error {
 
 // overwrite makes data the content of a file, which may be there.
 func overwrite(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, filePerm)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE, filePerm)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func overwrite(path string, data []byte) (err error) {
 // createByOpen serves file systems without hard links. A kill between the two
 // calls leaves an empty file, which damagedIsDead judges.
 func createByOpen(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"github.com/gofrs/flock"
 )
@@ -130,7 +131,7 @@ func probe(path string) (state engineState, err error) {
 	if state.stat, err = lock.Stat(); err != nil {
 		return state, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return engineState{gone: true}, nil
 	}

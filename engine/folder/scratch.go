@@ -127,7 +127,7 @@ func (s *spareFolders) drop() error {
 }
 
 func isEmpty(dir string) bool {
-	f, err := os.Open(dir)
+	f, err := disk.Open(dir)
 	if err != nil {
 		return false
 	}

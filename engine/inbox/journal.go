@@ -169,7 +169,7 @@ func encode(v any) ([]byte, error) {
 }
 
 func readJournal(dir string) (journal, error) {
-	data, err := os.ReadFile(filepath.Join(dir, journalFile))
+	data, err := disk.ReadFile(filepath.Join(dir, journalFile))
 	if err != nil {
 		return journal{}, err
 	}
@@ -186,7 +186,7 @@ func readJournal(dir string) (journal, error) {
 // rewriteJournal sets some fields and keeps the others, known or not.
 func rewriteJournal(dir string, set map[string]any) error {
 	path := filepath.Join(dir, journalFile)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (b *taker) open(id layout.ItemID, j journal, sync bool) error {
 }
 
 func writeNew(path string, data []byte, sync bool) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		return err
 	}

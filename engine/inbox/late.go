@@ -16,6 +16,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // The rules are: a drop that settled by quiet alone may have been half a copy, whose
@@ -146,7 +147,7 @@ func (b *Box) sweepTakings() error {
 		}
 		var n taking
 		file := b.path(takenDir, e.Name())
-		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &n) == nil {
+		if data, err := disk.ReadFile(file); err == nil && json.Unmarshal(data, &n) == nil {
 			if path, err := b.lengthen(n.Path); err == nil && content.Exists(path) {
 				continue
 			}

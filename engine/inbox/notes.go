@@ -12,6 +12,7 @@ import (
 
 	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 const takenDir = layout.StateDir + "/taken"
@@ -67,7 +68,7 @@ func (ns notes) writeTaking(path string, n taking) error {
 }
 
 func (ns notes) readTaking(path string) (n taking, ok bool) {
-	data, err := os.ReadFile(ns.takingFile(path))
+	data, err := disk.ReadFile(ns.takingFile(path))
 	return n, err == nil && json.Unmarshal(data, &n) == nil && n.Path == ns.shorten(path)
 }
 

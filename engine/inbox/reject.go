@@ -172,7 +172,7 @@ func (rs rejects) rejectionsOf(collection string, entries []fs.DirEntry) (found 
 
 // readReason reads what it can: a reason that a person changed hides no drop.
 func (rs rejects) readReason(path string) (r reasonFile) {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil || json.Unmarshal(data, &r) != nil {
 		return reasonFile{}
 	}

@@ -240,7 +240,7 @@ func (vs versions) begun(t Taken) (bool, error) {
 }
 
 func (vs versions) readVersion(item layout.ItemID, n int) (v versionFile, err error) {
-	data, err := os.ReadFile(filepath.Join(vs.versionDir(item, n), layout.VersionJSON))
+	data, err := disk.ReadFile(filepath.Join(vs.versionDir(item, n), layout.VersionJSON))
 	if err != nil {
 		return v, err
 	}

@@ -61,7 +61,7 @@ func (s *Store) Check() error {
 
 // read reads the store's file; nil bytes where there is none.
 func (s *Store) read() (data []byte, f layout.Store, err error) {
-	data, err = os.ReadFile(filepath.Join(s.Dir, layout.StoreFile))
+	data, err = disk.ReadFile(filepath.Join(s.Dir, layout.StoreFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, f, &steps.Later{Reason: "the store cannot be read: " + err.Error()}
 	}

@@ -71,7 +71,7 @@ func FoldersTo(root, dir string) []string {
 
 // SyncDir makes the names in dir durable.
 func SyncDir(dir string) (err error) {
-	d, err := os.Open(dir)
+	d, err := Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder: %w", err)
 	}
@@ -85,7 +85,7 @@ func SyncDir(dir string) (err error) {
 // SyncFS makes everything written so far to the file system that holds path
 // durable. For many files it is far cheaper than a sync each.
 func SyncFS(path string) (err error) {
-	d, err := os.Open(path)
+	d, err := Open(path)
 	if err != nil {
 		return fmt.Errorf("sync file system: %w", err)
 	}

@@ -57,7 +57,7 @@ type File interface {
 type OS struct{}
 
 func (OS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, flag, perm)
+	f, err := OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (OS) Remove(name string) error                   { return os.Remove(name) }
 func (OS) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, perm) }
 func (OS) SyncDir(name string) error                  { return SyncDir(name) }
 func (OS) SyncFS(name string) error                   { return SyncFS(name) }
-func (OS) ReadFile(name string) ([]byte, error)       { return os.ReadFile(name) }
+func (OS) ReadFile(name string) ([]byte, error)       { return ReadFile(name) }
 func (OS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (OS) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }
 

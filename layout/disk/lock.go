@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +10,7 @@ import (
 // LockDir waits for the lock of a folder, which the processes of one host share, and
 // gives what ends it. A file system without locks is taken for locked.
 func LockDir(dir string) (unlock func() error, err error) {
-	d, err := os.Open(dir)
+	d, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (r *Rounds) Begin(dir string) (*Writing, error) {
 	defer r.mu.Unlock()
 	f := r.fss[st.Dev]
 	if f == nil {
-		d, err := os.Open(dir)
+		d, err := Open(dir)
 		if err != nil {
 			return nil, fmt.Errorf("begin to write: %w", err)
 		}

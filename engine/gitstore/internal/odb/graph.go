@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -106,7 +108,7 @@ func (g *Graph) Len() int {
 }
 
 func openLayer(name string, base uint32) (*layer, error) {
-	f, err := os.Open(name)
+	f, err := disk.Open(name)
 	if err != nil {
 		return nil, err
 	}

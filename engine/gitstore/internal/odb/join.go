@@ -12,8 +12,9 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
-	"os"
 	"slices"
+
+	"bagpipe/layout/disk"
 )
 
 // MaxJoined bounds a joined pack: its offsets fit 31 bits, and joining takes some
@@ -177,7 +178,7 @@ func (j *joiner) copy(ctx context.Context, p *joinPack) (err error) {
 		return err
 	}
 	defer func() { p.order = nil }()
-	f, err := os.Open(p.path + ".pack")
+	f, err := disk.Open(p.path + ".pack")
 	if err != nil {
 		return err
 	}

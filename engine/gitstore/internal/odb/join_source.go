@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
+
+	"bagpipe/layout/disk"
 )
 
 // joinPack is one of the packs to be joined. Its slices go by the place of a name
@@ -41,7 +42,7 @@ func (p *joinPack) open() (err error) {
 	if p.index != nil {
 		return nil
 	}
-	f, err := os.Open(p.path + ".idx")
+	f, err := disk.Open(p.path + ".idx")
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"bagpipe/layout/disk"
 
 	"github.com/klauspost/compress/zlib"
 )
@@ -22,7 +23,7 @@ func (db *DB) loosePath(h Hash) string {
 
 // readLoose reads a file that holds one object: deflated "TYPE SIZE NUL BYTES".
 func readLoose(path string) (t Type, data []byte, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return 0, nil, err
 	}

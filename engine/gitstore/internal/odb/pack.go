@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +44,7 @@ type pack struct {
 // openPack reads the head of an index, or the whole of a small one.
 func openPack(path string, id uint64) (p *pack, err error) {
 	p = &pack{path: path, id: id}
-	f, err := os.Open(path + ".idx")
+	f, err := disk.Open(path + ".idx")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func (p *pack) withPack(use func(*os.File) error) error {
 		p.mu.RUnlock()
 		p.mu.Lock()
 		if p.packFile == nil {
-			f, err := os.Open(p.path + ".pack")
+			f, err := disk.Open(p.path + ".pack")
 			if err != nil {
 				p.mu.Unlock()
 				return err
@@ -88,7 +90,7 @@ func (p *pack) withPack(use func(*os.File) error) error {
 }
 
 func (p *pack) reread(use func(*os.File) error) (err error) {
-	f, err := os.Open(p.path + ".pack")
+	f, err := disk.Open(p.path + ".pack")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -184,7 +186,7 @@ func (p *pack) withIndex(use func(f io.ReaderAt, mapped []byte) error) error {
 		return use(p.idxFile, p.mapped)
 	}
 	p.mu.RUnlock()
-	f, err := os.Open(p.path + ".idx")
+	f, err := disk.Open(p.path + ".idx")
 	if err != nil {
 		return err
 	}

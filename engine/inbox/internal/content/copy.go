@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"bagpipe/layout/disk"
+
 	"golang.org/x/sys/unix"
 )
 
 // OpenRegular opens a file for reading if it is a regular one. It follows no
 // link, and a FIFO put in its place does not make it wait.
 func OpenRegular(path, rel string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := disk.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, nil, refuse(rel, fs.ModeSymlink)
 	}
@@ -115,7 +117,7 @@ func (c *copier) file(ctx context.Context, from, to, rel string) (l line, err er
 		return line{}, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := disk.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return line{}, err
 	}

@@ -115,7 +115,7 @@ func (s *surveyor) enter(ctx context.Context, path, rel string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	dir, err := disk.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		s.spoil(&BadError{RuleUnreadable, rel, "is a folder that cannot be read; its permissions forbid it"})
 		return nil
