@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints four tables:
+// It prints five tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -18,6 +18,13 @@
 //	             are registered and it has ended, beside the two renames of each and
 //	             one sync; and what run --watch takes of a core while 100,000 files
 //	             wait.
+//	accession    the shipped workflow from inbox/ to validated deposits: 1,000 and
+//	             10,000 drops of two small files, one of 50,000 files, one of 2 GiB;
+//	             -j 1, 2, 8 and 16, on the disk and on tmpfs. Items and MB a second,
+//	             the processor's time, bytes read and written (/proc/PID/io), what each
+//	             robot took, calls of the system (strace, where it is), beside the
+//	             script that -peer names and the floor: the same files copied once by
+//	             16 goroutines, and one sync.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.
 //

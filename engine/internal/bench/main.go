@@ -16,12 +16,13 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands, latency or inbox (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, latency, inbox or accession (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
+	peer := flag.String("peer", "../shared/peers/accession.py", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *dir, *only, *items, *rounds, *drops)
+	err := run(ctx, &bench{rounds: *rounds, peer: *peer}, *dir, *only, *items, *drops)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -29,13 +30,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir, only, items string, rounds, drops int) (err error) {
+func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err error) {
 	work, err := os.MkdirTemp(dir, "bagpipe-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	b := &bench{work: work, rounds: rounds, program: filepath.Join(work, "bagpipe")}
+	b.work, b.program = work, filepath.Join(work, "bagpipe")
 	b.command = func(name string, args ...string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
 	if out, err := b.command("go", "build", "-o", b.program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
@@ -49,12 +50,13 @@ func run(ctx context.Context, dir, only, items string, rounds, drops int) (err e
 		sizes = append(sizes, n)
 	}
 	tables := map[string]func() error{
-		"steps":    func() error { return b.noops(sizes) },
-		"commands": b.commands,
-		"latency":  b.latency,
-		"inbox":    func() error { return b.inbox(drops) },
+		"steps":     func() error { return b.noops(sizes) },
+		"commands":  b.commands,
+		"latency":   b.latency,
+		"inbox":     func() error { return b.inbox(drops) },
+		"accession": b.accessions,
 	}
-	for _, name := range []string{"steps", "commands", "latency", "inbox"} {
+	for _, name := range []string{"steps", "commands", "latency", "inbox", "accession"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -69,5 +71,6 @@ type bench struct {
 	work    string
 	program string
 	rounds  int
+	peer    string
 	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
 }
