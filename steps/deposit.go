@@ -138,7 +138,7 @@ func removeLeftovers(to string) error {
 	}
 	for _, n := range names {
 		if strings.HasPrefix(n.Name(), leftoverPrefix(to)) || strings.HasPrefix(n.Name(), "."+filepath.Base(to)+"-r") {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(filepath.Dir(to), n.Name())))
+			err = errors.Join(err, disk.RemoveTree(filepath.Join(filepath.Dir(to), n.Name())))
 		}
 	}
 	return err
@@ -164,7 +164,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *dis
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(tmp))
+			err = errors.Join(err, disk.RemoveTree(tmp))
 		}
 	}()
 	if err := files.Place(ctx, t, tmp, false); err != nil {

@@ -62,7 +62,7 @@ func NewScratch(dest string) (*Scratch, error) {
 			return s, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.Join(err, os.RemoveAll(dir))
+			return nil, errors.Join(err, disk.RemoveTree(dir))
 		}
 		// Somebody who swept took it for a dead one's before it was locked.
 	}
@@ -120,7 +120,7 @@ func (s *Scratch) Close() error { return errors.Join(removeScratch(s.dir), s.loc
 // removeScratch keeps the lock until the rest is gone: a crash in between leaves
 // what the next sweep still knows as ours.
 func removeScratch(dir string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(dir, scratchMade)), os.RemoveAll(dir))
+	return errors.Join(disk.RemoveTree(filepath.Join(dir, scratchMade)), disk.RemoveTree(dir))
 }
 
 // renameNew renames, and fails where something stands at the new name.

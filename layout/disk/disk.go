@@ -141,18 +141,3 @@ func FreeInodes(path string) (n uint64, bounded bool, err error) {
 	}
 	return s.Ffree, s.Files > 0, nil
 }
-
-// RemoveTree removes a tree, also one with folders that forbid it.
-func RemoveTree(path string) error {
-	err := os.RemoveAll(path)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700) // the removal below reports what stays
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
-}

@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRemoveTree(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	kept := filepath.Join(top, "kept", "file")
+	tree := filepath.Join(top, "tree")
+	for _, name := range []string{kept, filepath.Join(tree, "a/b/c/file"), filepath.Join(tree, "file"), filepath.Join(tree, "shut/file")} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Dir(kept), filepath.Join(tree, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"shut", "a/b", "a"} {
+		if err := os.Chmod(filepath.Join(tree, dir), 0o100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveTree(tree); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(tree); !os.IsNotExist(err) {
+		t.Errorf("the tree is there: %v", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("what a link led to: %v", err)
+	}
+	for _, name := range []string{tree, filepath.Join(top, "none", "below")} {
+		if err := RemoveTree(name); err != nil {
+			t.Errorf("remove what is not there: %v", err)
+		}
+	}
+	link := filepath.Join(top, "link")
+	if err := os.Symlink(filepath.Dir(kept), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveTree(link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("what the removed link led to: %v", err)
+	}
+}
