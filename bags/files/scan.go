@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"bagpipe/layout/disk"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -173,25 +171,25 @@ func (s *scanner) list(d *scanned) (err error) {
 	if d.path != "" {
 		flags |= unix.O_NOFOLLOW
 	}
-	f, err := disk.OpenFile(filepath.Join(s.dir, filepath.FromSlash(d.path)), flags, 0)
+	at := filepath.Join(s.dir, filepath.FromSlash(d.path))
+	fd, err := retry(func() (int, error) { return unix.Open(at, flags, 0) })
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open", Path: at, Err: err}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	names, err := f.Readdirnames(-1)
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	names, err := namesIn(fd)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "readdir", Path: at, Err: err}
 	}
 	slices.Sort(names)
 	d.entries = make([]Entry, 0, len(names))
-	fd := int(f.Fd())
 	for _, name := range names {
 		if s.skip != "" && d.path == "" && name == s.skip {
 			continue
 		}
 		e, err := statAt(fd, name)
 		if err != nil {
-			return &fs.PathError{Op: "lstat", Path: filepath.Join(f.Name(), name), Err: err}
+			return &fs.PathError{Op: "lstat", Path: filepath.Join(at, name), Err: err}
 		}
 		if e.Path = name; d.path != "" {
 			e.Path = d.path + "/" + name
@@ -202,6 +200,23 @@ func (s *scanner) list(d *scanned) (err error) {
 		d.entries = append(d.entries, e)
 	}
 	return nil
+}
+
+// direntBuffers hold what one getdents gives; a folder costs two calls.
+var direntBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// namesIn lists an open folder, without an os.File for it, which costs small folders more
+// than listing them.
+func namesIn(fd int) (names []string, err error) {
+	buffer := direntBuffers.Get().(*[]byte)
+	defer direntBuffers.Put(buffer)
+	for {
+		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, *buffer) })
+		if err != nil || n == 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent((*buffer)[:n], -1, names)
+	}
 }
 
 func statAt(fd int, name string) (Entry, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -27,6 +28,9 @@ var (
 	errNotText  = errors.New("the text is not in the declared encoding")
 )
 
+// lineBuffers hold 64 KiB each: more than a bag of few files has in all its tag files.
+var lineBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
 // EachLine calls do for every line. LF, CR and CR LF end lines (RFC 8493, 2.3). bom
 // reports whether the text began with a byte-order mark, which is passed over.
 func EachLine(r io.Reader, enc encoding.Encoding, do func(Line)) (bom bool, err error) {
@@ -41,7 +45,9 @@ func EachLine(r io.Reader, enc encoding.Encoding, do func(Line)) (bom bool, err 
 		}
 	}
 	s := bufio.NewScanner(b)
-	s.Buffer(make([]byte, 0, 64<<10), maxLine)
+	buffer := lineBuffers.Get().(*[]byte)
+	defer lineBuffers.Put(buffer)
+	s.Buffer((*buffer)[:0], maxLine)
 	open := false
 	s.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		n, token := splitLine(data, atEOF)

@@ -104,14 +104,18 @@ func (e *Engine) Take(key Key, attempt layout.AttemptKey) (*Claim, error) {
 
 // acquire is called with e.state held.
 func (e *Engine) acquire(c *Claim) error {
-	tmp := e.spare(filepath.Dir(c.path))
+	tmp, used := e.spare(filepath.Dir(c.path)), false
 	defer func() {
-		if _, err := os.Lstat(tmp); err == nil { // not used
+		if used {
+			return
+		}
+		if _, err := os.Lstat(tmp); err == nil {
 			e.spares = append(e.spares, tmp)
 		}
 	}()
 	for range maxTries {
 		err := createExclusive(c.path, tmp, c.data)
+		used = err == nil
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}

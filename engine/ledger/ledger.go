@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/claim"
@@ -39,6 +40,7 @@ type Ledger struct {
 	observers []Observer
 
 	plans   planCache
+	mark    atomic.Pointer[layout.Mark] // nil until it is asked for
 	Latest  recentRecords
 	Decoded decodedRecords
 }

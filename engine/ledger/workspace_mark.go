@@ -9,7 +9,15 @@ import (
 
 // Mark gives the workspace's mark, drawn and committed where an earlier version made the
 // workspace.
-func (l *Ledger) Mark(ctx context.Context) (layout.Mark, error) {
+func (l *Ledger) Mark(ctx context.Context) (mark layout.Mark, err error) {
+	if m := l.mark.Load(); m != nil {
+		return *m, nil
+	}
+	defer func() {
+		if err == nil {
+			l.mark.Store(&mark) // it never changes
+		}
+	}()
 	v, err := l.Store.Tip()
 	if err != nil {
 		return "", err

@@ -71,12 +71,14 @@ func FoldersTo(root, dir string) []string {
 
 // SyncDir makes the names in dir durable.
 func SyncDir(dir string) (err error) {
-	d, err := Open(dir)
+	fd, err := open(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return fmt.Errorf("sync folder: %w", err)
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := d.Sync(); err != nil {
+	for err = unix.Fsync(fd); errors.Is(err, unix.EINTR); {
+		err = unix.Fsync(fd)
+	}
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
 	return nil

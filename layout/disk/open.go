@@ -2,7 +2,6 @@ package disk
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -14,13 +13,21 @@ import (
 // to the runtime's poller, which refuses such files after five calls of the system: for
 // small files that is more than reading them.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	fd, err := open(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func open(name string, flag int, perm fs.FileMode) (int, error) {
 	for {
 		fd, err := unix.Open(name, flag|unix.O_CLOEXEC, uint32(perm.Perm()))
 		if err == nil {
-			return os.NewFile(uintptr(fd), name), nil
+			return fd, nil
 		}
 		if !errors.Is(err, unix.EINTR) {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+			return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 	}
 }
@@ -33,20 +40,22 @@ const smallFile = 4 << 10
 
 // ReadFile is os.ReadFile for regular files, most of them small.
 func ReadFile(name string) (data []byte, err error) {
-	f, err := Open(name)
+	fd, err := open(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // read only: nothing can be lost
+	defer unix.Close(fd) // read only: nothing can be lost
 	for data = make([]byte, 0, smallFile); ; {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
+		n, err := unix.Read(fd, data[len(data):cap(data)])
 		switch {
-		case errors.Is(err, io.EOF):
-			return data, nil
+		case errors.Is(err, unix.EINTR):
+			continue
 		case err != nil:
-			return nil, err
+			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+		case n == 0:
+			return data, nil
 		}
+		data = data[:len(data)+n]
 		if len(data) == cap(data) {
 			data = slices.Grow(data, len(data))
 		}
