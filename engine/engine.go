@@ -72,6 +72,11 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.ReadOnly {
+		if err := e.Ledger.CheckOwner(); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.Ledger.Open(e.stocked); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,9 @@ const (
 // compact packs everything anew. It holds no lock that a commit needs. It also
 // looks at every record shown in the item folders.
 func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, error) {
+	if e.Ledger.ReadOnly {
+		return gitstore.Report{}, gitstore.ErrReadOnly
+	}
 	if err := e.Ledger.Store.RepairAll(ctx); err != nil {
 		return gitstore.Report{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
 	}

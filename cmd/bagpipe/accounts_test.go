@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"bagpipe/layout/disk"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -82,6 +84,42 @@ func (a *accounts) items(want int) {
 	if got := gjson.Get(a.service(0, "bagpipe -C archive items --json"), "#").Int(); got != int64(want) {
 		a.t.Errorf("%d items, want %d", got, want)
 	}
+}
+
+// What another account would write, the workspace's own could not change: also root
+// looks only.
+func TestWritingAsAnotherAccountIsRefused(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, "echo a > a.txt && bagpipe -C archive add a.txt && "+runQuiet)
+	name := disk.AccountName(serviceUID)
+	for _, uid := range []uint32{0, producerUID} {
+		if uid == producerUID { // a reader of the group
+			a.service(0, "chmod -R g+rX archive")
+		}
+		if out := a.as(uid, 0, "bagpipe -C archive items"); !strings.HasPrefix(out, "read-only: this workspace belongs to "+name+"\n") {
+			t.Errorf("as %d: %s", uid, out)
+		}
+		for _, act := range []string{"run", "add a.txt", "hold a.txt -m x", "maintain"} {
+			out := a.as(uid, 1, "bagpipe -C archive "+act)
+			if want := "bagpipe: this workspace belongs to " + name + ", and only " + name + " may change it; act as that account: sudo -u " + name + " bagpipe -C "; !strings.Contains(out, want) {
+				t.Errorf("%s as %d: %s", act, uid, out)
+			}
+		}
+	}
+	if out := a.service(0, "find archive ! -user 12345"); out != "" {
+		t.Errorf("of another account: %s", out)
+	}
+	a.service(0, "bagpipe -C archive hold a.txt -m x")
+
+	// Nor does it allow fetches for anybody else.
+	a.service(0, `printf 'fetch: {folders: [/]}\n' >> archive/bagpipe.yaml && bagpipe -C archive status >status &&
+		mkdir -p letters && cp a.txt letters && bagpipe bag create --in-place letters && rm letters/data/a.txt &&
+		echo "file://$TOP/a.txt - data/a.txt" > letters/fetch.txt && chmod -R a+rwX letters archive`)
+	if out := a.as(producerUID, 1, "bagpipe -C archive bag fetch letters; code=$?; rm -rf letters/.bagpipe-fetch; exit $code"); !strings.Contains(out, "not allowed") {
+		t.Errorf("fetch: %s", out)
+	}
+	a.service(0, "bagpipe -C archive bag fetch letters")
 }
 
 const runQuiet = "bagpipe -C archive run -q"

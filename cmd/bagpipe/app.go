@@ -17,6 +17,7 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/mounted"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -36,8 +37,9 @@ type globals struct {
 type app struct {
 	*screen.Screen
 	globals
-	drain  chan struct{} // closed at the first signal
-	drains bool          // the command drains; guarded by being set before signals are read
+	drain      chan struct{} // closed at the first signal
+	unwritable error         // why the workspace was opened for reading only; nil: it was not
+	drains     bool          // the command drains; guarded by being set before signals are read
 }
 
 // untilSignal gives a context that ends at the second signal, or at the first where the
@@ -91,6 +93,7 @@ func (a *app) interrupted() bool {
 func (a *app) code(err error) screen.Exit {
 	var e screen.Exit
 	var w screen.WrongUse
+	var foreign *ledger.Foreign
 	switch {
 	case err == nil:
 		return screen.ExitDone
@@ -99,6 +102,8 @@ func (a *app) code(err error) screen.Exit {
 	case a.interrupted() && errors.Is(err, context.Canceled):
 		a.Talk("bagpipe: interrupted")
 		return screen.ExitInterrupted
+	case errors.As(a.unwritable, &foreign) && errors.Is(err, gitstore.ErrReadOnly):
+		err = foreign
 	}
 	a.Talk("bagpipe: %s", errorText(err))
 	if errors.As(err, &w) {
@@ -152,13 +157,20 @@ func (a *app) open(ctx context.Context) (*engine.Engine, error) {
 	if again != nil {
 		return nil, err
 	}
-	a.Talk("warning: the workspace cannot be written to (%s); what is shown is what was committed", errorText(err))
+	a.unwritable = err
+	var foreign *ledger.Foreign
+	if errors.As(err, &foreign) {
+		a.Talk("read-only: this workspace belongs to %s", foreign.Account)
+	} else {
+		a.Talk("warning: the workspace cannot be written to (%s); what is shown is what was committed", errorText(err))
+	}
 	return e, nil
 }
 
 func cannotWrite(err error) bool {
 	var unmounted *mounted.Error
-	return errors.As(err, &unmounted) || slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT},
+	var foreign *ledger.Foreign
+	return errors.As(err, &unmounted) || errors.As(err, &foreign) || slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT},
 		func(why error) bool { return errors.Is(err, why) })
 }
 

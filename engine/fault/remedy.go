@@ -19,6 +19,7 @@ const (
 	Enable     Verb = "enable"      // Run, a workflow; Step
 	CloseBatch Verb = "close-batch" // Name
 	Init       Verb = "init"
+	ActAs      Verb = "act-as" // Name, the workspace; Account
 
 	Why             Verb = "why"    // Item
 	Show            Verb = "show"   // Item

@@ -10,6 +10,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox/internal/content"
 
+	"bagpipe/layout/disk"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +30,7 @@ import (
 func (w *Waiting) barFor(path string, s content.Survey, why, access string) {
 	owner := "another account"
 	if s.Access.Owner != nil {
-		owner = accountName(int(s.Access.Owner.Uid))
+		owner = disk.AccountName(int(s.Access.Owner.Uid))
 	}
 	w.Reason = fmt.Sprintf("belongs to %s; %s", owner, why)
 	w.Remedies = []fault.Remedy{permit(path, s.Access.Owner, access)}
@@ -44,7 +45,7 @@ func permit(path string, st *unix.Stat_t, access string) fault.Remedy {
 	case st != nil && inGroup(int(st.Gid)):
 		return fault.Remedy{Verb: fault.PermitGroup, Name: path, Access: access}
 	}
-	return fault.Remedy{Verb: fault.PermitAccount, Name: path, Access: access, Account: accountName(os.Geteuid())}
+	return fault.Remedy{Verb: fault.PermitAccount, Name: path, Access: access, Account: disk.AccountName(os.Geteuid())}
 }
 
 // removal has the owner of a drop remove it.

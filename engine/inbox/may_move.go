@@ -3,12 +3,11 @@ package inbox
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 
 	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +27,7 @@ type terms struct {
 // where it is sticky by their owners alone.
 func mayMove(dir string) (why string, sticky bool) {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Sprintf("%s may not be written to by %s", layout.EncodePath(filepath.Base(dir)), accountName(os.Geteuid())), false
+		return fmt.Sprintf("%s may not be written to by %s", layout.EncodePath(filepath.Base(dir)), disk.AccountName(os.Geteuid())), false
 	}
 	var st unix.Stat_t
 	err := unix.Stat(dir, &st)
@@ -47,19 +46,10 @@ func (t terms) stays(d Drop, s content.Survey) (unmoved, unremoved string) {
 	case t.sticky:
 		unmoved = "its folder lets only its owner move it (sticky bit)"
 	case s.Kind == Folder && !d.IsSet() && unix.Access(d.Path, unix.W_OK) != nil:
-		unmoved = fmt.Sprintf("%s may not write to it, which moving a folder needs", accountName(os.Geteuid()))
+		unmoved = fmt.Sprintf("%s may not write to it, which moving a folder needs", disk.AccountName(os.Geteuid()))
 	}
 	if unremoved = unmoved; unremoved == "" && s.Access.Fixed != "" {
-		unremoved = fmt.Sprintf("%s may not remove what is in %s", accountName(os.Geteuid()), layout.EncodePath(s.Access.Fixed))
+		unremoved = fmt.Sprintf("%s may not remove what is in %s", disk.AccountName(os.Geteuid()), layout.EncodePath(s.Access.Fixed))
 	}
 	return unmoved, unremoved
-}
-
-// accountName is an account's name, or its number where it has none.
-func accountName(uid int) string {
-	text := strconv.Itoa(uid)
-	if u, err := user.LookupId(text); err == nil {
-		return u.Username
-	}
-	return text
 }

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/mounted"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // CheckMounted answers a *mounted.Error when the workspace's folders are not there.
@@ -27,6 +29,34 @@ func (l *Ledger) CheckMounted() error {
 		names = append(names, entry.Name)
 	}
 	return mounted.Folders(l.Root, names)
+}
+
+// Foreign says that the workspace belongs to another account than the one that acts: what
+// this one would write there, that one could not change or remove.
+type Foreign struct {
+	Root    string
+	Account string // that it belongs to
+}
+
+func (f *Foreign) Error() string {
+	return fmt.Sprintf("this workspace belongs to %s, and only %s may change it", f.Account, f.Account)
+}
+
+// FaultKind is always fault.Refused.
+func (f *Foreign) FaultKind() fault.Kind { return fault.Refused }
+
+// FaultRemedies is the way to act as the workspace's account.
+func (f *Foreign) FaultRemedies() []fault.Remedy {
+	return []fault.Remedy{{Verb: fault.ActAs, Name: f.Root, Account: f.Account}}
+}
+
+// CheckOwner answers a *Foreign where the repository is not this account's.
+func (l *Ledger) CheckOwner() error {
+	account, err := disk.ForeignOwner(l.Path(layout.RepositoryDir))
+	if err != nil || account == "" {
+		return err
+	}
+	return &Foreign{l.Root, account}
 }
 
 // How this program signs its commits.

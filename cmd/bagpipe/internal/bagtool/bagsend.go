@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"bagpipe/bags"
@@ -14,6 +16,8 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/settings"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 type bagFetchCmd struct {
@@ -27,7 +31,7 @@ func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around Around)
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
-	allowed, err := allowed(around, c.AllowHost, c.AllowFolder)
+	allowed, err := allowed(c.Dir, around, c.AllowHost, c.AllowFolder)
 	if err != nil {
 		return err
 	}
@@ -56,14 +60,14 @@ func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around Around)
 	return nil
 }
 
-// allowed joins what the command line allows with what the workspace around does,
-// if there is one.
-func allowed(around Around, hosts, folders []string) (fetch.Allowed, error) {
+// allowed joins what the command line allows with what the workspace around does, if
+// there is one that is trusted.
+func allowed(bag string, around Around, hosts, folders []string) (fetch.Allowed, error) {
 	if err := (fetch.Allowed{Hosts: hosts}).Check(); err != nil {
 		return fetch.Allowed{}, screen.WrongUse(err.Error())
 	}
 	var all fetch.Allowed
-	if root, err := engine.Find(string(around)); err == nil {
+	if root, err := engine.Find(string(around)); err == nil && trusted(root, bag) {
 		if all, err = settings.AllowedFetches(root); err != nil {
 			return all, err
 		}
@@ -77,6 +81,21 @@ func allowed(around Around, hosts, folders []string) (fetch.Allowed, error) {
 		all.Folders = append(all.Folders, whole)
 	}
 	return all, all.Check()
+}
+
+// trusted tells whether the settings of a workspace may allow anything for a bag: not when
+// they came with the bag, and not when they are another account's.
+func trusted(root, bag string) bool {
+	account, err := disk.ForeignOwner(filepath.Join(root, layout.RepositoryDir))
+	if err != nil || account != "" {
+		return false
+	}
+	whole, err := filepath.EvalSymlinks(bag)
+	if err == nil {
+		whole, err = filepath.Abs(whole)
+	}
+	real, realErr := filepath.EvalSymlinks(root)
+	return err == nil && realErr == nil && real != whole && !strings.HasPrefix(real, whole+"/")
 }
 
 type bagSerializeCmd struct {
