@@ -47,4 +47,6 @@ type otherCommands struct {
 	Maintain maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Archive  bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag      bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
+	Help     helpCmd         `cmd:"" help:"Show the help of a command."`
+	Told     versionCmd      `cmd:"" name:"version" help:"Print the version."`
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"strings"
 	"time"
 
 	"bagpipe/bags/archive"
@@ -51,7 +50,12 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintln(errOut, usage(err))
+		var broken *kong.ParseError
+		if errors.As(err, &broken) {
+			fmt.Fprintln(errOut, usage(broken.Context, err))
+		} else {
+			fmt.Fprintln(errOut, "bagpipe:", err)
+		}
 		return int(screen.ExitUsage)
 	}
 	printed := &screen.Output{W: out}
@@ -66,24 +70,6 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return int(screen.ExitError)
 	}
 	return int(code)
-}
-
-// usage words a usage error, and names the help of the command it is about.
-func usage(err error) string {
-	command, hint := "bagpipe", ""
-	var broken *kong.ParseError
-	if errors.As(err, &broken) && broken.Context != nil {
-		if node := broken.Context.Selected(); node != nil {
-			command, _, _ = strings.Cut(node.FullPath(), " <")
-			// After a list, only an option can have ended it.
-			if n := len(node.Positional); n > 0 && node.Positional[n-1].IsSlice() && strings.HasPrefix(err.Error(), "unexpected argument ") {
-				hint = ": options stand before or after the arguments, not between them"
-			}
-		}
-	}
-	// An option that may be absent has the empty text among its values; nobody writes it.
-	text := strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1)
-	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)
 }
 
 // errExit unwinds kong after it printed the help or the version.

@@ -45,8 +45,10 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 		}
 		for _, w := range x.Steps {
 			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
-			if command := shellText(w.Remedy); command != "" {
-				fmt.Fprintf(a.Out, "    %s\n", command)
+			for _, r := range []ask.Remedy{w.Remedy, w.Instead} {
+				if command := shellText(r); command != "" {
+					fmt.Fprintf(a.Out, "    %s\n", command)
+				}
 			}
 		}
 		return nil
@@ -57,11 +59,12 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 type waitingJSON struct {
 	ask.Waiting
 	Command string `json:"command,omitempty"`
+	Instead string `json:"instead,omitempty"`
 }
 
 // wordExplained puts the remedies of an explanation into words.
 func wordExplained(x ask.Explained) any {
-	steps := linesOf(x.Steps, func(w ask.Waiting) waitingJSON { return waitingJSON{w, shellText(w.Remedy)} })
+	steps := linesOf(x.Steps, func(w ask.Waiting) waitingJSON { return waitingJSON{w, shellText(w.Remedy), shellText(w.Instead)} })
 	x.Why = withRemedies(x.Why, x.Remedy)
 	return struct {
 		ask.Explained

@@ -101,7 +101,14 @@ func remedyOfFailed(l *ledger.Ledger, it *queue.Item, run *queue.Run, i int) Rem
 	if r := addChanged(l, it, run.Steps[i].Message); r.Verb != fault.None {
 		return r
 	}
-	return Remedy{Verb: fault.Retry, Item: it.ID, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
+	verb := fault.Retry
+	if run.Steps[i].Kind == state.ContentKind { // trying the same content again does not help
+		if it.Parent == nil {
+			return Remedy{Verb: fault.AddVersion, Item: it.ID}
+		}
+		verb = fault.Skip
+	}
+	return Remedy{Verb: verb, Item: it.ID, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
 }
 
 // addChanged takes a source in as the item's next version, for which a step failed as it

@@ -247,6 +247,20 @@ func openPrerequisite(it *queue.Item, run *queue.Run, i int) (of *queue.Run, ste
 	return of, step, ok
 }
 
+// tellOnce leaves the failure of a step, and what helps, to the line of that step.
+func tellOnce(w *Waiting, it *queue.Item, run *queue.Run, i int) {
+	switch w.Code {
+	case "failed":
+		if p, is := stoppedBy(run); is && run.Steps[i].Status != state.Failed {
+			w.Why, w.Remedy = fmt.Sprintf("the workflow stands still as %s failed", run.Plan.Steps[p].Name), Remedy{}
+		}
+	case "requires":
+		if of, p, ok := openPrerequisite(it, run, i); ok && of == run && of.Steps[p].Status == state.Failed {
+			w.Why, w.Remedy = fmt.Sprintf("waits for %s, which failed", of.Plan.Steps[p].Name), Remedy{}
+		}
+	}
+}
+
 // failedWaiting tells the failure of a step, or of the one that stopped its workflow;
 // open is false where it need not succeed.
 func (re *Reasons) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) {
@@ -257,6 +271,9 @@ func (re *Reasons) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) 
 		return false
 	case s.Status == state.Failed:
 		w.Why = fmt.Sprintf("failed (%s) at %s after %s: %s", s.Kind, layout.FormatTime(s.Since), attemptsText(s.Attempts), s.Message)
+		if w.Remedy.Verb == fault.AddVersion && w.Remedy.Name == "" { // nothing of the source changed
+			w.Instead = Remedy{Verb: fault.Skip, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
+		}
 	case run.Internal != "":
 	default:
 		if p, is := stoppedBy(run); is {

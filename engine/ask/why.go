@@ -24,6 +24,7 @@ type Waiting struct {
 	Before   int             `json:"before"`          // steps that are handed out earlier, of one that is ready
 	Items    []layout.ItemID `json:"items,omitempty"` // other items that it waits for, or that fill its limit: the first of them
 	Remedy   Remedy          `json:"-"`               // lets it go on
+	Instead  Remedy          `json:"-"`               // another way
 }
 
 // Explained is why an item's steps wait.
@@ -61,9 +62,14 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 				continue
 			}
 			found = true
-			if w, open := re.waiting(it, run, i, now); open || step != "" {
-				out.Steps = append(out.Steps, w)
+			w, open := re.waiting(it, run, i, now)
+			if !open && step == "" {
+				continue
 			}
+			if step == "" {
+				tellOnce(&w, it, run, i)
+			}
+			out.Steps = append(out.Steps, w)
 		}
 	}
 	if step != "" && !found {

@@ -16,6 +16,7 @@ const (
 	Deactivate Verb = "deactivate"  // Item, Run
 	Retry      Verb = "retry"       // Item, Run, Step
 	Complete   Verb = "complete"    // Item, Run, Step
+	Skip       Verb = "skip"        // Item, Run, Step
 	Enable     Verb = "enable"      // Run, a workflow; Step
 	CloseBatch Verb = "close-batch" // Name
 	Init       Verb = "init"

@@ -102,6 +102,9 @@ func (b *taker) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken
 	if errors.Is(err, fs.ErrNotExist) {
 		return Taken{}, false, clearWithoutJournal(dir)
 	}
+	if err != nil && holdsNothing(dir) { // a power cut kept its name, and none of its bytes
+		return Taken{}, false, discardIntake(dir)
+	}
 	if err != nil {
 		return Taken{}, false, err
 	}
@@ -136,6 +139,28 @@ func (b *taker) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken
 	// and so would this one, again.
 	err = rewriteJournal(dir, map[string]any{"engine": b.engine})
 	return t, err == nil, err
+}
+
+// holdsNothing tells whether a take has an empty journal and nothing else: it is none, and
+// its drop lies where it was.
+func holdsNothing(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, journalFile))
+	if err != nil || info.Size() > 0 {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if e.Name() == journalFile {
+			continue
+		}
+		if inside, err := os.ReadDir(filepath.Join(dir, e.Name())); err != nil || len(inside) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // wholeSet tells whether a set came into the intake. One of which part is there, as only

@@ -14,8 +14,10 @@ type Screen struct {
 	Err io.Writer
 }
 
-// Talk prints a line on standard error.
-func (s *Screen) Talk(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
+// Talk prints a line on standard error, as Plain has it.
+func (s *Screen) Talk(format string, args ...any) {
+	fmt.Fprintln(s.Err, Plain(fmt.Sprintf(format, args...)))
+}
 
 // JSON prints v as one indented document.
 func (s *Screen) JSON(v any) error {

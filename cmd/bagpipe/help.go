@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+
+	"github.com/alecthomas/kong"
+)
+
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"The command, as in: bagpipe help step retry."`
+}
+
+// Run prints what --help prints.
+func (c *helpCmd) Run(k *kong.Kong, a *app) error {
+	ctx, err := kong.Trace(k, c.Command)
+	if err == nil && ctx.Error != nil {
+		a.Talk("%s", usage(ctx, ctx.Error))
+		return screen.ExitUsage
+	}
+	if err != nil {
+		return err
+	}
+	return ctx.PrintUsage(false)
+}
+
+type versionCmd struct{}
+
+func (c *versionCmd) Run(a *app) error {
+	_, err := fmt.Fprintln(a.Out, version)
+	return err
+}
+
+// usage words a usage error, and names the help of the command it is about.
+func usage(ctx *kong.Context, err error) string {
+	command, hint := "bagpipe", ""
+	text := err.Error()
+	node := ctx.Model.Node
+	if selected := ctx.Selected(); selected != nil {
+		node = selected
+		command, _, _ = strings.Cut(node.FullPath(), " <")
+	}
+	word, isWord := strings.CutPrefix(text, "unexpected argument ")
+	word, _, _ = strings.Cut(word, ",")
+	switch n := len(node.Positional); {
+	case isWord && len(node.Children) > 0:
+		text = fmt.Sprintf("no command %q", strings.TrimSpace(strings.TrimPrefix(command, "bagpipe")+" "+word))
+		if near := nearCommands(node, word); len(near) > 0 {
+			hint = "; perhaps: " + strings.Join(near, ", ")
+		}
+	case isWord && n > 0 && node.Positional[n-1].IsSlice(): // after a list, only an option can have ended it
+		hint = ": options stand before or after the arguments, not between them"
+	}
+	// An option that may be absent has the empty text among its values; nobody writes it.
+	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
+	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)
+}
+
+// lookedFor are words of other programs for what a command of this one does.
+var lookedFor = map[string][]string{
+	"ls": {"items"}, "list": {"items"}, "find": {"items --where"}, "approve": {"step complete"}, "reject": {"step fail"},
+	"ingest": {"add"}, "import": {"add"}, "watch": {"run --watch"}, "history": {"log"}, "info": {"show"}, "next": {"queue"},
+	"resume": {"run"}, "reset": {"step reset"}, "pause": {"hold"}, "verify": {"bag validate"}, "gc": {"maintain"}, "errors": {"failures"},
+}
+
+// nearCommands are the commands that somebody may mean by a word that is none of node's.
+func nearCommands(node *kong.Node, word string) (near []string) {
+	if node.Parent == nil {
+		near = slices.Clone(lookedFor[word])
+	}
+	var visit func(n *kong.Node, path string)
+	visit = func(n *kong.Node, path string) {
+		for _, child := range n.Children {
+			if child.Hidden || child.Type != kong.CommandNode {
+				continue
+			}
+			full := strings.TrimSpace(path + " " + child.Name)
+			if child.Name == word || len(word) > 2 && strings.HasPrefix(child.Name, word) || distance(child.Name, word) <= len(word)/3 {
+				near = append(near, full)
+			}
+			visit(child, full)
+		}
+	}
+	visit(node, strings.TrimPrefix(strings.TrimPrefix(node.Path(), "bagpipe"), " "))
+	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(strings.Count(a, " "), strings.Count(b, " ")) })
+	return slices.Compact(near)
+}
+
+// distance is how many letters must be put in, taken out or changed to make b of a
+// (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		above := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := above
+			if a[i] != b[j] {
+				change++
+			}
+			above = row[j+1]
+			row[j+1] = min(change, row[j]+1, above+1)
+		}
+	}
+	return row[len(b)]
+}
