@@ -16,7 +16,7 @@ import (
 func TestADropGoesByTheSettingsCommittedBeforeIt(t *testing.T) {
 	s := newSite(t)
 	ctx := context.Background()
-	s.must(os.WriteFile(filepath.Join(s.root, "bagpipe.yaml"), []byte("schema: 1\nlanes: [normal, urgent]\ndefaults: {workflow: noops}\ninbox: {quiet: 1ms}\n"), 0o644))
+	s.must(os.WriteFile(filepath.Join(s.root, "bagpipe.yaml"), []byte("schema: 1\nlanes: [normal, urgent]\ndefaults: {workflow: noops}\ninbox: {quiet: 1ms, collections: open}\n"), 0o644))
 	s.do(func(running *engine.Engine) {
 		s.do(func(other *engine.Engine) {
 			s.must(other.Settings.AddCollection(ctx, "maps", settings.Collection{Lane: "urgent"}))

@@ -228,7 +228,7 @@ func (l *inboxLoop) resettle() {
 	if s == l.settled {
 		return
 	}
-	if err := l.box.Resettle(s.Inbox.Settling(), s.SettlingByCollection()); err != nil {
+	if err := l.box.Resettle(s.Settling(), s.SettlingByCollection()); err != nil {
 		l.broken(err) // the settings were checked
 		return
 	}

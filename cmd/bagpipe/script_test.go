@@ -143,6 +143,7 @@ func cmdWorkspace(ts *testscript.TestScript, neg bool, args []string) {
 func hasten(dir string) error {
 	return errors.Join(
 		edit(filepath.Join(dir, "bagpipe.yaml"), "quiet: 30s", "quiet: 20ms"),
+		edit(filepath.Join(dir, "bagpipe.yaml"), "collections: listed", "collections: open"),
 		edit(filepath.Join(dir, "bagpipe.yaml"), "rescan: 10s", "rescan: 200ms"))
 }
 

@@ -30,7 +30,7 @@ func (dr *Drops) Collections() ([]CollectionRow, error) {
 		return nil, err
 	}
 	for _, entry := range entries {
-		if _, err := layout.ParseName(entry.Name()); err == nil && entry.IsDir() {
+		if _, err := layout.ParseName(entry.Name()); err == nil && entry.IsDir() && s.HasCollection(entry.Name(), true) {
 			names[entry.Name()] = true
 		}
 	}

@@ -18,7 +18,8 @@
 //
 // # What is a drop
 //
-// Each folder directly in inbox/ is a collection, if its name is a layout.Name.
+// Each folder directly in inbox/ is a collection, if its name is a layout.Name and,
+// with Settling.Listed, it has settings of its own; others wait for a person.
 // Each folder or regular file directly in a collection's folder is one drop; where a
 // collection's folders are batches, in one of those. Scan reads names and metadata
 // only; it opens lists (below) and pause files, and, to ask for their writers, the

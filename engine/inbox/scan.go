@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
@@ -75,6 +76,12 @@ func (b *Box) scanCollections(ctx context.Context, f *findings) error {
 			f.Waiting = append(f.Waiting, b.stray(e, path, reason))
 			continue
 		}
+		if b.unlisted(layout.Name(e.Name())) {
+			w := b.stray(e, path, "is no collection, as it was not added; put it into inbox/default/ to have it taken in as one item")
+			w.Barred, w.Remedies = true, []fault.Remedy{{Verb: fault.AddCollection, Name: e.Name()}}
+			f.Waiting = append(f.Waiting, w)
+			continue
+		}
 		errs = append(errs, b.scanCollection(ctx, f, layout.Name(e.Name()), path))
 	}
 	return errors.Join(errs...)
@@ -92,7 +99,7 @@ func notCollection(e fs.DirEntry) string {
 		return "hidden folders are no collections"
 	}
 	if _, err := layout.ParseName(e.Name()); err != nil {
-		return "is no collection: " + err.Error() + "; rename the folder"
+		return "is no collection: " + err.Error() + "; put it into inbox/default/ to have it taken in as one item"
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ type Settling struct {
 	Apart      bool          // files that belong together are drops of their own all the same
 	Batches    bool          // each folder in the collection's is a batch of drops
 	Sidecars   bool          // NAME.metadata.json, NAME.metadata.csv and metadata.csv are about the drops beside them
+	Listed     bool          // of those without settings of their own: their folders are no collections
 	BatchQuiet time.Duration // a batch's folder from which nothing has come for so long is closed; 0: never
 }
 
@@ -144,6 +145,13 @@ func (f *inForce) settlingOf(c layout.Name) *settling {
 		return s
 	}
 	return f.common
+}
+
+// unlisted tells whether a folder of inbox/ is no collection as nobody added it.
+func (f *inForce) unlisted(c layout.Name) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.common.Listed && f.own[c] == nil
 }
 
 // change checks and compiles what is to be in force from now on.

@@ -54,7 +54,7 @@ func (in *Intake) BoxOptions(watch bool) inbox.Options {
 	return inbox.Options{
 		Root: in.ledger.Root, Engine: in.ledger.ID, Now: in.ledger.Clock, Random: in.ledger.Random, Log: in.ledger.Log,
 		Watch:    watch && (s.Inbox.Watch == nil || *s.Inbox.Watch),
-		Settling: s.Inbox.Settling(), Of: s.SettlingByCollection(), Rescan: s.Rescan(), Closed: in.whyClosed, Rules: recognise.MarkerName, Together: in.recognition.Together, TakenAs: in.originalIn, Companions: in.recognition.Companions,
+		Settling: s.Settling(), Of: s.SettlingByCollection(), Rescan: s.Rescan(), Closed: in.whyClosed, Rules: recognise.MarkerName, Together: in.recognition.Together, TakenAs: in.originalIn, Companions: in.recognition.Companions,
 	}
 }
 

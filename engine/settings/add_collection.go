@@ -18,8 +18,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// CheckCollection refuses a collection that is neither in the settings nor a
-// folder of the inbox: a slip of the pen would pass its approvals by.
+// CheckCollection refuses what is no collection: a slip of the pen would pass its approvals by.
 func (so *Source) CheckCollection(name layout.Name) error {
 	if so.IsCollection(so.Current().Settings, string(name)) {
 		return nil
@@ -27,7 +26,7 @@ func (so *Source) CheckCollection(name layout.Name) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("no collection %q", name), fault.Remedy{Verb: fault.ListCollections}, fault.Remedy{Verb: fault.AddCollection, Name: string(name)})
 }
 
-// IsCollection reports whether the settings list a collection, or the inbox has its folder.
+// IsCollection reports whether there is such a collection.
 func (so *Source) IsCollection(s *Settings, name string) bool { return so.check.isCollection(s, name) }
 
 // AddCollection makes inbox/NAME and, when it has settings of its own, writes

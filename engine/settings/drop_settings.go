@@ -120,13 +120,30 @@ func (d DropSettings) Settling() inbox.Settling {
 	}
 }
 
-// SettlingByCollection is for the collections with settings of their own.
+const openCollections = "open"
+
+// HasCollection tells whether drops and items may be of a collection; folder says that
+// inbox/NAME is there.
+func (s *Settings) HasCollection(name string, folder bool) bool {
+	_, listed := s.Collections[name]
+	return listed || name == defaultCollection || folder && s.Inbox.Collections == openCollections
+}
+
+// defaultCollection is one whether it is listed or not.
+const defaultCollection = "default"
+
+// Settling is for the collections that are not listed.
+func (s *Settings) Settling() inbox.Settling {
+	all := s.Inbox.Settling()
+	all.Listed = s.Inbox.Collections != openCollections
+	return all
+}
+
+// SettlingByCollection is for the collections that are listed.
 func (s *Settings) SettlingByCollection() map[layout.Name]inbox.Settling {
-	of := map[layout.Name]inbox.Settling{}
-	for name, c := range s.Collections {
-		if c.Inbox != nil {
-			of[layout.Name(name)] = s.Drops(layout.Name(name)).Settling()
-		}
+	of := map[layout.Name]inbox.Settling{defaultCollection: s.Drops(defaultCollection).Settling()}
+	for name := range s.Collections {
+		of[layout.Name(name)] = s.Drops(layout.Name(name)).Settling()
 	}
 	return of
 }

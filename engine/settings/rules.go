@@ -150,13 +150,10 @@ func mistakeIn(b *recognise.Book, f *RuleFile, p string) error {
 	return nil
 }
 
-// isCollection reports whether the settings list a collection, or the inbox has its folder.
+// isCollection reports whether there is such a collection.
 func (k *checker) isCollection(s *Settings, name string) bool {
-	if _, ok := s.Collections[name]; ok {
-		return true
-	}
 	info, err := os.Stat(k.path(layout.InboxDir + "/" + name))
-	return err == nil && info.IsDir()
+	return s.HasCollection(name, err == nil && info.IsDir())
 }
 
 // ruleFilesBeside reads the other rule files: as they stand in the workspace, where

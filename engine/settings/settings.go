@@ -75,6 +75,7 @@ type InboxSettings struct {
 	DropSettings `yaml:",inline"`
 	Rescan       layout.Duration `yaml:"rescan"`
 	Watch        *bool           `yaml:"watch"`
+	Collections  string          `yaml:"collections"` // listed: those below collections: alone; open: every folder of inbox/
 }
 
 // LimitSettings bound what an archive may unpack to, and the free space below
@@ -146,6 +147,9 @@ func (s *Settings) check(y *layout.YAML) error {
 	}
 	if err := s.Inbox.check(y, "$.inbox"); err != nil {
 		return err
+	}
+	if c := s.Inbox.Collections; c != "" && c != "listed" && c != openCollections {
+		return y.Errorf("$.inbox.collections", "expected listed or open, not %q", c)
 	}
 	if s.Defaults.Inbox != nil {
 		return y.Errorf("$.defaults.inbox", "what holds for all inboxes stands below inbox:")
