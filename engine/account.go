@@ -57,7 +57,7 @@ type account struct {
 func newAccount(o RunOptions, open func() int, drain func()) *account {
 	return &account{watch: o.Watch, told: o.Report, open: open, drain: drain, internal: map[itemRun]bool{}, mishaps: map[string]bool{},
 		summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0},
-			Failed: []ask.Failure{}, Growing: []fault.Advice{}, Mishaps: []string{}, NotDone: []NotDone{}}}
+			Bad: []intake.Admitted{}, Failed: []ask.Failure{}, Growing: []fault.Advice{}, Mishaps: []string{}, NotDone: []NotDone{}}}
 }
 
 // tell reports a note once.
@@ -92,6 +92,9 @@ func (a *account) admitted(drop intake.Admitted) {
 	a.mu.Lock()
 	if drop.Rejected != "" {
 		a.summary.Rejected++
+		if len(a.summary.Bad) < maxMishaps {
+			a.summary.Bad = append(a.summary.Bad, drop)
+		}
 	} else {
 		a.summary.Admitted++
 	}
@@ -156,7 +159,7 @@ func (a *account) endedSteps() (n int) {
 	return n
 }
 
-// maxMishaps bounds the summary's list, and how many are remembered as told.
+// maxMishaps bounds the summary's lists, and how many are remembered as told.
 const maxMishaps = 1000
 
 // mishap notes an error that stops one thing: told once, however often it is met.

@@ -6,6 +6,7 @@ import (
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/intake"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -15,6 +16,7 @@ import (
 type Summary struct {
 	Admitted int                  `json:"admitted"`
 	Rejected int                  `json:"rejected"`
+	Bad      []intake.Admitted    `json:"rejectedDrops"` // the first of them, and why
 	Steps    map[state.Status]int `json:"steps"`
 	Failed   []ask.Failure        `json:"failed"`       // steps that this run saw fail, and that stand so
 	Before   int                  `json:"failedBefore"` // failed steps of earlier runs

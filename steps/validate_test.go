@@ -14,12 +14,24 @@ import (
 )
 
 func TestValidateSkipsWhatIsNoBag(t *testing.T) {
-	for _, files := range []map[string]string{{"a": "A"}, {"": "a loose file"}, {"d/e/bagit.txt": "too deep"}} {
+	for _, files := range []map[string]string{{"a": "A"}, {"": "a loose file"}, {"d/e/bagit.txt": "too deep"}, {"data/a": "A"}, {"manifest-md5.txt": ""}} {
 		it := newItem(t, "drop", files)
 		r, err := it.run("validate")
 		if err != nil || r.Status != Skipped || r.Message != "not applicable: no bag (no bagit.txt)" {
 			t.Errorf("%+v, %v", r, err)
 		}
+	}
+}
+
+// Its checksums would be compared by nobody.
+func TestValidateRefusesABagWithoutItsDeclaration(t *testing.T) {
+	bag := aBag(t)
+	delete(bag, "bagit.txt")
+	for _, files := range []map[string]string{bag, within("bag/", bag)} {
+		it := newItem(t, "drop", files)
+		it.pass("unpack")
+		_, err := it.run("validate")
+		wantFailure(t, err, Content, "no bagit.txt", "RFC 8493, 2.1.1")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/intake"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -30,7 +31,7 @@ type runCmd struct {
 	RetryFailed bool     `help:"First let every failed step be tried again."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
-	Quiet bool `short:"q" help:"Print the summary, and what a person must know, alone."`
+	Quiet bool `short:"q" help:"Print the summary, and what a person must know, alone; nothing where nothing was done."`
 }
 
 // Validate is called by kong.
@@ -88,19 +89,29 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(a, s); err != nil {
-			return err
-		}
+		exit := screen.ExitDone
 		switch {
 		case ctx.Err() != nil, a.interrupted() && !c.Watch:
-			return screen.ExitInterrupted
+			exit = screen.ExitInterrupted
 		case len(s.Stopped) > 0:
-			return screen.ExitThreshold
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store })):
-			return screen.ExitSomeFailed
+			exit = screen.ExitThreshold
+		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 ||
+			slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
+			exit = screen.ExitSomeFailed
 		}
-		return nil
+		if c.Quiet && !c.JSON && exit == screen.ExitDone && idle(s) {
+			return nil
+		}
+		if err := c.print(a, s); err != nil || exit == screen.ExitDone {
+			return err
+		}
+		return exit
 	})
+}
+
+// idle tells that a run took nothing in and did nothing.
+func idle(s engine.Summary) bool {
+	return s.Admitted == 0 && s.Steps[state.Completed]+s.Steps[state.Skipped]+s.Steps[state.Failed] == 0
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {
@@ -131,6 +142,9 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 		fmt.Fprintf(a.Out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
 	}
 	a.List("Steps out of the flow", controlLines(s.Off))
+	a.List("Rejected", linesOf(s.Bad, func(d intake.Admitted) string {
+		return fmt.Sprintf("%s/%s: %s (kept as %s)", d.Collection, d.Label, d.Rejected, d.KeptAs)
+	}))
 	a.List("Failed", failureLines(s.Failed), manyFailed)
 	a.List("Tried again later", linesOf(s.Tried, laterLine))
 	a.List("Left in the inbox", growing)

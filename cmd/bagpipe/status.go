@@ -97,7 +97,7 @@ func parentLine(p ask.ItemRow) string {
 }
 
 func laterLine(l ask.TriedLater) string {
-	return fmt.Sprintf("%s: %s, from %s on: %s", l.Step, screen.Count(l.Items, "item"), screen.When(l.Next), l.Reason)
+	return fmt.Sprintf("%s: %s since %s, again from %s on: %s", l.Step, screen.Count(l.Items, "item"), screen.When(l.Since), screen.When(l.Next), l.Reason)
 }
 
 func personLine(p ask.ItemRow) string {

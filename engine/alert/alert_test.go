@@ -103,7 +103,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	must(engine.Init(ctx, root, o))
-	must(os.WriteFile(filepath.Join(root, "workflows", "flow.yaml"), []byte("schema: 1\nname: flow\nalert: {url: \""+server.URL+"\", every: 10m}\nsteps:\n  - name: register\n  - name: look\n    manual: true\n"), 0o644))
+	must(os.WriteFile(filepath.Join(root, "workflows", "flow.yaml"), []byte("schema: 1\nname: flow\nalert: {url: \""+server.URL+"\", every: 10m}\nsteps:\n  - name: register\n  - name: look\n    robot: noop\n"), 0o644))
 	drop := filepath.Join(t.TempDir(), "a.txt")
 	must(os.WriteFile(drop, []byte("a"), 0o644))
 	e, err := engine.Open(ctx, root, o)

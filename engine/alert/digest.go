@@ -1,8 +1,6 @@
 package alert
 
 import (
-	"bagpipe/engine/control"
-	"bagpipe/engine/settings"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,10 +14,12 @@ import (
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/control"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
-	"bagpipe/engine/queue"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -27,9 +27,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The rules are: a workflow's alert is told, as one digest, of the failures that
-// came to wait for a person, and of the steps that were disabled or stopped a run,
-// since it was told last. What was told is remembered as the commit at which it was
+// The rules are: a workflow's alert is told, as one digest, of what came to wait for a
+// person since it was told last: failures, approvals, steps that were disabled or stopped
+// a run, steps that have been tried again in vain for an hour, and rejected drops of the
+// collections whose workflow it is. What was told is remembered as the commit at which it was
 // looked at: new is what waits now and did not wait there. It is told when
 // something is new and the last digest is old enough, and at the end of a run. A
 // digest that cannot be handed over is reported, counts as not told, and is tried
@@ -45,6 +46,8 @@ const (
 	alertTimeout  = 30 * time.Second
 	AlertLook     = 2 * time.Second // how often a run looks for news
 	alertExamples = 5
+	// alertApprovals is how many steps that wait for a person are listed.
+	alertApprovals = 50
 )
 
 // Digest is what an alert is told, as JSON: a command reads it from standard
@@ -57,19 +60,31 @@ type Digest struct {
 	Waiting   int                `json:"waiting"` // failures in all
 	Groups    []ask.FailureGroup `json:"groups"`  // of all, those with news first
 	Steps     []ask.StepControl  `json:"steps"`   // disabled, or that stopped a run, since the last digest
+
+	Approvals People            `json:"approvals"`
+	Rejected  []inbox.Rejection `json:"rejected"`   // drops that were set aside since the last digest
+	Later     []ask.TriedLater  `json:"triedLater"` // steps that came to be tried again for longer than ask.OverdueAfter since then
 }
 
-// news says what is new in it.
+// People are the steps that wait for a person.
+type People struct {
+	New     int           `json:"new"`     // since the last digest
+	Waiting int           `json:"waiting"` // in all
+	Steps   []ask.ItemRow `json:"steps"`   // the first of the new ones
+}
+
+// news says what is new in it; empty: nothing.
 func (d *Digest) news() string {
 	var what []string
 	for _, of := range []struct {
 		n         int
 		one, many string
-	}{{d.New, "1 failure", "failures"}, {len(d.Steps), "1 step out of the flow", "steps out of the flow"}} {
+	}{{d.New, "failure", "failures"}, {len(d.Steps), "step out of the flow", "steps out of the flow"}, {d.Approvals.New, "approval", "approvals"},
+		{len(d.Rejected), "rejected drop", "rejected drops"}, {len(d.Later), "step that is tried again in vain", "steps that are tried again in vain"}} {
 		switch of.n {
 		case 0:
 		case 1:
-			what = append(what, of.one)
+			what = append(what, "1 "+of.one)
 		default:
 			what = append(what, fmt.Sprintf("%d %s", of.n, of.many))
 		}
@@ -95,6 +110,9 @@ type Alerts struct {
 	next map[string]time.Time // by workflow: not before, as the last try went wrong
 	base map[string]told      // by workflow: as on disk, but where nothing was new since
 	seen gitstore.Hash        // the tip at which nothing was new
+	// again is when it is looked anew at that tip: for drops that were rejected, and
+	// what has been tried again for too long.
+	again time.Time
 }
 
 // TellAlerts tells every alert whose turn it is; all of them with now.
@@ -109,7 +127,7 @@ func (al *Alerts) TellAlerts(ctx context.Context, now bool) (err error) {
 		al.next, al.base = map[string]time.Time{}, map[string]told{}
 	}
 	v, err := al.indexed(ctx)
-	if err != nil || al.seen == v.Commit() {
+	if err != nil || !now && al.seen == v.Commit() && al.ledger.Now().Before(al.again) {
 		return err
 	}
 	lock := flock.New(al.ledger.Path(alertsLock))
@@ -126,7 +144,7 @@ func (al *Alerts) TellAlerts(ctx context.Context, now bool) (err error) {
 		quiet = quiet && !due && err == nil
 	}
 	if quiet {
-		al.seen = v.Commit()
+		al.seen, al.again = v.Commit(), al.ledger.Now().Add(alertAgain)
 	}
 	return errors.Join(errs...)
 }
@@ -173,7 +191,7 @@ func (al *Alerts) tellAlert(ctx context.Context, v gitstore.View, d *state.Defin
 	if err != nil {
 		return false, err
 	}
-	if digest.New == 0 && len(digest.Steps) == 0 {
+	if digest.news() == "" {
 		al.base[d.Name] = told{Commit: v.Commit().String(), At: was.At}
 		return false, nil
 	}
@@ -189,7 +207,7 @@ func (al *Alerts) tellAlert(ctx context.Context, v gitstore.View, d *state.Defin
 // told last.
 func (al *Alerts) digest(ctx context.Context, v gitstore.View, workflow string, was told) (Digest, error) {
 	d := Digest{Workspace: al.ledger.Root, Workflow: workflow, At: al.ledger.Now(), Groups: al.failuresOf(workflow), Steps: []ask.StepControl{}}
-	isNew, before, err := al.newSince(ctx, v, was)
+	past, err := al.pastOf(ctx, v, was)
 	if err != nil {
 		return d, err
 	}
@@ -198,7 +216,7 @@ func (al *Alerts) digest(ctx context.Context, v gitstore.View, workflow string, 
 		g := &d.Groups[i]
 		d.Waiting += g.Count
 		for _, x := range g.Members {
-			if isNew(x) {
+			if past.isNew(x) {
 				fresh[g.ID]++
 				d.New++
 			}
@@ -206,9 +224,15 @@ func (al *Alerts) digest(ctx context.Context, v gitstore.View, workflow string, 
 	}
 	slices.SortStableFunc(d.Groups, func(a, b ask.FailureGroup) int { return fresh[b.ID] - fresh[a.ID] })
 	d.Steps = al.ask.StepControls(func(c ask.StepControl) bool {
-		return c.Ref.Workflow == workflow && c.Status != state.StepEnabled && !before.Since(c.Ref).Equal(c.At)
+		return c.Ref.Workflow == workflow && c.Status != state.StepEnabled && !past.controls.Since(c.Ref).Equal(c.At)
 	})
-	return d, nil
+	d.Approvals = al.approvals(workflow, past)
+	d.Later = slices.DeleteFunc(al.ask.Overdue(), func(l ask.TriedLater) bool {
+		of, _, _ := strings.Cut(l.Step, "/")
+		return of != workflow || !l.Since.Add(ask.OverdueAfter).After(was.At)
+	})
+	d.Rejected, err = al.rejected(workflow, was.At)
+	return d, err
 }
 
 // failuresOf are the groups of a workflow, and the records that cannot be read of
@@ -220,61 +244,6 @@ func (al *Alerts) failuresOf(workflow string) []ask.FailureGroup {
 		}
 		return al.settings.Current().Settings.Collection(g.Members[0].Collection).Workflow != workflow
 	})
-}
-
-// newSince answers what waits at v and did not at the commit told last, and gives
-// the controls of then. Everything is new where that commit is not to be found. What
-// came to wait after v is left for the next digest.
-func (al *Alerts) newSince(ctx context.Context, v gitstore.View, was told) (func(act.Failing) bool, *state.Controls, error) {
-	now := al.waitsAt(v)
-	hash, err := gitstore.ParseHash(was.Commit)
-	if err != nil {
-		return now, &state.Controls{}, nil
-	}
-	old, err := al.ledger.Store.At(hash)
-	if err != nil {
-		return now, &state.Controls{}, nil
-	}
-	changed := map[layout.ItemID]bool{}
-	err = al.ledger.Store.Diff(ctx, hash, v.Commit(), func(c gitstore.FileChange) error {
-		if id, _, ok := layout.ItemOfPath(c.Path); ok {
-			changed[id] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	before, err := al.control.ControlsAt(old)
-	if err != nil {
-		before = &state.Controls{}
-	}
-	then := al.waitsAt(old)
-	return func(x act.Failing) bool { return changed[x.Item] && now(x) && !then(x) }, before, nil
-}
-
-// waitsAt answers whether something waits at a commit, as it does now.
-func (al *Alerts) waitsAt(v gitstore.View) func(act.Failing) bool {
-	read := map[layout.ItemID][]act.Failing{}
-	return func(x act.Failing) bool {
-		waits, there := read[x.Item]
-		if !there {
-			waits = ask.Failings(al.itemAt(v, x.Item))
-			read[x.Item] = waits
-		}
-		return slices.ContainsFunc(waits, func(w act.Failing) bool {
-			return w.Run == x.Run && w.Step == x.Step && w.Attempt == x.Attempt && w.Kind == x.Kind
-		})
-	}
-}
-
-// itemAt is an item as it was; an empty one when it was not there.
-func (al *Alerts) itemAt(v gitstore.View, id layout.ItemID) *queue.Item {
-	f, err := ledger.ReadRecords(v, id)
-	if err != nil || f.Absent() {
-		return &queue.Item{ID: id}
-	}
-	return al.index.Summarise(v, id, &ledger.Files{Manifest: f.Manifest, Execution: f.Execution}, &index.Scanned{}, &queue.Item{})
 }
 
 func (al *Alerts) readTold() map[string]told {

@@ -84,7 +84,7 @@ func (al *Alerts) runAlert(ctx context.Context, command []string, d Digest, data
 	}
 	cmd := exec.CommandContext(ctx, name, command[1:]...)
 	cmd.Dir, cmd.Stdin = al.ledger.Root, bytes.NewReader(data)
-	cmd.Env = append(os.Environ(), "BAGPIPE_WORKFLOW="+d.Workflow, "BAGPIPE_NEW="+strconv.Itoa(d.New), "BAGPIPE_WAITING="+strconv.Itoa(d.Waiting))
+	cmd.Env = append(os.Environ(), "BAGPIPE_WORKFLOW="+d.Workflow, "BAGPIPE_NEW="+strconv.Itoa(d.New), "BAGPIPE_WAITING="+strconv.Itoa(d.Waiting), "BAGPIPE_NEWS="+d.news())
 	out := &firstBytes{most: 1000}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

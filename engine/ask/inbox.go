@@ -53,6 +53,15 @@ func WaitingRow(w inbox.Waiting) InboxRow {
 	return row
 }
 
+// Rejections lists the drops that were set aside.
+func (dr *Drops) Rejections() ([]inbox.Rejection, error) {
+	box, err := dr.intake.Box(false)
+	if err != nil {
+		return nil, err
+	}
+	return box.Rejections()
+}
+
 // statusOfInbox looks at the inbox as a run would, and takes nothing.
 func (dr *Drops) statusOfInbox(ctx context.Context, s *Status) error {
 	box, err := dr.intake.Box(false)

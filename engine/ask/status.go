@@ -118,12 +118,17 @@ func (an *Answers) people(it *queue.Item) (rows []ItemRow) {
 		if !it.Waits(run, i) {
 			continue
 		}
-		row := an.row(it)
-		row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
-		row.Since, row.Why = run.Steps[i].Since, Reason(&run.Steps[i])
-		rows = append(rows, row)
+		rows = append(rows, an.PersonRow(it, run, i))
 	}
 	return rows
+}
+
+// PersonRow is one step of an item that waits for a person.
+func (li *Lists) PersonRow(it *queue.Item, run *queue.Run, i int) ItemRow {
+	row := li.row(it)
+	row.Workflow, row.Status, row.Step = run.Name, run.Status, layout.Name(run.Plan.Steps[i].Name)
+	row.Since, row.Why = run.Steps[i].Since, Reason(&run.Steps[i])
+	return row
 }
 
 func gridOf(w queue.WorkflowCount) Grid {

@@ -65,8 +65,26 @@ type TriedLater struct {
 	Step   string    `json:"step"` // WORKFLOW/STEP
 	Reason string    `json:"reason"`
 	Items  int       `json:"items"`
+	Since  time.Time `json:"since"` // the earliest try that ended so, after which none ended otherwise
 	Next   time.Time `json:"next"`  // the earliest
 	Store  bool      `json:"store"` // the step needs the store, and the store is missing or full
+
+	Overdue bool `json:"overdue"` // since longer than OverdueAfter
+}
+
+// OverdueAfter is for how long what is tried again later is nobody's business.
+const OverdueAfter = time.Hour
+
+// triedSince is when the first of the last tries at a step ended, none of which did it.
+func triedSince(s *queue.Step) time.Time {
+	since := s.Since
+	for _, t := range slices.Backward(s.Tried) {
+		if t.State == state.Completed || t.State == state.Skipped {
+			break
+		}
+		since = t.Ended
+	}
+	return since
 }
 
 // LaterGroups groups by step and reason.
@@ -88,6 +106,10 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 			l[key] = row
 		}
 		row.Items++
+		if since := triedSince(s); row.Since.IsZero() || since.Before(row.Since) {
+			row.Since = since
+		}
+		row.Overdue = now.Sub(row.Since) >= OverdueAfter
 		if s.Blocked.Until.Before(row.Next) {
 			row.Next = s.Blocked.Until
 		}
@@ -104,6 +126,11 @@ func (l LaterGroups) Rows() []TriedLater {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Reason, b.Reason))
 	})
 	return rows
+}
+
+// Overdue lists what has been tried again for longer than OverdueAfter.
+func (ac *Activity) Overdue() []TriedLater {
+	return slices.DeleteFunc(ac.listLater(ac.index.Loaded()), func(l TriedLater) bool { return !l.Overdue })
 }
 
 // listLater lists what is tried again later, of the items in an index.

@@ -133,6 +133,20 @@ func summariseStep(s *Step, x *state.Execution, run *Run, i int, lasts []last, n
 	if a.State == state.InProgress {
 		s.Since = a.Claimed
 	}
+	if s.Status == state.Waiting {
+		s.Since = askedAgain(x, run.Name, name, s.Since, now)
+	}
+}
+
+// askedAgain is when a person last let a step be tried again, after a time and not after
+// another; from where nobody did.
+func askedAgain(x *state.Execution, run string, step layout.Name, from, to time.Time) time.Time {
+	for _, in := range x.Intents {
+		if (in.Kind == state.RetryIntent || in.Kind == state.ResetIntent) && in.Workflow == run && in.Step == step && in.At.After(from) && !in.At.After(to) {
+			from = in.At
+		}
+	}
+	return from
 }
 
 // times are how long an attempt waited, from when its step could start, and ran.
@@ -171,11 +185,7 @@ func tried(x *state.Execution, run string, step layout.Name, open time.Time, rec
 		if a.By != "" {
 			begun = a.Ended
 		}
-		for _, in := range x.Intents { // a person let it be tried again
-			if (in.Kind == state.RetryIntent || in.Kind == state.ResetIntent) && in.Workflow == run && in.Step == step && in.At.After(open) && !in.At.After(begun) {
-				open = in.At
-			}
-		}
+		open = askedAgain(x, run, step, open, begun)
 		if a.Ended.IsZero() {
 			continue // lost, or at work
 		}

@@ -1,0 +1,30 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"bagpipe/steps"
+)
+
+// What is called later is told of as overdue when it has been so for an hour, counted from
+// the first of the tries.
+func TestWhatIsTriedForAnHourIsOverdue(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n", 1)
+	p.says = func(string, int) error { return &steps.Later{Reason: "the scanner is off", After: time.Minute} }
+	var begun time.Time
+	for minutes, overdue := range []bool{false, false, true} {
+		s := p.run()
+		if minutes == 0 && len(s.Tried) == 1 {
+			begun = s.Tried[0].Since
+		}
+		if len(s.Tried) != 1 || s.Tried[0].Overdue != overdue || s.Tried[0].Reason != "the scanner is off" || !s.Tried[0].Since.Equal(begun) {
+			t.Fatalf("run %d: %+v", minutes, s.Tried)
+		}
+		p.clock.seconds.Add(31 * 60)
+	}
+	p.says = func(string, int) error { return nil }
+	if s := p.run(); len(s.Tried) != 0 {
+		t.Errorf("%+v", s.Tried)
+	}
+}
