@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -71,7 +70,42 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	return commandResult(c, last.String(), err)
+	res, err := commandResult(c, last.String(), missingInterpreter(cmd.Path, err))
+	var failed *Failure
+	if full := last.full(); full != nil && errors.As(err, &failed) && failed.Kind == System {
+		// What stopped the log will have stopped the program.
+		return Result{}, &Later{Reason: "no space left for its log: " + full.Error()}
+	}
+	return res, err
+}
+
+// missingInterpreter words why a program that is there could not be started: its first
+// line names an interpreter that is not.
+func missingInterpreter(program string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, openErr := os.Open(program)
+	if openErr != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(f, head) // shorter ones are fine
+	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
+	rest, isScript := bytes.CutPrefix(line, []byte("#!"))
+	if !isScript {
+		return err
+	}
+	interpreter := strings.Trim(string(rest), " \t")
+	if first, _, more := strings.Cut(interpreter, " "); more {
+		interpreter = first
+	}
+	hint := ""
+	if strings.HasSuffix(interpreter, "\r") {
+		hint = "; its lines end as in Windows"
+	}
+	return fmt.Errorf("%s is there, and its interpreter %q is not%s: %w", program, interpreter, hint, fs.ErrNotExist)
 }
 
 // runGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
@@ -354,45 +388,4 @@ func plainOutput(name string, mode fs.FileMode) error {
 		kind = "a symbolic link"
 	}
 	return fmt.Errorf("%s is %s; expected files and folders only", layout.EncodePath(name), kind)
-}
-
-// lastLine passes output on and keeps the last line that is not empty.
-type lastLine struct {
-	to io.Writer
-
-	mu   sync.Mutex // guards line, open
-	line []byte
-	open []byte
-}
-
-const maxLastLine = 500
-
-// Write passes p on.
-func (l *lastLine) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	for line := range bytes.Lines(p) {
-		if room := maxLastLine - len(l.open); room > 0 {
-			l.open = append(l.open, line[:min(len(line), room)]...)
-		}
-		if bytes.HasSuffix(line, []byte("\n")) {
-			l.settle()
-		}
-	}
-	l.mu.Unlock()
-	return l.to.Write(p)
-}
-
-func (l *lastLine) settle() {
-	if t := bytes.TrimSpace(l.open); len(t) > 0 {
-		l.line = append(l.line[:0], t...)
-	}
-	l.open = l.open[:0]
-}
-
-// String is the last line printed so far.
-func (l *lastLine) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.settle()
-	return string(bytes.ToValidUTF8(l.line, []byte("\uFFFD")))
 }

@@ -8,16 +8,22 @@ import (
 )
 
 // StepLog is an attempt's log. Its file is made with the first byte, as most steps say
-// nothing; its end is kept for the record of a failure. A nil log keeps nothing.
+// nothing; its end is kept for the record of a failure. Of one that says more than maxLog
+// the rest is not kept. A nil log keeps nothing.
 type StepLog struct {
 	path string
 
-	mu   sync.Mutex // guards file, last
+	mu   sync.Mutex // guards the rest
 	file *os.File
 	last []byte
+	size int // what was said, also beyond maxLog
 }
 
-const tailSize = 2000
+const (
+	tailSize = 2000
+	maxLog   = 64 << 20
+	cutLog   = "\n… the log is cut here, at 64 MiB\n"
+)
 
 func NewStepLog(path string) *StepLog { return &StepLog{path: path} }
 
@@ -42,7 +48,21 @@ func (l *StepLog) Write(p []byte) (int, error) {
 	if over := len(l.last) - tailSize; over > 0 {
 		l.last = append(l.last[:0], l.last[over:]...)
 	}
-	return l.file.Write(p)
+	return len(p), l.keep(p)
+}
+
+// keep writes what fits below maxLog.
+func (l *StepLog) keep(p []byte) error {
+	left := maxLog - l.size
+	l.size += len(p)
+	if left < 0 {
+		return nil
+	}
+	if len(p) > left {
+		p = append(p[:left:left], cutLog...)
+	}
+	_, err := l.file.Write(p)
+	return err
 }
 
 // Close syncs the file.
