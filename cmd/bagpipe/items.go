@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+
+	"github.com/tidwall/gjson"
 )
 
 type itemsCmd struct {
@@ -17,13 +22,22 @@ type itemsCmd struct {
 	Skip   int    `placeholder:"N" help:"Not the first N."`
 	Parent string `placeholder:"ITEM" help:"Only the children of this item."`
 	Facets bool   `help:"Count the items by what they have in common, instead of listing them."`
-	JSON   bool   `name:"json" help:"Print JSON."`
+
+	Columns []string `placeholder:"PATHS" help:"Print these, with commas between them: item, label, status, step and what else is listed, or paths of the records, as in metadata.title, source.bytes or execution.milestones.archived."`
+	CSV     bool     `name:"csv" xor:"form" help:"Print comma-separated values, with a heading."`
+	JSON    bool     `name:"json" xor:"form" help:"Print JSON."`
 }
 
 // Validate is called by kong.
 func (c *itemsCmd) Validate() error {
 	if c.Limit < 0 || c.Skip < 0 {
 		return errors.New("--limit, --skip: expected a number from 0 up")
+	}
+	if c.Facets && (c.CSV || len(c.Columns) > 0) {
+		return errors.New("--facets counts; leave --columns and --csv out")
+	}
+	if err := ask.CheckColumns(c.Columns); err != nil {
+		return fmt.Errorf("--columns: %w", err)
 	}
 	return c.placeArgs.Validate()
 }
@@ -44,6 +58,9 @@ func (c *itemsCmd) Run(ctx context.Context, a *app) error {
 		if c.Sort != "" {
 			page.Sort, f.Asked = strings.Split(c.Sort, ","), &ask.Asked{}
 		}
+		if c.CSV || len(c.Columns) > 0 {
+			return c.columns(a, e, f, page)
+		}
 		rows, err := e.Ask.Items(f, page)
 		if err != nil {
 			return err
@@ -54,6 +71,69 @@ func (c *itemsCmd) Run(ctx context.Context, a *app) error {
 		}
 		return printItems(a, rows)
 	})
+}
+
+// listed are the columns of a listing.
+var listed = []string{"item", "collection", "label", "workflow", "status", "step", "why"}
+
+func (c *itemsCmd) columns(a *app, e *engine.Engine, f ask.Filter, page ask.Page) error {
+	names := c.Columns
+	if len(names) == 0 {
+		names = listed
+	}
+	if f.Asked == nil {
+		f.Asked = &ask.Asked{}
+	}
+	rows, err := e.Ask.Columns(f, page, names)
+	if err != nil {
+		return err
+	}
+	if len(rows) > 0 {
+		a.tellMissing(f.Asked)
+	}
+	switch {
+	case c.JSON:
+		return a.JSON(linesOf(rows, func(row []gjson.Result) map[string]json.RawMessage {
+			out := map[string]json.RawMessage{}
+			for i, v := range row {
+				if out[names[i]] = json.RawMessage("null"); v.Exists() {
+					out[names[i]] = json.RawMessage(jsonOf(v))
+				}
+			}
+			return out
+		}))
+	case c.CSV:
+		w := csv.NewWriter(a.Out)
+		texts := append([][]string{names}, linesOf(rows, func(row []gjson.Result) []string { return linesOf(row, cellText) })...)
+		return w.WriteAll(texts)
+	}
+	t := screen.NewTable(linesOf(names, func(n string) any { return n })...)
+	for _, row := range rows {
+		t.Row(linesOf(row, func(v gjson.Result) any {
+			if v.Type == gjson.Number {
+				return screen.Figure(v.Raw)
+			}
+			return cellText(v)
+		})...)
+	}
+	return t.Print(a.Out)
+}
+
+// cellText is a value on one line; what is no text or number as JSON.
+func cellText(v gjson.Result) string {
+	if v.IsObject() || v.IsArray() {
+		return v.Get("@ugly").Raw
+	}
+	return v.String()
+}
+
+// jsonOf is a value as JSON: that of an index is a text alone.
+func jsonOf(v gjson.Result) []byte {
+	if v.Type == gjson.String {
+		text, _ := json.Marshal(v.Str) // a text always can be
+		return text
+	}
+	return []byte(v.Raw)
 }
 
 func (c *itemsCmd) facets(a *app, e *engine.Engine, f ask.Filter) error {

@@ -19,7 +19,9 @@ type queueCmd struct {
 	Which  string `arg:"" optional:"" placeholder:"QUEUE" help:"A named queue, or WORKFLOW, WORKFLOW/STEP or /STEP; default: all that is ready."`
 	Where  string `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
 	Limit  int    `placeholder:"N" help:"The first N alone."`
-	Count  bool   `help:"Print how many are ready alone."`
+	For    string `placeholder:"WHO" enum:",robots,people" default:"" help:"Only what is ready for robots, or what waits for people."`
+	People bool   `help:"Only what waits for people, as --for=people."`
+	Count  bool   `help:"Print how many would be listed, alone."`
 	Watch  bool   `help:"Stay, and print again when the answer is another; ends with Ctrl-C."`
 	List   bool   `help:"List the queues, with how many are ready in each."`
 	Verify bool   `help:"Read every item anew, and compare with what the queues are made from."`
@@ -34,6 +36,12 @@ func (c *queueCmd) Validate() error {
 	}
 	if c.List && (c.Which != "" || c.Where != "") {
 		return errors.New("--list lists all queues; leave QUEUE and --where out")
+	}
+	if c.People {
+		if c.For == ask.Robots {
+			return errors.New("--people and --for=robots exclude each other")
+		}
+		c.For = ask.People
 	}
 	return checkWhere(c.Where)
 }
@@ -139,7 +147,7 @@ func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
 }
 
 func (c *queueCmd) ask() ask.QueueAsk {
-	wanted := ask.QueueAsk{Which: c.Which, Where: where(c.Where), Limit: c.Limit}
+	wanted := ask.QueueAsk{Which: c.Which, Where: where(c.Where), For: c.For, Limit: c.Limit}
 	if c.Where != "" {
 		wanted.Asked = &ask.Asked{}
 	}
@@ -160,10 +168,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		if c.JSON {
 			return a.JSON(row)
 		}
-		fmt.Fprintln(a.Out, row.Ready)
-		if row.Person > 0 {
-			a.Talk("not counted: %s for a person", screen.CountVerb(row.Person, "waits", "wait"))
-		}
+		fmt.Fprintln(a.Out, row.Listed())
 		return nil
 	}
 	wanted := c.ask()
@@ -176,7 +181,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		return a.JSON(rows)
 	}
 	if len(rows) == 0 {
-		a.Talk("nothing is ready, and nothing waits for a person")
+		a.Talk("%s", map[string]string{"": "nothing is ready, and nothing waits for a person", ask.Robots: "nothing is ready", ask.People: "nothing waits for a person"}[c.For])
 		return nil
 	}
 	t := screen.NewTable("item", "label", "workflow", "step", "lane", "since", "who")

@@ -194,27 +194,32 @@ func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) {
 
 // Items lists items.
 func (li *Lists) Items(f Filter, page Page) ([]ItemRow, error) {
+	rows := []ItemRow{}
+	err := li.each(f, page, func(it *queue.Item) { rows = append(rows, li.row(it)) })
+	return rows, err
+}
+
+// each visits the items of a page.
+func (li *Lists) each(f Filter, page Page, visit func(*queue.Item)) error {
 	items, err := li.selected(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rows := []ItemRow{}
 	if len(page.Sort) > 0 {
 		if items, err = li.sorted(items, page.Sort, f.Asked); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	n := 0
 	for it := range items {
-		if n++; n <= page.From {
-			continue
-		}
-		if page.Limit > 0 && len(rows) == page.Limit {
+		if page.Limit > 0 && n == page.From+page.Limit {
 			break
 		}
-		rows = append(rows, li.row(it))
+		if n++; n > page.From {
+			visit(it)
+		}
 	}
-	return rows, nil
+	return nil
 }
 
 func (li *Lists) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) (iter.Seq[*queue.Item], error) {

@@ -23,9 +23,16 @@ import (
 type QueueAsk struct {
 	Which string // a named queue; WORKFLOW, WORKFLOW/STEP or /STEP; "": all
 	Where *condition.Where
+	For   string // Robots or People; "": both
 	Limit int    // 0: all
 	Asked *Asked // nil: it is not noted
 }
+
+// For whom steps are ready or wait.
+const (
+	Robots = "robots"
+	People = "people"
+)
 
 // AskedQueue is the queue asked for; one that has no name is made up.
 func (qu *QueueLists) AskedQueue(which string) (*queue.Named, error) {
@@ -84,7 +91,16 @@ func (qu *QueueLists) Queue(ask QueueAsk) ([]QueueRow, error) {
 	if len(q.Order) > 0 {
 		question.Limit = 0
 	}
+	if ask.For != "" {
+		question.Limit = 0 // the others do not count
+	}
 	ready, people := qu.index.Loaded().Queue(a.Now, question)
+	switch ask.For {
+	case Robots:
+		people = nil
+	case People:
+		ready = nil
+	}
 	for _, list := range [][]queue.Entry{ready, people} {
 		a.order(list, q.Order)
 	}
@@ -96,7 +112,10 @@ func (qu *QueueLists) Queue(ask QueueAsk) ([]QueueRow, error) {
 		rows = append(rows, qu.queueRow(en, true))
 	}
 	most := math.MaxInt
-	if limit > 0 {
+	switch {
+	case ask.For == People:
+		most = 0 // disabled are the steps of robots, for a person can do theirs
+	case limit > 0:
 		most = limit - len(rows)
 	}
 	rows = append(rows, qu.offRows(most, func(en queue.Entry) bool {
@@ -211,7 +230,11 @@ type NamedRow struct {
 	Description string `json:"description,omitempty"`
 	Ready       int    `json:"ready"`
 	Person      int    `json:"waitsForPerson"`
+	Off         int    `json:"disabled"` // only wait as their step is disabled
 }
+
+// Listed is how many rows the queue has.
+func (r NamedRow) Listed() int { return r.Ready + r.Person + r.Off }
 
 // Queues lists the named queues, and those of the steps where something is ready or waits
 // for a person.
@@ -237,22 +260,32 @@ func (qu *QueueLists) Queues() ([]NamedRow, error) {
 	return rows, nil
 }
 
-// CountQueue counts a queue; of one without conditions it looks at no item.
+// CountQueue counts a queue, by who can go on with a step; of one without conditions it
+// looks at no item but those whose step is disabled.
 func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 	row := NamedRow{Queue: ask.Which}
 	q, err := qu.AskedQueue(ask.Which)
 	if err != nil {
 		return row, err
 	}
-	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && !qu.lists.isRun(run) {
+	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && ask.Limit == 0 && !qu.lists.isRun(run) {
 		qu.index.Loaded().Settle(qu.ledger.Now())
 		_, _, workflows := qu.index.Loaded().Counts()
 		for _, w := range workflows {
 			for _, s := range w.Steps {
-				if q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
-					row.Ready, row.Person = row.Ready+s.Ready, row.Person+s.Person
+				if !q.Wants(queue.StepID{Workflow: w.Workflow, Step: s.Step}) {
+					continue
+				}
+				if ask.For != People {
+					row.Ready += s.Ready
+				}
+				if ask.For != Robots {
+					row.Person += s.Person
 				}
 			}
+		}
+		if ask.For != People {
+			row.Off = len(qu.offRows(math.MaxInt, func(en queue.Entry) bool { return q.Wants(en.ID()) }))
 		}
 		return row, nil
 	}
@@ -263,6 +296,8 @@ func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 			row.Person++
 		case r.Why == "":
 			row.Ready++
+		default:
+			row.Off++
 		}
 	}
 	return row, err

@@ -1,0 +1,69 @@
+package ask
+
+import (
+	"encoding/json"
+	"slices"
+
+	"bagpipe/engine/condition"
+	"bagpipe/engine/queue"
+
+	"github.com/tidwall/gjson"
+)
+
+// rowColumns are the columns that tell where an item stands, by their keys in ItemRow;
+// others are paths of its records.
+var rowColumns = []string{"item", "collection", "label", "lane", "created", "workflow", "status", "step", "since", "why", "held", "heldBy", "waitsForPerson",
+	"parent", "children", "childrenFailed"}
+
+// CheckColumns refuses a column that is neither one of an ItemRow nor a path as conditions
+// have them.
+func CheckColumns(columns []string) error {
+	for _, c := range columns {
+		if slices.Contains(rowColumns, c) {
+			continue
+		}
+		if err := condition.CheckPath(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Columns lists, of each item, what stands at some columns; a value that is not there does
+// not exist.
+func (li *Lists) Columns(f Filter, page Page, columns []string) ([][]gjson.Result, error) {
+	a, err := li.Asker(f.Asked)
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]gjson.Result{}
+	var broken error
+	err = li.each(f, page, func(it *queue.Item) {
+		row, err := a.columns(it, columns)
+		if err != nil && broken == nil {
+			broken = err
+		}
+		rows = append(rows, row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, broken
+}
+
+func (a asker) columns(it *queue.Item, columns []string) ([]gjson.Result, error) {
+	values := a.asked.note(a.lists.ValuesOf(a.R, it, a.Facets))
+	line, err := json.Marshal(a.lists.row(it))
+	if err != nil {
+		return nil, err
+	}
+	row := make([]gjson.Result, len(columns))
+	for i, c := range columns {
+		if slices.Contains(rowColumns, c) {
+			row[i] = gjson.GetBytes(line, c)
+		} else {
+			row[i] = values(c)
+		}
+	}
+	return row, nil
+}
