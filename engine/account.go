@@ -57,7 +57,7 @@ type account struct {
 func newAccount(o RunOptions, open func() int, drain func()) *account {
 	return &account{watch: o.Watch, told: o.Report, open: open, drain: drain, internal: map[itemRun]bool{}, mishaps: map[string]bool{},
 		summary: Summary{Steps: map[state.Status]int{state.Completed: 0, state.Skipped: 0, state.Failed: 0},
-			Bad: []intake.Admitted{}, Failed: []ask.Failure{}, Growing: []fault.Advice{}, Mishaps: []string{}, NotDone: []NotDone{}}}
+			Bad: []intake.Admitted{}, Failed: []ask.Failure{}, Left: Left{Growing: []fault.Advice{}}, Mishaps: []string{}, NotDone: []NotDone{}}}
 }
 
 // tell reports a note once.

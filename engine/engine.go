@@ -78,7 +78,7 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 		}
 	}
 	if err := e.Ledger.Open(e.stocked); err != nil {
-		return nil, err
+		return nil, orClone(root, err)
 	}
 	defer func() {
 		if err != nil {

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
 )
 
@@ -26,6 +28,20 @@ func Find(dir string) (root string, err error) {
 			return "", fault.New(fault.NotFound, fmt.Sprintf("no workspace in %s or above it; is it mounted?", abs), fault.Remedy{Verb: fault.Init})
 		}
 	}
+}
+
+// orClone says of a clone of a workspace that it is one: made bare, as a repository that is
+// none would have to be, it would be a second workspace with all records and no bytes.
+func orClone(root string, err error) error {
+	var with *gitstore.NotBare
+	if !errors.As(err, &with) || with.Origin == "" {
+		return err
+	}
+	if _, there := os.Lstat(filepath.Join(root, layout.StateDir)); there == nil {
+		return err
+	}
+	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace, to edit its settings in and push them; the workspace is where it was cloned from: %s", root, with.Origin),
+		Remedies: []fault.Remedy{{Verb: fault.CheckSettings, Name: root}}}
 }
 
 // isWorkspace wants both the repository and a sign of Bagpipe, as a repository

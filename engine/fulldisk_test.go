@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -151,5 +152,41 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 				t.Errorf("left in the inbox: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// Small drops that expand to much are measured before they are taken in, whatever their
+// headers leave out.
+func TestHighlyCompressedDropsWaitForRoom(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	mountRoom(t, root, "48m")
+	ctx := context.Background()
+	o := engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(),
+		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
+	if err := engine.Init(ctx, root, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "bagpipe.yaml"), []byte("schema: 1\ndefaults: {workflow: accession}\ninbox: {quiet: 1ms}\nlimits: {free: 1MiB}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const zeros = "head -c 30000000 /dev/zero >zeros && tar -c zeros | zstd -q >inbox/default/a.tar.zst && cp inbox/default/a.tar.zst inbox/default/b.tar.zst && tar -cJf inbox/default/c.tar.xz zeros && rm zeros && echo note >inbox/default/note.txt"
+	cmd := exec.Command("sh", "-c", zeros)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	e, err := engine.Open(ctx, root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
+	if err != nil || s.Admitted != 1 || len(s.Growing) != 3 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, left := range s.Growing {
+		if !strings.Contains(left.Text, "waits for free space: it needs ") {
+			t.Error(left.Text)
+		}
 	}
 }

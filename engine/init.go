@@ -83,6 +83,9 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is a workspace already", root)
 	}
+	if err == nil {
+		err = installHook(root)
+	}
 	if err != nil {
 		return fmt.Errorf("make workspace %s: %w", root, err)
 	}

@@ -156,11 +156,15 @@ func (l *inboxLoop) growing(waiting []inbox.Waiting) {
 		if w.Barred {
 			l.summary.Barred++
 		}
+		if w.Barred || w.Held || w.Late {
+			l.summary.Stuck++
+		}
 		l.summary.Growing = append(l.summary.Growing, fault.Advice{Text: ask.WaitingRow(w).String(), Remedies: w.Remedies})
 	}
 	for _, t := range l.left {
 		if why, waits := l.e.Intake.Bound(t); waits {
 			l.summary.Growing = append(l.summary.Growing, fault.Advice{Text: boundText(t, why)})
+			l.summary.Stuck++
 		}
 	}
 }

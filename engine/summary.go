@@ -23,12 +23,18 @@ type Summary struct {
 	Waiting  int                  `json:"waiting"`      // steps that wait for a person
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Tried    []ask.TriedLater     `json:"triedLater"`   // those of them that failed, or asked for it, and why
-	Growing  []fault.Advice       `json:"growing"`      // drops left in the inbox, and why
-	Barred   int                  `json:"barred"`       // of those, drops that wait for a person
-	Mishaps  []string             `json:"mishaps"`      // errors at a drop, an item or a step, which the rest went on past
-	NotDone  []NotDone            `json:"notDone"`      // of the items the run was given
-	Off      []ask.StepControl    `json:"disabled"`     // steps that are out of the flow
-	Stopped  []ask.StepControl    `json:"stoppedBy"`    // steps whose thresholds stopped the run
+	Left
+	Mishaps []string          `json:"mishaps"`   // errors at a drop, an item or a step, which the rest went on past
+	NotDone []NotDone         `json:"notDone"`   // of the items the run was given
+	Off     []ask.StepControl `json:"disabled"`  // steps that are out of the flow
+	Stopped []ask.StepControl `json:"stoppedBy"` // steps whose thresholds stopped the run
+}
+
+// Left are the drops that a run left in the inbox.
+type Left struct {
+	Growing []fault.Advice `json:"growing"` // why each is left
+	Barred  int            `json:"barred"`  // those that wait for a person
+	Stuck   int            `json:"-"`       // those that are not just on their way
 }
 
 // itemRun is one run of a workflow on an item.

@@ -19,9 +19,9 @@ const guessedRatio = 4
 
 // Expanded tells what an archive will take once it is unpacked, from its headers
 // alone: exact for zip, 7z, rar and tar; for a compressed tar what its stream says of
-// itself, else four times its size. It is an estimate to plan by: headers can lie,
-// and Extract believes none of them. A file that is no archive, or a damaged one, has its
-// own size.
+// itself, else, of a small one, what is in it, and of others four times its size. It is
+// an estimate to plan by: headers can lie, and Extract believes none of them. A file that
+// is no archive, or a damaged one, has its own size.
 func Expanded(ctx context.Context, path string, l Limits) (int64, error) {
 	format, err := Sniff(path)
 	if err != nil {
@@ -43,37 +43,51 @@ func Expanded(ctx context.Context, path string, l Limits) (int64, error) {
 		}
 		size = in.Bytes
 	default:
-		if size, err = streamSize(path, packed, format); err != nil {
+		var told bool
+		if size, told, err = streamSize(path, packed, format); err != nil {
 			return 0, err
+		}
+		switch {
+		case told:
+		case packed > smallStream:
+			size = packed * guessedRatio
+		default: // many small ones could hold much
+			in, err := Inspect(ctx, path, InspectOptions{Limits: l})
+			if size = in.Bytes; err != nil { // it may fill the disk before it turns out to be damaged
+				size = l.MostExpanded(packed)
+			}
 		}
 	}
 	return max(size, packed), nil
 }
 
-// streamSize asks a compressed stream for the length of what is in it.
-func streamSize(path string, packed int64, format Format) (size int64, err error) {
+// smallStream is a length up to which a stream is read to measure it.
+const smallStream = 1 << 20
+
+// streamSize asks a compressed stream for the length of what is in it; told is false where
+// it does not say.
+func streamSize(path string, packed int64, format Format) (size int64, told bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", path, err)
+		return 0, false, fmt.Errorf("measure %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	guess := packed * guessedRatio
 	switch format {
 	case TarGzip:
-		return gzipSize(f, packed)
+		size, err = gzipSize(f, packed)
+		return size, true, err
 	case TarXz:
-		if n, ok := xzSize(f, packed); ok {
-			return n, nil
-		}
+		size, told = xzSize(f, packed)
+		return size, told, nil
 	case TarZstd:
 		var h zstd.Header
 		head := make([]byte, zstd.HeaderMaxSize)
 		n, _ := io.ReadFull(f, head)
 		if h.Decode(head[:n]) == nil && h.HasFCS {
-			return int64(min(h.FrameContentSize, 1<<62)), nil
+			return int64(min(h.FrameContentSize, 1<<62)), true, nil
 		}
 	}
-	return guess, nil
+	return 0, false, nil
 }
 
 // gzipSize reads the length a gzip file ends with, which is given modulo 4 GiB.

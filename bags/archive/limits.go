@@ -44,6 +44,16 @@ func orDefault[N int | int64 | time.Duration](limit, byDefault N) N {
 	return byDefault
 }
 
+// MostExpanded is how many bytes an archive of a size can be unpacked to before a limit
+// refuses it.
+func (l Limits) MostExpanded(packed int64) int64 {
+	l = l.WithDefaults()
+	if packed > (l.Bytes-l.ratioFloor)/l.Ratio {
+		return l.Bytes
+	}
+	return l.ratioFloor + packed*l.Ratio
+}
+
 // overBytes tells which limit a total of written bytes breaks, if any.
 func (l Limits) overBytes(total, input int64) (files.Rule, string) {
 	if total > l.Bytes {

@@ -1,6 +1,9 @@
 package main
 
-import "bagpipe/cmd/bagpipe/internal/bagtool"
+import (
+	"bagpipe/cmd/bagpipe/internal/admin"
+	"bagpipe/cmd/bagpipe/internal/bagtool"
+)
 
 // cli is the grammar of the command line. The help lists the commands in the order of the
 // fields.
@@ -44,6 +47,7 @@ type actCommands struct {
 }
 
 type otherCommands struct {
+	Check    admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
 	Maintain maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Archive  bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag      bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"bagpipe/bags/archive"
-	"bagpipe/cmd/bagpipe/internal/bagtool"
 	"bagpipe/cmd/bagpipe/internal/screen"
 
 	"github.com/alecthomas/kong"
@@ -62,7 +61,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
 	ctx, stop := app.untilSignal(context.Background())
 	defer stop()
-	kctx.Bind(app.Screen, bagtool.Around(app.workspaceDir()))
+	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()))
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
 	if err := printed.Failure(); err != nil && code == screen.ExitDone {

@@ -109,9 +109,10 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// idle tells that a run took nothing in and did nothing.
+// idle tells that a run took nothing in and did nothing, and that nothing is in the way of
+// what lies in the inbox.
 func idle(s engine.Summary) bool {
-	return s.Admitted == 0 && s.Steps[state.Completed]+s.Steps[state.Skipped]+s.Steps[state.Failed] == 0
+	return s.Admitted == 0 && s.Stuck == 0 && s.Steps[state.Completed]+s.Steps[state.Skipped]+s.Steps[state.Failed] == 0
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {

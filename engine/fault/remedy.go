@@ -7,20 +7,21 @@ import "bagpipe/layout"
 type Verb string
 
 const (
-	None       Verb = ""
-	Run        Verb = "run"
-	MoreSteps  Verb = "more-steps"  // of a run, at once
-	Start      Verb = "start"       // Item and Run, a workflow; both may be empty
-	Release    Verb = "release"     // Item
-	Activate   Verb = "activate"    // Item, Run
-	Deactivate Verb = "deactivate"  // Item, Run
-	Retry      Verb = "retry"       // Item, Run, Step
-	Complete   Verb = "complete"    // Item, Run, Step
-	Skip       Verb = "skip"        // Item, Run, Step
-	Enable     Verb = "enable"      // Run, a workflow; Step
-	CloseBatch Verb = "close-batch" // Name
-	Init       Verb = "init"
-	ActAs      Verb = "act-as" // Name, the workspace; Account
+	None          Verb = ""
+	Run           Verb = "run"
+	MoreSteps     Verb = "more-steps"  // of a run, at once
+	Start         Verb = "start"       // Item and Run, a workflow; both may be empty
+	Release       Verb = "release"     // Item
+	Activate      Verb = "activate"    // Item, Run
+	Deactivate    Verb = "deactivate"  // Item, Run
+	Retry         Verb = "retry"       // Item, Run, Step
+	Complete      Verb = "complete"    // Item, Run, Step
+	Skip          Verb = "skip"        // Item, Run, Step
+	Enable        Verb = "enable"      // Run, a workflow; Step
+	CloseBatch    Verb = "close-batch" // Name
+	Init          Verb = "init"
+	CheckSettings Verb = "check-settings" // Name, a folder
+	ActAs         Verb = "act-as"         // Name, the workspace; Account
 
 	Why             Verb = "why"    // Item
 	Show            Verb = "show"   // Item

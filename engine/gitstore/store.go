@@ -68,6 +68,9 @@ func open(root string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// NotBare is a repository with a checkout, on which no store is opened.
+type NotBare = repo.NotBare
+
 // begin clears up, finds the tip and starts the goroutines.
 func (s *Store) begin() error {
 	if s.opts.ReadOnly {

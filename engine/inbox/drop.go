@@ -57,6 +57,7 @@ type Waiting struct {
 	Late     bool      // it has been on its way for longer than Growing
 	Taken    bool      // it was taken in before, and its original stays
 	Barred   bool      // a person must do something, as Reason says
+	Held     bool      // it is whole, and something else is in its way
 }
 
 // Rejected is a settled drop that cannot be admitted. Rule is a short constant

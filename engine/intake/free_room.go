@@ -29,10 +29,10 @@ func (in *Intake) Fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.
 		return drops, nil
 	}
 	left := float64(free) - float64(s.Free())
+	surely := s.Room()*mostExpanded(drops, s.ArchiveLimits()) <= left // without opening any
 	for _, d := range drops {
 		expanded := d.Bytes
-		// Many drops are small: without opening them it is clear that they fit.
-		if d.Kind == inbox.File && s.Room()*float64(d.Bytes)*maxRatio > left {
+		if d.Kind == inbox.File && !surely {
 			if n, err := archive.Expanded(ctx, d.Path, s.ArchiveLimits()); err == nil {
 				expanded = n
 			}
@@ -48,8 +48,17 @@ func (in *Intake) Fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.
 	return fit, wait
 }
 
-// maxRatio is more than an archive of any use expands to.
-const maxRatio = 1100
+// mostExpanded is more than drops can expand to: what an archive holds beyond its limits is
+// refused.
+func mostExpanded(drops []inbox.Drop, l archive.Limits) (most float64) {
+	for _, d := range drops {
+		most += float64(d.Bytes)
+		if d.Kind == inbox.File {
+			most += float64(l.MostExpanded(d.Bytes))
+		}
+	}
+	return most
+}
 
 func crowded(need, left float64, expanded int64, room float64) string {
 	return fmt.Sprintf("waits for free space: it needs %s (limits: room: %g times its %s), and %s is free above limits: free:",

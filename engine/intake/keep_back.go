@@ -18,7 +18,7 @@ func (in *Intake) KeepBack(settled []inbox.Drop, waiting []inbox.Waiting) ([]inb
 			c.Name = filepath.Base(d.Path)
 		}
 		if why := look.Waits(c); why != "" {
-			waiting = append(waiting, inbox.Waiting{Drop: d, Reason: why})
+			waiting = append(waiting, inbox.Waiting{Drop: d, Reason: why, Held: true})
 			continue
 		}
 		free = append(free, d)

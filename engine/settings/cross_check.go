@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -19,7 +18,7 @@ import (
 // committed: a misspelt approval would let items pass without it, a misspelt
 // workflow would set every drop aside. data nil is a deletion. It looks at the
 // files as committed, so workflows are brought in first.
-func (k *checker) crossCheck(v gitstore.View, p string, data []byte) error {
+func (k *checker) crossCheck(v tree, p string, data []byte) error {
 	defs, err := k.definitionsAt(v)
 	if err != nil {
 		return err
@@ -38,7 +37,7 @@ func (k *checker) crossCheck(v gitstore.View, p string, data []byte) error {
 }
 
 // definitionsAt reads the sound definitions of v.
-func (k *checker) definitionsAt(v gitstore.View) (map[string]*state.Definition, error) {
+func (k *checker) definitionsAt(v tree) (map[string]*state.Definition, error) {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) e
 }
 
 // settingsAt reads bagpipe.yaml of v; nil when it is not there or broken.
-func (k *checker) settingsAt(v gitstore.View) (*Settings, error) {
+func (k *checker) settingsAt(v tree) (*Settings, error) {
 	data, err := v.ReadFile(layout.SettingsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -144,7 +143,7 @@ func (k *checker) settingsAt(v gitstore.View) (*Settings, error) {
 }
 
 // stillNamed refuses to remove a workflow that drops are sent to.
-func (k *checker) stillNamed(v gitstore.View, workflow string) error {
+func (k *checker) stillNamed(v tree, workflow string) error {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return err

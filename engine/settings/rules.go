@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 	"bagpipe/templates"
@@ -101,7 +100,7 @@ func (so *Source) CheckRules(file string, data []byte) (*RuleFile, error) {
 
 // crossCheckRules checks what a rule file, edited or removed (data nil), says of
 // workflows, lanes, collections and of other rules, and what they say of it.
-func (k *checker) crossCheckRules(v gitstore.View, p string, data []byte, defined func(workflow string) bool) error {
+func (k *checker) crossCheckRules(v tree, p string, data []byte, defined func(workflow string) bool) error {
 	files, err := k.ruleFilesBeside(v, p)
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (k *checker) isCollection(s *Settings, name string) bool {
 // ruleFilesBeside reads the other rule files: as they stand in the workspace, where
 // one may have been edited together with p, else as committed. Broken ones are left
 // out: they are told by themselves.
-func (k *checker) ruleFilesBeside(v gitstore.View, p string) (files []*RuleFile, err error) {
+func (k *checker) ruleFilesBeside(v tree, p string) (files []*RuleFile, err error) {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err

@@ -257,7 +257,7 @@ func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]by
 }
 
 // settingsPaths lists the committed settings files, sorted.
-func settingsPaths(v gitstore.View) ([]string, error) {
+func settingsPaths(v tree) ([]string, error) {
 	var paths []string
 	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
 		entries, err := v.List(dir)

@@ -27,7 +27,7 @@ type bagFetchCmd struct {
 	bagWork
 }
 
-func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around Around) error {
+func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around Around)
 
 // allowed joins what the command line allows with what the workspace around does, if
 // there is one that is trusted.
-func allowed(bag string, around Around, hosts, folders []string) (fetch.Allowed, error) {
+func allowed(bag string, around screen.Around, hosts, folders []string) (fetch.Allowed, error) {
 	if err := (fetch.Allowed{Hosts: hosts}).Check(); err != nil {
 		return fetch.Allowed{}, screen.WrongUse(err.Error())
 	}

@@ -3,6 +3,3 @@
 // It owns their grammar, words and JSON. It must not know items, or write into a workspace;
 // of one around it reads only where files may be fetched from. It has no state.
 package bagtool
-
-// Around is a folder around which a workspace may stand.
-type Around string

@@ -14,6 +14,9 @@ type Screen struct {
 	Err io.Writer
 }
 
+// Around is a folder around which a workspace may stand.
+type Around string
+
 // Talk prints a line on standard error, as Plain has it.
 func (s *Screen) Talk(format string, args ...any) {
 	fmt.Fprintln(s.Err, Plain(fmt.Sprintf(format, args...)))

@@ -65,6 +65,16 @@ func initialConfig() ([]byte, error) {
 	return c.Marshal()
 }
 
+// NotBare is a repository with a checkout: one that was cloned, or was made bare no more.
+type NotBare struct {
+	Git    string
+	Origin string // that it was cloned from; empty: it is no clone
+}
+
+func (e *NotBare) Error() string {
+	return e.Git + " is not bare: want bare = true in section [core] of its config"
+}
+
 // checkConfig refuses a repository that a store cannot work on.
 func (r *Repo) checkConfig() error {
 	name := filepath.Join(r.Git, "config")
@@ -77,7 +87,11 @@ func (r *Repo) checkConfig() error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if !c.Core.IsBare {
-		return fmt.Errorf("%s is not bare: want bare = true in section [core] of its config", r.Git)
+		bad := &NotBare{Git: r.Git}
+		if from := c.Remotes["origin"]; from != nil && len(from.URLs) > 0 {
+			bad.Origin = from.URLs[0]
+		}
+		return bad
 	}
 	if format := c.Raw.Section("extensions").Option("objectformat"); format != "" && format != "sha1" {
 		return fmt.Errorf("%s: object format %s is not supported", r.Git, format)

@@ -1,0 +1,103 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// Files are some of the files of a commit.
+type Files map[string][]byte
+
+// ReadFile gives a file's content; it is fs.ErrNotExist when there is none.
+func (f Files) ReadFile(name string) ([]byte, error) {
+	data, ok := f[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return data, nil
+}
+
+// List lists a folder, by name.
+func (f Files) List(dir string) (out []Entry, err error) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		rest := name
+		if dir != "" {
+			var below bool
+			if rest, below = strings.CutPrefix(name, dir+"/"); !below {
+				continue
+			}
+		}
+		first, _, deeper := strings.Cut(rest, "/")
+		if len(out) == 0 || out[len(out)-1].Name != first {
+			out = append(out, Entry{Name: first, IsDir: deeper})
+		}
+	}
+	return out, nil
+}
+
+// maxPushedFile is how long a file of settings may be.
+const maxPushedFile = 8 << 20
+
+// FilesOf reads files and folders of a commit of the workspace at root by the git program,
+// which also sees what a push has brought and not landed yet.
+func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, error) {
+	list, err := gitSays(ctx, root, nil, append([]string{"ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var hashes bytes.Buffer
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		about, name, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(about) // mode, type, hash, size
+		if len(fields) != 4 || fields[1] != "blob" || path.Ext(name) != ".yaml" {
+			continue
+		}
+		if size, err := strconv.ParseInt(fields[3], 10, 64); err != nil || size > maxPushedFile {
+			return nil, &layout.FileError{File: name, Text: fmt.Sprintf("has more than %d bytes", maxPushedFile)}
+		}
+		names = append(names, name)
+		hashes.WriteString(fields[2] + "\n")
+	}
+	out, err := gitSays(ctx, root, hashes.Bytes(), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	files := Files{}
+	for _, name := range names {
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		fields := strings.Fields(string(head)) // hash, type, size
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("git cat-file: %q", head)
+		}
+		size, err := strconv.Atoi(fields[2])
+		if err != nil || size >= len(rest) {
+			return nil, fmt.Errorf("git cat-file: %q", head)
+		}
+		files[name], out = rest[:size], rest[size+1:]
+	}
+	return files, nil
+}
+
+func gitSays(ctx context.Context, root string, in []byte, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir)}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	var out, wrong bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &wrong
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(wrong.Bytes()))
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,124 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// tree is where settings are read from: a commit, or a folder.
+type tree interface {
+	// ReadFile reads a file; one that is not there is fs.ErrNotExist.
+	ReadFile(name string) ([]byte, error)
+	// List lists a folder; "" is the whole.
+	List(dir string) ([]gitstore.Entry, error)
+}
+
+// CheckFolder checks all settings of a workspace, or of a clone of one, as they lie in a
+// folder: each by itself, and what it says of the others. It gives the files it looked at
+// and the mistakes, each a *layout.FileError.
+func CheckFolder(root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+	return checkTree(folderTree(root), root, robots)
+}
+
+// CheckPushed checks the settings of a commit that is pushed to the workspace at root. What
+// was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
+// of the push. before may be empty.
+func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin) (mistakes []error, err error) {
+	now, mistakes, err := checkCommit(ctx, root, commit, robots)
+	if err != nil || len(mistakes) == 0 || before == "" {
+		return mistakes, err
+	}
+	then, old, err := checkCommit(ctx, root, before, robots)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(mistakes, func(m error) bool {
+		var at *layout.FileError
+		return errors.As(m, &at) && bytes.Equal(now[at.File], then[at.File]) &&
+			slices.ContainsFunc(old, func(o error) bool { return o.Error() == m.Error() })
+	}), nil
+}
+
+func checkCommit(ctx context.Context, root, commit string, robots map[layout.Name]steps.Builtin) (gitstore.Files, []error, error) {
+	files, err := gitstore.FilesOf(ctx, root, commit, layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, mistakes, err := checkTree(files, root, robots)
+	return files, mistakes, err
+}
+
+func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+	if paths, err = settingsPaths(t); err != nil {
+		return nil, nil, err
+	}
+	k := &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
+	if _, isFolder := t.(folderTree); !isFolder { // its rules are all there are
+		k.path = func(rel string) string {
+			if filepath.Dir(rel) == layout.InboxDir {
+				return filepath.Join(root, filepath.FromSlash(rel))
+			}
+			return filepath.Join(root, layout.RepositoryDir, "nothing")
+		}
+	}
+	if !slices.Contains(paths, layout.SettingsFile) {
+		mistakes = append(mistakes, &layout.FileError{File: layout.SettingsFile, Text: "is not there"})
+	}
+	for _, p := range paths {
+		data, err := t.ReadFile(p)
+		if err == nil {
+			if err = k.checkFile(p, data); err == nil {
+				err = k.crossCheck(t, p, data)
+			}
+		}
+		var wrong *layout.FileError
+		switch {
+		case errors.As(err, &wrong):
+			mistakes = append(mistakes, wrong)
+		case err != nil:
+			return paths, mistakes, err
+		}
+	}
+	return paths, mistakes, nil
+}
+
+// folderTree is a folder with settings.
+type folderTree string
+
+// ReadFile reads a regular file.
+func (t folderTree) ReadFile(name string) ([]byte, error) {
+	path := filepath.Join(string(t), filepath.FromSlash(name))
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &layout.FileError{File: name, Text: "is no regular file"}
+	}
+	return os.ReadFile(path)
+}
+
+// List lists a folder.
+func (t folderTree) List(dir string) (out []gitstore.Entry, err error) {
+	entries, err := os.ReadDir(filepath.Join(string(t), filepath.FromSlash(dir)))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("look for settings: %w", err)
+	}
+	for _, e := range entries {
+		out = append(out, gitstore.Entry{Name: e.Name(), IsDir: e.IsDir()})
+	}
+	return out, nil
+}
