@@ -43,6 +43,9 @@ type Options struct {
 	Robots map[layout.Name]steps.Builtin
 	Host   claim.Host
 	ID     layout.EngineID // "": drawn from Random
+	// Program is the path of the bagpipe program, for the hook that Init makes; "": it
+	// makes none.
+	Program string
 	// Warn is told, once each, what a person should know though the command goes
 	// on: a refused setting, a file edited in place. nil: not told.
 	Warn func(text string)

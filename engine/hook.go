@@ -2,7 +2,6 @@ package engine
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -25,18 +24,14 @@ bagpipe=PROGRAM
 exec "$bagpipe" check --push "$(dirname "$(pwd -P)")"
 `
 
-// installHook makes the hook, unless there is one.
-func installHook(root string) error {
+// installHook makes the hook, which calls a program, unless there is one.
+func installHook(root, program string) error {
+	if program == "" {
+		return nil
+	}
 	path := filepath.Join(root, layout.RepositoryDir, filepath.FromSlash(hookName))
 	if _, err := os.Lstat(path); err == nil {
 		return nil
-	}
-	program, err := exec.LookPath(os.Args[0])
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
-	if err != nil {
-		program = "bagpipe"
 	}
 	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
 	if err := disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {

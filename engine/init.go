@@ -84,7 +84,7 @@ func Init(ctx context.Context, dir string, o Options) error {
 		return fmt.Errorf("%s is a workspace already", root)
 	}
 	if err == nil {
-		err = installHook(root)
+		err = installHook(root, o.Program)
 	}
 	if err != nil {
 		return fmt.Errorf("make workspace %s: %w", root, err)

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -123,14 +125,28 @@ func (a *app) options() (engine.Options, error) {
 		log = slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	return engine.Options{
-		Now:    time.Now,
-		Random: rand.Reader,
-		Log:    slog.New(log),
-		Person: gitstore.Identity(a.workspaceDir()),
-		Robots: steps.Builtins(),
-		Host:   host,
-		Warn:   func(text string) { a.Talk("warning: %s", text) },
+		Program: thisProgram(),
+		Now:     time.Now,
+		Random:  rand.Reader,
+		Log:     slog.New(log),
+		Person:  gitstore.Identity(a.workspaceDir()),
+		Robots:  steps.Builtins(),
+		Host:    host,
+		Warn:    func(text string) { a.Talk("warning: %s", text) },
 	}, nil
+}
+
+// thisProgram is the path that this program was called by; links stay, as an upgrade may
+// move them.
+func thisProgram() string {
+	path, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return "bagpipe" // is looked for when it is called
+	}
+	return path
 }
 
 // workspaceDir is where the search for the workspace begins.
