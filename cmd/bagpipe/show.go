@@ -158,7 +158,7 @@ func addStep(t *screen.Table, s ask.StepDetail) {
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)
-		if i < len(s.Attempts)-1 {
+		if i > 0 {
 			step, status = "", ""
 		}
 		ended := string(at.State)

@@ -45,6 +45,9 @@ func detailOf(at time.Time, note string, percent int) *ProgressDetail {
 
 // progressOf reads the progress of an attempt, wherever it stands.
 func (ac *Activity) progressOf(id layout.ItemID, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) *ProgressDetail {
+	if a.State == state.Completed || a.State == state.Skipped { // older records have some
+		return nil
+	}
 	if a.Progress != nil {
 		return detailOf(a.Progress.At, a.Progress.Note, a.Progress.Percent)
 	}

@@ -68,7 +68,7 @@ type AttemptDetail struct {
 	Message string       `json:"message,omitempty"`
 
 	Children int             `json:"children,omitempty"` // that it made
-	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last
+	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last, of an attempt that did not come to its end
 
 	Log string `json:"log,omitempty"` // relative to the workspace
 }

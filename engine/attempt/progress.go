@@ -10,9 +10,10 @@ import (
 	"bagpipe/steps"
 )
 
-// keepProgress has the attempt's end record what was told last.
+// keepProgress has the end of an attempt that failed record what was told last; one that
+// came to its end is past all of it.
 func (w *Work) keepProgress() {
-	if w.scratch == "" {
+	if w.scratch == "" || w.Err == nil {
 		return
 	}
 	if p, ok := steps.ReadProgress(w.scratch); ok {

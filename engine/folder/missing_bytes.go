@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/state"
@@ -39,15 +41,35 @@ func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Exec
 	return why, err
 }
 
-// bytesElsewhere says what is missing, and where it is.
-func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
-	what := ""
-	if m.Version > 1 {
-		what = fmt.Sprintf("version %d of ", m.Version)
+// depositOf is what the last deposit of an item said; empty: nothing was deposited.
+func depositOf(x *state.Execution) (said string) {
+	var last time.Time
+	for _, w := range x.Workflows {
+		for _, s := range w.Steps {
+			for _, a := range s.Attempts {
+				if a.State == state.Completed && strings.HasPrefix(a.Message, "deposited ") && !a.Ended.Before(last) {
+					last, said = a.Ended, a.Message
+				}
+			}
+		}
 	}
-	return fmt.Sprintf("the bytes of %sitem %s are not in this workspace: its records came by a push, and %s does not hold %s/%s as it was dropped; they are in the workspace that took it in (%s). Replace %s, %s, %s and %s there by those of that workspace",
-		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, takenBy(m, x),
+	return said
+}
+
+// bytesElsewhere says what is missing, and where it may be. Whether the records came by a
+// push they do not tell.
+func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
+	what, since := "", m.Created
+	if m.Version > 1 {
+		what, since = fmt.Sprintf("version %d of ", m.Version), m.Since
+	}
+	why := fmt.Sprintf("the bytes of %sitem %s are not in this workspace: %s does not hold %s/%s as it was dropped. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
+		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, layout.FormatTime(since), takenBy(m, x),
 		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
+	if at := depositOf(x); at != "" {
+		why += "; what was deposited is kept: " + at
+	}
+	return why
 }
 
 // takenBy is who registered the version that an item is at, as HOST:PID.
