@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -82,7 +84,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 			}
 			items = append(items, id)
 		}
-		p := newProgress(a, c.Quiet, c.Watch)
+		p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
 		s, err := e.Run(ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
 			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed})
 		p.close()
@@ -158,7 +160,8 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	return nil
 }
 
-// progress shows how a run goes: a bar on a terminal, lines otherwise.
+// progress shows how a run goes: on a terminal a line for each item that is done or failed,
+// and a bar; a line for each step otherwise.
 type progress struct {
 	a     *app
 	quiet bool
@@ -166,19 +169,62 @@ type progress struct {
 	bar   *mpb.Bar
 	total int64
 	done  int64
+	ended chan struct{} // closed at the end of the run
+	at    atomic.Pointer[string]
 }
 
-func newProgress(a *app, quiet, watch bool) *progress {
-	p := &progress{a: a, quiet: quiet}
+// newProgress shows a run of which running tells what is at work.
+func newProgress(a *app, quiet, watch bool, running func() []ask.RunningStep) *progress {
+	p := &progress{a: a, quiet: quiet, ended: make(chan struct{})}
 	f, ok := a.Err.(*os.File)
 	if quiet || watch || !ok || !term.IsTerminal(int(f.Fd())) {
 		return p
 	}
-	p.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(50))
+	p.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(20))
 	p.bar = p.bars.New(0, mpb.BarStyle(),
-		mpb.PrependDecorators(decor.Name("steps "), decor.CountersNoUnit("%d/%d")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name("  "), decor.Elapsed(decor.ET_STYLE_MMSS)))
+		mpb.PrependDecorators(decor.Name("steps "), decor.CountersNoUnit("%d/%d ")),
+		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_MMSS), decor.Any(func(decor.Statistics) string { return *p.at.Load() })))
+	p.at.Store(new(string))
+	go p.follow(running)
 	return p
+}
+
+// follow keeps what is at work beside the bar: of several steps that which runs longest.
+func (p *progress) follow(running func() []ask.RunningStep) {
+	const look = 250 * time.Millisecond
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-tick.C:
+		}
+		text := ""
+		if steps := running(); len(steps) > 0 {
+			text = "  " + screen.Plain(screen.Short(fmt.Sprintf("%s of %s", steps[0].Step, steps[0].Label), 30))
+			if told := progressText(steps[0].Progress, time.Since(steps[0].Since)); told != "" {
+				text += ": " + told
+			}
+		}
+		p.at.Store(&text)
+	}
+}
+
+// progressText words how far a step has come, bytes in larger units and with their rate.
+func progressText(p *ask.ProgressDetail, since time.Duration) string {
+	var done, total int64
+	if p == nil {
+		return ""
+	}
+	if n, _ := fmt.Sscanf(p.Note, "%d of %d bytes", &done, &total); n != 2 {
+		return screen.Plain(p.String())
+	}
+	text := fmt.Sprintf("% .1f of % .1f", decor.SizeB1000(done), decor.SizeB1000(total))
+	if since > time.Second {
+		text += fmt.Sprintf(", % .0f/s", decor.SizeB1000(float64(done)/since.Seconds()))
+	}
+	return text
 }
 
 // report is called by one goroutine at a time.
@@ -191,19 +237,24 @@ func (p *progress) report(r engine.Report) {
 		p.bar.SetTotal(p.total, false)
 		p.bar.SetCurrent(p.done)
 	}
-	if line := reportLine(r); line != "" && (!p.quiet || r.Grave) {
-		p.line(line, r.Note != "" || r.Admitted != nil && r.Admitted.Rejected != "")
+	line := reportLine(r)
+	switch {
+	case line == "" || p.quiet && !r.Grave:
+	case p.bars == nil:
+		p.a.Talk("%s", line)
+	default:
+		p.above(line, r)
 	}
 }
 
-// line prints above the bar what matters, and everything where there is none.
-func (p *progress) line(text string, matters bool) {
-	switch {
-	case p.bars == nil:
-		p.a.Talk("%s", text)
-	case matters:
-		fmt.Fprintln(p.bars, text)
+// above prints over the bar what tells of an item; the steps between with --verbose alone.
+func (p *progress) above(line string, r engine.Report) {
+	if end := r.Ended; end != nil && end.Done && !p.a.Verbose {
+		line = fmt.Sprintf("%-11s %s  %s  %s", state.Completed, end.Item.Short(), end.Workflow, end.Label)
+	} else if end != nil && end.Status != state.Failed && !p.a.Verbose {
+		return
 	}
+	fmt.Fprintln(p.bars, screen.Plain(line))
 }
 
 func reportLine(r engine.Report) string {
@@ -223,6 +274,7 @@ func reportLine(r engine.Report) string {
 }
 
 func (p *progress) close() {
+	close(p.ended)
 	if p.bar != nil {
 		p.bar.SetTotal(p.done, true)
 		p.bars.Wait()

@@ -3,23 +3,43 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
 type showCmd struct {
 	Item  string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Step  string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
+	Log   bool   `help:"Print the log of the step's last attempt that has one."`
 	Files bool   `help:"List every file; default: the first ten."`
 	Rules bool   `help:"What every rule said that was asked."`
 	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *showCmd) Validate() error {
+	switch {
+	case c.Log && c.Step == "":
+		return errors.New("--log prints the log of a step; name the step after the item")
+	case c.Step != "" && (c.Files || c.Rules):
+		return errors.New("--files and --rules are about the item; leave the step out")
+	case c.Log && c.JSON:
+		return errors.New("--log prints the log as it is; leave --json out")
+	}
+	return nil
 }
 
 func (c *showCmd) Run(ctx context.Context, a *app) error {
@@ -28,11 +48,63 @@ func (c *showCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
+		switch {
+		case c.Step != "":
+			return c.step(a, e.Root(), d)
+		case c.JSON:
 			return a.JSON(d)
 		}
 		return c.print(a, d)
 	})
+}
+
+// step prints one step of the item: of several runs of its workflow the last that has it.
+func (c *showCmd) step(a *app, root string, d ask.Detail) error {
+	workflow, step, err := splitStep(c.Step)
+	if err != nil {
+		return err
+	}
+	for _, w := range slices.Backward(d.Workflows) {
+		base, _ := state.Instance(w.Workflow)
+		i := slices.IndexFunc(w.Steps, func(s ask.StepDetail) bool { return s.Step == step })
+		if i < 0 || workflow != "" && workflow != w.Workflow && workflow != base {
+			continue
+		}
+		switch {
+		case c.Log:
+			return printLog(a, root, w, w.Steps[i])
+		case c.JSON:
+			return a.JSON(w.Steps[i])
+		}
+		return printSteps(a, w.Steps[i:i+1])
+	}
+	return fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", d.Manifest.Item.Short(), c.Step), fault.Remedy{Verb: fault.Show, Item: d.Manifest.Item})
+}
+
+// printLog prints the log of the last attempt at a step that said anything.
+func printLog(a *app, root string, w ask.WorkflowDetail, s ask.StepDetail) (err error) {
+	for _, at := range slices.Backward(s.Attempts) {
+		if at.Log == "" {
+			continue
+		}
+		f, err := os.Open(filepath.Join(root, filepath.FromSlash(at.Log)))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(a.Out, f)
+		return errors.Join(err, f.Close())
+	}
+	a.Talk("no attempt at %s/%s wrote anything", w.Workflow, s.Step)
+	return nil
+}
+
+func printSteps(a *app, all []ask.StepDetail) error {
+	t := screen.NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+	t.Whole = true // messages are read here, and logs' paths copied from here
+	for _, s := range all {
+		addStep(t, s)
+	}
+	return t.Print(a.Out)
 }
 
 func (c *showCmd) print(a *app, d ask.Detail) error {
@@ -79,12 +151,7 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	}
 	for _, w := range d.Workflows {
 		fmt.Fprintf(a.Out, "\n%s: %s%s\n", w.Workflow, w.Status, flowNotes(w))
-		steps := screen.NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
-		steps.Whole = true // messages are read here, and logs' paths copied from here
-		for _, s := range w.Steps {
-			addStep(steps, s)
-		}
-		if err := steps.Print(a.Out); err != nil {
+		if err := printSteps(a, w.Steps); err != nil {
 			return err
 		}
 	}
@@ -170,7 +237,7 @@ func addStep(t *screen.Table, s ask.StepDetail) {
 			message = s.Why
 		}
 		if at.Progress != nil {
-			message = strings.TrimSpace(at.Progress.String() + "  " + message)
+			message = strings.TrimSpace(progressText(at.Progress, 0) + "  " + message)
 		}
 		if at.Log != "" {
 			message = strings.TrimSpace(message + "  log: " + at.Log)

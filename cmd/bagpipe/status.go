@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
@@ -121,7 +122,7 @@ func runningLine(r ask.RunningStep) string {
 	if r.Gone {
 		gone = ", which is gone; resume it with: bagpipe run"
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s%s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, screen.When(r.Since), r.Runner, gone, r.Progress), ": ")
+	return strings.TrimSuffix(fmt.Sprintf("%s  %s/%s: %s/%s since %s by %s%s: %s", r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, screen.When(r.Since), r.Runner, gone, progressText(r.Progress, time.Since(r.Since))), ": ")
 }
 
 // controlLines says how steps stand over all items, and what to do about it.

@@ -78,8 +78,8 @@ type RunningStep struct {
 	Progress   *ProgressDetail `json:"progress,omitempty"`
 }
 
-// running lists the steps in progress, those that run longest first.
-func (ac *Activity) running() []RunningStep {
+// Running lists the steps in progress, those that run longest first.
+func (ac *Activity) Running() []RunningStep {
 	out := []RunningStep{}
 	for _, it := range ac.index.Loaded().Running() {
 		for r := range it.Runs {

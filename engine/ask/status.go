@@ -56,7 +56,7 @@ type InboxStatus struct {
 
 // Status reads how the workspace stands, or the items in it that fit.
 func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
-	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, InboxStatus: InboxStatus{[]InboxRow{}, []string{}, []inbox.Rejection{}}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.running()}
+	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, InboxStatus: InboxStatus{[]InboxRow{}, []string{}, []inbox.Rejection{}}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.Running()}
 	if err := an.statusOfItems(&s, f); err != nil {
 		return s, err
 	}

@@ -285,13 +285,20 @@ func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
 	}
 	for r := range was.Runs {
 		before, now := &was.Runs[r], &is.Runs[r]
+		var last *Ended
 		for i := range now.Steps {
 			s := &now.Steps[i]
 			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != own || s.Status == state.InProgress {
 				continue
 			}
-			end := Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
-			told(end)
+			if last != nil {
+				told(*last)
+			}
+			last = &Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
+		}
+		if last != nil {
+			last.Done = now.Status == state.Completed && before.Status != state.Completed
+			told(*last)
 		}
 	}
 }
@@ -304,6 +311,7 @@ type Ended struct {
 	Step     layout.Name
 	Status   state.Status
 	Message  string
+	Done     bool // the workflow came to its end with it
 }
 
 // tell sets who is told of ended steps.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// inTerminal runs the program with a terminal of a width as its output, and gives what it
+// printed.
+func (b *bench) inTerminal(width int, args ...string) string {
+	b.t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		b.t.Skip(err)
+	}
+	defer master.Close()
+	b.must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	b.must(err)
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	b.must(err)
+	b.must(unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)}))
+	cmd := exec.Command("bagpipe", append([]string{"-C", b.dir}, args...)...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = b.env, terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	b.must(cmd.Start())
+	b.must(terminal.Close())
+	out, _ := io.ReadAll(master) // ends with an error when the last user of the terminal is gone
+	_ = cmd.Wait()
+	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+// In a terminal a run tells a line an item, with its identifier, and what is at work.
+func TestARunInATerminal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("slow", "  - name: scan\n    command: [sh, -c, 'echo \"3 of 8 pages\" >\"$BAGPIPE_PROGRESS\"; sleep 0.7']\n  - name: after\n    robot: noop\n")
+	b.workflow("torn", "  - name: read\n    robot: noop\n    with: {fail: content, message: torn}\n")
+	b.addItems("slow", 1)
+	b.write("in/bad", "x")
+	b.ok("add", "--workflow", "torn", b.top+"/in/bad")
+	out := b.inTerminal(100, "run", "-j", "2")
+	for _, want := range []string{"completed   ", "  slow.1  i0\n", "  torn.1/read  bad: torn\n", "steps ", "scan of i0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q", want, out)
+		}
+	}
+	for _, no := range []string{"slow.1/scan", "slow.1/after"} {
+		if strings.Contains(out, no) {
+			t.Errorf("%q in %q", no, out)
+		}
+	}
+	b.addItems("slow", 1)
+	if out := b.inTerminal(100, "run", "-v"); !strings.Contains(out, "slow.1/after") {
+		t.Errorf("with -v: %q", out)
+	}
+}
