@@ -16,6 +16,7 @@ import (
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/control"
+	"bagpipe/engine/fixity"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/guard"
@@ -64,6 +65,7 @@ type Engine struct {
 	Act      *act.Acts
 	Ask      *ask.Answers
 	Alert    *alert.Alerts
+	Fixity   *fixity.Checks
 
 	pool atomic.Pointer[runner.Pool] // of the run under way; nil: none
 }
@@ -120,6 +122,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Ask = ask.New(ask.Rooms{Ledger: l, Settings: e.Settings, Folder: e.Folder, Guard: e.Guard, Control: e.Control,
 		Index: e.Index, Recognition: recogniser, Intake: e.Intake, Attempt: e.Attempt})
 	e.Alert = alert.New(l, e.Settings, e.Control, e.Index, e.Ask)
+	e.Fixity = fixity.New(l, e.Settings, e.Index, e.Act)
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Control.OnChange(e.Index.Recontrol)
 	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Intake.Identities.Note)

@@ -35,6 +35,7 @@ const (
 	ManifestJSON  = "manifest.json"
 	InventoryJSON = "inventory.json"
 	ExecutionJSON = "execution.json"
+	DepositsJSON  = "deposits.json"
 	SourceDir     = "source"
 	SidecarsDir   = "sidecars"
 	ContentDir    = "content"

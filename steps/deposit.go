@@ -114,15 +114,27 @@ func (c *Call) depositDir() (string, error) {
 	if !filepath.IsAbs(c.Store) {
 		return "", SystemFailure("the store %q is not an absolute path", c.Store)
 	}
-	fan := strings.TrimPrefix(layout.ItemDir(c.Item), layout.ItemsDir+"/")
 	version, err := c.version()
 	if err != nil {
 		return "", err
 	}
+	return depositPlace(c.Store, c.Item, version), nil
+}
+
+// depositPlace is where the first bag of an item's version belongs in a store.
+func depositPlace(store string, item layout.ItemID, version int) string {
+	fan := strings.TrimPrefix(layout.ItemDir(item), layout.ItemsDir+"/")
 	if version > 1 {
 		fan += "-v" + strconv.Itoa(version)
 	}
-	return filepath.Join(c.Store, filepath.FromSlash(fan)), nil
+	return filepath.Join(store, filepath.FromSlash(fan))
+}
+
+// Deposited is where the newest bag of an item's version stands in a store, if any does.
+func Deposited(store string, item layout.ItemID, version int) (dir string, is bool) {
+	dir = newestRevision(depositPlace(store, item, version))
+	_, err := os.Lstat(dir)
+	return dir, err == nil
 }
 
 func leftoverPrefix(to string) string { return "." + filepath.Base(to) + "." }

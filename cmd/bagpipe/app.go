@@ -23,15 +23,12 @@ import (
 	"bagpipe/engine/mounted"
 	"bagpipe/layout"
 	"bagpipe/steps"
-
-	"github.com/alecthomas/kong"
 )
 
 // globals are the options of every command.
 type globals struct {
-	Dir     string           `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
-	Verbose bool             `short:"v" help:"Log what happens to standard error."`
-	Version kong.VersionFlag `help:"Print the version."`
+	Dir     string `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
+	Verbose bool   `short:"v" help:"Log what happens to standard error."`
 }
 
 // app is what the commands share: where they print, which workspace they open, which

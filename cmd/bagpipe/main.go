@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bagpipe/bags/archive"
+	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/screen"
 
 	"github.com/alecthomas/kong"
@@ -28,6 +29,9 @@ func main() {
 
 // run is the program without its process: it answers with the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	if len(args) == 1 && args[0] == "--version" { // no option of every command: retrieve has one of its own
+		args = []string{"version"}
+	}
 	cli := &cli{}
 	exited := -1
 	parser, err := kong.New(cli,
@@ -36,7 +40,6 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 100}),
 		kong.Writers(out, errOut),
 		kong.Exit(func(code int) { exited = code; panic(errExit) }),
-		kong.Vars{"version": version},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 	)
@@ -61,7 +64,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
 	ctx, stop := app.untilSignal(context.Background())
 	defer stop()
-	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()))
+	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open))
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
 	if err := printed.Failure(); err != nil && code == screen.ExitDone {

@@ -85,7 +85,7 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 		Patient:   patient,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
-			return ok && IsRecord(rest) || path == layout.ControlsFile ||
+			return ok && (IsRecord(rest) || rest == layout.DepositsJSON) || path == layout.ControlsFile ||
 				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/")
 		},
 		Moved: func(from, to gitstore.Hash) {

@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/fixity"
+)
+
+// Open opens the workspace; who calls it closes the engine.
+type Open func(context.Context) (*engine.Engine, error)
+
+// with opens the workspace with all items loaded, lets f work on it, and closes it.
+func (o Open) with(ctx context.Context, f func(*engine.Engine) error) error {
+	e, err := o(ctx)
+	if err != nil {
+		return err
+	}
+	if err = e.Index.Load(ctx); err == nil {
+		err = f(e)
+	}
+	return errors.Join(err, e.Close())
+}
+
+// Fixity checks what is kept, and says when that was done.
+type Fixity struct {
+	Run    fixityRun    `cmd:"" help:"Check the copies of items against the history, and record what is found."`
+	Status fixityStatus `cmd:"" help:"Say when the items were checked, and what is damaged."`
+}
+
+type fixityRun struct {
+	Item   []string      `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items."`
+	Sample string        `placeholder:"PART" help:"Only this part of them, as in 5%, those checked longest ago first."`
+	Older  time.Duration `placeholder:"TIME" help:"Only those that were not checked for so long, as in 8760h."`
+	JSON   bool          `name:"json" help:"Print JSON, one object a line."`
+	Quiet  bool          `short:"q" help:"Print what is damaged, alone."`
+
+	sample float64
+}
+
+// Validate is called by kong.
+func (c *fixityRun) Validate() error {
+	if c.Older < 0 {
+		return errors.New("--older: expected a time such as 8760h")
+	}
+	if c.Sample == "" {
+		return nil
+	}
+	number, isPart := strings.CutSuffix(c.Sample, "%")
+	part, err := strconv.ParseFloat(number, 64)
+	if err != nil || !isPart || part <= 0 || part > 100 {
+		return fmt.Errorf("--sample: expected a part such as 5%%, not %q", c.Sample)
+	}
+	c.sample = part / 100
+	return nil
+}
+
+// Run prints each item, and ends with exit code 4 when one is damaged.
+func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.with(ctx, func(e *engine.Engine) error {
+		which := fixity.Which{Sample: c.sample, Older: c.Older}
+		for _, ref := range c.Item {
+			id, err := e.Ask.Resolve(ctx, ref)
+			if err != nil {
+				return err
+			}
+			which.Items = append(which.Items, id)
+		}
+		checked, damaged := 0, 0
+		err := e.Fixity.Run(ctx, which, func(r fixity.Result) {
+			checked++
+			if len(r.Failed()) > 0 {
+				damaged++
+			}
+			c.print(on, r)
+		})
+		if err != nil {
+			return err
+		}
+		if !c.JSON && (!c.Quiet || damaged > 0) {
+			fmt.Fprintf(on.Out, "%s checked, %d damaged\n", screen.Count(checked, "item"), damaged)
+		}
+		if damaged > 0 {
+			return screen.ExitSomeFailed
+		}
+		return nil
+	})
+}
+
+func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
+	failed := r.Failed()
+	switch {
+	case c.JSON:
+		if err := on.JSONLine(r); err != nil {
+			on.Talk("bagpipe: %v", err)
+		}
+	case len(failed) > 0:
+		for _, name := range failed {
+			fmt.Fprintf(on.Out, "damaged  %s  %s/%s: %s: %s\n", r.Item.Short(), r.Collection, r.Label, name, r.Copies[name].Message)
+		}
+	case !c.Quiet:
+		var copies []string
+		for _, name := range []string{fixity.Source, fixity.Content, fixity.Deposit} {
+			if found, there := r.Copies[name]; there {
+				copies = append(copies, name+" "+found.Outcome)
+			}
+		}
+		on.Talk("sound    %s  %s/%s: %s", r.Item.Short(), r.Collection, r.Label, strings.Join(copies, ", "))
+	}
+}
+
+type fixityStatus struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints when what was checked; exit code 4 when the last check of an item failed.
+func (c *fixityStatus) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.with(ctx, func(e *engine.Engine) error {
+		s, err := e.Fixity.Status()
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			err = on.JSON(s)
+		} else {
+			printFixity(on, s)
+		}
+		if err == nil && len(s.Failed) > 0 {
+			return screen.ExitSomeFailed
+		}
+		return err
+	})
+}
+
+func printFixity(on *screen.Screen, s fixity.Status) {
+	fmt.Fprintf(on.Out, "%s, %d checked, %d never, %d damaged\n", screen.Count(s.Items, "item"), s.Checked, s.Never, len(s.Failed))
+	if s.Checked > 0 {
+		fmt.Fprintf(on.Out, "checked longest ago: %s; last: %s\n", screen.When(s.Oldest), screen.When(s.Newest))
+	}
+	var lines []string
+	for _, r := range s.Failed {
+		for _, name := range r.Failed() {
+			lines = append(lines, fmt.Sprintf("%s  %s/%s: %s at %s: %s", r.Item.Short(), r.Collection, r.Label, name, screen.When(r.Copies[name].At), r.Copies[name].Message))
+		}
+	}
+	on.List("Damaged", lines)
+}

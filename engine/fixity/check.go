@@ -1,0 +1,209 @@
+package fixity
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bagpipe/bags"
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// damage is what is wrong with a copy: not an error of the check.
+type damage string
+
+func (d damage) Error() string { return string(d) }
+
+// Check looks at the copies of one item, and records nothing.
+func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := c.read(v, id)
+	if err != nil {
+		return Result{}, err
+	}
+	m := r.Manifest
+	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}}
+	for _, look := range []struct {
+		copy string
+		at   func(context.Context, *record) (layout.FixityCheck, error)
+	}{{Source, c.source}, {Content, c.content}, {Deposit, c.deposit}} {
+		found, err := look.at(ctx, r)
+		var wrong damage
+		switch {
+		case errors.As(err, &wrong):
+			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
+		case absent(err):
+			found.Outcome = layout.FixityAbsent
+		case err != nil:
+			return out, fmt.Errorf("item %s: %s: %w", id.Short(), look.copy, err)
+		default:
+			found.Outcome = layout.FixityPassed
+		}
+		found.At = c.ledger.Now()
+		out.Copies[look.copy] = found
+	}
+	if !r.deposited && out.Copies[Deposit].Outcome == layout.FixityAbsent {
+		delete(out.Copies, Deposit) // none was made
+	}
+	c.judge(r, out.Copies)
+	return out, nil
+}
+
+// judge fails an item of which nothing is left.
+func (c *Checks) judge(r *record, copies map[string]layout.FixityCheck) {
+	there := false
+	for _, found := range copies {
+		there = there || found.Outcome != layout.FixityAbsent
+	}
+	if r.deposited && copies[Deposit].Outcome == layout.FixityAbsent {
+		found := copies[Deposit]
+		found.Outcome, found.Message = layout.FixityFailed, "a deposit was made, and is not in the store"
+		copies[Deposit] = found
+	} else if !there {
+		found := copies[Source]
+		found.Outcome, found.Message = layout.FixityFailed, "no copy of the item is there"
+		copies[Source] = found
+	}
+}
+
+// source compares what was dropped with its digest.
+func (c *Checks) source(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
+	path, err := c.dropped(r.Manifest)
+	if err != nil {
+		return found, err
+	}
+	found.Path = c.shown(path)
+	sum, err := inbox.Digest(ctx, path)
+	if found.Files, found.Bytes = int(sum.Files), sum.Bytes; err != nil {
+		return found, unreadable(err)
+	}
+	if sum.Digest != r.Manifest.Source.Digest {
+		return found, damage(fmt.Sprintf("its digest is %s, and was %s when it was taken in", sum.Digest, r.Manifest.Source.Digest))
+	}
+	return found, nil
+}
+
+// content compares the object with the inventory.
+func (c *Checks) content(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
+	path, err := c.object(r.Manifest.Item)
+	if err != nil || r.inventory == nil {
+		return found, errors.Join(err, os.ErrNotExist)
+	}
+	found.Path = c.shown(path)
+	found.Files, found.Bytes, err = compare(ctx, path, r.inventory)
+	return found, err
+}
+
+// deposit validates the bag in the store.
+func (c *Checks) deposit(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
+	if !r.deposited {
+		return found, os.ErrNotExist
+	}
+	dir, err := r.bag(max(r.Manifest.Version, 1))
+	if err != nil {
+		return found, err
+	}
+	found.Path = c.shown(dir)
+	report, err := checkBag(ctx, dir, r.Manifest.Item)
+	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
+	return found, err
+}
+
+// checkBag wants a valid bag of an item.
+func checkBag(ctx context.Context, dir string, item layout.ItemID) (bags.Report, error) {
+	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{})
+	if err != nil {
+		return report, unreadable(err)
+	}
+	if first, bad := report.FirstError(); bad {
+		text := fmt.Sprintf("%s: %s: %s", first.Path, first.Code, first.Text)
+		if first.Path == "" {
+			text = fmt.Sprintf("%s: %s", first.Code, first.Text)
+		}
+		return report, damage(text)
+	}
+	named := slices.ContainsFunc(report.Info, func(f tagfile.Field) bool { return f.Label == "External-Identifier" })
+	if named && !slices.ContainsFunc(report.Info, func(f tagfile.Field) bool { return f.Label == "External-Identifier" && f.Value == string(item) }) {
+		return report, damage("the bag is another item's")
+	}
+	return report, nil
+}
+
+// compare hashes an object and compares it with an inventory.
+func compare(ctx context.Context, path string, inventory *layout.Inventory) (n int, size int64, err error) {
+	tree, err := treeOf(ctx, path)
+	if err != nil {
+		return 0, 0, unreadable(err)
+	}
+	n, size = len(tree.Files), tree.Bytes()
+	if len(tree.Others) > 0 {
+		return n, size, damage(layout.EncodePath(tree.Others[0].Path) + " is no regular file")
+	}
+	seen := 0
+	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA512}, files.HashOptions{}, func(h files.Hashed) error {
+		name := layout.EncodePath(tree.Files[h.Index].Path)
+		was, known := inventory.Files[name]
+		switch {
+		case !known:
+			return damage(name + " is not in the inventory")
+		case h.Size != was.Size || hex.EncodeToString(h.Sums.Of(files.SHA512)) != was.SHA512:
+			return damage(name + " is not what the inventory says")
+		}
+		seen++
+		return nil
+	})
+	if err == nil && seen < len(inventory.Files) {
+		for name := range inventory.Files {
+			if _, missing := os.Lstat(filepath.Join(tree.Dir, filepath.FromSlash(decoded(name)))); missing != nil {
+				return n, size, damage(fmt.Sprintf("%s is missing, as %d of %d files are", name, len(inventory.Files)-seen, len(inventory.Files)))
+			}
+		}
+	}
+	return n, size, unreadable(err)
+}
+
+func decoded(name string) string {
+	path, err := layout.DecodePath(name)
+	if err != nil {
+		return name
+	}
+	return path
+}
+
+// treeOf lists an object; one loose file is a tree of that.
+func treeOf(ctx context.Context, path string) (*files.Tree, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return files.Scan(ctx, path)
+	}
+	return &files.Tree{Dir: filepath.Dir(path), Files: []files.Entry{{Path: filepath.Base(path), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}}}, nil
+}
+
+// unreadable makes damage of what the disk does not give, or what changed while it was
+// read: an item with such a file is not sound.
+func unreadable(err error) error {
+	var path *os.PathError
+	var broken *files.Error
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) || fault.Is(err, fault.Busy):
+		return err
+	case errors.As(err, &path), errors.As(err, &broken), errors.Is(err, files.ErrChanged):
+		return damage(err.Error())
+	}
+	return err
+}

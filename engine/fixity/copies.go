@@ -1,0 +1,116 @@
+package fixity
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// The copies of an item.
+const (
+	Source  = "source"  // as dropped
+	Content = "content" // the object as it stands now
+	Deposit = "deposit" // its bag in the store
+)
+
+// record is an item as committed, for a check.
+type record struct {
+	*ledger.Record
+	inventory *layout.Inventory // nil: not made yet
+	deposited bool              // a deposit of its version was completed
+	stores    []string          // where bags of it may stand, those of its steps first
+}
+
+func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
+	rec, err := c.ledger.Read(v, id, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &record{Record: rec}
+	if rec.Manifest.Inventory != nil {
+		data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.InventoryJSON)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id.Short(), err)
+		}
+		inventory, err := layout.DecodeInventory(data)
+		if err != nil {
+			return nil, fmt.Errorf("item %s: %w", id.Short(), err)
+		}
+		r.inventory = &inventory
+	}
+	for _, name := range rec.Execution.Names() {
+		w := rec.Execution.Workflows[name]
+		plan, err := c.ledger.PinnedPlan(v, w.Digest)
+		if err != nil {
+			return nil, err
+		}
+		for i := range plan.Steps {
+			if plan.Steps[i].Robot != "deposit" {
+				continue
+			}
+			if own, _ := plan.Steps[i].With["store"].(string); own != "" {
+				r.stores = append(r.stores, settings.Below(c.ledger.Root, own))
+			}
+			r.deposited = r.deposited || !w.Created.Before(rec.Manifest.Since) && w.Steps[layout.Name(plan.Steps[i].Name)].Status == state.Completed
+		}
+	}
+	r.stores = append(r.stores, c.settings.Current().Settings.StoreDir(c.ledger.Root))
+	return r, nil
+}
+
+// bag finds the newest bag of a version of the item. One that was deposited and is not
+// there in a store that is is damage; a store that is not there is not.
+func (r *record) bag(version int) (dir string, err error) {
+	for _, store := range r.stores {
+		if dir, is := steps.Deposited(store, r.Manifest.Item, version); is {
+			return dir, nil
+		}
+	}
+	for _, store := range r.stores {
+		if _, err := os.Lstat(filepath.Join(store, layout.StoreFile)); err != nil {
+			return "", fault.New(fault.Busy, fmt.Sprintf("the store %s has no %s: is it mounted?", layout.EncodePath(store), layout.StoreFile))
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// object is where the item's object stands; fs.ErrNotExist where it does not.
+func (c *Checks) object(id layout.ItemID) (string, error) {
+	dir := folder.ContentOf(c.ledger.Path(layout.ItemDir(id)))
+	if _, err := os.Lstat(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// dropped is what was dropped, as it lies in source/.
+func (c *Checks) dropped(m layout.Manifest) (string, error) {
+	name, err := layout.DecodePath(m.Source.Name)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.ledger.Path(layout.ItemDir(m.Item)), layout.SourceDir, name)
+	_, err = os.Lstat(path)
+	return path, err
+}
+
+// shown is a path as records have it.
+func (c *Checks) shown(path string) string {
+	if rel, err := filepath.Rel(c.ledger.Root, path); err == nil && filepath.IsLocal(rel) {
+		return layout.EncodePath(filepath.ToSlash(rel))
+	}
+	return layout.EncodePath(path)
+}
+
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

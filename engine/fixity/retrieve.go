@@ -1,0 +1,131 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"bagpipe/bags"
+	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
+	"bagpipe/engine/fault"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Retrieved is what was handed out.
+type Retrieved struct {
+	Item    layout.ItemID `json:"item"`
+	Version int           `json:"version"`
+	Copy    string        `json:"copy"` // Deposit or Content
+	From    string        `json:"from"`
+	To      string        `json:"to"`
+	Files   int           `json:"files"`
+	Bytes   int64         `json:"bytes"`
+}
+
+// Retrieve writes a version of an item to a place where nothing is: its bag from the store
+// to a folder or, by the name's ending, into an archive; of a version that was not
+// deposited the object, to a folder. 0 is the item's present version. What was written is
+// validated, or compared with the inventory, before it gets its name.
+func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, to string, progress func(files.Progress)) (Retrieved, error) {
+	out := Retrieved{Item: id, Version: version, To: to}
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return out, err
+	}
+	r, err := c.read(v, id)
+	if err != nil {
+		return out, err
+	}
+	now := max(r.Manifest.Version, 1)
+	if version == 0 {
+		out.Version = now
+	}
+	if out.Version > now {
+		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no version %d; it is at version %d", id.Short(), out.Version, now))
+	}
+	bag, err := r.bag(out.Version)
+	switch {
+	case err == nil:
+		out.Copy, out.From = Deposit, bag
+		out.Files, out.Bytes, err = handOut(ctx, bag, to, id, progress)
+	case absent(err) && out.Version == now && !r.deposited:
+		out.Copy = Content
+		err = c.handOutObject(ctx, r, &out)
+	case absent(err) && out.Version == now:
+		err = fault.New(fault.Damaged, fmt.Sprintf("item %s was deposited, and its bag is not in the store", id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
+	case absent(err):
+		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; what is kept of it is in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
+	}
+	return out, err
+}
+
+// handOut writes a bag of an item.
+func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress func(files.Progress)) (n int, size int64, err error) {
+	if archive.FormatOfName(filepath.Base(to)) != archive.None {
+		if _, err := checkBag(ctx, bag, id); err != nil {
+			return 0, 0, notSound(bag, err)
+		}
+		report, err := bags.Serialize(ctx, bag, to, bags.SerializeOptions{Verify: true, Progress: progress})
+		if err != nil {
+			return 0, 0, err
+		}
+		return int(report.PayloadFiles), report.PayloadBytes, nil
+	}
+	err = place(ctx, bag, to, func(made string) error {
+		report, err := checkBag(ctx, made, id)
+		n, size = int(report.PayloadFiles), report.PayloadBytes
+		return notSound(bag, err)
+	})
+	return n, size, err
+}
+
+func (c *Checks) handOutObject(ctx context.Context, r *record, out *Retrieved) error {
+	object, err := c.object(r.Manifest.Item)
+	if err != nil || r.inventory == nil {
+		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet, and has no inventory to check a copy by", r.Manifest.Item.Short()), fault.Remedy{Verb: fault.Why, Item: r.Manifest.Item})
+	}
+	if archive.FormatOfName(filepath.Base(out.To)) != archive.None {
+		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet; its object can be had as a folder", r.Manifest.Item.Short()))
+	}
+	out.From = object
+	return place(ctx, object, out.To, func(made string) error {
+		out.Files, out.Bytes, err = compare(ctx, made, r.inventory)
+		return notSound(object, err)
+	})
+}
+
+// place copies a tree to a place where nothing is, and checks the copy before it gets its
+// name.
+func place(ctx context.Context, from, to string, check func(made string) error) (err error) {
+	scratch, err := files.NewScratch(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	tree, err := treeOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(scratch.Made(), 0o777); err != nil {
+		return err
+	}
+	if err := files.Place(ctx, tree, scratch.Made(), false); err != nil {
+		return err
+	}
+	if err := check(scratch.Made()); err != nil {
+		return err
+	}
+	return scratch.Publish(disk.SyncTree)
+}
+
+// notSound says of which copy damage is.
+func notSound(copy string, err error) error {
+	var wrong damage
+	if errors.As(err, &wrong) {
+		return fault.New(fault.Damaged, fmt.Sprintf("%s is not sound, and nothing was handed out: %s", layout.EncodePath(copy), wrong))
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package fixity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/act"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/index"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Checks checks items of a workspace.
+type Checks struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	index    *index.Keeper
+	act      *act.Acts
+}
+
+// New gives the checks of a workspace.
+func New(l *ledger.Ledger, s *settings.Source, i *index.Keeper, a *act.Acts) *Checks {
+	return &Checks{l, s, i, a}
+}
+
+// Result is what was found of one item.
+type Result struct {
+	Item       layout.ItemID                 `json:"item"`
+	Collection layout.Name                   `json:"collection"`
+	Label      string                        `json:"label"`
+	Copies     map[string]layout.FixityCheck `json:"copies"`
+}
+
+// Failed names the copies that are not what they were, sorted.
+func (r Result) Failed() (copies []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
+		if r.Copies[name].Outcome == layout.FixityFailed {
+			copies = append(copies, name)
+		}
+	}
+	return copies
+}
+
+// Which are the items to check.
+type Which struct {
+	Items  []layout.ItemID // none: all
+	Sample float64         // of those, this part of 1, those checked longest ago first; 0: all
+	Older  time.Duration   // of those, which were not checked for so long; 0: all
+}
+
+// Run checks items and records what was found, one commit an item; told is called by one
+// goroutine at a time. An error of one item is joined to err, and the others go on, unless
+// the store is not there.
+func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) error {
+	if c.ledger.ReadOnly {
+		return gitstore.ErrReadOnly
+	}
+	items, err := c.choose(which)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex // guards errs, and calls of told
+	var errs []error
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	for _, id := range items {
+		group.Go(func() error {
+			r, err := c.Check(ctx, id)
+			if err == nil {
+				err = c.record(ctx, r)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				if fault.Is(err, fault.Busy) || ctx.Err() != nil {
+					return err // it is so of all
+				}
+				errs = append(errs, err)
+				return nil
+			}
+			told(r)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// choose lists the items, those checked longest ago first.
+func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	items := slices.Clone(which.Items)
+	if len(items) == 0 {
+		for it := range c.index.Loaded().Items() {
+			items = append(items, it.ID)
+		}
+	}
+	if which.Sample == 0 && which.Older == 0 {
+		return items, nil
+	}
+	now := c.ledger.Now()
+	last := map[layout.ItemID]time.Time{}
+	for _, id := range items {
+		d, err := recorded(v, id)
+		if err != nil {
+			return nil, err
+		}
+		last[id] = oldest(d)
+	}
+	if which.Older > 0 {
+		items = slices.DeleteFunc(items, func(id layout.ItemID) bool { return now.Sub(last[id]) < which.Older })
+	}
+	slices.SortFunc(items, func(a, b layout.ItemID) int { return cmp.Or(last[a].Compare(last[b]), cmp.Compare(mixed(a), mixed(b))) })
+	if which.Sample > 0 {
+		items = items[:min(len(items), int(float64(len(items))*which.Sample+0.9999))]
+	}
+	return items, nil
+}
+
+// mixed spreads items that were checked at the same time.
+func mixed(id layout.ItemID) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
+}
+
+// recorded reads what was found of an item before.
+func recorded(v gitstore.Reader, id layout.ItemID) (layout.Deposits, error) {
+	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.DepositsJSON)
+	if err != nil || data == nil {
+		return layout.Deposits{Item: id}, err
+	}
+	d, err := layout.DecodeDeposits(data)
+	if err != nil {
+		return d, fmt.Errorf("item %s: %w", id.Short(), err)
+	}
+	return d, nil
+}
+
+// oldest is when the copy was looked at that was looked at longest ago; zero: none was.
+func oldest(d layout.Deposits) (at time.Time) {
+	for _, c := range d.Copies {
+		if at.IsZero() || c.At.Before(at) {
+			at = c.At
+		}
+	}
+	return at
+}
