@@ -64,7 +64,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
 	ctx, stop := app.untilSignal(context.Background())
 	defer stop()
-	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open))
+	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()))
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
 	if err := printed.Failure(); err != nil && code == screen.ExitDone {

@@ -43,6 +43,20 @@ func Make(fsys disk.FS, root string) error {
 	return nil
 }
 
+// Configure gives a bare repository the configuration that Make does.
+func Configure(git string) error {
+	text, err := initialConfig()
+	if err != nil {
+		return err
+	}
+	for _, f := range [][2]string{{"config", string(text)}, {"HEAD", "ref: " + InitialBranch + "\n"}} {
+		if err := disk.WriteFile(filepath.Join(git, f[0]), []byte(f[1]), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // initialConfig is the configuration of a new repository: bare, never packed by git on
 // its own, no push that rewrites history, every move logged.
 func initialConfig() ([]byte, error) {
@@ -56,7 +70,8 @@ func initialConfig() ([]byte, error) {
 		{"receive", "denyNonFastForwards", "true"},
 		{"receive", "denyDeletes", "true"},
 		{"receive", "fsckObjects", "true"},
-		{"transfer", "unpackLimit", "1"}, // pushes stay packs, which maintenance joins
+		{"receive", "hideRefs", "refs/replace"}, // one that replaces itself breaks every git command
+		{"transfer", "unpackLimit", "1"},        // pushes stay packs, which maintenance joins
 		{"gc", "auto", "0"},
 		{"maintenance", "auto", "false"},
 	} {

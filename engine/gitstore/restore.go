@@ -1,0 +1,49 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"bagpipe/engine/gitstore/internal/repo"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Restore makes the repository of the workspace root from a history: a repository, a bundle
+// or an address, whatever git clone takes. It is whole, or not there; what a crash left is
+// cleared by the next.
+func Restore(ctx context.Context, history, root string) (err error) {
+	git := filepath.Join(root, layout.RepositoryDir)
+	if _, err := os.Lstat(git); err == nil {
+		return fmt.Errorf("%s is there already", git)
+	}
+	made := git + ".restoring"
+	if err := disk.RemoveTree(made); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, disk.RemoveTree(made))
+		}
+	}()
+	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--bare", "--no-hardlinks", "--", history, made)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("git clone %s: %w", history, err)
+	}
+	if err := exec.CommandContext(ctx, "git", "--git-dir="+made, "rev-parse", "--quiet", "--verify", repo.InitialBranch+"^{commit}").Run(); err != nil {
+		return fmt.Errorf("%s has no branch main: it is no workspace's history", history)
+	}
+	if err := repo.Configure(made); err != nil {
+		return err
+	}
+	if err := disk.SyncTree(made); err != nil {
+		return err
+	}
+	return disk.Rename(made, git)
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Restore makes the repository of a workspace at dir from its history. dir may be there with
+// the folders of a backup in it, and nothing else. The folders of bytes are the caller's to
+// copy, before or after.
+func Restore(ctx context.Context, history, dir string, o Options) error {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if outer, ok := enclosing(root); ok {
+		return fmt.Errorf("%s lies in the workspace %s, or is it", root, outer)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	of := []string{layout.ItemsDir, layout.InboxDir, layout.IntakeDir, layout.RejectedDir, "store", layout.RepositoryDir + ".restoring"}
+	for _, e := range entries {
+		if !slices.Contains(of, e.Name()) {
+			return fmt.Errorf("%s holds %s: a restore wants an empty folder, or one with the folders of a backup alone (items, inbox, intake, rejected, store)", root, layout.EncodePath(e.Name()))
+		}
+	}
+	if err := disk.MkdirAll(root, 0o777); err != nil {
+		return err
+	}
+	if err := gitstore.Restore(ctx, history, root); err != nil {
+		return fmt.Errorf("restore %s: %w", root, err)
+	}
+	if err := makeFolders(root); err != nil {
+		return err
+	}
+	return installHook(root, o.Program)
+}
+
+// makeFolders makes those of a workspace that are missing, but for items/: one that is empty
+// would look as if it had been restored.
+func makeFolders(root string) error {
+	for dir, perm := range map[string]fs.FileMode{layout.IntakeDir: 0o750, layout.RejectedDir: 0o750, layout.StateDir: 0o750, layout.InboxDir + "/default": 0o777} {
+		if err := disk.MkdirAll(filepath.Join(root, dir), perm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
