@@ -26,6 +26,7 @@ type intakeCommands struct {
 type askCommands struct {
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
 	Items      itemsCmd      `cmd:"" help:"List items."`
+	Search     admin.Search  `cmd:"" help:"Find items by names of files, labels, identifiers and metadata."`
 	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
 	Why        whyCmd        `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
 	Stalled    stalledCmd    `cmd:"" help:"List what has not moved for longer than usual."`

@@ -62,9 +62,9 @@ func usage(ctx *kong.Context, err error) string {
 
 // lookedFor are words of other programs for what a command of this one does.
 var lookedFor = map[string][]string{
-	"ls": {"items"}, "list": {"items"}, "find": {"items --where"}, "approve": {"step complete"}, "reject": {"step fail"},
+	"ls": {"items"}, "list": {"items"}, "find": {"search"}, "get": {"retrieve"}, "export": {"retrieve"}, "download": {"retrieve"}, "approve": {"step complete"}, "reject": {"step fail"},
 	"ingest": {"add"}, "import": {"add"}, "watch": {"run --watch"}, "history": {"log"}, "info": {"show"}, "next": {"queue"},
-	"resume": {"run"}, "reset": {"step reset"}, "pause": {"hold"}, "verify": {"bag validate"}, "gc": {"maintain"}, "errors": {"failures"},
+	"resume": {"run"}, "reset": {"step reset"}, "pause": {"hold"}, "verify": {"fixity run"}, "gc": {"maintain"}, "errors": {"failures"},
 }
 
 // nearCommands are the commands that somebody may mean by a word that is none of node's.
