@@ -70,7 +70,6 @@ func readRules(files []string) (all []*settings.RuleFile, err error) {
 
 func printRecognised(a *app, x ask.Recognised) error {
 	t := screen.NewTable()
-	t.Whole = true
 	row := func(key, value string) {
 		if value != "" {
 			t.Row(key, value)
@@ -104,7 +103,6 @@ func printRecognised(a *app, x ask.Recognised) error {
 	}
 	fmt.Fprintln(a.Out)
 	rules := screen.NewTable("rule", "verdict", "reason")
-	rules.Whole = true
 	for _, r := range x.Tried {
 		rules.Row(r.Rule, r.Verdict, r.Reason)
 	}

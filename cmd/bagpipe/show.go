@@ -100,7 +100,6 @@ func printLog(a *app, root string, w ask.WorkflowDetail, s ask.StepDetail) (err 
 
 func printSteps(a *app, all []ask.StepDetail) error {
 	t := screen.NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
-	t.Whole = true // messages are read here, and logs' paths copied from here
 	for _, s := range all {
 		addStep(t, s)
 	}
@@ -169,7 +168,6 @@ func (c *showCmd) printRules(a *app, r *layout.Recognition) error {
 	}
 	fmt.Fprintln(a.Out)
 	t := screen.NewTable("rule", "verdict", "reason")
-	t.Whole = true
 	for _, said := range []bool{true, false} {
 		for _, rule := range slices.Sorted(maps.Keys(r.Tried)) {
 			verdict, reason, _ := strings.Cut(r.Tried[rule], ": ")

@@ -28,7 +28,7 @@ func TestIndented(t *testing.T) {
 		if err := e.Encode(v); err != nil {
 			t.Fatal(err)
 		}
-		if err := (&Screen{Out: &Output{W: &got}}).JSON(v); err != nil || got.String() != want.String() {
+		if err := (&Screen{Out: &Output{W: &got}}).JSON(v); err != nil || got.String() != Plain(want.String()) {
 			t.Fatalf("%s\nwant\n%s: %v", got.String(), want.String(), err)
 		}
 	})

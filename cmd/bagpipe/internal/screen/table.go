@@ -16,13 +16,13 @@ import (
 type Figure string
 
 // Table prints columns without frames, so that other tools can read them. A column of
-// numbers alone stands on the right, its heading too. On a terminal the widest texts
-// are clipped until a row fits on a line.
+// numbers alone stands on the right, its heading too. On a terminal on which a row does
+// not fit, columns that say the same everywhere are left out, then the widest texts stand
+// whole on lines of their own below their rows, and the next widest are clipped.
 type Table struct {
 	header []any
 	rows   [][]any
 	texts  []bool // by column: whether some cell is not a number
-	Whole  bool   // nothing is clipped
 }
 
 // NewTable makes a table of no rows under its heading.
@@ -44,8 +44,9 @@ func (t *Table) Row(cells ...any) {
 
 // Print prints the table, clipped to the width of a terminal.
 func (t *Table) Print(out io.Writer) error {
-	if !t.Whole {
-		t.clip(terminalWidth(out))
+	width := terminalWidth(out)
+	if width > 0 && t.width() > width {
+		return t.printNarrow(out, width)
 	}
 	if len(t.rows) >= manyRows {
 		if done, err := t.printLong(out); done {
@@ -93,16 +94,8 @@ func (t *Table) clip(width int) {
 	if width <= 0 {
 		return
 	}
-	widths := make([]int, len(t.texts))
-	total := 0
-	for i := range widths {
-		widths[i] = utf8.RuneCountInString(fmt.Sprint(t.header[i]))
-		for _, r := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(fmt.Sprint(r[i])))
-		}
-		total += widths[i] + len(columnGap)
-	}
-	for total -= len(columnGap); total > width; total-- {
+	widths := t.widths()
+	for total := t.width(); total > width; total-- {
 		widest := -1
 		for i, isText := range t.texts {
 			if isText && widths[i] > clipLeast && (widest < 0 || widths[i] >= widths[widest]) {

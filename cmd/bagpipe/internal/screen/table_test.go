@@ -32,3 +32,29 @@ func TestTableClips(t *testing.T) {
 	}
 	y.clip(0)
 }
+
+// On a terminal that it is too wide for, a table keeps what it has to say.
+func TestTableOnANarrowTerminal(t *testing.T) {
+	x := NewTable("item", "lane", "label", "status", "why")
+	long := "broken.tar.gz: truncated: the archive has no directory, as its end is missing " + strings.Repeat("0123456789", 10)
+	x.Row("0a1b2c3d", "normal", "broken.tar.gz", "failed", long)
+	x.Row("0a1b2c3e", "normal", strings.Repeat("l", 70), "completed", "")
+	var out strings.Builder
+	if err := x.printNarrow(&out, 80); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	if lines[0] != "ITEM      LABEL"+strings.Repeat(" ", 56)+"STATUS" {
+		t.Errorf("%q", lines[0])
+	}
+	for i, want := range []string{"0a1b2c3d  broken.tar.gz ", "    broken.tar.gz: truncated: the archive has no directory, as its end is", "    missing", "    0123456789", "0a1b2c3e  lllll"} {
+		if !strings.HasPrefix(lines[i+1], want) {
+			t.Errorf("line %d: %q", i+1, lines[i+1])
+		}
+	}
+	for _, l := range lines {
+		if n := len([]rune(l)); n > 80 && !strings.Contains(l, "0123456789") {
+			t.Errorf("%d characters: %q", n, l)
+		}
+	}
+}

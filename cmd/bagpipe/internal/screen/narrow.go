@@ -1,0 +1,144 @@
+package screen
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// widths are those of the columns.
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.texts))
+	for i := range widths {
+		if i < len(t.header) {
+			widths[i] = utf8.RuneCountInString(fmt.Sprint(t.header[i]))
+		}
+		for _, r := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(fmt.Sprint(r[i])))
+		}
+	}
+	return widths
+}
+
+// width is that of a row.
+func (t *Table) width() int {
+	total := -len(columnGap)
+	for _, w := range t.widths() {
+		total += w + len(columnGap)
+	}
+	return total
+}
+
+// dull are the columns that are left out where they say the same in every row; others are
+// where they say nothing in any.
+var (
+	dull    = []string{"lane", "collection", "workflow"}
+	nothing = []string{"", ".", "0", "0s"}
+)
+
+// printNarrow prints a table on a terminal that it is too wide for.
+func (t *Table) printNarrow(out io.Writer, width int) error {
+	for i := len(t.header) - 1; i >= 0 && t.width() > width; i-- {
+		if len(t.rows) > 1 && t.says(i) && (slices.Contains(dull, fmt.Sprint(t.header[i])) || slices.Contains(nothing, fmt.Sprint(t.rows[0][i]))) {
+			t.remove(i)
+		}
+	}
+	var below []string
+	if t.width() > width {
+		below = t.moveBelow()
+	}
+	if t.width() > width {
+		t.clip(width)
+	}
+	var lines bytes.Buffer
+	if err := t.printAny(&lines); err != nil {
+		return err
+	}
+	first := 0
+	if len(t.header) > 0 {
+		first = 1
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n") {
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+		if n := i - first; n >= 0 && n < len(below) {
+			if err := printBelow(out, below[n], width); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// says reports whether a column is the same in every row.
+func (t *Table) says(i int) bool {
+	for _, r := range t.rows[1:] {
+		if fmt.Sprint(r[i]) != fmt.Sprint(t.rows[0][i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Table) remove(i int) {
+	if i < len(t.header) {
+		t.header = slices.Delete(slices.Clone(t.header), i, i+1)
+	}
+	t.texts = slices.Delete(t.texts, i, i+1)
+	for n, r := range t.rows {
+		t.rows[n] = slices.Delete(slices.Clone(r), i, i+1)
+	}
+}
+
+// moveBelow takes the widest texts out of the table.
+func (t *Table) moveBelow() (below []string) {
+	widest := -1
+	for i, w := range t.widths() {
+		if t.texts[i] && (widest < 0 || w >= t.widths()[widest]) {
+			widest = i
+		}
+	}
+	if widest < 0 || len(t.texts) < 2 || t.widths()[widest] <= clipLeast {
+		return nil
+	}
+	for _, r := range t.rows {
+		below = append(below, fmt.Sprint(r[widest]))
+	}
+	t.remove(widest)
+	for n, r := range t.rows { // a row is a line
+		for i := range r {
+			if s, is := r[i].(string); is {
+				t.rows[n][i] = strings.ReplaceAll(s, "\n", " ")
+			}
+		}
+	}
+	return below
+}
+
+const belowIndent = "    "
+
+// printBelow prints a text below a row, broken at spaces where it is too long for a line.
+func printBelow(out io.Writer, text string, width int) error {
+	line := ""
+	flush := func() error {
+		if line == "" {
+			return nil
+		}
+		_, err := fmt.Fprintln(out, belowIndent+line)
+		line = ""
+		return err
+	}
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(belowIndent+line)+1+utf8.RuneCountInString(word) > width {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return flush()
+}
