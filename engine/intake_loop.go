@@ -209,11 +209,9 @@ func (l *inboxLoop) takeIn(ctx context.Context) (left []inbox.Waiting, more bool
 	if len(crowded) > 0 {
 		l.tell(string(crowded[0].Collection) + "/" + layout.EncodePath(crowded[0].Name) + ": " + crowded[0].Reason)
 	}
-	if n, why := e.Intake.Room(); n >= 0 && n < len(settled) {
-		settled, more = settled[:n], true
-		if why != "" {
-			l.tell(why)
-		}
+	var why string
+	if settled, more, why = e.Intake.Admit(settled); why != "" {
+		l.tell(why)
 	}
 	before := l.progress()
 	again, err := e.Intake.AdmitAll(ctx, l.box, settled, l.batch, l.admitted)

@@ -84,7 +84,7 @@ func (dr *Drops) statusOfInbox(ctx context.Context, s *Status) error {
 		s.Inbox = append(s.Inbox, InboxRow{Collection: t.Collection, Name: layout.EncodePath(t.Name), State: "waiting",
 			Reason: dr.intake.WhyBound(t), Files: t.Files, Bytes: t.Bytes, Changed: t.At.UTC()})
 	}
-	_, full := dr.intake.Room()
+	full := dr.intake.Full()
 	if full != "" {
 		s.Pauses = append(s.Pauses, full)
 	}

@@ -3,7 +3,6 @@ package index
 import (
 	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
-	"bagpipe/layout"
 )
 
 // ApplyLimits tells the index which limits are in force.
@@ -15,10 +14,5 @@ func (ke *Keeper) ApplyLimits(c *settings.Snapshot) {
 		return
 	}
 	index.SetLanes(s.QueueLanes())
-	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: func(name layout.Name) int {
-		if c, ok := s.Collections[string(name)]; ok && c.InFlight > 0 {
-			return c.InFlight
-		}
-		return s.Defaults.InFlight
-	}})
+	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: s.OwnInFlight})
 }

@@ -15,9 +15,10 @@ type counts struct {
 	items   int
 	held    int
 	open    int // steps that wait or run, of items nothing keeps from going on
-	ahead   int // items with such steps that do not wait for other items alone
-	plans   []planCount
-	with    map[string]int // items, by workflow
+	// ahead are, by collection, items with such steps that do not wait for other items alone.
+	ahead map[layout.Name]int
+	plans []planCount
+	with  map[string]int // items, by workflow
 }
 
 // planCount counts the runs that go by one definition.
@@ -40,7 +41,7 @@ type flights struct {
 }
 
 func newCounts() counts {
-	return counts{with: map[string]int{}, flights: flights{steps: map[StepID]int{}, workflows: map[string]int{}, collections: map[layout.Name]int{}}}
+	return counts{ahead: map[layout.Name]int{}, with: map[string]int{}, flights: flights{steps: map[StepID]int{}, workflows: map[string]int{}, collections: map[layout.Name]int{}}}
 }
 
 // add counts an item n times: 1 when it comes, -1 when it goes.
@@ -52,7 +53,7 @@ func (c *counts) add(names *packed.Names, g *packed.Outline, n int) {
 	open := g.Open()
 	c.open += n * open
 	if open > 0 && !g.AwaitsOthers() {
-		c.ahead += n
+		c.ahead[layout.Name(names.Text(g.Collection))] += n
 	}
 	flying := false
 	for r := range g.Runs {
@@ -103,7 +104,7 @@ func (c *counts) merge(o *counts) {
 	c.items += o.items
 	c.held += o.held
 	c.open += o.open
-	c.ahead += o.ahead
+	mergeInto(c.ahead, o.ahead)
 	for len(c.plans) < len(o.plans) {
 		c.plans = append(c.plans, planCount{})
 	}

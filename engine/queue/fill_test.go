@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func same(t interface{ Fatalf(string, ...any) }, a, b *Index, now time.Time) {
 	}
 	itemsA, heldA, countA := a.Counts()
 	itemsB, heldB, countB := b.Counts()
-	if diff := cmp.Diff(countA, countB); diff != "" || itemsA != itemsB || heldA != heldB || a.Open() != b.Open() || a.Ahead() != b.Ahead() {
+	if diff := cmp.Diff(countA, countB); diff != "" || itemsA != itemsB || heldA != heldB || a.Open() != b.Open() || !maps.Equal(a.Ahead(), b.Ahead()) {
 		t.Fatalf("%d %d %s", itemsA-itemsB, heldA-heldB, diff)
 	}
 	readyA, waitsA := a.Queue(now, Question{})

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"bagpipe/engine/queue/internal/packed"
@@ -190,11 +191,13 @@ func (v View) yieldSame(same []aged, yield func(*Item) bool) bool {
 	return true
 }
 
-// Ahead tells how many items have a step that runs, or can be expected to run
-// without a person and without other items.
-func (v View) Ahead() int {
+// Ahead tells how many items of each collection have a step that runs, or can be expected
+// to run without a person and without other items.
+func (v View) Ahead() map[layout.Name]int {
 	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.count.ahead
+	ahead := maps.Clone(x.count.ahead)
+	maps.DeleteFunc(ahead, func(_ layout.Name, n int) bool { return n == 0 })
+	return ahead
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,20 @@ func (s *Settings) LaneRank(lane layout.Name) int {
 		return i
 	}
 	return len(s.LaneNames())
+}
+
+// OwnInFlight is how many items of a collection may be under way; 0: any number.
+func (s *Settings) OwnInFlight(name layout.Name) int {
+	return cmp.Or(s.Collections[string(name)].InFlight, s.Defaults.InFlight)
+}
+
+// LaneShare is how much a lane gets, beside others: by its weight, or twenty times as much
+// as the next.
+func (s *Settings) LaneShare(lane string) float64 {
+	if len(s.LaneWeights) > 0 {
+		return cmp.Or(s.LaneWeights[lane], 1)
+	}
+	return math.Pow(20, -float64(s.LaneRank(layout.Name(lane))))
 }
 
 // Collection gives the settings of a collection with the defaults filled in.
