@@ -189,12 +189,55 @@ func (fi *Figures) Stats() Stats {
 		}
 	}
 	if worst >= 0 {
+		if full := fi.pool(times[worst].StepID); full != "" {
+			slow := slowest(times)
+			out.Advice = append(out.Advice, poolAdvice(times[worst], full, slow))
+			worst = slow
+		}
+	}
+	if worst >= 0 {
 		out.Bottleneck = times[worst].String()
 	}
 	for i, t := range times {
 		out.Advice = append(out.Advice, fi.advise(t, out.Steps[i], i == worst)...)
 	}
 	return out
+}
+
+// pool says which limit on the items under way keeps what is ready at a step from
+// starting; empty: none.
+func (fi *Figures) pool(step queue.StepID) string {
+	now := fi.ledger.Now()
+	ready, _ := fi.index.Loaded().Queue(now, queue.Question{Step: func(id queue.StepID) bool { return id == step }, Limit: 1})
+	if len(ready) == 0 {
+		return ""
+	}
+	p, ok := fi.index.Loaded().Place(ready[0].Item.ID, ready[0].Run, ready[0].N, now, 0)
+	if !ok || p.OneStep {
+		return ""
+	}
+	return p.Limit
+}
+
+// slowest is the step at work that takes longest; -1: none is at work.
+func slowest(times []queue.Times) int {
+	slow := -1
+	for i, t := range times {
+		if t.Running > 0 && (slow < 0 || t.Ran.Median > times[slow].Ran.Median) {
+			slow = i
+		}
+	}
+	return slow
+}
+
+// poolAdvice is the tuning guide's for a pool without a free place (UIMA-AS 5.4.1): enlarge
+// it, and look at the slow consumer.
+func poolAdvice(t queue.Times, full string, slow int) fault.Advice {
+	text := fmt.Sprintf("%d are ready at %s, and the pool is full: %s; raise it while there is memory and space for more", t.Ready, t.String(), full)
+	if slow >= 0 {
+		text += ", or make what is at work faster, the bottleneck first"
+	}
+	return fault.Advice{Text: text}
 }
 
 func statsOf(t queue.Times) StepStats {
