@@ -179,7 +179,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *dis
 			err = errors.Join(err, disk.RemoveTree(tmp))
 		}
 	}()
-	if err := files.Place(ctx, t, tmp, false); err != nil {
+	if err := files.PlaceReadOnly(ctx, t, tmp); err != nil {
 		return err
 	}
 	if err := c.durable(writing, []string{tmp}, nil); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -31,9 +32,27 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 	return PlaceTree(ctx, t, into, link, 0)
 }
 
+// PlaceReadOnly is Place of copies that nobody may write to.
+func PlaceReadOnly(ctx context.Context, t *Tree, dest string) error {
+	if err := t.CheckRegular(); err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(dest)
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	return placeTree(ctx, t, into, 0, copier{perm: FilePerm &^ 0o222})
+}
+
 // PlaceTree is Place into an open root: a folder of into that becomes a link meanwhile
 // leads nowhere outside.
 func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers int) error {
+	return placeTree(ctx, t, into, workers, copier{perm: FilePerm, link: link})
+}
+
+// placeTree has workers that place as how does.
+func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how copier) error {
 	for i := range t.Folders {
 		if err := into.Mkdir(t.Folders[i].Path, FolderPerm); err != nil {
 			return err
@@ -52,7 +71,8 @@ func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers i
 	var next atomic.Int64
 	for range min(workers, len(shares)) {
 		g.Go(func() error {
-			p := &copier{from: &Opener{Root: root}, to: &Opener{Root: into}, put: &Creator{Root: into}, link: link}
+			p := how
+			p.from, p.to, p.put = &Opener{Root: root}, &Opener{Root: into}, &Creator{Root: into}
 			defer p.close()
 			for {
 				i := int(next.Add(1)) - 1
@@ -104,6 +124,7 @@ func byFolder(files []Entry) (shares [][]Entry) {
 type copier struct {
 	from, to *Opener
 	put      *Creator
+	perm     fs.FileMode // of copies
 	link     bool
 }
 
@@ -119,7 +140,7 @@ func (c *copier) place(p string) error {
 		return namedError(p, err)
 	}
 	defer in.Close()
-	return namedError(p, copyOpened(in, c.put, p))
+	return namedError(p, copyOpened(in, c.put, p, c.perm))
 }
 
 func (c *copier) close() {
@@ -148,10 +169,10 @@ func CopyFile(src string, to *Creator, p string) error {
 		return err
 	}
 	defer in.Close()
-	return copyOpened(in, to, p)
+	return copyOpened(in, to, p, FilePerm)
 }
 
-func copyOpened(in *os.File, to *Creator, p string) error {
+func copyOpened(in *os.File, to *Creator, p string, perm fs.FileMode) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -159,7 +180,7 @@ func copyOpened(in *os.File, to *Creator, p string) error {
 	if !info.Mode().IsRegular() {
 		return namedError(in.Name(), ErrChanged)
 	}
-	made, err := to.Create(p, FilePerm|info.Mode()&0o111)
+	made, err := to.Create(p, perm|info.Mode()&0o111)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package bagtool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type bagUpdateCmd struct {
 }
 
 func (c *bagUpdateCmd) Run(ctx context.Context, on *screen.Screen) error {
-	if err := wantFolder(c.Dir); err != nil {
+	if err := cmp.Or(wantFolder(c.Dir), wantOutsideStore(c.Dir)); err != nil {
 		return err
 	}
 	m := c.meter(on, "update")
@@ -81,7 +82,7 @@ type bagManifestAddCmd struct {
 }
 
 func (c *bagManifestAddCmd) Run(ctx context.Context, on *screen.Screen) error {
-	if err := wantFolder(c.Dir); err != nil {
+	if err := cmp.Or(wantFolder(c.Dir), wantOutsideStore(c.Dir)); err != nil {
 		return err
 	}
 	m := c.meter(on, "manifest add")

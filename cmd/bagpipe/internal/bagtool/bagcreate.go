@@ -62,7 +62,7 @@ func (c *bagCreateCmd) describe(o *bags.CreateOptions) error {
 }
 
 func (c *bagCreateCmd) Run(ctx context.Context, on *screen.Screen) error {
-	if err := cmp.Or(wantFolder(c.Source), wantPlace(cmp.Or(c.Dest, c.Source)), wantAlgorithms(c.Algorithm)); err != nil {
+	if err := cmp.Or(wantFolder(c.Source), wantPlace(cmp.Or(c.Dest, c.Source)), wantOutsideStore(cmp.Or(c.Dest, c.Source)), wantAlgorithms(c.Algorithm)); err != nil {
 		return err
 	}
 	o, err := c.options()

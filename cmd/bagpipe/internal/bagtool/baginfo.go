@@ -1,6 +1,7 @@
 package bagtool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (c *bagInfoSetCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err != nil {
 		return err
 	}
-	if err := wantFolder(c.Dir); err != nil {
+	if err := cmp.Or(wantFolder(c.Dir), wantOutsideStore(c.Dir)); err != nil {
 		return err
 	}
 	did, err := bags.SetInfo(ctx, c.Dir, changes, bags.AmendOptions{NoSync: !c.Sync})

@@ -28,7 +28,7 @@ type bagFetchCmd struct {
 }
 
 func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
-	if err := wantFolder(c.Dir); err != nil {
+	if err := cmp.Or(wantFolder(c.Dir), wantOutsideStore(c.Dir)); err != nil {
 		return err
 	}
 	allowed, err := allowed(c.Dir, around, c.AllowHost, c.AllowFolder)
@@ -123,7 +123,7 @@ func (c *bagSerializeCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if to == "" {
 		to = whole + "." + cmp.Or(c.Format, string(archive.Tar))
 	}
-	if err := wantPlace(to); err != nil {
+	if err := cmp.Or(wantPlace(to), wantOutsideStore(to)); err != nil {
 		return err
 	}
 	o := bags.SerializeOptions{Format: archive.Format(c.Format), Verify: c.Verify, NoSync: !c.Sync}

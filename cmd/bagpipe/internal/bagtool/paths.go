@@ -9,6 +9,7 @@ import (
 
 	"bagpipe/bags/files"
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/layout"
 )
 
 // What the commands for bags and archives are given is looked at before they begin:
@@ -81,6 +82,21 @@ func wantAlgorithms(names []string) error {
 	for _, n := range names {
 		if !files.Algorithm(n).Known() {
 			return misused("no algorithm %q; there are md5, sha1, sha224, sha256, sha384 and sha512", n)
+		}
+	}
+	return nil
+}
+
+// wantOutsideStore refuses to change what lies in a workspace's store: a deposited bag is
+// never changed.
+func wantOutsideStore(path string) error {
+	whole, err := absolute(path)
+	if err != nil {
+		return err
+	}
+	for dir := whole; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, layout.StoreFile)); err == nil && dir != whole {
+			return fmt.Errorf("%s lies in the store %s, where nothing is changed: have a copy with bagpipe retrieve, and deposit a new version", path, dir)
 		}
 	}
 	return nil
