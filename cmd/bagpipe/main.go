@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"syscall"
 	"time"
 
 	"bagpipe/bags/archive"
@@ -67,7 +68,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()))
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
-	if err := printed.Failure(); err != nil && code == screen.ExitDone {
+	if err := printed.Failure(); err != nil && code == screen.ExitDone && !errors.Is(err, syscall.EPIPE) {
 		app.Talk("bagpipe: %v", err)
 		return int(screen.ExitError)
 	}

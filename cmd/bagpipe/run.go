@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -71,6 +73,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	}
 	a.drains = true
+	signal.Ignore(syscall.SIGPIPE) // a run outlives who reads what it prints
 	jobs := c.Jobs
 	if jobs <= 0 {
 		jobs = runtime.NumCPU()

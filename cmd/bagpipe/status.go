@@ -105,7 +105,7 @@ func personLine(p ask.ItemRow) string {
 	if !strings.HasPrefix(p.Why, "waits for a person") { // its date is none
 		return fmt.Sprintf("%s  %s/%s: %s %s; let it go on with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, p.Why, p.Item.Short(), p.Step)
 	}
-	return fmt.Sprintf("%s  %s/%s: %s since %s; agree with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, screen.When(p.Since), p.Item.Short(), p.Step)
+	return fmt.Sprintf("%s  %s/%s: %s since %s; complete with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, screen.When(p.Since), p.Item.Short(), p.Step)
 }
 
 func holdLine(h ask.ItemRow) string {

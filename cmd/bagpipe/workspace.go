@@ -24,7 +24,7 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	fmt.Fprintf(a.Out, "Made workspace %s\n", c.Dir)
-	a.Talk("Drop content into %s/inbox/default, then: bagpipe -C %s run", c.Dir, c.Dir)
+	a.Talk("Drop content into %s, then: bagpipe -C %s run", shellWord(c.Dir+"/inbox/default"), shellWord(c.Dir))
 	return nil
 }
 

@@ -148,6 +148,7 @@ func groupID(of ...string) string {
 
 var (
 	hexes   = regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b|\b[0-9a-fA-F]*[0-9][0-9a-fA-F]*(-[0-9a-fA-F]{2,})*\b`)
+	finding = regexp.MustCompile(`^bag is not valid: .+?: ([a-z]+(?:-[a-z]+)*): `)
 	Numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`)
 )
 
@@ -158,6 +159,7 @@ func likeness(x act.Failing) string {
 	if label := strings.TrimSpace(x.Label); len(label) >= 3 {
 		m = strings.ReplaceAll(m, label, "LABEL")
 	}
+	m = finding.ReplaceAllString(m, "bag is not valid: FILE: $1: ")
 	m = hexes.ReplaceAllStringFunc(m, func(s string) string {
 		if len(s) < 6 && !strings.HasPrefix(strings.ToLower(s), "0x") {
 			return s

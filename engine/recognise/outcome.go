@@ -70,7 +70,7 @@ func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType 
 	}
 	o.Type = r.Type
 	o.Type = cmp.Or(o.Type, folderType)
-	if r.Known == KnownVersion {
+	if r.Known == KnownVersion && best.verdict == Yes { // what only looks like the object may be another
 		o.Known = KnownVersion
 	}
 	o.Workflow, o.Collection, o.Lane = r.Workflow, layout.Name(r.Collection), r.Lane
