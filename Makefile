@@ -1,16 +1,16 @@
 # Bagpipe. On a fresh machine with Go and Git: make demo, make test.
 
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo 0.1.0-dev+$$(git describe --always --dirty 2>/dev/null || echo unknown))
 BIN     := bin/bagpipe
 SOURCES := $(shell find . -name '*.go' -not -path './demo/*') go.mod go.sum $(shell find templates -type f)
 
-.PHONY: build demo test check bench soak clean
+.PHONY: build demo test check bench soak dist clean
 
 build: $(BIN)
 
 $(BIN): $(SOURCES)
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/bagpipe
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/bagpipe
 
 # The main job on real input, in ./demo; it replaces only what it made itself.
 demo: $(BIN)
@@ -43,5 +43,9 @@ soak: $(BIN)
 	$(GO) run ./engine/internal/queuebench -items 1000000
 	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
 
+# Packages for release, in ./dist.
+dist:
+	@GO='$(GO)' ./.ci/dist.sh '$(VERSION)'
+
 clean:
-	rm -rf bin .cache
+	rm -rf bin .cache dist

@@ -1,6 +1,7 @@
 // Package templates embeds the files a new workspace starts with: the settings,
 // the shipped workflow definitions with the JSON Schema that lets editors complete
-// them, the recognition rules with theirs, and the JSON Schema of named queues.
+// them, the recognition rules with theirs, the JSON Schema of named queues, and the hook
+// of its repository.
 //
 // It owns their text. It must not hold logic. It has no state.
 package templates
@@ -11,6 +12,13 @@ import "embed"
 //
 //go:embed bagpipe.yaml workflows rules
 var Workspace embed.FS
+
+// Hook is the text of the hook that a workspace's repository asks before a push lands; for
+// PROGRAM stands the path of the bagpipe program, as a word of a shell. A workspace whose
+// program is gone takes pushes as it did: what is broken in them does not come into force.
+//
+//go:embed hooks/pre-receive
+var Hook string
 
 //go:embed workflows/workflow.schema.json
 var workflowSchema []byte

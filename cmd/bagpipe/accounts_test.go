@@ -186,7 +186,7 @@ func TestACopyIsRejectedOnce(t *testing.T) {
 	if !strings.Contains(out, "1 drop taken in, 1 rejected") {
 		t.Errorf("run: %s", out)
 	}
-	if out := a.service(0, runQuiet); !strings.Contains(out, "0 drops taken in, 0 rejected") {
+	if out := a.service(0, runQuiet); out != "" {
 		t.Errorf("second run: %s", out)
 	}
 	a.items(1)

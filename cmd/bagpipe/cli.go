@@ -48,13 +48,15 @@ type actCommands struct {
 }
 
 type otherCommands struct {
-	Retrieve admin.Retrieve  `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
-	Fixity   admin.Fixity    `cmd:"" help:"Check what is kept against the history."`
-	Restore  admin.Restore   `cmd:"" help:"Make a workspace from a backup of its history."`
-	Check    admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
-	Maintain maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
-	Archive  bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
-	Bag      bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
-	Help     helpCmd         `cmd:"" help:"Show the help of a command."`
-	Told     versionCmd      `cmd:"" name:"version" help:"Print the version."`
+	Retrieve   admin.Retrieve  `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
+	Fixity     admin.Fixity    `cmd:"" help:"Check what is kept against the history."`
+	Restore    admin.Restore   `cmd:"" help:"Make a workspace from a backup of its history."`
+	Check      admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
+	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
+	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
+	Bag        bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
+	Completion completionCmd   `cmd:"" help:"Print a script that completes commands and options in a shell."`
+	Man        manCmd          `cmd:"" help:"Print the manual page, for man -l -."`
+	Help       helpCmd         `cmd:"" help:"Show the help of a command."`
+	Told       versionCmd      `cmd:"" name:"version" help:"Print the version."`
 }
