@@ -50,6 +50,7 @@ type actCommands struct {
 type otherCommands struct {
 	Retrieve   admin.Retrieve  `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
 	Fixity     admin.Fixity    `cmd:"" help:"Check what is kept against the history."`
+	Doctor     admin.Doctor    `cmd:"" help:"Look at what the workspace stands on: account, mounts, file system, clock, space, Git, programs."`
 	Restore    admin.Restore   `cmd:"" help:"Make a workspace from a backup of its history."`
 	Check      admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
 	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`

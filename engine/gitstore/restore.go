@@ -13,6 +13,12 @@ import (
 	"bagpipe/layout/disk"
 )
 
+// OddConfig lists what of the configuration of a workspace's repository is not as Init makes
+// it.
+func OddConfig(root string) ([]string, error) {
+	return repo.Odd(filepath.Join(root, layout.RepositoryDir))
+}
+
 // Restore makes the repository of the workspace root from a history: a repository, a bundle
 // or an address, whatever git clone takes. It is whole, or not there; what a crash left is
 // cleared by the next.

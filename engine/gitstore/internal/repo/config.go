@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -78,6 +79,34 @@ func initialConfig() ([]byte, error) {
 		c.Raw.Section(o[0]).SetOption(o[1], o[2])
 	}
 	return c.Marshal()
+}
+
+// Odd lists what of a repository's configuration is not as Make writes it.
+func Odd(git string) (odd []string, err error) {
+	text, err := os.ReadFile(filepath.Join(git, "config"))
+	if err != nil {
+		return nil, err
+	}
+	is, err := config.ReadConfig(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := initialConfig()
+	if err != nil {
+		return nil, err
+	}
+	want, err := config.ReadConfig(bytes.NewReader(wanted))
+	if err != nil {
+		return nil, err
+	}
+	for _, section := range want.Raw.Sections {
+		for _, option := range section.Options {
+			if got := is.Raw.Section(section.Name).Option(option.Key); got != option.Value {
+				odd = append(odd, fmt.Sprintf("%s.%s is %q, and init makes it %q", section.Name, option.Key, got, option.Value))
+			}
+		}
+	}
+	return odd, nil
 }
 
 // NotBare is a repository with a checkout: one that was cloned, or was made bare no more.

@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine/doctor"
+)
+
+// Doctor looks at what a workspace stands on.
+type Doctor struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints what was found; exit code 1 when something does not work.
+func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	e, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	found := doctor.New(e.Ledger, e.Settings).Look(ctx)
+	if err := errors.Join(c.print(on, found), e.Close()); err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.State == doctor.Wrong {
+			return screen.ExitError
+		}
+	}
+	return nil
+}
+
+func (c *Doctor) print(on *screen.Screen, found []doctor.Finding) error {
+	if c.JSON {
+		return on.JSON(found)
+	}
+	t := screen.NewTable("state", "about", "")
+	for _, f := range found {
+		t.Row(f.State, f.About, f.Text)
+	}
+	return t.Print(on.Out)
+}

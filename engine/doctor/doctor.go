@@ -1,0 +1,199 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// How something was found to stand.
+const (
+	Good  = "good"
+	Poor  = "poor"  // it works, and a person should know
+	Wrong = "wrong" // it does not work
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	About string `json:"about"`
+	State string `json:"state"`
+	Text  string `json:"text"`
+}
+
+// Doctor looks at a workspace.
+type Doctor struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	found    []Finding
+}
+
+// New gives a doctor for a workspace that is open, for reading at least.
+func New(l *ledger.Ledger, s *settings.Source) *Doctor { return &Doctor{ledger: l, settings: s} }
+
+// Look looks at everything.
+func (d *Doctor) Look(ctx context.Context) []Finding {
+	d.found = nil
+	d.account()
+	d.mounts(ctx)
+	d.fileSystem()
+	d.clock(ctx)
+	d.space()
+	d.git(ctx)
+	d.programs()
+	return d.found
+}
+
+func (d *Doctor) say(about, state, format string, args ...any) {
+	d.found = append(d.found, Finding{about, state, fmt.Sprintf(format, args...)})
+}
+
+// all says what is not as it should be, or that everything is.
+func (d *Doctor) all(about, state, good string, bad []string) {
+	if len(bad) == 0 {
+		d.say(about, Good, "%s", good)
+	}
+	for _, text := range bad {
+		d.say(about, state, "%s", text)
+	}
+}
+
+func (d *Doctor) account() {
+	var bad []string
+	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		owner, err := disk.ForeignOwner(d.ledger.Path(dir))
+		if err == nil && owner != "" {
+			bad = append(bad, fmt.Sprintf("%s belongs to %s, and this is %s", dir, owner, disk.AccountName(os.Geteuid())))
+		}
+	}
+	d.all("account", Wrong, "the workspace belongs to "+disk.AccountName(os.Geteuid()), bad)
+}
+
+func (d *Doctor) mounts(ctx context.Context) {
+	if err := d.ledger.CheckMounted(); err != nil {
+		d.say("mounts", Wrong, "%v", err)
+		return
+	}
+	store := d.settings.Current().Settings.StoreDir(d.ledger.Root)
+	mark, err := d.ledger.Mark(ctx)
+	if err != nil {
+		d.say("store", Wrong, "%v", err)
+		return
+	}
+	data, err := disk.ReadFile(filepath.Join(store, layout.StoreFile))
+	if err != nil {
+		d.say("store", Poor, "%s has no %s: nothing was deposited in it yet, or it is not mounted", layout.EncodePath(store), layout.StoreFile)
+		return
+	}
+	listed, err := layout.DecodeStore(data)
+	if _, ours := listed.Workspaces[mark]; err != nil || !ours {
+		d.say("store", Wrong, "%s is not this workspace's: its %s does not list the mark %s", layout.EncodePath(store), layout.StoreFile, mark)
+		return
+	}
+	d.say("store", Good, "%s is mounted, and this workspace's", layout.EncodePath(store))
+}
+
+func (d *Doctor) clock(ctx context.Context) {
+	now := d.ledger.Clock()
+	for c, err := range d.ledger.Store.History(ctx, gitstore.HistoryOptions{Limit: 1}) {
+		if err != nil {
+			d.say("history", Wrong, "%v", err)
+			return
+		}
+		if ahead := c.When.Sub(now); ahead > time.Minute {
+			d.say("clock", Wrong, "the last commit is of %s, %s from now: the clock was set back", c.When.Format(time.RFC3339), ahead.Round(time.Second))
+			return
+		}
+	}
+	d.say("clock", Good, "%s, and no commit is ahead of it", now.UTC().Format(time.RFC3339))
+}
+
+func (d *Doctor) space() {
+	s := d.settings.Current().Settings
+	for about, dir := range map[string]string{"space": d.ledger.Root, "space of the store": s.StoreDir(d.ledger.Root)} {
+		free, err := disk.Free(dir)
+		if err != nil {
+			continue // told under its mounts
+		}
+		inodes, bounded, err := disk.FreeInodes(dir)
+		switch {
+		case free < s.Free():
+			d.say(about, Wrong, "%s free, less than limits: free: nothing is taken in or started", folder.Size(free))
+		case err == nil && bounded && inodes < 10_000:
+			d.say(about, Poor, "%s free, and room for %d more files", folder.Size(free), inodes)
+		default:
+			d.say(about, Good, "%s free", folder.Size(free))
+		}
+	}
+}
+
+func (d *Doctor) git(ctx context.Context) {
+	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+	if err != nil {
+		d.say("git", Poor, "there is no git program: history is read and pushed by it, and maintenance needs it")
+	} else {
+		d.say("git", Good, "%s", strings.TrimSpace(string(out)))
+	}
+	odd, err := gitstore.OddConfig(d.ledger.Root)
+	if err != nil {
+		odd = []string{err.Error()}
+	}
+	d.all("git config", Poor, "as init makes it", odd)
+	hook := d.ledger.Path(layout.RepositoryDir + "/hooks/pre-receive")
+	if info, err := os.Stat(hook); err != nil || info.Mode()&0o111 == 0 {
+		d.say("hook", Poor, "there is no %s: pushed settings are not checked before they land", layout.RepositoryDir+"/hooks/pre-receive")
+	} else {
+		d.say("hook", Good, "pushed settings are checked before they land")
+	}
+}
+
+// programs looks for those of the definitions in force; what no setting sends drops to may
+// be there for later.
+func (d *Doctor) programs() {
+	c := d.settings.Current()
+	used := map[string]bool{c.Settings.Defaults.Workflow: true}
+	for name := range c.Settings.Collections {
+		used[c.Settings.Collection(layout.Name(name)).Workflow] = true
+	}
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(c.Workflows)) {
+		var missing []string
+		for _, step := range c.Workflows[name].Def.Steps {
+			if len(step.Command) == 0 {
+				continue
+			}
+			n++
+			if !d.runs(step.Command[0]) && !slices.Contains(missing, step.Command[0]) {
+				missing = append(missing, step.Command[0])
+			}
+		}
+		switch {
+		case len(missing) == 0:
+		case used[name]:
+			d.say("programs", Wrong, "workflow %s: not there: %s", name, strings.Join(missing, ", "))
+		default:
+			d.say("programs", Poor, "workflow %s, to which no collection sends drops: not there: %s", name, strings.Join(missing, ", "))
+		}
+	}
+	d.say("programs", Good, "%d steps run one", n)
+}
+
+func (d *Doctor) runs(program string) bool {
+	if strings.Contains(program, "/") {
+		program = settings.Below(d.ledger.Root, program)
+	}
+	_, err := exec.LookPath(program)
+	return err == nil
+}
