@@ -21,6 +21,7 @@ type admission struct {
 
 	isDir   map[string]bool // every path so far: a folder, or not
 	members int64           // seen, the same folder again included
+	kept    int64           // bytes of memory, about
 	fresh   func(name, p string, dir bool)
 }
 
@@ -65,7 +66,7 @@ func (a *admission) admit(name string, dir bool) (string, error) {
 	case seen && !dir:
 		return "", a.broken(name, files.RuleDuplicate, "two members have this name")
 	case !seen:
-		a.note(name, p, dir)
+		return p, a.note(name, p, dir)
 	}
 	return p, nil
 }
@@ -84,14 +85,25 @@ func (a *admission) parents(name, p string) error {
 		if int64(len(a.isDir)) >= a.limits.Files+int64(a.limits.Depth) {
 			return a.broken(name, files.RuleFiles, fmt.Sprintf("the archive has more than %d members and folders above them", a.limits.Files))
 		}
-		a.note(name, d, true)
+		if err := a.note(name, d, true); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (a *admission) note(name, p string, dir bool) {
+// keptName is what is kept of a path beside two copies of it.
+const keptName = 160
+
+// note keeps a path, as long as all that are kept stay within the memory that a decoder
+// may have: names compress well.
+func (a *admission) note(name, p string, dir bool) error {
+	if a.kept += int64(2*len(p) + keptName); a.kept > a.limits.Memory {
+		return a.broken(name, files.RuleMemory, fmt.Sprintf("the names of its members need more than the %d bytes of memory allowed", a.limits.Memory))
+	}
 	a.isDir[p] = dir
 	a.fresh(name, p, dir)
+	return nil
 }
 
 // plainControls makes a name's control characters pass the rules of unpacking;

@@ -53,7 +53,10 @@ func Expanded(ctx context.Context, path string, l Limits) (int64, error) {
 			size = packed * guessedRatio
 		default: // many small ones could hold much
 			in, err := Inspect(ctx, path, InspectOptions{Limits: l})
-			if size = in.Bytes; err != nil { // it may fill the disk before it turns out to be damaged
+			if err != nil {
+				return 0, err
+			}
+			if size = in.Bytes; len(in.Problems) > 0 { // it may fill the disk before it turns out to be damaged
 				size = l.MostExpanded(packed)
 			}
 		}
