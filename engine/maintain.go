@@ -17,13 +17,17 @@ const (
 
 // Maintain joins the store's small packs and brings its commit-graph up to date;
 // compact packs everything anew. It holds no lock that a commit needs. It also
-// looks at every record shown in the item folders.
+// looks at every record shown in the item folders, and removes what killed attempts left
+// there.
 func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, error) {
 	if e.Ledger.ReadOnly {
 		return gitstore.Report{}, gitstore.ErrReadOnly
 	}
 	if err := e.Ledger.Store.RepairAll(ctx); err != nil {
 		return gitstore.Report{}, fmt.Errorf("bring the item folders in line with the history: %w", err)
+	}
+	if err := e.Attempt.Recovery.ForgetLeftovers(ctx); err != nil {
+		return gitstore.Report{}, fmt.Errorf("remove what ended attempts left: %w", err)
 	}
 	if compact {
 		return e.Ledger.Store.Compact(ctx)

@@ -41,6 +41,6 @@ func TestNamesAreBounded(t *testing.T) {
 	if err != nil || len(in.Problems) != 1 || in.Problems[0].Rule != files.RuleMemory {
 		t.Errorf("%v, %v", in.Problems, err)
 	}
-	_, err = Extract(context.Background(), path, filepath.Join(t.TempDir(), "out"), ExtractOptions{Limits: Limits{Memory: 4 << 20}})
+	_, err = Extract(context.Background(), path, t.TempDir(), ExtractOptions{Limits: Limits{Memory: 4 << 20}})
 	wantRuleOnly(t, "extract", err, files.RuleMemory)
 }

@@ -42,6 +42,17 @@ func (fo *Folders) AsideOf(a layout.AttemptRef) string {
 	return filepath.Join(fo.path(layout.ItemDir(a.Item)), replacedPrefix+string(a.Step)+"."+a.Key.String())
 }
 
+// ReplacedBy reads the name of a folder that AsideOf gives.
+func ReplacedBy(name string) (step layout.Name, key layout.AttemptKey, is bool) {
+	rest, is := strings.CutPrefix(name, replacedPrefix)
+	last := strings.LastIndexByte(rest, '.')
+	if !is || last < 0 {
+		return "", key, false
+	}
+	key, err := layout.ParseAttemptKey(rest[last+1:])
+	return layout.Name(rest[:last]), key, err == nil
+}
+
 // Publish puts a result's outputs into the item's folder, durably. writing was begun
 // before the first of them was written.
 func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Writing, res steps.Result) error {
