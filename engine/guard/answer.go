@@ -76,6 +76,9 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 	}
 	text := v.text()
 	last := v.breaches[len(v.breaches)-1].commit.Hash.String()
+	if err := g.clearWay(ctx, id); err != nil {
+		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
+	}
 	did := false
 	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		did = false
