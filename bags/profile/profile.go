@@ -222,6 +222,10 @@ func (r *profileReader) info() {
 }
 
 func (r *profileReader) tags() {
+	var keys map[string]map[string]json.RawMessage
+	if json.Unmarshal(r.top[keyBagInfo], &keys) == nil { // else take says what is wrong
+		r.odd(keys)
+	}
 	var all map[string]struct {
 		Required    flexBool        `json:"required"`
 		Recommended flexBool        `json:"recommended"`
@@ -240,6 +244,26 @@ func (r *profileReader) tags() {
 		r.p.Tags = append(r.p.Tags, Tag{
 			Label: label, Required: bool(t.Required), Wanted: bool(t.Recommended), Values: t.Values, Single: t.Repeatable != nil && !bool(*t.Repeatable),
 		})
+	}
+}
+
+// odd tells of keys of Bag-Info's labels that are none: one that is misspelt would check
+// nothing.
+func (r *profileReader) odd(labels map[string]map[string]json.RawMessage) {
+	known := []string{"required", "recommended", "repeatable", "values", "description"}
+	for _, label := range slices.Sorted(maps.Keys(labels)) {
+		for _, key := range slices.Sorted(maps.Keys(labels[label])) {
+			if slices.Contains(known, key) {
+				continue
+			}
+			severity, text := finding.Warning, "not a key of the specification; it is not checked"
+			for _, k := range known {
+				if len(key) > 3 && strings.EqualFold(key[:3], k[:3]) && max(len(key)-len(k), len(k)-len(key)) <= 2 {
+					severity, text = finding.Error, "not a key of the specification; is it "+k+"?"
+				}
+			}
+			r.problem(severity, keyBagInfo+"/"+label+"/"+layout.EncodePath(key), text)
+		}
 	}
 }
 
