@@ -112,13 +112,31 @@ func oneValue(v any) (string, bool) {
 	return s, ok
 }
 
-// mapped names the fields as the settings want them.
+// mapped names the fields as the settings want them, those of each file too; only: is about
+// the fields of the drop.
 func mapped(s *settings.MetadataSettings, raw map[string]any) map[string]any {
+	out := renamed(s, raw, s.Only)
+	perFile, is := out[filesKey].(map[string]any)
+	if !is {
+		return out
+	}
+	each := make(map[string]any, len(perFile))
+	for path, about := range perFile {
+		if fields, is := about.(map[string]any); is {
+			about = renamed(s, fields, false)
+		}
+		each[path] = about
+	}
+	out[filesKey] = each
+	return out
+}
+
+func renamed(s *settings.MetadataSettings, raw map[string]any, only bool) map[string]any {
 	out := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(raw)) {
 		to, named := s.Map[key]
 		switch {
-		case !named && s.Only && key != filesKey:
+		case !named && only && key != filesKey:
 		case !named:
 			out[key] = raw[key]
 		case to != "":
