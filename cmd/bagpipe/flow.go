@@ -62,7 +62,7 @@ type flowRow struct {
 
 type workflowMigrateCmd struct {
 	Items    []string `arg:"" name:"item" help:"Identifiers, their beginnings, or labels."`
-	Workflow string   `help:"Only this workflow, or one run of it; default: all that are not done."`
+	Workflow string   `placeholder:"NAME" help:"Only this workflow, or one run of it; default: all that are not done."`
 	Message  string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
 	JSON     bool     `name:"json" help:"Print JSON."`
 }

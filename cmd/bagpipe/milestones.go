@@ -13,8 +13,8 @@ import (
 type milestonesCmd struct {
 	From       string `placeholder:"MILESTONE" help:"Measure from this one alone."`
 	To         string `placeholder:"MILESTONE" help:"Measure to this one alone."`
-	Collection string `help:"Only this collection."`
-	Workflow   string `help:"Only items with this workflow."`
+	Collection string `placeholder:"NAME" help:"Only this collection."`
+	Workflow   string `placeholder:"NAME" help:"Only items with this workflow."`
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
