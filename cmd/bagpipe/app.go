@@ -161,6 +161,7 @@ func (a *app) open(ctx context.Context) (*engine.Engine, error) {
 	}
 	e, err := engine.Open(ctx, root, o)
 	if err == nil || !cannotWrite(err) {
+		a.unwritable = nil
 		return e, err
 	}
 	// To look must be possible for those who may not write, on a snapshot, and on a
@@ -170,7 +171,10 @@ func (a *app) open(ctx context.Context) (*engine.Engine, error) {
 	if again != nil {
 		return nil, err
 	}
-	a.unwritable = err
+	said := a.unwritable != nil
+	if a.unwritable = err; said {
+		return e, nil
+	}
 	var foreign *ledger.Foreign
 	if errors.As(err, &foreign) {
 		a.Talk("read-only: this workspace belongs to %s", foreign.Account)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 )
@@ -74,10 +75,18 @@ func TestLookingOnAFullDisk(t *testing.T) {
 			t.Errorf("%s: %s", look, out)
 		}
 	}
-	for _, act := range []string{"run", "run --watch"} {
-		b.start(strings.Fields(act)...).code(1)
-	}
+	b.start("run").code(1)
+	service := b.start("run", "--watch")
+	time.Sleep(3 * time.Second) // it looks for room once meanwhile, and does not end
 	b.must(os.Remove(ballast))
+	b.await("that it goes on", func() bool { return strings.Contains(b.ok("status"), "1 engine running") })
+	b.must(service.cmd.Process.Signal(syscall.SIGTERM))
+	service.code(0)
+	for _, said := range []string{"the workspace cannot be written to", "it is gone on with when there is room"} {
+		if n := strings.Count(service.out.String(), said); n != 1 {
+			t.Errorf("%q is said %d times: %s", said, n, service.out.String())
+		}
+	}
 	b.start("run").code(int(screen.ExitSomeFailed)) // the deposit waits for room in the store
 }
 

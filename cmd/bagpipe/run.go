@@ -19,6 +19,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -78,6 +79,32 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if jobs <= 0 {
 		jobs = runtime.NumCPU()
 	}
+	for told := false; ; told = true {
+		err := c.run(ctx, a, jobs)
+		if !c.Watch || !fullDisk(err) && !(fullDisk(a.unwritable) && errors.Is(err, gitstore.ErrReadOnly)) {
+			return err
+		}
+		if !told {
+			a.Talk("the disk is full, and nothing can be begun; it is gone on with when there is room")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.drain:
+			return nil
+		case <-time.After(roomEvery):
+		}
+	}
+}
+
+// roomEvery is how often a service that was started on a full disk looks for room.
+const roomEvery = 2 * time.Second
+
+func fullDisk(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 	return a.with(ctx, func(e *engine.Engine) error {
 		var items []layout.ItemID
 		for _, ref := range c.Item {
