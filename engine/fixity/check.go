@@ -1,6 +1,7 @@
 package fixity
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -32,6 +34,9 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 	r, err := c.read(v, id)
 	if err != nil {
 		return Result{}, err
+	}
+	if r.atWork() {
+		return Result{}, errAtWork
 	}
 	m := r.Manifest
 	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}}
@@ -58,7 +63,29 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 		delete(out.Copies, Deposit) // none was made
 	}
 	c.judge(r, out.Copies)
-	return out, nil
+	// What changed meanwhile was not compared with what it should be by now.
+	if v, err = c.ledger.Store.Tip(); err != nil {
+		return Result{}, err
+	}
+	now, err := c.read(v, id)
+	if err == nil && (now.atWork() || !bytes.Equal(now.ManifestJ, r.ManifestJ) || !bytes.Equal(now.ExecutionJ, r.ExecutionJ)) {
+		err = errAtWork
+	}
+	return out, err
+}
+
+// errAtWork is an item that is being worked on: its files may change at any moment.
+var errAtWork = errors.New("the item is being worked on")
+
+func (r *record) atWork() bool {
+	for _, w := range r.Execution.Workflows {
+		for _, s := range w.Steps {
+			if s.Status == state.InProgress {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // judge fails an item of which nothing is left.

@@ -62,18 +62,19 @@ type Which struct {
 }
 
 // Run checks items and records what was found, one commit an item; told is called by one
-// goroutine at a time. An error of one item is joined to err, and the others go on, unless
-// the store is not there.
-func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) error {
+// goroutine at a time. Items that are being worked on are passed over, and counted. An
+// error of one item is joined to err, and the others go on, unless the store is not there.
+func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passedOver int, err error) {
 	if c.ledger.ReadOnly {
-		return gitstore.ErrReadOnly
+		return 0, gitstore.ErrReadOnly
 	}
 	items, err := c.choose(which)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var mu sync.Mutex // guards errs, and calls of told
+	var mu sync.Mutex // guards what follows, and calls of told
 	var errs []error
+	passed := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
 	for _, id := range items {
@@ -84,6 +85,10 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) error 
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if errors.Is(err, errAtWork) {
+				passed++
+				return nil
+			}
 			if err != nil {
 				if fault.Is(err, fault.Busy) || ctx.Err() != nil {
 					return err // it is so of all
@@ -96,9 +101,9 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) error 
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return passed, err
 	}
-	return errors.Join(errs...)
+	return passed, errors.Join(errs...)
 }
 
 // choose lists the items, those checked longest ago first.

@@ -73,7 +73,7 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 			which.Items = append(which.Items, id)
 		}
 		checked, damaged := 0, 0
-		err := e.Fixity.Run(ctx, which, func(r fixity.Result) {
+		passed, err := e.Fixity.Run(ctx, which, func(r fixity.Result) {
 			checked++
 			if len(r.Failed()) > 0 {
 				damaged++
@@ -85,6 +85,9 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 		}
 		if !c.JSON && (!c.Quiet || damaged > 0) {
 			fmt.Fprintf(on.Out, "%s checked, %d damaged\n", screen.Count(checked, "item"), damaged)
+		}
+		if passed > 0 && !c.Quiet {
+			on.Talk("%s worked on, and passed over", screen.CountVerb(passed, "item is being", "items are being"))
 		}
 		if damaged > 0 {
 			return screen.ExitSomeFailed
