@@ -81,14 +81,22 @@ const askAbove = 100
 type sureArgs struct {
 	DryRun bool `help:"Print what would be done, and change nothing."`
 	Yes    bool `short:"y" help:"Do not ask, however many items there are."`
+
+	single bool // a person decides about one item: more are asked about on a terminal
 }
 
 // sure asks before many items are changed.
 func (c *sureArgs) sure(a *app, n int, what, noun string) error {
-	if n <= askAbove || c.Yes || c.DryRun {
+	f, ok := a.In.(*os.File)
+	asks := ok && term.IsTerminal(int(f.Fd()))
+	most := askAbove
+	if asks && c.single {
+		most = 1
+	}
+	if n <= most || c.Yes || c.DryRun {
 		return nil
 	}
-	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if !asks {
 		return fmt.Errorf("%s %s: say --yes, or look first with --dry-run", what, screen.Count(n, noun))
 	}
 	fmt.Fprintf(a.Err, "%s %s? [y/N] ", what, screen.Count(n, noun))

@@ -159,6 +159,7 @@ func (c *stepArgs) actOnAll(ctx context.Context, a *app, workflow string, step l
 				a.Talk("%s not come to %s yet", screen.CountVerb(n, "item has", "items have"), step)
 			}
 		}
+		c.single = to == state.Completed
 		return c.bulk(ctx, a, e, seen, "change "+string(step)+" of", string(to), func(s act.SeenStep) (state.Transition, error) { return do(e, s.StepRef) })
 	})
 }

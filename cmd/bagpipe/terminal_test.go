@@ -32,9 +32,29 @@ func (b *bench) inTerminal(width int, args ...string) string {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	b.must(cmd.Start())
 	b.must(terminal.Close())
+	if _, err := master.Write([]byte("\n")); err != nil { // whatever is asked
+		b.t.Error(err)
+	}
 	out, _ := io.ReadAll(master) // ends with an error when the last user of the terminal is gone
 	_ = cmd.Wait()
 	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+// In a terminal an approval of several items at once is asked about.
+func TestApprovalsInATerminal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("signed", "  - name: sign\n    manual: true\n")
+	b.addItems("signed", 3)
+	if out := b.inTerminal(80, "step", "complete", "--collection", "default", "signed/sign"); !strings.Contains(out, "change sign of 3 items? [y/N]") {
+		t.Errorf("%q", out)
+	}
+	if out := b.ok("queue", "--people", "--count"); out != "3\n" {
+		t.Errorf("%q", out)
+	}
+	if out := b.inTerminal(80, "step", "complete", "--yes", "--collection", "default", "signed/sign"); !strings.Contains(out, "3 items changed") {
+		t.Errorf("%q", out)
+	}
 }
 
 // In a terminal a run tells a line an item, with its identifier, and what is at work.
