@@ -8,6 +8,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/metrics"
 	"bagpipe/engine/state"
 )
 
@@ -45,6 +46,8 @@ type account struct {
 	told  func(Report) // nil: nobody is told
 	open  func() int   // steps known to be left to do
 	drain func()       // lets what runs finish, and starts nothing new
+
+	metrics *metrics.Metrics // nil: nobody watches
 
 	mu       sync.Mutex // guards the rest, and calls of told
 	summary  Summary
@@ -99,6 +102,9 @@ func (a *account) admitted(drop intake.Admitted) {
 		a.summary.Admitted++
 	}
 	a.mu.Unlock()
+	if a.metrics != nil {
+		a.metrics.Took(drop.Rejected != "")
+	}
 	a.report(Report{Admitted: &drop})
 	if drop.Stays != "" {
 		a.report(Report{Note: fmt.Sprintf("%s/%s was copied; its original stays at %s; the status says why", drop.Collection, drop.Label, drop.Stays)})

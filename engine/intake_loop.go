@@ -186,6 +186,10 @@ func (l *inboxLoop) takeIn(ctx context.Context) (left []inbox.Waiting, more bool
 		}
 	}
 	free, waiting := e.Intake.KeepBack(found.Settled, found.Waiting)
+	if l.metrics != nil {
+		l.metrics.Scanned(len(waiting), len(free) > 0)
+		defer l.metrics.Taken()
+	}
 	l.tellLate(waiting)
 	for _, b := range found.Bad {
 		kept, err := l.box.Reject(ctx, b.Drop, b.Rule, b.Reason)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net"
 	"sync"
 
 	"bagpipe/engine/attempt"
@@ -11,6 +12,7 @@ import (
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/metrics"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
 	"bagpipe/layout"
@@ -36,6 +38,9 @@ type RunOptions struct {
 	// Drain, when closed, lets what runs finish and starts nothing new. The
 	// context given to Run ends what runs as well.
 	Drain <-chan struct{}
+	// Metrics, when given, answers /metrics and /healthz while the run lasts.
+	Metrics net.Listener
+	Version string // of the program, for Metrics
 	// Report is told what happens, from one goroutine at a time; nil: not told.
 	Report func(Report)
 }
@@ -91,7 +96,13 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	e.Guard.Wake() // for the others, beside the work
 	r.each(e.repairFolders(ctx))
+	if o.Metrics != nil {
+		r.metrics = metrics.New(e.Ledger, e.Settings, e.Index, o.Version)
+	}
 	e.Index.TellEnded(func(ended index.Ended) {
+		if r.metrics != nil {
+			r.metrics.Ended(ended)
+		}
 		e.Intake.Announce.Step(ended.Item, func() {
 			r.report(Report{Ended: &ended})
 			r.upkeep.stepEnded()
@@ -138,6 +149,13 @@ func (r *run) work(ctx context.Context) error {
 	wg.Go(func() { r.upkeep.run(side) })
 	wg.Go(func() { r.guard(side) })
 	wg.Go(func() { r.alarm(side) })
+	if r.metrics != nil {
+		wg.Go(func() {
+			if err := r.metrics.Serve(side, r.o.Metrics); err != nil {
+				r.tellGrave(err.Error())
+			}
+		})
+	}
 	if !r.injected() {
 		wg.Go(func() { r.inbox.run(side) })
 	}

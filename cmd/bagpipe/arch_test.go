@@ -18,7 +18,7 @@ import (
 var floors = map[string]int{
 	"bagpipe/cmd/bagpipe": 11,
 	"bagpipe/engine":      10,
-	"bagpipe/engine/web":  9, "bagpipe/engine/remote": 9, "bagpipe/engine/alert": 9,
+	"bagpipe/engine/web":  9, "bagpipe/engine/remote": 9, "bagpipe/engine/alert": 9, "bagpipe/engine/metrics": 9,
 	"bagpipe/engine/ask": 8, "bagpipe/engine/feed": 8, "bagpipe/engine/schedule": 8, "bagpipe/engine/catalog": 8,
 	"bagpipe/engine/delivery": 8, "bagpipe/engine/sync": 8, "bagpipe/engine/audit": 8, "bagpipe/engine/export": 8, "bagpipe/engine/search": 8, "bagpipe/engine/fixity": 8, "bagpipe/engine/doctor": 8,
 	"bagpipe/engine/act": 7, "bagpipe/engine/intake": 7, "bagpipe/engine/attempt": 7,

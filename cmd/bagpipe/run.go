@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -33,6 +35,7 @@ type runCmd struct {
 	Step        string   `placeholder:"STEP" help:"With --item: do this step alone; STEP or WORKFLOW/STEP."`
 	Queue       string   `placeholder:"NAME" help:"Work on this queue alone, not on the inbox: a named one, WORKFLOW, WORKFLOW/STEP or /STEP."`
 	Batch       string   `placeholder:"NAME" help:"What is taken in from the inbox is one batch, closed when the inbox has been taken in."`
+	Metrics     string   `placeholder:"ADDR" help:"With --watch: answer /metrics, for Prometheus, and /healthz on this address, as in :9464; without a host on this machine alone."`
 	RetryFailed bool     `help:"First let every failed step be tried again."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
@@ -61,6 +64,8 @@ func (c *runCmd) Validate() error {
 		return errors.New("--queue and --item exclude each other")
 	case c.Step != "" && len(c.Item) == 0:
 		return errors.New("--step is for --item; bagpipe queue lists what waits for a step")
+	case c.Metrics != "" && !c.Watch:
+		return errors.New("--metrics is for --watch")
 	case len(c.Item) > 0 && c.Watch:
 		return errors.New("--item and --watch exclude each other")
 	}
@@ -105,6 +110,13 @@ func fullDisk(err error) bool {
 }
 
 func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
+	watched, err := c.listen()
+	if err != nil {
+		return err
+	}
+	if watched != nil {
+		defer watched.Close()
+	}
 	return a.with(ctx, func(e *engine.Engine) error {
 		var items []layout.ItemID
 		for _, ref := range c.Item {
@@ -116,7 +128,7 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 		}
 		p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
 		s, err := e.Run(ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
-			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed})
+			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed, Metrics: watched, Version: version})
 		p.close()
 		if err != nil {
 			return err
@@ -145,6 +157,18 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 // what lies in the inbox.
 func idle(s engine.Summary) bool {
 	return s.Admitted == 0 && s.Stuck == 0 && s.Steps[state.Completed]+s.Steps[state.Skipped]+s.Steps[state.Failed] == 0
+}
+
+// listen opens the address of the metrics; nil: there is none.
+func (c *runCmd) listen() (net.Listener, error) {
+	if c.Metrics == "" {
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(c.Metrics)
+	if err != nil {
+		return nil, screen.WrongUse("--metrics: expected an address as :9464 or 10.0.0.1:9464: " + err.Error())
+	}
+	return net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {

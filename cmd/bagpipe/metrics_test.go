@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A running service answers machines that watch it; the documentation names every metric, and
+// the alert rules no other.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	free, err := net.Listen("tcp", "localhost:0")
+	b.must(err)
+	addr := free.Addr().String()
+	b.must(free.Close())
+	b.drop("zip")
+	service := b.start("run", "--watch", "--metrics", addr)
+	get := func(path string) (int, string) {
+		resp, err := http.Get("http://" + addr + path)
+		if err != nil {
+			return 0, ""
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		b.must(err)
+		return resp.StatusCode, string(body)
+	}
+	b.await("the drop to be done", func() bool {
+		_, text := get("/metrics")
+		return strings.Contains(text, `bagpipe_steps_ended_total{workflow="accession",step="cleanup",status="completed"} 1`+"\n")
+	})
+	_, text := get("/metrics")
+	for _, want := range []string{"bagpipe_items 1\n", `bagpipe_drops_total{outcome="admitted"} 1` + "\n", "bagpipe_engines 1\n", "bagpipe_healthy 1\n",
+		`bagpipe_steps{workflow="accession",step="deposit",status="completed"} 1` + "\n", `bagpipe_free_bytes{of="workspace"} `} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if code, body := get("/healthz"); code != 200 || body != "ok\n" {
+		t.Errorf("healthz: %d %q", code, body)
+	}
+	docs, err := os.ReadFile("../../docs/operations.md")
+	b.must(err)
+	rules, err := os.ReadFile("../../testdata/monitoring/alerts.yaml")
+	b.must(err)
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(text, -1) {
+		named[m[1]] = true
+		if !strings.Contains(string(docs), "| `"+m[1]) {
+			t.Errorf("docs/operations.md does not name %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`bagpipe_[a-z_]+`).FindAllString(string(rules), -1) {
+		if !named[m] {
+			t.Errorf("alerts.yaml names %s, which no scrape has", m)
+		}
+	}
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		cmd := exec.Command(promtool, "check", "metrics")
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool check metrics: %s", out)
+		}
+		if out, err := exec.Command(promtool, "check", "rules", "../../testdata/monitoring/alerts.yaml").CombinedOutput(); err != nil {
+			t.Errorf("promtool check rules: %s", out)
+		}
+	}
+	b.must(service.cmd.Process.Signal(syscall.SIGTERM))
+	service.code(0)
+	b.start("run", "--metrics", addr).code(2)
+	b.start("run", "--watch", "--metrics", "nonsense").code(2)
+}

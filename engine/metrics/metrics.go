@@ -1,0 +1,124 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"bagpipe/engine/control"
+	"bagpipe/engine/index"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+	"bagpipe/layout/disk"
+)
+
+// Metrics are those of one run of one engine.
+type Metrics struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	index    *index.Keeper
+	version  string
+
+	mu       sync.Mutex // guards the rest
+	ended    map[endedKey]int
+	admitted int
+	rejected int
+	scanned  time.Time // the end of the last scan of the inbox
+	taking   bool      // drops are being taken in since, which may take long
+	waiting  int       // drops that it left
+}
+
+type endedKey struct {
+	step   state.Ref
+	status state.Status
+}
+
+// New gives the metrics of a run that begins.
+func New(l *ledger.Ledger, s *settings.Source, i *index.Keeper, version string) *Metrics {
+	return &Metrics{ledger: l, settings: s, index: i, version: version, ended: map[endedKey]int{}, scanned: l.Clock()}
+}
+
+// Ended counts a step that this run ended.
+func (m *Metrics) Ended(e index.Ended) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended[endedKey{control.RefOf(e.Workflow, e.Step), e.Status}]++
+}
+
+// Took counts a drop that was taken in, or rejected.
+func (m *Metrics) Took(rejected bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rejected {
+		m.rejected++
+	} else {
+		m.admitted++
+	}
+}
+
+// Scanned notes a scan of the inbox, and how many drops it left there; taking says that
+// others are taken in until Taken.
+func (m *Metrics) Scanned(waiting int, taking bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.scanned, m.waiting, m.taking = m.ledger.Clock(), waiting, taking
+}
+
+// Taken ends what Scanned began.
+func (m *Metrics) Taken() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.scanned, m.taking = m.ledger.Clock(), false
+}
+
+// staleScan is for how long a service need not have looked into its inbox.
+const staleScan = 5 * time.Minute
+
+// Health says why the run is not well; nil: it is.
+func (m *Metrics) Health() error {
+	m.mu.Lock()
+	since, taking := m.ledger.Clock().Sub(m.scanned), m.taking
+	m.mu.Unlock()
+	if most := staleScan + 2*m.settings.Current().Settings.Rescan(); since > most && !taking {
+		return fmt.Errorf("the inbox was not looked at for %s", since.Round(time.Second))
+	}
+	if _, err := m.ledger.Store.Tip(); err != nil {
+		return fmt.Errorf("the history cannot be read: %w", err)
+	}
+	free, err := disk.Free(m.ledger.Root)
+	if err != nil {
+		return err
+	}
+	if least := m.settings.Current().Settings.Free(); free < least {
+		return fmt.Errorf("%d bytes are free, less than limits: free: %d", free, least)
+	}
+	return nil
+}
+
+// Serve answers on a listener until ctx ends.
+func (m *Metrics) Serve(ctx context.Context, on net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(m.text()) // who asked is gone
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := m.Health(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok")
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 14}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}

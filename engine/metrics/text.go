@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/claim"
+	"bagpipe/layout/disk"
+)
+
+// text is what stands now, in the text form of Prometheus.
+func (m *Metrics) text() []byte {
+	w := &writer{}
+	w.family("bagpipe_build_info", "gauge", "The version that runs.")
+	w.value(1, "version", m.version)
+	m.items(w)
+	m.run(w)
+	m.machine(w)
+	return w.Bytes()
+}
+
+func (m *Metrics) items(w *writer) {
+	items, held, workflows := m.index.Loaded().Counts()
+	w.family("bagpipe_items", "gauge", "Items in the workspace.")
+	w.value(float64(items))
+	w.family("bagpipe_items_held", "gauge", "Items that a person holds.")
+	w.value(float64(held))
+	w.family("bagpipe_steps", "gauge", "Steps of items, by how they stand.")
+	for _, f := range workflows {
+		for _, s := range f.Steps {
+			for _, status := range slices.Sorted(maps.Keys(s.By)) {
+				w.value(float64(s.By[status]), "workflow", f.Workflow, "step", string(s.Step), "status", string(status))
+			}
+		}
+	}
+	w.family("bagpipe_steps_ready", "gauge", "Steps that a robot could begin.")
+	for _, f := range workflows {
+		for _, s := range f.Steps {
+			w.value(float64(s.Ready), "workflow", f.Workflow, "step", string(s.Step))
+		}
+	}
+	w.family("bagpipe_steps_for_people", "gauge", "Steps that wait for a person.")
+	for _, f := range workflows {
+		for _, s := range f.Steps {
+			w.value(float64(s.Person), "workflow", f.Workflow, "step", string(s.Step))
+		}
+	}
+	w.family("bagpipe_items_under_way", "gauge", "Items with a step that runs, or can be expected to run without a person, by collection.")
+	ahead := m.index.Loaded().Ahead()
+	for _, c := range slices.Sorted(maps.Keys(ahead)) {
+		w.value(float64(ahead[c]), "collection", string(c))
+	}
+}
+
+func (m *Metrics) run(w *writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.family("bagpipe_steps_ended_total", "counter", "Steps that this engine ended since its start.")
+	for _, k := range slices.SortedFunc(maps.Keys(m.ended), func(a, b endedKey) int {
+		return strings.Compare(a.step.String()+" "+string(a.status), b.step.String()+" "+string(b.status))
+	}) {
+		w.value(float64(m.ended[k]), "workflow", k.step.Workflow, "step", string(k.step.Step), "status", string(k.status))
+	}
+	w.family("bagpipe_drops_total", "counter", "Drops that this engine took in or rejected since its start.")
+	w.value(float64(m.admitted), "outcome", "admitted")
+	w.value(float64(m.rejected), "outcome", "rejected")
+	w.family("bagpipe_inbox_waiting", "gauge", "Drops in the inbox that the last scan left there.")
+	w.value(float64(m.waiting))
+	w.family("bagpipe_inbox_scanned_timestamp_seconds", "gauge", "When the inbox was looked at last.")
+	w.value(float64(m.scanned.UnixMilli()) / 1000)
+}
+
+func (m *Metrics) machine(w *writer) {
+	w.family("bagpipe_free_bytes", "gauge", "Free space of the workspace, and of its store.")
+	for _, of := range [][2]string{{"workspace", m.ledger.Root}, {"store", m.settings.Current().Settings.StoreDir(m.ledger.Root)}} {
+		if free, err := disk.Free(of[1]); err == nil {
+			w.value(float64(free), "of", of[0])
+		}
+	}
+	engines, err := claim.NewObserver(m.ledger.Root, m.ledger.Host, m.ledger.Clock).Engines()
+	alive := 0
+	for _, e := range engines {
+		if e.Alive {
+			alive++
+		}
+	}
+	if err == nil {
+		w.family("bagpipe_engines", "gauge", "Engines that live on this workspace, this one included.")
+		w.value(float64(alive))
+	}
+	healthy := 1.0
+	if m.Health() != nil {
+		healthy = 0
+	}
+	w.family("bagpipe_healthy", "gauge", "1 where /healthz says ok.")
+	w.value(healthy)
+}
+
+// writer writes families of metrics.
+type writer struct {
+	bytes.Buffer
+	name string
+}
+
+func (w *writer) family(name, kind, help string) {
+	w.name = name
+	fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+// value writes one value; labels are names and values in turn.
+func (w *writer) value(v float64, labels ...string) {
+	w.WriteString(w.name)
+	for i := 0; i+1 < len(labels); i += 2 {
+		between := ","
+		if i == 0 {
+			between = "{"
+		}
+		fmt.Fprintf(w, "%s%s=%q", between, labels[i], labels[i+1])
+	}
+	if len(labels) > 0 {
+		w.WriteByte('}')
+	}
+	w.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
+}
