@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/fault"
@@ -41,6 +42,9 @@ type RunOptions struct {
 	// Metrics, when given, answers /metrics and /healthz while the run lasts.
 	Metrics net.Listener
 	Version string // of the program, for Metrics
+	// Beat, when given, is called every BeatEvery while the run does not hang.
+	Beat      func()
+	BeatEvery time.Duration
 	// Report is told what happens, from one goroutine at a time; nil: not told.
 	Report func(Report)
 }
@@ -96,7 +100,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	}
 	e.Guard.Wake() // for the others, beside the work
 	r.each(e.repairFolders(ctx))
-	if o.Metrics != nil {
+	if o.Metrics != nil || o.Beat != nil {
 		r.metrics = metrics.New(e.Ledger, e.Settings, e.Index, o.Version)
 	}
 	e.Index.TellEnded(func(ended index.Ended) {
@@ -149,7 +153,10 @@ func (r *run) work(ctx context.Context) error {
 	wg.Go(func() { r.upkeep.run(side) })
 	wg.Go(func() { r.guard(side) })
 	wg.Go(func() { r.alarm(side) })
-	if r.metrics != nil {
+	if r.o.Beat != nil {
+		wg.Go(func() { r.beat(side) })
+	}
+	if r.o.Metrics != nil {
 		wg.Go(func() {
 			if err := r.metrics.Serve(side, r.o.Metrics); err != nil {
 				r.tellGrave(err.Error())
@@ -181,4 +188,20 @@ func (r *run) work(ctx context.Context) error {
 	stopSide()
 	wg.Wait()
 	return r.ending()
+}
+
+// beat tells, now and then, that the run does not hang.
+func (r *run) beat(ctx context.Context) {
+	tick := time.NewTicker(r.o.BeatEvery)
+	defer tick.Stop()
+	for {
+		if err := r.metrics.Alive(); err == nil {
+			r.o.Beat()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/cmd/bagpipe/internal/service"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/gitstore"
@@ -127,8 +128,14 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 			items = append(items, id)
 		}
 		p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
-		s, err := e.Run(ctx, engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
-			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed, Metrics: watched, Version: version})
+		o := engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
+			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed, Metrics: watched, Version: version}
+		if c.Watch {
+			if err := c.tellManager(a, &o); err != nil {
+				return err
+			}
+		}
+		s, err := e.Run(ctx, o)
 		p.close()
 		if err != nil {
 			return err
@@ -157,6 +164,24 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 // what lies in the inbox.
 func idle(s engine.Summary) bool {
 	return s.Admitted == 0 && s.Stuck == 0 && s.Steps[state.Completed]+s.Steps[state.Skipped]+s.Steps[state.Failed] == 0
+}
+
+// tellManager tells a manager of services that this one is ready, then that it is alive, and
+// that it stops.
+func (c *runCmd) tellManager(a *app, o *engine.RunOptions) error {
+	tell := func(state string) {
+		if err := service.Tell(state); err != nil {
+			a.Talk("warning: the service's manager was not told: %v", err)
+		}
+	}
+	if every := service.Beat(); every > 0 {
+		o.Beat, o.BeatEvery = func() { tell(service.Alive) }, every
+	}
+	go func() {
+		<-a.drain
+		tell(service.Stopping)
+	}()
+	return service.Tell(service.Ready)
 }
 
 // listen opens the address of the metrics; nil: there is none.

@@ -79,8 +79,8 @@ func (m *Metrics) Taken() {
 // staleScan is for how long a service need not have looked into its inbox.
 const staleScan = 5 * time.Minute
 
-// Health says why the run is not well; nil: it is.
-func (m *Metrics) Health() error {
+// Alive says why the run seems to hang; nil: it does not.
+func (m *Metrics) Alive() error {
 	m.mu.Lock()
 	since, taking := m.ledger.Clock().Sub(m.scanned), m.taking
 	m.mu.Unlock()
@@ -89,6 +89,14 @@ func (m *Metrics) Health() error {
 	}
 	if _, err := m.ledger.Store.Tip(); err != nil {
 		return fmt.Errorf("the history cannot be read: %w", err)
+	}
+	return nil
+}
+
+// Health says why the run is not well; nil: it is.
+func (m *Metrics) Health() error {
+	if err := m.Alive(); err != nil {
+		return err
 	}
 	free, err := disk.Free(m.ledger.Root)
 	if err != nil {
