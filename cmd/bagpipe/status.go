@@ -35,11 +35,19 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return a.JSON(s)
 		}
-		return printStatus(a, s)
+		var causes []ask.FailureGroup
+		if len(s.Failures) > fewFailures && f == (ask.Filter{}) {
+			causes = e.Ask.Failures(ask.FailureFilter{})
+		}
+		return printStatus(a, s, causes)
 	})
 }
 
-func printStatus(a *app, s ask.Status) error {
+// fewFailures are listed one by one; of more their causes are.
+const fewFailures = 5
+
+// printStatus prints causes, if there are any, in place of the failures.
+func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	if s.Paused != "" {
 		fmt.Fprintf(a.Out, "%s\n\n", s.Paused)
 	}
@@ -50,7 +58,11 @@ func printStatus(a *app, s ask.Status) error {
 		}
 	}
 	a.List("Steps", controlLines(s.Steps))
-	a.List("Failed", failureLines(s.Failures), manyFailed)
+	if len(causes) > 0 {
+		a.List("Failed, by cause (bagpipe failures lists the items)", linesOf(causes, causeLine))
+	} else {
+		a.List("Failed", failureLines(s.Failures), manyFailed)
+	}
 	a.List("Children failed, of", linesOf(s.Parents, parentLine))
 	a.List("Tried again later", linesOf(s.Later, laterLine))
 	a.List("Waiting for a person", linesOf(s.People, personLine))
@@ -95,6 +107,10 @@ func linesOf[T, L any](all []T, line func(T) L) []L {
 
 func parentLine(p ask.ItemRow) string {
 	return fmt.Sprintf("%s  %s/%s: %d of %d; bagpipe items --parent %s --status failed", p.Item.Short(), p.Collection, p.Label, p.ChildrenFailed, p.Children, p.Item.Short())
+}
+
+func causeLine(g ask.FailureGroup) string {
+	return fmt.Sprintf("%s  %s: %s/%s (%s): %s", g.ID, screen.Count(g.Count, "item"), cmp.Or(g.Workflow, "record"), g.Step, g.Kind, g.Message)
 }
 
 func laterLine(l ask.TriedLater) string {
