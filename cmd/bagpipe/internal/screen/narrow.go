@@ -96,13 +96,13 @@ func (t *Table) remove(i int) {
 
 // moveBelow takes the widest texts out of the table.
 func (t *Table) moveBelow() (below []string) {
-	widest := -1
-	for i, w := range t.widths() {
-		if t.texts[i] && (widest < 0 || w >= t.widths()[widest]) {
+	widest, widths := -1, t.widths()
+	for i, w := range widths {
+		if t.texts[i] && (widest < 0 || w >= widths[widest]) {
 			widest = i
 		}
 	}
-	if widest < 0 || len(t.texts) < 2 || t.widths()[widest] <= clipLeast {
+	if widest < 0 || len(t.texts) < 2 || widths[widest] <= clipLeast {
 		return nil
 	}
 	for _, r := range t.rows {
