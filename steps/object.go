@@ -12,17 +12,20 @@ import (
 	"bagpipe/layout"
 )
 
-// object lists the object as it stands. A drop that is one loose file and was
-// never unpacked is a tree of that file.
-func object(ctx context.Context, c *Call) (*files.Tree, error) {
-	info, err := os.Lstat(c.Content)
+// object lists the object as it stands.
+func object(ctx context.Context, c *Call) (*files.Tree, error) { return ObjectTree(ctx, c.Content) }
+
+// ObjectTree lists an object. A drop that is one loose file and was never unpacked is a
+// tree of that file.
+func ObjectTree(ctx context.Context, content string) (*files.Tree, error) {
+	info, err := os.Lstat(content)
 	if err != nil {
 		return nil, fmt.Errorf("list content: %w", err)
 	}
 	if info.IsDir() {
-		return files.Scan(ctx, c.Content)
+		return files.Scan(ctx, content)
 	}
-	return fileTree(c.Content, info), nil
+	return fileTree(content, info), nil
 }
 
 func fileTree(path string, info os.FileInfo) *files.Tree {

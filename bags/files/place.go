@@ -21,19 +21,15 @@ import (
 // empty: as hard links where link is set and the file system can, as copies
 // otherwise. Times are kept; nothing is synced.
 func Place(ctx context.Context, t *Tree, dest string, link bool) error {
-	if err := t.CheckRegular(); err != nil {
-		return err
-	}
-	into, err := os.OpenRoot(dest)
-	if err != nil {
-		return err
-	}
-	defer into.Close()
-	return PlaceTree(ctx, t, into, link, 0)
+	return placeAt(ctx, t, dest, copier{perm: FilePerm, link: link})
 }
 
 // PlaceReadOnly is Place of copies that nobody may write to.
 func PlaceReadOnly(ctx context.Context, t *Tree, dest string) error {
+	return placeAt(ctx, t, dest, copier{perm: FilePerm &^ 0o222})
+}
+
+func placeAt(ctx context.Context, t *Tree, dest string, how copier) error {
 	if err := t.CheckRegular(); err != nil {
 		return err
 	}
@@ -42,7 +38,7 @@ func PlaceReadOnly(ctx context.Context, t *Tree, dest string) error {
 		return err
 	}
 	defer into.Close()
-	return placeTree(ctx, t, into, 0, copier{perm: FilePerm &^ 0o222})
+	return placeTree(ctx, t, into, 0, how)
 }
 
 // PlaceTree is Place into an open root: a folder of into that becomes a link meanwhile

@@ -59,5 +59,5 @@ type otherCommands struct {
 	Completion completionCmd   `cmd:"" help:"Print a script that completes commands and options in a shell."`
 	Man        manCmd          `cmd:"" help:"Print the manual page, for man -l -."`
 	Help       helpCmd         `cmd:"" help:"Show the help of a command."`
-	Told       versionCmd      `cmd:"" name:"version" help:"Print the version."`
+	Version    versionCmd      `cmd:"" help:"Print the version."`
 }

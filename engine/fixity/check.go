@@ -18,6 +18,7 @@ import (
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // damage is what is wrong with a copy: not an error of the check.
@@ -170,7 +171,7 @@ func checkBag(ctx context.Context, dir string, item layout.ItemID) (bags.Report,
 
 // compare hashes an object and compares it with an inventory.
 func compare(ctx context.Context, path string, inventory *layout.Inventory) (n int, size int64, err error) {
-	tree, err := treeOf(ctx, path)
+	tree, err := steps.ObjectTree(ctx, path)
 	if err != nil {
 		return 0, 0, unreadable(err)
 	}
@@ -207,18 +208,6 @@ func decoded(name string) string {
 		return name
 	}
 	return path
-}
-
-// treeOf lists an object; one loose file is a tree of that.
-func treeOf(ctx context.Context, path string) (*files.Tree, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return files.Scan(ctx, path)
-	}
-	return &files.Tree{Dir: filepath.Dir(path), Files: []files.Entry{{Path: filepath.Base(path), Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}}}, nil
 }
 
 // unreadable makes damage of what the disk does not give, or what changed while it was

@@ -12,6 +12,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+	"bagpipe/steps"
 )
 
 // Retrieved is what was handed out.
@@ -105,7 +106,7 @@ func place(ctx context.Context, from, to string, check func(made string) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
-	tree, err := treeOf(ctx, from)
+	tree, err := steps.ObjectTree(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -63,14 +63,6 @@ func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths
 		return nil, nil, err
 	}
 	k := &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
-	if _, isFolder := t.(folderTree); !isFolder { // its rules are all there are
-		k.path = func(rel string) string {
-			if filepath.Dir(rel) == layout.InboxDir {
-				return filepath.Join(root, filepath.FromSlash(rel))
-			}
-			return filepath.Join(root, layout.RepositoryDir, "nothing")
-		}
-	}
 	if !slices.Contains(paths, layout.SettingsFile) {
 		mistakes = append(mistakes, &layout.FileError{File: layout.SettingsFile, Text: "is not there"})
 	}

@@ -155,20 +155,21 @@ func (k *checker) isCollection(s *Settings, name string) bool {
 	return s.HasCollection(name, err == nil && info.IsDir())
 }
 
-// ruleFilesBeside reads the other rule files: as they stand in the workspace, where
-// one may have been edited together with p, else as committed. Broken ones are left
+// ruleFilesBeside reads the other rule files: where inHand as they stand in the workspace,
+// as one may have been edited together with p, else as in the tree. Broken ones are left
 // out: they are told by themselves.
 func (k *checker) ruleFilesBeside(v tree, p string) (files []*RuleFile, err error) {
 	paths, err := settingsPaths(v)
 	if err != nil {
 		return nil, err
 	}
-	on, err := os.ReadDir(k.path(layout.RulesDir))
-	if err == nil {
-		for _, entry := range on {
-			if here := layout.RulesDir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(here) {
-				paths = append(paths, here)
-			}
+	var on []os.DirEntry
+	if k.inHand {
+		on, _ = os.ReadDir(k.path(layout.RulesDir)) // what is not there is not edited
+	}
+	for _, entry := range on {
+		if here := layout.RulesDir + "/" + entry.Name(); entry.Type().IsRegular() && isSettings(here) {
+			paths = append(paths, here)
 		}
 	}
 	slices.Sort(paths)
@@ -176,15 +177,22 @@ func (k *checker) ruleFilesBeside(v tree, p string) (files []*RuleFile, err erro
 		if path.Dir(other) != layout.RulesDir || other == p {
 			continue
 		}
-		data, err := os.ReadFile(k.path(other))
+		data, err := k.readRules(v, other)
 		if err != nil {
-			if data, err = v.ReadFile(other); err != nil {
-				continue
-			}
+			continue
 		}
 		if f, err := k.parseRules(other, data); err == nil {
 			files = append(files, f)
 		}
 	}
 	return files, nil
+}
+
+func (k *checker) readRules(v tree, name string) ([]byte, error) {
+	if k.inHand {
+		if data, err := os.ReadFile(k.path(name)); err == nil {
+			return data, nil
+		}
+	}
+	return v.ReadFile(name)
 }

@@ -26,13 +26,14 @@ type Source struct {
 type checker struct {
 	robots map[layout.Name]steps.Builtin
 	path   func(rel string) string // of a file of the workspace on disk
+	inHand bool                    // rules on disk, which may be edited and not committed yet, stand in for those of a tree
 	ruled  parsedRules
 }
 
 // New gives a source of which nothing is in force yet; Sync reads it. robots are those
 // that definitions may name.
 func New(l *ledger.Ledger, robots map[layout.Name]steps.Builtin) *Source {
-	return &Source{ledger: l, check: &checker{robots: robots, path: l.Path}, dirty: make(chan struct{}, 1)}
+	return &Source{ledger: l, check: &checker{robots: robots, path: l.Path, inHand: true}, dirty: make(chan struct{}, 1)}
 }
 
 // OnChange has told called with each snapshot that comes into force: in their order, one
