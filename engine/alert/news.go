@@ -54,26 +54,26 @@ func (al *Alerts) pastOf(ctx context.Context, v gitstore.View, was told) (*past,
 
 // isNew reports whether a failure waits now and did not wait then.
 func (p *past) isNew(x act.Failing) bool {
-	if !p.now.failed(x) {
+	if p.then != nil && !p.changed[x.Item] { // its records need not be read
 		return false
 	}
-	return p.then == nil || p.changed[x.Item] && !p.then.failed(x)
+	return p.now.failed(x) && (p.then == nil || !p.then.failed(x))
 }
 
 // awaits reports whether a step waits for a person now and did not then: its item changed,
 // or its date came.
 func (p *past) awaits(it *queue.Item, run *queue.Run, i int) bool {
+	why := it.BlockedAt(run, i, p.at)
+	dateCame := why != nil && why.Code == "date" && !why.Until.IsZero()
+	if p.then != nil && !p.changed[it.ID] { // its records need not be read
+		return dateCame
+	}
 	since, waits := p.now.waits(it.ID, run.Name, i)
-	if !waits || p.then == nil {
+	if !waits || p.then == nil || dateCame {
 		return waits
 	}
-	if p.changed[it.ID] {
-		if before, waited := p.then.waits(it.ID, run.Name, i); !waited || !since.Equal(before) {
-			return true
-		}
-	}
-	why := it.BlockedAt(run, i, p.at)
-	return why != nil && why.Code == "date" && !why.Until.IsZero()
+	before, waited := p.then.waits(it.ID, run.Name, i)
+	return !waited || !since.Equal(before)
 }
 
 // snapshot reads items as they were at a commit, each once.
