@@ -131,7 +131,9 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 		o := engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
 			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed, Metrics: watched, Version: version}
 		if c.Watch {
-			if err := c.tellManager(a, &o); err != nil {
+			ended := make(chan struct{})
+			defer close(ended)
+			if err := c.tellManager(a, &o, ended); err != nil {
 				return err
 			}
 		}
@@ -167,8 +169,8 @@ func idle(s engine.Summary) bool {
 }
 
 // tellManager tells a manager of services that this one is ready, then that it is alive, and
-// that it stops.
-func (c *runCmd) tellManager(a *app, o *engine.RunOptions) error {
+// that it stops, until the run has ended.
+func (c *runCmd) tellManager(a *app, o *engine.RunOptions, ended <-chan struct{}) error {
 	tell := func(state string) {
 		if err := service.Tell(state); err != nil {
 			a.Talk("warning: the service's manager was not told: %v", err)
@@ -178,8 +180,11 @@ func (c *runCmd) tellManager(a *app, o *engine.RunOptions) error {
 		o.Beat, o.BeatEvery = func() { tell(service.Alive) }, every
 	}
 	go func() {
-		<-a.drain
-		tell(service.Stopping)
+		select {
+		case <-a.drain:
+			tell(service.Stopping)
+		case <-ended:
+		}
 	}()
 	return service.Tell(service.Ready)
 }
