@@ -16,12 +16,18 @@ type Inventory struct {
 }
 
 // InventoryFile describes one file: bytes, lower-case hexadecimal digests, and
-// the MIME type recognised from its first bytes.
+// the MIME type recognised from its first bytes; once identified, its format by PRONOM.
 type InventoryFile struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	SHA512 string `json:"sha512"`
 	Type   string `json:"type"`
+
+	PUID    string `json:"puid,omitempty"`    // fmt/353; "" where no signature fits
+	Format  string `json:"format,omitempty"`  // its name and version
+	Basis   string `json:"basis,omitempty"`   // what of the file fitted
+	Warning string `json:"warning,omitempty"` // why the format is in doubt
+	Role    string `json:"role,omitempty"`    // once described: main, metadata, view or attached
 }
 
 // DecodeInventory reads inventory.json; a newer schema is a *SchemaError.

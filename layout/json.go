@@ -33,7 +33,10 @@ func EncodeJSON(v any) ([]byte, error) {
 
 // RewriteJSON writes v over old: what v has replaces what old had, and what
 // only old has (fields of a version we do not know) survives, at every level.
-func RewriteJSON(old []byte, v any) ([]byte, error) {
+func RewriteJSON(old []byte, v any) ([]byte, error) { return rewriteBut(old, v) }
+
+// rewriteBut is RewriteJSON, but for members of which nothing survives that v has not.
+func rewriteBut(old []byte, v any, members ...string) ([]byte, error) {
 	doc, err := toDocument(v)
 	if err != nil {
 		return nil, err
@@ -44,6 +47,11 @@ func RewriteJSON(old []byte, v any) ([]byte, error) {
 	var before any
 	if err := decodeNumbers(old, &before); err != nil {
 		return nil, err
+	}
+	if o, ok := before.(map[string]any); ok {
+		for _, name := range members {
+			delete(o, name)
+		}
 	}
 	return encodeDocument(overlay(before, doc))
 }
@@ -97,4 +105,9 @@ func overlay(old, new any) any {
 // FormatTime is how times stand in files: RFC 3339, UTC, to the millisecond.
 func FormatTime(t time.Time) string {
 	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}
+
+// AppendTime appends what FormatTime gives.
+func AppendTime(to []byte, t time.Time) []byte {
+	return t.UTC().Truncate(time.Millisecond).AppendFormat(to, time.RFC3339Nano)
 }

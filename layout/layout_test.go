@@ -249,3 +249,27 @@ func TestStoreFileOfNoWorkspace(t *testing.T) {
 		}
 	}
 }
+
+func TestAManifestLosesWhatWasTakenOutOfItsMetadata(t *testing.T) {
+	old := []byte(`{"item": "` + string(ItemIDOf(1)) + `", "collection": "c", "label": "l", "created": "2026-01-01T00:00:00Z", "source": {}, "metadata": {"tags": {"a": [1], "b": [2]}, "gone": 1}, "later": {"x": 1}, "schema": 1}`)
+	m, err := DecodeManifest(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(m.Metadata, "gone")
+	delete(m.Metadata["tags"].(map[string]any), "a")
+	data, err := m.Encode(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(data); strings.Contains(text, `"gone"`) || strings.Contains(text, `"a"`) || !strings.Contains(text, `"b"`) || !strings.Contains(text, `"later"`) {
+		t.Errorf("rewritten as %s", text)
+	}
+}
+
+func TestAppendTime(t *testing.T) {
+	at := time.Date(2026, 11, 24, 3, 4, 5, 678_912_345, time.FixedZone("", 3600))
+	if got, want := string(AppendTime([]byte("at "), at)), "at "+FormatTime(at); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -30,11 +30,12 @@ type Manifest struct {
 	Originals map[string]Original `json:"originals,omitempty"` // that stay in the inbox though they were taken in, by path
 }
 
-// Recognised is what rules said of the drop.
+// Recognised is what rules said of the drop, and what checks found.
 type Recognised struct {
 	Type        string            `json:"type,omitempty"`        // of object
 	Identifiers map[string]string `json:"identifiers,omitempty"` // people know it by, by their kind: barcode, doi
 	Recognition *Recognition      `json:"recognition,omitempty"`
+	Quality     *QualitySummary   `json:"quality,omitempty"` // nil: nothing was checked
 }
 
 // Recognition says how the drop came to be taken for what it is. Rules are named
@@ -61,7 +62,7 @@ func (m *Manifest) Identified(text string) bool {
 // SHA-256; of a folder as engine/inbox defines it.
 type Source struct {
 	Name   string    `json:"name"` // percent-encoded (EncodePath)
-	Kind   string    `json:"kind"` // folder, archive, bag or file
+	Kind   string    `json:"kind"` // folder, archive, bag or file; none: of an item registered without content
 	Files  int       `json:"files"`
 	Bytes  int64     `json:"bytes"`
 	Digest string    `json:"digest"`
@@ -71,6 +72,21 @@ type Source struct {
 
 	DuplicateOf ItemID `json:"duplicateOf,omitempty"` // the first item made of the same content
 	Drop        ItemID `json:"drop,omitempty"`        // of a later version: what the drop was called in intake/
+	Place       *Place `json:"place,omitempty"`       // where the object stays, in a catalog; nil: it was taken in
+}
+
+// Bare is the kind of source of an item that was registered without content.
+const Bare = "none"
+
+// Bare reports whether nothing was dropped yet.
+func (s *Source) Bare() bool { return s.Kind == Bare }
+
+// Place is where an object stays that was not taken in. Digest, Files and Bytes of its Source
+// are those of the object while it has the Stamp.
+type Place struct {
+	Catalog Name   `json:"catalog"`
+	Path    string `json:"path"`  // below the catalog's root, percent-encoded
+	Stamp   string `json:"stamp"` // sha256:HEX of names, types, sizes, inodes and times
 }
 
 // Original is what the original of a drop is known by that was copied and may not be
@@ -146,12 +162,14 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 			texts(&s, func(k, v string) { m.Identifiers[k] = v })
 		case "recognition":
 			skipRecognition(&s)
-		case "metadata", "originals":
+		case "metadata", "originals", "quality":
 			if !s.IsObject() {
 				s.Refuse()
 			}
 			s.Skip()
-		case "source", "inventory":
+		case "source":
+			m.Source.Kind = skipPlain(&s)
+		case "inventory":
 			skipPlain(&s)
 		default:
 			s.Refuse() // may be another spelling of a known key
@@ -163,8 +181,9 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 	return m, s.Done()
 }
 
-// skipPlain passes over source and inventory, whose fields must be of their types.
-func skipPlain(s *Scanner) {
+// skipPlain passes over source and inventory, whose fields must be of their types, and gives
+// the kind of source.
+func skipPlain(s *Scanner) (kind string) {
 	s.Open()
 	for k := s.Key(nil); k != nil; k = s.Key(k) {
 		switch string(k) {
@@ -172,12 +191,19 @@ func skipPlain(s *Scanner) {
 			s.Int()
 		case "taken":
 			s.Time()
-		case "name", "kind", "digest", "by", "rule", "duplicateOf", "drop":
+		case "kind":
+			if b := s.Text(); string(b) == Bare {
+				kind = Bare // others are not asked for
+			}
+		case "name", "digest", "by", "rule", "duplicateOf", "drop":
 			s.Text()
+		case "place":
+			texts(s, nil)
 		default:
 			s.Refuse()
 		}
 	}
+	return kind
 }
 
 // texts reads an object whose members are all texts, which must be UTF-8 to be kept.
@@ -218,7 +244,7 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}
-	out, err := RewriteJSON(old, m)
+	out, err := rewriteBut(old, m, "metadata", "quality") // m has all of these: what it has not was taken away
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)
 	}
@@ -233,7 +259,7 @@ func (m Manifest) EncodeNext(old []byte) ([]byte, error) {
 	if err := decodeNumbers(old, &fields); err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w", ManifestJSON, m.Item, err)
 	}
-	for _, key := range []string{"identifiers", "inventory", "metadata", "recognition", "since", "source", "type"} {
+	for _, key := range []string{"identifiers", "inventory", "metadata", "quality", "recognition", "since", "source", "type"} {
 		delete(fields, key)
 	}
 	left, err := encodeDocument(fields)

@@ -15,6 +15,14 @@ const (
 	PinnedDir     = "workflows/pinned"
 	RulesDir      = "rules"
 	QueuesDir     = "queues"
+	SchedulesDir  = "schedules"
+	SitesDir      = "sites"
+	FormatsDir    = "formats"
+	SearchesDir   = "searches"
+	WordsDir      = "vocabularies"
+	PlacesDir     = "places"
+	CatalogsDir   = "catalogs"
+	FiringsDir    = "schedules/state"
 	ItemsDir      = "items"
 	BatchesDir    = "batches"
 	InboxDir      = "inbox"
@@ -22,12 +30,17 @@ const (
 	RejectedDir   = "rejected"
 	RepositoryDir = ".git"
 	StateDir      = ".bagpipe"
+	FetchedDir    = StateDir + "/fetched" // what readers name by URLs, until it is taken in
 	EnginesDir    = ".bagpipe/engines"
 	ClaimsDir     = ".bagpipe/claims"
 	ScratchDir    = ".bagpipe/scratch"
 	ControlsFile  = "controls/steps.json"
 	WarmUpDir     = ".bagpipe/warmup"
 	IndexDir      = ".bagpipe/index"
+	FeedsDir      = ".bagpipe/feeds"
+	SearchDir     = ".bagpipe/search"
+	DeliveryDir   = ".bagpipe/delivery"
+	AccessDir     = "access"
 )
 
 // Files and folders of one item, relative to its folder.

@@ -3,6 +3,8 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,18 +12,33 @@ import (
 // LockDir waits for the lock of a folder, which the processes of one host share, and
 // gives what ends it. A file system without locks is taken for locked.
 func LockDir(dir string) (unlock func() error, err error) {
-	d, err := Open(dir)
+	fd, err := open(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
+	err = flock(fd)
+	if err == nil || errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EBADF) {
+		return func() error { return unix.Close(fd) }, nil
+	}
+	return nil, errors.Join(fmt.Errorf("lock folder %s: %w", dir, err), unix.Close(fd))
+}
+
+// LockFile waits for the lock of a file, which is made if need be, and gives what ends it.
+func LockFile(name string, perm fs.FileMode) (unlock func() error, err error) {
+	fd, err := open(name, os.O_RDWR|os.O_CREATE, perm) // NFS locks what is open for writing
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(fd); err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, unix.Close(fd))
+	}
+	return func() error { return unix.Close(fd) }, nil
+}
+
+func flock(fd int) error {
 	for {
-		err = unix.Flock(int(d.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
+		if err := unix.Flock(fd, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
-	if err == nil || errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EBADF) {
-		return d.Close, nil
-	}
-	return nil, errors.Join(fmt.Errorf("lock folder %s: %w", dir, err), d.Close())
 }

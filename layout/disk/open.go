@@ -39,25 +39,46 @@ func Open(name string) (*os.File, error) { return OpenFile(name, os.O_RDONLY, 0)
 const smallFile = 4 << 10
 
 // ReadFile is os.ReadFile for regular files, most of them small.
-func ReadFile(name string) (data []byte, err error) {
+func ReadFile(name string) ([]byte, error) {
 	fd, err := open(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd) // read only: nothing can be lost
-	for data = make([]byte, 0, smallFile); ; {
-		n, err := unix.Read(fd, data[len(data):cap(data)])
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
-		case n == 0:
-			return data, nil
-		}
-		data = data[:len(data)+n]
+	data, ended, err := readSmall(fd)
+	for err == nil && !ended {
 		if len(data) == cap(data) {
 			data = slices.Grow(data, len(data))
+		}
+		var n int
+		if n, err = readSome(fd, data[len(data):cap(data)]); err == nil {
+			data, ended = data[:len(data)+n], n == 0
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return data, nil
+}
+
+// readSmall reads the beginning of a file into no more memory than it takes; ended says that
+// there is nothing behind it.
+func readSmall(fd int) (data []byte, ended bool, err error) {
+	var small [smallFile]byte
+	length := 0
+	for length < len(small) && !ended && err == nil {
+		var n int
+		n, err = readSome(fd, small[length:])
+		length, ended = length+n, n == 0
+	}
+	return append(make([]byte, 0, length), small[:length]...), ended, err
+}
+
+func readSome(fd int, into []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, into)
+		if !errors.Is(err, unix.EINTR) {
+			return max(n, 0), err
 		}
 	}
 }
