@@ -115,7 +115,7 @@ func (f *findings) serialization(view *archive.View, base string) {
 		}
 	}
 	if stem := archiveStem(view.Name); stem != base {
-		f.warn(finding.BaseName, sectionSerialization, "", "the archive holds "+layout.EncodePath(base)+", where its name lets expect "+layout.EncodePath(stem))
+		f.warn(finding.BaseName, sectionSerialization, "", "the bag in the archive is named "+layout.EncodePath(base)+", the archive "+layout.EncodePath(stem))
 	}
 }
 

@@ -1,12 +1,16 @@
 package archive
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,4 +108,53 @@ func TestSevenZipOfItsOwnMaker(t *testing.T) {
 		_, _, err := extractFile(t, filepath.Join(dir, name), ExtractOptions{})
 		wantRuleOnly(t, name, err, rule)
 	}
+}
+
+// A deflated stream below a BCJ2 filter is read to its last byte, and properties at the
+// beginning of a header are passed over.
+func TestOddSevenZips(t *testing.T) {
+	want, err := os.ReadFile("testdata/7z/code.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.ReadFile("testdata/7z/plain-header.7z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(properties string) string {
+		name := filepath.Join(t.TempDir(), "with.7z")
+		if err := os.WriteFile(name, withProperties(plain, properties), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for about, archive := range map[string]string{
+		"bcj2 over deflate": "testdata/7z/bcj2-deflate.7z",
+		"one property":      with("\x19\x03abc\x00"),
+		"no property":       with("\x00"),
+		"a long one":        with("\x19\x81\x2c" + strings.Repeat("x", 300) + "\x20\x00\x00"),
+	} {
+		dir, x, err := extractFile(t, archive, ExtractOptions{})
+		if err != nil || x.Files != 1 {
+			t.Errorf("%s: %d files, %v", about, x.Files, err)
+			continue
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "code.bin")); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: other bytes, %v", about, err)
+		}
+	}
+	_, _, err = extractFile(t, with("\x19\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00"), ExtractOptions{})
+	wantRuleOnly(t, "a property without end", err, files.RuleDamaged)
+}
+
+// withProperties puts archive properties into the header of a 7z.
+func withProperties(archive []byte, properties string) []byte {
+	le := binary.LittleEndian
+	at := 32 + le.Uint64(archive[12:])
+	header := slices.Concat([]byte("\x01\x02"), []byte(properties), archive[at+1:])
+	out := append(bytes.Clone(archive[:at]), header...)
+	le.PutUint64(out[20:], uint64(len(header)))
+	le.PutUint32(out[28:], crc32.ChecksumIEEE(header))
+	le.PutUint32(out[8:], crc32.ChecksumIEEE(out[12:32]))
+	return out
 }

@@ -118,25 +118,35 @@ func hashFrom(ctx context.Context, openers func() fileOpener, plan []Planned, o 
 		return int(min(max(b.Size-a.Size, -1), 1))
 	})
 	p := newHashPool(plan, o, each)
-	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range min(o.Workers, len(plan)) {
-		g.Go(func() error {
-			w := newHashWorker(p)
-			files := openers()
-			defer files.Close()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(plan) {
-					return nil
-				}
-				if err := w.open(ctx, files, plan[i]); err != nil {
-					return fmt.Errorf("hash %s: %w", plan[i].Path, err)
-				}
+	work := func(ctx context.Context) error {
+		w := newHashWorker(p)
+		files := openers()
+		defer files.Close()
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(plan) {
+				return nil
 			}
-		})
+			if err := w.open(ctx, files, plan[i]); err != nil {
+				return fmt.Errorf("hash %s: %w", plan[i].Path, err)
+			}
+		}
+	}
+	if few(len(plan), p.so.TotalBytes) {
+		return work(ctx)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(o.Workers, len(plan)) {
+		g.Go(func() error { return work(ctx) })
 	}
 	return g.Wait()
+}
+
+// few reports whether the caller reads files sooner by itself than it would wake others.
+func few(files int, bytes int64) bool {
+	const fewFiles, fewBytes = 32, 128 << 10
+	return files <= fewFiles && bytes <= fewBytes
 }
 
 // HashOpened hashes planned files that open gives, several at once.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,20 @@ func (o *Opener) link(p string, to *Opener) error {
 		return err
 	}
 	_, err = retry(func() (int, error) { return 0, unix.Linkat(int(o.dir.Fd()), base, int(to.dir.Fd()), base, 0) })
+	return err
+}
+
+// protect changes the permissions of a link that was just made, or takes it back where that
+// is another account's to do.
+func (o *Opener) protect(p string, mode fs.FileMode) error {
+	base, err := o.in(p)
+	if err != nil {
+		return err
+	}
+	_, err = retry(func() (int, error) { return 0, unix.Fchmodat(int(o.dir.Fd()), base, uint32(mode.Perm()), 0) })
+	if err != nil {
+		err = errors.Join(err, unix.Unlinkat(int(o.dir.Fd()), base, 0))
+	}
 	return err
 }
 

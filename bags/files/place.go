@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -18,10 +19,12 @@ import (
 )
 
 // Place puts a tree's files and folders into dest, which must exist and be
-// empty: as hard links where link is set and the file system can, as copies
-// otherwise. Times are kept; nothing is synced.
+// empty: as copies, which share their bytes with the tree's files where the file system can;
+// where it cannot and link is set, as hard links, which nobody may write to any more: a
+// program that writes to one in place would change the other. Times are kept; nothing is
+// synced.
 func Place(ctx context.Context, t *Tree, dest string, link bool) error {
-	return placeAt(ctx, t, dest, copier{perm: FilePerm, link: link})
+	return placeAt(ctx, t, dest, copier{perm: FilePerm, link: link, protect: true})
 }
 
 // PlaceReadOnly is Place of copies that nobody may write to.
@@ -42,7 +45,7 @@ func placeAt(ctx context.Context, t *Tree, dest string, how copier) error {
 }
 
 // PlaceTree is Place into an open root: a folder of into that becomes a link meanwhile
-// leads nowhere outside.
+// leads nowhere outside. The permissions of links stay.
 func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers int) error {
 	return placeTree(ctx, t, into, workers, copier{perm: FilePerm, link: link})
 }
@@ -62,28 +65,10 @@ func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how cop
 		return err
 	}
 	defer root.Close()
-	g, ctx := errgroup.WithContext(ctx)
-	shares := byFolder(t.Files)
-	var next atomic.Int64
-	for range min(workers, len(shares)) {
-		g.Go(func() error {
-			p := how
-			p.from, p.to, p.put = &Opener{Root: root}, &Opener{Root: into}, &Creator{Root: into}
-			defer p.close()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(shares) {
-					return nil
-				}
-				for k := range shares[i] {
-					if err := cmp.Or(ctx.Err(), p.place(shares[i][k].Path)); err != nil {
-						return err
-					}
-				}
-			}
-		})
+	if how.link && len(t.Files) > 0 {
+		how.link = !clones(root, into, t.Files[0].Path)
 	}
-	if err := g.Wait(); err != nil {
+	if err := placeFiles(ctx, t, root, into, workers, how); err != nil {
 		return err
 	}
 	for i := len(t.Folders) - 1; i >= 0; i-- { // the deepest first: a write below changes a folder's time
@@ -93,6 +78,36 @@ func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how cop
 		}
 	}
 	return nil
+}
+
+// placeFiles places the files of t, which root holds.
+func placeFiles(ctx context.Context, t *Tree, root, into *os.Root, workers int, how copier) error {
+	shares := byFolder(t.Files)
+	var next atomic.Int64
+	work := func(ctx context.Context) error {
+		p := how
+		p.from, p.to, p.put = &Opener{Root: root}, &Opener{Root: into}, &Creator{Root: into}
+		defer p.close()
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(shares) {
+				return nil
+			}
+			for k := range shares[i] {
+				if err := cmp.Or(ctx.Err(), p.place(&shares[i][k])); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(shares) == 1 || few(len(t.Files), t.Bytes()) {
+		return work(ctx)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(workers, len(shares)) {
+		g.Go(func() error { return work(ctx) })
+	}
+	return g.Wait()
 }
 
 // shareMost bounds the files of one folder that one worker takes at once.
@@ -122,11 +137,16 @@ type copier struct {
 	put      *Creator
 	perm     fs.FileMode // of copies
 	link     bool
+	protect  bool // links from whoever may write to them
 }
 
-func (c *copier) place(p string) error {
+func (c *copier) place(e *Entry) error {
+	p := e.Path
 	if c.link {
 		err := c.from.link(p, c.to)
+		if err == nil && c.protect && e.Mode&0o222 != 0 {
+			err = c.to.protect(p, e.Mode&^0o222)
+		}
 		if !CannotLink(err) {
 			return namedError(p, err)
 		}
@@ -180,10 +200,42 @@ func copyOpened(in *os.File, to *Creator, p string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
+	if info.Size() <= copiedByHand {
+		if err := errors.Join(copySmall(in, made), made.Close()); err != nil {
+			return err
+		}
+		return to.SetTime(p, info.ModTime())
+	}
 	out := os.NewFile(uintptr(made.fd), p) // so that the system can copy by itself
 	_, err = io.Copy(out, in)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}
 	return to.SetTime(p, info.ModTime())
+}
+
+// copiedByHand is the size up to which a file is read and written: for the system to copy it
+// by itself takes more calls, and shares no more than a few blocks.
+const copiedByHand = 16 << 10
+
+var smallBuffers = sync.Pool{New: func() any { b := make([]byte, copiedByHand+1); return &b }}
+
+// copySmall copies a file that was small, all of it if it has grown.
+func copySmall(in *os.File, out NewFile) error {
+	b := smallBuffers.Get().(*[]byte)
+	defer smallBuffers.Put(b)
+	for {
+		n, err := in.Read(*b)
+		if n > 0 {
+			if _, err := out.Write((*b)[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

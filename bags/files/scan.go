@@ -98,8 +98,9 @@ func ScanExcept(ctx context.Context, dir, skip string) (*Tree, error) {
 	return t, nil
 }
 
-// scanner lists folders on all cores: each costs one open, and its entries are
-// looked up from it, not from the root.
+// scanner lists folders: each costs one open, and its entries are looked up from it, not
+// from the root. The caller lists by itself until so many folders wait that others help:
+// to wake them for a few takes longer than to list these.
 type scanner struct {
 	dir, skip string
 
@@ -109,7 +110,12 @@ type scanner struct {
 	busy    int
 	err     error
 	files   int
+	helpers int
+	ended   sync.WaitGroup // of the helpers
 }
+
+// worthHelp is how many folders wait when others help.
+const worthHelp = 8
 
 // scanned is one folder of the walk.
 type scanned struct {
@@ -121,20 +127,20 @@ type scanned struct {
 func (s *scanner) all(ctx context.Context, top *scanned) error {
 	s.more = sync.NewCond(&s.mu)
 	s.waiting = []*scanned{top}
-	var g sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		g.Go(func() {
-			for d := s.next(); d != nil; d = s.next() {
-				err := ctx.Err()
-				if err == nil {
-					err = s.list(d)
-				}
-				s.done(d, err)
-			}
-		})
-	}
-	g.Wait()
+	s.work(ctx)
+	s.ended.Wait()
 	return s.err
+}
+
+// work lists folders until there are no more.
+func (s *scanner) work(ctx context.Context) {
+	for d := s.next(); d != nil; d = s.next() {
+		err := ctx.Err()
+		if err == nil {
+			err = s.list(d)
+		}
+		s.done(ctx, d, err)
+	}
 }
 
 // next waits for a folder to list; nil when there will be none.
@@ -153,7 +159,7 @@ func (s *scanner) next() *scanned {
 	return d
 }
 
-func (s *scanner) done(d *scanned, err error) {
+func (s *scanner) done(ctx context.Context, d *scanned, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
@@ -162,7 +168,14 @@ func (s *scanner) done(d *scanned, err error) {
 	}
 	s.files += len(d.entries) - len(d.folders)
 	s.waiting = append(s.waiting, d.folders...)
-	s.more.Broadcast()
+	if len(s.waiting) >= worthHelp {
+		for ; s.helpers+1 < runtime.GOMAXPROCS(0); s.helpers++ {
+			s.ended.Go(func() { s.work(ctx) })
+		}
+	}
+	if s.helpers > 0 {
+		s.more.Broadcast()
+	}
 }
 
 // list reads one folder. The top may be a link; what is below is never followed.

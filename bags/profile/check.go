@@ -171,15 +171,17 @@ func (c *profileCheck) tagFiles() {
 			c.fail("Tag-Files-Required", p, "it must be there")
 		}
 	}
-	if !c.p.TagFiles.restricted {
-		return
-	}
 	for i := range c.bag.Files {
 		p := c.bag.Files[i].Path
-		if !strings.HasPrefix(p, tagfile.PayloadPrefix) && !c.bag.IsOwn(p) && !matchesAny(c.p.TagFiles.Allowed, p) {
+		if !strings.HasPrefix(p, tagfile.PayloadPrefix) && !c.bag.IsOwn(p) && !c.p.AllowsTagFile(p) {
 			c.fail("Tag-Files-Allowed", p, "the tag file is not allowed")
 		}
 	}
+}
+
+// AllowsTagFile reports whether a bag may have a tag file at a path.
+func (p *Profile) AllowsTagFile(path string) bool {
+	return !p.TagFiles.restricted || matchesAny(p.TagFiles.Allowed, path)
 }
 
 func (c *profileCheck) payload() {

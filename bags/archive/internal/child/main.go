@@ -7,21 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strconv"
 
 	"bagpipe/bags/archive/internal/frames"
 	"bagpipe/bags/archive/internal/rars"
 	"bagpipe/bags/archive/internal/sevens"
 	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/confined"
 	"bagpipe/bags/files"
-
-	"golang.org/x/sys/unix"
 )
-
-// readerSlack is the memory of a Go process beside its decoder's: its heap
-// grows by 64 MiB at a time, and all of it counts from the first byte.
-const readerSlack = 256 << 20
 
 // Main does the work of the process that reads one archive, if this process is one: ok
 // is then true, and the program must end with the code at once. In any other process it
@@ -43,7 +37,7 @@ func readFor(conf string) error {
 	if err := json.Unmarshal([]byte(conf), &plan); err != nil {
 		return fmt.Errorf("archive reader: %w", err)
 	}
-	if err := confine(plan.Memory); err != nil {
+	if err := confined.Limit(plan.Memory); err != nil {
 		return fmt.Errorf("archive reader: %w", err)
 	}
 	go func() {
@@ -61,23 +55,6 @@ func readFor(conf string) error {
 		err = frames.Fault(cause.Error())
 	}
 	return errors.Join(out.Last(err), out.W.Flush())
-}
-
-// confine bounds what this process may do. RLIMIT_DATA counts what is written to,
-// and not the address space that Go's runtime reserves; a file may not be written
-// at all.
-func confine(memory int64) error {
-	limit := uint64(memory + readerSlack)
-	for _, l := range []struct {
-		what int
-		max  uint64
-	}{{unix.RLIMIT_DATA, limit}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}} {
-		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
-			return fmt.Errorf("limit the reader: %w", err)
-		}
-	}
-	debug.SetMemoryLimit(memory)
-	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
 // decode calls the format's decoder. A decoder that panics has met an archive that

@@ -10,26 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 
 	"bagpipe/bags/archive/internal/frames"
 	"bagpipe/bags/archive/internal/notes"
 	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/bags/confined"
 	"bagpipe/bags/files"
 
 	"golang.org/x/sys/unix"
 )
 
-// 7z and rar are read by a process of their own: their decoders ask for what
-// memory an archive says it needs, and 78 bytes can say 7 GB, which no recover
-// catches. The rules are:
-//
-//   - the process is this program again, told by its environment what to do; it
-//     has the archive's files open, a pipe to answer on, and nothing else;
-//   - it bounds its own memory and takes away its right to write files before it
-//     reads a byte; it decodes, and decides nothing: names, limits and check sums
-//     are looked at here;
-//   - it ends when its standard input does, so none outlives its parent.
+// 7z and rar are read by a process of their own (see package confined), which decodes and
+// decides nothing: names, limits and check sums are looked at here.
 
 // readerEnv holds a Plan in JSON.
 const readerEnv = "BAGPIPE_ARCHIVE_READER"
@@ -51,11 +43,8 @@ type Plan struct {
 // CutShort gives the reason why the process ended without a last word.
 func CutShort(died error, memory int64, n *notes.Notes) error {
 	text := died.Error()
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate",
-		"SIGSEGV: segmentation violation", "failed to create new OS thread"} { // of Go's runtime itself, which had no memory for its own
-		if strings.Contains(text, sign) {
-			return n.Broken("", files.RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", memory), died)
-		}
+	if confined.Exhausted(text) {
+		return n.Broken("", files.RuleMemory, fmt.Sprintf("reading this archive needs more than the %d bytes of memory allowed", memory), died)
 	}
 	if strings.Contains(text, "signal: killed") {
 		return fmt.Errorf("unpack %s: the archive's reader was killed; is the machine out of memory?", n.Archive)
@@ -68,7 +57,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	out    *os.File
 	in     io.Closer // its standard input, held open as long as it may run
-	stderr *tail
+	stderr *confined.Tail
 	Frames *frames.Reader
 }
 
@@ -87,13 +76,8 @@ func Start(ctx context.Context, plan Plan, vols *volume.Volumes) (*Process, erro
 	}
 	// A larger pipe is fewer switches between the two; without it they still work.
 	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 1<<20)
-	p := &Process{out: r, stderr: &tail{}}
-	p.cmd = exec.CommandContext(ctx, "/proc/self/exe")
-	p.cmd.Args = []string{os.Args[0]}
-	p.cmd.Env = []string{readerEnv + "=" + string(conf), "GOTRACEBACK=none"}
-	p.cmd.Dir = "/"
-	p.cmd.Stderr = p.stderr
-	p.cmd.ExtraFiles = append([]*os.File{w}, vols.Files...)
+	p := &Process{out: r}
+	p.cmd, p.stderr = confined.Command(ctx, readerEnv, string(conf), append([]*os.File{w}, vols.Files...)...)
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
@@ -116,32 +100,4 @@ func (p *Process) Wait() error {
 		return frames.ErrCut
 	}
 	return err
-}
-
-// tail keeps the first words that a process said.
-type tail struct {
-	mu   sync.Mutex // guards kept
-	kept []byte
-}
-
-const tailBytes = 2 << 10
-
-// Write keeps the first bytes, and drops the rest.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[:min(len(p), max(tailBytes-len(t.kept), 0))]...)
-	return len(p), nil
-}
-
-// String is the first line, and the cause that a Go program states in the next.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	first, rest, _ := strings.Cut(string(t.kept), "\n")
-	if cause, ok := strings.CutPrefix(strings.TrimSpace(rest), "fatal error: "); ok {
-		cause, _, _ = strings.Cut(cause, "\n")
-		first += ": " + cause
-	}
-	return strings.TrimSpace(first)
 }

@@ -67,6 +67,7 @@ func sevenZipRest(v *volume.Volumes, at, have int64, n *notes.Notes) error {
 // archive.
 func Decode(data bool, src *volume.Joined, out frames.Writer) error {
 	refuseMethods()
+	wholeDeflate()
 	start := make([]byte, StartLen)
 	if _, err := src.ReadAt(start, 0); err != nil {
 		return sevenZipError("", err)
@@ -74,7 +75,11 @@ func Decode(data bool, src *volume.Joined, out frames.Writer) error {
 	if binary.LittleEndian.Uint64(start[20:]) == 0 {
 		return nil // an archive without members is its start header alone
 	}
-	z, err := sevenzip.NewReader(src, src.Total())
+	whole, err := withoutProperties(src, start)
+	if err != nil {
+		return sevenZipError("", err)
+	}
+	z, err := sevenzip.NewReader(whole, src.Total())
 	if err != nil {
 		return sevenZipError("", err)
 	}
