@@ -48,11 +48,18 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, failure(err)
 	}
-	m, err := layout.DecodeManifest(c.Manifest)
+	m, err := c.manifest()
 	if err != nil {
 		return Result{}, err
 	}
 	o.Info = bagInfo(c, m.Metadata, received)
+	if err := addMapped(c, &o); err != nil {
+		return Result{}, failure(err)
+	}
+	without, err := addRecords(c, &o)
+	if err != nil {
+		return Result{}, failure(err)
+	}
 	if err := os.Mkdir(filepath.Join(c.Scratch, bagOut), 0o755); err != nil {
 		return Result{}, failure(err)
 	}
@@ -64,8 +71,15 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	for _, p := range made.EmptyFolders {
 		c.logf("warning: %s: an empty folder: it is in data/, and in no manifest", layout.EncodePath(p))
 	}
+	message := fmt.Sprintf("BagIt 1.0: %s, %s", plural(made.Files, "file"), plural(made.Bytes, "byte"))
+	if n := len(made.EmptyFolders); n > 0 {
+		message += fmt.Sprintf("; %s, in data/ and in no manifest, first: %s", plural(int64(n), "empty folder"), layout.EncodePath(made.EmptyFolders[0]))
+	}
+	if without {
+		message += "; without Bagpipe's records, which a profile does not allow"
+	}
 	return Result{
-		Message: fmt.Sprintf("BagIt 1.0: %s, %s", plural(made.Files, "file"), plural(made.Bytes, "byte")),
+		Message: message,
 		Outputs: []Output{{From: bagOut, To: layout.DerivedDir + "/bag"}},
 	}, nil
 }
@@ -83,7 +97,7 @@ func algorithmsParam(with map[string]any) (all []files.Algorithm, err error) {
 }
 
 func bagOptions(c *Call) (bags.CreateOptions, error) {
-	o := bags.CreateOptions{Date: c.Now(), Agent: "Bagpipe", Link: true, Nest: true, Progress: c.progress()}
+	o := bags.CreateOptions{Date: c.Now(), Agent: strings.TrimSpace("Bagpipe " + c.Version), Link: c.mayLink(), Nest: true, Progress: c.progress()}
 	var err error
 	if o.Algorithms, err = algorithmsParam(c.With); err != nil {
 		return o, err
@@ -190,5 +204,5 @@ func looseFile(ctx context.Context, c *Call, t *files.Tree, o *bags.CreateOption
 	if err := os.Mkdir(o.Payload, 0o755); err != nil {
 		return err
 	}
-	return files.Place(ctx, t, o.Payload, true)
+	return files.Place(ctx, t, o.Payload, c.mayLink())
 }

@@ -4,7 +4,8 @@ import "bagpipe/layout"
 
 // Builtin is a robot that ships with Bagpipe, and the parameters it takes under
 // with:. One that is Bare writes nothing into Call.Scratch, and gets none; one that is
-// Childless makes no children; one that Deposits works in Call.Store.
+// Childless makes no children; one that Deposits works in Call.Store; one that Archives
+// keeps the item's records, and is given them all.
 type Builtin struct {
 	Robot      Robot
 	Parameters []string
@@ -12,6 +13,7 @@ type Builtin struct {
 	Bare       bool
 	Childless  bool
 	Deposits   bool
+	Archives   bool
 }
 
 // Builtins gives the robots by the name that stands under robot:.
@@ -20,12 +22,23 @@ func Builtins() map[layout.Name]Builtin {
 		"unpack": {Robot: Func(unpack), Parameters: []string{"nested", "names"}, Check: checks(unpackParams), Childless: true},
 		"split": {Robot: Func(split), Parameters: []string{"each", "by", "match", "kind", "collection", "workflow", "lane"},
 			Check: checks(splitParams)},
-		"validate":  {Robot: Func(validate), Childless: true},
-		"inventory": {Robot: Func(inventory), Childless: true},
-		"bag":       {Robot: Func(bag), Parameters: []string{"algorithms"}, Check: checks(algorithmsParam), Childless: true},
-		"deposit":   {Robot: Func(deposit), Parameters: []string{"store"}, Check: checks(storeParam), Childless: true, Deposits: true},
-		"cleanup":   {Robot: Func(cleanup), Bare: true, Childless: true, Deposits: true},
-		"noop":      {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true, Childless: true},
+		"validate":   {Robot: Func(validate), Childless: true},
+		"inventory":  {Robot: Func(inventory), Childless: true},
+		"identify":   {Robot: Func(identify), Childless: true},
+		"virus-scan": {Robot: Func(virusScan), Parameters: []string{"address", "time", "unscanned"}, Check: checks(virusParams), Childless: true},
+		"views":      {Robot: Func(drawViews), Childless: true},
+		"describe":   {Robot: Func(describeObject), Parameters: []string{"business"}, Check: checks(businessParam), Childless: true},
+		"tag":        {Robot: Func(tagObject), Bare: true, Childless: true},
+		"bag":        {Robot: Func(bag), Parameters: []string{"algorithms"}, Check: checks(algorithmsParam), Childless: true, Archives: true},
+		"deposit":    {Robot: Func(deposit), Parameters: []string{"store"}, Check: checks(storeParam), Childless: true, Deposits: true},
+		"shelve":     {Robot: Func(shelve), Parameters: []string{"target", "match", "puids", "withdraw"}, Check: checks(shelveParams), Bare: true, Childless: true},
+		"publish": {Robot: Func(publish), Parameters: []string{"target", "fields", "dc", "withdraw"}, Check: func(with map[string]any) error {
+			_, _, err := publishParams(with)
+			return err
+		}, Bare: true, Childless: true},
+		"cleanup": {Robot: Func(cleanup), Parameters: []string{"drop"}, Check: checks(dropParam), Bare: true, Childless: true, Deposits: true},
+		"noop":    {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true, Childless: true},
+		"quality": {Robot: Func(quality), Parameters: []string{"fail"}, Check: checks(failParam), Childless: true},
 	}
 }
 

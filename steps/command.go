@@ -31,6 +31,13 @@ const (
 	ExitSkipped     = 77
 )
 
+// Lists of other items that a program finds in its scratch folder: the children that earlier
+// steps made, and, of a batch's step, the items of the batch.
+const (
+	ChildrenJSON = "children.json"
+	BatchJSON    = "batch.json"
+)
+
 const (
 	resultFile = "result.json"
 
@@ -66,7 +73,10 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	cmd.Stdout, cmd.Stderr = last, last
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = runGroup(ctx, cmd)
+	err = RunGroup(ctx, cmd)
+	if c.Spent != nil && cmd.ProcessState != nil {
+		c.Spent(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+	}
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -108,9 +118,19 @@ func missingInterpreter(program string, err error) error {
 	return fmt.Errorf("%s is there, and its interpreter %q is not%s: %w", program, interpreter, hint, fs.ErrNotExist)
 }
 
-// runGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
+// RunProgram runs a program in a process group of its own, which ends with ctx and with this
+// process. What it prints goes to log; last is its last line.
+func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string, err error) {
+	out := &lastLine{to: log}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, termGrace
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	err = RunGroup(ctx, cmd)
+	return out.String(), missingInterpreter(cmd.Path, err)
+}
+
+// RunGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
 // and SIGKILL after a while.
-func runGroup(ctx context.Context, cmd *exec.Cmd) error {
+func RunGroup(ctx context.Context, cmd *exec.Cmd) error {
 	// Pdeathsig follows the thread that started the child, so that thread must
 	// live as long as the child does.
 	runtime.LockOSThread()
@@ -202,6 +222,8 @@ func commandEnv(c *Call) []string {
 		"BAGPIPE_DERIVED=" + filepath.Join(c.Dir, layout.DerivedDir),
 		"BAGPIPE_SCRATCH=" + c.Scratch,
 		"BAGPIPE_INVENTORY=" + filepath.Join(c.Dir, layout.InventoryJSON),
+		"BAGPIPE_CHILDREN=" + filepath.Join(c.Scratch, ChildrenJSON),
+		"BAGPIPE_BATCH=" + filepath.Join(c.Scratch, BatchJSON),
 		"BAGPIPE_RESULT=" + filepath.Join(c.Scratch, resultFile),
 		"BAGPIPE_PROGRESS=" + filepath.Join(c.Scratch, progressFile),
 	}
@@ -240,11 +262,16 @@ func commandResult(c *Call, last string, runErr error) (Result, error) {
 	if res.Status != "" {
 		return Result{}, SystemFailure("%s says %s, but the exit code is %d", resultFile, res.Status, code)
 	}
+	return failed(res, code, message)
+}
+
+// failed is how a robot's exit code ends a step that it did not do.
+func failed(res Result, code int, message string) (Result, error) {
 	ended := fmt.Sprintf("exit code %d", code)
 	message = cmp.Or(message, ended)
 	switch code {
 	case ExitContent:
-		return Result{Milestones: res.Milestones}, ContentFailure("%s", message)
+		return Result{Milestones: res.Milestones, Checks: res.Checks}, ContentFailure("%s", message)
 	case ExitUnavailable:
 		return Result{}, &Unavailable{errors.New(message)}
 	case ExitLater:
@@ -265,6 +292,40 @@ func colon(s string) string {
 
 // readResult reads result.json, if there is one, and finds the outputs.
 func readResult(c *Call) (res Result, message string, err error) {
+	data, err := readSmall(filepath.Join(c.Scratch, resultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = []byte("{}"), nil
+	}
+	if err != nil {
+		return res, "", err
+	}
+	return parseResult(c, data)
+}
+
+// ResultOf is the result that a robot answers with, in the form of result.json.
+func ResultOf(c *Call, data []byte) (Result, error) {
+	res, message, err := parseResult(c, data)
+	if err != nil {
+		return Result{}, SystemFailure("the robot's answer: %w", err)
+	}
+	if res.Message = message; res.Status == Skipped {
+		res.Children = nil
+	}
+	return res, nil
+}
+
+// AnswerOf is how a robot's exit code and message end a step.
+func AnswerOf(code int, message string) (Result, error) {
+	switch code {
+	case ExitSkipped:
+		return Result{Status: Skipped, Message: message}, nil
+	case ExitContent, ExitUnavailable, ExitLater:
+		return failed(Result{}, code, message)
+	}
+	return Result{}, &Failure{Kind: System, Err: &ExitError{Code: code, Text: fmt.Sprintf("the robot's error %d: %s", code, message)}}
+}
+
+func parseResult(c *Call, data []byte) (res Result, message string, err error) {
 	var doc struct {
 		Status     Status            `json:"status"`
 		Message    string            `json:"message"`
@@ -273,13 +334,8 @@ func readResult(c *Call) (res Result, message string, err error) {
 		Outputs    map[string]string `json:"outputs"`
 
 		Children map[string]childDoc `json:"children"`
-	}
-	data, err := readSmall(filepath.Join(c.Scratch, resultFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = []byte("{}"), nil
-	}
-	if err != nil {
-		return res, "", err
+		Checks   []Check             `json:"checks"`
+		Choose   []layout.Name       `json:"choose"`
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -298,6 +354,10 @@ func readResult(c *Call) (res Result, message string, err error) {
 			return res, "", fmt.Errorf("milestones: %w", err)
 		}
 		res.Milestones = append(res.Milestones, name)
+	}
+	res.Choose = doc.Choose
+	if res.Checks, err = checkChecks(doc.Checks); err != nil {
+		return res, doc.Message, err
 	}
 	if res.Outputs, err = commandOutputs(c, doc.Outputs); err != nil {
 		return res, doc.Message, err
@@ -388,4 +448,28 @@ func plainOutput(name string, mode fs.FileMode) error {
 		kind = "a symbolic link"
 	}
 	return fmt.Errorf("%s is %s; expected files and folders only", layout.EncodePath(name), kind)
+}
+
+// CheckMade checks that what a result names below scratch is there, and is files and folders
+// only: a program of another machine may say anything.
+func CheckMade(scratch string, res Result) error {
+	if len(res.Outputs)+len(res.Children) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(scratch)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, o := range res.Outputs {
+		if err := checkOutput(root, string(o.From)); err != nil {
+			return fmt.Errorf("outputs: %w", err)
+		}
+	}
+	for _, c := range res.Children {
+		if err := checkOutput(root, string(c.From)); err != nil {
+			return fmt.Errorf("children: %w", err)
+		}
+	}
+	return nil
 }

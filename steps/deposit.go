@@ -1,14 +1,12 @@
 package steps
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"bagpipe/bags/files"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+	"bagpipe/steps/target"
 )
 
 // storeReserve is left free on the store's file system.
@@ -38,6 +37,9 @@ const fullStore = time.Minute
 //     it. A crash just after the rename leaves the deposit, which the next
 //     attempt finds.
 func deposit(ctx context.Context, c *Call) (_ Result, err error) {
+	if c.Goals != nil {
+		return c.depositOnTargets(ctx)
+	}
 	from := c.bagDir()
 	to, err := c.depositDir()
 	if err != nil {
@@ -123,11 +125,7 @@ func (c *Call) depositDir() (string, error) {
 
 // depositPlace is where the first bag of an item's version belongs in a store.
 func depositPlace(store string, item layout.ItemID, version int) string {
-	fan := strings.TrimPrefix(layout.ItemDir(item), layout.ItemsDir+"/")
-	if version > 1 {
-		fan += "-v" + strconv.Itoa(version)
-	}
-	return filepath.Join(store, filepath.FromSlash(fan))
+	return filepath.Join(store, filepath.FromSlash(target.Place(item, version)))
 }
 
 // Deposited is where the newest bag of an item's version stands in a store, if any does.
@@ -192,7 +190,7 @@ func (c *Call) store(ctx context.Context, t *files.Tree, to string, writing *dis
 	if first, bad := r.FirstError(); bad {
 		return SystemFailure("the copy in the store is not valid: %s", findingText(first))
 	}
-	same, err := sameBag(t.Dir, tmp)
+	same, err := target.SameBag(t.Dir, tmp)
 	if err != nil {
 		return err
 	}
@@ -227,7 +225,7 @@ func (c *Call) durable(writing *disk.Writing, trees, folders []string) error {
 
 // depositedMeanwhile answers where an attempt that was thought dead came first.
 func (c *Call) depositedMeanwhile(ctx context.Context, from, to string) (Result, error) {
-	how, err := compareBags(from, to)
+	how, err := target.Compare(from, to)
 	if err != nil {
 		return Result{}, failure(err)
 	}
@@ -236,8 +234,8 @@ func (c *Call) depositedMeanwhile(ctx context.Context, from, to string) (Result,
 
 // compareDeposit answers for the bag that stands in the store already. It may be this
 // attempt's own predecessor, so it must be synced before it counts.
-func (c *Call) compareDeposit(ctx context.Context, to string, how likeness) (Result, error) {
-	if how < redatedBag {
+func (c *Call) compareDeposit(ctx context.Context, to string, how target.Likeness) (Result, error) {
+	if how < target.RedatedBag {
 		return Result{}, SystemFailure("the store holds another bag at %s; nothing was overwritten", layout.EncodePath(to))
 	}
 	if _, err := c.checkStored(ctx, to); err != nil {
@@ -251,8 +249,8 @@ func (c *Call) compareDeposit(ctx context.Context, to string, how likeness) (Res
 		return Result{}, failure(err)
 	}
 	message := "deposited before at " + layout.EncodePath(to)
-	if how == redatedBag {
-		message += "; it differs in its " + strings.Join(makingLabels, " or ") + " alone, and stays as it is"
+	if how == target.RedatedBag {
+		message += "; it differs in its " + strings.Join(target.MakingLabels, " or ") + " and in the history until then alone, and stays as it is"
 	}
 	return Result{Message: message}, nil
 }
@@ -267,38 +265,6 @@ func (c *Call) checkStored(ctx context.Context, at string) (r bags.Report, err e
 		return r, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten: %s", layout.EncodePath(at), findingText(first))
 	}
 	return r, nil
-}
-
-// sameBag compares the tag manifests, which vouch for all the rest.
-func sameBag(a, b string) (bool, error) {
-	left, err := tagManifests(a)
-	if err != nil {
-		return false, err
-	}
-	right, err := tagManifests(b)
-	if err != nil {
-		return false, err
-	}
-	return len(left) > 0 && bytes.Equal(left, right), nil
-}
-
-func tagManifests(dir string) ([]byte, error) {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []byte
-	for _, n := range names { // sorted by ReadDir
-		if !strings.HasPrefix(n.Name(), "tagmanifest-") || !n.Type().IsRegular() {
-			continue
-		}
-		data, err := disk.ReadFile(filepath.Join(dir, n.Name()))
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(append(all, n.Name()...), '\n'), data...)
-	}
-	return all, nil
 }
 
 func storeParam(with map[string]any) (string, error) { return stringParam(with, "store") }

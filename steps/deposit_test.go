@@ -106,7 +106,7 @@ func TestCleanupWantsTheDeposit(t *testing.T) {
 	it.pass("deposit")
 	must(t, os.Remove(filepath.Join(it.deposited(), "data/a")))
 	_, err = it.run("cleanup")
-	wantFailure(t, err, System, "not complete", "data/a")
+	wantFailure(t, err, System, "not sound", "data/a")
 	if _, err := os.Stat(it.bagPath()); err != nil {
 		t.Error(err)
 	}

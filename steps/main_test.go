@@ -1,9 +1,16 @@
 package steps
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets this test binary be the process that decodes files.
+func TestMain(m *testing.M) {
+	if code, ok := Decoder(); ok {
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}

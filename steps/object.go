@@ -15,6 +15,9 @@ import (
 // object lists the object as it stands.
 func object(ctx context.Context, c *Call) (*files.Tree, error) { return ObjectTree(ctx, c.Content) }
 
+// mayLink reports whether hard links of the object may be made: it is the item's own.
+func (c *Call) mayLink() bool { return c.Place == "" || c.Content != c.Place }
+
 // ObjectTree lists an object. A drop that is one loose file and was never unpacked is a
 // tree of that file.
 func ObjectTree(ctx context.Context, content string) (*files.Tree, error) {
@@ -71,8 +74,11 @@ func (c *Call) logf(format string, args ...any) {
 }
 
 // bagDir is where the bag robot's bag stands in the item's folder.
-func (c *Call) bagDir() string {
-	return filepath.Join(c.Dir, layout.DerivedDir, "bag", string(c.Item))
+func (c *Call) bagDir() string { return BagDir(c.Dir, c.Item) }
+
+// BagDir is where the bag robot puts the bag of an item whose folder is dir.
+func BagDir(dir string, item layout.ItemID) string {
+	return filepath.Join(dir, layout.DerivedDir, "bag", string(item))
 }
 
 // version is that of the item; without a manifest, as in tests of robots, the first.
@@ -80,8 +86,16 @@ func (c *Call) version() (int, error) {
 	if len(c.Manifest) == 0 {
 		return 1, nil
 	}
-	m, err := layout.DecodeManifest(c.Manifest)
+	m, err := c.manifest()
 	return m.Version, err
+}
+
+// manifest is what the item's manifest says, to be read only.
+func (c *Call) manifest() (layout.Manifest, error) {
+	if c.Decoded != nil {
+		return *c.Decoded, nil
+	}
+	return layout.DecodeManifest(c.Manifest)
 }
 
 // plural is "1 file", "2 files".

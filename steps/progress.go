@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -105,4 +106,61 @@ func TellProgress(scratch string, p Progress) (err error) {
 	}
 	_, err = f.WriteString(p.line())
 	return err
+}
+
+// tellEvery is how often at most a built-in robot's bytes become a line.
+const tellEvery = time.Second
+
+// TellBytes lets a built-in robot's bytes be told; the function it gives ends
+// that. A robot that ends sooner than tellEvery tells nothing.
+func TellBytes(c *Call) (stop func()) {
+	t := &teller{scratch: c.Scratch}
+	c.Progress = t.note
+	return t.stop
+}
+
+// teller writes the newest count, now and then.
+type teller struct {
+	scratch string
+
+	mu          sync.Mutex // guards the rest
+	done, total int64
+	told        int64
+	timer       *time.Timer
+	ended       bool
+}
+
+func (t *teller) note(done, total int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done, t.total = done, total
+	if t.timer == nil && !t.ended {
+		t.timer = time.AfterFunc(tellEvery, t.tell)
+	}
+}
+
+func (t *teller) tell() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	if t.told != t.done {
+		t.told = t.done
+		p := Progress{Note: fmt.Sprintf("%d bytes", t.done), Percent: -1}
+		if t.total > 0 {
+			p.Note, p.Percent = fmt.Sprintf("%d of %d bytes", t.done, t.total), int(min(100, 100*float64(t.done)/float64(t.total)))
+		}
+		_ = TellProgress(t.scratch, p) // told or not, the step goes on
+	}
+	t.timer.Reset(tellEvery)
+}
+
+func (t *teller) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 }

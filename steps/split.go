@@ -69,7 +69,7 @@ func split(ctx context.Context, c *Call) (Result, error) {
 	if err := os.Mkdir(dest, 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	if err := files.Place(ctx, taken, dest, true); err != nil {
+	if err := files.Place(ctx, taken, dest, c.mayLink()); err != nil {
 		return Result{}, failure(err)
 	}
 	if s.by != nil {

@@ -64,7 +64,7 @@ func splitObjects(ctx context.Context, c *Call, s *splitting) (Result, error) {
 	if err := os.Mkdir(placed, 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	if err := files.Place(ctx, taken, placed, true); err != nil {
+	if err := files.Place(ctx, taken, placed, c.mayLink()); err != nil {
 		return Result{}, failure(err)
 	}
 	children := make([]Child, len(parted.Objects))

@@ -11,6 +11,8 @@ import (
 	"bagpipe/bags/archive"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+	"bagpipe/steps/form"
+	"bagpipe/steps/target"
 )
 
 // Robot does one step of one item; the package comment has the contract.
@@ -34,6 +36,13 @@ type Call struct {
 	Attempt    layout.AttemptKey
 	With       map[string]any // the step's parameters
 
+	// Quality checks the object as the rules say. nil: there are no rules.
+	Quality func(ctx context.Context) ([]Check, error)
+
+	// Tags gives the object's tags by kind, as vocabularies and places say. nil: there are none.
+	Tags  func() map[string][]string
+	Spent func(cpu time.Duration) // told of the processor time of the step's program; may be nil
+
 	Folders
 	Records
 	Means
@@ -44,6 +53,7 @@ type Folders struct {
 	Dir     string // the item's folder; read only
 	Source  string // Dir/source, holding the drop under its own name; read only
 	Content string // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
+	Place   string // the object of a catalog, which stays there, is never linked to and never removed; "": it was taken in
 	Scratch string // empty, writable, on the item's file system, removed after the attempt
 	Store   string // the folder deposits go to
 }
@@ -52,8 +62,14 @@ type Folders struct {
 type Records struct {
 	SourceKind string // manifest's source.kind: folder, archive, bag or file
 	Manifest   []byte
-	Inventory  []byte // nil before there is one
-	Execution  []byte // with this attempt in progress
+	Decoded    *layout.Manifest // what Manifest decodes to, to be read only; nil: the robot decodes it
+	Inventory  []byte           // nil before there is one
+	Execution  []byte           // with this attempt in progress
+
+	// Plans are the pinned definitions of the item's workflows, by digest, and Premis
+	// writes what was done with it as PREMIS; for a robot that Archives, and nil for others.
+	Plans  map[string][]byte
+	Premis func(to io.Writer) error
 }
 
 // Means are the settings and services that a robot works with.
@@ -64,11 +80,16 @@ type Means struct {
 
 	Environment []string // of programs, before the step's own; nil: the engine's
 
-	Limits   archive.Limits // for unpacking
-	Profiles []string       // files of the BagIt profiles that the collection's bags must satisfy
-	Log      io.Writer      // the attempt's log
+	Limits   archive.Limits                           // for unpacking
+	Goals    *Goals                                   // where the collection's bags are deposited; nil: in the store alone
+	Target   func(name string) (target.Target, error) // opens one of the settings; it stays whose it is
+	Bag      *form.Bag                                // what the collection's bags say besides; nil: nothing
+	Profiles []string                                 // files of the BagIt profiles that the collection's bags must satisfy
+	Looks
+	Log      io.Writer // the attempt's log
 	Slog     *slog.Logger
 	Now      func() time.Time
+	Version  string                  // of this program
 	Progress func(done, total int64) // bytes; may be nil
 
 	// Rounds makes durable what a robot writes outside its scratch folder; nil: rounds
@@ -76,6 +97,12 @@ type Means struct {
 	// nil: the place is kept.
 	Rounds *disk.Rounds
 	Aside  func(wait func() error) error
+}
+
+// Looks is where robots that look into files find and leave things.
+type Looks struct {
+	Signatures string // file of format signatures; "": those of this program
+	Views      string // folder that pictures to look at go to; "": beside the item
 }
 
 // Status is how a step ended well.
@@ -94,9 +121,21 @@ type Result struct {
 	Metadata   map[string]any    // merged into the manifest's metadata
 	Inventory  *layout.Inventory // becomes inventory.json
 	Outputs    []Output
-	Remove     []layout.RelPath // below derived/: moved away and deleted, once the outputs are published
+	Remove     []layout.RelPath // source, content, or below derived/: moved away and deleted, once the outputs are published
 	Milestones []layout.Name
 	Children   []Child
+	Choose     []layout.Name                      // of the steps that the step chooses from, those that are done; nil: it did not choose
+	Checks     []Check                            // what was found of the object's quality
+	Deposits   map[layout.Name]layout.DepositCopy // verified copies of the item's version, by target
+}
+
+// Check is what a robot found of an object's quality: a name of its own, one of
+// layout.QualityLevels, one of its results, and why.
+type Check struct {
+	ID     string `json:"id"`
+	Level  string `json:"level"`
+	Result string `json:"result"`
+	Text   string `json:"text"`
 }
 
 // Output is a file or folder in scratch and the place in the item it becomes.

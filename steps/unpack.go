@@ -20,6 +20,9 @@ const contentOut = "content" // in scratch
 // or the drop itself, as hard links, so that it costs no space. Either way
 // source/ stays as dropped.
 func unpack(ctx context.Context, c *Call) (Result, error) {
+	if c.Place != "" {
+		return Result{Status: Skipped, Message: "not applicable: the object stays in its catalog, and is opened for each step"}, nil
+	}
 	drop, err := theDrop(c)
 	if err != nil {
 		return Result{}, err
@@ -30,6 +33,9 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 	}
 	to := filepath.Join(c.Scratch, contentOut)
 	if err := os.Mkdir(to, 0o755); err != nil {
+		return Result{}, failure(err)
+	}
+	if drop, err = inParts(drop); err != nil {
 		return Result{}, failure(err)
 	}
 	format, err := archive.Sniff(drop)
@@ -73,6 +79,30 @@ func theDrop(c *Call) (string, error) {
 		return "", SystemFailure("source holds %d things where the drop alone should be", len(names))
 	}
 	return filepath.Join(c.Source, names[0].Name()), nil
+}
+
+// inParts gives the file that opens an archive in several, where the drop is a folder of these
+// files alone; the drop otherwise.
+func inParts(drop string) (string, error) {
+	info, err := os.Lstat(drop)
+	if err != nil || !info.IsDir() {
+		return drop, err
+	}
+	entries, err := os.ReadDir(drop)
+	if err != nil {
+		return drop, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			return drop, nil
+		}
+		names = append(names, e.Name())
+	}
+	if sets := archive.Parts(names); len(sets) == 1 && sets[0].Lacks == "" && len(sets[0].Files) == len(names) {
+		return filepath.Join(drop, sets[0].Files[0]), nil
+	}
+	return drop, nil
 }
 
 func unpackOptions(c *Call) (o archive.ExtractOptions, err error) {

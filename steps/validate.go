@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"bagpipe/bags"
 	"bagpipe/bags/archive"
@@ -54,7 +56,7 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 	first, _ := report.FirstError()
 	more := ""
 	if n := report.Errors - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s)", plural(int64(n), "further error"))
+		more = fmt.Sprintf(" (and %s, which stand in the step's log)", plural(int64(n), "further error"))
 	}
 	result.Message = ""
 	return result, ContentFailure("bag is not valid: %s%s", findingText(first), more)
@@ -140,4 +142,66 @@ func writeReport(c *Call, r bags.Report) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "report.json"), data, 0o644)
+}
+
+// quality checks the object as quality: in the rules says. It fails where a check does, unless
+// its parameter fail is false.
+func quality(ctx context.Context, c *Call) (Result, error) {
+	fail, err := failParam(c.With)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Quality == nil {
+		return Result{Status: Skipped, Message: "not applicable: no rule asks for a check"}, nil
+	}
+	checks, err := c.Quality(ctx)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if len(checks) == 0 {
+		return Result{Status: Skipped, Message: "not applicable: no rule asks for a check of this object"}, nil
+	}
+	counts, first := map[string]int{}, ""
+	for _, check := range checks {
+		if counts[check.Result]++; first == "" && check.Result == layout.QualityFail {
+			first = "; " + check.ID + ": " + check.Text
+		}
+	}
+	var said []string
+	for _, result := range []string{layout.QualityPass, layout.QualityWarn, layout.QualityFail, layout.QualityNotReached} {
+		if n := counts[result]; n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	res := Result{Checks: checks, Message: strings.Join(said, ", ") + first}
+	if fail && first != "" {
+		return res, ContentFailure("%s", res.Message)
+	}
+	return res, nil
+}
+
+func failParam(with map[string]any) (fail bool, err error) {
+	switch v := with["fail"].(type) {
+	case nil:
+		return true, nil
+	case bool:
+		return v, nil
+	}
+	return false, wrongParam("fail", "want true or false, got %v", with["fail"])
+}
+
+// checkChecks refuses checks of levels and results that there are not.
+func checkChecks(checks []Check) ([]Check, error) {
+	for i, c := range checks {
+		if _, err := layout.ParseName(c.ID); err != nil {
+			return nil, fmt.Errorf("checks[%d].id: %w", i, err)
+		}
+		if !slices.Contains(layout.QualityLevels(), c.Level) {
+			return nil, fmt.Errorf("checks[%d].level: %q: expected one of %s", i, c.Level, strings.Join(layout.QualityLevels(), ", "))
+		}
+		if !layout.IsQualityResult(c.Result) {
+			return nil, fmt.Errorf("checks[%d].result: %q: expected pass, warn, fail, not-reached or not-applicable", i, c.Result)
+		}
+	}
+	return checks, nil
 }

@@ -1,0 +1,197 @@
+package steps
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/steps/decoder"
+	"bagpipe/steps/describe"
+)
+
+const workDescribe = "describe"
+
+// manyDescribed is how many files of an object are looked into: the largest of those that
+// something can be read of.
+const manyDescribed = 500
+
+// describeObject says what the object's files say of themselves: of the object in the
+// manifest, of every file in derived/STEP/describe.json. A file that cannot be read fails
+// nothing: the report and the log say why.
+func describeObject(ctx context.Context, c *Call) (Result, error) {
+	business, err := businessParam(c.With)
+	if err != nil {
+		return Result{}, err
+	}
+	tree, v, err := inventoried(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	w := decoder.New(decoder.Options{Work: workDescribe, Memory: c.Limits.Memory})
+	defer w.Close()
+	var all []describe.File
+	chosen, left := choose(tree)
+	for i, f := range chosen {
+		facts, err := describeFile(ctx, w, tree, f.Path, business, c.Now())
+		if err != nil {
+			return Result{}, fmt.Errorf("describe %s: %w", layout.EncodePath(f.Path), err)
+		}
+		all = append(all, describe.File{Name: layout.EncodePath(f.Path), Size: f.Size, Facts: facts})
+		for _, text := range append(slices.Clone(facts.Warnings), facts.Error) {
+			if text != "" {
+				c.logf("warning: %s: %s", layout.EncodePath(f.Path), text)
+			}
+		}
+		if c.Progress != nil {
+			c.Progress(int64(i+1), int64(len(chosen)))
+		}
+	}
+	if left > 0 {
+		c.logf("warning: %s that could be read are left out; the largest %d are described", plural(int64(left), "file"), manyDescribed)
+	}
+	o := describe.Combine(all)
+	for _, text := range o.Warnings {
+		c.logf("warning: %s", text)
+	}
+	metadata, err := o.Metadata()
+	if err != nil {
+		return Result{}, err
+	}
+	metadata["details"] = describe.Roles(v, o)
+	out, err := describeReport(c, all, o)
+	return Result{Message: describeMessage(all, o, left), Metadata: replacing(c, metadata), Inventory: v, Outputs: out}, err
+}
+
+func describeMessage(all []describe.File, o *describe.Object, left int) string {
+	warned, broken := len(o.Warnings), 0
+	for _, f := range all {
+		warned += len(f.Warnings)
+		if f.Error != "" {
+			broken++
+		}
+	}
+	message := plural(int64(len(all)), "file") + " described"
+	for _, n := range []struct {
+		of   int
+		what string
+	}{{left, "left out"}, {broken, "not read"}, {warned, "warnings"}} {
+		if n.of > 0 {
+			message += fmt.Sprintf(", %d %s", n.of, n.what)
+		}
+	}
+	return message
+}
+
+// describeReport writes what each file says.
+func describeReport(c *Call, all []describe.File, o *describe.Object) ([]Output, error) {
+	said := map[string]*describe.Facts{}
+	for _, f := range all {
+		said[f.Name] = f.Facts
+	}
+	data, err := layout.EncodeJSON(map[string]any{"schema": 1, "files": said, "warnings": append([]string{}, o.Warnings...)})
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(c.Scratch, reportOut)
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "describe.json"), data, 0o644)); err != nil {
+		return nil, failure(err)
+	}
+	return []Output{{From: reportOut, To: layout.RelPath(layout.DerivedDir + "/" + string(c.Step))}}, nil
+}
+
+// businessParam are further XPaths for side-cars, by the key their values get.
+func businessParam(with map[string]any) (map[string]string, error) {
+	given, ok := with["business"]
+	if !ok {
+		return nil, nil
+	}
+	m, ok := given.(map[string]any)
+	if !ok {
+		return nil, wrongParam("business", "want XPaths by keys, as {notary: //notary}, got %v", given)
+	}
+	paths := map[string]string{}
+	for key, p := range m {
+		text, ok := p.(string)
+		if !ok || describe.CheckXPath(text) != nil {
+			return nil, wrongParam("business", "%s: %v is no XPath", key, p)
+		}
+		paths[key] = text
+	}
+	return paths, nil
+}
+
+// choose gives the files that something can be read of, and how many more there are.
+func choose(tree *files.Tree) (chosen []files.Entry, left int) {
+	for _, f := range tree.Files {
+		if describe.KindOf(f.Path) != "" {
+			chosen = append(chosen, f)
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b files.Entry) int { return -cmp.Compare(a.Size, b.Size) })
+	n := min(len(chosen), manyDescribed)
+	return chosen[:n], len(chosen) - n
+}
+
+// describeFile asks for one file and the files beside it.
+func describeFile(ctx context.Context, w *decoder.Worker, tree *files.Tree, name string, business map[string]string, now time.Time) (*describe.Facts, error) {
+	full := func(p string) string { return filepath.Join(tree.Dir, filepath.FromSlash(p)) }
+	q := describe.Request{Path: full(name), Name: path.Base(name), Beside: map[string]string{}, Business: business, Now: now}
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	from, _ := slices.BinarySearchFunc(tree.Files, stem, func(e files.Entry, s string) int { return strings.Compare(e.Path, s) })
+	for _, e := range tree.Files[from:] {
+		if !strings.HasPrefix(e.Path, stem) || len(q.Beside) == 50 {
+			break
+		}
+		if ending := strings.ToLower(e.Path[len(stem):]); strings.HasPrefix(ending, ".") && !strings.Contains(ending, "/") {
+			q.Beside[ending] = full(e.Path)
+		}
+	}
+	facts := &describe.Facts{}
+	err := w.Ask(ctx, q, facts)
+	var refused *decoder.Refused
+	if errors.As(err, &refused) {
+		return &describe.Facts{Kind: describe.KindOf(name), Error: clip(refused.Reason, 500)}, nil
+	}
+	return facts, err
+}
+
+// replacing adds to a result's metadata what takes away the keys that the manifest has
+// below the same members and the result has not, as results are merged into manifests.
+func replacing(c *Call, now map[string]any) map[string]any {
+	var m struct {
+		Metadata map[string]any `json:"metadata"`
+	}
+	if json.Unmarshal(c.Manifest, &m) == nil {
+		for key, v := range now {
+			was, old := m.Metadata[key].(map[string]any)
+			if is, ok := v.(map[string]any); ok && old {
+				clearOld(was, is)
+			}
+		}
+	}
+	return now
+}
+
+func clearOld(was, is map[string]any) {
+	for key, old := range was {
+		v, there := is[key]
+		below, a := old.(map[string]any)
+		now, b := v.(map[string]any)
+		switch {
+		case !there:
+			is[key] = nil
+		case a && b:
+			clearOld(below, now)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package describe
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"bagpipe/steps/decoder"
+	"bagpipe/steps/space"
+)
+
+// The kinds of files, the most telling first.
+const (
+	Raster   = "raster"
+	Vector   = "vector"
+	Image    = "image"
+	Document = "document"
+	Video    = "video"
+	Audio    = "audio"
+	Metadata = "metadata" // a side-car
+)
+
+var kinds = []string{Raster, Vector, Image, Document, Video, Audio, Metadata}
+
+// Request names a file and those beside it that share its name up to a point: by what
+// follows that name, in lower case: ".tfw", ".tif.aux.xml".
+type Request struct {
+	Path     string            `json:"path"`
+	Name     string            `json:"name"`
+	Beside   map[string]string `json:"beside"`
+	Business map[string]string `json:"business"` // further XPaths, by the key that gets their values
+	Now      time.Time         `json:"now"`      // no picture was taken later
+}
+
+// Facts are what one file says.
+type Facts struct {
+	Kind     string         `json:"kind"`
+	Entity   map[string]any `json:"entity,omitempty"`
+	Business map[string]any `json:"business,omitempty"`
+	Time     *Time          `json:"time,omitempty"`
+	Space    *space.Space   `json:"space,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Error    string         `json:"error,omitempty"` // why the file could not be read
+}
+
+func (f *Facts) warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+}
+
+// say keeps a value that says something.
+func say(to map[string]any, key string, value any) {
+	switch v := value.(type) {
+	case string:
+		if v = clean(v); v != "" {
+			to[key] = v
+		}
+	case int:
+		if v != 0 {
+			to[key] = v
+		}
+	default:
+		to[key] = v
+	}
+}
+
+// maxValue is how many bytes of a text are kept.
+const maxValue = 2000
+
+// clean gives text as it may stand in a record: valid, without control characters, short.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, " "))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxValue {
+		s = strings.ToValidUTF8(s[:maxValue], "") + "…"
+	}
+	return s
+}
+
+var kindsByEnding = map[string]string{".tif": Raster, ".tiff": Raster, ".shp": Vector, ".pdf": Document,
+	".jpg": Image, ".jpeg": Image, ".png": Image, ".webp": Image, ".heic": Image, ".heif": Image, ".avif": Image, ".dng": Image,
+	".mp3": Audio, ".flac": Audio, ".ogg": Audio, ".m4a": Audio, ".mp4": Video, ".mov": Video, ".m4v": Video, ".xml": Metadata}
+
+// KindOf is the kind of a file by its name; "" where nothing is read of it.
+func KindOf(name string) string {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, ".aux.xml") {
+		return ""
+	}
+	return kindsByEnding[path.Ext(name)]
+}
+
+// Read reads one file.
+func Read(q Request) (*Facts, error) {
+	f := &Facts{Kind: KindOf(q.Name), Entity: map[string]any{}, Business: map[string]any{}}
+	read := map[string]func(Request, *Facts) error{Raster: readTIFF, Vector: readShapefile, Image: readImage, Document: readPDF,
+		Audio: readMedia, Video: readMedia, Metadata: readXML}[f.Kind]
+	if read == nil {
+		return nil, fmt.Errorf("%s is of no kind that is read", q.Name)
+	}
+	return f, read(q, f)
+}
+
+// NewWork makes the work of a decoding process; it takes a Request and gives Facts.
+func NewWork() (decoder.Work, error) {
+	return func(request json.RawMessage) (any, error) {
+		var q Request
+		if err := json.Unmarshal(request, &q); err != nil {
+			return nil, err
+		}
+		return Read(q)
+	}, nil
+}

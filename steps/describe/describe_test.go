@@ -1,0 +1,242 @@
+package describe
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/steps/space"
+)
+
+const fixtures = "../../../shared/fixtures"
+
+// read reads a file as the robot does: with all that stands beside it.
+func read(t testing.TB, path string) *Facts {
+	t.Helper()
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		t.Skip("the fixtures are not here")
+	}
+	q := Request{Path: path, Name: filepath.Base(path), Beside: map[string]string{}, Now: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	beside, err := filepath.Glob(stem + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range beside {
+		q.Beside[strings.ToLower(b[len(stem):])] = b
+	}
+	f, err := Read(q)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return f
+}
+
+// The footprint of real objects is where their ISO 19139 metadata says.
+func TestAgainstISO19139(t *testing.T) {
+	for _, c := range []struct {
+		data, metadata string
+		off            float64 // degrees
+	}{
+		{"gis/nj441df9572/content/MCE_AF2G_2010.tif", "gis/nj441df9572/content/MCE_AF2G_2010-iso19139.xml", 1e-6},
+		// These bounds are in NAD27, which is 95 metres off there, and of the box around the native bounds.
+		{"gis/cc044gt0726/content/sanluisobispo1996.shp", "gis/cc044gt0726/content/sanluisobispo1996-iso19139.xml", 0.0011},
+	} {
+		data, said := read(t, filepath.Join(fixtures, c.data)), read(t, filepath.Join(fixtures, c.metadata))
+		crs, err := space.ParseWKT(data.Space.CRS.WKT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := data.Space.Native.Bounds
+		box, _ := space.Outline(space.Box(b[0], b[1], b[2], b[3]), crs, "box")
+		for i, v := range said.Space.WGS84.Bounds {
+			if d := box.WGS84.Bounds[i] - v; math.Abs(d) > c.off {
+				t.Errorf("%s: bound %d is %v off", c.data, i, d)
+			}
+		}
+		if said.Business["title"] == nil || said.Business["abstract"] == nil || said.Entity["format"] != "ISO 19139" {
+			t.Errorf("%s: %v", c.metadata, said.Business)
+		}
+	}
+}
+
+// Values as exiftool reads them, from the fixtures' README.
+func TestPictures(t *testing.T) {
+	for _, c := range []struct {
+		file     string
+		lon, lat float64 // NaN: none may be written down
+		at       string
+	}{
+		{"has-lens-info.jpg", 18.06494, 59.33255, "2014-09-01T15:03:47Z"},
+		{"gps.jpg", -80.05361, 26.58667, "2018-04-28T21:23:12Z"},
+		{"exif_gps.jpg", math.NaN(), 0, ""},
+		{"empty_gps_ifd.jpg", math.NaN(), 0, "2020-07-27T14:46:48Z"},
+		{"noExif.jpg", math.NaN(), 0, ""},
+	} {
+		f := read(t, filepath.Join(fixtures, "images", c.file))
+		switch {
+		case math.IsNaN(c.lon) != (f.Space == nil):
+			t.Errorf("%s: %+v", c.file, f.Space)
+		case f.Space != nil && (math.Abs(f.Space.WGS84.Centre[0]-c.lon) > 1e-5 || math.Abs(f.Space.WGS84.Centre[1]-c.lat) > 1e-5):
+			t.Errorf("%s: %v", c.file, f.Space.WGS84.Centre)
+		}
+		if (c.at == "") != (f.Time == nil) || f.Time != nil && f.Time.Start.Format(time.RFC3339) != c.at {
+			t.Errorf("%s: %+v, want %q", c.file, f.Time, c.at)
+		}
+	}
+}
+
+// Pictures without an inner position lie where their world file says.
+func TestWorldFiles(t *testing.T) {
+	for file, want := range map[string][]float64{
+		"toronto.tif":  {456800, 4945950, 469300, 4957150},
+		"rgb16.tif":    {0, 0, 400, 300},
+		"grey_rot.tif": nil,
+	} {
+		f := read(t, filepath.Join(fixtures, "worldfile", file))
+		if f.Space == nil || f.Space.WGS84 != nil || len(f.Warnings) != 1 {
+			t.Errorf("%s: %+v %v", file, f.Space, f.Warnings)
+			continue
+		}
+		for i, v := range want {
+			if math.Abs(f.Space.Native.Bounds[i]-v) > 1e-6 {
+				t.Errorf("%s: %v, want %v", file, f.Space.Native.Bounds, want)
+				break
+			}
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for _, c := range []struct{ start, end, from, to, precision, says string }{
+		{"1996", "", "1996-01-01T00:00:00Z", "1996-12-31T23:59:59Z", "year", ""},
+		{"2013-11", "", "2013-11-01T00:00:00Z", "2013-11-30T23:59:59Z", "month", ""},
+		{"2013-11-27", "2013-11-28", "2013-11-27T00:00:00Z", "2013-11-28T23:59:59Z", "day", ""},
+		{"2013-11-27T10:00:00+08:00", "", "2013-11-27T02:00:00Z", "2013-11-27T02:00:00Z", "second", ""},
+		{"2013-11-27 10:00:00", "", "2013-11-27T10:00:00Z", "2013-11-27T10:00:00Z", "second", "no time zone"},
+		{"2014", "2013", "2014-01-01T00:00:00Z", "2014-12-31T23:59:59Z", "year", "before the start"},
+		{"201001-01", "", "", "", "", "is no time"},
+		{"2013-02-30", "", "", "", "", "is no time"},
+		{"", "", "", "", "", ""},
+	} {
+		f := &Facts{}
+		f.setTime(c.start, c.end)
+		says := strings.Join(f.Warnings, "; ")
+		if (c.says == "") != (says == "") || !strings.Contains(says, c.says) {
+			t.Errorf("%q %q: says %q", c.start, c.end, says)
+		}
+		if (f.Time == nil) != (c.from == "") {
+			t.Errorf("%q: %+v", c.start, f.Time)
+		} else if f.Time != nil && (f.Time.Start.Format(time.RFC3339) != c.from || f.Time.End.Format(time.RFC3339) != c.to || f.Time.Precision != c.precision) {
+			t.Errorf("%q %q: %+v", c.start, c.end, f.Time)
+		}
+	}
+}
+
+// write makes a folder of small files and reads the first.
+func write(t *testing.T, files ...string) (*Facts, error) {
+	t.Helper()
+	dir := t.TempDir()
+	q := Request{Name: files[0], Path: filepath.Join(dir, files[0]), Beside: map[string]string{}}
+	stem := strings.TrimSuffix(files[0], filepath.Ext(files[0]))
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		if err := os.WriteFile(path, []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		q.Beside[strings.TrimPrefix(files[i], stem)] = path
+	}
+	return Read(q)
+}
+
+const gaofen = `<?xml version="1.0"?><ProductMetaData><SatelliteID>GF1</SatelliteID><SensorID>PMS1</SensorID><CloudPercent>3</CloudPercent>
+<StartTime>2013-11-27 11:25:33</StartTime><EndTime>2013-11-27 11:25:37</EndTime>
+<TopLeftLatitude>39.5</TopLeftLatitude><TopLeftLongitude>116.3</TopLeftLongitude><TopRightLatitude>39.4</TopRightLatitude><TopRightLongitude>116.7</TopRightLongitude>
+<BottomRightLatitude>39.1</BottomRightLatitude><BottomRightLongitude>116.6</BottomRightLongitude><BottomLeftLatitude>39.2</BottomLeftLatitude><BottomLeftLongitude>116.2</BottomLeftLongitude></ProductMetaData>`
+
+func TestSatellites(t *testing.T) {
+	f, err := write(t, "scene.xml", gaofen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Business["satellite"] != "GF1" || f.Business["cloudPercent"] != "3" || f.Time == nil || f.Time.End.Sub(f.Time.Start) != 4*time.Second {
+		t.Errorf("%+v %+v", f.Business, f.Time)
+	}
+	if f.Space == nil || f.Space.WGS84.Optimised != "POLYGON((116.3 39.5,116.2 39.2,116.6 39.1,116.7 39.4,116.3 39.5))" {
+		t.Errorf("%+v", f.Space)
+	}
+}
+
+// What is broken is refused, with the byte where it is.
+func TestBrokenFiles(t *testing.T) {
+	header := "\x00\x00\x27\x0a" + strings.Repeat("\x00", 96)
+	for _, c := range []struct{ name, data, says string }{
+		{"a.xml", `<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>`, "XML: at byte 0: a declaration"},
+		{"a.xml", `<x><!-- open`, "XML: at byte 3: a comment without an end"},
+		{"a.xml", `<x>`, "XML"},
+		{"a.tif", "II*\x00\x08\x00\x00\x00\x00\x00\x08\x00\x00\x00", "at byte 8: a picture of 0"},
+		{"a.shp", "nonsense", "at byte 0: no header"},
+		{"a.shp", header + "\x00\x00\x00\x01\x7f\xff\xff\xff\x05\x00\x00\x00", "at byte 100: a record of 4294967294 bytes"},
+		{"a.shp", header + "\x00\x00\x00\x01\x00\x00\x00\x16\x05\x00\x00\x00" + strings.Repeat("\x00", 32) + "\xff\xff\xff\x7f\xff\xff\xff\x7f", "2147483647 parts"},
+		{"a.mp4", "\x00\x00\x00\x04moov", "at byte 0: a box of 4 bytes"},
+		{"a.mp4", "\xff\x00\x00\x00moov", "a box of 4278190080 bytes"},
+		{"a.pdf", "%PDF-1.4\nnothing", "PDF"},
+		{"a.jpg", "nonsense", "picture"},
+	} {
+		if f, err := write(t, c.name, c.data); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %q: %+v, %v, want %q", c.name, c.data[:min(len(c.data), 20)], f, err, c.says)
+		}
+	}
+}
+
+func TestCombine(t *testing.T) {
+	side, err := write(t, "scene.xml", gaofen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := write(t, "far.xml", strings.NewReplacer("116.", "-16.", "39.", "-39.", "2013", "2010").Replace(gaofen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := &Facts{Kind: Raster, Entity: map[string]any{"format": "GeoTIFF"}, Business: map[string]any{"satellite": "?", "artist": "A"}, Space: far.Space}
+	o := Combine([]File{{"scene.xml", 1, side}, {"scene.tif", 9, picture}, {"x.tif", 99, &Facts{Kind: Raster, Error: "broken"}}})
+	if o.Entity["file"] != "scene.tif" || o.Business["satellite"] != "GF1" || o.Business["artist"] != "A" || len(o.Warnings) != 1 {
+		t.Errorf("%+v", o)
+	}
+	if o.Time.Source != "scene.xml" || o.Space != far.Space {
+		t.Errorf("%+v %+v", o.Time, o.Space)
+	}
+	m, err := Combine(nil).Metadata()
+	if err != nil || len(m) != 4 || m["space"] != nil {
+		t.Errorf("%v %v", m, err)
+	}
+	both := Combine([]File{{"a.xml", 1, side}, {"b.xml", 1, far}})
+	if b := both.Space.WGS84.Bounds; b[0] > -16 || b[2] < 116 || both.Time.Start.Year() != 2010 || both.Time.End.Year() != 2013 {
+		t.Errorf("%v %+v", b, both.Time)
+	}
+}
+
+// FuzzRead gives every reader what it must survive. Memory is bounded by the process that
+// it runs in.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"a.tif", "a.shp", "a.jpg", "a.png", "a.webp", "a.pdf", "a.mp3", "a.mp4", "a.flac", "a.xml"} {
+		f.Add(name, []byte("x"))
+	}
+	f.Add("a.xml", []byte(gaofen))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		if KindOf(name) == "" || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
+			return
+		}
+		path := filepath.Join(dir, "fuzzed"+filepath.Ext(name))
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Skip(err)
+		}
+		if facts, err := Read(Request{Path: path, Name: name, Beside: map[string]string{".tfw": path, ".prj": path, ".dbf": path, ".cpg": path}}); err == nil && facts.Kind == "" {
+			t.Error("of no kind")
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package describe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"strings"
+	"time"
+
+	"bagpipe/steps/raster"
+	"bagpipe/steps/space"
+
+	"github.com/bep/imagemeta"
+	"github.com/paulmach/orb"
+)
+
+var imageFormats = map[string]imagemeta.ImageFormat{".jpg": imagemeta.JPEG, ".jpeg": imagemeta.JPEG, ".png": imagemeta.PNG, ".webp": imagemeta.WebP,
+	".heic": imagemeta.HEIF, ".heif": imagemeta.HEIF, ".avif": imagemeta.AVIF, ".dng": imagemeta.DNG}
+
+// businessTags are the tags of EXIF, IPTC and XMP that say what a picture is about.
+var businessTags = map[string]string{"ImageDescription": "description", "Caption-Abstract": "description", "description": "description", "Description": "description",
+	"Artist": "creator", "By-line": "creator", "creator": "creator", "Creator": "creator", "Copyright": "rights", "CopyrightNotice": "rights", "rights": "rights", "Rights": "rights",
+	"Headline": "title", "ObjectName": "title", "title": "title", "Title": "title", "Keywords": "keywords", "subject": "keywords", "Subject": "keywords",
+	"City": "city", "Country-PrimaryLocationName": "country", "Province-State": "region"}
+
+var entityTags = map[string]string{"Make": "make", "Model": "model", "LensModel": "lens", "Orientation": "orientation", "Software": "software",
+	"ExposureTime": "exposure", "FNumber": "aperture", "ISO": "iso", "FocalLength": "focalLength"}
+
+// readImage reads a picture's size and what EXIF, IPTC and XMP say.
+func readImage(q Request, facts *Facts) error {
+	f, size, err := openFile(q.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	ending := strings.ToLower(path.Ext(q.Name))
+	facts.Entity["format"] = strings.ToUpper(strings.TrimPrefix(strings.Replace(ending, ".jpg", ".jpeg", 1), "."))
+	var tags imagemeta.Tags
+	result, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[ending],
+		Sources: imagemeta.EXIF | imagemeta.IPTC | imagemeta.XMP | imagemeta.CONFIG, Timeout: 30 * time.Second,
+		ShouldHandleTag: func(imagemeta.TagInfo) bool { return true },
+		HandleTag:       func(t imagemeta.TagInfo) error { tags.Add(t); return nil }})
+	say(facts.Entity, "width", result.ImageConfig.Width)
+	say(facts.Entity, "height", result.ImageConfig.Height)
+	if err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	if result.ImageConfig.Width == 0 && len(tags.All()) == 0 {
+		return fmt.Errorf("picture: at byte 0: no %s", facts.Entity["format"])
+	}
+	for _, group := range []map[string]imagemeta.TagInfo{tags.IPTC(), tags.XMP(), tags.EXIF()} {
+		for name, t := range group {
+			facts.tag(name, t.Value)
+		}
+	}
+	facts.taken(&tags, q.Now)
+	if facts.position(&tags) {
+		return nil
+	}
+	return facts.worldPlace(q, result.ImageConfig)
+}
+
+// tag keeps one tag; the first source that has it decides.
+func (facts *Facts) tag(name string, value any) {
+	to := facts.Business
+	key := businessTags[name]
+	if key == "" {
+		key, to = entityTags[name], facts.Entity
+	}
+	if _, there := to[key]; key == "" || there {
+		return
+	}
+	switch v := value.(type) {
+	case []string:
+		sayAll(to, key, v)
+	case fmt.Stringer:
+		say(to, key, v.String())
+	case string, int, float64:
+		say(to, key, v)
+	default:
+		say(to, key, fmt.Sprint(v))
+	}
+}
+
+// taken reads when a picture was taken: its own time, with its zone where it has one.
+func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
+	exif := tags.EXIF()
+	text := func(name string) string { return strings.TrimSpace(fmt.Sprint(exif[name].Value)) }
+	if _, ok := exif["DateTimeOriginal"]; !ok {
+		return
+	}
+	at := text("DateTimeOriginal")
+	if zone, ok := exif["OffsetTimeOriginal"]; ok {
+		at += strings.TrimSpace(fmt.Sprint(zone.Value))
+	}
+	facts.setTime(at, "")
+	if t := facts.Time; t != nil && t.Start.After(now.AddDate(0, 0, 1)) { // a day: it may lack a time zone
+		facts.warn("taken %s, which is to come; the time is left out", t.Start.Format(time.DateOnly))
+		facts.Time = nil
+	}
+}
+
+// position reads where a picture was taken. A wrong number is worse than none, so what is
+// not whole is left out.
+func (facts *Facts) position(tags *imagemeta.Tags) bool {
+	exif := tags.EXIF()
+	if _, ok := exif["GPSLatitude"]; !ok {
+		return false
+	}
+	for _, name := range []string{"GPSLatitudeRef", "GPSLongitudeRef", "GPSLongitude"} {
+		if t, ok := exif[name]; !ok || strings.Trim(fmt.Sprint(t.Value), " \x00") == "" {
+			facts.warn("the position lacks its %s; it is left out", name)
+			return false
+		}
+	}
+	lat, lon, err := tags.GetLatLong()
+	if err == nil && (math.IsNaN(lat) || math.IsNaN(lon) || math.Abs(lat) > 90 || math.Abs(lon) > 180) {
+		err = fmt.Errorf("latitude %v, longitude %v", lat, lon)
+	}
+	if err == nil && lat == 0 && lon == 0 {
+		err = errors.New("latitude 0, longitude 0, as receivers without a fix write")
+	}
+	if err != nil {
+		facts.warn("the position is left out: %v", err)
+		return false
+	}
+	var warnings []string
+	facts.Space, warnings = space.Outline(orb.Ring{{lon, lat}}, space.FromEPSG(4326), "EXIF")
+	facts.Warnings = append(facts.Warnings, warnings...)
+	return true
+}
+
+// worldPlace places a picture that has a world file.
+func (facts *Facts) worldPlace(q Request, size imagemeta.ImageConfig) error {
+	if size.Width == 0 || size.Height == 0 {
+		return nil
+	}
+	return facts.place(q, &raster.Page{Width: int64(size.Width), Height: int64(size.Height)})
+}

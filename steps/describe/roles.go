@@ -1,0 +1,75 @@
+package describe
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// Roles gives each file of an inventory its role, anew, and counts them:
+//
+//	main      data of the principal file's kind, with the files that belong to it
+//	metadata  side-cars
+//	view      previews and overviews that came along
+//	attached  everything else
+//
+// It gives the counts and bytes by role, and how many files have another's name and size.
+func Roles(v *layout.Inventory, o *Object) map[string]any {
+	principal, _ := o.Entity["kind"].(string)
+	out := map[string]any{}
+	same := map[string]int{}
+	repeated := 0
+	for p, f := range v.Files {
+		f.Role = role(p, principal)
+		v.Files[p] = f
+		of, _ := out[f.Role].(map[string]any)
+		if of == nil {
+			of = map[string]any{"files": int64(0), "bytes": int64(0)}
+			out[f.Role] = of
+		}
+		of["files"], of["bytes"] = of["files"].(int64)+1, of["bytes"].(int64)+f.Size
+		key := fmt.Sprintf("%s/%d", path.Base(p), f.Size)
+		if same[key]++; same[key] == 2 {
+			repeated++
+		}
+	}
+	out["bytes"] = v.Bytes()
+	if repeated > 0 {
+		out["sameNameAndSize"] = repeated
+	}
+	return out
+}
+
+var mainEndings = map[string]string{".shx": Vector, ".dbf": Vector, ".sbn": Vector, ".sbx": Vector, ".cpg": Vector, ".qix": Vector}
+
+var metadataEndings = map[string]bool{".xml": true, ".tfw": true, ".wld": true, ".jgw": true, ".pgw": true, ".prj": true, ".rpb": true, ".rpc": true, ".imd": true, ".met": true, ".xmp": true, ".json": true, ".csv": true, ".rule": true, ".html": true, ".htm": true, ".txt": true}
+
+func role(p, principal string) string {
+	name := strings.ToLower(path.Base(p))
+	ending := path.Ext(name)
+	stem := strings.TrimSuffix(name, ending)
+	switch {
+	case ending == ".ovr" || ending == ".rrd":
+		return "view"
+	case KindOf(name) == Image && (IsPreview(stem) || principal == Raster || principal == Vector):
+		return "view"
+	case metadataEndings[ending]:
+		return "metadata"
+	case principal != "" && (KindOf(name) == principal || mainEndings[ending] == principal):
+		return "main"
+	}
+	return "attached"
+}
+
+// IsPreview reports whether a picture's name, without its ending, says that it shows
+// another file.
+func IsPreview(stem string) bool {
+	for _, word := range []string{"preview", "thumb", "thumbnail", "browse", "quicklook"} {
+		if stem == word || strings.HasSuffix(stem, "_"+word) || strings.HasSuffix(stem, "-"+word) || strings.HasSuffix(stem, "."+word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package describe
+
+import (
+	"strings"
+	"time"
+)
+
+// Time is metadata.time: the first and the last second that is meant.
+type Time struct {
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	Precision string    `json:"precision"` // year, month, day or second
+	Source    string    `json:"source,omitempty"`
+}
+
+// shapes of times, and how exact each is.
+var shapes = []struct {
+	layout, precision string
+	zone              bool
+}{
+	{time.RFC3339Nano, "second", true}, {"2006-01-02T15:04:05Z0700", "second", true}, {"2006:01:02 15:04:05Z07:00", "second", true},
+	{"2006-01-02T15:04:05", "second", false}, {"2006-01-02 15:04:05", "second", false}, {"2006:01:02 15:04:05", "second", false},
+	{"20060102150405", "second", false}, {"2006-01-02 15:04:05.999999999", "second", false}, {"2006-01-02T15:04:05.999999999", "second", false},
+	{"2006-01-02", "day", true}, {"2006:01:02", "day", true}, {"20060102", "day", true}, {"2006/01/02", "day", true},
+	{"2006-01", "month", true}, {"200601", "month", true}, {"2006", "year", true},
+}
+
+// period reads a time; zone is false where it is one of the day without a time zone, which
+// is taken as UTC. ok is false where it is no time.
+func period(text string) (t Time, zone, ok bool) {
+	text = strings.TrimSpace(text)
+	for _, s := range shapes {
+		at, err := time.Parse(s.layout, text)
+		if err != nil || at.Year() < 1 {
+			continue
+		}
+		at = at.UTC().Truncate(time.Second)
+		end := at
+		switch s.precision {
+		case "day":
+			end = at.AddDate(0, 0, 1).Add(-time.Second)
+		case "month":
+			end = at.AddDate(0, 1, 0).Add(-time.Second)
+		case "year":
+			end = at.AddDate(1, 0, 0).Add(-time.Second)
+		}
+		return Time{Start: at, End: end, Precision: s.precision}, s.zone, true
+	}
+	return t, false, false
+}
+
+// setTime sets the time from two texts, the second of which may be empty, and warns of
+// what is wrong with them.
+func (f *Facts) setTime(start, end string) {
+	if strings.TrimSpace(start) == "" {
+		start, end = end, ""
+	}
+	if strings.TrimSpace(start) == "" {
+		return
+	}
+	t, zone, ok := period(start)
+	if !ok {
+		f.warn("%q is no time", clean(start))
+		return
+	}
+	if strings.TrimSpace(end) != "" {
+		last, endZone, ok := period(end)
+		switch {
+		case !ok:
+			f.warn("%q is no time", clean(end))
+		case last.End.Before(t.Start):
+			f.warn("the end %s is before the start %s; the end is left out", clean(end), clean(start))
+		default:
+			t.End = last.End
+			zone = zone && endZone
+		}
+	}
+	if !zone {
+		f.warn("%q has no time zone; it is taken as UTC", clean(start))
+	}
+	f.Time = &t
+}

@@ -1,0 +1,204 @@
+package describe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/steps/space"
+
+	"github.com/antchfx/xmlquery"
+	"github.com/antchfx/xpath"
+	"github.com/paulmach/orb"
+)
+
+// parseXML reads an XML file that declares nothing: a document type can make a small file
+// large.
+func parseXML(path string) (*xmlquery.Node, error) {
+	data, err := smallFile(path, maxSideCar)
+	if err != nil {
+		return nil, err
+	}
+	for at := 0; ; {
+		i := bytes.Index(data[at:], []byte("<!"))
+		if i < 0 {
+			break
+		}
+		at += i
+		switch rest := data[at:]; {
+		case bytes.HasPrefix(rest, []byte("<!--")):
+			end := bytes.Index(rest, []byte("-->"))
+			if end < 0 {
+				return nil, fmt.Errorf("XML: at byte %d: a comment without an end", at)
+			}
+			at += end
+		case bytes.HasPrefix(rest, []byte("<![CDATA[")):
+			end := bytes.Index(rest, []byte("]]>"))
+			if end < 0 {
+				return nil, fmt.Errorf("XML: at byte %d: CDATA without an end", at)
+			}
+			at += end
+		default:
+			return nil, fmt.Errorf("XML: at byte %d: a declaration, which is not read", at)
+		}
+	}
+	doc, err := xmlquery.Parse(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("XML: %w", err)
+	}
+	return doc, nil
+}
+
+// texts evaluates an XPath; of elements it gives the texts.
+func texts(doc *xmlquery.Node, path string) ([]string, error) {
+	e, err := xpath.Compile(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	switch v := e.Evaluate(xmlquery.CreateXPathNavigator(doc)).(type) {
+	case *xpath.NodeIterator:
+		for v.MoveNext() && len(out) < 100 {
+			if t := clean(v.Current().Value()); t != "" {
+				out = append(out, t)
+			}
+		}
+	case string:
+		out = append(out, clean(v))
+	case float64:
+		out = append(out, strconv.FormatFloat(v, 'g', -1, 64))
+	case bool:
+		out = append(out, strconv.FormatBool(v))
+	}
+	return out, nil
+}
+
+// first gives the first text at any of the paths.
+func first(doc *xmlquery.Node, paths ...string) string {
+	for _, p := range paths {
+		if all, err := texts(doc, p); err == nil && len(all) > 0 {
+			return all[0]
+		}
+	}
+	return ""
+}
+
+// readXML reads a side-car: by the dialect of its first element, and by the XPaths that the
+// workflow gives.
+func readXML(q Request, facts *Facts) error {
+	doc, err := parseXML(q.Path)
+	if err != nil {
+		return err
+	}
+	root := first(doc, "local-name(/*)")
+	facts.Entity["format"] = "XML"
+	say(facts.Entity, "root", root)
+	for _, d := range dialects {
+		if d.fits(root, doc) {
+			facts.Entity["format"] = d.name
+			facts.by(d, doc, q.Name)
+			break
+		}
+	}
+	for key, path := range q.Business {
+		all, err := texts(doc, path)
+		if err != nil {
+			return fmt.Errorf("business: %s: %w", key, err)
+		}
+		sayAll(facts.Business, key, all)
+	}
+	return nil
+}
+
+func sayAll(to map[string]any, key string, all []string) {
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(slices.Clone(all), func(t string) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
+	switch len(all) {
+	case 0:
+	case 1:
+		say(to, key, all[0])
+	default:
+		list := make([]any, len(all))
+		for i, t := range all {
+			list[i] = t
+		}
+		to[key] = list
+	}
+}
+
+func (facts *Facts) by(d dialect, doc *xmlquery.Node, name string) {
+	for key, path := range d.business {
+		all, _ := texts(doc, path)
+		sayAll(facts.Business, key, all)
+	}
+	facts.setTime(first(doc, d.start...), first(doc, d.end...))
+	ring, err := d.ring(doc)
+	if err != nil {
+		facts.warn("%v", err)
+	}
+	if len(ring) == 0 {
+		return
+	}
+	var warnings []string
+	facts.Space, warnings = space.Outline(ring, space.FromEPSG(4326), name)
+	facts.Warnings = append(facts.Warnings, warnings...)
+}
+
+var errBounds = errors.New("the bounds are no numbers")
+
+// ring reads the footprint: bounds, four corners, or a list of latitudes and longitudes.
+func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
+	if text := first(doc, d.list); d.list != "" && text != "" {
+		numbers, err := floats(strings.Fields(text))
+		ring := orb.Ring{}
+		for i := 0; i+1 < len(numbers); i += 2 {
+			ring = append(ring, orb.Point{numbers[i+1], numbers[i]})
+		}
+		return ring, err
+	}
+	var given []string
+	for _, path := range d.corners {
+		given = append(given, first(doc, path))
+	}
+	for _, g := range given {
+		if g == "" {
+			return nil, nil
+		}
+	}
+	v, err := floats(given)
+	switch {
+	case err != nil || len(v) == 0:
+		return nil, err
+	case len(v) == 8: // longitude, latitude of four corners
+		return orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}, nil
+	case v[1] > v[3]:
+		return nil, fmt.Errorf("the south bound %v is north of the north bound %v; the bounds are left out", v[1], v[3])
+	case v[0] > v[2]: // across the antimeridian
+		v[2] += 360
+	}
+	return space.Box(v[0], v[1], v[2], v[3]), nil
+}
+
+func floats(all []string) (out []float64, err error) {
+	for _, t := range all {
+		f, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+		if err != nil {
+			return nil, errBounds
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// CheckXPath refuses what is no XPath.
+func CheckXPath(path string) error {
+	_, err := xpath.Compile(path)
+	return err
+}

@@ -1,0 +1,165 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+)
+
+// StoreTarget is the name of the store among the targets.
+const StoreTarget layout.Name = "store"
+
+// Goals are the targets that a collection's bags are deposited on.
+type Goals struct {
+	Targets []Goal
+	Copies  int // that must be written and verified before a deposit is completed
+}
+
+// Goal is one target; Down, why it cannot be used now.
+type Goal struct {
+	Name   layout.Name
+	Target target.Target
+	Down   error
+}
+
+// outcome is what became of one goal.
+type outcome struct {
+	name layout.Name
+	copy layout.DepositCopy
+	err  error
+}
+
+// depositOnTargets makes the copies on all targets at once. The rules are:
+//
+//   - N verified copies complete the deposit, also when a target beyond them is down: the
+//     message names it, and the copy may be added later;
+//   - fewer, and only because targets are down, ask for a later call that names them;
+//   - a copy that is there and another, or damaged, fails the step: a person must look.
+func (c *Call) depositOnTargets(ctx context.Context) (Result, error) {
+	all, err := c.putOnTargets(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	made := map[layout.Name]layout.DepositCopy{}
+	var names, wanting []string
+	var down, broken []error
+	for _, o := range all {
+		var away *target.Down
+		var later *Later
+		switch {
+		case o.err == nil:
+			made[o.name], names = o.copy, append(names, string(o.name))
+		case errors.As(o.err, &later):
+			down = append(down, fmt.Errorf("target %s: %s", o.name, later.Reason))
+			wanting = append(wanting, string(o.name))
+		case errors.As(o.err, &away):
+			down = append(down, fmt.Errorf("target %s: %w", o.name, o.err))
+			wanting = append(wanting, string(o.name))
+		default:
+			broken = append(broken, fmt.Errorf("target %s: %w", o.name, o.err))
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, ctx.Err()
+	case len(broken) > 0:
+		return Result{}, SystemFailure("%w", errors.Join(broken...))
+	case len(made) < c.Goals.Copies:
+		return Result{}, &Later{Reason: fmt.Sprintf("%d of %s verified; %s", len(made), copies(c.Goals.Copies), oneLine(down))}
+	}
+	text := copies(len(made)) + " verified: " + strings.Join(names, ", ")
+	if len(wanting) > 0 {
+		text += "; wanting: " + oneLine(down)
+	}
+	return Result{Message: text, Deposits: made}, nil
+}
+
+func oneLine(errs []error) string {
+	var all []string
+	for _, err := range errs {
+		all = append(all, err.Error())
+	}
+	return strings.Join(all, "; ")
+}
+
+// putOnTargets puts the bag on every target; the store is the deposit's own.
+func (c *Call) putOnTargets(ctx context.Context) ([]outcome, error) {
+	b, err := c.bagToDeposit()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]outcome, len(c.Goals.Targets))
+	var done sync.WaitGroup
+	var mu sync.Mutex // guards sent, and calls of Progress
+	var sent int64
+	b.Progress = func(n int64) {
+		if c.Progress != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			sent += n
+			c.Progress(sent, 0)
+		}
+	}
+	for i, g := range c.Goals.Targets {
+		done.Go(func() {
+			o := outcome{name: g.Name, err: g.Down}
+			if o.err == nil {
+				o.copy, o.err = g.Target.Put(ctx, b)
+			}
+			all[i] = o
+		})
+	}
+	done.Wait()
+	return all, nil
+}
+
+// bagToDeposit is the item's own bag or, once that was removed, the deposited one.
+func (c *Call) bagToDeposit() (b target.Bag, err error) {
+	m, err := c.manifest()
+	if err != nil {
+		return b, err
+	}
+	b = target.Bag{Item: c.Item, Version: max(m.Version, 1), Dir: c.bagDir(), At: c.Now(),
+		By: "Bagpipe " + string(c.Step), Message: fmt.Sprintf("%s: %s (%s/%s)", c.Step, c.Item, c.Collection, c.Label)}
+	if _, err := os.Lstat(b.Dir); err == nil {
+		return b, nil
+	}
+	if dir, is := Deposited(c.Store, c.Item, b.Version); is && slices.ContainsFunc(c.Goals.Targets, func(g Goal) bool { return g.Name == StoreTarget }) {
+		b.Dir = dir
+		return b, nil
+	}
+	return b, SystemFailure("no bag to deposit: derived/bag/%s is not there; the bag step makes it", c.Item)
+}
+
+// cleanupOnTargets removes what verified copies hold: each is compared and read once more.
+func (c *Call) cleanupOnTargets(ctx context.Context, drop []layout.RelPath) (Result, error) {
+	remove := present(c.Dir, drop)
+	if _, err := os.Lstat(c.bagDir()); err != nil {
+		if len(remove) > 0 {
+			return Result{}, SystemFailure("derived/bag is gone, and with it what the deposit was compared with; %s stays: reset the step that makes the bag", joined(remove))
+		}
+		return Result{Message: "nothing to remove: derived/bag is gone already"}, nil
+	}
+	held, err := c.depositOnTargets(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := removed(ctx, c, append(remove, layout.DerivedDir+"/bag"))
+	res.Message += "; " + held.Message
+	res.Deposits = held.Deposits
+	return res, err
+}
+
+func copies(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", n)
+}

@@ -1,0 +1,113 @@
+package raster
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Geo is what the GeoTIFF fields of a page say.
+type Geo struct {
+	// Affine leads from column and row, counted from the outer corner of the first pixel,
+	// to coordinates: x = a[0] + column·a[1] + row·a[2], y = a[3] + column·a[4] + row·a[5].
+	// nil: there is none.
+	Affine *[6]float64
+	Code   int    // of EPSG; 0: none is given
+	Name   string // as the file gives it
+	Point  bool   // positions are those of the pixels' centres
+	Keys   map[int]int
+}
+
+const (
+	tagScale, tagTies, tagMatrix            = 33550, 33922, 34264
+	tagGeoKeys, tagGeoDoubles, tagGeoTexts  = 34735, 34736, 34737
+	keyModel, keyRaster, keyCitation        = 1024, 1025, 1026
+	keyGeographic, keyGeoName, keyProjected = 2048, 2049, 3072
+	keyProjectedName                        = 3073
+	userDefined                             = 32767
+)
+
+func (f *File) geo(fields map[uint16]field) (*Geo, error) {
+	keys, err := f.integers(fields[tagGeoKeys])
+	if err != nil {
+		return nil, err
+	}
+	g := &Geo{Keys: map[int]int{}}
+	texts, err := f.text(fields[tagGeoTexts])
+	if err != nil {
+		return nil, err
+	}
+	names := map[int]string{}
+	for i := 4; i+3 < len(keys); i += 4 {
+		key, where, count, value := int(keys[i]), keys[i+1], keys[i+2], keys[i+3]
+		switch {
+		case where == 0:
+			g.Keys[key] = int(value)
+		case where == tagGeoTexts && value+count <= int64(len(texts)):
+			names[key] = strings.TrimRight(texts[value:value+count], "|\x00 ")
+		}
+	}
+	g.Point = g.Keys[keyRaster] == 2
+	if err := g.place(f, fields); err != nil {
+		return nil, err
+	}
+	if g.Affine == nil && len(keys) == 0 {
+		return nil, nil
+	}
+	g.Code, g.Name = g.Keys[keyGeographic], names[keyGeoName]
+	if g.Keys[keyModel] == 1 || g.Keys[keyProjected] != 0 {
+		g.Code, g.Name = g.Keys[keyProjected], names[keyProjectedName]
+	}
+	if g.Code == userDefined || g.Code < 1024 {
+		g.Code = 0
+	}
+	if g.Name == "" {
+		g.Name = names[keyCitation]
+	}
+	return g, nil
+}
+
+// place reads where the pixels are.
+func (g *Geo) place(f *File, fields map[uint16]field) error {
+	matrix, err := f.doubles(fields[tagMatrix])
+	if err != nil {
+		return err
+	}
+	scale, err := f.doubles(fields[tagScale])
+	if err != nil {
+		return err
+	}
+	ties, err := f.doubles(fields[tagTies])
+	if err != nil {
+		return err
+	}
+	var a [6]float64
+	switch {
+	case len(matrix) == 16:
+		a = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
+	case len(scale) >= 2 && len(ties) >= 6:
+		a = [6]float64{ties[3] - ties[0]*scale[0], scale[0], 0, ties[4] + ties[1]*scale[1], 0, -scale[1]}
+	default:
+		return nil
+	}
+	for _, v := range a {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return &Error{fields[tagTies].at, fmt.Sprintf("a position that is no number: %v", a)}
+		}
+	}
+	if g.Point {
+		a[0] -= a[1]/2 + a[2]/2
+		a[3] -= a[4]/2 + a[5]/2
+	}
+	g.Affine = &a
+	return nil
+}
+
+// Corners are the outer corners of a page in its coordinates, in a ring.
+func Corners(a [6]float64, width, height int64) [5][2]float64 {
+	at := func(c, r int64) [2]float64 {
+		x, y := float64(c), float64(r)
+		return [2]float64{a[0] + x*a[1] + y*a[2], a[3] + x*a[4] + y*a[5]}
+	}
+	return [5][2]float64{at(0, 0), at(0, height), at(width, height), at(width, 0), at(0, 0)}
+}

@@ -1,0 +1,66 @@
+package space
+
+import (
+	"fmt"
+
+	"github.com/paulmach/orb"
+	"github.com/wroge/wgs84"
+)
+
+// CRS is a reference system. The zero CRS is unknown.
+type CRS struct {
+	Code   int    // of EPSG; 0: none
+	Name   string // "" where the code alone is known
+	WKT    string
+	Zone   string // of UTM and of Gauss-Krüger: 33N
+	Approx string // why positions in WGS 84 are some metres off
+
+	unit       float64 // metres, of a projected one
+	geographic bool
+	exact      bool                            // degrees are those of WGS 84
+	system     wgs84.CoordinateReferenceSystem // nil: no way to WGS 84 is known
+}
+
+// Geographic reports whether coordinates are degrees.
+func (c CRS) Geographic() bool { return c.geographic }
+
+// Known reports whether there is a way to WGS 84.
+func (c CRS) Known() bool { return c.system != nil }
+
+// String names the system for people.
+func (c CRS) String() string {
+	switch {
+	case c.Code != 0:
+		return fmt.Sprintf("EPSG:%d", c.Code)
+	case c.Name != "":
+		return c.Name
+	}
+	return "an unknown reference system"
+}
+
+// ToWGS84 gives longitude and latitude. A point outside the system gives no number.
+func (c CRS) ToWGS84(p orb.Point) orb.Point {
+	if c.exact {
+		return p
+	}
+	unit := c.unit
+	if c.geographic {
+		unit = 1
+	}
+	lon, lat, _ := wgs84.Transform(c.system, wgs84.LonLat())(p[0]*unit, p[1]*unit, 0)
+	return orb.Point{lon, lat}
+}
+
+// FromEPSG gives the system of a code. Of a code that is not known here it holds the code
+// alone.
+func FromEPSG(code int) CRS {
+	if m, ok := modelOf(code); ok {
+		return m.crs(code)
+	}
+	c := CRS{Code: code, unit: 1}
+	if system, err := wgs84.EPSG().SafeCode(code); err == nil {
+		_, c.geographic = system.(wgs84.GeographicReferenceSystem)
+		c.system = system
+	}
+	return c
+}

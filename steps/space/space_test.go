@@ -1,0 +1,220 @@
+package space
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/wkt"
+	"pgregory.net/rapid"
+)
+
+var authority = regexp.MustCompile(`,AUTHORITY\["EPSG","\d+"\]`)
+
+// Values of PROJ (cs2cs), to 1e-7 degrees.
+func TestToWGS84(t *testing.T) {
+	for _, c := range []struct {
+		code     int
+		x, y     float64
+		lon, lat float64
+		off      float64
+	}{
+		{32633, 500000, 0, 15, 0, 1e-7},
+		{32631, 166021.4430805405, 0, 0, 0, 1e-7},
+		{3857, 20037508, 20037508.342789244, 180, 85.0511287798066, 1e-5},
+		{3035, 3962799.45, 2999718.85, 5, 50, 1e-7}, // EPSG, guidance note 7-2
+		{32756, 334873.199, 6252266.092, 151.215, -33.857, 1e-7},
+		{4326, 12.5, -7.25, 12.5, -7.25, 0},
+		{27700, 651409.903, 313177.270, 1.7161, 52.6576, 2e-3},
+		{99999, 1, 1, math.NaN(), math.NaN(), 0},
+	} {
+		s := FromEPSG(c.code)
+		if !s.Known() {
+			if !math.IsNaN(c.lon) {
+				t.Errorf("%d is not known", c.code)
+			}
+			continue
+		}
+		if p := s.ToWGS84(orb.Point{c.x, c.y}); math.Abs(p[0]-c.lon) > c.off || math.Abs(p[1]-c.lat) > c.off {
+			t.Errorf("%d: %v, want %v %v", c.code, p, c.lon, c.lat)
+		}
+	}
+}
+
+// Whatever is projected comes back, to five millimetres.
+func TestInverseOfForward(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.SampledFrom([]int{32633, 32733, 26910, 4513, 3310, 3035, 2154, 3857}).Draw(t, "code")
+		c := FromEPSG(code)
+		lon0 := map[int]float64{32633: 15, 32733: 15, 26910: -123, 4513: 75, 3310: -120, 3035: 10, 2154: 3, 3857: 0}[code]
+		lat := rapid.Float64Range(30, 60).Draw(t, "lat")
+		if code == 32733 {
+			lat = -lat
+		}
+		lon := lon0 + rapid.Float64Range(-3, 3).Draw(t, "lon")
+		system := c.system.(interface {
+			FromWGS84(x, y, z float64) (a, b, c float64)
+		})
+		x, y, z := geocentric(lon, lat)
+		e, n, _ := system.FromWGS84(x, y, z)
+		if p := c.ToWGS84(orb.Point{e, n}); math.Abs(p[0]-lon) > 5e-8 || math.Abs(p[1]-lat) > 5e-8 {
+			t.Fatalf("%d: %v, want %v %v", code, p, lon, lat)
+		}
+	})
+}
+
+func geocentric(lon, lat float64) (x, y, z float64) {
+	const a, f = 6378137.0, 1 / 298.257223563
+	e2 := f * (2 - f)
+	sin, cos := math.Sincos(lat * math.Pi / 180)
+	n := a / math.Sqrt(1-e2*sin*sin)
+	return n * cos * math.Cos(lon*math.Pi/180), n * cos * math.Sin(lon*math.Pi/180), n * (1 - e2) * sin
+}
+
+func TestParseWKT(t *testing.T) {
+	for _, code := range []int{4326, 4269, 4267, 4490, 32633, 32733, 26910, 25832, 26711, 4513, 4549, 3310} {
+		want := FromEPSG(code)
+		read, err := ParseWKT(want.WKT)
+		if err != nil || read.Code != code {
+			t.Errorf("%d: %d, %v", code, read.Code, err)
+		}
+		// Without any code the numbers tell it, of those that many write.
+		bare := authority.ReplaceAllString(want.WKT, "")
+		got, err := ParseWKT(bare)
+		if err != nil || got.Known() != want.Known() || got.Code != code && code != 4513 && code != 4549 {
+			t.Errorf("%d: without codes: %d, %v\n%s", code, got.Code, err, bare)
+		}
+	}
+	esri := `PROJCS["NAD_1983_UTM_Zone_10N",GEOGCS["GCS_North_American_1983",DATUM["D_North_American_1983",SPHEROID["GRS_1980",6378137.0,298.257222101]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["False_Easting",500000.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",-123.0],PARAMETER["Scale_Factor",0.9996],PARAMETER["Latitude_Of_Origin",0.0],UNIT["Meter",1.0]]`
+	if c, err := ParseWKT(esri); err != nil || c.Code != 26910 || c.Zone != "10N" {
+		t.Errorf("ESRI's: %+v, %v", c, err)
+	}
+	for _, bad := range []string{"", "PROJCS", `PROJCS["x`, `GEOGCS[[[`, strings.Repeat("A[", 100), `PROJCS["x",PROJECTION["Nowhere"]]`} {
+		if c, err := ParseWKT(bad); err == nil && c.Known() {
+			t.Errorf("%q: known", bad)
+		}
+	}
+}
+
+func TestOutline(t *testing.T) {
+	utm, plain := FromEPSG(32633), FromEPSG(4326)
+	for _, c := range []struct {
+		name   string
+		ring   orb.Ring
+		crs    CRS
+		bounds []float64 // nil: no position
+		says   string
+		parts  int
+	}{
+		{"a box", Box(10, 50, 11, 51), plain, []float64{10, 50, 11, 51}, "", 1},
+		{"across the antimeridian", Box(170, -10, 190, 10), plain, []float64{170, -10, -170, 10}, "", 2},
+		{"as wide as the earth", Box(-180, -90, 180, 90), plain, []float64{-180, -90, 180, 90}, "", 1},
+		{"from 0 to 360", Box(0, -90, 360, 90), plain, []float64{-180, -90, 180, 90}, "", 2},
+		{"swapped", Box(50, 100, 51, 101), plain, nil, "look swapped", 0},
+		{"metres as degrees", Box(500000, 5e6, 500100, 5.1e6), plain, nil, "no degrees", 0},
+		{"no number", orb.Ring{{math.NaN(), 1}, {1, 1}}, plain, nil, "not a number", 0},
+		{"unknown system", Box(0, 0, 1, 1), CRS{}, nil, "no way from", 0},
+		{"outside the zone", Box(1e12, 1e12, 2e12, 2e12), utm, nil, "no position in WGS 84", 0},
+		{"a point", orb.Ring{{12, 34}}, plain, []float64{12, 34, 12, 34}, "", 0},
+	} {
+		s, warnings := Outline(c.ring, c.crs, "trial")
+		text := strings.Join(warnings, "; ")
+		if c.says == "" && text != "" || !strings.Contains(text, c.says) {
+			t.Errorf("%s: says %q, want %q", c.name, text, c.says)
+		}
+		if c.bounds == nil {
+			if s != nil && s.WGS84 != nil {
+				t.Errorf("%s: has a position: %+v", c.name, s.WGS84)
+			}
+			continue
+		}
+		for i, v := range c.bounds {
+			if math.Abs(s.WGS84.Bounds[i]-v) > 1e-9 {
+				t.Errorf("%s: bounds %v, want %v", c.name, s.WGS84.Bounds, c.bounds)
+				break
+			}
+		}
+		if c.parts > 0 {
+			checkOptimised(t, s.WGS84.Optimised, c.parts)
+		}
+	}
+}
+
+func checkOptimised(t interface{ Errorf(string, ...any) }, text string, parts int) {
+	g, err := wkt.Unmarshal(text)
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+		return
+	}
+	all, ok := g.(orb.MultiPolygon)
+	if p, one := g.(orb.Polygon); one {
+		all, ok = orb.MultiPolygon{p}, true
+	}
+	if !ok || parts > 0 && len(all) != parts {
+		t.Errorf("%s: %d parts, want %d", text, len(all), parts)
+	}
+	vertices := 0
+	for _, p := range all {
+		for _, r := range p {
+			vertices += len(r)
+			if !r.Closed() || crosses(r) {
+				t.Errorf("%s: not valid", text)
+			}
+		}
+		if b := p.Bound(); b.Min[0] < -180 || b.Max[0] > 180 || b.Min[1] < -90 || b.Max[1] > 90 {
+			t.Errorf("%s: not on the globe", text)
+		}
+	}
+	if vertices > maxVertices+20 {
+		t.Errorf("%d vertices", vertices)
+	}
+}
+
+// A polar grid that holds the pole is led over it.
+func TestPole(t *testing.T) {
+	ring := orb.Ring{}
+	for lon := -180.0; lon <= 180; lon += 30 {
+		ring = append(ring, orb.Point{lon, 80})
+	}
+	for i := range ring {
+		ring[i][0] = math.Remainder(ring[i][0], 360) // as a transformation gives it
+	}
+	over, pole := unroll(ring)
+	e, warnings := globe(over)
+	if !pole || e == nil || e.Bounds[3] != 90 || e.Bounds[0] != -180 || e.Bounds[2] != 180 || len(warnings) != 0 {
+		t.Errorf("%v %+v %v", pole, e, warnings)
+	}
+}
+
+// Any ring gives a valid footprint, or a reason why not.
+func TestOutlineOfAnyRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(3, 300).Draw(t, "n")
+		ring := orb.Ring{}
+		for range n {
+			ring = append(ring, orb.Point{rapid.Float64Range(-180, 180).Draw(t, "x"), rapid.Float64Range(-90, 90).Draw(t, "y")})
+		}
+		s, warnings := Outline(Hull(ring), FromEPSG(4326), "any")
+		if s == nil || s.WGS84 == nil {
+			if len(warnings) == 0 {
+				t.Fatal("neither a position nor a reason")
+			}
+			return
+		}
+		if strings.Contains(s.WGS84.Optimised, "POLYGON") {
+			checkOptimised(t, s.WGS84.Optimised, 0)
+		}
+	})
+}
+
+func FuzzParseWKT(f *testing.F) {
+	f.Add(FromEPSG(32633).WKT)
+	f.Add(`PROJCRS["x",BASEGEOGCRS["WGS 84",DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563]]],CONVERSION["c",METHOD["Transverse Mercator"],PARAMETER["Longitude of natural origin",9]]]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := ParseWKT(text); err == nil && c.Known() {
+			Outline(Box(400000, 5e6, 500000, 5.1e6), c, "fuzzed")
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Copy is a copy on record.
+type Copy = layout.DepositCopy
+
+// ErrStopped is what a target answers whose engine is dead.
+var ErrStopped = errors.New("stopped")
+
+// Stops is an engine that dies at one of its writes.
+type Stops struct {
+	mu    sync.Mutex // guards what follows
+	left  int        // writes until then; negative: it lives on
+	Count int        // writes so far
+	dead  bool
+}
+
+// OpenStopping opens a target whose engine dies at the k-th point among: before a write, in the
+// middle of it, and before each rename, removal and settling; 0: it lives on.
+func OpenStopping(name layout.Name, c Config, now func() time.Time, k int) (Target, *Stops, error) {
+	b, err := openBackend(name, c, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Stops{left: k}
+	b = &stopping{b, s}
+	switch c.Layout {
+	case LayoutTar:
+		return &tarTarget{b, now}, s, nil
+	case LayoutOCFL:
+		return &ocflTarget{b: b, now: now}, s, nil
+	}
+	return &bagTarget{b, now}, s, nil
+}
+
+// point is one at which the engine may die.
+func (s *Stops) point() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Count++
+	if s.left--; s.left == 0 || s.dead {
+		s.dead = true
+		return ErrStopped
+	}
+	return nil
+}
+
+func (s *Stops) isDead() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return ErrStopped
+	}
+	return nil
+}
+
+// Dead reports whether it died.
+func (s *Stops) Dead() bool { return s.isDead() != nil }
+
+type stopping struct {
+	backend
+	*Stops
+}
+
+func (s *stopping) open(ctx context.Context, name string, offset int64) (reader, error) {
+	if err := s.isDead(); err != nil {
+		return nil, err
+	}
+	return s.backend.open(ctx, name, offset)
+}
+
+func (s *stopping) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
+	if err := s.isDead(); err != nil {
+		return err
+	}
+	return s.backend.list(ctx, dir, deep, each)
+}
+
+func (s *stopping) write(ctx context.Context, name string, f file) error {
+	if err := s.point(); err != nil {
+		return err
+	}
+	if s.point() != nil {
+		whole := f.open
+		f.open = func(offset int64) (reader, error) {
+			r, err := whole(offset)
+			return &half{r, f.size / 2}, err
+		}
+		return errors.Join(ErrStopped, s.backend.write(ctx, name, f))
+	}
+	return s.backend.write(ctx, name, f)
+}
+
+// half breaks off in the middle.
+type half struct {
+	reader
+	left int64
+}
+
+func (h *half) Read(b []byte) (int, error) {
+	if h.left <= 0 {
+		return 0, ErrStopped
+	}
+	n, err := io.LimitReader(h.reader, h.left).Read(b)
+	h.left -= int64(n)
+	return n, err
+}
+
+func (s *stopping) replace(ctx context.Context, name string, data []byte) error {
+	if err := s.point(); err != nil {
+		return err
+	}
+	return s.backend.replace(ctx, name, data)
+}
+
+func (s *stopping) settle(ctx context.Context, name string) error {
+	if err := s.point(); err != nil {
+		return err
+	}
+	return s.backend.settle(ctx, name)
+}
+
+func (s *stopping) rename(ctx context.Context, from, to string) error {
+	if err := s.point(); err != nil {
+		return err
+	}
+	return s.backend.rename(ctx, from, to)
+}
+
+func (s *stopping) remove(ctx context.Context, name string) error {
+	if err := s.point(); err != nil {
+		return err
+	}
+	return s.backend.remove(ctx, name)
+}

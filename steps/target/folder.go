@@ -1,0 +1,208 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// folder is a backend in a folder of this machine. Names are looked up through os.Root: a
+// link in the way leads nowhere outside.
+type folder struct {
+	dir     string
+	streams int
+}
+
+// openFolder opens a folder. One that is not there is made, and marked; one without the mark
+// is not used, as it may be where something else should be mounted.
+func openFolder(dir string, streams int) (*folder, error) {
+	mark := filepath.Join(dir, layout.StoreFile)
+	if _, err := os.Lstat(mark); err == nil {
+		return &folder{dir, streams}, nil
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil, &Down{fmt.Errorf("the folder %s has no %s: is it mounted? If it is a new target, make that file in it, empty", layout.EncodePath(dir), layout.StoreFile)}
+	}
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
+		return nil, &Down{err}
+	}
+	if err := disk.WriteFile(mark, nil, 0o644); err != nil {
+		return nil, &Down{err}
+	}
+	return &folder{dir, streams}, nil
+}
+
+func (f *folder) traits() traits {
+	return traits{renames: true, streams: cmp.Or(f.streams, runtime.GOMAXPROCS(0))}
+}
+func (f *folder) close() error { return nil }
+
+// in works in the folder; an error says that the target is down where it is the target's.
+func (f *folder) in(do func(*os.Root) error) (err error) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return &Down{err}
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return f.down(do(root))
+}
+
+func (f *folder) down(err error) error {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.ESTALE, syscall.EACCES, syscall.EPERM, syscall.ENODEV, syscall.EHOSTDOWN} {
+		if errors.Is(err, full) {
+			return &Down{err}
+		}
+	}
+	if errors.Is(err, syscall.EIO) {
+		return &Damage{err.Error()}
+	}
+	return err
+}
+
+func (f *folder) open(_ context.Context, name string, offset int64) (r reader, err error) {
+	err = f.in(func(root *os.Root) error {
+		info, err := root.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return damage("%s is no regular file", layout.EncodePath(name))
+		}
+		in, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		if _, err := in.Seek(offset, io.SeekStart); err != nil {
+			return errors.Join(err, in.Close())
+		}
+		r = in
+		return nil
+	})
+	return r, err
+}
+
+func (f *folder) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
+	at := filepath.Join(f.dir, filepath.FromSlash(dir))
+	if !deep {
+		entries, err := os.ReadDir(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return f.down(err)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			if info.Mode().IsRegular() {
+				if err := each(e.Name(), info.Size()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	tree, err := files.Scan(ctx, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return f.down(err)
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return &Damage{err.Error()}
+	}
+	for i := range tree.Files {
+		if err := each(tree.Files[i].Path, tree.Files[i].Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folder) folders(_ context.Context, dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(f.dir, filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, f.down(err)
+}
+
+func (f *folder) write(ctx context.Context, name string, what file) error {
+	return f.in(func(root *os.Root) (err error) {
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		in, err := what.open(0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, in.Close()) }()
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+		return copyTold(ctx, out, in, what.tell)
+	})
+}
+
+func (f *folder) settle(_ context.Context, name string) error {
+	return f.down(disk.SyncFS(filepath.Join(f.dir, filepath.FromSlash(name)))) // for many files far cheaper than a sync each
+}
+
+func (f *folder) rename(_ context.Context, from, to string) error {
+	return f.in(func(root *os.Root) error {
+		if _, err := root.Lstat(to); err == nil {
+			return fs.ErrExist
+		}
+		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := root.Rename(from, to); err != nil {
+			return err
+		}
+		for _, dir := range disk.FoldersTo(f.dir, filepath.Dir(filepath.Join(f.dir, filepath.FromSlash(to)))) {
+			if err := disk.SyncDir(dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *folder) remove(_ context.Context, name string) error {
+	return f.down(disk.RemoveTree(filepath.Join(f.dir, filepath.FromSlash(name))))
+}
+
+func (f *folder) replace(_ context.Context, name string, data []byte) error {
+	return f.in(func(root *os.Root) error {
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		at := filepath.Join(f.dir, filepath.FromSlash(name))
+		return disk.WriteFile(at, data, 0o644)
+	})
+}

@@ -1,0 +1,79 @@
+package target_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+	"bagpipe/steps/target/targettest"
+)
+
+// open opens a target that is closed with the test.
+func open(t *testing.T, c target.Config) target.Target {
+	t.Helper()
+	to, err := target.Open("test", c, targettest.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := to.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return to
+}
+
+func TestFolder(t *testing.T) {
+	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+		t.Run(form, func(t *testing.T) {
+			targettest.Run(t, func(t *testing.T) targettest.Place {
+				dir := filepath.Join(t.TempDir(), "vault")
+				return targettest.Place{Target: open(t, target.Config{Kind: target.KindFolder, Layout: form, Path: dir}),
+					Damage: func(t *testing.T, part string) bool { return targettest.FlipIn(t, dir, part) }}
+			})
+		})
+	}
+}
+
+// A folder without the mark may be where something else should be mounted.
+func TestFolderThatIsNotMounted(t *testing.T) {
+	dir := t.TempDir()
+	_, err := target.Open("test", target.Config{Kind: target.KindFolder, Path: dir}, targettest.Now)
+	var down *target.Down
+	if !errors.As(err, &down) {
+		t.Fatalf("a folder without its mark: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, layout.StoreFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open(t, target.Config{Kind: target.KindFolder, Path: dir})
+}
+
+// What a dead put left is gone on with: files that are whole are kept.
+func TestPutGoesOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vault")
+	to := open(t, target.Config{Kind: target.KindFolder, Path: dir})
+	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"whole": "W", "half": "HALF", "wrong": "right"})
+	part := filepath.Join(dir, "3/f/a/9", "."+string(targettest.Item)+".part", "data")
+	if err := os.MkdirAll(part, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"whole": "W", "half": "HA", "wrong": "wrong"} {
+		if err := os.WriteFile(filepath.Join(part, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := to.Put(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := to.Check(t.Context(), c, target.Read); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Dir(part)); err == nil {
+		t.Error("the part stands beside the copy")
+	}
+}

@@ -1,0 +1,292 @@
+package target
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ocflTarget keeps the bags of an item as the versions of one OCFL 1.1 object. The rules are:
+//
+//   - the logical state of a version is the bag; a content is stored once in an object;
+//   - a version's message ends with (version N), the item's: its first bag is vN where all
+//     were deposited, in order and without revisions; the copy's record says which it is;
+//   - a version is staged outside the storage root: content, inventory, sidecar; where there
+//     are renames its folder then comes in by one, else (S3) in that order in its place; the
+//     object's inventory.json next, its sidecar last;
+//   - a crash leaves a version that the inventory does not name, or a sidecar of the
+//     inventory before: both are finished from the version's own inventory;
+//   - an object that others went on with is gone on with where its inventory is sound, of
+//     OCFL 1.1 and sha512.
+type ocflTarget struct {
+	b   backend
+	now func() time.Time
+
+	mu   sync.Mutex // guards root
+	root *storageRoot
+}
+
+func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.root != nil {
+		return t.root, nil
+	}
+	r, err := openRoot(ctx, t.b)
+	if err == nil {
+		t.root = r
+	}
+	return r, err
+}
+
+// Put finds the bag among the object's versions, or adds one.
+func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
+	root, err := t.open(ctx)
+	if err != nil {
+		return none, err
+	}
+	own, err := localVouchers(b.Dir)
+	if err != nil {
+		return none, err
+	}
+	at := root.object(objectID(b.Item))
+	have, err := t.finish(ctx, at)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return none, err
+	}
+	if have != nil {
+		version, err := t.find(ctx, b, own, have, at)
+		if err != nil {
+			return none, err
+		}
+		if version != "" {
+			return t.answer(ctx, b, at, version)
+		}
+	}
+	sums, err := sumsOf(ctx, b.Dir)
+	if err != nil {
+		return none, err
+	}
+	made, fresh, err := have.next(objectID(b.Item), b, sums)
+	if err != nil {
+		return none, err
+	}
+	if err := t.add(ctx, b, root, at, made, fresh); err != nil {
+		return none, err
+	}
+	return t.answer(ctx, b, at, made.Head)
+}
+
+// find gives the version that is the bag; "": none is.
+func (t *ocflTarget) find(ctx context.Context, b Bag, own vouchers, have *inventory, at string) (string, error) {
+	if err := have.check(); err != nil {
+		return "", err
+	}
+	head, err := have.headNumber()
+	if err != nil {
+		return "", err
+	}
+	for n := head; n > 0; n-- {
+		name := "v" + strconv.Itoa(n)
+		v := have.Versions[name]
+		if v == nil || v.of() != b.Version {
+			continue
+		}
+		there, err := t.vouchers(ctx, at, have, name)
+		if err != nil {
+			return "", err
+		}
+		how, err := own.compare(there)
+		switch {
+		case err != nil:
+			return "", err
+		case how >= RedatedBag:
+			return name, nil
+		case how == OtherBag:
+			return "", fmt.Errorf("%s %s: %w", layout.EncodePath(at), name, ErrOther)
+		}
+	}
+	return "", nil
+}
+
+func (t *ocflTarget) vouchers(ctx context.Context, at string, have *inventory, version string) (vouchers, error) {
+	state, err := have.state(version)
+	if err != nil {
+		return nil, err
+	}
+	v := vouchers{}
+	for _, f := range state {
+		if !isVoucher(f.name) {
+			continue
+		}
+		if v[f.name], err = readAll(ctx, t.b, path.Join(at, f.at)); err != nil {
+			return nil, unsound(err)
+		}
+	}
+	return v, nil
+}
+
+// answer reads a version and gives it as a copy.
+func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string) (layout.DepositCopy, error) {
+	now := t.now()
+	c := layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutOCFL, State: version, Written: now, Verified: now, Outcome: layout.FixityPassed}
+	have, _, err := readInventory(ctx, t.b, at)
+	if err != nil {
+		return c, err
+	}
+	there, err := t.vouchers(ctx, at, have, version)
+	if err != nil {
+		return c, err
+	}
+	c.Digest = there.digest()
+	c.Files, c.Bytes, err = t.verify(ctx, at, have, version, Read, b.Progress)
+	return c, err
+}
+
+// sumsOf gives the SHA-512 of every file of a bag.
+func sumsOf(ctx context.Context, dir string) (map[string]string, error) {
+	tree, err := files.Scan(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for i := range tree.Files {
+		if !utf8.ValidString(tree.Files[i].Path) {
+			return nil, fmt.Errorf("%s: an OCFL inventory has no names that are not UTF-8", layout.EncodePath(tree.Files[i].Path))
+		}
+	}
+	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA512}, files.HashOptions{}, func(h files.Hashed) error {
+		sums[tree.Files[h.Index].Path] = hex.EncodeToString(h.Sums.Of(files.SHA512))
+		return nil
+	})
+	return sums, err
+}
+
+// verify reads what a version is made of; each content once.
+func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, version string, level Level, tell func(int64)) (n int, size int64, err error) {
+	state, err := have.state(version)
+	if err != nil {
+		return 0, 0, err
+	}
+	there := map[string]int64{}
+	err = t.b.list(ctx, at, true, func(name string, size int64) error {
+		there[name] = size
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	bad := damage
+	var plan []files.Planned
+	var want []logical
+	seen := map[string]bool{}
+	for _, f := range state {
+		length, is := there[f.at]
+		if !is {
+			return n, size, bad("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
+		}
+		n, size = n+1, size+length
+		if !seen[f.at] {
+			seen[f.at] = true
+			plan = append(plan, files.Planned{Index: len(want), Path: f.at, Size: length, Set: files.SetOf(files.SHA512)})
+			want = append(want, f)
+		}
+	}
+	if level == Exists {
+		return n, size, nil
+	}
+	err = files.HashOpened(ctx, func(p string) (io.ReadCloser, error) { return told(t.b.open(ctx, path.Join(at, p), 0))(tell) }, plan,
+		files.HashOptions{Workers: t.b.traits().streams}, func(h files.Hashed) error {
+			if hex.EncodeToString(h.Sums.Of(files.SHA512)) != want[h.Index].digest {
+				return damage("%s is not what the inventory says: %s", layout.EncodePath(want[h.Index].name), layout.EncodePath(want[h.Index].at))
+			}
+			return nil
+		})
+	return n, size, unsound(err)
+}
+
+// Check judges a version by the object's inventory, and its tag manifests by the record.
+func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Level) (int, int64, error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return 0, 0, err
+	}
+	have, _, err := readInventory(ctx, t.b, at)
+	if err != nil {
+		return 0, 0, err
+	}
+	n, size, err := t.verify(ctx, at, have, c.State, level, nil)
+	if err != nil || level == Exists {
+		return n, size, err
+	}
+	there, err := t.vouchers(ctx, at, have, c.State)
+	if err == nil && there.digest() != c.Digest {
+		err = damage("its tag manifests are not those that were written")
+	}
+	return n, size, err
+}
+
+// Get copies the logical state of a version.
+func (t *ocflTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (err error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return err
+	}
+	have, _, err := readInventory(ctx, t.b, at)
+	if err != nil {
+		return err
+	}
+	state, err := have.state(c.State)
+	if err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(t.b.traits().streams)
+	for _, f := range state {
+		g.Go(func() error {
+			r, err := t.b.open(gctx, path.Join(at, f.at), 0)
+			if err != nil {
+				return unsound(err)
+			}
+			return errors.Join(keep(gctx, into, f.name, r), r.Close())
+		})
+	}
+	return g.Wait()
+}
+
+// Close ends the connections.
+func (t *ocflTarget) Close() error { return t.b.close() }
+
+// sumOf reads a file's SHA-512.
+func sumOf(ctx context.Context, b backend, name string) (string, error) {
+	r, err := b.open(ctx, name, 0)
+	if err != nil {
+		return "", err
+	}
+	h := sha512.New()
+	err = copyTold(ctx, h, r, nil)
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, r.Close())
+}

@@ -1,0 +1,357 @@
+package target
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/bags/files"
+	"bagpipe/layout"
+)
+
+// tarTarget keeps each bag as one tar. Its vouchers come first, so that one pass over the
+// stream judges all that follows.
+type tarTarget struct {
+	b   backend
+	now func() time.Time
+}
+
+const tarEnd = ".tar"
+
+// tarBag is a bag as a tar: the same bytes each time.
+type tarBag struct {
+	Bag
+	files []files.Entry // in their order
+}
+
+func newTarBag(ctx context.Context, b Bag) (*tarBag, error) {
+	tree, err := files.Scan(ctx, b.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tree.Files, func(a, b files.Entry) int {
+		return cmp.Or(cmp.Compare(order(a.Path), order(b.Path)), strings.Compare(a.Path, b.Path))
+	})
+	return &tarBag{b, tree.Files}, nil
+}
+
+func order(name string) int {
+	if isVoucher(name) {
+		return 0
+	}
+	return 1
+}
+
+func (t *tarBag) header(f *files.Entry) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: string(t.Item) + "/" + f.Path, Mode: 0o644, Size: f.Size, Format: tar.FormatPAX}
+}
+
+const tarBlock = 512
+
+// size is that of the tar, by its headers alone.
+func (t *tarBag) size() (n int64, err error) {
+	for i := range t.files {
+		var head counter
+		if err := tar.NewWriter(&head).WriteHeader(t.header(&t.files[i])); err != nil {
+			return 0, err
+		}
+		n += int64(head) + (t.files[i].Size+tarBlock-1)/tarBlock*tarBlock
+	}
+	return n + 2*tarBlock, nil
+}
+
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+// open gives the tar from an offset on.
+func (t *tarBag) open(offset int64) (reader, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(t.write(w)) }() // ends when r is read or closed
+	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (t *tarBag) write(to io.Writer) error {
+	w := tar.NewWriter(to)
+	for i := range t.files {
+		if err := w.WriteHeader(t.header(&t.files[i])); err != nil {
+			return err
+		}
+		f, err := os.Open(filepath.Join(t.Dir, filepath.FromSlash(t.files[i].Path)))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(w, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// Put finds the tar among the revisions there, or makes the next.
+func (t *tarTarget) Put(ctx context.Context, b Bag) (layout.DepositCopy, error) {
+	return meanwhile(func() (layout.DepositCopy, error) { return t.put(ctx, b) })
+}
+
+func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
+	own, err := localVouchers(b.Dir)
+	if err != nil {
+		return none, err
+	}
+	for n := 1; ; n++ {
+		at := Revision(Place(b.Item, b.Version), n) + tarEnd
+		there, err := t.vouchers(ctx, at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return t.make(ctx, b, own, at)
+		}
+		if err != nil {
+			return none, err
+		}
+		how, err := own.compare(there)
+		switch {
+		case err != nil:
+			return none, err
+		case how == OtherBag:
+			return none, fmt.Errorf("%s: %w", layout.EncodePath(at), ErrOther)
+		case how >= RedatedBag:
+			c, err := t.verify(ctx, at, there.digest(), b.Progress)
+			if err == nil {
+				err = t.b.settle(ctx, at)
+			}
+			c.Retention = time.Time{} // as the put said that wrote it
+			return c, err
+		}
+	}
+}
+
+func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
+	packed, err := newTarBag(ctx, b)
+	if err != nil {
+		return none, err
+	}
+	size, err := packed.size()
+	if err != nil {
+		return none, err
+	}
+	stage := at
+	if t.b.traits().renames {
+		stage = staged(at)
+	}
+	for try := 1; ; try++ {
+		err := t.b.write(ctx, stage, file{size: size, open: packed.open, tell: b.Progress})
+		if err == nil {
+			err = t.b.settle(ctx, stage)
+		}
+		if err != nil && (stage != at || !errors.Is(err, fs.ErrExist)) {
+			return none, err
+		}
+		c, err := t.verify(ctx, stage, own.digest(), b.Progress)
+		c.Place = layout.EncodePath(at)
+		var wrong *Damage
+		if errors.As(err, &wrong) && try == 1 && stage != at {
+			if err := t.b.remove(ctx, stage); err != nil {
+				return none, err
+			}
+			continue
+		}
+		if err == nil && stage != at {
+			err = t.b.rename(ctx, stage, at)
+		}
+		return c, err
+	}
+}
+
+// vouchers reads the beginning of a tar.
+func (t *tarTarget) vouchers(ctx context.Context, at string) (vouchers, error) {
+	v := vouchers{}
+	err := t.walk(ctx, at, nil, func(name string, _ int64, r io.Reader) (err error) {
+		if !isVoucher(name) {
+			return errEnough
+		}
+		v[name], err = io.ReadAll(r)
+		return err
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return v, err
+}
+
+// walk reads a tar, to its last byte into also unless that is nil. A member that no bag of
+// ours has is damage.
+func (t *tarTarget) walk(ctx context.Context, at string, also io.Writer, each func(name string, size int64, r io.Reader) error) (err error) {
+	in, err := t.b.open(ctx, at, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var from io.Reader = in
+	if also != nil {
+		from = io.TeeReader(in, also)
+	}
+	for r := tar.NewReader(from); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) && also == nil {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return copyTold(ctx, io.Discard, from, nil)
+		}
+		if err != nil {
+			return torn(err)
+		}
+		_, name, inside := strings.Cut(h.Name, "/")
+		if !inside || name == "" || h.Typeflag != tar.TypeReg {
+			return damage("%s is no file of a bag", layout.EncodePath(h.Name))
+		}
+		if err := each(name, h.Size, r); err != nil {
+			return torn(err)
+		}
+	}
+}
+
+// torn makes damage of a tar that ends early or cannot be read.
+func torn(err error) error {
+	if down := (*Down)(nil); errors.As(err, &down) { // the connection was cut
+		return err
+	}
+	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Damage{"the tar is not as it was written: " + err.Error()}
+	}
+	return err
+}
+
+// verify reads a tar to its end, and answers it as a copy, whose digest is that of all its
+// bytes; want is the digest of its vouchers, or "".
+func (t *tarTarget) verify(ctx context.Context, at, want string, tell func(int64)) (layout.DepositCopy, error) {
+	v, whole := vouchers{}, sha512.New()
+	var s seen
+	var how files.Algorithm
+	judge := func() (err error) {
+		if s.sums != nil {
+			return nil
+		}
+		if want != "" && v.digest() != want {
+			return damage("its tag manifests are not those that were written")
+		}
+		how, s.sums, err = v.sums()
+		if err != nil {
+			return err
+		}
+		for name, data := range v {
+			if err := s.take(name, int64(len(data)), digestOf(how, data)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := t.walk(ctx, at, io.MultiWriter(whole, teller(tell)), func(name string, size int64, r io.Reader) (err error) {
+		if isVoucher(name) && s.sums == nil {
+			v[name], err = io.ReadAll(r)
+			return err
+		}
+		if err := judge(); err != nil {
+			return err
+		}
+		h := how.New()
+		if err := copyTold(ctx, h, r, nil); err != nil {
+			return err
+		}
+		return s.take(name, size, h.Sum(nil))
+	})
+	if err == nil {
+		err = judge()
+	}
+	if err == nil {
+		err = s.end("")
+	}
+	now := t.now()
+	return layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutTar, Files: s.files, Bytes: s.bytes,
+		Digest: "sha512:" + hex.EncodeToString(whole.Sum(nil)), Retention: t.b.traits().until(now), Written: now, Verified: now, Outcome: layout.FixityPassed}, err
+}
+
+func digestOf(a files.Algorithm, data []byte) []byte {
+	h := a.New()
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+// Check reads the tar, or asks for its vouchers alone.
+func (t *tarTarget) Check(ctx context.Context, c layout.DepositCopy, level Level) (int, int64, error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return 0, 0, err
+	}
+	if level == Exists {
+		_, err := t.vouchers(ctx, at)
+		return c.Files, c.Bytes, err
+	}
+	found, err := t.verify(ctx, at, "", nil)
+	if err == nil && found.Digest != c.Digest {
+		err = damage("it is not the tar that was written")
+	}
+	return found.Files, found.Bytes, err
+}
+
+// Get unpacks the tar.
+func (t *tarTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (err error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	return t.walk(ctx, at, nil, func(name string, _ int64, r io.Reader) error { return keep(ctx, into, name, r) })
+}
+
+// Replace sets the damaged tar aside, where tars can be renamed, and writes a sound one.
+func (t *tarTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (none layout.DepositCopy, err error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return none, err
+	}
+	own, err := localVouchers(b.Dir)
+	if err != nil {
+		return none, err
+	}
+	found, err := t.verify(ctx, at, own.digest(), nil)
+	if err == nil && found.Digest == c.Digest {
+		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.Put(ctx, b) })
+	}
+	if t.b.traits().renames {
+		err = setAside(ctx, t.b, at, aside(at))
+	} else {
+		err = t.b.remove(ctx, at)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return none, err
+	}
+	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
+}
+
+// Close ends the connections.
+func (t *tarTarget) Close() error { return t.b.close() }

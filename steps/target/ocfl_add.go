@@ -1,0 +1,269 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+
+	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// add writes a version, and makes it the object's newest.
+func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
+	data, err := made.encode()
+	if err != nil {
+		return err
+	}
+	stage, first := at, made.Head == "v1"
+	if t.b.traits().renames {
+		stage = path.Join(root.stage, string(b.Item))
+	}
+	if stage != at {
+		if err := t.clear(ctx, stage, made.Head, first, fresh); err != nil {
+			return err
+		}
+	}
+	if first {
+		if err := t.b.replace(ctx, path.Join(stage, objectMark), []byte("ocfl_object_1.1\n")); err != nil {
+			return err
+		}
+	}
+	if err := t.send(ctx, b, stage, fresh); err != nil {
+		return err
+	}
+	dirs := []string{path.Join(stage, made.Head)}
+	if first && stage != at { // the whole object comes in by one rename
+		dirs = append(dirs, stage)
+	}
+	for _, dir := range dirs {
+		if err := t.describe(ctx, dir, data); err != nil {
+			return err
+		}
+	}
+	if err := t.b.settle(ctx, stage); err != nil {
+		return err
+	}
+	if stage != at {
+		from, to := path.Join(stage, made.Head), path.Join(at, made.Head)
+		if first {
+			from, to = stage, at
+		}
+		if err := t.b.rename(ctx, from, to); err != nil {
+			return err
+		}
+		if first {
+			return nil
+		}
+	}
+	if err := t.describe(ctx, at, data); err != nil {
+		return err
+	}
+	return t.b.remove(ctx, path.Join(root.stage, string(b.Item)))
+}
+
+// clear removes what a dead put staged for another version or bag.
+func (t *ocflTarget) clear(ctx context.Context, stage, head string, first bool, fresh []logical) error {
+	ours := map[string]bool{head + "/" + inventoryName: true, head + "/" + sidecarName: true}
+	if first {
+		ours[objectMark], ours[inventoryName], ours[sidecarName] = true, true, true
+	}
+	for _, f := range fresh {
+		ours[f.at] = true
+	}
+	err := t.b.list(ctx, stage, true, func(name string, _ int64) error {
+		if !ours[name] {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil { // also of a link, or what else is in the way
+		err = t.b.remove(ctx, stage)
+	}
+	return err
+}
+
+// describe writes an inventory and, last, its sidecar.
+func (t *ocflTarget) describe(ctx context.Context, dir string, data []byte) error {
+	if err := t.b.replace(ctx, path.Join(dir, inventoryName), data); err != nil {
+		return err
+	}
+	return t.b.replace(ctx, path.Join(dir, sidecarName), sidecar(data))
+}
+
+// send writes and reads back the content that the object has not; a dead put's files that
+// are right are kept.
+func (t *ocflTarget) send(ctx context.Context, b Bag, stage string, fresh []logical) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(t.b.traits().streams)
+	for _, f := range fresh {
+		g.Go(func() error { return t.sendOne(gctx, b, stage, f) })
+	}
+	return g.Wait()
+}
+
+func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical) error {
+	name := path.Join(stage, f.at)
+	if sum, err := sumOf(ctx, t.b, name); err == nil && sum == f.digest {
+		return nil
+	} else if err == nil {
+		if err := t.b.remove(ctx, name); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	info, err := os.Lstat(filepath.Join(b.Dir, filepath.FromSlash(f.name)))
+	if err != nil {
+		return err
+	}
+	err = t.b.write(ctx, name, localFile(b, f.name, info.Size()))
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late, is judged, too
+		return err
+	}
+	sum, err := sumOf(ctx, t.b, name)
+	if err == nil && sum != f.digest {
+		err = damage("%s was altered on its way", layout.EncodePath(f.name))
+	}
+	return err
+}
+
+// finish reads an object's inventory, and ends what a crash left of a version: its folder is
+// there and the inventory does not name it, or the sidecar is the one before.
+func (t *ocflTarget) finish(ctx context.Context, at string) (*inventory, error) {
+	have, data, err := readInventory(ctx, t.b, at)
+	var wrong *Damage
+	if errors.As(err, &wrong) && data != nil { // the same bytes stand in the version's folder
+		var named struct {
+			Head string `json:"head"`
+		}
+		if json.Unmarshal(data, &named) != nil || !fs.ValidPath(named.Head) {
+			return nil, err
+		}
+		newest, own, verr := readInventory(ctx, t.b, path.Join(at, named.Head))
+		if verr != nil || !bytes.Equal(own, data) {
+			return nil, err
+		}
+		have, err = newest, t.b.replace(ctx, path.Join(at, sidecarName), sidecar(data))
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := have.headNumber()
+	if err != nil {
+		return have, nil // judged by who goes on
+	}
+	next, data, err := readInventory(ctx, t.b, path.Join(at, "v"+strconv.Itoa(n+1)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &wrong) && !t.b.traits().renames:
+		return have, nil // none, or one that was not written to its end
+	case err != nil:
+		return nil, err
+	case next.ID != have.ID || next.Head != "v"+strconv.Itoa(n+1):
+		return nil, damage("v%d is another's", n+1)
+	}
+	if _, _, err := t.verify(ctx, at, next, next.Head, Read, nil); err != nil {
+		return nil, err
+	}
+	return next, t.describe(ctx, at, data)
+}
+
+// Replace writes the content of a version that is damaged anew; the damaged bytes stay
+// aside until the new ones were read back.
+func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (none layout.DepositCopy, err error) {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return none, err
+	}
+	root, err := t.open(ctx)
+	if err != nil {
+		return none, err
+	}
+	have, err := t.mendInventory(ctx, at, c.State)
+	if err != nil {
+		return none, err
+	}
+	state, err := have.state(c.State)
+	if err != nil {
+		return none, err
+	}
+	for _, f := range state {
+		sum, err := sumOf(ctx, t.b, path.Join(at, f.at))
+		if err == nil && sum == f.digest {
+			continue
+		}
+		var wrong *Damage
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &wrong) {
+			return none, err
+		}
+		if err := t.mendOne(ctx, b, root, at, f); err != nil {
+			return none, err
+		}
+	}
+	made, err := t.answer(ctx, b, at, c.State)
+	if err == nil && made.Digest != c.Digest {
+		err = damage("what was mended is not the bag that was written")
+	}
+	if err == nil && t.b.traits().renames { // also of a mend that was killed
+		err = errors.Join(t.b.remove(ctx, asideIn(root, b)), t.b.remove(ctx, path.Join(root.stage, string(b.Item))))
+	}
+	return made, err
+}
+
+// mendInventory takes an inventory that is broken from the newest version that has it.
+func (t *ocflTarget) mendInventory(ctx context.Context, at, version string) (*inventory, error) {
+	have, _, err := readInventory(ctx, t.b, at)
+	var wrong *Damage
+	if err == nil || !errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) {
+		return have, err
+	}
+	n, nerr := strconv.Atoi(version[min(1, len(version)):])
+	if nerr != nil {
+		return nil, err
+	}
+	var data []byte
+	for ; ; n++ { // the newest has it all
+		v, own, rerr := readInventory(ctx, t.b, path.Join(at, "v"+strconv.Itoa(n)))
+		if rerr != nil {
+			break
+		}
+		have, data = v, own
+	}
+	if have == nil {
+		return nil, err
+	}
+	return have, t.describe(ctx, at, data)
+}
+
+func (t *ocflTarget) mendOne(ctx context.Context, b Bag, root *storageRoot, at string, f logical) error {
+	name, bad := path.Join(at, f.at), path.Join(asideIn(root, b), f.at)
+	if !t.b.traits().renames {
+		if err := t.b.remove(ctx, name); err != nil {
+			return err
+		}
+		return t.sendOne(ctx, b, at, f)
+	}
+	stage := path.Join(root.stage, string(b.Item))
+	if err := t.sendOne(ctx, b, stage, f); err != nil {
+		return err
+	}
+	if err := t.b.settle(ctx, path.Join(stage, f.at)); err != nil {
+		return err
+	}
+	if err := setAside(ctx, t.b, name, bad); err != nil {
+		return err
+	}
+	return t.b.rename(ctx, path.Join(stage, f.at), name)
+}
+
+// asideIn is where damaged content of an object is until it is mended.
+func asideIn(root *storageRoot, b Bag) string {
+	return path.Join(root.stage, string(b.Item)+".damaged")
+}

@@ -1,0 +1,184 @@
+package target
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	inventoryName = "inventory.json"
+	sidecarName   = inventoryName + ".sha512"
+	inventoryType = "https://ocfl.io/1.1/spec/#inventory"
+	objectMark    = "0=ocfl_object_1.1"
+)
+
+// inventory is an OCFL object's (OCFL 1.1, section 3.5). What others wrote into it stays.
+type inventory struct {
+	ID               string                    `json:"id"`
+	Type             string                    `json:"type"`
+	DigestAlgorithm  string                    `json:"digestAlgorithm"`
+	Head             string                    `json:"head"`
+	ContentDirectory string                    `json:"contentDirectory,omitempty"`
+	Fixity           json.RawMessage           `json:"fixity,omitempty"`
+	Manifest         map[string][]string       `json:"manifest"`
+	Versions         map[string]*objectVersion `json:"versions"`
+}
+
+type objectVersion struct {
+	Created string              `json:"created"`
+	Message string              `json:"message,omitempty"`
+	User    *objectUser         `json:"user,omitempty"`
+	State   map[string][]string `json:"state"`
+}
+
+type objectUser struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+}
+
+// itemVersion stands at the end of a version's message: which of the item's versions it is.
+var itemVersion = regexp.MustCompile(`\(version ([1-9][0-9]{0,8})\)$`)
+
+// of gives the item's version that a version of the object is; 0: another wrote it.
+func (v *objectVersion) of() int {
+	m := itemVersion.FindStringSubmatch(v.Message)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// headNumber is the newest version's; an object with zero-padded versions is not continued.
+func (v *inventory) headNumber() (int, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(v.Head, "v"))
+	if err != nil || v.Head != "v"+strconv.Itoa(n) || n < 1 || v.Versions[v.Head] == nil {
+		return 0, damage("the object's head %q is none that is gone on with", v.Head)
+	}
+	return n, nil
+}
+
+// paths gives the content of one version: the logical path, its digest and where it stands.
+type logical struct{ name, digest, at string }
+
+func (v *inventory) state(version string) ([]logical, error) {
+	s := v.Versions[version]
+	if s == nil {
+		return nil, fs.ErrNotExist
+	}
+	var all []logical
+	for digest, names := range s.State {
+		at := v.Manifest[digest]
+		if len(at) == 0 {
+			return nil, damage("the manifest has no content for a digest of %s", version)
+		}
+		for _, name := range names {
+			if !fs.ValidPath(name) || !fs.ValidPath(at[0]) || !strings.HasPrefix(at[0], "v") {
+				return nil, damage("the inventory has a path that is none")
+			}
+			all = append(all, logical{name, strings.ToLower(digest), at[0]})
+		}
+	}
+	slices.SortFunc(all, func(a, b logical) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// check says why an object's inventory is not gone on with.
+func (v *inventory) check() error {
+	switch {
+	case v.Type != inventoryType:
+		return fmt.Errorf("the object is of %q: OCFL 1.1 alone is gone on with", v.Type)
+	case v.DigestAlgorithm != "sha512":
+		return fmt.Errorf("the object's digests are %q: sha512 alone is gone on with", v.DigestAlgorithm)
+	case v.ContentDirectory != "" && v.ContentDirectory != "content":
+		return fmt.Errorf("the object's content stands in %q: content alone is gone on with", v.ContentDirectory)
+	}
+	_, err := v.headNumber()
+	return err
+}
+
+func (v *inventory) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
+}
+
+// sidecar is the text beside an inventory.
+func sidecar(data []byte) []byte {
+	sum := sha512.Sum512(data)
+	return []byte(hex.EncodeToString(sum[:]) + " " + inventoryName + "\n")
+}
+
+// readInventory reads an inventory with its sidecar; the bytes are as they stand.
+func readInventory(ctx context.Context, b backend, dir string) (v *inventory, data []byte, err error) {
+	data, err = readAll(ctx, b, path.Join(dir, inventoryName))
+	if err != nil {
+		return nil, nil, err
+	}
+	side, err := readAll(ctx, b, path.Join(dir, sidecarName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, data, damage("the inventory has no sidecar")
+	}
+	if err != nil {
+		return nil, data, err
+	}
+	if got, want := strings.Fields(string(side)), strings.Fields(string(sidecar(data))); len(got) != 2 || !strings.EqualFold(got[0], want[0]) {
+		return nil, data, damage("the inventory is not what its sidecar says")
+	}
+	v = &inventory{}
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, data, damage("the inventory cannot be read: %v", err)
+	}
+	if v.ID == "" || v.Versions == nil || v.Manifest == nil {
+		return nil, data, damage("the inventory is not one")
+	}
+	return v, data, nil
+}
+
+// next is the inventory with one more version, whose files are of the given digests, and the
+// files of which the object has no content yet.
+func (v *inventory) next(id string, b Bag, sums map[string]string) (made *inventory, fresh []logical, err error) {
+	n := 1
+	made = &inventory{ID: id, Type: inventoryType, DigestAlgorithm: "sha512", Manifest: map[string][]string{}, Versions: map[string]*objectVersion{}}
+	if v != nil {
+		if n, err = v.headNumber(); err != nil {
+			return nil, nil, err
+		}
+		n++
+		made.Fixity, made.ContentDirectory = v.Fixity, v.ContentDirectory
+		for digest, paths := range v.Manifest {
+			made.Manifest[strings.ToLower(digest)] = paths
+		}
+		for name, version := range v.Versions {
+			made.Versions[name] = version
+		}
+	}
+	made.Head = "v" + strconv.Itoa(n)
+	version := &objectVersion{Created: b.At.UTC().Format(time.RFC3339), Message: fmt.Sprintf("%s (version %d)", b.Message, b.Version),
+		User: &objectUser{Name: b.By, Address: "bagpipe:" + url.PathEscape(b.By)}, State: map[string][]string{}}
+	made.Versions[made.Head] = version
+	for _, name := range sortedKeys(sums) {
+		digest := sums[name]
+		version.State[digest] = append(version.State[digest], name)
+		if len(made.Manifest[digest]) == 0 {
+			at := made.Head + "/content/" + contentName(name, digest)
+			made.Manifest[digest] = []string{at}
+			fresh = append(fresh, logical{name, digest, at})
+		}
+	}
+	return made, fresh, nil
+}

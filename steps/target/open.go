@@ -1,0 +1,40 @@
+package target
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Open connects to a target. Errors: *Down; others are of the configuration.
+func Open(name layout.Name, c Config, now func() time.Time) (Target, error) {
+	b, err := openBackend(name, c, now)
+	if err != nil {
+		return nil, err
+	}
+	if c.Rate > 0 {
+		b = &paced{backend: b, pace: pace{perSecond: float64(c.Rate)}}
+	}
+	switch cmp.Or(c.Layout, LayoutBag) {
+	case LayoutTar:
+		return &tarTarget{b, now}, nil
+	case LayoutOCFL:
+		return &ocflTarget{b: b, now: now}, nil
+	default:
+		return &bagTarget{b, now}, nil
+	}
+}
+
+func openBackend(name layout.Name, c Config, now func() time.Time) (backend, error) {
+	switch c.Kind {
+	case KindFolder:
+		return openFolder(c.Path, c.Streams)
+	case KindS3:
+		return openS3(name, c, now)
+	case KindSFTP:
+		return openSFTP(name, c)
+	}
+	return nil, fmt.Errorf("target %s: kind %q is not known", name, c.Kind)
+}

@@ -1,0 +1,313 @@
+package target
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"bagpipe/layout"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// bucket is a backend in an S3 bucket. The rules are:
+//
+//   - a key is the file's name, percent-encoded as in records: keys are UTF-8;
+//   - nothing is overwritten: If-None-Match on put and complete, and 412 is fs.ErrExist;
+//   - every put carries its SHA-256, every part its own; an ETag is never taken for a digest;
+//   - above partSize an upload is in parts. One that was interrupted is gone on with: the
+//     server's list of its parts is the journal, and a part counts whose SHA-256 it states;
+//   - with a lock each object is put with its retention, which is never shortened.
+type bucket struct {
+	core    *minio.Core
+	name    string
+	prefix  string
+	streams int
+	lock    LockConfig
+	now     func() time.Time
+	parts   chan struct{} // a place for each part in memory
+}
+
+const (
+	s3Streams = 4
+	s3Retries = 4
+)
+
+func openS3(name layout.Name, c Config, now func() time.Time) (*bucket, error) {
+	s, err := readSecrets(name, c.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	if s.AccessKey == "" || s.SecretKey == "" {
+		return nil, &Down{fmt.Errorf("the target's accessKey and secretKey are in neither secrets: nor the environment")}
+	}
+	u, err := url.Parse(c.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := minio.DefaultTransport(u.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	if c.CA != "" {
+		if err := trust(transport, c.CA); err != nil {
+			return nil, err
+		}
+	}
+	style := map[string]minio.BucketLookupType{"": minio.BucketLookupAuto, "path": minio.BucketLookupPath, "host": minio.BucketLookupDNS}[c.Style]
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: credentials.NewStaticV4(string(s.AccessKey), string(s.SecretKey), string(s.SessionToken)),
+		Secure: u.Scheme == "https", Transport: transport, Region: cmp.Or(c.Region, "us-east-1"), BucketLookup: style, MaxRetries: s3Retries})
+	if err != nil {
+		return nil, err
+	}
+	b := &bucket{core: core, name: c.Bucket, prefix: strings.Trim(c.Prefix, "/"), streams: cmp.Or(c.Streams, s3Streams), lock: c.Lock, now: now}
+	b.parts = make(chan struct{}, b.streams)
+	return b, b.check()
+}
+
+// trust adds certificates to those of the system.
+func trust(t *http.Transport, file string) error {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return &Down{err}
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return &Down{fmt.Errorf("%s holds no certificate", layout.EncodePath(file))}
+	}
+	if t.TLSClientConfig == nil {
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	t.TLSClientConfig.RootCAs = pool
+	return nil
+}
+
+// openTimeout bounds the look at a bucket.
+const openTimeout = 30 * time.Second
+
+// check looks whether the bucket is there, and locks where it must.
+func (b *bucket) check() error {
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	there, err := b.core.BucketExists(ctx, b.name)
+	if err != nil {
+		return b.failed(err)
+	}
+	if !there {
+		return &Down{fmt.Errorf("there is no bucket %s", b.name)}
+	}
+	if b.lock == (LockConfig{}) {
+		return nil
+	}
+	state, _, _, _, err := b.core.GetObjectLockConfig(ctx, b.name)
+	if err != nil || state != "Enabled" {
+		return &Down{fmt.Errorf("the bucket %s has no object lock, and lock: asks for it", b.name)}
+	}
+	return nil
+}
+
+func (b *bucket) traits() traits {
+	return traits{streams: b.streams, retention: time.Duration(b.lock.For)}
+}
+
+func (b *bucket) close() error { return nil }
+
+func (b *bucket) key(name string) string {
+	if b.prefix == "" {
+		return layout.EncodePath(name)
+	}
+	return b.prefix + "/" + layout.EncodePath(name)
+}
+
+// below is what the keys of a folder begin with.
+func (b *bucket) below(dir string) string {
+	if at := strings.Trim(b.key(dir), "/"); at != "" {
+		return at + "/"
+	}
+	return ""
+}
+
+// failed gives S3's errors their meaning.
+func (b *bucket) failed(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	switch r := minio.ToErrorResponse(err); {
+	case r.Code == "NoSuchKey" || r.Code == "NoSuchVersion":
+		return fs.ErrNotExist
+	case r.StatusCode == http.StatusPreconditionFailed:
+		return fs.ErrExist
+	case r.Code == "NoSuchBucket":
+		return &Down{fmt.Errorf("there is no bucket %s", b.name)}
+	case r.Code != "":
+		return &Down{fmt.Errorf("%s: %s", r.Code, r.Message)}
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err // its URL may hold a signature
+	}
+	return &Down{err}
+}
+
+func (b *bucket) open(ctx context.Context, name string, offset int64) (reader, error) {
+	var o minio.GetObjectOptions
+	if offset > 0 {
+		if err := o.SetRange(offset, 0); err != nil {
+			return nil, err
+		}
+	}
+	r, _, _, err := b.core.GetObject(ctx, b.name, b.key(name), o)
+	if err != nil {
+		return nil, b.failed(err)
+	}
+	return &bucketReader{r, b}, nil
+}
+
+// bucketReader gives the errors of a read their meaning: a connection that is cut is no
+// damage.
+type bucketReader struct {
+	reader
+	b *bucket
+}
+
+func (r *bucketReader) Read(p []byte) (int, error) {
+	n, err := r.reader.Read(p)
+	if err != nil && err.Error() != "EOF" {
+		err = r.b.failed(err)
+	}
+	return n, err
+}
+
+func (r *bucketReader) Close() error { return r.b.failed(r.reader.Close()) }
+
+func (b *bucket) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends the listing
+	at := b.below(dir)
+	for o := range b.core.Client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: at, Recursive: deep}) {
+		if o.Err != nil {
+			return b.failed(o.Err)
+		}
+		name := strings.TrimPrefix(o.Key, at)
+		if name == "" || strings.HasSuffix(name, "/") {
+			continue
+		}
+		name, err := layout.DecodePath(name)
+		if err != nil {
+			return damage("%s is no key of ours", o.Key)
+		}
+		if err := each(name, o.Size); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (b *bucket) folders(ctx context.Context, dir string) (names []string, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends the listing
+	at := b.below(dir)
+	for o := range b.core.Client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: at}) {
+		if o.Err != nil {
+			return nil, b.failed(o.Err)
+		}
+		if name, is := strings.CutSuffix(strings.TrimPrefix(o.Key, at), "/"); is && name != "" {
+			if name, err = layout.DecodePath(name); err != nil {
+				return nil, damage("%s is no key of ours", o.Key)
+			}
+			names = append(names, name)
+		}
+	}
+	return names, ctx.Err()
+}
+
+// options are those of every object; header is sent with it.
+func (b *bucket) options(header, value string) minio.PutObjectOptions {
+	o := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	if header != "" {
+		o.UserMetadata = map[string]string{header: value} // sent as it is
+	}
+	o.SetMatchETagExcept("*")
+	if b.lock.For > 0 {
+		o.Mode, o.RetainUntilDate = minio.RetentionMode(strings.ToUpper(b.lock.Mode)), b.now().Add(time.Duration(b.lock.For))
+	}
+	return o
+}
+
+func (b *bucket) write(ctx context.Context, name string, f file) (err error) {
+	if f.size > partSize {
+		return b.failed(b.upload(ctx, b.key(name), f))
+	}
+	select {
+	case b.parts <- struct{}{}:
+		defer func() { <-b.parts }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	in, err := told(f.open(0))(f.tell)
+	if err != nil {
+		return err
+	}
+	data := make([]byte, f.size)
+	_, err = io.ReadFull(in, data)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	_, err = b.core.PutObject(ctx, b.name, b.key(name), bytes.NewReader(data), f.size, "", hex.EncodeToString(sum[:]),
+		b.options(checksumHeader, base64.StdEncoding.EncodeToString(sum[:])))
+	return b.failed(err)
+}
+
+const (
+	checksumHeader    = "X-Amz-Checksum-Sha256"
+	checksumAlgorithm = "X-Amz-Checksum-Algorithm"
+)
+
+func (b *bucket) replace(ctx context.Context, name string, data []byte) error {
+	sum := sha256.Sum256(data)
+	o := b.options(checksumHeader, base64.StdEncoding.EncodeToString(sum[:]))
+	over := minio.PutObjectOptions{ContentType: o.ContentType, UserMetadata: o.UserMetadata, Mode: o.Mode, RetainUntilDate: o.RetainUntilDate}
+	_, err := b.core.PutObject(ctx, b.name, b.key(name), bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), over)
+	return b.failed(err)
+}
+
+func (b *bucket) settle(context.Context, string) error { return nil }
+
+func (b *bucket) rename(context.Context, string, string) error { return errors.ErrUnsupported }
+
+func (b *bucket) remove(ctx context.Context, name string) error {
+	var names []string
+	err := b.list(ctx, name, true, func(below string, _ int64) error {
+		names = append(names, path.Join(name, below))
+		return nil
+	})
+	for _, n := range append(names, name) {
+		if err == nil {
+			err = b.failed(b.core.RemoveObject(ctx, b.name, b.key(n), minio.RemoveObjectOptions{}))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	partSize  = 64 << 20
+	mostParts = 10_000
+)
+
+// partOf is the size of a large object's parts: in all but the largest partSize.
+func partOf(size int64) int64 {
+	const unit = 1 << 20
+	least := (size + mostParts - 1) / mostParts
+	return max(partSize, (least+unit-1)/unit*unit)
+}
+
+// upload sends a large file in parts. A part that the server has, with the SHA-256 of ours,
+// is not sent again; other uploads of the key are given up once this one is complete.
+func (b *bucket) upload(ctx context.Context, key string, f file) (err error) {
+	id, have, err := b.begun(ctx, key)
+	if err == nil && id == "" {
+		id, err = b.core.NewMultipartUpload(ctx, b.name, key, b.options(checksumAlgorithm, "SHA256"))
+	}
+	if err != nil {
+		return err
+	}
+	in, err := f.open(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	each := partOf(f.size)
+	done := make([]minio.CompletePart, (f.size+each-1)/each)
+	g, gctx := errgroup.WithContext(ctx)
+	for n := range done {
+		select {
+		case b.parts <- struct{}{}:
+		case <-gctx.Done():
+			return errors.Join(g.Wait(), ctx.Err())
+		}
+		data := make([]byte, min(each, f.size-int64(n)*each))
+		if _, err := io.ReadFull(in, data); err != nil {
+			<-b.parts
+			return errors.Join(err, g.Wait())
+		}
+		g.Go(func() (err error) {
+			defer func() { <-b.parts }()
+			done[n], err = b.part(gctx, key, id, n+1, data, have[n+1], f.tell)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if _, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", "")); err != nil {
+		return err
+	}
+	return b.giveUp(ctx, key)
+}
+
+// part sends a part, unless the server states that it has it.
+func (b *bucket) part(ctx context.Context, key, id string, n int, data []byte, had minio.ObjectPart, tell teller) (minio.CompletePart, error) {
+	sum := sha256.Sum256(data)
+	text := base64.StdEncoding.EncodeToString(sum[:])
+	if had.ChecksumSHA256 != text || had.Size != int64(len(data)) {
+		var err error
+		had, err = b.core.PutObjectPart(ctx, b.name, key, id, n, bytes.NewReader(data), int64(len(data)),
+			minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(sum[:]), CustomHeader: http.Header{checksumHeader: {text}}})
+		if err != nil {
+			return minio.CompletePart{}, err
+		}
+		_, _ = tell.Write(data) // tells alone
+	}
+	return minio.CompletePart{PartNumber: n, ETag: had.ETag, ChecksumSHA256: text}, nil
+}
+
+// begun finds the newest upload of a key that was not completed, and its parts.
+func (b *bucket) begun(ctx context.Context, key string) (id string, parts map[int]minio.ObjectPart, err error) {
+	uploads, err := b.uploads(ctx, key)
+	if err != nil || len(uploads) == 0 {
+		return "", nil, err
+	}
+	newest := uploads[0]
+	for _, u := range uploads {
+		if u.Initiated.After(newest.Initiated) {
+			newest = u
+		}
+	}
+	parts = map[int]minio.ObjectPart{}
+	for marker := 0; ; {
+		page, err := b.core.ListObjectParts(ctx, b.name, key, newest.UploadID, marker, 1000)
+		if err != nil {
+			return "", nil, err
+		}
+		for _, p := range page.ObjectParts {
+			parts[p.PartNumber] = p
+		}
+		if !page.IsTruncated {
+			return newest.UploadID, parts, nil
+		}
+		marker = page.NextPartNumberMarker
+	}
+}
+
+func (b *bucket) uploads(ctx context.Context, key string) (all []minio.ObjectMultipartInfo, err error) {
+	for keyMarker, idMarker := "", ""; ; {
+		page, err := b.core.ListMultipartUploads(ctx, b.name, key, keyMarker, idMarker, "", 1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range page.Uploads {
+			if u.Key == key {
+				all = append(all, u)
+			}
+		}
+		if !page.IsTruncated {
+			return all, nil
+		}
+		keyMarker, idMarker = page.NextKeyMarker, page.NextUploadIDMarker
+	}
+}
+
+// giveUp ends the abandoned uploads of a key.
+func (b *bucket) giveUp(ctx context.Context, key string) error {
+	uploads, err := b.uploads(ctx, key)
+	for _, u := range uploads {
+		if err == nil {
+			err = b.core.AbortMultipartUpload(ctx, b.name, key, u.UploadID)
+		}
+	}
+	return err
+}

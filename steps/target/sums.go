@@ -1,0 +1,205 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/bags/files"
+	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
+)
+
+// declaration makes a folder a bag: where nothing can be renamed it is written last.
+const declaration = tagfile.DeclarationFile
+
+// vouchers are a bag's tag files that a comparison needs: manifests, bag-info.txt, bagit.txt.
+type vouchers map[string][]byte
+
+func isVoucher(name string) bool {
+	return !strings.Contains(name, "/") && (strings.HasPrefix(name, "manifest-") || strings.HasPrefix(name, "tagmanifest-") ||
+		name == "bag-info.txt" || name == declaration)
+}
+
+// digest is that of the tag manifests, each with its name before it.
+func (v vouchers) digest() string {
+	sum := sha512.New()
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if strings.HasPrefix(name, "tagmanifest-") {
+			fmt.Fprintf(sum, "%s\n", name)
+			sum.Write(v[name])
+		}
+	}
+	return "sha512:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// strongest lists the algorithms in the order they are chosen in.
+var strongest = []files.Algorithm{files.SHA512, files.SHA256, files.SHA384, files.SHA224, files.SHA1, files.MD5}
+
+// sums gives the digest of every file by the strongest algorithm of which the bag has both
+// manifests.
+func (v vouchers) sums() (a files.Algorithm, sums map[string][]byte, err error) {
+	for _, a = range strongest {
+		payload, tags := v["manifest-"+string(a)+".txt"], v["tagmanifest-"+string(a)+".txt"]
+		if payload == nil || tags == nil {
+			continue
+		}
+		sums = map[string][]byte{}
+		for _, data := range [][]byte{payload, tags} {
+			for line := range bytes.Lines(data) {
+				if err := readSum(string(bytes.TrimRight(line, "\r\n")), a, sums); err != nil {
+					return a, nil, err
+				}
+			}
+		}
+		return a, sums, nil
+	}
+	return "", nil, damage("it has no payload manifest with a tag manifest of the same algorithm")
+}
+
+func readSum(line string, a files.Algorithm, sums map[string][]byte) error {
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	l, err := tagfile.ParseManifestLine(line)
+	if err != nil {
+		return damage("a manifest's line: %v", err)
+	}
+	sum, err := tagfile.DecodeSum(l.Sum, a)
+	if err != nil {
+		return damage("a manifest's line: %v", err)
+	}
+	p, _ := tagfile.DecodeManifestPath(strings.TrimPrefix(l.Path, "*"))
+	sums[path.Clean(p)] = sum
+	return nil
+}
+
+// seen compares what is found of a bag with what its vouchers say.
+type seen struct {
+	sums  map[string][]byte
+	files int
+	bytes int64
+}
+
+// take judges one file; sum nil: it was not read.
+func (s *seen) take(name string, size int64, sum []byte) error {
+	s.files, s.bytes = s.files+1, s.bytes+size
+	if strings.HasPrefix(name, "tagmanifest-") && !strings.Contains(name, "/") {
+		return nil // by the digest
+	}
+	want, listed := s.sums[name]
+	switch {
+	case !listed:
+		return damage("%s is in no manifest", layout.EncodePath(name))
+	case sum != nil && !bytes.Equal(sum, want):
+		return damage("%s is not what the manifest says", layout.EncodePath(name))
+	}
+	delete(s.sums, name)
+	return nil
+}
+
+// end judges what was not found, except what is still to come.
+func (s *seen) end(except string) error {
+	delete(s.sums, except)
+	for _, name := range slices.Sorted(maps.Keys(s.sums)) {
+		return damage("%s is missing, as %d files are", layout.EncodePath(name), len(s.sums))
+	}
+	return nil
+}
+
+// verify judges the bag at a folder of a backend by its own vouchers, which must have the
+// digest want unless that is "".
+func verify(ctx context.Context, b backend, at, want string, level Level, tell func(int64)) (n int, size int64, err error) {
+	v, err := readVouchers(ctx, b, at)
+	if err != nil {
+		return 0, 0, err
+	}
+	return v.verify(ctx, b, at, want, "", level, tell)
+}
+
+// verify is that of vouchers that may stand elsewhere; except is a file that may be missing.
+func (v vouchers) verify(ctx context.Context, b backend, at, want, except string, level Level, tell func(int64)) (n int, size int64, err error) {
+	if got := v.digest(); want != "" && got != want {
+		return 0, 0, damage("its tag manifests are not those that were written")
+	}
+	a, sums, err := v.sums()
+	if err != nil {
+		return 0, 0, err
+	}
+	s := seen{sums: sums}
+	var plan []files.Planned // sorted by who hashes it
+	var names []string
+	err = b.list(ctx, at, true, func(name string, size int64) error {
+		names = append(names, name)
+		plan = append(plan, files.Planned{Index: len(plan), Path: name, Size: size, Set: files.SetOf(a)})
+		return nil
+	})
+	if err == nil && level == Exists {
+		for _, p := range plan {
+			if err := s.take(p.Path, p.Size, nil); err != nil {
+				return s.files, s.bytes, err
+			}
+		}
+	}
+	if err == nil && level != Exists {
+		err = files.HashOpened(ctx, func(p string) (io.ReadCloser, error) { return told(b.open(ctx, at+"/"+p, 0))(tell) }, plan,
+			files.HashOptions{Workers: b.traits().streams}, func(h files.Hashed) error {
+				return s.take(names[h.Index], h.Size, h.Sums.Of(a))
+			})
+	}
+	if err != nil {
+		return s.files, s.bytes, unsound(err)
+	}
+	return s.files, s.bytes, s.end(except)
+}
+
+// unsound makes damage of a file that is not as it was listed.
+func unsound(err error) error {
+	var broken *files.Error
+	var wrong *Damage
+	if errors.As(err, &wrong) {
+		return wrong
+	}
+	if down := (*Down)(nil); errors.As(err, &down) { // a connection that is cut says nothing of the copy
+		return err
+	}
+	if errors.Is(err, files.ErrChanged) || errors.As(err, &broken) || errors.Is(err, fs.ErrNotExist) {
+		return &Damage{err.Error()}
+	}
+	return err
+}
+
+// readVouchers reads the vouchers of the bag at a folder; fs.ErrNotExist where none is.
+func readVouchers(ctx context.Context, b backend, at string) (vouchers, error) {
+	v := vouchers{}
+	err := b.list(ctx, at, false, func(name string, _ int64) error {
+		if !isVoucher(name) {
+			return nil
+		}
+		data, err := readAll(ctx, b, at+"/"+name)
+		v[name] = data
+		return err
+	})
+	if err == nil && len(v) == 0 {
+		err = fs.ErrNotExist
+	}
+	return v, err
+}
+
+func readAll(ctx context.Context, b backend, name string) ([]byte, error) {
+	r, err := b.open(ctx, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}

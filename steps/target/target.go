@@ -1,0 +1,116 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Target is a place where bags are deposited. Every method may be called from several
+// goroutines, for different items. Beside the errors below they answer ctx's.
+type Target interface {
+	// Put writes a bag and reads it back. It is idempotent: a bag that is there already is
+	// read and answered, and what a dead put left is gone on with. Errors: *Down, *Damage
+	// of a copy that stands there, ErrOther.
+	Put(ctx context.Context, b Bag) (layout.DepositCopy, error)
+	// Check looks at a copy, and answers the files and bytes it saw. Errors: *Down,
+	// *Damage, fs.ErrNotExist where nothing of the copy is there.
+	Check(ctx context.Context, c layout.DepositCopy, level Level) (files int, bytes int64, err error)
+	// Get writes the bag of a copy into to, a folder that is there and empty; nothing is
+	// synced, and the bag not validated. Errors as of Check.
+	Get(ctx context.Context, c layout.DepositCopy, to string) error
+	// Replace puts a bag in the place of a damaged copy of it, whose bytes are kept aside
+	// until the new copy is verified, and removed then. Errors as of Put.
+	Replace(ctx context.Context, c layout.DepositCopy, b Bag) (layout.DepositCopy, error)
+	// Walk tells of the copies that stand there, item by item, by version and
+	// revision, whatever the records say. One of an unknown item is passed over. Errors: *Down, and each's.
+	Walk(ctx context.Context, each func(Found) error) error
+	// Close ends the connections.
+	Close() error
+}
+
+// Bag is what is deposited.
+type Bag struct {
+	Item    layout.ItemID
+	Version int    // of the item, from 1
+	Dir     string // of the bag; its files do not change meanwhile
+	// By, Message and At stand in the version of an OCFL object.
+	By, Message string
+	At          time.Time
+	Progress    func(bytes int64) // counts what was written and read back, called by several goroutines at once; may be nil
+}
+
+// Level says how close a look is.
+type Level string
+
+// The levels of a check.
+const (
+	Read   Level = "read"   // every byte is read
+	Exists Level = "exists" // names and sizes, as the store states them
+)
+
+// ErrOther says that something else stands where the bag belongs; nothing was overwritten.
+var ErrOther = errors.New("another payload stands in its place; nothing was overwritten")
+
+// Down is a target that cannot be used now: it is away, full, refuses, or is too slow.
+type Down struct{ Err error }
+
+func (d *Down) Error() string { return d.Err.Error() }
+func (d *Down) Unwrap() error { return d.Err }
+
+// Damage is what is wrong with a copy.
+type Damage struct{ Text string }
+
+func (d *Damage) Error() string { return d.Text }
+
+func damage(format string, args ...any) error { return &Damage{fmt.Sprintf(format, args...)} }
+
+// backend is where files are: a tree of names, relative, with slashes.
+type backend interface {
+	// open reads a file from offset on. fs.ErrNotExist where there is none.
+	open(ctx context.Context, name string, offset int64) (reader, error)
+	// list gives the files below a folder, their names relative to it; only those directly
+	// in it unless deep. None where there is no folder.
+	list(ctx context.Context, dir string, deep bool, each func(name string, size int64) error) error
+	// folders gives the names of the folders directly in a folder; none where there is none.
+	folders(ctx context.Context, dir string) ([]string, error)
+	// write makes a file; what a dead write of it left may be gone on with. Where files
+	// cannot be renamed, one that is there is fs.ErrExist.
+	write(ctx context.Context, name string, f file) error
+	// replace makes a small file, or puts it in the place of another at once, durably.
+	replace(ctx context.Context, name string, data []byte) error
+	// settle returns when all below a folder, or the file, is durable.
+	settle(ctx context.Context, name string) error
+	// rename gives a file or folder its name, durably; fs.ErrExist where one has it.
+	rename(ctx context.Context, from, to string) error
+	// remove removes a file or folder with all in it; none is no error.
+	remove(ctx context.Context, name string) error
+	// traits tells what the backend can do.
+	traits() traits
+	close() error
+}
+
+// traits are what backends differ in.
+type traits struct {
+	renames   bool
+	streams   int           // files at once
+	retention time.Duration // what is written cannot be deleted for so long
+}
+
+// file is what is written.
+type file struct {
+	size int64
+	open func(offset int64) (reader, error)
+	tell teller // told of bytes that went
+}
+
+// until is when what is written now may be deleted; zero: at any time.
+func (t traits) until(now time.Time) time.Time {
+	if t.retention == 0 {
+		return time.Time{}
+	}
+	return now.Add(t.retention)
+}

@@ -1,0 +1,92 @@
+package targettest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"bagpipe/steps/target"
+)
+
+// S3 is a server in a process of its own.
+type S3 struct {
+	target.S3Config        // of a bucket that is there
+	Dir             string // what the server keeps
+	Secrets         string // a file
+	Client          *minio.Client
+}
+
+const (
+	accessKey = "archive"
+	secretKey = "secret-of-the-suite"
+)
+
+// built is the server's program; it is built once.
+var built = sync.OnceValues(func() (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	dir, err := os.MkdirTemp("", "s3-")
+	if err != nil {
+		return "", err
+	}
+	at := filepath.Join(dir, "versitygw")
+	cmd := exec.Command("go", "build", "-o", at, "github.com/versity/versitygw/cmd/versitygw")
+	cmd.Dir = filepath.Join(filepath.Dir(here), "../../../testdata/s3")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the S3 server: %w: %s", err, out)
+	}
+	return at, nil
+})
+
+// NewS3 starts a server with an empty bucket, one with object lock if asked; it ends with
+// the test. Where its program cannot be built the test is skipped.
+func NewS3(t *testing.T, lock bool) *S3 {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the S3 server is not built")
+	}
+	program, err := built()
+	if err != nil {
+		t.Skip(err)
+	}
+	s := &S3{Dir: t.TempDir(), Secrets: filepath.Join(t.TempDir(), "secrets.yaml")}
+	must(t, os.WriteFile(s.Secrets, []byte("accessKey: "+accessKey+"\nsecretKey: "+secretKey+"\n"), 0o600))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := l.Addr().String()
+	must(t, l.Close())
+	must(t, os.Mkdir(filepath.Join(s.Dir, "buckets"), 0o755))
+	args := []string{"--port", address, "--access", accessKey, "--secret", secretKey, "--quiet", "posix", "--sidecar", filepath.Join(s.Dir, "sidecar")}
+	must(t, os.Mkdir(filepath.Join(s.Dir, "sidecar"), 0o755))
+	must(t, os.Mkdir(filepath.Join(s.Dir, "versions"), 0o755))
+	args = append(args, "--versioning-dir", filepath.Join(s.Dir, "versions"), filepath.Join(s.Dir, "buckets"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	})
+	s.Endpoint, s.Bucket, s.Style = "http://"+address, "archive", "path"
+	s.Client, err = minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath})
+	must(t, err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // another process: there is no signal
+		if err = s.Client.MakeBucket(t.Context(), s.Bucket, minio.MakeBucketOptions{ObjectLocking: lock}); err == nil {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}

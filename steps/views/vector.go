@@ -1,0 +1,82 @@
+package views
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"math"
+
+	"bagpipe/steps/describe"
+
+	"golang.org/x/image/draw"
+)
+
+// drawShapes draws the outlines of a shapefile, north up.
+func drawShapes(path string) (image.Image, error) {
+	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	err := describe.Lines(path, func(line [][2]float64) {
+		for _, p := range line {
+			west, south, east, north = math.Min(west, p[0]), math.Min(south, p[1]), math.Max(east, p[0]), math.Max(north, p[1])
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !(west <= east && south <= north) || math.IsInf(east-west, 0) || math.IsInf(north-south, 0) {
+		return nil, errors.New("shapefile: there is nothing to draw")
+	}
+	const margin = 8
+	size := math.Max(math.Max(east-west, north-south), 1e-9)
+	scale := (Browse - 2*margin - 1) / size
+	w, h := int((east-west)*scale)+2*margin+1, int((north-south)*scale)+2*margin+1
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.Draw(out, out.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	at := func(p [2]float64) (int, int) {
+		return margin + int((p[0]-west)*scale), margin + int((north-p[1])*scale)
+	}
+	err = describe.Lines(path, func(line [][2]float64) {
+		x0, y0 := at(line[0])
+		if len(line) == 1 {
+			draw.Draw(out, image.Rect(x0-2, y0-2, x0+3, y0+3), image.NewUniform(ink), image.Point{}, draw.Src)
+		}
+		for _, p := range line[1:] {
+			x, y := at(p)
+			stroke(out, x0, y0, x, y)
+			x0, y0 = x, y
+		}
+	})
+	return out, err
+}
+
+var ink = color.RGBA{0x20, 0x4a, 0x87, 0xff}
+
+// stroke draws a line by Bresenham's steps.
+func stroke(to *image.RGBA, x0, y0, x1, y1 int) {
+	dx, dy := abs(x1-x0), -abs(y1-y0)
+	sx, sy := sign(x1-x0), sign(y1-y0)
+	for e := dx + dy; ; {
+		to.SetRGBA(x0, y0, ink)
+		if x0 == x1 && y0 == y1 {
+			return
+		}
+		e2 := 2 * e
+		if e2 >= dy {
+			e, x0 = e+dy, x0+sx
+		}
+		if e2 <= dx {
+			e, y0 = e+dx, y0+sy
+		}
+	}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+func sign(n int) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}

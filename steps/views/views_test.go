@@ -1,0 +1,207 @@
+package views
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const fixtures = "../../../shared/fixtures"
+
+func look(t testing.TB, path string) image.Image {
+	t.Helper()
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		t.Skip("the fixtures are not here")
+	}
+	a, err := Draw(Request{Path: path, Name: filepath.Base(path)})
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return nil
+	}
+	if thumb, err := jpeg.DecodeConfig(bytes.NewReader(a.Thumb)); err != nil || max(thumb.Width, thumb.Height) > Thumb {
+		t.Errorf("%s: thumb %+v, %v", path, thumb, err)
+	}
+	browse, err := jpeg.Decode(bytes.NewReader(a.Browse))
+	if err != nil || max(browse.Bounds().Dx(), browse.Bounds().Dy()) > Browse {
+		t.Errorf("%s: browse %v, %v", path, browse.Bounds(), err)
+	}
+	return browse
+}
+
+// Every real file is drawn, in its proportions, and shows something.
+func TestDrawFixtures(t *testing.T) {
+	for file, size := range map[string]image.Point{
+		"geotiff/RGBA.uint16.tif":                       {634, 411}, // 16 bits, deflate
+		"geotiff/green.tif":                             {64, 64},   // tiles
+		"geotiff/be_cog.tiff":                           {64, 64},   // big-endian, JPEG
+		"geotiff/rgba8_tiled.tiff":                      {64, 64},   // BigTIFF, WebP
+		"geotiff/rgba8_cog_big.tiff":                    {64, 64},   // Zstandard
+		"geotiff/geo-5b.tif":                            {10, 10},
+		"geotiff/seq-3c-16b-bigtiff-1b40ca6e.tiff":      {16, 16},
+		"worldfile/toronto.tif":                         {125, 112},
+		"gis/nj441df9572/content/MCE_AF2G_2010.tif":     {1024, 511}, // 2 bits, LZW
+		"gis/cc044gt0726/content/sanluisobispo1996.shp": {1024, 611},
+		"images/gps.jpg":                                {920, 570},
+		"images/has-lens-info.jpg":                      {},
+	} {
+		picture := look(t, filepath.Join(fixtures, file))
+		if picture == nil {
+			continue
+		}
+		b := picture.Bounds()
+		if size != (image.Point{}) && (abs(b.Dx()-size.X) > 1 || abs(b.Dy()-size.Y) > 1) {
+			t.Errorf("%s: %v, want %v", file, b, size)
+		}
+		seen := map[color.Color]bool{}
+		for y := b.Min.Y; y < b.Max.Y; y += 3 {
+			for x := b.Min.X; x < b.Max.X; x += 3 {
+				seen[picture.At(x, y)] = true
+			}
+		}
+		if len(seen) < 2 && !strings.Contains(file, "green") && !strings.Contains(file, "5b") {
+			t.Errorf("%s: all of one colour", file)
+		}
+	}
+}
+
+// tiff makes a TIFF of one band, in strips of one row.
+func tiff(width, height, bits int, nodata string, value func(x, y int) uint16) []byte {
+	var b bytes.Buffer
+	writeTIFF(&b, width, height, bits, nodata, value)
+	return b.Bytes()
+}
+
+func writeTIFF(b io.Writer, width, height, bits int, nodata string, value func(x, y int) uint16) {
+	le := func(v any) { _ = binary.Write(b, binary.LittleEndian, v) }
+	rowBytes := width * bits / 8
+	_, _ = io.WriteString(b, "II*\x00")
+	le(uint32(8 + rowBytes*height))
+	row := make([]byte, rowBytes)
+	for y := range height {
+		for x := range width {
+			if bits == 16 {
+				binary.LittleEndian.PutUint16(row[2*x:], value(x, y))
+			} else {
+				row[x] = uint8(value(x, y))
+			}
+		}
+		_, _ = b.Write(row)
+	}
+	type entry struct {
+		tag, kind uint16
+		values    []uint32
+	}
+	offsets, counts := make([]uint32, height), make([]uint32, height)
+	for y := range height {
+		offsets[y], counts[y] = uint32(8+y*rowBytes), uint32(rowBytes)
+	}
+	entries := []entry{{256, 4, []uint32{uint32(width)}}, {257, 4, []uint32{uint32(height)}}, {258, 4, []uint32{uint32(bits)}}, {259, 4, []uint32{1}},
+		{262, 4, []uint32{1}}, {273, 4, offsets}, {277, 4, []uint32{1}}, {278, 4, []uint32{1}}, {279, 4, counts}}
+	at := uint32(8 + rowBytes*height + 2 + 12*(len(entries)+1) + 4)
+	le(uint16(len(entries) + 1))
+	var tail []uint32
+	for _, e := range entries {
+		le(e.tag)
+		le(e.kind)
+		le(uint32(len(e.values)))
+		if len(e.values) == 1 {
+			le(e.values[0])
+			continue
+		}
+		le(at + uint32(4*len(tail)))
+		tail = append(tail, e.values...)
+	}
+	text := append([]byte(nodata), 0, 0, 0, 0)[:4]
+	le(uint16(42113))
+	le(uint16(2))
+	le(uint32(4))
+	_, _ = b.Write(text)
+	le(uint32(0))
+	le(tail)
+}
+
+func write(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// 16 bits are stretched over all greys; where there is no data is white.
+func TestStretchAndNodata(t *testing.T) {
+	path := write(t, "a.tif", tiff(200, 100, 16, "0", func(x, y int) uint16 {
+		if x < 50 {
+			return 0 // no data
+		}
+		return uint16(1000 + x)
+	}))
+	p := look(t, path)
+	grey := func(x int) int { r, _, _, _ := p.At(x, 50).RGBA(); return int(r >> 8) }
+	if grey(20) < 250 || grey(58) > 20 || grey(195) < 235 || math.Abs(float64(grey(125)-127)) > 10 {
+		t.Errorf("greys %d %d %d %d", grey(20), grey(58), grey(125), grey(195))
+	}
+}
+
+// A picture far larger than memory may be is sampled; one whose blocks lie is refused.
+func TestLargeAndLying(t *testing.T) {
+	data := tiff(64, 64, 8, "", func(x, y int) uint16 { return uint16(x + y) })
+	grown := bytes.Clone(data)
+	at := bytes.Index(grown, []byte{0, 1, 4, 0, 1, 0, 0, 0})
+	binary.LittleEndian.PutUint32(grown[at+8:], 1<<31-1)
+	if _, err := Draw(Request{Path: write(t, "a.tif", grown), Name: "a.tif"}); err == nil || !strings.Contains(err.Error(), "at byte") {
+		t.Errorf("a row of 2^31 pixels: %v", err)
+	}
+	var small bytes.Buffer
+	if err := png.Encode(&small, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	bomb := small.Bytes()
+	binary.BigEndian.PutUint32(bomb[16:], 100000)
+	binary.BigEndian.PutUint32(bomb[20:], 100000)
+	if _, err := Draw(Request{Path: write(t, "a.png", bomb), Name: "a.png"}); err == nil {
+		t.Error("10,000 megapixels were decoded")
+	}
+	if _, err := Draw(Request{Path: write(t, "a.tif", data[:300]), Name: "a.tif"}); err == nil {
+		t.Error("half a TIFF was drawn")
+	}
+}
+
+func TestTurned(t *testing.T) {
+	from := image.NewRGBA(image.Rect(0, 0, 3, 2))
+	from.SetRGBA(0, 0, color.RGBA{255, 0, 0, 255})
+	for orientation, at := range map[int]image.Point{1: {0, 0}, 2: {2, 0}, 3: {2, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 2}, 8: {0, 2}} {
+		if r, _, _, _ := turned(from, orientation).At(at.X, at.Y).RGBA(); r == 0 {
+			t.Errorf("orientation %d: the corner is not at %v", orientation, at)
+		}
+	}
+}
+
+func FuzzDraw(f *testing.F) {
+	f.Add("a.tif", tiff(20, 20, 16, "0", func(x, y int) uint16 { return uint16(x * y) }))
+	f.Add("a.png", []byte("\x89PNG\r\n"))
+	f.Add("a.shp", []byte("\x00\x00\x27\x0a"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		if !Draws(name) || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
+			return
+		}
+		path := filepath.Join(dir, "fuzzed"+filepath.Ext(name))
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Skip(err)
+		}
+		if a, err := Draw(Request{Path: path, Name: name}); err == nil && (len(a.Thumb) == 0 || len(a.Browse) == 0) {
+			t.Error("drawn, and nothing is there")
+		}
+	})
+}

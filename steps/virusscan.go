@@ -1,0 +1,113 @@
+package steps
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bagpipe/layout"
+	"bagpipe/steps/clamd"
+)
+
+const clamdAddress = "unix:/run/clamav/clamd.ctl" // Debian's
+
+// virusScan has a clamd look at every file. One in which something is found fails the step,
+// kind content; one that was not scanned is told, and fails it where the parameter
+// unscanned is "fail".
+func virusScan(ctx context.Context, c *Call) (Result, error) {
+	p, err := virusParams(c.With)
+	if err != nil {
+		return Result{}, err
+	}
+	tree, err := object(ctx, c)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	if err := tree.CheckRegular(); err != nil {
+		return Result{}, failure(err)
+	}
+	engine, err := p.client.Version(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		return Result{}, &Unavailable{err}
+	}
+	said := map[string]clamd.Answer{}
+	counts := map[string]int64{}
+	first := map[string]string{}
+	for _, f := range tree.Files {
+		path := layout.EncodePath(f.Path)
+		a, err := scanFile(ctx, p.client, filepath.Join(tree.Dir, filepath.FromSlash(f.Path)), f.Size)
+		if err != nil {
+			return Result{}, fmt.Errorf("scan %s: %w", path, err)
+		}
+		said[path] = a
+		if counts[a.Verdict]++; counts[a.Verdict] == 1 {
+			first[a.Verdict] = path + ": " + a.Text
+		}
+		if a.Verdict != clamd.Clean {
+			c.logf("%s: %s: %s", path, a.Verdict, a.Text)
+		}
+	}
+	out, err := virusReport(c, engine, said)
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	res := Result{Outputs: out, Message: fmt.Sprintf("%d clean, %d not scanned, by %s", counts[clamd.Clean], counts[clamd.NotScanned], engine),
+		Metadata: map[string]any{"viruses": map[string]any{"clean": counts[clamd.Clean], "found": counts[clamd.Found], "notScanned": counts[clamd.NotScanned], "engine": engine}}}
+	switch {
+	case counts[clamd.Found] > 0:
+		return res, ContentFailure("found in %s, first: %s", plural(counts[clamd.Found], "file"), first[clamd.Found])
+	case counts[clamd.NotScanned] > 0 && p.strict:
+		return res, SystemFailure("%s not scanned, first: %s", plural(counts[clamd.NotScanned], "file"), first[clamd.NotScanned])
+	}
+	return res, nil
+}
+
+func scanFile(ctx context.Context, client clamd.Client, path string, size int64) (clamd.Answer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return clamd.Answer{}, err
+	}
+	defer f.Close()
+	return client.Scan(ctx, f, size)
+}
+
+func virusReport(c *Call, engine string, said map[string]clamd.Answer) ([]Output, error) {
+	data, err := layout.EncodeJSON(map[string]any{"schema": 1, "engine": engine, "files": said})
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(c.Scratch, reportOut)
+	err = errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "virus-scan.json"), data, 0o644))
+	return []Output{{From: reportOut, To: layout.RelPath(layout.DerivedDir + "/" + string(c.Step))}}, err
+}
+
+type virusDoes struct {
+	client clamd.Client
+	strict bool
+}
+
+func virusParams(with map[string]any) (p virusDoes, err error) {
+	if p.client.Address, err = stringParam(with, "address"); err != nil {
+		return p, err
+	}
+	p.client.Address = cmp.Or(p.client.Address, clamdAddress)
+	if !strings.Contains(p.client.Address, ":") {
+		return p, wrongParam("address", "want unix:/PATH or HOST:PORT, got %q", p.client.Address)
+	}
+	if p.client.Time, err = durationParam(with, "time"); err != nil {
+		return p, err
+	}
+	unscanned, err := stringParam(with, "unscanned")
+	if err == nil && unscanned != "" && unscanned != "warn" && unscanned != "fail" {
+		err = wrongParam("unscanned", "want warn or fail, got %q", unscanned)
+	}
+	p.strict = unscanned == "fail"
+	return p, err
+}

@@ -1,0 +1,89 @@
+package steps
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// eicar is the text that scanners take for a virus, in two parts so that none takes this file for one.
+const eicar = `X5O!P%@AP[4\PZX54(P^)7CC)7}$` + `EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*`
+
+// clamdFor answers as clamd does to whoever sends the text above.
+func clamdFor(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ctl")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r := bufio.NewReader(c)
+			command, _ := r.ReadString(0)
+			said := "ClamAV 1.4.3/27000\x00"
+			if strings.HasPrefix(command, "zINSTREAM") {
+				said = "stream: OK\x00"
+				if stream := untilEmpty(r); bytes.Contains(stream, []byte(eicar)) {
+					said = "stream: Eicar-Test-Signature FOUND\x00"
+				}
+			}
+			_, _ = io.WriteString(c, said)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return "unix:" + path
+}
+
+func untilEmpty(r io.Reader) (all []byte) {
+	for {
+		var n [4]byte
+		if _, err := io.ReadFull(r, n[:]); err != nil || n == [4]byte{} {
+			return all
+		}
+		b := make([]byte, int(n[0])<<24|int(n[1])<<16|int(n[2])<<8|int(n[3]))
+		if _, err := io.ReadFull(r, b); err != nil {
+			return all
+		}
+		all = append(all, b...)
+	}
+}
+
+func TestVirusScan(t *testing.T) {
+	address := clamdFor(t)
+	for text, found := range map[string]bool{"a letter": false, eicar: true} {
+		c := &Call{Step: "virus-scan", With: map[string]any{"address": address}}
+		c.Content, c.Scratch = t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(c.Content, "a.txt"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		res, err := virusScan(context.Background(), c)
+		if (err != nil) != found || found && (KindOf(err) != Content || !strings.Contains(err.Error(), "a.txt: Eicar")) {
+			t.Errorf("%q: %+v, %v", text, res, err)
+		}
+		report, rerr := os.ReadFile(filepath.Join(c.Scratch, "report", "virus-scan.json"))
+		if rerr != nil || found != bytes.Contains(report, []byte(`"found"`)) {
+			t.Errorf("%s, %v", report, rerr)
+		}
+	}
+	c := &Call{With: map[string]any{"address": "unix:/nowhere/ctl"}}
+	c.Content = t.TempDir()
+	var gone *Unavailable
+	if _, err := virusScan(context.Background(), c); !errors.As(err, &gone) {
+		t.Errorf("without a clamd: %v", err)
+	}
+}
