@@ -1,7 +1,7 @@
 // Package templates embeds the files a new workspace starts with: the settings,
 // the shipped workflow definitions with the JSON Schema that lets editors complete
-// them, the recognition rules with theirs, the JSON Schema of named queues, and the hook
-// of its repository.
+// them, the recognition rules with theirs, the JSON Schema of named queues, the hook of its
+// repository, the templates of feeds, and the pages of the web.
 //
 // It owns their text. It must not hold logic. It has no state.
 package templates
@@ -19,6 +19,17 @@ var Workspace embed.FS
 //
 //go:embed hooks/pre-receive
 var Hook string
+
+// Feeds holds the templates of activity feeds: feeds/bagpipe/generic.FORMAT.tmpl and others.
+//
+//go:embed feeds
+var Feeds embed.FS
+
+// Web holds the pages: web/layout.html and web/parts.html, which they share, web/pages, and
+// web/static, which browsers load (htmx 2.0.6 among it, with its license).
+//
+//go:embed web
+var Web embed.FS
 
 //go:embed workflows/workflow.schema.json
 var workflowSchema []byte
