@@ -15,6 +15,17 @@ type Claim struct {
 	Attempt  layout.AttemptKey
 	At       time.Time
 	Runner   string
+	Version  string    // of the program
+	Outside  bool      // who is at work is no robot of the engine, and may begin a manual step
+	Progress *Progress // what is told of it from outside; nil: nothing
+}
+
+// Note replaces what is told of an attempt that goes on outside.
+type Note struct {
+	Workflow string
+	Step     layout.Name
+	Attempt  layout.AttemptKey
+	Progress Progress
 }
 
 // End ends an attempt. State is Completed, Skipped, Failed or Deferred.
@@ -32,7 +43,7 @@ type End struct {
 	Text        string
 	Milestones  []layout.Name // besides the step's own
 	Progress    *Progress     // what the robot told last
-	Children    int           // items it made, or found made
+	Yield
 }
 
 // Lost declares an attempt lost, its engine being dead.
@@ -60,7 +71,7 @@ type Internal struct {
 
 // locateReady finds a step that nothing blocks at a time; illegal is for what else
 // its event may be refused for.
-func (x *Execution) locateReady(event, workflow string, step layout.Name, d *Definition, at time.Time) (s *StepRecord, i int, illegal *IllegalError, err error) {
+func (x *Execution) locateReady(event, workflow string, step layout.Name, d *Definition, at time.Time, outside bool) (s *StepRecord, i int, illegal *IllegalError, err error) {
 	if s, i, err = x.locate(event, workflow, step, d); err != nil {
 		return nil, 0, nil, err
 	}
@@ -69,7 +80,7 @@ func (x *Execution) locateReady(event, workflow string, step layout.Name, d *Def
 		illegal.Reason = "the step is not in the definition the workflow runs by"
 		return nil, 0, nil, illegal
 	}
-	if why := x.Blocked(workflow, d, i, at); why != nil {
+	if why := x.Blocked(workflow, d, i, at); why != nil && (why.Code != "manual" || !outside) {
 		illegal.Reason = why.Text
 		return nil, 0, nil, illegal
 	}
@@ -77,7 +88,7 @@ func (x *Execution) locateReady(event, workflow string, step layout.Name, d *Def
 }
 
 func (e Claim) apply(x *Execution, d *Definition) (Transition, error) {
-	s, i, illegal, err := x.locateReady("claim", e.Workflow, e.Step, d, e.At)
+	s, i, illegal, err := x.locateReady("claim", e.Workflow, e.Step, d, e.At, e.Outside)
 	if err != nil {
 		return Transition{}, err
 	}
@@ -89,9 +100,23 @@ func (e Claim) apply(x *Execution, d *Definition) (Transition, error) {
 		return Transition{}, err
 	}
 	s.dropDeferred(e.Attempt.Engine)
-	s.put(e.Attempt, Attempt{State: InProgress, Claimed: e.At, Runner: e.Runner})
+	s.put(e.Attempt, Attempt{State: InProgress, Claimed: e.At, Runner: e.Runner, Version: e.Version, Progress: e.Progress})
 	x.Compute(e.Workflow, d)
 	return Transition{Workflow: e.Workflow, Step: e.Step, From: Waiting, To: InProgress, Attempt: e.Attempt}, nil
+}
+
+func (e Note) apply(x *Execution, d *Definition) (Transition, error) {
+	s, _, err := x.locate("note", e.Workflow, e.Step, d)
+	if err != nil {
+		return Transition{}, err
+	}
+	if err := x.current("note", e.Workflow, e.Step, s, e.Attempt); err != nil {
+		return Transition{}, err
+	}
+	a := s.Attempts[e.Attempt]
+	a.Progress = &e.Progress
+	s.put(e.Attempt, a)
+	return Transition{Workflow: e.Workflow, Step: e.Step, From: InProgress, To: InProgress, Attempt: e.Attempt}, nil
 }
 
 // overtaken refuses a new attempt whose key is not above all that are there.
@@ -145,7 +170,7 @@ func (e End) apply(x *Execution, d *Definition) (Transition, error) {
 	}
 	a := s.Attempts[e.Attempt]
 	a.State, a.Kind, a.Message, a.Text = e.State, e.Kind, e.Message, e.Text
-	a.Started, a.Ended, a.NotBefore, a.Progress, a.Children = e.Started, e.At, roundTime(e.RetryAt), e.Progress, e.Children
+	a.Started, a.Ended, a.NotBefore, a.Progress, a.Yield = e.Started, e.At, roundTime(e.RetryAt), e.Progress, e.Yield
 	if e.Unavailable && step.Optional {
 		a.State, a.Kind, a.NotBefore, a.Message = Skipped, "", time.Time{}, "not available: "+e.Message
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 // Reason is why a step cannot be claimed now.
 type Reason struct {
-	Code  string    // held, inactive, version, failed, running, done, requires, manual, date, retry, batch, children, siblings, pool
+	Code  string    // held, inactive, version, failed, running, done, requires, content, manual, date, retry, batch, children, siblings, pool, site
 	Text  string    // for people
 	Steps []string  // requires: the open prerequisites
 	Until time.Time // date, retry: when it can, if that is known
@@ -42,6 +43,9 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	if open := x.openPrerequisites(w, d, i); len(open) > 0 {
 		return RequiresReason(open)
 	}
+	if x.Bare && step.needsContent() && !Fetched(x) {
+		return &Reason{Code: "content", Text: "waits for the item's content: it was registered without"}
+	}
 	if x.Around != nil {
 		if why, _ := x.Around(workflow, layout.Name(step.Name)); why != nil {
 			return why
@@ -50,10 +54,17 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	if why := x.dated(workflow, w, step, s, now); why != nil {
 		return why
 	}
-	if step.Manual && x.unneeded(w, step) == "" {
+	if step.Manual && x.unneeded(workflow, d, i) == "" {
 		return ManualReason()
 	}
-	return nil
+	return elsewhere(x)
+}
+
+// Fetched reports whether a step published the content of an item registered without.
+func Fetched(x *Execution) bool {
+	return x.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		return a.Content && a.State == Completed && !x.TakenBack(workflow, step, k)
+	})
 }
 
 // Stopped says why nothing of a workflow starts, where no step of it is to blame;
@@ -114,7 +125,8 @@ func (x *Execution) HoldText(hold layout.IntentKey) string {
 
 // unneeded says why the item does not need a step that could start; "" when it
 // does.
-func (x *Execution) unneeded(w *Workflow, step *Step) string {
+func (x *Execution) unneeded(workflow string, d *Definition, i int) string {
+	w, step := x.Workflows[workflow], &d.Steps[i]
 	if why, skip := w.Skip[layout.Name(step.Name)]; skip {
 		return "not applicable: " + why
 	}
@@ -123,13 +135,32 @@ func (x *Execution) unneeded(w *Workflow, step *Step) string {
 			return "not applicable: it is for items where " + c.String()
 		}
 	}
+	return notChosen(x, workflow, d, i)
+}
+
+// notChosen says which of the steps before it decided that the step is not done.
+func notChosen(x *Execution, workflow string, d *Definition, i int) string {
+	name := layout.Name(d.Steps[i].Name)
+	for _, p := range d.local[i] {
+		route := &d.Steps[p]
+		if !slices.Contains(route.Choose, string(name)) {
+			continue
+		}
+		s := x.Workflows[workflow].Steps[layout.Name(route.Name)]
+		for _, k := range x.done(workflow, layout.Name(route.Name), s) {
+			a := s.Attempts[k]
+			if a.State == Completed && a.Chosen != nil && !slices.Contains(a.Chosen, name) {
+				return strings.TrimSuffix("not chosen by "+route.Name+": "+a.Message, ": ")
+			}
+		}
+	}
 	return ""
 }
 
 // Unneeded says why the item does not need a step, as things are now; "" when it
 // does. It is asked once the step could start.
 func (x *Execution) Unneeded(workflow string, d *Definition, i int) string {
-	if why := x.unneeded(x.Workflows[workflow], &d.Steps[i]); why != "" || x.Around == nil {
+	if why := x.unneeded(workflow, d, i); why != "" || x.Around == nil {
 		return why
 	}
 	_, why := x.Around(workflow, layout.Name(d.Steps[i].Name))

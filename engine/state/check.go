@@ -29,6 +29,9 @@ func (d *Definition) check(file string, y *layout.YAML, robots Robots) error {
 	if d.InFlight < 0 {
 		return y.Errorf("$.inFlight", "expected a number from 0 (no limit) up")
 	}
+	if d.AfterFailure != "" && d.AfterFailure != StopAll && d.AfterFailure != Independent {
+		return y.Errorf("$.afterFailure", "expected %s or %s", StopAll, Independent)
+	}
 	if err := d.Alert.check(y); err != nil {
 		return err
 	}
@@ -50,7 +53,33 @@ func (d *Definition) check(file string, y *layout.YAML, robots Robots) error {
 			return err
 		}
 	}
-	return d.link(y)
+	if err := d.link(y); err != nil {
+		return err
+	}
+	return d.checkRoutes(y)
+}
+
+// checkRoutes wants each step that is chosen to require the step that chooses it.
+func (d *Definition) checkRoutes(y *layout.YAML) error {
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		at := fmt.Sprintf("$.steps[%d].choose", i)
+		if s.Choose != nil && s.Command == nil {
+			return y.Errorf(at, "choose is for steps with command")
+		}
+		if s.Choose != nil && len(s.Choose) == 0 {
+			return y.Errorf(at, "expected the steps to choose from: [STEP, …]")
+		}
+		for n, name := range s.Choose {
+			if j := d.index(name); j < 0 || !slices.Contains(d.local[j], i) {
+				return y.Errorf(fmt.Sprintf("%s[%d]", at, n), "expected a step that requires %q; %q does not", s.Name, name)
+			}
+			if slices.Index(s.Choose, name) < n {
+				return y.Errorf(fmt.Sprintf("%s[%d]", at, n), "step %q is there twice", name)
+			}
+		}
+	}
+	return nil
 }
 
 func (a *Alert) check(y *layout.YAML) error {
@@ -71,24 +100,38 @@ func (a *Alert) check(y *layout.YAML) error {
 
 func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Robots) error {
 	ways := 0
-	for _, has := range []bool{s.Robot != "", s.Command != nil, s.Manual, s.Starts != ""} {
+	for _, has := range []bool{s.Robot != "", s.Command != nil, s.Manual, s.External, s.Starts != ""} {
 		if has {
 			ways++
 		}
 	}
 	switch {
 	case first && ways > 0:
-		return y.Errorf(at, "the first step is completed by starting the workflow: expected no robot, command, manual or starts")
+		return y.Errorf(at, "the first step is completed by starting the workflow: expected no robot, command, manual, external or starts")
 	case first && (s.When != nil || s.NotBefore != nil):
 		return y.Errorf(at, "the first step is completed by starting the workflow: expected no when or notBefore")
 	case !first && ways != 1:
-		return y.Errorf(at, "step %q: expected exactly one of robot, command, manual: true, starts", s.Name)
+		return y.Errorf(at, "step %q: expected exactly one of robot, command, manual: true, external: true, starts", s.Name)
 	case s.Command != nil && (len(s.Command) == 0 || s.Command[0] == ""):
 		return y.Errorf(at+".command", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
 	case s.WarmUp != nil && s.Command == nil:
 		return y.Errorf(at+".warmUp", "warmUp is for steps with command")
 	case s.WarmUp != nil && (len(s.WarmUp) == 0 || s.WarmUp[0] == ""):
 		return y.Errorf(at+".warmUp", "expected a program and its arguments: [PROGRAM, ARGUMENT, …]")
+	case s.Persistent && s.Command == nil:
+		return y.Errorf(at+".persistent", "persistent is for steps with command")
+	case s.Batch != 0 && !s.Persistent:
+		return y.Errorf(at+".batch", "batch is for steps with persistent: true")
+	case s.Batch < 0 || s.Batch > 1000:
+		return y.Errorf(at+".batch", "expected 1 to 1000")
+	case s.Needs != "" && s.Needs != NeedsContent:
+		return y.Errorf(at+".needs", "expected %s", NeedsContent)
+	case first && s.Needs != "":
+		return y.Errorf(at+".needs", "the first step is completed by starting the workflow: it needs nothing")
+	case s.Env != nil && s.Command == nil:
+		return y.Errorf(at+".env", "env is for steps with command")
+	case s.Premis != "" && layout.PremisTerms()[s.Premis] == "":
+		return y.Errorf(at+".premis", "expected a term of the Library of Congress for events, as migration or quarantine, not %q", s.Premis)
 	case s.OnRequest && !s.Manual:
 		return y.Errorf(at+".onRequest", "onRequest is for steps with manual: true")
 	}
@@ -102,7 +145,7 @@ func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Rob
 			return err
 		}
 	}
-	if err := s.checkPolicy(y, at); err != nil || robots == nil {
+	if err := s.CheckPolicy(y, at); err != nil || robots == nil {
 		return err
 	}
 	if s.Starts != "" && s.Starts == workflow {
@@ -114,18 +157,26 @@ func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Rob
 	return s.checkRobot(y, at, robots)
 }
 
-// checkPolicy refuses values no policy can have.
-func (s *Step) checkPolicy(y *layout.YAML, at string) error {
+// CheckPolicy refuses values no policy can have; its errors are *layout.FileError.
+func (s *Step) CheckPolicy(y *layout.YAML, at string) error {
 	if s.Retries < 0 || s.Retries > 1000 {
 		return y.Errorf(at+".retries", "expected 0 to 1000")
 	}
-	for key, n := range map[string]int{"instances": s.Instances, "limit": s.Limit, "poolSize": s.PoolSize} {
+	for key, n := range map[string]int{"instances": s.Instances, "limit": s.Limit, "poolSize": s.PoolSize, "prefetch": s.Prefetch} {
 		if n < 0 {
 			return y.Errorf(at+"."+key, "expected a number from 0 (no limit) up")
 		}
 	}
+	for name := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "BAGPIPE_") {
+			return y.Errorf(at+".env", "%q cannot be set; BAGPIPE_… is for what the engine tells", name)
+		}
+	}
 	if s.Siblings != "" && s.Siblings != SiblingsGoOn && s.Siblings != SiblingsStop {
 		return y.Errorf(at+".siblings", "expected %s or %s", SiblingsGoOn, SiblingsStop)
+	}
+	if f := s.OnChildFailure; f != "" && f != ChildTell && f != ChildFail && f != ChildSkip {
+		return y.Errorf(at+".onChildFailure", "expected %s, %s or %s", ChildTell, ChildFail, ChildSkip)
 	}
 	if b := s.Backoff; b != nil && b.First > 0 && b.Most > 0 && b.Most < b.First {
 		return y.Errorf(at+".backoff.most", "expected at least first")
@@ -145,15 +196,19 @@ func (s *Step) checkPolicy(y *layout.YAML, at string) error {
 
 // checkConflicts refuses keys that say nothing, or the contrary, beside others.
 func (s *Step) checkConflicts(y *layout.YAML, at string, first bool) error {
-	robot := s.Robot != "" || s.Command != nil
+	robot := s.HasRobot()
 	for _, k := range []struct {
 		key string
 		has bool
 	}{
 		{"timeout", s.Timeout > 0}, {"retries", s.Retries > 0}, {"backoff", s.Backoff != nil}, {"with", s.With != nil},
 		{"threshold", s.Threshold != nil}, {"instances", s.Instances > 0}, {"limit", s.Limit > 0},
-		{"parentLast", s.ParentLast}, {"siblings", s.Siblings != ""}, {"poolSize", s.PoolSize > 0}, {"keepInputs", s.KeepInputs},
+		{"parentLast", s.ParentLast}, {"siblings", s.Siblings != ""}, {"onChildFailure", s.OnChildFailure != ""}, {"poolSize", s.PoolSize > 0}, {"keepInputs", s.KeepInputs},
+		{"prefetch", s.Prefetch > 0},
 	} {
+		if outside := s.Manual && (k.key == "retries" || k.key == "backoff"); outside { // a program may do it
+			continue
+		}
 		if k.has && !robot {
 			return y.Errorf(at+"."+k.key, "%s is for steps with robot or command", k.key)
 		}
@@ -161,6 +216,10 @@ func (s *Step) checkConflicts(y *layout.YAML, at string, first bool) error {
 	switch {
 	case first && (s.Optional || s.ContinueOnFailure || s.OnBatchComplete):
 		return y.Errorf(at, "the first step is completed by starting the workflow: expected no optional, continueOnFailure or onBatchComplete")
+	case s.WaitForFailed && !s.OnBatchComplete:
+		return y.Errorf(at+".waitForFailed", "waitForFailed is for steps with onBatchComplete: true")
+	case s.OnChildFailure != "" && !s.ParentLast:
+		return y.Errorf(at+".onChildFailure", "onChildFailure is for steps with parentLast: true")
 	case s.Optional && s.ContinueOnFailure:
 		return y.Errorf(at+".continueOnFailure", "optional: true says that already")
 	case s.Backoff != nil && s.Retries == 0:
@@ -203,6 +262,8 @@ func (s *Step) childKey() string {
 		return "parentLast"
 	case s.Siblings != "":
 		return "siblings"
+	case s.OnChildFailure != "":
+		return "onChildFailure"
 	case s.PoolSize > 0:
 		return "poolSize"
 	}

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/layout"
 
@@ -18,6 +20,26 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	var newer *layout.SchemaError
 	if _, err := Decode([]byte(`{"schema": 2}`)); !errors.As(err, &newer) {
 		t.Errorf("newer schema: %v", err)
+	}
+}
+
+// Processor time is read as it was written, and written as it was read: the audit makes each
+// record again.
+func TestProcessorTimeIsReadAsItWasWritten(t *testing.T) {
+	id, k := testID(t), layout.AttemptKey{N: 1, Engine: "24fdba93"}
+	for n := range 3000 {
+		for _, cpu := range []time.Duration{time.Duration(n) * time.Microsecond, time.Duration(n) * time.Millisecond} {
+			x := &Execution{Item: id, Workflows: map[string]*Workflow{wf: {Name: "trial", Digest: "sha256:" + strings.Repeat("a", 64), StartedWith: "sha256:" + strings.Repeat("a", 64), Created: t0, Steps: map[layout.Name]*StepRecord{
+				"unpack": {Attempts: map[layout.AttemptKey]Attempt{k: {State: Completed, Started: t0, Ended: t0, Yield: Yield{CPU: cpu}}}}}}}}
+			written := x.Encode()
+			read, err := Decode(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := read.Encode(); !bytes.Equal(again, written) {
+				t.Fatalf("%v is written anew as %s, and was %s", cpu, again, written)
+			}
+		}
 	}
 }
 
@@ -245,7 +267,7 @@ func keysLost(in, out []byte) string {
 }
 
 // leftOut are the known keys that are computed, or written only where they have a value.
-var leftOut = map[string]bool{"ended": true, "elapsed": true, "kind": true, "notBefore": true, "claimed": true, "started": true, "runner": true, "by": true,
+var leftOut = map[string]bool{"ended": true, "elapsed": true, "kind": true, "notBefore": true, "claimed": true, "started": true, "runner": true, "version": true, "by": true,
 	"message": true, "text": true, "children": true, "startedBy": true, "startedWith": true, "skip": true, "attempts": true, "percent": true, "note": true, "at": true,
 	"workflow": true, "step": true, "attempt": true, "target": true, "digest": true, "status": true, "intents": true, "milestones": true, "workflows": true}
 

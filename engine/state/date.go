@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,13 +26,7 @@ func (d *Date) UnmarshalYAML(b []byte) error {
 		*d = Date{Time: t}
 		return nil
 	}
-	if n, ok := strings.CutSuffix(s, "d"); ok {
-		if days, err := strconv.Atoi(n); err == nil && days >= 0 && days < 100_000 {
-			*d = Date{After: time.Duration(days) * 24 * time.Hour}
-			return nil
-		}
-	}
-	if after, err := time.ParseDuration(s); err == nil && after >= 0 {
+	if after, err := layout.ParseDuration(s); err == nil {
 		*d = Date{After: after}
 		return nil
 	}

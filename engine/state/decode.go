@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -155,6 +156,8 @@ func (r *reader) intent(v gjson.Result) (i Intent) {
 			i.Target = layout.IntentKey(r.text(v))
 		case "digest":
 			i.Digest = r.text(v)
+		case "site":
+			i.Site = r.name(v.Str)
 		default:
 			return false
 		}
@@ -260,6 +263,8 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 			a.NotBefore = r.time(v)
 		case "runner":
 			a.Runner = r.text(v)
+		case "version":
+			a.Version = r.text(v)
 		case "by":
 			a.By = r.text(v)
 		case "message":
@@ -271,6 +276,20 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 		case "children":
 			if a.Children = int(v.Num); v.Type != gjson.Number || float64(a.Children) != v.Num || a.Children < 0 {
 				r.fail("children %.40s: want a number from 0 up", v.Raw)
+			}
+		case "chosen":
+			a.Chosen = []layout.Name{}
+			v.ForEach(func(_, v gjson.Result) bool {
+				a.Chosen = append(a.Chosen, r.name(r.text(v)))
+				return r.err == nil
+			})
+		case "content":
+			if a.Content = v.Bool(); !v.IsBool() {
+				r.fail("content %.40s: want true or false", v.Raw)
+			}
+		case "cpu":
+			if a.CPU = time.Duration(math.Round(v.Num*1000)) * time.Millisecond; v.Type != gjson.Number || v.Num < 0 || v.Num > 1e9 {
+				r.fail("cpu %.40s: want seconds", v.Raw)
 			}
 		default:
 			return false

@@ -18,7 +18,9 @@ type Definition struct {
 	Description string `yaml:"description"`
 	InFlight    int    `yaml:"inFlight"` // items under way at once, in the workspace; 0: any number
 	Alert       *Alert `yaml:"alert"`
-	Steps       []Step `yaml:"steps"`
+
+	AfterFailure string `yaml:"afterFailure"` // StopAll, also without the key, or Independent
+	Steps        []Step `yaml:"steps"`
 
 	// Digest is sha256:HEX of the file's bytes; it names the pinned copy.
 	Digest string `yaml:"-"`
@@ -37,24 +39,34 @@ type Step struct {
 	Requires        *[]string        `yaml:"requires"` // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
 	When            []condition.Keys `yaml:"when"`     // all must hold, or the step is skipped
 	NotBefore       *Date            `yaml:"notBefore"`
+	Needs           string           `yaml:"needs"` // NeedsContent
 	Optional        bool             `yaml:"optional"`
 	Tries           `yaml:",inline"`
 	Bounds          `yaml:",inline"`
 	Multiplier      `yaml:",inline"`
-	OnBatchComplete bool `yaml:"onBatchComplete"`
-	KeepInputs      bool `yaml:"keepInputs"`
+	OnBatchComplete bool   `yaml:"onBatchComplete"`
+	WaitForFailed   bool   `yaml:"waitForFailed"` // of a step with OnBatchComplete: also items that failed keep it waiting
+	KeepInputs      bool   `yaml:"keepInputs"`
+	Premis          string `yaml:"premis"` // what its ends are in PREMIS: one of layout.PremisTerms; "": as the robot's
 }
 
-// How says how a step is done: by exactly one of Robot, Command, Manual and Starts; the
-// first step by none.
+// How says how a step is done: by exactly one of Robot, Command, Manual, External and Starts;
+// the first step by none.
 type How struct {
 	Robot     string         `yaml:"robot"`
 	Command   []string       `yaml:"command"`
 	Manual    bool           `yaml:"manual"`
+	External  bool           `yaml:"external"`  // by a program that asks for it over HTTP, and holds a lease
 	Starts    string         `yaml:"starts"`    // the workflow it starts on the same item
+	Choose    []string       `yaml:"choose"`    // of a command: steps that require this one; its result names those that run
 	OnRequest bool           `yaml:"onRequest"` // manual, and only where the collection's approvals list it
 	With      map[string]any `yaml:"with"`      // parameters of the robot
-	WarmUp    []string       `yaml:"warmUp"`    // of a command: run once in each engine before it claims the step
+	WarmUp    []string       `yaml:"warmUp"`    // of a command: run once in each engine before it claims the step; of a persistent one: folders that each new instance is given first
+
+	Persistent bool `yaml:"persistent"` // of a command: started once for each instance and given item after item
+	Batch      int  `yaml:"batch"`      // of a persistent command: items in one call
+
+	Env map[string]string `yaml:"env"` // of a command: set, or put before the value of a variable whose name ends in PATH
 }
 
 // Tries say how long an attempt may take, and what follows when it fails.
@@ -71,13 +83,15 @@ type Tries struct {
 type Bounds struct {
 	Instances int `yaml:"instances"` // in one process
 	Limit     int `yaml:"limit"`     // in the workspace
+	Prefetch  int `yaml:"prefetch"`  // claimed ahead for each instance, where a step takes long
 }
 
 // Multiplier says how the step's children and their parent wait for each other.
 type Multiplier struct {
-	ParentLast bool   `yaml:"parentLast"`
-	Siblings   string `yaml:"siblings"` // SiblingsGoOn, or SiblingsStop
-	PoolSize   int    `yaml:"poolSize"` // children alive at once; 0: any number
+	ParentLast     bool   `yaml:"parentLast"`
+	Siblings       string `yaml:"siblings"`       // SiblingsGoOn, or SiblingsStop
+	OnChildFailure string `yaml:"onChildFailure"` // ChildTell, also without the key, ChildFail or ChildSkip
+	PoolSize       int    `yaml:"poolSize"`       // children alive at once; 0: any number
 }
 
 // Backoff is the pause before a failed step is tried again: doubled from try to
@@ -108,6 +122,12 @@ const (
 	ActionTerminate = "terminate"
 	SiblingsGoOn    = "continue" // as without the key
 	SiblingsStop    = "stop"
+	ChildTell       = "tell" // the parent waits for what failed
+	ChildFail       = "fail" // once all others are done, the next step of the parent fails
+	ChildSkip       = "skip" // the parent goes on without what failed
+	StopAll         = "stop" // a failed step lets nothing new of its workflow start; as without the key
+	NeedsContent    = "content"
+	Independent     = "independent" // steps that do not need the failed one go on
 )
 
 // Robots reports whether there is a built-in robot of that name, and what it takes.
@@ -185,6 +205,15 @@ func (d *Definition) AsksManifest() bool {
 	return slices.ContainsFunc(d.Steps, func(s Step) bool {
 		return s.When != nil || s.NotBefore != nil && s.NotBefore.Path != ""
 	})
+}
+
+// HasRobot reports whether a robot or a program does the step.
+func (s *Step) HasRobot() bool { return s.Robot != "" || s.Command != nil || s.External }
+
+// needsContent reports whether the step waits while nothing was dropped of its item: where
+// its definition says so, and of robots that work on content.
+func (s *Step) needsContent() bool {
+	return s.Needs == NeedsContent || s.Robot != "" && s.Robot != "noop" && s.Robot != "publish"
 }
 
 // Tolerated reports whether the workflow goes on although the step failed.

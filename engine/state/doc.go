@@ -9,7 +9,7 @@
 // # The record
 //
 //	{
-//	  "intents":    {"ULID-ENGINE": {"kind", "at", "by", "text", "workflow", "step", "attempt", "target", "digest"}},
+//	  "intents":    {"ULID-ENGINE": {"kind", "at", "by", "text", "workflow", "step", "attempt", "target", "digest", "site"}},
 //	  "item":       "3fa9c0d2e1b7a45",
 //	  "milestones": {"registered": "2026-11-20T10:00:00Z"},
 //	  "schema":     1,
@@ -18,8 +18,8 @@
 //	    "skip": {"STEP": "REASON"}, "startedBy": "WORKFLOW.N/STEP", "status",
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
-//	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "by", "message", "text",
-//	      "progress": {"at", "note", "percent"}, "children": 500}}}}}}
+//	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "version", "by", "message", "text",
+//	      "progress": {"at", "note", "percent"}, "children": 500, "chosen": ["a"], "content": true, "cpu": 0.21}}}}}}
 //	}
 //
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
@@ -29,7 +29,11 @@
 // read. "skip" names the steps this item does not need, decided when the workflow
 // starts, or is moved, and never withdrawn. "startedBy" is the step that started
 // the workflow. "progress" is what the attempt's robot told last of how far it had
-// come; it is there once the attempt has ended. "children" is how many items the
+// come; it is there once the attempt has ended. "chosen" names, of the steps that its step
+// chooses from (choose), those that are done: the others that require it are skipped, and
+// all are done where it is absent. "cpu" is the processor time of its program, in seconds.
+// "content" is there where it published the content of an item that was registered without.
+// "children" is how many items the
 // attempt made, or found made by attempts before it.
 //
 // An attempt's key is unique among all attempts at steps of that name on the
@@ -50,10 +54,12 @@
 //	internal    the workflow failed, and no step of    until an activate names it in "target"
 //	            it: Bagpipe itself was at fault
 //	lost        the attempt's engine is dead
+//	cancel      the attempt is to be ended, as failed and without a retry
 //	retry       failures of the step up to the attempt no longer count
 //	reset       that one attempt no longer counts, and failures up to it
 //	migrate     the workflow runs by the definition    until a migrate names it in "target"
 //	            in "digest"
+//	own         the engines of "site" do the steps     until an own names it in "target"
 //
 // A hold with a target is an engine's answer to the commit named there. A release
 // or an activate names the very intents its author saw, so a hold placed
@@ -73,6 +79,7 @@
 // and then, of the attempts after the last one a retry or reset names, leaving
 // out lost and deferred ones:
 //
+//	the last of all was cancelled, and lost      failed
 //	the last one is in progress                  in-progress
 //	the last one failed, notBefore is set        waiting (it is retried by itself)
 //	the last one failed                          failed
@@ -89,7 +96,8 @@
 //	deactivated, or older than the version       inactive
 //	  that the item is at
 //	an internal error stands, or a required      failed
-//	  step failed
+//	  step failed (with afterFailure: independent
+//	  once no step is open that does not need it)
 //	otherwise                                    in-progress
 //
 // A failed step is tolerated when it is optional or continueOnFailure. A workflow
@@ -100,13 +108,15 @@
 //
 // A step is satisfied for those that need it when it is completed or skipped, or
 // failed and tolerated: an optional step that failed still satisfies. After a
-// required failure nothing new of that workflow starts; what is running finishes
+// required failure nothing new of that workflow starts (with afterFailure: independent
+// nothing that needs it, directly or through others); what is running finishes
 // and is recorded. Other workflows of the item go on.
 //
 // # When a step can start (Blocked)
 //
 // In this order: it waits; the item is not held; the workflow is active, of the
 // version that the item is at, and has not failed; what it requires is satisfied;
+// the item has content, where the step needs it;
 // the workflow's date has come, then the step's own; the pause before its next try
 // is over; a manual step waits for its person.
 //
@@ -149,6 +159,7 @@
 //	event      from                      to                           refused when
 //	Start      (no such instance)        first step completed         an instance of that workflow is active
 //	Claim      waiting                   in-progress                  Blocked says why; the step is not needed
+//	Note       in-progress               in-progress                  the attempt is not the current one
 //	End        in-progress, same attempt completed skipped failed     the attempt is not the current one (ErrStale)
 //	                                     waiting
 //	Lost       in-progress, same attempt waiting                      the attempt is not the current one (ErrStale)
@@ -168,6 +179,8 @@
 //	           error
 //	Internal   workflow active; the      workflow failed; the step    the attempt is not the current one (ErrStale)
 //	           attempt in progress       waiting
+//	Own        (any)                     (as before)                  the site owns the item; unless it is taken over
+//	                                                                  with a reason: asked elsewhere, or a step in progress
 //	Migrate    workflow active           the same, by another         see Migration
 //	                                     definition
 //
@@ -248,6 +261,7 @@
 //	timeout        of one attempt
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
 //	continueOnFailure, threshold: {count, window, action}, coolDown: below
+//	premis         what its ends are in PREMIS, a term of layout.PremisTerms
 //	onBatchComplete, keepInputs: below; parentLast, siblings, poolSize: see Multipliers
 //	warmUp         of a step with command: a program that must succeed once in each engine
 //	               before it claims the step
@@ -322,6 +336,8 @@
 //	                    wait until as many children are there as were made, and all
 //	                    are done. One that failed keeps them waiting, unless the step
 //	                    is optional or continueOnFailure: then it counts as done.
+//	onChildFailure:     tell, as without the key; skip: a child that failed counts as
+//	                    done; fail: it does, and a step that needs this one fails
 //	siblings: stop      while a child stands failed, nothing new of the others starts;
 //	                    what runs finishes. As with the steps of a workflow, a retry
 //	                    lets them go on. continue, or no key: they run on.

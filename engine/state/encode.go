@@ -1,7 +1,7 @@
 package state
 
 import (
-	"strconv"
+	"time"
 
 	"bagpipe/layout"
 )
@@ -9,31 +9,31 @@ import (
 // Encode writes execution.json: the form of layout.EncodeJSON, written by hand
 // because it is written at every transition.
 func (x *Execution) Encode() []byte {
-	w := &writer{buf: make([]byte, 0, 2048)}
-	f := x.unknown.fields()
+	w := newWriter()
+	f := x.unknown.members(w)
 	f.set("item", text(string(x.Item)))
-	f.set("schema", func(w *writer) { w.buf = strconv.AppendInt(w.buf, executionSchema, 10) })
-	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(i Intent) value { return i.fields().value() }))
+	f.set("schema", integer(executionSchema))
+	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(i Intent) value { return made(func(w *writer) { i.write(w) }) }))
 	f.set("milestones", object(x.Milestones, nameKey, timeValue))
-	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(wf *Workflow) value { return wf.fields().value() }))
-	f.value()(w)
-	return append(w.buf, '\n')
+	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(wf *Workflow) value { return made(wf.write) }))
+	f.end()
+	return w.done([]byte{'\n'})
 }
 
 func (i Intent) encode(dst []byte) []byte {
 	w := &writer{buf: dst}
-	i.fields().value()(w)
+	i.write(w)
 	return w.buf
 }
 
 func (a Attempt) encode(dst []byte) []byte {
 	w := &writer{buf: dst}
-	a.fields().value()(w)
+	a.write(w)
 	return w.buf
 }
 
-func (i Intent) fields() fields {
-	f := i.unknown.fields()
+func (i *Intent) write(w *writer) {
+	f := i.unknown.members(w)
 	f.set("kind", text(i.Kind))
 	f.set("at", timeValue(i.At))
 	f.set("by", text(i.By))
@@ -45,20 +45,21 @@ func (i Intent) fields() fields {
 	}
 	f.text("target", string(i.Target))
 	f.text("digest", i.Digest)
-	return f
+	f.text("site", string(i.Site))
+	f.end()
 }
 
-func (w *Workflow) fields() fields {
-	f := w.unknown.fields()
-	f.set("definition", func(wr *writer) {
-		d := w.unknownOfDefinition.fields()
+func (w *Workflow) write(to *writer) {
+	f := w.unknown.members(to)
+	f.set("definition", made(func(to *writer) {
+		d := w.unknownOfDefinition.members(to)
 		d.set("name", text(w.Name))
 		d.set("digest", text(w.Digest))
 		if w.StartedWith != w.Digest {
 			d.set("startedWith", text(w.StartedWith))
 		}
-		d.value()(wr)
-	})
+		d.end()
+	}))
 	f.set("created", timeValue(w.Created))
 	f.time("notBefore", w.NotBefore)
 	f.time("ended", w.Ended)
@@ -67,51 +68,81 @@ func (w *Workflow) fields() fields {
 	if len(w.Skip) > 0 {
 		f.set("skip", object(w.Skip, nameKey, text))
 	}
-	f.set("steps", object(w.Steps, nameKey, func(s *StepRecord) value { return s.fields().value() }))
-	return f
+	f.set("steps", object(w.Steps, nameKey, func(s *StepRecord) value { return made(s.write) }))
+	f.end()
 }
 
-func (s *StepRecord) fields() fields {
-	f := s.unknown.fields()
-	f.set("status", text(string(s.Status)))
+func (s *StepRecord) write(w *writer) {
+	f := s.unknown.members(w)
 	if len(s.Attempts) > 0 {
-		f.set("attempts", object(s.Attempts, layout.AttemptKey.String, func(a Attempt) value { return a.fields().value() }))
+		f.set("attempts", object(s.Attempts, layout.AttemptKey.String, func(a Attempt) value { return made(func(w *writer) { a.write(w) }) }))
 	}
-	return f
+	f.set("status", text(string(s.Status)))
+	f.end()
 }
 
-func (a Attempt) fields() fields {
-	f := a.unknown.fields()
-	f.set("state", text(string(a.State)))
-	f.text("kind", a.Kind)
-	f.time("claimed", a.Claimed)
-	f.time("started", a.Started)
-	f.time("ended", a.Ended)
-	if !a.Ended.IsZero() && a.By == "" {
-		f.set("elapsed", func(w *writer) { w.buf = strconv.AppendFloat(w.buf, a.Elapsed, 'f', -1, 64) })
-	}
-	f.time("notBefore", a.NotBefore)
-	f.text("runner", a.Runner)
+// write sets the members in their order, so that they need not be sorted.
+func (a *Attempt) write(w *writer) {
+	f := a.unknown.members(w)
 	f.text("by", a.By)
-	f.text("message", a.Message)
-	f.text("text", a.Text)
-	if a.Progress != nil {
-		f.set("progress", a.Progress.fields().value())
-	}
 	if a.Children > 0 {
-		f.set("children", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(a.Children), 10) })
+		f.set("children", integer(a.Children))
 	}
-	return f
+	if a.Chosen != nil {
+		f.set("chosen", names(a.Chosen))
+	}
+	f.time("claimed", a.Claimed)
+	if a.Content {
+		f.set("content", made(func(w *writer) { w.buf = append(w.buf, "true"...) }))
+	}
+	if a.CPU >= time.Millisecond { // less is recorded as none, and read so
+		f.set("cpu", number(a.CPU.Truncate(time.Millisecond).Seconds()))
+	}
+	if !a.Ended.IsZero() && a.By == "" {
+		f.set("elapsed", number(a.Elapsed))
+	}
+	f.time("ended", a.Ended)
+	f.text("kind", a.Kind)
+	f.text("message", a.Message)
+	f.time("notBefore", a.NotBefore)
+	if a.Progress != nil {
+		f.set("progress", made(a.Progress.write))
+	}
+	f.text("runner", a.Runner)
+	f.time("started", a.Started)
+	f.set("state", text(string(a.State)))
+	f.text("text", a.Text)
+	f.text("version", a.Version)
+	f.end()
 }
 
-func (p *Progress) fields() fields {
-	f := p.unknown.fields()
+// names is a list of names, one a line.
+func names(of []layout.Name) value {
+	return made(func(w *writer) {
+		w.buf = append(w.buf, '[')
+		w.depth++
+		for i, n := range of {
+			if i > 0 {
+				w.buf = append(w.buf, ',')
+			}
+			w.line()
+			w.quote(string(n))
+		}
+		if w.depth--; len(of) > 0 {
+			w.line()
+		}
+		w.buf = append(w.buf, ']')
+	})
+}
+
+func (p *Progress) write(w *writer) {
+	f := p.unknown.members(w)
 	f.time("at", p.At)
 	f.text("note", p.Note)
 	if p.Percent >= 0 {
-		f.set("percent", func(w *writer) { w.buf = strconv.AppendInt(w.buf, int64(p.Percent), 10) })
+		f.set("percent", integer(p.Percent))
 	}
-	return f
+	f.end()
 }
 
 func nameKey(n layout.Name) string { return string(n) }

@@ -39,12 +39,15 @@ const (
 	ReleaseIntent = "release"
 	RetryIntent   = "retry"
 	LostIntent    = "lost"
+	CancelIntent  = "cancel"
+	RemarkIntent  = "note" // a word of a person's
 
 	ResetIntent      = "reset"
 	MigrateIntent    = "migrate"
 	DeactivateIntent = "deactivate"
 	ActivateIntent   = "activate"
 	InternalIntent   = "internal"
+	OwnIntent        = "own"
 )
 
 // Registered is the milestone that every item reaches when its first workflow starts.
@@ -70,6 +73,13 @@ type Execution struct {
 	// the first. A workflow that is older is over. It is no part of the record.
 	Since time.Time
 
+	// Bare reports whether nothing was dropped yet, as the manifest says. It is no part of
+	// the record.
+	Bare bool
+
+	// Site is the workspace that asks; no part of the record either.
+	Site Site
+
 	// Around says what other items make of a step that its own record lets start:
 	// what keeps it from that, or why it is not needed. It is no part of the record
 	// either; nil: nothing.
@@ -87,6 +97,7 @@ type Intent struct {
 	Attempt  layout.AttemptKey
 	Target   layout.IntentKey
 	Digest   string
+	Site     layout.Name // of an own
 	unknown  unknown
 }
 
@@ -126,12 +137,21 @@ type Attempt struct {
 	Elapsed   float64   // seconds
 	NotBefore time.Time // of a failed or deferred one: when it is tried again by itself
 	Runner    string    // host:pid
+	Version   string    // of the program that made the attempt
 	By        string
 	Message   string
 	Text      string
 	Progress  *Progress // what its robot told last; nil: nothing
-	Children  int       // items it made, or found made by attempts before it
-	unknown   unknown
+	Yield
+	unknown unknown
+}
+
+// Yield is what an attempt made, and what it took.
+type Yield struct {
+	Children int           // items it made, or found made by attempts before it
+	Chosen   []layout.Name // of the steps that its step chooses from
+	Content  bool          // it published the content of an item that was registered without
+	CPU      time.Duration // processor time of its program; 0: not known
 }
 
 // Progress is how far a robot said it had come.
@@ -217,4 +237,13 @@ func Instance(name string) (workflow string, number int) {
 		return name, 0
 	}
 	return name[:i], n
+}
+
+// Numbered splits accession.1 into its definition's name and number.
+func Numbered(workflow string) (name, n string) {
+	i := strings.LastIndexByte(workflow, '.')
+	if i < 0 {
+		return workflow, ""
+	}
+	return workflow[:i], workflow[i+1:]
 }

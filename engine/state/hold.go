@@ -24,6 +24,14 @@ type Release struct {
 	Text string
 }
 
+// Remark adds a word of a person's to the item's history. It changes no status.
+type Remark struct {
+	Key  layout.IntentKey
+	At   time.Time
+	By   string
+	Text string
+}
+
 // Deactivate takes one workflow of the item out of all queues.
 type Deactivate struct {
 	Key      layout.IntentKey
@@ -57,6 +65,14 @@ func (e Release) apply(x *Execution, _ *Definition) (Transition, error) {
 		return Transition{}, &IllegalError{Event: "release", Item: x.Item, Reason: "is not held"}
 	}
 	return Transition{}, x.end(holds, e.Key, Intent{Kind: ReleaseIntent, At: e.At, By: e.By, Text: e.Text})
+}
+
+func (e Remark) apply(x *Execution, _ *Definition) (Transition, error) {
+	if e.Text == "" {
+		return Transition{}, &IllegalError{Event: "note", Item: x.Item, Reason: "it says nothing"}
+	}
+	x.intend(e.Key, Intent{Kind: RemarkIntent, At: e.At, By: e.By, Text: e.Text})
+	return Transition{}, nil
 }
 
 func (e Deactivate) apply(x *Execution, d *Definition) (Transition, error) {

@@ -49,8 +49,8 @@ func (x *Execution) lost(workflow string, step layout.Name, k layout.AttemptKey)
 	return x.named(LostIntent, workflow, step, k)
 }
 
-// reset reports whether an intent takes back that very attempt.
-func (x *Execution) reset(workflow string, step layout.Name, k layout.AttemptKey) bool {
+// TakenBack reports whether a reset takes back that very attempt.
+func (x *Execution) TakenBack(workflow string, step layout.Name, k layout.AttemptKey) bool {
 	return x.named(ResetIntent, workflow, step, k)
 }
 

@@ -26,6 +26,7 @@ func Join(a, b *Execution) (*Execution, error) {
 		unknown:    unite(a.unknown, b.unknown, greater),
 		Manifest:   a.Manifest,
 		Since:      later(a.Since, b.Since),
+		Bare:       a.Bare && b.Bare,
 	}
 	for name := range out.Workflows {
 		out.settleDigest(name)

@@ -23,6 +23,9 @@ func (s *site) act(t testing.TB, d dice) {
 		bar := Ref{pick(d, s.defs).Name, layout.Name(fmt.Sprintf("s%d", 1+d(4)))}
 		s.m.barred[bar] = !s.m.barred[bar]
 	}
+	if d(60) == 0 { // its content is attached
+		s.x.Bare, s.m.bare = false, false
+	}
 	if d(80) == 0 { // the item becomes another version
 		s.x.Since = s.now
 		s.m.renew(s.now)
@@ -89,6 +92,7 @@ func (s *site) check(t testing.TB, when string) {
 				}
 			}
 		}
+		s.noteRules(f)
 		for i := range f.def.Steps {
 			why := s.x.Blocked(name, f.def, i, s.now)
 			ready := why == nil || why.Code == "manual"
@@ -138,7 +142,7 @@ func TestModelLaws(t *testing.T) {
 
 // reached is what a run of TestModelLaws must come upon, at least, to prove anything.
 var reached = map[string]int{
-	"Activate accepted": 15, "Claim accepted": 200, "Deactivate accepted": 40, "Decide accepted": 150, "End accepted": 120,
+	"Activate accepted": 15, "Cancel accepted": 10, "Claim accepted": 200, "Deactivate accepted": 40, "Decide accepted": 150, "End accepted": 120,
 	"Hold accepted": 25, "Internal accepted": 6, "Lost accepted": 20, "Migrate accepted": 10, "Release accepted": 10,
 	"Reset accepted": 20, "Retry accepted": 50, "Start accepted": 200, "Unneeded accepted": 4,
 
@@ -155,6 +159,10 @@ var reached = map[string]int{
 	"completion and its reset in a join":     40,
 	"step completed twice, seen by a join":   10,
 	"open run of an earlier version":         20,
+	"failed, and others go on":               20,
+	"waits for content":                      50,
+	"step not chosen":                        20,
+	"cancelled, and its engine gone":         3,
 }
 
 // evenly draws every number as often as any other; rapid's own ranges favour small
@@ -193,6 +201,7 @@ func (s *site) takeIn(t testing.TB, o *site) {
 		t.Fatal(err)
 	}
 	s.noteJoin(o, x)
+	s.m.bare = s.m.bare && o.m.bare
 	s.x, x.Around = x, s.around
 	s.noteOver()
 	s.m.unite(o.m)
@@ -294,7 +303,7 @@ func nothingLost(t *testing.T, seed uint64, side, joined *Execution) {
 				if a.State != Completed {
 					continue
 				}
-				if js.Attempts[k].State != Completed || js.Status != Completed && !joined.reset(name, step, k) {
+				if js.Attempts[k].State != Completed || js.Status != Completed && !joined.TakenBack(name, step, k) {
 					t.Fatalf("seed %d: the join lost the completion %s of %s/%s\n%s", seed, k, name, step, joined.Encode())
 				}
 			}

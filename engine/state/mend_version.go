@@ -29,21 +29,34 @@ func NewVersion(before, now *Execution, was, is layout.Manifest) bool {
 	return started == 1 && before.Underway() == ""
 }
 
-// Underway says what keeps the item's content from being replaced: its workflow that
-// goes on, or the step that runs, whatever became of its workflow; "" is nothing.
-func (x *Execution) Underway() string {
+// Attached reports whether now is what before was, of an item that was registered without
+// content and got it. Since stays: what was done of its workflows counts.
+func Attached(before, now *Execution, was, is layout.Manifest) bool {
+	return was.Source.Bare() && is.Version == was.Version+1 && is.Since.Equal(was.Since) && is.Source.Drop != "" &&
+		len(now.Workflows) == len(before.Workflows) && AtWork(before) == ""
+}
+
+// AtWork names a step that is in progress; "" is none.
+func AtWork(x *Execution) string {
 	for _, name := range x.Names() {
-		w := x.Workflows[name]
-		if w.Status == InProgress {
-			return name
-		}
-		for step, s := range w.Steps {
+		for step, s := range x.Workflows[name].Steps {
 			if s.Status == InProgress {
 				return name + "/" + string(step)
 			}
 		}
 	}
 	return ""
+}
+
+// Underway says what keeps the item's content from being replaced: its workflow that
+// goes on, or the step that runs, whatever became of its workflow; "" is nothing.
+func (x *Execution) Underway() string {
+	for _, name := range x.Names() {
+		if x.Workflows[name].Status == InProgress {
+			return name
+		}
+	}
+	return AtWork(x)
 }
 
 // MendVersion is MendManifest for the commit of a new version.

@@ -16,6 +16,7 @@ type model struct {
 	holds map[layout.IntentKey]bool // true: released
 
 	since  time.Time    // when the item came to be at its version: what is older is over
+	bare   bool         // nothing was dropped yet
 	barred map[Ref]bool // by other items, as children do their parent: no part of what is joined
 }
 
@@ -40,6 +41,7 @@ type mStop struct{ internal, over bool }
 type mStep struct {
 	attempts    map[layout.AttemptKey]mAttempt
 	lost, reset map[layout.AttemptKey]bool
+	cancelled   map[layout.AttemptKey]bool
 	floor       layout.AttemptKey
 }
 
@@ -47,6 +49,8 @@ type mAttempt struct {
 	state    Status
 	again    time.Time // when it is tried again
 	children int
+	chosen   []layout.Name // nil: nothing was said
+	content  bool          // it fetched the item's
 }
 
 func newModel() *model {
@@ -58,6 +62,7 @@ func (m *model) clone() *model {
 	c.unite(m)
 	c.barred = maps.Clone(m.barred)
 	c.renew(m.since)
+	c.bare = m.bare
 	return c
 }
 
@@ -99,6 +104,7 @@ func (m *model) unite(o *model) {
 				}
 			}
 			maps.Copy(s.lost, os.lost)
+			maps.Copy(s.cancelled, os.cancelled)
 			maps.Copy(s.reset, os.reset)
 			if os.floor.Compare(s.floor) > 0 {
 				s.floor = os.floor
@@ -126,7 +132,7 @@ func (f *mFlow) settle() {
 func (f *mFlow) step(name layout.Name) *mStep {
 	s := f.steps[name]
 	if s == nil {
-		s = &mStep{attempts: map[layout.AttemptKey]mAttempt{}, lost: map[layout.AttemptKey]bool{}, reset: map[layout.AttemptKey]bool{}}
+		s = &mStep{attempts: map[layout.AttemptKey]mAttempt{}, lost: map[layout.AttemptKey]bool{}, reset: map[layout.AttemptKey]bool{}, cancelled: map[layout.AttemptKey]bool{}}
 		f.steps[name] = s
 	}
 	return s
@@ -155,6 +161,9 @@ func (s *mStep) status() Status {
 		if a.state != Deferred && !s.lost[k] && k.Compare(s.floor) > 0 && k.Compare(last) > 0 {
 			last = k
 		}
+	}
+	if k := s.last(); done != Skipped && s.lost[k] && s.cancelled[k] && k.Compare(s.floor) > 0 {
+		return Failed // its engine is gone, and it is not made again
 	}
 	if done == Skipped || last.IsZero() {
 		return done
@@ -203,10 +212,53 @@ func (f *mFlow) status() Status {
 		return Completed
 	case f.stopped(false) || f.over:
 		return Inactive
-	case failed:
+	case failed && (f.def.AfterFailure != Independent || f.stopped(true) || !f.goesOn()):
 		return Failed
 	}
 	return InProgress
+}
+
+// goesOn reports whether a step is open that needs none of those that failed.
+func (f *mFlow) goesOn() bool {
+	doomed := map[string]bool{} // a step stands after those it requires
+	for i, s := range f.def.Steps {
+		name := layout.Name(s.Name)
+		st := f.step(name).status()
+		doomed[s.Name] = st == Failed && !f.satisfied(name) || slices.ContainsFunc(f.needs(i), func(n string) bool { return doomed[n] })
+		if !doomed[s.Name] && (st == Waiting || st == InProgress) {
+			return true
+		}
+	}
+	return false
+}
+
+// needs are the steps that a step requires.
+func (f *mFlow) needs(i int) []string {
+	s := f.def.Steps[i]
+	if s.Requires == nil && i > 0 {
+		return []string{f.def.Steps[i-1].Name}
+	}
+	if s.Requires == nil {
+		return nil
+	}
+	return *s.Requires
+}
+
+// unchosen reports whether a step before this one chose others.
+func (f *mFlow) unchosen(i int) bool {
+	return slices.ContainsFunc(f.needs(i), func(n string) bool {
+		route := f.def.Step(layout.Name(n))
+		if route == nil || !slices.Contains(route.Choose, f.def.Steps[i].Name) {
+			return false
+		}
+		s := f.step(layout.Name(n))
+		for k, a := range s.attempts {
+			if a.state == Completed && !s.reset[k] && a.chosen != nil && !slices.Contains(a.chosen, layout.Name(f.def.Steps[i].Name)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func (m *model) held() bool {
@@ -220,15 +272,7 @@ func (m *model) held() bool {
 
 // open reports whether all that a step needs is done.
 func (m *model) open(f *mFlow, i int) bool {
-	s := f.def.Steps[i]
-	needs := []string{}
-	switch {
-	case s.Requires != nil:
-		needs = *s.Requires
-	case i > 0:
-		needs = append(needs, f.def.Steps[i-1].Name)
-	}
-	for _, n := range needs {
+	for _, n := range f.needs(i) {
 		g := f
 		if len(n) > 2 && n[1] == '/' {
 			g = m.flows[n[:1]+".2"]
@@ -253,6 +297,9 @@ func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	if s.status() != Waiting || m.held() || f.status() != InProgress || !m.open(f, i) || now.Before(f.notBefore) {
 		return false
 	}
+	if m.bare && f.def.Steps[i].Needs == NeedsContent && !m.fetched() {
+		return false
+	}
 	if m.barred[Ref{f.def.Name, layout.Name(f.def.Steps[i].Name)}] {
 		return false
 	}
@@ -261,6 +308,20 @@ func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	}
 	last := s.last()
 	return last.Compare(s.floor) <= 0 || !now.Before(s.attempts[last].again)
+}
+
+// fetched reports whether a completed step has brought the item's content.
+func (m *model) fetched() bool {
+	for _, f := range m.flows {
+		for _, s := range f.steps {
+			for k, a := range s.attempts {
+				if a.content && a.state == Completed && !s.reset[k] {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // running reports whether an attempt is the one in progress.

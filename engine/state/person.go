@@ -90,7 +90,7 @@ func (s *StepRecord) runningText() string {
 }
 
 func (e Unneeded) apply(x *Execution, d *Definition) (Transition, error) {
-	s, i, illegal, err := x.locateReady("skip", e.Workflow, e.Step, d, e.At)
+	s, i, illegal, err := x.locateReady("skip", e.Workflow, e.Step, d, e.At, false)
 	if err != nil {
 		return Transition{}, err
 	}

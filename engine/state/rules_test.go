@@ -60,9 +60,17 @@ func (m *model) start(ev Start, plan *Definition) bool {
 
 func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 	switch ev := ev.(type) {
+	case Cancel:
+		f, _ := m.at(ev.Workflow, ev.Step)
+		s := f.step(ev.Step)
+		if s.status() != InProgress || s.cancelled[s.last()] {
+			return false
+		}
+		s.cancelled[s.last()] = true
+		return true
 	case Claim:
 		f, i := m.at(ev.Workflow, ev.Step)
-		if i < 0 || !m.startable(f, i, ev.At) || f.def.Steps[i].Manual || !needed(&f.def.Steps[i]) {
+		if i < 0 || !m.startable(f, i, ev.At) || f.def.Steps[i].Manual || !needed(&f.def.Steps[i]) || f.unchosen(i) {
 			return false
 		}
 		s := f.step(ev.Step)
@@ -75,7 +83,7 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		return true
 	case Unneeded:
 		f, i := m.at(ev.Workflow, ev.Step)
-		if i < 0 || !m.startable(f, i, ev.At) || needed(&f.def.Steps[i]) {
+		if i < 0 || !m.startable(f, i, ev.At) || needed(&f.def.Steps[i]) && !f.unchosen(i) {
 			return false
 		}
 		f.step(ev.Step).attempts[ev.Attempt] = mAttempt{state: Skipped}
@@ -86,9 +94,9 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		if !s.running(ev.Attempt) {
 			return false
 		}
-		a := mAttempt{ev.State, ev.RetryAt, ev.Children}
+		a := mAttempt{ev.State, ev.RetryAt, ev.Children, ev.Chosen, ev.Content}
 		if ev.Unavailable && i >= 0 && f.def.Steps[i].Optional {
-			a = mAttempt{state: Skipped, children: ev.Children}
+			a = mAttempt{state: Skipped, children: ev.Children, chosen: ev.Chosen, content: ev.Content}
 		}
 		s.attempts[ev.Attempt] = a
 		return true

@@ -138,6 +138,8 @@ func (q *Scan) intent() (i Intent) {
 			i.Digest = q.text(s.Text())
 		case "kind":
 			i.Kind = q.text(s.Text())
+		case "site":
+			i.Site = q.name(s.Text())
 		case "step":
 			i.Step = q.name(s.Text())
 		case "target":
@@ -260,6 +262,8 @@ func (q *Scan) attempt() (a Attempt) {
 			a.State = Status(q.text(s.Text()))
 		case "text":
 			a.Text = q.text(s.Text())
+		case "version":
+			a.Version = q.text(s.Text())
 		default: // progress, too: it is of a step at work, and there are few
 			s.Refuse()
 		}

@@ -14,6 +14,7 @@ type Start struct {
 	At        time.Time
 	NotBefore time.Time
 	Runner    string
+	Version   string                 // of the program
 	By        string                 // a person
 	StartedBy string                 // a step: WORKFLOW.N/STEP
 	Skip      map[layout.Name]string // steps not needed, and why
@@ -42,7 +43,7 @@ func (e Start) apply(x *Execution, d *Definition) (Transition, error) {
 	for i := range d.Steps {
 		w.Steps[layout.Name(d.Steps[i].Name)] = &StepRecord{Attempts: map[layout.AttemptKey]Attempt{}}
 	}
-	w.Steps[first].Attempts[e.Attempt] = Attempt{State: Completed, Started: e.At, Ended: e.At, Runner: e.Runner, By: e.By}
+	w.Steps[first].Attempts[e.Attempt] = Attempt{State: Completed, Started: e.At, Ended: e.At, Runner: e.Runner, Version: e.Version, By: e.By}
 	if x.Workflows == nil {
 		x.Workflows = map[string]*Workflow{}
 	}

@@ -278,3 +278,38 @@ func TestEveryItemIsRegistered(t *testing.T) {
 		t.Errorf("%v", x.Milestones)
 	}
 }
+
+// TestACancelledAttemptIsNotMadeAgain: a cancel alone decides nothing, as the engine ends
+// the attempt; should the engine be gone, the step has failed, until a person retries it.
+func TestACancelledAttemptIsNotMadeAgain(t *testing.T) {
+	d := trial(t)
+	x := started(t, d)
+	k := layout.AttemptKey{N: 1, Engine: engineA}
+	status := func() Status { return x.Workflows[wf].Steps["unpack"].Status }
+	happen := func(ev Event, want Status) {
+		t.Helper()
+		if _, err := Apply(x, d, ev); err != nil || status() != want {
+			t.Fatalf("%T: %v; the step is %s, want %s", ev, err, status(), want)
+		}
+	}
+	cancel := Cancel{Key: "01-A", Workflow: wf, Step: "unpack", At: t0, By: "Ada", Text: "why"}
+	if _, err := Apply(x, d, cancel); err == nil {
+		t.Error("what does not run was cancelled")
+	}
+	happen(Claim{Workflow: wf, Step: "unpack", Attempt: k, At: t0, Runner: "r"}, InProgress)
+	happen(cancel, InProgress)
+	if _, err := Apply(x, d, cancel); err == nil {
+		t.Error("an attempt was cancelled twice")
+	}
+	happen(Lost{Key: "02-A", Workflow: wf, Step: "unpack", Attempt: k, At: t0, By: "B"}, Failed)
+	again, err := Decode(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Compute(wf, d)
+	if got := again.Workflows[wf].Steps["unpack"].Status; got != Failed {
+		t.Errorf("read again it is %s", got)
+	}
+	happen(Retry{Key: "03-A", Workflow: wf, Step: "unpack", At: t0, By: "Ada"}, Waiting)
+	happen(Claim{Workflow: wf, Step: "unpack", Attempt: layout.AttemptKey{N: 2, Engine: engineA}, At: t0, Runner: "r"}, InProgress)
+}

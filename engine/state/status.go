@@ -24,7 +24,7 @@ func (x *Execution) counting(workflow string, step layout.Name, s *StepRecord) [
 // in order.
 func (x *Execution) done(workflow string, step layout.Name, s *StepRecord) (keys []layout.AttemptKey) {
 	for _, k := range s.Keys() {
-		if st := s.Attempts[k].State; (st == Completed || st == Skipped) && !x.reset(workflow, step, k) {
+		if st := s.Attempts[k].State; (st == Completed || st == Skipped) && !x.TakenBack(workflow, step, k) {
 			keys = append(keys, k)
 		}
 	}
@@ -55,6 +55,9 @@ func (x *Execution) stepStatus(workflow string, step layout.Name, s *StepRecord)
 	}
 	if skip {
 		return Skipped, skipped
+	}
+	if at, is := lostCancelled(x, workflow, step, s); is {
+		return Failed, at
 	}
 	keys := x.counting(workflow, step, s)
 	if len(keys) == 0 {
@@ -120,11 +123,39 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 		w.Status, w.Ended = Completed, last
 	case len(x.Deactivations(workflow)) > 0 || x.superseded(w):
 		w.Status = Inactive
-	case broken:
+	case broken && !goesOn(x, workflow, d):
 		w.Status, w.Ended = Failed, failed
 	default:
 		w.Status = InProgress
 	}
+}
+
+// goesOn reports whether a workflow with a failed step has, by its definition, others left
+// that do not need the failed one.
+func goesOn(x *Execution, workflow string, d *Definition) bool {
+	if d.AfterFailure != Independent || len(x.InternalErrors(workflow)) > 0 {
+		return false
+	}
+	open, doomed := map[int]bool{}, map[int]bool{}
+	for i := range d.Steps {
+		switch x.Workflows[workflow].Steps[layout.Name(d.Steps[i].Name)].Status {
+		case Waiting, InProgress:
+			open[i] = true
+		case Failed:
+			if d.Steps[i].Tolerated() {
+				continue
+			}
+			for _, j := range d.After(i) {
+				doomed[j] = true
+			}
+		}
+	}
+	for i := range open {
+		if !doomed[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // superseded reports whether a workflow worked on a version of the item that has been

@@ -20,17 +20,20 @@ func pick[T any](d dice, of []T) T { return of[d(len(of))] }
 // them, or of the other workflow, and policies of all kinds.
 func drawDefinition(d dice, name, other string, steps int) *Definition {
 	var b strings.Builder
-	fmt.Fprintf(&b, "schema: 1\nname: %s\ndescription: '%d'\nsteps:\n  - name: register\n    milestone: registered\n", name, d(1_000_000))
+	fmt.Fprintf(&b, "schema: 1\nname: %s\ndescription: '%d'\nafterFailure: %s\nsteps:\n  - name: register\n    milestone: registered\n", name, d(1_000_000), pick(d, []string{StopAll, Independent}))
+	route := d(2*steps) + 1 // or none
 	for i := 1; i <= steps; i++ {
 		fmt.Fprintf(&b, "  - name: s%d\n", i)
-		manual := d(5) == 0
+		manual := d(5) == 0 && i != route
 		switch {
 		case manual:
 			b.WriteString("    manual: true\n")
+		case i == route && i < steps:
+			fmt.Fprintf(&b, "    command: [route]\n    choose: [s%d]\n", i+1)
 		default:
 			b.WriteString("    robot: noop\n    retries: 1\n")
 		}
-		if d(3) == 0 {
+		if i != route+1 && d(3) == 0 {
 			var needs []string
 			for j := 1; j < i; j++ {
 				if d(2) == 0 {
@@ -53,6 +56,8 @@ func drawDefinition(d dice, name, other string, steps int) *Definition {
 			b.WriteString("    when: [{path: metadata.open, equals: true}]\n")
 		case 3:
 			fmt.Fprintf(&b, "    notBefore: %dm\n", d(20))
+		case 4:
+			b.WriteString("    needs: content\n")
 		}
 	}
 	def, err := ParseDefinition("drawn.yaml", []byte(b.String()), noopOnly)
@@ -176,7 +181,7 @@ func (s *site) noteJoin(o *site, joined *Execution) {
 				if at.State != Completed {
 					continue
 				}
-				if done++; joined.reset(name, step, k) {
+				if done++; joined.TakenBack(name, step, k) {
 					s.seen.note("completion and its reset in a join")
 				}
 			}
@@ -192,6 +197,24 @@ func (s *site) noteOver() {
 	for _, f := range s.m.flows {
 		if f.over && f.status() == Inactive && !f.stopped(false) {
 			s.seen.note("open run of an earlier version")
+		}
+	}
+}
+
+// noteRules counts what rules of the definition come to.
+func (s *site) noteRules(f *mFlow) {
+	for i, step := range f.def.Steps {
+		r := f.step(layout.Name(step.Name))
+		k := r.last()
+		switch {
+		case s.m.bare && step.Needs == NeedsContent && r.status() == Waiting && !s.m.fetched():
+			s.seen.note("waits for content")
+		case f.unchosen(i):
+			s.seen.note("step not chosen")
+		case r.status() == Failed && r.lost[k] && r.cancelled[k]:
+			s.seen.note("cancelled, and its engine gone")
+		case r.status() == Failed && !f.satisfied(layout.Name(step.Name)) && f.status() == InProgress:
+			s.seen.note("failed, and others go on")
 		}
 	}
 }
@@ -217,6 +240,8 @@ func newSite(d dice, engines ...layout.EngineID) *site {
 	id, _ := layout.ParseItemID("000000000000000")
 	s.x.Item = id
 	s.m = newModel()
+	s.x.Bare = d(2) == 0
+	s.m.bare = s.x.Bare
 	s.x.Around = s.around
 	return s
 }
@@ -237,7 +262,7 @@ func (s *site) fork(t testing.TB, engines ...layout.EngineID) *site {
 		t.Fatal(err)
 	}
 	c.x, c.m, c.engines, c.had = x, s.m.clone(), engines, slices.Clone(s.had)
-	c.x.Manifest, c.x.Since, c.x.Around = s.x.Manifest, s.x.Since, c.around
+	c.x.Manifest, c.x.Since, c.x.Bare, c.x.Around = s.x.Manifest, s.x.Since, s.x.Bare, c.around
 	c.compute()
 	return &c
 }
@@ -302,7 +327,10 @@ func (s *site) draw(d dice) Event {
 			a = s.had[len(s.had)-1]
 		}
 		ev := End{Workflow: a.workflow, Step: a.step, Attempt: a.key, Started: s.now, At: s.now,
-			State: pick(d, []Status{Completed, Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0, Children: d(3) * d(200)}
+			State: pick(d, []Status{Completed, Completed, Completed, Skipped, Failed, Failed, Deferred}), Unavailable: d(8) == 0, Yield: Yield{Children: d(3) * d(200), Content: d(6) == 0}}
+		if r := def.Step(a.step); wf == a.workflow && r != nil && r.Choose != nil && ev.State == Completed {
+			ev.Chosen = pick(d, [][]layout.Name{nil, {}, {layout.Name(r.Choose[0])}})
+		}
 		if ev.Unavailable {
 			ev.State = Failed
 		}
@@ -316,9 +344,14 @@ func (s *site) draw(d dice) Event {
 			next = s.x.NextKey(step, engine)
 		}
 		return Decide{Workflow: wf, Step: step, Attempt: next, State: pick(d, []Status{Completed, Completed, Skipped, Failed}), At: s.now, By: "p"}
+	case n == 27:
+		if d(3) > 0 {
+			wf, step = s.where(d, atWork)
+		}
+		return Cancel{Key: key, Workflow: wf, Step: step, At: s.now, By: "p"}
 	case n < 29:
-		if d(2) == 0 {
-			wf, step = s.where(d, running)
+		if d(3) > 0 {
+			wf, step = s.where(d, atWork)
 			cur = s.current(wf, step)
 		}
 		return Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: s.now, By: "e"}
@@ -344,7 +377,7 @@ func (s *site) draw(d dice) Event {
 	case n == 37:
 		if d(2) == 0 {
 			if d(4) > 0 {
-				wf, step = s.where(d, running)
+				wf, step = s.where(d, atWork)
 				cur = s.current(wf, step)
 			}
 			return Internal{Key: key, LostKey: key + "x", Workflow: wf, Step: step, Attempt: cur, At: s.now, By: "e"}
@@ -359,7 +392,7 @@ func (s *site) draw(d dice) Event {
 	return Migrate{Key: s.key, Workflow: wf, To: pick(d, s.defs), At: s.now, By: "p"}
 }
 
-func running(_ *Workflow, r *StepRecord) bool { return r.Status == InProgress }
+func atWork(_ *Workflow, r *StepRecord) bool { return r.Status == InProgress }
 
 // where picks one of the steps that are as asked, or, where there is none, any.
 func (s *site) where(d dice, is func(*Workflow, *StepRecord) bool) (string, layout.Name) {
@@ -440,6 +473,8 @@ func (s *site) planFor(ev Event) *Definition {
 	case Decide:
 		return s.plan(s.x, ev.Workflow)
 	case Lost:
+		return s.plan(s.x, ev.Workflow)
+	case Cancel:
 		return s.plan(s.x, ev.Workflow)
 	case Retry:
 		return s.plan(s.x, ev.Workflow)

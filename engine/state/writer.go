@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -13,82 +15,148 @@ import (
 
 // writer appends indented JSON.
 type writer struct {
-	buf   []byte
-	depth int
+	buf     []byte
+	depth   int
+	members []field // of the objects under way, the innermost last
 }
 
-// value writes itself.
-type value func(*writer)
+// writers are used again: a record is written at every transition.
+var writers = sync.Pool{New: func() any { return &writer{} }}
 
-// fields are the members of one object, in any order until written.
-type fields []field
+func newWriter() *writer { return writers.Get().(*writer) }
+
+// mostKept bounds the bytes that a writer keeps for the next record.
+const mostKept = 64 << 10
+
+// done gives what was written, with an end, and the writer back.
+func (w *writer) done(end []byte) []byte {
+	out := append(append(make([]byte, 0, len(w.buf)+len(end)), w.buf...), end...)
+	if cap(w.buf) <= mostKept {
+		w.buf = w.buf[:0]
+		clear(w.members[:cap(w.members)])
+		writers.Put(w)
+	}
+	return out
+}
+
+// value is a text, a time, or what writes itself.
+type value struct {
+	kind  valueKind
+	text  string
+	time  time.Time
+	num   float64
+	write func(*writer)
+}
+
+type valueKind uint8
+
+const (
+	madeValue valueKind = iota
+	textValue
+	momentValue
+	numberValue
+)
 
 type field struct {
 	key string
 	val value
 }
 
-// fields begins an object with the members this version does not know.
-func (u unknown) fields() fields {
-	f := make(fields, 0, len(u)+8)
+// fields are the members of one object, in any order until it ends.
+type fields struct {
+	w    *writer
+	from int // of w.members
+}
+
+// members begins an object with the members this version does not know. Its other members
+// are set before anything is written.
+func (u unknown) members(w *writer) fields {
+	f := newObject(w)
 	for k, raw := range u {
-		f.set(k, func(w *writer) { w.raw(raw) })
+		f.set(k, made(func(w *writer) { w.raw(raw) }))
 	}
 	return f
 }
 
-func (f *fields) set(key string, v value) { *f = append(*f, field{key, v}) }
+func newObject(w *writer) fields { return fields{w, len(w.members)} }
 
-func (f *fields) text(key, s string) {
+func (f fields) set(key string, v value) { f.w.members = append(f.w.members, field{key, v}) }
+
+func (f fields) text(key, s string) {
 	if s != "" {
 		f.set(key, text(s))
 	}
 }
 
-func (f *fields) time(key string, t time.Time) {
+func (f fields) time(key string, t time.Time) {
 	if !t.IsZero() {
 		f.set(key, timeValue(t))
 	}
 }
 
-func (f fields) value() value {
-	return func(w *writer) {
-		slices.SortFunc(f, func(a, b field) int { return strings.Compare(a.key, b.key) })
-		if len(f) == 0 {
-			w.buf = append(w.buf, "{}"...)
-			return
+// end writes the object.
+func (f fields) end() {
+	w := f.w
+	members := w.members[f.from:]
+	if byKey := func(a, b field) int { return strings.Compare(a.key, b.key) }; !slices.IsSortedFunc(members, byKey) {
+		slices.SortFunc(members, byKey)
+	}
+	if len(members) == 0 {
+		w.buf = append(w.buf, "{}"...)
+		return
+	}
+	w.buf = append(w.buf, '{')
+	w.depth++
+	for i := range members { // those of objects within come behind them
+		if i > 0 {
+			w.buf = append(w.buf, ',')
 		}
-		w.buf = append(w.buf, '{')
-		w.depth++
-		for i, m := range f {
-			if i > 0 {
-				w.buf = append(w.buf, ',')
-			}
-			w.line()
-			w.quote(m.key)
-			w.buf = append(w.buf, ": "...)
-			m.val(w)
-		}
-		w.depth--
 		w.line()
-		w.buf = append(w.buf, '}')
+		w.quote(members[i].key)
+		w.buf = append(w.buf, ": "...)
+		w.value(&members[i].val)
+	}
+	w.depth--
+	w.line()
+	w.buf = append(w.buf, '}')
+	w.members = w.members[:f.from]
+}
+
+func (w *writer) value(v *value) {
+	switch v.kind {
+	case textValue:
+		w.quote(v.text)
+	case momentValue:
+		w.buf = append(w.buf, '"')
+		w.buf = append(layout.AppendTime(w.buf, v.time), '"')
+	case numberValue:
+		w.buf = strconv.AppendFloat(w.buf, v.num, 'f', -1, 64)
+	default:
+		v.write(w)
 	}
 }
 
 // object is a map written with sorted keys.
 func object[K comparable, V any](m map[K]V, key func(K) string, val func(V) value) value {
-	f := make(fields, 0, len(m))
-	for k, v := range m {
-		f.set(key(k), val(v))
-	}
-	return f.value()
+	return made(func(w *writer) {
+		f := newObject(w)
+		for k, v := range m {
+			f.set(key(k), val(v))
+		}
+		f.end()
+	})
 }
 
-func text(s string) value { return func(w *writer) { w.quote(s) } }
+func made(write func(*writer)) value { return value{write: write} }
 
-func timeValue(t time.Time) value {
-	return func(w *writer) { w.quote(layout.FormatTime(t)) }
-}
+func text(s string) value { return value{kind: textValue, text: s} }
+
+func timeValue(t time.Time) value { return value{kind: momentValue, time: t} }
+
+func number(n float64) value { return value{kind: numberValue, num: n} }
+
+// integer is a small one: a count.
+func integer(n int) value { return number(float64(n)) }
 
 const indent = "                                "
 
@@ -134,11 +202,11 @@ func (w *writer) raw(s string) {
 func (w *writer) any(v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		f := make(fields, 0, len(v))
+		f := newObject(w)
 		for k, m := range v {
-			f.set(k, func(w *writer) { w.any(m) })
+			f.set(k, made(func(w *writer) { w.any(m) }))
 		}
-		f.value()(w)
+		f.end()
 	case []any:
 		w.list(v)
 	case string:
