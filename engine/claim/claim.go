@@ -84,7 +84,7 @@ func (e *Engine) Take(key Key, attempt layout.AttemptKey) (*Claim, error) {
 	}
 	c := &Claim{Key: key, Attempt: attempt, engine: e, lost: make(chan struct{}),
 		path: filepath.Join(e.root, layout.ClaimsDir, key.file())}
-	c.data = encode(Holder{Attempt: attempt.String(), BootID: e.host.BootID, Engine: e.id, Host: e.host.Name,
+	c.data = encodeHolder(Holder{Attempt: attempt.String(), BootID: e.host.BootID, Engine: e.id, Host: e.host.Name,
 		Item: key.Item, PID: e.host.PID, Schema: 1, Since: e.now().UTC(), Step: key.Step, Workflow: key.Workflow})
 	e.state.Lock()
 	defer e.state.Unlock()

@@ -361,3 +361,16 @@ func BenchmarkFloor(b *testing.B) {
 		}
 	}
 }
+
+func TestEncodeHolder(t *testing.T) {
+	at := time.Date(2026, 11, 24, 3, 4, 5, 600, time.UTC)
+	for _, h := range []Holder{
+		{},
+		{Attempt: "1-5c1e9a70", BootID: "b", Engine: "5c1e9a70", Host: "host", Item: keyOf(1).Item, PID: 7, Schema: 1, Since: at, Step: "unpack", Workflow: "accession.1"},
+		{Host: "ein \"Name\" \\ <mit> Zeichen \x01 \u00fc \xff \u2028", Since: at.Truncate(time.Second)},
+	} {
+		if got, want := encodeHolder(h), encode(h); !bytes.Equal(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

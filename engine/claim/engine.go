@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"github.com/gofrs/flock"
 )
@@ -259,11 +260,11 @@ func (e *Engine) sweepTemps() error {
 
 // guarded runs act while no other process of the workspace runs one.
 func guarded(root string, act func() error) (err error) {
-	lock := flock.New(filepath.Join(root, guardLck), flock.SetPermissions(filePerm))
-	if err := lock.Lock(); err != nil {
+	unlock, err := disk.LockFile(filepath.Join(root, guardLck), filePerm)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	return act()
 }
 

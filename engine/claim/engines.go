@@ -21,6 +21,9 @@ type Registered struct {
 	PID   int
 	Since time.Time
 	Alive bool
+	// Worker names a guest: a worker on another machine, whose attempts an engine of this
+	// workspace commits. "" is an engine.
+	Worker string
 }
 
 // Engines lists the engines that have registered and not closed, sorted by
@@ -29,6 +32,9 @@ func (o *Observer) Engines() ([]Registered, error) {
 	entries, err := os.ReadDir(filepath.Join(o.root, layout.EnginesDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("which engines run is for the workspace's account and its group to see: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list engines: %w", err)
@@ -54,7 +60,7 @@ func (o *Observer) Engines() ([]Registered, error) {
 		if json.Unmarshal(data, &info) != nil {
 			info = engineInfo{}
 		}
-		all = append(all, Registered{ID: id, Host: info.Host, PID: info.PID, Since: info.Since, Alive: alive})
+		all = append(all, Registered{ID: id, Host: info.Host, PID: info.PID, Since: info.Since, Alive: alive, Worker: info.Worker})
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,33 @@ type Holder struct {
 
 	File    string `json:"-"` // name of the lock file
 	Damaged bool   `json:"-"` // the file cannot be read; only File is known
+}
+
+// encodeHolder is encode, written by hand because it is written at every step.
+func encodeHolder(h Holder) []byte {
+	b := make([]byte, 0, 384)
+	text := func(before, s string) {
+		b = append(b, before...)
+		for i := range len(s) {
+			if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+				quoted, _ := json.Marshal(s) // a string always encodes
+				b = append(b, quoted...)
+				return
+			}
+		}
+		b = append(append(append(b, '"'), s...), '"')
+	}
+	text("{\n  \"attempt\": ", h.Attempt)
+	text(",\n  \"bootId\": ", h.BootID)
+	text(",\n  \"engine\": ", string(h.Engine))
+	text(",\n  \"host\": ", h.Host)
+	text(",\n  \"item\": ", string(h.Item))
+	b = strconv.AppendInt(append(b, ",\n  \"pid\": "...), int64(h.PID), 10)
+	b = strconv.AppendInt(append(b, ",\n  \"schema\": "...), int64(h.Schema), 10)
+	text(",\n  \"since\": ", h.Since.Format(time.RFC3339Nano))
+	text(",\n  \"step\": ", string(h.Step))
+	text(",\n  \"workflow\": ", h.Workflow)
+	return append(b, "\n}\n"...)
 }
 
 // decodeHolder never fails: what is no claim is a damaged one.

@@ -107,6 +107,7 @@ type engineInfo struct {
 	PID    int             `json:"pid"`
 	Schema int             `json:"schema"`
 	Since  time.Time       `json:"since"`
+	Worker string          `json:"worker,omitempty"` // of a guest: its name and host
 }
 
 // engineState is what one look at an engine's file shows.

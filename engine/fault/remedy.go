@@ -47,6 +47,9 @@ const (
 
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it
 
+	NameSite  Verb = "name-site"
+	AddRemote Verb = "add-remote"
+
 	MakeFolder    Verb = "make-folder"    // Name, a path
 	RemoveFile    Verb = "remove-file"    // Name, a path
 	RemoveFolder  Verb = "remove-folder"  // Name, a path

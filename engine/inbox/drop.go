@@ -102,7 +102,14 @@ type Ticket struct {
 	Batch      string        `json:"batch,omitempty"`
 	By         string        `json:"by,omitempty"`
 	Move       bool          `json:"-"`                   // Accept: move instead of copying
+	Said       *Said         `json:"said,omitempty"`      // by who handed it in; nil: nothing
 	VersionOf  layout.ItemID `json:"versionOf,omitempty"` // that a person makes it a version of; "": as the rules say
+}
+
+// Said is what a drop is known by, and what is known of it, before it is looked at.
+type Said struct {
+	Identifiers map[string]string `json:"identifiers,omitempty"`
+	Metadata    map[string]any    `json:"metadata,omitempty"`
 }
 
 // Taken is a drop in the intake, or promoted to its item's folder.

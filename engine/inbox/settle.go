@@ -130,6 +130,12 @@ func (s Settling) QuietTime() time.Duration {
 	return s.Quiet
 }
 
+// Unfinished tells whether the name of a drop keeps it from ever being taken in.
+func (s Settling) Unfinished(name string) bool {
+	c, err := newSettling(&s)
+	return err == nil && c.ignore.Match(name)
+}
+
 // inForce are the settings that scans and takings go by.
 type inForce struct {
 	mu     sync.Mutex                // guards the rest

@@ -210,12 +210,21 @@ func wrapDrop(verb string, d Drop, err error) error {
 	return fmt.Errorf("%s drop %s/%s: %w", verb, d.Collection, layout.EncodePath(d.Name), err)
 }
 
+// Next is the version of an item that a drop becomes. First tells that the item was
+// registered without content.
+type Next struct {
+	Item    layout.ItemID
+	Version int
+	First   bool
+}
+
 // Replace moves a drop into the folder of an item, as its next version, and what was
 // there to versions/: bytes synced first. records are the committed files to be kept
 // with the version that is replaced. free is asked once the item is closed to others
 // and before anything moves; its error ends it. After an error all is as it was,
 // unless the drop is given back as promoted: then Restore did not get through.
-func (b *taker) Replace(ctx context.Context, t Taken, item layout.ItemID, version int, records map[string][]byte, free func() error) (Taken, error) {
+func (b *taker) Replace(ctx context.Context, t Taken, to Next, records map[string][]byte, free func() error) (Taken, error) {
+	item, version := to.Item, to.Version
 	s, err := b.look(ctx, t.Path)
 	if err == nil && s.Bad != nil {
 		err = s.Bad
@@ -238,7 +247,11 @@ func (b *taker) Replace(ctx context.Context, t Taken, item layout.ItemID, versio
 		err = free()
 	}
 	if err == nil {
-		err = b.moveIn(now)
+		parts := movedParts()
+		if to.First { // what was made before there was content stays
+			parts = []string{layout.SidecarsDir, layout.SourceDir}
+		}
+		err = b.moveIn(now, parts)
 	}
 	if err == nil {
 		now.Path, now.Promoted = filepath.Join(b.itemSource(item), t.Name), true

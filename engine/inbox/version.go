@@ -115,9 +115,9 @@ func (vs versions) closeVersion(t Taken, records map[string][]byte) error {
 }
 
 // moveIn moves the version that is replaced away, and the drop to its place.
-func (vs versions) moveIn(t Taken) error {
+func (vs versions) moveIn(t Taken, parts []string) error {
 	home, kept := vs.path(layout.ItemDir(t.Item)), vs.versionDir(t.Item, t.Version-1)
-	for _, part := range movedParts() {
+	for _, part := range parts {
 		err := content.RenameNew(filepath.Join(home, part), filepath.Join(kept, part))
 		if err != nil && !(errors.Is(err, fs.ErrNotExist) && part != layout.SourceDir) {
 			return err

@@ -35,7 +35,7 @@ func TestReplaceAndRestore(t *testing.T) {
 	w, d := replaceable(t)
 	home := layout.ItemDir(versioned)
 	before := w.files(home)
-	got, err := w.Replace(context.Background(), d, versioned, 2, oldRecords(), free)
+	got, err := w.Replace(context.Background(), d, Next{Item: versioned, Version: 2}, oldRecords(), free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestReplaceAndRestore(t *testing.T) {
 	if now := w.files(home); !maps.Equal(now, before) {
 		t.Errorf("the item is %v, was %v", now, before)
 	}
-	if got, err = w.Replace(context.Background(), back, versioned, 2, oldRecords(), free); err != nil {
+	if got, err = w.Replace(context.Background(), back, Next{Item: versioned, Version: 2}, oldRecords(), free); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(w.Done(got), w.Done(got)); err != nil {
@@ -79,7 +79,7 @@ func TestReplaceRefused(t *testing.T) {
 	before := w.files(home)
 	busy := &WaitsError{"busy"}
 	closed := false
-	_, err := w.Replace(context.Background(), d, versioned, 2, oldRecords(), func() error {
+	_, err := w.Replace(context.Background(), d, Next{Item: versioned, Version: 2}, oldRecords(), func() error {
 		_, lerr := os.Lstat(w.path(layout.VersionDir(versioned, 1), layout.VersionJSON))
 		closed = lerr == nil
 		return busy
@@ -92,15 +92,15 @@ func TestReplaceRefused(t *testing.T) {
 		t.Errorf("the item is %v, was %v", now, before)
 	}
 	other := w.take("other")
-	if _, err = w.Replace(context.Background(), other, versioned, 2, oldRecords(), free); err != nil {
+	if _, err = w.Replace(context.Background(), other, Next{Item: versioned, Version: 2}, oldRecords(), free); err != nil {
 		t.Fatal(err)
 	}
 	before = w.files(home)
-	if _, err = w.Replace(context.Background(), d, versioned, 2, oldRecords(), free); !errors.As(err, &waits) {
+	if _, err = w.Replace(context.Background(), d, Next{Item: versioned, Version: 2}, oldRecords(), free); !errors.As(err, &waits) {
 		t.Errorf("two drops were to be one version: %v", err)
 	}
 	// The admission of version 2 has not ended.
-	if _, err = w.Replace(context.Background(), d, versioned, 3, oldRecords(), free); !errors.As(err, &waits) {
+	if _, err = w.Replace(context.Background(), d, Next{Item: versioned, Version: 3}, oldRecords(), free); !errors.As(err, &waits) {
 		t.Errorf("a version was made of one that is being taken in: %v", err)
 	}
 	if now := w.files(home); !maps.Equal(now, before) {
@@ -176,7 +176,7 @@ func TestReplaceCrashes(t *testing.T) {
 			t.Errorf("crash %d: %+v", last, back)
 		}
 		w.wantFiles("intake/"+string(d.ID)+"/source", dropFiles("letters"))
-		got, err := next.Replace(context.Background(), back, versioned, 2, oldRecords(), free)
+		got, err := next.Replace(context.Background(), back, Next{Item: versioned, Version: 2}, oldRecords(), free)
 		if err == nil {
 			err = next.Done(got)
 		}

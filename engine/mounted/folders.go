@@ -69,10 +69,10 @@ func oneFileSystem(root string) error {
 	return nil
 }
 
-// holdsAny reports whether a folder has an entry of one of the names.
+// holdsAny reports whether a folder has an entry of one of the names, or may not be looked into.
 func holdsAny(dir string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
-		return err == nil
+		return err == nil || errors.Is(err, fs.ErrPermission)
 	})
 }

@@ -85,7 +85,9 @@ func (c *counts) addRun(plan *state.Definition, g *packed.Outline, run *packed.O
 	p.runs += n
 	for i := range p.steps {
 		s, of := &g.Steps[run.From+i], &p.steps[i]
-		of.by[s.Status] += n
+		if g.Counts(run, i) {
+			of.by[s.Status] += n
+		}
 		switch {
 		case g.Traits&Broken != 0 || s.Status != packed.StatusWaiting:
 		case s.Person():

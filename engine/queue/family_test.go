@@ -92,7 +92,7 @@ func (y *nursery) apply(t interface{ Fatal(...any) }, ev state.Event) {
 
 func (y *nursery) end(t interface{ Fatal(...any) }, made int) {
 	y.made = made
-	y.apply(t, state.End{Workflow: "p.1", Step: "split", Attempt: layout.AttemptKey{N: 1, Engine: eng}, State: state.Completed, At: t0, Children: made})
+	y.apply(t, state.End{Workflow: "p.1", Step: "split", Attempt: layout.AttemptKey{N: 1, Engine: eng}, State: state.Completed, At: t0, Yield: state.Yield{Children: made}})
 }
 
 func (y *nursery) parentItem() *Item {

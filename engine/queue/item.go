@@ -43,3 +43,8 @@ const (
 func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(digest string) *state.Definition, now time.Time) *Item {
 	return packed.SummariseInto(it, x, m, plans, now)
 }
+
+// EndsOf lists the ends of a step that thresholds look at.
+func EndsOf(x *state.Execution, run string, step layout.Name) []End {
+	return packed.EndsOf(x, run, step)
+}

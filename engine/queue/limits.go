@@ -31,6 +31,17 @@ type limiting struct {
 type Limits struct {
 	InFlight   int                   // items, of all workflows
 	Collection func(layout.Name) int // items in flight of one collection
+
+	// Step is how many attempts at a step there may be; nil: what its definition says.
+	Step func(workflow string, s *state.Step) int
+}
+
+// step is the limit of step n.
+func (l *Limits) step(plan *state.Definition, n int) int {
+	if l.Step == nil {
+		return plan.Steps[n].Limit
+	}
+	return l.Step(plan.Name, &plan.Steps[n])
 }
 
 // SetLimits replaces the limits in force.
@@ -56,8 +67,8 @@ func (x *store) stepFull(key readyKey, next turns.Entry) bool {
 func (x *store) full(key readyKey, plan *state.Definition, n int) (by limiting, is bool) {
 	f := &x.count.flights
 	switch {
-	case over(f.steps[key.StepID], plan.Steps[n].Limit):
-		return limiting{text: limitText("step "+key.String(), f.steps[key.StepID], plan.Steps[n].Limit, "limit: of the step"), step: key.StepID}, true
+	case over(f.steps[key.StepID], x.limits.step(plan, n)):
+		return limiting{text: limitText("step "+key.String(), f.steps[key.StepID], x.limits.step(plan, n), "limit: of the step"), step: key.StepID}, true
 	case key.flying:
 		return by, false
 	case over(f.workflows[plan.Name], plan.InFlight):
@@ -91,7 +102,7 @@ func (i *Index) Overtaken(e Entry) bool {
 	}
 	over := func(n, limit int) bool { return limit > 0 && n > limit }
 	plan, f := e.plan(), &x.count.flights
-	if plan == nil || over(f.steps[c.StepID], plan.Steps[e.N].Limit) {
+	if plan == nil || over(f.steps[c.StepID], x.limits.step(plan, e.N)) {
 		return plan != nil
 	}
 	return !c.flying && (over(f.workflows[c.Workflow], plan.InFlight) || over(f.all, x.limits.InFlight) ||

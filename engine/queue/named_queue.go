@@ -67,6 +67,10 @@ func ParseNamed(file string, data []byte) (*Named, error) {
 // Condition is what the queue asks of an item; nil: nothing.
 func (q *Named) Condition() *condition.Where { return q.where }
 
+// Whole reports whether the queue is of whole steps, in the usual order: what a schedule can
+// work on beside everything else.
+func (q *Named) Whole() bool { return q.where == nil && len(q.Order) == 0 && len(q.Steps) > 0 }
+
 // Paths are those that the queue's condition and order ask for.
 func (q *Named) Paths() []string {
 	paths := slices.Clone(q.where.Paths())

@@ -15,10 +15,11 @@ func (v View) Around(id layout.ItemID, run string, step layout.Name) (blocked *s
 	x := v.s
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	it := x.item(id)
-	if it == nil {
+	b := x.table.Get(packed.BitsOf(id))
+	if b == nil || x.at.Read(b) && x.at.Alone() { // it is asked at every transition
 		return nil, ""
 	}
+	it := x.item(id)
 	for r, i := range it.Steps() {
 		if s := &r.Steps[i]; r.Name == run && layout.Name(r.Plan.Steps[i].Name) == step {
 			if why := s.Own(); packed.ByOthers(why) {
@@ -125,13 +126,44 @@ func (v View) Item(id layout.ItemID) *Item {
 	return x.item(id)
 }
 
+// Held reports whether an item is held.
+func (v View) Held(id layout.ItemID) bool {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	b := x.table.Get(packed.BitsOf(id))
+	return b != nil && packed.TraitsOf(b)&packed.Held != 0
+}
+
 // Items gives all items, oldest first. They are copies.
 func (v View) Items() iter.Seq[*Item] { return v.With(0) }
 
 // With gives the items that have one of the traits, oldest first, children that
 // were made in the same instant by their names; 0: all. They are copies, each made when it is come to: one that changes meanwhile is
 // given as it is then.
-func (v View) With(any Trait) iter.Seq[*Item] {
+func (v View) With(any Trait) iter.Seq[*Item] { return v.after(any, nil) }
+
+// After gives the items of With that come after one in their order; it does not look at
+// those before it.
+func (v View) After(any Trait, last *Item) iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for it := range v.after(any, last) {
+			if CompareAge(it, last) > 0 && !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// CompareAge has the older of two items first, as they are listed.
+func CompareAge(a, b *Item) int { return packed.CompareAge(a, b) }
+
+// after is With of the items that were made in the instant of last, or later.
+func (v View) after(any Trait, last *Item) iter.Seq[*Item] {
+	var from int64
+	if last != nil {
+		from = last.Created.UnixMilli()
+	}
 	x := v.s
 	x.mu.Lock()
 	type found struct {
@@ -139,12 +171,12 @@ func (v View) With(any Trait) iter.Seq[*Item] {
 		kin bool
 	}
 	var all []found
-	if any == 0 {
+	if any == 0 && last == nil {
 		all = make([]found, 0, x.count.items)
 	}
 	x.table.Each(0, packed.Pages, func(bits uint64, b []byte) {
 		t := packed.TraitsOf(b)
-		if any == 0 || t&any != 0 {
+		if (any == 0 || t&any != 0) && packed.CreatedOf(b) >= from {
 			all = append(all, found{aged{packed.CreatedOf(b), bits}, t&Kin != 0})
 		}
 	})

@@ -138,6 +138,9 @@ func (b *Book) Rules() []*Rule {
 // Options are what a recognition needs besides rules.
 type Options struct {
 	Limits archive.Limits // of archives that are listed
+	// Particular keeps a folder from being an object by a rule that fits everything, as its
+	// folders and files may be objects.
+	Particular bool
 }
 
 // Recognise asks the rules what a candidate is. Its error is about the machine alone,
@@ -158,7 +161,7 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 		if len(r.Match.Kind) > 0 && !slices.Contains(r.Match.Kind, kind) {
 			continue // files and folders have rules of their own
 		}
-		if r.Match.everything && best != nil {
+		if r.Match.everything && (best != nil || o.Particular && kind == KindFolder) {
 			break // it fits everything; what a rule took for something is better
 		}
 		t := f.try(ctx, r, base)

@@ -36,6 +36,19 @@
 //	    identifiers: {NAME: VALUE}
 //	    metadata: {NAME: VALUE}
 //	    known: reject|version     # when an item has one of its identifiers; default reject
+//	quality:                      # how items are checked (quality.go)
+//	  - for: CONDITION            # on the item, as a named queue's; default: all
+//	    checks:
+//	      - id: NAME
+//	        level: LEVEL          # layout.QualityLevels
+//	        raster: opens         # one of these four
+//	        regexp: EXPRESSION    # of the object's name
+//	        path: PATH            # is there, in the manifest or below its metadata;
+//	        after: TIME           # and not before this,
+//	        before: TIME          # and before that
+//	        match: CONDITIONS     # of the content
+//	        else: fail|warn       # default fail
+//	        stop: true            # where it does not hold, nothing after it is reached
 //
 // Files of before this language was extended hold name, rules[].name, match with
 // collection, kind and name, workflow and lane; they mean what they meant.

@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	where "bagpipe/engine/condition"
 	"bagpipe/layout"
 )
 
@@ -14,6 +15,8 @@ type File struct {
 	Lists       Lists             `yaml:"lists"`
 	Keywords    []Keyword         `yaml:"keywords"`
 	Rules       []Rule            `yaml:"rules"`
+	Quality     []QualityRule     `yaml:"quality"`
+	Delivery    []Delivery        `yaml:"delivery"`
 
 	path string
 	yaml *layout.YAML
@@ -155,3 +158,19 @@ type InDocument struct {
 	xpath   *xpath
 	matches *pattern
 }
+
+// Delivery says what goes to a target of the settings.
+type Delivery struct {
+	To      string `yaml:"to"`
+	For     string `yaml:"for"`     // a condition; "": all
+	Approve string `yaml:"approve"` // when a person must: a condition, never ("") or always
+
+	Which *where.Where `yaml:"-"` // of For; nil: all
+	Asked *where.Where `yaml:"-"` // of Approve, where it is a condition
+}
+
+// What approve: may say beside a condition.
+const (
+	ApproveNever  = "never"
+	ApproveAlways = "always"
+)

@@ -43,7 +43,7 @@ func TestSlowXPath(t *testing.T) {
 	if !strings.Contains(got, "the XPath goes through the document too often") {
 		t.Errorf("%s", got)
 	}
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -69,6 +69,9 @@ func (c *checker) check() error {
 			}
 		}
 	}
+	if err := c.checkDelivery(); err != nil {
+		return err
+	}
 	if len(f.Rules) > maxRules {
 		return f.Errorf("$.rules", "%d rules; at most %d in a file", len(f.Rules), maxRules)
 	}
@@ -87,7 +90,7 @@ func (c *checker) check() error {
 			return err
 		}
 	}
-	return nil
+	return c.quality()
 }
 
 func (c *checker) rule(r *Rule, at string) error {

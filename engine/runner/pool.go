@@ -24,6 +24,7 @@ func (e *TimeoutError) Error() string { return "timed out after " + e.After.Stri
 type Work struct {
 	Step      string        // names the workflow and the step that Instances bounds
 	Instances int           // of Step that may run at once; 0: as many as there are slots
+	Prefetch  int           // of Step that may be claimed ahead for each instance, where it takes long
 	Timeout   time.Duration // of Run; 0: none
 	Claim     func() bool
 	Run       func(ctx context.Context, aside Aside)
@@ -55,18 +56,21 @@ type Pool struct {
 type stepRoom struct {
 	ahead   int           // claimed, or being claimed, and not running yet
 	inLine  int           // claimed, and waiting for a place to run
-	running chan struct{} // a place for each of its instances
+	running seats         // a place for each of its instances
 	claims  time.Duration // about how long a claim takes
 	runs    time.Duration // about how long it runs
 }
 
-// One step may be claimed ahead for each instance that may run it, so that the next
+// Where a step takes much longer than a claim, nothing is claimed before an instance is
+// free, but for what its prefetch says: another engine may be free sooner. Else one is
+// claimed ahead for each instance, so that the next
 // claim becomes durable while the step before runs. Where a step takes less time
 // than a claim, one would leave the worker waiting for a sync: then as many as run
 // in the time a claim takes, up to mostAhead. Many more may be finishing: they wait
 // for the disk, and the more of them there are the more commits share a sync. That is
 // why there are twice as many: while one half runs, the other's claims are gathered.
 const (
+	longRuns      = 10 // times a claim: waiting for the claim costs less than a tenth
 	mostAhead     = 32
 	finishingEach = 64
 	busyEach      = 128 // pieces of work at once, in whatever state, for each slot
@@ -90,31 +94,41 @@ func (p *Pool) instances(n int) int {
 	return min(n, cap(p.slots))
 }
 
-// room gives what is known of a step; p.mu is held. A definition's newer version may
-// have another number of instances: the first one seen counts until the pool ends.
+// room gives what is known of a step; p.mu is held. The number of instances may have
+// changed since: the newest counts, and what runs beyond it ends in its own time.
 func (p *Pool) room(step string, instances int) *stepRoom {
 	r := p.steps[step]
 	if r == nil {
-		r = &stepRoom{running: make(chan struct{}, p.instances(instances))}
+		r = &stepRoom{}
 		p.steps[step] = r
+	}
+	if n := p.instances(instances); n != r.running.n {
+		before := min(r.inLine, r.running.n)
+		r.running.resize(n)
+		p.stock.Add(int32(min(r.inLine, n) - before))
 	}
 	return r
 }
 
-// May tells whether one more piece of work of a step may be claimed now.
-func (p *Pool) May(step string, instances int) bool {
+// May tells whether one more piece of work of a step may be claimed now. prefetch is
+// that of Work.
+func (p *Pool) May(step string, instances, prefetch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.room(step, instances)
-	return r.ahead < cap(r.running)*r.depth() && p.busy < busyEach*cap(p.slots)
+	return r.ahead < r.mayAhead(prefetch) && p.busy < busyEach*cap(p.slots)
 }
 
-// depth is how many pieces of work may be claimed ahead for one instance.
-func (r *stepRoom) depth() int {
-	if r.claims == 0 || r.runs == 0 || r.runs >= r.claims {
-		return 1
+// mayAhead is how many pieces of work may be claimed and not run yet.
+func (r *stepRoom) mayAhead(prefetch int) int {
+	switch n := r.running.n; {
+	case r.runs == 0 || r.claims == 0 || r.runs >= longRuns*r.claims:
+		return max(0, n-r.running.taken) + n*prefetch
+	case r.runs >= r.claims:
+		return n * max(1, prefetch)
+	default:
+		return n * max(prefetch, int(min(mostAhead, 2*r.claims/max(r.runs, 1)+1)))
 	}
-	return int(min(mostAhead, 2*r.claims/max(r.runs, 1)+1))
 }
 
 // learn takes a measurement into an average.
@@ -189,7 +203,7 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.mu.Lock()
 	p.line(r, 1)
 	p.mu.Unlock()
-	leave, ok := p.enter(r.running, p.slots)
+	leave, ok := p.enter(r)
 	p.change(func() { r.ahead--; p.line(r, -1) })
 	if !ok {
 		return
@@ -217,37 +231,51 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 // them again, when the pool drains, too.
 func (p *Pool) aside(r *stepRoom, wait func() error) error {
 	<-p.slots
-	<-r.running
+	p.leave(r)
 	defer func() {
-		r.running <- struct{}{}
+		p.sit(r, nil)
 		p.slots <- struct{}{}
 	}()
 	return wait()
 }
 
-// enter takes a place in each of the channels, in their order; not when the pool
-// drains first.
-func (p *Pool) enter(places ...chan struct{}) (leave func(), ok bool) {
-	taken := 0
-	leave = func() {
-		for _, s := range places[:taken] {
-			<-s
-		}
+// enter takes a place of the step, then a slot; not when the pool drains first.
+func (p *Pool) enter(r *stepRoom) (leave func(), ok bool) {
+	if p.Draining() || !p.sit(r, p.drain) {
+		return nil, false
 	}
-	for _, s := range places {
-		if p.Draining() {
-			leave()
-			return nil, false
+	select {
+	case p.slots <- struct{}{}:
+		if !p.Draining() {
+			return func() { <-p.slots; p.leave(r) }, true
 		}
-		select {
-		case s <- struct{}{}:
-			taken++
-		case <-p.drain:
-			leave()
-			return nil, false
-		}
+		<-p.slots
+	case <-p.drain:
 	}
-	return leave, true
+	p.leave(r)
+	return nil, false
+}
+
+// sit waits for a place of the step; false when give is closed first. nil never is.
+func (p *Pool) sit(r *stepRoom, give <-chan struct{}) bool {
+	p.mu.Lock()
+	seat := r.running.ask()
+	p.mu.Unlock()
+	select {
+	case <-seat:
+		return true
+	case <-give:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.running.giveUp(seat)
+	return false
+}
+
+func (p *Pool) leave(r *stepRoom) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.running.leave()
 }
 
 // Stocked tells that all slots are taken and for each of them another piece of work
@@ -258,9 +286,9 @@ func (p *Pool) Stocked() bool {
 
 // line counts n more pieces of work of a step in line; p.mu is held.
 func (p *Pool) line(r *stepRoom, n int) {
-	before := min(r.inLine, cap(r.running))
+	before := min(r.inLine, r.running.n)
 	r.inLine += n
-	p.stock.Add(int32(min(r.inLine, cap(r.running)) - before))
+	p.stock.Add(int32(min(r.inLine, r.running.n) - before))
 }
 
 // Draining reports whether Drain was called.

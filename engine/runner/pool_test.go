@@ -102,14 +102,14 @@ func TestAClaimThatFailsGivesItsRoomBack(t *testing.T) {
 			})
 		}
 		p.Wait()
-		if !p.May("w/s", 0) {
+		if !p.May("w/s", 0, 0) {
 			t.Error("the room was not given back")
 		}
 	})
 }
 
 // TestInstancesBoundAStep: of one step as many run at once as it has instances,
-// and one more for each may be claimed; other steps are not kept waiting by it.
+// and as many more may be claimed as are prefetched; other steps are not kept waiting by it.
 func TestInstancesBoundAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(3, time.Now)
@@ -123,12 +123,12 @@ func TestInstancesBoundAStep(t *testing.T) {
 		}
 		add()
 		synctest.Wait()
-		if !p.May("w/slow", 1) {
-			t.Error("none may be claimed ahead")
+		if p.May("w/slow", 1, 0) || !p.May("w/slow", 1, 1) {
+			t.Error("ahead of a long step others are claimed without prefetch, or not with it")
 		}
 		add()
 		synctest.Wait()
-		if p.May("w/slow", 1) {
+		if p.May("w/slow", 1, 1) {
 			t.Error("two may be claimed ahead")
 		}
 		for range 2 {
@@ -146,12 +146,13 @@ func TestInstancesBoundAStep(t *testing.T) {
 }
 
 // TestShortStepsAreClaimedFurtherAhead: a worker does not wait for claims that take
-// longer than its step, and one whose step takes long has one ahead.
+// longer than its step, and one whose step takes somewhat longer has one ahead. Where it
+// takes much longer, only a free worker claims.
 func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 	for _, c := range []struct {
 		claim, run time.Duration
 		want       int
-	}{{time.Millisecond, time.Second, 1}, {10 * time.Millisecond, 4 * time.Millisecond, 6}, {time.Second, 0, mostAhead}} {
+	}{{time.Millisecond, 5 * time.Millisecond, 1}, {time.Millisecond, time.Second, 1}, {10 * time.Millisecond, 4 * time.Millisecond, 6}, {time.Second, 0, mostAhead}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := New(1, time.Now)
 			w := Work{Step: "w/s",
@@ -163,7 +164,7 @@ func TestShortStepsAreClaimedFurtherAhead(t *testing.T) {
 				p.Wait()
 			}
 			n := 0
-			for ; p.May("w/s", 0); n++ {
+			for ; p.May("w/s", 0, 0); n++ {
 				p.Go(t.Context(), w)
 			}
 			if n != c.want {
@@ -187,7 +188,7 @@ func TestAnUnknownStepIsClaimedOneAhead(t *testing.T) {
 			p.Go(t.Context(), w)
 			time.Sleep(2 * time.Minute)
 		}
-		if p.May("w/s", 0) {
+		if p.May("w/s", 0, 0) {
 			t.Error("two may be claimed ahead")
 		}
 		p.Wait()
@@ -258,5 +259,37 @@ func TestOthersRunAsideOneThatWaits(t *testing.T) {
 		if !onward.Load() {
 			t.Error("the one that waited did not go on")
 		}
+	})
+}
+
+// TestInstancesChangeWhileTheyRun: more instances begin to run at once, fewer let what
+// runs finish first.
+func TestInstancesChangeWhileTheyRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(4, time.Now)
+		var running atomic.Int64
+		add := func(instances int) {
+			p.Go(t.Context(), Work{Step: "w/s", Instances: instances, Run: func(context.Context, Aside) {
+				running.Add(1)
+				time.Sleep(time.Second)
+				running.Add(-1)
+			}, Finish: func() {}})
+		}
+		for range 6 {
+			add(1)
+		}
+		for _, c := range []struct{ instances, want int }{{1, 1}, {3, 3}, {2, 3}} {
+			p.May("w/s", c.instances, 0)
+			synctest.Wait()
+			if n := running.Load(); n != int64(c.want) {
+				t.Errorf("%d instances: %d run, want %d", c.instances, n, c.want)
+			}
+		}
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		if n := running.Load(); n != 2 {
+			t.Errorf("after a second with 2 instances %d run", n)
+		}
+		p.Wait()
 	})
 }

@@ -148,7 +148,7 @@ func (o *Groups) gatherStep(it *packed.Item, run *packed.Run, i int, in bool) {
 		return
 	}
 	s := &run.Steps[i]
-	m := member{id: it.ID, created: it.Created, here: arrived(run, s),
+	m := member{id: it.ID, created: it.Created, here: arrived(run, i),
 		begun:    s.Attempts > 0 && s.Status != state.Skipped,
 		finished: s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed && run.Plan.Steps[i].Tolerated()}
 	if !m.here {
@@ -170,8 +170,10 @@ func (g *gathering) firstAfter(changed layout.ItemID) layout.ItemID {
 }
 
 // arrived reports whether an item has come as far as its step s, or has left.
-func arrived(run *packed.Run, s *packed.Step) bool {
-	if run.Status == state.Completed || run.Status == state.Inactive {
+// One that failed before keeps the others waiting only with waitForFailed.
+func arrived(run *packed.Run, i int) bool {
+	s := &run.Steps[i]
+	if run.Status == state.Completed || run.Status == state.Inactive || run.Status == state.Failed && !run.Plan.Steps[i].WaitForFailed {
 		return true
 	}
 	why := s.ByRecord()

@@ -85,7 +85,7 @@ func (f *family) learn(parent *packed.Item) {
 		}
 		for i := range run.Plan.Steps {
 			if s := &run.Plan.Steps[i]; layout.Name(s.Name) == f.id.step {
-				f.policy = policy{last: s.ParentLast, stop: s.Siblings == state.SiblingsStop, tolerated: s.Tolerated(), pool: s.PoolSize}
+				f.policy = policy{last: s.ParentLast, stop: s.Siblings == state.SiblingsStop, tolerated: s.Tolerated() || s.OnChildFailure == state.ChildFail || s.OnChildFailure == state.ChildSkip, pool: s.PoolSize}
 				f.made = run.Steps[i].Children
 			}
 		}

@@ -1,6 +1,8 @@
 package packed
 
 import (
+	"slices"
+
 	"bagpipe/engine/state"
 )
 
@@ -28,6 +30,7 @@ type OutlineStep struct {
 	Code     uint8
 	skip     bool
 	again    bool
+	overlay  bool // what controls and other items say is written out
 	Attempts uint32
 	Failures uint32
 	waited   uint64 // ms, of the last attempt
@@ -117,6 +120,13 @@ func (g *Outline) Flies(run *OutlineRun) bool {
 	return begun && !waits
 }
 
+// Counts reports whether step i of a run is one of those that wait, failed and so on: where a
+// run is inactive, what it did not do will not be done.
+func (g *Outline) Counts(run *OutlineRun, i int) bool {
+	s := Statuses[g.Steps[run.From+i].Status]
+	return Statuses[run.status] != state.Inactive || s != state.Waiting && s != state.Failed
+}
+
 // Person reports whether a step waits for a person.
 func (s *OutlineStep) Person() bool { return s.Code == codeManual || s.Code == codeDateless }
 
@@ -131,6 +141,11 @@ func (g *Outline) AwaitsOthers() (awaits bool) {
 		awaits = awaits || s.Code == codeChildren || s.Code == codeBatch
 	}
 	return awaits
+}
+
+// Alone reports that other items say nothing of the item's steps. False is no answer.
+func (g *Outline) Alone() bool {
+	return !slices.ContainsFunc(g.Steps, func(s OutlineStep) bool { return s.overlay || s.Code >= codeRaw })
 }
 
 // Open counts the steps that are expected to be done without a person: those
@@ -200,6 +215,7 @@ func (g *Outline) Read(b []byte) (ok bool) {
 func (u *unpacker) outlineStep(g *Outline) (s OutlineStep) {
 	head := u.num()
 	s.Status, s.Code, s.skip, s.again = uint8(head&7), uint8(head>>3&15), head&bitSkip != 0, head&bitAgain != 0
+	s.overlay = head&bitOverlay != 0
 	if s.Attempts = uint32(u.num()); s.Attempts > 0 {
 		u.num()
 		u.num()
@@ -217,7 +233,7 @@ func (u *unpacker) outlineStep(g *Outline) (s OutlineStep) {
 	if head&bitSkip != 0 {
 		u.bytes()
 	}
-	if head&bitOverlay != 0 {
+	if s.overlay {
 		for range 3 {
 			u.skipReason(uint8(u.num()))
 		}

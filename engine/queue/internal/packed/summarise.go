@@ -9,12 +9,13 @@ import (
 	"bagpipe/layout"
 )
 
-// ends lists what thresholds look at; see the package comment of state.
-func ends(x *state.Execution, run string, step layout.Name, rec *state.StepRecord) (out []End) {
+// EndsOf lists what thresholds look at; see the package comment of state.
+func EndsOf(x *state.Execution, run string, step layout.Name) (out []End) {
+	rec := x.Workflows[run].Steps[step]
 	for _, k := range rec.Keys() {
 		a := rec.Attempts[k]
 		over := a.State == state.Completed || a.State == state.Skipped || a.State == state.Failed && a.NotBefore.IsZero()
-		if over && a.By == "" && !x.Lost(run, step, k) {
+		if _, cancelled := state.Cancelled(x, run, step, k); over && a.By == "" && !cancelled && !x.Lost(run, step, k) {
 			out = append(out, End{At: a.Ended, Attempt: k, Failed: a.State == state.Failed})
 		}
 	}
@@ -116,7 +117,7 @@ func summariseStep(s *Step, x *state.Execution, run *Run, i int, lasts []last, n
 		s.Again = x.LetAgain(run.Name, name)
 	}
 	if t := run.Plan.Steps[i].Threshold; t != nil && t.Count > 0 {
-		s.Ends = ends(x, run.Name, name, l.rec)
+		s.Ends = EndsOf(x, run.Name, name)
 	}
 	s.NoteOwn()
 	if l.key.IsZero() {

@@ -1,0 +1,91 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"Änne's R&D":     "anne s r d",
+		"GF1_PMS1-E116":  "gf1 pms1 e116",
+		"北京洪水2013":       "北 京 洪 水 2013",
+		"Straße Żółw":    "strasse zolw",
+		"ＡＢＣ ｶﾞ":         "abc ガ",
+		"한국어 हिन्दी":     "한국어 हिन्दी",
+		"Ærø ﬁn":         "aero fin",
+		"\x00\xff\ue000": "",
+	} {
+		if got := strings.Join(Words(text), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if long := Words(strings.Repeat("é", 5000)); len(long) != 1 || len(long[0]) != maxWord {
+		t.Errorf("a long word is compared by %d bytes", len(long[0]))
+	}
+}
+
+func TestPhrases(t *testing.T) {
+	holds := func(asked, text string) bool {
+		return !slices.ContainsFunc(Phrases(asked), func(p Phrase) bool { return !p.In(Words(text)) })
+	}
+	for _, c := range []struct {
+		asked, text string
+		want        bool
+	}{
+		{"flood plain", "the plain was flooded", true},
+		{`"flood plain"`, "plain flood", false},
+		{`"flood plain"`, "on flood plains", true},
+		{"洪水", "北京洪水影像", true},
+		{"水洪", "北京洪水影像", false},
+		{"lood", "flood", false},
+	} {
+		if got := holds(c.asked, c.text); got != c.want {
+			t.Errorf("%s in %s: %v", c.asked, c.text, got)
+		}
+	}
+}
+
+func TestBoxes(t *testing.T) {
+	fiji := Box{177, -20, -178, -12}
+	for _, c := range []struct {
+		b    Box
+		want bool
+	}{{Box{-180, -15, -179, -14}, true}, {Box{178, -15, 179, -14}, true}, {Box{0, -15, 10, -14}, false}, {Box{170, -15, -170, 0}, true}, {Box{-178, -12, 0, 0}, true}} {
+		if fiji.Meets(c.b) != c.want || c.b.Meets(fiji) != c.want {
+			t.Errorf("%v: %v", c.b, !c.want)
+		}
+	}
+	for _, bad := range []string{"", "1,2,3", "1,2,3,4,5", "1,2,3,nan", "0,10,1,5", "0,0,181,1", "1,2,3,inf"} {
+		if _, err := ParseBox(bad); err == nil {
+			t.Errorf("%q is taken for a box", bad)
+		}
+	}
+}
+
+func TestPeriods(t *testing.T) {
+	for text, want := range map[string]string{
+		"2013": "2013-01-01T00:00:00Z 2013-12-31T23:59:59.999Z", "2014-06": "2014-06-01T00:00:00Z 2014-06-30T23:59:59.999Z",
+		"2014-06-30T12:00:00+02:00": "2014-06-30T10:00:00Z 2014-06-30T10:00:00Z",
+	} {
+		const form = "2006-01-02T15:04:05.999Z"
+		start, end, ok := Period(text)
+		if got := start.Format(form) + " " + end.Format(form); !ok || got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestFactsOfAManifest(t *testing.T) {
+	if _, ok := Bounds([]byte(`{"metadata": {"space": {"wgs84": {"bounds": [39, 116, 41, 117]}}}}`)); ok {
+		t.Error("bounds beyond a pole are taken")
+	}
+	got := Tags([]byte(`{"metadata": {"tags": {"place": ["Beijing", 3], "business": "flood"}}}`))
+	if want := []string{"business:flood", "place:3", "place:Beijing"}; !slices.Equal(got, want) {
+		t.Errorf("tags %v, want %v", got, want)
+	}
+	if s, ok := Time([]byte(`{"metadata": {"time": {"start": 2013, "end": "2012"}}}`)); !ok || s.End.Year() != 2013 {
+		t.Errorf("time %v %v", s, ok)
+	}
+}
