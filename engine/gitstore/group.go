@@ -69,13 +69,16 @@ func (o *owner) tryRound(reqs []*request, hold bool) (int, error) {
 	if err := o.settle(lock); err != nil {
 		return len(reqs), err
 	}
+	begin := o.opts.Now()
 	b, n, err := o.build(reqs)
 	if err != nil || b.To == b.From {
 		return n, err
 	}
+	made := o.opts.Now()
 	if err := o.publish(b, lock); err != nil {
 		return n, err
 	}
+	o.known.figures.add(len(b.entries), made.Sub(begin), o.opts.Now().Sub(made))
 	o.remember(b)
 	return n, nil
 }
@@ -155,7 +158,7 @@ func (o *owner) addCommit(b *built, c *Change, changed []string) Hash {
 		parents = []Hash{b.To}
 	}
 	tree := o.work.RootHash(o.builder)
-	o.scratch = odb.AppendCommit(o.scratch[:0], tree, parents, author, committer, c.Message)
+	o.scratch = odb.AppendCommit(o.scratch[:0], tree, parents, author, committer, c.Message+o.opts.Trailer)
 	parent := b.To
 	b.To = o.builder.AddCommit(o.scratch)
 	b.entries = append(b.entries, odb.GraphEntry{Hash: b.To, Tree: tree, Parent: parent, When: now.Unix(), Filter: odb.NewFilter(changed)})
@@ -189,6 +192,7 @@ func (o *owner) remember(b *built) {
 	o.own.Add(b.entries) // before the tip: all commits up to it are there
 	o.known.tip.Store(&b.To)
 	o.known.view.Store(&View{db: o.repo.DB, commit: b.To, tree: o.work.Root()})
+	o.work.KeepWritten()
 	for _, blob := range o.builder.Blobs() { // the next edit of the item reads them
 		o.repo.DB.Keep(blob.Name, odb.TypeBlob, blob.Data)
 	}

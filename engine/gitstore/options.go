@@ -28,6 +28,10 @@ type Options struct {
 	Committer Signature        // the engine; zero: "Bagpipe"
 	Log       *slog.Logger     // nil: discard
 
+	// Trailer ends every commit's message: a whole line, which joins the last block of
+	// the message; "": nothing does.
+	Trailer string
+
 	// ReadOnly opens without writing: the leftovers of dead processes and the followed
 	// files stay as they are, and Commit answers ErrReadOnly.
 	ReadOnly bool

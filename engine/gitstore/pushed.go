@@ -47,8 +47,12 @@ func (f Files) List(dir string) (out []Entry, err error) {
 	return out, nil
 }
 
-// maxPushedFile is how long a file of settings may be.
-const maxPushedFile = 8 << 20
+// maxPushedFile is how long a file of settings may be, maxPushed how long all together: a
+// push of a few kilobytes may name one blob a thousand times.
+const (
+	maxPushedFile = 8 << 20
+	maxPushed     = 64 << 20
+)
 
 // FilesOf reads files and folders of a commit of the workspace at root by the git program,
 // which also sees what a push has brought and not landed yet.
@@ -59,14 +63,19 @@ func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, 
 	}
 	var names []string
 	var hashes bytes.Buffer
+	var sum int64
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		about, name, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(about) // mode, type, hash, size
 		if len(fields) != 4 || fields[1] != "blob" || path.Ext(name) != ".yaml" {
 			continue
 		}
-		if size, err := strconv.ParseInt(fields[3], 10, 64); err != nil || size > maxPushedFile {
+		size, err := strconv.ParseInt(fields[3], 10, 64)
+		if err != nil || size > maxPushedFile {
 			return nil, &layout.FileError{File: name, Text: fmt.Sprintf("has more than %d bytes", maxPushedFile)}
+		}
+		if sum += size; sum > maxPushed {
+			return nil, &layout.FileError{File: name, Text: fmt.Sprintf("is one too many: all files of settings have more than %d bytes", maxPushed)}
 		}
 		names = append(names, name)
 		hashes.WriteString(fields[2] + "\n")

@@ -20,9 +20,9 @@ func OddConfig(root string) ([]string, error) {
 }
 
 // Restore makes the repository of the workspace root from a history: a repository, a bundle
-// or an address, whatever git clone takes. It is whole, or not there; what a crash left is
-// cleared by the next.
-func Restore(ctx context.Context, history, root string) (err error) {
+// or an address, whatever git clone takes. ready is called with it before it gets its name. It
+// is whole, or not there; what a crash left is cleared by the next.
+func Restore(ctx context.Context, history, root string, ready func(git string) error) (err error) {
 	git := filepath.Join(root, layout.RepositoryDir)
 	if _, err := os.Lstat(git); err == nil {
 		return fmt.Errorf("%s is there already", git)
@@ -36,16 +36,26 @@ func Restore(ctx context.Context, history, root string) (err error) {
 			err = errors.Join(err, disk.RemoveTree(made))
 		}
 	}()
-	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--bare", "--no-hardlinks", "--", history, made)
+	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--bare", "--no-hardlinks", "--dissociate", "--", history, made)
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("git clone %s: %w", history, err)
 	}
+	if _, err := os.Lstat(filepath.Join(made, "shallow")); err == nil {
+		return fmt.Errorf("%s is shallow: it lacks the older part of the history", history)
+	}
 	if err := exec.CommandContext(ctx, "git", "--git-dir="+made, "rev-parse", "--quiet", "--verify", repo.InitialBranch+"^{commit}").Run(); err != nil {
 		return fmt.Errorf("%s has no branch main: it is no workspace's history", history)
 	}
-	if err := repo.Configure(made); err != nil {
+	names, err := exec.CommandContext(ctx, "git", "--git-dir="+made, "ls-tree", "--name-only", repo.InitialBranch, layout.SettingsFile, layout.ItemsDir).Output()
+	if err != nil {
+		return fmt.Errorf("git ls-tree in %s: %w", history, err)
+	}
+	if len(names) == 0 { // settings may have been removed by a push, items may not be there yet
+		return fmt.Errorf("%s has neither bagpipe.yaml nor items/ at the tip of main: it is no workspace's history", history)
+	}
+	if err := errors.Join(repo.Configure(made), ready(made)); err != nil {
 		return err
 	}
 	if err := disk.SyncTree(made); err != nil {

@@ -34,6 +34,8 @@ type Store struct {
 type known struct {
 	tip  atomic.Pointer[Hash] // where the owner knows the branch to be
 	view atomic.Pointer[View] // at the commit published last
+
+	figures figures
 }
 
 // Open opens the store of the workspace root. It scans nothing; the leftovers of dead

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"bagpipe/engine/gitstore/internal/history"
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/engine/gitstore/internal/trees"
 )
@@ -30,6 +31,12 @@ type Folder = trees.Folder
 
 // Commit names the commit.
 func (v View) Commit() Hash { return v.commit }
+
+// About gives the commit itself.
+func (v View) About() (Commit, error) {
+	c, err := v.db.ReadCommit(v.commit)
+	return history.NewCommit(v.commit, c), err
+}
 
 // Tree names the root tree; equal trees hold equal files.
 func (v View) Tree() Hash { return v.tree }

@@ -11,7 +11,8 @@ import (
 // Trailer is one KEY: VALUE line of a message's last block.
 type Trailer struct{ Key, Value string }
 
-func newCommit(h odb.Hash, c odb.Commit) Commit {
+// NewCommit gives a commit as people read it.
+func NewCommit(h odb.Hash, c odb.Commit) Commit {
 	subject, rest, _ := strings.Cut(strings.TrimLeft(c.Message, "\n"), "\n")
 	body, trailers := splitTrailers(strings.Trim(rest, "\n"))
 	return Commit{

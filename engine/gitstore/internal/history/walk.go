@@ -63,7 +63,7 @@ func Walk(ctx context.Context, r *repo.Repo, o Options, yield func(Commit) bool)
 		if err != nil {
 			return err
 		}
-		if !yield(newCommit(c.hash, commit)) {
+		if !yield(NewCommit(c.hash, commit)) {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/engine/gitstore/internal/repo"
@@ -20,8 +21,15 @@ const maxReads = 10
 // pack-refs writes packed-refs before it removes the loose file, and another writer may
 // make a new loose file right after.
 func Read(r *repo.Repo) (odb.Hash, error) {
-	for range maxReads {
+	for n := range maxReads {
 		h, ok, err := readLoose(r)
+		if errors.Is(err, errGarbled) {
+			if n < maxReads-1 {
+				time.Sleep(patience)
+				continue
+			}
+			return odb.Hash{}, nil
+		}
 		if ok || err != nil {
 			return h, err
 		}
@@ -47,11 +55,20 @@ func readLoose(r *repo.Repo) (odb.Hash, bool, error) {
 		return odb.Hash{}, false, fmt.Errorf("read %s: %w", r.Branch, err)
 	}
 	h, err := odb.ParseHash(strings.TrimSpace(string(data)))
-	if err != nil {
+	if err != nil && strings.HasPrefix(string(data), "ref:") {
 		return odb.Hash{}, false, fmt.Errorf("read %s: %w", path(r), err)
+	}
+	if err != nil { // being written in place, or of no use: then the branch counts as deleted
+		return odb.Hash{}, false, errGarbled
 	}
 	return h, true, nil
 }
+
+// errGarbled is a branch's file that names no commit.
+var errGarbled = errors.New("the branch's file names no commit")
+
+// patience is how long a program that writes the branch's file in place may take.
+const patience = 20 * time.Millisecond
 
 func readPacked(r *repo.Repo) (odb.Hash, error) {
 	data, err := r.FS.ReadFile(filepath.Join(r.Git, "packed-refs"))

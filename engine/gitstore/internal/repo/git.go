@@ -20,19 +20,14 @@ import (
 
 const gitPatience = 10 * time.Second // until an interrupted git program is killed
 
-// windows keep git from mapping whole packs, which took 2.5 GB at 100,000 items. They
+// Windows keep git from mapping whole packs, which took 2.5 GB at 100,000 items. They
 // cost git no time.
-var windows = []string{"-c", "core.packedGitLimit=64m", "-c", "core.packedGitWindowSize=1m", "-c", "core.deltaBaseCacheLimit=16m"}
+var Windows = []string{"-c", "core.packedGitLimit=64m", "-c", "core.packedGitWindowSize=1m", "-c", "core.deltaBaseCacheLimit=16m"}
 
 // RunGit runs a git program that works on the repository's own files. When ctx ends, the
 // program is told to stop, and removes its temporary files.
 func (r *Repo) RunGit(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"--git-dir=" + r.Git}, windows, args)...)
-	cmd.Dir = r.Root
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = gitPatience
-	out, err := cmd.CombinedOutput()
+	out, err := r.GitSays(ctx, args...)
 	if ctx.Err() != nil && err != nil {
 		return ctx.Err()
 	}
@@ -40,6 +35,16 @@ func (r *Repo) RunGit(ctx context.Context, args ...string) error {
 		return fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out))
 	}
 	return nil
+}
+
+// GitSays is RunGit of a program whose output, errors included, counts.
+func (r *Repo) GitSays(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"--git-dir=" + r.Git}, Windows, args)...)
+	cmd.Dir = r.Root
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = gitPatience
+	return cmd.CombinedOutput()
 }
 
 // readByGoGit asks go-git for an object that the store's own reader does not find, such

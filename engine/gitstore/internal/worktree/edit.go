@@ -130,6 +130,7 @@ func (w *Tree) write(b *odb.Builder) {
 		}
 		if n.in != w.group {
 			n.placed, n.in = odb.Placed{}, w.group
+			w.written = append(w.written, n)
 		}
 		w.addTree(b, n)
 		if n.parent != nil {

@@ -21,6 +21,7 @@ type Tree struct {
 	group   uint32 // number of the group: packs differ from group to group
 	stamp   uint64 // number of the edit
 	touched []*node
+	written []*node           // by the group
 	size    int               // bytes of the nodes held, about
 	loads   int               // trees read since Loads was asked
 	dir     string            // the path of dirNode
@@ -108,11 +109,23 @@ func (w *Tree) RootHash(b *odb.Builder) odb.Hash {
 	return w.root.hash
 }
 
+// KeepWritten puts the group's trees into the cache: what reads the tip need not look for
+// them in the pack that was just written.
+func (w *Tree) KeepWritten() {
+	for _, n := range w.written {
+		if len(n.raw) > 0 || n.parent == nil { // the others are gone again
+			w.db.Keep(n.hash, odb.TypeTree, bytes.Clone(n.raw))
+		}
+	}
+}
+
 // BeginGroup starts a group: its pack is empty, so no tree is placed in the pack.
 func (w *Tree) BeginGroup() {
 	w.group++
 	clear(w.fresh)
 	w.Replaced = w.Replaced[:0]
+	clear(w.written)
+	w.written = w.written[:0]
 	w.dirNode = nil
 	if w.size > worktreeLimit {
 		w.forget()

@@ -1,0 +1,105 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/gitstore/internal/ref"
+)
+
+// safely makes git sync all it writes.
+var safely = []string{"-c", "core.fsync=all", "-c", "fastimport.unpackLimit=1"}
+
+// Base is a commit that two histories have in common, the same for both orders; zero: they
+// are unrelated.
+func (s *Store) Base(ctx context.Context, a, b Hash) (Hash, error) {
+	out, err := s.repo.GitSays(ctx, "merge-base", "--all", a.String(), b.String())
+	if err != nil {
+		if ctx.Err() == nil && len(bytes.TrimSpace(out)) == 0 {
+			return Hash{}, nil
+		}
+		return Hash{}, fmt.Errorf("git merge-base: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return ParseHash(slices.Min(strings.Fields(string(out))))
+}
+
+// JoinerEmail is the address of who commits joins, the same at every site.
+const JoinerEmail = "bagpipe@join"
+
+// JoinCommit writes a commit with two parents: the files of the first, changed by files. It
+// is a function of its arguments, byte for byte, and no branch holds it yet.
+func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, files map[string][]byte, message string) (Hash, error) {
+	when, err := gitSays(ctx, s.repo.Root, nil, "log", "--no-walk", "--format=%ct", parents[0].String(), parents[1].String())
+	if err != nil {
+		return Hash{}, err
+	}
+	var last int64
+	for t := range strings.FieldsSeq(string(when)) {
+		seconds, err := strconv.ParseInt(t, 10, 64)
+		if err != nil {
+			return Hash{}, err
+		}
+		last = max(last, seconds)
+	}
+	var in bytes.Buffer
+	fmt.Fprintf(&in, "commit refs/bagpipe/joined\nmark :1\ncommitter Bagpipe <%s> %d +0000\ndata %d\n%s\nfrom %s\nmerge %s\n",
+		JoinerEmail, last, len(message), message, parents[0], parents[1])
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		if data := files[p]; data == nil {
+			fmt.Fprintf(&in, "D %s\n", quoted(p))
+		} else {
+			fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n", quoted(p), len(data))
+			in.Write(data)
+			in.WriteByte('\n')
+		}
+	}
+	in.WriteString("\nget-mark :1\ndone\n")
+	out, err := gitSays(ctx, s.repo.Root, in.Bytes(), slices.Concat(safely, []string{"fast-import", "--quiet", "--force", "--done"})...)
+	if err != nil {
+		return Hash{}, err
+	}
+	return ParseHash(strings.TrimSpace(string(out)))
+}
+
+// quoted is a path as git fast-import reads it.
+func quoted(p string) string {
+	if strings.ContainsAny(p, "\"\\\n") {
+		return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`).Replace(p) + `"`
+	}
+	return p
+}
+
+// Land moves the branch to the commit that onto gives for its tip, a descendant of it; no
+// process of Bagpipe publishes meanwhile. Advanced is told before Land returns.
+func (s *Store) Land(ctx context.Context, onto func(tip Hash) (Hash, error)) (Hash, error) {
+	to, err := s.land(ctx, onto)
+	if err != nil {
+		return to, err
+	}
+	return to, s.Refresh(ctx)
+}
+
+func (s *Store) land(ctx context.Context, onto func(tip Hash) (Hash, error)) (to Hash, err error) {
+	if s.opts.ReadOnly {
+		return to, ErrReadOnly
+	}
+	turn, err := s.repo.TakeTurn()
+	if err != nil {
+		return to, err
+	}
+	defer func() { err = errors.Join(err, turn.Release()) }()
+	tip, err := ref.Read(s.repo)
+	if err != nil {
+		return to, err
+	}
+	if to, err = onto(tip); err != nil || to == tip {
+		return to, err
+	}
+	return to, s.repo.RunGit(ctx, "-c", "core.fsync=all", "update-ref", "-m", "sync", s.repo.Branch, to.String(), tip.String())
+}

@@ -1,0 +1,153 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// Folders lists what stands in a folder of the tip of the workspace at root, as paths.
+func Folders(ctx context.Context, root, dir string) (paths []string, err error) {
+	out, err := gitSays(ctx, root, nil, "ls-tree", "-d", "-z", "--name-only", "HEAD", dir+"/")
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+}
+
+// AddRemote names an address that the workspace at root syncs with. One that is a path of
+// this machine is kept whole, as Git asks it from the repository's folder.
+func AddRemote(ctx context.Context, root, name, url string) error {
+	if !strings.Contains(url, ":") {
+		abs, err := filepath.Abs(url)
+		if err != nil {
+			return err
+		}
+		url = abs
+	}
+	_, err := gitSays(ctx, root, nil, "remote", "add", "--", name, url)
+	return err
+}
+
+// Remotes lists the names of the remotes of the workspace at root.
+func Remotes(ctx context.Context, root string) ([]string, error) {
+	out, err := gitSays(ctx, root, nil, "remote")
+	return strings.Fields(string(out)), err
+}
+
+// patience bounds one call of a remote; one that says nothing is given up before.
+const patience = 30 * time.Minute
+
+// askRemote runs a git program that asks a remote: without prompts, and not for ever.
+func askRemote(ctx context.Context, root string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir), "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30",
+		"-c", "fetch.fsckObjects=true", "-c", "core.fsync=all", "-c", "credential.interactive=false"}, args)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C")
+	if os.Getenv("GIT_SSH_COMMAND") == "" {
+		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15")
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(wrong.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// Fetch brings the branches main and site/* of a remote, and gives their tips by name. A
+// site's branch that was rewritten is refused, and an error beside the others.
+func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
+	at := "refs/remotes/" + remote + "/"
+	_, failed := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
+		"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
+		"+"+anchorRefs+"*:"+remoteTags+remote+"/*")
+	if err := takeAnchors(ctx, root, remote); err != nil {
+		return nil, err
+	}
+	out, err := gitSays(ctx, root, nil, "for-each-ref", "--format=%(objectname) %(refname)", at)
+	if err != nil {
+		return nil, err
+	}
+	tips := map[string]Hash{}
+	for line := range strings.Lines(string(out)) {
+		hash, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		h, err := ParseHash(hash)
+		if err != nil {
+			return nil, err
+		}
+		if name = strings.TrimPrefix(name, at); name == "main" || strings.HasPrefix(name, layout.SitesBranches) {
+			tips[name] = h
+		}
+	}
+	return tips, failed
+}
+
+// Push writes the branch to branches of a remote, and the anchors that the remote did not have
+// when it was fetched from; never by force. It gives why those were refused that were, by name.
+func Push(ctx context.Context, root, remote string, branches ...string) (refused map[string]string, err error) {
+	anchors, err := newAnchors(ctx, root, remote)
+	if err != nil || len(branches)+len(anchors) == 0 {
+		return map[string]string{}, err
+	}
+	args := []string{"push", "--porcelain", "--no-follow-tags", "--", remote}
+	for _, b := range branches {
+		args = append(args, "HEAD:refs/heads/"+b)
+	}
+	out, err := askRemote(ctx, root, append(args, anchors...)...)
+	refused = map[string]string{}
+	told := false
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t") // flag, from:to, summary
+		if len(fields) != 3 {
+			continue
+		}
+		told = true
+		_, to, _ := strings.Cut(fields[1], ":")
+		if fields[0] == "!" {
+			refused[strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), tagRefs)] = fields[2]
+		}
+	}
+	if told {
+		err = nil
+	}
+	return refused, err
+}
+
+// MergeLines unites two texts by lines, three-way; clean is false where both changed the same.
+func MergeLines(ctx context.Context, base, a, b []byte) (united []byte, clean bool, err error) {
+	dir, err := os.MkdirTemp("", "bagpipe-join-")
+	if err != nil {
+		return nil, false, err
+	}
+	defer os.RemoveAll(dir)
+	var names []string
+	for i, data := range [][]byte{a, base, b} {
+		name := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return nil, false, err
+		}
+		names = append(names, name)
+	}
+	out, err := exec.CommandContext(ctx, "git", append([]string{"merge-file", "-p", "--quiet"}, names...)...).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() < 128 {
+		return nil, false, nil
+	}
+	return out, err == nil, err
+}

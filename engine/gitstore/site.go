@@ -1,0 +1,44 @@
+package gitstore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/config"
+
+	"bagpipe/layout"
+)
+
+// section is where Bagpipe keeps its own in a repository's configuration.
+const section = "bagpipe"
+
+// ownConfig gives what the repository of the workspace root says in that section; nothing
+// where there is none.
+func ownConfig(root, key string) string {
+	f, err := os.Open(filepath.Join(root, layout.RepositoryDir, "config"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	c, err := config.ReadConfig(f)
+	if err != nil {
+		return ""
+	}
+	return c.Raw.Section(section).Option(key)
+}
+
+// SiteOf is the name of the workspace root among those that share its history, and whether it
+// was begun as a copy; "": it has none.
+func SiteOf(root string) (name string, clone bool) {
+	return ownConfig(root, "site"), ownConfig(root, "clone") == "true"
+}
+
+// SiteMark is the mark that came with the name.
+func SiteMark(root string) string { return ownConfig(root, "siteMark") }
+
+// Configure sets one of Bagpipe's own keys: site, siteMark or clone.
+func Configure(ctx context.Context, root, key, value string) error {
+	_, err := gitSays(ctx, root, nil, "config", section+"."+key, value)
+	return err
+}
