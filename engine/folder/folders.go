@@ -16,6 +16,7 @@ type Folders struct {
 	Spares   spareFolders
 	Space    freeSpace
 	verified verifiedSources
+	Roots    Roots // of catalogs; nil: there are none
 }
 
 // New gives the folders of the workspace at root. least is the free space in bytes below

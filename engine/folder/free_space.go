@@ -33,6 +33,14 @@ func (s *freeSpace) Low() error {
 	return s.err
 }
 
+// Refused notes that the system found no room for a write, whatever is said to be free: a
+// quota's end, or what is kept for root. Low says so for a second.
+func (s *freeSpace) Refused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.err = s.now(), fmt.Errorf("paused: no space left for %s, or its quota is used up; nothing is taken in or started until there is room", s.root)
+}
+
 // fewInodes is how many files and folders must still find a place.
 const fewInodes = 1000
 

@@ -44,6 +44,7 @@ type KeptCall struct {
 	Attempt     string         `json:"attempt"`
 	Robot       string         `json:"robot,omitempty"`
 	Command     []string       `json:"command,omitempty"` // as in the definition
+	Persistent  bool           `json:"persistent,omitempty"`
 	With        map[string]any `json:"with"`
 	SourceKind  string         `json:"sourceKind"`
 	Environment []string       `json:"environment"` // of the engine; the step's own is added to it

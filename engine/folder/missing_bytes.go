@@ -19,6 +19,9 @@ import (
 // version of one, that came by a push brought its records alone. What lies in the folder
 // may then be an earlier version, which looks like the item and is not.
 func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Execution) (why string, err error) {
+	if m.Source.Place != nil || m.Source.Bare() { // PlaceChanged tells; there are none
+		return "", nil
+	}
 	name, err := layout.DecodePath(m.Source.Name)
 	if err != nil {
 		return "", fmt.Errorf("the source's name in %s: %w", layout.ManifestJSON, err)
@@ -26,6 +29,8 @@ func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Exec
 	source := filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.SourceDir, name)
 	_, err = os.Lstat(source)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && fo.recovered(m, x):
+		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
 		return bytesElsewhere(m, x), nil
 	case err != nil:
@@ -41,13 +46,33 @@ func (fo *Folders) Missing(ctx context.Context, m layout.Manifest, x *state.Exec
 	return why, err
 }
 
-// depositOf is what the last deposit of an item said; empty: nothing was deposited.
-func depositOf(x *state.Execution) (said string) {
+// RecoveredBy begins the message of a step that ended by a recovery from deposits.
+const RecoveredBy = "recovered from "
+
+// recovered reports whether the item's object was brought back from a deposit, which does not
+// bring back the archive that it was unpacked from.
+func (fo *Folders) recovered(m layout.Manifest, x *state.Execution) bool {
+	_, err := os.Lstat(filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.ContentDir))
+	return err == nil && lastSaid(x, m.Since, RecoveredBy) != ""
+}
+
+// Freed is what was said when the source of the item's present version was removed, as it
+// had been deposited; empty: it was not.
+func Freed(m layout.Manifest, x *state.Execution) string {
+	return lastSaid(x, m.Since, "removed "+layout.SourceDir)
+}
+
+// lastSaid is what the last completed attempt said, of workflows begun since then, whose
+// message begins so; empty: none did.
+func lastSaid(x *state.Execution, since time.Time, begin string) (said string) {
 	var last time.Time
 	for _, w := range x.Workflows {
+		if w.Created.Before(since) {
+			continue
+		}
 		for _, s := range w.Steps {
 			for _, a := range s.Attempts {
-				if a.State == state.Completed && strings.HasPrefix(a.Message, "deposited ") && !a.Ended.Before(last) {
+				if a.State == state.Completed && strings.HasPrefix(a.Message, begin) && !a.Ended.Before(last) {
 					last, said = a.Ended, a.Message
 				}
 			}
@@ -66,7 +91,12 @@ func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
 	why := fmt.Sprintf("the bytes of %sitem %s are not in this workspace: %s does not hold %s/%s as it was dropped. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
 		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, layout.FormatTime(since), takenBy(m, x),
 		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
-	if at := depositOf(x); at != "" {
+	at := lastSaid(x, time.Time{}, "deposited ")
+	if freed := Freed(m, x); freed != "" {
+		why = fmt.Sprintf("the bytes of item %s were removed from this workspace once they were deposited (%s); the steps before that need them put back into %s/%s",
+			m.Item.Short(), freed, layout.ItemDir(m.Item), layout.SourceDir)
+	}
+	if at != "" {
 		why += "; what was deposited is kept: " + at
 	}
 	return why
@@ -93,4 +123,14 @@ func takenBy(m layout.Manifest, x *state.Execution) string {
 func (fo *Folders) HasVersionDir(item layout.ItemID, n int) bool {
 	_, err := os.Lstat(fo.path(layout.VersionDir(item, n)))
 	return err == nil
+}
+
+// HasBytes reports whether an item's folder holds what was dropped, or what became of it.
+func (fo *Folders) HasBytes(item layout.ItemID) bool {
+	for _, dir := range []string{layout.ContentDir, layout.SourceDir} {
+		if _, err := os.Lstat(filepath.Join(fo.path(layout.ItemDir(item)), dir)); err == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -74,6 +74,14 @@ func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Wr
 		if err := p.moveAside(r); err != nil {
 			return fmt.Errorf("remove %s: %w", r, err)
 		}
+		if strings.HasPrefix(string(r), layout.DerivedDir+"/") {
+			continue
+		}
+		// By source a version is known to have been moved in; without content the source
+		// would be the object.
+		if err := os.Mkdir(filepath.Join(p.dir, string(r)), 0o750); err != nil {
+			return fmt.Errorf("remove %s: %w", r, err)
+		}
 	}
 	if err := writing.Durable(trees, p.changed); err != nil || len(trees) == 0 {
 		return err
@@ -185,15 +193,15 @@ func checkOutputs(res steps.Result) error {
 	}
 	for _, r := range res.Remove {
 		p, err := layout.ParseRelPath(string(r))
-		if err != nil || !strings.HasPrefix(string(p), layout.DerivedDir+"/") {
-			return fmt.Errorf("removal %s: expected a path below derived/", r)
+		if err != nil || p != layout.SourceDir && p != layout.ContentDir && !strings.HasPrefix(string(p), layout.DerivedDir+"/") {
+			return fmt.Errorf("removal %s: expected source, content, or a path below derived/", r)
 		}
 	}
 	return nil
 }
 
 // ContentOf is where the object stands: content/, or, before a step published
-// it, the drop itself.
+// it, the drop itself. An empty content is one that was removed.
 func ContentOf(dir string) string {
 	content := filepath.Join(dir, layout.ContentDir)
 	if _, err := os.Lstat(content); err == nil {

@@ -53,11 +53,17 @@ const mostVerified = 64 << 10
 // SourceChanged says how an item's source differs from what was taken in; "" is not at
 // all. committed is the item's inventory, nil where there is none: it tells which file.
 func (fo *Folders) SourceChanged(ctx context.Context, m layout.Manifest, committed []byte) (change string, err error) {
+	if m.Source.Bare() {
+		return "", nil
+	}
 	name, err := layout.DecodePath(m.Source.Name)
 	if err != nil {
 		return "", fmt.Errorf("the source's name in %s: %w", layout.ManifestJSON, err)
 	}
 	dir := filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.SourceDir)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", nil // Missing judges whether it may be
+	}
 	stamp, proves, err := inbox.StampOf(ctx, dir, fo.now())
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -51,12 +52,15 @@ func (f *Foreign) FaultRemedies() []fault.Remedy {
 }
 
 // CheckOwner answers a *Foreign where the repository is not this account's.
-func (l *Ledger) CheckOwner() error {
-	account, err := disk.ForeignOwner(l.Path(layout.RepositoryDir))
+func (l *Ledger) CheckOwner() error { return CheckOwner(l.Root) }
+
+// CheckOwner answers a *Foreign where the repository of the workspace root is not this account's.
+func CheckOwner(root string) error {
+	account, err := disk.ForeignOwner(filepath.Join(root, layout.RepositoryDir))
 	if err != nil || account == "" {
 		return err
 	}
-	return &Foreign{l.Root, account}
+	return &Foreign{root, account}
 }
 
 // How this program signs its commits.
@@ -67,7 +71,7 @@ const (
 
 // Runner names this process in attempts.
 func (l *Ledger) Runner() string {
-	return fmt.Sprintf("%s:%d", l.Host.Name, l.Host.PID)
+	return l.Site.Runner(fmt.Sprintf("%s:%d", l.Host.Name, l.Host.PID))
 }
 
 func (l *Ledger) IntentKey() (layout.IntentKey, error) {

@@ -15,24 +15,16 @@ import (
 // all else that is done with the record. Whoever takes a record owns it, and may
 // change it; what it keeps then must be what the bytes say.
 type decodedRecords struct {
-	mu    sync.Mutex // guards the rest
-	items lately[decoded]
-}
-
-// decoded are records beside the bytes they were decoded from or encoded to.
-type decoded struct {
-	executionJ []byte
-	execution  *state.Execution // nil while somebody has it
-	manifestJ  []byte
-	manifest   layout.Manifest // shared: its maps are never changed
+	mu    sync.Mutex     // guards the rest
+	items lately[Record] // Execution is nil while somebody has it; Manifest is shared, its maps are never changed
 }
 
 // Take gives what data decodes to; it is the caller's.
 func (d *decodedRecords) Take(id layout.ItemID, data []byte) (*state.Execution, error) {
 	d.mu.Lock()
-	if has := d.items.get(id); has != nil && has.execution != nil && bytes.Equal(has.executionJ, data) {
-		x := has.execution
-		has.execution = nil
+	if has := d.items.get(id); has != nil && has.Execution != nil && bytes.Equal(has.Committed.Execution, data) {
+		x := has.Execution
+		has.Execution = nil
 		d.mu.Unlock()
 		return x, nil
 	}
@@ -46,14 +38,14 @@ func (d *decodedRecords) Keep(id layout.ItemID, data []byte, x *state.Execution)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	has := d.items.entry(id)
-	has.executionJ, has.execution = data, x
+	has.Committed.Execution, has.Execution = data, x
 }
 
 // DecodeManifest gives what data decodes to, to be read only.
 func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
 	d.mu.Lock()
-	if has := d.items.get(id); has != nil && has.manifestJ != nil && bytes.Equal(has.manifestJ, data) {
-		m := has.manifest
+	if has := d.items.get(id); has != nil && has.Committed.Manifest != nil && bytes.Equal(has.Committed.Manifest, data) {
+		m := has.Manifest
 		d.mu.Unlock()
 		return m, nil
 	}
@@ -65,7 +57,7 @@ func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.M
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	has := d.items.entry(id)
-	has.manifestJ, has.manifest = data, m
+	has.Committed.Manifest, has.Manifest = data, m
 	return m, nil
 }
 
@@ -74,10 +66,10 @@ func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.M
 // from the store again, two or three times a step, would take longer than the step.
 type recentRecords struct {
 	mu    sync.Mutex // guards the rest
-	items lately[Files]
+	items lately[Records]
 }
 
-func (r *recentRecords) Put(id layout.ItemID, f Files) {
+func (r *recentRecords) Put(id layout.ItemID, f Records) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	*r.items.entry(id) = f
@@ -88,16 +80,16 @@ func (r *recentRecords) Drop(id layout.ItemID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f := r.items.get(id); f != nil {
-		*f = Files{}
+		*f = Records{}
 	}
 }
 
-func (r *recentRecords) get(id layout.ItemID) (Files, bool) {
+func (r *recentRecords) get(id layout.ItemID) (Records, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.items.get(id)
 	if f == nil || f.Manifest == nil {
-		return Files{}, false
+		return Records{}, false
 	}
 	return *f, true
 }
@@ -133,7 +125,7 @@ func (l *lately[V]) get(id layout.ItemID) *V { return l.of[id] }
 type recentReader struct {
 	gitstore.Reader
 	dir   string
-	files Files
+	files Records
 }
 
 // Recent gives a reader of an item's records as the index knows them.

@@ -25,8 +25,10 @@ type Options struct {
 	Random   io.Reader        // shared by goroutines
 	Log      *slog.Logger
 	Warn     func(text string)  // told, once each, what a person should know though the command goes on
+	Version  string             // of this program; empty: attempts name none
 	Person   gitstore.Signature // who acts, for commits that a person causes
 	ReadOnly bool
+	Site     state.Site
 }
 
 // Ledger reads items at a commit and makes transitions of them durable.
@@ -77,6 +79,7 @@ func (l *Ledger) Open(patient func() bool) (err error) {
 // StoreOptions say how the store of a workspace is opened, or made.
 func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 	return gitstore.Options{
+		Trailer:   l.siteTrailer(),
 		Now:       l.Clock,
 		Committer: gitstore.Signature{Name: CommitterName, Email: CommitterEmail + l.Host.Name},
 		Log:       l.Log,
@@ -85,8 +88,8 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 		Patient:   patient,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
-			return ok && (IsRecord(rest) || rest == layout.DepositsJSON) || path == layout.ControlsFile ||
-				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/")
+			return ok && (IsRecord(rest) || rest == layout.QualityJSON) || path == layout.ControlsFile ||
+				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/") || strings.HasPrefix(path, layout.FiringsDir+"/")
 		},
 		Moved: func(from, to gitstore.Hash) {
 			l.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, revert it in a clone and push.", from.String()[:12], to.String()[:12]))
@@ -104,6 +107,17 @@ func (l *Ledger) Path(rel string) string { return filepath.Join(l.Root, filepath
 func PersonActor(p gitstore.Signature) Actor {
 	return Actor{Author: p, Agent: OneLine(p.Name+" <"+p.Email+">", 200)}
 }
+
+// Sign adds the trailer of the actor's request, if there is one, to a message.
+func (a Actor) Sign(message string) string {
+	if a.Request == "" {
+		return message
+	}
+	return message + RequestTrailer + ": " + a.Request + "\n"
+}
+
+// RequestTrailer names the call that a commit answers.
+const RequestTrailer = "Bagpipe-Request"
 
 // ByPerson is the person whom the options name.
 func (l *Ledger) ByPerson() Actor { return PersonActor(l.Person) }

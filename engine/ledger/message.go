@@ -80,6 +80,14 @@ func Clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
+// siteTrailer names the site in every commit.
+func (l *Ledger) siteTrailer() string {
+	if l.Site.Name == "" {
+		return ""
+	}
+	return "Bagpipe-Site: " + string(l.Site.Name) + "\n"
+}
+
 // StepMessage words a transition of a step.
 func StepMessage(id layout.ItemID, m layout.Manifest, tr state.Transition, text, agent string, more ...Trailer) string {
 	subject := string(tr.Step) + ": " + string(tr.To) + " " + string(id) + " (" + string(m.Collection) + "/" + Clip(m.Label, 100) + ")"

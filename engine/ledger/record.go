@@ -17,6 +17,7 @@ func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
 	dir := layout.ItemDir(id) + "/"
 	for name, pair := range map[string][2][]byte{
 		layout.ManifestJSON: {f.Manifest, to.Manifest}, layout.ExecutionJSON: {f.Execution, to.Execution}, layout.InventoryJSON: {f.Inventory, to.Inventory},
+		layout.DepositsJSON: {f.Deposits, to.Deposits},
 	} {
 		if !bytes.Equal(pair[0], pair[1]) {
 			files[dir+name] = pair[1]
@@ -29,21 +30,23 @@ func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
 // written: so many are read in some hundredths of a second.
 const FewChanges = 1000
 
+// IsRecord tells the names of Records, below the item's folder.
 func IsRecord(rest string) bool {
-	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON
+	return rest == layout.ManifestJSON || rest == layout.ExecutionJSON || rest == layout.InventoryJSON || rest == layout.DepositsJSON
 }
 
 // ItemDepth is how many folders below items/ an item's folder stands.
 const ItemDepth = 5
 
 // Records are the committed files of one item; nil where there is none.
-type Records struct{ Manifest, Execution, Inventory []byte }
+type Records struct{ Manifest, Execution, Inventory, Deposits []byte }
 
 // ReadRecords reads an item's files.
 func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {
 	dir := layout.ItemDir(id) + "/"
 	for name, to := range map[string]*[]byte{
 		layout.ManifestJSON: &f.Manifest, layout.ExecutionJSON: &f.Execution, layout.InventoryJSON: &f.Inventory,
+		layout.DepositsJSON: &f.Deposits,
 	} {
 		data, err := r.ReadFile(dir + name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +69,3 @@ func (f Records) Sound(id layout.ItemID) bool {
 	m, err := layout.DecodeManifest(f.Manifest)
 	return err == nil && m.Item == id
 }
-
-// Files are an item's records as committed; nil where one is missing.
-type Files struct{ Manifest, Execution []byte }

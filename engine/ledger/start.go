@@ -24,9 +24,9 @@ func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, ski
 		_, last := state.Instance(x.Latest(workflow))
 		instance = fmt.Sprintf("%s.%d", workflow, last+1)
 		ev := state.Start{Workflow: instance, Attempt: x.NextKey(layout.Name(f.Def.Steps[0].Name), l.ID), At: l.Now(), NotBefore: notBefore,
-			Skip: skip(rec), StartedBy: startedBy, Runner: l.Runner()}
+			Skip: skip(rec), StartedBy: startedBy, Runner: l.Runner(), Version: l.Version}
 		if startedBy == "" {
-			ev.Runner, ev.By = "", who.Agent
+			ev.Runner, ev.Version, ev.By = "", "", who.Agent
 		}
 		tr, err := state.Apply(x, f.Def, ev)
 		if err != nil {
@@ -41,7 +41,7 @@ func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, ski
 			text = "started by " + startedBy
 		}
 		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: StepMessage(id, rec.Manifest, tr, text, who.Agent, Trailer{"Bagpipe-Definition", f.Def.Digest})}, nil
+			Message: who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent, Trailer{"Bagpipe-Definition", f.Def.Digest}))}, nil
 	})
 	return instance, err
 }
@@ -80,7 +80,7 @@ func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definit
 		}
 		x := &state.Execution{Item: m.Item}
 		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: l.ID},
-			At: now, Runner: l.Runner(), Skip: skip})
+			At: now, Runner: l.Runner(), Version: l.Version, Skip: skip})
 		if err != nil {
 			return nil, err
 		}

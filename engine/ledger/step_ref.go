@@ -36,7 +36,7 @@ func (l *Ledger) Instance(rec *Record, ref StepRef) (string, error) {
 		if latest := rec.Execution.Latest(ref.Workflow); latest != "" {
 			return latest, nil
 		}
-		return "", fault.New(fault.NotFound, fmt.Sprintf("item %s has no workflow %s", ref.Item.Short(), ref.Workflow), fault.Remedy{Verb: fault.Show, Item: ref.Item})
+		return "", NoInstance(ref.Item, ref.Workflow)
 	}
 	found := ""
 	for _, name := range rec.Execution.Names() {

@@ -23,16 +23,33 @@ type Gate interface {
 var errUnseen = errors.New("another writer's change to the item has not been looked at")
 
 // Transact is store.CommitTo of a change to one item. Another writer's change to the
-// item is looked at first, and answered.
+// item is looked at first, and answered. In a context of Expecting, an item that is not as
+// expected is refused with ErrChanged.
 func (l *Ledger) Transact(ctx context.Context, id layout.ItemID, apply func(gitstore.Reader) (*gitstore.Change, error)) error {
+	if Rehearsing(ctx) {
+		v, err := l.Store.Tip()
+		if err == nil {
+			_, err = apply(v)
+		}
+		if err == nil {
+			err = ErrRehearsed
+		}
+		return err
+	}
+	expected := expectedOf(ctx, id)
 	for {
 		var refusal error
 		_, err := l.Store.CommitTo(ctx, layout.ItemDir(id), func(r gitstore.Reader) (c *gitstore.Change, err error) {
 			if refusal = errUnseen; !l.gate.Unseen(id) {
-				c, refusal = apply(r)
+				if refusal = expected.check(r); refusal == nil {
+					c, refusal = apply(r)
+				}
 			}
 			return c, refusal
 		})
+		if expected != nil && err == nil {
+			expected.met = true
+		}
 		if !errors.Is(err, errUnseen) {
 			return ofStore(err, refusal)
 		}

@@ -17,14 +17,23 @@ func NoItem(ref string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("no item %q: give an identifier, the beginning of one, or a label", ref), fault.Remedy{Verb: fault.ListItems})
 }
 
+// NoInstance is the error of a workflow that an item has not.
+func NoInstance(id layout.ItemID, workflow string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("item %s has no workflow %s", id.Short(), workflow), fault.Remedy{Verb: fault.Show, Item: id})
+}
+
+// NoWorkflow is the error of a workflow without a definition.
+func NoWorkflow(name string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q in %s/", name, layout.WorkflowsDir), fault.Remedy{Verb: fault.ListWorkflows})
+}
+
 // Record is one item as it stands at the tip, ready to be changed.
 type Record struct {
-	Execution  *state.Execution
-	ExecutionJ []byte // as committed
-	Manifest   layout.Manifest
-	ManifestJ  []byte
-	Plan       *state.Definition // of the workflow instance asked for; nil without one
-	At         gitstore.Reader   // where it was read
+	Committed Records // of which the manifest and the execution were read
+	Execution *state.Execution
+	Manifest  layout.Manifest
+	Plan      *state.Definition // of the workflow instance asked for; nil without one
+	At        gitstore.Reader   // where it was read
 }
 
 // ReadTip is read at the tip, which it gives, too.
@@ -47,17 +56,18 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 	if err != nil {
 		return nil, fmt.Errorf("read item %s: %w", id, err)
 	}
-	rec := &Record{At: r, ExecutionJ: data}
+	rec := &Record{At: r, Committed: Records{Execution: data}}
 	if rec.Execution, err = l.Decoded.Take(id, data); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
-	if rec.ManifestJ, err = r.ReadFile(dir + "/" + layout.ManifestJSON); err != nil {
+	if rec.Committed.Manifest, err = r.ReadFile(dir + "/" + layout.ManifestJSON); err != nil {
 		return nil, fmt.Errorf("item %s: read %s: %w", id, layout.ManifestJSON, err)
 	}
-	if rec.Manifest, err = l.Decoded.DecodeManifest(id, rec.ManifestJ); err != nil {
+	if rec.Manifest, err = l.Decoded.DecodeManifest(id, rec.Committed.Manifest); err != nil {
 		return nil, fmt.Errorf("item %s: %w", id, err)
 	}
-	rec.Execution.Manifest, rec.Execution.Since, rec.Execution.Around = rec.ManifestJ, rec.Manifest.Since, l.around(id)
+	rec.Execution.Manifest, rec.Execution.Since, rec.Execution.Around = rec.Committed.Manifest, rec.Manifest.Since, l.around(id)
+	rec.Execution.Site, rec.Execution.Bare = l.Site, rec.Manifest.Source.Bare()
 	for name, w := range rec.Execution.Workflows {
 		plan, err := l.PinnedPlan(r, w.Digest)
 		if err != nil {
@@ -69,7 +79,7 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 		}
 	}
 	if workflow != "" && rec.Plan == nil {
-		return nil, fmt.Errorf("item %s has no workflow %s", id.Short(), workflow)
+		return nil, NoInstance(id, workflow)
 	}
 	return rec, nil
 }
@@ -78,6 +88,9 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 type Actor struct {
 	Author gitstore.Signature
 	Agent  string // the Bagpipe-Agent trailer
+	// Request is the Bagpipe-Request trailer: the digests of a call's key and body, by which
+	// the call is known when it comes again; "": there is no key.
+	Request string
 }
 
 func (l *Ledger) ByRobot(step layout.Name) Actor {
@@ -120,10 +133,10 @@ func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, wh
 		}
 		l.Decoded.Keep(id, data, rec.Execution)
 		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: StepMessage(id, rec.Manifest, tr, text, who.Agent)}, nil
+			Message: who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent))}, nil
 	})
 	if err == nil {
-		l.Log.Info("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
+		l.Log.Debug("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
 	}
 	return tr, err
 }

@@ -1,0 +1,160 @@
+package folder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rules are: an object of a catalog stays where it is, and nothing is written there. Its
+// item's record holds the stamp that it had when it was digested. A step begins only while the
+// object has that stamp, and its end counts only if the object has it still. A packed object is
+// opened beside the step's scratch folder, and that is removed with the attempt.
+
+// Roots gives the root of a catalog, and whether size and modification time alone are compared
+// there; "" where there is no such catalog.
+type Roots func(catalog layout.Name) (root string, trusting bool)
+
+// PlaceOf is where the object of an item stays that was not taken in; "" where it was.
+func (fo *Folders) PlaceOf(m layout.Manifest) (path string, trusting bool, err error) {
+	p := m.Source.Place
+	if p == nil {
+		return "", false, nil
+	}
+	rel, err := layout.DecodePath(p.Path)
+	if err == nil {
+		_, err = layout.ParseRelPath(rel)
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("the place in %s: %w", layout.ManifestJSON, err)
+	}
+	root, trusting := "", false
+	if fo.Roots != nil {
+		root, trusting = fo.Roots(p.Catalog)
+	}
+	if root == "" {
+		return "", false, fmt.Errorf("the object stays in catalog %s, which is not in %s/", p.Catalog, layout.CatalogsDir)
+	}
+	return filepath.Join(root, rel), trusting, nil
+}
+
+// ObjectOf is where an item's object stands: in its place, or in the item's folder.
+func (fo *Folders) ObjectOf(m layout.Manifest) (string, error) {
+	place, _, err := fo.PlaceOf(m)
+	if place == "" && err == nil {
+		place = ContentOf(fo.path(layout.ItemDir(m.Item)))
+	}
+	return place, err
+}
+
+// PlaceChanged says how an object in place is not what its item's record says; "" where it is,
+// and where the item was taken in.
+func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why string, err error) {
+	path, trusting, err := fo.PlaceOf(m)
+	if err != nil || path == "" {
+		return "", err
+	}
+	stamp, err := StampPlace(ctx, path, trusting)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "is not there", nil
+	}
+	if err == nil && stamp != m.Source.Place.Stamp {
+		why = "has changed since it was catalogued"
+	}
+	return why, err
+}
+
+// StampPlace is the state of an object: name, type, size, inode, modification and change time
+// of all in it; of its top, which may be moved, neither name nor change time. With trusting it
+// is names, types, sizes and modification times alone.
+func StampPlace(ctx context.Context, object string, trusting bool) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(object, func(at string, _ fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return &fs.PathError{Op: "lstat", Path: at, Err: err}
+		}
+		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+		if isDir {
+			st.Size = 0
+		}
+		changed := time.Unix(st.Ctim.Unix()).UnixNano()
+		if trusting {
+			changed, st.Ino = 0, 0
+		}
+		rel := ""
+		if at != object {
+			rel = layout.EncodePath(at[len(object)+1:])
+		} else {
+			changed = 0
+		}
+		_, err = fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, st.Mode&unix.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
+		return err
+	})
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Opened is what a step sees of an object in place.
+type Opened struct {
+	Place   string // the object itself
+	Source  string // a folder with a link to it, under its name
+	Content string // the object, or what was packed in it
+	dir     string
+}
+
+// OpenPlace lets a step see an object in place: packed, it is unpacked beside scratch.
+func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch string, limits archive.Limits) (o Opened, err error) {
+	o.Place, _, err = fo.PlaceOf(m)
+	if err != nil || o.Place == "" || scratch == "" {
+		o.Source, o.Content = "", o.Place
+		return o, err
+	}
+	o.dir, o.Content = scratch+".place", o.Place
+	made := filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.ContentDir)
+	_, err = os.Lstat(made)
+	isMade := err == nil // by a step
+	if isMade {
+		o.Content = made
+	}
+	o.Source = filepath.Join(o.dir, layout.SourceDir)
+	if err := os.MkdirAll(o.Source, 0o700); err != nil {
+		return o, err
+	}
+	if err := os.Symlink(o.Place, filepath.Join(o.Source, filepath.Base(o.Place))); err != nil {
+		return o, err
+	}
+	if info, err := os.Lstat(o.Place); isMade || err != nil || !info.Mode().IsRegular() {
+		return o, err
+	}
+	if format, err := archive.Sniff(o.Place); err != nil || format == archive.None {
+		return o, err
+	}
+	o.Content = filepath.Join(o.dir, layout.ContentDir)
+	if err := os.Mkdir(o.Content, 0o700); err != nil {
+		return o, err
+	}
+	_, err = archive.Extract(ctx, o.Place, o.Content, archive.ExtractOptions{Limits: limits})
+	return o, err
+}
+
+// Close removes what was opened.
+func (o Opened) Close() error {
+	if o.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(o.dir)
+}

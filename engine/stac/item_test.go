@@ -1,0 +1,133 @@
+package stac
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/layout"
+
+	"github.com/dlclark/regexp2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const fixtures = "../../../shared/fixtures/stac"
+
+type ecma struct{ *regexp2.Regexp }
+
+func (e ecma) MatchString(s string) bool {
+	ok, err := e.Regexp.MatchString(s)
+	return ok && err == nil
+}
+
+// schemas are STAC's, registered under the addresses they are served by.
+func schemas(t *testing.T) *jsonschema.Compiler {
+	t.Helper()
+	if _, err := os.Stat(fixtures); err != nil {
+		t.Skip("no fixtures")
+	}
+	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { // STAC's expressions look ahead, which Go's cannot
+		re, err := regexp2.Compile(s, regexp2.ECMAScript)
+		return ecma{re}, err
+	})
+	for dir, address := range map[string]string{"stac-spec-1.1.0": "https://schemas.stacspec.org/v1.1.0/", "extensions": "https://stac-extensions.github.io/",
+		"geojson": "https://geojson.org/schema/", "projjson": "https://proj.org/schemas/v0.7/"} {
+		root := filepath.Join(fixtures, dir)
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(p) != ".json" {
+				return err
+			}
+			f, err := os.Open(p)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			doc, err := jsonschema.UnmarshalJSON(f)
+			if err != nil {
+				return err
+			}
+			delete(doc.(map[string]any), "$id")
+			rel, _ := filepath.Rel(root, p)
+			return c.AddResource(address+strings.Replace(filepath.ToSlash(rel), "projjson-v0.7.", "projjson.", 1), doc)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func TestItemsAreValid(t *testing.T) {
+	c := schemas(t)
+	inventory := `{"schema": 1, "files": {"a/b%25.tif": {"size": 3, "sha256": "` + strings.Repeat("ab", 32) + `", "type": "image/tiff"}}}`
+	for name, metadata := range map[string]string{
+		"plain":       `{}`,
+		"box":         `{"space": {"wgs84": {"bounds": [116, 39, 117, 41]}, "native": {"code": "EPSG:32650"}}, "time": {"start": "2013"}, "tags": ["a"], "entity": {"bands": 4}}`,
+		"antimeridan": `{"space": {"wgs84": {"bounds": [177, -20, -178, -12]}}, "time": {"start": "2013-01-02T03:04:05Z"}, "entity": {"bands": ["red"]}}`,
+		"described":   `{"space": {"crs": {"code": "EPSG:32650", "zone": "50N"}, "native": {"bounds": [1, 2, 3, 4], "boundary": "POLYGON((1 2,3 2,3 4,1 2))"}, "wgs84": {"bounds": [179, 0, -179, 1], "boundary": "POLYGON((179 0,181 0,181 1,179 0))", "optimised": "MULTIPOLYGON(((179 0,180 0,180 0.5,179 0)),((-180 0,-179 0,-179 1,-180 0.5,-180 0)))"}}}`,
+		"not closed":  `{"space": {"wgs84": {"bounds": [0, 0, 1, 1]}, "boundary": {"type": "Polygon", "coordinates": [[[0,0],[1,0],[500,1]]]}}}`,
+		"no bounds":   `{"space": {"boundary": {"type": "Point", "coordinates": [1, 2]}}}`,
+		"boundary":    `{"space": {"wgs84": {"bounds": [0, 0, 1, 1]}, "boundary": {"type": "Polygon", "coordinates": [[[0,0],[1,0],[1,1],[0,0]]]}}}`,
+	} {
+		manifest := `{"schema": 1, "item": "` + string(layout.ItemIDOf(0x3fa9c0d2e1b7a4)) + `", "version": 1, "label": "x", "collection": "maps", "created": "2026-01-01T00:00:00Z", "metadata": ` + metadata + `}`
+		data, err := Item([]byte(manifest), []byte(inventory), func(n string) string { return "./" + n })
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var doc any
+		if err := json.Unmarshal(data, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if has, want := doc.(map[string]any)["properties"].(map[string]any)["proj:code"], name == "box" || name == "described"; (has == "EPSG:32650") != want {
+			t.Errorf("%s: proj:code %v", name, has)
+		}
+		if g, _ := doc.(map[string]any)["geometry"].(map[string]any); name == "described" && g["type"] != "MultiPolygon" {
+			t.Errorf("%s: the footprint that describe wrote is %v", name, g)
+		}
+		addresses := []string{"https://schemas.stacspec.org/v1.1.0/item-spec/json-schema/item.json"}
+		for _, e := range doc.(map[string]any)["stac_extensions"].([]any) {
+			addresses = append(addresses, e.(string))
+		}
+		for _, address := range addresses {
+			s, err := c.Compile(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Validate(doc); err != nil {
+				t.Errorf("%s against %s: %v\n%s", name, address, err, data)
+			}
+		}
+	}
+}
+
+func TestCatalogsAndCollectionsAreValid(t *testing.T) {
+	c := schemas(t)
+	links := []Link{{Rel: "root", Href: "./catalog.json", Type: JSON}}
+	catalog, err := Catalog("bagpipe", "all", links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2013, 1, 2, 3, 4, 5, 0, time.UTC)
+	collection, err := Collection("maps", "Maps", []float64{-180, -90, 180, 90}, at, at, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, data := range map[string][]byte{"catalog-spec/json-schema/catalog.json": catalog, "collection-spec/json-schema/collection.json": collection} {
+		var doc any
+		if err := json.Unmarshal(data, &doc); err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Compile("https://schemas.stacspec.org/v1.1.0/" + address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(doc); err != nil {
+			t.Errorf("%s: %v\n%s", address, err, data)
+		}
+	}
+}

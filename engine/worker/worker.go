@@ -1,0 +1,316 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+
+	"github.com/gofrs/flock"
+)
+
+// Link carries messages to the engine and back. It comes back by itself where it is cut.
+type Link interface {
+	Ask(ctx context.Context, verb string, data []byte) ([]byte, error)
+	// Listen has f hear the orders that come between beats, one at a time.
+	Listen(f func(data []byte)) error
+	// Pull waits for an offer of a class; ok is false where none came in time.
+	Pull(ctx context.Context, class string, wait time.Duration) (p Pulled, ok bool, err error)
+	// Gone is closed when the engine's server does not let this worker in any more.
+	Gone() <-chan struct{}
+}
+
+// Pulled is an offer that this worker has until it answers; unanswered, another gets it.
+type Pulled interface {
+	Data() []byte
+	Done()    // it is out of the stream
+	Return()  // another worker gets it
+	Working() // asks for more time
+}
+
+// Options are what a Worker needs from outside.
+type Options struct {
+	Config   *Config
+	Key      wire.Key
+	Link     Link
+	Engine   layout.EngineID // drawn for this process
+	Build    string          // of this program
+	Host     string
+	Builtins map[layout.Name]steps.Builtin
+	Log      *slog.Logger
+	Say      func(text string)
+	Now      func() time.Time // monotonic
+}
+
+// Worker performs steps.
+type Worker struct {
+	o       Options
+	http    *http.Client
+	welcome wire.Welcome
+	shared  string
+	robots  []wire.Robot
+	cache   *cache
+	lock    *flock.Flock // on the folder
+
+	claims chan struct{}            // slots and those claimed ahead
+	slots  chan struct{}            // robots at work
+	each   map[string]chan struct{} // by robot, of those with instances
+	wg     sync.WaitGroup           // attempts and pulls
+
+	mu sync.Mutex // guards the rest
+	state
+}
+
+// state is what changes while a worker works.
+type state struct {
+	running  map[layout.AttemptRef]*attempt
+	classes  map[string]context.CancelFunc // pulls by class
+	heard    time.Time                     // the engine's last answer
+	draining bool
+	stopped  bool
+	lease    time.Duration // the shortest that is held, or the engine's
+}
+
+// ErrRefused is an engine's word that this worker is not wanted.
+type ErrRefused struct{ Why string }
+
+func (e *ErrRefused) Error() string { return "the engine refused this worker: " + e.Why }
+
+// New prepares a worker: its folder, its robots.
+func New(o Options) (*Worker, error) {
+	if err := o.Config.fill(o.Key.Name); err != nil {
+		return nil, err
+	}
+	config, err := o.Key.TLS()
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{o: o, http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: o.Config.Slots + o.Config.Prefetch,
+		IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
+		claims: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
+	w.running, w.classes = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}
+	for _, r := range o.Config.Robots {
+		if r.Instances > 0 {
+			w.each[r.name()] = make(chan struct{}, r.Instances)
+		}
+	}
+	if w.robots, err = o.Config.offered(o.Build); err != nil {
+		return nil, err
+	}
+	if w.lock, err = lockFolder(o.Config.Folder); err != nil {
+		return nil, err
+	}
+	if err := w.clear(); err != nil {
+		return nil, err
+	}
+	w.cache = newCache(filepath.Join(o.Config.Folder, "cache"), int64(o.Config.Cache))
+	return w, nil
+}
+
+// lockFolder keeps two workers out of one folder: each would remove what the other works on.
+// The lock ends with the process.
+func lockFolder(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if free, err := lock.TryLock(); err != nil || !free {
+		return nil, errors.Join(err, fmt.Errorf("another worker works in %s; give each a folder: of its own", dir))
+	}
+	return lock, nil
+}
+
+// clear removes what a worker before left of its attempts.
+func (w *Worker) clear() error {
+	dir := w.attempts()
+	if err := disk.RemoveTree(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.MkdirAll(dir, 0o700)
+}
+
+func (w *Worker) attempts() string { return filepath.Join(w.o.Config.Folder, "attempts") }
+
+// Run works until it is drained, by drain or by the engine, or ctx ends: then robots are ended
+// and their attempts given back.
+func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
+	if err := w.warmUp(ctx); err != nil {
+		return err
+	}
+	if err := w.hello(ctx); err != nil {
+		return err
+	}
+	side, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := w.o.Link.Listen(func(data []byte) { w.heardOrders(side, data) }); err != nil {
+		return err
+	}
+	w.obey(side, w.welcome.Orders)
+	w.o.Say(fmt.Sprintf("worker %s: %d slots, engine at %s", w.o.Config.Name, w.o.Config.Slots, w.welcome.Transfer))
+	var beating sync.WaitGroup
+	beating.Go(func() { w.beating(side) })
+	err := w.untilEnd(side, drain)
+	w.drain()
+	w.wg.Wait()
+	stop()
+	beating.Wait()
+	w.lastBeat(context.WithoutCancel(ctx))
+	return err
+}
+
+// untilEnd waits for a reason to end.
+func (w *Worker) untilEnd(ctx context.Context, drain <-chan struct{}) error {
+	told := time.NewTicker(500 * time.Millisecond)
+	defer told.Stop()
+	for {
+		select {
+		case <-drain:
+			w.o.Say(fmt.Sprintf("worker %s: draining, %d at work", w.o.Config.Name, w.busy()))
+			return nil
+		case <-ctx.Done():
+			w.endAll(context.Cause(ctx))
+			return nil
+		case <-w.o.Link.Gone():
+			w.endAll(errRevoked)
+			return &ErrRefused{"the key was revoked"}
+		case <-told.C:
+			if w.isDraining() {
+				return nil
+			}
+		}
+	}
+}
+
+var errRevoked = errors.New("the worker's key was revoked")
+
+// hello says who this is, until the engine answers.
+func (w *Worker) hello(ctx context.Context) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		welcome, err := w.ask(ctx)
+		if err == nil && welcome.Refused != "" {
+			return &ErrRefused{welcome.Refused}
+		}
+		if err == nil && w.shared == "" && w.probe(welcome.Probe) {
+			continue // tell that the file system is shared
+		}
+		if err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.welcome, w.heard, w.lease = welcome, w.o.Now(), welcome.Lease
+			return nil
+		}
+		w.o.Log.Info("the engine does not answer", "err", err)
+		select {
+		case <-time.After(wait):
+		case <-w.o.Link.Gone():
+			return &ErrRefused{"the key is not known there, or was revoked"}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// probe looks for the engine's file, where the worker may use a shared file system.
+func (w *Worker) probe(path string) bool {
+	if w.o.Config.Bytes == bytesTransfer {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		w.shared = string(data)
+	}
+	return w.shared != ""
+}
+
+func (w *Worker) ask(ctx context.Context) (welcome wire.Welcome, err error) {
+	var memory uint64
+	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
+		_, _ = fmt.Sscanf(string(info), "MemTotal: %d kB", &memory) // 0 where the system does not tell
+	}
+	free, _ := disk.Free(w.o.Config.Folder)
+	h := wire.Hello{Head: wire.Now(), Name: w.o.Key.Name, Engine: w.o.Engine, Build: w.o.Build,
+		Machine: wire.Machine{Host: w.o.Host, PID: os.Getpid(), CPUs: runtime.NumCPU(), Memory: int64(memory) << 10, Scratch: int64(free)},
+		Labels:  w.o.Config.Labels, Slots: w.o.Config.Slots, Prefetch: w.o.Config.Prefetch,
+		Robots: w.robots, Shared: w.shared}
+	data, err := wire.Encode(h)
+	if err != nil {
+		return welcome, err
+	}
+	return welcome, w.exchange(ctx, wire.VerbHello, data, &welcome)
+}
+
+// exchange asks, and reads the answer; a refusal is an error.
+func (w *Worker) exchange(ctx context.Context, verb string, data []byte, answer wire.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	reply, err := w.o.Link.Ask(ctx, verb, data)
+	if err != nil {
+		return err
+	}
+	var no wire.Refusal
+	if err := wire.Decode(reply, &no); err != nil {
+		return err
+	}
+	if no.Refused != "" && verb != wire.VerbHello {
+		return &ErrRefused{no.Refused}
+	}
+	return wire.Decode(reply, answer)
+}
+
+// drain begins nothing more.
+func (w *Worker) drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.draining = true
+	for class, stop := range w.classes {
+		stop()
+		delete(w.classes, class)
+	}
+}
+
+func (w *Worker) isDraining() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.draining
+}
+
+func (w *Worker) busy() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.running)
+}
+
+// endAll ends every robot.
+func (w *Worker) endAll(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.running {
+		a.end(&givenBack{why})
+	}
+}
+
+// warmUp runs what the programs want before their first step.
+func (w *Worker) warmUp(ctx context.Context) error {
+	for _, r := range w.o.Config.Robots {
+		if r.WarmUp == nil {
+			continue
+		}
+		scratch, err := os.MkdirTemp(w.attempts(), "warmup-")
+		if err != nil {
+			return err
+		}
+		err = steps.WarmUpCommand(ctx, r.WarmUp, steps.Environment(nil, r.Env), layout.Name(r.name()), scratch)
+		if err := errors.Join(err, os.RemoveAll(scratch)); err != nil {
+			return fmt.Errorf("warm robot %s up: %w", r.name(), err)
+		}
+	}
+	return nil
+}
