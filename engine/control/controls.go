@@ -31,6 +31,8 @@ type Panel struct {
 	unread  func()                         // a version was committed that cannot be read
 	changed func()                         // controls came into force
 
+	deployed func(workflow string, s *state.Step) *state.Step // a step as it is to be run now
+
 	mu      sync.Mutex // guards the rest
 	tallies map[state.Ref]*tally
 	told    string              // of a version that cannot be read

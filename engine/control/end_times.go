@@ -16,7 +16,7 @@ import (
 // EndTimes are when an attempt at a step began and ended.
 func (pa *Panel) EndTimes(rec *ledger.Record, a layout.AttemptRef, started time.Time) (from, to time.Time) {
 	to = pa.ledger.Now()
-	step := rec.Plan.Step(a.Step)
+	step := pa.deployed(rec.Plan.Name, rec.Plan.Step(a.Step))
 	if step == nil || step.Threshold == nil || step.Threshold.Count == 0 {
 		return started, to
 	}

@@ -36,10 +36,14 @@ func (c *Panel) tally(ref state.Ref) *tally {
 
 // Count adds ends; it answers true when those of all items must be added again.
 func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run string, ends []queue.End) (again bool) {
+	threshold := c.deployed(ref.Workflow, step).Threshold
+	if threshold == nil {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tally(ref)
-	again = t.Watch(step.Threshold.Window)
+	again = t.Watch(threshold.Window)
 	for _, end := range ends {
 		t.Add(runner.End{At: end.At, Key: string(item) + "/" + run + "/" + end.Attempt.String(), Failed: end.Failed})
 		if end.Failed && !end.At.Before(t.last) {
@@ -52,6 +56,7 @@ func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run s
 // Reached looks at a step's threshold, with the failures that are not yet
 // committed if pending says so.
 func (c *Panel) Reached(ref state.Ref, step *state.Step, since time.Time, pending bool) (failures, of int, ok bool) {
+	step = c.deployed(ref.Workflow, step)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tallies[ref]
@@ -93,6 +98,7 @@ func (pa *Panel) CheckThresholds(ctx context.Context) error {
 // Trip disables a step whose threshold is reached, or stops the runs. Another
 // engine may do so at the same time: then the second finds it done.
 func (pa *Panel) Trip(ctx context.Context, ref state.Ref, step *state.Step) error {
+	step = pa.deployed(ref.Workflow, step)
 	if _, _, reached := pa.Reached(ref, step, pa.Current().Since(ref), false); !reached {
 		return nil
 	}

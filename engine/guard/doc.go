@@ -13,6 +13,7 @@
 //   - what the manifest says the item is by state.MendManifest; its inventory may
 //     change only together with a step that completed;
 //   - inventory.json by the digest in the manifest;
+//   - deposits.json by the copies on targets that it had: none may go;
 //   - a pinned definition by the digest that is its name.
 //
 // A change that fits is taken as it is. An item of which something was removed, altered or

@@ -50,6 +50,8 @@ type examiner struct {
 	heirs    map[gitstore.Hash]int  // children yet to come
 	fromHere map[gitstore.Hash]bool // it descends from w.from
 	views    map[gitstore.Hash]gitstore.View
+	bases    map[gitstore.Hash]gitstore.Hash // of the commit at hand: what its main parent has in common with another
+	tell     func(layout.ItemID, breach)     // of each breach, once; may be nil
 }
 
 // examineWindow gives the branch at the window's end.
@@ -60,14 +62,19 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 	}
 	x := &examiner{g: g, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
-	last := seed
+	return x.all(ctx, commits)
+}
+
+// all holds commits, parents first, against their parents, and gives the last one's branch.
+func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *branch, err error) {
+	last = x.seed
 	for _, c := range commits {
 		for _, p := range c.Parents {
 			x.heirs[p]++
 		}
 	}
 	for _, c := range commits {
-		x.views = map[gitstore.Hash]gitstore.View{}
+		x.views, x.bases = map[gitstore.Hash]gitstore.View{}, map[gitstore.Hash]gitstore.Hash{}
 		if last, err = x.commit(ctx, c); err != nil {
 			return nil, err
 		}
@@ -109,6 +116,9 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 		}
 		b := x.parent(p)
 		others[p] = b
+		if x.bases[p], err = x.g.ledger.Store.Base(ctx, main, p); err != nil {
+			return nil, err
+		}
 		for id := range b.items {
 			touched[id] = true
 		}
@@ -179,7 +189,7 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 		if v := b.items[id]; v != nil {
 			other = v.want
 		}
-		if before, err = x.join(id, before, other, plans); err != nil {
+		if before, err = x.join(id, before, other, version{at: x.bases[p]}, plans); err != nil {
 			return err
 		}
 	}
@@ -197,6 +207,9 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 	}
 	if len(what) > 0 {
 		next.breaches = add(was, breach{commit: c, what: what})
+		if x.tell != nil && (was == nil || len(next.breaches) > len(was.breaches)) {
+			x.tell(id, next.breaches[len(next.breaches)-1])
+		}
 	}
 	if forged := x.g.forged(before, mended); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
@@ -233,9 +246,9 @@ func (g *Guard) forged(before, now ledger.Records) []string {
 	return state.Forged(a, b, g.ledger.ID)
 }
 
-// join unites the execution records of two parents; the rest is the main one's.
+// join unites the records of two parents.
 // What an answer left out does not come back by a branch that still has it.
-func (x *examiner) join(id layout.ItemID, before ledger.Records, other version, plans state.Plans) (ledger.Records, error) {
+func (x *examiner) join(id layout.ItemID, before ledger.Records, other, base version, plans state.Plans) (ledger.Records, error) {
 	o, err := recordsOf(x.view, other, id)
 	if err != nil || !o.Sound(id) {
 		return before, err
@@ -243,21 +256,22 @@ func (x *examiner) join(id layout.ItemID, before ledger.Records, other version, 
 	if !before.Sound(id) {
 		return o, nil
 	}
-	a, errA := state.Decode(before.Execution)
-	b, errB := state.Decode(o.Execution)
-	if err := errors.Join(errA, errB); err != nil {
-		return before, err
-	}
-	if state.Progressed(a, b) && (versionOf(o) > versionOf(before) || versionOf(o) == versionOf(before) && isInventory(id, o)) {
-		before.Manifest, before.Inventory = o.Manifest, o.Inventory
-	}
-	united, err := state.Join(a, b)
+	was, err := recordsOf(x.view, base, id)
 	if err != nil {
 		return before, err
 	}
-	united, _ = state.Mend(a, united, plans)
-	before.Execution = united.Encode()
-	return before, nil
+	united, err := JoinRecords(id, was, before, o, plans)
+	if err != nil {
+		return before, err
+	}
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(united.Execution)
+	if err := errors.Join(errA, errB); err != nil {
+		return before, err
+	}
+	b, _ = state.Mend(a, b, plans)
+	united.Execution = b.Encode()
+	return united, nil
 }
 
 // versionOf is the version of an item by its manifest; 0: it cannot be read.

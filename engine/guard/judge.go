@@ -2,6 +2,9 @@ package guard
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
+	"slices"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -44,7 +47,7 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 	if !renewed {
 		breaches = append(breaches, mendInventory(before, &mended)...)
 	}
-	return mended, breaches
+	return mended, append(breaches, mendDeposits(before, &mended)...)
 }
 
 // mendManifest lets the manifest say anew what was dropped where the commit made a new
@@ -53,7 +56,7 @@ func mendManifest(before, now ledger.Records, x, is *state.Execution, plans stat
 	was, errA := layout.DecodeManifest(before.Manifest)
 	m, errB := layout.DecodeManifest(now.Manifest)
 	x.Since = was.Since
-	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && state.NewVersion(x, is, was, m) {
+	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && (state.NewVersion(x, is, was, m) || state.Attached(x, is, was, m)) {
 		return state.MendVersion(before.Manifest, now.Manifest)
 	}
 	return state.MendManifest(before.Manifest, now.Manifest, renewed)
@@ -109,4 +112,38 @@ func mendInventory(before ledger.Records, mended *ledger.Records) []string {
 	}
 	mended.Inventory = before.Inventory
 	return []string{what + layout.InventoryJSON}
+}
+
+// mendDeposits puts back what was known of the copies on targets: entries grow, and only what
+// a later look found takes an entry's place.
+func mendDeposits(before ledger.Records, mended *ledger.Records) []string {
+	was, err := layout.DecodeDeposits(before.Deposits)
+	if before.Deposits == nil || err != nil || bytes.Equal(before.Deposits, mended.Deposits) {
+		return nil
+	}
+	is, err := layout.DecodeDeposits(mended.Deposits)
+	switch {
+	case mended.Deposits == nil:
+		mended.Deposits = before.Deposits
+		return []string{"removed " + layout.DepositsJSON}
+	case err != nil:
+		mended.Deposits = before.Deposits
+		return []string{"left a record that cannot be used: " + err.Error()}
+	}
+	var gone []string
+	for _, target := range slices.Sorted(maps.Keys(was.Targets)) {
+		for version := range was.Targets[target] {
+			if _, kept := is.Targets[target][version]; !kept {
+				gone = append(gone, fmt.Sprintf("removed the copy of version %d on %s from %s", version, target, layout.DepositsJSON))
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if mended.Deposits, err = was.Join(is).Encode(); err != nil {
+		mended.Deposits = before.Deposits
+	}
+	slices.Sort(gone)
+	return gone
 }

@@ -60,7 +60,7 @@ func (so *Source) AddCollection(ctx context.Context, name layout.Name, c Collect
 	if err != nil {
 		return fmt.Errorf("write collection %s into %s: %w", name, layout.SettingsFile, err)
 	}
-	if err := so.putSetting(ctx, layout.SettingsFile, was, now, "collection "+string(name)+" in"); err != nil {
+	if err := so.PutSetting(ctx, layout.SettingsFile, was, now, "collection "+string(name)+" in"); err != nil {
 		return err
 	}
 	if err := disk.MkdirAll(so.ledger.Path(layout.InboxDir+"/"+string(name)), 0o777); err != nil {

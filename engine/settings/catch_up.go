@@ -23,8 +23,18 @@ func settingsMark(v gitstore.View) (string, error) {
 	var mark strings.Builder
 	for _, entry := range entries {
 		switch entry.Name {
-		case layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir:
+		case layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SearchesDir, layout.WordsDir, layout.PlacesDir:
 			fmt.Fprintf(&mark, "%s %s\n", entry.Name, entry.Hash)
+		case layout.SchedulesDir, layout.CatalogsDir: // what stands below them changes with every firing and scan
+			files, err := v.List(entry.Name)
+			if err != nil {
+				return "", fmt.Errorf("look for settings: %w", err)
+			}
+			for _, f := range files {
+				if !f.IsDir {
+					fmt.Fprintf(&mark, "%s/%s %s\n", entry.Name, f.Name, f.Hash)
+				}
+			}
 		}
 	}
 	return mark.String(), nil

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,11 @@ type tree interface {
 // folder: each by itself, and what it says of the others. It gives the files it looked at
 // and the mistakes, each a *layout.FileError.
 func CheckFolder(root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+	if info, err := os.Stat(root); err != nil {
+		return nil, nil, err
+	} else if !info.IsDir() {
+		return nil, nil, fmt.Errorf("%s is not a folder", root)
+	}
 	return checkTree(folderTree(root), root, robots)
 }
 
@@ -50,7 +56,7 @@ func CheckPushed(ctx context.Context, root, before, commit string, robots map[la
 }
 
 func checkCommit(ctx context.Context, root, commit string, robots map[layout.Name]steps.Builtin) (gitstore.Files, []error, error) {
-	files, err := gitstore.FilesOf(ctx, root, commit, layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir)
+	files, err := gitstore.FilesOf(ctx, root, commit, append([]string{layout.SettingsFile}, settingsDirs...)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +65,7 @@ func checkCommit(ctx context.Context, root, commit string, robots map[layout.Nam
 }
 
 func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
-	if paths, err = settingsPaths(t); err != nil {
+	if paths, err = Paths(t); err != nil {
 		return nil, nil, err
 	}
 	k := &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
@@ -81,7 +87,18 @@ func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths
 			return paths, mistakes, err
 		}
 	}
+	// What the settings say of other files comes after what is wrong with those.
+	slices.SortStableFunc(mistakes, func(a, b error) int { return cmp.Compare(ofAll(a), ofAll(b)) })
 	return paths, mistakes, nil
+}
+
+// ofAll is 1 for a mistake in the file that names the others.
+func ofAll(mistake error) int {
+	var at *layout.FileError
+	if errors.As(mistake, &at) && at.File == layout.SettingsFile {
+		return 1
+	}
+	return 0
 }
 
 // folderTree is a folder with settings.

@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
 
@@ -30,6 +31,8 @@ func (k *checker) crossCheck(v tree, p string, data []byte) error {
 		return k.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
 	case path.Dir(p) == layout.QueuesDir && data != nil:
 		return crossCheckQueue(p, data, defs)
+	case path.Dir(p) == layout.SchedulesDir && data != nil:
+		return crossCheckSchedule(v, p, data, defs)
 	case path.Dir(p) == layout.WorkflowsDir && data == nil:
 		return k.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
 	}
@@ -38,7 +41,7 @@ func (k *checker) crossCheck(v tree, p string, data []byte) error {
 
 // definitionsAt reads the sound definitions of v.
 func (k *checker) definitionsAt(v tree) (map[string]*state.Definition, error) {
-	paths, err := settingsPaths(v)
+	paths, err := Paths(v)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +81,12 @@ func (k *checker) crossCheckSettings(p string, data []byte, defs map[string]*sta
 		}
 		return nil
 	}
+	if err := k.crossCheckDeployment(y, s, defs); err != nil {
+		return err
+	}
+	if err := k.crossCheckPlacements(y, s, defs); err != nil {
+		return err
+	}
 	if err := check("$.defaults", s.Defaults); err != nil {
 		return err
 	}
@@ -96,6 +105,37 @@ func anyAsks(defs map[string]*state.Definition, step string) bool {
 		}
 	}
 	return false
+}
+
+// crossCheckSchedule refuses a schedule of a workflow or a queue that is not there.
+func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.Definition) error {
+	s, err := timetable.Parse(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	if s.Do.Start != "" && defs[s.Do.Start] == nil {
+		return y.Errorf("$.do.start", "no workflow %q in workflows/", s.Do.Start)
+	}
+	if s.Do.Queue == "" {
+		return nil
+	}
+	file := layout.QueuesDir + "/" + s.Do.Queue + ".yaml"
+	named, err := v.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return y.Errorf("$", "no queue %q in queues/", s.Do.Queue)
+	}
+	if err != nil {
+		return err
+	}
+	q, err := queue.ParseNamed(file, named)
+	if err == nil && !q.Whole() {
+		return y.Errorf("$", "queue %s has where: or order:, or no steps:; a schedule works on whole steps", s.Do.Queue)
+	}
+	return err
 }
 
 // crossCheckQueue refuses a queue of steps that no workflow has.
@@ -144,7 +184,7 @@ func (k *checker) settingsAt(v tree) (*Settings, error) {
 
 // stillNamed refuses to remove a workflow that drops are sent to.
 func (k *checker) stillNamed(v tree, workflow string) error {
-	paths, err := settingsPaths(v)
+	paths, err := Paths(v)
 	if err != nil {
 		return err
 	}

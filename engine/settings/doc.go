@@ -9,6 +9,9 @@
 // one and calls those who asked by OnChange. A file that cannot be read leaves its last
 // sound version in force.
 //
+// How steps are run (Deployment) is looked up in the newest snapshot each time, and never
+// stored with an item.
+//
 // # Locks
 //
 // Source.syncTurn is held by the one goroutine that syncs. Source.mu guards the snapshot in

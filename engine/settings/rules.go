@@ -128,6 +128,14 @@ func (k *checker) crossCheckRules(v tree, p string, data []byte, defined func(wo
 			return f.Errorf(at+".collection", "no collection %q: it is neither in %s nor a folder of %s/", r.Collection, layout.SettingsFile, layout.InboxDir)
 		}
 	}
+	for i, d := range f.Delivery {
+		if settings == nil {
+			break
+		}
+		if _, is := settings.Targets[d.To]; !is {
+			return f.Errorf(fmt.Sprintf("$.delivery[%d].to", i), "no target %q below targets: in %s", d.To, layout.SettingsFile)
+		}
+	}
 	for _, other := range files {
 		if other.Name == f.Name {
 			return f.Errorf("$.name", "%s has the name %q, too", other.Path(), f.Name)
@@ -159,7 +167,7 @@ func (k *checker) isCollection(s *Settings, name string) bool {
 // as one may have been edited together with p, else as in the tree. Broken ones are left
 // out: they are told by themselves.
 func (k *checker) ruleFilesBeside(v tree, p string) (files []*RuleFile, err error) {
-	paths, err := settingsPaths(v)
+	paths, err := Paths(v)
 	if err != nil {
 		return nil, err
 	}

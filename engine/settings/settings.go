@@ -12,9 +12,13 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/bags/fetch"
+	"bagpipe/engine/notice"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/steps/form"
+	"bagpipe/steps/target"
 )
 
 func (s *Settings) CheckLane(lane string) error {
@@ -41,16 +45,34 @@ const settingsSchema = 1
 
 // Settings are bagpipe.yaml.
 type Settings struct {
-	Schema      int                   `yaml:"schema"`
-	Defaults    Collection            `yaml:"defaults"`
-	Lanes       []string              `yaml:"lanes"`
-	LaneWeights map[string]float64    `yaml:"laneWeights"` // how lanes share; none: each gets twenty steps for one of the next
-	Inbox       InboxSettings         `yaml:"inbox"`
-	Limits      LimitSettings         `yaml:"limits"`
-	Retry       RetrySettings         `yaml:"retry"`
-	Store       string                `yaml:"store"`
-	Fetch       FetchSettings         `yaml:"fetch"`
-	Collections map[string]Collection `yaml:"collections"`
+	Schema      int                      `yaml:"schema"`
+	Defaults    Collection               `yaml:"defaults"`
+	Lanes       []string                 `yaml:"lanes"`
+	LaneWeights map[string]float64       `yaml:"laneWeights"` // how lanes share; none: each gets twenty steps for one of the next
+	Inbox       InboxSettings            `yaml:"inbox"`
+	Limits      LimitSettings            `yaml:"limits"`
+	Retry       RetrySettings            `yaml:"retry"`
+	Store       string                   `yaml:"store"`
+	Fetch       FetchSettings            `yaml:"fetch"`
+	Targets     map[string]target.Config `yaml:"targets"`
+	Collections map[string]Collection    `yaml:"collections"`
+	Deploying   `yaml:",inline"`
+	Telling     `yaml:",inline"`
+	Describing  `yaml:",inline"`
+	Readers     map[string]Reader `yaml:"readers"`
+}
+
+// Telling says who hears of what is done: other sites, and people.
+type Telling struct {
+	Sync   SyncSettings            `yaml:"sync"`
+	Notify map[string]*notice.Wish `yaml:"notify"`
+}
+
+// Deploying says how steps are run, and where.
+type Deploying struct {
+	Steps   map[string]Deployment `yaml:"steps"`  // by WORKFLOW/STEP, /STEP or defaults
+	Robots  map[string]Deployment `yaml:"robots"` // by robot or program
+	Workers WorkerSettings        `yaml:"workers"`
 }
 
 // Collection says what becomes of what is dropped in inbox/NAME.
@@ -60,6 +82,10 @@ type Collection struct {
 	Approvals []string `yaml:"approvals"` // steps with onRequest: true that a person must complete
 	InFlight  int      `yaml:"inFlight"`  // its items under way at once; 0: any number
 	Profiles  []string `yaml:"profiles"`  // files of BagIt profiles that bags must satisfy
+	Targets   []string `yaml:"targets"`   // where bags are deposited; none: in the store
+	Copies    int      `yaml:"copies"`    // verified ones that complete a deposit; 0: one on each target
+
+	Bag *form.Bag `yaml:"bag"` // what its bags say besides
 
 	Inbox *DropSettings `yaml:"inbox"` // what differs from inbox: for its drops
 }
@@ -95,6 +121,11 @@ type LimitSettings struct {
 	InFlight  int             `yaml:"inFlight"` // items under way at once, of all workflows; 0: any number
 }
 
+// SyncSettings say when a run joins the workspace's history with those of other sites.
+type SyncSettings struct {
+	Every layout.Duration `yaml:"every"` // while it watches, and at its end; 0: never
+}
+
 // RetrySettings are the floor and ceiling of the waits between tries.
 type RetrySettings struct {
 	First layout.Duration `yaml:"first"`
@@ -122,18 +153,23 @@ func ParseSettings(file string, data []byte) (*Settings, error) {
 }
 
 func (s *Settings) check(y *layout.YAML) error {
-	for i, l := range s.Lanes {
-		if _, err := layout.ParseName(l); err != nil {
-			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
-		}
+	if err := s.checkLanes(y); err != nil {
+		return err
 	}
-	for name, w := range s.LaneWeights {
-		if !slices.Contains(s.LaneNames(), name) {
-			return y.Errorf("$.laneWeights", "no lane %q; the lanes are %s", name, strings.Join(s.LaneNames(), ", "))
-		}
-		if w <= 0 || w > 1e6 {
-			return y.Errorf("$.laneWeights."+name, "expected a number above 0, as in 5")
-		}
+	if err := checkDeployment(s, y); err != nil {
+		return err
+	}
+	if err := s.Workers.check(y); err != nil {
+		return err
+	}
+	if err := s.checkTargets(y); err != nil {
+		return err
+	}
+	if err := s.Web.check(y); err != nil {
+		return err
+	}
+	if err := notice.Check(y, s.Notify); err != nil {
+		return err
 	}
 	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {
 		return err
@@ -155,11 +191,35 @@ func (s *Settings) check(y *layout.YAML) error {
 	if s.Defaults.Inbox != nil {
 		return y.Errorf("$.defaults.inbox", "what holds for all inboxes stands below inbox:")
 	}
+	if err := checkReaders(s, y); err != nil {
+		return err
+	}
 	for i, h := range s.Fetch.Hosts {
 		if err := (fetch.Allowed{Hosts: []string{h}}).Check(); err != nil {
 			return y.Errorf(fmt.Sprintf("$.fetch.hosts[%d]", i), "%v", err)
 		}
 	}
+	return s.checkLimits(y)
+}
+
+func (s *Settings) checkLanes(y *layout.YAML) error {
+	for i, l := range s.Lanes {
+		if _, err := layout.ParseName(l); err != nil {
+			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
+		}
+	}
+	for name, w := range s.LaneWeights {
+		if !slices.Contains(s.LaneNames(), name) {
+			return y.Errorf("$.laneWeights", "no lane %q; the lanes are %s", name, strings.Join(s.LaneNames(), ", "))
+		}
+		if w <= 0 || w > 1e6 {
+			return y.Errorf("$.laneWeights."+name, "expected a number above 0, as in 5")
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkLimits(y *layout.YAML) error {
 	l := s.Limits
 	if l.Room < 0 || l.Room > 1000 {
 		return y.Errorf("$.limits.room", "expected a number from 0 (the default) to 1000, as in 1.5")
@@ -180,6 +240,14 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 	}
 	if c.Lane != "" && !slices.Contains(s.LaneNames(), c.Lane) {
 		return y.Errorf(at+".lane", "no lane %q; the lanes are %s", c.Lane, strings.Join(s.LaneNames(), ", "))
+	}
+	if err := s.checkGoals(y, at, c); err != nil {
+		return err
+	}
+	if c.Bag != nil {
+		if key, err := c.Bag.Check(); err != nil {
+			return y.Errorf(at+".bag."+key, "%v", err)
+		}
 	}
 	if c.InFlight < 0 {
 		return y.Errorf(at+".inFlight", "expected a number from 0 (any number) up")
@@ -243,6 +311,11 @@ func (s *Settings) Collection(name layout.Name) Collection {
 	if c.Profiles == nil {
 		c.Profiles = s.Defaults.Profiles
 	}
+	if c.Targets == nil {
+		c.Targets = s.Defaults.Targets
+	}
+	c.Bag = cmp.Or(c.Bag, s.Defaults.Bag)
+	c.Copies = cmp.Or(c.Copies, s.Defaults.Copies)
 	return c
 }
 
@@ -255,7 +328,8 @@ func (s *Settings) ArchiveLimits() archive.Limits {
 }
 
 // allowed is where files may be fetched from.
-func (s *Settings) allowed(root string) fetch.Allowed {
+// Allowed gives where files may be fetched from.
+func (s *Settings) Allowed(root string) fetch.Allowed {
 	a := fetch.Allowed{Hosts: s.Fetch.Hosts}
 	for _, f := range s.Fetch.Folders {
 		a.Folders = append(a.Folders, Below(root, f))
@@ -279,7 +353,7 @@ func AllowedFetches(root string) (fetch.Allowed, error) {
 	if err != nil {
 		return fetch.Allowed{}, fmt.Errorf("find the workspace: %w", err)
 	}
-	return s.allowed(root), nil
+	return s.Allowed(root), nil
 }
 
 // Profiles are the files of the BagIt profiles that a collection's bags must
@@ -315,6 +389,19 @@ const (
 
 func (s *Settings) Backoff() runner.Backoff {
 	return runner.Backoff{First: cmp.Or(time.Duration(s.Retry.First), defaultRetryFirst), Most: cmp.Or(time.Duration(s.Retry.Most), defaultRetryMost)}
+}
+
+// BackoffOf is the pause before a failed step is tried again, with what the step says of its own.
+func (s *Settings) BackoffOf(step *state.Step) runner.Backoff {
+	b := s.Backoff()
+	if own := step.Backoff; own != nil && own.First > 0 {
+		b.First = time.Duration(own.First)
+		b.Most = max(b.Most, b.First)
+	}
+	if own := step.Backoff; own != nil && own.Most > 0 {
+		b.Most = time.Duration(own.Most)
+	}
+	return b
 }
 
 func (s *Settings) LaterPause() time.Duration {

@@ -5,16 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"bagpipe/engine/audience"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/query"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/recognise"
+	"bagpipe/engine/roots"
 	"bagpipe/engine/state"
+	"bagpipe/engine/tags"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -27,19 +33,40 @@ type Snapshot struct {
 	broken    []error         // rule files of which there is no sound version
 	Workflows map[string]*ledger.Definition
 	Queues    map[string]*queue.Named
-	mark      string // of the tip they were read at, see settingsMark
+	Schedules map[string]*timetable.Schedule
+	Searches  map[string]*query.Saved
+	Catalogs  map[layout.Name]*roots.Catalog
+	Tags      *tags.Book
+	mark      string                // of the tip they were read at, see settingsMark
+	kept      []*timetable.Schedule // those that work on queues, by name
 }
+
+// KeptBy are the schedules to which the work on a step is left: those that work on a queue that
+// has the step.
+func (c *Snapshot) KeptBy(id queue.StepID) (by []*timetable.Schedule) {
+	for _, s := range c.kept {
+		if q := c.Queues[s.Do.Queue]; q != nil && q.Whole() && q.Wants(id) {
+			by = append(by, s)
+		}
+	}
+	return by
+}
+
+// settingsDirs are the folders of settings files.
+var settingsDirs = []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SchedulesDir, layout.SearchesDir, layout.CatalogsDir,
+	layout.WordsDir, layout.PlacesDir,
+	audience.Dir, audience.PeopleDir, audience.CollectionsDir}
 
 // isSettings tells whether a committed path is one people edit.
 func isSettings(p string) bool {
 	if p == layout.SettingsFile {
 		return true
 	}
-	dir, name := path.Split(p)
-	if !strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, ".") {
-		return false
+	dir, ending := path.Dir(p), ".yaml"
+	if dir == layout.PlacesDir {
+		ending = ".geojson"
 	}
-	return dir == layout.WorkflowsDir+"/" || dir == layout.RulesDir+"/" || dir == layout.QueuesDir+"/"
+	return path.Ext(p) == ending && !strings.HasPrefix(path.Base(p), ".") && slices.Contains(settingsDirs, dir)
 }
 
 // checkFile checks one settings file; its errors are *layout.FileError.
@@ -54,6 +81,18 @@ func (k *checker) checkFile(p string, data []byte) error {
 		_, err = k.parseRules(p, data)
 	case layout.QueuesDir:
 		_, err = queue.ParseNamed(p, data)
+	case layout.SchedulesDir:
+		_, err = timetable.Parse(p, data)
+	case layout.SearchesDir:
+		_, err = query.Parse(p, data)
+	case layout.CatalogsDir:
+		_, err = roots.Parse(p, data)
+	case layout.WordsDir:
+		_, err = tags.Parse(p, data)
+	case layout.PlacesDir:
+		_, err = tags.ParsePlaces(p, data)
+	case audience.Dir, audience.PeopleDir, audience.CollectionsDir:
+		err = audience.Check(p, data) // read by the feeds at each commit
 	}
 	return err
 }
@@ -103,8 +142,8 @@ func (k *checker) tolerated(file string, data []byte) string {
 // nothing, is refused stays in force: it was before that was looked at, and another
 // version, or none, would send drops elsewhere.
 func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, error) {
-	c := &Snapshot{Workflows: map[string]*ledger.Definition{}, Queues: map[string]*queue.Named{}}
-	paths, err := settingsPaths(v)
+	c := &Snapshot{Workflows: map[string]*ledger.Definition{}, Queues: map[string]*queue.Named{}, Schedules: map[string]*timetable.Schedule{}, Searches: map[string]*query.Saved{}, Catalogs: map[layout.Name]*roots.Catalog{}, Tags: tags.NewBook()}
+	paths, err := Paths(v)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +185,11 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 		return nil, errors.New(layout.SettingsFile + " is not at the tip of the history, nor in the workspace; write it again, or revert its removal in a clone and push")
 	}
 	c.MakeBook()
+	for _, name := range slices.Sorted(maps.Keys(c.Schedules)) {
+		if c.Schedules[name].Do.Queue != "" {
+			c.kept = append(c.kept, c.Schedules[name])
+		}
+	}
 	return c, nil
 }
 
@@ -227,6 +271,31 @@ func (c *Snapshot) add(k *checker, p string, data []byte) (err error) {
 		if q, err = queue.ParseNamed(p, data); err == nil {
 			c.Queues[q.Name] = q
 		}
+	case layout.SchedulesDir:
+		var s *timetable.Schedule
+		if s, err = timetable.Parse(p, data); err == nil {
+			c.Schedules[s.Name] = s
+		}
+	case layout.SearchesDir:
+		var s *query.Saved
+		if s, err = query.Parse(p, data); err == nil {
+			c.Searches[s.Name] = s
+		}
+	case layout.CatalogsDir:
+		var k *roots.Catalog
+		if k, err = roots.Parse(p, data); err == nil {
+			c.Catalogs[k.Name] = k
+		}
+	case layout.WordsDir:
+		var words *tags.Vocabulary
+		if words, err = tags.Parse(p, data); err == nil {
+			c.Tags.Vocabularies[words.Name] = words
+		}
+	case layout.PlacesDir:
+		var places *tags.Places
+		if places, err = tags.ParsePlaces(p, data); err == nil {
+			c.Tags.Places[places.Name] = places
+		}
 	}
 	return err
 }
@@ -256,10 +325,10 @@ func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]by
 	return nil, nil
 }
 
-// settingsPaths lists the committed settings files, sorted.
-func settingsPaths(v tree) ([]string, error) {
+// Paths lists the committed settings files, sorted.
+func Paths(v tree) ([]string, error) {
 	var paths []string
-	for _, dir := range []string{"", layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
+	for _, dir := range append([]string{""}, settingsDirs...) {
 		entries, err := v.List(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

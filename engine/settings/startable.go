@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -13,7 +12,7 @@ import (
 // Startable finds the definition in force of a workflow, and what its start skips.
 func (so *Source) Startable(workflow string) (f *ledger.Definition, skip func(*ledger.Record) map[layout.Name]string, err error) {
 	if f = so.Current().Workflows[workflow]; f == nil {
-		return nil, nil, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q in %s/", workflow, layout.WorkflowsDir), fault.Remedy{Verb: fault.ListWorkflows})
+		return nil, nil, ledger.NoWorkflow(workflow)
 	}
 	return f, func(rec *ledger.Record) map[layout.Name]string { return so.NotAskedOf(rec, f.Def) }, nil
 }

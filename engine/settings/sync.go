@@ -96,12 +96,12 @@ func (so *Source) syncFiles(ctx context.Context, v gitstore.View) error {
 
 // allSettings lists the settings paths committed or on disk, sorted.
 func (so *Source) allSettings(v gitstore.View) ([]string, error) {
-	paths, err := settingsPaths(v)
+	paths, err := Paths(v)
 	if err != nil {
 		return nil, err
 	}
 	paths = append(paths, layout.SettingsFile)
-	for _, dir := range []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir} {
+	for _, dir := range settingsDirs {
 		entries, err := os.ReadDir(so.ledger.Path(dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("look for settings: %w", err)
@@ -237,7 +237,7 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 		so.ledger.Warn(fmt.Sprintf("%v; %s", refused, note))
 		return nil
 	}
-	if err := so.putSetting(ctx, p, committed, edited, verb); err != nil {
+	if err := so.PutSetting(ctx, p, committed, edited, verb); err != nil {
 		return err
 	}
 	delete(seen, p)
@@ -265,8 +265,8 @@ func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError,
 	return nil, err
 }
 
-// putSetting commits one settings file, unless another writer changed it since.
-func (so *Source) putSetting(ctx context.Context, p string, was, data []byte, verb string) error {
+// PutSetting commits one settings file, unless another writer changed it since.
+func (so *Source) PutSetting(ctx context.Context, p string, was, data []byte, verb string) error {
 	_, err := so.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		now, err := r.ReadFile(p)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

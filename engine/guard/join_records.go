@@ -1,0 +1,206 @@
+package guard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// JoinRecords unites an item's records as two histories have them; base are those that both
+// began from, zero where there are none. It is a function of its arguments, whichever of a
+// and b comes first:
+//
+//   - the execution record by state.Join;
+//   - the manifest of the later version, or by key, three-way; a key that both changed has
+//     the greater value, and a hold says both;
+//   - the inventory that the manifest names;
+//   - of each copy in deposits.json, what the later look found.
+//
+// Records that cannot be used give way to those that can.
+func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans) (ledger.Records, error) {
+	switch {
+	case !b.Sound(id) && a.Sound(id):
+		return a, nil
+	case !a.Sound(id) && b.Sound(id):
+		return b, nil
+	case !a.Sound(id):
+		if string(a.Manifest)+string(a.Execution) < string(b.Manifest)+string(b.Execution) {
+			return b, nil
+		}
+		return a, nil
+	}
+	x, err := state.Decode(a.Execution)
+	if err != nil {
+		return a, err
+	}
+	y, err := state.Decode(b.Execution)
+	if err != nil {
+		return a, err
+	}
+	united, err := state.Join(x, y)
+	if err != nil {
+		return a, err
+	}
+	out, conflicts, err := joinManifests(base, a, b)
+	if err != nil {
+		return a, err
+	}
+	if len(conflicts) > 0 {
+		if err := holdFor(united, a, b, conflicts); err != nil {
+			return a, err
+		}
+	}
+	united.Recompute(plans)
+	out.Execution = united.Encode()
+	out.Deposits, err = joinDeposits(a.Deposits, b.Deposits)
+	return out, err
+}
+
+// joinDeposits unites what is known of an item's copies; what cannot be read gives way.
+func joinDeposits(a, b []byte) ([]byte, error) {
+	x, errA := layout.DecodeDeposits(a)
+	y, errB := layout.DecodeDeposits(b)
+	switch {
+	case bytes.Equal(a, b), errA == nil && errB != nil:
+		return a, nil
+	case errB == nil && errA != nil:
+		return b, nil
+	case errA != nil:
+		return slices.MaxFunc([][]byte{a, b}, bytes.Compare), nil
+	}
+	return x.Join(y).Encode()
+}
+
+// joinManifests gives the manifest and its inventory.
+func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []string, err error) {
+	va, vb := versionOf(a), versionOf(b)
+	switch {
+	case bytes.Equal(a.Manifest, b.Manifest), va > vb, va == vb && bytes.Equal(b.Manifest, base.Manifest):
+		return ledger.Records{Manifest: a.Manifest, Inventory: inventoryOf(a.Manifest, a, b, base)}, nil, nil
+	case vb > va, bytes.Equal(a.Manifest, base.Manifest):
+		return ledger.Records{Manifest: b.Manifest, Inventory: inventoryOf(b.Manifest, b, a, base)}, nil, nil
+	}
+	united, conflicts, err := JoinJSON(base.Manifest, a.Manifest, b.Manifest)
+	if err != nil {
+		return out, nil, err
+	}
+	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, conflicts, nil
+}
+
+// inventoryOf is that of some which a manifest names; else the first.
+func inventoryOf(manifest []byte, of ...ledger.Records) []byte {
+	m, err := layout.DecodeManifest(manifest)
+	if err == nil && m.Inventory != nil {
+		for _, r := range of {
+			if r.Inventory != nil && ledger.DigestOf(r.Inventory) == m.Inventory.Digest {
+				return r.Inventory
+			}
+		}
+	}
+	return of[0].Inventory
+}
+
+// JoinJSON unites two objects key by key, three-way, also within objects; conflicts says, in
+// order, which keys both changed, and how.
+func JoinJSON(base, a, b []byte) (united []byte, conflicts []string, err error) {
+	var of [3]map[string]any
+	for i, data := range [][]byte{base, a, b} {
+		if len(data) == 0 {
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		if err := d.Decode(&of[i]); err != nil {
+			return nil, nil, fmt.Errorf("join: %w", err)
+		}
+	}
+	united, err = layout.EncodeJSON(joinMembers("", of[0], of[1], of[2], &conflicts))
+	return united, conflicts, err
+}
+
+func joinMembers(under string, base, a, b map[string]any, conflicts *[]string) map[string]any {
+	out := map[string]any{}
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, b)
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		was, is, other := base[k], a[k], b[k]
+		v := is
+		switch {
+		case reflect.DeepEqual(is, other), reflect.DeepEqual(other, was):
+		case reflect.DeepEqual(is, was):
+			v = other
+		default:
+			v = joinValues(under+k, was, is, other, conflicts)
+		}
+		if v != nil {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func joinValues(name string, was, a, b any, conflicts *[]string) any {
+	x, isX := a.(map[string]any)
+	y, isY := b.(map[string]any)
+	if isX && isY {
+		of, _ := was.(map[string]any)
+		return joinMembers(name+".", of, x, y, conflicts)
+	}
+	textA, errA := json.Marshal(a)
+	textB, errB := json.Marshal(b)
+	if errA != nil || errB != nil || string(textA) < string(textB) {
+		a, textA, textB = b, textB, textA
+	}
+	*conflicts = append(*conflicts, fmt.Sprintf("%s is %s, and %s on the other side", name, ledger.Clip(string(textA), 200), ledger.Clip(string(textB), 200)))
+	return a
+}
+
+// holdFor adds a hold that any join of the two makes alike.
+func holdFor(x *state.Execution, a, b ledger.Records, conflicts []string) error {
+	pair := []string{string(a.Manifest), string(b.Manifest)}
+	slices.Sort(pair)
+	sum := sha256.Sum256([]byte(strings.Join(pair, "\x00")))
+	key, err := layout.NewIntentKey(lastTime(x), bytes.NewReader(sum[4:]), layout.EngineID(hex.EncodeToString(sum[:4])))
+	if err != nil {
+		return err
+	}
+	text := ledger.Clip("two histories changed what describes the item: "+strings.Join(conflicts, "; ")+". Push what is right, then release the item.", ledger.MaxMessage)
+	_, err = state.Apply(x, nil, state.Hold{Key: key, At: lastTime(x), By: "bagpipe join", Text: text, Answers: hex.EncodeToString(sum[:20])})
+	return err
+}
+
+// lastTime is the last that a record tells of.
+func lastTime(x *state.Execution) (last time.Time) {
+	note := func(t time.Time) {
+		if t.After(last) {
+			last = t
+		}
+	}
+	for _, i := range x.Intents {
+		note(i.At)
+	}
+	for _, w := range x.Workflows {
+		note(w.Created)
+		for _, s := range w.Steps {
+			for _, a := range s.Attempts {
+				note(a.Claimed)
+				note(a.Ended)
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,58 @@
+package guard
+
+import (
+	"context"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// Breach is what one commit did that is not lawful.
+type Breach struct {
+	Item   layout.ItemID // "": of a pinned definition
+	Commit gitstore.Commit
+	What   []string
+	Open   bool // no later commit answered it
+}
+
+// Review holds commits, parents first, against their parents, and changes nothing. They are
+// all that lead from one commit, zero for the empty history, to the last of them. It gives
+// every breach, the first first.
+func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitstore.Hash) ([]Breach, error) {
+	var told []Breach
+	x := &examiner{g: g, w: window{from: from}, seed: newBranch(),
+		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{from: true},
+		tell: func(id layout.ItemID, b breach) {
+			told = append(told, Breach{Item: id, Commit: b.commit, What: b.what})
+		}}
+	read := make([]gitstore.Commit, len(commits))
+	for i, h := range commits {
+		v, err := g.ledger.Store.At(h)
+		if err == nil {
+			read[i], err = v.About()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	last, err := x.all(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range told {
+		v := last.items[b.Item]
+		told[i].Open = v != nil && len(v.breaches) > 0
+	}
+	for _, v := range last.pinned {
+		told = append(told, Breach{Commit: v.commit, What: []string{"changed or removed a pinned definition"}, Open: true})
+	}
+	return told, nil
+}
+
+// Judge says what is not lawful in the change of an item's records by one commit.
+func Judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) []string {
+	_, breaches := judge(id, before, now, plans)
+	return breaches
+}
