@@ -3,7 +3,9 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -69,6 +71,19 @@ func (ac *Acts) Release(ctx context.Context, id layout.ItemID, text string) erro
 		state.Release{Key: ac.ledger.IntentKey, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})
 }
 
+// Own gives an item to a site; takeOver, from another site, with a reason.
+func (ac *Acts) Own(ctx context.Context, id layout.ItemID, site layout.Name, takeOver bool, text string) error {
+	v, err := ac.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	if known, err := ledger.ReadOptional(v, layout.SitePath(site)); err != nil || known == nil {
+		return errors.Join(fault.New(fault.NotFound, fmt.Sprintf("there is no site %s in the history", site)), err)
+	}
+	return ac.intend(ctx, id, state.OwnIntent, "given to "+string(site), text,
+		state.Own{Key: ac.ledger.IntentKey, Site: site, TakeOver: takeOver, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})
+}
+
 func (ac *Acts) intend(ctx context.Context, id layout.ItemID, kind, to, text string, ev state.Event) error {
 	if err := ac.guard.LookAtFew(ctx); err != nil {
 		return err
@@ -84,7 +99,7 @@ func (ac *Acts) intend(ctx context.Context, id layout.ItemID, kind, to, text str
 		who := ac.who
 		return &gitstore.Change{
 			Files:   map[string][]byte{layout.ItemDir(id) + "/" + layout.ExecutionJSON: rec.Execution.Encode()},
-			Message: ledger.IntentMessage(id, rec.Manifest, kind, to, text, who.Agent),
+			Message: who.Sign(ledger.IntentMessage(id, rec.Manifest, kind, to, text, who.Agent)),
 			Author:  who.Author,
 		}, nil
 	})

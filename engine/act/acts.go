@@ -40,3 +40,11 @@ func (ac *Acts) As(person gitstore.Signature) *Acts {
 	as.who = ledger.PersonActor(person)
 	return &as
 }
+
+// For gives the acts of the same person in answer to a request, which their commits name;
+// request is the value of the trailer, and "" names none.
+func (ac *Acts) For(request string) *Acts {
+	as := *ac
+	as.who.Request = request
+	return &as
+}

@@ -14,10 +14,10 @@ import (
 	"bagpipe/layout"
 )
 
-// enabledAt is when a step is enabled. Load must have been called.
-func (ac *Acts) enabledAt(ref state.Ref) time.Time {
-	at := ac.ledger.Now()
-	for it := range ac.index.Loaded().With(queue.Ending) {
+// enabledAt is when a step is enabled: now, or at the latest end of it that is recorded.
+func enabledAt(items *queue.Index, ref state.Ref, now time.Time) time.Time {
+	at := now
+	for it := range items.With(queue.Ending) {
 		for run, i := range it.Steps() {
 			if control.RefOf(run.Name, layout.Name(run.Plan.Steps[i].Name)) != ref {
 				continue
@@ -41,7 +41,7 @@ func (ac *Acts) SetStep(ctx context.Context, ref state.Ref, status state.Control
 	}
 	at := ac.ledger.Now()
 	if status == state.StepEnabled {
-		at = ac.enabledAt(ref)
+		at = enabledAt(ac.index.Loaded(), ref, at)
 	}
 	_, err = ac.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		c, err := ac.control.ControlsAt(r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -22,7 +23,7 @@ func (ac *Acts) freeOfDead(ctx context.Context, id layout.ItemID, workflow strin
 		return false, nil
 	}
 	k, a, ok := s.Current()
-	if !ok || a.State != state.InProgress || rec.Execution.Lost(workflow, step, k) {
+	if !ok || a.State != state.InProgress || !ac.ledger.Site.Mine(state.SiteOf(a.Runner)) || rec.Execution.Lost(workflow, step, k) {
 		return false, nil
 	}
 	lives, err := ac.ledger.Seat.Alive(k.Engine)
@@ -31,6 +32,9 @@ func (ac *Acts) freeOfDead(ctx context.Context, id layout.ItemID, workflow strin
 	}
 	if lives {
 		return false, nil
+	}
+	if ledger.Rehearsing(ctx) {
+		return false, ledger.ErrRehearsed
 	}
 	why := fmt.Sprintf("engine %s (%s) is gone; a person acts on the step", k.Engine, a.Runner)
 	if err := ac.recover(ctx, layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k}, why); err != nil {

@@ -3,10 +3,8 @@ package act
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -48,7 +46,7 @@ func (ac *Acts) Migrate(ctx context.Context, id layout.ItemID, workflow, text st
 	base, _ := state.Instance(workflow)
 	f := ac.settings.Current().Workflows[base]
 	if f == nil {
-		return state.Transition{}, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q in %s/", base, layout.WorkflowsDir), fault.Remedy{Verb: fault.ListWorkflows})
+		return state.Transition{}, ledger.NoWorkflow(base)
 	}
 	return ac.flow(ctx, id, workflow, text, func(name string, rec *ledger.Record) (state.Event, error) {
 		return state.Migrate{Key: ac.ledger.IntentKey, Workflow: name, To: f.Def, At: ac.ledger.Now(), By: ac.who.Agent,
@@ -112,7 +110,7 @@ func (ac *Acts) flow(ctx context.Context, id layout.ItemID, workflow, text strin
 		}
 		who := ac.who
 		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: ledger.FlowMessage(id, rec.Manifest, flowIntent(ev), tr, text, who.Agent, more...)}, nil
+			Message: who.Sign(ledger.FlowMessage(id, rec.Manifest, flowIntent(ev), tr, text, who.Agent, more...))}, nil
 	})
 	return tr, err
 }

@@ -1,14 +1,40 @@
 package attempt
 
+import (
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"bagpipe/layout"
+	"bagpipe/steps/live"
+	"bagpipe/steps/target"
+)
+
 // Attempts makes attempts at the steps that are ready.
 type Attempts struct {
 	rooms
 	performer Performer
+	cancels   cancels
 	Recovery  *Recovery
+	Targets   *target.Pool // closed by who closes the engine
+	Live      *live.Instances
+	Premis    func(to io.Writer, id layout.ItemID) error // writes what was done with an item; nil: bags go without it
+	// PlaceMoved is told of objects in place that are not as they were catalogued; nil: nobody is.
+	PlaceMoved func(layout.Place)
 }
 
 // New gives the attempts of this engine; robots run on this machine.
 func New(r Rooms) *Attempts {
 	in := rooms{ledger: r.Ledger, settings: r.Settings, folder: r.Folder, guard: r.Guard, control: r.Control, index: r.Index, recognition: r.Recognition, robots: r.Robots}
-	return &Attempts{rooms: in, performer: local{robots: r.Robots, folder: r.Folder}, Recovery: &Recovery{in}}
+	programs := &live.Instances{Dir: in.liveDir(), Now: r.Ledger.Now, Backoff: func(failures int) time.Duration {
+		return r.Settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
+	}}
+	a := &Attempts{rooms: in, Recovery: &Recovery{in}, Targets: &target.Pool{Now: r.Ledger.Now}, Live: programs}
+	a.performer = a.local()
+	return a
+}
+
+// local performs on this machine.
+func (a *Attempts) local() local {
+	return local{robots: a.robots, folder: a.folder, live: a.Live, root: a.ledger.Root}
 }

@@ -2,9 +2,14 @@ package attempt
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
+	"time"
 
 	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/mounted"
 	"bagpipe/engine/queue"
@@ -17,32 +22,68 @@ import (
 
 // call prepares the attempt's scratch folder and calls the step's robot.
 func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, err error) {
-	if w.writing, err = w.a.folder.Begin(); err != nil {
-		return steps.Result{}, err
-	}
-	if !w.bare() {
-		w.scratch = w.a.folder.ScratchDir(w.attempt.AttemptRef)
-		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
-			return steps.Result{}, err
-		}
-	}
-	c, err := w.a.newCall(ctx, w)
+	c, err := prepare(ctx, w, w.bare())
 	if err != nil {
 		return steps.Result{}, err
 	}
 	c.Rounds, c.Aside = w.a.folder.Rounds, aside
-	if err := w.verifyDeposited(ctx, c); err != nil {
-		return steps.Result{}, err
-	}
-	if err := w.keepInputs(c); err != nil {
-		return steps.Result{}, err
-	}
 	if w.plan.Starts != "" {
 		return w.startNext(ctx, c)
 	}
-	stop := tellProgress(c)
+	stop := steps.TellBytes(c)
 	defer stop()
-	return w.a.performer.Perform(ctx, w.plan, c)
+	res, err := w.a.performer.Perform(ctx, w.plan, c)
+	if changed := w.checkPlace(ctx); changed != nil {
+		return steps.Result{}, changed
+	}
+	return res, err
+}
+
+// bytesHere puts off a step of an item that another site admitted, and whose bytes have not
+// come from there.
+func bytesHere(r rooms, id layout.ItemID) error {
+	if r.ledger.Site.Name == "" {
+		return nil // it does nothing of another site's
+	}
+	_, rec, err := r.ledger.ReadTip(id, "")
+	if err != nil {
+		return err
+	}
+	from := state.Admitter(rec.Execution)
+	if r.ledger.Site.Mine(from) || r.folder.HasBytes(id) {
+		return nil
+	}
+	return &steps.Later{Reason: fmt.Sprintf("the item's bytes are not here; copy %s from site %s, but for its records", layout.ItemDir(id), from)}
+}
+
+// prepare makes the scratch folder, unless the robot is bare, and gives the robot's view of
+// the item; the inputs are kept where the step says so.
+func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error) {
+	if w.writing, err = w.a.folder.Begin(); err != nil {
+		return nil, err
+	}
+	if !bare {
+		w.scratch = w.a.folder.ScratchDir(w.attempt.AttemptRef)
+		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
+			return nil, err
+		}
+	}
+	if err := bytesHere(w.a.rooms, w.attempt.Item); err != nil {
+		return nil, err
+	}
+	if c, err = w.a.newCall(ctx, w); err != nil {
+		return nil, err
+	}
+	if err := w.openPlace(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := w.verifyDeposited(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.childrenFailed(), w.tellOthers()); err != nil {
+		return nil, err
+	}
+	return c, w.keepInputs(c)
 }
 
 // guard turns a panic of f into an InternalError, with the stack in the step's log.
@@ -61,11 +102,7 @@ func (w *Work) verifyDeposited(ctx context.Context, c *steps.Call) error {
 	if !w.a.Deposits(w.plan) {
 		return nil
 	}
-	m, err := layout.DecodeManifest(c.Manifest)
-	if err != nil {
-		return err
-	}
-	return w.a.verifySource(ctx, m, c.Inventory)
+	return w.a.verifySource(ctx, *c.Decoded, c.Inventory)
 }
 
 // bare reports whether the step needs no scratch folder.
@@ -84,7 +121,10 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.ledger.Decoded.Keep(ref.Item, rec.ExecutionJ, rec.Execution)
+	defer a.ledger.Decoded.Keep(ref.Item, rec.Committed.Execution, rec.Execution)
+	if in, is := state.Cancelled(rec.Execution, ref.Workflow, ref.Step, ref.Key); is { // before it was watched for
+		return nil, &cancelledError{in}
+	}
 	if w.plan.Starts == "" {
 		if err := a.checkBytes(ctx, rec); err != nil {
 			return nil, err
@@ -104,18 +144,42 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	if own != "" {
 		store = settings.Below(a.ledger.Root, own)
 	}
+	var goals *steps.Goals
 	if a.Deposits(w.plan) {
-		if err := a.checkStore(ctx, store, own); err != nil {
+		if goals, err = a.goals(ctx, it.Collection, store, own); err != nil {
 			return nil, err
 		}
 	}
-	return &steps.Call{
+	c := &steps.Call{
 		Item: ref.Item, Collection: it.Collection, Label: it.Label, Workflow: ref.Workflow, Step: ref.Step, Attempt: ref.Key, With: w.plan.With,
 		Folders: steps.Folders{Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: folder.ContentOf(abs), Scratch: w.scratch, Store: store},
-		Records: steps.Records{SourceKind: rec.Manifest.Source.Kind, Manifest: rec.ManifestJ, Inventory: inventory, Execution: rec.ExecutionJ},
-		Means: steps.Means{Objects: a.recognition.ObjectsOf(rec.Manifest), Limits: set.ArchiveLimits(),
-			Profiles: set.Profiles(a.ledger.Root, it.Collection), Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now},
-	}, nil
+		Records: steps.Records{SourceKind: rec.Manifest.Source.Kind, Manifest: rec.Committed.Manifest, Decoded: &rec.Manifest, Inventory: inventory, Execution: rec.Committed.Execution},
+		Means: steps.Means{Objects: a.recognition.ObjectsOf(rec.Manifest), Limits: set.ArchiveLimits(), Goals: goals, Target: opener(a.Targets, a.ledger.Root, set, store), Bag: set.Collection(it.Collection).Bag,
+			Profiles: set.Profiles(a.ledger.Root, it.Collection), Looks: steps.Looks{Signatures: set.Signatures(a.ledger.Root), Views: set.ViewsDir(a.ledger.Root)}, Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version},
+	}
+	c.Quality = qualities{a.rooms}.of(c, rec.Manifest)
+	c.Tags = func() map[string][]string { return a.settings.Current().Tags.Of(rec.Committed.Manifest) }
+	c.Spent = func(cpu time.Duration) { ref.CPU = cpu }
+	if w.plan.Command == nil && a.robots[layout.Name(w.plan.Robot)].Archives {
+		err = a.addArchived(v, rec, &c.Records)
+	}
+	return c, err
+}
+
+// addArchived gives a call the records that go with a bag.
+func (a *Attempts) addArchived(v gitstore.Reader, rec *ledger.Record, to *steps.Records) error {
+	to.Plans = map[string][]byte{}
+	for _, w := range rec.Execution.Workflows {
+		plan, err := v.ReadFile(layout.PinnedPath(w.Digest))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", layout.PinnedPath(w.Digest), err)
+		}
+		to.Plans[w.Digest] = plan
+	}
+	if a.Premis != nil {
+		to.Premis = func(out io.Writer) error { return a.Premis(out, rec.Manifest.Item) }
+	}
+	return nil
 }
 
 // checkStore answers a *steps.Later when the store at dir is not the workspace's. own is

@@ -3,9 +3,12 @@ package attempt
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -26,6 +29,9 @@ func (a *Attempts) checkBytes(ctx context.Context, rec *ledger.Record) error {
 // verifySource fails an item whose source is not what was taken in: a copy that went on
 // after its drop had settled, a robot or a person wrote into it.
 func (a *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventory []byte) error {
+	if m.Source.Place != nil {
+		return placeLater(ctx, a, m)
+	}
 	change, err := a.folder.SourceChanged(ctx, m, inventory)
 	if err != nil {
 		return steps.SystemFailure("verify the source: %w", err)
@@ -34,6 +40,22 @@ func (a *Attempts) verifySource(ctx context.Context, m layout.Manifest, inventor
 		return nil
 	}
 	return steps.ContentFailure("%s", folder.ChangeText(m, change))
+}
+
+// checkChoice wants a route's result to name steps of those it chooses from.
+func checkChoice(s *state.Step, res steps.Result) error {
+	if s.Choose == nil && res.Choose != nil {
+		return steps.SystemFailure("its result chooses steps, and the step has no choose in its definition")
+	}
+	if s.Choose != nil && res.Choose == nil && res.Status != steps.Skipped {
+		return steps.SystemFailure("its result does not say, under choose, which of %s are done", strings.Join(s.Choose, ", "))
+	}
+	for _, name := range res.Choose {
+		if !slices.Contains(s.Choose, string(name)) {
+			return steps.SystemFailure("its result chooses %q; it may choose from %s", name, strings.Join(s.Choose, ", "))
+		}
+	}
+	return nil
 }
 
 // checkOpen refuses to begin a step of an item whose content is being replaced, or of
@@ -50,4 +72,144 @@ func (a *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Na
 		return illegal
 	}
 	return nil
+}
+
+// openPlace lets the robot see an object that stays in a catalog. One that is not as it was
+// catalogued is looked at again first, and the step waits.
+func (w *Work) openPlace(ctx context.Context, c *steps.Call) (err error) {
+	m := *c.Decoded
+	if m.Source.Place == nil || w.plan.Starts != "" {
+		return nil
+	}
+	w.attempt.placed = m
+	if err := w.checkPlace(ctx); err != nil {
+		return err
+	}
+	if w.attempt.opened, err = w.a.folder.OpenPlace(ctx, m, w.scratch, c.Limits); err != nil {
+		return steps.ContentFailure("open %s: %w", m.Source.Place.Path, err)
+	}
+	c.Place, c.Source, c.Content = w.attempt.opened.Place, w.attempt.opened.Source, w.attempt.opened.Content
+	return nil
+}
+
+// checkPlace answers a *steps.Later where the object in place is not as it was catalogued:
+// what a robot made of it is of no state that is recorded.
+func (w *Work) checkPlace(ctx context.Context) error {
+	if w.attempt.placed.Source.Place == nil {
+		return nil
+	}
+	return placeLater(ctx, w.a, w.attempt.placed)
+}
+
+func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
+	why, err := a.folder.PlaceChanged(ctx, m)
+	if err != nil {
+		return steps.SystemFailure("look at the object in place: %w", err)
+	}
+	if why == "" {
+		return nil
+	}
+	p := m.Source.Place
+	if a.PlaceMoved != nil {
+		a.PlaceMoved(*p)
+	}
+	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + "; the next scan takes note of it"}
+}
+
+// qualities is what attempts find of the quality of objects.
+type qualities struct{ rooms }
+
+// of checks the content of a call by the rules in force.
+func (a qualities) of(c *steps.Call, m layout.Manifest) func(context.Context) ([]steps.Check, error) {
+	return func(ctx context.Context) (all []steps.Check, err error) {
+		name, err := layout.DecodePath(m.Source.Name)
+		if err != nil {
+			return nil, err
+		}
+		now := a.settings.Current()
+		checked, err := now.Book.Quality(ctx, recognise.Subject{Candidate: recognise.Candidate{Path: c.Content, Name: name, Collection: m.Collection}, Manifest: c.Manifest},
+			recognise.Options{Limits: now.Settings.ArchiveLimits()}, a.ledger.Now())
+		for _, one := range checked {
+			all = append(all, steps.Check(one))
+		}
+		return all, err
+	}
+}
+
+// note records what an attempt found of the object's quality, with its end: its checks,
+// and, of a step that failed for the content, that. Checks that the rules ask for and that
+// nobody has made are not reached.
+func (a qualities) note(c *claimed, broken string) func(*ledger.Record, map[string][]byte) error {
+	return func(rec *ledger.Record, files map[string][]byte) error {
+		dir := layout.ItemDir(c.Item) + "/"
+		was, err := ledger.ReadOptional(rec.At, dir+layout.QualityJSON)
+		if err != nil || was == nil && len(c.checks) == 0 && broken == "" {
+			return err
+		}
+		manifest := rec.Committed.Manifest
+		if files[dir+layout.ManifestJSON] != nil {
+			manifest = files[dir+layout.ManifestJSON]
+		}
+		asked := a.settings.Current().Book.QualityChecks(manifest, a.ledger.Now())
+		q := layout.Quality{}
+		if was != nil {
+			if q, err = layout.DecodeQuality(was); err != nil {
+				return err
+			}
+		}
+		mended := q.Checks[string(c.Step)].By != "" && broken == ""
+		if len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
+			return nil
+		}
+		q.Item, q.Version = c.Item, rec.Manifest.Version
+		for _, one := range asked {
+			if _, made := q.Checks[one.ID]; !made {
+				q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result})
+			}
+		}
+		c.noteIn(&q, rec.Plan.Step(c.Step).Robot, broken, mended, a.ledger)
+		return putQuality(q, manifest, files)
+	}
+}
+
+// noteIn adds what the attempt found.
+func (c *claimed) noteIn(q *layout.Quality, robot, broken string, mended bool, l *ledger.Ledger) {
+	by, at := string(c.Step)+"."+c.Key.String(), l.Now()
+	for _, one := range c.checks {
+		q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result, Text: ledger.Printable(one.Text), At: at, By: by})
+	}
+	of := layout.QualityCheck{Level: "data.valid", Result: layout.QualityFail, Text: ledger.OneLine(broken, ledger.MaxLabel), At: at, By: by}
+	if robot == "unpack" {
+		of.Level = "total.usable"
+	}
+	if mended {
+		of.Result = layout.QualityPass
+	}
+	if mended || broken != "" && len(c.checks) == 0 {
+		q.Note(string(c.Step), of)
+	}
+}
+
+// putQuality adds quality.json and its summary in the manifest to a change.
+func putQuality(q layout.Quality, manifest []byte, files map[string][]byte) error {
+	m, err := layout.DecodeManifest(manifest)
+	if err != nil {
+		return err
+	}
+	summary := q.Reckon()
+	m.Quality = &summary
+	dir := layout.ItemDir(q.Item) + "/"
+	if files[dir+layout.ManifestJSON], err = m.Encode(manifest); err != nil {
+		return err
+	}
+	files[dir+layout.QualityJSON], err = q.Encode()
+	return err
+}
+
+// contentText is why a step failed for the content; "" where it failed for anything else.
+func contentText(err error) string {
+	if steps.KindOf(err) != steps.Content {
+		return ""
+	}
+	return strings.TrimSpace(err.Error())
 }

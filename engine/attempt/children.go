@@ -88,7 +88,7 @@ func (w *Work) multiply(ctx context.Context) error {
 		}
 	}
 	before := len(planned) - len(fresh)
-	w.attempt.children = before
+	w.attempt.Children = before
 	if err := cs.register(ctx, fresh); err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (cs *children) register(ctx context.Context, fresh []*child) error {
 			})
 		}
 		err := committing.Wait()
-		cs.attempt.children += int(made.Load())
+		cs.attempt.Children += int(made.Load())
 		if err != nil {
 			return err
 		}

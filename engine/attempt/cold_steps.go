@@ -16,6 +16,11 @@ func (r *rooms) coldDir(id layout.EngineID) string {
 	return filepath.Join(r.ledger.Path(layout.WarmUpDir), string(id))
 }
 
+// liveDir is where persistent programs are started.
+func (r *rooms) liveDir() string {
+	return filepath.Join(r.ledger.Path(layout.ScratchDir), string(r.ledger.ID), "robots")
+}
+
 // noteCold keeps the reason why a step is not claimed; nil removes it.
 func (r *rooms) noteCold(id queue.StepID, failed error) {
 	dir := r.coldDir(r.ledger.ID)
@@ -26,11 +31,16 @@ func (r *rooms) noteCold(id queue.StepID, failed error) {
 			err = nil
 		}
 	} else if err = os.MkdirAll(dir, 0o777); err == nil {
-		err = os.WriteFile(file, fmt.Appendf(nil, "%s: the warm-up failed: %s\n", id, ledger.OneLine(failed.Error(), 500)), 0o666)
+		err = os.WriteFile(file, []byte(coldLine(id, failed)+"\n"), 0o666)
 	}
 	if err != nil {
 		r.ledger.Log.Warn("note a warm-up", "step", id.String(), "err", err)
 	}
+}
+
+// coldLine says why a step is not claimed.
+func coldLine(id queue.StepID, failed error) string {
+	return fmt.Sprintf("%s: the warm-up failed: %s", id, ledger.OneLine(failed.Error(), 500))
 }
 
 // forgetColdSteps removes the reasons of engines that were killed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"bagpipe/engine/control"
@@ -16,33 +17,25 @@ import (
 
 // backoff is the pause after the failures-th failure in a row of a step.
 func (a *Attempts) backoff(s *state.Step, failures int) time.Duration {
-	b := a.settings.Current().Settings.Backoff()
-	if own := s.Backoff; own != nil && own.First > 0 {
-		b.First = time.Duration(own.First)
-		b.Most = max(b.Most, b.First)
-	}
-	if own := s.Backoff; own != nil && own.Most > 0 {
-		b.Most = time.Duration(own.Most)
-	}
-	return b.Wait(failures, rand.Float64())
+	return a.settings.Current().Settings.BackoffOf(s).Wait(failures, rand.Float64())
 }
 
 // begin commits the claim of a step that was taken from the queue: waiting becomes
 // in-progress. The limits of the workspace are asked again in the edit: what other
 // engines claimed since Take is in the index by then, so that of two engines one is
 // first.
-func (a *Attempts) begin(ctx context.Context, entry queue.Entry) (*claimed, error) {
+func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker) (*claimed, error) {
 	id, workflow, step := entry.Item.ID, entry.Run, entry.Step
-	c := &claimed{AttemptRef: layout.AttemptRef{Item: id, Workflow: workflow, Step: step}, at: a.ledger.Now()}
-	_, err := a.ledger.Step(ctx, id, workflow, a.ledger.ByRobot(step), "", func(rec *ledger.Record) (state.Event, error) {
+	c := &claimed{AttemptRef: layout.AttemptRef{Item: id, Workflow: workflow, Step: step}, by: by, at: a.ledger.Now()}
+	_, err := a.ledger.Step(ctx, id, workflow, c.robot(a.ledger), "", func(rec *ledger.Record) (state.Event, error) {
 		if a.index.Loaded().Overtaken(entry) {
 			return nil, &state.IllegalError{Event: "claim", Item: id, Workflow: workflow, Step: step, Reason: "a limit of the workspace holds it back: another engine was first"}
 		}
 		if err := a.checkOpen(rec, workflow, step); err != nil {
 			return nil, err
 		}
-		c.Key = rec.Execution.NextKey(step, a.ledger.ID)
-		return state.Claim{Workflow: workflow, Step: step, Attempt: c.Key, At: c.at, Runner: a.ledger.Runner()}, nil
+		c.Key = rec.Execution.NextKey(step, by.Engine)
+		return state.Claim{Workflow: workflow, Step: step, Attempt: c.Key, At: c.at, Runner: by.Runner, Version: by.Version}, nil
 	}, a.control.ClaimControl(c.AttemptRef))
 	if err != nil {
 		return nil, err
@@ -54,15 +47,17 @@ func (a *Attempts) begin(ctx context.Context, entry queue.Entry) (*claimed, erro
 // the manifest and the inventory it changed in the same commit. A stale attempt
 // is refused (state.ErrStale).
 func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result) error {
+	c.Chosen = res.Choose
 	end := state.Completed
 	if res.Status == steps.Skipped {
 		end = state.Skipped
 	}
-	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, a.ledger.ByRobot(c.Step), res.Message, func(rec *ledger.Record) (state.Event, error) {
+	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, c.robot(a.ledger), res.Message, func(rec *ledger.Record) (state.Event, error) {
+		c.Content = rec.Manifest.Source.Bare() && slices.ContainsFunc(res.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: end,
-			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Children: c.children}, nil
-	}, control.AlsoFiles(describe(res), a.control.EndControl(c.AttemptRef, false)))
+			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
+	}, control.AlsoFiles(describe(res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)))
 	return err
 }
 
@@ -83,7 +78,7 @@ func describe(res steps.Result) func(*ledger.Record, map[string][]byte) error {
 			m.Inventory = &layout.InventorySummary{Digest: ledger.DigestOf(data), Files: len(res.Inventory.Files), Bytes: res.Inventory.Bytes()}
 		}
 		m.Metadata = ledger.Merge(m.Metadata, res.Metadata)
-		data, err := m.Encode(rec.ManifestJ)
+		data, err := m.Encode(rec.Committed.Manifest)
 		if err != nil {
 			return err
 		}
@@ -99,17 +94,19 @@ func (a *Attempts) fail(ctx context.Context, c *claimed, err error, text string,
 	kind := string(steps.KindOf(err))
 	var unavailable *steps.Unavailable
 	gone := errors.As(err, &unavailable)
+	var cancelled *cancelledError
+	again := !errors.As(err, &cancelled)
 	message := ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)
-	_, cerr := a.ledger.Step(ctx, c.Item, c.Workflow, a.ledger.ByRobot(c.Step), message, func(rec *ledger.Record) (state.Event, error) {
+	_, cerr := a.ledger.Step(ctx, c.Item, c.Workflow, c.robot(a.ledger), message, func(rec *ledger.Record) (state.Event, error) {
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		end := state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: state.Failed, Unavailable: gone, Kind: kind,
-			Started: from, At: to, Message: message, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones, Progress: c.progress, Children: c.children}
+			Started: from, At: to, Message: message, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones, Progress: c.progress, Yield: c.Yield}
 		failures := rec.Execution.Failures(c.Workflow, c.Step) + 1
-		if s := rec.Plan.Step(c.Step); s != nil && kind == state.SystemKind && failures <= s.Retries {
+		if s := a.settings.Deployed(rec.Plan.Name, rec.Plan.Step(c.Step)); s != nil && again && !s.OnBatchComplete && kind == state.SystemKind && failures <= s.Retries {
 			end.RetryAt = a.ledger.Now().Add(a.backoff(s, failures))
 		}
 		return end, nil
-	}, a.control.EndControl(c.AttemptRef, gone))
+	}, control.AlsoFiles(qualities{a.rooms}.note(c, contentText(err)), a.control.EndControl(c.AttemptRef, gone)))
 	return cerr
 }
 
@@ -119,10 +116,10 @@ func (a *Attempts) deferUntil(ctx context.Context, c *claimed, later *steps.Late
 	if after <= 0 {
 		after = a.settings.Current().Settings.LaterPause()
 	}
-	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, a.ledger.ByRobot(c.Step), later.Error(), func(*ledger.Record) (state.Event, error) {
+	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, c.robot(a.ledger), later.Error(), func(*ledger.Record) (state.Event, error) {
 		now := a.ledger.Now()
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: state.Deferred,
-			Started: c.started, At: now, RetryAt: now.Add(after), Message: ledger.Clip(ledger.Printable(later.Error()), ledger.MaxMessage), Progress: c.progress, Children: c.children}, nil
+			Started: c.started, At: now, RetryAt: now.Add(after), Message: ledger.Clip(ledger.Printable(later.Error()), ledger.MaxMessage), Progress: c.progress, Yield: c.Yield}, nil
 	}, nil)
 	return err
 }
@@ -155,3 +152,27 @@ func (a *Attempts) notNeeded(ctx context.Context, id layout.ItemID, workflow str
 	}, nil)
 	return err
 }
+
+// Worker is who performs an attempt, as its record names it.
+type Worker struct {
+	Engine  layout.EngineID
+	Runner  string
+	Version string // of the program
+}
+
+// here is this process as the performer.
+func here(l *ledger.Ledger) Worker {
+	return Worker{Engine: l.ID, Runner: l.Runner(), Version: l.Version}
+}
+
+// robot is who causes the attempt's transitions.
+func (c *claimed) robot(l *ledger.Ledger) ledger.Actor {
+	who := l.ByRobot(c.Step)
+	who.Agent = string(c.Step) + " " + c.by.Runner
+	return who
+}
+
+// Returned is how an attempt ends that nobody could finish; it costs no retry.
+type Returned struct{ Why string }
+
+func (r *Returned) Error() string { return r.Why }

@@ -45,7 +45,7 @@ func (w *Work) fillInputs(dir string, c *steps.Call) error {
 	}
 	call, err := layout.EncodeJSON(folder.KeptCall{
 		Schema: folder.CallSchema, Item: c.Item, Collection: c.Collection, Label: c.Label, Workflow: c.Workflow, Step: c.Step, Attempt: c.Attempt.String(),
-		Robot: w.plan.Robot, Command: w.plan.Command, With: c.With, SourceKind: c.SourceKind, Environment: os.Environ(),
+		Robot: w.plan.Robot, Command: w.plan.Command, Persistent: w.plan.Persistent, With: c.With, SourceKind: c.SourceKind, Environment: steps.Environment(nil, w.plan.Env),
 	})
 	if err != nil {
 		return err
@@ -61,5 +61,15 @@ func (w *Work) fillInputs(dir string, c *steps.Call) error {
 			return err
 		}
 	}
-	return folder.CopyFolders(c.Dir, dir, layout.SourceDir, layout.ContentDir, layout.DerivedDir)
+	if c.Place == "" {
+		return folder.CopyFolders(c.Dir, dir, layout.SourceDir, layout.ContentDir, layout.DerivedDir)
+	}
+	if err := folder.CopyFolders(c.Dir, dir, layout.DerivedDir); err != nil || c.Content != c.Place {
+		return errors.Join(err, folder.CopyFolders(filepath.Dir(c.Content), dir, layout.ContentDir)) // made by a step, or what was packed
+	}
+	source := filepath.Join(dir, layout.SourceDir)
+	if err := os.Mkdir(source, 0o777); err != nil {
+		return err
+	}
+	return folder.CopyFolders(filepath.Dir(c.Place), source, filepath.Base(c.Place))
 }

@@ -8,9 +8,11 @@ import (
 	"runtime/debug"
 
 	"bagpipe/engine/folder"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
+	"bagpipe/steps/live"
 )
 
 // Performer performs the robot's part of an attempt: on this machine (local), or on
@@ -29,12 +31,19 @@ type Performer interface {
 type local struct {
 	robots map[layout.Name]steps.Builtin
 	folder *folder.Folders
+	live   *live.Instances
+	root   string // the workspace
 }
 
 func (l local) Perform(ctx context.Context, s *state.Step, c *steps.Call) (res steps.Result, err error) {
 	robot := l.robots[layout.Name(s.Robot)].Robot
 	if s.Command != nil {
 		robot = steps.Command(l.folder.ProgramPath(s.Command))
+		c.Environment = steps.Environment(c.Environment, s.Env)
+	}
+	if s.Persistent {
+		spec := l.spec(s, c.Environment, c.Workflow)
+		robot = steps.Func(func(ctx context.Context, c *steps.Call) (steps.Result, error) { return l.live.Run(ctx, spec, c) })
 	}
 	if robot == nil {
 		return res, &steps.Unavailable{Err: fmt.Errorf("this version of bagpipe has no robot %q", s.Robot)}
@@ -46,6 +55,17 @@ func (l local) Perform(ctx context.Context, s *state.Step, c *steps.Call) (res s
 		}
 	}()
 	return robot.Run(ctx, c)
+}
+
+// spec is how the program of a persistent step is run.
+func (l local) spec(s *state.Step, environment []string, workflow string) *live.Spec {
+	base, _ := state.Numbered(workflow)
+	samples := make([]string, len(s.WarmUp))
+	for n, dir := range s.WarmUp {
+		samples[n] = settings.Below(l.root, dir)
+	}
+	return &live.Spec{Name: base + "/" + s.Name, Step: layout.Name(s.Name), Argv: l.folder.ProgramPath(s.Command), Environment: environment,
+		Samples: samples, Batch: s.Batch, Most: s.Instances, With: s.With}
 }
 
 // InternalError is a panic in Bagpipe itself. It fails the item's workflow and no

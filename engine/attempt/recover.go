@@ -87,8 +87,8 @@ func (r *Recovery) Recover(ctx context.Context, a layout.AttemptRef, why string)
 	return nil
 }
 
-// ended reports whether an attempt has ended by the newest history; one that is gone from
-// the record has not.
+// ended reports whether an attempt has ended by the newest history, or is another site's to
+// end; one that is gone from the record has not.
 func (r *Recovery) ended(a layout.AttemptRef) (bool, error) {
 	_, rec, err := r.ledger.ReadTip(a.Item, "")
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Recovery) ended(a layout.AttemptRef) (bool, error) {
 		return false, nil
 	}
 	now, there := s.Attempts[a.Key]
-	return there && now.State != state.InProgress, nil
+	return there && (now.State != state.InProgress || !r.ledger.Site.Mine(state.SiteOf(now.Runner))), nil
 }
 
 // RecoverLost lets steps wait again whose engine is dead.
@@ -108,7 +108,7 @@ func (r *Recovery) RecoverLost(ctx context.Context) error {
 	for _, it := range r.index.Loaded().Running() {
 		for run, i := range it.Steps() {
 			s := &run.Steps[i]
-			if s.Status != state.InProgress {
+			if s.Status != state.InProgress || !r.ledger.Site.Mine(state.SiteOf(s.Runner)) {
 				continue
 			}
 			lives, err := r.ledger.Seat.Alive(s.Current.Engine)

@@ -73,7 +73,7 @@ func (a *Attempts) Replay(ctx context.Context, ref ledger.StepRef, o ReplayOptio
 	if o.Log != nil {
 		c.Log = io.MultiWriter(log, o.Log)
 	}
-	res, failure := a.performer.Perform(ctx, &state.Step{Name: string(kept.Step), How: state.How{Robot: kept.Robot, Command: kept.Command}}, c)
+	res, failure := a.performer.Perform(ctx, &state.Step{Name: string(kept.Step), How: state.How{Robot: kept.Robot, Command: kept.Command, Persistent: kept.Persistent, With: kept.With}}, c)
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}
@@ -172,7 +172,7 @@ func (a *Attempts) replayCall(from, to string, kept folder.KeptCall) (*steps.Cal
 		Folders: steps.Folders{Dir: item, Source: filepath.Join(item, layout.SourceDir), Content: folder.ContentOf(item),
 			Scratch: filepath.Join(to, "scratch"), Store: filepath.Join(to, "store")},
 		Records: steps.Records{SourceKind: kept.SourceKind},
-		Means:   steps.Means{Limits: a.settings.Current().Settings.ArchiveLimits(), Slog: a.ledger.Log, Now: a.ledger.Now, Environment: kept.Environment},
+		Means:   steps.Means{Limits: a.settings.Current().Settings.ArchiveLimits(), Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version, Environment: kept.Environment},
 	}
 	if c.Manifest, err = os.ReadFile(filepath.Join(item, layout.ManifestJSON)); err != nil {
 		return nil, err

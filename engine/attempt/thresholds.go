@@ -33,8 +33,9 @@ func (w *Work) suspect() {
 	step := w.plan
 	var later *steps.Later
 	var internal *InternalError
+	var cancelled *cancelledError
 	if step.Threshold == nil || step.Threshold.Count == 0 || w.Err == nil || errors.As(w.Err, &later) ||
-		errors.As(w.Err, &internal) || errors.Is(w.Err, runner.ErrInterrupted) {
+		errors.As(w.Err, &internal) || errors.As(w.Err, &cancelled) || errors.Is(w.Err, runner.ErrInterrupted) {
 		return
 	}
 	if steps.KindOf(w.Err) == steps.System && w.stepState().Attempts < step.Retries {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ const warmUpMost = 10 * time.Minute
 // WarmUps are the warm-ups of one run.
 type WarmUps struct {
 	rooms
+	local   local
 	drained <-chan struct{}                     // closed when the run claims nothing more
 	ended   func()                              // told after each warm-up
 	backoff func(failures int) time.Duration    // before the next try
@@ -51,12 +53,13 @@ type warmUp struct {
 	news    bool // ended since the dispatcher asked last
 	tries   int
 	again   time.Time // after a failure
+	failed  string    // the step, and why its last try failed
 }
 
 // NewWarmUps gives the warm-ups of a run. End is to be called when nothing runs any more.
 func (a *Attempts) NewWarmUps(drained <-chan struct{}, grave func(string)) *WarmUps {
 	a.forgetColdSteps()
-	return &WarmUps{rooms: a.rooms, drained: drained, ended: a.index.Loaded().Nudge, now: a.ledger.Now, note: a.noteCold, grave: grave,
+	return &WarmUps{rooms: a.rooms, local: a.local(), drained: drained, ended: a.index.Loaded().Nudge, now: a.ledger.Now, note: a.noteCold, grave: grave,
 		backoff: func(failures int) time.Duration {
 			return a.settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
 		},
@@ -66,13 +69,14 @@ func (a *Attempts) NewWarmUps(drained <-chan struct{}, grave func(string)) *Warm
 // End waits for the warm-ups, which draining ended.
 func (w *WarmUps) End() {
 	w.wg.Wait()
+	w.local.live.Close()
 	_ = os.RemoveAll(w.coldDir(w.ledger.ID)) // it says nothing once the engine is gone
 }
 
 // Ready reports whether a step may be claimed, and begins its warm-up if it has to.
 // It never waits: the queue is locked meanwhile.
 func (w *WarmUps) Ready(ctx context.Context, id queue.StepID, s *state.Step) bool {
-	if _, built := w.robots[layout.Name(s.Robot)].Robot.(steps.Warmer); !built && s.WarmUp == nil {
+	if _, built := w.robots[layout.Name(s.Robot)].Robot.(steps.Warmer); !built && s.WarmUp == nil && !s.Persistent {
 		return true
 	}
 	w.mu.Lock()
@@ -109,6 +113,7 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 	w.mu.Lock()
 	u.running, u.done, u.news = false, err == nil, true
 	if err != nil {
+		u.failed = coldLine(id, err)
 		u.again = w.now().Add(w.backoff(n))
 	}
 	again := u.again
@@ -129,6 +134,9 @@ func (w *WarmUps) warmUp(ctx context.Context, id queue.StepID, s *state.Step, n 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if s.Persistent {
+		return w.local.live.Warm(ctx, w.local.spec(s, steps.Environment(nil, s.Env), id.Workflow))
+	}
 	if s.WarmUp == nil {
 		return w.robots[layout.Name(s.Robot)].Robot.(steps.Warmer).WarmUp(ctx, s.With)
 	}
@@ -136,8 +144,22 @@ func (w *WarmUps) warmUp(ctx context.Context, id queue.StepID, s *state.Step, n 
 	if err := os.MkdirAll(scratch, 0o777); err != nil {
 		return err
 	}
-	err := steps.WarmUpCommand(ctx, w.folder.ProgramPath(s.WarmUp), id.Step, scratch)
+	err := steps.WarmUpCommand(ctx, w.folder.ProgramPath(s.WarmUp), steps.Environment(nil, s.Env), id.Step, scratch)
 	return errors.Join(err, os.RemoveAll(scratch))
+}
+
+// Cold lists the steps that were never warm, with the reasons.
+func (w *WarmUps) Cold() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cold := []string{}
+	for _, u := range w.steps {
+		if !u.done && u.failed != "" {
+			cold = append(cold, u.failed)
+		}
+	}
+	slices.Sort(cold)
+	return cold
 }
 
 // Open reports whether a warm-up runs, or has ended since Ready was asked last.

@@ -45,10 +45,14 @@ type Work struct {
 // claimed is an attempt that this engine has claimed, and what its end records.
 type claimed struct {
 	layout.AttemptRef
-	at       time.Time
-	started  time.Time       // zero: the robot was not called
-	progress *state.Progress // what the robot told last
-	children int             // registered children of this attempt's result
+	by          Worker
+	at          time.Time
+	started     time.Time       // zero: the robot was not called
+	progress    *state.Progress // what the robot told last
+	state.Yield                 // children are counted once they are registered
+	placed      layout.Manifest // of an item whose object stays in a catalog; zero: it does not
+	opened      folder.Opened   // what the robot saw of it
+	checks      []steps.Check   // what the robot found of the object's quality
 }
 
 // NewWork prepares a step that was taken from the queue. hurried is asked when the end
@@ -56,7 +60,7 @@ type claimed struct {
 func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Work)) *Work {
 	w := &Work{a: a, Entry: entry, plan: &state.Step{}, hurried: hurried, done: done}
 	if run := entry.Item.Run(entry.Run); run != nil {
-		w.plan = &run.Plan.Steps[entry.N]
+		w.plan = a.settings.Deployed(run.Plan.Name, &run.Plan.Steps[entry.N])
 	}
 	return w
 }
@@ -64,7 +68,7 @@ func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Wo
 // ForPool is the work as a pool performs it. ctx ends when the engine must not commit any
 // more; the robot gets the pool's own.
 func (w *Work) ForPool(ctx context.Context) runner.Work {
-	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Timeout: time.Duration(w.plan.Timeout),
+	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Prefetch: w.plan.Prefetch, Timeout: time.Duration(w.plan.Timeout),
 		Claim: func() bool { return w.claim(ctx) }, Run: w.run, Finish: func() { w.finish(ctx) }}
 }
 
@@ -83,13 +87,8 @@ func (w *Work) claim(ctx context.Context) bool {
 
 func (w *Work) tryClaim(ctx context.Context) (bool, error) {
 	a, it := w.a, w.Entry.Item
-	if why := w.stepState().Skip; why != "" {
-		err := a.notNeeded(ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
-		return false, a.harmless(ctx, err)
-	}
-	if why := w.passedOver(); why != "" {
-		err := a.passOver(ctx, it.ID, w.Entry.Run, w.Entry.Step, why)
-		return false, a.harmless(ctx, err)
+	if skipped, err := skip(ctx, w); skipped {
+		return false, err
 	}
 	self, err := a.ledger.Seat.Engine()
 	if err != nil {
@@ -106,11 +105,24 @@ func (w *Work) tryClaim(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.attempt, err = a.begin(ctx, w.Entry)
+	w.attempt, err = a.begin(ctx, w.Entry, here(a.ledger))
 	if err != nil {
 		return false, a.harmless(ctx, err)
 	}
+	a.cancels.watch(w.attempt.AttemptRef)
 	return true, nil
+}
+
+// skip skips a step that is not needed, or passed over.
+func skip(ctx context.Context, w *Work) (skipped bool, err error) {
+	a, id := w.a, w.Entry.Item.ID
+	if why := w.stepState().Skip; why != "" {
+		return true, a.harmless(ctx, a.notNeeded(ctx, id, w.Entry.Run, w.Entry.Step, why))
+	}
+	if why := w.passedOver(); why != "" {
+		return true, a.harmless(ctx, a.passOver(ctx, id, w.Entry.Run, w.Entry.Step, why))
+	}
+	return false, nil
 }
 
 func (w *Work) stepState() *queue.Step {
@@ -138,16 +150,35 @@ func (w *Work) release() {
 		}
 		w.lock = nil
 	}
+	if w.attempt != nil {
+		w.a.cancels.forget(w.attempt.AttemptRef)
+	}
 	w.done(w)
+}
+
+// overtaken reports whether another engine has taken the step's lock file. An attempt on
+// another machine has none: its commit alone is its claim.
+func overtaken(lock *claim.Claim) bool {
+	if lock == nil {
+		return false
+	}
+	select {
+	case <-lock.Lost():
+		return true
+	default:
+		return false
+	}
 }
 
 // run calls the robot. Any fault becomes w.Err, a panic too: one piece of work must not
 // take the others with it.
 func (w *Work) run(ctx context.Context, aside runner.Aside) {
 	ref := w.attempt.AttemptRef
-	if it := w.a.index.Loaded().Item(ref.Item); it != nil && it.Held || !w.mayRun() {
+	if w.a.index.Loaded().Held(ref.Item) || !w.mayRun() {
 		return // held, or its step disabled, between its claim and now: given back
 	}
+	ctx, stop := w.a.cancels.bind(ctx, ref)
+	defer stop(nil)
 	w.attempt.started = w.a.ledger.Now()
 	w.log = folder.NewStepLog(filepath.Join(w.a.ledger.Path(layout.ItemDir(ref.Item)), filepath.FromSlash(layout.StepLog(ref.Step, ref.Key))))
 	w.Err = w.guard(func() (err error) {
@@ -184,8 +215,11 @@ func (w *Work) finish(ctx context.Context) {
 	if err := w.writing.End(); err != nil {
 		w.warn("give up the file system", "err", err)
 	}
+	if err := w.attempt.opened.Close(); err != nil {
+		w.warn("clear what was opened", "err", err)
+	}
 	if w.scratch != "" {
-		if err := w.a.folder.Spares.Give(w.scratch, w.plan.Command == nil); err != nil {
+		if err := w.a.folder.Spares.Give(w.scratch, w.plan.Command == nil && w.lock != nil); err != nil {
 			w.warn("remove scratch", "dir", w.scratch, "err", err)
 		}
 	}
@@ -206,9 +240,7 @@ func (w *Work) settle(end error) error {
 	case end == nil && w.published:
 		err = w.a.folder.ForgetReplaced(w.attempt.AttemptRef)
 	case end == nil, ledger.IsRefused(end):
-		select {
-		case <-w.lock.Lost(): // whoever has the claim now may have published
-		default:
+		if !overtaken(w.lock) { // whoever has the claim now may have published
 			err = w.a.folder.PutBack(w.attempt.AttemptRef)
 		}
 	}
@@ -235,13 +267,14 @@ func (w *Work) publishReport(ctx context.Context) {
 // publish refuses outputs of an attempt whose claim has been taken over, here by
 // another engine or in the history by another site.
 func (w *Work) publish(ctx context.Context) error {
-	select {
-	case <-w.lock.Lost():
+	if overtaken(w.lock) {
 		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
-	default:
 	}
 	if w.result.Status == steps.Skipped {
-		w.result.Children = nil
+		w.result.Children, w.result.Choose = nil, nil
+	}
+	if err := checkChoice(w.plan, w.result); err != nil {
+		return err
 	}
 	if len(w.result.Outputs)+len(w.result.Remove)+len(w.result.Children) > 0 {
 		if err := w.checkCurrent(ctx); err != nil {
@@ -286,10 +319,15 @@ func (w *Work) checkCurrent(ctx context.Context) error {
 	if err != nil {
 		return laterWhenFull(err)
 	}
-	_, rec, err := l.ReadTip(ref.Item, ref.Workflow)
+	v, err := l.Store.Known() // as new as the branch is now
 	if err != nil {
 		return laterWhenFull(err)
 	}
+	rec, err := l.Read(v, ref.Item, ref.Workflow)
+	if err != nil {
+		return laterWhenFull(err)
+	}
+	defer l.Decoded.Keep(ref.Item, rec.Committed.Execution, rec.Execution)
 	return current(rec.Execution, ref)
 }
 
@@ -300,6 +338,9 @@ func current(x *state.Execution, a layout.AttemptRef) error {
 		return fmt.Errorf("the step is gone from the item's record: %w", state.ErrStale)
 	}
 	key, at, _ := s.Current()
+	if in, is := state.Cancelled(x, a.Workflow, a.Step, a.Key); is {
+		return &cancelledError{in}
+	}
 	if key != a.Key || at.State != state.InProgress || x.Lost(a.Workflow, a.Step, a.Key) {
 		return fmt.Errorf("attempt %s stands in its place: %w", key, state.ErrStale)
 	}
@@ -324,7 +365,7 @@ func (w *Work) endDurably(ctx context.Context) error {
 	)
 	for n := 1; ; n++ {
 		err := w.end(ctx)
-		if err == nil || ledger.IsRefused(err) || ledger.MustStop(err) || n >= tries && w.hurried() {
+		if err == nil || errors.Is(err, state.ErrStale) || ledger.IsRefused(err) || ledger.MustStop(err) || n >= tries && w.hurried() {
 			return err
 		}
 		w.warn("commit a step's end; it is tried again", "err", err)
@@ -335,8 +376,10 @@ func (w *Work) endDurably(ctx context.Context) error {
 // end commits how the attempt ended.
 func (w *Work) end(ctx context.Context) error {
 	l, c := w.a.ledger, w.attempt
+	c.checks = w.result.Checks
 	var later *steps.Later
 	var internal *InternalError
+	var returned *Returned
 	switch {
 	case c.started.IsZero():
 		return abandon(ctx, l, c.AttemptRef, "not started: the engine is stopping, the item is held, or the step is disabled")
@@ -344,6 +387,8 @@ func (w *Work) end(ctx context.Context) error {
 		return w.Err
 	case errors.Is(w.Err, runner.ErrInterrupted):
 		return abandon(ctx, l, c.AttemptRef, "interrupted: the engine was stopped")
+	case errors.As(w.Err, &returned):
+		return abandon(ctx, l, c.AttemptRef, returned.Why)
 	case errors.As(w.Err, &internal):
 		w.Internal = true
 		return w.a.failInternally(ctx, c, internal)

@@ -3,6 +3,7 @@ package index
 import (
 	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
 )
 
 // ApplyLimits tells the index which limits are in force.
@@ -14,5 +15,6 @@ func (ke *Keeper) ApplyLimits(c *settings.Snapshot) {
 		return
 	}
 	index.SetLanes(s.QueueLanes())
-	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: s.OwnInFlight})
+	index.SetLimits(queue.Limits{InFlight: s.Limits.InFlight, Collection: s.OwnInFlight,
+		Step: func(workflow string, step *state.Step) int { return s.Deployed(workflow, step).Limit }})
 }

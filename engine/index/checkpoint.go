@@ -119,7 +119,7 @@ func (ke *Keeper) fill(ctx context.Context, v gitstore.View) (*queue.Index, erro
 	for _, id := range f.Broken() {
 		records, err := ledger.ReadRecords(v, id)
 		if err == nil {
-			f.Put(ke.Summarise(v, id, &ledger.Files{Manifest: records.Manifest, Execution: records.Execution}, &Scanned{}, &queue.Item{}))
+			f.Put(ke.Summarise(v, id, &records, &Scanned{}, &queue.Item{}))
 		}
 	}
 	f.Done()

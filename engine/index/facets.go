@@ -8,6 +8,7 @@ import (
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
 
 	"github.com/tidwall/gjson"
 )
@@ -22,7 +23,11 @@ var PlainPaths = map[string]func(*queue.Item) string{
 	"created":    func(it *queue.Item) string { return it.Created.Format(time.RFC3339Nano) },
 }
 
-// facetPaths are the paths that named queues ask for: the index holds what stands there.
+// FormatsPath is where the robot identify leaves an item's formats.
+const FormatsPath = "metadata.formats"
+
+// facetPaths are the paths that named queues ask for, those of web: facets:, and the formats where a collection's
+// workflow identifies them: the index holds what stands there.
 func facetPaths(c *settings.Snapshot) (paths []string) {
 	for _, q := range c.Queues {
 		for _, p := range q.Paths() {
@@ -31,8 +36,30 @@ func facetPaths(c *settings.Snapshot) (paths []string) {
 			}
 		}
 	}
+	for _, p := range c.Settings.Web.Facets {
+		if PlainPaths[p] == nil {
+			paths = append(paths, p)
+		}
+	}
+	if identifies(c) {
+		paths = append(paths, FormatsPath)
+	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
+}
+
+// identifies reports whether what is dropped in some collection has its formats identified.
+func identifies(c *settings.Snapshot) bool {
+	named := map[string]bool{c.Settings.Defaults.Workflow: true}
+	for _, of := range c.Settings.Collections {
+		named[of.Workflow] = true
+	}
+	for name := range named {
+		if w := c.Workflows[name]; w != nil && slices.ContainsFunc(w.Def.Steps, func(s state.Step) bool { return s.Robot == "identify" }) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxFacet is how long a value may be that the index holds; a longer one is read
@@ -53,7 +80,7 @@ func (ke *Keeper) FacetsHeld() []string {
 // FacetsBegun are the paths whose values the newest index is being filled with.
 func (ke *Keeper) FacetsBegun() []string { return *ke.facets.Load() }
 
-func facetsOf(paths []string, f *ledger.Files) []string {
+func facetsOf(paths []string, f *ledger.Records) []string {
 	if len(paths) == 0 {
 		return nil
 	}

@@ -43,11 +43,11 @@ func (ke *Keeper) fillSince(ctx context.Context, v gitstore.View, since gitstore
 }
 
 // recordsOf reads what an item's folder holds.
-func recordsOf(folder gitstore.Folder) (*ledger.Files, error) {
+func recordsOf(folder gitstore.Folder) (*ledger.Records, error) {
 	manifest, err := folder.ReadFile(layout.ManifestJSON)
 	if err != nil {
 		return nil, err
 	}
 	execution, err := folder.ReadFile(layout.ExecutionJSON)
-	return &ledger.Files{Manifest: manifest, Execution: execution}, err
+	return &ledger.Records{Manifest: manifest, Execution: execution}, err
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -44,7 +45,11 @@ func (ke *Keeper) load(ctx context.Context) error {
 func (ke *Keeper) Begin(ctx context.Context) error {
 	ke.loading.Lock()
 	defer ke.loading.Unlock()
-	return ke.begin(ctx, nil)
+	err := ke.begin(ctx, nil)
+	if err == nil {
+		ke.CountDeployed(ke.settings.Current())
+	}
+	return err
 }
 
 func (ke *Keeper) begin(ctx context.Context, besides func(context.Context, gitstore.View, *queue.Index) error) error {
@@ -116,7 +121,7 @@ func (ke *Keeper) showRemoved(ctx context.Context, v gitstore.View, index *queue
 		if err != nil {
 			return err
 		}
-		index.Put(gone(ke.Summarise(before, id, &ledger.Files{Manifest: f.Manifest, Execution: f.Execution}, &Scanned{}, &queue.Item{})))
+		index.Put(gone(ke.Summarise(before, id, &f, &Scanned{}, &queue.Item{})))
 		return nil
 	})
 }
@@ -131,7 +136,7 @@ func gone(it *queue.Item) *queue.Item {
 // noted is what the changes of one advance say of an item.
 type noted struct {
 	id    layout.ItemID
-	files ledger.Files
+	files ledger.Records
 	gone  map[string]bool // files that were removed
 }
 
@@ -145,7 +150,7 @@ type decoder interface {
 // Summarise makes in into what the index holds of an item. It never fails: a record that
 // cannot be read makes an item that is shown as broken, with the reason, and that has
 // no ready step. Nothing of the bytes is kept.
-func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Files, d decoder, into *queue.Item) *queue.Item {
+func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Records, d decoder, into *queue.Item) *queue.Item {
 	broken := func(m layout.Manifest, why error) *queue.Item {
 		return &queue.Item{ID: id, Collection: m.Collection, Label: m.Label, Batch: m.Batch, Parent: m.Parent, Created: m.Created, Broken: why.Error()}
 	}
@@ -173,8 +178,9 @@ func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Files
 	}
 	m.Label = ledger.Printable(m.Label) // a push may hold anything
 	defer d.Keep(id, f.Execution, x)
-	x.Manifest, x.Since = f.Manifest, m.Since
+	x.Manifest, x.Since, x.Bare, x.Site = f.Manifest, m.Since, m.Source.Bare(), ke.ledger.Site
 	it := queue.SummariseInto(into, x, m, plans, ke.ledger.Now())
+	ke.noteDeployed(it, x)
 	it.Facets = facetsOf(*ke.facets.Load(), f)
 	if missing != nil {
 		it.Broken = missing.Error()
@@ -294,7 +300,7 @@ func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
 			if last != nil {
 				told(*last)
 			}
-			last = &Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message}
+			last = &Ended{Item: is.ID, Label: is.Label, Workflow: now.Name, Step: layout.Name(now.Plan.Steps[i].Name), Status: s.Status, Message: s.Message, Tolerated: s.Status == state.Failed && now.Plan.Steps[i].Tolerated(), Waited: s.Waited, Ran: s.Ran}
 		}
 		if last != nil {
 			last.Done = now.Status == state.Completed && before.Status != state.Completed
@@ -305,13 +311,16 @@ func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
 
 // Ended is a step that this run ended.
 type Ended struct {
-	Item     layout.ItemID
-	Label    string
-	Workflow string
-	Step     layout.Name
-	Status   state.Status
-	Message  string
-	Done     bool // the workflow came to its end with it
+	Item      layout.ItemID
+	Label     string
+	Workflow  string
+	Step      layout.Name
+	Status    state.Status
+	Message   string
+	Waited    time.Duration // from when it could start to its claim
+	Ran       time.Duration // from its start to its end
+	Tolerated bool          // it failed, and the item goes on
+	Done      bool          // the workflow came to its end with it
 }
 
 // tell sets who is told of ended steps.

@@ -23,6 +23,7 @@ type AddOptions struct {
 	Batch      layout.Name
 	Move       bool
 	By         ledger.Actor  // zero: the person whom the ledger names
+	Said       *inbox.Said   // by a reader; nil: nothing
 	VersionOf  layout.ItemID // the item that one path becomes the next version of; "": as the rules say
 }
 
@@ -218,5 +219,5 @@ func (a *adding) ended(d *drop) (Admitted, error) {
 }
 
 func ticket(o AddOptions, by string) inbox.Ticket {
-	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move, VersionOf: o.VersionOf}
+	return inbox.Ticket{Collection: o.Collection, Label: o.Label, Lane: layout.Name(o.Lane), Workflow: layout.Name(o.Workflow), Batch: string(o.Batch), By: by, Move: o.Move, Said: o.Said, VersionOf: o.VersionOf}
 }

@@ -100,6 +100,7 @@ type drop struct {
 	rule      string        // of the refusal
 	heir      identity.Heir // what it is to be a version of; zero: an item of its own
 	err       error
+	place     *layout.Place // where it stays; nil: it is taken in
 
 	created     time.Time
 	metadata    map[string]any // of side-cars
@@ -296,7 +297,7 @@ func (d *drop) manifest() layout.Manifest {
 		Item: t.ID, Version: 1, Collection: layout.Name(cmp.Or(string(d.admission.Collection), string(t.Collection))), Label: d.Label, Lane: layout.Name(d.admission.Lane),
 		Batch: t.Ticket.Batch, Metadata: d.metadata, Recognised: layout.Recognised{Identifiers: d.identifiers},
 		Source: layout.Source{Name: layout.EncodePath(t.Name), Kind: d.admission.Kind, Files: d.sum.Files, Bytes: d.sum.Bytes,
-			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ledger.Resolution), By: t.Ticket.By, Rule: d.admission.Rule},
+			Digest: d.sum.Digest, Taken: t.At.UTC().Truncate(ledger.Resolution), By: t.Ticket.By, Rule: d.admission.Rule, Place: d.place},
 	}
 	if o := t.Original; o != nil {
 		m.Originals = map[string]layout.Original{o.Path: *o}

@@ -29,5 +29,8 @@ func (a *admitting) describe(ctx context.Context, d *drop) error {
 		return nil
 	}
 	d.metadata, d.identifiers = fields, identifiers
+	if s := d.taken.Ticket.Said; s != nil && err == nil {
+		d.metadata, d.identifiers = union(fields, s.Metadata), union(identifiers, s.Identifiers)
+	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake/identity"
@@ -34,6 +35,9 @@ func (in *Intake) notHere(rec *ledger.Record) string {
 		return was.why
 	}
 	delete(in.away.of, id)
+	if folder.Freed(rec.Manifest, rec.Execution) != "" { // what is kept of it is its deposit
+		return ""
+	}
 	why, err := in.folder.Missing(context.Background(), rec.Manifest, rec.Execution)
 	if err != nil {
 		why = err.Error()
@@ -73,7 +77,7 @@ type elsewhere struct {
 // them, if its rule says so, or of the item that a person named.
 func (a *admitting) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *layout.Manifest) error {
 	known, chosen := d.rule == identity.RuleIdentifier, d.taken.Ticket.VersionOf
-	if chosen == "" && !(known && d.admission.Outcome.Known == recognise.KnownVersion) || d.refused != "" && !known {
+	if chosen == "" && !known || d.refused != "" && !known {
 		return nil
 	}
 	k, err := a.Identities.Load(ctx)
@@ -83,6 +87,9 @@ func (a *admitting) inherit(ctx context.Context, r gitstore.Reader, d *drop, m *
 	h, refusal, err := k.HeirOf(r, m, chosen)
 	if err != nil {
 		return err
+	}
+	if chosen == "" && d.admission.Outcome.Known != recognise.KnownVersion && (refusal != "" || !h.First) {
+		return nil
 	}
 	if d.refused = refusal; refusal == "" {
 		d.rule, d.heir = "", h
@@ -149,7 +156,13 @@ func notYet(rec *ledger.Record) string {
 	if len(rec.Execution.Holds()) > 0 {
 		return fmt.Sprintf("waits for item %s, which is held", item)
 	}
-	if what := rec.Execution.Underway(); what != "" {
+	what := rec.Execution.Underway()
+	if rec.Manifest.Source.Bare() {
+		if what = state.AtWork(rec.Execution); what == "" && state.Fetched(rec.Execution) {
+			return fmt.Sprintf("item %s was registered without content, and a step of it fetched that meanwhile", item)
+		}
+	}
+	if what != "" {
 		return fmt.Sprintf("waits for item %s: %s is not done", item, what)
 	}
 	return ""
@@ -177,7 +190,7 @@ func (a *admitting) commitVersion(ctx context.Context, d *drop) error {
 	if why != "" {
 		return a.letWait(d, why)
 	}
-	records := map[string][]byte{layout.ManifestJSON: rec.ManifestJ}
+	records := map[string][]byte{layout.ManifestJSON: rec.Committed.Manifest}
 	inventory, err := ledger.ReadOptional(v, layout.ItemDir(h.Item)+"/"+layout.InventoryJSON)
 	if err != nil {
 		return err
@@ -185,9 +198,9 @@ func (a *admitting) commitVersion(ctx context.Context, d *drop) error {
 	if inventory != nil {
 		records[layout.InventoryJSON] = inventory
 	}
-	d.taken, err = a.box.Replace(ctx, d.taken, h.Item, h.Version, records, func() error { return a.freeForVersion(ctx, h) })
+	d.taken, err = a.box.Replace(ctx, d.taken, inbox.Next(h), records, func() error { return a.freeForVersion(ctx, h) })
 	if err == nil {
-		err = a.registerVersion(ctx, d, rec.ManifestJ)
+		err = a.registerVersion(ctx, d, rec.Committed.Manifest)
 	}
 	var waits *inbox.WaitsError
 	if errors.As(err, &waits) {
@@ -222,17 +235,8 @@ func (a *admitting) letWait(d *drop, why string) error {
 // freeForVersion is asked when the item is closed: no engine may be at work on it, and
 // none may have been since it was looked at.
 func (a *admitting) freeForVersion(ctx context.Context, h identity.Heir) error {
-	holders, err := claim.List(a.ledger.Root)
-	if err != nil {
+	if err := a.claimed(h.Item); err != nil {
 		return err
-	}
-	for _, c := range holders {
-		if c.Damaged || c.Item != h.Item {
-			continue
-		}
-		if lives, err := a.ledger.Seat.Alive(c.Engine); err != nil || lives {
-			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", h.Item.Short(), c.Engine)})
-		}
 	}
 	// Who has released a claim since has committed before.
 	if err := a.ledger.Store.Refresh(ctx); err != nil {
@@ -248,11 +252,28 @@ func (a *admitting) freeForVersion(ctx context.Context, h identity.Heir) error {
 	return nil
 }
 
+// claimed answers a *inbox.WaitsError while an engine that lives has claimed a step of an item.
+func (a *admitting) claimed(item layout.ItemID) error {
+	holders, err := claim.List(a.ledger.Root)
+	if err != nil {
+		return err
+	}
+	for _, c := range holders {
+		if c.Damaged || c.Item != item {
+			continue
+		}
+		if lives, err := a.ledger.Seat.Alive(c.Engine); err != nil || lives {
+			return errors.Join(err, &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: engine %s is at work on it", item.Short(), c.Engine)})
+		}
+	}
+	return nil
+}
+
 // registerVersion commits the version: what the item is now, without an inventory, and
 // its workflow started anew. What failed before is taken out of the queues. kept is the
 // manifest as it is kept with the version before: the item must be at that still.
 func (a *admitting) registerVersion(ctx context.Context, d *drop, kept []byte) error {
-	h, now := d.heir, a.ledger.Now().UTC().Truncate(ledger.Resolution)
+	h := d.heir
 	var m layout.Manifest
 	err := a.ledger.Transact(ctx, h.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := a.ledger.Read(r, h.Item, "")
@@ -262,47 +283,81 @@ func (a *admitting) registerVersion(ctx context.Context, d *drop, kept []byte) e
 		if why := a.notNow(rec, h); why != "" {
 			return nil, &inbox.WaitsError{Reason: why}
 		}
-		if !bytes.Equal(rec.ManifestJ, kept) {
+		if !bytes.Equal(rec.Committed.Manifest, kept) {
 			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile; it is looked at again", h.Item.Short())}
 		}
 		if err := a.stillHeir(ctx, r, d); err != nil {
 			return nil, err
 		}
-		if err := a.endFailed(r, rec, h.Version); err != nil {
-			return nil, err
-		}
-		x, def := rec.Execution, d.admission.Workflow.Def
-		_, last := state.Instance(x.Latest(def.Name))
-		tr, err := state.Apply(x, def, state.Start{Workflow: def.Name + "." + strconv.Itoa(last+1),
-			Attempt: x.NextKey(layout.Name(def.Steps[0].Name), a.ledger.ID), At: now, Runner: a.ledger.Runner(), Skip: d.admission.Skip})
-		if err != nil {
-			return nil, err
-		}
-		m = d.version(rec.Manifest)
-		m.Since = now
-		manifest, err := m.EncodeNext(rec.ManifestJ)
-		if err != nil {
-			return nil, err
-		}
-		dir := layout.ItemDir(h.Item) + "/"
-		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
-		if old, err := ledger.ReadOptional(r, dir+layout.InventoryJSON); err != nil {
-			return nil, err
-		} else if old != nil {
-			files[dir+layout.InventoryJSON] = nil
-		}
-		if err := errors.Join(ledger.Pin(r, d.admission.Workflow, files), a.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
-			return nil, err
-		}
-		return &gitstore.Change{Files: files, Author: a.who.Author,
-			Message: ledger.StepMessage(h.Item, m, tr, fmt.Sprintf("version %d", h.Version), a.who.Agent,
-				ledger.Trailer{"Bagpipe-Version", strconv.Itoa(h.Version)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
-				ledger.Trailer{"Bagpipe-Source", m.Source.Digest}, ledger.Trailer{"Bagpipe-Batch", d.taken.Ticket.Batch})}, nil
+		c, now, err := a.versionChange(r, rec, d)
+		m = now
+		return c, err
 	})
 	if err == nil {
 		d.Admitted.Item, d.Version, d.Admitted.Collection, d.Label = h.Item, h.Version, m.Collection, m.Label
 	}
 	return err
+}
+
+// versionChange is the commit that makes a drop the next version of an item.
+func (a *admitting) versionChange(r gitstore.Reader, rec *ledger.Record, d *drop) (_ *gitstore.Change, m layout.Manifest, err error) {
+	if rec.Manifest.Source.Bare() {
+		return a.contentChange(r, rec, d)
+	}
+	n, now := rec.Manifest.Version+1, a.ledger.Now().UTC().Truncate(ledger.Resolution)
+	if err := a.endFailed(r, rec, n); err != nil {
+		return nil, m, err
+	}
+	x, def := rec.Execution, d.admission.Workflow.Def
+	_, last := state.Instance(x.Latest(def.Name))
+	tr, err := state.Apply(x, def, state.Start{Workflow: def.Name + "." + strconv.Itoa(last+1),
+		Attempt: x.NextKey(layout.Name(def.Steps[0].Name), a.ledger.ID), At: now, Runner: a.ledger.Runner(), Version: a.ledger.Version, Skip: d.admission.Skip})
+	if err != nil {
+		return nil, m, err
+	}
+	m = d.version(rec.Manifest)
+	m.Since = now
+	manifest, err := m.EncodeNext(rec.Committed.Manifest)
+	if err != nil {
+		return nil, m, err
+	}
+	dir := layout.ItemDir(rec.Manifest.Item) + "/"
+	files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
+	for _, name := range []string{layout.InventoryJSON, layout.QualityJSON} { // of the version before
+		old, err := ledger.ReadOptional(r, dir+name)
+		if err != nil {
+			return nil, m, err
+		}
+		if old != nil {
+			files[dir+name] = nil
+		}
+	}
+	if err := errors.Join(ledger.Pin(r, d.admission.Workflow, files), a.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files)); err != nil {
+		return nil, m, err
+	}
+	return &gitstore.Change{Files: files, Author: a.who.Author,
+		Message: ledger.StepMessage(rec.Manifest.Item, m, tr, fmt.Sprintf("version %d", n), a.who.Agent,
+			ledger.Trailer{"Bagpipe-Version", strconv.Itoa(n)}, ledger.Trailer{"Bagpipe-Definition", def.Digest},
+			ledger.Trailer{"Bagpipe-Source", m.Source.Digest}, ledger.Trailer{"Bagpipe-Batch", d.taken.Ticket.Batch})}, m, nil
+}
+
+// contentChange is the commit that brings an item the content that it was registered
+// without. Its workflows go on.
+func (a *admitting) contentChange(r gitstore.Reader, rec *ledger.Record, d *drop) (_ *gitstore.Change, m layout.Manifest, err error) {
+	m = d.version(rec.Manifest)
+	m.Since = rec.Manifest.Since
+	manifest, err := m.EncodeNext(rec.Committed.Manifest)
+	if err != nil {
+		return nil, m, err
+	}
+	files := map[string][]byte{layout.ItemDir(m.Item) + "/" + layout.ManifestJSON: manifest}
+	if err := a.ledger.OpenBatch(r, layout.Name(d.taken.Ticket.Batch), m.Source.By, files); err != nil {
+		return nil, m, err
+	}
+	message := ledger.Message(fmt.Sprintf("content: attached %s (%s/%s)", m.Item, m.Collection, ledger.Clip(m.Label, 100)), "",
+		[]ledger.Trailer{{"Bagpipe-Item", string(m.Item)}, {"Bagpipe-Version", strconv.Itoa(m.Version)},
+			{"Bagpipe-Source", m.Source.Digest}, {"Bagpipe-Batch", d.taken.Ticket.Batch}, {"Bagpipe-Agent", a.who.Agent}})
+	return &gitstore.Change{Files: files, Author: a.who.Author, Message: a.who.Sign(message)}, m, nil
 }
 
 // stillHeir asks within the transaction what was asked before: that the content is

@@ -126,7 +126,8 @@ func (k *Keys) JudgeOriginals(r gitstore.Reader, m *layout.Manifest) error {
 // Heir is what a drop is to be a version of.
 type Heir struct {
 	Item    layout.ItemID
-	Version int // that the drop becomes
+	Version int  // that the drop becomes
+	First   bool // the item was registered without content
 }
 
 // HeirOf finds the one item that a drop's identifiers lead to, or takes the one that a
@@ -169,7 +170,7 @@ func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemI
 		if o.Parent != nil {
 			return h, fmt.Sprintf("it leads to %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
 		}
-		h = Heir{o.Item, o.Version + 1}
+		h = Heir{o.Item, o.Version + 1, o.Source.Bare()}
 	}
 	return h, "", nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"bagpipe/bags/archive"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
@@ -40,7 +41,7 @@ func (re *Recogniser) Together(ctx context.Context, c layout.Name, dir string, n
 		return last.sets
 	}
 	now := joinedNames{book: book, marker: marker, names: slices.Clone(names)}
-	now.sets = SetsOf(book.Together(ctx, c, dir, re.ledger.Path(layout.InboxDir+"/"+string(c)), names))
+	now.sets = Sets(ctx, book, c, dir, re.ledger.Path(layout.InboxDir+"/"+string(c)), names)
 	if ctx.Err() != nil {
 		return now.sets
 	}
@@ -55,7 +56,7 @@ func (re *Recogniser) Together(ctx context.Context, c layout.Name, dir string, n
 
 // Companions tells the inbox which files may be the first of several.
 func (re *Recogniser) Companions(c layout.Name, name string) bool {
-	return re.settings.Current().Book.HasCompanions(c, name)
+	return archive.IsPart(name) || re.settings.Current().Book.HasCompanions(c, name)
 }
 
 // markerState tells whether a folder's rule file is another one by now.
@@ -67,8 +68,20 @@ func (re *Recogniser) markerState(dir string) string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
 }
 
-func SetsOf(all []recognise.Together) (sets []inbox.Set) {
-	for _, t := range all {
+// Sets tells which files of a folder in the inbox at home are one drop: the parts of one
+// archive, and, of the others, those that a rule wants together.
+func Sets(ctx context.Context, book *recognise.Book, c layout.Name, dir, home string, names []string) (sets []inbox.Set) {
+	part := map[string]bool{}
+	for _, p := range archive.Parts(names) {
+		sets = append(sets, inbox.Set{Name: p.Name, Files: p.Files, Lacks: p.Lacks})
+		for _, name := range p.Files {
+			part[name] = true
+		}
+	}
+	if len(part) > 0 {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return part[name] })
+	}
+	for _, t := range book.Together(ctx, c, dir, home, names) {
 		sets = append(sets, inbox.Set{Name: t.Name, Files: t.Files, Lacks: t.Lacks})
 	}
 	return sets

@@ -29,8 +29,23 @@ type Admission struct {
 // Plan recognises a drop; refusal says why it cannot be admitted.
 func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
-	asked := re.Candidate(t.Path, t.Name, t.Collection, t.Origin)
-	o, err := c.Book.Recognise(ctx, asked, recognise.Options{Limits: c.Settings.ArchiveLimits()})
+	o, err := c.Book.Recognise(ctx, re.Candidate(t.Path, t.Name, t.Collection, t.Origin), recognise.Options{Limits: c.Settings.ArchiveLimits()})
+	return re.admission(c, t, o, err)
+}
+
+// PlanInPlace is Plan of an object that stays in folder, of a catalog with this root.
+func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string) (p Admission, refusal string, err error) {
+	c := re.settings.Current()
+	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root}
+	if dir := filepath.Dir(t.Path); dir != root {
+		asked.Batch = dir
+	}
+	o, err := c.Book.Recognise(ctx, asked, recognise.Options{Limits: c.Settings.ArchiveLimits(), Particular: true})
+	return re.admission(c, t, o, err)
+}
+
+// admission says what becomes of a drop, by what was recognised.
+func (re *Recogniser) admission(c *settings.Snapshot, t inbox.Taken, o *recognise.Outcome, err error) (p Admission, refusal string, _ error) {
 	if IsRuleFile(err) {
 		return p, err.Error(), nil
 	}

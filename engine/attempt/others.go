@@ -1,0 +1,90 @@
+package attempt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/queue"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// other is an item that a program is told of beside its own.
+type other struct {
+	Item      layout.ItemID           `json:"item"`
+	Label     string                  `json:"label"`
+	Folder    string                  `json:"folder"`
+	Name      string                  `json:"name,omitempty"` // of a child: as its step named it
+	Step      layout.Name             `json:"step,omitempty"` // of a child: that made it
+	Workflows map[string]state.Status `json:"workflows"`
+	Message   string                  `json:"message,omitempty"` // of what failed
+}
+
+// tellOthers writes the lists of the item's children, and, of a batch's step, of its batch.
+func (w *Work) tellOthers() error {
+	if w.plan.Command == nil {
+		return nil
+	}
+	index, it := w.a.index.Loaded(), w.Entry.Item
+	if children := index.Children(it.ID); len(children) > 0 {
+		if err := w.writeOthers(steps.ChildrenJSON, children); err != nil {
+			return err
+		}
+	}
+	if !w.plan.OnBatchComplete || it.Batch == "" {
+		return nil
+	}
+	var members []*queue.Item
+	for o := range index.Items() {
+		if o.Batch == it.Batch {
+			members = append(members, o)
+		}
+	}
+	return w.writeOthers(steps.BatchJSON, members)
+}
+
+func (w *Work) writeOthers(name string, items []*queue.Item) error {
+	list := make([]other, len(items))
+	for i, it := range items {
+		o := other{Item: it.ID, Label: it.Label, Folder: w.a.ledger.Path(layout.ItemDir(it.ID)), Workflows: map[string]state.Status{}, Message: it.Broken}
+		if it.Parent != nil {
+			o.Name, o.Step = it.Parent.Name, it.Parent.Step
+		}
+		for r := range it.Runs {
+			o.Workflows[it.Runs[r].Name] = it.Runs[r].Status
+		}
+		for run, n := range it.Steps() {
+			if s := &run.Steps[n]; s.Status == state.Failed && !run.Plan.Steps[n].Tolerated() {
+				o.Message = s.Message
+			}
+		}
+		list[i] = o
+	}
+	data, err := layout.EncodeJSON(list)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(w.scratch, name), data, 0o666)
+}
+
+// childrenFailed fails a step that needs one whose children failed, where that wants it so.
+func (w *Work) childrenFailed() error {
+	index, it := w.a.index.Loaded(), w.Entry.Item
+	run := it.Run(w.Entry.Run)
+	if run == nil {
+		return nil
+	}
+	for _, f := range index.Families(it.ID) {
+		if f.Run != w.Entry.Run || f.Failed == 0 {
+			continue
+		}
+		for _, p := range run.Plan.Prerequisites(w.Entry.N) {
+			if s := &run.Plan.Steps[p]; layout.Name(s.Name) == f.Step && s.OnChildFailure == state.ChildFail {
+				return steps.ContentFailure("%s", fmt.Sprintf("%d of the %d children of %s failed", f.Failed, f.Made, f.Step))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package intake
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/intake/identity"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/roots"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// The rules are: an object in place becomes an item under an identifier that its catalog has
+// committed before, so that registering it again after a crash changes nothing. Its digest is
+// taken between two equal stamps. It becomes the next version of its item when its digest
+// differs; a version does not wait for the one before, whose bytes are gone, but for a robot
+// that is at work on it.
+
+// InPlace is an object that stays where it is.
+type InPlace struct {
+	Item     layout.ItemID // that it is, or is to be
+	Catalog  *roots.Catalog
+	Path     string // below the catalog's root
+	Workflow string // that it was recognised for, "": the catalog's
+}
+
+// Refused is an object that cannot be an item; its catalog notes the reason.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return r.Reason }
+
+// ErrUnsettled is an object that changes while it is looked at.
+var ErrUnsettled = errors.New("it changes while it is looked at")
+
+// RegisterInPlace makes an item of an object, unless it is one.
+func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, err error) {
+	if is, err := in.ledger.Exists(o.Item); err != nil || is {
+		return false, err
+	}
+	a := &admitting{Intake: in, who: in.ledger.ByRobot(RegisterStep)}
+	d, err := a.inPlace(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	m := d.manifest()
+	m.Created = d.taken.At
+	guard, err := a.flagKnown(ctx, &m)
+	if err != nil {
+		return false, err
+	}
+	return true, in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
+}
+
+// inPlace recognises and digests an object where it is.
+func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
+	c := o.Catalog
+	path := filepath.Join(c.Root, o.Path)
+	t := inbox.Taken{Path: path, Name: filepath.Base(path), Collection: c.Collection, ID: o.Item, At: a.ledger.Now(),
+		Ticket: inbox.Ticket{Collection: c.Collection, Chosen: true, Workflow: layout.Name(cmp.Or(o.Workflow, c.Workflow)), By: "catalog " + string(c.Name)}}
+	d := &drop{taken: t, Admitted: Admitted{Item: o.Item, Collection: c.Collection, Label: layout.EncodePath(t.Name)}}
+	stamp, err := folder.StampPlace(ctx, path, c.Trusting())
+	if err != nil {
+		return nil, err
+	}
+	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.refused != "" && d.admission.Outcome != nil && d.admission.Outcome.Refused == "": // the settings are to be mended
+		return nil, errors.New(d.refused)
+	case d.refused != "":
+		return nil, &Refused{d.refused}
+	}
+	d.Label = cmp.Or(d.admission.Outcome.Label, d.Label)
+	d.sum, err = inbox.Digest(ctx, path)
+	var bad *inbox.BadError
+	if errors.As(err, &bad) && bad.Rule != inbox.RuleUnreadable {
+		return nil, &Refused{bad.Error()}
+	}
+	if errors.Is(err, inbox.ErrChanged) || errors.Is(err, inbox.ErrGone) {
+		return nil, ErrUnsettled
+	}
+	if err != nil {
+		return nil, err
+	}
+	after, err := folder.StampPlace(ctx, path, c.Trusting())
+	if err != nil || after != stamp {
+		return nil, errors.Join(err, ErrUnsettled)
+	}
+	d.place = &layout.Place{Catalog: c.Name, Path: layout.EncodePath(o.Path), Stamp: stamp}
+	return d, nil
+}
+
+// flagKnown notes of which item an object in place is a duplicate: it cannot be set aside.
+func (a *admitting) flagKnown(ctx context.Context, m *layout.Manifest) (func(gitstore.Reader, *layout.Manifest) error, error) {
+	if !identity.Asks(a.settings.Current().Settings.Drops(m.Collection).Duplicates, m) {
+		return nil, nil
+	}
+	k, err := a.Identities.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(r gitstore.Reader, m *layout.Manifest) error {
+		if err := k.JudgeContent(r, m, settings.DupFlag); err != nil {
+			return err
+		}
+		k.Add(m.Item, identity.KeysOf(m))
+		return nil
+	}, nil
+}
+
+// RefreshInPlace makes an object the next version of its item when its digest is another, and
+// answers the version; 0: it is as it was. Where it lies elsewhere now, or only its times are
+// others, the item's record says so from now on. A *inbox.WaitsError leaves it to the next scan.
+func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (version int, err error) {
+	a := &admitting{Intake: in, who: in.ledger.ByRobot(RegisterStep)}
+	d, err := a.inPlace(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	_, rec, err := in.ledger.ReadTip(o.Item, "")
+	if fault.Is(err, fault.NotFound) {
+		_, err = in.RegisterInPlace(ctx, o)
+		return 0, err
+	}
+	if err != nil {
+		return 0, err
+	}
+	if rec.Manifest.Source.Digest == d.sum.Digest {
+		return 0, a.samePlace(ctx, rec, d)
+	}
+	return rec.Manifest.Version + 1, a.versionInPlace(ctx, rec, d)
+}
+
+// samePlace records where an unchanged object lies now, and with which stamp.
+func (a *admitting) samePlace(ctx context.Context, rec *ledger.Record, d *drop) error {
+	id, n := rec.Manifest.Item, rec.Manifest.Version
+	if a.folder.HasVersionDir(id, n) {
+		if err := a.folder.UnkeepVersion(id, n); err != nil {
+			return err
+		}
+	}
+	return a.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := a.ledger.Read(r, id, "")
+		if err != nil {
+			return nil, err
+		}
+		m := rec.Manifest
+		if was := m.Source.Place; was == nil || m.Source.Digest != d.sum.Digest || *was == *d.place {
+			return nil, nil
+		}
+		what := "seen"
+		if m.Source.Place.Path != d.place.Path {
+			what = "moved"
+		}
+		m.Source.Place, m.Source.Name = d.place, layout.EncodePath(d.taken.Name)
+		data, err := m.Encode(rec.Committed.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.ManifestJSON: data}, Author: a.who.Author,
+			Message: ledger.IntentMessage(id, m, "catalog", what, d.place.Path, a.who.Agent)}, nil
+	})
+}
+
+// versionInPlace closes the item, keeps what was made of the version before, and commits the
+// next.
+func (a *admitting) versionInPlace(ctx context.Context, rec *ledger.Record, d *drop) error {
+	id, n := rec.Manifest.Item, rec.Manifest.Version
+	records := map[string][]byte{layout.ManifestJSON: rec.Committed.Manifest}
+	inventory, err := ledger.ReadOptional(rec.At, layout.ItemDir(id)+"/"+layout.InventoryJSON)
+	if err != nil {
+		return err
+	}
+	if inventory != nil {
+		records[layout.InventoryJSON] = inventory
+	}
+	if err := a.folder.CloseVersion(id, n, records); err != nil {
+		return err
+	}
+	if err := a.freeInPlace(ctx, rec); err != nil {
+		return errors.Join(err, a.folder.UnkeepVersion(id, n))
+	}
+	if err := a.folder.KeepVersion(id, n); err != nil {
+		return err
+	}
+	err = a.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		now, err := a.ledger.Read(r, id, "")
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(now.Committed.Manifest, rec.Committed.Manifest) || working(now) != "" {
+			return nil, &inbox.WaitsError{Reason: fmt.Sprintf("item %s has changed meanwhile", id.Short())}
+		}
+		d.taken.ID = "" // no drop made the version
+		c, _, err := a.versionChange(r, now, d)
+		return c, err
+	})
+	if err != nil {
+		return errors.Join(err, a.folder.UnkeepVersion(id, n))
+	}
+	return nil
+}
+
+// freeInPlace waits for robots that are at work on the item.
+func (a *admitting) freeInPlace(ctx context.Context, rec *ledger.Record) error {
+	id := rec.Manifest.Item
+	if err := a.claimed(id); err != nil {
+		return err
+	}
+	// Who has released a claim since has committed before.
+	if err := a.ledger.Store.Refresh(ctx); err != nil {
+		return err
+	}
+	_, now, err := a.ledger.ReadTip(id, "")
+	if err != nil {
+		return err
+	}
+	if what := working(now); what != "" {
+		return &inbox.WaitsError{Reason: fmt.Sprintf("waits for item %s: %s runs", id.Short(), what)}
+	}
+	return nil
+}
+
+// working names a step that runs.
+func working(rec *ledger.Record) string {
+	for _, name := range rec.Execution.Names() {
+		for step, s := range rec.Execution.Workflows[name].Steps {
+			if s.Status == state.InProgress {
+				return name + "/" + string(step)
+			}
+		}
+	}
+	return ""
+}
