@@ -67,6 +67,7 @@ type Activity struct {
 // Reasons tells why a step waits, and what lets it go on.
 type Reasons struct {
 	ledger   *ledger.Ledger
+	settings *settings.Source
 	index    *index.Keeper
 	activity *Activity
 }
@@ -111,7 +112,7 @@ func New(r Rooms) *Answers {
 		lists,
 		&QueueLists{r.Ledger, r.Settings, r.Control, r.Index, lists},
 		activity,
-		&Reasons{r.Ledger, r.Index, activity},
+		&Reasons{r.Ledger, r.Settings, r.Index, activity},
 		&Figures{r.Ledger, r.Settings, r.Index},
 		&Details{r.Ledger, r.Guard, r.Control, r.Index, lists, activity},
 		r.Ledger, r.Folder, r.Index,

@@ -1,11 +1,13 @@
 package ask
 
 import (
-	"fmt"
+	"context"
 	"slices"
 	"strings"
 
-	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 )
 
@@ -70,7 +72,42 @@ func (df *Definitions) WorkflowList() []WorkflowRow {
 func (df *Definitions) WorkflowText(name string) ([]byte, *state.Definition, error) {
 	w := df.settings.Current().Workflows[name]
 	if w == nil {
-		return nil, nil, fault.New(fault.NotFound, fmt.Sprintf("no workflow %q", name), fault.Remedy{Verb: fault.ListWorkflows})
+		return nil, nil, ledger.NoWorkflow(name)
 	}
 	return w.Data, w.Def, nil
+}
+
+// SettingsFile is a file that people edit, as it is committed.
+type SettingsFile struct {
+	Path   string
+	Text   string
+	Commit *gitstore.Commit // that changed it last
+}
+
+// SettingsFiles gives the committed files that people edit, by their paths.
+func (de *Details) SettingsFiles(ctx context.Context) ([]SettingsFile, error) {
+	v, err := de.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := settings.Paths(v)
+	if err != nil {
+		return nil, err
+	}
+	var files []SettingsFile
+	for _, path := range paths {
+		text, err := v.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		file := SettingsFile{Path: path, Text: string(text)}
+		for c, err := range de.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: path, Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			file.Commit = &c
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }

@@ -21,7 +21,7 @@ type StepControl struct {
 	Until   time.Time           `json:"until,omitzero"` // from when on one item is tried
 	Trial   layout.ItemID       `json:"trial,omitempty"`
 	Waiting int                 `json:"waiting"` // items that only wait for it
-	Ref     state.Ref
+	Ref     state.Ref           `json:"-"`
 }
 
 // StepControls lists the steps that are listed and wanted.

@@ -119,7 +119,7 @@ func (dr *Drops) looseSet(ctx context.Context, book *recognise.Book, path string
 	}
 	opt := dr.intake.BoxOptions(false)
 	opt.Together = func(ctx context.Context, c layout.Name, dir string, names []string) []inbox.Set {
-		return recognition.SetsOf(book.Together(ctx, c, dir, home, names))
+		return recognition.Sets(ctx, book, c, dir, home, names)
 	}
 	box, err := inbox.New(opt)
 	if err != nil {

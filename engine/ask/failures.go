@@ -27,7 +27,7 @@ type FailureGroup struct {
 	Oldest   time.Time        `json:"oldest"`
 	Newest   time.Time        `json:"newest"`
 	Examples []FailureExample `json:"examples"`
-	Members  []act.Failing
+	Members  []act.Failing    `json:"-"`
 }
 
 // FailureExample is one item of a group.
@@ -52,7 +52,7 @@ func Failings(it *queue.Item) (out []act.Failing) {
 	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
-		if run.Status != state.Failed {
+		if run.Status != state.Failed && (run.Status != state.InProgress || run.Plan.AfterFailure != state.Independent) {
 			continue
 		}
 		steps := 0
@@ -81,12 +81,14 @@ type FailureFilter struct {
 	Group    string // the beginning of a group's identifier
 	Workflow string // accession or accession.1
 	Step     layout.Name
-	Message  string // somewhere in the message, or in the group's
+	Message  string        // somewhere in the message, or in the group's
+	Within   []layout.Name // the collections that the asker reaches; none: all
 }
 
 func (f FailureFilter) fits(x act.Failing, group, message string) bool {
 	base, _ := state.Instance(x.Run)
 	return strings.HasPrefix(group, f.Group) &&
+		(len(f.Within) == 0 || slices.Contains(f.Within, x.Collection)) &&
 		(f.Workflow == "" || f.Workflow == base || f.Workflow == x.Run) &&
 		(f.Step == "" || f.Step == x.Step) &&
 		(f.Message == "" || strings.Contains(x.Message, f.Message) || strings.Contains(message, f.Message))

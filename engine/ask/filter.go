@@ -32,6 +32,7 @@ type Filter struct {
 	Held       bool
 	Parent     layout.ItemID // its children
 	Where      *condition.Where
+	More       *More  // nil: nothing
 	Asked      *Asked // what Where and Page.Sort ask for; nil: it is not noted
 }
 
@@ -39,7 +40,8 @@ type Filter struct {
 type Page struct {
 	Sort  []string // paths; -PATH: the highest first; none: the oldest first
 	From  int
-	Limit int // 0: all
+	Limit int    // 0: all
+	After string // a cursor, as Cursor gives it; "": from the beginning
 }
 
 func (f Filter) fits(it *queue.Item, now time.Time) bool {
@@ -174,7 +176,10 @@ func (f Filter) asksFor(ref string) bool {
 }
 
 // selected gives the items that fit, oldest first.
-func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) {
+func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) { return li.selectedAfter(f, nil) }
+
+// selectedAfter is selected of the items that come after one; nil: of all.
+func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item], error) {
 	if err := li.CheckFilter(f); err != nil {
 		return nil, err
 	}
@@ -183,9 +188,13 @@ func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) {
 		return nil, err
 	}
 	li.index.Loaded().Settle(a.Now)
+	all := li.index.Loaded().With(f.traits())
+	if last != nil {
+		all = li.index.Loaded().After(f.traits(), last)
+	}
 	return func(yield func(*queue.Item) bool) {
-		for it := range li.index.Loaded().With(f.traits()) {
-			if f.fits(it, a.Now) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
+		for it := range all {
+			if f.fits(it, a.Now) && (f.More == nil || f.More.fits(li, it, a.Now)) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
 				return
 			}
 		}
@@ -197,48 +206,6 @@ func (li *Lists) Items(f Filter, page Page) ([]ItemRow, error) {
 	rows := []ItemRow{}
 	err := li.each(f, page, func(it *queue.Item) { rows = append(rows, li.row(it)) })
 	return rows, err
-}
-
-// each visits the items of a page.
-func (li *Lists) each(f Filter, page Page, visit func(*queue.Item)) error {
-	items, err := li.selected(f)
-	if err != nil {
-		return err
-	}
-	if len(page.Sort) > 0 {
-		if items, err = li.sorted(items, page.Sort, f.Asked); err != nil {
-			return err
-		}
-	}
-	n := 0
-	for it := range items {
-		if page.Limit > 0 && n == page.From+page.Limit {
-			break
-		}
-		if n++; n > page.From {
-			visit(it)
-		}
-	}
-	return nil
-}
-
-func (li *Lists) sorted(items iter.Seq[*queue.Item], by []string, asked *Asked) (iter.Seq[*queue.Item], error) {
-	a, err := li.Asker(asked)
-	if err != nil {
-		return nil, err
-	}
-	var list []queue.Entry
-	for it := range items {
-		list = append(list, queue.Entry{Item: it})
-	}
-	a.order(list, by)
-	return func(yield func(*queue.Item) bool) {
-		for _, en := range list {
-			if !yield(en.Item) {
-				return
-			}
-		}
-	}, nil
 }
 
 // early tells whether what a step that waits requires is not done, or its workflow is

@@ -50,7 +50,7 @@ func (li *Lists) row(it *queue.Item) (row ItemRow) {
 		run := &it.Runs[r]
 		at := firstOpen(it, run)
 		row.Person = row.Person || at >= 0 && it.Waits(run, at)
-		if r > 0 && telling(run.Status) < telling(row.Status) {
+		if run.Status == state.Inactive && overtaken(it, r) || row.Workflow != "" && telling(run.Status) < telling(row.Status) {
 			continue
 		}
 		row.Workflow, row.Status, row.Step, row.Why = run.Name, run.Status, "", ""
@@ -63,6 +63,11 @@ func (li *Lists) row(it *queue.Item) (row ItemRow) {
 		}
 	}
 	return row
+}
+
+// overtaken reports whether the same workflow was started on the item again.
+func overtaken(it *queue.Item, r int) bool {
+	return slices.ContainsFunc(it.Runs[r+1:], func(later queue.Run) bool { return later.Plan.Name == it.Runs[r].Plan.Name })
 }
 
 // lastMoved is when a step of a run came to stand as it does, the last of them.

@@ -25,7 +25,33 @@ type QueueAsk struct {
 	Where *condition.Where
 	For   string // Robots or People; "": both
 	Limit int    // 0: all
-	Asked *Asked // nil: it is not noted
+	// Within are the collections that the asker reaches; none: all.
+	Within []layout.Name
+	Lane   layout.Name
+	Done   []state.Ref // steps that must be completed or skipped on the item
+	Asked  *Asked      // nil: it is not noted
+}
+
+func (ask QueueAsk) narrows() bool {
+	return len(ask.Within) > 0 || ask.Lane != "" || len(ask.Done) > 0
+}
+
+func (ask QueueAsk) fits(it *queue.Item) bool {
+	return (len(ask.Within) == 0 || slices.Contains(ask.Within, it.Collection)) && (ask.Lane == "" || ask.Lane == it.Lane) &&
+		!slices.ContainsFunc(ask.Done, func(ref state.Ref) bool { return !doneOn(it, ref) })
+}
+
+// doneOn reports whether a step is completed or skipped in the latest run of its workflow.
+func doneOn(it *queue.Item, ref state.Ref) bool {
+	for r := range slices.Backward(it.Runs) {
+		run := &it.Runs[r]
+		if run.Plan.Name != ref.Workflow {
+			continue
+		}
+		i := slices.IndexFunc(run.Plan.Steps, func(s state.Step) bool { return s.Name == string(ref.Step) })
+		return i >= 0 && (run.Steps[i].Status == state.Completed || run.Steps[i].Status == state.Skipped)
+	}
+	return false
 }
 
 // For whom steps are ready or wait.
@@ -83,9 +109,9 @@ func (qu *QueueLists) Queue(ask QueueAsk) ([]QueueRow, error) {
 	}
 	run, _, _ := strings.Cut(ask.Which, "/")
 	question := queue.Question{Step: q.Wants, Limit: limit, Brief: len(q.Order) == 0}
-	if q.Condition() != nil || ask.Where != nil || qu.lists.isRun(run) {
+	if q.Condition() != nil || ask.Where != nil || ask.narrows() || qu.lists.isRun(run) {
 		question.Entry = func(en queue.Entry) bool {
-			return (!qu.lists.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
+			return ask.fits(en.Item) && (!qu.lists.isRun(run) || en.Run == run) && a.holds(q.Condition(), en.Item) && asked.holds(ask.Where, en.Item)
 		}
 	}
 	if len(q.Order) > 0 {
@@ -268,7 +294,7 @@ func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 	if err != nil {
 		return row, err
 	}
-	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && q.Limit == 0 && ask.Limit == 0 && !qu.lists.isRun(run) {
+	if run, _, _ := strings.Cut(ask.Which, "/"); q.Condition() == nil && ask.Where == nil && !ask.narrows() && q.Limit == 0 && ask.Limit == 0 && !qu.lists.isRun(run) {
 		qu.index.Loaded().Settle(qu.ledger.Now())
 		_, _, workflows := qu.index.Loaded().Counts()
 		for _, w := range workflows {
@@ -305,6 +331,12 @@ func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 
 // Refresh takes in what others committed.
 func (an *Answers) Refresh(ctx context.Context) error { return an.ledger.Store.Refresh(ctx) }
+
+// Tip names the commit that the branch is at.
+func (an *Answers) Tip() (string, error) {
+	v, err := an.ledger.Store.Tip()
+	return v.Commit().String(), err
+}
 
 // Changed receives after the index changed.
 func (qu *QueueLists) Changed() <-chan struct{} { return qu.index.Loaded().Wake() }

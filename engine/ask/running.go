@@ -107,7 +107,7 @@ func (ac *Activity) runningOf(it *queue.Item, run *queue.Run) (out []RunningStep
 // goneFrom tells whether the engine that a step is in progress by has ended, on this
 // machine, without ending the step.
 func (ac *Activity) goneFrom(s *queue.Step) bool {
-	if s.Current.Engine == ac.ledger.ID || !strings.HasPrefix(s.Runner, ac.ledger.Host.Name+":") {
+	if s.Current.Engine == ac.ledger.ID || !strings.HasPrefix(s.Runner, ac.ledger.Host.Name+":") || !ac.ledger.Site.Mine(state.SiteOf(s.Runner)) {
 		return false
 	}
 	registered, err := claim.NewObserver(ac.ledger.Root, ac.ledger.Host, ac.ledger.Clock).Engines()

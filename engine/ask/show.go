@@ -48,10 +48,11 @@ type WorkflowDetail struct {
 
 // StepDetail is one step of an instance, with its attempts in order.
 type StepDetail struct {
-	Step     layout.Name     `json:"step"`
-	Status   state.Status    `json:"status"`
-	Why      string          `json:"why,omitempty"` // it does not go on
-	Attempts []AttemptDetail `json:"attempts"`
+	Step      layout.Name     `json:"step"`
+	Status    state.Status    `json:"status"`
+	Milestone layout.Name     `json:"milestone,omitempty"` // it reaches
+	Why       string          `json:"why,omitempty"`       // it does not go on
+	Attempts  []AttemptDetail `json:"attempts"`
 }
 
 // AttemptDetail is one attempt. Times are zero where they are not known.
@@ -63,9 +64,11 @@ type AttemptDetail struct {
 	Claimed time.Time    `json:"claimed,omitzero"`
 	Started time.Time    `json:"started,omitzero"`
 	Ended   time.Time    `json:"ended,omitzero"`
-	Elapsed float64      `json:"elapsed"` // seconds
+	Elapsed float64      `json:"elapsed"`       // seconds
+	CPU     float64      `json:"cpu,omitempty"` // seconds of processor time, of a program started for the item
 	Agent   string       `json:"agent"`
 	Message string       `json:"message,omitempty"`
+	Text    string       `json:"text,omitempty"` // of a failure, at length
 
 	Children int             `json:"children,omitempty"` // that it made
 	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last, of an attempt that did not come to its end
@@ -138,7 +141,7 @@ func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.D
 	for i := range plan.Steps {
 		step := layout.Name(plan.Steps[i].Name)
 		rec := w.Steps[step]
-		s := StepDetail{Step: step, Status: rec.Status, Attempts: []AttemptDetail{}}
+		s := StepDetail{Step: step, Status: rec.Status, Milestone: layout.Name(plan.Steps[i].Milestone), Attempts: []AttemptDetail{}}
 		if why := x.Blocked(name, plan, i, de.ledger.Now()); why != nil && why.Code != "done" {
 			s.Why = why.Text
 		}
@@ -155,7 +158,7 @@ func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.D
 
 func (de *Details) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
 	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
-		Elapsed: a.Elapsed, Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Children: a.Children, Lost: x.Lost(workflow, step, k)}
+		Elapsed: a.Elapsed, CPU: a.CPU.Seconds(), Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Text: a.Text, Children: a.Children, Lost: x.Lost(workflow, step, k)}
 	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
 	if _, err := os.Stat(de.ledger.Path(log)); err == nil {
 		d.Log = log
@@ -172,4 +175,18 @@ func (de *Details) History(ctx context.Context, id layout.ItemID, limit int) ite
 		o.Path = layout.ItemDir(id)
 	}
 	return de.ledger.Store.History(ctx, o)
+}
+
+// Quality is what the checks of an item's present version found.
+func (a *Answers) Quality(id layout.ItemID) (*layout.Quality, error) {
+	v, err := a.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	q, err := ledger.ReadQuality(v, id)
+	if err == nil && q == nil {
+		err = fault.New(fault.NotFound, fmt.Sprintf("item %s has not been checked: no step reported a check of its present version", id.Short()),
+			fault.Remedy{Verb: fault.Show, Item: id})
+	}
+	return q, err
 }

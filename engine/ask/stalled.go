@@ -309,10 +309,10 @@ func (fi *Figures) advise(t queue.Times, s StepStats, worst bool) (advice []faul
 	return advice
 }
 
-// stepInForce is a step by its definition in force; nil when there is none.
+// stepInForce is a step by its definition in force, as it is deployed; nil when there is none.
 func (fi *Figures) stepInForce(id queue.StepID) *state.Step {
 	if w := fi.settings.Current().Workflows[id.Workflow]; w != nil {
-		return w.Def.Step(id.Step)
+		return fi.settings.Deployed(id.Workflow, w.Def.Step(id.Step))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"bagpipe/engine/claim"
@@ -39,8 +40,9 @@ type Status struct {
 	People   []ItemRow `json:"waitingForPeople"`
 	InboxStatus
 	Paused  string        `json:"paused,omitempty"`
-	Engines []string      `json:"engines"` // alive
-	Steps   []StepControl `json:"steps"`   // that are disabled, or stopped a run
+	Engines []string      `json:"engines"`           // alive
+	Workers []string      `json:"workers,omitempty"` // connected to one of them
+	Steps   []StepControl `json:"steps"`             // that are disabled, or stopped a run
 	Running []RunningStep `json:"running"`
 	Later   []TriedLater  `json:"triedLater"`
 	Parents []ItemRow     `json:"parents"` // items some of whose children failed
@@ -65,6 +67,7 @@ func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
 		s.Paused = err.Error()
 	}
 	var err error
+	s.Workers = an.workerLines()
 	if s.Engines, s.Cold, err = an.engines(); err != nil {
 		return s, err
 	}
@@ -158,9 +161,24 @@ func (ac *Activity) engines() (out, cold []string, err error) {
 	alive := map[layout.EngineID]bool{}
 	for _, r := range registered {
 		alive[r.ID] = r.Alive
-		if r.Alive && r.ID != ac.ledger.ID {
+		if r.Alive && r.ID != ac.ledger.ID && r.Worker == "" {
 			out = append(out, fmt.Sprintf("engine %s on %s, pid %d, since %s, steps: %d", r.ID, r.Host, r.PID, layout.FormatTime(r.Since), held[r.ID]))
 		}
 	}
 	return out, ac.attempt.ColdSteps(alive), nil
+}
+
+// workerLines lists the workers that are connected, and what is on offer to them.
+func (re *Reasons) workerLines() (lines []string) {
+	s, served := re.workers()
+	if !served {
+		return nil
+	}
+	for _, w := range s.Workers {
+		lines = append(lines, fmt.Sprintf("worker %s on %s, pid %d, %s, %d of %d at work", w.Name, w.Host, w.PID, w.State, len(w.Running), w.Slots))
+	}
+	for _, want := range slices.Sorted(maps.Keys(s.Offers)) {
+		lines = append(lines, fmt.Sprintf("on offer: %d of %s", s.Offers[want], want))
+	}
+	return lines
 }

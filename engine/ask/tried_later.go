@@ -99,11 +99,16 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 			continue
 		}
 		deferred := strings.HasPrefix(s.Message, deferring)
-		key := [2]string{control.RefOf(run.Name, layout.Name(step.Name)).String(), strings.TrimPrefix(s.Message, deferring)}
+		// What differs in figures alone, as the room that each bag needs, is one reason.
+		reason := strings.TrimPrefix(s.Message, deferring)
+		key := [2]string{control.RefOf(run.Name, layout.Name(step.Name)).String(), Numbers.ReplaceAllString(reason, "#")}
 		row := l[key]
 		if row == nil {
-			row = &TriedLater{Step: key[0], Reason: key[1], Next: s.Blocked.Until, Store: deferred && deposits(step)}
+			row = &TriedLater{Step: key[0], Reason: reason, Next: s.Blocked.Until, Store: deferred && deposits(step)}
 			l[key] = row
+		}
+		if reason != row.Reason {
+			row.Reason = key[1]
 		}
 		row.Items++
 		if since := triedSince(s); row.Since.IsZero() || since.Before(row.Since) {

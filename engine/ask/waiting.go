@@ -1,15 +1,19 @@
 package ask
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"bagpipe/engine/claim"
 	"bagpipe/engine/control"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // namedKeepers is how many of the items that a step waits for are named.
@@ -119,6 +123,15 @@ func (re *Reasons) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now
 		w.Remedy = re.limited(w, run, p)
 	case p.Before > 0:
 		w.Why = fmt.Sprintf("ready, %d before it", p.Before)
+	}
+	if why := re.unmet(run, i); why != "" {
+		w.Code, w.Why, w.Remedy = "worker", why, Remedy{}
+	}
+	if by := re.settings.Current().KeptBy(queue.StepID{Workflow: run.Plan.Name, Step: w.Step}); len(by) > 0 && !p.Taken {
+		w.Code, w.Why, w.Remedy = "schedule", fmt.Sprintf("ready, and left to schedule %s (%s)", by[0].Name, by[0].Trigger), Remedy{}
+	}
+	if run.Plan.Steps[i].External && !p.Taken {
+		w.Why, w.Remedy = strings.TrimSuffix(w.Why, ", and next")+"; waits for a program that asks for it", Remedy{}
 	}
 	for _, cold := range re.activity.coldSteps() {
 		if strings.Contains(cold, run.Plan.Name+"/"+string(w.Step)) {
@@ -292,4 +305,30 @@ func stoppedBy(run *queue.Run) (step int, is bool) {
 		}
 	}
 	return 0, false
+}
+
+// unmet says what a step that is placed on workers alone needs of one, where none has it.
+func (re *Reasons) unmet(run *queue.Run, i int) string {
+	step := &run.Plan.Steps[i]
+	set := re.settings.Current().Settings
+	p, placed := set.Workers.Placed(run.Plan.Name, step.Name)
+	if !placed || !p.Only || step.External {
+		return ""
+	}
+	s, served := re.workers()
+	return p.WantOf(step).Unmet(s, served)
+}
+
+// workers gives what the engine that serves workers told last; served is false where none
+// runs.
+func (re *Reasons) workers() (s wire.Status, served bool) {
+	data, err := disk.ReadFile(re.ledger.Path(wire.StatusFile))
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return wire.Status{}, false
+	}
+	if _, err := layout.ParseEngineID(string(s.Engine)); err != nil {
+		return s, false
+	}
+	alive, err := claim.NewObserver(re.ledger.Root, re.ledger.Host, re.ledger.Clock).Alive(s.Engine)
+	return s, err == nil && alive
 }

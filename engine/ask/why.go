@@ -76,7 +76,7 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", id.Short(), strings.TrimPrefix(workflow+"/"+string(step), "/")), fault.Remedy{Verb: fault.Show, Item: id})
 	}
 	if workflow != "" && !found {
-		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no workflow %s", id.Short(), workflow), fault.Remedy{Verb: fault.Show, Item: id})
+		return out, ledger.NoInstance(id, workflow)
 	}
 	switch {
 	case len(it.Runs) == 0:
