@@ -1,0 +1,173 @@
+package atlas
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/query"
+	"bagpipe/engine/stac"
+	"bagpipe/layout"
+)
+
+// member is what a collection says of an item.
+type member struct {
+	Collection layout.Name `json:"collection"`
+	Title      string      `json:"title,omitempty"`
+	BBox       []float64   `json:"bbox,omitempty"`
+	From       time.Time   `json:"from"`
+	Until      time.Time   `json:"until"`
+}
+
+func (x *export) itemFile(id layout.ItemID, collection layout.Name) string {
+	return filepath.Join(x.dir, string(collection), string(id), string(id)+".json")
+}
+
+// word writes an item's document; the zero member is of one that is not asked for.
+func (x *export) word(id layout.ItemID, manifest, inventory []byte) (member, error) {
+	m, err := layout.DecodeManifest(manifest)
+	if err != nil {
+		return member{}, err
+	}
+	if len(x.options.Collections) > 0 && !slices.Contains(x.options.Collections, m.Collection) {
+		return member{}, nil
+	}
+	file := x.itemFile(id, m.Collection)
+	href, err := x.href(m, filepath.Dir(file))
+	if err != nil {
+		return member{}, err
+	}
+	doc, err := stac.Item(manifest, inventory, href, stac.Link{Rel: "root", Href: "../../catalog.json", Type: stac.JSON},
+		stac.Link{Rel: "parent", Href: "../collection.json", Type: stac.JSON}, stac.Link{Rel: "collection", Href: "../collection.json", Type: stac.JSON})
+	if err != nil {
+		return member{}, err
+	}
+	if err := x.write(file, doc); err != nil {
+		return member{}, err
+	}
+	of := member{Collection: m.Collection, Title: m.Label, From: m.Created, Until: m.Created}
+	if s, ok := query.Time(manifest); ok {
+		of.From, of.Until = s.Start, s.End
+	}
+	if g := query.Footprint(manifest); g != nil {
+		b := g.Bound()
+		of.BBox = []float64{b.Left(), b.Bottom(), b.Right(), b.Top()}
+	}
+	return of, nil
+}
+
+// href is where an item's files are, from the folder of its document. The files of a packed
+// object that stays in its place are in that one.
+func (x *export) href(m layout.Manifest, from string) (func(string) string, error) {
+	if x.options.Href != "" {
+		base := strings.TrimSuffix(x.options.Href, "/") + "/" + string(m.Item) + "/"
+		return func(name string) string { return base + name }, nil
+	}
+	object, err := x.folder.ObjectOf(m)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(from, object)
+	if err != nil {
+		return nil, err
+	}
+	base := (&url.URL{Path: filepath.ToSlash(rel)}).EscapedPath()
+	if info, err := os.Lstat(object); err == nil && info.Mode().IsRegular() {
+		return func(string) string { return base }, nil
+	}
+	return func(name string) string { return base + "/" + name }, nil
+}
+
+// finish writes the collections and the catalog, and removes what is no more.
+func (x *export) finish() error {
+	byName := map[layout.Name][]layout.ItemID{}
+	for id, m := range x.now {
+		byName[m.Collection] = append(byName[m.Collection], id)
+	}
+	x.out.Items = len(x.now)
+	links := []stac.Link{{Rel: "root", Href: "./catalog.json", Type: stac.JSON}}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if err := x.collection(name, byName[name]); err != nil {
+			return err
+		}
+		links = append(links, stac.Link{Rel: "child", Href: "./" + url.PathEscape(string(name)) + "/collection.json", Type: stac.JSON, Title: string(name)})
+	}
+	doc, err := stac.Catalog("bagpipe", "Items of a Bagpipe workspace, by collection", links)
+	if err != nil {
+		return err
+	}
+	if err := x.write(filepath.Join(x.dir, "catalog.json"), doc); err != nil {
+		return err
+	}
+	return x.removeGone(byName)
+}
+
+func (x *export) collection(name layout.Name, items []layout.ItemID) error {
+	slices.Sort(items)
+	links := []stac.Link{{Rel: "root", Href: "../catalog.json", Type: stac.JSON}, {Rel: "parent", Href: "../catalog.json", Type: stac.JSON}}
+	box, from, until := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}, time.Time{}, time.Time{}
+	for _, id := range items {
+		m := x.now[id]
+		links = append(links, stac.Link{Rel: "item", Href: path.Join(string(id), string(id)+".json"), Type: stac.GeoJSON, Title: m.Title})
+		if len(m.BBox) == len(box) {
+			box = []float64{min(box[0], m.BBox[0]), min(box[1], m.BBox[1]), max(box[2], m.BBox[2]), max(box[3], m.BBox[3])}
+		}
+		if from.IsZero() || m.From.Before(from) {
+			from = m.From
+		}
+		if m.Until.After(until) {
+			until = m.Until
+		}
+	}
+	if math.IsInf(box[0], 1) { // nobody knows where any of them lies
+		box = []float64{-180, -90, 180, 90}
+	}
+	doc, err := stac.Collection(string(name), "Items of the collection "+string(name), box, from, until, links)
+	if err != nil {
+		return err
+	}
+	return x.write(filepath.Join(x.dir, string(name), "collection.json"), doc)
+}
+
+// removeGone removes the documents of items that are no more, or in another collection now.
+func (x *export) removeGone(byName map[layout.Name][]layout.ItemID) error {
+	gone := map[layout.Name]bool{}
+	for id, m := range x.was {
+		if x.now[id].Collection == m.Collection {
+			continue
+		}
+		file := x.itemFile(id, m.Collection)
+		if err := remove(file, filepath.Dir(file)); err != nil {
+			return err
+		}
+		x.out.Removed++
+		gone[m.Collection] = byName[m.Collection] == nil
+	}
+	for name, empty := range gone {
+		if dir := filepath.Join(x.dir, string(name)); empty {
+			if err := remove(filepath.Join(dir, "collection.json"), dir); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortFunc(x.out.Problems, cmp.Compare[string])
+	return nil
+}
+
+// remove removes a file, and its folder where nothing else is in it.
+func remove(file, dir string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(dir) // something else of a person's may stand there
+	return nil
+}

@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"bagpipe/engine/fault"
+	"bagpipe/layout"
+)
+
+// Row is how one catalog stands.
+type Row struct {
+	Name       layout.Name    `json:"name"`
+	Root       string         `json:"root"`
+	Collection layout.Name    `json:"collection"`
+	Workflow   string         `json:"workflow,omitempty"`
+	Away       string         `json:"away,omitempty"`
+	Scanned    time.Time      `json:"scanned,omitzero"` // the end of the last scan here
+	Folders    int            `json:"folders"`
+	Files      int            `json:"files"`
+	Bytes      int64          `json:"bytes"`
+	Items      int            `json:"items"`
+	Verdicts   map[string]int `json:"verdicts"` // of entries that are there
+	Gone       int            `json:"gone"`     // entries, not counting what is below them
+	States     map[string]int `json:"states"`   // of folders
+}
+
+// Rows tells how all catalogs stand.
+func (k *Keeper) Rows() (rows []Row, err error) {
+	for _, name := range slices.Sorted(maps.Keys(k.settings.Current().Catalogs)) {
+		r, err := k.Row(name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// Row tells how a catalog stands.
+func (k *Keeper) Row(name layout.Name) (r Row, err error) {
+	c, err := k.Catalog(name)
+	if err != nil {
+		return r, err
+	}
+	t, _, err := k.load(name)
+	if err != nil {
+		return r, err
+	}
+	r = Row{Name: name, Root: c.Root, Collection: c.Collection, Workflow: c.Workflow, Verdicts: map[string]int{}, States: map[string]int{}}
+	_, r.Away = (&scan{cat: c, old: t}).away()
+	if info, err := os.Stat(k.checkpointPath(name)); err == nil {
+		r.Scanned = info.ModTime()
+	}
+	r.count(t, "")
+	return r, nil
+}
+
+func (r *Row) count(t tree, at string) {
+	n := t[at]
+	if n == nil {
+		r.States[Unconfirmed]++ // listed, and not looked at yet
+		return
+	}
+	r.Folders++
+	r.States[n.state]++
+	for i := range n.entries {
+		e := &n.entries[i]
+		if e.gone {
+			r.Gone++
+			continue
+		}
+		r.Verdicts[e.verdict.String()]++
+		if e.item != "" {
+			r.Items++
+		}
+		if e.kind == folder {
+			r.count(t, join(at, e.name))
+			continue
+		}
+		r.Files++
+		r.Bytes += e.size
+	}
+}
+
+// Entry is what a listing tells of an entry.
+type Entry struct {
+	Path     string        `json:"path"` // percent-encoded
+	Kind     string        `json:"kind"`
+	Verdict  string        `json:"verdict"`
+	State    string        `json:"state"`
+	Why      string        `json:"why,omitempty"`
+	Item     layout.ItemID `json:"item,omitempty"`
+	Size     int64         `json:"size,omitempty"`
+	Modified time.Time     `json:"modified,omitzero"`
+}
+
+// Which says what is listed.
+type Which struct {
+	Below string // a path below the root, percent-encoded; "": the root
+	All   bool   // parts and what is nothing, too
+	Gone  bool   // only what is gone
+}
+
+// Entries lists what a catalog knows, each folder before what is below it.
+func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
+	if _, err := k.Catalog(name); err != nil {
+		return err
+	}
+	t, _, err := k.load(name)
+	if err != nil {
+		return err
+	}
+	below, err := layout.DecodePath(w.Below)
+	if err != nil {
+		return err
+	}
+	if below = path.Clean("/" + below)[1:]; t[below] == nil && len(t) > 0 {
+		return fault.New(fault.NotFound, fmt.Sprintf("no folder %s in catalog %s", w.Below, name))
+	}
+	t.list(below, Present, w, each)
+	return nil
+}
+
+func (t tree) list(at, state string, w Which, each func(Entry)) {
+	n := t[at]
+	if n == nil {
+		return
+	}
+	if state == Present {
+		state = n.state
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		out := Entry{Path: layout.EncodePath(join(at, e.name)), Kind: kindWords[e.kind], Verdict: e.verdict.String(), State: state, Item: e.item, Size: e.size}
+		if e.mtime != 0 {
+			out.Modified = time.Unix(0, e.mtime).UTC()
+		}
+		below := state
+		if e.gone {
+			out.State, below = Gone, Gone
+		}
+		if c := t[join(at, e.name)]; e.kind == folder && c != nil && out.State == Present {
+			out.State, out.Why = c.state, c.why
+		}
+		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || out.State == Unread || out.State == Unconfirmed) {
+			each(out)
+		}
+		if e.kind == folder {
+			t.list(join(at, e.name), below, w, each)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// The rules are: a checkpoint is the tree as of one Git tree, whose hash it begins with. Of
+// another hash, or damaged, it is worth nothing, and the records are read. It is written when a
+// scan has ended well: all its items are registered then.
+
+const (
+	stateDir        = layout.StateDir + "/catalogs"
+	checkpointMagic = "catalog checkpoint 1\n"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (k *Keeper) checkpointPath(name layout.Name) string {
+	return k.ledger.Path(stateDir + "/" + string(name) + ".checkpoint")
+}
+
+// load gives a catalog's tree. complete reports whether all its items are registered.
+func (k *Keeper) load(name layout.Name) (t tree, complete bool, err error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return nil, false, err
+	}
+	hash, err := treeHash(v, name)
+	if err != nil || hash == "" {
+		return tree{}, true, err
+	}
+	if data, err := os.ReadFile(k.checkpointPath(name)); err == nil {
+		if t := decodeCheckpoint(data, hash); t != nil {
+			return t, true, nil
+		}
+	}
+	t, err = readTree(v, name, k.soundNode)
+	return t, false, err
+}
+
+// soundNode gives a folder's record as it last could be read, for one that a push spoiled. The
+// folder is recognised anew, and its record written anew with that.
+func (k *Keeper) soundNode(catalog layout.Name, path string, cause error) (*node, error) {
+	file := recordDir(catalog, path) + "/" + folderFile
+	for c, err := range k.ledger.Store.History(context.Background(), gitstore.HistoryOptions{Path: file}) {
+		if err != nil {
+			return nil, errors.Join(cause, err)
+		}
+		v, err := k.ledger.Store.At(c.Hash)
+		if err != nil {
+			return nil, errors.Join(cause, err)
+		}
+		if n, err := readNode(v, catalog, path); err == nil && n != nil {
+			k.ledger.Warn(fmt.Sprintf("%v; the last sound one, of commit %s, is taken for it", cause, c.Hash.String()[:12]))
+			n.rules = ""
+			return n, nil
+		}
+	}
+	return nil, cause
+}
+
+// treeHash names the committed tree of a catalog; "" where there is none.
+func treeHash(v gitstore.View, name layout.Name) (string, error) {
+	entries, err := v.List(layout.CatalogsDir + "/" + string(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	for _, e := range entries {
+		if e.Name == "tree" && e.IsDir {
+			return e.Hash.String(), err
+		}
+	}
+	return "", err
+}
+
+// save writes the checkpoint, unless it is as it was.
+func (k *Keeper) save(name layout.Name, t tree) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	hash, err := treeHash(v, name)
+	if err != nil || hash == "" {
+		return err
+	}
+	if f, err := os.Open(k.checkpointPath(name)); err == nil {
+		head := make([]byte, len(checkpointMagic)+len(hash))
+		_, err = io.ReadFull(f, head)
+		if f.Close() == nil && err == nil && string(head) == checkpointMagic+hash {
+			return nil
+		}
+	}
+	tmp := k.checkpointPath(name) + ".tmp"
+	if err := disk.MkdirAll(k.ledger.Path(stateDir), 0o777); err != nil {
+		return err
+	}
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(encodeCheckpoint(f, hash, t), f.Close())
+	if err == nil {
+		err = os.Rename(tmp, k.checkpointPath(name))
+	}
+	if err != nil {
+		err = fmt.Errorf("write the checkpoint of catalog %s: %w", name, err)
+	}
+	return err
+}
+
+// encodeCheckpoint writes the head, the folders, and the sum of all before.
+func encodeCheckpoint(f io.Writer, hash string, t tree) error {
+	sum := crc32.New(castagnoli)
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	w.WriteString(checkpointMagic + hash)
+	var b []byte
+	for _, n := range t {
+		b = n.pack(b[:0])
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := f.Write(binary.BigEndian.AppendUint32(nil, sum.Sum32()))
+	return err
+}
+
+func packText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func (n *node) pack(b []byte) []byte {
+	for _, s := range []string{n.path, n.rules, n.state, n.why, n.device} {
+		b = packText(b, s)
+	}
+	b = binary.AppendVarint(b, n.mtime)
+	b = binary.AppendUvarint(b, n.inode)
+	b = binary.AppendUvarint(b, uint64(n.pages))
+	b = binary.AppendUvarint(b, uint64(len(n.entries)))
+	for i := range n.entries {
+		e := &n.entries[i]
+		flags := byte(e.kind) | byte(e.verdict)<<2
+		if e.gone {
+			flags |= 1 << 5
+		}
+		b = packText(append(b, flags), e.name)
+		b = packText(b, string(e.item))
+		b = binary.AppendVarint(b, e.size)
+		b = binary.AppendVarint(b, e.mtime)
+		b = binary.AppendVarint(b, e.ctime-e.mtime)
+		b = binary.AppendUvarint(b, e.inode)
+	}
+	return b
+}
+
+// decodeCheckpoint gives nil for what is not the checkpoint of this hash.
+func decodeCheckpoint(data []byte, hash string) tree {
+	body, sum := data[:max(0, len(data)-4)], data[max(0, len(data)-4):]
+	if len(sum) < 4 || crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(sum) {
+		return nil
+	}
+	body, ok := bytes.CutPrefix(body, []byte(checkpointMagic+hash))
+	if !ok {
+		return nil
+	}
+	r := &unpacker{rest: string(body)} // names are cut from one text
+	t := tree{}
+	for r.rest != "" && !r.bad {
+		n := r.node()
+		t[n.path] = n
+	}
+	if r.bad {
+		return nil
+	}
+	return t
+}
+
+type unpacker struct {
+	rest string
+	bad  bool
+}
+
+func (u *unpacker) number() (n uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		if u.rest == "" {
+			break
+		}
+		c := u.rest[0]
+		u.rest = u.rest[1:]
+		if n |= uint64(c&0x7f) << shift; c < 0x80 {
+			return n
+		}
+	}
+	u.bad = true
+	return 0
+}
+
+func (u *unpacker) signed() int64 {
+	n := u.number()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+func (u *unpacker) text() string {
+	n := u.number()
+	if n > uint64(len(u.rest)) {
+		u.bad = true
+		return ""
+	}
+	s := u.rest[:n]
+	u.rest = u.rest[n:]
+	return s
+}
+
+func (u *unpacker) node() *node {
+	n := &node{path: u.text(), rules: u.text(), state: u.text(), why: u.text(), device: u.text(), mtime: u.signed(), inode: u.number(), pages: int(u.number())}
+	count := u.number()
+	if u.bad || count > uint64(len(u.rest)) {
+		u.bad = true
+		return n
+	}
+	n.entries = make([]entry, count)
+	for i := range n.entries {
+		e := &n.entries[i]
+		if u.rest == "" {
+			u.bad = true
+			return n
+		}
+		flags := u.rest[0]
+		u.rest = u.rest[1:]
+		e.kind, e.verdict, e.gone = kind(flags&3), verdict(flags>>2&7), flags&(1<<5) != 0
+		e.name, e.item = u.text(), layout.ItemID(u.text())
+		e.size, e.mtime = u.signed(), u.signed()
+		e.ctime, e.inode = e.mtime+u.signed(), u.number()
+	}
+	return n
+}

@@ -1,0 +1,239 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	recordsAtOnce  = 500  // in one commit
+	manyRecords    = 2000 // of which the listing is committed before anything is recognised
+	objectsAtOnce  = 1000
+	admittedAtOnce = 256 // side by side: they share their commits
+)
+
+// keep has a folder's record committed with the next flush.
+func (s *scan) keep(n *node) { s.records = append(s.records, n) }
+
+// flushSome commits when enough has come together.
+func (s *scan) flushSome(ctx context.Context) error {
+	if len(s.records) < recordsAtOnce && len(s.fresh)+len(s.changed) < objectsAtOnce {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// flush commits versions, then records, then new items.
+func (s *scan) flush(ctx context.Context) error {
+	if err := s.admit(ctx, s.changed, s.refresh); err != nil {
+		return err
+	}
+	s.changed = nil
+	if err := s.commit(ctx, s.records); err != nil {
+		return err
+	}
+	s.records = nil
+	if err := s.admit(ctx, s.fresh, s.register); err != nil {
+		return err
+	}
+	s.fresh = nil
+	s.tell("recognise", s.report.Folders, int(s.asked.Load()))
+	return nil
+}
+
+// listFirst commits what was listed where that is a great deal, so that a scan that is
+// interrupted need not list it again.
+func (s *scan) listFirst(ctx context.Context, found []*node) error {
+	var changed []*node
+	for _, n := range found {
+		if n.changed {
+			changed = append(changed, n)
+		}
+	}
+	if len(changed) < manyRecords {
+		return nil
+	}
+	for _, n := range changed {
+		n.rules = "" // not recognised yet
+	}
+	return s.commit(ctx, changed)
+}
+
+// finish commits what is left, and registers what a scan before left unregistered.
+func (s *scan) finish(ctx context.Context) error {
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	if len(s.drop) > 0 {
+		if err := s.remove(ctx, s.drop); err != nil {
+			return err
+		}
+	}
+	if s.complete {
+		return s.flush(ctx)
+	}
+	for _, n := range s.now {
+		for i := range n.entries {
+			if e := &n.entries[i]; e.item != "" && !e.gone {
+				s.fresh = append(s.fresh, object{path: join(n.path, e.name), in: n, name: e.name, item: e.item})
+			}
+		}
+	}
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	s.complete = true
+	return s.flush(ctx) // of what was refused meanwhile
+}
+
+// commit makes records durable, some hundreds a commit.
+func (s *scan) commit(ctx context.Context, records []*node) error {
+	for len(records) > 0 {
+		some := records[:min(len(records), recordsAtOnce)]
+		records = records[len(some):]
+		files := map[string][]byte{}
+		for _, n := range some {
+			if !n.changed {
+				continue // twice in the list
+			}
+			dir := recordDir(s.cat.Name, n.path)
+			for name, data := range n.files() {
+				files[dir+"/"+name] = data
+			}
+			n.changed = false
+			s.report.Records++
+		}
+		if len(files) == 0 {
+			continue
+		}
+		if err := s.put(ctx, files, len(some)); err != nil {
+			for _, n := range some {
+				n.changed = true
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// remove takes the records of folders away that moved.
+func (s *scan) remove(ctx context.Context, gone []*node) error {
+	files := map[string][]byte{}
+	for _, n := range gone {
+		if n != s.now[n.path] {
+			continue // another folder is there now
+		}
+		dir := recordDir(s.cat.Name, n.path)
+		files[dir+"/"+folderFile] = nil
+		for i := range n.pages {
+			if n.pages > 1 {
+				files[dir+"/"+pageFile(i)] = nil
+			}
+		}
+		delete(s.now, n.path)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return s.put(ctx, files, len(gone))
+}
+
+func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) error {
+	who := s.k.ledger.ByRobot(intake.RegisterStep)
+	_, err := s.k.ledger.Store.CommitTo(ctx, treeDir(s.cat.Name), func(gitstore.Reader) (*gitstore.Change, error) {
+		return &gitstore.Change{Files: files, Author: who.Author, Message: ledger.Message(
+			fmt.Sprintf("catalog: scanned %s (folders: %d)", s.cat.Name, folders), "",
+			[]ledger.Trailer{{"Bagpipe-Catalog", string(s.cat.Name)}, {"Bagpipe-Folders", strconv.Itoa(folders)}, {"Bagpipe-Agent", who.Agent}})}, nil
+	})
+	if err != nil {
+		err = fmt.Errorf("commit the records of catalog %s: %w", s.cat.Name, err)
+	}
+	return err
+}
+
+// admit does one thing with objects, side by side. What concerns one object alone is noted with
+// it, and does not stop the others.
+func (s *scan) admit(ctx context.Context, objects []object, do func(context.Context, object) error) error {
+	errs := make([]error, len(objects))
+	var g errgroup.Group
+	g.SetLimit(admittedAtOnce)
+	for i, o := range objects {
+		g.Go(func() error {
+			errs[i] = do(ctx, o)
+			if ctx.Err() != nil || ledger.StopsAll(errs[i]) {
+				return errs[i]
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, o := range objects {
+		if errs[i] != nil {
+			s.failed(o, errs[i])
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *scan) inPlace(o object) intake.InPlace {
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow}
+}
+
+func (s *scan) register(ctx context.Context, o object) error {
+	made, err := s.k.intake.RegisterInPlace(ctx, s.inPlace(o))
+	if made && err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.report.New++
+	}
+	return err
+}
+
+func (s *scan) refresh(ctx context.Context, o object) error {
+	version, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
+	if version > 0 && err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.report.Versions++
+	}
+	return err
+}
+
+// failed notes an object that could not be an item, or its next version, now or at all.
+func (s *scan) failed(o object, err error) {
+	e := o.entry()
+	if e == nil {
+		return
+	}
+	o.in.changed = true
+	s.keep(o.in)
+	var refused *intake.Refused
+	if errors.As(err, &refused) {
+		e.verdict, e.item = no, ""
+		s.problem(o.path, refused.Reason)
+		return
+	}
+	var waits *inbox.WaitsError
+	s.report.Later++
+	if !errors.Is(err, intake.ErrUnsettled) && !errors.As(err, &waits) && !fault.Is(err, fault.Busy) {
+		s.problem(o.path, err.Error())
+	}
+	if n := s.now[o.path]; e.kind == folder && n != nil {
+		n.rules, n.changed = "", true // looked at again by the next scan
+		s.keep(n)
+		return
+	}
+	e.mtime, e.ctime = 0, 0
+}

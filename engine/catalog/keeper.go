@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+)
+
+// Keeper scans the catalogs of a workspace, and tells how they stand.
+type Keeper struct {
+	ledger   *ledger.Ledger
+	settings *settings.Source
+	intake   *intake.Intake
+
+	// Racy is how old a change must be to be told from a later one by its time. It is set
+	// before the first scan.
+	Racy time.Duration
+
+	mu     sync.Mutex // guards wanted
+	wanted map[layout.Name]map[string]bool
+}
+
+// New gives the keeper of a workspace's catalogs.
+func New(l *ledger.Ledger, s *settings.Source, in *intake.Intake) *Keeper {
+	return &Keeper{ledger: l, settings: s, intake: in, Racy: racy, wanted: map[layout.Name]map[string]bool{}}
+}
+
+// Want has an object looked at again: a step found it changed.
+func (k *Keeper) Want(p layout.Place) {
+	path, err := placeOf(p)
+	if err != nil {
+		return // the step says so
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.wanted[p.Catalog] == nil {
+		k.wanted[p.Catalog] = map[string]bool{}
+	}
+	k.wanted[p.Catalog][path] = true
+}
+
+func (k *Keeper) forget(name layout.Name) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.wanted, name)
+}
+
+// Wanted reports whether there are objects to be looked at again.
+func (k *Keeper) Wanted() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.wanted) > 0
+}
+
+// ScanWanted looks at the objects that steps found changed, and at nothing else.
+func (k *Keeper) ScanWanted(ctx context.Context) error {
+	k.mu.Lock()
+	wanted := k.wanted
+	k.wanted = map[layout.Name]map[string]bool{}
+	k.mu.Unlock()
+	var errs []error
+	for name, paths := range wanted {
+		_, err := k.Scan(ctx, name, Options{only: slices.Sorted(maps.Keys(paths))})
+		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.NotFound) { // another scan sees them
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

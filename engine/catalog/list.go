@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lister reads folders below one root. Links are not followed, and mounts, bind mounts among
+// them, are not entered: what lies there is another root's. It belongs to one goroutine.
+type lister struct {
+	root string
+	fd   int // of the root
+	dev  uint64
+	buf  []byte
+}
+
+func newLister(root string) (*lister, error) {
+	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return &lister{root: root, fd: fd, dev: uint64(st.Dev), buf: make([]byte, 64<<10)}, nil
+}
+
+func (l *lister) close() error { return unix.Close(l.fd) }
+
+// errMounted is a folder on which something else is mounted.
+var errMounted = errors.New("another file system is mounted there")
+
+// open opens a folder below the root, no link and no mount on the way.
+func (l *lister) open(path string) (fd int, err error) {
+	if path == "" {
+		path = "."
+	}
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NONBLOCK
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV}
+	for {
+		fd, err = unix.Openat2(l.fd, path, &how)
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+	}
+	if errors.Is(err, unix.ENOSYS) { // a kernel of before 2020
+		fd, err = unix.Openat(l.fd, path, flags|unix.O_NOFOLLOW, 0)
+	}
+	if errors.Is(err, unix.EXDEV) {
+		err = errMounted
+	}
+	return fd, err
+}
+
+// stat is how a folder itself stands.
+func (l *lister) stat(path string) (mtime int64, inode uint64, err error) {
+	var st unix.Stat_t
+	if path == "" {
+		err = unix.Fstat(l.fd, &st)
+	} else {
+		err = unix.Fstatat(l.fd, path, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = unix.ENOTDIR
+	}
+	if err == nil && uint64(st.Dev) != l.dev {
+		err = errMounted
+	}
+	return time.Unix(st.Mtim.Unix()).UnixNano(), st.Ino, err
+}
+
+// list reads a folder. partial is the error of entries that could not be looked at.
+func (l *lister) list(path string, into []entry) (n node, partial, err error) {
+	n = node{path: path, state: Present, pages: 1, entries: into}
+	fd, err := l.open(path)
+	if err != nil {
+		return n, nil, err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return n, nil, err
+	}
+	if uint64(st.Dev) != l.dev {
+		return n, nil, errMounted
+	}
+	n.mtime, n.inode = time.Unix(st.Mtim.Unix()).UnixNano(), st.Ino
+	for {
+		got, err := unix.ReadDirent(fd, l.buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return n, nil, err
+		}
+		if got <= 0 {
+			break
+		}
+		if err := n.take(fd, l.buf[:got]); err != nil {
+			partial = err
+		}
+	}
+	slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return n, partial, nil
+}
+
+// take reads one buffer of directory entries, as Linux lays them out: inode, offset, length,
+// type, name.
+func (n *node) take(fd int, buf []byte) (partial error) {
+	const head = 19
+	for len(buf) > head {
+		length := int(binary.NativeEndian.Uint16(buf[16:]))
+		if length < head || length > len(buf) {
+			return unix.EIO
+		}
+		one := buf[:length]
+		buf = buf[length:]
+		name := one[head:]
+		if i := slices.Index(name, 0); i >= 0 {
+			name = name[:i]
+		}
+		if s := string(name); s != "." && s != ".." {
+			e := entry{name: s, inode: binary.NativeEndian.Uint64(one)}
+			if err := e.stat(fd, one[18] == unix.DT_DIR); errors.Is(err, unix.ENOENT) {
+				continue // it vanished
+			} else if err != nil {
+				partial = err
+				continue
+			}
+			n.entries = append(n.entries, e)
+		}
+	}
+	return partial
+}
+
+// stat looks at an entry; of a folder nothing is asked here.
+func (e *entry) stat(fd int, isFolder bool) error {
+	if isFolder {
+		e.kind = folder
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	e.inode = st.Ino
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		e.kind = folder
+		return nil
+	case unix.S_IFREG:
+		e.kind = file
+	case unix.S_IFLNK:
+		e.kind = link
+	default:
+		e.kind = other
+	}
+	e.size, e.mtime, e.ctime = st.Size, time.Unix(st.Mtim.Unix()).UnixNano(), time.Unix(st.Ctim.Unix()).UnixNano()
+	return nil
+}
+
+// deviceOf names the file system of a root, the same after a restart.
+func deviceOf(root string) (string, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(filepath.Clean(root), &st); err != nil {
+		return "", err
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint32(b[:4], uint32(st.Fsid.Val[0]))
+	binary.LittleEndian.PutUint32(b[4:], uint32(st.Fsid.Val[1]))
+	return hexOf(b[:]), nil
+}

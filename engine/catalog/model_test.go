@@ -1,0 +1,294 @@
+package catalog_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/catalog"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/roots"
+	"bagpipe/layout"
+	"bagpipe/steps"
+
+	"pgregory.net/rapid"
+)
+
+// world is a catalogued folder, the workspace, and what must be true after a scan.
+type world struct {
+	t    *rapid.T
+	dir  string
+	e    *engine.Engine
+	n    int
+	held map[string]*thing // files by their paths
+	was  map[layout.ItemID]layout.Manifest
+}
+
+// thing is a file that keeps its item while it is written in place or moved.
+type thing struct {
+	item           layout.ItemID // since the last scan that ended
+	moved, written bool
+}
+
+func newWorld(t *rapid.T, dir string) *world {
+	w := &world{t: t, dir: filepath.Join(dir, "root"), held: map[string]*thing{}, was: map[layout.ItemID]layout.Manifest{}}
+	w.must(os.Mkdir(w.dir, 0o755))
+	ctx, root := context.Background(), filepath.Join(dir, "ws")
+	o := engine.Options{Robots: steps.Builtins(), Now: time.Now, Random: rand.Reader, Host: claim.Host{Name: "host", PID: os.Getpid()}, Person: gitstore.Signature{Name: "A", Email: "a@example.org"}}
+	w.must(engine.Init(ctx, root, o))
+	e, err := engine.Open(ctx, root, o)
+	w.must(err)
+	w.e = e
+	e.Catalog.Racy = 20 * time.Millisecond // a few ticks of the clock that files get their times from
+	w.must(e.Catalog.Add(ctx, &roots.Catalog{Name: "c", Root: w.dir, Collection: "default"}))
+	w.must(e.Index.Load(ctx))
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("%+v", err)
+	}
+}
+
+func (w *world) at(path string) string { return filepath.Join(w.dir, path) }
+
+// name is one that was never used.
+func (w *world) name(dir string) string {
+	w.n++
+	return filepath.Join(dir, fmt.Sprintf("n%d.dat", w.n))
+}
+
+func (w *world) dirs() (all []string) {
+	_ = filepath.WalkDir(w.dir, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			rel, _ := filepath.Rel(w.dir, at)
+			all = append(all, rel)
+		}
+		return err
+	})
+	return all
+}
+
+func (w *world) pick() (string, *thing) {
+	names := slices.Sorted(maps.Keys(w.held))
+	if len(names) == 0 {
+		return "", nil
+	}
+	name := rapid.SampledFrom(names).Draw(w.t, "file")
+	return name, w.held[name]
+}
+
+func (w *world) create(*rapid.T) {
+	dir := rapid.SampledFrom(w.dirs()).Draw(w.t, "in")
+	if rapid.Bool().Draw(w.t, "new folder") {
+		w.n++
+		dir = filepath.Join(dir, fmt.Sprintf("d%d", w.n))
+		w.must(os.Mkdir(w.at(dir), 0o755))
+	}
+	name := w.name(dir)
+	w.must(os.WriteFile(w.at(name), []byte(fmt.Sprintf("%06d", w.n)), 0o644))
+	w.held[name] = &thing{}
+}
+
+// write changes a file in place; hidden, with its size and its time kept.
+func (w *world) write(*rapid.T) {
+	name, f := w.pick()
+	if f == nil {
+		return
+	}
+	info, err := os.Stat(w.at(name))
+	w.must(err)
+	w.n++
+	w.must(os.WriteFile(w.at(name), []byte(fmt.Sprintf("%06d", w.n)), 0o644))
+	if rapid.Bool().Draw(w.t, "hidden") {
+		w.must(os.Chtimes(w.at(name), info.ModTime(), info.ModTime()))
+	}
+	f.written = true
+}
+
+func (w *world) touch(*rapid.T) {
+	if name, f := w.pick(); f != nil {
+		w.must(os.Chtimes(w.at(name), time.Unix(1e9, 0), time.Unix(1e9+int64(w.n), 0)))
+		f.written = true
+	}
+}
+
+func (w *world) rename(*rapid.T) {
+	name, f := w.pick()
+	if f == nil {
+		return
+	}
+	to := w.name(rapid.SampledFrom(w.dirs()).Draw(w.t, "to"))
+	w.must(os.Rename(w.at(name), w.at(to)))
+	delete(w.held, name)
+	w.held[to], f.moved = f, true
+}
+
+func (w *world) renameFolder(*rapid.T) {
+	all := w.dirs()[1:]
+	if len(all) == 0 {
+		return
+	}
+	from := rapid.SampledFrom(all).Draw(w.t, "folder")
+	w.n++
+	to := fmt.Sprintf("d%d", w.n)
+	w.must(os.Rename(w.at(from), w.at(to)))
+	for name, f := range maps.Clone(w.held) {
+		if rest, below := strings.CutPrefix(name, from+"/"); below {
+			delete(w.held, name)
+			w.held[filepath.Join(to, rest)], f.moved = f, true
+		}
+	}
+}
+
+func (w *world) remove(*rapid.T) {
+	if name, f := w.pick(); f != nil {
+		w.must(os.Remove(w.at(name)))
+		delete(w.held, name)
+	}
+}
+
+func (w *world) link(*rapid.T) {
+	w.n++
+	w.must(os.Symlink("/etc", w.at(fmt.Sprintf("l%d", w.n))))
+}
+
+func (w *world) forget(*rapid.T) {
+	_ = os.RemoveAll(filepath.Join(w.e.Root(), ".bagpipe", "catalogs"))
+}
+
+// unmount has the root away: nothing may be gone by that.
+func (w *world) unmount(*rapid.T) {
+	before := w.list()
+	w.must(os.Rename(w.dir, w.dir+".away"))
+	w.must(os.Mkdir(w.dir, 0o755))
+	r, err := w.e.Catalog.Scan(context.Background(), "c", catalog.Options{AcceptGone: false})
+	w.must(err)
+	if len(before) > 0 && r.Away == "" {
+		w.t.Errorf("an empty root is not away")
+	}
+	w.must(os.Remove(w.dir))
+	w.must(os.Rename(w.dir+".away", w.dir))
+	if after := w.list(); len(before) > 0 && !maps.Equal(before, after) {
+		w.t.Errorf("an absent root changed %v to %v", before, after)
+	}
+}
+
+// list gives the items of files that are there, by path.
+func (w *world) list() map[string]layout.ItemID {
+	out := map[string]layout.ItemID{}
+	w.must(w.e.Catalog.Entries("c", catalog.Which{All: true}, func(e catalog.Entry) {
+		if e.Kind == "file" && e.State == catalog.Present {
+			out[e.Path] = e.Item
+		}
+	}))
+	return out
+}
+
+// interrupted begins a scan and ends it somewhere.
+func (w *world) interrupted(*rapid.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rapid.IntRange(0, 60).Draw(w.t, "ms"))*time.Millisecond)
+	defer cancel()
+	if _, err := w.e.Catalog.Scan(ctx, "c", catalog.Options{AcceptGone: true}); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		w.t.Fatalf("%v", err)
+	}
+	w.versions()
+}
+
+// scan is a deep one; after it everything must be right.
+func (w *world) scan(*rapid.T) {
+	r, err := w.e.Catalog.Scan(context.Background(), "c", catalog.Options{AcceptGone: true})
+	w.must(err)
+	if len(w.held) > 0 && r.Away != "" {
+		w.t.Fatalf("away: %s", r.Away)
+	}
+	w.versions()
+	if r.Away != "" {
+		return
+	}
+	known, seen := w.list(), map[layout.ItemID]string{}
+	for name, f := range w.held {
+		item := known[name]
+		if item == "" {
+			w.t.Fatalf("%s is no item; known: %v; %+v", name, known, r)
+		}
+		if other := seen[item]; other != "" {
+			w.t.Fatalf("%s and %s are one item", name, other)
+		}
+		seen[item] = name
+		data, err := os.ReadFile(w.at(name))
+		w.must(err)
+		sum := sha256.Sum256(data)
+		m := w.was[item]
+		if m.Source.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+			w.t.Fatalf("%s (item %s, version %d) has other bytes than its item's record says", name, item, m.Version)
+		}
+		if m.Source.Place.Path != name {
+			w.t.Fatalf("item %s is at %s, not %s", item, m.Source.Place.Path, name)
+		}
+		if f.item != "" && f.item != item && !(f.moved && f.written) {
+			w.t.Fatalf("%s was item %s, and is %s", name, f.item, item)
+		}
+		f.item, f.moved, f.written = item, false, false
+	}
+	for name := range known {
+		if w.held[name] == nil {
+			w.t.Fatalf("%s is not there, and not gone", name)
+		}
+	}
+}
+
+// versions reads all items: no version without a change, and one a scan at most.
+func (w *world) versions() {
+	for it := range w.e.Index.Loaded().Items() {
+		_, rec, err := w.e.Ledger.ReadTip(it.ID, "")
+		w.must(err)
+		m, was := rec.Manifest, w.was[it.ID]
+		if was.Version > 0 && (m.Version > was.Version+1 || (m.Version > was.Version) == (m.Source.Digest == was.Source.Digest)) {
+			w.t.Fatalf("item %s: version %d of %s, then %d of %s", it.ID, was.Version, was.Source.Digest, m.Version, m.Source.Digest)
+		}
+		w.was[it.ID] = m
+	}
+}
+
+// Whatever happens to the files, between scans and while one is cut short, a deep scan misses
+// nothing, takes nothing for gone that is there, and makes no version without a change.
+func TestScanAgainstAModel(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // more of them are asked for by the flag
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		dir, err := os.MkdirTemp("", "catalog")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		w := newWorld(r, dir)
+		defer w.e.Close()
+		acts := map[string]func(*rapid.T){"create": w.create, "write": w.write, "touch": w.touch, "rename": w.rename, "renameFolder": w.renameFolder,
+			"remove": w.remove, "link": w.link, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
+		names := slices.Sorted(maps.Keys(acts))
+		for range rapid.IntRange(5, 40).Draw(r, "acts") {
+			acts[rapid.SampledFrom(names).Draw(r, "act")](r)
+		}
+		w.scan(r)
+	})
+}

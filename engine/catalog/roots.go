@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/roots"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Catalog finds a catalog in force.
+func (k *Keeper) Catalog(name layout.Name) (*roots.Catalog, error) {
+	if c := k.settings.Current().Catalogs[name]; c != nil {
+		return c, nil
+	}
+	return nil, fault.New(fault.NotFound, fmt.Sprintf("no catalog %q in %s/", name, layout.CatalogsDir))
+}
+
+// PlaceRoot is the root of a catalog; "" where there is none of the name.
+func (k *Keeper) PlaceRoot(name layout.Name) (root string, trusting bool) {
+	if c := k.settings.Current().Catalogs[name]; c != nil {
+		return c.Root, c.Trusting()
+	}
+	return "", false
+}
+
+// Add writes catalogs/NAME.yaml and commits it.
+func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
+	now := k.settings.Current()
+	if now.Catalogs[c.Name] != nil {
+		return fault.New(fault.Refused, fmt.Sprintf("there is a catalog %s already; edit %s/%s.yaml", c.Name, layout.CatalogsDir, c.Name))
+	}
+	if err := k.settings.CheckCollection(c.Collection); err != nil {
+		return err
+	}
+	if c.Workflow != "" && now.Workflows[c.Workflow] == nil {
+		return ledger.NoWorkflow(c.Workflow)
+	}
+	if err := k.checkRoot(c); err != nil {
+		return err
+	}
+	file := layout.CatalogsDir + "/" + string(c.Name) + ".yaml"
+	text := fmt.Sprintf("# What lies in this folder is catalogued where it is; nothing is written there.\nschema: %d\nname: %s\nroot: %s\ncollection: %s\n",
+		1, strconv.Quote(string(c.Name)), strconv.Quote(c.Root), strconv.Quote(string(c.Collection)))
+	if c.Workflow != "" {
+		text += "workflow: " + strconv.Quote(c.Workflow) + "\n"
+	}
+	if c.Trusting() {
+		text += "trust: [size, mtime]\n"
+	}
+	if _, err := roots.Parse(file, []byte(text)); err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(k.ledger.Path(layout.CatalogsDir), 0o777); err != nil {
+		return err
+	}
+	if err := k.settings.PutSetting(ctx, file, nil, []byte(text), "add"); err != nil {
+		return err
+	}
+	return k.settings.Sync(ctx)
+}
+
+// checkRoot refuses a root that is no folder, or that lies in the workspace or in another
+// catalog's root, or holds one of them.
+func (k *Keeper) checkRoot(c *roots.Catalog) error {
+	refused := func(text string, args ...any) error { return fault.New(fault.Refused, fmt.Sprintf(text, args...)) }
+	root, err := filepath.EvalSymlinks(c.Root)
+	if err != nil {
+		return fmt.Errorf("the root of catalog %s: %w", c.Name, err)
+	}
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return errors.Join(refused("%s is no folder", layout.EncodePath(c.Root)), err)
+	}
+	home, err := filepath.EvalSymlinks(k.ledger.Root)
+	if err != nil {
+		return err
+	}
+	if home, err = filepath.Abs(home); err != nil {
+		return err
+	}
+	if within(root, home) || within(home, root) {
+		return refused("%s and the workspace lie in one another", layout.EncodePath(c.Root))
+	}
+	for name, other := range k.settings.Current().Catalogs {
+		if name == c.Name {
+			continue
+		}
+		at, err := filepath.EvalSymlinks(other.Root)
+		if err != nil {
+			at = other.Root // not mounted now
+		}
+		if within(root, at) || within(at, root) {
+			return refused("%s and the root of catalog %s lie in one another", layout.EncodePath(c.Root), name)
+		}
+	}
+	return nil
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// Remove removes catalogs/NAME.yaml. What was catalogued stays in the history, and the
+// items stay.
+func (k *Keeper) Remove(ctx context.Context, name layout.Name) error {
+	if _, err := k.Catalog(name); err != nil {
+		return err
+	}
+	file := layout.CatalogsDir + "/" + string(name) + ".yaml"
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	was, err := v.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := k.settings.PutSetting(ctx, file, was, nil, "remove"); err != nil {
+		return err
+	}
+	return k.settings.Sync(ctx)
+}

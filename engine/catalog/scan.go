@@ -1,0 +1,390 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bagpipe/bags/archive"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/recognise"
+	"bagpipe/engine/roots"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+
+	"github.com/gofrs/flock"
+)
+
+// Options are the modes of a scan.
+type Options struct {
+	Shallow    bool // folders whose own time is as it was are not listed
+	Check      bool // only what is missing is told; nothing is recorded
+	Full       bool // all is recognised anew
+	AcceptGone bool // what is gone is gone, and the root is the right one
+	Told       func(Progress)
+
+	only []string // objects that are looked at, and nothing else; nil: all
+}
+
+// Progress is how far a scan is.
+type Progress struct {
+	Stage   string // list, recognise
+	Folders int
+	Entries int
+}
+
+// Report is what a scan found.
+type Report struct {
+	Catalog layout.Name `json:"catalog"`
+	Away    string      `json:"away,omitempty"` // why the root is not looked at
+	Counts
+	Unread   map[string]string `json:"unread,omitempty"`
+	Missing  []string          `json:"missing,omitempty"` // of a check
+	Problems map[string]string `json:"problems,omitempty"`
+	Elapsed  time.Duration     `json:"elapsed"`
+}
+
+// Counts are the figures of a scan.
+type Counts struct {
+	Folders     int `json:"folders"`
+	Entries     int `json:"entries"`
+	Recognised  int `json:"recognised"` // entries of which the rules were asked
+	New         int `json:"new"`        // items
+	Versions    int `json:"versions"`
+	Moved       int `json:"moved"`
+	Gone        int `json:"gone"`
+	Unconfirmed int `json:"unconfirmed"` // entries that are gone if a person says so
+	Later       int `json:"later"`       // objects that the next scan looks at again
+	Records     int `json:"records"`
+}
+
+// Trouble reports whether a person should look.
+func (r *Report) Trouble() bool {
+	return r.Away != "" || r.Unconfirmed > 0 || len(r.Unread)+len(r.Missing)+len(r.Problems) > 0
+}
+
+// scan is one scan of one catalog.
+type scan struct {
+	k      *Keeper
+	cat    *roots.Catalog
+	o      Options
+	book   *recognise.Book
+	limits archive.Limits
+	stock
+	tally
+
+	old, now tree
+	touched  map[string]bool // folders with a change in them, or below
+}
+
+// tally is what a scan tells.
+type tally struct {
+	report *Report
+	asked  atomic.Int64
+	mu     sync.Mutex // guards what report says of objects
+}
+
+// stock is what a scan has to commit.
+type stock struct {
+	records        []*node
+	drop           []*node  // whose records go
+	changed, fresh []object // whose items are to be looked at, and made
+	complete       bool     // all items of the records are registered
+}
+
+func (s *scan) trusting() bool { return s.cat.Trusting() }
+
+// problem notes what a person should know of an entry.
+func (s *scan) problem(path, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.report.Problems == nil {
+		s.report.Problems = map[string]string{}
+	}
+	const most = 1000
+	if len(s.report.Problems) < most {
+		s.report.Problems[layout.EncodePath(path)] = text
+	}
+}
+
+// Scan brings a catalog up to date.
+func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report, error) {
+	cat, err := k.Catalog(name)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Check {
+		if _, err := k.ledger.Seat.Engine(); err != nil {
+			return nil, err
+		}
+	}
+	if err := disk.MkdirAll(k.ledger.Path(stateDir), 0o777); err != nil {
+		return nil, err
+	}
+	lock := flock.New(k.ledger.Path(stateDir + "/" + string(name) + ".lock"))
+	if got, err := lock.TryLock(); err != nil || !got {
+		return nil, errors.Join(err, fault.New(fault.Busy, fmt.Sprintf("catalog %s is being scanned by another process", name)))
+	}
+	defer lock.Unlock()
+	s := &scan{k: k, cat: cat, o: o}
+	s.report = &Report{Catalog: name}
+	began := time.Now()
+	err = s.run(ctx)
+	s.report.Elapsed = time.Since(began)
+	s.report.Recognised = int(s.asked.Load())
+	return s.report, err
+}
+
+func (s *scan) run(ctx context.Context) (err error) {
+	c := s.k.settings.Current()
+	s.book, s.limits = c.Book, c.Settings.ArchiveLimits()
+	if len(s.book.Broken) > 0 {
+		return s.book.Broken[0]
+	}
+	if s.old, s.complete, err = s.k.load(s.cat.Name); err != nil {
+		return err
+	}
+	device := ""
+	if device, s.report.Away = s.away(); s.report.Away != "" {
+		return nil
+	}
+	if err := s.k.checkRoot(s.cat); err != nil {
+		return err
+	}
+	found, err := s.walkAll(ctx)
+	if err != nil || s.o.Check {
+		return err
+	}
+	if s.o.only == nil {
+		s.k.forget(s.cat.Name)
+	}
+	if root := s.now[""]; root.device != device {
+		root.device, root.changed = device, true
+	}
+	vanishing{s, map[identity]vanished{}}.settle(found)
+	s.touch(found)
+	rules, err := s.k.rules(s.cat)
+	if err != nil {
+		return err
+	}
+	if err := s.listFirst(ctx, found); err != nil {
+		return err
+	}
+	if _, err = s.visit(ctx, "", rules, false); err != nil {
+		return err
+	}
+	if err := s.finish(ctx); err != nil {
+		return err
+	}
+	return s.k.save(s.cat.Name, s.now)
+}
+
+// away says why the root is not the one that was catalogued; nothing below it is gone then.
+func (s *scan) away() (device, why string) {
+	entries, err := os.ReadDir(s.cat.Root)
+	if err != nil {
+		return "", "its root cannot be read: " + plainText(err)
+	}
+	if device, err = deviceOf(s.cat.Root); err != nil {
+		return "", "its root cannot be read: " + plainText(err)
+	}
+	root := s.old[""]
+	if root == nil || s.o.AcceptGone {
+		return device, ""
+	}
+	if root.device != "" && root.device != device {
+		return device, "its root is on another file system than it was: is it mounted?"
+	}
+	if len(entries) == 0 && slices.ContainsFunc(root.entries, func(e entry) bool { return !e.gone }) {
+		return device, "its root is empty, and was not: is it mounted?"
+	}
+	return device, ""
+}
+
+// walkAll lists, waits for what is too young, and gives the folders that were looked at.
+func (s *scan) walkAll(ctx context.Context) ([]*node, error) {
+	w := s.walker(s.old)
+	if err := w.run(ctx, s.from()...); err != nil {
+		return nil, fmt.Errorf("list %s: %w", layout.EncodePath(s.cat.Root), err)
+	}
+	s.now = maps.Clone(s.old)
+	found := map[string]*node{}
+	note := func(w *walk) {
+		for _, n := range w.found {
+			s.now[n.path], found[n.path] = n, n
+		}
+	}
+	note(w)
+	if s.o.Check {
+		s.missing(w.found)
+		return nil, nil
+	}
+	for range 2 {
+		if len(w.unrest) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(s.k.Racy + s.k.Racy/40):
+		}
+		again := s.walker(s.old)
+		again.shallow = false
+		if err := again.run(ctx, outermost(w.unrest)...); err != nil {
+			return nil, err
+		}
+		note(again)
+		w = again
+	}
+	for _, path := range w.unrest { // it goes on changing: the next scan looks at it
+		s.now[path].unsure(time.Now().Add(-s.k.Racy).UnixNano(), s.trusting())
+	}
+	list := slices.Collect(maps.Values(found))
+	slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
+	for _, n := range list {
+		if s.report.Entries += len(n.entries); n.state == Unread {
+			if s.report.Unread == nil {
+				s.report.Unread = map[string]string{}
+			}
+			s.report.Unread[layout.EncodePath(n.path)] = n.why
+		}
+	}
+	s.report.Folders = len(list)
+	return list, nil
+}
+
+func cmpPath(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return b2int(a > b)
+}
+
+func b2int(b bool) int { return int(b2i(b)) }
+
+// from is where the walk begins.
+func (s *scan) from() []string {
+	if s.o.only == nil {
+		return []string{""}
+	}
+	var dirs []string
+	for _, path := range s.o.only {
+		if s.old[path] == nil { // a file, or a folder that is not known
+			path = parentOf(path)
+		}
+		for s.old[path] == nil && path != "" {
+			path = parentOf(path)
+		}
+		dirs = append(dirs, path)
+	}
+	return outermost(dirs)
+}
+
+// outermost leaves out what lies below another.
+func outermost(dirs []string) (out []string) {
+	set := map[string]bool{}
+	for _, d := range dirs {
+		set[d] = true
+	}
+	for d := range set {
+		above := false
+		for p := d; p != "" && !above; {
+			p = parentOf(p)
+			above = set[p]
+		}
+		if !above {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *scan) walker(old tree) *walk {
+	return &walk{root: s.cat.Root, old: old, trusting: s.trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
+		listed: func(folders, entries int) { s.tell("list", folders, entries) }}
+}
+
+func (s *scan) tell(stage string, folders, entries int) {
+	if s.o.Told != nil {
+		s.o.Told(Progress{stage, folders, entries})
+	}
+}
+
+// unsure makes the next scan take what is younger than since for changed.
+func (n *node) unsure(since int64, trusting bool) {
+	if n.mtime > since {
+		n.mtime = 0
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		if e.kind != folder && (e.ctime > since || trusting && e.mtime > since) {
+			e.ctime = 0
+			if trusting {
+				e.mtime = 0
+			}
+		}
+	}
+}
+
+// missing fills in what a check tells.
+func (s *scan) missing(found []*node) {
+	for _, n := range found {
+		s.report.Folders++
+		s.report.Entries += len(n.entries)
+		for i := range n.entries {
+			if e := &n.entries[i]; e.lost {
+				s.report.Missing = append(s.report.Missing, layout.EncodePath(join(n.path, e.name)))
+			}
+		}
+		if n.state == Unread {
+			s.report.Missing = append(s.report.Missing, layout.EncodePath(n.path)+": "+n.why)
+		}
+	}
+	slices.Sort(s.report.Missing)
+}
+
+// touch notes the folders in or below which something changed.
+func (s *scan) touch(found []*node) {
+	s.touched = map[string]bool{}
+	for _, n := range s.now {
+		if !n.changed && n.rules != "" {
+			continue
+		}
+		for path := n.path; !s.touched[path]; path = parentOf(path) {
+			s.touched[path] = true
+		}
+	}
+}
+
+// rules names the rules in force, and what else decides of an object.
+func (k *Keeper) rules(c *roots.Catalog) (string, error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	entries, err := v.List("")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		if e.Name == layout.RulesDir {
+			return e.Hash.String()[:16], nil
+		}
+	}
+	return "none", nil
+}
+
+// placeOf is where an object lies below its root.
+func placeOf(p layout.Place) (string, error) {
+	rel, err := layout.DecodePath(p.Path)
+	return filepath.ToSlash(rel), err
+}

@@ -1,0 +1,245 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/recognise"
+	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func hexOf(b []byte) string { return hex.EncodeToString(b) }
+
+// object is an entry that is, or is to be, an item.
+type object struct {
+	path     string
+	in       *node
+	name     string
+	item     layout.ItemID
+	workflow string
+}
+
+// entry finds the object's entry, which moves when entries are forgotten.
+func (o object) entry() *entry { return o.in.find(o.name) }
+
+// visit recognises a folder's entries that need it, then what is below, and notes the objects
+// that are new or have changed. rules says by what the folder above was recognised; inside
+// reports whether the folder is in an object, dirty whether one of the entries there changed.
+func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirty bool, err error) {
+	n := s.now[path]
+	if n == nil || n.state == Unread && n.rules == "" {
+		return false, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if rules, err = s.rulesIn(n, rules); err != nil {
+		return false, err
+	}
+	due := n.rules == "" // it was committed before it was recognised
+	again := s.o.Full || due || n.rules != rules
+	var fresh []object
+	if inside {
+		dirty, err = s.visitPart(ctx, n, rules, due)
+	} else {
+		fresh, err = s.visitFree(ctx, n, rules, due, again)
+	}
+	if err != nil {
+		return dirty, err
+	}
+	if n.rules != rules {
+		n.rules, n.changed = rules, true
+	}
+	if n.changed {
+		s.keep(n)
+	}
+	s.fresh = append(s.fresh, fresh...) // their identifiers are committed before them
+	if !inside {
+		return dirty, s.flushSome(ctx)
+	}
+	return dirty, nil
+}
+
+// visitPart makes all in a folder parts of the object above it.
+func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (dirty bool, err error) {
+	dirty = due || n.changed && !n.onlyMoved()
+	for i := range n.entries {
+		e := &n.entries[i]
+		if e.gone {
+			continue
+		}
+		if e.verdict != part {
+			e.verdict, e.item, n.changed = part, "", true
+		}
+		if e.kind != folder {
+			continue
+		}
+		below, err := s.visit(ctx, join(n.path, e.name), rules, true)
+		if err != nil {
+			return dirty, err
+		}
+		dirty = dirty || below
+	}
+	return dirty, nil
+}
+
+// onlyMoved reports whether a folder lies elsewhere with all that was in it.
+func (n *node) onlyMoved() bool {
+	for i := range n.entries {
+		if e := &n.entries[i]; e.fresh || !e.moved || e.lost {
+			return false
+		}
+	}
+	return len(n.entries) > 0
+}
+
+// visitFree recognises a folder's entries, and gives the objects that are new.
+func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again bool) (fresh []object, err error) {
+	workflows, err := s.recogniseAll(ctx, n, again)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		if e.gone {
+			continue
+		}
+		dirty := e.fresh || due
+		path := join(n.path, e.name)
+		if e.kind == folder {
+			if !e.verdict.isObject() {
+				s.undo(path)
+			}
+			if dirty, err = s.visit(ctx, path, rules, e.verdict.isObject()); err != nil {
+				return nil, err
+			}
+		}
+		if !e.verdict.isObject() {
+			if e.item != "" {
+				e.item, n.changed = "", true
+			}
+			continue
+		}
+		o := object{path: path, in: n, name: e.name, item: e.item, workflow: workflows[e.name]}
+		switch {
+		case e.item == "":
+			if e.item, err = layout.NewItemID(s.k.ledger.Random); err != nil {
+				return nil, err
+			}
+			o.item, n.changed = e.item, true
+			fresh = append(fresh, o)
+		case dirty || e.moved:
+			s.changed = append(s.changed, o)
+		}
+	}
+	return fresh, nil
+}
+
+// undo takes back that a folder is part of an object which is none any more.
+func (s *scan) undo(path string) {
+	n := s.now[path]
+	if n == nil || len(n.entries) == 0 || n.entries[0].verdict != part {
+		return
+	}
+	n.rules, n.changed = "", true
+	for i := range n.entries {
+		n.entries[i].verdict = unknown
+	}
+}
+
+// rulesIn says by what a folder's entries are recognised: the rules in force, and the rule
+// files of this folder and those above.
+func (s *scan) rulesIn(n *node, above string) (string, error) {
+	if n.find(recognise.MarkerName) == nil {
+		return above, nil
+	}
+	f, err := os.Open(filepath.Join(s.cat.Root, n.path, recognise.MarkerName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return above, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	io.WriteString(h, above)
+	if _, err := io.Copy(h, io.LimitReader(f, 64<<10)); err != nil {
+		return "", err
+	}
+	return hexOf(h.Sum(nil)[:8]), nil
+}
+
+// recogniseAll asks the rules of the entries that need it, side by side, and gives the
+// workflows that they name.
+func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows map[string]string, err error) {
+	workflows = map[string]string{}
+	var mu sync.Mutex // guards workflows and n.changed
+	var g errgroup.Group
+	g.SetLimit(2 * runtime.GOMAXPROCS(0))
+	for i := range n.entries {
+		e := &n.entries[i]
+		path := join(n.path, e.name)
+		if e.gone || !(again || e.fresh || e.verdict == part || e.kind == folder && s.touched[path]) {
+			continue
+		}
+		g.Go(func() error {
+			v, workflow, err := s.recognise(ctx, n.path, e)
+			mu.Lock()
+			defer mu.Unlock()
+			if n.changed = n.changed || v != e.verdict; err == nil {
+				e.verdict, workflows[e.name] = v, workflow
+			}
+			return err
+		})
+	}
+	return workflows, g.Wait()
+}
+
+// recognise asks the rules of one entry.
+func (s *scan) recognise(ctx context.Context, dir string, e *entry) (verdict, string, error) {
+	s.asked.Add(1)
+	if e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file {
+		return no, "", nil
+	}
+	at := filepath.Join(s.cat.Root, dir)
+	c := recognise.Candidate{Path: filepath.Join(at, e.name), Name: e.name, Collection: s.cat.Collection, File: e.kind == file, Inbox: s.cat.Root}
+	if dir != "" {
+		c.Batch = at
+	}
+	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true})
+	var broken *layout.FileError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		s.problem(join(dir, e.name), "could not be looked into: "+strings.TrimSpace(err.Error()))
+		return e.verdict, "", nil
+	case errors.As(err, &broken):
+		s.problem(join(dir, e.name), "waits: "+err.Error())
+		return e.verdict, "", nil
+	case err != nil:
+		return e.verdict, "", err
+	}
+	return verdictOf(o, e.kind), o.Workflow, nil
+}
+
+func verdictOf(o *recognise.Outcome, k kind) verdict {
+	switch {
+	case o.Verdict == recognise.Yes && o.Rule != "":
+		return yes
+	case o.Verdict == recognise.Maybe && o.Rule != "":
+		return maybe
+	case o.Rule != "" || k == file && o.Verdict == recognise.No:
+		return no
+	}
+	return unknown
+}

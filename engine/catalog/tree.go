@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"strings"
+
+	"bagpipe/layout"
+)
+
+// verdict is what recognition says of an entry.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	no
+	maybe
+	yes
+	part // of the object that a folder above is
+)
+
+var verdictWords = [...]string{"unknown", "no", "maybe", "yes", "part"}
+
+func (v verdict) String() string { return verdictWords[v] }
+
+// isObject reports whether an entry may be an item.
+func (v verdict) isObject() bool { return v == yes || v == maybe }
+
+type kind uint8
+
+const (
+	file kind = iota
+	folder
+	link
+	other
+)
+
+var kindWords = [...]string{"file", "folder", "link", "other"}
+
+// entry is one name in a folder.
+type entry struct {
+	name         string
+	size         int64
+	mtime, ctime int64 // nanoseconds since 1970; of folders none
+	inode        uint64
+	item         layout.ItemID
+	kind         kind
+	verdict      verdict
+	gone         bool
+
+	fresh bool // it is new, or another than its record says
+	moved bool // it was elsewhere
+	lost  bool // it is not there, and nothing is decided yet
+}
+
+// States of a folder.
+const (
+	Present     = "present"
+	Unconfirmed = "unconfirmed"
+	Gone        = "gone"
+	Unread      = "unread"
+)
+
+// node is one folder.
+type node struct {
+	path    string // below the root; "" is the root
+	entries []entry
+	mtime   int64
+	inode   uint64
+	rules   string
+	state   string
+	why     string
+	device  string // of the root
+	pages   int
+
+	changed bool // it is not as it was committed
+}
+
+// tree is all folders of a catalog by their paths.
+type tree map[string]*node
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+func parentOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+// find gives an entry by its name.
+func (n *node) find(name string) *entry {
+	lo, hi := 0, len(n.entries)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if n.entries[mid].name < name {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(n.entries) && n.entries[lo].name == name {
+		return &n.entries[lo]
+	}
+	return nil
+}
+
+// below visits a folder and the folders below it that have records.
+func (t tree) below(path string, visit func(*node)) {
+	n := t[path]
+	if n == nil {
+		return
+	}
+	visit(n)
+	for i := range n.entries {
+		if n.entries[i].kind == folder {
+			t.below(join(path, n.entries[i].name), visit)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"slices"
+)
+
+// The rules are: what vanished from a folder that was listed has moved, where something new has
+// its inode, size and time; else it is gone. A folder that moved takes along what is known of
+// all below it. Where too much is gone at once nothing is, before a person says so.
+
+// vanishing is the part of a scan that settles what vanished.
+type vanishing struct {
+	*scan
+	fresh map[identity]vanished // what is new, by what it would keep if it moved
+}
+
+// vanished is an entry that is not where it was.
+type vanished struct {
+	in *node
+	at int
+}
+
+// identity is what a moved entry keeps.
+type identity struct {
+	kind        kind
+	inode       uint64
+	size, mtime int64
+}
+
+func (s vanishing) identityOf(dir string, e *entry, t tree) (id identity, ok bool) {
+	if e.kind == link || e.kind == other {
+		return id, false
+	}
+	id = identity{kind: e.kind, inode: e.inode, size: e.size, mtime: e.mtime}
+	if e.kind == folder {
+		n := t[join(dir, e.name)]
+		if n == nil {
+			return id, false
+		}
+		id.inode, id.mtime = n.inode, n.mtime
+	}
+	return id, true
+}
+
+// settle finds what moved, and takes the rest for gone, or asks.
+func (s vanishing) settle(found []*node) {
+	var lost []vanished
+	for _, n := range found {
+		if !n.changed {
+			continue
+		}
+		for i := range n.entries {
+			e := &n.entries[i]
+			if e.lost {
+				lost = append(lost, vanished{n, i})
+			}
+			if e.fresh && e.item == "" && !s.trusting() {
+				if id, ok := s.identityOf(n.path, e, s.now); ok {
+					s.fresh[id] = vanished{n, i}
+				}
+			}
+		}
+	}
+	var left []vanished
+	for _, v := range lost {
+		if !s.find(v) {
+			left = append(left, v)
+		}
+	}
+	s.takeForGone(left)
+	for _, v := range lost {
+		v.in.forgetLost()
+	}
+}
+
+func (n *node) forgetLost() {
+	n.entries = slices.DeleteFunc(n.entries, func(e entry) bool { return e.lost })
+}
+
+// find looks for an entry that vanished among what is new. Of a folder that is not there as a
+// whole, as it has changed as well, what was in it may be.
+func (s vanishing) find(v vanished) bool {
+	e := &v.in.entries[v.at]
+	if id, ok := s.identityOf(v.in.path, e, s.old); ok {
+		if to, is := s.fresh[id]; is {
+			delete(s.fresh, id)
+			e.lost = true
+			s.move(v, to)
+			return true
+		}
+	}
+	n := s.old[join(v.in.path, e.name)]
+	if e.kind != folder || n == nil || len(s.fresh) == 0 {
+		return false
+	}
+	any := false
+	for i := range n.entries {
+		if !n.entries[i].gone {
+			any = s.find(vanished{n, i}) || any
+		}
+	}
+	if any {
+		n.forgetLost()
+		n.changed = true
+		s.keep(n)
+	}
+	return false
+}
+
+// move carries what is known of an entry to where it is now.
+func (s vanishing) move(from, to vanished) {
+	was, is := from.in.entries[from.at], &to.in.entries[to.at]
+	is.verdict, is.item, is.moved = was.verdict, was.item, true
+	is.fresh = is.kind != folder && !s.sameMoved(&was, is)
+	s.report.Moved++
+	if is.kind == folder {
+		s.moveBelow(join(from.in.path, was.name), join(to.in.path, is.name))
+	}
+}
+
+// sameMoved is same, but for the change time, which a rename moves.
+func (s vanishing) sameMoved(a, b *entry) bool { return a.size == b.size && a.mtime == b.mtime }
+
+func (s vanishing) moveBelow(from, to string) {
+	old, now := s.old[from], s.now[to]
+	if old == nil || now == nil {
+		return
+	}
+	s.drop = append(s.drop, old)
+	for i := range now.entries {
+		e := &now.entries[i]
+		was := old.find(e.name)
+		if was == nil || was.kind != e.kind || was.gone {
+			continue
+		}
+		if id, ok := s.identityOf(to, e, s.now); ok {
+			delete(s.fresh, id)
+		}
+		e.verdict, e.item, e.moved = was.verdict, was.item, true
+		e.fresh = e.kind != folder && (was.size != e.size || was.mtime != e.mtime || was.ctime != e.ctime || was.inode != e.inode)
+		if e.kind == folder {
+			s.moveBelow(join(from, e.name), join(to, e.name))
+		}
+	}
+	for i := range old.entries { // renamed within, too
+		if was := &old.entries[i]; !was.gone && now.find(was.name) == nil {
+			s.find(vanished{old, i})
+		}
+	}
+	now.rules = old.rules
+}
+
+// takeForGone marks as gone what is not anywhere, unless it is too much.
+func (s vanishing) takeForGone(lost []vanished) {
+	files := 0
+	for _, v := range lost {
+		files += s.weight(v.in.path, &v.in.entries[v.at])
+	}
+	known := 0
+	for _, n := range s.old {
+		known += len(n.entries)
+	}
+	if files == 0 {
+		return
+	}
+	asks := !s.o.AcceptGone && float64(files) > s.cat.GonePart*float64(known)
+	for _, v := range lost {
+		e := &v.in.entries[v.at]
+		e.lost = false
+		if asks {
+			v.in.state, v.in.why = Unconfirmed, "entries are not there; whether they are gone a person says"
+			s.report.Unconfirmed += s.weight(v.in.path, e)
+			continue
+		}
+		s.report.Gone += s.weight(v.in.path, e)
+		e.gone = true
+		e.lost = e.item == "" && e.kind != folder // forgotten
+	}
+}
+
+// weight is how many entries an entry is, with all below it.
+func (s vanishing) weight(dir string, e *entry) int {
+	n := 1
+	if e.kind == folder {
+		s.old.below(join(dir, e.name), func(below *node) { n += len(below.entries) })
+	}
+	return n
+}

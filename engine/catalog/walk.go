@@ -1,0 +1,252 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// racy is how old a change must be to be told from a later one by its time, on file systems
+// that count seconds in twos.
+const racy = 2 * time.Second
+
+// walk lists folders and compares them with what is known.
+type walk struct {
+	root     string
+	old      tree
+	trusting bool // size and modification time alone
+	shallow  bool // folders whose own time is as it was are not listed
+	all      bool // what is known is not trusted: each entry is fresh
+	racy     time.Duration
+	listed   func(folders, entries int)
+
+	mu      sync.Mutex // guards the rest
+	more    *sync.Cond
+	stack   []string
+	busy    int
+	found   []*node // of folders that were looked at; known ones that are as they were, too
+	entries int
+	unrest  []string // folders with changes that are too young
+	err     error
+}
+
+// run looks at the folders from and all below them.
+func (w *walk) run(ctx context.Context, from ...string) error {
+	w.more = sync.NewCond(&w.mu)
+	w.stack = append(w.stack, from...)
+	stop := context.AfterFunc(ctx, func() { w.fail(ctx.Err()) })
+	defer stop()
+	var wg sync.WaitGroup
+	for range max(2, min(8, 2*runtime.GOMAXPROCS(0))) {
+		wg.Go(w.work)
+	}
+	wg.Wait()
+	w.mu.Lock() // stop does not wait for a cancellation that has begun
+	defer w.mu.Unlock()
+	return w.err
+}
+
+func (w *walk) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = errors.Join(w.err, err)
+	w.more.Broadcast()
+}
+
+func (w *walk) work() {
+	l, err := newLister(w.root)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	defer l.close()
+	var scratch []entry
+	for {
+		path, ok := w.next()
+		if !ok {
+			return
+		}
+		var n *node
+		var unrest bool
+		n, scratch, unrest = w.look(l, path, scratch[:0])
+		w.done(path, n, unrest)
+	}
+}
+
+func (w *walk) next() (path string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.stack) == 0 && w.busy > 0 && w.err == nil {
+		w.more.Wait()
+	}
+	if len(w.stack) == 0 || w.err != nil {
+		w.more.Broadcast()
+		return "", false
+	}
+	path = w.stack[len(w.stack)-1]
+	w.stack = w.stack[:len(w.stack)-1]
+	w.busy++
+	return path, true
+}
+
+func (w *walk) done(path string, n *node, unrest bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy--
+	w.found = append(w.found, n)
+	w.entries += len(n.entries)
+	if unrest {
+		w.unrest = append(w.unrest, path)
+	}
+	if n.state != Unread {
+		for i := range n.entries {
+			if e := &n.entries[i]; e.kind == folder && !e.gone && !e.lost {
+				w.stack = append(w.stack, join(path, e.name))
+			}
+		}
+	}
+	if w.listed != nil && len(w.found)%1000 == 0 {
+		w.listed(len(w.found), w.entries)
+	}
+	w.more.Broadcast()
+}
+
+// look lists one folder, unless it need not be, and compares it.
+func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry, unrest bool) {
+	old := w.old[path]
+	if w.shallow && old != nil && old.state == Present && old.rules != "" {
+		if mtime, inode, err := l.stat(path); err == nil && mtime == old.mtime && (w.trusting || inode == old.inode) {
+			return old, scratch, false
+		}
+	}
+	now, partial, err := l.list(path, scratch)
+	if err != nil {
+		return unreadNode(old, path, err), now.entries, false
+	}
+	n := w.compare(old, &now)
+	if partial != nil {
+		n = n.but(Unread, "an entry could not be looked at: "+reason(partial))
+	}
+	return n, now.entries, w.young(n)
+}
+
+// young reports whether a folder has changes that a later one could not be told from.
+func (w *walk) young(n *node) bool {
+	if !n.changed {
+		return false
+	}
+	since := time.Now().Add(-w.racy).UnixNano()
+	return n.mtime > since || slices.ContainsFunc(n.entries, func(e entry) bool { return e.fresh && max(e.mtime*b2i(w.trusting), e.ctime) > since })
+}
+
+func b2i(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// unreadNode keeps what is known of a folder that could not be listed.
+func unreadNode(old *node, path string, err error) *node {
+	if old == nil {
+		old = &node{path: path, pages: 1}
+	}
+	return old.but(Unread, reason(err))
+}
+
+// but is the folder in another state.
+func (n *node) but(state, why string) *node {
+	if n.state == state && n.why == why {
+		return n
+	}
+	out := *n
+	out.state, out.why, out.changed = state, why, true
+	return &out
+}
+
+func reason(err error) string {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return "it vanished while it was looked at"
+	}
+	return plainText(err)
+}
+
+// plainText is an error without paths.
+func plainText(err error) string {
+	if no := unix.Errno(0); errors.As(err, &no) {
+		return no.Error()
+	}
+	return err.Error()
+}
+
+// compare gives the known folder where nothing differs, else what it is now. What vanished is
+// lost, until it is settled.
+func (w *walk) compare(old, now *node) *node {
+	if old == nil {
+		out := *now
+		out.entries, out.changed = slices.Clone(now.entries), true
+		for i := range out.entries {
+			out.entries[i].fresh = true
+		}
+		return &out
+	}
+	if !w.all && old.state == Present && (w.trusting || old.inode == now.inode) && old.mtime == now.mtime && w.sameEntries(old.entries, now.entries) {
+		return old
+	}
+	out := *old
+	out.mtime, out.inode, out.state, out.why, out.changed = now.mtime, now.inode, Present, "", true
+	out.entries = w.merge(old.entries, now.entries)
+	return &out
+}
+
+func (w *walk) sameEntries(old, now []entry) bool {
+	i := 0
+	for k := range old {
+		if old[k].gone {
+			continue
+		}
+		if i == len(now) || old[k].name != now[i].name || !w.same(&old[k], &now[i]) {
+			return false
+		}
+		i++
+	}
+	return i == len(now)
+}
+
+// same reports whether an entry is as it was.
+func (w *walk) same(a, b *entry) bool {
+	if a.kind != b.kind || !w.trusting && a.inode != b.inode {
+		return false
+	}
+	return a.kind == folder || a.size == b.size && a.mtime == b.mtime && (w.trusting || a.ctime == b.ctime)
+}
+
+// merge carries over what is known of the entries that are there.
+func (w *walk) merge(old, now []entry) []entry {
+	out := make([]entry, 0, len(now)+1)
+	for len(old) > 0 || len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].name < now[0].name:
+			e := old[0]
+			e.lost = !e.gone
+			out, old = append(out, e), old[1:]
+		case len(old) == 0 || now[0].name < old[0].name:
+			e := now[0]
+			e.fresh = true
+			out, now = append(out, e), now[1:]
+		default:
+			e, was := now[0], old[0]
+			e.verdict, e.item = was.verdict, was.item
+			if e.fresh = w.all || was.gone || !w.same(&was, &e); e.kind != was.kind {
+				e.verdict, e.item = unknown, ""
+			}
+			out, old, now = append(out, e), old[1:], now[1:]
+		}
+	}
+	return out
+}

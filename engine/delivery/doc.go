@@ -1,0 +1,47 @@
+// Package delivery brings items where delivery rules say, and keeps account of it.
+//
+// It owns delivery.json (layout.Deliveries), controls/delivery.json, how objects are held
+// against rules, and the sending: to a folder, an address, a program, or where deposits go.
+// It must not know how rules are written (recognise does), nor steps.
+//
+// # Held against the rules
+//
+// Of each target the first rule that fits decides. What fits is ready, or waits for a person
+// where approve: says so. Objects are found by the difference of trees: all whose records are
+// not as at the last look, whoever changed them; .bagpipe/delivery has that tree, and which
+// items have something to send or wait for a person. Without it all items are looked at.
+//
+// An item goes once no workflow is under way on it. Its key is ITEM-vVERSION-TARGET, and is
+// sent along.
+//
+// # A delivery
+//
+//	ready → sending → delivered          committed before it begins, and once the target has it
+//	waits → ready                        approved; the approval is of that version
+//	delivered → unconfirmed              no rule says so any more; → withdrawn by republishing
+//	sending → ready, failed              the third failure in a row waits for a person
+//
+// After a crash the next engine finds sending with an engine that is gone: the target is
+// asked first, and what it holds under that key and digest is not sent again.
+//
+// # Republishing
+//
+// controls/delivery.json says how far it is:
+//
+//	{"begun": "…", "by": "…", "engine": "…", "phase": "unconfirm", "rules": "sha256:…", "schema": 1}
+//
+// unconfirm: all that is delivered becomes unconfirmed. compute: all objects are held against
+// the rules, what fits is confirmed or added. withdraw: what is unconfirmed is taken back. A
+// phase is begun again where its engine is gone, and nothing is withdrawn before compute has
+// ended; where the rules changed meanwhile, it is computed again.
+//
+// # Formats
+//
+//	files   the content                    bag    a BagIt 1.0 bag of it
+//	stac    the content and item.json      text   what a template makes of the manifest
+//
+// # Locks
+//
+// Pass and Republish are for one goroutine at a time, held by Deliveries.turn; of several
+// engines the commit of sending decides who sends.
+package delivery

@@ -1,0 +1,131 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps/target"
+)
+
+// outlet is a target as deliveries use it. Its methods are idempotent by the parcel's key.
+type outlet interface {
+	// ask reports whether the target holds the parcel already.
+	ask(ctx context.Context, p parcel) (receipt string, has bool, err error)
+	// put brings the parcel in the place of what was there of the item.
+	put(ctx context.Context, p parcel) (receipt string, err error)
+	// remove takes the item back; one that is not there is no error.
+	remove(ctx context.Context, p parcel) error
+}
+
+// folderOutlet is a folder: PATH/ITEM is what it holds of an item, and
+// PATH/.bagpipe/ITEM.json, written last, says which delivery that is. A crash leaves
+// .ITEM.part or .ITEM.old, which the next put removes.
+type folderOutlet struct{ dir string }
+
+func (o folderOutlet) place(id layout.ItemID) string { return filepath.Join(o.dir, string(id)) }
+func (o folderOutlet) note(id layout.ItemID) string {
+	return filepath.Join(o.dir, ".bagpipe", string(id)+".json")
+}
+
+// there refuses a folder that is not there: it may be a mount that is away.
+func (o folderOutlet) there() error {
+	info, err := os.Stat(o.dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("is no folder")
+	}
+	if err != nil {
+		return &target.Down{Err: fmt.Errorf("the target's folder: %w", err)}
+	}
+	return nil
+}
+
+func (o folderOutlet) ask(_ context.Context, p parcel) (string, bool, error) {
+	if err := o.there(); err != nil {
+		return "", false, err
+	}
+	data, err := os.ReadFile(o.note(p.Item))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, &target.Down{Err: err}
+	}
+	var is parcel
+	if json.Unmarshal(data, &is) != nil || is.Key != p.Key || is.Digest != p.Digest || is.Format != p.Format || !p.holds(o.place(p.Item)) {
+		return "", false, nil
+	}
+	return o.place(p.Item), true, nil
+}
+
+func (o folderOutlet) put(ctx context.Context, p parcel) (string, error) {
+	if err := o.there(); err != nil {
+		return "", err
+	}
+	place := o.place(p.Item)
+	part, old := filepath.Join(o.dir, "."+string(p.Item)+".part"), filepath.Join(o.dir, "."+string(p.Item)+".old")
+	for _, left := range []string{part, old} {
+		if err := disk.RemoveTree(left); err != nil {
+			return "", &target.Down{Err: err}
+		}
+	}
+	if err := os.Mkdir(part, 0o777); err != nil {
+		return "", &target.Down{Err: err}
+	}
+	if err := p.write(ctx, part); err != nil {
+		err = errors.Join(err, disk.RemoveTree(part))
+		var other *changed
+		if errors.As(err, &other) {
+			return "", err
+		}
+		return "", &target.Down{Err: err}
+	}
+	if err := o.swap(p, part, place, old); err != nil {
+		return "", &target.Down{Err: err}
+	}
+	return place, nil
+}
+
+// swap gives the new folder its name, and notes which delivery it is.
+func (o folderOutlet) swap(p parcel, part, place, old string) error {
+	if err := os.Remove(o.note(p.Item)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(place, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := disk.Rename(part, place); err != nil {
+		return err
+	}
+	if err := disk.RemoveTree(old); err != nil {
+		return err
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(filepath.Dir(o.note(p.Item)), 0o777); err != nil {
+		return err
+	}
+	return disk.WriteFile(o.note(p.Item), append(data, '\n'), 0o666)
+}
+
+// remove takes the note away first: a crash leaves a folder that is not known for a delivery.
+func (o folderOutlet) remove(_ context.Context, p parcel) error {
+	if err := o.there(); err != nil {
+		return err
+	}
+	if err := os.Remove(o.note(p.Item)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &target.Down{Err: err}
+	}
+	if err := disk.RemoveTree(o.place(p.Item)); err != nil {
+		return &target.Down{Err: err}
+	}
+	return disk.SyncDir(o.dir)
+}

@@ -1,0 +1,308 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// The phases of a republication.
+const (
+	phaseUnconfirm = "unconfirm"
+	phaseCompute   = "compute"
+	phaseWithdraw  = "withdraw"
+)
+
+// republication is controls/delivery.json.
+type republication struct {
+	Schema int             `json:"schema"`
+	Phase  string          `json:"phase"`
+	By     string          `json:"by"`
+	Begun  time.Time       `json:"begun"`
+	Engine layout.EngineID `json:"engine"`
+	Rules  string          `json:"rules"` // the digest of the rules that are computed by
+}
+
+// Republished is what a republication did.
+type Republished struct {
+	Delivered int `json:"delivered"` // what the targets hold at its end
+	Added     int `json:"added"`     // what goes to a target, or waits
+	Withdrawn int `json:"withdrawn"`
+	Failed    int `json:"failed"` // could not be withdrawn, and stays unconfirmed
+}
+
+func readRepublication(r gitstore.Reader) (*republication, error) {
+	data, err := ledger.ReadOptional(r, layout.DeliveryControl)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var p republication
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("read %s: %w", layout.DeliveryControl, err)
+	}
+	if p.Schema > 1 {
+		return nil, &layout.SchemaError{File: layout.DeliveryControl, Schema: p.Schema, Known: 1}
+	}
+	return &p, nil
+}
+
+// note commits how far a republication is; next nil ends it. next may refuse.
+func note(ctx context.Context, l *ledger.Ledger, who ledger.Actor, what string, next func(*republication) (*republication, error)) error {
+	if l.ReadOnly {
+		return gitstore.ErrReadOnly
+	}
+	_, err := l.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		was, err := readRepublication(r)
+		if err != nil {
+			return nil, err
+		}
+		is, err := next(was)
+		if err != nil {
+			return nil, err
+		}
+		var data []byte
+		if is != nil {
+			if data, err = layout.EncodeJSON(is); err != nil {
+				return nil, err
+			}
+		}
+		return &gitstore.Change{Files: map[string][]byte{layout.DeliveryControl: data}, Author: who.Author,
+			Message: ledger.Message("delivery: "+what, "", []ledger.Trailer{{"Bagpipe-Agent", who.Agent}})}, nil
+	})
+	return err
+}
+
+// Republish has all that is delivered confirmed by the rules in force, or withdrawn. One that
+// is under way by an engine that is gone is gone on with.
+func (k *Keeper) Republish(ctx context.Context, told func(phase string)) (done Republished, err error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if _, err := k.ledger.Seat.Engine(); err != nil {
+		return done, err
+	}
+	who := k.ledger.ByPerson()
+	err = note(ctx, k.ledger, who, "republishing", func(was *republication) (*republication, error) {
+		switch {
+		case was == nil:
+			return &republication{Schema: 1, Phase: phaseUnconfirm, By: who.Agent, Begun: k.ledger.Now(), Engine: k.ledger.ID}, nil
+		case was.Engine != k.ledger.ID && k.ledger.Seat.MayBeAlive(was.Engine):
+			return nil, fault.New(fault.Busy, fmt.Sprintf("it is being republished since %s, by %s", layout.FormatTime(was.Begun), was.By))
+		}
+		was.Engine = k.ledger.ID
+		return was, nil
+	})
+	if err != nil {
+		return done, err
+	}
+	return k.goOn(ctx, told)
+}
+
+// resumeRepublication goes on with what an engine that is gone began.
+func (k *Keeper) resumeRepublication(ctx context.Context) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	p, err := readRepublication(v)
+	if err != nil || p == nil || p.Engine != k.ledger.ID && k.ledger.Seat.MayBeAlive(p.Engine) {
+		return err
+	}
+	err = note(ctx, k.ledger, k.ledger.ByEngine(), "goes on republishing", func(was *republication) (*republication, error) {
+		if was == nil || was.Engine != p.Engine {
+			return was, nil // another engine was faster
+		}
+		was.Engine = k.ledger.ID
+		return was, nil
+	})
+	if err != nil {
+		return err
+	}
+	if v, err = k.ledger.Store.Tip(); err != nil {
+		return err
+	}
+	if p, err = readRepublication(v); err != nil || p == nil || p.Engine != k.ledger.ID {
+		return err
+	}
+	_, err = k.goOn(ctx, func(string) {})
+	return err
+}
+
+// goOn does the phases that are left. Each may be done again.
+func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republished, err error) {
+	for {
+		v, err := k.ledger.Store.Tip()
+		if err != nil {
+			return done, err
+		}
+		p, err := readRepublication(v)
+		if err != nil || p == nil {
+			return done, err
+		}
+		b := bookOf(k.settings.Current())
+		next := p.Phase
+		told(p.Phase)
+		switch p.Phase {
+		case phaseUnconfirm:
+			next, err = phaseCompute, k.unconfirm(ctx, v)
+		case phaseCompute:
+			next, err = phaseWithdraw, k.compute(ctx, b, &done)
+		case phaseWithdraw:
+			if p.Rules != b.digest { // they changed: by those now some of it may be confirmed
+				next = phaseCompute
+			} else if next, err = "", k.withdrawAll(ctx, b, &done); err == nil {
+				return done, note(ctx, k.ledger, k.ledger.ByEngine(), "republished", func(*republication) (*republication, error) { return nil, nil })
+			}
+		default:
+			err = fmt.Errorf("%s: phase %q is not known", layout.DeliveryControl, p.Phase)
+		}
+		if err != nil {
+			return done, err
+		}
+		err = note(ctx, k.ledger, k.ledger.ByEngine(), "republishing: "+next, func(was *republication) (*republication, error) {
+			if was == nil || was.Engine != k.ledger.ID {
+				return nil, fault.New(fault.Busy, "another engine took the republication over")
+			}
+			was.Phase = next
+			if next == phaseWithdraw {
+				was.Rules = b.digest
+			}
+			return was, nil
+		})
+		if err != nil {
+			return done, err
+		}
+	}
+}
+
+// unconfirm makes all that is delivered unconfirmed.
+func (k *Keeper) unconfirm(ctx context.Context, v gitstore.View) error {
+	change := func(o *object) (changed bool) {
+		for _, d := range o.delivery.Targets {
+			if d.State == layout.DeliveryDelivered {
+				d.State, d.By, d.At, changed = layout.DeliveryUnconfirmed, k.ledger.ByEngine().Agent, k.ledger.Now(), true
+			}
+		}
+		return changed
+	}
+	items, err := k.those(ctx, v, change)
+	if err != nil {
+		return err
+	}
+	return k.commit(ctx, items, "unconfirmed", change)
+}
+
+// those are the items of which something holds.
+func (k *Keeper) those(ctx context.Context, v gitstore.View, is func(*object) bool) (items []layout.ItemID, err error) {
+	var mu sync.Mutex // guards items
+	err = each(ctx, k.ledger, v, gitstore.Hash{}, func(o *object) {
+		if !is(o) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		items = append(items, o.id)
+	})
+	slices.Sort(items)
+	return items, err
+}
+
+// compute holds all objects against the rules.
+func (k *Keeper) compute(ctx context.Context, b book, done *Republished) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	lookAnew(k)
+	changed, err := k.weighSince(ctx, v, gitstore.Hash{}, b)
+	if err != nil {
+		return err
+	}
+	if err := k.commit(ctx, changed, "computed", b.weigher(k.ledger)); err != nil {
+		return err
+	}
+	k.at = v.Tree()
+	if err := k.writeLook(); err != nil {
+		return err
+	}
+	if v, err = k.ledger.Store.Tip(); err != nil {
+		return err
+	}
+	var mu sync.Mutex // guards done
+	done.Delivered, done.Added = 0, 0
+	return each(ctx, k.ledger, v, gitstore.Hash{}, func(o *object) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, d := range o.delivery.Targets {
+			switch d.State {
+			case layout.DeliveryDelivered:
+				done.Delivered++
+			case layout.DeliveryReady, layout.DeliveryWaits:
+				done.Added++
+			}
+		}
+	})
+}
+
+// withdrawAll takes back what is still unconfirmed: the target first, then the record.
+func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	items, err := k.those(ctx, v, func(o *object) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), func(d *layout.Delivery) bool { return d.State == layout.DeliveryUnconfirmed })
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range items {
+		o, err := readObject(v, id)
+		if err != nil || o == nil {
+			return err
+		}
+		for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
+			if o.delivery.Targets[to].State != layout.DeliveryUnconfirmed {
+				continue
+			}
+			if err := k.withdrawOne(ctx, b, o, to, done); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withdrawOne takes one item back; a target that cannot is told of, and asked again by the
+// next republication.
+func (k *Keeper) withdrawOne(ctx context.Context, b book, o *object, to layout.Name, done *Republished) error {
+	failure := k.remove(ctx, o, to)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failure != nil {
+		done.Failed++
+		k.ledger.Warn(failure.Error())
+	} else {
+		done.Withdrawn++
+	}
+	return k.setOne(ctx, o.id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
+		if d.State != layout.DeliveryUnconfirmed {
+			return errNothing
+		}
+		if failure != nil {
+			d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			return nil
+		}
+		d.State, d.Sent, d.Message = layout.DeliveryWithdrawn, nil, ""
+		return nil
+	})
+}

@@ -1,0 +1,272 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/folder"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Told is what became of one delivery.
+type Told struct {
+	Item   layout.ItemID
+	Target layout.Name
+	State  string
+	Text   string
+}
+
+// sendsAtOnce is how many deliveries go at the same time.
+const sendsAtOnce = 4
+
+// mostTries is how many failures in a row wait for a person.
+const mostTries = 3
+
+// Pass holds what changed against the rules, goes on with a republication whose engine is
+// gone, and sends what is ready. told is called by one goroutine at a time.
+func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
+	b := bookOf(k.settings.Current())
+	if len(b.rules) == 0 {
+		if _, err := os.Stat(lookFile(k.ledger)); err != nil {
+			return nil // it never had any
+		}
+	}
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if _, err := k.ledger.Seat.Engine(); err != nil {
+		return err
+	}
+	if err := k.catchUp(ctx, b); err != nil {
+		return err
+	}
+	if err := k.resumeRepublication(ctx); err != nil {
+		return err
+	}
+	if err := k.sendAll(ctx, b, told); err != nil {
+		return err
+	}
+	return k.catchUp(ctx, b)
+}
+
+func (k *Keeper) sendAll(ctx context.Context, b book, told func(Told)) error {
+	var mu sync.Mutex // held while told is called
+	group, sending := errgroup.WithContext(ctx)
+	group.SetLimit(sendsAtOnce)
+	for _, id := range slices.Sorted(maps.Keys(k.open)) {
+		if sending.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			return k.sendItem(sending, b, id, func(t Told) {
+				mu.Lock()
+				defer mu.Unlock()
+				told(t)
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// sendItem sends what is ready of one item, unless a workflow is under way on it.
+func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told func(Told)) error {
+	v, rec, err := k.ledger.ReadTip(id, "")
+	if err != nil {
+		return nil // the item is gone or cannot be read: others tell
+	}
+	for _, w := range rec.Execution.Workflows {
+		if w.Status == state.InProgress || w.Status == state.Waiting {
+			return nil
+		}
+	}
+	o, err := readObject(v, id)
+	if err != nil || o == nil {
+		return err
+	}
+	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
+		d := o.delivery.Targets[to]
+		again := d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine)
+		if !again && (d.State != layout.DeliveryReady || d.After.After(k.ledger.Now())) {
+			continue
+		}
+		if err := k.send(ctx, b, id, to, told); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send makes one delivery: committed before it begins, and when the target has it. A crash
+// between leaves sending, which another engine takes up by asking the target.
+func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.Name, told func(Told)) error {
+	var mine *object
+	asked := false
+	err := k.setOne(ctx, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
+		mine = nil
+		asked = d.State == layout.DeliverySending || d.Attempts > 0 // it may have come there
+		if d.State == layout.DeliverySending && k.ledger.Seat.MayBeAlive(d.Engine) || d.State != layout.DeliverySending && d.State != layout.DeliveryReady {
+			return errNothing // another engine was faster, or a person
+		}
+		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
+		if config, there := b.targets[string(to)]; there {
+			d.Version, d.Digest = o.version(), o.digest(config)
+		}
+		return nil
+	})
+	if err != nil || mine == nil {
+		return err
+	}
+	receipt, err := k.perform(ctx, mine, to, asked)
+	if ctx.Err() != nil {
+		return ctx.Err() // it is taken up again
+	}
+	return k.end(context.WithoutCancel(ctx), mine, to, receipt, err, told)
+}
+
+// end notes what became of a delivery.
+func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, receipt string, failure error, told func(Told)) error {
+	was := sent.delivery.Targets[to]
+	t := Told{Item: sent.id, Target: to}
+	err := k.setOne(ctx, sent.id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
+		if d.State != layout.DeliverySending || d.Engine != k.ledger.ID {
+			return errNothing // another engine took this one for dead, and sends it
+		}
+		now := k.ledger.Now()
+		d.Engine = ""
+		if failure == nil {
+			d.State, d.Attempts, d.After, d.Message = layout.DeliveryDelivered, 0, time.Time{}, ""
+			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now}
+		} else {
+			failed(k.settings.Current().Settings, d, failure, now)
+		}
+		t.State, t.Text = d.State, d.Message
+		return nil
+	})
+	if err == nil && t.State != "" {
+		told(t)
+	}
+	return err
+}
+
+// failed has a delivery tried again by and by, or wait for a person.
+func failed(s *settings.Settings, d *layout.Delivery, failure error, now time.Time) {
+	d.Attempts++
+	d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
+	d.State = layout.DeliveryFailed
+	var down *target.Down
+	if errors.As(failure, &down) && d.Attempts < mostTries {
+		d.State, d.After = layout.DeliveryReady, now.Add(backoff(s, d.Attempts))
+	}
+}
+
+func backoff(s *settings.Settings, n int) time.Duration {
+	b := s.Backoff()
+	return min(b.First<<n, b.Most)
+}
+
+// perform brings an item to a target.
+func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask bool) (receipt string, err error) {
+	content, done, err := k.contentOf(ctx, o, to)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	p, out, err := k.parcelFor(o, to, content)
+	if err != nil {
+		return "", err
+	}
+	if ask {
+		receipt, has, err := out.ask(ctx, p)
+		if err != nil || has {
+			return receipt, err
+		}
+	}
+	return out.put(ctx, p)
+}
+
+// contentOf is the folder that an item's files are in; done clears away what was made for it. A
+// packed object that stays in its place is opened, one that is not as it was catalogued waits.
+func (k *Keeper) contentOf(ctx context.Context, o *object, to layout.Name) (dir string, done func() error, err error) {
+	done = func() error { return nil }
+	m, err := layout.DecodeManifest(o.manifest)
+	if err != nil || m.Source.Place == nil {
+		return folder.ContentOf(k.ledger.Path(layout.ItemDir(o.id))), done, err
+	}
+	why, err := k.folders.PlaceChanged(ctx, m)
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		return "", done, &target.Down{Err: fmt.Errorf("%s in catalog %s: %w", m.Source.Place.Path, m.Source.Place.Catalog, err)}
+	}
+	opened, err := k.folders.OpenPlace(ctx, m, scratchFor(k.ledger, o.id, to), k.settings.Current().Settings.ArchiveLimits())
+	if err != nil {
+		return "", done, errors.Join(err, opened.Close())
+	}
+	dir = opened.Content
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		dir = filepath.Dir(dir)
+	}
+	return dir, opened.Close, nil
+}
+
+// scratchFor is where a delivery is packed.
+func scratchFor(l *ledger.Ledger, id layout.ItemID, to layout.Name) string {
+	return filepath.Join(l.Path(layout.ScratchDir), string(l.ID), "delivery-"+string(id)+"-"+string(to))
+}
+
+// parcelFor packs an item for a target.
+func (k *Keeper) parcelFor(o *object, to layout.Name, content string) (p parcel, out outlet, err error) {
+	config, out, err := k.outletFor(o, to)
+	if err != nil {
+		return p, nil, err
+	}
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return p, nil, err
+	}
+	inventory, err := ledger.ReadOptional(v, layout.ItemDir(o.id)+"/"+layout.InventoryJSON)
+	if err != nil {
+		return p, nil, err
+	}
+	p, err = pack(o, inventory, content, to, config)
+	return p, out, err
+}
+
+// outletFor opens a target.
+func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, error) {
+	s := k.settings.Current().Settings
+	config, there := s.Target(k.ledger.Root, string(to), s.StoreDir(k.ledger.Root))
+	if !there {
+		return config, nil, fmt.Errorf("no target %q below targets: in %s", to, layout.SettingsFile)
+	}
+	scratch := scratchFor(k.ledger, o.id, to)
+	switch {
+	case config.Kind == target.KindURL:
+		token, err := target.Token(to, config.Secrets)
+		return config, urlOutlet{config.URL, token, config.Verify != "status"}, err
+	case config.Kind == target.KindCommand:
+		return config, commandOutlet{config.Command.List(), k.ledger.Root, scratch}, nil
+	case config.Kind == target.KindFolder && config.Layout == "":
+		return config, folderOutlet{config.Path}, nil
+	}
+	t, err := k.targets.Take(to, config)
+	return config, depositOutlet{t, scratch, k.ledger.Now(), k.ledger.ByEngine().Agent}, err
+}
+
+// notListed is the error of an item that is not on the list of a target.
+func notListed(id layout.ItemID, to layout.Name) error {
+	return refusedf("item %s is not on the list of target %s: no rule says so", id.Short(), to)
+}

@@ -1,0 +1,239 @@
+package delivery
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"bagpipe/engine/index"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+
+	"github.com/tidwall/gjson"
+)
+
+// rule is a delivery rule and its name.
+type rule struct {
+	recognise.Delivery
+	name string // FILE/N
+}
+
+// book is what objects are held against.
+type book struct {
+	rules   []rule
+	targets map[string]target.Config
+	digest  string
+}
+
+// bookOf puts the delivery rules in order: those of a file with a lower order first.
+func bookOf(s *settings.Snapshot) book {
+	b := book{targets: s.Settings.Targets}
+	files := slices.Clone(s.Rules)
+	slices.SortFunc(files, func(x, y *settings.RuleFile) int {
+		if x.Order != y.Order {
+			return x.Order - y.Order
+		}
+		return cmp.Compare(x.Name, y.Name)
+	})
+	h := sha256.New()
+	for _, f := range files {
+		for i, d := range f.Delivery {
+			b.rules = append(b.rules, rule{d, fmt.Sprintf("%s/%d", f.Name, i+1)})
+			fmt.Fprintf(h, "%s %q %q %q %+v\n", f.Name, d.To, d.For, d.Approve, b.targets[d.To])
+		}
+	}
+	b.digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return b
+}
+
+// object is an item's records as they are held against the rules.
+type object struct {
+	id        layout.ItemID
+	manifest  []byte
+	execution []byte
+	delivery  layout.Deliveries
+}
+
+func (o *object) version() int { return max(int(gjson.GetBytes(o.manifest, "version").Int()), 1) }
+
+// digest is that of what goes to a target: of the inventory where the files alone do, else of
+// the manifest, which names it.
+func (o *object) digest(c target.Config) string {
+	if inventory := gjson.GetBytes(o.manifest, "inventory.digest").Str; inventory != "" && formatOf(c) == target.FormatFiles {
+		return inventory
+	}
+	sum := sha256.Sum256(o.manifest)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// first is the rule that decides of a target; nil: none fits. approve: it wants a person's
+// word.
+func (b book) first(to string, o *object, now time.Time) (found *rule, approve bool) {
+	values := func(path string) gjson.Result { return index.LookUp(o.manifest, o.execution, path) }
+	for i := range b.rules {
+		r := &b.rules[i]
+		if r.To != to {
+			continue
+		}
+		if is, _ := r.Which.Holds(values, now); !is {
+			continue
+		}
+		switch r.Approve {
+		case "", recognise.ApproveNever:
+			return r, false
+		case recognise.ApproveAlways:
+			return r, true
+		}
+		asked, _ := r.Asked.Holds(values, now)
+		return r, asked
+	}
+	return nil, false
+}
+
+// weigh brings an object's deliveries to what the rules say, and reports whether that
+// changed anything.
+func (b book) weigh(o *object, now time.Time, by string) (changed bool) {
+	names := map[layout.Name]bool{}
+	for _, r := range b.rules {
+		names[layout.Name(r.To)] = true
+	}
+	for name := range o.delivery.Targets {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was := o.delivery.Targets[name]
+		is := b.weighed(o, name, now)
+		switch {
+		case is == nil && was == nil || is != nil && was != nil && same(*is, *was):
+			continue
+		case is == nil:
+			delete(o.delivery.Targets, name)
+		default:
+			if is.By == "" || was == nil || is.State != was.State {
+				is.By, is.At = by, now
+			}
+			if o.delivery.Targets == nil {
+				o.delivery.Targets = map[layout.Name]*layout.Delivery{}
+			}
+			o.delivery.Targets[name] = is
+		}
+		changed = true
+	}
+	return changed
+}
+
+// same compares what weighing may change.
+func same(a, b layout.Delivery) bool {
+	return a.State == b.State && a.Version == b.Version && a.Digest == b.Digest && a.Rule == b.Rule && a.Attempts == b.Attempts && a.After.Equal(b.After)
+}
+
+// weighed is what becomes of an object at a target; nil: nothing.
+func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delivery {
+	was := o.delivery.Targets[name]
+	if was != nil && was.State == layout.DeliverySending {
+		return was // who sends it ends it, and it is looked at again
+	}
+	config, there := b.targets[string(name)]
+	r, approve := b.first(string(name), o, now)
+	if r == nil || !there {
+		return unwanted(was)
+	}
+	is := layout.Delivery{Version: o.version(), Digest: o.digest(config), Rule: r.name}
+	if was != nil {
+		next := *was
+		next.Version, next.Digest, next.Rule = is.Version, is.Digest, is.Rule
+		if was.Digest != is.Digest { // a new try
+			next.Attempts, next.After, next.Message = 0, time.Time{}, ""
+		}
+		is = next
+	}
+	is.State = stateOf(was, &is, approve)
+	return &is
+}
+
+// stateOf is the state of a delivery that a rule wants.
+func stateOf(was, is *layout.Delivery, approve bool) string {
+	decided := ""
+	if is.Decision != nil {
+		decided = is.Decision.What
+	}
+	held := is.Sent != nil && (was.State == layout.DeliveryDelivered || was.State == layout.DeliveryUnconfirmed)
+	switch {
+	case decided == layout.DeliveryTakeBack && !held:
+		return layout.DeliveryWithdrawn
+	case held && (is.Sent.Digest == is.Digest || decided == layout.DeliveryRefused):
+		return layout.DeliveryDelivered
+	case decided == layout.DeliveryRefused:
+		return layout.DeliveryForbidden
+	case approve && !(decided == layout.DeliveryApproved && is.Decision.Version == is.Version):
+		return layout.DeliveryWaits
+	case was != nil && was.State == layout.DeliveryFailed && was.Digest == is.Digest:
+		return layout.DeliveryFailed
+	}
+	return layout.DeliveryReady
+}
+
+// unwanted is what becomes of a delivery that no rule wants: what the target holds stays
+// there until it is republished, what a person decided stands.
+func unwanted(was *layout.Delivery) *layout.Delivery {
+	if was == nil {
+		return nil
+	}
+	is := *was
+	switch was.State {
+	case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed, layout.DeliveryForbidden:
+		switch {
+		case was.Sent != nil:
+			is.State = layout.DeliveryUnconfirmed
+		case was.Decision == nil:
+			return nil
+		case was.Decision.What == layout.DeliveryRefused:
+			is.State = layout.DeliveryForbidden
+		default:
+			is.State = layout.DeliveryWithdrawn
+		}
+	case layout.DeliveryDelivered:
+		is.State = layout.DeliveryUnconfirmed
+	}
+	return &is
+}
+
+// readDeliveries reads an item's delivery.json.
+func readDeliveries(id layout.ItemID, data []byte) (layout.Deliveries, error) {
+	if data == nil {
+		return layout.Deliveries{Item: id}, nil
+	}
+	d, err := layout.DecodeDeliveries(data)
+	if err != nil {
+		return d, fmt.Errorf("item %s: %w", id.Short(), err)
+	}
+	d.Item = id
+	return d, nil
+}
+
+// readObject reads an item at r; nil: there is none that can be held against rules.
+func readObject(r interface{ ReadFile(string) ([]byte, error) }, id layout.ItemID) (*object, error) {
+	o := &object{id: id}
+	dir := layout.ItemDir(id) + "/"
+	var delivery []byte
+	for name, to := range map[string]*[]byte{layout.ManifestJSON: &o.manifest, layout.ExecutionJSON: &o.execution, layout.DeliveryJSON: &delivery} {
+		data, err := ledger.ReadOptional(r, dir+name)
+		if err != nil {
+			return nil, err
+		}
+		*to = data
+	}
+	if o.manifest == nil || o.execution == nil || !gjson.ValidBytes(o.manifest) {
+		return nil, nil
+	}
+	var err error
+	o.delivery, err = readDeliveries(id, delivery)
+	return o, err
+}

@@ -1,0 +1,241 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+const indexFile = "index.db"
+
+func (s *Searches) path() string { return filepath.Join(s.ledger.Path(layout.SearchDir), indexFile) }
+
+// bringTo makes the index follow from the tree of v.
+func (s *Searches) bringTo(ctx context.Context, v gitstore.View) (err error) {
+	tree, err := s.tree(ctx)
+	if err == nil && tree == v.Tree() {
+		return nil
+	}
+	if err != nil && !damaged(err) {
+		return err
+	}
+	if err := disk.MkdirAll(s.ledger.Path(layout.SearchDir), 0o777); err != nil {
+		return err
+	}
+	unlock, err := disk.LockDir(s.ledger.Path(layout.SearchDir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	tree, err = s.tree(ctx) // another process may have been at work
+	if err == nil && tree == v.Tree() {
+		return nil
+	}
+	if there, hasErr := s.ledger.Store.HasTree(tree); err == nil && there && hasErr == nil {
+		if err = s.update(ctx, v, tree); err == nil || !damaged(err) {
+			return err
+		}
+	}
+	if err != nil && !damaged(err) {
+		return err
+	}
+	return s.build(ctx, v)
+}
+
+// tree is the one that the index follows from.
+func (s *Searches) tree(ctx context.Context) (tree gitstore.Hash, err error) {
+	if _, err := os.Stat(s.path()); err != nil {
+		return tree, err
+	}
+	db, conn, err := openDB(ctx, s.path())
+	if err != nil {
+		return tree, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
+	return treeOf(ctx, conn)
+}
+
+// update takes in the items whose folders differ. A crash leaves the index as it was.
+func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.Hash) (err error) {
+	db, conn, err := openDB(ctx, s.path(), "synchronous(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
+	return inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
+		return s.fill(ctx, v, since, newWriter(tx, false))
+	})
+}
+
+func inTransaction(ctx context.Context, conn *sql.Conn, v gitstore.View, fill func(*sql.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := fill(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := setTree(ctx, tx, v.Tree()); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// build makes a new index in a file of its own, and renames it: until then the one that is
+// there is answered from, and a crash leaves that.
+func (s *Searches) build(ctx context.Context, v gitstore.View) error {
+	if s.Building != nil {
+		s.Building()
+	}
+	tmp := s.path() + "." + string(s.ledger.ID)
+	err := s.buildAt(ctx, v, tmp)
+	if err == nil {
+		// A journal of the index before would be played into the new one.
+		if err = os.Remove(s.path() + "-journal"); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = disk.Rename(tmp, s.path())
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("build the search index: %w", err), removeIfThere(tmp))
+	}
+	return nil
+}
+
+func removeIfThere(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string) (err error) {
+	if err := removeIfThere(name); err != nil {
+		return err
+	}
+	db, conn, err := openDB(ctx, name, "journal_mode(OFF)", "synchronous(OFF)", "page_size(8192)", "cache_size(-131072)", "locking_mode(EXCLUSIVE)")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, conn.Close(), db.Close()); err == nil {
+			err = syncFile(name)
+		}
+	}()
+	if err := makeTables(ctx, conn); err != nil {
+		return err
+	}
+	// Few large parts, which are not merged while the index is filled.
+	if _, err := conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 33554432), ('automerge', 0)"); err != nil {
+		return err
+	}
+	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
+		return s.fill(ctx, v, gitstore.Hash{}, newWriter(tx, true))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 1048576), ('automerge', 4)")
+	return err
+}
+
+func syncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// found is an item whose folder differs.
+type found struct {
+	id layout.ItemID
+	d  *document // nil: it is gone, or cannot be read
+}
+
+// fill puts the items whose folders differ from those of since into the index, a 256th of
+// the identifiers at a time, so that they can be put in order; zero: all items.
+func (s *Searches) fill(ctx context.Context, v gitstore.View, since gitstore.Hash, w *writer) (err error) {
+	defer func() { err = errors.Join(err, w.close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	parts, ended := make(chan []found, 1), make(chan error, 1)
+	go func() {
+		defer close(parts)
+		ended <- s.readParts(ctx, v, since, parts)
+	}()
+	for part := range parts {
+		if err == nil {
+			err = w.putAll(ctx, part)
+		}
+		if err != nil {
+			stop()
+		}
+	}
+	if readErr := <-ended; err == nil {
+		err = readErr
+	}
+	return err
+}
+
+func (w *writer) putAll(ctx context.Context, part []found) error {
+	slices.SortFunc(part, func(a, b found) int { return cmp.Compare(a.id, b.id) })
+	for _, f := range part {
+		if err := w.put(ctx, f.id, f.d); err != nil {
+			return fmt.Errorf("index item %s: %w", f.id.Short(), err)
+		}
+	}
+	return nil
+}
+
+const digits = "0123456789abcdef"
+
+// readParts reads the items, those whose identifiers begin with the same two digits at once.
+func (s *Searches) readParts(ctx context.Context, v gitstore.View, since gitstore.Hash, to chan<- []found) error {
+	for i := range 256 {
+		dir := layout.ItemsDir + "/" + digits[i>>4:i>>4+1] + "/" + digits[i&15:i&15+1]
+		part, err := s.readPart(ctx, v, since, dir)
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- part:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (s *Searches) readPart(ctx context.Context, v gitstore.View, since gitstore.Hash, dir string) (part []found, err error) {
+	var mu sync.Mutex // guards part
+	err = v.Folders(ctx, since, dir, ledger.ItemDepth-2, func(folder gitstore.Folder) error {
+		id, rest, ok := layout.ItemOfPath(folder.Path)
+		if !ok || rest != "" {
+			return nil // no item's folder
+		}
+		r, err := recordsOf(folder)
+		if err != nil {
+			return err
+		}
+		d := read(id, r)
+		mu.Lock()
+		defer mu.Unlock()
+		part = append(part, found{id, d})
+		return nil
+	})
+	return part, err
+}

@@ -1,0 +1,133 @@
+package search
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/query"
+	"bagpipe/layout"
+
+	"github.com/tidwall/gjson"
+)
+
+// document is what of an item is searched.
+type document struct {
+	id         layout.ItemID
+	collection layout.Name
+	label      string
+	fields     []field // the label is the first
+	files      []string
+	terms      []term
+	bounds     query.Box
+	located    bool
+	span       query.Span
+	timed      bool
+	digest     int64
+}
+
+// field is a text of an item and where it stands.
+type field struct{ name, text string }
+
+// term is what items have in common.
+type term struct{ facet, value string }
+
+// The facets of a search.
+const (
+	facetCollection = "collection"
+	facetType       = "type"
+	facetTag        = "tag"
+	facetYear       = "year"
+	facetFormat     = "format"
+)
+
+// read makes out what is searched; nil of records that cannot be read.
+func read(id layout.ItemID, r ledger.Records) *document {
+	if r.Manifest == nil {
+		return nil
+	}
+	m, err := layout.DecodeManifest(r.Manifest)
+	if err != nil || m.Item != id {
+		return nil
+	}
+	d := &document{id: id, collection: m.Collection, label: ledger.Printable(m.Label), digest: digestOf(r)}
+	d.add("label", m.Label)
+	d.add("source", shownName(m.Source.Name))
+	d.add("type", m.Type)
+	d.values("identifiers", gjson.GetBytes(r.Manifest, "identifiers"))
+	d.values("metadata", gjson.GetBytes(r.Manifest, "metadata"))
+	d.common(facetCollection, string(m.Collection))
+	d.common(facetType, m.Type)
+	d.bounds, d.located = query.Bounds(r.Manifest)
+	if d.span, d.timed = query.Time(r.Manifest); d.timed {
+		d.common(facetYear, strconv.Itoa(d.span.Start.Year()))
+	}
+	for _, tag := range query.Tags(r.Manifest) {
+		d.common(facetTag, tag)
+	}
+	d.inventory(r.Inventory)
+	return d
+}
+
+func digestOf(r ledger.Records) int64 {
+	h := sha256.New()
+	h.Write(binary.AppendUvarint(nil, uint64(len(r.Manifest))))
+	h.Write(r.Manifest)
+	h.Write(r.Inventory)
+	return int64(binary.LittleEndian.Uint64(h.Sum(nil)))
+}
+
+func (d *document) add(name, text string) {
+	if text != "" || name == "label" {
+		d.fields = append(d.fields, field{name, text})
+	}
+}
+
+// common adds a term, once.
+func (d *document) common(facet, value string) {
+	if t := (term{facet, value}); value != "" && !slices.Contains(d.terms, t) {
+		d.terms = append(d.terms, t)
+	}
+}
+
+// values adds the texts and numbers below a path. A footprint is no text.
+func (d *document) values(at string, v gjson.Result) {
+	switch {
+	case strings.HasPrefix(at, "metadata.space") && (v.Type == gjson.Number || strings.HasSuffix(at, ".boundary")):
+	case v.IsObject():
+		v.ForEach(func(key, value gjson.Result) bool {
+			d.values(at+"."+key.Str, value)
+			return true
+		})
+	case v.IsArray():
+		v.ForEach(func(_, value gjson.Result) bool {
+			d.values(at, value)
+			return true
+		})
+	case v.Type == gjson.String || v.Type == gjson.Number:
+		d.add(at, v.String())
+	}
+}
+
+func (d *document) inventory(data []byte) {
+	if data == nil {
+		return
+	}
+	gjson.GetBytes(data, "files").ForEach(func(path, about gjson.Result) bool {
+		d.files = append(d.files, path.Str)
+		d.common(facetFormat, about.Get("puid").Str)
+		return true
+	})
+	slices.Sort(d.files)
+}
+
+// shownName is a name as it was dropped; what is no UTF-8 stays encoded.
+func shownName(encoded string) string {
+	if name, err := layout.DecodePath(encoded); err == nil {
+		return name
+	}
+	return encoded
+}

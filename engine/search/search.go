@@ -1,0 +1,223 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/index"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/query"
+	"bagpipe/layout"
+
+	"github.com/tidwall/gjson"
+)
+
+// Searches answers searches of a workspace.
+type Searches struct {
+	ledger *ledger.Ledger
+	// Building, when given, is called before an index is built anew, which may take
+	// minutes. It is set before the first search.
+	Building func()
+}
+
+// New gives the searches of a workspace.
+func New(l *ledger.Ledger) *Searches { return &Searches{ledger: l} }
+
+// tries is how often a search begins again, as another process brought the index to a later
+// tip; then it is answered from the records.
+const tries = 5
+
+// Find tells each item that fits, those with all words in the label first, then by
+// identifier, until visit answers false. limit is how many are most likely asked for; 0: all.
+// q has been checked.
+func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit func(Hit) bool) error {
+	told := false
+	look := func(v gitstore.View, each func(func(layout.ItemID) (bool, error)) error) error {
+		return each(func(id layout.ItemID) (bool, error) {
+			r, err := ledger.ReadRecords(v, id)
+			if err != nil || !s.holds(q, r) {
+				return err == nil, err
+			}
+			d := read(id, r)
+			if d == nil { // it cannot be: the index has it
+				return true, nil
+			}
+			told = true
+			return visit(d.hit(q)), nil
+		})
+	}
+	err := s.indexed(ctx, q, func(a asked, v gitstore.View) error {
+		return look(v, func(f func(layout.ItemID) (bool, error)) error { return a.each(ctx, limit, f) })
+	})
+	if err == nil || told || !s.besides(err) {
+		return err
+	}
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	return look(v, func(f func(layout.ItemID) (bool, error)) error { return s.scan(ctx, v, q, f) })
+}
+
+// Facets counts what the items that fit have in common.
+func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err error) {
+	if q.Which == nil {
+		err = s.indexed(ctx, q, func(a asked, _ gitstore.View) (err error) {
+			all, err = a.facets(ctx)
+			return err
+		})
+		if err == nil || !s.besides(err) {
+			return all, err
+		}
+	}
+	return s.countEach(ctx, q)
+}
+
+// besides reports whether a search goes on without the index.
+func (s *Searches) besides(err error) bool {
+	if errors.Is(err, errMoved) || errors.Is(err, gitstore.ErrReadOnly) {
+		return true
+	}
+	if !unwritable(err) && !damaged(err) {
+		return false
+	}
+	s.ledger.Log.Warn("the search index cannot be used; every record is read", "err", err)
+	return true
+}
+
+// errMoved says that the index was never of the tree that was asked for.
+var errMoved = errors.New("the search index is kept at another tip")
+
+// indexed lets f ask the index, brought to the tip. An index that turns out to be damaged is
+// built anew.
+func (s *Searches) indexed(ctx context.Context, q query.Query, f func(asked, gitstore.View) error) error {
+	for range tries {
+		v, err := s.ledger.Store.Tip()
+		if err != nil {
+			return err
+		}
+		if s.ledger.ReadOnly {
+			if tree, err := s.tree(ctx); err != nil || tree != v.Tree() {
+				return gitstore.ErrReadOnly
+			}
+		} else if err := s.bringTo(ctx, v); err != nil {
+			return err
+		}
+		switch is, err := s.ask(ctx, v, q, f); {
+		case err != nil && damaged(err) && !s.ledger.ReadOnly:
+			s.ledger.Log.Warn("the search index is damaged, and built anew", "err", err)
+			if err := removeIfThere(s.path()); err != nil {
+				return err
+			}
+		case is || err != nil:
+			return err
+		}
+	}
+	return errMoved
+}
+
+// ask puts the query to the index, if it follows from the tree of v.
+func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, f func(asked, gitstore.View) error) (is bool, err error) {
+	db, conn, err := openDB(ctx, s.path())
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
+	if tree, err := treeOf(ctx, conn); err != nil || tree != v.Tree() {
+		return false, err
+	}
+	a, err := ask(ctx, conn, q)
+	if err != nil {
+		return false, err
+	}
+	return true, f(a, v)
+}
+
+// holds reports whether the query's condition holds of an item.
+func (s *Searches) holds(q query.Query, r ledger.Records) bool {
+	is, _ := q.Which.Holds(func(path string) gjson.Result { return index.LookUp(r.Manifest, r.Execution, path) }, s.ledger.Now())
+	return is
+}
+
+// scan gives the items that fit but for the condition, by a look at every record.
+func (s *Searches) scan(ctx context.Context, v gitstore.View, q query.Query, visit func(layout.ItemID) (bool, error)) error {
+	var mu sync.Mutex // guards first and rest
+	var first, rest []layout.ItemID
+	err := s.eachDocument(ctx, v, func(d *document, _ ledger.Records) {
+		is, inLabel := d.fits(q)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case is && inLabel:
+			first = append(first, d.id)
+		case is:
+			rest = append(rest, d.id)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(first)
+	slices.Sort(rest)
+	for _, id := range slices.Concat(first, rest) {
+		if more, err := visit(id); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachDocument reads every item; visit is called by several goroutines.
+func (s *Searches) eachDocument(ctx context.Context, v gitstore.View, visit func(*document, ledger.Records)) error {
+	return v.Folders(ctx, gitstore.Hash{}, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
+		id, rest, ok := layout.ItemOfPath(folder.Path)
+		if !ok || rest != "" {
+			return nil // no item's folder
+		}
+		r, err := recordsOf(folder)
+		if err != nil {
+			return err
+		}
+		if d := read(id, r); d != nil {
+			visit(d, r)
+		}
+		return nil
+	})
+}
+
+func recordsOf(folder gitstore.Folder) (r ledger.Records, err error) {
+	for name, to := range map[string]*[]byte{layout.ManifestJSON: &r.Manifest, layout.InventoryJSON: &r.Inventory, layout.ExecutionJSON: &r.Execution} {
+		if *to, err = folder.ReadFile(name); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// countEach counts what items have in common by a look at every record.
+func (s *Searches) countEach(ctx context.Context, q query.Query) ([]Facet, error) {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex // guards counts
+	counts := map[term]int{}
+	err = s.eachDocument(ctx, v, func(d *document, r ledger.Records) {
+		if is, _ := d.fits(q); !is || !s.holds(q, r) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, t := range d.terms {
+			counts[t]++
+		}
+	})
+	all := make([]Facet, 0, len(counts))
+	for t, n := range counts {
+		all = append(all, Facet{t.facet, t.value, n})
+	}
+	return ordered(all), err
+}

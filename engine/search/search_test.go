@@ -1,0 +1,232 @@
+package search_test
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/query"
+	"bagpipe/engine/search"
+	"bagpipe/layout"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// library is a workspace whose items are records alone.
+type library struct {
+	*testing.T
+	*rand.Rand
+	root  string
+	items []layout.ItemID
+}
+
+func (l *library) options(readOnly bool) engine.Options {
+	return engine.Options{Now: time.Now, Random: crand.Reader, ReadOnly: readOnly, Host: claim.Host{Name: "test", PID: 1},
+		Person: gitstore.Signature{Name: "A", Email: "a@b"}}
+}
+
+func (l *library) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *library) do(readOnly bool, f func(*engine.Engine)) {
+	l.Helper()
+	e, err := engine.Open(context.Background(), l.root, l.options(readOnly))
+	l.must(err)
+	defer func() { l.must(e.Close()) }()
+	f(e)
+}
+
+var (
+	words = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย"}
+	tags  = []string{"flood", "place:Beijing", "place:Berlin", "time:1945", "Karte", "karté"}
+)
+
+func (l *library) text() string { return words[l.IntN(len(words))] + " " + words[l.IntN(len(words))] }
+
+// manifest is one of any kind.
+func (l *library) manifest(id layout.ItemID) []byte {
+	metadata := map[string]any{"title": l.text(), "sheets": []any{l.IntN(3), map[string]any{"of": l.text()}}}
+	if l.IntN(3) > 0 {
+		box := l.box()
+		metadata["space"] = map[string]any{"wgs84": map[string]any{"bounds": box[:]}, "native": map[string]any{"code": "EPSG:32650", "bounds": []any{1e6, 2, 3, 4}}}
+	}
+	if l.IntN(4) == 0 {
+		metadata["space"] = map[string]any{"wgs84": map[string]any{"bounds": []any{116, 39, 190, "x"}}}
+	}
+	if l.IntN(3) > 0 {
+		metadata["time"] = map[string]any{"start": l.time(), "end": l.time()}
+	}
+	if l.IntN(2) > 0 {
+		metadata["tags"] = []any{tags[l.IntN(len(tags))], tags[l.IntN(len(tags))]}
+	}
+	m := layout.Manifest{Item: id, Version: 1, Collection: layout.Name([]string{"maps", "letters"}[l.IntN(2)]), Label: l.text(), Lane: "normal",
+		Created: time.Now().UTC(), Source: layout.Source{Name: layout.EncodePath(words[l.IntN(len(words))])}, Metadata: metadata}
+	m.Type = []string{"", "map", "orthophoto"}[l.IntN(3)]
+	data, err := m.Encode(nil)
+	l.must(err)
+	return data
+}
+
+func (l *library) box() query.Box {
+	at := func(most int) float64 { return float64(l.IntN(2*most*10+1)-most*10) / 10 }
+	s, n := at(90), at(90)
+	return query.Box{at(180), min(s, n), at(180), max(s, n)}
+}
+
+func (l *library) time() string {
+	t := time.Date(1900+l.IntN(120), time.Month(1+l.IntN(12)), 1+l.IntN(28), 0, 0, 0, 0, time.UTC)
+	return t.Format([]string{"2006", "2006-01", "2006-01-02", time.RFC3339}[l.IntN(4)])
+}
+
+func (l *library) inventory(id layout.ItemID) []byte {
+	files := map[string]layout.InventoryFile{}
+	for range l.IntN(9) {
+		files[layout.EncodePath(l.text()+".tif")] = layout.InventoryFile{Size: 1, PUID: "fmt/353"}
+	}
+	data, err := layout.Inventory{Item: id, Files: files}.Encode()
+	l.must(err)
+	return data
+}
+
+// commit writes some items' records at once.
+func (l *library) commit(e *engine.Engine, ids []layout.ItemID, gone bool) {
+	files := map[string][]byte{}
+	for _, id := range ids {
+		dir := layout.ItemDir(id) + "/"
+		files[dir+layout.ManifestJSON], files[dir+layout.InventoryJSON], files[dir+layout.ExecutionJSON] = l.manifest(id), l.inventory(id), fmt.Appendf(nil, "{\"n\": %d}", l.Int())
+		if gone {
+			files[dir+layout.ManifestJSON], files[dir+layout.InventoryJSON], files[dir+layout.ExecutionJSON] = nil, nil, nil
+		}
+		if l.IntN(50) == 0 && !gone {
+			files[dir+layout.ManifestJSON] = []byte("{broken")
+		}
+	}
+	_, err := e.Ledger.Store.Commit(context.Background(), func(gitstore.Reader) (*gitstore.Change, error) {
+		return &gitstore.Change{Files: files, Message: "x\n", Author: gitstore.Signature{Name: "A", Email: "a@b"}}, nil
+	})
+	l.must(err)
+}
+
+func (l *library) query() (q query.Query) {
+	for range 1 + l.IntN(2) {
+		switch l.IntN(6) {
+		case 0:
+			q.Text = l.text()
+		case 1:
+			w := []rune(words[l.IntN(len(words))])
+			q.Text = string(w[l.IntN(len(w)):])
+		case 2:
+			box := l.box()
+			q.BBox = &box
+		case 3:
+			if q.From = l.time(); l.IntN(2) == 0 {
+				q.Until = "2025"
+			}
+		case 4:
+			q.Tags = append(q.Tags, []string{"FLOOD", "beijing", "place:Beijing", "karte", "none"}[l.IntN(5)])
+		case 5:
+			q.Where = []string{"type = map", "collection = letters and metadata.time exists"}[l.IntN(2)]
+		}
+	}
+	if l.IntN(8) == 0 {
+		q.Collection = "maps"
+	}
+	if _, err := q.Check(); err != nil {
+		return l.query()
+	}
+	return q
+}
+
+func (l *library) find(e *engine.Engine, q query.Query, limit int) (hits []search.Hit, facets []search.Facet) {
+	l.must(e.Search.Find(context.Background(), q, limit, func(h search.Hit) bool {
+		hits = append(hits, h)
+		return len(hits) != limit
+	}))
+	facets, err := e.Search.Facets(context.Background(), q)
+	l.must(err)
+	return hits, facets
+}
+
+// same holds the answers of the index against those of a look at every record, by an engine
+// that may not write and has no index.
+func (l *library) same(queries int) {
+	l.Helper()
+	var asked []query.Query
+	type answer struct {
+		hits   []search.Hit
+		facets []search.Facet
+	}
+	var answers []answer
+	l.do(false, func(e *engine.Engine) {
+		for range queries {
+			q := l.query()
+			hits, facets := l.find(e, q, 0)
+			asked, answers = append(asked, q), append(answers, answer{hits, facets})
+			if some, _ := l.find(e, q, 3); !slices.EqualFunc(some, hits[:min(3, len(hits))], func(a, b search.Hit) bool { return a.Item == b.Item }) {
+				l.Fatalf("%s: the first three are not the first of all", q)
+			}
+		}
+	})
+	aside := filepath.Join(l.TempDir(), "search")
+	l.must(os.Rename(filepath.Join(l.root, layout.SearchDir), aside))
+	found := 0
+	l.do(true, func(e *engine.Engine) {
+		for i, q := range asked {
+			hits, facets := l.find(e, q, 0)
+			if diff := cmp.Diff(answer{hits, facets}, answers[i], cmp.AllowUnexported(answer{})); diff != "" {
+				l.Fatalf("%s: -scan +index\n%s", q, diff)
+			}
+			found += min(len(hits), 1)
+		}
+	})
+	l.must(os.Rename(aside, filepath.Join(l.root, layout.SearchDir)))
+	if found < queries/4 {
+		l.Fatalf("of %d queries %d found something", queries, found)
+	}
+}
+
+// TestIndexIsTheScan: random questions are answered by the index, built at once and kept
+// current, as by a look at every record. BAGPIPE_SOAK=1 asks 10,000.
+func TestIndexIsTheScan(t *testing.T) {
+	items, queries := 250, 40
+	if os.Getenv("BAGPIPE_SOAK") != "" {
+		items, queries = 3000, 2500
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	l := &library{T: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range items {
+		id, err := layout.NewItemID(crand.Reader)
+		l.must(err)
+		l.items = append(l.items, id)
+	}
+	l.do(false, func(e *engine.Engine) { l.commit(e, l.items, false) })
+	l.same(queries)
+	for range 2 {
+		l.do(false, func(e *engine.Engine) {
+			l.commit(e, l.items[:items/10], false)
+			l.commit(e, l.items[items/10:items/8], true)
+		})
+		l.Shuffle(items, func(i, j int) { l.items[i], l.items[j] = l.items[j], l.items[i] })
+		l.same(queries)
+	}
+	index := filepath.Join(l.root, layout.SearchDir, "index.db")
+	info, err := os.Stat(index)
+	l.must(err)
+	l.must(os.Truncate(index, l.Int64N(info.Size())))
+	l.same(queries)
+}
