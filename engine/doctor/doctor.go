@@ -71,12 +71,16 @@ func (d *Doctor) all(about, state, good string, bad []string) {
 }
 
 func (d *Doctor) account() {
-	var bad []string
+	of := map[string][]string{} // folders by their owner
 	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
 		owner, err := disk.ForeignOwner(d.ledger.Path(dir))
 		if err == nil && owner != "" {
-			bad = append(bad, fmt.Sprintf("%s belongs to %s, and this is %s", dir, owner, disk.AccountName(os.Geteuid())))
+			of[owner] = append(of[owner], dir)
 		}
+	}
+	var bad []string
+	for _, owner := range slices.Sorted(maps.Keys(of)) {
+		bad = append(bad, fmt.Sprintf("of %s, and this is %s: %s", owner, disk.AccountName(os.Geteuid()), strings.Join(of[owner], ", ")))
 	}
 	d.all("account", Wrong, "the workspace belongs to "+disk.AccountName(os.Geteuid()), bad)
 }
@@ -167,7 +171,8 @@ func (d *Doctor) programs() {
 	for name := range c.Settings.Collections {
 		used[c.Settings.Collection(layout.Name(name)).Workflow] = true
 	}
-	n := 0
+	n, found := 0, 0
+	var unused []string
 	for _, name := range slices.Sorted(maps.Keys(c.Workflows)) {
 		var missing []string
 		for _, step := range c.Workflows[name].Def.Steps {
@@ -175,7 +180,9 @@ func (d *Doctor) programs() {
 				continue
 			}
 			n++
-			if !d.runs(step.Command[0]) && !slices.Contains(missing, step.Command[0]) {
+			if d.runs(step.Command[0]) {
+				found++
+			} else if !slices.Contains(missing, step.Command[0]) {
 				missing = append(missing, step.Command[0])
 			}
 		}
@@ -184,10 +191,15 @@ func (d *Doctor) programs() {
 		case used[name]:
 			d.say("programs", Wrong, "workflow %s: not there: %s", name, strings.Join(missing, ", "))
 		default:
-			d.say("programs", Poor, "workflow %s, to which no collection sends drops: not there: %s", name, strings.Join(missing, ", "))
+			unused = append(unused, fmt.Sprintf("%s (%s)", name, strings.Join(missing, ", ")))
 		}
 	}
-	d.say("programs", Good, "%d steps run one", n)
+	if len(unused) > 0 {
+		d.say("programs", Poor, "not there, for workflows to which no collection sends drops: %s", strings.Join(unused, "; "))
+	}
+	if found == n {
+		d.say("programs", Good, "those of all %d steps that run one are there", n)
+	}
 }
 
 func (d *Doctor) runs(program string) bool {

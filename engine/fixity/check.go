@@ -2,6 +2,7 @@ package fixity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
+	"bagpipe/steps/target"
 )
 
 // damage is what is wrong with a copy: not an error of the check.
@@ -44,7 +46,7 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 	for _, look := range []struct {
 		copy string
 		at   func(context.Context, *record) (layout.FixityCheck, error)
-	}{{Source, c.source}, {Content, c.content}, {Deposit, c.deposit}} {
+	}{{Source, c.source}, {Content, c.content}, {Derived, c.derived}, {Deposit, c.deposit}} {
 		found, err := look.at(ctx, r)
 		var wrong damage
 		switch {
@@ -60,8 +62,17 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 		found.At = c.ledger.Now()
 		out.Copies[look.copy] = found
 	}
+	if len(r.targets) > 0 { // which the store is one of, or not
+		delete(out.Copies, Deposit)
+	}
+	if err := c.targetCopies(ctx, r, &out, func(layout.Name, int) (target.Level, bool) { return target.Read, true }); err != nil {
+		return out, err
+	}
 	if !r.deposited && out.Copies[Deposit].Outcome == layout.FixityAbsent {
 		delete(out.Copies, Deposit) // none was made
+	}
+	if out.Copies[Derived].Outcome == layout.FixityAbsent {
+		delete(out.Copies, Derived) // what steps make is removed in time
 	}
 	c.judge(r, out.Copies)
 	// What changed meanwhile was not compared with what it should be by now.
@@ -69,7 +80,7 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 		return Result{}, err
 	}
 	now, err := c.read(v, id)
-	if err == nil && (now.atWork() || !bytes.Equal(now.ManifestJ, r.ManifestJ) || !bytes.Equal(now.ExecutionJ, r.ExecutionJ)) {
+	if err == nil && (now.atWork() || !bytes.Equal(now.Committed.Manifest, r.Committed.Manifest) || !bytes.Equal(now.Committed.Execution, r.Committed.Execution)) {
 		err = errAtWork
 	}
 	return out, err
@@ -95,7 +106,7 @@ func (c *Checks) judge(r *record, copies map[string]layout.FixityCheck) {
 	for _, found := range copies {
 		there = there || found.Outcome != layout.FixityAbsent
 	}
-	if r.deposited && copies[Deposit].Outcome == layout.FixityAbsent {
+	if r.deposited && len(r.targets) == 0 && copies[Deposit].Outcome == layout.FixityAbsent {
 		found := copies[Deposit]
 		found.Outcome, found.Message = layout.FixityFailed, "a deposit was made, and is not in the store"
 		copies[Deposit] = found
@@ -125,7 +136,7 @@ func (c *Checks) source(ctx context.Context, r *record) (found layout.FixityChec
 
 // content compares the object with the inventory.
 func (c *Checks) content(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	path, err := c.object(r.Manifest.Item)
+	path, err := c.object(r.Manifest)
 	if err != nil || r.inventory == nil {
 		return found, errors.Join(err, os.ErrNotExist)
 	}
@@ -134,9 +145,21 @@ func (c *Checks) content(ctx context.Context, r *record) (found layout.FixityChe
 	return found, err
 }
 
+// derived validates the bag that waits for its deposit.
+func (c *Checks) derived(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
+	dir := steps.BagDir(c.ledger.Path(layout.ItemDir(r.Manifest.Item)), r.Manifest.Item)
+	if _, err := os.Lstat(dir); err != nil {
+		return found, err
+	}
+	found.Path = c.shown(dir)
+	report, err := checkBag(ctx, dir, r.Manifest.Item)
+	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
+	return found, err
+}
+
 // deposit validates the bag in the store.
 func (c *Checks) deposit(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	if !r.deposited {
+	if !r.deposited || len(r.targets) > 0 {
 		return found, os.ErrNotExist
 	}
 	dir, err := r.bag(max(r.Manifest.Version, 1))
@@ -151,6 +174,9 @@ func (c *Checks) deposit(ctx context.Context, r *record) (found layout.FixityChe
 
 // checkBag wants a valid bag of an item.
 func checkBag(ctx context.Context, dir string, item layout.ItemID) (bags.Report, error) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return bags.Report{}, cmp.Or(err, error(damage("no folder is there")))
+	}
 	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{})
 	if err != nil {
 		return report, unreadable(err)
@@ -215,10 +241,11 @@ func decoded(name string) string {
 func unreadable(err error) error {
 	var path *os.PathError
 	var broken *files.Error
+	var special *inbox.BadError
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || fault.Is(err, fault.Busy):
 		return err
-	case errors.As(err, &path), errors.As(err, &broken), errors.Is(err, files.ErrChanged):
+	case errors.As(err, &path), errors.As(err, &broken), errors.As(err, &special), errors.Is(err, files.ErrChanged):
 		return damage(err.Error())
 	}
 	return err

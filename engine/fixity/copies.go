@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"bagpipe/engine/fault"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
@@ -21,6 +20,7 @@ import (
 const (
 	Source  = "source"  // as dropped
 	Content = "content" // the object as it stands now
+	Derived = "derived" // the bag that was made of it, until it is cleaned up
 	Deposit = "deposit" // its bag in the store
 )
 
@@ -28,8 +28,9 @@ const (
 type record struct {
 	*ledger.Record
 	inventory *layout.Inventory // nil: not made yet
-	deposited bool              // a deposit of its version was completed
-	stores    []string          // where bags of it may stand, those of its steps first
+	targets   map[layout.Name]map[int]layout.DepositCopy
+	deposited bool     // a deposit of its version was completed
+	stores    []string // where bags of it may stand, those of its steps first
 }
 
 func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
@@ -65,17 +66,26 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 			r.deposited = r.deposited || !w.Created.Before(rec.Manifest.Since) && w.Steps[layout.Name(plan.Steps[i].Name)].Status == state.Completed
 		}
 	}
+	d, err := ledger.ReadDeposits(v, id)
+	if err != nil {
+		return nil, err
+	}
+	r.targets = d.Targets
 	r.stores = append(r.stores, c.settings.Current().Settings.StoreDir(c.ledger.Root))
 	return r, nil
 }
 
 // bag finds the newest bag of a version of the item. One that was deposited and is not
-// there in a store that is is damage; a store that is not there is not.
+// there in a store that is is damage; a store that is not there is not, nor is it missed by a
+// version that was not deposited yet.
 func (r *record) bag(version int) (dir string, err error) {
 	for _, store := range r.stores {
 		if dir, is := steps.Deposited(store, r.Manifest.Item, version); is {
 			return dir, nil
 		}
+	}
+	if version == max(r.Manifest.Version, 1) && !r.deposited {
+		return "", fs.ErrNotExist
 	}
 	for _, store := range r.stores {
 		if _, err := os.Lstat(filepath.Join(store, layout.StoreFile)); err != nil {
@@ -85,17 +95,32 @@ func (r *record) bag(version int) (dir string, err error) {
 	return "", fs.ErrNotExist
 }
 
-// object is where the item's object stands; fs.ErrNotExist where it does not.
-func (c *Checks) object(id layout.ItemID) (string, error) {
-	dir := folder.ContentOf(c.ledger.Path(layout.ItemDir(id)))
-	if _, err := os.Lstat(dir); err != nil {
-		return "", err
+// object is where the item's object stands; fs.ErrNotExist where it does not. None is empty.
+func (c *Checks) object(m layout.Manifest) (string, error) {
+	dir, err := c.folder.ObjectOf(m)
+	if err != nil {
+		return dir, err
 	}
-	return dir, nil
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return dir, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) == 0 {
+		err = fs.ErrNotExist
+	}
+	return dir, err
 }
 
 // dropped is what was dropped, as it lies in source/.
 func (c *Checks) dropped(m layout.Manifest) (string, error) {
+	if m.Source.Place != nil {
+		place, _, err := c.folder.PlaceOf(m)
+		if err == nil {
+			_, err = os.Lstat(place)
+		}
+		return place, err
+	}
 	name, err := layout.DecodePath(m.Source.Name)
 	if err != nil {
 		return "", err

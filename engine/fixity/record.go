@@ -13,7 +13,8 @@ import (
 	"bagpipe/layout"
 )
 
-// record commits what was found of an item, and holds it where a copy is damaged.
+// record commits what was found of an item, and holds it where a copy is damaged, or
+// lets it go again.
 func (c *Checks) record(ctx context.Context, r Result) error {
 	outcome := layout.FixityPassed
 	var text []string
@@ -29,12 +30,18 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 		}
 	}
 	who := c.ledger.ByPerson()
+	var now layout.Deposits // what is known of all copies
 	err := c.ledger.Transact(ctx, r.Item, func(v gitstore.Reader) (*gitstore.Change, error) {
-		d, err := recorded(v, r.Item)
+		d, err := ledger.ReadDeposits(v, r.Item)
 		if err != nil {
 			return nil, err
 		}
-		d.Item, d.Copies = r.Item, r.Copies
+		d.Item = r.Item
+		if !r.targetsOnly {
+			d.Copies = r.local()
+		}
+		r.keepTargets(&d)
+		now = d
 		data, err := d.Encode()
 		if err != nil {
 			return nil, err
@@ -43,10 +50,42 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(r.Item) + "/" + layout.DepositsJSON: data}, Author: who.Author,
 			Message: ledger.Message(subject, strings.Join(text, "\n"), []ledger.Trailer{{"Bagpipe-Item", string(r.Item)}, {"Bagpipe-Fixity", outcome}, {"Bagpipe-Agent", who.Agent}})}, nil
 	})
-	if err != nil || outcome == layout.FixityPassed {
+	switch {
+	case err != nil:
 		return err
+	case outcome == layout.FixityPassed:
+		return release(ctx, c, r.Item, now)
 	}
 	return c.hold(ctx, r)
+}
+
+// heldBy is what the text of a hold begins with that a check placed.
+const heldBy = "fixity: "
+
+// release ends the holds that checks placed, once no copy is known to be damaged any more. A
+// person's hold stays, and so do all beside it, as a release ends every one.
+func release(ctx context.Context, c *Checks, id layout.ItemID, known layout.Deposits) error {
+	if len(Result{Copies: knownCopies(known)}.Failed()) > 0 {
+		return nil
+	}
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	rec, err := c.ledger.Read(v, id, "")
+	if err != nil {
+		return err
+	}
+	holds := rec.Execution.Holds()
+	for _, key := range holds {
+		if !strings.HasPrefix(rec.Execution.Intents[key].Text, heldBy) {
+			return nil
+		}
+	}
+	if len(holds) == 0 {
+		return nil
+	}
+	return c.act.Release(ctx, id, heldBy+"all copies are sound again")
 }
 
 // hold keeps a damaged item's steps from starting, unless something does already.
@@ -66,7 +105,7 @@ func (c *Checks) hold(ctx context.Context, r Result) error {
 	if len(rec.Execution.Holds()) > 0 { // its steps do not start
 		return nil
 	}
-	return c.act.Hold(ctx, r.Item, "fixity: "+strings.Join(what, "; "))
+	return c.act.Hold(ctx, r.Item, heldBy+strings.Join(what, "; "))
 }
 
 // Status is when the items were checked last.
@@ -88,11 +127,13 @@ func (c *Checks) Status() (Status, error) {
 	}
 	for it := range c.index.Loaded().Items() {
 		s.Items++
-		d, err := recorded(v, it.ID)
+		d, err := ledger.ReadDeposits(v, it.ID)
 		if err != nil {
-			return s, err
+			unread := layout.FixityCheck{Outcome: layout.FixityFailed, Message: ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)}
+			s.Failed = append(s.Failed, Result{Item: it.ID, Collection: it.Collection, Label: it.Label, Copies: map[string]layout.FixityCheck{layout.DepositsJSON: unread}})
+			continue
 		}
-		if len(d.Copies) == 0 {
+		if len(d.Copies) == 0 { // a deposit is no check
 			s.Never++
 			continue
 		}
@@ -104,7 +145,7 @@ func (c *Checks) Status() (Status, error) {
 		if at.After(s.Newest) {
 			s.Newest = at
 		}
-		if r := (Result{it.ID, it.Collection, it.Label, d.Copies}); len(r.Failed()) > 0 {
+		if r := (Result{Item: it.ID, Collection: it.Collection, Label: it.Label, Copies: knownCopies(d)}); len(r.Failed()) > 0 {
 			s.Failed = append(s.Failed, r)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
@@ -29,9 +31,13 @@ type Retrieved struct {
 // Retrieve writes a version of an item to a place where nothing is: its bag from the store
 // to a folder or, by the name's ending, into an archive; of a version that was not
 // deposited the object, to a folder. 0 is the item's present version. What was written is
-// validated, or compared with the inventory, before it gets its name.
-func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, to string, progress func(files.Progress)) (Retrieved, error) {
+// validated, or compared with the inventory, before it gets its name. from, unless "", is the
+// target to have it from.
+func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, from layout.Name, to string, progress func(files.Progress)) (Retrieved, error) {
 	out := Retrieved{Item: id, Version: version, To: to}
+	if err := outside(to, c.ledger, c.settings.Current().Settings); err != nil {
+		return out, err
+	}
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
 		return out, err
@@ -47,6 +53,9 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, to
 	if out.Version > now {
 		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no version %d; it is at version %d", id.Short(), out.Version, now))
 	}
+	if from != "" || len(r.targets) > 0 {
+		return c.retrieveCopy(ctx, r, from, out, progress)
+	}
 	bag, err := r.bag(out.Version)
 	switch {
 	case err == nil:
@@ -60,6 +69,51 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, to
 	case absent(err):
 		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; what is kept of it is in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
 	}
+	return out, err
+}
+
+// outside refuses a place among what the workspace itself keeps.
+func outside(to string, l *ledger.Ledger, s *settings.Settings) error {
+	abs, err := filepath.Abs(to)
+	if err != nil {
+		return err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	own := []string{s.StoreDir(l.Root)}
+	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		own = append(own, l.Path(dir))
+	}
+	for _, dir := range own {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+			return fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where nothing but the workspace's own is kept", layout.EncodePath(to), layout.EncodePath(dir)))
+		}
+	}
+	return nil
+}
+
+// retrieveCopy hands out a bag that has copies on targets: of from, or the first sound one.
+func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, out Retrieved, progress func(files.Progress)) (_ Retrieved, err error) {
+	id := r.Manifest.Item
+	if from != "" {
+		if err := knownTarget(c, from); err != nil {
+			return out, err
+		}
+	}
+	good, err := c.sound(ctx, r, out.Version, from, nil)
+	if absent(err) {
+		return out, fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s has no copy there", out.Version, id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
+	}
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, good.drop()) }()
+	out.Copy, out.From = Deposit, good.from
+	out.Files, out.Bytes, err = handOut(ctx, good.dir, out.To, id, progress)
 	return out, err
 }
 
@@ -84,7 +138,7 @@ func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress fun
 }
 
 func (c *Checks) handOutObject(ctx context.Context, r *record, out *Retrieved) error {
-	object, err := c.object(r.Manifest.Item)
+	object, err := c.object(r.Manifest)
 	if err != nil || r.inventory == nil {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet, and has no inventory to check a copy by", r.Manifest.Item.Short()), fault.Remedy{Verb: fault.Why, Item: r.Manifest.Item})
 	}
@@ -108,7 +162,10 @@ func place(ctx context.Context, from, to string, check func(made string) error) 
 	defer func() { err = errors.Join(err, scratch.Close()) }()
 	tree, err := steps.ObjectTree(ctx, from)
 	if err != nil {
-		return err
+		return notSound(from, unreadable(err))
+	}
+	if len(tree.Others) > 0 {
+		return notSound(from, damage(layout.EncodePath(tree.Others[0].Path)+" is no regular file"))
 	}
 	if err := disk.MkdirAll(scratch.Made(), 0o777); err != nil {
 		return err

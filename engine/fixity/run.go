@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"maps"
 	"runtime"
@@ -14,11 +13,13 @@ import (
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
+	"bagpipe/steps/target"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,13 +28,15 @@ import (
 type Checks struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
+	folder   *folder.Folders
 	index    *index.Keeper
 	act      *act.Acts
+	targets  *target.Pool
 }
 
 // New gives the checks of a workspace.
-func New(l *ledger.Ledger, s *settings.Source, i *index.Keeper, a *act.Acts) *Checks {
-	return &Checks{l, s, i, a}
+func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, i *index.Keeper, a *act.Acts, t *target.Pool) *Checks {
+	return &Checks{l, s, f, i, a, t}
 }
 
 // Result is what was found of one item.
@@ -42,6 +45,9 @@ type Result struct {
 	Collection layout.Name                   `json:"collection"`
 	Label      string                        `json:"label"`
 	Copies     map[string]layout.FixityCheck `json:"copies"`
+
+	noted       map[layout.Name]map[int]layout.DepositCopy // those on targets, as they are known now
+	targetsOnly bool                                       // the copies of the workspace were not looked at
 }
 
 // Failed names the copies that are not what they were, sorted.
@@ -58,7 +64,10 @@ func (r Result) Failed() (copies []string) {
 type Which struct {
 	Items  []layout.ItemID // none: all
 	Sample float64         // of those, this part of 1, those checked longest ago first; 0: all
+	Mend   bool            // replaces damaged copies on targets from sound ones
 	Older  time.Duration   // of those, which were not checked for so long; 0: all
+	// Parallel is how many are checked at once; 0: as many as there are processors, and two.
+	Parallel int
 }
 
 // Run checks items and records what was found, one commit an item; told is called by one
@@ -76,10 +85,13 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passe
 	var errs []error
 	passed := 0
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	group.SetLimit(cmp.Or(which.Parallel, max(2, runtime.GOMAXPROCS(0))))
 	for _, id := range items {
 		group.Go(func() error {
 			r, err := c.Check(ctx, id)
+			if err == nil && which.Mend {
+				r, err = c.mend(ctx, r)
+			}
 			if err == nil {
 				err = c.record(ctx, r)
 			}
@@ -124,11 +136,10 @@ func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
 	now := c.ledger.Now()
 	last := map[layout.ItemID]time.Time{}
 	for _, id := range items {
-		d, err := recorded(v, id)
-		if err != nil {
-			return nil, err
+		// What cannot be read, or is to come, says nothing: the check itself tells of it.
+		if d, err := ledger.ReadDeposits(v, id); err == nil && !oldest(d).After(now.Add(clockSkew)) {
+			last[id] = oldest(d)
 		}
-		last[id] = oldest(d)
 	}
 	if which.Older > 0 {
 		items = slices.DeleteFunc(items, func(id layout.ItemID) bool { return now.Sub(last[id]) < which.Older })
@@ -140,6 +151,9 @@ func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
 	return items, nil
 }
 
+// clockSkew is how far another machine's clock may be ahead of this one.
+const clockSkew = 24 * time.Hour
+
 // mixed spreads items that were checked at the same time.
 func mixed(id layout.ItemID) uint64 {
 	h := fnv.New64a()
@@ -147,21 +161,15 @@ func mixed(id layout.ItemID) uint64 {
 	return h.Sum64()
 }
 
-// recorded reads what was found of an item before.
-func recorded(v gitstore.Reader, id layout.ItemID) (layout.Deposits, error) {
-	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.DepositsJSON)
-	if err != nil || data == nil {
-		return layout.Deposits{Item: id}, err
-	}
-	d, err := layout.DecodeDeposits(data)
-	if err != nil {
-		return d, fmt.Errorf("item %s: %w", id.Short(), err)
-	}
-	return d, nil
-}
-
 // oldest is when the copy was looked at that was looked at longest ago; zero: none was.
 func oldest(d layout.Deposits) (at time.Time) {
+	for _, versions := range d.Targets {
+		for _, c := range versions {
+			if at.IsZero() || c.Verified.Before(at) {
+				at = c.Verified
+			}
+		}
+	}
 	for _, c := range d.Copies {
 		if at.IsZero() || c.At.Before(at) {
 			at = c.At

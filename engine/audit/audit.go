@@ -1,0 +1,220 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// What a finding is about.
+const (
+	Object     = "object"     // the bytes of an object
+	Event      = "event"      // a commit by a Bagpipe that no event explains
+	Words      = "words"      // a commit's subject or trailers
+	Join       = "join"       // a commit that is to join two, and does not
+	Breach     = "breach"     // what somebody altered, and nothing answered
+	Definition = "definition" // a pinned definition that its digest does not fit
+	Inventory  = "inventory"  // an inventory that its digest does not fit
+	Twice      = "twice"      // a step that was completed twice
+	Signature  = "signature"  // an anchor that nobody vouches for, or of another history
+)
+
+// Finding is one thing that is not as it should be.
+type Finding struct {
+	Commit string        `json:"commit,omitempty"`
+	Item   layout.ItemID `json:"item,omitempty"`
+	Kind   string        `json:"kind"`
+	Text   string        `json:"text"`
+}
+
+// Report says what was gone through.
+type Report struct {
+	Since    string `json:"since,omitempty"`
+	Tip      string `json:"tip"`
+	Commits  int    `json:"commits"`
+	Events   int    `json:"events"`   // made again
+	Joins    int    `json:"joins"`    // made again
+	ByHand   int    `json:"byHand"`   // commits of others to records
+	Answers  int    `json:"answers"`  // commits that answer those
+	Answered int    `json:"answered"` // unlawful changes that were
+	Anchors  int    `json:"anchors"`
+	Findings int    `json:"findings"`
+}
+
+// Auditor goes through a history.
+type Auditor struct {
+	ledger *ledger.Ledger
+	guard  *guard.Guard
+	tell   func(Finding)
+	report Report
+}
+
+// New gives an auditor for a workspace that is open, for reading at least.
+func New(l *ledger.Ledger, g *guard.Guard) *Auditor { return &Auditor{ledger: l, guard: g} }
+
+// Options say what is gone through.
+type Options struct {
+	Since   gitstore.Hash // only commits that do not lead to this one; zero: all
+	Signers string        // a file of those whose signatures count; "": the committed one
+}
+
+// Run goes through the commits that lead to the tip, and tells the findings in their order;
+// last what anchors say.
+func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Report, error) {
+	since := o.Since
+	v, err := a.ledger.Store.Tip()
+	if err != nil {
+		return Report{}, err
+	}
+	a.report = Report{Tip: v.Commit().String()}
+	a.tell = func(f Finding) { a.report.Findings++; tell(f) }
+	if !since.IsZero() {
+		a.report.Since = since.String()
+	}
+	said, err := gitstore.Fsck(ctx, a.ledger.Root, v.Commit(), since)
+	if err != nil {
+		return a.report, err
+	}
+	for _, line := range said {
+		a.tell(Finding{Kind: Object, Text: line})
+	}
+	commits, err := gitstore.ParentsFirst(ctx, a.ledger.Root, v.Commit(), since)
+	if err != nil {
+		return a.report, err
+	}
+	a.report.Commits = len(commits)
+	found, err := a.each(ctx, commits)
+	if err != nil {
+		return a.report, err
+	}
+	if err := a.review(ctx, since, commits, found); err != nil {
+		return a.report, err
+	}
+	if err := a.twice(ctx, v, since); err != nil {
+		return a.report, err
+	}
+	return a.report, a.anchors(ctx, v, o.Signers)
+}
+
+// result is what one commit came to.
+type result struct {
+	kind     byte
+	findings []Finding
+}
+
+// What a commit was found to be.
+const (
+	other   = byte(iota) // it changes no record
+	event                // an event, or what claims to be one
+	joined               // it says that it joins
+	byHand               // of a person: guard is asked
+	answers              // of a Bagpipe, in answer to one
+)
+
+// each looks at the commits one by one, some side by side: what is asked of one rests on it
+// and its parents alone.
+func (a *Auditor) each(ctx context.Context, commits []gitstore.Hash) ([]result, error) {
+	found := make([]result, len(commits))
+	var next atomic.Int64
+	workers, ctx := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() error {
+			for {
+				from := int(next.Add(chunk)) - chunk
+				if from >= len(commits) {
+					return nil
+				}
+				for i := from; i < min(from+chunk, len(commits)); i++ {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					var err error
+					if found[i], err = a.commit(ctx, commits[i]); err != nil {
+						return fmt.Errorf("audit commit %s: %w", commits[i], err)
+					}
+				}
+			}
+		})
+	}
+	return found, workers.Wait()
+}
+
+const chunk = 64 // neighbours share most of their trees
+
+// review asks guard of the commits from the first that no replay explains, and tells all
+// findings in order.
+func (a *Auditor) review(ctx context.Context, since gitstore.Hash, commits []gitstore.Hash, found []result) error {
+	first := len(commits)
+	for i, r := range found {
+		switch r.kind {
+		case event:
+			a.report.Events++
+		case joined:
+			a.report.Joins++
+		case byHand:
+			a.report.ByHand++
+		case answers:
+			a.report.Answers++
+		}
+		if first == len(commits) && (r.kind >= byHand || len(r.findings) > 0) {
+			first = i
+		}
+	}
+	breaches := map[gitstore.Hash][]guard.Breach{}
+	if first < len(commits) {
+		from, rest, err := a.reviewed(ctx, since, commits, first)
+		if err != nil {
+			return err
+		}
+		told, err := a.guard.Review(ctx, from, rest)
+		if err != nil {
+			return err
+		}
+		for _, b := range told {
+			breaches[b.Commit.Hash] = append(breaches[b.Commit.Hash], b)
+		}
+	}
+	for i, h := range commits {
+		for _, f := range found[i].findings {
+			a.tell(f)
+		}
+		for _, b := range breaches[h] {
+			a.breach(b, found[i])
+		}
+	}
+	return nil
+}
+
+// reviewed gives the commits that guard is to see: from the parent of the first in question.
+func (a *Auditor) reviewed(ctx context.Context, since gitstore.Hash, commits []gitstore.Hash, first int) (gitstore.Hash, []gitstore.Hash, error) {
+	v, err := a.ledger.Store.At(commits[first])
+	if err != nil {
+		return since, nil, err
+	}
+	c, err := v.About()
+	if err != nil || len(c.Parents) != 1 {
+		return since, commits, err
+	}
+	tip := commits[len(commits)-1]
+	rest, err := gitstore.ParentsFirst(ctx, a.ledger.Root, tip, c.Parents[0])
+	return c.Parents[0], rest, err
+}
+
+// breach tells of what guard found, unless it was answered or the commit is told of already.
+func (a *Auditor) breach(b guard.Breach, r result) {
+	if !b.Open {
+		a.report.Answered++
+	}
+	if b.Open && len(r.findings) == 0 {
+		a.tell(Finding{Commit: b.Commit.Hash.String(), Item: b.Item, Kind: Breach, Text: "nothing answers what this commit did: " + state.Breaches(b.What)})
+	}
+}

@@ -1,0 +1,371 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// committed is one commit that is looked at.
+type committed struct {
+	gitstore.Commit
+	a           *Auditor
+	before, now gitstore.View
+	items       []layout.ItemID
+	out         result
+}
+
+// commit looks at one.
+func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
+	v, err := a.ledger.Store.At(h)
+	if err != nil {
+		return result{}, err
+	}
+	c := &committed{a: a, now: v}
+	if c.Commit, err = v.About(); err != nil {
+		return result{}, err
+	}
+	switch {
+	case len(c.Parents) > 1 && c.Committer.Email == gitstore.JoinerEmail:
+		return c.out, c.join(ctx)
+	case len(c.Parents) > 1:
+		c.out.kind = byHand
+		return c.out, nil
+	}
+	pinned, err := c.changed(ctx)
+	if err != nil {
+		return c.out, err
+	}
+	byBagpipe := c.Committer.Name == ledger.CommitterName && strings.HasPrefix(c.Committer.Email, ledger.CommitterEmail)
+	switch {
+	case !byBagpipe && len(c.items)+len(pinned) > 0:
+		c.out.kind = byHand
+	case !byBagpipe:
+	case trailer(c.Commit, "Bagpipe-Answers") != "" && len(c.items) > 0:
+		c.out.kind = answers
+		err = c.answer()
+	default:
+		err = c.own(pinned)
+	}
+	return c.out, err
+}
+
+func (c *committed) find(kind string, id layout.ItemID, text string) {
+	c.out.findings = append(c.out.findings, Finding{Commit: c.Hash.String(), Item: id, Kind: kind, Text: text})
+}
+
+// changed lists the items and pinned definitions that the commit changed.
+func (c *committed) changed(ctx context.Context) (pinned map[string][]byte, err error) {
+	var from gitstore.Hash
+	if len(c.Parents) > 0 {
+		from = c.Parents[0]
+		if c.before, err = c.a.ledger.Store.At(from); err != nil {
+			return nil, err
+		}
+	}
+	items := map[layout.ItemID]bool{}
+	pinned = map[string][]byte{}
+	err = c.a.ledger.Store.Diff(ctx, from, c.Hash, func(f gitstore.FileChange) error {
+		if id, rest, ok := layout.ItemOfPath(f.Path); ok && ledger.IsRecord(rest) {
+			items[id] = true
+		}
+		if strings.HasPrefix(f.Path, layout.PinnedDir+"/") {
+			pinned[f.Path] = f.Data
+		}
+		return nil
+	})
+	c.items = slices.Sorted(maps.Keys(items))
+	return pinned, err
+}
+
+// join holds a join commit against the join of its parents.
+func (c *committed) join(ctx context.Context) error {
+	c.out.kind = joined
+	is, err := guard.IsJoin(ctx, c.a.ledger, c.Commit)
+	if err != nil {
+		return err
+	}
+	if !is {
+		c.find(Join, "", "it is not the join of its parents")
+		return nil
+	}
+	var last time.Time
+	for _, p := range c.Parents {
+		v, err := c.a.ledger.Store.At(p)
+		if err != nil {
+			return err
+		}
+		parent, err := v.About()
+		if err != nil {
+			return err
+		}
+		if parent.When.After(last) {
+			last = parent.When
+		}
+	}
+	subject, _, _ := strings.Cut(guard.JoinMessage(c.Parents[0], c.Parents[1]), "\n")
+	if c.Subject != subject || c.Body != "" || len(c.Trailers) != 1 || !c.When.Equal(last) {
+		c.find(Join, "", "it is not worded, or not dated, as the join of its parents")
+	}
+	return nil
+}
+
+// own holds a commit by a Bagpipe against the event that it says it is.
+func (c *committed) own(pinned map[string][]byte) error {
+	for p, data := range pinned {
+		if data == nil || layout.PinnedPath(ledger.DigestOf(data)) != p {
+			c.find(Definition, "", p+" is not what its name says")
+		}
+	}
+	switch {
+	case len(c.items) == 0 && trailer(c.Commit, "Bagpipe-Step") != "" && trailer(c.Commit, "Bagpipe-Item") != "":
+		c.out.kind = event
+		c.find(Words, layout.ItemID(trailer(c.Commit, "Bagpipe-Item")), "it tells of a step, and changes no record")
+		return nil
+	case len(c.items) == 0:
+		return nil
+	case len(c.items) > 1:
+		c.out.kind = event
+		c.find(Event, c.items[0], "it changes the records of more than one item")
+		return nil
+	}
+	c.out.kind = event
+	id := c.items[0]
+	before, now, err := c.records(id)
+	if err != nil {
+		return err
+	}
+	plans := c.a.ledger.PlansAt(c.now)
+	if before.Execution != nil && bytes.Equal(before.Execution, now.Execution) {
+		c.asIs(id, before, now, plans)
+		return nil
+	}
+	if trailer(c.Commit, "Bagpipe-Recovered") != "" {
+		return c.recovered(id, before, now)
+	}
+	site := layout.Name(trailer(c.Commit, "Bagpipe-Site"))
+	h, tr, err := replay(id, site, before, now, plans)
+	if err != nil {
+		c.find(Event, id, "it is no lawful event: "+err.Error())
+		return nil
+	}
+	c.described(id, before, now, h, plans)
+	of := before
+	if _, started := h.event.(state.Start); started { // it says what it makes of the item
+		of = now
+	}
+	m, err := layout.DecodeManifest(of.Manifest)
+	if err != nil {
+		c.find(Event, id, "it leaves a manifest that cannot be read: "+err.Error())
+		return nil
+	}
+	if at := timeOf(h.event); !at.IsZero() && at.Sub(c.When).Abs() > asides {
+		c.find(Event, id, fmt.Sprintf("it is dated %s, and its commit %s", layout.FormatTime(at), layout.FormatTime(c.When)))
+	}
+	for _, wrong := range misworded(c.Commit, id, m, h, tr, site) {
+		c.find(Words, id, wrong)
+	}
+	return nil
+}
+
+// asIs holds a commit that leaves the execution record alone, such as what a check of fixity
+// found, to what anybody may change.
+func (c *committed) asIs(id layout.ItemID, before, now ledger.Records, plans state.Plans) {
+	if is := trailer(c.Commit, "Bagpipe-Item"); is != string(id) {
+		c.find(Words, id, fmt.Sprintf("its trailer Bagpipe-Item says %q", ledger.Clip(is, 100)))
+	}
+	c.judge(id, before, now, plans)
+}
+
+// recovered holds a commit that brings an item back from a deposit: the records of one that
+// was not there, or of its next version just after those of the one before.
+func (c *committed) recovered(id layout.ItemID, before, now ledger.Records) error {
+	if is := trailer(c.Commit, "Bagpipe-Item"); is != string(id) {
+		c.find(Words, id, fmt.Sprintf("its trailer Bagpipe-Item says %q", ledger.Clip(is, 100)))
+	}
+	if before.Execution != nil {
+		last, err := c.before.About()
+		if err != nil {
+			return err
+		}
+		if trailer(last, "Bagpipe-Recovered") == "" || trailer(last, "Bagpipe-Item") != string(id) {
+			c.find(Event, id, "it brings back an item that is there")
+		}
+	}
+	m, err := layout.DecodeManifest(now.Manifest)
+	switch {
+	case err != nil:
+		c.find(Event, id, "it leaves a manifest that cannot be read: "+err.Error())
+	case m.Item != id:
+		c.find(Event, id, "its manifest is that of item "+string(m.Item))
+	case (m.Inventory == nil) != (now.Inventory == nil) || m.Inventory != nil && m.Inventory.Digest != ledger.DigestOf(now.Inventory):
+		c.find(Inventory, id, "the inventory is not the one whose digest the manifest names")
+	}
+	return nil
+}
+
+// records are an item's files before the commit and in it.
+func (c *committed) records(id layout.ItemID) (before, now ledger.Records, err error) {
+	if len(c.Parents) > 0 {
+		if before, err = ledger.ReadRecords(c.before, id); err != nil {
+			return before, now, err
+		}
+	}
+	now, err = ledger.ReadRecords(c.now, id)
+	return before, now, err
+}
+
+// described holds the manifest and the inventory against the event, and each other.
+func (c *committed) described(id layout.ItemID, before, now ledger.Records, h happened, plans state.Plans) {
+	same := string(before.Manifest) == string(now.Manifest) && string(before.Inventory) == string(now.Inventory)
+	switch h.event.(type) {
+	case state.Start, state.End:
+	default:
+		if !same {
+			c.find(Event, id, "it describes the item anew, which no event of its kind does")
+		}
+	}
+	if same {
+		return
+	}
+	m, err := layout.DecodeManifest(now.Manifest)
+	if err != nil {
+		c.find(Event, id, "it leaves a manifest that cannot be read: "+err.Error())
+		return
+	}
+	if m.Item != id {
+		c.find(Event, id, "its manifest is that of item "+string(m.Item))
+	}
+	if (m.Inventory == nil) != (now.Inventory == nil) || m.Inventory != nil && m.Inventory.Digest != ledger.DigestOf(now.Inventory) {
+		c.find(Inventory, id, "the inventory is not the one whose digest the manifest names")
+	}
+	if _, started := h.event.(state.Start); !started && !onlyResult(before.Manifest, now.Manifest) {
+		c.find(Event, id, "it changes more of the manifest than metadata and the inventory")
+	}
+	c.judge(id, before, now, plans)
+}
+
+// judge tells of what nobody may change.
+func (c *committed) judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) {
+	for _, breach := range guard.Judge(id, before, now, plans) {
+		c.find(Event, id, breach)
+	}
+}
+
+// onlyResult reports whether a manifest differs from the one before as a step's result makes
+// it differ: in its metadata and its inventory.
+func onlyResult(before, now []byte) bool {
+	was, errA := layout.DecodeManifest(before)
+	is, errB := layout.DecodeManifest(now)
+	if errA != nil || errB != nil {
+		return false
+	}
+	was.Metadata, was.Inventory = is.Metadata, is.Inventory
+	want, err := was.Encode(before)
+	return err == nil && bytes.Equal(want, now)
+}
+
+// answer holds the answer to others' commits to what is allowed of it: it adds a hold, and
+// nothing that was in no record before.
+func (c *committed) answer() error {
+	for _, id := range c.items {
+		before, now, err := c.records(id)
+		if err != nil {
+			return err
+		}
+		y, err := state.Decode(now.Execution)
+		if err != nil {
+			c.find(Event, id, "it is no lawful answer: "+err.Error())
+			continue
+		}
+		was, err := c.answered(id, before)
+		if err != nil {
+			return err
+		}
+		for _, k := range slices.Sorted(maps.Keys(y.Intents)) {
+			if in := y.Intents[k]; !was.intents[k] && (in.Kind != state.HoldIntent || !c.answers(string(in.Target))) {
+				c.find(Event, id, "it answers, and adds the "+in.Kind+" "+string(k))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(y.Workflows)) {
+			for step, s := range y.Workflows[name].Steps {
+				for k := range s.Attempts {
+					if ref := name + "/" + string(step) + " " + k.String(); !was.attempts[ref] {
+						c.find(Event, id, "it answers, and adds attempt "+ref)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *committed) answers(commit string) bool {
+	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Answers" && t.Value == commit })
+}
+
+// known are the keys that stood in some records.
+type known struct {
+	intents  map[layout.IntentKey]bool
+	attempts map[string]bool
+}
+
+// answered gives what stood in the record before the answer, and before what it answers.
+func (c *committed) answered(id layout.ItemID, before ledger.Records) (known, error) {
+	k := known{map[layout.IntentKey]bool{}, map[string]bool{}}
+	k.add(before)
+	for _, t := range c.Trailers {
+		h, err := gitstore.ParseHash(t.Value)
+		if t.Key != "Bagpipe-Answers" || err != nil {
+			continue
+		}
+		at, err := c.a.ledger.Store.At(h)
+		if err != nil {
+			c.find(Words, id, "it answers commit "+t.Value+", which is not there")
+			continue
+		}
+		wrong, err := at.About()
+		if err != nil {
+			return k, err
+		}
+		for _, p := range wrong.Parents {
+			v, err := c.a.ledger.Store.At(p)
+			if err != nil {
+				return k, err
+			}
+			of, err := ledger.ReadRecords(v, id)
+			if err != nil {
+				return k, err
+			}
+			k.add(of)
+		}
+	}
+	return k, nil
+}
+
+func (k known) add(of ledger.Records) {
+	x, err := state.Decode(of.Execution)
+	if err != nil {
+		return // it holds nothing that could be brought back
+	}
+	for i := range x.Intents {
+		k.intents[i] = true
+	}
+	for name, w := range x.Workflows {
+		for step, s := range w.Steps {
+			for key := range s.Attempts {
+				k.attempts[name+"/"+string(step)+" "+key.String()] = true
+			}
+		}
+	}
+}

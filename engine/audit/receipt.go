@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// howTo stands in a receipt; %[1]s is the commit, %[2]s the item's folder, %[3]s the line that
+// verifies the anchor.
+const howTo = `
+How to verify it, in an empty folder, with sh, git, awk and base64:
+
+  git init -q --bare v
+  awk '/^-- /{n++; f="v/part" n; print $2, $3, f > "v/parts"; next} n{print > f}' RECEIPT
+  while read kind name file; do
+    test "$(base64 -d $file | git --git-dir v hash-object -w -t $kind --stdin)" = $name || echo "WRONG: $name"
+  done < v/parts
+%[3]s  git --git-dir v ls-tree %[1]s:%[2]s/
+  git --git-dir v show %[1]s:%[2]s/execution.json
+
+Nothing may be WRONG. Each object is named by the digest of its bytes; the commit names the root
+folder, and each folder the next. Ask where you trust whoever answers, such as in a clone made
+long ago, whether that commit was in the history.
+`
+
+// Receipt writes a text by which anybody can prove, with the history or without it, what was
+// recorded of an item at the newest anchor, or at the tip where no anchor has the item.
+func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) error {
+	tip, err := a.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	at := tip
+	anchor, err := a.lastAnchor(ctx, tip.Commit())
+	if err != nil {
+		return err
+	}
+	if anchor.Name != "" {
+		if at, err = a.ledger.Store.At(anchor.Commit); err != nil {
+			return err
+		}
+		if _, err := at.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON); errors.Is(err, fs.ErrNotExist) {
+			at, anchor = tip, gitstore.Anchor{} // it came later
+		}
+	}
+	f, err := ledger.ReadRecords(at, id)
+	if err != nil {
+		return err
+	}
+	if f.Absent() {
+		return ledger.NoItem(string(id))
+	}
+	r := &receipt{root: a.ledger.Root, w: w}
+	r.head(id, at, anchor, f)
+	if anchor.Name != "" {
+		r.part(ctx, "tag", anchor.Object.String())
+	}
+	r.part(ctx, "commit", at.Commit().String())
+	r.part(ctx, "tree", at.Tree().String())
+	dir := layout.ItemDir(id)
+	for i := range len(dir) + 1 {
+		if i == len(dir) || dir[i] == '/' {
+			r.part(ctx, "tree", at.Commit().String()+":"+dir[:i])
+		}
+	}
+	for _, file := range receiptFiles(f) {
+		r.part(ctx, "blob", at.Commit().String()+":"+dir+"/"+file.name)
+	}
+	return r.err
+}
+
+type recordFile struct {
+	name string
+	data []byte
+}
+
+func receiptFiles(f ledger.Records) (files []recordFile) {
+	for _, file := range []recordFile{{layout.ManifestJSON, f.Manifest}, {layout.ExecutionJSON, f.Execution}, {layout.InventoryJSON, f.Inventory}, {layout.DepositsJSON, f.Deposits}} {
+		if file.data != nil {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// receipt writes; after an error nothing more.
+type receipt struct {
+	root string
+	w    io.Writer
+	err  error
+}
+
+func (r *receipt) say(format string, args ...any) {
+	if r.err == nil {
+		_, r.err = fmt.Fprintf(r.w, format, args...)
+	}
+}
+
+func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Anchor, f ledger.Records) {
+	r.say("Bagpipe receipt of item %s\n\nIts records stand in %s of commit\n%s", id, layout.ItemDir(id), at.Commit())
+	verify := ""
+	if anchor.Name == "" {
+		r.say(",\nwhich no anchor covers.\n")
+	} else {
+		r.say(",\nwhich is signed by tag %s.\n", anchor.Name)
+		verify = fmt.Sprintf("  git --git-dir v -c gpg.format=ssh -c gpg.ssh.allowedSignersFile=SIGNERS verify-tag %s\n  git --git-dir v rev-parse %s^{commit}\n", anchor.Object, anchor.Object)
+	}
+	r.say("\nSHA-256 of the records:\n")
+	for _, file := range receiptFiles(f) {
+		r.say("%x  %s\n", sha256.Sum256(file.data), file.name)
+	}
+	r.say(howTo, at.Commit(), layout.ItemDir(id), verify)
+}
+
+// part writes one object.
+func (r *receipt) part(ctx context.Context, kind, rev string) {
+	if r.err != nil {
+		return
+	}
+	data, name, err := gitstore.Object(ctx, r.root, kind, rev)
+	if r.err = err; err != nil {
+		return
+	}
+	r.say("\n-- %s %s\n", kind, name)
+	const width = 76
+	for text := base64.StdEncoding.EncodeToString(data); len(text) > 0 && r.err == nil; text = text[min(width, len(text)):] {
+		r.say("%s\n", text[:min(width, len(text))])
+	}
+}

@@ -1,0 +1,68 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// replay makes the event happen again, at a site, that led from the records before to those
+// now. An error says why none did.
+func replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plans state.Plans) (h happened, tr state.Transition, err error) {
+	y, err := state.Decode(now.Execution)
+	if err != nil {
+		return h, tr, err
+	}
+	x := &state.Execution{Item: id}
+	if before.Execution != nil {
+		if x, err = state.Decode(before.Execution); err != nil {
+			return h, tr, err
+		}
+		m, err := layout.DecodeManifest(before.Manifest)
+		if err != nil {
+			return h, tr, err
+		}
+		x.Manifest, x.Since, x.Bare, x.Site = before.Manifest, m.Since, m.Source.Bare(), state.Site{Name: site}
+		x.Recompute(plans)
+	}
+	if h, err = eventOf(x, y, plans); err != nil {
+		return h, tr, err
+	}
+	for _, k := range h.before {
+		in := y.Intents[layout.IntentKey(k)]
+		w := x.Workflows[in.Workflow]
+		if w == nil || plans(w.Digest) == nil {
+			return h, tr, errNoEvent
+		}
+		if _, err := state.Apply(x, plans(w.Digest), state.Deactivate{Key: layout.IntentKey(k), Workflow: in.Workflow, At: in.At, By: in.By, Text: in.Text}); err != nil {
+			return h, tr, err
+		}
+	}
+	if h.workflow != "" && h.plan == nil {
+		return h, tr, fmt.Errorf("the definition that %s runs by is not in the history", h.workflow)
+	}
+	fresh := differ(x, y).intents
+	if tr, err = state.Apply(x, h.plan, h.event); err != nil {
+		return h, tr, err
+	}
+	rename(x, y, fresh)
+	made := x.Encode()
+	if !bytes.Equal(made, now.Execution) {
+		return h, tr, fmt.Errorf("the event makes another record: %s", firstDifference(made, now.Execution))
+	}
+	return h, tr, nil
+}
+
+// firstDifference gives the first line that is not the same.
+func firstDifference(want, is []byte) string {
+	a, b := bytes.Split(want, []byte("\n")), bytes.Split(is, []byte("\n"))
+	for i := range min(len(a), len(b)) {
+		if !bytes.Equal(a[i], b[i]) {
+			return fmt.Sprintf("%s instead of %s", ledger.Clip(string(bytes.TrimSpace(b[i])), 120), ledger.Clip(string(bytes.TrimSpace(a[i])), 120))
+		}
+	}
+	return "it ends elsewhere"
+}

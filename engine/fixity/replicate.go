@@ -1,0 +1,233 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/steps"
+	"bagpipe/steps/target"
+)
+
+// Copied is what a copy to a target did for one item.
+type Copied struct {
+	Item       layout.ItemID `json:"item"`
+	Collection layout.Name   `json:"collection"`
+	Label      string        `json:"label"`
+	Versions   []int         `json:"versions"` // that were copied; none: all were there
+	From       string        `json:"from,omitempty"`
+}
+
+// Copy adds copies of all versions of items on a target, from any sound copy; no items are
+// all that were deposited. What is there already is passed over. told is called item by item;
+// errors of one item are joined, and the others go on, unless the target is down. Items that
+// are being worked on are passed over, and counted.
+func (c *Checks) Copy(ctx context.Context, to layout.Name, items []layout.ItemID, told func(Copied)) (passedOver int, err error) {
+	if c.ledger.ReadOnly {
+		return 0, gitstore.ErrReadOnly
+	}
+	if err := knownTarget(c, to); err != nil {
+		return 0, err
+	}
+	t, err := c.target(to)
+	if err != nil {
+		return 0, err
+	}
+	k := copying{c, to, t}
+	all := len(items) == 0
+	if all {
+		for it := range c.index.Loaded().Items() {
+			items = append(items, it.ID)
+		}
+	}
+	var errs []error
+	for _, id := range items {
+		done, err := k.item(ctx, id, all)
+		var down *target.Down
+		switch {
+		case ctx.Err() != nil, errors.As(err, &down), fault.Is(err, fault.Busy):
+			return passedOver, errors.Join(append(errs, err)...)
+		case errors.Is(err, errAtWork):
+			passedOver++
+		case err != nil:
+			errs = append(errs, fmt.Errorf("item %s: %w", id.Short(), err))
+		case done != nil:
+			told(*done)
+		}
+	}
+	return passedOver, errors.Join(errs...)
+}
+
+// copying is one copy of items to a target.
+type copying struct {
+	*Checks
+	to layout.Name
+	t  target.Target
+}
+
+// item copies what is not there; nil where an item was not deposited, and not named.
+func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Copied, error) {
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.read(v, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !r.deposited && unnamed:
+		return nil, nil
+	case !r.deposited:
+		return nil, fault.New(fault.Refused, "it was not deposited yet", fault.Remedy{Verb: fault.Why, Item: id})
+	case r.atWork():
+		return nil, errAtWork
+	}
+	out := &Copied{Item: id, Collection: r.Manifest.Collection, Label: r.Manifest.Label, Versions: []int{}}
+	made := map[layout.Name]map[int]layout.DepositCopy{}
+	for version := 1; version <= max(r.Manifest.Version, 1); version++ {
+		if _, there := r.targets[c.to][version]; there {
+			continue
+		}
+		if err := c.version(ctx, r, version, out, made); err != nil {
+			return nil, err
+		}
+	}
+	if len(out.Versions) == 0 {
+		return out, nil
+	}
+	return out, c.commit(ctx, out, made)
+}
+
+func (c copying) version(ctx context.Context, r *record, version int, out *Copied, made map[layout.Name]map[int]layout.DepositCopy) (err error) {
+	good, err := c.sound(ctx, r, version, "", nil)
+	if absent(err) && version < max(r.Manifest.Version, 1) {
+		return nil // a version that was never deposited
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, good.drop()) }()
+	bag := bagFor(c.ledger, r, version, good.dir, "copy")
+	note := func(name layout.Name, t target.Target) error {
+		copied, err := t.Put(ctx, bag)
+		if err != nil {
+			return err
+		}
+		if made[name] == nil {
+			made[name] = map[int]layout.DepositCopy{}
+		}
+		made[name][version] = copied
+		return nil
+	}
+	if len(r.targets) == 0 && c.to != steps.StoreTarget { // from now on the record has the store's, too
+		store, err := c.target(steps.StoreTarget)
+		if err == nil {
+			err = note(steps.StoreTarget, store)
+		}
+		if err != nil {
+			return fmt.Errorf("target %s: %w", steps.StoreTarget, err)
+		}
+	}
+	if err := note(c.to, c.t); err != nil {
+		return fmt.Errorf("target %s: %w", c.to, err)
+	}
+	out.Versions, out.From = append(out.Versions, version), good.from
+	return nil
+}
+
+// commit commits the copies that were made of an item.
+func (c copying) commit(ctx context.Context, out *Copied, made map[layout.Name]map[int]layout.DepositCopy) error {
+	who, id := c.ledger.ByPerson(), out.Item
+	return c.ledger.Transact(ctx, id, func(v gitstore.Reader) (*gitstore.Change, error) {
+		d, err := ledger.ReadDeposits(v, id)
+		if err != nil {
+			return nil, err
+		}
+		var text string
+		for _, name := range slices.Sorted(maps.Keys(made)) {
+			for _, version := range slices.Sorted(maps.Keys(made[name])) {
+				d.Note(name, version, made[name][version])
+				text += fmt.Sprintf("%s: version %d: %s\n", name, version, made[name][version].Place)
+			}
+		}
+		data, err := d.Encode()
+		if err != nil {
+			return nil, err
+		}
+		subject := fmt.Sprintf("deposit: copied %s (%s/%s)", id, out.Collection, ledger.Clip(out.Label, 100))
+		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.DepositsJSON: data}, Author: who.Author,
+			Message: ledger.Message(subject, text, []ledger.Trailer{{"Bagpipe-Item", string(id)}, {"Bagpipe-Target", string(c.to)}, {"Bagpipe-Agent", who.Agent}})}, nil
+	})
+}
+
+// mend replaces the copies on targets that a check found damaged, from a sound one; without
+// one they stay as they are.
+func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
+	bad := map[int]map[layout.Name]bool{}
+	for name, versions := range r.noted {
+		for version, copied := range versions {
+			if copied.Outcome == layout.FixityFailed {
+				if bad[version] == nil {
+					bad[version] = map[layout.Name]bool{}
+				}
+				bad[version][name] = true
+			}
+		}
+	}
+	if len(bad) == 0 {
+		return r, nil
+	}
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return r, err
+	}
+	rec, err := c.read(v, r.Item)
+	if err != nil {
+		return r, err
+	}
+	for version, names := range bad {
+		good, err := c.sound(ctx, rec, version, "", names)
+		if fault.Is(err, fault.Damaged) || absent(err) {
+			continue // the item is held
+		}
+		if err != nil {
+			return r, err
+		}
+		for name := range names {
+			if err == nil {
+				err = c.mendCopy(ctx, r, rec, name, version, good)
+			}
+		}
+		if err := errors.Join(err, good.drop()); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (c *Checks) mendCopy(ctx context.Context, r Result, rec *record, name layout.Name, version int, good *soundBag) error {
+	t, err := c.target(name)
+	if err != nil {
+		return err
+	}
+	was := r.noted[name][version]
+	made, err := t.Replace(ctx, was, bagFor(c.ledger, rec, version, good.dir, "mend"))
+	if err != nil {
+		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
+	}
+	made.Written, made.LastFailure = c.ledger.Now(), &layout.DepositFailure{At: was.Verified, Message: was.Message}
+	r.noted[name][version] = made
+	called := copyName(name, version, rec.Manifest)
+	found := r.Copies[called]
+	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
+	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
+	r.Copies[called] = found
+	return nil
+}

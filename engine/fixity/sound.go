@@ -1,0 +1,133 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+	"bagpipe/steps/target"
+)
+
+// soundBag is a bag of an item in a folder of this machine, validated.
+type soundBag struct {
+	dir  string
+	from string // where it was had from
+	drop func() error
+}
+
+// sound finds a sound bag of a version of an item: in the store, or on a target, from where it
+// is fetched. Copies on targets that avoid names are passed over; only, unless "", is the one
+// target to ask. Without a sound copy it says what is wrong with each: fault.Damaged, or
+// fault.Busy where targets are down, or fs.ErrNotExist where there is none.
+func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.Name, avoid map[layout.Name]bool) (*soundBag, error) {
+	id := r.Manifest.Item
+	var wrong []error
+	down := false
+	if (only == "" || only == steps.StoreTarget) && !avoid[steps.StoreTarget] {
+		dir, err := r.bag(version)
+		if err == nil {
+			if _, err = checkBag(ctx, dir, id); err == nil {
+				return &soundBag{dir, dir, func() error { return nil }}, nil
+			}
+		}
+		if !absent(err) {
+			wrong = append(wrong, fmt.Errorf("store: %w", err))
+			down = down || fault.Is(err, fault.Busy)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
+		copied, there := r.targets[name][version]
+		if !there || avoid[name] || name == steps.StoreTarget || only != "" && name != only {
+			continue
+		}
+		b, err := c.fetch(ctx, name, copied, id)
+		if err == nil {
+			return b, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var away *target.Down
+		down = down || errors.As(err, &away)
+		wrong = append(wrong, fmt.Errorf("target %s: %w", name, err))
+	}
+	switch {
+	case len(wrong) == 0:
+		return nil, os.ErrNotExist
+	case down:
+		return nil, fault.New(fault.Busy, fmt.Sprintf("no sound copy of item %s could be had: %v", id.Short(), errors.Join(wrong...)))
+	}
+	return nil, fault.New(fault.Damaged, fmt.Sprintf("no copy of item %s is sound: %v", id.Short(), errors.Join(wrong...)))
+}
+
+// fetch gets a copy from a target and judges it: by its digest on record, and by validating it.
+func (c *Checks) fetch(ctx context.Context, name layout.Name, copied layout.DepositCopy, id layout.ItemID) (*soundBag, error) {
+	t, err := c.target(name)
+	if err != nil {
+		return nil, err
+	}
+	if copied.Layout == target.LayoutTar { // whose digest is that of the tar
+		if _, _, err := t.Check(ctx, copied, target.Read); err != nil {
+			return nil, err
+		}
+	}
+	b, err := c.get(ctx, name, t, copied, id)
+	if err != nil {
+		return nil, err
+	}
+	if copied.Layout != target.LayoutTar {
+		digest, err := target.Digest(b.dir)
+		if err == nil && digest != copied.Digest {
+			err = damage("its tag manifests are not those that were written")
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.drop())
+		}
+	}
+	return b, nil
+}
+
+// get gets a copy from a target and validates it.
+func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID) (_ *soundBag, err error) {
+	scratch := c.ledger.Path(layout.ScratchDir + "/" + string(c.ledger.ID)) // which goes with this engine
+	if err := disk.MkdirAll(scratch, 0o755); err != nil {
+		return nil, err
+	}
+	top, err := os.MkdirTemp(scratch, "fetch-")
+	if err != nil {
+		return nil, err
+	}
+	drop := func() error { return disk.RemoveTree(top) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, drop())
+		}
+	}()
+	dir := filepath.Join(top, string(id))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := t.Get(ctx, copied, dir); err != nil {
+		return nil, err
+	}
+	if _, err := checkBag(ctx, dir, id); err != nil {
+		return nil, err
+	}
+	return &soundBag{dir, string(name) + ":" + copied.Place, drop}, nil
+}
+
+// bagFor describes a bag for a target.
+func bagFor(l *ledger.Ledger, r *record, version int, dir, why string) target.Bag {
+	m := r.Manifest
+	return target.Bag{Item: m.Item, Version: version, Dir: dir, By: l.ByPerson().Author.Name, At: l.Now(),
+		Message: fmt.Sprintf("%s: %s (%s/%s)", why, m.Item, m.Collection, m.Label)}
+}

@@ -1,0 +1,133 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+)
+
+// copyName is what a copy on a target is called beside the other copies of an item.
+func copyName(name layout.Name, version int, m layout.Manifest) string {
+	if version == max(m.Version, 1) {
+		return string(name)
+	}
+	return fmt.Sprintf("%s v%d", name, version)
+}
+
+// knownTarget refuses a name that no target of the settings has.
+func knownTarget(c *Checks, name layout.Name) error {
+	names := c.settings.Current().Settings.TargetNames()
+	if slices.Contains(names, string(name)) {
+		return nil
+	}
+	return fault.New(fault.NotFound, fmt.Sprintf("the settings have no target %q; there are: %s", name, strings.Join(names, ", ")))
+}
+
+// target opens a target by the settings in force.
+func (c *Checks) target(name layout.Name) (target.Target, error) {
+	set := c.settings.Current().Settings
+	config, is := set.Target(c.ledger.Root, string(name), set.StoreDir(c.ledger.Root))
+	if !is {
+		return nil, &target.Down{Err: fmt.Errorf("the settings have no target %q any more", name)}
+	}
+	return c.targets.Take(name, config)
+}
+
+// targetCopies checks the copies on targets, and gives them as they are now known. A target
+// that is down says nothing about its copies.
+// level says how close the look at a copy is; false: there is none.
+func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level func(layout.Name, int) (target.Level, bool)) error {
+	out.noted = map[layout.Name]map[int]layout.DepositCopy{}
+	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
+		for _, version := range slices.Sorted(maps.Keys(r.targets[name])) {
+			how, looked := level(name, version)
+			if !looked {
+				continue
+			}
+			found, err := c.targetCopy(ctx, name, r.targets[name][version], how)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				return fmt.Errorf("item %s: target %s: %w", r.Manifest.Item.Short(), name, err)
+			}
+			found.At = c.ledger.Now()
+			out.Copies[copyName(name, version, r.Manifest)] = found
+			if found.Outcome == layout.FixityDown {
+				continue
+			}
+			copied := r.targets[name][version]
+			copied.Verified, copied.Outcome, copied.Message = found.At, found.Outcome, found.Message
+			if out.noted[name] == nil {
+				out.noted[name] = map[int]layout.DepositCopy{}
+			}
+			out.noted[name][version] = copied
+		}
+	}
+	return nil
+}
+
+func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout.DepositCopy, level target.Level) (found layout.FixityCheck, err error) {
+	found = layout.FixityCheck{Outcome: layout.FixityPassed, Path: string(name) + ":" + copied.Place}
+	t, err := c.target(name)
+	if err == nil {
+		found.Files, found.Bytes, err = t.Check(ctx, copied, level)
+	}
+	var down *target.Down
+	var wrong *target.Damage
+	switch {
+	case errors.As(err, &down):
+		found.Outcome = layout.FixityDown
+	case errors.As(err, &wrong):
+		found.Outcome = layout.FixityFailed
+	case absent(err):
+		found.Outcome, err = layout.FixityFailed, errors.New("nothing of it is there")
+	case err != nil:
+		return found, err
+	}
+	if err != nil {
+		found.Message = ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)
+	}
+	return found, nil
+}
+
+// keepTargets writes what was found of the copies on targets into the item's record.
+func (r Result) keepTargets(d *layout.Deposits) {
+	for name, versions := range r.noted {
+		for version, copied := range versions {
+			d.Note(name, version, copied)
+		}
+	}
+}
+
+// local are the copies in the workspace and in the store, which copies: of the record has.
+func (r Result) local() map[string]layout.FixityCheck {
+	out := map[string]layout.FixityCheck{}
+	for _, name := range []string{Source, Content, Derived, Deposit} {
+		if found, is := r.Copies[name]; is {
+			out[name] = found
+		}
+	}
+	return out
+}
+
+// knownCopies are the copies as they were found last.
+func knownCopies(d layout.Deposits) map[string]layout.FixityCheck {
+	all := maps.Clone(d.Copies)
+	for name, versions := range d.Targets {
+		newest := slices.Max(slices.Collect(maps.Keys(versions)))
+		for version, c := range versions {
+			all[copyName(name, version, layout.Manifest{Version: newest})] = layout.FixityCheck{At: c.Verified, Outcome: c.Outcome,
+				Path: string(name) + ":" + c.Place, Files: c.Files, Bytes: c.Bytes, Message: c.Message}
+		}
+	}
+	return all
+}

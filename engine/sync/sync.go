@@ -1,0 +1,184 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
+	"bagpipe/layout"
+)
+
+// The rules are: a site pushes its history as site/NAME, where nobody else writes, so that
+// its push loses no race. It joins the branches of the others, and the remote's main, and then
+// moves that main forward if it can; another site may have been quicker, and joins what this
+// one pushed. What has been joined is looked at by the guard before it is pushed on. A crash
+// leaves objects that no branch needs, or joined histories that are not pushed yet: the next
+// sync goes on.
+
+// Report is what a sync with one remote came to.
+type Report struct {
+	Remote string   `json:"remote"`
+	Joined []string `json:"joined"` // branches of the remote with something new
+	Pushed []string `json:"pushed"` // branches
+	// Refused are branches that the remote did not take, and why.
+	Refused map[string]string `json:"refused"`
+	Failed  string            `json:"failed,omitempty"` // why it was not, or not wholly, synced with
+}
+
+const mainBranch = "main"
+
+// Sync fetches from every remote, joins, and pushes; a remote that fails keeps no other from
+// that.
+func (s *Syncer) Sync(ctx context.Context) (reports []Report, err error) {
+	l := s.ledger
+	if l.Site.Name == "" {
+		return nil, fault.New(fault.Refused, "this workspace has no name among those that share its history", fault.Remedy{Verb: fault.NameSite})
+	}
+	remotes, err := gitstore.Remotes(ctx, l.Root)
+	if err != nil {
+		return nil, err
+	}
+	if len(remotes) == 0 {
+		return nil, fault.New(fault.Refused, "this workspace has no remote", fault.Remedy{Verb: fault.AddRemote})
+	}
+	var errs []error
+	for _, remote := range remotes {
+		r, err := s.with(ctx, remote)
+		if err != nil {
+			r.Failed = err.Error()
+			errs = append(errs, fmt.Errorf("sync with %s: %w", remote, err))
+		}
+		reports = append(reports, r)
+	}
+	return reports, errors.Join(errs...)
+}
+
+// with syncs with one remote.
+func (s *Syncer) with(ctx context.Context, remote string) (Report, error) {
+	r := Report{Remote: remote, Joined: []string{}, Pushed: []string{}, Refused: map[string]string{}}
+	own := layout.SitesBranches + string(s.ledger.Site.Name)
+	tips, fetched := gitstore.Fetch(ctx, s.ledger.Root, remote)
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	var errs []error
+	if back, pushed := tips[own]; pushed {
+		did, err := s.takeBack(ctx, back)
+		if err != nil {
+			return r, errors.Join(err, fetched)
+		}
+		if did {
+			r.Joined = append(r.Joined, own)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tips)) {
+		did, err := s.take(ctx, tips[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		} else if did {
+			r.Joined = append(r.Joined, name)
+		}
+	}
+	if fetched != nil {
+		return r, errors.Join(append(errs, fetched)...)
+	}
+	if err := s.guard.LookAtFew(ctx); err != nil {
+		return r, errors.Join(append(errs, err)...)
+	}
+	return r, errors.Join(append(errs, s.push(ctx, &r, own, tips))...)
+}
+
+// join gives the commit that holds what two do: the later of the two, or a join commit.
+func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, error) {
+	base, err := s.ledger.Store.Base(ctx, a, b)
+	switch {
+	case err != nil:
+		return a, err
+	case base.IsZero():
+		return a, fault.New(fault.Refused, fmt.Sprintf("the history of %s is unrelated to that of this workspace", b.String()[:12]))
+	case base == a:
+		return b, nil
+	case base == b:
+		return a, nil
+	}
+	joined, err := guard.JoinCommit(ctx, s.ledger, base, a, b)
+	if err != nil {
+		return a, fmt.Errorf("join %s and %s: %w", a.String()[:12], b.String()[:12], err)
+	}
+	return joined, nil
+}
+
+// take brings a commit of others into the branch, and reports whether that was new.
+func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash) (did bool, err error) {
+	known := map[gitstore.Hash]gitstore.Hash{} // joins by the tip they began from
+	onto := func(tip gitstore.Hash) (gitstore.Hash, error) {
+		to, ok := known[tip]
+		if !ok {
+			var err error
+			if to, err = s.join(ctx, tip, theirs); err != nil {
+				return to, err
+			}
+			known[tip] = to
+		}
+		did = to != tip
+		return to, nil
+	}
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	if to, err := onto(v.Commit()); err != nil || to == v.Commit() { // while others go on
+		return false, err
+	}
+	_, err = s.ledger.Store.Land(ctx, onto)
+	return did, err
+}
+
+// takeBack is take of this site's own branch, which is ahead of this workspace where that was
+// restored from an older backup. Nobody else writes there.
+func (s *Syncer) takeBack(ctx context.Context, own gitstore.Hash) (bool, error) {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	base, err := s.ledger.Store.Base(ctx, v.Commit(), own)
+	switch {
+	case err != nil:
+		return false, err
+	case base != own && base != v.Commit():
+		return false, fault.New(fault.Refused, fmt.Sprintf("another workspace is at work as site %s, such as a copy of this one; one of them has to go", s.ledger.Site.Name))
+	}
+	return s.take(ctx, own)
+}
+
+// push writes to the remote what it does not have.
+func (s *Syncer) push(ctx context.Context, r *Report, own string, tips map[string]gitstore.Hash) error {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	var branches []string
+	for _, b := range []string{own, mainBranch} {
+		if tips[b] != v.Commit() {
+			branches = append(branches, b)
+		}
+	}
+	if r.Refused, err = gitstore.Push(ctx, s.ledger.Root, r.Remote, branches...); err != nil {
+		return err
+	}
+	for _, b := range branches {
+		if _, no := r.Refused[b]; !no {
+			r.Pushed = append(r.Pushed, b)
+		}
+	}
+	if why, no := r.Refused[own]; no {
+		return fault.New(fault.Refused, fmt.Sprintf("%s does not take branch %s: %s", r.Remote, own, strings.TrimSpace(why)))
+	}
+	return nil
+}
