@@ -93,7 +93,7 @@ func (s *snapshot) item(id layout.ItemID) *queue.Item {
 	if it == nil {
 		it = &queue.Item{ID: id}
 		if f, err := ledger.ReadRecords(s.view, id); err == nil && !f.Absent() {
-			it = s.alerts.index.Summarise(s.view, id, &ledger.Files{Manifest: f.Manifest, Execution: f.Execution}, &index.Scanned{}, &queue.Item{})
+			it = s.alerts.index.Summarise(s.view, id, &f, &index.Scanned{}, &queue.Item{})
 		}
 		s.items[id] = it
 	}

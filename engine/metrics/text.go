@@ -19,6 +19,8 @@ func (m *Metrics) text() []byte {
 	w.value(1, "version", m.version)
 	m.items(w)
 	m.run(w)
+	m.oldest(w)
+	m.store(w)
 	m.machine(w)
 	return w.Bytes()
 }
@@ -60,10 +62,19 @@ func (m *Metrics) run(w *writer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.family("bagpipe_steps_ended_total", "counter", "Steps that this engine ended since its start.")
-	for _, k := range slices.SortedFunc(maps.Keys(m.ended), func(a, b endedKey) int {
+	keys := slices.SortedFunc(maps.Keys(m.ended), func(a, b endedKey) int {
 		return strings.Compare(a.step.String()+" "+string(a.status), b.step.String()+" "+string(b.status))
-	}) {
-		w.value(float64(m.ended[k]), "workflow", k.step.Workflow, "step", string(k.step.Step), "status", string(k.status))
+	})
+	for _, k := range keys {
+		w.value(float64(m.ended[k].n), k.labels()...)
+	}
+	w.family("bagpipe_step_run_seconds_total", "counter", "How long the steps that this engine ended ran.")
+	for _, k := range keys {
+		w.value(m.ended[k].ran.Seconds(), k.labels()...)
+	}
+	w.family("bagpipe_step_wait_seconds_total", "counter", "How long the steps that this engine ended had been ready.")
+	for _, k := range keys {
+		w.value(m.ended[k].waited.Seconds(), k.labels()...)
 	}
 	w.family("bagpipe_drops_total", "counter", "Drops that this engine took in or rejected since its start.")
 	w.value(float64(m.admitted), "outcome", "admitted")
@@ -82,15 +93,20 @@ func (m *Metrics) machine(w *writer) {
 		}
 	}
 	engines, err := claim.NewObserver(m.ledger.Root, m.ledger.Host, m.ledger.Clock).Engines()
-	alive := 0
+	alive, workers := 0, 0
 	for _, e := range engines {
-		if e.Alive {
+		switch {
+		case e.Alive && e.Worker != "":
+			workers++
+		case e.Alive:
 			alive++
 		}
 	}
 	if err == nil {
 		w.family("bagpipe_engines", "gauge", "Engines that live on this workspace, this one included.")
 		w.value(float64(alive))
+		w.family("bagpipe_workers", "gauge", "Workers on other machines that live, or hold a lease.")
+		w.value(float64(workers))
 	}
 	healthy := 1.0
 	if m.Health() != nil {
@@ -98,6 +114,24 @@ func (m *Metrics) machine(w *writer) {
 	}
 	w.family("bagpipe_healthy", "gauge", "1 where /healthz says ok.")
 	w.value(healthy)
+}
+
+func (k endedKey) labels() []string {
+	return []string{"workflow", k.step.Workflow, "step", string(k.step.Step), "status", string(k.status)}
+}
+
+// store tells of the commits of this process.
+func (m *Metrics) store(w *writer) {
+	f := m.ledger.Store.Figures()
+	w.family("bagpipe_commits_total", "counter", "Commits of this engine since its start.")
+	w.value(float64(f.Commits))
+	w.family("bagpipe_commit_groups_total", "counter", "Groups in which they were made durable.")
+	w.value(float64(f.Groups))
+	w.family("bagpipe_commit_group_size_max", "gauge", "Commits in the largest of them.")
+	w.value(float64(f.Largest))
+	w.family("bagpipe_commit_seconds_total", "counter", "What the groups took: building commits, writing and syncing packs with the branch.")
+	w.value(f.Building.Seconds(), "part", "build")
+	w.value(f.Publishing.Seconds(), "part", "publish")
 }
 
 // writer writes families of metrics.

@@ -1,0 +1,268 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bagpipe/engine/audience"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+const (
+	parts    = 64
+	keep     = 31 * 24 * time.Hour // entries, and the posts they are of
+	mostEach = 200                 // entries of one feed
+	atOnce   = 500                 // posts in one line
+)
+
+// Entry is a post in the feeds that have it, in words.
+type Entry struct {
+	Seq     int               `json:"seq"`
+	Date    time.Time         `json:"date"` // when it was made
+	Feeds   []string          `json:"feeds,omitempty"`
+	Summary map[string]string `json:"summary,omitempty"` // by format
+	Error   string            `json:"error,omitempty"`   // why there is none
+}
+
+// line of posts, and of a part.
+type (
+	postsLine struct {
+		Through string `json:"through"`
+		Next    int    `json:"next"`
+		Posts   []Post `json:"posts"`
+	}
+	partLine struct {
+		Through int     `json:"through"`
+		Entries []Entry `json:"entries"`
+	}
+)
+
+// part is the entries of the posts of some posters.
+type part struct {
+	journal
+	through int
+	entries []Entry
+}
+
+// Feeds are the feeds of a workspace.
+type Feeds struct {
+	ledger  *ledger.Ledger
+	dir     string
+	workers int
+
+	mu      sync.Mutex // guards the rest
+	journal journal
+	through string // the commit
+	next    int    // the number of the next post
+	posts   []Post
+	parts   [parts]part
+	books   map[gitstore.Hash]*audience.Book
+}
+
+// New gives the feeds of a workspace.
+func New(l *ledger.Ledger) *Feeds {
+	f := &Feeds{ledger: l, dir: l.Path(layout.FeedsDir), workers: runtime.GOMAXPROCS(0)}
+	f.forget()
+	return f
+}
+
+// Wanted reports whether the workspace has feeds: feeds/ in its history, or read before.
+func (f *Feeds) Wanted() bool {
+	v, err := f.ledger.Store.Tip()
+	if err != nil {
+		return false
+	}
+	h, err := hashOf(v, audience.Dir)
+	_, kept := os.Stat(f.dir)
+	return err == nil && !h.IsZero() || kept == nil
+}
+
+func (f *Feeds) forget() {
+	f.through, f.next, f.posts, f.books = "", 1, nil, map[gitstore.Hash]*audience.Book{}
+	f.journal = journal{path: f.file("posts")}
+	for n := range f.parts {
+		f.parts[n] = part{journal: journal{path: f.file(fmt.Sprintf("part-%02d", n))}}
+	}
+}
+
+// Cycle brings the feeds up to the tip of the history. One that is busy is left alone: it
+// sees the newest commits with its next.
+func (f *Feeds) Cycle(ctx context.Context) error {
+	if !f.mu.TryLock() {
+		return nil
+	}
+	defer f.mu.Unlock()
+	return f.cycle(ctx)
+}
+
+func (f *Feeds) cycle(ctx context.Context) (err error) {
+	v, err := f.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(f.dir, 0o777); err != nil {
+		return err
+	}
+	unlock, err := disk.LockDir(f.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err = f.load(); errors.Is(err, errDamaged) {
+		f.ledger.Log.Warn("the feeds are built anew", "err", err)
+		err = f.clear()
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.collect(ctx, v); err != nil {
+		return fmt.Errorf("collect posts: %w", err)
+	}
+	if err := f.generate(v); err != nil {
+		return fmt.Errorf("make feeds: %w", err)
+	}
+	return f.clean()
+}
+
+// load reads what other processes added.
+func (f *Feeds) load() error {
+	err := f.journal.read(func(data []byte) error {
+		var l postsLine
+		err := json.Unmarshal(data, &l)
+		f.through, f.next, f.posts = l.Through, l.Next, append(f.posts, l.Posts...)
+		return err
+	})
+	for n := range f.parts {
+		p := &f.parts[n]
+		err = errors.Join(err, p.read(func(data []byte) error {
+			var l partLine
+			err := json.Unmarshal(data, &l)
+			p.through, p.entries = l.Through, append(p.entries, l.Entries...)
+			return err
+		}))
+	}
+	return err
+}
+
+// clear removes the files; all is made anew.
+func (f *Feeds) clear() error {
+	entries, err := os.ReadDir(f.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.Remove(f.file(e.Name())))
+	}
+	f.forget()
+	return err
+}
+
+// Regenerate makes all feeds anew from the history.
+func (f *Feeds) Regenerate(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := disk.MkdirAll(f.dir, 0o777); err != nil {
+		return err
+	}
+	unlock, err := disk.LockDir(f.dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.clear(), unlock()); err != nil {
+		return err
+	}
+	return f.cycle(ctx)
+}
+
+// collect turns the commits since the last cycle into posts.
+func (f *Feeds) collect(ctx context.Context, tip gitstore.View) error {
+	var since gitstore.Hash
+	if f.through == tip.Commit().String() {
+		return nil
+	}
+	if f.through != "" {
+		var err error
+		if since, err = gitstore.ParseHash(f.through); err != nil {
+			return err
+		}
+	}
+	commits, err := gitstore.ParentsFirst(ctx, f.ledger.Root, tip.Commit(), since)
+	if err != nil {
+		return err
+	}
+	l := postsLine{Through: tip.Commit().String(), Next: f.next}
+	for _, h := range commits {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v, err := f.ledger.Store.At(h)
+		if err != nil {
+			return err
+		}
+		p, err := f.postOf(v)
+		if err != nil {
+			return fmt.Errorf("commit %s: %w", h, err)
+		}
+		if p != nil {
+			p.Seq = l.Next
+			l.Next++
+			l.Posts = append(l.Posts, *p)
+		}
+	}
+	if err := f.journal.add(l); err != nil {
+		return err
+	}
+	f.through, f.next, f.posts = l.Through, l.Next, append(f.posts, l.Posts...)
+	return nil
+}
+
+// generate lets workers make the entries of the parts that have posts. Their number has no
+// effect on what is made.
+func (f *Feeds) generate(v gitstore.View) error {
+	var open [parts][]*Post
+	for n := range f.posts {
+		if p := &f.posts[n]; p.Part >= 0 && p.Part < parts && p.Seq > f.parts[p.Part].through {
+			open[p.Part] = append(open[p.Part], p)
+		}
+	}
+	var work errgroup.Group
+	work.SetLimit(max(1, f.workers))
+	for n := range open {
+		if len(open[n]) > 0 {
+			work.Go(func() error { return f.parts[n].make(open[n], f.renderer(v), f.ledger.Now) })
+		}
+	}
+	return work.Wait()
+}
+
+func (p *part) make(posts []*Post, r *renderer, now func() time.Time) error {
+	for some := range slices.Chunk(posts, atOnce) {
+		l := partLine{Through: some[len(some)-1].Seq}
+		for _, post := range some {
+			e := Entry{Seq: post.Seq, Date: now(), Feeds: post.To, Summary: map[string]string{}}
+			for _, format := range formats {
+				text, err := r.render(post, format)
+				if err != nil {
+					e = Entry{Seq: post.Seq, Date: e.Date, Error: err.Error()}
+					break
+				}
+				e.Summary[format] = text
+			}
+			l.Entries = append(l.Entries, e)
+		}
+		if err := p.add(l); err != nil {
+			return err
+		}
+		p.through, p.entries = l.Through, append(p.entries, l.Entries...)
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package notices
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/ask"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/notice"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/schedule"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// digest makes a digest pending, if something is new.
+func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *notice.Wish, k *kept) error {
+	if err := t.events(ctx, v, k); err != nil {
+		return err
+	}
+	stand := t.standing()
+	for key, news := range k.Events {
+		stand[key] = news
+	}
+	maps.DeleteFunc(stand, func(_ string, news News) bool { return !n.Tells(news.Kind) })
+	d := Digest{Name: name, At: t.ledger.Now(), Workspace: t.ledger.Root, Counts: map[string]int{}, News: []News{}, Mended: []News{}}
+	for _, key := range slices.Sorted(maps.Keys(stand)) {
+		if _, told := k.Told[key]; told {
+			continue
+		}
+		d.Counts[stand[key].Kind]++
+		if len(d.News) < mostTold {
+			d.News = append(d.News, stand[key])
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(k.Told)) {
+		if _, stands := stand[key]; stands || k.Told[key].Kind == notice.People || !n.Tells(notice.Mended) {
+			continue
+		}
+		d.Counts[notice.Mended]++
+		if len(d.Mended) < mostTold {
+			d.Mended = append(d.Mended, k.Told[key])
+		}
+	}
+	k.Told = stand
+	if len(d.Counts) == 0 {
+		return nil
+	}
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(t.ledger.Random, id); err != nil {
+		return err
+	}
+	d.ID, d.Text, k.At = "msg_"+hex.EncodeToString(id), d.line(), d.At
+	k.Pending = &pending{Digest: d, First: d.At, Next: d.At}
+	return nil
+}
+
+// line tells the counts.
+func (d *Digest) line() string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(d.Counts)) {
+		word := map[string]string{notice.Failures: "failed", notice.People: "for a person", notice.Stalls: "stalled",
+			notice.Fixity: "damaged", notice.Schedules: "of schedules", notice.Mended: "mended"}[kind]
+		parts = append(parts, fmt.Sprintf("%d %s", d.Counts[kind], word))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// standing is what the index says stands now.
+func (t *Teller) standing() map[string]News {
+	all := map[string]News{}
+	for _, g := range t.ask.Failures(ask.FailureFilter{}) {
+		for _, x := range g.Members {
+			workflow, _ := state.Instance(x.Run)
+			all[fmt.Sprintf("failure %s %s/%s %s", x.Item, x.Run, x.Step, x.Attempt)] = News{Kind: notice.Failures, Item: x.Item, Collection: x.Collection, Label: x.Label,
+				Step: workflow + "/" + string(x.Step), Message: x.Message, Since: x.Since}
+		}
+	}
+	t.index.Loaded().Settle(t.ledger.Now())
+	for it := range t.index.Loaded().With(queue.Person) {
+		for run, i := range it.Steps() {
+			if it.Waits(run, i) {
+				step := run.Plan.Steps[i].Name
+				all[fmt.Sprintf("person %s %s/%s", it.ID, run.Name, step)] = News{Kind: notice.People, Item: it.ID, Collection: it.Collection, Label: it.Label,
+					Step: run.Plan.Name + "/" + step, Since: run.Steps[i].Since}
+			}
+		}
+	}
+	for _, s := range t.ask.Stalled(0) {
+		if _, waits := all[fmt.Sprintf("person %s %s/%s", s.Item, s.Workflow, s.Step)]; waits {
+			continue
+		}
+		workflow, _ := state.Instance(s.Workflow)
+		all[fmt.Sprintf("stall %s %s/%s %s", s.Item, s.Workflow, s.Step, layout.FormatTime(s.Since))] = News{Kind: notice.Stalls, Item: s.Item, Label: s.Label,
+			Step: workflow + "/" + string(s.Step), Message: s.Why, Since: s.Since}
+	}
+	return all
+}
+
+// events takes in what the commits tell since the last look. At the first there is nothing
+// before; after a history that was replaced it begins anew.
+func (t *Teller) events(ctx context.Context, v gitstore.View, k *kept) error {
+	since, err := gitstore.ParseHash(k.Commit)
+	if err == nil {
+		_, err = t.ledger.Store.At(since)
+	}
+	k.Commit = v.Commit().String()
+	if err != nil || since == v.Commit() {
+		return nil
+	}
+	var found []gitstore.Commit
+	for c, err := range t.ledger.Store.History(ctx, gitstore.HistoryOptions{From: v.Commit()}) {
+		if err != nil {
+			return err
+		}
+		if c.Hash == since { // what a sync joined from before it, its own site tells
+			break
+		}
+		if trailer(c, "Bagpipe-Fixity") != "" || trailer(c, "Bagpipe-Schedule") != "" {
+			found = append(found, c)
+		}
+	}
+	for _, c := range slices.Backward(found) {
+		k.take(c)
+	}
+	return nil
+}
+
+// take takes in one commit.
+func (k *kept) take(c gitstore.Commit) {
+	item, name, due := trailer(c, "Bagpipe-Item"), trailer(c, "Bagpipe-Schedule"), trailer(c, "Bagpipe-Due")
+	if outcome := trailer(c, "Bagpipe-Fixity"); outcome != "" {
+		if outcome != layout.FixityFailed {
+			delete(k.Events, "fixity "+item)
+			return
+		}
+		k.Events["fixity "+item] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: ledger.OneLine(c.Body, 300), Since: c.When}
+		return
+	}
+	key := "schedule " + name + " "
+	words := strings.Fields(c.Subject) // schedule: OUTCOME NAME
+	if len(words) < 3 {
+		return
+	}
+	switch words[1] {
+	case schedule.Failed, schedule.TimedOut, schedule.Lost, schedule.Missed:
+		k.Events[key+due] = News{Kind: notice.Schedules, Schedule: name, Message: words[1] + ", due " + due, Since: c.When}
+	case schedule.Completed:
+		maps.DeleteFunc(k.Events, func(of string, _ News) bool { return strings.HasPrefix(of, key) })
+	}
+}
+
+func trailer(c gitstore.Commit, key string) string {
+	for _, t := range c.Trailers {
+		if t.Key == key {
+			return t.Value
+		}
+	}
+	return ""
+}
+
+// Lines are a digest in words, for mail and feeds.
+func (d *Digest) Lines() []string {
+	lines := []string{d.Workspace + ": " + d.Text}
+	for _, part := range []struct {
+		title string
+		news  []News
+		more  int
+	}{{"New", d.News, d.total() - len(d.News)}, {"Mended", d.Mended, d.Counts[notice.Mended] - len(d.Mended)}} {
+		if len(part.news) == 0 {
+			continue
+		}
+		lines = append(lines, "", part.title+":")
+		for _, n := range part.news {
+			lines = append(lines, "  "+n.line())
+		}
+		if part.more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more", part.more))
+		}
+	}
+	return lines
+}
+
+func (d *Digest) total() (n int) {
+	for kind, of := range d.Counts {
+		if kind != notice.Mended {
+			n += of
+		}
+	}
+	return n
+}
+
+func (n News) line() string {
+	var parts []string
+	for _, part := range []string{n.Kind, n.Schedule, n.Item.Short(), n.Label, n.Step, n.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, "  ")
+	if !n.Since.IsZero() {
+		text += " (since " + n.Since.UTC().Format(time.DateTime) + " UTC)"
+	}
+	return ledger.OneLine(ledger.Printable(text), 500)
+}

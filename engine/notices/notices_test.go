@@ -1,0 +1,386 @@
+package notices_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math/big"
+	mathrand "math/rand"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/notices"
+	"bagpipe/steps"
+)
+
+// TestSignatureIsThePublishedOne takes the example of the specification of Standard Webhooks.
+func TestSignatureIsThePublishedOne(t *testing.T) {
+	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := notices.Signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// bench is a workspace with one item whose step fails, and a clock that the test moves.
+type bench struct {
+	*testing.T
+	e   *engine.Engine
+	now time.Time
+}
+
+func newBench(t *testing.T, notify string) *bench {
+	t.Helper()
+	b := &bench{T: t, now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+	root := filepath.Join(t.TempDir(), "ws")
+	o := engine.Options{Now: func() time.Time { return b.now }, Random: mathrand.New(mathrand.NewSource(1)), Robots: steps.Builtins(),
+		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
+	b.must(engine.Init(t.Context(), root, o))
+	b.put(root, "workflows/w.yaml", "schema: 1\nname: w\nsteps:\n  - name: register\n  - name: scan\n    command: [sh, -c, 'test -e \"$OK\" || { echo why >&2; exit 65; }']\n")
+	b.put(root, "bagpipe.yaml", "schema: 1\ndefaults: {workflow: w}\nnotify:\n  ops: "+notify+"\n")
+	e, err := engine.Open(t.Context(), root, o)
+	b.must(err)
+	b.e = e
+	t.Cleanup(func() { b.must(e.Close()) })
+	return b
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) put(root, name, text string) {
+	b.Helper()
+	b.must(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o777))
+	b.must(os.WriteFile(filepath.Join(root, name), []byte(text), 0o666))
+}
+
+// fail takes items in, and has them fail.
+func (b *bench) fail(n int) {
+	b.Helper()
+	dir := b.TempDir()
+	for i := range n {
+		b.put(dir, fmt.Sprintf("%d.txt", i), fmt.Sprint(b.now, i))
+	}
+	entries, err := os.ReadDir(dir)
+	b.must(err)
+	for _, entry := range entries {
+		_, err := b.e.Intake.Add(b.Context(), filepath.Join(dir, entry.Name()), intake.AddOptions{})
+		b.must(err)
+	}
+	_, err = b.e.Run(b.Context(), engine.RunOptions{Jobs: 2})
+	if err != nil && !strings.Contains(err.Error(), "notify") {
+		b.Fatal(err)
+	}
+}
+
+// hook is a webhook that keeps what it got.
+type hook struct {
+	mu     sync.Mutex
+	answer func(w http.ResponseWriter)
+	got    []notices.Digest
+	heads  []http.Header
+	bodies [][]byte
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	var d notices.Digest
+	if err != nil || json.Unmarshal(data, &d) != nil {
+		http.Error(w, "no digest", http.StatusBadRequest)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.got, h.heads, h.bodies = append(h.got, d), append(h.heads, r.Header), append(h.bodies, data)
+	if h.answer != nil {
+		h.answer(w)
+	}
+}
+
+func TestADigestIsToldOnceAndWhatIsMendedToo(t *testing.T) {
+	h := &hook{}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	t.Setenv("HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	b := newBench(t, "{url: '"+server.URL+"', secret: {env: HOOK}}")
+	b.fail(3)
+	if len(h.got) != 1 || h.got[0].Counts["failures"] != 3 || len(h.got[0].News) != 3 || h.got[0].Text != "3 failed" {
+		t.Fatalf("%+v", h.got)
+	}
+	key, _ := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if got := h.heads[0]; got.Get("webhook-id") != h.got[0].ID || got.Get("webhook-signature") != notices.Signature(key, h.got[0].ID, b.now, h.bodies[0]) {
+		t.Errorf("%v", got)
+	}
+	b.must(b.e.Notices.Tell(t.Context(), true))
+	if len(h.got) != 1 {
+		t.Errorf("told again: %+v", h.got[1])
+	}
+	ok := filepath.Join(t.TempDir(), "ok")
+	b.put(filepath.Dir(ok), "ok", "")
+	t.Setenv("OK", ok)
+	b.now = b.now.Add(time.Hour)
+	_, err := b.e.Run(t.Context(), engine.RunOptions{Jobs: 2, RetryFailed: true})
+	b.must(err)
+	if len(h.got) != 2 || h.got[1].Counts["mended"] != 3 || len(h.got[1].News) != 0 || len(h.got[1].Mended) != 3 {
+		t.Errorf("%+v", h.got[1:])
+	}
+}
+
+// A digest that cannot be handed over keeps its identifier, for a day.
+func TestTriesGoOnForADayUnderOneIdentifier(t *testing.T) {
+	h := &hook{answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	b := newBench(t, "{url: '"+server.URL+"'}")
+	b.fail(1)
+	begun, last := b.now, 0
+	for hours := 0; hours < 30; hours++ {
+		b.now = b.now.Add(time.Hour)
+		err := b.e.Notices.Tell(t.Context(), false)
+		if len(h.got) == last {
+			break
+		}
+		if last = len(h.got); err == nil || b.now.Sub(begun) < 24*time.Hour != strings.Contains(err.Error(), "tried again") {
+			t.Fatalf("after %s: %v", b.now.Sub(begun), err)
+		}
+	}
+	if len(h.got) < 20 {
+		t.Errorf("%d tries", len(h.got))
+	}
+	for _, d := range h.got {
+		if d.ID != h.got[0].ID {
+			t.Errorf("%s became %s", h.got[0].ID, d.ID)
+		}
+	}
+}
+
+func TestHostileWebhooks(t *testing.T) {
+	other := &hook{}
+	elsewhere := httptest.NewServer(other)
+	defer elsewhere.Close()
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"redirects": func(w http.ResponseWriter) {
+			w.Header().Set("Location", elsewhere.URL)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"answers without an end": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusBadGateway)
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(&hook{answer: answer})
+			defer server.Close()
+			b := newBench(t, "{url: '"+server.URL+"'}")
+			b.fail(1)
+			b.now = b.now.Add(time.Hour)
+			if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "tried again") {
+				t.Error(err)
+			}
+		})
+	}
+	if len(other.got) > 0 {
+		t.Error("a redirection was followed")
+	}
+}
+
+func TestNothingIsToldInQuietHours(t *testing.T) {
+	h := &hook{}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}")
+	b.fail(1)
+	if len(h.got) != 0 {
+		t.Fatalf("told at %s", b.now)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.must(b.e.Notices.Tell(t.Context(), false))
+	if len(h.got) != 1 {
+		t.Errorf("told %d times", len(h.got))
+	}
+}
+
+func TestAtomFileAndCommand(t *testing.T) {
+	b := newBench(t, "{atom: notices.atom}\n  sh: {command: [sh, -c, 'cat >digest.json; echo \"$BAGPIPE_NEWS\" >news']}")
+	b.fail(2)
+	data, err := os.ReadFile(filepath.Join(b.e.Root(), "notices.atom"))
+	b.must(err)
+	var feed struct {
+		Entries []struct {
+			Title string `xml:"title"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal(data, &feed); err != nil || len(feed.Entries) != 1 || feed.Entries[0].Title != "2 failed" {
+		t.Errorf("%v: %s", err, data)
+	}
+	news, err := os.ReadFile(filepath.Join(b.e.Root(), "news"))
+	if err != nil || string(news) != "2 failed\n" {
+		t.Errorf("%q, %v", news, err)
+	}
+}
+
+// server is a mail server that speaks just enough SMTP, with TLS, and refuses some.
+type server struct {
+	net.Listener
+	tls    *tls.Config
+	plain  bool
+	mu     sync.Mutex
+	letter string
+	to     []string
+}
+
+func (s *server) serve() {
+	for {
+		conn, err := s.Accept()
+		if err != nil {
+			return
+		}
+		go s.talk(conn)
+	}
+}
+
+func (s *server) talk(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	r := bufio.NewReader(conn)
+	say := func(text string) { fmt.Fprintf(conn, "%s\r\n", text) }
+	say("220 mail.test ESMTP")
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		switch verb := strings.ToUpper(strings.Fields(line + " x")[0]); verb {
+		case "EHLO":
+			if s.plain {
+				say("250 mail.test")
+			} else {
+				say("250-mail.test\r\n250 STARTTLS")
+			}
+		case "STARTTLS":
+			say("220 go on")
+			conn = tls.Server(conn, s.tls)
+			r = bufio.NewReader(conn)
+		case "RCPT":
+			if strings.Contains(line, "nobody") {
+				say("550 no such person")
+				continue
+			}
+			s.mu.Lock()
+			s.to = append(s.to, strings.TrimSpace(line))
+			s.mu.Unlock()
+			say("250 ok")
+		case "DATA":
+			say("354 go on")
+			var text strings.Builder
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil || line == ".\r\n" {
+					break
+				}
+				text.WriteString(line)
+			}
+			s.mu.Lock()
+			s.letter = text.String()
+			s.mu.Unlock()
+			say("250 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 ok")
+		}
+	}
+}
+
+// mailServer starts a server, and gives its address and the file that vouches for it.
+func mailServer(t *testing.T, plain bool) (s *server, address, ca string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	s = &server{Listener: l, plain: plain, tls: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}}
+	go s.serve()
+	return s, l.Addr().String(), ca
+}
+
+func TestMailGoesToThoseWhomTheServerTakesItFor(t *testing.T) {
+	s, address, ca := mailServer(t, false)
+	b := newBench(t, fmt.Sprintf("{mail: {server: '%s', from: 'Bagpipe <bp@example.org>', to: [ada@example.org, nobody@example.org]}, ca: '%s'}", address, ca))
+	b.fail(2)
+	m, err := mail.ReadMessage(strings.NewReader(s.letter))
+	b.must(err)
+	body, err := io.ReadAll(m.Body)
+	b.must(err)
+	if m.Header.Get("Subject") != "bagpipe: 2 failed" || !strings.Contains(string(body), "why") || !strings.HasPrefix(m.Header.Get("Message-Id"), "<msg_") {
+		t.Errorf("%s", s.letter)
+	}
+	if got := strings.Join(s.to, " "); got != "RCPT TO:<ada@example.org>" {
+		t.Errorf("to %s", got)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.must(b.e.Notices.Tell(context.Background(), true)) // those who got it get it once
+}
+
+func TestNoMailGoesWithoutTLS(t *testing.T) {
+	s, address, ca := mailServer(t, true)
+	b := newBench(t, fmt.Sprintf("{mail: {server: '%s', from: bp@example.org, to: [ada@example.org]}, ca: '%s'}", address, ca))
+	b.fail(1)
+	b.now = b.now.Add(time.Hour)
+	if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "offers no TLS") || s.letter != "" {
+		t.Errorf("%v %q", err, s.letter)
+	}
+	_, trusted, _ := mailServer(t, false)
+	b = newBench(t, fmt.Sprintf("{mail: {server: '%s', from: bp@example.org, to: [ada@example.org]}}", trusted))
+	b.fail(1)
+	b.now = b.now.Add(time.Hour)
+	if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server that nobody vouches for: %v", err)
+	}
+}

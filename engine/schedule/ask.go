@@ -1,0 +1,204 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/fault"
+	"bagpipe/layout"
+)
+
+// Row is how one schedule stands.
+type Row struct {
+	Name    string    `json:"name"`
+	Trigger string    `json:"trigger"`
+	Zone    string    `json:"zone,omitempty"`
+	Status  string    `json:"status"`            // started, stopped or broken
+	Trouble string    `json:"trouble,omitempty"` // why its state cannot be read
+	Running time.Time `json:"running,omitzero"`  // the due time of the firing that runs
+	Next    time.Time `json:"next,omitzero"`     // when it is due; in the past where no engine works
+	Last    *Fired    `json:"last,omitempty"`
+	Firings []Fired   `json:"firings,omitempty"` // the last first
+}
+
+// Fired is a firing with its due time.
+type Fired struct {
+	Due time.Time `json:"due"`
+	Firing
+	Log string `json:"log,omitempty"` // relative to the workspace
+}
+
+// Rows tells how the schedules in force stand, by their names.
+func (k *Keeper) Rows() (rows []Row, err error) {
+	for _, name := range slices.Sorted(maps.Keys(k.settings.Current().Schedules)) {
+		r, err := k.Row(name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// overdue is for how long what is due may wait for an engine that works.
+const overdue = time.Minute
+
+// Overdue are the schedules that have been due for a while and that nobody fires.
+func (k *Keeper) Overdue() (rows []Row, err error) {
+	all, err := k.Rows()
+	for _, r := range all {
+		if !r.Next.IsZero() && r.Running.IsZero() && k.ledger.Now().Sub(r.Next) > overdue {
+			rows = append(rows, r)
+		}
+	}
+	return rows, err
+}
+
+// Row tells how one schedule stands.
+func (k *Keeper) Row(name string) (row Row, err error) {
+	s := k.settings.Current().Schedules[name]
+	if s == nil {
+		return row, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	}
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return row, err
+	}
+	row = Row{Name: name, Trigger: s.Trigger.String(), Zone: s.Zone, Status: Started}
+	st, err := read(v, name)
+	if err != nil { // as somebody pushed it
+		row.Status, row.Trouble = Broken, err.Error()
+		return row, nil
+	}
+	if st == nil {
+		now := k.ledger.Now()
+		st = &State{Status: Started, Since: now, Through: now}
+	}
+	st.adopt(s.Timing(), k.ledger.Now())
+	row.Status = st.Status
+	for _, due := range slices.Backward(st.Dues()) {
+		f := Fired{Due: due, Firing: st.Firings[due]}
+		if len(s.Do.Command) > 0 && f.Outcome != Missed {
+			f.Log = LogPath(name, due)
+		}
+		row.Firings = append(row.Firings, f)
+		if f.runs() {
+			row.Running = due
+		}
+	}
+	if len(row.Firings) > 0 {
+		row.Last = &row.Firings[0]
+	}
+	if next, ever := s.Next(st.Through, k.clock.counted(name, st, k.ledger.Now())); ever && st.Status == Started {
+		row.Next = next
+	}
+	return row, nil
+}
+
+// Next tells the next times at which a schedule is due from now on, by its file alone.
+func (k *Keeper) Next(name string, n int) (times []time.Time, err error) {
+	s := k.settings.Current().Schedules[name]
+	if s == nil {
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	}
+	if s.Trigger.Queue != "" {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("schedule %s is due whenever something is ready: %s", name, s.Trigger))
+	}
+	at, ended := k.ledger.Now(), time.Time{}
+	for range n {
+		due, ever := s.Next(at, ended)
+		if !ever {
+			break
+		}
+		times, at, ended = append(times, due), due, due
+	}
+	return times, nil
+}
+
+// Order is what a person wants of a schedule.
+type Order struct {
+	Status string // Started or Stopped
+	Anew   bool   // also where it is started already: with the file as it is now, and nothing missed
+	Now    bool   // what runs is ended, too
+}
+
+// Set starts or stops a schedule. One that is started anew has missed nothing; one that is
+// stopped lets a firing end, unless the order is for now.
+func (k *Keeper) Set(ctx context.Context, name string, o Order) (changed bool, err error) {
+	if k.settings.Current().Schedules[name] == nil {
+		return false, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	}
+	who := k.ledger.ByPerson()
+	err = k.edit(ctx, who, name, func(st *State) (what string, _ time.Time, err error) {
+		at, f := st.running()
+		end := o.Now && !at.IsZero() && f.Stop == ""
+		if changed = st.Status != o.Status || o.Anew || end; !changed {
+			return "", time.Time{}, nil
+		}
+		if end {
+			f.raw, f.Stop = nil, who.Author.Name
+			st.Firings[at] = f
+		}
+		what, st.Status = o.Status, o.Status
+		if o.Anew {
+			what = "restarted"
+		}
+		if o.Status == Started {
+			st.Since, st.Through = k.ledger.Now(), k.ledger.Now()
+		}
+		return what, time.Time{}, nil
+	})
+	return changed, err
+}
+
+// Fire fires a schedule now, whatever is due, and waits for its end. work does what is ready in
+// a queue.
+func (k *Keeper) Fire(ctx context.Context, name string, work Deed) (said string, bad bool, err error) {
+	s := k.settings.Current().Schedules[name]
+	if s == nil {
+		return "", false, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	}
+	if _, err := k.ledger.Seat.Engine(); err != nil {
+		return "", false, err
+	}
+	due := k.ledger.Now()
+	err = k.edit(ctx, k.ledger.ByPerson(), name, func(st *State) (string, time.Time, error) {
+		if at, f := st.running(); !at.IsZero() && k.ledger.Seat.MayBeAlive(f.Engine) {
+			return "", due, fault.New(fault.Refused, fmt.Sprintf("schedule %s runs since %s", name, layout.FormatTime(f.Begun)))
+		}
+		st.Firings[due] = Firing{Begun: due, Engine: k.ledger.ID}
+		return "fired", due, nil
+	})
+	if err != nil {
+		return "", false, err
+	}
+	f := &firing{s, due, work}
+	watched, stop := context.WithCancel(ctx)
+	begun := k.begin(ctx, f)
+	var watch sync.WaitGroup
+	watch.Go(func() { k.heed(watched) })
+	said, bad = k.perform(ctx, begun, f)
+	stop()
+	watch.Wait()
+	return said, bad, ctx.Err()
+}
+
+// heed looks for what others commit of what runs here: that it is to end.
+func (k *Keeper) heed(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if k.ledger.Store.Refresh(ctx) == nil {
+				_ = k.refresh() // looked at again with the next tick
+			}
+		}
+	}
+}
