@@ -1,0 +1,243 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/web/access"
+	"bagpipe/engine/web/internal/bulk"
+	"bagpipe/engine/web/internal/desk"
+	"bagpipe/layout"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Root begins every call.
+const Root = "/api/v1/"
+
+// Uploads begins the calls of tus, which another handler answers.
+const Uploads = Root + "uploads/"
+
+// API answers programs.
+type API struct {
+	d    *desk.Desk
+	jobs *bulk.Jobs
+	huma huma.API
+	mux  *http.ServeMux
+	keys keys
+}
+
+// New registers the routes.
+func New(d *desk.Desk, jobs *bulk.Jobs) *API {
+	a := &API{d: d, jobs: jobs, mux: http.NewServeMux()}
+	config := huma.DefaultConfig("Bagpipe", d.Version)
+	config.RejectUnknownQueryParameters = true // a misspelt one would list everything
+	config.CreateHooks = nil                   // answers are what --json prints, and nothing more
+	config.Transformers = append(config.Transformers, asProblem)
+	config.DocsPath, config.SchemasPath = "", ""
+	config.OpenAPIPath = strings.TrimSuffix(Root, "/") + "/openapi"
+	config.Servers = []*huma.Server{{URL: strings.TrimSuffix(d.Base, "/")}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	config.Security = []map[string][]string{{"token": {}}}
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[layout.AttemptKey](), reflect.TypeFor[string]())
+	a.huma = humago.New(a.mux, config)
+	a.registerReads()
+	a.registerItems()
+	a.registerActs()
+	a.registerBulk()
+	a.registerEvents()
+	a.registerClaims()
+	a.describeUploads()
+	a.mux.HandleFunc(Root, func(w http.ResponseWriter, r *http.Request) {
+		write(w, &Problem{Status: http.StatusNotFound, Title: http.StatusText(http.StatusNotFound), Detail: "there is no such call; openapi.json describes them", Code: "not-found"})
+	})
+	return a
+}
+
+// schemaName tells types of one name in several packages apart.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if i := strings.LastIndexByte(t.PkgPath(), '/'); i >= 0 && t.Name() != "" {
+		name = strings.ToUpper(t.PkgPath()[i+1:i+2]) + t.PkgPath()[i+2:] + name
+	}
+	return name
+}
+
+// Handler answers those who were let in.
+func (a *API) Handler() http.Handler { return a.keyed(a.mux) }
+
+// Strangers refuses who was not let in.
+func (a *API) Strangers(w http.ResponseWriter, _ *http.Request, _ error) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="bagpipe"`)
+	write(w, &Problem{Status: http.StatusUnauthorized, Title: "Unauthorized", Detail: "a token is needed that is known here, and in force", Code: "unauthorized"})
+}
+
+// answer is a body with nothing beside.
+type answer[T any] struct{ Body T }
+
+type none struct{}
+
+// get registers a call that reads, for viewers.
+func get[I, O any](a *API, path, summary string, f func(context.Context, *I) (O, error)) {
+	huma.Register(a.huma, a.operation(http.MethodGet, path, summary), func(ctx context.Context, in *I) (*answer[O], error) {
+		if !desk.Who(ctx).Role.May(access.Viewer) {
+			return nil, problemOf(a.d, desk.ErrForbidden)
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.d, err)
+		}
+		return &answer[O]{out}, nil
+	})
+}
+
+// post registers a call that changes something; the desk asks for the role.
+func post[I, O any](a *API, method, path, summary string, f func(context.Context, *I) (O, error)) {
+	huma.Register(a.huma, a.operation(method, path, summary), func(ctx context.Context, in *I) (*answer[O], error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.d, err)
+		}
+		return &answer[O]{out}, nil
+	})
+}
+
+// stream registers a call whose answer is no JSON.
+func stream[I any](a *API, path, summary string, kinds []string, f func(ctx huma.Context, in *I) error) {
+	op := a.operation(http.MethodGet, path, summary)
+	ok := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{}}
+	for _, kind := range kinds {
+		ok.Content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
+		if kind == "application/json" {
+			ok.Content[kind].Schema = &huma.Schema{}
+		}
+	}
+	op.Responses["200"] = ok
+	huma.Register(a.huma, op, func(_ context.Context, in *I) (*huma.StreamResponse, error) {
+		return &huma.StreamResponse{Body: func(ctx huma.Context) {
+			if err := f(ctx, in); err != nil {
+				_, w := humago.Unwrap(ctx)
+				p := problemOf(a.d, err)
+				write(w, p)
+			}
+		}}, nil
+	})
+}
+
+// operation describes a call; every call may be answered with a Problem.
+func (a *API) operation(method, path, summary string) huma.Operation {
+	id := strings.ToLower(method) + "-" + strings.NewReplacer("/", "-", "{", "", "}", "", "...", "", ".", "-").Replace(path)
+	op := huma.Operation{OperationID: id, Method: method, Path: Root + path, Summary: summary, Responses: map[string]*huma.Response{}}
+	problem := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[Problem]())
+	for _, status := range []int{400, 401, 403, 404, 409, 410, 412, 413, 422, 500, 503} {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status),
+			Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}}}
+	}
+	return op
+}
+
+// asProblem gives the errors of huma itself the form of all others.
+func asProblem(_ huma.Context, _ string, v any) (any, error) {
+	own, is := v.(*huma.ErrorModel)
+	if !is {
+		return v, nil
+	}
+	p := &Problem{Title: own.Title, Status: own.Status, Detail: own.Detail, Code: "invalid"}
+	if own.Status == http.StatusUnsupportedMediaType {
+		p.Detail += "; expected Content-Type: application/json"
+	}
+	for _, e := range own.Errors {
+		p.Detail += "; " + strings.TrimPrefix(e.Location+": ", ": ") + e.Message
+	}
+	return p, nil
+}
+
+// Listing are the parameters that narrow a list: the options of bagpipe items.
+type Listing struct {
+	Collection string   `query:"collection" json:"collection,omitempty"`
+	Workflow   string   `query:"workflow" json:"workflow,omitempty"`
+	Step       string   `query:"step" json:"step,omitempty"`
+	Status     string   `query:"status" json:"status,omitempty" enum:"waiting,in-progress,completed,skipped,failed,inactive"`
+	Lane       string   `query:"lane" json:"lane,omitempty"`
+	Batch      string   `query:"batch" json:"batch,omitempty"`
+	Reached    string   `query:"reached" json:"reached,omitempty" doc:"a milestone"`
+	Failure    string   `query:"failure" json:"failure,omitempty" doc:"somewhere in the message of a failed step"`
+	Older      string   `query:"older" json:"older,omitempty" doc:"has not moved for so long, as in 36h"`
+	Held       bool     `query:"held" json:"held,omitempty"`
+	Parent     string   `query:"parent" json:"parent,omitempty"`
+	Where      string   `query:"where" json:"where,omitempty" doc:"a condition, as in metadata.year >= 1990"`
+	Text       string   `query:"q" json:"q,omitempty" doc:"somewhere in the label, or the beginning of the identifier"`
+	Facet      []string `query:"facet,explode" json:"facet,omitempty" doc:"NAME:VALUE as facets lists them; several of one name: any of them"`
+}
+
+// values are the parameters as the desk reads them.
+func (l *Listing) values() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"collection": l.Collection, "workflow": l.Workflow, "step": l.Step, "status": l.Status, "lane": l.Lane, "batch": l.Batch,
+		"reached": l.Reached, "failure": l.Failure, "older": l.Older, "parent": l.Parent, "where": l.Where, "q": l.Text} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if l.Held {
+		q.Set("held", "true")
+	}
+	q["facet"] = l.Facet
+	return q
+}
+
+// Problem is an error, as RFC 9457 has it.
+type Problem struct {
+	Type   string `json:"type,omitempty"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   string `json:"code" doc:"not-found, refused, busy, invalid, damaged, forbidden, …"`
+	Help   string `json:"help,omitempty" doc:"the detail, with what would help"`
+}
+
+// Error is the detail.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is the status of HTTP.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is that of problems.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// withStatus is an error whose status is known.
+type withStatus struct {
+	error
+	status int
+	code   string
+}
+
+func problemOf(d *desk.Desk, err error) *Problem {
+	p := &Problem{Status: desk.Status(err), Detail: err.Error()}
+	if own, ok := err.(withStatus); ok {
+		p.Status, p.Code = own.status, own.code
+	}
+	p.Title = http.StatusText(p.Status)
+	for _, f := range fault.All(err) {
+		p.Help = d.Words.With(p.Detail, f.FaultRemedies()...)
+		break
+	}
+	if p.Code == "" {
+		p.Code = map[int]string{400: "invalid", 403: "forbidden", 404: "not-found", 409: "refused", 503: "busy"}[p.Status]
+	}
+	if p.Status == http.StatusInternalServerError {
+		p.Code = "internal"
+		d.Log.Error("a call could not be answered", "error", err)
+	}
+	return p
+}

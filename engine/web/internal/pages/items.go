@@ -1,0 +1,202 @@
+package pages
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bagpipe/engine/ask"
+	"bagpipe/engine/web/internal/desk"
+
+	"github.com/tidwall/gjson"
+)
+
+// perPage is how many items a page lists.
+const perPage = 50
+
+type itemsView struct {
+	Rows       []ask.ItemRow
+	Facets     []facetGroup
+	Narrowed   []facetValue // what narrows the list beside facets; Path leaves it out
+	Total      int
+	From, Last int
+	Next       string
+	First      string // the query of the first page
+	CSV        string
+	Unknown    []string // of a pasted list
+	Sort       string
+	Query      string              // of the list, for an act on all of it
+	Keep       map[string][]string // what the filter box hands on
+}
+
+type facetGroup struct {
+	Name   string
+	Values []facetValue
+}
+
+type facetValue struct {
+	Value string
+	N     int
+	On    bool
+	Path  string
+}
+
+// items lists items beside their facets.
+func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	ctx, q := r.Context(), r.URL.Query()
+	f, err := p.d.Filter(ctx, q)
+	if err != nil {
+		return "", nil, err
+	}
+	from, err := desk.Number("seen", q.Get("seen"), 1<<30, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	page := ask.Page{Limit: perPage, After: q.Get("cursor")}
+	if sort := q.Get("sort"); sort != "" {
+		page.Sort = strings.Split(sort, ",")
+		if err := ask.CheckColumns([]string{strings.TrimPrefix(page.Sort[0], "-")}); err != nil {
+			return "", nil, err
+		}
+	}
+	v := itemsView{From: from + 1, Sort: q.Get("sort"), First: with(q, "", ""), Query: with(q, "", ""), CSV: "items.csv?" + with(q, "", ""), Keep: map[string][]string{"facet": q["facet"]}}
+	if v.Rows, err = p.d.Ask.Items(f, page); err != nil {
+		return "", nil, err
+	}
+	facets, err := p.d.Ask.Facets(f)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, x := range facets {
+		if x.Facet == "collection" { // every item is in one
+			v.Total += x.Items
+		}
+	}
+	v.Last = from + len(v.Rows)
+	if v.Last < v.Total && len(v.Rows) > 0 {
+		next, err := p.d.Ask.Cursor(v.Rows[len(v.Rows)-1].Item, page.Sort)
+		if err != nil {
+			return "", nil, err
+		}
+		v.Next = "items?" + with(q, "cursor", next) + "&seen=" + strconv.Itoa(v.Last)
+	}
+	if v.Facets, err = p.facets(r, q, facets); err != nil {
+		return "", nil, err
+	}
+	for _, name := range []string{"collection", "workflow", "step", "status", "lane", "batch", "reached", "failure", "older", "held", "parent", "where", "q"} {
+		if value := q.Get(name); value != "" {
+			v.Narrowed = append(v.Narrowed, facetValue{Value: name + ": " + value, Path: "items?" + with(q, name, "")})
+		}
+	}
+	v.Unknown = p.d.Unlisted(ctx, q.Get("list"))
+	return "items", v, nil
+}
+
+// with is a query with one name changed, from the first page on; "" leaves the name out.
+func with(q url.Values, name, value string) string {
+	out := url.Values{}
+	for n, values := range q {
+		if n != name && n != "cursor" && n != "seen" && n != "did" {
+			out[n] = values
+		}
+	}
+	if value != "" {
+		out.Set(name, value)
+	}
+	return out.Encode()
+}
+
+// facets groups what was counted. Of a facet with chosen values, the others are counted as if
+// none were.
+func (p *Pages) facets(r *http.Request, q url.Values, counted []ask.Facet) (groups []facetGroup, err error) {
+	const most = 12
+	chosen := map[string]bool{}
+	for _, c := range q["facet"] {
+		name, _, _ := strings.Cut(c, ":")
+		chosen[name] = true
+	}
+	for name := range chosen {
+		without := url.Values{}
+		for n, values := range q {
+			without[n] = values
+		}
+		without["facet"] = slices.DeleteFunc(slices.Clone(q["facet"]), func(c string) bool { return strings.HasPrefix(c, name+":") })
+		f, err := p.d.Filter(r.Context(), without)
+		if err != nil {
+			return nil, err
+		}
+		all, err := p.d.Ask.Facets(f)
+		if err != nil {
+			return nil, err
+		}
+		counted = slices.DeleteFunc(counted, func(x ask.Facet) bool { return x.Facet == name })
+		for _, x := range all {
+			if x.Facet == name {
+				counted = append(counted, x)
+			}
+		}
+	}
+	for _, x := range counted {
+		at := slices.IndexFunc(groups, func(g facetGroup) bool { return g.Name == x.Facet })
+		if at < 0 {
+			groups = append(groups, facetGroup{Name: x.Facet})
+			at = len(groups) - 1
+		}
+		key := x.Facet + ":" + x.Value
+		v := facetValue{Value: x.Value, N: x.Items, On: slices.Contains(q["facet"], key)}
+		to := url.Values{}
+		for n, values := range q {
+			if n != "cursor" && n != "seen" && n != "did" {
+				to[n] = values
+			}
+		}
+		to["facet"] = slices.DeleteFunc(slices.Clone(q["facet"]), func(c string) bool { return c == key })
+		if !v.On {
+			to["facet"] = append(to["facet"], key)
+		}
+		v.Path = "items?" + to.Encode()
+		if v.On || len(groups[at].Values) < most {
+			groups[at].Values = append(groups[at].Values, v)
+		}
+	}
+	return groups, nil
+}
+
+// table sends all items that fit as comma-separated values.
+func (p *Pages) table(w http.ResponseWriter, r *http.Request) (string, any, error) {
+	f, err := p.d.Filter(r.Context(), r.URL.Query())
+	if err != nil {
+		return "", nil, err
+	}
+	names := []string{"item", "collection", "label", "workflow", "status", "step", "since", "why"}
+	rows, err := p.d.Ask.Columns(f, ask.Page{}, names)
+	if err != nil {
+		return "", nil, err
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="items.csv"`)
+	desk.Patient(w)
+	out := csv.NewWriter(w)
+	_ = out.Write(names) // who asked is gone
+	for _, row := range rows {
+		var cells []string
+		for _, v := range row {
+			cells = append(cells, cellOf(v))
+		}
+		_ = out.Write(cells)
+	}
+	out.Flush()
+	return "", nil, nil
+}
+
+// cellOf is a value that no table program takes for a formula.
+func cellOf(v gjson.Result) string {
+	text := v.String()
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,206 @@
+package pages
+
+import (
+	"cmp"
+	"html/template"
+	"net/http"
+	"slices"
+
+	"bagpipe/engine/ask"
+	"bagpipe/engine/state"
+	"bagpipe/engine/web/internal/desk"
+	"bagpipe/layout"
+)
+
+// lists are the pages that only ask.
+type lists struct{ d *desk.Desk }
+
+type mineView struct {
+	Rows  []ask.ItemRow
+	Now   *ask.ItemRow // what is decided on; nil: nothing waits
+	Item  ask.Detail
+	Facts []fact
+	Next  string
+}
+
+// mine shows what waits for people, the oldest first, and what one needs to decide on one.
+func (p lists) mine(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	ctx := r.Context()
+	f, err := p.d.Filter(ctx, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := p.d.Status(ctx, f)
+	if err != nil {
+		return "", nil, err
+	}
+	v := mineView{Rows: s.People}
+	slices.SortStableFunc(v.Rows, func(a, b ask.ItemRow) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Item, b.Item)) })
+	if len(v.Rows) == 0 {
+		return "mine", v, nil
+	}
+	at := max(0, slices.IndexFunc(v.Rows, func(row ask.ItemRow) bool {
+		return string(row.Item) == r.URL.Query().Get("item") && (r.URL.Query().Get("step") == "" || string(row.Step) == r.URL.Query().Get("step"))
+	}))
+	now := v.Rows[at]
+	next := v.Rows[(at+1)%len(v.Rows)]
+	v.Now, v.Next = &now, "mine?"+query("item", next.Item, "step", next.Step)
+	if v.Item, err = p.d.Ask.Show(ctx, now.Item); err != nil {
+		return "", nil, err
+	}
+	v.Facts = factsOf(v.Item.Manifest)
+	if len(v.Item.Files) > 50 {
+		v.Item.Files = v.Item.Files[:50]
+	}
+	return "mine", v, nil
+}
+
+func (p lists) failures(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	return "failures", p.d.Ask.Failures(ask.FailureFilter{Workflow: r.URL.Query().Get("workflow"), Step: layout.Name(r.URL.Query().Get("step")), Within: desk.Within(r.Context())}), nil
+}
+
+func (p lists) queues(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	rows, err := p.d.Ask.Queues()
+	return "queues", rows, err
+}
+
+type queueView struct {
+	Name  string
+	Count ask.NamedRow
+	Rows  []ask.QueueRow
+}
+
+// queue shows items in the order in which they are handed out.
+func (p lists) queue(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	const most = 200
+	asked := ask.QueueAsk{Which: r.PathValue("name"), For: r.URL.Query().Get("for"), Within: desk.Within(r.Context())}
+	count, err := p.d.Ask.CountQueue(asked)
+	if err != nil {
+		return "", nil, err
+	}
+	asked.Limit = most
+	rows, err := p.d.Ask.Queue(asked)
+	return "queue", queueView{r.PathValue("name"), count, rows}, err
+}
+
+func (p lists) batches(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	rows, err := p.d.Ask.Batches()
+	return "batches", rows, err
+}
+
+type batchView struct {
+	ask.BatchRow
+	Members []ask.ItemRow
+}
+
+func (p lists) batch(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	b, members, err := p.d.Ask.Batch(layout.Name(r.PathValue("name")))
+	return "batch", batchView{b, members}, err
+}
+
+func (p lists) workflows(http.ResponseWriter, *http.Request) (string, any, error) {
+	return "workflows", p.d.Ask.WorkflowList(), nil
+}
+
+type workflowView struct {
+	Plan     *state.Definition
+	Text     string
+	Graph    template.HTML
+	Controls map[string]*ask.StepControl // nil: the step is enabled
+}
+
+// workflow shows a definition in force, with how many items stand where.
+func (p lists) workflow(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	ctx := r.Context()
+	text, plan, err := p.d.Ask.WorkflowText(r.PathValue("name"))
+	if err != nil {
+		return "", nil, err
+	}
+	f, err := p.d.Filter(ctx, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := p.d.Status(ctx, f)
+	if err != nil {
+		return "", nil, err
+	}
+	v := workflowView{Plan: plan, Text: string(text), Controls: map[string]*ask.StepControl{}}
+	var counts *ask.Grid
+	for i := range s.Grids {
+		if s.Grids[i].Workflow == plan.Name {
+			counts = &s.Grids[i]
+		}
+	}
+	v.Graph = desk.GraphOf(plan, counts).SVG(false)
+	for i := range s.Steps {
+		v.Controls[s.Steps[i].Step] = &s.Steps[i]
+	}
+	return "workflow", v, nil
+}
+
+type statsView struct {
+	ask.StatsSaid
+	Milestones ask.Milestones
+	Longest    float64 // seconds, of all that is drawn
+}
+
+func (p lists) stats(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	v := statsView{StatsSaid: p.d.Ask.Stats().Said(p.d.Words), Milestones: p.d.Ask.Milestones(ask.Filter{}, "", "")}
+	for _, s := range v.Steps {
+		v.Longest = max(v.Longest, s.WaitP95, s.RunP95)
+	}
+	return "stats", v, nil
+}
+
+type inboxView struct {
+	ask.InboxStatus
+	Collections []ask.CollectionRow
+}
+
+func (p lists) inbox(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	s, err := p.d.Status(r.Context(), ask.Filter{})
+	if err != nil {
+		return "", nil, err
+	}
+	collections, err := p.d.Ask.Collections()
+	return "inbox", inboxView{s.Said(p.d.Words).InboxStatus, collections}, err
+}
+
+func (p lists) engines(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	s, err := p.d.Status(r.Context(), ask.Filter{})
+	return "engines", s, err
+}
+
+// history shows the newest commits of all items.
+func (p lists) history(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	if err := p.d.Whole(r.Context()); err != nil {
+		return "", nil, err
+	}
+	const most = 200
+	var lines []desk.Line
+	for c, err := range p.d.Ask.History(r.Context(), "", most) {
+		if err != nil {
+			return "", nil, err
+		}
+		lines = append(lines, desk.LineOf(c))
+	}
+	return "log", lines, nil
+}

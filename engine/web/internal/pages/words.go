@@ -1,0 +1,142 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// words are the functions of the templates.
+func (p *Pages) words() template.FuncMap {
+	return template.FuncMap{
+		"to":     func(path string) string { return p.d.Base + strings.TrimPrefix(path, "/") },
+		"static": func(name string) string { return p.d.Base + "static/" + p.stamp + "/" + name },
+		"query":  query,
+		"when":   when,
+		"iso":    func(t time.Time) string { return layout.FormatTime(t) },
+		"ago":    func(t time.Time) string { return ago(p.d.Now().Sub(t)) },
+		"took":   took,
+		"bytes":  bytesText,
+		"version": func() string {
+			return p.d.Version
+		},
+		"readonly":  func() bool { return p.d.ReadOnly },
+		"dict":      dict,
+		"sorts":     func() []menuSort { return sorts },
+		"fileAt":    fileAt,
+		"span":      span,
+		"open":      func(s state.Status) bool { return s != state.Completed && s != state.Skipped },
+		"pageList":  func() []menuItem { return menu },
+		"did":       func(what string) string { return done[what] },
+		"gridHeads": gridHeads,
+		"gridCells": gridCells,
+		"number":    thousands,
+		"percent":   func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+	}
+}
+
+// span is how wide a bar of a chart is, of 300.
+func span(part, whole float64) int {
+	if whole <= 0 {
+		return 0
+	}
+	return max(1, int(part/whole*300))
+}
+
+// query builds the part of an address after ?, from names and values in turn.
+func query(pairs ...any) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if v := fmt.Sprint(pairs[i+1]); v != "" {
+			q.Add(fmt.Sprint(pairs[i]), v)
+		}
+	}
+	return q.Encode()
+}
+
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return m
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// ago words a length of time in the largest unit that fits.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(max(0, int(d.Seconds()))) + " s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h"
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + " d"
+}
+
+// took words seconds.
+func took(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d == 0:
+		return "0 s"
+	case d < time.Second:
+		return strconv.Itoa(int(d.Milliseconds())) + " ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	}
+	return ago(d)
+}
+
+func bytesText(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, names := float64(n), "kMGTPE"
+	i := -1
+	for value >= unit && i+1 < len(names) {
+		value /= unit
+		i++
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[i:i+1] + "B"
+}
+
+// thousands parts the digits of a number by threes.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// menuItem is a page in the head of every page.
+type menuItem struct{ Name, Page, Path string }
+
+var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
+	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
+
+// menuSort is an order of the list of items.
+type menuSort struct{ Name, Value string }
+
+var sorts = []menuSort{{"oldest first", ""}, {"newest first", "-created"}, {"label", "label"}, {"collection", "collection"}, {"lane", "lane"}}
+
+// done are the words for acts that were done.
+var done = map[string]string{"complete": "completed", "skip": "skipped", "fail": "failed", "retry": "it is tried again", "reset": "it is done anew",
+	"hold": "held", "release": "released", "start": "started", "activate": "activated", "deactivate": "taken out of the queues", "migrate": "moved to the definition in force",
+	"close": "closed", "enable": "enabled", "disable": "disabled", "uploaded": "uploaded; it is taken in when it has settled", "added": "added", "removed": "removed"}
