@@ -1,0 +1,215 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+	"github.com/nats-io/nuid"
+)
+
+const (
+	// ackWait covers the exchange from a pull to a grant alone, not the run.
+	ackWait = 5 * time.Second
+	// mostAsked bounds the questions answered at once.
+	mostAsked = 512
+	// batchMost is how many offers are put into the stream together.
+	batchMost = 500
+)
+
+// Engine is the engine's connection.
+type Engine struct {
+	server *Server
+	conn   *nats.Conn
+	js     jetstream.JetStream
+
+	mu     sync.Mutex // guards epoch and made
+	epoch  string
+	made   map[string]bool // the classes that have a consumer
+	answer sync.WaitGroup
+	asked  chan struct{}
+}
+
+// Engine connects this process to its server.
+func (s *Server) Engine() (*Engine, error) {
+	nc, err := nats.Connect("", append(lasting(), nats.InProcessServer(inProcess{s}), nats.Nkey(s.operator, signer(s.seed)))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the NATS server of this process: %w", err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &Engine{server: s, conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked)}, nil
+}
+
+// inProcess connects to the server that runs now, also after a restart.
+type inProcess struct{ s *Server }
+
+func (p inProcess) InProcessConn() (net.Conn, error) { return p.s.running().InProcessConn() }
+
+// lasting are the options of a connection that comes back without end and notices a dead peer
+// in 15 seconds.
+func lasting() []nats.Option {
+	return []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.Timeout(5 * time.Second)}
+}
+
+func signer(seed []byte) nats.SignatureHandler {
+	return func(nonce []byte) ([]byte, error) {
+		pair, err := nkeys.FromSeed(seed)
+		if err != nil {
+			return nil, err
+		}
+		return pair.Sign(nonce)
+	}
+}
+
+// Close ends the connection, after the answers that are under way.
+func (e *Engine) Close() {
+	e.conn.Close()
+	e.answer.Wait()
+}
+
+// Connected reports whether the server is reached.
+func (e *Engine) Connected() bool { return e.conn.IsConnected() }
+
+// Answer has f answer what workers ask.
+func (e *Engine) Answer(f func(name layout.Name, verb string, data []byte) []byte) error {
+	_, err := e.conn.Subscribe(wire.AllAsks, func(m *nats.Msg) {
+		name, verb, ok := wire.Asker(m.Subject)
+		if !ok || m.Reply == "" {
+			return
+		}
+		e.asked <- struct{}{}
+		e.answer.Go(func() {
+			defer func() { <-e.asked }()
+			if reply := f(name, verb, m.Data); reply != nil {
+				_ = m.Respond(reply) // who asked asks again
+			}
+		})
+	})
+	return err
+}
+
+// Tell sends orders to a worker; one that is not there hears them at its next beat.
+func (e *Engine) Tell(name layout.Name, data []byte) {
+	_ = e.conn.Publish(wire.TellSubject(name), data)
+}
+
+// Begin makes the stream anew, empty, and names it by its epoch.
+func (e *Engine) Begin(ctx context.Context, epoch string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.epoch, e.made = epoch, map[string]bool{}
+	if err := e.js.DeleteStream(ctx, wire.Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("remove the stream of offers: %w", err)
+	}
+	_, err := e.js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Stream, Subjects: []string{wire.AllOffers},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, MaxMsgSize: wire.MaxMessage,
+		AllowAtomicPublish: true, Metadata: map[string]string{"epoch": epoch}})
+	if err != nil {
+		return fmt.Errorf("make the stream of offers: %w", err)
+	}
+	return nil
+}
+
+// Class makes the consumer of a class, once in each epoch.
+func (e *Engine) Class(ctx context.Context, class string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.made[class] {
+		return nil
+	}
+	_, err := e.js.CreateOrUpdateConsumer(ctx, wire.Stream, jetstream.ConsumerConfig{Durable: class, FilterSubject: wire.OfferSubject(class),
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1, MaxWaiting: 16_384, MemoryStorage: true})
+	if err != nil {
+		return fmt.Errorf("make the queue of class %s: %w", class, err)
+	}
+	e.made[class] = true
+	return nil
+}
+
+// Message is one offer and the class it goes to.
+type Message struct {
+	Class string
+	Data  []byte
+}
+
+// Publish puts offers into the stream; those of one batch are there all, synced, or none.
+func (e *Engine) Publish(ctx context.Context, offers []Message) error {
+	for len(offers) > 0 {
+		n := min(batchMost, len(offers))
+		if err := e.publish(ctx, offers[:n]); err != nil {
+			return err
+		}
+		offers = offers[n:]
+	}
+	return nil
+}
+
+func (e *Engine) publish(ctx context.Context, offers []Message) error {
+	id := nuid.Next()
+	for i, o := range offers {
+		m := &nats.Msg{Subject: wire.OfferSubject(o.Class), Data: o.Data, Header: nats.Header{}}
+		if len(offers) > 1 {
+			m.Header.Set("Nats-Batch-Id", id)
+			m.Header.Set("Nats-Batch-Sequence", strconv.Itoa(i+1))
+		}
+		if i < len(offers)-1 {
+			if err := e.conn.PublishMsg(m); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(offers) > 1 {
+			m.Header.Set("Nats-Batch-Commit", "1")
+		}
+		answer, err := e.conn.RequestMsgWithContext(ctx, m)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(answer.Data), `"error"`) {
+			return fmt.Errorf("put offers into the stream: %s", answer.Data)
+		}
+	}
+	return nil
+}
+
+// Look gives the epoch of the stream that is there, and how many offers are in it.
+func (e *Engine) Look(ctx context.Context) (epoch string, offers uint64, err error) {
+	stream, err := e.js.Stream(ctx, wire.Stream)
+	if err != nil {
+		return "", 0, err
+	}
+	info := stream.CachedInfo()
+	return info.Config.Metadata["epoch"], info.State.Msgs, nil
+}
+
+// Queue is how a class's consumer stands.
+type Queue struct {
+	Pending uint64 // offers that nobody has pulled
+	Pulling int    // workers that wait for one
+}
+
+// Queue looks at a class's consumer.
+func (e *Engine) Queue(ctx context.Context, class string) (Queue, error) {
+	c, err := e.js.Consumer(ctx, wire.Stream, class)
+	if err != nil {
+		return Queue{}, err
+	}
+	info := c.CachedInfo()
+	return Queue{Pending: info.NumPending, Pulling: info.NumWaiting}, nil
+}

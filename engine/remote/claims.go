@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// loan is an attempt that a worker has.
+type loan struct {
+	ref      layout.AttemptRef
+	held     wire.Held
+	worker   layout.Name
+	work     *attempt.Away
+	lease    time.Duration
+	alone    bool
+	expires  time.Time
+	send     []string // folders
+	robot    layout.Name
+	prepared bool       // the worker has asked for what the robot is given
+	prepare  sync.Mutex // held while that is prepared: the attempt is not ended meanwhile
+	shared   bool       // the worker shares the file system
+	ending   bool       // its end is being committed; no lease is judged
+	offer    string
+	http     *claimed // of a program that came over HTTP; nil: a worker's
+}
+
+// Answer answers what a worker asks; name is proven by its key.
+func (r *Remote) Answer(name layout.Name, verb string, data []byte) []byte {
+	reply, err := r.answer(name, verb, data)
+	if err != nil {
+		r.rooms.Log.Warn("a worker's message was refused", "worker", name, "verb", verb, "err", err)
+		reply = wire.Refusal{Head: wire.Now(), Refused: err.Error()}
+	}
+	out, err := wire.Encode(reply)
+	if err != nil {
+		r.rooms.Log.Error("answer a worker", "worker", name, "verb", verb, "err", err)
+		return nil
+	}
+	return out
+}
+
+func (r *Remote) answer(name layout.Name, verb string, data []byte) (wire.Message, error) {
+	if len(data) > wire.MaxMessage {
+		return nil, fmt.Errorf("a message of %d bytes", len(data))
+	}
+	switch verb {
+	case wire.VerbHello:
+		var h wire.Hello
+		if err := wire.Decode(data, &h); err != nil {
+			return nil, err
+		}
+		return r.hello(name, h), nil
+	case wire.VerbClaim:
+		var c wire.Claim
+		if err := wire.Decode(data, &c); err != nil {
+			return nil, err
+		}
+		return r.claim(name, c), nil
+	case wire.VerbBeat:
+		var b wire.Beat
+		if err := wire.Decode(data, &b); err != nil {
+			return nil, err
+		}
+		return r.beat(name, b), nil
+	case wire.VerbControl:
+		var c wire.Control
+		if err := wire.Decode(data, &c); err != nil {
+			return nil, err
+		}
+		return r.control(name, c), nil
+	}
+	return nil, fmt.Errorf("no verb %q", verb)
+}
+
+// claim commits the attempt at an offered step and grants it. A worker that asks again gets
+// the same answer.
+func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
+	g := wire.Grant{Head: wire.Now()}
+	r.mu.Lock()
+	w, o := r.workers[name], r.offers[c.Offer]
+	again := r.granted[c.Offer]
+	switch {
+	case w == nil || w.Engine != c.Engine:
+		g.Return = "say hello first"
+	case again != nil && again.ref.Key.Engine == w.Engine && r.loans[again.ref] == again:
+		r.mu.Unlock()
+		return again.grant()
+	case c.Epoch != r.epoch || o == nil:
+		g.Gone = true
+	case o.claiming:
+		g.Again = true
+	case r.closing || !w.works() || !w.meets(o.demand, r.rooms.Version):
+		g.Return = "this worker is not to do it"
+	default:
+		o.claiming = true
+		r.mu.Unlock()
+		return r.lend(w, o)
+	}
+	r.mu.Unlock()
+	return g
+}
+
+func (l *loan) grant() wire.Grant {
+	return wire.Grant{Head: wire.Now(), Held: l.held, Lease: l.lease, Alone: l.alone}
+}
+
+// lend commits the claim. The commit is not ended by a worker that does not wait for it.
+func (r *Remote) lend(w *worker, o *offer) wire.Grant {
+	ctx := context.Background()
+	by := attempt.Worker{Engine: w.Engine, Runner: r.rooms.Attempts.RunnerOf(fmt.Sprintf("%s@%s:%d", w.Name, w.Host, w.PID)), Version: w.Build}
+	// Before the commit: an attempt of a worker that is not shown is taken for lost.
+	r.showOne(w.Engine, w.guest(), w.PID)
+	var ref layout.AttemptRef
+	got := make(chan struct{})
+	ref, ok := o.work.Lend(ctx, by, func(why error) {
+		<-got
+		r.cancel(ref, why)
+	})
+	defer close(got)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.offers, o.id)
+	if !ok {
+		return wire.Grant{Head: wire.Now(), Gone: true}
+	}
+	lease := time.Duration(o.demand.Lease)
+	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
+		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", offer: o.id}
+	r.loans[ref], r.granted[o.id] = l, l
+	return l.grant()
+}
+
+// cancel ends an attempt that a person cancelled.
+func (r *Remote) cancel(ref layout.AttemptRef, why error) {
+	l := r.close(ref)
+	if l == nil {
+		return
+	}
+	r.tell(l.worker, wire.Orders{Head: wire.Now(), Cancel: []wire.Held{l.held}})
+	l.prepare.Lock()
+	defer l.prepare.Unlock()
+	r.over(l, l.work.End(context.Background(), steps.Result{}, why, ""))
+}
+
+// over forgets a loan whose end is committed, or failed to be.
+func (r *Remote) over(l *loan, err error) {
+	r.mu.Lock()
+	delete(r.loans, l.ref)
+	delete(r.granted, l.offer)
+	r.mu.Unlock()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.rooms.Log.Error("end an attempt of a worker", "item", l.ref.Item, "step", l.ref.Step, "attempt", l.ref.Key.String(), "worker", l.worker, "err", err)
+	}
+	r.rooms.Nudge()
+}

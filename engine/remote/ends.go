@@ -1,0 +1,145 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+var noPlacement settings.Placement
+
+// takeEnd ends an attempt as its worker says: the files are verified, then published as those
+// of a robot of this machine.
+func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, q.Body, wire.MaxDocument))
+	var end wire.End
+	if err == nil {
+		err = wire.Decode(data, &end)
+	}
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if l = r.close(l.ref); l == nil {
+		problem(w, http.StatusConflict, "the attempt is being ended")
+		return
+	}
+	res, failure, want, bad := r.checked(q.Context(), l, end)
+	if len(want) > 0 || bad != nil && q.Context().Err() != nil {
+		r.reopen(l)
+		problem(w, http.StatusUnprocessableEntity, "these files are not here as announced", want...)
+		return
+	}
+	if bad != nil {
+		res, failure = steps.Result{}, steps.SystemFailure("worker %s: %w", l.worker, bad)
+		r.rooms.Log.Warn("a worker's end was refused", "worker", l.worker, "item", l.ref.Item, "step", l.ref.Step, "err", bad)
+	}
+	_ = r.end(l, res, failure) // the engine's own log has it; the worker can do nothing about it
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// end commits an end that was checked.
+func (r *Remote) end(l *loan, res steps.Result, failure error) error {
+	ctx, log := context.Background(), l.logFile()
+	if _, err := os.Lstat(log); err != nil {
+		log = ""
+	}
+	var err error
+	if errors.Is(failure, context.Canceled) {
+		err = l.work.GiveUp(ctx, fmt.Sprintf("%s gave it back: %s", l.who(), res.Message))
+	} else {
+		err = l.work.End(ctx, res, failure, log)
+	}
+	r.mu.Lock()
+	if w := r.workers[l.worker]; w != nil && w.Engine == l.ref.Key.Engine {
+		w.done++
+		if failure != nil {
+			w.failed++
+		}
+	}
+	if len(r.ended) >= mostEnded {
+		clear(r.ended)
+	}
+	r.ended[l.ref] = l.held.Nonce
+	r.mu.Unlock()
+	r.over(l, err)
+	return err
+}
+
+// mostEnded bounds the ends that are known when they come again.
+const mostEnded = 16_384
+
+// checked reads an end. want are files that are missing; bad says what a worker may not send.
+func (r transfer) checked(ctx context.Context, l *loan, end wire.End) (res steps.Result, failure error, want []string, bad error) {
+	if res, failure, bad = end.Result(); bad != nil {
+		return res, failure, nil, bad
+	}
+	root, err := os.OpenRoot(l.work.Scratch())
+	if err != nil {
+		return res, failure, nil, err
+	}
+	defer root.Close()
+	for _, dir := range end.Folders {
+		p, err := layout.DecodePath(dir)
+		if err != nil {
+			return res, failure, nil, err
+		}
+		rel, err := layout.ParseRelPath(p)
+		if err != nil {
+			return res, failure, nil, err
+		}
+		if err := root.MkdirAll(string(rel), 0o777); err != nil {
+			return res, failure, nil, err
+		}
+	}
+	if want, bad = verify(ctx, root, end.Files); len(want) > 0 || bad != nil {
+		return res, failure, want, bad
+	}
+	if !end.Shared {
+		if bad = onlyAnnounced(root, res, end.Files); bad != nil {
+			return res, failure, nil, bad
+		}
+	}
+	return res, failure, nil, steps.CheckMade(l.work.Scratch(), res)
+}
+
+// onlyAnnounced refuses outputs and children with files whose digests were not told: they were
+// not verified.
+func onlyAnnounced(root *os.Root, res steps.Result, files []wire.File) error {
+	told := map[string]bool{}
+	for _, f := range files {
+		p, err := layout.DecodePath(f.Path)
+		if err != nil {
+			return err
+		}
+		told[p] = true
+	}
+	var from []string
+	for _, o := range res.Outputs {
+		from = append(from, string(o.From))
+	}
+	for _, c := range res.Children {
+		from = append(from, string(c.From))
+	}
+	for _, top := range from {
+		err := fs.WalkDir(root.FS(), top, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && !told[p] {
+				err = fmt.Errorf("%s was not announced", layout.EncodePath(p))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/remote/bus"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+)
+
+// offer is a step that was taken from the queue and waits for a worker.
+type offer struct {
+	id       string
+	demand   demand
+	work     *attempt.Away
+	since    time.Time
+	sent     bool // it is in the stream
+	claiming bool // a worker's claim of it is being committed
+}
+
+// Where says who may do a step now.
+type Where int
+
+// The answers of May.
+const (
+	Here   Where = iota // this machine, as if there were no workers
+	Away                // a worker: the step is to be taken and offered
+	NotNow              // neither: no worker could do it, or enough is on offer
+)
+
+const (
+	// leastOffered and mostOffered bound what is on offer: twice the free slots.
+	leastOffered, mostOffered = 16, 4096
+	// patience is how long an offer may lie in the stream while workers pull its class.
+	patience = 5 * time.Second
+)
+
+// May says who may do one more of a step. It never waits: the queue is locked meanwhile.
+func (r *Remote) May(id queue.StepID, s *state.Step) Where {
+	if s.External {
+		return r.wanted(id)
+	}
+	p, ok := r.rooms.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
+	if !ok || settings.StaysHere(s, r.rooms.Robots) != "" {
+		return Here
+	}
+	d := demandOf(s, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free, able := r.free(d)
+	otherwise := Here
+	if p.Only {
+		otherwise = NotNow
+	}
+	offered := 0
+	for _, o := range r.offers {
+		if o.demand.class == d.class {
+			offered++
+		}
+	}
+	switch {
+	case r.closing || able == 0:
+		return otherwise
+	case !p.Only && offered >= free:
+		return Here
+	case len(r.offers) >= min(max(2*r.allFree(), leastOffered), mostOffered):
+		return otherwise
+	}
+	return Away
+}
+
+// Offer puts a step on offer that May said is to be done away.
+func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
+	p, _ := r.rooms.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
+	r.mu.Lock()
+	r.serial++
+	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: demandOf(s, p), work: w, since: r.rooms.Now()}
+	closing := r.closing
+	if !closing {
+		r.offers[o.id] = o
+	}
+	r.mu.Unlock()
+	if closing {
+		w.Withdraw()
+		return
+	}
+	signal(r.fresh)
+}
+
+func withdraw(back []*attempt.Away) {
+	for _, w := range back {
+		w.Withdraw()
+	}
+}
+
+// stream keeps the broker's stream of offers as the table has them.
+type stream struct{ *Remote }
+
+// publishing puts what is on offer into the stream, as much together as there is.
+func (r stream) publishing(ctx context.Context) {
+	for {
+		select {
+		case <-r.fresh:
+		case <-ctx.Done():
+			return
+		}
+		if err := r.publish(ctx); err != nil && ctx.Err() == nil {
+			r.rooms.Log.Warn("put offers into the stream", "err", err)
+			signal(r.doubts)
+		}
+	}
+}
+
+func (r stream) publish(ctx context.Context) error {
+	r.mu.Lock()
+	var messages []bus.Message
+	classes, epoch := map[string]bool{}, r.epoch
+	for _, o := range r.offers {
+		if o.sent {
+			continue
+		}
+		data, err := wire.Encode(wire.Offer{Head: wire.Now(), ID: o.id, Epoch: epoch})
+		if err != nil {
+			r.mu.Unlock()
+			return err
+		}
+		o.sent, classes[o.demand.class] = true, true
+		messages = append(messages, bus.Message{Class: o.demand.class, Data: data})
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for class := range classes {
+		if err := r.place.Broker.Class(ctx, class); err != nil {
+			return err
+		}
+	}
+	return r.place.Broker.Publish(ctx, messages)
+}
+
+// begin makes the stream anew, and the classes' queues.
+func (r stream) begin(ctx context.Context) error {
+	r.findDemands()
+	r.mu.Lock()
+	r.serial++
+	r.epoch = fmt.Sprintf("%x-%d", r.rooms.Now().UnixNano(), r.serial)
+	epoch, classes := r.epoch, make([]string, 0, len(r.demands))
+	for class := range r.demands {
+		classes = append(classes, class)
+	}
+	back := r.takeBack(func(*offer) bool { return true })
+	r.mu.Unlock()
+	withdraw(back)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := r.place.Broker.Begin(ctx, epoch); err != nil {
+		return err
+	}
+	for _, class := range classes {
+		if err := r.place.Broker.Class(ctx, class); err != nil {
+			return err
+		}
+	}
+	r.tellAll()
+	r.rooms.Nudge()
+	return nil
+}
+
+// watching makes the stream anew where it is gone, or is not the one that was made, or lies
+// still; and follows the settings.
+func (r stream) watching(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if r.findDemands() {
+				r.tellAll()
+			}
+		case <-r.doubts:
+		}
+		why := r.doubt(ctx)
+		if why == "" || ctx.Err() != nil {
+			continue
+		}
+		r.rooms.Report("the stream of offers is made anew: " + why)
+		if err := r.begin(ctx); err != nil && ctx.Err() == nil {
+			r.rooms.Log.Warn("make the stream anew", "err", err)
+			r.restart(ctx)
+		}
+	}
+}
+
+// restart begins with a new store where the old one is beyond use.
+func (r stream) restart(ctx context.Context) {
+	if err := r.place.Restart(); err != nil {
+		r.rooms.Log.Error("start the NATS server anew", "err", err)
+		return
+	}
+	if err := r.begin(ctx); err != nil && ctx.Err() == nil {
+		r.rooms.Log.Warn("make the stream anew", "err", err)
+	}
+}
+
+// doubt says why the stream is not to be relied on; "" where it is.
+func (r stream) doubt(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	epoch, there, err := r.place.Broker.Look(ctx)
+	r.mu.Lock()
+	want, sent, still := r.epoch, uint64(0), map[string]bool{}
+	for _, o := range r.offers {
+		if !o.sent || r.rooms.Now().Sub(o.since) < patience {
+			continue
+		}
+		sent++
+		if free, _ := r.free(o.demand); free > 0 {
+			still[o.demand.class] = true
+		}
+	}
+	r.mu.Unlock()
+	switch {
+	case err != nil:
+		return err.Error()
+	case epoch != want:
+		return "it is another's"
+	case there < sent:
+		return fmt.Sprintf("it holds %d offers, and %d were put into it", there, sent)
+	}
+	for class := range still {
+		if q, err := r.place.Broker.Queue(ctx, class); err != nil || q.Pulling > 0 && q.Pending > 0 {
+			return fmt.Sprintf("class %s delivers nothing (%d wait, %d pull)", class, q.Pending, q.Pulling)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package remote
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+)
+
+// table is who is connected, what is on offer, and what is lent.
+type table struct {
+	version string           // of this program
+	now     func() time.Time // monotonic
+
+	mu      sync.Mutex // guards the rest
+	epoch   string
+	offers  map[string]*offer
+	loans   map[layout.AttemptRef]*loan
+	granted map[string]*loan             // by offer, for a worker that asks again
+	ended   map[layout.AttemptRef]string // the nonces of ends that were taken
+	workers map[layout.Name]*worker
+	demands map[string]demand // by class
+	closing bool
+	serial  int
+
+	asks      []*ask               // the claims that wait, the longest first
+	claimants map[string]*claimant // by account
+}
+
+func newTable(rooms Rooms) table {
+	return table{version: rooms.Version, now: rooms.Now, offers: map[string]*offer{}, loans: map[layout.AttemptRef]*loan{},
+		granted: map[string]*loan{}, ended: map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, claimants: map[string]*claimant{}}
+}
+
+// running counts the loans of a worker; t.mu is held.
+func (t *table) running(w *worker) (n int) {
+	for ref, l := range t.loans {
+		if ref.Key.Engine == w.Engine && !l.ending {
+			n++
+		}
+	}
+	return n
+}
+
+// serve finds the classes that a worker may pull from; t.mu is held.
+func (t *table) serve(w *worker) {
+	w.classes = nil
+	if !w.works() {
+		return
+	}
+	for class, d := range t.demands {
+		if w.meets(d, t.version) {
+			w.classes = append(w.classes, class)
+		}
+	}
+	slices.Sort(w.classes)
+}
+
+// orders are what a worker is told; t.mu is held.
+func (t *table) orders(w *worker) wire.Orders {
+	return wire.Orders{Head: wire.Now(), Classes: w.classes, Epoch: t.epoch, Drain: w.drained, Stop: w.stopped}
+}
+
+// free counts the free slots of the workers that may do what is asked, and those workers;
+// t.mu is held.
+func (t *table) free(d demand) (free, able int) {
+	for _, w := range t.workers {
+		if w.works() && w.meets(d, t.version) {
+			able++
+			free += max(0, w.Slots-t.running(w))
+		}
+	}
+	return free, able
+}
+
+func (t *table) allFree() (n int) {
+	for _, w := range t.workers {
+		if w.works() {
+			n += max(0, w.Slots-t.running(w))
+		}
+	}
+	return n
+}
+
+// takeBack removes offers that nobody claims; t.mu is held.
+func (t *table) takeBack(which func(*offer) bool) (back []*attempt.Away) {
+	for id, o := range t.offers {
+		if !o.claiming && which(o) {
+			delete(t.offers, id)
+			back = append(back, o.work)
+		}
+	}
+	return back
+}
+
+// lease is how long a worker of no placed step in particular may be silent.
+func (t *table) lease() time.Duration {
+	least := time.Duration(0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, d := range t.demands {
+		if least == 0 || time.Duration(d.Lease) < least {
+			least = time.Duration(d.Lease)
+		}
+	}
+	if least == 0 {
+		least = 30 * time.Second
+	}
+	return least
+}
+
+// close takes a loan to be ended by the caller; nil where there is none, or it is being ended.
+func (t *table) close(ref layout.AttemptRef) *loan {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.loans[ref]
+	if l == nil || l.ending {
+		return nil
+	}
+	l.ending = true
+	return l
+}
+
+// reopen lets a loan go on whose end did not count.
+func (t *table) reopen(l *loan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.ending, l.expires = false, t.now().Add(l.lease)
+}
+
+// renew gives all leases anew: this engine was cut off, and could hear nobody.
+func (t *table) renew(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.loans {
+		l.expires = now.Add(l.lease)
+	}
+	for _, w := range t.workers {
+		w.seen = now
+	}
+}
+
+// expired takes the loans whose leases ran out.
+func (t *table) expired(now time.Time) (gone []*loan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.loans {
+		if !l.ending && now.After(l.expires) {
+			l.ending = true
+			gone = append(gone, l)
+		}
+	}
+	for _, w := range t.workers {
+		if w.state != StateSilent && now.Sub(w.seen) > t.silence(w) {
+			w.state, w.classes = StateSilent, nil
+		}
+	}
+	return gone
+}
+
+// silence is how long a worker may say nothing: the longest of its leases; t.mu is held.
+func (t *table) silence(w *worker) time.Duration {
+	most := time.Duration(0)
+	for _, d := range t.demands {
+		most = max(most, time.Duration(d.Lease))
+	}
+	if most == 0 {
+		most = 30 * time.Second
+	}
+	return most
+}

@@ -1,0 +1,175 @@
+package remote
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// worker is one worker that said hello.
+type worker struct {
+	wire.Hello
+	seen    time.Time // when it was last heard
+	since   time.Time
+	state   string
+	classes []string
+	stopped bool // a person stopped it: it begins nothing more
+	drained bool // a person drained it: it ends when nothing runs
+	done    int  // attempts that it ended
+	failed  int
+}
+
+// The states of a worker, as it tells them.
+const (
+	StateReady    = "ready"
+	StateDraining = "draining"
+	StateSilent   = "silent"
+	StateStopped  = "stopped"
+)
+
+// demand is what a step asks of a worker, and how it is placed.
+type demand struct {
+	wire.Want
+	settings.Placement
+	class string
+}
+
+// demandOf gives what a placed step asks for.
+func demandOf(s *state.Step, p settings.Placement) demand {
+	want := p.WantOf(s)
+	return demand{want, p, want.Class()}
+}
+
+// meets reports whether a worker may do what is asked.
+func (w *worker) meets(d demand, version string) bool {
+	return d.Want.Met(w.Name, w.Build, version, w.Labels, w.Robots)
+}
+
+// guest is how a worker is shown among the engines: its name, and its host.
+func (w *worker) guest() string { return string(w.Name) + " on " + w.Host }
+
+// works reports whether a worker begins steps.
+func (w *worker) works() bool { return w.state == StateReady && !w.stopped && !w.drained }
+
+// hello takes a worker in, or says why not.
+func (r *Remote) hello(name layout.Name, h wire.Hello) wire.Welcome {
+	lease := r.lease()
+	welcome := wire.Welcome{Head: wire.Now(), Lease: lease, Transfer: r.place.Transfer, Probe: r.place.Probe}
+	if welcome.Refused = r.refusal(name, h); welcome.Refused != "" {
+		r.rooms.Log.Warn("a worker was refused", "worker", name, "why", welcome.Refused)
+		return welcome
+	}
+	h.Shared = trueIf(h.Shared == r.place.Probed)
+	r.mu.Lock()
+	before := r.workers[name]
+	w := &worker{Hello: h, seen: r.rooms.Now(), since: r.rooms.Now(), state: StateReady}
+	if before != nil && before.Engine == h.Engine {
+		w.since, w.stopped, w.drained, w.done, w.failed = before.since, before.stopped, before.drained, before.done, before.failed
+	}
+	r.workers[name] = w
+	r.serve(w)
+	welcome.Orders = r.orders(w)
+	r.mu.Unlock()
+	r.showOne(h.Engine, w.guest(), h.PID)
+	if before == nil || before.Engine != h.Engine {
+		r.rooms.Report(fmt.Sprintf("worker %s (%s:%d) is connected: %d slots, %s", name, h.Host, h.PID, h.Slots, robotsText(h.Robots)))
+	}
+	r.rooms.Nudge()
+	return welcome
+}
+
+func trueIf(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+func robotsText(robots []wire.Robot) (text string) {
+	for i, o := range robots {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(o.Name)
+	}
+	return text
+}
+
+const mostWorkers, mostSlots, mostRobots = 1000, 10_000, 100
+
+// refusal says why a worker is not wanted.
+func (r *Remote) refusal(name layout.Name, h wire.Hello) string {
+	if h.Name != name {
+		return fmt.Sprintf("the key is that of worker %s", name)
+	}
+	if _, err := layout.ParseEngineID(string(h.Engine)); err != nil {
+		return err.Error()
+	}
+	if h.Slots < 1 || h.Slots > mostSlots || len(h.Robots) > mostRobots {
+		return fmt.Sprintf("%d slots, %d robots: expected 1 to %d slots, and at most %d robots", h.Slots, len(h.Robots), mostSlots, mostRobots)
+	}
+	for _, o := range h.Robots {
+		if _, err := layout.ParseName(string(o.Name)); err != nil {
+			return "a robot's name: " + err.Error()
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before := r.workers[name]; before != nil && before.Engine != h.Engine && r.place.Twice(name) {
+		return fmt.Sprintf("another worker is connected as %s, from %s:%d", name, before.Host, before.PID)
+	}
+	if len(r.workers) >= mostWorkers && r.workers[name] == nil {
+		return fmt.Sprintf("%d workers are connected already", mostWorkers)
+	}
+	return ""
+}
+
+// findDemands finds what the placed steps ask for, of the workflows in force and of those that
+// items in flight have. It reports whether that has changed.
+func (r *Remote) findDemands() bool {
+	set := r.rooms.Settings.Current().Settings
+	found := map[string]demand{}
+	for _, d := range r.rooms.Plans() {
+		for i := range d.Steps {
+			s := &d.Steps[i]
+			if s.External {
+				continue
+			}
+			if p, ok := set.Workers.Placed(d.Name, s.Name); ok && settings.StaysHere(s, r.rooms.Robots) == "" {
+				want := demandOf(s, p)
+				found[want.class] = want
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := maps.EqualFunc(found, r.demands, func(a, b demand) bool { return a.class == b.class })
+	r.demands = found
+	return !same
+}
+
+// tellAll has every worker learn its classes.
+func (r *Remote) tellAll() {
+	r.mu.Lock()
+	told := map[layout.Name]wire.Orders{}
+	for name, w := range r.workers {
+		r.serve(w)
+		told[name] = r.orders(w)
+	}
+	r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		r.tell(name, told[name])
+	}
+}
+
+func (r *Remote) tell(name layout.Name, o wire.Orders) {
+	if data, err := wire.Encode(o); err == nil {
+		r.place.Broker.Tell(name, data)
+	}
+}
