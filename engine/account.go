@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -122,6 +124,7 @@ func (a *account) ending() error {
 // is goes on, as the cause (a full disk) may pass, unless going on could do harm.
 func (a *account) broken(err error) {
 	switch {
+	case errors.Is(err, context.Canceled) && a.ending() != nil: // it follows from what was told
 	case !ledger.StopsAll(err):
 		a.mishap(err)
 	case a.watch && !ledger.MustStop(err):

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/remote"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 )
 
@@ -15,12 +19,24 @@ import (
 // tried again; what is due later is left for the next run.
 const waitForRetry = 15 * time.Second
 
+// mostRescans is how often such a run looks again at objects in place that changed meanwhile.
+const mostRescans = 3
+
 // dispatch hands ready steps to the pool until ctx ends; robots run until performing ends.
 func (r *run) dispatch(ctx, performing context.Context) {
+	lent := map[queue.StepID]bool{} // as May said last
 	may := func(id queue.StepID, s *state.Step) bool {
-		return r.pool.May(id.String(), s.Instances) && r.warm.Ready(ctx, id, s)
+		if !r.injected() && !r.e.Schedule.Shifts.Lets(id) {
+			return false
+		}
+		s = r.e.Settings.Deployed(id.Workflow, s)
+		var open bool
+		if lent[id], open = r.away(id, s); lent[id] {
+			return open
+		}
+		return r.pool.May(id.String(), s.Instances, s.Prefetch) && r.warm.Ready(ctx, id, s)
 	}
-	inboxIdle, limitedSince := r.injected(), time.Time{}
+	inboxIdle, limitedSince, rescans := r.injected(), time.Time{}, 0
 	for !r.pool.Draining() && ctx.Err() == nil {
 		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
 		if why := r.e.Folder.Space.Low(); why != nil {
@@ -33,7 +49,12 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
 		if ok {
 			r.hand(entry)
-			r.launch(ctx, performing, entry)
+			r.e.Schedule.Shifts.Began(entry)
+			if lent[entry.ID()] {
+				r.lend(entry)
+			} else {
+				r.launch(ctx, performing, entry)
+			}
 			limitedSince = time.Time{}
 			continue
 		}
@@ -49,24 +70,37 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		}
 		pause := due.Sub(now)
 		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry) {
-			return
+			if rescans == mostRescans || !r.e.Catalog.Wanted() {
+				return
+			}
+			rescans++
+			r.each(r.e.Catalog.ScanWanted(ctx))
+			continue
 		}
 		if !dated {
 			pause = time.Minute
 		}
-		timer := time.NewTimer(max(pause, ledger.Resolution))
-		select {
-		case <-r.e.Index.Loaded().Wake():
-		case <-r.pool.Freed():
-		case inboxIdle = <-r.inbox.idle:
-		case <-timer.C:
-		case <-r.o.Drain:
-			r.pool.Drain()
-		case <-r.pool.Drained():
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		inboxIdle = r.await(ctx, pause, inboxIdle)
 	}
+}
+
+// await waits until there may be something to hand out, for no longer than pause; it gives
+// whether the inbox is idle now.
+func (r *run) await(ctx context.Context, pause time.Duration, inboxIdle bool) bool {
+	timer := time.NewTimer(max(pause, ledger.Resolution))
+	defer timer.Stop()
+	select {
+	case <-r.e.Index.Loaded().Wake():
+	case <-r.pool.Freed():
+	case <-r.e.Schedule.Shifts.Opened():
+	case inboxIdle = <-r.inbox.idle:
+	case <-timer.C:
+	case <-r.o.Drain:
+		r.pool.Drain()
+	case <-r.pool.Drained():
+	case <-ctx.Done():
+	}
+	return inboxIdle
 }
 
 // pauseFor waits for free space; a run that is not watching ends instead, once
@@ -89,12 +123,18 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 // launch hands a step to the pool. Its commits are not ended by a signal, so that what
 // finished is recorded.
 func (r *run) launch(ctx, performing context.Context, entry queue.Entry) {
-	w := r.e.Attempt.NewWork(entry, func() bool { return !r.o.Watch || r.pool.Draining() }, r.ended)
+	w := r.e.Attempt.NewWork(entry, r.hurried, r.ended)
 	r.pool.Go(performing, w.ForPool(context.WithoutCancel(ctx)))
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.
 func (r *run) ended(w *attempt.Work) {
+	defer r.e.Schedule.Shifts.Left(w.Entry)
+	if errors.Is(w.Err, syscall.ENOSPC) || errors.Is(w.Err, syscall.EDQUOT) { // it is so of all
+		r.e.Folder.Space.Refused()
+		r.e.Index.Loaded().Return(w.Entry)
+		return
+	}
 	if w.Err != nil {
 		r.broken(fmt.Errorf("%s of item %s: %w", w.Entry.Step, w.Entry.Item.ID.Short(), w.Err))
 		r.stall(w.Entry)
@@ -123,4 +163,32 @@ func (r *run) unstall() {
 	for _, entry := range entries {
 		r.e.Index.Loaded().Return(entry)
 	}
+}
+
+// away reports whether a step is to be done by a worker, and whether one more may be taken.
+func (r *run) away(id queue.StepID, s *state.Step) (away, may bool) {
+	if r.o.Workers == nil {
+		p, placed := r.e.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
+		return s.External || placed && p.Only && settings.StaysHere(s, attempt.Abroad{Attempts: r.e.Attempt}.Robots()) == "", false
+	}
+	where := r.o.Workers.May(id, s)
+	return where != remote.Here, where == remote.Away
+}
+
+// hurried reports whether an end that cannot be committed is given up after a few tries.
+func (r *run) hurried() bool { return !r.o.Watch || r.pool.Draining() }
+
+// lend puts a step on offer.
+func (r *run) lend(entry queue.Entry) {
+	id := entry.ID()
+	var s *state.Step
+	if run := entry.Item.Run(entry.Run); run != nil {
+		s = &run.Plan.Steps[entry.N]
+	}
+	w := attempt.Abroad{Attempts: r.e.Attempt}.NewAway(entry, r.hurried, r.ended)
+	if s.External {
+		r.o.Workers.Hand(w, id)
+		return
+	}
+	r.o.Workers.Offer(w, id, s)
 }

@@ -14,8 +14,12 @@ import (
 	"bagpipe/engine/alert"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/attempt"
+	"bagpipe/engine/catalog"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/control"
+	"bagpipe/engine/delivery"
+	"bagpipe/engine/export"
+	"bagpipe/engine/feed"
 	"bagpipe/engine/fixity"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
@@ -24,8 +28,13 @@ import (
 	"bagpipe/engine/intake"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/notices"
+	"bagpipe/engine/reader"
 	"bagpipe/engine/runner"
+	"bagpipe/engine/schedule"
+	"bagpipe/engine/search"
 	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -47,6 +56,7 @@ type Options struct {
 	// Program is the path of the bagpipe program, for the hook that Init makes; "": it
 	// makes none.
 	Program string
+	Version string // of this program, for attempts and bags
 	// Warn is told, once each, what a person should know though the command goes
 	// on: a refused setting, a file edited in place. nil: not told.
 	Warn func(text string)
@@ -65,9 +75,22 @@ type Engine struct {
 	Act      *act.Acts
 	Ask      *ask.Answers
 	Alert    *alert.Alerts
-	Fixity   *fixity.Checks
+	Capabilities
 
 	pool atomic.Pointer[runner.Pool] // of the run under way; nil: none
+}
+
+// Capabilities are the rooms of floor 8 that do one thing each.
+type Capabilities struct {
+	Fixity   *fixity.Checks
+	Schedule *schedule.Keeper
+	Export   *export.Exports
+	Search   *search.Searches
+	Delivery *delivery.Keeper
+	Catalog  *catalog.Keeper
+	Reader   *reader.Readers
+	Feed     *feed.Feeds
+	Notices  *notices.Teller
 }
 
 // Open opens the workspace at root, takes in settings edited in place, and reads
@@ -112,7 +135,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	}
 	e := &Engine{Ledger: l, Settings: settings.New(l, o.Robots), Guard: guard.New(l)}
 	e.Folder = folder.New(root, l.Now, func() uint64 { return e.Settings.Current().Settings.Free() })
-	e.Control = control.New(l, e.Settings.MarkDirty)
+	e.Control = control.New(l, e.Settings.MarkDirty, e.Settings.Deployed)
 	e.Index = index.New(l, e.Settings, e.Control, e.Guard)
 	recogniser := recognition.New(l, e.Settings)
 	e.Intake = intake.New(l, e.Settings, e.Folder, e.Guard, e.Index, recogniser)
@@ -122,10 +145,23 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Ask = ask.New(ask.Rooms{Ledger: l, Settings: e.Settings, Folder: e.Folder, Guard: e.Guard, Control: e.Control,
 		Index: e.Index, Recognition: recogniser, Intake: e.Intake, Attempt: e.Attempt})
 	e.Alert = alert.New(l, e.Settings, e.Control, e.Index, e.Ask)
-	e.Fixity = fixity.New(l, e.Settings, e.Index, e.Act)
+	e.Feed = feed.New(l)
+	e.Notices = notices.New(l, e.Settings, e.Index, e.Ask)
+	e.Export = export.New(l, e.Settings)
+	e.Search = search.New(l)
+	e.Delivery = delivery.New(l, e.Settings, e.Folder, e.Attempt.Targets)
+	e.Attempt.Premis = func(to io.Writer, id layout.ItemID) error {
+		return e.Export.Write(to, export.PREMIS, "", []layout.ItemID{id})
+	}
+	e.Fixity = fixity.New(l, e.Settings, e.Folder, e.Index, e.Act, e.Attempt.Targets)
+	e.Catalog = catalog.New(l, e.Settings, e.Intake)
+	e.Reader = reader.New(l, e.Settings, e.Intake)
+	e.Attempt.PlaceMoved, e.Folder.Roots = e.Catalog.Want, e.Catalog.PlaceRoot
+	e.Schedule = schedule.New(l, e.Settings, e.deeds(), e.readyOf)
 	e.Settings.OnChange(e.Index.ApplyLimits)
+	e.Settings.OnChange(e.Index.CountDeployed)
 	e.Control.OnChange(e.Index.Recontrol)
-	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Intake.Identities.Note)
+	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Attempt.NoteCancels, e.Intake.Identities.Note)
 	return e, nil
 }
 
@@ -144,11 +180,16 @@ func newLedger(root string, o Options) (*ledger.Ledger, error) {
 		}
 		o.ID = id
 	}
+	var site state.Site
+	name, clone := gitstore.SiteOf(root)
+	if site.Name, _ = layout.ParseName(name); site.Name != "" {
+		site.Clone = clone
+	}
 	// Records hold milliseconds: with finer times a record just made would differ
 	// from the same one read again.
 	now := func() time.Time { return o.Now().UTC().Truncate(time.Millisecond) }
-	return ledger.New(ledger.Options{Root: root, ID: o.ID, Host: o.Host, Now: now, Clock: o.Now, Random: o.Random,
-		Log: o.Log, Warn: o.Warn, Person: o.Person, ReadOnly: o.ReadOnly}), nil
+	return ledger.New(ledger.Options{Root: root, ID: o.ID, Host: o.Host, Now: now, Clock: o.Now, Random: o.Random, Version: o.Version,
+		Log: o.Log, Warn: o.Warn, Person: o.Person, ReadOnly: o.ReadOnly, Site: site}), nil
 }
 
 // sync reads the controls in force, then takes in settings edited in place and reads the
@@ -170,12 +211,13 @@ func (e *Engine) Close() error {
 	if !e.Ledger.ReadOnly {
 		e.Guard.SaveChecked()
 	}
+	e.Attempt.Live.Close()
 	taken, err := e.Ledger.Seat.Close()
 	if taken {
 		err = errors.Join(err, e.Folder.DropSpares())
 		_ = os.Remove(filepath.Join(e.Ledger.Path(layout.ScratchDir), string(e.Ledger.ID))) // left when it is not empty
 	}
-	return errors.Join(err, e.Ledger.Store.Close())
+	return errors.Join(err, e.Attempt.Targets.Close(), e.Ledger.Store.Close())
 }
 
 // stocked reports whether the workers have enough claimed work at hand: a commit that

@@ -8,6 +8,7 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -43,6 +44,10 @@ func orClone(root string, err error) error {
 	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace, to edit its settings in and push them; the workspace is where it was cloned from: %s", root, with.Origin),
 		Remedies: []fault.Remedy{{Verb: fault.CheckSettings, Name: root}}}
 }
+
+// CheckOwner answers a *ledger.Foreign where the workspace root belongs to another account than
+// this process acts as.
+func CheckOwner(root string) error { return ledger.CheckOwner(root) }
 
 // isWorkspace wants both the repository and a sign of Bagpipe, as a repository
 // alone is anybody's; bagpipe.yaml may have been deleted by hand.

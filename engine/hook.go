@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/templates"
 )
@@ -13,12 +12,12 @@ import (
 // hookName is Git's name of what is asked before a push lands.
 const hookName = "hooks/pre-receive"
 
-// installHook makes the hook, which calls a program, unless there is one.
-func installHook(root, program string) error {
+// installHook makes a repository's hook, which calls a program, unless there is one.
+func installHook(git, program string) error {
 	if program == "" {
 		return nil
 	}
-	path := filepath.Join(root, layout.RepositoryDir, filepath.FromSlash(hookName))
+	path := filepath.Join(git, filepath.FromSlash(hookName))
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}

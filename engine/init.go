@@ -30,44 +30,15 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if dir == "" {
 		return errors.New("no folder given")
 	}
-	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file", root)
-	}
-	if outer, ok := enclosing(filepath.Dir(root)); ok {
-		return fmt.Errorf("%s lies in the workspace %s", root, outer)
-	}
 	files, err := shipped()
 	if err != nil {
 		return err
 	}
-	// A repository beside the settings is a workspace, or one whose making was cut
-	// short: the store tells, and completes it.
-	_, noRepository := os.Lstat(filepath.Join(root, layout.RepositoryDir))
-	_, noSettings := os.Lstat(filepath.Join(root, layout.SettingsFile))
-	if noRepository == nil && noSettings != nil {
-		return fmt.Errorf("%s has a repository that is not Bagpipe's; a workspace needs a folder of its own", root)
-	}
-	if noRepository == nil && gitstore.HasCommits(root) {
-		return fmt.Errorf("%s is a workspace already", root)
-	}
-	if err := checkEmptyEnough(root, files); err != nil {
+	if err := checkFree(root, files); err != nil {
 		return err
 	}
-	// What was taken in is for this account and its group: producers reach inbox/ alone.
-	closed := []string{layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir}
-	for _, d := range append(closed, layout.InboxDir+"/default", layout.WorkflowsDir, layout.RulesDir) {
-		perm := fs.FileMode(0o777)
-		if slices.Contains(closed, d) {
-			perm = 0o750
-		}
-		if err := errors.Join(disk.MkdirAll(root, 0o777), disk.MkdirAll(filepath.Join(root, d), perm)); err != nil {
-			return fmt.Errorf("make workspace %s: %w", root, err)
-		}
-	}
-	for p, data := range files {
-		if err := disk.WriteFile(filepath.Join(root, p), data, 0o666); err != nil {
-			return fmt.Errorf("make workspace %s: %w", root, err)
-		}
+	if err := layOut(root, files); err != nil {
+		return fmt.Errorf("make workspace %s: %w", root, err)
 	}
 	e, err := newEngine(root, o)
 	if err != nil {
@@ -84,10 +55,52 @@ func Init(ctx context.Context, dir string, o Options) error {
 		return fmt.Errorf("%s is a workspace already", root)
 	}
 	if err == nil {
-		err = installHook(root, o.Program)
+		err = installHook(filepath.Join(root, layout.RepositoryDir), o.Program)
 	}
 	if err != nil {
 		return fmt.Errorf("make workspace %s: %w", root, err)
+	}
+	return nil
+}
+
+// checkFree refuses a place that a workspace with these files cannot be made in.
+func checkFree(root string, files map[string][]byte) error {
+	if info, err := os.Stat(root); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file", root)
+	}
+	if outer, ok := enclosing(filepath.Dir(root)); ok {
+		return fmt.Errorf("%s lies in the workspace %s", root, outer)
+	}
+	// A repository beside the settings is a workspace, or one whose making was cut
+	// short: the store tells, and completes it.
+	_, noRepository := os.Lstat(filepath.Join(root, layout.RepositoryDir))
+	_, noSettings := os.Lstat(filepath.Join(root, layout.SettingsFile))
+	if noRepository == nil && noSettings != nil {
+		return fmt.Errorf("%s has a repository that is not Bagpipe's; a workspace needs a folder of its own", root)
+	}
+	if noRepository == nil && gitstore.HasCommits(root) {
+		return fmt.Errorf("%s is a workspace already", root)
+	}
+	return checkEmptyEnough(root, files)
+}
+
+// layOut makes all of a workspace but its repository.
+func layOut(root string, files map[string][]byte) error {
+	// What was taken in is for this account and its group: producers reach inbox/ alone.
+	closed := []string{layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir}
+	for _, d := range append(closed, layout.InboxDir+"/default", layout.WorkflowsDir, layout.RulesDir) {
+		perm := fs.FileMode(0o777)
+		if slices.Contains(closed, d) {
+			perm = 0o750
+		}
+		if err := errors.Join(disk.MkdirAll(root, 0o777), disk.MkdirAll(filepath.Join(root, d), perm)); err != nil {
+			return err
+		}
+	}
+	for p, data := range files {
+		if err := disk.WriteFile(filepath.Join(root, p), data, 0o666); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -130,7 +143,7 @@ func enclosing(dir string) (string, bool) {
 // checkEmptyEnough refuses a folder that holds anything but what an earlier Init
 // that was cut short made there.
 func checkEmptyEnough(root string, files map[string][]byte) error {
-	ours := []string{layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.ItemsDir, layout.InboxDir,
+	ours := []string{layout.SettingsFile, layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SchedulesDir, layout.CatalogsDir, layout.ItemsDir, layout.InboxDir,
 		layout.IntakeDir, layout.RejectedDir, layout.StateDir, layout.RepositoryDir}
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -251,7 +252,7 @@ func (l *inboxLoop) tellLate(waiting []inbox.Waiting) {
 		}
 		late[w.Path+w.Reason] = true
 		if !l.late[w.Path+w.Reason] {
-			l.report(Report{Grave: w.Barred, Remedies: w.Remedies, Note: fmt.Sprintf("%s/%s: %s", w.Collection, layout.EncodePath(w.Name), w.Reason)})
+			l.report(Report{Grave: w.Barred, Remedies: w.Remedies, Note: path.Join(string(w.Collection), layout.EncodePath(w.Name)) + ": " + w.Reason})
 		}
 	}
 	l.late = late

@@ -15,7 +15,7 @@ import (
 )
 
 // Restore makes the repository of a workspace at dir from its history. dir may be there with
-// the folders of a backup in it, and nothing else. The folders of bytes are the caller's to
+// the folders of a backup in it, or what a killed restore left, and nothing else. The folders of bytes are the caller's to
 // copy, before or after.
 func Restore(ctx context.Context, history, dir string, o Options) error {
 	root, err := filepath.Abs(dir)
@@ -23,28 +23,33 @@ func Restore(ctx context.Context, history, dir string, o Options) error {
 		return err
 	}
 	if outer, ok := enclosing(root); ok {
-		return fmt.Errorf("%s lies in the workspace %s, or is it", root, outer)
+		if outer == root {
+			return fmt.Errorf("%s is a workspace already", root)
+		}
+		return fmt.Errorf("%s lies in the workspace %s", root, outer)
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	of := []string{layout.ItemsDir, layout.InboxDir, layout.IntakeDir, layout.RejectedDir, "store", layout.RepositoryDir + ".restoring"}
+	of := []string{layout.ItemsDir, layout.InboxDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir, "store", layout.RepositoryDir + ".restoring"}
 	for _, e := range entries {
 		if !slices.Contains(of, e.Name()) {
 			return fmt.Errorf("%s holds %s: a restore wants an empty folder, or one with the folders of a backup alone (items, inbox, intake, rejected, store)", root, layout.EncodePath(e.Name()))
 		}
 	}
+	made := entries == nil
 	if err := disk.MkdirAll(root, 0o777); err != nil {
 		return err
 	}
-	if err := gitstore.Restore(ctx, history, root); err != nil {
+	ready := func(git string) error { return errors.Join(makeFolders(root), installHook(git, o.Program)) }
+	if err := gitstore.Restore(ctx, history, root, ready); err != nil {
+		if made {
+			os.Remove(root) // nothing is left of a restore that was refused
+		}
 		return fmt.Errorf("restore %s: %w", root, err)
 	}
-	if err := makeFolders(root); err != nil {
-		return err
-	}
-	return installHook(root, o.Program)
+	return nil
 }
 
 // makeFolders makes those of a workspace that are missing, but for items/: one that is empty

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+
+	"bagpipe/layout"
 )
 
 // repairFolders brings the records shown in the item folders in line with the
@@ -34,4 +37,43 @@ func (r *run) resume(ctx context.Context) error {
 	r.inbox.left, err = e.Intake.ResumeIntake(ctx, r.inbox.box, nil, r.admitted)
 	r.each(err)
 	return errors.Join(r.ending(), ctx.Err())
+}
+
+// adopt takes up what workers do for an engine that is gone.
+func (r *run) adopt(ctx context.Context) error {
+	guests, err := r.e.Ledger.Seat.Engine()
+	if err != nil {
+		return err
+	}
+	engines, err := guests.Engines()
+	if err != nil {
+		return err
+	}
+	workers := map[layout.EngineID]string{}
+	for _, one := range engines {
+		if one.Worker != "" && one.Alive {
+			workers[one.ID] = one.Worker
+		}
+	}
+	n, err := r.o.Workers.Adopt(workers, r.hurried, r.ended)
+	if n > 0 {
+		r.tell(fmt.Sprintf("%d attempts of workers go on", n))
+	}
+	return err
+}
+
+// begin adopts what workers do, and lets them in, until side ends.
+func (r *run) begin(ctx, side context.Context, wg *sync.WaitGroup) error {
+	if r.o.Workers == nil {
+		return nil
+	}
+	if err := r.adopt(ctx); err != nil {
+		return err
+	}
+	wg.Go(func() {
+		if err := r.o.Workers.Run(side); err != nil && side.Err() == nil {
+			r.broken(fmt.Errorf("serve workers: %w", err))
+		}
+	})
+	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/inbox"
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/metrics"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/remote"
 	"bagpipe/engine/runner"
 	"bagpipe/layout"
 )
@@ -41,10 +41,14 @@ type RunOptions struct {
 	Drain <-chan struct{}
 	// Metrics, when given, answers /metrics and /healthz while the run lasts.
 	Metrics net.Listener
-	Version string // of the program, for Metrics
+	// Counts, when given, counts what this run does; nil: the run makes its own for Metrics
+	// and Beat.
+	Counts *metrics.Metrics
 	// Beat, when given, is called every BeatEvery while the run does not hang.
 	Beat      func()
 	BeatEvery time.Duration
+	// Workers, when given, do the steps that the settings place on other machines. With Watch.
+	Workers *remote.Remote
 	// Report is told what happens, from one goroutine at a time; nil: not told.
 	Report func(Report)
 }
@@ -77,46 +81,20 @@ type run struct {
 // Run takes in the inbox and works until nothing is ready, or, watching, until
 // drained. It first resumes what a dead engine left.
 func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
-	if e.Ledger.ReadOnly { // it would stay so, also when there is room again
-		return Summary{}, gitstore.ErrReadOnly
-	}
-	box, err := e.Intake.Box(o.Watch)
+	r, err := e.newRun(ctx, o)
 	if err != nil {
 		return Summary{}, err
 	}
-	if err := e.Ledger.CheckBatch(o.Batch); err != nil {
-		return Summary{}, err
-	}
-	if _, err := e.Ledger.Seat.Engine(); err != nil {
-		return Summary{}, err
-	}
-	if err := e.Index.Begin(ctx); err != nil {
-		return Summary{}, err
-	}
-	r := e.newRun(box, o)
 	r.each(e.Guard.LookAtFew(ctx))
 	for it := range e.Index.Loaded().With(queue.Ending) {
 		e.Index.NoteEnds(e.Index.Loaded(), it)
 	}
 	e.Guard.Wake() // for the others, beside the work
 	r.each(e.repairFolders(ctx))
-	if o.Metrics != nil || o.Beat != nil {
-		r.metrics = metrics.New(e.Ledger, e.Settings, e.Index, o.Version)
+	defer r.listen()()
+	if !o.Watch && !r.injected() {
+		r.readOnce(ctx)
 	}
-	e.Index.TellEnded(func(ended index.Ended) {
-		if r.metrics != nil {
-			r.metrics.Ended(ended)
-		}
-		e.Intake.Announce.Step(ended.Item, func() {
-			r.report(Report{Ended: &ended})
-			r.upkeep.stepEnded()
-		})
-	})
-	defer e.Index.TellEnded(nil)
-	e.Control.Watch(r.pool.Drain)
-	defer e.Control.Watch(nil)
-	e.pool.Store(r.pool)
-	defer e.pool.Store(nil)
 	r.each(e.Control.CheckThresholds(ctx))
 	if err := r.resume(ctx); err != nil {
 		return r.summary, err
@@ -127,21 +105,73 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err = r.work(ctx); err == nil {
 		r.each(e.Guard.LookAtAll(context.WithoutCancel(ctx), func() bool { return r.stopped(ctx) }))
 	}
+	if !r.o.Watch && !r.injected() && !r.stopped(ctx) {
+		r.deliverOnce(ctx)
+	}
 	r.upkeep.last(ctx)
 	e.Index.SaveIndexSoon()
-	r.conclude()
+	r.conclude(ctx)
 	r.lastAlarm(ctx)
+	e.lastSync(ctx, r.tellGrave)
 	r.each(e.Ledger.Store.CaughtUp(context.WithoutCancel(ctx)))
 	return r.summary, r.ending()
 }
 
-func (e *Engine) newRun(box *inbox.Box, o RunOptions) *run {
+// newRun refuses what no run may begin with.
+func (e *Engine) newRun(ctx context.Context, o RunOptions) (*run, error) {
+	if e.Ledger.ReadOnly { // it would stay so, also when there is room again
+		return nil, gitstore.ErrReadOnly
+	}
+	box, err := e.Intake.Box(o.Watch)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Ledger.CheckBatch(o.Batch); err != nil {
+		return nil, err
+	}
+	if _, err := e.Ledger.Seat.Engine(); err != nil {
+		return nil, err
+	}
+	if err := e.Index.Begin(ctx); err != nil {
+		return nil, err
+	}
 	pool := runner.New(o.Jobs, e.Ledger.Clock)
 	a := newAccount(o, func() int { return e.Index.Loaded().Open() }, pool.Drain)
 	return &run{account: a, e: e, o: o, pool: pool,
 		selection: &selection{e: e, items: o.Items, step: o.Step, which: o.Queue, retryFailed: o.RetryFailed, notify: a.tell},
 		inbox:     &inboxLoop{account: a, e: e, pool: pool, batch: o.Batch, by: o.By, box: box, idle: make(chan bool, 1)},
-		upkeep:    &upkeep{account: a, e: e, asked: make(chan struct{}, 1)}}
+		upkeep:    &upkeep{account: a, e: e, asked: make(chan struct{}, 1)}}, nil
+}
+
+// listen has the run told of steps that end and of thresholds that are reached, until the
+// function it gives is called.
+func (r *run) listen() (stop func()) {
+	e := r.e
+	if r.metrics = r.o.Counts; r.metrics == nil && (r.o.Metrics != nil || r.o.Beat != nil) {
+		r.metrics = metrics.New(e.Ledger, e.Settings, e.Index, e.Ledger.Version)
+	}
+	if r.metrics != nil {
+		r.metrics.Begin()
+	}
+	e.Index.TellEnded(func(ended index.Ended) {
+		if r.metrics != nil {
+			r.metrics.Ended(ended)
+		}
+		e.Intake.Announce.Step(ended.Item, func() {
+			r.report(Report{Ended: &ended})
+			r.upkeep.stepEnded()
+		})
+	})
+	e.Control.Watch(r.pool.Drain)
+	e.pool.Store(r.pool)
+	return func() {
+		e.pool.Store(nil)
+		e.Control.Watch(nil)
+		e.Index.TellEnded(nil)
+		if r.metrics != nil {
+			r.metrics.End()
+		}
+	}
 }
 
 // work runs until there is nothing to do, the run is drained, or something is
@@ -153,6 +183,7 @@ func (r *run) work(ctx context.Context) error {
 	wg.Go(func() { r.upkeep.run(side) })
 	wg.Go(func() { r.guard(side) })
 	wg.Go(func() { r.alarm(side) })
+	wg.Go(func() { r.feed(side) })
 	if r.o.Beat != nil {
 		wg.Go(func() { r.beat(side) })
 	}
@@ -166,8 +197,18 @@ func (r *run) work(ctx context.Context) error {
 	if !r.injected() {
 		wg.Go(func() { r.inbox.run(side) })
 	}
+	if err := r.begin(ctx, side, &wg); err != nil {
+		stopSide()
+		wg.Wait()
+		return err
+	}
 	performing, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer interrupt(nil)
+	if r.o.Watch && !r.injected() {
+		wg.Go(func() { r.e.Schedule.Run(side, performing, r.fired) })
+		wg.Go(func() { r.e.keepSynced(side, r.tellGrave) })
+		wg.Go(func() { r.keepReading(side) })
+	}
 	stopped := context.AfterFunc(ctx, func() {
 		r.pool.Drain()
 		interrupt(runner.ErrInterrupted)
@@ -180,6 +221,9 @@ func (r *run) work(ctx context.Context) error {
 		}
 	})
 	r.warm = r.e.Attempt.NewWarmUps(r.pool.Drained(), r.tellGrave)
+	if r.o.Watch && !r.injected() {
+		wg.Go(func() { r.deliver(side) })
+	}
 	r.dispatch(ctx, performing)
 	r.pool.Drain()
 	r.pool.Wait()
@@ -189,6 +233,9 @@ func (r *run) work(ctx context.Context) error {
 	wg.Wait()
 	return r.ending()
 }
+
+// fired tells how a schedule's firing ended.
+func (r *run) fired(said string, bad bool) { r.report(Report{Note: said, Grave: bad}) }
 
 // beat tells, now and then, that the run does not hang.
 func (r *run) beat(ctx context.Context) {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/queue"
@@ -24,6 +26,7 @@ type Summary struct {
 	Later    int                  `json:"later"`        // steps that wait for their time
 	Tried    []ask.TriedLater     `json:"triedLater"`   // those of them that failed, or asked for it, and why
 	Left
+	Undone
 	Mishaps []string          `json:"mishaps"`   // errors at a drop, an item or a step, which the rest went on past
 	NotDone []NotDone         `json:"notDone"`   // of the items the run was given
 	Off     []ask.StepControl `json:"disabled"`  // steps that are out of the flow
@@ -37,6 +40,12 @@ type Left struct {
 	Stuck   int            `json:"-"`       // those that are not just on their way
 }
 
+// Undone is what a run left without having tried, beside steps that wait for a person.
+type Undone struct {
+	Cold       []string          `json:"cold"`       // steps that it did not claim as their warm-up failed
+	Deliveries []delivery.Asking `json:"deliveries"` // those that wait for a person
+}
+
 // itemRun is one run of a workflow on an item.
 type itemRun struct {
 	item layout.ItemID
@@ -44,11 +53,17 @@ type itemRun struct {
 }
 
 // conclude looks over the index for what is left.
-func (r *run) conclude() {
+func (r *run) conclude(ctx context.Context) {
+	asking, err := delivery.Asked(context.WithoutCancel(ctx), r.e.Delivery)
+	r.each(err)
 	r.account.mu.Lock()
 	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
+	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...)}
+	if r.warm != nil {
+		r.summary.Cold = r.warm.Cold()
+	}
 	r.summary.Off = r.e.Ask.StepControls(func(c ask.StepControl) bool { return c.Status == state.StepDisabled })
 	stopped := r.e.Control.StoppedBy()
 	r.summary.Stopped = r.e.Ask.StepControls(func(c ask.StepControl) bool { return slices.Contains(stopped, c.Ref) })

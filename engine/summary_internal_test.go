@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -43,7 +45,8 @@ func TestARunTellsOfAnInternalError(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is ready")
 	}
-	r := e.newRun(nil, RunOptions{})
+	r, err := e.newRun(ctx, RunOptions{})
+	must(err)
 	w := e.Attempt.NewWork(entry, nil, func(*attempt.Work) {})
 	if !w.ForPool(ctx).Claim() {
 		t.Fatal(w.Err)
@@ -60,12 +63,25 @@ func TestARunTellsOfAnInternalError(t *testing.T) {
 	must(err)
 	w.Internal = true
 	r.ended(w)
-	r.conclude()
+	r.conclude(ctx)
 	if f := r.summary.Failed; len(f) != 1 || f[0].Workflow != "accession.1" || f[0].Step != "" || f[0].Kind != "internal" || f[0].Message != text {
 		t.Errorf("the run says that this failed: %+v", f)
 	}
-	later := e.newRun(nil, RunOptions{})
-	if later.conclude(); len(later.summary.Failed) != 0 || later.summary.Before != 1 {
+	later, err := e.newRun(ctx, RunOptions{})
+	must(err)
+	if later.conclude(ctx); len(later.summary.Failed) != 0 || later.summary.Before != 1 {
 		t.Errorf("another run says %+v", later.summary)
+	}
+}
+
+// What was cancelled since the run ends tells nothing that its end does not.
+func TestACancellationIsNoMishapOfARunThatEnds(t *testing.T) {
+	var told []string
+	a := newAccount(RunOptions{Report: func(r Report) { told = append(told, r.Note) }}, func() int { return 0 }, func() {})
+	a.broken(fmt.Errorf("take: %w", context.Canceled))
+	a.halt(errors.New("paused"))
+	a.broken(fmt.Errorf("take b: %w", context.Canceled))
+	if len(told) != 1 || len(a.summary.Mishaps) != 1 || a.fault == nil {
+		t.Errorf("told: %q, mishaps: %q", told, a.summary.Mishaps)
 	}
 }

@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"bagpipe/engine/delivery"
 	"bagpipe/engine/index"
+	"bagpipe/layout"
 )
 
 const (
@@ -38,9 +41,13 @@ func (r *run) tend(ctx context.Context) {
 				saved = now
 				e.Index.SaveIndexSoon()
 			}
-			err = errors.Join(e.Attempt.Recovery.RecoverLost(ctx), e.Control.CheckThresholds(ctx))
+			err = errors.Join(e.Attempt.Recovery.RecoverLost(ctx), e.Control.CheckThresholds(ctx), e.Catalog.ScanWanted(ctx))
 			if r.o.Watch {
 				r.unstall()
+			}
+			if r.e.Schedule.IsShutDown() {
+				r.tellGrave("a person shut the engines down: what runs ends, and nothing begins any more")
+				r.pool.Drain()
 			}
 			e.Index.OfferTrials()
 		case <-settings.C:
@@ -51,5 +58,33 @@ func (r *run) tend(ctx context.Context) {
 		if ctx.Err() == nil {
 			r.each(err)
 		}
+	}
+}
+
+// deliverEvery is how often a watching run looks what has to be delivered.
+const deliverEvery = time.Second
+
+// deliver brings items where delivery rules say, beside the work.
+func (r *run) deliver(ctx context.Context) {
+	tick := time.NewTicker(deliverEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		r.deliverOnce(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// deliverOnce sends what is ready. A target that fails is told of, and ends nothing.
+func (r *run) deliverOnce(ctx context.Context) {
+	err := r.e.Delivery.Pass(ctx, func(t delivery.Told) {
+		if t.State != layout.DeliveryDelivered {
+			r.tellGrave(fmt.Sprintf("item %s was not delivered to %s (%s): %s", t.Item.Short(), t.Target, t.State, t.Text))
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		r.tellGrave("deliveries: " + err.Error())
 	}
 }

@@ -104,7 +104,7 @@ func (b *bench) accessionTable(dir string, l load, workers []string, to time.Dur
 	}
 	for _, name := range append(slices.Clone(workers), "peer", "floor") {
 		if got[name] == nil {
-			fmt.Printf("%-10s not there\n", name)
+			fmt.Printf("%-10s not there%s\n", name, map[bool]string{true: ": " + b.peer}[name == "peer"])
 			continue
 		}
 		p, n := middlePassage(got[name]), float64(l.drops)

@@ -23,7 +23,8 @@
 //	             -j 1, 2, 8 and 16, on the disk and on tmpfs. Items and MB a second,
 //	             the processor's time, bytes read and written (/proc/PID/io), what each
 //	             robot took, calls of the system (strace, where it is), beside the
-//	             script that -peer names and the floor: the same files copied once by
+//	             script that -peer names (else shared/peers/accession.py beside the
+//	             repository) and the floor: the same files copied once by
 //	             16 goroutines, and one sync.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.

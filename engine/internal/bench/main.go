@@ -19,7 +19,7 @@ func main() {
 	only := flag.String("only", "", "tables to print: steps, commands, latency, inbox or accession (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
-	peer := flag.String("peer", "../shared/peers/accession.py", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN")
+	peer := flag.String("peer", "", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN (default: shared/peers/accession.py beside the repository)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, &bench{rounds: *rounds, peer: *peer}, *dir, *only, *items, *drops)
@@ -36,8 +36,11 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	b.work, b.program = work, filepath.Join(work, "bagpipe")
 	b.command = func(name string, args ...string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
+	if err := b.findPeer(); err != nil {
+		return err
+	}
+	b.work, b.program = work, filepath.Join(work, "bagpipe")
 	if out, err := b.command("go", "build", "-o", b.program, "bagpipe/cmd/bagpipe").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -63,6 +66,21 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err
 			}
 		}
 	}
+	return nil
+}
+
+// findPeer finds the script that stands beside the repository, from whatever folder of it the
+// program was started.
+func (b *bench) findPeer() (err error) {
+	if b.peer != "" {
+		b.peer, err = filepath.Abs(b.peer)
+		return err
+	}
+	mod, err := b.command("go", "list", "-m", "-f", "{{.Dir}}", "bagpipe").Output()
+	if err != nil {
+		return fmt.Errorf("find the repository: %w", err)
+	}
+	b.peer = filepath.Join(strings.TrimSpace(string(mod)), "..", "shared", "peers", "accession.py")
 	return nil
 }
 

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/sync"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Clone makes a second workspace, a site of that name, of the history at url, which becomes
+// its remote origin. It has the records of the items and not their bytes. dir must not be
+// there; what is made is removed again where the clone is refused.
+func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (err error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%s is there already", dir)
+	}
+	if err := Restore(ctx, url, dir, o); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, disk.RemoveTree(dir))
+		}
+	}()
+	names, err := gitstore.Folders(ctx, dir, layout.ItemsDir)
+	if err != nil {
+		return err
+	}
+	for _, name := range append(names, layout.ItemsDir) { // the bytes are not missed: they were never here
+		if err := disk.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o750); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(gitstore.Configure(ctx, dir, "clone", "true"), gitstore.AddRemote(ctx, dir, "origin", url)); err != nil {
+		return err
+	}
+	e, err := Open(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sync.New(e.Ledger, e.Guard).Name(ctx, site), e.Close())
+}
