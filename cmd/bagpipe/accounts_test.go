@@ -93,6 +93,13 @@ func TestWritingAsAnotherAccountIsRefused(t *testing.T) {
 	a := newAccounts(t)
 	a.service(0, "echo a > a.txt && bagpipe -C archive add a.txt && "+runQuiet)
 	name := disk.AccountName(serviceUID)
+	// One outside of the group sees less, and is not told of mounts.
+	if out := a.as(producerUID, 1, "bagpipe -C archive status"); !strings.Contains(out, "is for the workspace's account and its group to see") {
+		t.Errorf("status: %s", out)
+	}
+	if out := a.as(producerUID, 1, "bagpipe -C archive doctor"); strings.Contains(out, "holds no item") || strings.Count(out, "account") != 1 {
+		t.Errorf("doctor: %s", out)
+	}
 	for _, uid := range []uint32{0, producerUID} {
 		if uid == producerUID { // a reader of the group
 			a.service(0, "chmod -R g+rX archive")
@@ -100,12 +107,16 @@ func TestWritingAsAnotherAccountIsRefused(t *testing.T) {
 		if out := a.as(uid, 0, "bagpipe -C archive items"); !strings.HasPrefix(out, "read-only: this workspace belongs to "+name+"\n") {
 			t.Errorf("as %d: %s", uid, out)
 		}
-		for _, act := range []string{"run", "add a.txt", "hold a.txt -m x", "maintain"} {
+		for _, act := range []string{"run", "add a.txt", "hold a.txt -m x", "maintain", "user add anna", "user remove anna", "token add scanner", "token remove x"} {
 			out := a.as(uid, 1, "bagpipe -C archive "+act)
 			if want := "bagpipe: this workspace belongs to " + name + ", and only " + name + " may change it; act as that account: sudo -u " + name + " bagpipe -C "; !strings.Contains(out, want) {
 				t.Errorf("%s as %d: %s", act, uid, out)
 			}
 		}
+	}
+	out := a.as(0, 1, "git config --global --add safe.directory '*'; git clone -q archive clone && cd clone && git commit -q --allow-empty -m x && git push -q")
+	if want := "the push is refused: this workspace belongs to " + name; !strings.Contains(out, want) {
+		t.Errorf("push: %s", out)
 	}
 	if out := a.service(0, "find archive ! -user 12345"); out != "" {
 		t.Errorf("of another account: %s", out)

@@ -104,7 +104,11 @@ func (c *addCmd) print(a *app, got intake.Admitted) {
 	case got.Rejected != "":
 		a.Talk("%s", admittedText(got))
 	default:
-		fmt.Fprintf(a.Out, "%s  %s/%s\n", got.Item, got.Collection, got.Label)
+		version := ""
+		if got.Version > 0 {
+			version = fmt.Sprintf("  (version %d)", got.Version)
+		}
+		fmt.Fprintf(a.Out, "%s  %s/%s%s\n", got.Item, got.Collection, got.Label, version)
 	}
 }
 

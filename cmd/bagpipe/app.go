@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
@@ -36,6 +38,7 @@ type globals struct {
 type app struct {
 	*screen.Screen
 	globals
+	log        *journal.Log  // nil: none is kept
 	drain      chan struct{} // closed at the first signal
 	unwritable error         // why the workspace was opened for reading only; nil: it was not
 	drains     bool          // the command drains; guarded by being set before signals are read
@@ -47,24 +50,33 @@ func (a *app) untilSignal(ctx context.Context) (_ context.Context, stop func()) 
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	ended := make(chan struct{})
+	stopped, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		a.watchSignals(ctx, signals, cancel)
+		a.watchSignals(stopped, signals, cancel)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
-		cancel()
+		close(stopped)
 		<-ended
+		cancel()
 	}
 }
 
-func (a *app) watchSignals(ctx context.Context, signals <-chan os.Signal, cancel func()) {
+func (a *app) watchSignals(stopped <-chan struct{}, signals <-chan os.Signal, cancel func()) {
 	for n := 1; ; n++ {
+		var s os.Signal
 		select {
-		case <-ctx.Done():
+		case <-stopped:
 			return
-		case <-signals:
+		case s = <-signals:
+		}
+		if s == syscall.SIGHUP && a.log.Rotates() {
+			if err := a.log.Reopen(); err != nil {
+				a.Talk("warning: %v", err)
+			}
+			n--
+			continue
 		}
 		if n == 1 && a.drains {
 			a.Talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
@@ -74,6 +86,9 @@ func (a *app) watchSignals(ctx context.Context, signals <-chan os.Signal, cancel
 		}
 		if n > 1 || !a.drains {
 			cancel()
+		}
+		if n > 2 || n > 1 && !a.drains { // it waits for somebody else; a kill loses nothing
+			os.Exit(int(screen.ExitInterrupted))
 		}
 	}
 }
@@ -117,20 +132,42 @@ func (a *app) options() (engine.Options, error) {
 	if err != nil {
 		return engine.Options{}, err
 	}
-	var log slog.Handler = screen.NewLogHandler(a.Err)
-	if a.Verbose {
-		log = slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelDebug})
-	}
 	return engine.Options{
 		Program: thisProgram(),
+		Version: version,
 		Now:     time.Now,
 		Random:  rand.Reader,
-		Log:     slog.New(log),
+		Log:     slog.New(a.logHandler()),
 		Person:  gitstore.Identity(a.workspaceDir()),
 		Robots:  steps.Builtins(),
 		Host:    host,
 		Warn:    func(text string) { a.Talk("warning: %s", text) },
 	}, nil
+}
+
+// logHandler takes what the engine logs: for people its warnings, all of it where they ask.
+func (a *app) logHandler() slog.Handler {
+	switch {
+	case a.log.OnTerminal():
+		return a.log.Handler()
+	case a.log != nil:
+		return slog.NewMultiHandler(screen.NewLogHandler(a.Err), a.log.Handler())
+	case a.Verbose:
+		return slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelDebug})
+	}
+	return screen.NewLogHandler(a.Err)
+}
+
+// openLog opens the log that was asked for.
+func (a *app) openLog(o journal.Options) (err error) {
+	if a.log, err = journal.Open(o, a.Verbose, a.Err); err != nil || a.log == nil {
+		return err
+	}
+	a.Log = a.log.Logger
+	if a.log.OnTerminal() { // all of it goes there, as records
+		a.Err = io.Discard
+	}
+	return nil
 }
 
 // thisProgram is the path that this program was called by; links stay, as an upgrade may
@@ -195,6 +232,23 @@ func cannotWrite(err error) bool {
 func (a *app) with(ctx context.Context, f func(*engine.Engine) error) error {
 	e, err := a.open(ctx)
 	return use(e, err, f)
+}
+
+// openTo is open; to read alone, the workspace is opened as it was committed.
+func (a *app) openTo(ctx context.Context, readOnly bool) (*engine.Engine, error) {
+	if !readOnly {
+		return a.open(ctx)
+	}
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	o.ReadOnly = true
+	return engine.Open(ctx, root, o)
 }
 
 // toRead is with, on the workspace at root as it was committed.

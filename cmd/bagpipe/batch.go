@@ -13,7 +13,7 @@ import (
 )
 
 type batchCmd struct {
-	List  batchListCmd  `cmd:"" help:"List the batches."`
+	List  batchListCmd  `cmd:"" default:"withargs" help:"List the batches."`
 	Show  batchShowCmd  `cmd:"" help:"Show a batch and its items."`
 	Close batchCloseCmd `cmd:"" help:"Close a batch: nothing is added to it any more."`
 }
@@ -106,7 +106,7 @@ func (c *batchCloseCmd) Run(ctx context.Context, a *app) error {
 
 type collectionCmd struct {
 	Add  collectionAddCmd  `cmd:"" help:"Add a collection: a folder in the inbox, with its settings."`
-	List collectionListCmd `cmd:"" help:"List the collections."`
+	List collectionListCmd `cmd:"" default:"withargs" help:"List the collections."`
 }
 
 type collectionAddCmd struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/bagtool"
+	"bagpipe/cmd/bagpipe/internal/farm"
+	"bagpipe/cmd/bagpipe/internal/serve"
 )
 
 // cli is the grammar of the command line. The help lists the commands in the order of the
@@ -12,47 +14,86 @@ type cli struct {
 	intakeCommands
 	askCommands
 	actCommands
+	copyCommands
+	siteCommands
 	otherCommands
 }
 
 type intakeCommands struct {
-	Init    initCmd    `cmd:"" help:"Make a workspace."`
-	Add     addCmd     `cmd:"" help:"Take files, folders or archives in as work items."`
-	Explain explainCmd `cmd:"" help:"Say what the rules make of a path, without taking it in."`
-	Run     runCmd     `cmd:"" help:"Take in the inbox and do what is ready."`
-	Start   startCmd   `cmd:"" help:"Start a workflow on an item that is there."`
+	Init     initCmd        `cmd:"" help:"Make a workspace."`
+	Add      addCmd         `cmd:"" help:"Take files, folders or archives in as work items."`
+	Register admin.Register `cmd:"" help:"Make an item whose content is yet to come."`
+	Attach   admin.Attach   `cmd:"" help:"Bring an item the content that it was registered without."`
+	Read     admin.Read     `cmd:"" help:"Call a reader: a program that hands in items."`
+	Explain  explainCmd     `cmd:"" help:"Say what the rules make of a path, without taking it in."`
+	Run      runCmd         `cmd:"" help:"Take in the inbox and do what is ready."`
+	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
+	Worker   farm.Worker    `cmd:"" help:"Do steps for an engine on another machine; needs no workspace."`
+	Workers  farm.Workers   `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
+	Start    startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
 }
 
 type askCommands struct {
 	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
 	Items      itemsCmd      `cmd:"" help:"List items."`
 	Search     admin.Search  `cmd:"" help:"Find items by names of files, labels, identifiers and metadata."`
+	Map        admin.Map     `cmd:"" help:"Draw where items lie."`
 	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
 	Why        whyCmd        `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
 	Stalled    stalledCmd    `cmd:"" help:"List what has not moved for longer than usual."`
 	Stats      statsCmd      `cmd:"" help:"Show how long steps wait and run, how often they fail, where the bottleneck is and what would help."`
 	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
+	Quality    admin.Quality `cmd:"" help:"Show what the checks of an item found, by level."`
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
 	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
+	Feed       admin.Feed    `cmd:"" help:"Show what concerns a person or a collection, as an activity feed; post to it."`
 	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
 }
 
 type actCommands struct {
-	Step       stepCmd       `cmd:"" help:"Act on one step of an item."`
-	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
-	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
-	Batch      batchCmd      `cmd:"" help:"List, show or close batches: items that belong together."`
-	Collection collectionCmd `cmd:"" help:"List collections, or add one."`
-	Workflow   workflowCmd   `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
-	Rules      rulesCmd      `cmd:"" help:"List or check the rules of recognition."`
+	Step       stepCmd        `cmd:"" help:"Act on one step of an item."`
+	Hold       holdCmd        `cmd:"" help:"Keep an item's steps from starting."`
+	Release    releaseCmd     `cmd:"" help:"Let a held item go on."`
+	Note       noteCmd        `cmd:"" help:"Add a word of your own to an item's history."`
+	Item       itemCmd        `cmd:"" help:"Change how an item is described: lane, label, collection, identifiers, metadata."`
+	Cancel     cancelCmd      `cmd:"" help:"End what runs on an item, or is about to, as failed."`
+	Batch      batchCmd       `cmd:"" help:"List, show or close batches: items that belong together."`
+	Collection collectionCmd  `cmd:"" help:"List collections, or add one."`
+	Workflow   workflowCmd    `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
+	Rules      rulesCmd       `cmd:"" help:"List or check the rules of recognition."`
+	Catalog    admin.Catalog  `cmd:"" help:"Catalogue folders where they are: add, scan, status, list, remove."`
+	Schedule   admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: what is done at certain times."`
+	Shutdown   admin.Shutdown `cmd:"" help:"Stop all schedules, and end every engine with the last firing."`
+}
+
+type copyCommands struct {
+	Retrieve admin.Retrieve `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
+	Deposit  admin.Deposit  `cmd:"" help:"Add copies of deposited items on targets."`
+	Delivery admin.Delivery `cmd:"" help:"List and decide what goes to other systems by delivery rules."`
+	Export   exportCmds     `cmd:"" help:"Write what was done with items as PREMIS, METS, RDF or tables; all items as STAC."`
+	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
+	OCFL     bagtool.OCFL   `cmd:"" name:"ocfl" help:"Validate OCFL objects and storage roots; needs no workspace."`
+}
+
+type siteCommands struct {
+	Site    admin.Site    `cmd:"" help:"Name this workspace among those that share its history."`
+	Remote  farm.Remote   `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
+	Sync    admin.Sync    `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
+	Own     admin.Own     `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
+	Audit   admin.Audit   `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
+	Anchor  admin.Anchor  `cmd:"" help:"Sign the history as it stands, by an SSH key."`
+	Receipt admin.Receipt `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
+	Clone   admin.Clone   `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
 }
 
 type otherCommands struct {
-	Retrieve   admin.Retrieve  `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
-	Fixity     admin.Fixity    `cmd:"" help:"Check what is kept against the history."`
 	Doctor     admin.Doctor    `cmd:"" help:"Look at what the workspace stands on: account, mounts, file system, clock, space, Git, programs."`
 	Restore    admin.Restore   `cmd:"" help:"Make a workspace from a backup of its history."`
+	Formats    admin.Formats   `cmd:"" help:"Say by which signatures formats are identified, or put newer ones in force."`
+	Recover    admin.Recover   `cmd:"" help:"Bring items back from their deposited bags alone."`
 	Check      admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
+	User       serve.User      `cmd:"" help:"Say who signs in to the pages."`
+	Token      serve.Token     `cmd:"" help:"Say which programs may call."`
 	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag        bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -146,14 +147,25 @@ func shownValue(v any) string {
 		list = l
 	case []any:
 		for _, one := range l {
-			list = append(list, fmt.Sprint(one))
+			list = append(list, shownOne(one))
 		}
 	default:
-		return fmt.Sprint(v)
+		return shownOne(v)
 	}
 	const most = 5
 	if len(list) > most {
 		return strings.Join(list[:most], ", ") + ", …"
 	}
 	return strings.Join(list, ", ")
+}
+
+// shownOne is a text or a number as it is; what is made of several as JSON.
+func shownOne(v any) string {
+	switch v.(type) {
+	case map[string]any, []any:
+		if data, err := json.Marshal(v); err == nil {
+			return string(data)
+		}
+	}
+	return fmt.Sprint(v)
 }

@@ -80,7 +80,7 @@ type failuresRetryCmd struct {
 	Group []string `arg:"" optional:"" help:"Groups, as bagpipe failures prints them."`
 	failuresArgs
 	Text  string `name:"message" short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
-	Match string `name:"match" placeholder:"TEXT" help:"Only where the message holds this."`
+	Match string `name:"match" aliases:"failure" placeholder:"TEXT" help:"Only where the message holds this."`
 	sureArgs
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -25,16 +25,13 @@ type placeArgs struct {
 	Lane       string        `placeholder:"NAME" help:"Only this lane."`
 	Batch      string        `placeholder:"NAME" help:"Only this batch."`
 	Reached    string        `placeholder:"MILESTONE" help:"Only items that reached this milestone."`
-	Failure    string        `placeholder:"TEXT" help:"Only where the message of a failed step holds this."`
+	Failure    string        `aliases:"match" placeholder:"TEXT" help:"Only where the message of a failed step holds this."`
 	Older      time.Duration `placeholder:"TIME" help:"Only what has not moved for so long, as in 36h."`
 	Where      string        `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
 }
 
 // Validate is called by kong.
 func (c *placeArgs) Validate() error {
-	if c.Older < 0 {
-		return errors.New("--older: expected a time such as 36h")
-	}
 	return checkWhere(c.Where)
 }
 
@@ -154,6 +151,10 @@ func (c *bulkArgs) bulk(ctx context.Context, a *app, e *engine.Engine, seen []ac
 }
 
 func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
+	would, verb := "", "changed"
+	if c.DryRun {
+		would, verb = "would: ", "would be changed"
+	}
 	for _, r := range rows {
 		if r.Refused != "" {
 			a.Talk("bagpipe: %s", r.Refused)
@@ -163,11 +164,7 @@ func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
 		if r.Step != "" {
 			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, r.From)
 		}
-		fmt.Fprintf(a.Out, "%s → %s\n", line, to)
-	}
-	verb := "changed"
-	if c.DryRun {
-		verb = "would be changed"
+		fmt.Fprintf(a.Out, "%s%s → %s\n", would, line, to)
 	}
 	a.Talk("%s %s", screen.Count(len(rows)-refused, "item"), verb)
 }

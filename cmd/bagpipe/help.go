@@ -42,6 +42,9 @@ func usage(ctx *kong.Context, err error) string {
 	node := ctx.Model.Node
 	if selected := ctx.Selected(); selected != nil {
 		node = selected
+		if p := node.Parent; p != nil && p.DefaultCmd == node && len(node.Positional) == 0 { // was not asked for by name
+			node = p
+		}
 		command, _, _ = strings.Cut(node.FullPath(), " <")
 	}
 	word, isWord := strings.CutPrefix(text, "unexpected argument ")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"bagpipe/engine"
 	"bagpipe/engine/act"
@@ -43,7 +45,7 @@ func (c *holdCmd) Run(ctx context.Context, a *app) error {
 		return e.Act.Hold(ctx, id, c.Message)
 	}
 	if c.Item == "" {
-		return c.all(ctx, a, "hold", "held", false, do)
+		return c.all(ctx, a, "hold", "held", func(r ask.ItemRow) bool { return !r.Held }, do)
 	}
 	return c.one(ctx, a, do, func(item string) string {
 		return item + " held; let it go on with: bagpipe release " + item
@@ -55,7 +57,7 @@ func (c *releaseCmd) Run(ctx context.Context, a *app) error {
 		return e.Act.Release(ctx, id, c.Message)
 	}
 	if c.Item == "" {
-		return c.all(ctx, a, "release", "released", true, do)
+		return c.all(ctx, a, "release", "released", func(r ask.ItemRow) bool { return r.Held }, do)
 	}
 	return c.one(ctx, a, do, func(item string) string { return item + " released" })
 }
@@ -74,11 +76,10 @@ func (c *holdArgs) one(ctx context.Context, a *app, do func(*engine.Engine, layo
 	})
 }
 
-// all acts on every item that fits and is held, or is not.
-func (c *holdArgs) all(ctx context.Context, a *app, what, to string, held bool, do func(*engine.Engine, layout.ItemID) error) error {
+// all acts on every item that fits the filter, and fits.
+func (c *holdArgs) all(ctx context.Context, a *app, what, to string, fits func(ask.ItemRow) bool, do func(*engine.Engine, layout.ItemID) error) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
 		f := c.filter()
-		f.Held = held
 		rows, err := e.Ask.Items(f, ask.Page{})
 		if err != nil {
 			return err
@@ -86,13 +87,141 @@ func (c *holdArgs) all(ctx context.Context, a *app, what, to string, held bool, 
 		a.tellMissing(f.Asked)
 		var seen []act.SeenStep
 		for _, r := range rows {
-			if r.Held == held {
+			if fits(r) {
 				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
 			}
 		}
 		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
 		return b.bulk(ctx, a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
 			return state.Transition{}, do(e, s.Item)
+		})
+	})
+}
+
+// noteCmd adds a note, to one item or many.
+type noteCmd struct{ holdArgs }
+
+// Validate is called by kong.
+func (c *noteCmd) Validate() error {
+	if strings.TrimSpace(c.Message) == "" {
+		return errors.New("expected -m TEXT: what is to be noted")
+	}
+	return c.holdArgs.Validate()
+}
+
+func (c *noteCmd) Run(ctx context.Context, a *app) error {
+	do := func(e *engine.Engine, id layout.ItemID) error { return act.Note(ctx, e.Act, id, c.Message) }
+	if c.Item == "" {
+		return c.all(ctx, a, "note on", "noted", func(ask.ItemRow) bool { return true }, do)
+	}
+	return c.one(ctx, a, do, func(item string) string { return item + " noted" })
+}
+
+type itemCmd struct {
+	Set itemSetCmd `cmd:"" help:"Change an item's lane, label, collection, identifiers or metadata."`
+}
+
+// itemSetCmd describes an item, or many, anew. Names of filters are taken: what is set is
+// named by --to-….
+type itemSetCmd struct {
+	holdArgs
+	Label        string            `placeholder:"TEXT" help:"What people call it."`
+	ToLane       string            `placeholder:"NAME" help:"The lane it is in from now on."`
+	ToCollection string            `placeholder:"NAME" help:"The collection it is in from now on."`
+	Identifier   map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"What people know it by, as in barcode=36105; KIND= removes it."`
+	Metadata     map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata; a value that is JSON is taken as such; KEY= removes it."`
+}
+
+// Validate is called by kong.
+func (c *itemSetCmd) Validate() error {
+	if c.Label == "" && c.ToLane == "" && c.ToCollection == "" && len(c.Identifier)+len(c.Metadata) == 0 {
+		return errors.New("expected what is to be set: --label, --to-lane, --to-collection, --identifier or --metadata")
+	}
+	return c.holdArgs.Validate()
+}
+
+func (c *itemSetCmd) Run(ctx context.Context, a *app) error {
+	d := act.Description{Label: c.Label, Lane: c.ToLane, Collection: c.ToCollection, Identifiers: c.Identifier, Metadata: map[string]any{}}
+	for key, text := range c.Metadata {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil && text != "" {
+			value = text
+		}
+		d.Metadata[key] = value
+	}
+	do := func(e *engine.Engine, id layout.ItemID) error { return act.Describe(ctx, e.Act, id, d, c.Message) }
+	if c.Item == "" {
+		return c.all(ctx, a, "set", "set", func(ask.ItemRow) bool { return true }, do)
+	}
+	return c.one(ctx, a, do, func(item string) string { return item + " set" })
+}
+
+type cancelCmd struct {
+	Item    string `arg:"" optional:"" help:"Identifier, the beginning of one, or label; without it: every item that fits the filter."`
+	Of      string `arg:"" optional:"" name:"step" help:"Only this step: STEP or WORKFLOW/STEP."`
+	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	itemFilter
+	sureArgs
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *cancelCmd) Validate() error {
+	h := holdArgs{Item: c.Item, itemFilter: c.itemFilter, sureArgs: c.sureArgs}
+	return h.Validate()
+}
+
+func (c *cancelCmd) Run(ctx context.Context, a *app) error {
+	if c.Item == "" {
+		return c.all(ctx, a)
+	}
+	var ref ledger.StepRef
+	if c.Of != "" {
+		workflow, step, err := splitStep(c.Of)
+		if err != nil {
+			return err
+		}
+		ref.Workflow, ref.Step = workflow, step
+	}
+	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
+		ref.Item = id
+		done, err := e.Act.Cancel(ctx, ref, c.Message)
+		if err != nil {
+			return err
+		}
+		rows := []act.Done{}
+		for _, tr := range done {
+			rows = append(rows, act.Done{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From})
+			if !c.JSON {
+				fmt.Fprintf(a.Out, "%s %s/%s: %s → cancelled\n", id.Short(), tr.Workflow, tr.Step, tr.From)
+			}
+		}
+		if c.JSON {
+			return a.JSON(rows)
+		}
+		return nil
+	})
+}
+
+// all cancels on every item that fits and is not done.
+func (c *cancelCmd) all(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
+		f := c.filter()
+		rows, err := e.Ask.Items(f, ask.Page{})
+		if err != nil {
+			return err
+		}
+		a.tellMissing(f.Asked)
+		var seen []act.SeenStep
+		for _, r := range rows {
+			if r.Status == state.InProgress {
+				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
+			}
+		}
+		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
+		return b.bulk(ctx, a, e, seen, "cancel", "cancelled", func(s act.SeenStep) (state.Transition, error) {
+			_, err := e.Act.Cancel(ctx, s.StepRef, c.Message)
+			return state.Transition{}, err
 		})
 	})
 }

@@ -1,16 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/export"
+	"bagpipe/engine/fixity"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"github.com/tidwall/gjson"
 )
@@ -169,4 +177,99 @@ func printItems(a *app, rows []ask.ItemRow) error {
 		t.Row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Status, r.Step, why)
 	}
 	return t.Print(a.Out)
+}
+
+type exportCmds struct {
+	Records exportCmd  `cmd:"" default:"withargs" help:"Write what was done with items as PREMIS, METS, RDF or tables."`
+	Stac    admin.STAC `cmd:"" help:"Keep a folder up to date as a static STAC catalog of all items."`
+}
+
+// exportCmd writes the records of items in the field's formats.
+type exportCmd struct {
+	itemFilter
+	Item   []string `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items that the options leave."`
+	Format string   `required:"" short:"f" enum:"turtle,jsonld,premis,mets,csv,jsonl" placeholder:"FORMAT" help:"turtle, jsonld, premis, mets, csv or jsonl."`
+	Table  string   `enum:"items,attempts,events,deposits,fixity" default:"items" help:"Of csv and jsonl: items, attempts, events, deposits or fixity."`
+	Dip    string   `placeholder:"DIR" xor:"to" help:"Of mets: a dissemination package of each item in this folder: its METS, its content, and an RO-Crate."`
+	To     string   `placeholder:"DIR" xor:"to" help:"Write a file for each item into this folder, which must not be there; default: standard output. premis and mets of several items need it."`
+}
+
+// Validate is called by kong.
+func (c *exportCmd) Validate() error {
+	if len(c.Item) > 0 && c.given() {
+		return errors.New("name items, or narrow them by options: not both")
+	}
+	if c.Dip != "" && c.Format != string(export.METS) {
+		return errors.New("--dip is for --format mets")
+	}
+	return c.placeArgs.Validate()
+}
+
+func (c *exportCmd) Run(ctx context.Context, a *app) error {
+	return a.looking(ctx, func(e *engine.Engine) error {
+		items, err := c.items(ctx, a, e)
+		if err != nil {
+			return err
+		}
+		f := export.Format(c.Format)
+		if c.Dip != "" {
+			return c.packages(ctx, a, e, items)
+		}
+		if c.To == "" {
+			if f.Single() && len(items) != 1 {
+				return fmt.Errorf("a %s document holds one item, and these are %d; write them into a folder with --to", f, len(items))
+			}
+			return e.Export.Write(a.Out, f, c.Table, items)
+		}
+		if err := os.Mkdir(c.To, 0o777); err != nil {
+			return err
+		}
+		for _, id := range items {
+			var doc bytes.Buffer
+			if err := e.Export.Write(&doc, f, c.Table, []layout.ItemID{id}); err != nil {
+				return err
+			}
+			if err := disk.WriteFile(filepath.Join(c.To, string(id)+f.Ending()), doc.Bytes(), 0o644); err != nil {
+				return err
+			}
+		}
+		a.Talk("%s: %s", c.To, screen.Count(len(items), "file"))
+		return nil
+	})
+}
+
+// packages writes a dissemination package of each item.
+func (c *exportCmd) packages(ctx context.Context, a *app, e *engine.Engine, items []layout.ItemID) error {
+	object := func(ctx context.Context, id layout.ItemID, to string) error {
+		return fixity.Object(ctx, e.Fixity, id, to)
+	}
+	for _, id := range items {
+		name, err := e.Export.Package(ctx, id, c.Dip, object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, name)
+	}
+	return nil
+}
+
+// items are those named, or those that the options leave.
+func (c *exportCmd) items(ctx context.Context, a *app, e *engine.Engine) (items []layout.ItemID, err error) {
+	for _, ref := range c.Item {
+		id, err := e.Ask.Resolve(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if len(c.Item) > 0 {
+		return items, nil
+	}
+	f := c.filter()
+	rows, err := e.Ask.Items(f, ask.Page{})
+	for _, row := range rows {
+		items = append(items, row.Item)
+	}
+	a.tellMissing(f.Asked)
+	return items, err
 }

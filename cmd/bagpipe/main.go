@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,21 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/cmd/bagpipe/internal/admin"
+	"bagpipe/cmd/bagpipe/internal/bagtool"
+	"bagpipe/cmd/bagpipe/internal/farm"
+	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/cmd/bagpipe/internal/serve"
+	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
 )
 
-// version is set at build time.
-var version = "dev"
-
 func main() {
 	if code, ok := archive.Reader(); ok { // this process was started to read one archive
+		os.Exit(code)
+	}
+	if code, ok := steps.Decoder(); ok { // this process was started to read files
 		os.Exit(code)
 	}
 	collectLate()
@@ -61,11 +67,17 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return int(screen.ExitUsage)
 	}
-	printed := &screen.Output{W: out}
+	printed := &screen.Output{W: out, Colours: screen.Colours(out)}
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
+	if err := app.openLog(cmp.Or(cli.Run.Options, journal.FromEnvironment())); err != nil {
+		return int(app.code(err))
+	}
+	defer app.log.Close()
 	ctx, stop := app.untilSignal(context.Background())
 	defer stop()
-	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()))
+	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()), admin.Options(app.options), bagtool.Agent("Bagpipe "+version),
+		farm.Bench{Stays: app.stays, Drain: app.drain, Version: version},
+		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: app.stays, Jobs: jobsOr, Drain: app.drain, Words: remedyWords{}, Version: version})
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
 	if err := printed.Failure(); err != nil && code == screen.ExitDone && !errors.Is(err, syscall.EPIPE) {

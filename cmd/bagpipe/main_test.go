@@ -6,6 +6,7 @@ import (
 
 	"bagpipe/testdata/sample"
 
+	"github.com/richardlehane/siegfried/pkg/static"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -14,6 +15,11 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"bagpipe": main,
-		"sample":  func() { os.Exit(sample.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+		"signatures": func() { // writes the embedded format signatures to a file
+			if err := static.New().Save(os.Args[1]); err != nil {
+				panic(err)
+			}
+		},
+		"sample": func() { os.Exit(sample.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 	})
 }

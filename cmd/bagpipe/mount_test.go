@@ -5,7 +5,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 )
@@ -56,5 +58,31 @@ func (b *bench) unmount(dir string) {
 	b.t.Helper()
 	if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
 		b.t.Fatalf("umount %s: %s", dir, out)
+	}
+}
+
+// Where no claim finds room, though space is free, it is told once and waited for.
+func TestNoRoomForClaims(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("w", "  - name: one\n    command: ['true']\n")
+	b.addItems("w", 30)
+	claims := filepath.Join(b.dir, ".bagpipe/claims")
+	b.must(os.MkdirAll(claims, 0o777))
+	b.mount("tmpfs", claims, "-t", "tmpfs", "-o", "nr_inodes=1")
+	service := b.start("run", "--watch", "-q")
+	time.Sleep(3 * time.Second)
+	b.unmount(claims)
+	b.await("all of it done", func() bool { return len(b.labels("completed")) == 30 })
+	service.signal(syscall.SIGTERM)
+	out := service.code(0)
+	if lines := strings.Count(out, "\n"); lines > 6 {
+		t.Errorf("%d lines were said:\n%.2000s", lines, out)
+	}
+	b.write("in/one-run", "x")
+	b.mount("tmpfs", claims, "-t", "tmpfs", "-o", "nr_inodes=1")
+	b.ok("add", "--workflow", "w", filepath.Join(b.top, "in/one-run"))
+	if out := b.start("run").code(1); !strings.Contains(out, "no space left for") {
+		t.Errorf("%s", out)
 	}
 }

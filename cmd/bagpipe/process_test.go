@@ -282,3 +282,26 @@ func TestWatchWithActingCommands(t *testing.T) {
 		t.Errorf("the history has %d agreements by the person, want %d", n, items)
 	}
 }
+
+// A command that waits for a lock that another process keeps ends with the second signal.
+func TestASecondSignalEndsACommandThatWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("w", "  - name: look\n    manual: true\n")
+	b.addItems("w", 1)
+	lock, err := os.OpenFile(filepath.Join(b.dir, ".bagpipe/publish.lock"), os.O_RDONLY|os.O_CREATE, 0o666)
+	b.must(err)
+	defer lock.Close()
+	b.must(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	hold := b.start("hold", "i0", "-m", "x")
+	time.Sleep(500 * time.Millisecond)
+	for range 3 { // a signal may come while the one before is being looked at
+		_ = hold.cmd.Process.Signal(syscall.SIGINT)
+		time.Sleep(200 * time.Millisecond)
+	}
+	hold.code(130)
+	b.must(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN))
+	if out := b.ok("status"); !strings.HasPrefix(out, "1 item, 0 held") {
+		t.Errorf("%s", out)
+	}
+}

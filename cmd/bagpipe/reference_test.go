@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
+	"bagpipe/engine/worker"
 	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
@@ -90,6 +91,7 @@ func TestReferenceSettings(t *testing.T) {
 		"bagpipe.yaml":        settings.Settings{},
 		"rules/NAME.yaml":     settings.RuleFile{},
 		"workflows/NAME.yaml": state.Definition{},
+		"worker.yaml":         worker.Config{},
 	} {
 		for _, key := range yamlKeys(reflect.TypeOf(v), "", map[reflect.Type]bool{}) {
 			if strings.HasPrefix(key, "defaults.inbox") {
@@ -97,6 +99,9 @@ func TestReferenceSettings(t *testing.T) {
 			}
 			if below, ok := strings.CutPrefix(key, "collections.NAME.inbox."); ok {
 				key = "inbox." + below // the same keys
+			}
+			if below, ok := strings.CutPrefix(key, "robots.NAME."); ok {
+				key = "steps.NAME." + below
 			}
 			if !strings.Contains(sections[heading], "`"+key+"`") {
 				t.Errorf("docs/reference.md, %s: key `%s` is not named", heading, key)

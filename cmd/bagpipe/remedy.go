@@ -54,6 +54,8 @@ func shellText(r fault.Remedy) string {
 		fault.AddDrop:         {"bagpipe add --move --collection", string(r.Collection), batch, shellWord(r.Name)},
 		fault.MoreSteps:       {"bagpipe run -j"},
 		fault.RestoreBranch:   {"git branch -f rewritten", r.From, "&& git update-ref", r.Name, r.To, r.From},
+		fault.NameSite:        {"bagpipe site NAME"},
+		fault.AddRemote:       {"bagpipe remote add origin URL"},
 		fault.MakeFolder:      {"mkdir -p", shellWord(r.Name)},
 		fault.RemoveFile:      {"rm", shellWord(r.Name)},
 		fault.RemoveFolder:    {"rm -r", shellWord(r.Name)},
@@ -109,6 +111,8 @@ var phrases = map[fault.Verb]string{
 	fault.AddDrop:         ", or have it taken in as an item of its own: %s",
 	fault.MoreSteps:       "; run more steps at once with: %s",
 	fault.RestoreBranch:   "; to bring them back, keeping what is there now as the branch rewritten: %s",
+	fault.NameSite:        "; name it with: %s",
+	fault.AddRemote:       "; name one with: %s",
 	fault.MakeFolder:      "; to go on without the bytes of these items: %s",
 	fault.RemoveFile:      "; its owner may remove it: %s",
 	fault.RemoveFolder:    "; its owner may remove it: %s",
@@ -125,6 +129,14 @@ func withRemedies(text string, remedies ...fault.Remedy) string {
 		}
 	}
 	return text
+}
+
+// remedyWords words remedies for the web.
+type remedyWords struct{}
+
+func (remedyWords) Command(r fault.Remedy) string { return shellText(r) }
+func (remedyWords) With(text string, remedies ...fault.Remedy) string {
+	return withRemedies(text, remedies...)
 }
 
 // adviceLine words an advice.

@@ -105,12 +105,16 @@ func (c *stepResetCmd) print(a *app, rows []act.Done) error {
 	if len(rows) == 0 {
 		a.Talk("no item's step is so")
 	}
+	would := ""
+	if c.DryRun {
+		would = "would: "
+	}
 	for _, r := range rows {
 		if r.Refused != "" {
 			a.Talk("bagpipe: %s", r.Refused)
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s %s/%s: %s → waiting\n", r.Item.Short(), r.Workflow, r.Step, r.From)
+		fmt.Fprintf(a.Out, "%s%s %s/%s: %s → waiting\n", would, r.Item.Short(), r.Workflow, r.Step, r.From)
 	}
 	if c.DryRun {
 		a.Talk("%s would be changed", screen.Count(len(rows), "item"))

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,12 +20,16 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/service"
+	"bagpipe/cmd/bagpipe/internal/tracing"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/metrics"
+	"bagpipe/engine/remote"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -38,6 +44,10 @@ type runCmd struct {
 	Batch       string   `placeholder:"NAME" help:"What is taken in from the inbox is one batch, closed when the inbox has been taken in."`
 	Metrics     string   `placeholder:"ADDR" help:"With --watch: answer /metrics, for Prometheus, and /healthz on this address, as in :9464; without a host on this machine alone."`
 	RetryFailed bool     `help:"First let every failed step be tried again."`
+	FailFast    bool     `help:"Start nothing new once a step has failed for good; what runs is finished."`
+
+	journal.Options
+	Traces string `placeholder:"URL" help:"Send traces of the items' steps to a collector (OpenTelemetry, OTLP over HTTP), as in http://localhost:4318/v1/traces; of programs built with -tags otel."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
 	Quiet bool `short:"q" help:"Print the summary, and what a person must know, alone; nothing where nothing was done."`
@@ -74,17 +84,8 @@ func (c *runCmd) Validate() error {
 }
 
 func (c *runCmd) Run(ctx context.Context, a *app) error {
-	// The goroutine that commits must not queue behind the workers when a sync
-	// returns: with a place more for each core steps took two thirds of the time.
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
-	}
-	a.drains = true
-	signal.Ignore(syscall.SIGPIPE) // a run outlives who reads what it prints
-	jobs := c.Jobs
-	if jobs <= 0 {
-		jobs = runtime.NumCPU()
-	}
+	a.stays()
+	jobs := jobsOr(c.Jobs)
 	for told := false; ; told = true {
 		err := c.run(ctx, a, jobs)
 		if !c.Watch || !fullDisk(err) && !(fullDisk(a.unwritable) && errors.Is(err, gitstore.ErrReadOnly)) {
@@ -103,6 +104,25 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 }
 
+// stays prepares a process that works for long.
+func (a *app) stays() {
+	// The goroutine that commits must not queue behind the workers when a sync
+	// returns: with a place more for each core steps took two thirds of the time.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
+	a.drains = true
+	signal.Ignore(syscall.SIGPIPE) // a run outlives who reads what it prints
+}
+
+// jobsOr is how many steps run at once.
+func jobsOr(asked int) int {
+	if asked > 0 {
+		return asked
+	}
+	return runtime.NumCPU()
+}
+
 // roomEvery is how often a service that was started on a full disk looks for room.
 const roomEvery = 2 * time.Second
 
@@ -118,48 +138,117 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 	if watched != nil {
 		defer watched.Close()
 	}
-	return a.with(ctx, func(e *engine.Engine) error {
-		var items []layout.ItemID
-		for _, ref := range c.Item {
-			id, err := e.Ask.Resolve(ctx, ref)
-			if err != nil {
-				return err
-			}
-			items = append(items, id)
-		}
-		p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
-		o := engine.RunOptions{Jobs: jobs, Watch: c.Watch, Drain: a.drain, Report: p.report,
-			Items: items, Step: c.Step, Queue: c.Queue, Batch: layout.Name(c.Batch), RetryFailed: c.RetryFailed, Metrics: watched, Version: version}
-		if c.Watch {
-			ended := make(chan struct{})
-			defer close(ended)
-			if err := c.tellManager(a, &o, ended); err != nil {
-				return err
-			}
-		}
-		s, err := e.Run(ctx, o)
-		p.close()
+	return a.with(ctx, func(e *engine.Engine) error { return c.on(ctx, a, e, engine.RunOptions{Jobs: jobs, Metrics: watched}) })
+}
+
+// on runs on an engine that was opened; o says how many steps at once, and who counts.
+func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunOptions) error {
+	var items []layout.ItemID
+	for _, ref := range c.Item {
+		id, err := e.Ask.Resolve(ctx, ref)
 		if err != nil {
 			return err
 		}
-		exit := screen.ExitDone
-		switch {
-		case ctx.Err() != nil, a.interrupted() && !c.Watch:
-			exit = screen.ExitInterrupted
-		case len(s.Stopped) > 0:
-			exit = screen.ExitThreshold
-		case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 ||
-			slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
-			exit = screen.ExitSomeFailed
-		}
-		if c.Quiet && !c.JSON && exit == screen.ExitDone && idle(s) {
-			return nil
-		}
-		if err := c.print(a, s); err != nil || exit == screen.ExitDone {
+		items = append(items, id)
+	}
+	c.tellStart(a, e, o.Jobs)
+	p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
+	o.Watch, o.Drain, o.Report = c.Watch, a.drain, p.report
+	if c.Traces != "" {
+		traces, err := tracing.Open(ctx, c.Traces, version)
+		if err != nil {
 			return err
 		}
-		return exit
-	})
+		defer func() { _ = traces.Close() }() // a collector that does not answer fails no run
+		o.Report = func(r engine.Report) { p.report(r); traces.Report(r) }
+	}
+	if c.FailFast {
+		ended := make(chan struct{})
+		defer close(ended)
+		failFast(&o, ended)
+	}
+	o.Items, o.Step, o.Queue, o.Batch, o.RetryFailed = items, c.Step, c.Queue, layout.Name(c.Batch), c.RetryFailed
+	if c.Watch {
+		ended := make(chan struct{})
+		defer close(ended)
+		if err := c.tellManager(a, &o, ended); err != nil {
+			return err
+		}
+	}
+	s, err := e.Run(ctx, o)
+	p.close()
+	if err != nil {
+		return err
+	}
+	if a.Log != nil {
+		a.Log.Info("ended", "admitted", s.Admitted, "rejected", s.Rejected, "completed", s.Steps[state.Completed],
+			"skipped", s.Steps[state.Skipped], "failed", s.Steps[state.Failed], "waiting", s.Waiting)
+	}
+	exit := screen.ExitDone
+	switch {
+	case ctx.Err() != nil, a.interrupted() && !c.Watch:
+		exit = screen.ExitInterrupted
+	case len(s.Stopped) > 0:
+		exit = screen.ExitThreshold
+	case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || len(s.Cold) > 0 ||
+		slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
+		exit = screen.ExitSomeFailed
+	}
+	if c.Quiet && !c.JSON && exit == screen.ExitDone && idle(s) {
+		return nil
+	}
+	if err := c.print(a, s); err != nil || exit == screen.ExitDone {
+		return err
+	}
+	return exit
+}
+
+// failFast lets a run start nothing new from the first failure on that its item does not go
+// on after.
+func failFast(o *engine.RunOptions, ended <-chan struct{}) {
+	drain, asked, tell := make(chan struct{}), o.Drain, o.Report
+	failed := make(chan struct{}, 1)
+	o.Drain = drain
+	o.Report = func(r engine.Report) {
+		tell(r)
+		if r.Ended != nil && r.Ended.Status == state.Failed && !r.Ended.Tolerated {
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	go func() {
+		defer close(drain)
+		select {
+		case <-asked:
+		case <-failed:
+		case <-ended:
+		}
+	}()
+}
+
+// watch is run --watch on an engine that was opened, beside the pages.
+func (a *app) watch(ctx context.Context, e *engine.Engine, jobs int, counts *metrics.Metrics, workers *remote.Remote) error {
+	c := runCmd{Watch: true}
+	return c.on(ctx, a, e, engine.RunOptions{Jobs: jobs, Counts: counts, Workers: workers})
+}
+
+// tellStart says what begins to run, where that is kept: by a service, and in a log.
+func (c *runCmd) tellStart(a *app, e *engine.Engine, jobs int) {
+	in := e.Settings.Current()
+	tip := "?"
+	if v, err := e.Ledger.Store.Tip(); err == nil {
+		tip = v.Commit().String()
+	}
+	if a.Log != nil {
+		a.Log.Info("started", "version", version, "workspace", e.Ledger.Root, "commit", tip, "workflows", len(in.Workflows), "rules", len(in.Rules),
+			"queues", len(in.Queues), "store", in.Settings.StoreDir(e.Ledger.Root), "jobs", jobs, "watch", c.Watch)
+	}
+	if c.Watch && !c.Quiet {
+		a.Say(fmt.Sprintf("bagpipe %s: %s at commit %.12s, %s, %s, store %s, %s at once", version, e.Ledger.Root, tip,
+			screen.Count(len(in.Workflows), "workflow"), screen.Count(len(in.Rules), "rule"), in.Settings.StoreDir(e.Ledger.Root), screen.Count(jobs, "step")))
+	}
 }
 
 // idle tells that a run took nothing in and did nothing, and that nothing is in the way of
@@ -198,7 +287,11 @@ func (c *runCmd) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, screen.WrongUse("--metrics: expected an address as :9464 or 10.0.0.1:9464: " + err.Error())
 	}
-	return net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
+	on, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	return on, nil
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {
@@ -234,6 +327,8 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	}))
 	a.List("Failed", failureLines(s.Failed), manyFailed)
 	a.List("Tried again later", linesOf(s.Tried, laterLine))
+	a.List("Not claimed", s.Cold)
+	a.List("Deliveries that wait for a person", linesOf(s.Deliveries, askingLine))
 	a.List("Left in the inbox", growing)
 	a.List("Passed over", s.Mishaps)
 	var open []string
@@ -301,7 +396,7 @@ func progressText(p *ask.ProgressDetail, since time.Duration) string {
 	if p == nil {
 		return ""
 	}
-	if n, _ := fmt.Sscanf(p.Note, "%d of %d bytes", &done, &total); n != 2 {
+	if n, _ := fmt.Sscanf(p.Note, "%d of %d bytes", &done, &total); n != 2 || !strings.HasSuffix(p.Note, " bytes") {
 		return screen.Plain(p.String())
 	}
 	text := fmt.Sprintf("% .1f of % .1f", decor.SizeB1000(done), decor.SizeB1000(total))
@@ -322,10 +417,11 @@ func (p *progress) report(r engine.Report) {
 		p.bar.SetCurrent(p.done)
 	}
 	line := reportLine(r)
+	logReport(p.a.Log, r)
 	switch {
 	case line == "" || p.quiet && !r.Grave:
 	case p.bars == nil:
-		p.a.Talk("%s", line)
+		p.a.Say(line)
 	default:
 		p.above(line, r)
 	}
@@ -338,7 +434,29 @@ func (p *progress) above(line string, r engine.Report) {
 	} else if end != nil && end.Status != state.Failed && !p.a.Verbose {
 		return
 	}
-	fmt.Fprintln(p.bars, screen.Plain(line))
+	fmt.Fprintln(p.bars, p.a.Line(line))
+}
+
+// logReport logs what is reported.
+func logReport(log *slog.Logger, r engine.Report) {
+	switch {
+	case log == nil:
+	case r.Note != "" && r.Grave:
+		log.Warn(withRemedies(r.Note, r.Remedies...))
+	case r.Note != "":
+		log.Info(withRemedies(r.Note, r.Remedies...))
+	case r.Admitted != nil && r.Admitted.Rejected != "":
+		log.Warn("rejected", "collection", r.Admitted.Collection, "label", r.Admitted.Label, "why", r.Admitted.Rejected, "keptAs", r.Admitted.KeptAs)
+	case r.Admitted != nil:
+		log.Info("taken in", "item", r.Admitted.Item, "collection", r.Admitted.Collection, "label", r.Admitted.Label, "workflow", r.Admitted.Workflow)
+	case r.Ended != nil:
+		level := slog.LevelInfo
+		if r.Ended.Status == state.Failed {
+			level = slog.LevelError
+		}
+		log.Log(context.Background(), level, "step ended", "item", r.Ended.Item, "label", r.Ended.Label, "workflow", r.Ended.Workflow,
+			"step", r.Ended.Step, "status", r.Ended.Status, "message", r.Ended.Message)
+	}
 }
 
 func reportLine(r engine.Report) string {

@@ -27,6 +27,8 @@ import (
 //	item VAR DIR LABEL         sets VAR to the item's identifier, VAR_DIR to its folder
 //	clean DIR                  fsck is silent and nothing was left behind
 //	steps DIR LABEL WANT       the item's steps: "unpack:completed validate:skipped …"
+//	schema FILE                the PREMIS or METS is valid by the schemas of the fixtures
+//	rdf FILE                   the Turtle file can be read
 func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts(testscript.Params{Dir: "testdata/script", Setup: setupScript}))
 }
@@ -62,7 +64,7 @@ func scripts(p testscript.Params) testscript.Params {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": cmdCode, "workspace": cmdWorkspace, "edit": cmdEdit, "waitfor": cmdWaitfor,
-			"json": cmdJSON, "item": cmdItem, "clean": cmdClean, "steps": cmdSteps,
+			"json": cmdJSON, "item": cmdItem, "clean": cmdClean, "steps": cmdSteps, "schema": cmdSchema, "rdf": cmdRDF,
 		},
 	}
 }
@@ -87,7 +89,7 @@ func testEnv(home string) ([]string, error) {
 		return nil, err
 	}
 	return []string{"HOME=" + home, "GIT_CONFIG_GLOBAL=" + config, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"TZ=UTC", "LC_ALL=C.UTF-8", "BAGPIPE_WORKSPACE="}, nil
+		"TZ=UTC", "LC_ALL=C.UTF-8", "BAGPIPE_WORKSPACE=", "NO_COLOR=1"}, nil
 }
 
 func setupScript(env *testscript.Env) error {

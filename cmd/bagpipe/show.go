@@ -122,15 +122,17 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	for _, f := range d.Families {
 		t.Row("children", f.String())
 	}
-	if m.Version > 1 {
+	if m.Version > 1 && m.Since.IsZero() {
+		t.Row("version", fmt.Sprintf("%d: 1 was registered without content", m.Version))
+	} else if m.Version > 1 {
 		t.Row("version", fmt.Sprintf("%d, since %s; those before are in versions/", m.Version, screen.When(m.Since)))
 	}
 	t.Row("folder", d.Dir)
-	t.Row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, screen.Count(m.Source.Files, "file"), screen.Count(m.Source.Bytes, "byte"), screen.When(m.Source.Taken), m.Source.By))
-	if m.Source.DuplicateOf != "" {
-		t.Row("duplicate", "of "+string(m.Source.DuplicateOf))
+	if m.Source.Bare() {
+		t.Row("source", fmt.Sprintf("none yet: registered %s, by %s", screen.When(m.Source.Taken), m.Source.By))
+	} else {
+		sourceRows(t, m)
 	}
-	t.Row("digest", m.Source.Digest)
 	if m.Type != "" {
 		t.Row("type", m.Type)
 	}
@@ -254,6 +256,19 @@ func (c *showCmd) printFiles(a *app, files []ask.FileDetail) {
 			fmt.Fprintf(a.Out, "  … and %d more (--files lists all)\n", len(files)-i)
 			return
 		}
-		fmt.Fprintf(a.Out, "  %s  %s  %s  sha256:%s\n", f.Path, screen.Count(f.Size, "byte"), f.Type, f.SHA256)
+		format := f.Type
+		if f.PUID != "" {
+			format += fmt.Sprintf("  %s (%s)", f.PUID, f.Format)
+		}
+		fmt.Fprintf(a.Out, "  %s  %s  %s  sha256:%s\n", f.Path, screen.Count(f.Size, "byte"), format, f.SHA256)
 	}
+}
+
+// sourceRows tell what was dropped.
+func sourceRows(t *screen.Table, m layout.Manifest) {
+	t.Row("source", fmt.Sprintf("%s (%s, %s, %s, taken %s, by %s)", m.Source.Name, m.Source.Kind, screen.Count(m.Source.Files, "file"), screen.Count(m.Source.Bytes, "byte"), screen.When(m.Source.Taken), m.Source.By))
+	if m.Source.DuplicateOf != "" {
+		t.Row("duplicate", "of "+string(m.Source.DuplicateOf))
+	}
+	t.Row("digest", m.Source.Digest)
 }

@@ -10,9 +10,12 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
+	"bagpipe/layout"
 )
 
 type statusCmd struct {
@@ -28,19 +31,52 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		a.tellMissing(f.Asked)
-		for i := range s.Inbox {
-			row := &s.Inbox[i]
-			row.Reason = withRemedies(row.Reason, row.Remedies...)
+		s = s.Said(remedyWords{})
+		due, err := e.Schedule.Overdue()
+		if err != nil {
+			return err
+		}
+		behind, err := e.Schedule.Behind()
+		if err != nil {
+			return err
+		}
+		asking, err := delivery.Asked(ctx, e.Delivery)
+		if err != nil {
+			return err
 		}
 		if c.JSON {
-			return a.JSON(s)
+			return a.JSON(struct {
+				ask.Status
+				Due        []schedule.Row    `json:"due"`
+				Behind     float64           `json:"clockBehind,omitzero"`
+				Deliveries []delivery.Asking `json:"deliveries"`
+			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...)})
+		}
+		if behind > 0 {
+			fmt.Fprintf(a.Out, "The clock is %s behind the last commit: schedules of cron and at wait until it is right\n\n", behind.Round(time.Second))
 		}
 		var causes []ask.FailureGroup
 		if len(s.Failures) > fewFailures && f == (ask.Filter{}) {
 			causes = e.Ask.Failures(ask.FailureFilter{})
 		}
-		return printStatus(a, s, causes)
+		if err := printStatus(a, s, causes); err != nil {
+			return err
+		}
+		a.List("Due, and nobody works: bagpipe run --watch", linesOf(due, func(r schedule.Row) string {
+			return fmt.Sprintf("schedule %s since %s", r.Name, screen.When(r.Next))
+		}))
+		a.List("Deliveries that wait for a person", linesOf(asking, askingLine))
+		return nil
 	})
+}
+
+// askingLine says how many deliveries to a target wait, and for what.
+func askingLine(d delivery.Asking) string {
+	what := screen.CountVerb(d.Count, "item waits for approval", "items wait for approval")
+	if d.State == layout.DeliveryFailed {
+		what = screen.CountVerb(d.Count, "item failed", "items failed")
+	}
+	return fmt.Sprintf("%s: %s; list with: bagpipe delivery list --to %s --state %s", d.Target, what, d.Target, d.State)
 }
 
 // fewFailures are listed one by one; of more their causes are.
@@ -73,6 +109,7 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	a.List("In progress", linesOf(s.Running, runningLine))
 	a.List("Not claimed", s.Cold)
 	a.List("Running", s.Engines)
+	a.List("Workers", s.Workers)
 	return nil
 }
 

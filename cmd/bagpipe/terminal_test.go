@@ -67,7 +67,7 @@ func TestARunInATerminal(t *testing.T) {
 	b.write("in/bad", "x")
 	b.ok("add", "--workflow", "torn", b.top+"/in/bad")
 	out := b.inTerminal(100, "run", "-j", "2")
-	for _, want := range []string{"completed   ", "  slow.1  i0\n", "  torn.1/read  bad: torn\n", "steps ", "scan of i0"} {
+	for _, want := range []string{"completed   ", "  slow.1  i0\n", "  torn.1/read  bad: torn\n", "steps ", "scan of i0: 3 of 8 pages"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %q", want, out)
 		}
@@ -80,5 +80,26 @@ func TestARunInATerminal(t *testing.T) {
 	b.addItems("slow", 1)
 	if out := b.inTerminal(100, "run", "-v"); !strings.Contains(out, "slow.1/after") {
 		t.Errorf("with -v: %q", out)
+	}
+}
+
+// In a terminal statuses are in colour, unless NO_COLOR is set; elsewhere never.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("torn", "  - name: read\n    robot: noop\n    with: {fail: content, message: torn}\n")
+	b.addItems("torn", 1)
+	b.env = append(b.env, "TERM=xterm-256color", "NO_COLOR=")
+	b.start("run", "-q").code(4)
+	const red = "\x1b[31mfailed\x1b[0m"
+	if out := b.inTerminal(100, "show", "i0"); !strings.Contains(out, red) {
+		t.Errorf("%q", out)
+	}
+	if out := b.ok("show", "i0"); strings.Contains(out, "\x1b") {
+		t.Errorf("%q", out)
+	}
+	b.env = append(b.env, "NO_COLOR=1")
+	if out := b.inTerminal(100, "show", "i0"); strings.Contains(out, red) || !strings.Contains(out, "failed") {
+		t.Errorf("%q", out)
 	}
 }

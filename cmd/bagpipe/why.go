@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,7 +36,7 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if c.JSON {
-			return a.JSON(wordExplained(x))
+			return a.JSON(x.Said(remedyWords{}))
 		}
 		fmt.Fprintf(a.Out, "%s  %s\n", id.Short(), x.Label)
 		if x.Why != "" {
@@ -55,41 +54,16 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// waitingJSON is a step that is not done, with the command that lets it go on.
-type waitingJSON struct {
-	ask.Waiting
-	Command string `json:"command,omitempty"`
-	Instead string `json:"instead,omitempty"`
-}
-
-// wordExplained puts the remedies of an explanation into words.
-func wordExplained(x ask.Explained) any {
-	steps := linesOf(x.Steps, func(w ask.Waiting) waitingJSON { return waitingJSON{w, shellText(w.Remedy), shellText(w.Instead)} })
-	x.Why = withRemedies(x.Why, x.Remedy)
-	return struct {
-		ask.Explained
-		Steps []waitingJSON `json:"steps"`
-	}{x, steps}
-}
-
 type stalledCmd struct {
 	Longer time.Duration `name:"longer-than" placeholder:"TIME" help:"What has not moved for so long, as in 36h, whatever it waits for."`
 	JSON   bool          `name:"json" help:"Print JSON."`
-}
-
-// Validate is called by kong.
-func (c *stalledCmd) Validate() error {
-	if c.Longer < 0 {
-		return errors.New("--longer-than: expected a time such as 36h")
-	}
-	return nil
 }
 
 func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
 		rows := e.Ask.Stalled(c.Longer)
 		if c.JSON {
-			return a.JSON(wordStalled(rows))
+			return a.JSON(ask.StalledIn(remedyWords{}, rows))
 		}
 		if len(rows) == 0 {
 			a.Talk("nothing has stalled")
@@ -107,16 +81,6 @@ func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// stalledJSON is a step that has stalled, with the command that lets it go on.
-type stalledJSON struct {
-	ask.Stalled
-	Command string `json:"command,omitempty"`
-}
-
-func wordStalled(rows []ask.Stalled) []stalledJSON {
-	return linesOf(rows, func(r ask.Stalled) stalledJSON { return stalledJSON{r, shellText(r.Remedy)} })
-}
-
 type statsCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -125,7 +89,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
 		s := e.Ask.Stats()
 		if c.JSON {
-			return a.JSON(wordStats(s))
+			return a.JSON(s.Said(remedyWords{}))
 		}
 		if len(s.Steps) == 0 {
 			a.Talk("no items")
@@ -145,12 +109,4 @@ func (c *statsCmd) Run(ctx context.Context, a *app) error {
 		a.List("Advice", linesOf(s.Advice, adviceLine))
 		return nil
 	})
-}
-
-// wordStats puts the remedies of the advice into words.
-func wordStats(s ask.Stats) any {
-	return struct {
-		ask.Stats
-		Advice []string `json:"advice"`
-	}{s, linesOf(s.Advice, adviceLine)}
 }

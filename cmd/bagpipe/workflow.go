@@ -19,7 +19,7 @@ import (
 )
 
 type workflowCmd struct {
-	List  workflowListCmd  `cmd:"" help:"List the definitions in force."`
+	List  workflowListCmd  `cmd:"" default:"withargs" help:"List the definitions in force."`
 	Show  workflowShowCmd  `cmd:"" help:"Print a definition as it is in force."`
 	Check workflowCheckCmd `cmd:"" help:"Tell what is wrong with a definition; needs no workspace."`
 	Graph workflowGraphCmd `cmd:"" help:"Draw a definition, for Mermaid or Graphviz."`
@@ -78,6 +78,7 @@ type checked struct {
 	Valid    bool     `json:"valid"`
 	Workflow string   `json:"workflow,omitempty"`
 	Steps    []string `json:"steps,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	found
 }
 
@@ -109,7 +110,20 @@ func (c *workflowCheckCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintf(a.Out, "%s: valid: workflow %s, %s\n", c.File, d.Name, screen.Count(len(d.Steps), "step"))
+	for _, w := range c.warnings(d) {
+		fmt.Fprintf(a.Err, "bagpipe: %s: %s\n", c.File, w)
+	}
 	return nil
+}
+
+// warnings tells what is allowed and hardly meant; of a file in a folder workflows, by the
+// settings beside that folder.
+func (c *workflowCheckCmd) warnings(d *state.Definition) []string {
+	file, err := filepath.Abs(c.File)
+	if err != nil || filepath.Base(filepath.Dir(file)) != layout.WorkflowsDir {
+		return settings.PoolWarnings(new(settings.Settings), d, nil)
+	}
+	return settings.PoolWarningsIn(filepath.Dir(filepath.Dir(file)), d, steps.Builtins())
 }
 
 // parse reads the definition by the name its file has in the file system, as a file in
@@ -160,6 +174,7 @@ func (c *workflowCheckCmd) printJSON(a *app, d *state.Definition, wrong error) e
 	for i := range d.Steps {
 		out.Steps = append(out.Steps, d.Steps[i].Name)
 	}
+	out.Warnings = c.warnings(d)
 	return a.JSON(out)
 }
 

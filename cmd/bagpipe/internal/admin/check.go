@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -81,6 +82,10 @@ func worded(mistakes []error) []mistake {
 // one who pushes sees.
 func (c *Check) pushed(ctx context.Context, on *screen.Screen) error {
 	const branch, none = "refs/heads/main", "0000000000000000000000000000000000000000"
+	if err := engine.CheckOwner(c.Dir); err != nil {
+		on.Talk("bagpipe: the push is refused: %s; push as that account, such as over ssh", err)
+		return screen.ExitError
+	}
 	bad := false
 	lines := bufio.NewScanner(on.In)
 	for lines.Scan() {

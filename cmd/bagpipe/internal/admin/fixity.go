@@ -4,28 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/fixity"
+	"bagpipe/layout"
 )
 
 // Open opens the workspace; who calls it closes the engine.
 type Open func(context.Context) (*engine.Engine, error)
 
-// with opens the workspace with all items loaded, lets f work on it, and closes it.
-func (o Open) with(ctx context.Context, f func(*engine.Engine) error) error {
+// plain opens the workspace, lets f work on it, and closes it.
+func (o Open) plain(ctx context.Context, f func(*engine.Engine) error) error {
 	e, err := o(ctx)
 	if err != nil {
 		return err
 	}
-	if err = e.Index.Load(ctx); err == nil {
-		err = f(e)
-	}
-	return errors.Join(err, e.Close())
+	return errors.Join(f(e), e.Close())
+}
+
+// with opens the workspace with all items loaded, lets f work on it, and closes it.
+func (o Open) with(ctx context.Context, f func(*engine.Engine) error) error {
+	return o.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Index.Load(ctx); err != nil {
+			return err
+		}
+		return f(e)
+	})
 }
 
 // Fixity checks what is kept, and says when that was done.
@@ -35,36 +44,44 @@ type Fixity struct {
 }
 
 type fixityRun struct {
-	Item   []string      `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items."`
-	Sample string        `placeholder:"PART" help:"Only this part of them, as in 5%, those checked longest ago first."`
-	Older  time.Duration `placeholder:"TIME" help:"Only those that were not checked for so long, as in 8760h."`
-	JSON   bool          `name:"json" help:"Print JSON, one object a line."`
-	Quiet  bool          `short:"q" help:"Print what is damaged, alone."`
+	Item      []string      `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items."`
+	Sample    string        `placeholder:"PART" help:"Only this part of them, as in 5%, those checked longest ago first."`
+	Older     time.Duration `placeholder:"TIME" help:"Only those that were not checked for so long, as in 1y."`
+	Due       bool          `help:"Only the copies on targets that are due by the targets' fixity: settings, those verified longest ago first."`
+	Mend      bool          `help:"Replace damaged copies on targets from a sound copy."`
+	Workspace bool          `help:"Compare what lies in the workspace and in the store with the records, by names, and have git check the history; no payload is read and nothing recorded."`
+	JSON      bool          `name:"json" help:"Print JSON, one object a line."`
+	Quiet     bool          `short:"q" help:"Print what is damaged, alone."`
 
 	sample float64
 }
 
 // Validate is called by kong.
 func (c *fixityRun) Validate() error {
-	if c.Older < 0 {
-		return errors.New("--older: expected a time such as 8760h")
+	if c.Workspace && (len(c.Item) > 0 || c.Sample != "" || c.Older != 0 || c.Mend) {
+		return errors.New("--workspace is for all of it: without ITEM, --sample, --older and --mend")
+	}
+	if c.Due && (len(c.Item) > 0 || c.Sample != "" || c.Older != 0 || c.Workspace) {
+		return errors.New("--due is for all that is due: without ITEM, --sample, --older and --workspace")
 	}
 	if c.Sample == "" {
 		return nil
 	}
-	number, isPart := strings.CutSuffix(c.Sample, "%")
-	part, err := strconv.ParseFloat(number, 64)
-	if err != nil || !isPart || part <= 0 || part > 100 {
-		return fmt.Errorf("--sample: expected a part such as 5%%, not %q", c.Sample)
+	part, err := layout.ParsePart(c.Sample)
+	if err != nil {
+		return fmt.Errorf("--sample: %w", err)
 	}
-	c.sample = part / 100
+	c.sample = part
 	return nil
 }
 
 // Run prints each item, and ends with exit code 4 when one is damaged.
 func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.with(ctx, func(e *engine.Engine) error {
-		which := fixity.Which{Sample: c.sample, Older: c.Older}
+		if c.Workspace {
+			return c.workspace(ctx, on, e)
+		}
+		which := fixity.Which{Mend: c.Mend, Sample: c.sample, Older: c.Older}
 		for _, ref := range c.Item {
 			id, err := e.Ask.Resolve(ctx, ref)
 			if err != nil {
@@ -73,13 +90,18 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 			which.Items = append(which.Items, id)
 		}
 		checked, damaged := 0, 0
-		passed, err := e.Fixity.Run(ctx, which, func(r fixity.Result) {
+		told := func(r fixity.Result) {
 			checked++
 			if len(r.Failed()) > 0 {
 				damaged++
 			}
 			c.print(on, r)
-		})
+		}
+		run := func() (int, error) { return e.Fixity.Run(ctx, which, told) }
+		if c.Due {
+			run = func() (int, error) { return e.Fixity.Due(ctx, c.Mend, told) }
+		}
+		passed, err := run()
 		if err != nil {
 			return err
 		}
@@ -96,6 +118,28 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 	})
 }
 
+// workspace prints what does not fit together.
+func (c *fixityRun) workspace(ctx context.Context, on *screen.Screen, e *engine.Engine) error {
+	found := 0
+	err := e.Fixity.Workspace(ctx, func(f fixity.Finding) {
+		found++
+		if c.JSON {
+			if err := on.JSONLine(f); err != nil {
+				on.Talk("bagpipe: %v", err)
+			}
+			return
+		}
+		fmt.Fprintf(on.Out, "%-13s  %s: %s\n", f.Kind, f.Path, f.Text)
+	})
+	if err == nil && !c.JSON && (!c.Quiet || found > 0) {
+		fmt.Fprintf(on.Out, "%s compared with the records: %s\n", screen.Count(e.Index.Loaded().Len(), "item"), screen.Count(found, "finding"))
+	}
+	if err == nil && found > 0 {
+		return screen.ExitSomeFailed
+	}
+	return err
+}
+
 func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 	failed := r.Failed()
 	switch {
@@ -109,9 +153,18 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 		}
 	case !c.Quiet:
 		var copies []string
-		for _, name := range []string{fixity.Source, fixity.Content, fixity.Deposit} {
+		names := []string{fixity.Source, fixity.Content, fixity.Derived, fixity.Deposit}
+		for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
+			if !slices.Contains(names[:4], name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
 			if found, there := r.Copies[name]; there {
 				copies = append(copies, name+" "+found.Outcome)
+				if found.Message != "" && found.Outcome == layout.FixityPassed {
+					copies[len(copies)-1] = name + " " + found.Message
+				}
 			}
 		}
 		on.Talk("sound    %s  %s/%s: %s", r.Item.Short(), r.Collection, r.Label, strings.Join(copies, ", "))

@@ -6,15 +6,17 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/layout"
 )
 
 // Retrieve hands an item out.
 type Retrieve struct {
-	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
-	Version int    `placeholder:"N" help:"This version of it; default: the present one."`
-	To      string `required:"" placeholder:"PATH" help:"A folder or an archive (.zip, .tar, .tar.gz, .tar.zst) to make; it must not be there."`
-	JSON    bool   `name:"json" help:"Print JSON."`
-	Quiet   bool   `short:"q" help:"No progress."`
+	Item    string      `arg:"" help:"Identifier, the beginning of one, or label."`
+	Version int         `placeholder:"N" help:"This version of it; default: the present one."`
+	From    layout.Name `placeholder:"TARGET" help:"Have it from this target; default: from wherever a copy is sound."`
+	To      string      `required:"" placeholder:"PATH" help:"A folder or an archive (.zip, .tar, .tar.gz, .tar.zst) to make; it must not be there."`
+	JSON    bool        `name:"json" help:"Print JSON."`
+	Quiet   bool        `short:"q" help:"No progress."`
 }
 
 // Validate is called by kong.
@@ -33,7 +35,7 @@ func (c *Retrieve) Run(ctx context.Context, on *screen.Screen, open Open) error 
 			return err
 		}
 		m := screen.NewMeter(on, "retrieve", nil, c.Quiet || c.JSON)
-		r, err := e.Fixity.Retrieve(ctx, id, c.Version, c.To, m.Report)
+		r, err := e.Fixity.Retrieve(ctx, id, c.Version, c.From, c.To, m.Report)
 		m.Close()
 		if err != nil {
 			return err

@@ -56,7 +56,7 @@ func (f readFlags) limits() archive.Limits {
 
 // Validate makes a wrong value a mistake of usage.
 func (f readFlags) Validate() error {
-	if f.MaxFiles < 0 || f.MaxRatio < 0 || f.MaxPath < 0 || f.MaxDepth < 0 || f.MaxTime < 0 {
+	if f.MaxFiles < 0 || f.MaxRatio < 0 || f.MaxPath < 0 || f.MaxDepth < 0 {
 		return fmt.Errorf("a limit is a number from 0 (the default) up")
 	}
 	return checkPage(f.Names)

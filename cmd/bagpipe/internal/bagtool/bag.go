@@ -10,6 +10,9 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
+// Agent is the program as bags name the one that made them.
+type Agent string
+
 // Bag is a BagIt tool by itself: none of its commands needs a workspace.
 type Bag struct {
 	Create    bagCreateCmd    `cmd:"" help:"Make a bag of a folder, beside it or where it stands."`

@@ -20,13 +20,13 @@ type bagUpdateCmd struct {
 	bagWork
 }
 
-func (c *bagUpdateCmd) Run(ctx context.Context, on *screen.Screen) error {
+func (c *bagUpdateCmd) Run(ctx context.Context, on *screen.Screen, agent Agent) error {
 	if err := cmp.Or(wantFolder(c.Dir), wantOutsideStore(c.Dir)); err != nil {
 		return err
 	}
 	m := c.meter(on, "update")
 	did, err := bags.Update(ctx, c.Dir, bags.UpdateOptions{
-		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: "Bagpipe", NoSync: !c.Sync, Progress: m.Report,
+		AcceptChanged: c.Changed, AcceptRemoved: c.Removed, Date: time.Now(), Agent: string(agent), NoSync: !c.Sync, Progress: m.Report,
 	})
 	m.Close()
 	if err != nil || !c.JSON {

@@ -61,11 +61,11 @@ func (c *bagCreateCmd) describe(o *bags.CreateOptions) error {
 	return nil
 }
 
-func (c *bagCreateCmd) Run(ctx context.Context, on *screen.Screen) error {
+func (c *bagCreateCmd) Run(ctx context.Context, on *screen.Screen, agent Agent) error {
 	if err := cmp.Or(wantFolder(c.Source), wantPlace(cmp.Or(c.Dest, c.Source)), wantOutsideStore(cmp.Or(c.Dest, c.Source)), wantAlgorithms(c.Algorithm)); err != nil {
 		return err
 	}
-	o, err := c.options()
+	o, err := c.options(agent)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (c *bagCreateCmd) Run(ctx context.Context, on *screen.Screen) error {
 	return nil
 }
 
-func (c *bagCreateCmd) options() (bags.CreateOptions, error) {
+func (c *bagCreateCmd) options(agent Agent) (bags.CreateOptions, error) {
 	o := bags.CreateOptions{
-		Payload: c.Source, Dest: c.Dest, Date: time.Now(), Agent: "Bagpipe", Link: c.Link, Nest: c.Nest, Sync: c.Sync, NoSync: !c.Sync,
+		Payload: c.Source, Dest: c.Dest, Date: time.Now(), Agent: string(agent), Link: c.Link, Nest: c.Nest, Sync: c.Sync, NoSync: !c.Sync,
 	}
 	var err error
 	if o.Profiles, err = loadProfiles(c.Profile); err != nil {

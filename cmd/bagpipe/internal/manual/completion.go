@@ -33,13 +33,15 @@ func bash(program Command) string {
 		fmt.Fprintf(&words, "\t%q) commands=%q options=%q ;;\n", at, strings.Join(c.names(), " "), strings.Join(c.options(), " "))
 		for _, f := range c.Flags {
 			if len(f.Enum) > 0 {
-				fmt.Fprintf(&values, "\t%q) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", at+" --"+f.Name, strings.Join(f.Enum, " "))
+				fmt.Fprintf(&values, "\t%q) COMPREPLY=($(compgen -W %q -- \"$cur\")); COMPREPLY=(\"${COMPREPLY[@]/#/$lead}\"); return ;;\n", at+" --"+f.Name, strings.Join(f.Enum, " "))
 			}
 		}
 	})
 	return `_bagpipe() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path="" commands="" options="" word i
-	if [[ $cur == "=" ]]; then
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path="" commands="" options="" lead="" word i
+	if [[ $cur == --*=* ]]; then
+		lead=${cur%%=*}= prev=${cur%%=*} cur=${cur#*=}
+	elif [[ $cur == "=" ]]; then
 		cur=""
 	elif [[ $prev == "=" ]]; then
 		prev=${COMP_WORDS[COMP_CWORD-2]}

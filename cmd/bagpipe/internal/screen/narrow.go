@@ -39,6 +39,13 @@ var (
 	nothing = []string{"", ".", "0", "0s"}
 )
 
+// spare are the columns that go first where all of them do not fit; whole are those whose cells
+// say nothing when they are cut: they are copied, or read to the last character.
+var (
+	spare = []string{"by", "engine"}
+	whole = []string{"item", "attempt", "ended", "due", "next", "last", "since", "rule", "schedule", "name", "step"}
+)
+
 // printNarrow prints a table on a terminal that it is too wide for.
 func (t *Table) printNarrow(out io.Writer, width int) error {
 	for i := len(t.header) - 1; i >= 0 && t.width() > width; i-- {
@@ -49,6 +56,11 @@ func (t *Table) printNarrow(out io.Writer, width int) error {
 	var below []string
 	if t.width() > width {
 		below = t.moveBelow()
+	}
+	for i := len(t.header) - 1; i >= 0 && t.width() > width; i-- {
+		if slices.Contains(spare, fmt.Sprint(t.header[i])) {
+			t.remove(i)
+		}
 	}
 	if t.width() > width {
 		t.clip(width)

@@ -13,7 +13,8 @@ import (
 // printed is printed without asking, and a report that was cut off by a full disk
 // must not end with exit code 0. What would steer a terminal is written as Plain has it.
 type Output struct {
-	W io.Writer
+	W       io.Writer
+	Colours bool
 
 	mu   sync.Mutex // guards what follows
 	rest []byte     // the beginning of a character that the last Write cut
@@ -35,6 +36,9 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) write(text []byte) error {
 	if !harmless(text) {
 		text = []byte(Plain(string(text)))
+	}
+	if o.Colours {
+		text = []byte(paint(string(text)))
 	}
 	_, err := o.W.Write(text)
 	if err != nil && o.err == nil {

@@ -2,9 +2,12 @@ package screen
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 )
 
 // Screen is where a command reads and prints.
@@ -12,6 +15,7 @@ type Screen struct {
 	In  io.Reader
 	Out *Output
 	Err io.Writer
+	Log *slog.Logger // what is said is logged as well; nil: it is not
 }
 
 // Around is a folder around which a workspace may stand.
@@ -19,7 +23,29 @@ type Around string
 
 // Talk prints a line on standard error, as Plain has it.
 func (s *Screen) Talk(format string, args ...any) {
-	fmt.Fprintln(s.Err, Plain(fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	s.Say(text)
+	if s.Log == nil {
+		return
+	}
+	level := slog.LevelInfo
+	for prefix, l := range map[string]slog.Level{"warning: ": slog.LevelWarn, "bagpipe: ": slog.LevelError} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			level, text = l, rest
+		}
+	}
+	s.Log.Log(context.Background(), level, text)
+}
+
+// Say is Talk of what is logged otherwise.
+func (s *Screen) Say(text string) { fmt.Fprintln(s.Err, s.Line(text)) }
+
+// Line is a text as it is said: Plain, and in colour where that is seen.
+func (s *Screen) Line(text string) string {
+	if text = Plain(text); Colours(s.Err) {
+		return paint(text)
+	}
+	return text
 }
 
 // JSON prints v as one indented document.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -98,7 +99,7 @@ func (t *Table) clip(width int) {
 	for total := t.width(); total > width; total-- {
 		widest := -1
 		for i, isText := range t.texts {
-			if isText && widths[i] > clipLeast && (widest < 0 || widths[i] >= widths[widest]) {
+			if isText && widths[i] > clipLeast && !t.isWhole(i) && (widest < 0 || widths[i] >= widths[widest]) {
 				widest = i
 			}
 		}
@@ -114,6 +115,10 @@ func (t *Table) clip(width int) {
 			}
 		}
 	}
+}
+
+func (t *Table) isWhole(i int) bool {
+	return i < len(t.header) && slices.Contains(whole, fmt.Sprint(t.header[i]))
 }
 
 // terminalWidth is how many characters fit on a line of out; 0 when it is no terminal.

@@ -58,3 +58,23 @@ func TestTableOnANarrowTerminal(t *testing.T) {
 		}
 	}
 }
+
+// What would be copied from a narrow terminal is never cut; who did it goes first.
+func TestWholeCellsOnANarrowTerminal(t *testing.T) {
+	x := NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+	for range 2 {
+		x.Row("descriptive-metadata", "completed", "1-5bb4c585 completed", "2026-11-23 18:16:19", Figure("0.049"), "archive-host-1:21246", "a message that is as long as messages are")
+	}
+	var out strings.Builder
+	if err := x.printNarrow(&out, 80); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"descriptive-metadata", "1-5bb4c585 completed", "2026-11-23 18:16:19", "a message that is as long as messages are"} {
+		if strings.Count(out.String(), want) != 2 {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "archive-host") {
+		t.Errorf("%s", out.String())
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A run that delivers, and a republication, are killed after each move of the branch. What comes
+// after brings the targets to what the rules say: nothing is sent again that came there, nothing
+// is taken back that is wanted, nothing is left over.
+func TestKilledDelivery(t *testing.T) {
+	t.Parallel()
+	base := deliveryBase(t)
+	deliver := func(b *bench) {
+		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
+		b.ok("run", "-q")
+	}
+	for n := 0; ; n += soak(2, 1) {
+		b := base.copied(t, fmt.Sprintf("run-%d", n))
+		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
+		p := b.start("run", "-q")
+		killed := b.awaitMoves(p, n)
+		killed = p.kill() && killed
+		b.ok("run", "-q")
+		b.delivered("1920", "1999")
+		if !killed {
+			break
+		}
+	}
+	whole := base.copied(t, "whole")
+	deliver(whole)
+	whole.delivered("1920", "1999")
+	whole.write("ws/rules/portal.yaml", deliveryRules("metadata.year < 1850 or metadata.year > 1950"))
+	whole.ok("status") // commits the rules
+	for n := 0; ; n++ {
+		b := whole.copied(t, fmt.Sprintf("republish-%d", n))
+		p := b.start("delivery", "republish")
+		killed := b.awaitMoves(p, n)
+		<-time.After(time.Duration(n%3) * 300 * time.Microsecond)
+		killed = p.kill() && killed
+		if killed && n > 0 { // it was begun
+			b.ok("run", "-q") // goes on with it
+		} else {
+			b.ok("delivery", "republish")
+		}
+		b.ok("run", "-q")
+		b.delivered("1845", "1999")
+		if removed, _ := os.ReadFile(filepath.Join(b.dir, "removed")); strings.Contains(string(removed), "1999") {
+			t.Errorf("killed at %d: what is wanted was taken back: %s", n, removed)
+		}
+		if !killed {
+			break
+		}
+	}
+}
+
+func deliveryRules(which string) string {
+	return "schema: 1\nname: portal\ndelivery:\n  - {to: portal, for: '" + which + "'}\n  - {to: tool, for: '" + which + "'}\n"
+}
+
+// deliveryBase is a workspace with three items of three years, and two targets.
+func deliveryBase(t *testing.T) *bench {
+	b := newBench(t)
+	b.write("ws/bagpipe.yaml", "schema: 1\ninbox: {collections: open, quiet: 10ms, rescan: 1s, metadata: {}}\ndefaults: {workflow: plain}\n"+
+		"targets:\n  portal: {kind: folder, path: ../portal}\n  tool: {kind: command, command: [sh, tool.sh]}\n")
+	b.write("ws/workflows/plain.yaml", "schema: 1\nname: plain\nsteps:\n  - name: register\n  - {name: inventory, robot: inventory}\n")
+	// The tool keeps a file for each item, by its key, and notes what is put again or removed.
+	b.write("ws/tool.sh", `at="tool/${BAGPIPE_KEY%%-*}"
+case "$1" in
+put) [ "$(cat "$at" 2>/dev/null)" = "$BAGPIPE_KEY" ] && echo "$BAGPIPE_KEY" >>again; echo "$BAGPIPE_KEY" >"$at";;
+ask) [ "$(cat "$at" 2>/dev/null)" = "$BAGPIPE_KEY" ] || exit 77;;
+remove) [ -e "$at" ] && bagpipe items --columns item,metadata.year --csv | grep "^${BAGPIPE_KEY%%-*}" >>removed; rm -f "$at";;
+esac
+`)
+	b.must(os.MkdirAll(filepath.Join(b.top, "portal"), 0o777))
+	b.must(os.MkdirAll(filepath.Join(b.dir, "tool"), 0o777))
+	for _, year := range []string{"1845", "1920", "1999"} {
+		b.write("ws/inbox/default/map-"+year+"/sheet.txt", year)
+		b.write("ws/inbox/default/map-"+year+"/metadata.json", `{"year": `+year+`}`)
+	}
+	b.ok("run", "-q")
+	return b
+}
+
+// copied is a workspace and its targets as they stand now.
+func (b *bench) copied(t *testing.T, name string) *bench {
+	t.Helper()
+	c := *b
+	c.t, c.top = t, filepath.Join(t.TempDir(), name)
+	c.dir = filepath.Join(c.top, "ws")
+	b.must(os.MkdirAll(c.top, 0o777))
+	for _, dir := range []string{"ws", "portal"} {
+		if out, err := exec.Command("cp", "-a", filepath.Join(b.top, dir), c.top).CombinedOutput(); err != nil {
+			t.Fatalf("copy %s: %v: %s", dir, err, out)
+		}
+	}
+	return &c
+}
+
+// delivered checks that both targets hold the items of these years, and nothing else.
+func (b *bench) delivered(years ...string) {
+	b.t.Helper()
+	var holds []string
+	b.must(filepath.WalkDir(filepath.Join(b.top, "portal"), func(p string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), ".") && d.Name() != ".bagpipe" {
+			b.t.Errorf("%s is left", p)
+		}
+		if err != nil || d.Name() != "sheet.txt" {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		holds = append(holds, string(data))
+		return err
+	}))
+	slices.Sort(holds)
+	if !slices.Equal(holds, years) {
+		b.t.Errorf("the portal holds %v, want %v\n%s", holds, years, b.ok("delivery"))
+	}
+	kept, err := os.ReadDir(filepath.Join(b.dir, "tool"))
+	b.must(err)
+	if len(kept) != len(years) {
+		b.t.Errorf("the tool holds %d items, want %d\n%s", len(kept), len(years), b.ok("delivery"))
+	}
+	if b.exists("ws/again") {
+		b.t.Error("what had come there was sent again")
+	}
+	if notes, err := os.ReadDir(filepath.Join(b.top, "portal/.bagpipe")); err != nil || len(notes) != len(years) {
+		b.t.Errorf("%d notes in the portal, want %d (%v)", len(notes), len(years), err)
+	}
+}

@@ -1,0 +1,89 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/atlas"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/search"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// STAC keeps a static catalog of all items.
+type STAC struct {
+	Dir        string        `arg:"" help:"The folder; it is made, or brought up to date."`
+	Collection []layout.Name `placeholder:"NAME" help:"Only this collection; again: these."`
+	Href       string        `placeholder:"URL" help:"Where files are had from, as URL/ITEM/PATH; default: their place on this disk."`
+	JSON       bool          `name:"json" help:"Print JSON."`
+}
+
+// Run prints what was written.
+func (c *STAC) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		for _, name := range c.Collection {
+			if !e.Settings.IsCollection(e.Settings.Current().Settings, string(name)) {
+				return fault.New(fault.NotFound, fmt.Sprintf("no collection %q", name))
+			}
+		}
+		done, err := atlas.STAC(ctx, e.Ledger, e.Folder, c.Dir, atlas.Options{Collections: c.Collection, Href: c.Href})
+		if err != nil {
+			return err
+		}
+		for _, p := range done.Problems {
+			on.Talk("warning: %s", p)
+		}
+		if c.JSON {
+			err = on.JSON(done)
+		} else {
+			_, err = fmt.Fprintf(on.Out, "%s: %s; %s written, %d removed\n", c.Dir, screen.Count(done.Items, "item"), screen.Count(done.Written, "file"), done.Removed)
+		}
+		if err == nil && len(done.Problems) > 0 {
+			return screen.ExitSomeFailed
+		}
+		return err
+	})
+}
+
+// Map draws where items lie.
+type Map struct {
+	question
+	Output string `short:"o" required:"" placeholder:"FILE" help:"The SVG file to write; -: standard output."`
+}
+
+// Run says what was drawn.
+func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if q, err = c.known(e, q); err != nil {
+			return err
+		}
+		box := q.BBox
+		asked := map[layout.ItemID]bool{}
+		every := q.Empty()
+		if !every {
+			e.Search.Building = func() { on.Talk("building the search index…") }
+			if err := e.Search.Find(ctx, q, 0, func(h search.Hit) bool { asked[h.Item] = true; return true }); err != nil {
+				return err
+			}
+		}
+		var svg bytes.Buffer
+		drawn, err := atlas.Map(ctx, e.Ledger, &svg, box, func(id layout.ItemID) bool { return every || asked[id] })
+		if err != nil {
+			return err
+		}
+		on.Talk("%s drawn, %d without a place", screen.Count(drawn.Items, "item"), drawn.Without)
+		if c.Output == "-" {
+			_, err = on.Out.Write(svg.Bytes())
+			return err
+		}
+		return disk.WriteFile(c.Output, svg.Bytes(), 0o666)
+	})
+}

@@ -1,0 +1,240 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/catalog"
+	"bagpipe/engine/roots"
+	"bagpipe/layout"
+)
+
+// Catalog knows folders whose objects are items and stay where they are.
+type Catalog struct {
+	Add    catalogAdd    `cmd:"" help:"Catalogue a folder where it is: its objects become items, and nothing is written there."`
+	Scan   catalogScan   `cmd:"" help:"Bring catalogs up to date: what is new becomes items, what has changed their next versions."`
+	Status catalogStatus `cmd:"" help:"Say how catalogs stand."`
+	List   catalogList   `cmd:"" help:"List what a catalog knows: its items, or all."`
+	Remove catalogRemove `cmd:"" help:"Forget a catalog; its items and its records in the history stay."`
+}
+
+type catalogAdd struct {
+	Name       string `arg:"" help:"The catalog's name."`
+	Dir        string `arg:"" help:"Its root."`
+	Collection string `default:"default" placeholder:"NAME" help:"The collection of its items; default."`
+	Workflow   string `placeholder:"NAME" help:"Their workflow; without it as rules and collection say."`
+	Network    bool   `help:"Go by sizes and modification times alone, as on network mounts: trust: [size, mtime]."`
+}
+
+// Run adds one.
+func (c *catalogAdd) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	name, err := layout.ParseName(c.Name)
+	if err != nil {
+		return screen.WrongUse("NAME: " + err.Error())
+	}
+	root, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return err
+	}
+	collection, err := layout.ParseName(c.Collection)
+	if err != nil {
+		return screen.WrongUse("--collection: " + err.Error())
+	}
+	return open.plain(ctx, func(e *engine.Engine) error {
+		k := &roots.Catalog{Name: name, Root: root, Collection: collection, Workflow: c.Workflow}
+		if c.Network {
+			k.Trust = []string{"size", "mtime"}
+		}
+		if err := e.Catalog.Add(ctx, k); err != nil {
+			return err
+		}
+		fmt.Fprintf(on.Out, "%s/%s.yaml\n", layout.CatalogsDir, name)
+		return nil
+	})
+}
+
+type catalogScan struct {
+	Name       []string `arg:"" optional:"" help:"Catalogs; default: all."`
+	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
+	Check      bool     `help:"Only tell what is missing; record nothing."`
+	Full       bool     `help:"Recognise all anew."`
+	AcceptGone bool     `help:"What is not there is gone, however much it is, and the root is the right one."`
+	JSON       bool     `name:"json" help:"Print JSON, one object a line."`
+	Quiet      bool     `short:"q" help:"Print no progress."`
+}
+
+// Validate is called by kong.
+func (c *catalogScan) Validate() error {
+	if c.Check && (c.Full || c.AcceptGone) {
+		return fmt.Errorf("--check records nothing: without --full and --accept-gone")
+	}
+	if c.Shallow && c.Full {
+		return fmt.Errorf("--shallow and --full exclude each other")
+	}
+	return nil
+}
+
+// Run scans, and ends with exit code 4 when something wants a person.
+func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.with(ctx, func(e *engine.Engine) error {
+		trouble := false
+		names := c.Name
+		if len(names) == 0 {
+			for name := range e.Settings.Current().Catalogs {
+				names = append(names, string(name))
+			}
+			slices.Sort(names)
+		}
+		if len(names) == 0 {
+			on.Talk("no catalogs; add one with: bagpipe catalog add NAME DIR")
+		}
+		for _, name := range names {
+			r, err := e.Catalog.Scan(ctx, layout.Name(name), catalog.Options{Shallow: c.Shallow, Check: c.Check, Full: c.Full,
+				AcceptGone: c.AcceptGone, Told: c.progress(on, name)})
+			if err != nil {
+				return err
+			}
+			trouble = trouble || r.Trouble()
+			if c.JSON {
+				if err := on.JSONLine(r); err != nil {
+					return err
+				}
+				continue
+			}
+			c.print(on, r)
+		}
+		if trouble {
+			return screen.ExitSomeFailed
+		}
+		return nil
+	})
+}
+
+// progress tells now and then how far a scan is.
+func (c *catalogScan) progress(on *screen.Screen, name string) func(catalog.Progress) {
+	const first, every = 3 * time.Second, 10 * time.Second
+	next := time.Now().Add(first)
+	return func(p catalog.Progress) {
+		if now := time.Now(); !c.Quiet && now.After(next) {
+			next = now.Add(every)
+			on.Talk("%s: %s: %s, %s", name, p.Stage, screen.Count(p.Folders, "folder"), screen.CountVerb(p.Entries, "entry", "entries"))
+		}
+	}
+}
+
+func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
+	if r.Away != "" {
+		fmt.Fprintf(on.Out, "%s: away: %s\n", r.Catalog, r.Away)
+		return
+	}
+	entries := func(n int) string { return screen.CountVerb(n, "entry", "entries") }
+	line := fmt.Sprintf("%s: %s, %s", r.Catalog, screen.Count(r.Folders, "folder"), entries(r.Entries))
+	if c.Check {
+		fmt.Fprintf(on.Out, "%s; missing: %d\n", line, len(r.Missing))
+		for _, path := range r.Missing {
+			fmt.Fprintln(on.Out, "  "+path)
+		}
+		return
+	}
+	fmt.Fprintf(on.Out, "%s; new: %d, versions: %d, moved: %d, gone: %d\n", line, r.New, r.Versions, r.Moved, r.Gone)
+	for _, of := range []map[string]string{r.Unread, r.Problems} {
+		for _, path := range slices.Sorted(maps.Keys(of)) {
+			fmt.Fprintf(on.Out, "  %s: %s\n", path, of[path])
+		}
+	}
+	if r.Unconfirmed > 0 {
+		on.Talk("%s not there; if that is right: bagpipe catalog scan %s --accept-gone", screen.CountVerb(r.Unconfirmed, "entry is", "entries are"), r.Catalog)
+	}
+	if r.Later > 0 {
+		on.Talk("%s looked at again by the next scan", screen.CountVerb(r.Later, "object is", "objects are"))
+	}
+	if c.Shallow {
+		on.Talk("files that were rewritten in place are not seen by a shallow scan")
+	}
+}
+
+type catalogStatus struct {
+	Name string `arg:"" optional:"" help:"A catalog; default: all."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run prints how catalogs stand.
+func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) (err error) {
+		var rows []catalog.Row
+		if c.Name == "" {
+			rows, err = e.Catalog.Rows()
+		} else {
+			rows = make([]catalog.Row, 1)
+			rows[0], err = e.Catalog.Row(layout.Name(c.Name))
+		}
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return on.JSON(append([]catalog.Row{}, rows...))
+		}
+		if len(rows) == 0 {
+			on.Talk("no catalogs; they stand in %s/NAME.yaml", layout.CatalogsDir)
+			return nil
+		}
+		t := screen.NewTable("catalog", "root", "state", "folders", "files", "items", "gone", "unread", "unconfirmed", "scanned")
+		for _, r := range rows {
+			state := "here"
+			if r.Away != "" {
+				state = "away"
+			}
+			t.Row(string(r.Name), layout.EncodePath(r.Root), state, number(r.Folders), number(r.Files), number(r.Items), number(r.Gone),
+				number(r.States[catalog.Unread]), number(r.States[catalog.Unconfirmed]), when(r.Scanned))
+		}
+		err = t.Print(on.Out)
+		for _, r := range rows {
+			if r.Away != "" {
+				on.Talk("%s: %s", r.Name, r.Away)
+			}
+		}
+		return err
+	})
+}
+
+func number(n int) screen.Figure { return screen.Figure(fmt.Sprint(n)) }
+
+type catalogList struct {
+	Name string `arg:"" help:"The catalog's name."`
+	Path string `arg:"" optional:"" help:"A folder below its root."`
+	All  bool   `help:"List all entries, not items alone."`
+	Gone bool   `help:"List what is gone."`
+	JSON bool   `name:"json" help:"Print JSON, one object a line."`
+}
+
+// Run lists what a catalog knows.
+func (c *catalogList) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		return e.Catalog.Entries(layout.Name(c.Name), catalog.Which{Below: c.Path, All: c.All, Gone: c.Gone}, func(row catalog.Entry) {
+			if c.JSON {
+				_ = on.JSONLine(row) // to a closed pipe, as when only the first lines are wanted
+				return
+			}
+			item := "-"
+			if row.Item != "" {
+				item = row.Item.Short()
+			}
+			fmt.Fprintf(on.Out, "%-8s %-7s %-7s %-11s %s\n", item, row.Kind, row.Verdict, row.State, row.Path)
+		})
+	})
+}
+
+type catalogRemove struct {
+	Name string `arg:"" help:"The catalog's name."`
+}
+
+// Run forgets one.
+func (c *catalogRemove) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error { return e.Catalog.Remove(ctx, layout.Name(c.Name)) })
+}

@@ -1,0 +1,154 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/delivery"
+	"bagpipe/layout"
+)
+
+// Delivery shows and decides what goes to other systems.
+type Delivery struct {
+	List      deliveryList      `cmd:"" default:"withargs" help:"List deliveries: what goes, waits, came or failed."`
+	Approve   deliveryApprove   `cmd:"" help:"Let an item go that waits for approval, was refused or taken back."`
+	Refuse    deliveryRefuse    `cmd:"" help:"Keep an item from a target, this version and those to come."`
+	Retry     deliveryRetry     `cmd:"" help:"Try a failed delivery again."`
+	Withdraw  deliveryWithdraw  `cmd:"" help:"Take an item back from a target."`
+	Republish deliveryRepublish `cmd:"" help:"Hold all items against the rules; take back what none wants any more."`
+}
+
+type deliveryList struct {
+	To    layout.Name `placeholder:"TARGET" help:"Only to this target."`
+	State string      `enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed," default:"" placeholder:"STATE" help:"Only in this state: ready, waits, forbidden, sending, delivered, unconfirmed, withdrawn, failed."`
+	JSON  bool        `name:"json" help:"Print JSON, one object a line."`
+}
+
+// Run lists deliveries.
+func (c *deliveryList) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		rows, err := e.Delivery.Rows(ctx, c.To, c.State)
+		if err != nil {
+			return err
+		}
+		t := screen.NewTable("item", "label", "target", "version", "state", "rule", "message")
+		for _, r := range rows {
+			if c.JSON {
+				if err := on.JSONLine(r); err != nil {
+					return err
+				}
+			}
+			t.Row(r.Item.Short(), r.Label, string(r.Target), r.Version, r.State, r.Rule, r.Message)
+		}
+		switch {
+		case c.JSON:
+			return nil
+		case len(rows) == 0:
+			on.Talk("no deliveries; what goes where stands below delivery: in %s/NAME.yaml", layout.RulesDir)
+			return nil
+		}
+		return t.Print(on.Out)
+	})
+}
+
+// deliveries are some items, and a target.
+type deliveries struct {
+	Item []string    `arg:"" help:"Identifier, the beginning of one, or label."`
+	To   layout.Name `required:"" placeholder:"TARGET" help:"The target."`
+}
+
+// each does something with each item, and prints how it stands.
+func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, done string, act func(*engine.Engine, layout.ItemID) error) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		for _, ref := range c.Item {
+			id, err := e.Ask.Resolve(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if err := act(e, id); err != nil {
+				return err
+			}
+			fmt.Fprintf(on.Out, "%s  %s  %s\n", id.Short(), c.To, done)
+		}
+		return nil
+	})
+}
+
+type deliveryApprove struct {
+	deliveries
+	Text string `name:"message" short:"m" aliases:"text" placeholder:"TEXT" help:"Why; stands in the history."`
+}
+
+// Run approves.
+func (c *deliveryApprove) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
+		return e.Delivery.Approve(ctx, id, c.To, c.Text)
+	})
+}
+
+type deliveryRefuse struct {
+	deliveries
+	Text string `name:"message" short:"m" aliases:"text" placeholder:"TEXT" help:"Why; stands in the history."`
+}
+
+// Run refuses.
+func (c *deliveryRefuse) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return c.each(ctx, on, open, layout.DeliveryForbidden, func(e *engine.Engine, id layout.ItemID) error {
+		return e.Delivery.Refuse(ctx, id, c.To, c.Text)
+	})
+}
+
+type deliveryRetry struct{ deliveries }
+
+// Run has deliveries tried again.
+func (c *deliveryRetry) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
+		return e.Delivery.Retry(ctx, id, c.To)
+	})
+}
+
+type deliveryWithdraw struct {
+	deliveries
+	Text string `name:"message" short:"m" aliases:"text" placeholder:"TEXT" help:"Why; stands in the history."`
+}
+
+// Run takes items back.
+func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return c.each(ctx, on, open, layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
+		return e.Delivery.Withdraw(ctx, id, c.To, c.Text)
+	})
+}
+
+type deliveryRepublish struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run republishes; exit code 4 when something could not be taken back.
+func (c *deliveryRepublish) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		done, err := e.Delivery.Republish(ctx, func(phase string) {
+			on.Talk("republishing: %s", strings.TrimSpace(phase))
+		})
+		if err != nil {
+			return err
+		}
+		if err := c.print(on, done); err != nil {
+			return err
+		}
+		if done.Failed > 0 {
+			return screen.ExitSomeFailed
+		}
+		return nil
+	})
+}
+
+func (c *deliveryRepublish) print(on *screen.Screen, done delivery.Republished) error {
+	if c.JSON {
+		return on.JSON(done)
+	}
+	fmt.Fprintf(on.Out, "%d delivered, %d to go or to approve, %d withdrawn, %d could not be withdrawn\n", done.Delivered, done.Added, done.Withdrawn, done.Failed)
+	return nil
+}

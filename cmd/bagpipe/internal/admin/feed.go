@@ -1,0 +1,183 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/feed"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Feed shows activity feeds and posts to them.
+type Feed struct {
+	Show       feedShow       `cmd:"" help:"Show the feed of a person or a collection."`
+	Write      feedWrite      `cmd:"" help:"Write all feeds to a folder, as Atom and JSON files."`
+	Posts      feedPosts      `cmd:"" help:"List the posts that the feeds are made of."`
+	Post       feedPost       `cmd:"" help:"Post an activity of your own."`
+	Regenerate feedRegenerate `cmd:"" help:"Make all feeds anew from the history."`
+}
+
+type feedShow struct {
+	Person     string `placeholder:"NAME" help:"The feed of this person: the name in feeds/people, or an address." xor:"of" required:""`
+	Collection string `placeholder:"NAME" help:"The feed of this collection." xor:"of" required:""`
+	Format     string `enum:"text,html,atom,json" default:"text" help:"text, html, atom or json."`
+	Limit      int    `placeholder:"N" default:"50" help:"At most so many entries, the newest; 200 are kept."`
+}
+
+// Run shows one feed.
+func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Feed.Cycle(ctx); err != nil {
+			return err
+		}
+		name := "collection/" + c.Collection
+		if c.Person != "" {
+			name = "person/" + c.Person
+		}
+		rows := e.Feed.Show(name, c.Limit)
+		if len(rows) == 0 && c.Person == "" {
+			if err := e.Settings.CheckCollection(layout.Name(c.Collection)); err != nil {
+				return err
+			}
+		}
+		switch c.Format {
+		case "atom":
+			return feed.WriteAtom(on.Out, name, rows, e.Ledger.Now())
+		case "json":
+			if rows == nil {
+				rows = []feed.Row{}
+			}
+			return on.JSON(rows)
+		}
+		if len(rows) == 0 {
+			on.Talk("nothing in %s", name)
+		}
+		for n := range rows {
+			if c.Format == "html" {
+				fmt.Fprintf(on.Out, "<li>%s</li>\n", rows[n].Text("html"))
+				continue
+			}
+			fmt.Fprintf(on.Out, "%s  %s\n", screen.When(rows[n].Date), rows[n].Text("text"))
+		}
+		return nil
+	})
+}
+
+type feedWrite struct {
+	Dir string `arg:"" help:"The folder; files that are there are replaced."`
+}
+
+// Run writes DIR/person/NAME.atom, DIR/collection/NAME.atom, and each as .json.
+func (c *feedWrite) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Feed.Cycle(ctx); err != nil {
+			return err
+		}
+		names := e.Feed.Names()
+		for _, name := range names {
+			if err := c.write(e, name); err != nil {
+				return err
+			}
+		}
+		on.Talk("%s written to %s", screen.Count(len(names), "feed"), c.Dir)
+		return nil
+	})
+}
+
+func (c *feedWrite) write(e *engine.Engine, name string) (err error) {
+	rows := e.Feed.Show(name, 0)
+	// A name may hold a slash of somebody's address.
+	path := filepath.Join(c.Dir, filepath.Dir(name), layout.EncodePath(filepath.Base(name)))
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	data, err := layout.EncodeJSON(rows)
+	if err != nil {
+		return err
+	}
+	if err := disk.WriteFile(path+".json", data, 0o666); err != nil {
+		return err
+	}
+	atom, err := os.Create(path + ".atom.new")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(feed.WriteAtom(atom, name, rows, e.Ledger.Now()), atom.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".atom.new", path+".atom")
+}
+
+type feedPosts struct {
+	Status string `placeholder:"STATUS" enum:",posted,processed,error" default:"" help:"posted, processed or error."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Run lists posts.
+func (c *feedPosts) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Feed.Cycle(ctx); err != nil {
+			return err
+		}
+		rows := []feed.PostRow{}
+		for _, r := range e.Feed.Posts() {
+			if c.Status == "" || r.Status == c.Status {
+				rows = append(rows, r)
+			}
+		}
+		if c.JSON {
+			return on.JSON(rows)
+		}
+		t := screen.NewTable("post", "date", "type", "by", "collection", "status", "feeds")
+		for _, r := range rows {
+			t.Row(fmt.Sprint(r.Seq), screen.When(r.Date), r.Type, r.Poster, r.Collection, r.Status, fmt.Sprint(len(r.To)))
+		}
+		return t.Print(on.Out)
+	})
+}
+
+type feedPost struct {
+	Type       string `arg:"" help:"Words with dots between, as in museum.loan."`
+	Collection string `required:"" placeholder:"NAME" help:"The collection it is about."`
+	App        string `placeholder:"NAME" help:"The tool that posts."`
+	Data       string `default:"{}" placeholder:"JSON" help:"An object: what templates are filled with, as in '{\"title\": \"Three maps lent\"}'."`
+}
+
+// Run posts.
+func (c *feedPost) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	name, err := layout.ParseName(c.Collection)
+	if err != nil {
+		return err
+	}
+	var data map[string]any
+	if err := json.Unmarshal([]byte(c.Data), &data); err != nil {
+		return fault.New(fault.Invalid, fmt.Sprintf("--data: expected a JSON object: %v", err))
+	}
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Settings.CheckCollection(name); err != nil {
+			return err
+		}
+		return e.Feed.Post(ctx, c.Type, name, c.App, data)
+	})
+}
+
+type feedRegenerate struct{}
+
+// Run makes them anew.
+func (c *feedRegenerate) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if err := e.Feed.Regenerate(ctx); err != nil {
+			return err
+		}
+		on.Talk("%s made of %s", screen.Count(len(e.Feed.Names()), "feed"), screen.Count(len(e.Feed.Posts()), "post"))
+		return nil
+	})
+}

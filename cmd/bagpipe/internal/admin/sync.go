@@ -1,0 +1,179 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/act"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/sync"
+	"bagpipe/layout"
+)
+
+// Site names the workspace among those that share its history.
+type Site struct {
+	Name     string `arg:"" optional:"" help:"The name, for good; without it the name is printed."`
+	Restored bool   `help:"This workspace was restored from a copy of that site's history, and takes its place. What the site pushed is fetched first."`
+	Alone    bool   `help:"With --restored: there is no remote, and no other copy has more of the site's history."`
+}
+
+// Validate is called by kong.
+func (c *Site) Validate() error {
+	if c.Restored && c.Name == "" || c.Alone && !c.Restored {
+		return errors.New("--restored is for NAME, and --alone for --restored")
+	}
+	return nil
+}
+
+// Run names the workspace, or says its name.
+func (c *Site) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		if c.Name == "" {
+			if e.Ledger.Site.Name == "" {
+				on.Talk("this workspace has no name")
+				return nil
+			}
+			fmt.Fprintln(on.Out, e.Ledger.Site.Name)
+			return nil
+		}
+		name, err := layout.ParseName(c.Name)
+		if err != nil {
+			return screen.WrongUse("NAME: " + err.Error())
+		}
+		if c.Restored {
+			return sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone)
+		}
+		return sync.New(e.Ledger, e.Guard).Name(ctx, name)
+	})
+}
+
+// Own gives items to a site.
+type Own struct {
+	Item     []string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Site     string   `required:"" placeholder:"NAME" help:"The site whose engines do the item's steps from now on."`
+	TakeOver bool     `help:"Also where another site has the item, or a step of it runs, which is then taken for lost; needs -m."`
+	Message  string   `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON     bool     `name:"json" help:"Print JSON."`
+}
+
+// Run tells of each item.
+func (c *Own) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	site, err := layout.ParseName(c.Site)
+	if err != nil {
+		return screen.WrongUse("--site: " + err.Error())
+	}
+	return open.plain(ctx, func(e *engine.Engine) error {
+		given := []act.Done{}
+		var errs []error
+		for _, ref := range c.Item {
+			id, err := e.Ask.Resolve(ctx, ref)
+			if err == nil {
+				err = e.Act.Own(ctx, id, site, c.TakeOver, c.Message)
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if given = append(given, act.Done{Item: id}); !c.JSON {
+				fmt.Fprintf(on.Out, "%s given to %s\n", id.Short(), site)
+			}
+		}
+		if c.JSON {
+			errs = append(errs, on.JSON(given))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Clone makes a second workspace of a history.
+type Clone struct {
+	URL  string `arg:"" name:"url" help:"A repository or an address that git clone takes."`
+	Dir  string `arg:"" help:"The folder to make."`
+	Site string `required:"" placeholder:"NAME" help:"The name of the new workspace among those that share the history."`
+}
+
+// Run says where the bytes are.
+func (c *Clone) Run(ctx context.Context, on *screen.Screen, options Options) error {
+	name, err := layout.ParseName(c.Site)
+	if err != nil {
+		return screen.WrongUse("--site: " + err.Error())
+	}
+	o, err := options()
+	if err != nil {
+		return err
+	}
+	if err := engine.Clone(ctx, c.URL, c.Dir, name, o); err != nil {
+		return err
+	}
+	fmt.Fprintf(on.Out, "Made workspace %s, site %s\n", c.Dir, name)
+	on.Talk("It has the items' records and not their bytes.")
+	return nil
+}
+
+// Options are what an engine is opened with.
+type Options func() (engine.Options, error)
+
+// Remote names where a workspace syncs.
+type Remote struct {
+	Add remoteAdd `cmd:"" help:"Name a repository that this workspace syncs with."`
+}
+
+type remoteAdd struct {
+	Name string `arg:"" help:"The remote's name, such as origin."`
+	URL  string `arg:"" name:"url" help:"A repository or an address that git push takes."`
+}
+
+// Run adds one.
+func (c *remoteAdd) Run(ctx context.Context, open Open) error {
+	if _, err := layout.ParseName(c.Name); err != nil {
+		return screen.WrongUse("NAME: " + err.Error())
+	}
+	return open.plain(ctx, func(e *engine.Engine) error { return gitstore.AddRemote(ctx, e.Root(), c.Name, c.URL) })
+}
+
+// Sync joins the workspace's history with those of other sites.
+type Sync struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run syncs with every remote.
+func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		reports, err := sync.New(e.Ledger, e.Guard).Sync(ctx)
+		if err != nil && reports == nil {
+			return err
+		}
+		if c.JSON {
+			return errors.Join(on.JSON(reports), err)
+		}
+		for _, r := range reports {
+			if r.Failed == "" || len(r.Joined)+len(r.Pushed) > 0 {
+				fmt.Fprintln(on.Out, syncText(r))
+			}
+			for _, b := range slices.Sorted(maps.Keys(r.Refused)) {
+				on.Talk("%s does not take branch %s: %s", r.Remote, b, r.Refused[b])
+			}
+		}
+		return err
+	})
+}
+
+func syncText(r sync.Report) string {
+	var did []string
+	if len(r.Joined) > 0 {
+		did = append(did, "joined "+strings.Join(r.Joined, ", "))
+	}
+	if len(r.Pushed) > 0 {
+		did = append(did, "pushed "+strings.Join(r.Pushed, ", "))
+	}
+	if len(did) == 0 {
+		did = append(did, "nothing new")
+	}
+	return r.Remote + ": " + strings.Join(did, "; ")
+}

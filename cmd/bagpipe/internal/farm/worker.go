@@ -1,0 +1,121 @@
+package farm
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine/remote/bus"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/worker"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// Bench is what a worker needs of the program around it.
+type Bench struct {
+	Stays   func() // prepares a process that works for long
+	Drain   <-chan struct{}
+	Version string
+}
+
+// Worker performs steps for an engine on another machine.
+type Worker struct {
+	Connect []string `placeholder:"URL" help:"Where the engine is, as in nats://engine.example:4222; default: as in the key's file."`
+	Key     string   `required:"" placeholder:"FILE" help:"The file that remote invite wrote for this worker."`
+	Config  string   `arg:"" optional:"" name:"config" default:"worker.yaml" help:"What the worker offers; default: worker.yaml."`
+}
+
+// Run works until it is drained.
+func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
+	b.Stays()
+	key, err := readKey(c.Key)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(c.Config)
+	if err != nil {
+		return err
+	}
+	builtins := steps.Builtins()
+	config, err := worker.ParseConfig(c.Config, data, builtins)
+	if err != nil {
+		return err
+	}
+	if len(c.Connect) > 0 {
+		key.URLs = c.Connect
+	}
+	link, err := dial(ctx, on, key)
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	id, err := layout.NewEngineID(rand.Reader)
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	log := on.Log
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(on.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	w, err := worker.New(worker.Options{Config: config, Key: key, Link: carried{link}, Engine: id, Build: b.Version, Host: host, Builtins: builtins,
+		Log: log, Say: on.Say, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	err = w.Run(ctx, b.Drain)
+	if err == nil && ctx.Err() != nil {
+		return screen.ExitInterrupted
+	}
+	return err
+}
+
+func readKey(file string) (wire.Key, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	key, err := wire.DecodeKey(data)
+	if err != nil {
+		return key, fmt.Errorf("read key %s: %w", file, err)
+	}
+	return key, nil
+}
+
+// dial connects, again and again while nobody answers.
+func dial(ctx context.Context, on *screen.Screen, key wire.Key) (*bus.Worker, error) {
+	config, err := key.TLS()
+	if err != nil {
+		return nil, err
+	}
+	for told := false; ; told = true {
+		link, err := bus.Dial(bus.DialOptions{URLs: key.URLs, Name: key.Name, Seed: key.Seed, TLS: config, Changed: on.Say})
+		if err == nil || errors.Is(err, bus.ErrRefused) {
+			return link, err
+		}
+		if !told {
+			on.Talk("the engine cannot be reached, and is asked again: %v", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, screen.ExitInterrupted
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// carried is the worker's side of the bus as a worker wants it.
+type carried struct{ *bus.Worker }
+
+func (c carried) Pull(ctx context.Context, class string, wait time.Duration) (worker.Pulled, bool, error) {
+	return c.Worker.Pull(ctx, class, wait)
+}

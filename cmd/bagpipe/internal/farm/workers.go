@@ -1,0 +1,153 @@
+package farm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine"
+	"bagpipe/engine/folder"
+	"bagpipe/engine/remote"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+)
+
+// Workers tells of the workers, and gives them orders.
+type Workers struct {
+	List   workersList   `cmd:"" help:"List the workers: state, slots, what runs, last beat."`
+	Show   workersShow   `cmd:"" help:"Show one worker: its robots, labels, attempts."`
+	Drain  workersDrain  `cmd:"" help:"Have a worker begin nothing more, and end when nothing runs there."`
+	Stop   workersStop   `cmd:"" help:"Have a worker begin nothing more, and stay."`
+	Resume workersResume `cmd:"" help:"Let a stopped worker go on."`
+	Forget workersForget `cmd:"" help:"Forget a worker that is silent."`
+}
+
+// read reads how the workers stand; what is older than oldest is an engine's that is gone.
+func read(around screen.Around) (s remote.Status, err error) {
+	root, err := engine.Find(string(around))
+	if err != nil {
+		return s, err
+	}
+	s, err = remote.ReadStatus(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, errNoWorkers
+	}
+	return s, err
+}
+
+type workersList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists.
+func (c *workersList) Run(on *screen.Screen, around screen.Around) error {
+	s, err := read(around)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return on.JSON(s)
+	}
+	if age := time.Since(s.At); age > 10*time.Second {
+		on.Talk("warning: this is how the workers stood %s ago; the engine that served them is gone or hangs", age.Round(time.Second))
+	}
+	for _, w := range s.Workers {
+		fmt.Fprintf(on.Out, "%-20s %-10s %d of %d at work, %d done, %d failed; %s:%d, beat %s ago\n", w.Name, w.State, len(w.Running), w.Slots, w.Done, w.Failed,
+			w.Host, w.PID, max(0, s.At.Sub(w.Beat)).Round(time.Second))
+	}
+	for _, want := range slices.Sorted(maps.Keys(s.Offers)) {
+		fmt.Fprintf(on.Out, "on offer: %d of %s\n", s.Offers[want], want)
+	}
+	if s.Unheard > 0 {
+		fmt.Fprintf(on.Out, "%s of workers that have not come back\n", screen.Count(s.Unheard, "attempt"))
+	}
+	if len(s.Workers) == 0 {
+		on.Talk("no workers are connected")
+	}
+	return nil
+}
+
+type workersShow struct {
+	Name string `arg:"" help:"The worker's name."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run shows.
+func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
+	s, err := read(around)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(s.Workers, func(w remote.WorkerStatus) bool { return string(w.Name) == c.Name })
+	if i < 0 {
+		return fmt.Errorf("no worker %s is connected", c.Name)
+	}
+	w := s.Workers[i]
+	if c.JSON {
+		return on.JSON(w)
+	}
+	bytes := "over HTTPS"
+	if w.Shared {
+		bytes = "on the shared file system"
+	}
+	fmt.Fprintf(on.Out, "%s: %s, %d slots, on %s:%d since %s, bagpipe %s\nMachine: %d cores, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, w.Slots, w.Host, w.PID,
+		layout.FormatTime(w.Since), w.Build, w.CPUs, folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
+	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
+		fmt.Fprintf(on.Out, "Label: %s=%s\n", key, w.Labels[key])
+	}
+	var running []string
+	for _, a := range w.Running {
+		running = append(running, fmt.Sprintf("%s  %s/%s  attempt %s", a.Item.Short(), a.Workflow, a.Step, a.Attempt))
+	}
+	on.List("At work", running)
+	return nil
+}
+
+type (
+	workersDrain  struct{ named }
+	workersStop   struct{ named }
+	workersResume struct{ named }
+	workersForget struct{ named }
+)
+
+type named struct {
+	Name string `arg:"" help:"The worker's name."`
+}
+
+func (n named) order(ctx context.Context, on *screen.Screen, around screen.Around, verb string) error {
+	return order(ctx, on, around, wire.Control{Head: wire.Now(), Verb: verb, Worker: layout.Name(n.Name)})
+}
+
+// Run drains.
+func (c *workersDrain) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	return c.order(ctx, on, around, wire.Drain)
+}
+
+// Run stops.
+func (c *workersStop) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	return c.order(ctx, on, around, wire.Stop)
+}
+
+// Run resumes.
+func (c *workersResume) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	return c.order(ctx, on, around, wire.Resume)
+}
+
+// Run forgets.
+func (c *workersForget) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	return c.order(ctx, on, around, wire.Forget)
+}
+
+func robotsText(robots []wire.Robot) string {
+	var words []string
+	for _, o := range robots {
+		words = append(words, strings.TrimSuffix(string(o.Name)+" "+o.Version, " "))
+	}
+	return strings.Join(words, ", ")
+}

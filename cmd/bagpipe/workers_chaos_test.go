@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Something of a fleet is killed, stopped or deleted again and again while steps run. In the
+// end the history has each of them completed once, by the attempt that was granted last.
+func TestKillsInAFleet(t *testing.T) {
+	t.Parallel()
+	items, rounds := soak(8, 400), soak(5, 200)
+	f := newFleetWith(t, "1s\n  lost: 1000", "  - name: derive\n    command: [far-robot]\n  - name: count\n    robot: inventory\n", "{far/derive: {only: true}, far/count: {only: true}}")
+	workers := map[string]*process{}
+	for i := range 3 {
+		name := fmt.Sprintf("w%d", i)
+		workers[name] = f.worker(name, "bytes: transfer\n")
+	}
+	for i := range items {
+		f.folder(fmt.Sprintf("box-%d", i))
+		if i%2 == 1 && i/2 < rounds {
+			f.trouble(workers, i/2)
+		}
+	}
+	for n := items / 2; n < rounds; n++ {
+		f.trouble(workers, n)
+	}
+	f.await("all items", func() bool { return len(f.labels("completed")) == items })
+	f.engine.signal(syscall.SIGTERM)
+	f.engine.code(0)
+	f.git("fsck", "--strict", "--no-dangling")
+	f.fenced(items)
+}
+
+// trouble does the n-th bad thing to some of the fleet, and mends it.
+func (f *fleet) trouble(workers map[string]*process, n int) {
+	f.t.Helper()
+	name := fmt.Sprintf("w%d", rand.IntN(len(workers)))
+	w := workers[name]
+	switch n % 5 {
+	case 0:
+		f.engine.kill()
+		f.serve()
+	case 1:
+		w.signal(syscall.SIGSTOP)
+		time.Sleep(1500 * time.Millisecond) // longer than a lease
+		w.signal(syscall.SIGCONT)
+	case 2:
+		w.kill()
+		workers[name] = f.worker(name, "bytes: transfer\n")
+	case 3:
+		f.must(os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")))
+	case 4:
+		f.ok("remote", "rebuild")
+	}
+}
+
+// fenced reads the history: of each step every attempt begins after the one before, and none
+// but the last that had begun is ever completed, once.
+func (f *fleet) fenced(items int) {
+	f.t.Helper()
+	current, completed := map[string]string{}, map[string]int{}
+	format := "%(trailers:key=Bagpipe-Item,valueonly,separator=)|%(trailers:key=Bagpipe-Step,valueonly,separator=)|%(trailers:key=Bagpipe-To,valueonly,separator=)|%(trailers:key=Bagpipe-Attempt,valueonly,separator=)"
+	for line := range strings.Lines(f.git("log", "--reverse", "--format="+format)) {
+		word := strings.Split(strings.TrimSpace(line), "|")
+		if len(word) != 4 || word[0] == "" || word[1] == "register" {
+			continue
+		}
+		at := word[0] + " " + word[1]
+		switch word[2] {
+		case "in-progress":
+			current[at] = word[3]
+		case "completed":
+			completed[at]++
+			if current[at] != word[3] {
+				f.t.Errorf("%s: attempt %s was completed after %s was granted", at, word[3], current[at])
+			}
+		}
+	}
+	if len(completed) != 2*items {
+		f.t.Errorf("%d steps were completed, want %d", len(completed), 2*items)
+	}
+	for at, n := range completed {
+		if n != 1 {
+			f.t.Errorf("%s was completed %d times", at, n)
+		}
+	}
+}
