@@ -32,7 +32,7 @@ bench:
 	$(GO) run ./engine/internal/bench
 	$(GO) run ./engine/internal/queuebench
 	$(GO) run ./bags/internal/bench
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./engine/inbox ./engine/claim ./engine/queue ./engine
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)

@@ -24,7 +24,9 @@ say 'tests, with the race detector'
 # cmd/bagpipe starts hundreds of processes, which the detector makes ten times as
 # slow; its own run is in make soak.
 go test -race -timeout 10m $(go list ./... ./testdata/sample | grep -v '/cmd/bagpipe$')
-go test -timeout 10m ./cmd/bagpipe
+go test -timeout 15m ./cmd/bagpipe
+go vet -tags otel ./cmd/bagpipe/... # what packages are built with
+go test -tags otel ./cmd/bagpipe/internal/tracing
 
 # The demo's figures follow the shipped workflow. In a folder of its own: ./demo may
 # be one that somebody works on.

@@ -16,6 +16,8 @@ need zstd zstd
 need lz4 lz4
 need parallel parallel
 need snakemake snakemake
+need xmllint libxml2-utils
+need rapper raptor2-utils
 [ -n "$missing" ] || { echo 'all there'; exit 0; }
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 	echo "missing:$missing; as root on Debian this script installs them"

@@ -142,4 +142,8 @@ The demo is done; the workspace stays in ./$demo. To try next:
   bin/bagpipe -C $demo step complete $waits approve -m 'read and agreed'
   bin/bagpipe -C $demo run
   bin/bagpipe -C $demo show $waits
+
+To see it in a browser, open the link that this prints:
+
+  bin/bagpipe -C $demo serve
 END
