@@ -1,15 +1,10 @@
 package engine
 
 import (
-	"context"
-	"slices"
-
-	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/intake"
-	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -50,45 +45,4 @@ type Undone struct {
 type itemRun struct {
 	item layout.ItemID
 	run  string
-}
-
-// conclude looks over the index for what is left.
-func (r *run) conclude(ctx context.Context) {
-	asking, err := delivery.Asked(context.WithoutCancel(ctx), r.e.Delivery)
-	r.each(err)
-	r.account.mu.Lock()
-	defer r.account.mu.Unlock()
-	now := r.e.Ledger.Now()
-	r.summary.NotDone = r.notDone()
-	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...)}
-	if r.warm != nil {
-		r.summary.Cold = r.warm.Cold()
-	}
-	r.summary.Off = r.e.Ask.StepControls(func(c ask.StepControl) bool { return c.Status == state.StepDisabled })
-	stopped := r.e.Control.StoppedBy()
-	r.summary.Stopped = r.e.Ask.StepControls(func(c ask.StepControl) bool { return slices.Contains(stopped, c.Ref) })
-	later := ask.LaterGroups{}
-	for it := range r.e.Index.Loaded().With(queue.Failed | queue.Broken | queue.Person | queue.Startable) {
-		for _, f := range ask.Failures(it) {
-			if f.Engine == r.e.Ledger.ID || f.Kind == act.InternalKind && r.internal[itemRun{f.Item, f.Workflow}] {
-				r.summary.Failed = append(r.summary.Failed, f)
-			} else if !f.Tolerated {
-				r.summary.Before++
-			}
-		}
-		for i := range it.Runs {
-			run := &it.Runs[i]
-			later.Add(run, now, r.e.Attempt.Deposits)
-			for n := range run.Steps {
-				why := run.Steps[n].Blocked
-				switch {
-				case it.Waits(run, n):
-					r.summary.Waiting++
-				case why != nil && !why.Until.IsZero() && now.Before(why.Until):
-					r.summary.Later++
-				}
-			}
-		}
-	}
-	r.summary.Tried = later.Rows()
 }
