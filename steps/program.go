@@ -21,7 +21,7 @@ import (
 // colons: its value is put before the one that is there.
 func Environment(base []string, env map[string]string) []string {
 	if base == nil {
-		base = os.Environ()
+		base = slices.DeleteFunc(os.Environ(), ofTargets)
 	}
 	if len(env) == 0 {
 		return base
@@ -37,6 +37,12 @@ func Environment(base []string, env map[string]string) []string {
 		out[at] = name + "=" + Variable(name, value, strings.TrimPrefix(out[at], name+"="))
 	}
 	return out
+}
+
+// ofTargets reports whether a variable is a secret of the engine's own: of a target.
+func ofTargets(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return strings.HasPrefix(name, "BAGPIPE_") && layout.IsSecretName(name)
 }
 
 // Variable is the value that a variable has when it is set to value where it was was.

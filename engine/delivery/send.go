@@ -255,7 +255,7 @@ func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, er
 	scratch := scratchFor(k.ledger, o.id, to)
 	switch {
 	case config.Kind == target.KindURL:
-		token, err := target.Token(to, config.Secrets)
+		token, err := config.ReadToken(to)
 		return config, urlOutlet{config.URL, token, config.Verify != "status"}, err
 	case config.Kind == target.KindCommand:
 		return config, commandOutlet{config.Command.List(), k.ledger.Root, scratch}, nil

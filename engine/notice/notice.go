@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"net/mail"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // The kinds of news that notify: can tell of.
@@ -37,7 +34,7 @@ type Wish struct {
 	Zone    string          `yaml:"zone"`
 	Command []string        `yaml:"command"`
 	URL     string          `yaml:"url"`
-	Secret  Secret          `yaml:"secret"`
+	Secret  layout.Secret   `yaml:"secret"`
 	CA      string          `yaml:"ca"` // a file of certificates that vouch for the address or mail server
 	Mail    *Mail           `yaml:"mail"`
 	Atom    string          `yaml:"atom"` // a file
@@ -47,42 +44,11 @@ type Wish struct {
 
 // Mail says by which server a digest goes to whom.
 type Mail struct {
-	Server   string   `yaml:"server"` // HOST:PORT; 465 begins with TLS, any other by STARTTLS
-	From     string   `yaml:"from"`
-	To       []string `yaml:"to"`
-	User     string   `yaml:"user"`
-	Password Secret   `yaml:"password"`
-}
-
-// Secret is one that stands in a file or in the environment, and never here.
-type Secret struct {
-	File string `yaml:"file"`
-	Env  string `yaml:"env"`
-}
-
-// Read gives the secret; nothing where none is named.
-func (s Secret) Read(root string) (string, error) {
-	switch {
-	case s.Env != "":
-		if text := os.Getenv(s.Env); text != "" {
-			return text, nil
-		}
-		return "", fmt.Errorf("the environment has no %s", s.Env)
-	case s.File != "":
-		data, err := disk.ReadFile(below(root, s.File))
-		if err != nil {
-			return "", fmt.Errorf("read a secret: %w", err)
-		}
-		return strings.TrimSpace(string(data)), nil
-	}
-	return "", nil
-}
-
-func below(root, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
+	Server   string        `yaml:"server"` // HOST:PORT; 465 begins with TLS, any other by STARTTLS
+	From     string        `yaml:"from"`
+	To       []string      `yaml:"to"`
+	User     string        `yaml:"user"`
+	Password layout.Secret `yaml:"password"`
 }
 
 // Tells reports whether a kind of news is told.
@@ -138,11 +104,8 @@ func (n *Wish) check() (key string, err error) {
 			return ".url", fmt.Errorf("expected an address such as https://example.org/hook, without a password, not %q", n.URL)
 		}
 	}
-	if n.Secret != (Secret{}) && n.URL == "" {
+	if n.Secret != (layout.Secret{}) && n.URL == "" {
 		return ".secret", fmt.Errorf("secret: is of url: alone")
-	}
-	if n.Secret.File != "" && n.Secret.Env != "" {
-		return ".secret", fmt.Errorf("expected one of file and env")
 	}
 	if n.Mail != nil {
 		return n.Mail.check()
@@ -162,7 +125,7 @@ func (m *Mail) check() (key string, err error) {
 			return ".mail", fmt.Errorf("expected an address such as ada@example.org, not %q", address)
 		}
 	}
-	if (m.User == "") != (m.Password == (Secret{})) {
+	if (m.User == "") != (m.Password == (layout.Secret{})) {
 		return ".mail", fmt.Errorf("user: and password: go together")
 	}
 	return "", nil

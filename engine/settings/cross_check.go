@@ -33,7 +33,9 @@ func (k *checker) crossCheck(v tree, p string, data []byte) error {
 		return crossCheckQueue(p, data, defs)
 	case path.Dir(p) == layout.SchedulesDir && data != nil:
 		return crossCheckSchedule(v, p, data, defs)
-	case path.Dir(p) == layout.WorkflowsDir && data == nil:
+	case path.Dir(p) == layout.WorkflowsDir && data != nil:
+		return k.crossCheckWorkflow(p, data)
+	case path.Dir(p) == layout.WorkflowsDir:
 		return k.stillNamed(v, strings.TrimSuffix(path.Base(p), ".yaml"))
 	}
 	return nil

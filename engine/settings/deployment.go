@@ -186,10 +186,16 @@ func (k *checker) crossCheckDeployment(y *layout.YAML, s *Settings, defs map[str
 		if slash && !anyStep(defs, func(w string, s *state.Step) bool { return s.Name == step && (workflow == "" || w == workflow) }) {
 			return y.Errorf(fmt.Sprintf("$.steps.'%s'", key), "no workflow in workflows/ has %q", key)
 		}
+		if err := refuseSecrets(y, fmt.Sprintf("$.steps.'%s'", key), s.Steps[key].Env); err != nil {
+			return err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Robots)) {
 		if _, built := k.robots[layout.Name(name)]; !built && !anyStep(defs, func(_ string, s *state.Step) bool { return RobotOf(s) == name }) {
 			return y.Errorf(fmt.Sprintf("$.robots.'%s'", name), "no built-in robot %q, and no step has a program of that name", name)
+		}
+		if err := refuseSecrets(y, fmt.Sprintf("$.robots.'%s'", name), s.Robots[name].Env); err != nil {
+			return err
 		}
 	}
 	return nil

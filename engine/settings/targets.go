@@ -87,5 +87,6 @@ func (s *Settings) Target(root, name, store string) (target.Config, bool) {
 			*file = Below(root, *file)
 		}
 	}
+	c.Keys.Below(root)
 	return c, is
 }

@@ -41,6 +41,7 @@ type Config struct {
 	S3Config   `yaml:",inline"`
 	SFTPConfig `yaml:",inline"`
 	Outlet     `yaml:",inline"`
+	Keys       `yaml:",inline"`
 }
 
 // The formats of what is delivered.
@@ -156,6 +157,9 @@ func (c Config) Check() (key string, err error) {
 		return "fixity.hours", err
 	}
 	if key, err := c.checkOutlet(); err != nil {
+		return key, err
+	}
+	if key, err := c.Keys.check(c.Kind); err != nil {
 		return key, err
 	}
 	switch c.Kind {

@@ -29,8 +29,9 @@
 //
 // # Secrets
 //
-// They come from the environment, BAGPIPE_NAME_ACCESS_KEY, _SECRET_KEY, _SESSION_TOKEN and
-// _PASSPHRASE, NAME being the target's in capitals with _ for every other sign; or from the
-// file that secrets: names, YAML with accessKey, secretKey, sessionToken and passphrase,
-// which its owner alone may read. No error holds one.
+// Each comes from where its key in the settings says, {env: NAME} or {file: PATH}; else from
+// the file that secrets: names, YAML with accessKey, secretKey, sessionToken, passphrase and
+// token, which its owner alone may read; or from the environment, BAGPIPE_NAME_ACCESS_KEY,
+// _SECRET_KEY, _SESSION_TOKEN, _PASSPHRASE and _TOKEN, NAME being the target's in capitals
+// with _ for every other sign. No error holds one.
 package target

@@ -50,12 +50,12 @@ const (
 )
 
 func openS3(name layout.Name, c Config, now func() time.Time) (*bucket, error) {
-	s, err := readSecrets(name, c.Secrets)
+	s, err := c.readSecrets(name)
 	if err != nil {
 		return nil, err
 	}
 	if s.AccessKey == "" || s.SecretKey == "" {
-		return nil, &Down{fmt.Errorf("the target's accessKey and secretKey are in neither secrets: nor the environment")}
+		return nil, &Down{fmt.Errorf("the target's accessKey and secretKey are neither in the settings' {env: …} or {file: …}, nor in secrets:, nor in the environment")}
 	}
 	u, err := url.Parse(c.Endpoint)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *server) authentication(name layout.Name) (ssh.AuthMethod, error) {
 	if err != nil {
 		return nil, &Down{err}
 	}
-	hidden, err := readSecrets(name, s.config.Secrets)
+	hidden, err := s.config.readSecrets(name)
 	if err != nil {
 		return nil, err
 	}
