@@ -100,6 +100,48 @@ func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, 
 	return files, nil
 }
 
+// maxPushedRecord bounds a record of an item. An inventory grows with the item's files, of
+// which a million take some 300 MB; the others do not.
+const maxPushedRecord = 32 << 20
+
+// LargeRecord finds a record that a push changes, from before on or of all if that is empty,
+// and that is larger than any is; "": there is none.
+func LargeRecord(ctx context.Context, root, before, commit string) (name string, err error) {
+	args := []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, commit, "--", layout.ItemsDir}
+	if before == "" {
+		args = []string{"ls-tree", "-r", "-z", "--full-tree", commit, "--", layout.ItemsDir}
+	}
+	list, err := gitSays(ctx, root, nil, args...)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	var hashes bytes.Buffer
+	for fields := strings.Split(string(list), "\x00"); len(fields) > 0; {
+		about, changed := strings.CutPrefix(fields[0], ":")
+		fields = fields[1:]
+		if changed && len(fields) > 0 { // :MODE MODE HASH HASH STATUS, and the name in a field of its own
+			about, fields = strings.Fields(about)[3]+"\t"+fields[0], fields[1:]
+		}
+		hash, p, is := strings.Cut(about, "\t")
+		if _, rest, ok := layout.ItemOfPath(p); !is || !ok || path.Ext(rest) != ".json" || rest == layout.InventoryJSON {
+			continue
+		}
+		names = append(names, p)
+		hashes.WriteString(hash[strings.LastIndexByte(hash, ' ')+1:] + "\n")
+	}
+	sizes, err := gitSays(ctx, root, hashes.Bytes(), "cat-file", "--batch-check=%(objectsize)")
+	if err != nil {
+		return "", err
+	}
+	for i, size := range strings.Split(strings.TrimSuffix(string(sizes), "\n"), "\n") { // of one that was removed "… missing"
+		if n, err := strconv.ParseInt(size, 10, 64); err == nil && n > maxPushedRecord && i < len(names) {
+			return names[i], nil
+		}
+	}
+	return "", nil
+}
+
 func gitSays(ctx context.Context, root string, in []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir)}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")

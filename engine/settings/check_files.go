@@ -40,6 +40,11 @@ func CheckFolder(root string, robots map[layout.Name]steps.Builtin) (paths []str
 // was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
 // of the push. before may be empty.
 func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin) (mistakes []error, err error) {
+	if large, err := gitstore.LargeRecord(ctx, root, before, commit); err != nil {
+		return nil, err
+	} else if large != "" {
+		return []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}, nil
+	}
 	now, mistakes, err := checkCommit(ctx, root, commit, robots)
 	if err != nil || len(mistakes) == 0 || before == "" {
 		return mistakes, err
