@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine"
 	"bagpipe/steps"
 )
 
@@ -21,6 +22,11 @@ func TestWhatIsTriedForAnHourIsOverdue(t *testing.T) {
 		if len(s.Tried) != 1 || s.Tried[0].Overdue != overdue || s.Tried[0].Reason != "the scanner is off" || !s.Tried[0].Since.Equal(begun) {
 			t.Fatalf("run %d: %+v", minutes, s.Tried)
 		}
+		p.do(func(e *engine.Engine) {
+			if rows := e.Ask.Stalled(0); (len(rows) == 1 && rows[0].For >= 3600) != overdue {
+				t.Errorf("run %d: stalled: %+v", minutes, rows)
+			}
+		})
 		p.clock.seconds.Add(31 * 60)
 	}
 	p.says = func(string, int) error { return nil }

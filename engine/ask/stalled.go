@@ -15,7 +15,7 @@ import (
 // The rules are: a step has stalled when it is ready, waits for a person or is in
 // progress, and has been so for three times as long as nineteen of twenty attempts
 // were, and for a minute at least. What has been tried fewer than five times has no
-// usual time. With a set time, everything that is not done and has not moved for so
+// usual time. What is tried again later has stalled once it is overdue. With a set time, everything that is not done and has not moved for so
 // long is listed, whatever it waits for, but for what waits for another step of its
 // item: that one has stalled.
 
@@ -83,7 +83,7 @@ func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times,
 	if s.Status == state.Waiting && behind(run, i) {
 		return row, false // another step is to blame
 	}
-	spread, moves := t.Waited, false
+	spread, moves, overdue := t.Waited, false, false
 	why := it.BlockedAt(run, i, now)
 	switch {
 	case s.Status == state.InProgress:
@@ -92,18 +92,22 @@ func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times,
 		return row, false
 	case why == nil || it.Waits(run, i):
 		moves = true
+	case why.Code == "retry" && now.Sub(triedSince(s)) >= max(set, OverdueAfter):
+		overdue = true
 	case set == 0:
 		return row, false
 	}
 	stands := now.Sub(s.Since)
 	least := set
-	if set == 0 {
+	if overdue {
+		stands = now.Sub(triedSince(s))
+	} else if set == 0 {
 		if spread.N < fewTimes || !moves {
 			return row, false
 		}
 		least = max(stalledLeast, stalledTimes*spread.P95)
 	}
-	if s.Since.IsZero() || stands < least {
+	if s.Since.IsZero() || stands < least && !overdue {
 		return row, false
 	}
 	w, open := re.waitingBriefly(it, run, i, now)
