@@ -94,6 +94,7 @@ func printRecognised(a *app, x ask.Recognised) error {
 	row("lane", x.Lane)
 	row("label", x.Label)
 	row("known", x.Known)
+	row("becomes", x.Becomes)
 	addKeys(t, "identifier", x.Identifiers)
 	addKeys(t, "metadata", x.Metadata)
 	if err := t.Print(a.Out); err != nil {

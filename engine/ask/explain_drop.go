@@ -27,6 +27,7 @@ type Recognised struct {
 	Objects []ExplainedObject `json:"objects,omitempty"` // that lie side by side in it
 	Left    []string          `json:"left,omitempty"`    // files beside them that belong to none
 	Lane    string            `json:"lane,omitempty"`
+	Becomes string            `json:"becomes,omitempty"` // where an item has one of its identifiers: a version of it, or nothing
 }
 
 // Recognise tells what the rules make of a path, which it only reads, were it dropped
@@ -81,7 +82,10 @@ func (dr *Drops) Recognise(ctx context.Context, path string, collection layout.N
 	x.Collection = layout.Name(cmp.Or(string(o.Collection), string(collection)))
 	x.Workflow, x.Lane = cmp.Or(o.Workflow, s.Workflow), cmp.Or(o.Lane, s.Lane)
 	x.Label = cmp.Or(o.Label, layout.EncodePath(name))
-	return x, nil
+	if len(o.Identifiers) > 0 {
+		x.Becomes, err = dr.intake.Fate(ctx, o.Identifiers, o.Known == recognise.KnownVersion)
+	}
+	return x, err
 }
 
 // ExplainedObject is one of several objects in a drop.

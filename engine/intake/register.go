@@ -93,6 +93,34 @@ func (in *Intake) IsKnown(ctx context.Context, identifiers map[string]string) (b
 	return false, err
 }
 
+// Fate says what becomes of a drop that has identifiers: the version of which item, or why it
+// is rejected; "": a new item.
+func (in *Intake) Fate(ctx context.Context, identifiers map[string]string, version bool) (string, error) {
+	k, err := in.Identities.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	m := layout.Manifest{Recognised: layout.Recognised{Identifiers: identifiers}}
+	var known *identity.KnownError
+	if err := k.Judge(v, &m, ""); !errors.As(err, &known) {
+		return "", err
+	}
+	heir, refusal, err := k.HeirOf(v, &m, "")
+	switch {
+	case err != nil:
+		return "", err
+	case refusal != "" && version:
+		return "rejected: " + refusal, nil
+	case version || heir.First:
+		return fmt.Sprintf("version %d of item %s", heir.Version, heir.Item), nil
+	}
+	return "rejected: " + known.Text, nil
+}
+
 // Attachable refuses an item that has content already, or in which a step runs.
 func (in *Intake) Attachable(id layout.ItemID) error {
 	_, rec, err := in.ledger.ReadTip(id, "")
