@@ -162,9 +162,11 @@ func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
 		}
 		line := r.Item.Short()
 		if r.Step != "" {
-			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, r.From)
+			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, moved(r.From, state.Status(to)))
+		} else {
+			line += " → " + to
 		}
-		fmt.Fprintf(a.Out, "%s%s → %s\n", would, line, to)
+		fmt.Fprintf(a.Out, "%s%s\n", would, line)
 	}
 	a.Talk("%s %s", screen.Count(len(rows)-refused, "item"), verb)
 }

@@ -161,7 +161,7 @@ func (c *startCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintf(a.Out, "%s %s started\n", id.Short(), name)
 			return nil
 		}
-		fmt.Fprintf(a.Out, "%s %s started; nothing of it is done before %s\n", id.Short(), name, layout.FormatTime(c.from))
+		fmt.Fprintf(a.Out, "%s %s started; nothing of it is done before %s\n", id.Short(), name, screen.When(c.from))
 		return nil
 	})
 }

@@ -58,6 +58,7 @@ func usage(ctx *kong.Context, err error) string {
 	case isWord && n > 0 && node.Positional[n-1].IsSlice(): // after a list, only an option can have ended it
 		hint = ": options stand before or after the arguments, not between them"
 	}
+	text, _, _ = strings.Cut(text, "; perhaps try --") // an option's value in the place of another's
 	// An option that may be absent has the empty text among its values; nobody writes it.
 	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
 	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)

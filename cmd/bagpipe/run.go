@@ -327,13 +327,13 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	}))
 	a.List("Failed", failureLines(s.Failed), manyFailed)
 	a.List("Tried again later", linesOf(s.Tried, laterLine))
-	a.List("Not claimed", s.Cold)
+	a.List("Not claimed", linesOf(s.Cold, screen.Local))
 	a.List("Deliveries that wait for a person", linesOf(s.Deliveries, askingLine))
-	a.List("Left in the inbox", growing)
+	a.List("Left in the inbox", linesOf(growing, screen.Local))
 	a.List("Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
-		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
+		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, screen.Local(n.Why)))
 	}
 	a.List("Not done", open)
 	return nil

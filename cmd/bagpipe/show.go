@@ -142,7 +142,7 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 		t.Row("recognised", fmt.Sprintf("%s: %s", r.Rule, strings.TrimPrefix(cmp.Or(r.Tried[r.Rule], r.Verdict), "yes: ")))
 	}
 	for _, h := range d.Held {
-		t.Row("held", h)
+		t.Row("held", screen.Local(h))
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
 		t.Row("milestone", fmt.Sprintf("%s %s", name, screen.When(d.Milestones[name])))
@@ -214,14 +214,14 @@ func flowNotes(w ask.WorkflowDetail) (notes string) {
 		notes += ", moved to another definition"
 	}
 	if w.Why != "" {
-		notes += " (" + w.Why + ")"
+		notes += " (" + screen.Local(w.Why) + ")"
 	}
 	return notes
 }
 
 func addStep(t *screen.Table, s ask.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.Row(s.Step, s.Status, "", "", screen.Figure(""), "", s.Why)
+		t.Row(s.Step, s.Status, "", "", screen.Figure(""), "", screen.Local(s.Why))
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)
@@ -234,7 +234,7 @@ func addStep(t *screen.Table, s ask.StepDetail) {
 		}
 		message := at.Message
 		if i == len(s.Attempts)-1 && s.Status == state.Waiting && s.Why != "" {
-			message = s.Why
+			message = screen.Local(s.Why)
 		}
 		if at.Progress != nil {
 			message = strings.TrimSpace(progressText(at.Progress, 0) + "  " + message)

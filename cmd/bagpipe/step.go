@@ -139,9 +139,20 @@ func (c *stepArgs) act(ctx context.Context, a *app, from, to state.Status, do fu
 		if c.JSON {
 			return a.JSON([]act.Done{{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From}})
 		}
-		fmt.Fprintf(a.Out, "%s %s/%s: %s → %s\n", id.Short(), tr.Workflow, tr.Step, tr.From, tr.To)
+		fmt.Fprintf(a.Out, "%s %s/%s: %s\n", id.Short(), tr.Workflow, tr.Step, moved(tr.From, tr.To))
 		return nil
 	})
+}
+
+// moved words a transition; of a step that stands as it did, what was done all the same.
+func moved(from, to state.Status) string {
+	switch {
+	case from != to:
+		return fmt.Sprintf("%s → %s", from, to)
+	case to == state.Waiting:
+		return "waits, and is tried at once"
+	}
+	return "stays " + string(to)
 }
 
 func (c *stepArgs) actOnAll(ctx context.Context, a *app, workflow string, step layout.Name, from, to state.Status, do func(*engine.Engine, ledger.StepRef) (state.Transition, error)) error {

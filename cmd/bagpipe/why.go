@@ -40,10 +40,10 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 		}
 		fmt.Fprintf(a.Out, "%s  %s\n", id.Short(), x.Label)
 		if x.Why != "" {
-			fmt.Fprintf(a.Out, "  %s\n", withRemedies(x.Why, x.Remedy))
+			fmt.Fprintf(a.Out, "  %s\n", screen.Local(withRemedies(x.Why, x.Remedy)))
 		}
 		for _, w := range x.Steps {
-			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, w.Why)
+			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, screen.Local(w.Why))
 			for _, r := range []ask.Remedy{w.Remedy, w.Instead} {
 				if command := shellText(r); command != "" {
 					fmt.Fprintf(a.Out, "    %s\n", command)
@@ -75,7 +75,7 @@ func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 			if r.Usual > 0 {
 				usual = screen.Age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), r.Why)
+			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), screen.Local(r.Why))
 		}
 		return t.Print(a.Out)
 	})

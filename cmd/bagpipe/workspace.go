@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"bagpipe/engine"
+	"bagpipe/engine/folder"
 )
 
 type initCmd struct {
@@ -47,8 +48,8 @@ func (c *maintainCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintln(a.Out, "another process maintains this workspace; nothing was done")
 			return nil
 		}
-		fmt.Fprintf(a.Out, "%d packs joined; packs: %d before, %d after; bytes: %d before, %d after\n",
-			r.Joined, r.PacksBefore, r.PacksAfter, r.BytesBefore, r.BytesAfter)
+		fmt.Fprintf(a.Out, "%d packs joined; packs: %d before, %d after; %s before, %s after\n",
+			r.Joined, r.PacksBefore, r.PacksAfter, folder.Size(uint64(r.BytesBefore)), folder.Size(uint64(r.BytesAfter)))
 		return nil
 	})
 }

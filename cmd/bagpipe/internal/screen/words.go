@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -12,6 +13,20 @@ func When(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// stamp is a time as records and reasons have it.
+var stamp = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)
+
+// Local words the times in a sentence as When does.
+func Local(sentence string) string {
+	return stamp.ReplaceAllStringFunc(sentence, func(text string) string {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return text
+		}
+		return When(t)
+	})
 }
 
 // Short clips a message to one line of a table.
