@@ -18,6 +18,12 @@ need parallel parallel
 need snakemake snakemake
 need xmllint libxml2-utils
 need rapper raptor2-utils
+need promtool prometheus
+need zsh zsh
+need fish fish
+need tmux tmux
+need man man-db
+need setfacl acl
 [ -n "$missing" ] || { echo 'all there'; exit 0; }
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 	echo "missing:$missing; as root on Debian this script installs them"

@@ -45,6 +45,42 @@ func TestStoreNotMounted(t *testing.T) {
 	}
 }
 
+// A store on a file system that is full is waited for; what it kept is whole, and with room
+// the deposit is made.
+func TestStoreFull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	disk := filepath.Join(b.top, "disk")
+	b.must(os.Mkdir(disk, 0o777))
+	b.mount("tmpfs", disk, "-t", "tmpfs", "-o", "size=72m")
+	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "store: store", "store: "+disk+"/store"))
+	b.write("small.txt", "small")
+	b.write("large.bin", strings.Repeat("0123456789abcdef", 1<<20))
+	b.ok("add", filepath.Join(b.top, "small.txt"), filepath.Join(b.top, "large.bin"))
+	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "Tried again later:") || !strings.Contains(out, "no space in the store") {
+		t.Errorf("run with a full store: %s", out)
+	}
+	stored := func() []string {
+		bags, err := filepath.Glob(filepath.Join(disk, "store/*/*/*/*/*"))
+		b.must(err)
+		return bags
+	}
+	if n := len(stored()); n != 1 {
+		t.Errorf("%d bags in the store, want that of small.txt", n)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=256m", disk).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	b.ok("step", "retry", "large.bin", "deposit")
+	b.ok("run")
+	for _, bag := range stored() {
+		b.ok("bag", "validate", bag)
+	}
+	if n := len(stored()); n != 2 {
+		t.Errorf("%d bags in the store", n)
+	}
+}
+
 // mount mounts for the length of the test, which is skipped where that is not allowed.
 func (b *bench) mount(what, dir string, how ...string) {
 	b.t.Helper()
