@@ -42,10 +42,12 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 		if x.Why != "" {
 			fmt.Fprintf(a.Out, "  %s\n", screen.Local(withRemedies(x.Why, x.Remedy)))
 		}
+		said := map[string]bool{} // what helps a step stands once, not below those that wait for it as well
 		for _, w := range x.Steps {
 			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, screen.Local(w.Why))
 			for _, r := range []ask.Remedy{w.Remedy, w.Instead} {
-				if command := shellText(r); command != "" {
+				if command := shellText(r); command != "" && !said[command] {
+					said[command] = true
 					fmt.Fprintf(a.Out, "    %s\n", command)
 				}
 			}

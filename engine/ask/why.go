@@ -2,7 +2,6 @@ package ask
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,9 +68,6 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 			}
 			if step == "" {
 				tellOnce(&w, it, run, i)
-				if slices.ContainsFunc(out.Steps, func(said Waiting) bool { return said.Remedy == w.Remedy }) {
-					w.Remedy = Remedy{} // what helps a step that it waits for
-				}
 			}
 			out.Steps = append(out.Steps, w)
 		}
