@@ -227,6 +227,9 @@ func FormatSize(n int64) string {
 	for ; f >= 1000 && i < len(units)-1; i++ {
 		f /= 1000
 	}
+	if n == 1 {
+		return "1 byte"
+	}
 	if i == 0 {
 		return fmt.Sprintf("%d bytes", n)
 	}

@@ -100,10 +100,23 @@ func printLog(a *app, root string, w ask.WorkflowDetail, s ask.StepDetail) (err 
 
 func printSteps(a *app, all []ask.StepDetail) error {
 	t := screen.NewTable("step", "status", "attempt", "ended", "seconds", "by", "message")
+	var passed []string // of a whole run, on a narrow terminal
 	for _, s := range all {
+		if len(all) > 1 && screen.Narrow(a.Out) && isPassed(s) {
+			passed = append(passed, string(s.Step))
+			continue
+		}
 		addStep(t, s)
 	}
-	return t.Print(a.Out)
+	if err := t.Print(a.Out); err != nil || len(passed) == 0 {
+		return err
+	}
+	return screen.Below(a.Out, "not applicable, and skipped: "+strings.Join(passed, ", "))
+}
+
+// isPassed reports whether a step did not apply to the item.
+func isPassed(s ask.StepDetail) bool {
+	return s.Status == state.Skipped && len(s.Attempts) == 1 && strings.HasPrefix(s.Attempts[0].Message, "not applicable")
 }
 
 func (c *showCmd) print(a *app, d ask.Detail) error {

@@ -48,16 +48,19 @@ func TestScreensOf80Columns(t *testing.T) {
 		b.write("in/"+name, name)
 		b.ok("add", "--workflow", "torn", "--collection", "default", b.top+"/in/"+name)
 	}
-	b.ok("add", b.top+"/in/letters") // by accession
+	b.ok("add", "--label", "box", b.top+"/in/letters") // by accession
 	b.start("run", "-q").code(4)
 	b.write("ws/inbox/default/.hidden", "x")
 	for _, command := range []string{
-		"items", "items --status failed", "failures", "queue", "queue --list", "status", "stats", "show letters --files", "workflow list",
+		"items", "items --status failed", "failures", "queue", "queue --list", "status", "stats", "show box --files", "workflow list",
 		"show 35112001-map-of-the-river-and-its-meadows-sheet-4.tif", "log 35112001-map-of-the-river-and-its-meadows-sheet-4.tif", "why i0", "rules list", "milestones", "stalled", "fixity status", "collection list", "batch list", "schedule list", "explain " + b.top + "/in/letters",
 	} {
 		shown, written := b.screenOf("80", "bagpipe -C "+b.dir+" "+command)
 		if len(shown) != len(written) {
 			t.Errorf("%s wraps at 80 columns:\n%s", command, strings.Join(shown, "\n"))
+		}
+		if strings.HasPrefix(command, "show box") && !strings.Contains(strings.Join(written, " "), "    not applicable, and skipped: unpack, validate, approve, shelve, publish") {
+			t.Errorf("%s:\n%s", command, strings.Join(shown, "\n"))
 		}
 		if flat := strings.Join(strings.Fields(strings.Join(written, " ")), " "); (strings.HasPrefix(command, "items --status") || command == "failures") && !strings.Contains(flat, "did not answer within four minutes, as on every Monday: error ") {
 			t.Errorf("%s does not say why:\n%s", command, strings.Join(shown, "\n"))

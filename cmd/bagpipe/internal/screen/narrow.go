@@ -131,6 +131,15 @@ func (t *Table) moveBelow() (below []string) {
 	return below
 }
 
+// Narrow reports whether out is a terminal of fewer than 120 columns.
+func Narrow(out io.Writer) bool {
+	width := terminalWidth(out)
+	return width > 0 && width < 120
+}
+
+// Below prints a text below a table, broken at spaces to the terminal's width.
+func Below(out io.Writer, text string) error { return printBelow(out, text, terminalWidth(out)) }
+
 const belowIndent = "    "
 
 // printBelow prints a text below a row, broken at spaces where it is too long for a line.
