@@ -73,7 +73,9 @@ func (b *Box) scanCollections(ctx context.Context, f *findings) error {
 			continue
 		}
 		if reason := notCollection(e); reason != "" {
-			f.Waiting = append(f.Waiting, b.stray(e, path, reason))
+			w := b.stray(e, path, reason)
+			w.Barred = e.IsDir() && !strings.HasPrefix(e.Name(), ".")
+			f.Waiting = append(f.Waiting, w)
 			continue
 		}
 		if b.unlisted(layout.Name(e.Name())) {
