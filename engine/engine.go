@@ -212,6 +212,7 @@ func (e *Engine) Close() error {
 		e.Guard.SaveChecked()
 	}
 	e.Attempt.Live.Close()
+	e.Attempt.CloseRules()
 	taken, err := e.Ledger.Seat.Close()
 	if taken {
 		err = errors.Join(err, e.Folder.DropSpares())

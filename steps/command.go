@@ -71,6 +71,9 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	defer closeStdin()
 	cmd.Stdin = stdin
 	cmd.Stdout, cmd.Stderr = last, last
+	if c.Children != nil {
+		cmd.ExtraFiles = []*os.File{c.Children}
+	}
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = RunGroup(ctx, cmd)
@@ -130,13 +133,19 @@ func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string,
 
 // RunGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
 // and SIGKILL after a while.
-func RunGroup(ctx context.Context, cmd *exec.Cmd) error {
+func RunGroup(ctx context.Context, cmd *exec.Cmd) error { return RunLimited(ctx, cmd, 0) }
+
+// RunLimited is RunGroup of a program that may write to so many bytes of memory; 0: any number.
+func RunLimited(ctx context.Context, cmd *exec.Cmd, memory int64) error {
 	// Pdeathsig follows the thread that started the child, so that thread must
 	// live as long as the child does.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return err
+	}
+	if memory > 0 {
+		_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}, nil) // it has ended already
 	}
 	group := -cmd.Process.Pid
 	ended, killed := make(chan struct{}), make(chan struct{})

@@ -61,7 +61,7 @@ func (dr *Drops) Recognise(ctx context.Context, path string, collection layout.N
 		name, asked.Name, asked.Path, asked.Files = set.Name, set.Name, filepath.Dir(abs), set.Files
 		x.Together = encodePaths(set.Files)
 	}
-	o, err := c.Book.Recognise(ctx, asked, recognise.Options{Limits: c.Settings.ArchiveLimits()})
+	o, err := c.Book.Recognise(ctx, asked, dr.recognition.Asking(c.Settings))
 	if recognition.IsRuleFile(err) { // no rule was asked
 		x.Outcome = recognise.Outcome{Verdict: recognise.Unknown, Tried: []recognise.Trial{}}
 		return x, nil

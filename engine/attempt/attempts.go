@@ -1,10 +1,12 @@
 package attempt
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"time"
 
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps/live"
 	"bagpipe/steps/target"
@@ -36,5 +38,12 @@ func New(r Rooms) *Attempts {
 
 // local performs on this machine.
 func (a *Attempts) local() local {
-	return local{robots: a.robots, folder: a.folder, live: a.Live, root: a.ledger.Root}
+	return local{robots: a.robots, folder: a.folder, live: a.Live, root: a.ledger.Root, sick: func(ref state.Ref, s *state.Step, why string) {
+		if err := a.control.TripFor(context.Background(), ref, s, why); err != nil {
+			a.ledger.Log.Error("take a step out", "err", err)
+		}
+	}}
 }
+
+// CloseRules ends the programs of rules; nothing may be recognised.
+func (a *Attempts) CloseRules() { a.recognition.Close() }

@@ -32,7 +32,8 @@ type local struct {
 	robots map[layout.Name]steps.Builtin
 	folder *folder.Folders
 	live   *live.Instances
-	root   string // the workspace
+	root   string                                         // the workspace
+	sick   func(ref state.Ref, s *state.Step, why string) // instances reached the step's threshold again and again
 }
 
 func (l local) Perform(ctx context.Context, s *state.Step, c *steps.Call) (res steps.Result, err error) {
@@ -64,8 +65,13 @@ func (l local) spec(s *state.Step, environment []string, workflow string) *live.
 	for n, dir := range s.WarmUp {
 		samples[n] = settings.Below(l.root, dir)
 	}
-	return &live.Spec{Name: base + "/" + s.Name, Step: layout.Name(s.Name), Argv: l.folder.ProgramPath(s.Command), Environment: environment,
+	spec := &live.Spec{Name: base + "/" + s.Name, Step: layout.Name(s.Name), Argv: l.folder.ProgramPath(s.Command), Environment: environment,
 		Samples: samples, Batch: s.Batch, Most: s.Instances, With: s.With}
+	if s.CountsPer() == state.PerInstance {
+		spec.Failures, spec.Window = s.Threshold.Count, s.Threshold.Window
+		spec.Sick = func(why string) { l.sick(state.Ref{Workflow: base, Step: spec.Step}, s, why) }
+	}
+	return spec
 }
 
 // InternalError is a panic in Bagpipe itself. It fails the item's workflow and no

@@ -36,9 +36,13 @@ func (c *Panel) tally(ref state.Ref) *tally {
 
 // Count adds ends; it answers true when those of all items must be added again.
 func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run string, ends []queue.End) (again bool) {
-	threshold := c.deployed(ref.Workflow, step).Threshold
-	if threshold == nil {
+	now := c.deployed(ref.Workflow, step)
+	threshold := now.Threshold
+	if threshold == nil || now.CountsPer() == state.PerInstance {
 		return false
+	}
+	if now.CountsPer() == state.PerEngine {
+		ends = slices.DeleteFunc(slices.Clone(ends), func(e queue.End) bool { return e.Attempt.Engine != c.ledger.ID })
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +64,7 @@ func (c *Panel) Reached(ref state.Ref, step *state.Step, since time.Time, pendin
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tallies[ref]
-	if t == nil || step == nil || step.Threshold == nil {
+	if t == nil || step == nil || step.Threshold == nil || step.CountsPer() == state.PerInstance {
 		return 0, 0, false
 	}
 	failures, of = t.Count(step.Threshold.Window, since)
@@ -131,13 +135,41 @@ func (pa *Panel) tripped(step *state.Step, failures, of int) state.Control {
 	if step.Threshold.Window == 0 {
 		to.Text = fmt.Sprintf("it failed %d times", failures)
 	}
+	return pa.acted(step, to)
+}
+
+// acted fills in what the threshold of a step does.
+func (pa *Panel) acted(step *state.Step, to state.Control) state.Control {
 	switch {
 	case step.Threshold.Action == state.ActionTerminate:
 		to.Status, to.CoolDown = state.StepStopped, 0
+		if step.CountsPer() != state.PerWorkspace {
+			to.Engine = pa.ledger.ID
+		}
 	case to.CoolDown > 0:
-		to.Until = now.Add(to.CoolDown)
+		to.Until = to.At.Add(to.CoolDown)
 	}
 	return to
+}
+
+// TripFor does what the threshold of a step says, for what was counted elsewhere: the
+// instances of the step's program here reached it again and again.
+func (pa *Panel) TripFor(ctx context.Context, ref state.Ref, step *state.Step, why string) error {
+	_, err := pa.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		c, err := pa.ControlsAt(r)
+		if err != nil {
+			return nil, err
+		}
+		to := pa.acted(step, state.Control{Status: state.StepDisabled, At: pa.ledger.Now(), By: pa.ledger.ByEngine().Agent, Text: why, CoolDown: time.Duration(step.CoolDown)})
+		if !c.Set(ref, to) {
+			return nil, nil
+		}
+		return pa.ControlChange(c, ref, to, pa.ledger.ByEngine())
+	})
+	if err != nil {
+		return fmt.Errorf("%s has reached its threshold: %w", ref, err)
+	}
+	return nil
 }
 
 // ControlChange is the commit that says how a step stands from now on.
@@ -159,7 +191,7 @@ func (c *Panel) heed(now *state.Controls) {
 		return
 	}
 	for ref, control := range now.Steps {
-		if control.Status == state.StepStopped && c.stops[ref] != control.At.UnixMilli() {
+		if control.Status == state.StepStopped && (control.Engine == "" || control.Engine == c.ledger.ID) && c.stops[ref] != control.At.UnixMilli() {
 			c.stopped[ref] = true
 			c.halt()
 		}
@@ -196,4 +228,11 @@ func (c *Panel) StoppedBy() (refs []state.Ref) {
 
 func CompareRefs(a, b state.Ref) int {
 	return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Step, b.Step))
+}
+
+// Tripped reports whether a step is out of the flow, or its threshold ends this run.
+func (c *Panel) Tripped(ref state.Ref) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stopped[ref] || c.Current().Disabled(ref)
 }

@@ -141,6 +141,8 @@ type Options struct {
 	// Particular keeps a folder from being an object by a rule that fits everything, as its
 	// folders and files may be objects.
 	Particular bool
+
+	Ask func(ctx context.Context, a Asked) (Said, error) // asks a rule's program; nil: none is asked
 }
 
 // Recognise asks the rules what a candidate is. Its error is about the machine alone,
@@ -161,10 +163,11 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 		if len(r.Match.Kind) > 0 && !slices.Contains(r.Match.Kind, kind) {
 			continue // files and folders have rules of their own
 		}
-		if r.Match.everything && (best != nil || o.Particular && kind == KindFolder) {
+		if r.Match.everything && r.Program == nil && (best != nil || o.Particular && kind == KindFolder) {
 			break // it fits everything; what a rule took for something is better
 		}
 		t := f.try(ctx, r, base)
+		f.ask(ctx, o, t)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -200,6 +203,7 @@ type tried struct {
 	answer
 	rule    *Rule
 	objects []string
+	said    Said // by its program
 }
 
 // try asks one rule.
@@ -223,5 +227,5 @@ func (f *facts) try(ctx context.Context, r *Rule, base vars) *tried {
 	if a.verdict == Yes && r.Verdict == "maybe" {
 		a.verdict = Maybe
 	}
-	return &tried{a, r, f.objects}
+	return &tried{answer: a, rule: r, objects: f.objects}
 }

@@ -27,6 +27,7 @@
 //	    listed: true              # asked only where a keyword or a metadata.rule names it
 //	    match: CONDITIONS         # must hold; else the rule says no
 //	    expect: CONDITIONS        # should hold, too; else the rule says maybe
+//	    program: [PROGRAM, ARG]   # says, too, what it takes the drop for (program.go)
 //	    verdict: yes|maybe|no     # the most it says; no: what fits is refused
 //	    type: NAME                # what becomes of the drop
 //	    workflow: NAME

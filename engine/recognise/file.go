@@ -45,11 +45,10 @@ type Keyword struct {
 
 // Rule says what becomes of the drops that match.
 type Rule struct {
-	Name        string           `yaml:"name"`
-	Description string           `yaml:"description"`
-	Listed      bool             `yaml:"listed"`
-	Match       Match            `yaml:"match"`
-	Expect      Match            `yaml:"expect"`
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	Listed      bool   `yaml:"listed"`
+	Asks        `yaml:",inline"`
 	Verdict     string           `yaml:"verdict"`
 	Type        string           `yaml:"type"`
 	Workflow    string           `yaml:"workflow"`
@@ -61,6 +60,13 @@ type Rule struct {
 	Known       string           `yaml:"known"` // what becomes of it when an item has its identifier: reject ("") or version
 
 	file *File
+}
+
+// Asks is what a rule asks of a drop.
+type Asks struct {
+	Match   Match    `yaml:"match"`
+	Expect  Match    `yaml:"expect"`
+	Program []string `yaml:"program"` // and its arguments: says what it takes the drop for
 }
 
 // ID is how a rule is named outside its file.

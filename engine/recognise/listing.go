@@ -161,10 +161,19 @@ func (f *facts) listArchive(ctx context.Context, l *listing) error {
 
 // denied reports whether a name, or a folder above it, is on the black list.
 func (f *facts) denied(p string) bool {
-	if f.lists == nil {
-		return false
+	return f.lists != nil && f.lists.denies(p)
+}
+
+// LeavesOut tells the names inside a drop that do not belong to its content; nil: there are none.
+func (b *Book) LeavesOut() func(p string) bool {
+	if b == nil || len(b.inside.Deny) == 0 {
+		return nil
 	}
-	return slices.ContainsFunc(f.lists.Deny, func(glob string) bool {
+	return b.inside.denies
+}
+
+func (l *List) denies(p string) bool {
+	return slices.ContainsFunc(l.Deny, func(glob string) bool {
 		if strings.Contains(glob, "/") {
 			return inside(glob, p)
 		}

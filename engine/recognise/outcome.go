@@ -87,6 +87,7 @@ func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType 
 			o.Metadata[key] = found
 		}
 	}
+	o.adopt(best.said)
 	if n := len(best.objects); n > 0 {
 		o.Metadata["objects"] = firstNames(best.objects)
 		o.Metadata[ObjectCount] = n

@@ -116,6 +116,9 @@ func (c *checker) rule(r *Rule, at string) error {
 	if err := c.match(&r.Expect, at+".expect", 0); err != nil {
 		return err
 	}
+	if r.Program != nil && (len(r.Program) == 0 || r.Program[0] == "") {
+		return f.Errorf(at+".program", "expected a program and its arguments")
+	}
 	if err := checkVariables(r.Label, c.known); err != nil {
 		return f.Errorf(at+".label", "%v", err)
 	}

@@ -190,6 +190,8 @@ func (s *Step) CheckPolicy(y *layout.YAML, at string) error {
 		return y.Errorf(at+".threshold.count", "%d failures cannot be among the last %d", t.Count, t.Window)
 	case t.Action != ActionDisable && t.Action != ActionTerminate:
 		return y.Errorf(at+".threshold.action", "expected %s or %s", ActionDisable, ActionTerminate)
+	case t.Per != "" && t.Per != PerInstance && t.Per != PerEngine && t.Per != PerWorkspace:
+		return y.Errorf(at+".threshold.per", "expected %s, %s or %s", PerInstance, PerEngine, PerWorkspace)
 	}
 	return nil
 }
@@ -214,13 +216,19 @@ func (s *Step) checkConflicts(y *layout.YAML, at string, first bool) error {
 		}
 	}
 	switch {
-	case first && (s.Optional || s.ContinueOnFailure || s.OnBatchComplete):
+	case first && (s.Optional || s.ContinueOnFailure != "" || s.OnBatchComplete):
 		return y.Errorf(at, "the first step is completed by starting the workflow: expected no optional, continueOnFailure or onBatchComplete")
 	case s.WaitForFailed && !s.OnBatchComplete:
 		return y.Errorf(at+".waitForFailed", "waitForFailed is for steps with onBatchComplete: true")
 	case s.OnChildFailure != "" && !s.ParentLast:
 		return y.Errorf(at+".onChildFailure", "onChildFailure is for steps with parentLast: true")
-	case s.Optional && s.ContinueOnFailure:
+	case (s.ContinueOnFailure == ContinueAsk) != (s.OnError != nil):
+		return y.Errorf(at, "continueOnFailure: ask and onError, the program that is asked, go together")
+	case s.OnError != nil && !robot:
+		return y.Errorf(at+".onError", "onError is for steps with robot or command")
+	case s.OnError != nil && (len(s.OnError) == 0 || s.OnError[0] == ""):
+		return y.Errorf(at+".onError", "expected a program and its arguments")
+	case s.Optional && s.ContinueOnFailure != "":
 		return y.Errorf(at+".continueOnFailure", "optional: true says that already")
 	case s.Backoff != nil && s.Retries == 0:
 		return y.Errorf(at+".backoff", "backoff is for steps with retries")

@@ -34,7 +34,8 @@ type Control struct {
 	By       string
 	Text     string
 	CoolDown time.Duration
-	Until    time.Time // disabled: from when on one item is tried; zero: never
+	Engine   layout.EngineID // stopped: whose run alone was; "": all that were at work
+	Until    time.Time       // disabled: from when on one item is tried; zero: never
 	Trial    *Trial
 	rest     map[string]json.RawMessage
 }
@@ -49,16 +50,17 @@ type Trial struct {
 
 // controlJSON is a Control as written.
 type controlJSON struct {
-	Status   ControlStatus `json:"status"`
-	At       time.Time     `json:"at"`
-	By       string        `json:"by"`
-	Text     string        `json:"text"`
-	CoolDown float64       `json:"coolDown,omitempty"`
-	Until    time.Time     `json:"until,omitzero"`
-	Trial    any           `json:"trial,omitempty"`
+	Status   ControlStatus   `json:"status"`
+	At       time.Time       `json:"at"`
+	By       string          `json:"by"`
+	Text     string          `json:"text"`
+	Engine   layout.EngineID `json:"engine,omitempty"`
+	CoolDown float64         `json:"coolDown,omitempty"`
+	Until    time.Time       `json:"until,omitzero"`
+	Trial    any             `json:"trial,omitempty"`
 }
 
-var controlKeys = []string{"status", "at", "by", "text", "coolDown", "until", "trial"}
+var controlKeys = []string{"status", "at", "by", "text", "engine", "coolDown", "until", "trial"}
 
 var trialKeys = []string{"item", "workflow", "at"}
 
@@ -127,7 +129,7 @@ func decodeControl(raw []byte) (Control, error) {
 			return c, fmt.Errorf("trial: workflow %q: expected a run, as accession.1", t.Workflow)
 		}
 	}
-	c.Status, c.At, c.By, c.Text, c.Until = j.Status, j.At.UTC(), j.By, j.Text, j.Until.UTC()
+	c.Status, c.At, c.By, c.Text, c.Engine, c.Until = j.Status, j.At.UTC(), j.By, j.Text, j.Engine, j.Until.UTC()
 	c.CoolDown = time.Duration(j.CoolDown * float64(time.Second))
 	return c, nil
 }
@@ -155,7 +157,7 @@ func decodeKeeping(data []byte, v any, rest *map[string]json.RawMessage, known .
 func (c *Controls) Encode() ([]byte, error) {
 	steps := map[string]any{}
 	for ref, control := range c.Steps {
-		j := controlJSON{Status: control.Status, At: roundTime(control.At), By: control.By, Text: control.Text,
+		j := controlJSON{Status: control.Status, At: roundTime(control.At), By: control.By, Text: control.Text, Engine: control.Engine,
 			CoolDown: control.CoolDown.Seconds(), Until: roundTime(control.Until)}
 		if t := control.Trial; t != nil {
 			trial, err := withRest(t, t.rest)

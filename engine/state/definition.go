@@ -3,7 +3,9 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strings"
 
 	"bagpipe/engine/condition"
 	"bagpipe/layout"
@@ -74,9 +76,32 @@ type Tries struct {
 	Timeout           layout.Duration `yaml:"timeout"` // 0: none
 	Retries           int             `yaml:"retries"` // of system failures, by itself
 	Backoff           *Backoff        `yaml:"backoff"`
-	ContinueOnFailure bool            `yaml:"continueOnFailure"`
+	ContinueOnFailure Continue        `yaml:"continueOnFailure"` // ContinueAlways, ContinueAsk; "": it does not
+	OnError           []string        `yaml:"onError"`           // the program that ContinueAsk asks
 	Threshold         *Threshold      `yaml:"threshold"`
 	CoolDown          layout.Duration `yaml:"coolDown"` // 0: a disabled step is enabled by a person alone
+}
+
+// Continue says whether the item goes on after a failure.
+type Continue string
+
+// Values of Continue beside "".
+const (
+	ContinueAlways Continue = "true"
+	ContinueAsk    Continue = "ask"
+)
+
+// UnmarshalYAML reads true, false or ask.
+func (c *Continue) UnmarshalYAML(b []byte) error {
+	switch s := strings.Trim(strings.TrimSpace(string(b)), `"'`); s {
+	case "true", "ask":
+		*c = Continue(s)
+	case "false":
+		*c = ""
+	default:
+		return fmt.Errorf("expected true, false or ask, not %s", s)
+	}
+	return nil
 }
 
 // Bounds are how many attempts there may be at once; 0: any number.
@@ -107,6 +132,7 @@ type Threshold struct {
 	Count  int    `yaml:"count"`
 	Window int    `yaml:"window"`
 	Action string `yaml:"action"` // ActionDisable or ActionTerminate
+	Per    string `yaml:"per"`    // PerInstance, PerEngine or PerWorkspace; "": see Step.CountsPer
 }
 
 // Alert is who is told of what needs a person, as a digest.
@@ -120,6 +146,9 @@ type Alert struct {
 const (
 	ActionDisable   = "disable"
 	ActionTerminate = "terminate"
+	PerInstance     = "instance"
+	PerEngine       = "engine"
+	PerWorkspace    = "workspace"
 	SiblingsGoOn    = "continue" // as without the key
 	SiblingsStop    = "stop"
 	ChildTell       = "tell" // the parent waits for what failed
@@ -217,4 +246,16 @@ func (s *Step) needsContent() bool {
 }
 
 // Tolerated reports whether the workflow goes on although the step failed.
-func (s *Step) Tolerated() bool { return s.Optional || s.ContinueOnFailure }
+func (s *Step) Tolerated() bool { return s.Optional || s.ContinueOnFailure == ContinueAlways }
+
+// CountsPer says whose ends the step's threshold counts: those in the whole workspace, of one
+// engine, or of one program that lives. Where no program lives, an instance is an engine.
+func (s *Step) CountsPer() string {
+	switch {
+	case s.Threshold == nil, s.Threshold.Per == "" && s.Threshold.Action == ActionDisable, s.Threshold.Per == PerWorkspace:
+		return PerWorkspace
+	case s.Threshold.Per != PerEngine && s.Persistent:
+		return PerInstance
+	}
+	return PerEngine
+}

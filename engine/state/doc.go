@@ -260,7 +260,7 @@
 //	               admission waits
 //	timeout        of one attempt
 //	retries        of a system failure, by itself, for each call; backoff: {first, most}
-//	continueOnFailure, threshold: {count, window, action}, coolDown: below
+//	continueOnFailure, onError, threshold: {count, window, action, per}, coolDown: below
 //	premis         what its ends are in PREMIS, a term of layout.PremisTerms
 //	onBatchComplete, keepInputs: below; parentLast, siblings, poolSize: see Multipliers
 //	warmUp         of a step with command: a program that must succeed once in each engine
@@ -275,8 +275,10 @@
 // disable, which takes the step out of the flow (an optional step is then skipped,
 // a required one holds its items) until it is enabled again, or, after coolDown,
 // one item tried has succeeded; or terminate, which drains and stops the runner.
-// Both stand in controls/steps.json, not in the items' records. The defaults are
-// no time-out, no retry, no continuing, count 0, window 0.
+// Both stand in controls/steps.json, not in the items' records. per says whose ends are
+// counted (Step.CountsPer). With continueOnFailure: ask a program, onError, is asked once the
+// failure is committed; if it says continue, the step is skipped by a decision of its own.
+// The defaults are no time-out, no retry, no continuing, count 0, window 0.
 //
 // An end is an attempt by a robot that completed, skipped or failed its step for
 // good: not one that is tried again by itself, was put off, or was lost, and not
@@ -297,8 +299,8 @@
 //
 //	enabled    the step is in the flow; failures count from "at" on
 //	disabled   it is out of the flow until it is enabled
-//	stopped    its failures stopped the runs that were at work at "at"; the next ones
-//	           go on, and failures count from "at" on
+//	stopped    its failures stopped the runs that were at work at "at", of "engine" alone
+//	           where that is given; the next ones go on, and failures count from "at" on
 //
 // A step that is not listed is enabled, and failures count from the beginning.
 // coolDown is in seconds and stands there when one was set at the time. From until
@@ -322,8 +324,8 @@
 // A step that multiplies makes child items, each with a record and a history of its
 // own. A child's manifest.json names its parent, the run and the step; the parent's
 // record tells how many children the attempt made, and does not list them. All of
-// them are committed before the attempt ends, so that once it is completed they are
-// all there. What they and their parent make of each other is not stored: it follows
+// them are committed before the attempt ends (some while its program runs), so that once it
+// is completed they are all there. What they and their parent make of each other is not stored: it follows
 // from the records (engine/queue), and is asked again at the commit of a claim
 // (Execution.Around).
 //

@@ -176,7 +176,7 @@ func (s *mStep) status() Status {
 
 func tolerates(def *Definition, step layout.Name) bool {
 	s := def.Step(step)
-	return s != nil && (s.Optional || s.ContinueOnFailure)
+	return s != nil && (s.Optional || s.ContinueOnFailure == ContinueAlways)
 }
 
 func (f *mFlow) satisfied(step layout.Name) bool {

@@ -29,5 +29,6 @@
 //
 // What a program does beyond that ends it: a line that is no message, an answer to what was
 // not asked or is answered, a line that is too long. So does its death. The items it had
-// are given to another instance; an item at which three of them ended fails.
+// are given to another instance; an item at which three of them ended fails. So is one ended,
+// once its items are answered, of whose last Window items Failures failed.
 package live

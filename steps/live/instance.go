@@ -25,7 +25,8 @@ func (g *goneError) Error() string { return g.why.Error() }
 // asked is one request that waits for its answer.
 type asked struct {
 	id     int64
-	call   *steps.Call   // of a process; nil: of another request
+	call   *steps.Call // of a process; nil: of another request
+	take   func(json.RawMessage) error
 	answer chan struct{} // closed with the rest set
 	m      message
 	gone   error
@@ -38,6 +39,9 @@ type instance struct {
 	log   *os.File // standard error, our end
 	kill  context.CancelCauseFunc
 	ended chan struct{} // closed when the program has ended
+
+	ends []bool // of its last items, which failed; the lock of Instances guards this
+	sick bool   // so many that it is not asked again; likewise
 
 	mu      sync.Mutex // guards the rest
 	last    int64
@@ -73,7 +77,7 @@ func launch(spec *Spec, dir string) (_ *instance, err error) {
 	readers.Go(i.follow)
 	go func() {
 		defer close(i.ended)
-		err := steps.RunGroup(ctx, cmd)
+		err := steps.RunLimited(ctx, cmd, spec.Memory)
 		_, _ = outEnd.Close(), logEnd.Close()
 		i.readLog() // what it said last
 		// A program that left its group may hold the pipes open: it is not waited for.
@@ -171,12 +175,18 @@ func (i *instance) send(ctx context.Context, method string, batch bool, params [
 func (i *instance) process(these []*waiter) []*asked {
 	params, calls := make([]any, len(these)), make([]*steps.Call, len(these))
 	for n, w := range these {
-		params[n], calls[n] = itemOf(w.call, w.deadline), w.call
+		it := itemOf(w.call, w.deadline)
+		it.Sample = it.Sample && w.spec.Take == nil // a rule's program is asked about what is no item yet
+		params[n], calls[n] = it, w.call
 	}
 	spec := these[0].spec
 	ctx, cancel := context.WithTimeoutCause(context.Background(), spec.initMost(), errors.New("it did not take what it was asked"))
 	defer cancel()
-	return i.send(ctx, "process", spec.Batch > 1, params, calls)
+	all := i.send(ctx, "process", spec.Batch > 1, params, calls)
+	for n, w := range these {
+		all[n].take = w.spec.Take
+	}
+	return all
 }
 
 // write writes one line; a program that does not read is ended with ctx.
@@ -228,6 +238,9 @@ func (i *instance) await(ctx context.Context, a *asked) (steps.Result, error) {
 	}
 	if a.m.Error != nil {
 		return steps.AnswerOf(a.m.Error.Code, a.m.Error.Message)
+	}
+	if a.take != nil {
+		return steps.Result{}, a.take(a.m.Result)
 	}
 	return steps.ResultOf(a.call, a.m.Result)
 }
@@ -294,4 +307,27 @@ func (i *instance) pull(fd uintptr) (ended bool) {
 			i.said = slices.Clone(i.said[cut:])
 		}
 	}
+}
+
+// count takes an item's end into account, and says how many failed once they are too many; the
+// lock of Instances is held.
+func (i *instance) count(spec *Spec, err error) (text string) {
+	var later *steps.Later
+	var gone *goneError
+	if spec.Failures == 0 || i.sick || errors.As(err, &later) || errors.As(err, &gone) {
+		return ""
+	}
+	if i.ends = append(i.ends, err != nil); spec.Window > 0 && len(i.ends) > spec.Window {
+		i.ends = i.ends[len(i.ends)-spec.Window:]
+	}
+	failed := 0
+	for _, was := range i.ends {
+		if was {
+			failed++
+		}
+	}
+	if failed < spec.Failures {
+		return ""
+	}
+	return fmt.Sprintf("%d of the last %d items of an instance failed", failed, len(i.ends))
 }

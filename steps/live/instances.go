@@ -22,6 +22,9 @@ import (
 const (
 	idleMost   = 10 * time.Minute // then an instance that nothing was asked of is ended
 	mostDeaths = 3                // of instances at one item, in one attempt
+
+	mostRenewed  = 3         // instances that reached their threshold,
+	renewedSince = time.Hour // in that time; the next one is told of
 )
 
 // Spec is how the robot of a step is run.
@@ -34,6 +37,13 @@ type Spec struct {
 	Batch       int      // items in one line; 0, 1: one
 	Most        int      // instances at once, of a step with Batch; others are bounded by who calls
 	With        map[string]any
+
+	Memory int64                              // bytes that each instance may write to; 0: any number
+	Take   func(result json.RawMessage) error // reads a result of another form than result.json; nil: it has that
+
+	Failures int               // of the last Window items of an instance: then it is ended, and another is started; 0: it stays
+	Window   int               // 0: of all its items
+	Sick     func(text string) // told when instances reached that again and again; may be nil
 
 	Grace    time.Duration // to answer what was cancelled, and to end; 0: 5 s
 	InitMost time.Duration // to answer initialize and reconfigure; 0: a minute
@@ -61,8 +71,9 @@ type group struct {
 	idle    []*instance
 	busy    int
 	waiting []*waiter
-	aside   int // of those waiting or served, in nobody's place
-	broken  int // starts that failed in a row
+	aside   int         // of those waiting or served, in nobody's place
+	broken  int         // starts that failed in a row
+	renewed []time.Time // when instances reached their threshold
 }
 
 // waiter is one item that waits for an instance.
@@ -182,10 +193,29 @@ func (p *Instances) answer(ctx context.Context, g *group, w *waiter) (steps.Resu
 	res, err := w.line.inst.await(ctx, w.asked)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ctx.Err() == nil {
+		if text := w.line.inst.count(w.spec, err); text != "" {
+			p.renew(g, w, text)
+		}
+	}
 	if w.line.open--; w.line.open == 0 {
 		p.free(g, w.line.inst)
 	}
 	return res, err
+}
+
+// renew takes an instance out that failed too often; another one is started in its place. p.mu
+// is held.
+func (p *Instances) renew(g *group, w *waiter, text string) {
+	w.line.inst.sick = true
+	if w.call.Log != nil {
+		fmt.Fprintf(w.call.Log, "bagpipe: %s: this instance of the robot is ended, and another started\n", text)
+	}
+	g.renewed = append(g.renewed, p.Now()) // reap forgets the old ones
+	if len(g.renewed) > mostRenewed && w.spec.Sick != nil {
+		told := fmt.Sprintf("%s, and so with the %d before it", text, mostRenewed)
+		p.wg.Go(func() { w.spec.Sick(told) })
+	}
 }
 
 func (p *Instances) group(spec *Spec) *group {
@@ -249,7 +279,11 @@ func (p *Instances) serve(g *group, inst *instance, these []*waiter) {
 // free takes an instance back, nil if there is none; p.mu is held.
 func (p *Instances) free(g *group, inst *instance) {
 	g.busy--
-	if inst != nil && inst.alive() {
+	switch {
+	case inst == nil || !inst.alive():
+	case inst.sick:
+		p.wg.Go(inst.shutdown)
+	default:
 		inst.since = p.Now()
 		g.idle = append(g.idle, inst)
 	}
@@ -267,7 +301,8 @@ func (p *Instances) reap() {
 			}
 			return old
 		})
-		if len(g.idle)+g.busy+len(g.waiting)+g.aside+g.broken == 0 {
+		g.renewed = slices.DeleteFunc(g.renewed, func(t time.Time) bool { return p.Now().Sub(t) > renewedSince })
+		if len(g.idle)+g.busy+len(g.waiting)+g.aside+g.broken+len(g.renewed) == 0 {
 			delete(p.groups, key)
 		}
 	}

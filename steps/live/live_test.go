@@ -98,7 +98,7 @@ func process(mode string, id int64, label, scratch string) {
 		}
 	}
 	switch {
-	case label == "content":
+	case label == "content", mode == "sick" && label != "well":
 		say(`{"jsonrpc":"2.0","id":%d,"error":{"code":65,"message":"no pages"}}`, id)
 		return
 	case label == "hangs":
@@ -343,5 +343,71 @@ func TestAProgramThatIsNotThereIsTriedLater(t *testing.T) {
 	var later *steps.Later
 	if !errors.As(err, &later) || !strings.Contains(err.Error(), "its robot does not start") {
 		t.Errorf("%v", err)
+	}
+}
+
+// An instance that fails too often is ended, and another is given what comes next; when that
+// happens again and again it is told of.
+func TestAnInstanceThatReachesItsThresholdIsStartedAnew(t *testing.T) {
+	f := newFixture(t, "sick")
+	told := make(chan string, 9)
+	f.spec.Failures, f.spec.Window, f.spec.Sick = 2, 3, func(text string) { told <- text }
+	for n, label := range strings.Fields("a well b c a b c d e well f") {
+		c, log := f.call(t, label+fmt.Sprint(n), nil)
+		c.Label = label
+		_, err := f.Run(t.Context(), f.spec, c)
+		if (err == nil) != (label == "well") {
+			t.Errorf("%d %s: %v", n, label, err)
+		}
+		if ended := strings.Contains(log.String(), "2 of the last "); ended != (n == 2 || n == 4 || n == 6 || n == 8) {
+			t.Errorf("%d %s: log %q", n, label, log)
+		}
+	}
+	f.Close()
+	close(told)
+	if text := <-told; text != "2 of the last 2 items of an instance failed, and so with the 3 before it" || len(told) > 0 {
+		t.Errorf("told %q, and %d more", text, len(told))
+	}
+	if n := f.noted(t, "start"); n != 5 {
+		t.Errorf("%d programs were started", n)
+	}
+}
+
+// A program in Python that lives does at least five times as many items in a time as one that is
+// started for each.
+func TestALivingProgramIsFiveTimesAsFast(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	const living = `import sys, json
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["method"] == "shutdown":
+        break
+    r = {"name": "noop", "version": "1"} if m["method"] == "initialize" else {}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+	f := newFixture(t, "good")
+	f.spec.Argv = []string{python, "-c", living}
+	rate := func(items int, robot func(*steps.Call) (steps.Result, error)) float64 {
+		begin := time.Now()
+		for n := range items {
+			c, _ := f.call(t, fmt.Sprintf("page-%d", n), nil)
+			if _, err := robot(c); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(c.Scratch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return float64(items) / time.Since(begin).Seconds()
+	}
+	once := steps.Command([]string{python, "-c", "import sys, json; json.load(sys.stdin)"})
+	each := rate(40, func(c *steps.Call) (steps.Result, error) { return once.Run(t.Context(), c) })
+	lives := rate(400, func(c *steps.Call) (steps.Result, error) { return f.Run(t.Context(), f.spec, c) })
+	t.Logf("%.0f items a second by programs of their own, %.0f by one that lives", each, lives)
+	if lives < 5*each {
+		t.Error("less than five times as many")
 	}
 }

@@ -29,7 +29,7 @@ type Admission struct {
 // Plan recognises a drop; refusal says why it cannot be admitted.
 func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
-	o, err := c.Book.Recognise(ctx, re.Candidate(t.Path, t.Name, t.Collection, t.Origin), recognise.Options{Limits: c.Settings.ArchiveLimits()})
+	o, err := c.Book.Recognise(ctx, re.Candidate(t.Path, t.Name, t.Collection, t.Origin), re.Asking(c.Settings))
 	return re.admission(c, t, o, err)
 }
 
@@ -40,7 +40,9 @@ func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root strin
 	if dir := filepath.Dir(t.Path); dir != root {
 		asked.Batch = dir
 	}
-	o, err := c.Book.Recognise(ctx, asked, recognise.Options{Limits: c.Settings.ArchiveLimits(), Particular: true})
+	how := re.Asking(c.Settings)
+	how.Particular = true
+	o, err := c.Book.Recognise(ctx, asked, how)
 	return re.admission(c, t, o, err)
 }
 
