@@ -1,6 +1,8 @@
 package steps
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,6 +74,36 @@ func commandChildren(c *Call, said map[string]childDoc) ([]Child, error) {
 		return nil, fmt.Errorf("children: %s is not in the folder %s of the scratch folder", firstMissing(said, children), layout.ChildrenDir)
 	}
 	return children, nil
+}
+
+// ParseChild reads what a program tells of one child while it runs: name, the name of a file or
+// folder in the folder children, percent-encoded, and what result.json may say of it.
+func ParseChild(c *Call, line []byte) (child Child, err error) {
+	var doc struct {
+		Name string `json:"name"`
+		childDoc
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return child, fmt.Errorf("expected a JSON object with name: %w: %.80q", err, line)
+	}
+	name, err := layout.DecodePath(doc.Name)
+	if err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return child, fmt.Errorf("name %q: expected the name of a file or folder in %s", doc.Name, layout.ChildrenDir)
+	}
+	if child, err = doc.child(); err != nil {
+		return child, fmt.Errorf("%s: %w", doc.Name, err)
+	}
+	from := layout.ChildrenDir + "/" + name
+	if _, err := childrenLeft(filepath.Join(c.Scratch, layout.ChildrenDir)); err != nil {
+		return child, err
+	}
+	if err := plainTree(c.Scratch, from); err != nil {
+		return child, err
+	}
+	child.From, child.Name = layout.RelPath(from), name
+	return child, nil
 }
 
 // childrenLeft lists the folder of children, if it is there, and one: a link would

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"bagpipe/bags/archive"
@@ -42,6 +43,8 @@ type Call struct {
 	// Tags gives the object's tags by kind, as vocabularies and places say. nil: there are none.
 	Tags  func() map[string][]string
 	Spent func(cpu time.Duration) // told of the processor time of the step's program; may be nil
+
+	Children *os.File // the program's file 3, on which it tells of children while it runs; nil: it has none
 
 	Folders
 	Records
@@ -103,6 +106,8 @@ type Means struct {
 type Looks struct {
 	Signatures string // file of format signatures; "": those of this program
 	Views      string // folder that pictures to look at go to; "": beside the item
+
+	LeaveOut func(path string) bool // what inside a drop does not belong to its content; nil: nothing
 }
 
 // Status is how a step ended well.

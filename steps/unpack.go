@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,9 +51,14 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 		var message string
 		message, x, err = takeAsIs(ctx, drop, to, o)
 		if err != nil || x.Nested == 0 {
-			return Result{Status: Skipped, Message: message, Outputs: published}, failure(err)
+			left, leftErr := leaveOut(c, to)
+			return Result{Status: Skipped, Message: message + left, Outputs: published}, failure(cmp.Or(err, leftErr))
 		}
 	}
+	if err != nil {
+		return Result{}, failure(err)
+	}
+	left, err := leaveOut(c, to)
 	if err != nil {
 		return Result{}, failure(err)
 	}
@@ -66,7 +72,61 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 	if n := len(x.Warnings); n > 0 {
 		message += fmt.Sprintf("; %s, first: %s", plural(int64(n), "warning"), x.Warnings[0])
 	}
-	return Result{Message: message, Outputs: published}, nil
+	return Result{Message: message + left, Outputs: published}, nil
+}
+
+// leaveOut removes from the content what the black list names, and says what; source/ keeps
+// it. A bag is left as it is: it says itself what belongs to it.
+func leaveOut(c *Call, content string) (left string, err error) {
+	if c.LeaveOut == nil || c.SourceKind == "bag" || c.SourceKind == "file" {
+		return "", nil
+	}
+	top := content
+	for {
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			return "", err
+		}
+		if len(entries) != 1 || !entries[0].IsDir() {
+			break
+		}
+		top = filepath.Join(top, entries[0].Name())
+	}
+	var names []string
+	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == top && !isBag(p) {
+			return err
+		}
+		if d.IsDir() && isBag(p) {
+			return fs.SkipDir
+		}
+		rel := strings.TrimPrefix(p, top+"/")
+		if !c.LeaveOut(rel) {
+			return nil
+		}
+		names = append(names, layout.EncodePath(rel))
+		if err := os.RemoveAll(p); err != nil || !d.IsDir() {
+			return err
+		}
+		return fs.SkipDir
+	})
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	for _, name := range names {
+		c.logf("left out of content, and kept in source: %s", name)
+	}
+	const shown = 5
+	more := ""
+	if len(names) > shown {
+		more = ", …"
+	}
+	return fmt.Sprintf("; left out by the rules' black list, and kept in source: %d (%s%s)", len(names), strings.Join(names[:min(shown, len(names))], ", "), more), nil
+}
+
+func isBag(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "bagit.txt"))
+	return err == nil
 }
 
 // theDrop is the one thing in source/.

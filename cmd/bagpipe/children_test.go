@@ -17,8 +17,14 @@ import (
 // brood is a workspace with one item whose step makes many children.
 func brood(t *testing.T, children int) *bench {
 	t.Helper()
+	return broodBy(t, children, "robot: split\n    with: {workflow: chick}")
+}
+
+// broodBy is brood, made by the robot that how names.
+func broodBy(t *testing.T, children int, how string) *bench {
+	t.Helper()
 	b := newBench(t)
-	b.workflow("brood", "  - name: split\n    robot: split\n    with: {workflow: chick}\n    parentLast: true\n    poolSize: 20\n  - name: after\n    robot: noop\n")
+	b.workflow("brood", "  - name: split\n    "+how+"\n    parentLast: true\n    poolSize: 20\n  - name: after\n    robot: noop\n")
 	b.workflow("chick", "  - name: peep\n    robot: noop\n")
 	for i := range children {
 		b.write(fmt.Sprintf("nest/%d", i), fmt.Sprint(i))
@@ -92,6 +98,30 @@ func TestKillWhileChildrenAreRegistered(t *testing.T) {
 		b.ok("run")
 		b.reared(children)
 	}
+}
+
+// The same, of a program that tells of its children while it runs, which are worked on meanwhile.
+func TestKillWhileChildrenAreTold(t *testing.T) {
+	t.Parallel()
+	const tells = `command: [sh, -c, 'mkdir children; for f in "$BAGPIPE_CONTENT"/*; do n=${f##*/}; cp "$f" children/$n; echo "{\"name\": \"$n\", \"workflow\": \"chick\"}" >&3; done']`
+	children := soak(50, 600)
+	b := broodBy(t, children, tells)
+	b.ok("status")
+	kills := 0
+	for n := range soak(8, 40) { // each goes a little further than the one before
+		r := b.start("run", "-j", "2")
+		moved := b.awaitMoves(r, 2+2*n)
+		<-time.After(time.Duration(n%4) * 900 * time.Microsecond)
+		if r.kill() && moved {
+			kills++
+		}
+		t.Logf("killed with %d children registered", b.registered())
+	}
+	if kills < 2 {
+		t.Errorf("%d runs were killed", kills)
+	}
+	b.ok("run")
+	b.reared(children)
 }
 
 // Killed between the moves of the files and their commits, which no commit shows: as

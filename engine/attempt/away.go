@@ -178,6 +178,8 @@ func (a Abroad) Adopt(ref layout.AttemptRef, cancelled func(error), hurried func
 	w = a.NewAway(entry, hurried, done)
 	w.attempt = &claimed{AttemptRef: ref, by: Worker{Engine: ref.Key.Engine, Runner: runner}, at: s.Attempts[ref.Key].Claimed}
 	w.begun(w.attempt.at)
+	w.attempt.given.look(a.ledger.Path(layout.ItemDir(ref.Item)), ref.Step, rec.Committed.Manifest, rec.Committed.Execution)
+	w.attempt.given.since = w.attempt.at
 	w.scratch = a.folder.ScratchDir(ref)
 	if err := os.MkdirAll(w.scratch, 0o777); err != nil {
 		return nil, false, fmt.Errorf("make the scratch folder of an adopted attempt: %w", err)

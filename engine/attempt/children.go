@@ -82,13 +82,16 @@ func (w *Work) multiply(ctx context.Context) error {
 		return err
 	}
 	var fresh []*child
+	before := 0
 	for i := range planned {
-		if !planned[i].there {
+		switch {
+		case !planned[i].there:
 			fresh = append(fresh, &planned[i])
+		case !w.attempt.told[planned[i].id]:
+			before++
 		}
 	}
-	before := len(planned) - len(fresh)
-	w.attempt.Children = before
+	w.attempt.Children += before
 	if err := cs.register(ctx, fresh); err != nil {
 		return err
 	}

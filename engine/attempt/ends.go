@@ -57,16 +57,19 @@ func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result) e
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: end,
 			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
-	}, control.AlsoFiles(describe(res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)))
+	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)))
 	return err
 }
 
 // describe changes manifest.json and inventory.json as a result says.
-func describe(res steps.Result) func(*ledger.Record, map[string][]byte) error {
+func describe(c *claimed, res steps.Result) func(*ledger.Record, map[string][]byte) error {
 	if res.Inventory == nil && len(res.Metadata) == 0 {
 		return nil
 	}
 	return func(rec *ledger.Record, files map[string][]byte) error {
+		if err := c.given.checkMetadata(rec, c.AttemptRef, res.Metadata); err != nil {
+			return err
+		}
 		m := rec.Manifest
 		dir := layout.ItemDir(m.Item) + "/"
 		if res.Inventory != nil {

@@ -78,7 +78,7 @@ func (r *Recovery) Recover(ctx context.Context, a layout.AttemptRef, why string)
 	if err != nil || ended {
 		return err
 	}
-	if err := r.folder.PutBack(a); err != nil {
+	if err := putBack(r.folder, r.ledger.Path(layout.ItemDir(a.Item)), a); err != nil {
 		return err
 	}
 	if err := abandon(ctx, r.ledger, a, why); !ledger.IsRefused(err) {

@@ -47,12 +47,14 @@ type claimed struct {
 	layout.AttemptRef
 	by          Worker
 	at          time.Time
-	started     time.Time       // zero: the robot was not called
-	progress    *state.Progress // what the robot told last
-	state.Yield                 // children are counted once they are registered
-	placed      layout.Manifest // of an item whose object stays in a catalog; zero: it does not
-	opened      folder.Opened   // what the robot saw of it
-	checks      []steps.Check   // what the robot found of the object's quality
+	started     time.Time              // zero: the robot was not called
+	progress    *state.Progress        // what the robot told last
+	state.Yield                        // children are counted once they are registered
+	placed      layout.Manifest        // of an item whose object stays in a catalog; zero: it does not
+	opened      folder.Opened          // what the robot saw of it
+	checks      []steps.Check          // what the robot found of the object's quality
+	given       given                  // what the robot was given
+	told        map[layout.ItemID]bool // the children that its program told of while it ran
 }
 
 // NewWork prepares a step that was taken from the queue. hurried is asked when the end
@@ -207,11 +209,15 @@ func (w *Work) finish(ctx context.Context) {
 	}
 	w.keepProgress()
 	err := w.settle(w.endDurably(ctx))
+	w.attempt.given.unlock()
 	if errors.Is(err, state.ErrStale) {
 		w.warn("an attempt lost its claim; its result does not count", "attempt", w.attempt.Key.String())
 		err = nil
 	}
 	w.Err = errors.Join(err, w.checkThreshold(ctx))
+	if err == nil && ran {
+		w.Err = errors.Join(w.Err, w.askOnError(ctx))
+	}
 	if err := w.writing.End(); err != nil {
 		w.warn("give up the file system", "err", err)
 	}
@@ -281,7 +287,7 @@ func (w *Work) publish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.verifyInventoried(ctx); err != nil {
+	if err := errors.Join(w.verifyInventoried(ctx), w.checkConflict()); err != nil {
 		return err
 	}
 	if err := w.multiply(ctx); err != nil {
@@ -400,7 +406,15 @@ func (w *Work) end(ctx context.Context) error {
 		}
 		return w.a.fail(ctx, c, w.Err, w.log.Tail(), w.result.Milestones)
 	}
-	return w.a.complete(ctx, c, w.result)
+	err := w.a.complete(ctx, c, w.result)
+	var conflict *conflictError
+	if errors.As(err, &conflict) {
+		if err := w.conflicted(conflict); err != nil {
+			return err
+		}
+		return w.end(ctx)
+	}
+	return err
 }
 
 // pause waits a moment and looks at what other engines committed, so that a step

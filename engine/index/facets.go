@@ -1,6 +1,7 @@
 package index
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -95,8 +96,39 @@ func facetsOf(paths []string, f *ledger.Records) []string {
 
 // LookUp finds what stands at a path of an item's records.
 func LookUp(manifest, execution []byte, path string) gjson.Result {
+	if path == notesPath {
+		return notes(execution)
+	}
 	if rest, ok := strings.CutPrefix(path, executions); ok {
 		return gjson.GetBytes(execution, rest)
 	}
 	return gjson.GetBytes(manifest, path)
+}
+
+// notesPath leads to what is told of the steps in progress.
+const notesPath = executions + "notes"
+
+// notes gathers what the record tells of the steps in progress, as a list.
+func notes(execution []byte) gjson.Result {
+	told := []string{}
+	gjson.GetBytes(execution, "workflows").ForEach(func(_, w gjson.Result) bool {
+		w.Get("steps").ForEach(func(_, s gjson.Result) bool {
+			if s.Get("status").Str != "in-progress" {
+				return true
+			}
+			s.Get("attempts").ForEach(func(_, a gjson.Result) bool {
+				if note := a.Get("progress.note").Str; note != "" && a.Get("state").Str == "in-progress" {
+					told = append(told, note)
+				}
+				return true
+			})
+			return true
+		})
+		return true
+	})
+	if len(told) == 0 {
+		return gjson.Result{}
+	}
+	data, _ := json.Marshal(told) // strings alone: always encodes
+	return gjson.ParseBytes(data)
 }

@@ -130,7 +130,7 @@ func PoolWarnings(s *Settings, d *state.Definition, others map[string]*state.Def
 			}
 		}
 	}
-	return warnings
+	return append(warnings, SideBySide(d)...)
 }
 
 // PoolWarningsIn is PoolWarnings by the settings and definitions that lie in the folder

@@ -1,0 +1,215 @@
+package attempt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"bagpipe/engine/folder"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+)
+
+// The rules are: steps of an item that run side by side may both add, and none overwrites
+// what another made meanwhile. What an attempt is about to replace (content, something below
+// derived/, a key of the metadata) is held against what its robot was given: where another
+// attempt that ended since has changed it, this one fails and leaves it as it is. Who
+// replaces files holds the lock of the item's folder from that look until its end is
+// committed, so of two one is first; the other sees what it changed, or, after a crash, that
+// somebody did who has not ended, and comes again later.
+
+// given is an item as the robot of an attempt was given it.
+type given struct {
+	manifest, execution []byte // as committed; nil: not known
+	places              map[layout.RelPath]os.FileInfo
+	since               time.Time    // of an attempt that an engine before prepared: what changed later is another's
+	lock                func() error // ends that of the item's folder, held while its files are replaced; nil: not held
+}
+
+// conflictError is how an attempt fails that would overwrite what another made meanwhile.
+type conflictError struct{ with, what string }
+
+func (e *conflictError) Error() string {
+	return fmt.Sprintf("in conflict with %s: %s was changed meanwhile; nothing of it was overwritten", e.with, e.what)
+}
+
+// look notes how the item stands.
+func (g *given) look(dir string, step layout.Name, manifest, execution []byte) {
+	g.manifest, g.execution, g.places = manifest, execution, map[layout.RelPath]os.FileInfo{}
+	note := func(rel string) {
+		if info, err := os.Lstat(filepath.Join(dir, rel)); err == nil {
+			g.places[layout.RelPath(rel)] = info
+		}
+	}
+	note(layout.ContentDir)
+	for _, below := range []string{layout.DerivedDir, layout.DerivedDir + "/" + string(step)} {
+		entries, err := os.ReadDir(filepath.Join(dir, below))
+		if err != nil {
+			continue // there is nothing that could be overwritten
+		}
+		for _, e := range entries {
+			note(below + "/" + e.Name())
+		}
+	}
+}
+
+// changed reports whether what stands at to is not what stood there.
+func (g *given) changed(dir string, to layout.RelPath) bool {
+	parts := strings.Split(string(to), "/")
+	to = layout.RelPath(strings.Join(parts[:min(len(parts), 3)], "/"))
+	now, err := os.Lstat(filepath.Join(dir, string(to)))
+	if err != nil {
+		return false
+	}
+	if stat, ok := now.Sys().(*syscall.Stat_t); ok && !g.since.IsZero() && time.Unix(stat.Ctim.Unix()).After(g.since) {
+		return true
+	}
+	was := g.places[to]
+	return was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime())
+}
+
+// lockFolder waits until no other attempt replaces files of the item.
+func (g *given) lockFolder(dir string) (err error) {
+	if g.lock, err = disk.LockDir(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // there is nothing in it that could be overwritten
+	}
+	return err
+}
+
+func (g *given) unlock() {
+	if g.lock != nil {
+		_ = g.lock() // nothing was written
+		g.lock = nil
+	}
+}
+
+// checkConflict holds what the result replaces against what the robot was given; from then on
+// the item's folder is locked.
+func (w *Work) checkConflict() error {
+	g, dir := &w.attempt.given, w.a.ledger.Path(layout.ItemDir(w.attempt.Item))
+	if g.places == nil || len(w.result.Outputs)+len(w.result.Remove) == 0 {
+		return nil
+	}
+	if err := g.lockFolder(dir); err != nil {
+		return err
+	}
+	places := slices.Clone(w.result.Remove)
+	for _, o := range w.result.Outputs {
+		places = append(places, o.To)
+	}
+	for _, to := range places {
+		if to == layout.SourceDir || !g.changed(dir, to) {
+			continue
+		}
+		_, rec, err := w.a.ledger.ReadTip(w.attempt.Item, w.attempt.Workflow)
+		if err != nil {
+			return err
+		}
+		with := g.endedSince(rec.Execution, w.attempt.AttemptRef)
+		if with == "" {
+			return &steps.Later{Reason: fmt.Sprintf("%s was changed meanwhile by who has not ended", to)}
+		}
+		return steps.SystemFailure("%w", &conflictError{with, string(to)})
+	}
+	return nil
+}
+
+// endedSince names the attempts of other steps that ended since the robot was given the item.
+func (g *given) endedSince(now *state.Execution, own layout.AttemptRef) string {
+	before, err := state.Decode(g.execution)
+	if err != nil {
+		return ""
+	}
+	var with []string
+	for _, name := range now.Names() {
+		for step, s := range now.Workflows[name].Steps {
+			if name == own.Workflow && step == own.Step {
+				continue
+			}
+			for key, a := range s.Attempts {
+				_, was := before.Find(name, step)
+				if a.Ended.IsZero() || was != nil && !was.Attempts[key].Ended.IsZero() {
+					continue
+				}
+				with = append(with, fmt.Sprintf("%s of attempt %s", step, key))
+			}
+		}
+	}
+	slices.Sort(with)
+	return strings.Join(with, ", ")
+}
+
+// checkMetadata holds the metadata that a result sets against what the robot was given. It is
+// asked in the commit of the attempt's end.
+func (g *given) checkMetadata(rec *ledger.Record, own layout.AttemptRef, sets map[string]any) error {
+	if g.manifest == nil || len(sets) == 0 || bytes.Equal(g.manifest, rec.Committed.Manifest) {
+		return nil
+	}
+	was, err := layout.DecodeManifest(g.manifest)
+	if err != nil {
+		return err
+	}
+	key := overwritten("", was.Metadata, rec.Manifest.Metadata, sets)
+	if key == "" {
+		return nil
+	}
+	with := g.endedSince(rec.Execution, own)
+	if with == "" {
+		with = "a person's change"
+	}
+	return &conflictError{with, "metadata." + key}
+}
+
+// overwritten is the first key that sets would give another value, and that has another one
+// now than it had; "": none.
+func overwritten(under string, was, now, sets map[string]any) string {
+	for _, key := range slices.Sorted(maps.Keys(sets)) {
+		is, there := now[key]
+		if !there || reflect.DeepEqual(is, was[key]) || reflect.DeepEqual(is, sets[key]) {
+			continue
+		}
+		isBelow, one := is.(map[string]any)
+		setBelow, two := sets[key].(map[string]any)
+		if one && two {
+			wasBelow, _ := was[key].(map[string]any)
+			if found := overwritten(under+key+".", wasBelow, isBelow, setBelow); found != "" {
+				return found
+			}
+			continue
+		}
+		return under + key
+	}
+	return ""
+}
+
+// conflicted fails an attempt whose end was refused for a conflict, and puts back what it
+// published.
+func (w *Work) conflicted(conflict *conflictError) error {
+	if w.published {
+		if err := w.a.folder.PutBack(w.attempt.AttemptRef); err != nil {
+			return err
+		}
+		w.published = false
+	}
+	w.Err = steps.SystemFailure("%w", conflict)
+	return nil
+}
+
+// putBack puts back what a dead attempt replaced, while no other replaces files of the item.
+func putBack(fo *folder.Folders, dir string, a layout.AttemptRef) error {
+	var g given
+	defer g.unlock()
+	return errors.Join(g.lockFolder(dir), fo.PutBack(a))
+}
