@@ -225,6 +225,7 @@ func (r *run) work(ctx context.Context) error {
 		case <-side.Done():
 		}
 	})
+	wg.Go(func() { r.boundDrain(side, interrupt) })
 	r.warm = r.e.Attempt.NewWarmUps(r.pool.Drained(), r.tellGrave)
 	if r.o.Watch && !r.injected() {
 		wg.Go(func() { r.deliver(side) })
@@ -237,6 +238,25 @@ func (r *run) work(ctx context.Context) error {
 	stopSide()
 	wg.Wait()
 	return r.ending()
+}
+
+// boundDrain ends what is at work a while after the run was to stop; its attempts are given
+// back, and cost no retry.
+func (r *run) boundDrain(side context.Context, interrupt context.CancelCauseFunc) {
+	select {
+	case <-r.pool.Drained():
+	case <-side.Done():
+		return
+	}
+	most := r.e.Settings.Current().Settings.DrainTime()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-late.C:
+		r.tellGrave("what was at work " + most.String() + " after the run was to stop is ended, and waits for the next run (drain)")
+		interrupt(runner.ErrInterrupted)
+	case <-side.Done():
+	}
 }
 
 // fired tells how a schedule's firing ended.

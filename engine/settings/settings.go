@@ -73,6 +73,7 @@ type Deploying struct {
 	Steps   map[string]Deployment `yaml:"steps"`  // by WORKFLOW/STEP, /STEP or defaults
 	Robots  map[string]Deployment `yaml:"robots"` // by robot or program
 	Workers WorkerSettings        `yaml:"workers"`
+	Drain   layout.Duration       `yaml:"drain"` // how long a run that is to stop waits for what is at work
 }
 
 // Collection says what becomes of what is dropped in inbox/NAME.
@@ -384,6 +385,7 @@ const (
 	defaultRetryFirst = time.Second
 	defaultRetryMost  = 5 * time.Minute
 	defaultLater      = time.Minute
+	defaultDrain      = 40 * time.Second
 	defaultFree       = 256 << 20
 )
 
@@ -410,6 +412,9 @@ func (s *Settings) LaterPause() time.Duration {
 	}
 	return defaultLater
 }
+
+// DrainTime is how long a run that is to stop waits for what is at work.
+func (s *Settings) DrainTime() time.Duration { return cmp.Or(time.Duration(s.Drain), defaultDrain) }
 
 // Free is the space below which nothing is taken in or started.
 func (s *Settings) Free() uint64 {
