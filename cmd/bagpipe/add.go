@@ -9,6 +9,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/queue"
 	"bagpipe/layout"
 )
 
@@ -22,6 +23,7 @@ type addCmd struct {
 	BatchClose bool     `help:"Close the batch afterwards, if everything was taken in."`
 	Move       bool     `help:"Move the source instead of copying it."`
 	VersionOf  string   `placeholder:"ITEM" help:"The item that it becomes the next version of. For one path only."`
+	Wait       bool     `help:"Stay until what was taken in is done, failed, or waits for people."`
 	JSON       bool     `name:"json" help:"One JSON object a line."`
 }
 
@@ -58,7 +60,7 @@ func (c *addCmd) Run(ctx context.Context, a *app) error {
 				return err
 			}
 		}
-		failed, taken, cut := false, 0, false
+		failed, cut, taken := false, false, map[layout.ItemID]bool{}
 		err = e.Intake.AddAll(ctx, c.Paths, intake.AddOptions{
 			Workflow: c.Workflow, Collection: layout.Name(c.Collection), Label: c.Label, Lane: c.Lane, Move: c.Move, Batch: layout.Name(c.Batch), VersionOf: of,
 		}, func(got intake.Admitted, err error) {
@@ -73,7 +75,7 @@ func (c *addCmd) Run(ctx context.Context, a *app) error {
 			case got.Rejected != "":
 				failed = true
 			default:
-				taken++
+				taken[got.Item] = true
 			}
 			c.print(a, got)
 		})
@@ -81,7 +83,7 @@ func (c *addCmd) Run(ctx context.Context, a *app) error {
 			err = context.Canceled
 		}
 		if errors.Is(err, context.Canceled) {
-			a.Talk("bagpipe: %d of %d paths were taken in", taken, len(c.Paths))
+			a.Talk("bagpipe: %d of %d paths were taken in", len(taken), len(c.Paths))
 		}
 		if err != nil {
 			return err
@@ -90,9 +92,14 @@ func (c *addCmd) Run(ctx context.Context, a *app) error {
 			return screen.ExitError
 		}
 		if c.BatchClose {
-			return e.Act.CloseBatch(ctx, layout.Name(c.Batch))
+			if err := e.Act.CloseBatch(ctx, layout.Name(c.Batch)); err != nil {
+				return err
+			}
 		}
-		return nil
+		if !c.Wait {
+			return nil
+		}
+		return a.waitFor(ctx, e, func(it *queue.Item) bool { return taken[it.ID] })
 	})
 }
 

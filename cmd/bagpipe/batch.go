@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
@@ -59,8 +61,46 @@ type batchArgs struct {
 
 type (
 	batchShowCmd  struct{ batchArgs }
-	batchCloseCmd struct{ batchArgs }
+	batchCloseCmd struct {
+		batchArgs
+		Wait bool `help:"Stay until its items are done, failed, or wait for people."`
+	}
 )
+
+// waitFor stays until the items that fit are done, failed, or wait for people alone; others do
+// the work.
+func (a *app) waitFor(ctx context.Context, e *engine.Engine, fits func(*queue.Item) bool) error {
+	const look = 300 * time.Millisecond
+	told := ""
+	if err := e.Index.Load(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := e.Ask.Refresh(ctx); err != nil {
+			return err
+		}
+		underWay, people, failed := e.Ask.Progress(fits)
+		if underWay == 0 {
+			if people > 0 {
+				a.Talk("%s for people", screen.CountVerb(people, "item waits", "items wait"))
+			}
+			if failed > 0 {
+				a.Talk("%s failed; bagpipe failures says why", screen.Count(failed, "item"))
+				return screen.ExitSomeFailed
+			}
+			return nil
+		}
+		if now := screen.CountVerb(underWay, "item is under way", "items are under way"); now != told {
+			told = now
+			a.Talk("%s", now)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+	}
+}
 
 func (c *batchShowCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
@@ -97,10 +137,16 @@ func (c *batchCloseCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if c.JSON {
-			return a.JSON(map[string]string{"batch": c.Name, "status": "closed"})
+			if err := a.JSON(map[string]string{"batch": c.Name, "status": "closed"}); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(a.Out, "%s: closed\n", c.Name)
 		}
-		fmt.Fprintf(a.Out, "%s: closed\n", c.Name)
-		return nil
+		if !c.Wait {
+			return nil
+		}
+		return a.waitFor(ctx, e, func(it *queue.Item) bool { return it.Batch == c.Name })
 	})
 }
 

@@ -36,13 +36,34 @@ func (c *failuresArgs) check(e *engine.Engine) error {
 
 type failuresListCmd struct {
 	failuresArgs
-	JSON bool `name:"json" help:"Print JSON."`
+	Retrying bool `help:"What failed and is tried again by itself, instead."`
+	JSON     bool `name:"json" help:"Print JSON."`
+}
+
+// retrying lists what failed and waits for its next try.
+func (c *failuresListCmd) retrying(a *app, e *engine.Engine) error {
+	rows := e.Ask.Retrying(c.Workflow, layout.Name(c.Step))
+	if c.JSON {
+		return a.JSON(rows)
+	}
+	if len(rows) == 0 {
+		a.Talk("nothing that failed is tried again by itself")
+		return nil
+	}
+	t := screen.NewTable("step", "items", "failed", "since", "next try", "message")
+	for _, r := range rows {
+		t.Row(r.Step, r.Items, screen.Count(r.Failures, "time"), screen.When(r.Since), screen.When(r.Next), r.Reason)
+	}
+	return t.Print(a.Out)
 }
 
 func (c *failuresListCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
 		if err := c.check(e); err != nil {
 			return err
+		}
+		if c.Retrying {
+			return c.retrying(a, e)
 		}
 		groups := e.Ask.Failures(c.filter())
 		if c.JSON {

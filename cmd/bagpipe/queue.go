@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/condition"
+	"bagpipe/layout"
 	"bagpipe/templates"
 )
 
@@ -154,6 +156,18 @@ func (c *queueCmd) ask() ask.QueueAsk {
 	return wanted
 }
 
+// tellRetrying counts what is not listed, as it failed and its next try has not come.
+func (c *queueCmd) tellRetrying(a *app, e *engine.Engine) {
+	workflow, step, _ := strings.Cut(c.Which, "/")
+	n := 0
+	for _, l := range e.Ask.Retrying(workflow, layout.Name(step)) {
+		n += l.Items
+	}
+	if n > 0 && c.For != ask.People && c.Where == "" {
+		a.Talk("%s: bagpipe failures --retrying", screen.CountVerb(n, "failed step waits for its next try", "failed steps wait for their next try"))
+	}
+}
+
 func (c *queueCmd) show(a *app, e *engine.Engine) error {
 	switch {
 	case c.List:
@@ -180,6 +194,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 	if c.JSON {
 		return a.JSON(rows)
 	}
+	c.tellRetrying(a, e)
 	if len(rows) == 0 {
 		a.Talk("%s", map[string]string{"": "nothing is ready, and nothing waits for a person", ask.Robots: "nothing is ready", ask.People: "nothing waits for a person"}[c.For])
 		return nil

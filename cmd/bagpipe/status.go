@@ -151,7 +151,11 @@ func causeLine(g ask.FailureGroup) string {
 }
 
 func laterLine(l ask.TriedLater) string {
-	return fmt.Sprintf("%s: %s since %s, again from %s on: %s", l.Step, screen.Count(l.Items, "item"), screen.When(l.Since), screen.When(l.Next), l.Reason)
+	failed := ""
+	if l.Failures > 0 {
+		failed = " after " + screen.Count(l.Failures, "failure")
+	}
+	return fmt.Sprintf("%s: %s%s since %s, again from %s on: %s", l.Step, screen.Count(l.Items, "item"), failed, screen.When(l.Since), screen.When(l.Next), l.Reason)
 }
 
 func personLine(p ask.ItemRow) string {

@@ -83,3 +83,48 @@ func (li *Lists) Batch(name layout.Name) (BatchRow, []ItemRow, error) {
 	}
 	return rows[i], items, nil
 }
+
+// Progress counts, of the items that fit, those that runs go on with, those that wait for
+// people alone, and those that failed.
+func (li *Lists) Progress(fits func(*queue.Item) bool) (underWay, people, failed int) {
+	now := li.ledger.Now()
+	for it := range li.index.Loaded().Items() {
+		if !fits(it) {
+			continue
+		}
+		goes, waits := goesOn(it, now)
+		switch {
+		case goes:
+			underWay++
+		case len(Failings(it)) > 0:
+			failed++
+		case waits:
+			people++
+		}
+	}
+	return underWay, people, failed
+}
+
+// goesOn reports whether runs go on with an item, and whether it waits for a person.
+func goesOn(it *queue.Item, now time.Time) (goes, person bool) {
+	if it.Held || it.Broken != "" {
+		return false, true
+	}
+	for r := range it.Runs {
+		run := &it.Runs[r]
+		if run.Status != state.InProgress {
+			continue
+		}
+		waits, open := false, false
+		for i := range run.Steps {
+			switch why := it.BlockedAt(run, i, now); {
+			case run.Steps[i].Status == state.InProgress, run.Steps[i].Status == state.Waiting && (why == nil || why.Code == "retry" || why.Code == "date"):
+				open = true
+			case run.Steps[i].Status == state.Waiting && why.Code == "manual":
+				waits = true
+			}
+		}
+		goes, person = goes || open || !waits, person || waits
+	}
+	return goes, person
+}

@@ -69,7 +69,8 @@ type TriedLater struct {
 	Next   time.Time `json:"next"`  // the earliest
 	Store  bool      `json:"store"` // the step needs the store, and the store is missing or full
 
-	Overdue bool `json:"overdue"` // since longer than OverdueAfter
+	Failures int  `json:"failures,omitempty"` // in a row, the most of one item; 0: the robots asked to be called later
+	Overdue  bool `json:"overdue"`            // since longer than OverdueAfter
 }
 
 // OverdueAfter is for how long what is tried again later is nobody's business.
@@ -111,6 +112,9 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 			row.Reason = key[1]
 		}
 		row.Items++
+		if !deferred {
+			row.Failures = max(row.Failures, s.Attempts)
+		}
 		if since := triedSince(s); row.Since.IsZero() || since.Before(row.Since) {
 			row.Since = since
 		}
@@ -136,6 +140,15 @@ func (l LaterGroups) Rows() []TriedLater {
 // Overdue lists what has been tried again for longer than OverdueAfter.
 func (ac *Activity) Overdue() []TriedLater {
 	return slices.DeleteFunc(ac.listLater(ac.index.Loaded()), func(l TriedLater) bool { return !l.Overdue })
+}
+
+// Retrying lists what failed and is tried again by itself.
+func (ac *Activity) Retrying(workflow string, step layout.Name) []TriedLater {
+	base, _ := state.Instance(workflow)
+	return slices.DeleteFunc(ac.listLater(ac.index.Loaded()), func(l TriedLater) bool {
+		w, s, _ := strings.Cut(l.Step, "/")
+		return l.Failures == 0 || workflow != "" && workflow != w && base != w || step != "" && string(step) != s
+	})
 }
 
 // listLater lists what is tried again later, of the items in an index.

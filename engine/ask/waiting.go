@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+	"bagpipe/steps"
 )
 
 // namedKeepers is how many of the items that a step waits for are named.
@@ -71,7 +72,7 @@ func (re *Reasons) worded(w *Waiting, it *queue.Item, run *queue.Run, i int) (op
 	case "manual":
 		w.Why += " since " + layout.FormatTime(s.Since)
 	case "retry":
-		w.Why += fmt.Sprintf(" (after %s)", attemptsText(s.Attempts))
+		w.Why = triedText(s, w.Until)
 	case "date":
 		if !w.Until.IsZero() {
 			w.Why += ", and is done by a run from then on"
@@ -102,6 +103,22 @@ func itemsText(ids []layout.ItemID, all int) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
+}
+
+// triedText says how a step that is tried again by itself has fared.
+func triedText(s *queue.Step, next time.Time) string {
+	at := layout.FormatTime(next) + ": " + s.Message
+	if strings.HasPrefix(s.Message, (&steps.Later{}).Error()) {
+		return fmt.Sprintf("is tried again at %s (after %s)", at, attemptsText(s.Attempts))
+	}
+	failed, try := fmt.Sprintf("%d times", s.Attempts), fmt.Sprintf("try %d", s.Attempts+1)
+	switch s.Attempts {
+	case 1:
+		failed, try = "once", "second try"
+	case 2:
+		failed, try = "twice", "third try"
+	}
+	return fmt.Sprintf("failed %s, %s at %s", failed, try, at)
 }
 
 func attemptsText(n int) string {
