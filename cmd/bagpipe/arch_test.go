@@ -28,7 +28,7 @@ var floors = map[string]int{
 	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3,
 	"bagpipe/engine/recognise": 3, "bagpipe/engine/runner": 3, "bagpipe/engine/mounted": 3, "bagpipe/engine/timetable": 3, "bagpipe/engine/audience": 3, "bagpipe/engine/notice": 4, "bagpipe/engine/query": 3, "bagpipe/engine/stac": 4, "bagpipe/engine/tags": 4, "bagpipe/engine/roots": 3,
 	"bagpipe/engine/state": 2, "bagpipe/steps": 2,
-	"bagpipe/bags": 1, "bagpipe/engine/condition": 1, "bagpipe/engine/fault": 1,
+	"bagpipe/bags": 1, "bagpipe/engine/condition": 1, "bagpipe/engine/fault": 1, "bagpipe/engine/trust": 1,
 	"bagpipe/layout": 0, "bagpipe/templates": 0,
 }
 
