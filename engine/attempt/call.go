@@ -165,6 +165,9 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	c.Quality = qualities{a.rooms}.of(c, rec.Manifest)
 	c.Tags = func() map[string][]string { return a.settings.Current().Tags.Of(rec.Committed.Manifest) }
 	c.Spent = func(cpu time.Duration) { ref.CPU = cpu }
+	if a.ledger.Site.Name != "" && rec.Plan != nil {
+		ref.Inputs = state.InputsOf(rec.Execution, rec.Plan, ref.Workflow, ref.Step, rec.Manifest.Source.Digest)
+	}
 	if w.plan.Command == nil && a.robots[layout.Name(w.plan.Robot)].Archives {
 		err = a.addArchived(v, rec, &c.Records)
 	}

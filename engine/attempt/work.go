@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/folder"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
@@ -293,10 +295,48 @@ func (w *Work) publish(ctx context.Context) error {
 	if err := w.multiply(ctx); err != nil {
 		return laterWhenFull(err)
 	}
+	if w.a.ledger.Site.Name != "" {
+		if err := digestOutputs(ctx, w); err != nil {
+			return err
+		}
+	}
 	if err := w.a.folder.Publish(w.attempt.AttemptRef, w.scratch, w.writing, w.result); err != nil {
 		return laterWhenFull(steps.SystemFailure("%w", err))
 	}
 	w.published = true
+	return nil
+}
+
+// digestOutputs notes what an attempt made, so that another that was given the same at another
+// site can be held against it.
+func digestOutputs(ctx context.Context, w *Work) error {
+	var made []string
+	for _, o := range w.result.Outputs {
+		sum, err := inbox.Digest(ctx, filepath.Join(w.scratch, filepath.FromSlash(string(o.From))))
+		if err != nil {
+			return steps.SystemFailure("digest %s: %w", o.To, err)
+		}
+		made = append(made, string(o.To)+" "+sum.Digest)
+	}
+	if w.result.Inventory != nil {
+		data, err := w.result.Inventory.Encode()
+		if err != nil {
+			return err
+		}
+		made = append(made, layout.InventoryJSON+" "+ledger.DigestOf(data))
+	}
+	if len(w.result.Metadata) > 0 {
+		data, err := layout.EncodeJSON(w.result.Metadata)
+		if err != nil {
+			return err
+		}
+		made = append(made, "metadata "+ledger.DigestOf(data))
+	}
+	for _, c := range w.result.Choose {
+		made = append(made, "chosen "+string(c))
+	}
+	slices.Sort(made)
+	w.attempt.Outputs = ledger.DigestOf([]byte(strings.Join(made, "\n")))
 	return nil
 }
 

@@ -283,6 +283,10 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 				a.Chosen = append(a.Chosen, r.name(r.text(v)))
 				return r.err == nil
 			})
+		case "inputs":
+			a.Inputs = r.text(v)
+		case "outputs":
+			a.Outputs = r.text(v)
 		case "content":
 			if a.Content = v.Bool(); !v.IsBool() {
 				r.fail("content %.40s: want true or false", v.Raw)

@@ -19,7 +19,8 @@
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
 //	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "version", "by", "message", "text",
-//	      "progress": {"at", "note", "percent"}, "children": 500, "chosen": ["a"], "content": true, "cpu": 0.21}}}}}}
+//	      "progress": {"at", "note", "percent"}, "children": 500, "chosen": ["a"], "content": true, "cpu": 0.21,
+//	      "inputs": "sha256:…", "outputs": "sha256:…"}}}}}}
 //	}
 //
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
@@ -32,6 +33,9 @@
 // come; it is there once the attempt has ended. "chosen" names, of the steps that its step
 // chooses from (choose), those that are done: the others that require it are skipped, and
 // all are done where it is absent. "cpu" is the processor time of its program, in seconds.
+// "inputs" is the digest of what it was given (its definition, what was dropped, and the
+// outputs of the steps that it rests on), "outputs" of what it made; two completed attempts with
+// equal inputs and other outputs diverge.
 // "content" is there where it published the content of an item that was registered without.
 // "children" is how many items the
 // attempt made, or found made by attempts before it.

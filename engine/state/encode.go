@@ -102,9 +102,11 @@ func (a *Attempt) write(w *writer) {
 		f.set("elapsed", number(a.Elapsed))
 	}
 	f.time("ended", a.Ended)
+	f.text("inputs", a.Inputs)
 	f.text("kind", a.Kind)
 	f.text("message", a.Message)
 	f.time("notBefore", a.NotBefore)
+	f.text("outputs", a.Outputs)
 	if a.Progress != nil {
 		f.set("progress", made(a.Progress.write))
 	}

@@ -152,6 +152,10 @@ type Yield struct {
 	Chosen   []layout.Name // of the steps that its step chooses from
 	Content  bool          // it published the content of an item that was registered without
 	CPU      time.Duration // processor time of its program; 0: not known
+
+	// Inputs and Outputs are digests, sha256:HEX, of what it was given and what it made; "": of a
+	// workspace that is no site.
+	Inputs, Outputs string
 }
 
 // Progress is how far a robot said it had come.

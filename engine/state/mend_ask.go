@@ -1,9 +1,13 @@
 package state
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/layout"
 )
@@ -80,4 +84,259 @@ func Breaches(list []string) string {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 	}
 	return strings.Join(list, "; ")
+}
+
+// InputsOf is the digest of what a step is given by now: by which definition, what was dropped,
+// and what the steps made that it rests on.
+func InputsOf(x *Execution, d *Definition, workflow string, step layout.Name, dropped string) string {
+	of := []string{"plan " + d.Digest, "step " + string(step), "dropped " + dropped}
+	at := d.index(string(step))
+	w := x.Workflows[workflow]
+	for i := range d.Steps {
+		name := layout.Name(d.Steps[i].Name)
+		if w == nil || i == at || !slices.Contains(d.After(i), at) || w.Steps[name] == nil {
+			continue
+		}
+		if done := x.done(workflow, name, w.Steps[name]); len(done) > 0 {
+			of = append(of, "of "+string(name)+" "+w.Steps[name].Attempts[done[len(done)-1]].Outputs)
+		}
+	}
+	slices.Sort(of[3:])
+	sum := sha256.Sum256([]byte(strings.Join(of, "\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Divergence is a step that two attempts completed with other outputs, though they were given
+// the same. The later one counts.
+type Divergence struct {
+	Workflow string              `json:"workflow"`
+	Step     layout.Name         `json:"step"`
+	Attempts []layout.AttemptKey `json:"-"`
+	// Stale are steps that were done with what the other attempt made.
+	Stale []layout.Name `json:"stale"`
+}
+
+// Divergences lists those that stand, by workflow and step.
+func Divergences(x *Execution, plans Plans, dropped string) (all []Divergence) {
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		for _, step := range slices.Sorted(maps.Keys(w.Steps)) {
+			outputs := map[string]string{} // the first, by inputs
+			d := Divergence{Workflow: name, Step: step, Stale: []layout.Name{}}
+			for _, k := range x.done(name, step, w.Steps[step]) {
+				a := w.Steps[step].Attempts[k]
+				was, known := outputs[a.Inputs]
+				if outputs[a.Inputs] = a.Outputs; a.Inputs != "" && known && was != a.Outputs {
+					d.Attempts = append(d.Attempts, k)
+				}
+			}
+			if len(d.Attempts) == 0 {
+				continue
+			}
+			if plan := plans(w.Digest); plan != nil {
+				d.Stale = append(d.Stale, staleAfter(x, plan, name, step, dropped)...)
+			}
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// staleAfter lists the steps after one that were not done with what counts by now.
+func staleAfter(x *Execution, plan *Definition, workflow string, step layout.Name, dropped string) (stale []layout.Name) {
+	at := plan.index(string(step))
+	if at < 0 {
+		return nil
+	}
+	for _, i := range plan.After(at) {
+		name := layout.Name(plan.Steps[i].Name)
+		_, s := x.Find(workflow, name)
+		if s == nil {
+			continue
+		}
+		done := x.done(workflow, name, s)
+		if len(done) == 0 {
+			continue
+		}
+		if a := s.Attempts[done[len(done)-1]]; a.Inputs != "" && a.Inputs != InputsOf(x, plan, workflow, name, dropped) {
+			stale = append(stale, name)
+		}
+	}
+	return stale
+}
+
+// OnlyLacks reports whether a record has nothing but what one of some others has as well.
+func OnlyLacks(now *Execution, of ...*Execution) bool {
+	some := func(has func(x *Execution) bool) bool { return slices.ContainsFunc(of, has) }
+	for k, in := range now.Intents {
+		if !some(func(x *Execution) bool { return sameIntent(x, k, in) }) {
+			return false
+		}
+	}
+	for k, at := range now.Milestones {
+		if !some(func(x *Execution) bool { return x.Milestones[k].Equal(at) && !at.IsZero() }) {
+			return false
+		}
+	}
+	for name, w := range now.Workflows {
+		if !some(func(x *Execution) bool { return x.Workflows[name] != nil && x.Workflows[name].head() == w.head() }) {
+			return false
+		}
+	}
+	return !now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		return !some(func(x *Execution) bool {
+			was, there := x.attempt(workflow, step, k)
+			return there && string(was.encode(nil)) == string(a.encode(nil))
+		})
+	})
+}
+
+func sameIntent(x *Execution, k layout.IntentKey, in Intent) bool {
+	was, there := x.Intents[k]
+	return there && string(was.encode(nil)) == string(in.encode(nil))
+}
+
+// Reversal is what somebody means who took away, by git revert, what a record told of, and
+// changed nothing else: ends of attempts, attempts, and intents that another kind of intent
+// ends.
+type Reversal struct {
+	Intents  []layout.IntentKey
+	Attempts []AttemptPlace
+}
+
+// AttemptPlace is where an attempt stands in a record.
+type AttemptPlace struct {
+	Workflow string
+	Step     layout.Name
+	Attempt  layout.AttemptKey
+}
+
+// Reverted gives what a record lacks of the one before; ok reports whether that is all that
+// differs.
+func Reverted(before, now *Execution) (r Reversal, ok bool) {
+	for k, in := range now.Intents {
+		if !sameIntent(before, k, in) {
+			return r, false
+		}
+	}
+	for k, at := range now.Milestones {
+		if !before.Milestones[k].Equal(at) {
+			return r, false
+		}
+	}
+	if len(now.Workflows) != len(before.Workflows) {
+		return r, false
+	}
+	for name, w := range now.Workflows {
+		if was := before.Workflows[name]; was == nil || was.head() != w.head() {
+			return r, false
+		}
+	}
+	made := now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		was, there := before.attempt(workflow, step, k)
+		return !there || !follows(a, was)
+	})
+	if made {
+		return r, false
+	}
+	before.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		if is, there := now.attempt(workflow, step, k); !there || is.State != a.State {
+			r.Attempts = append(r.Attempts, AttemptPlace{workflow, step, k})
+		}
+		return false
+	})
+	slices.SortFunc(r.Attempts, func(a, b AttemptPlace) int {
+		return strings.Compare(a.Workflow+"/"+string(a.Step)+"/"+a.Attempt.String(), b.Workflow+"/"+string(b.Step)+"/"+b.Attempt.String())
+	})
+	for _, k := range slices.Sorted(maps.Keys(before.Intents)) {
+		if _, there := now.Intents[k]; !there {
+			r.Intents = append(r.Intents, k)
+		}
+	}
+	return r, len(r.Intents)+len(r.Attempts) > 0
+}
+
+// RevertedBy begins the text of an intent that a revert means; the commit follows. A revert of
+// that in turn takes away what the intent ended along with it.
+const RevertedBy = "reverted by commit "
+
+// Revert adds to x the intents that a reversal means: a release for a hold, a hold for a
+// release, an activate for a deactivate and the other way round, a reset for what an attempt
+// did. It is an *IllegalError where x has gone on so that one of them means nothing any more,
+// or where nothing takes such a change back; x may then be half changed.
+func Revert(x *Execution, r Reversal, plans Plans, key KeyFunc, at time.Time, by, text string) error {
+	late := func(reason string) error {
+		return &IllegalError{Event: "revert", Item: x.Item, Reason: reason}
+	}
+	taken := func(k layout.IntentKey) bool { return slices.Contains(r.Intents, k) }
+	for _, k := range r.Intents {
+		in, there := x.Intents[k]
+		end := Intent{At: at, By: by, Text: text, Workflow: in.Workflow}
+		var err error
+		switch {
+		case !there:
+			err = late("what it takes away is not there")
+		case in.Kind == HoldIntent && slices.ContainsFunc(r.Intents, func(o layout.IntentKey) bool { return x.Intents[o].Kind == ReleaseIntent && x.Intents[o].Target == k }),
+			in.Kind == DeactivateIntent && slices.ContainsFunc(r.Intents, func(o layout.IntentKey) bool { return x.Intents[o].Kind == ActivateIntent && x.Intents[o].Target == k }),
+			(in.Kind == ReleaseIntent || in.Kind == ActivateIntent) && taken(in.Target) && !strings.HasPrefix(in.Text, RevertedBy):
+			continue // both are taken away, and together they mean nothing
+		case in.Kind == HoldIntent && !slices.Contains(x.Holds(), k):
+			err = late("the hold was released since")
+		case in.Kind == HoldIntent:
+			end.Kind = ReleaseIntent
+			err = x.end([]layout.IntentKey{k}, key, end)
+		case in.Kind == DeactivateIntent && !slices.Contains(x.Deactivations(in.Workflow), k):
+			err = late("the workflow was activated since")
+		case in.Kind == DeactivateIntent:
+			end.Kind = ActivateIntent
+			err = x.end([]layout.IntentKey{k}, key, end)
+		case in.Kind == ReleaseIntent && len(x.Holds()) > 0, in.Kind == ActivateIntent && len(x.Deactivations(in.Workflow)) > 0:
+			continue // it stands still, or again
+		case in.Kind == ReleaseIntent, in.Kind == ActivateIntent:
+			if end.Kind = HoldIntent; in.Kind == ActivateIntent {
+				end.Kind = DeactivateIntent
+			}
+			var again layout.IntentKey
+			if again, err = key(); err == nil {
+				x.intend(again, end)
+			}
+		default:
+			err = late("a " + in.Kind + " is not taken back so")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	x.Recompute(plans)
+	for _, p := range r.Attempts {
+		w, s := x.Find(p.Workflow, p.Step)
+		if s == nil || !stands(x, p, s) {
+			continue // a later try took its place, or it is reset already
+		}
+		d := plans(w.Digest)
+		if d == nil {
+			return late("the definition that " + p.Workflow + " runs by is not there")
+		}
+		if _, err := Apply(x, d, Reset{Key: key, Workflow: p.Workflow, Step: p.Step, At: at, By: by, Text: text}); err != nil {
+			return err
+		}
+	}
+	x.Recompute(plans)
+	return nil
+}
+
+// stands reports whether an attempt is why its step has the status that it has.
+func stands(x *Execution, p AttemptPlace, s *StepRecord) bool {
+	last, _, _ := s.Current()
+	return slices.Contains(x.done(p.Workflow, p.Step, s), p.Attempt) || last == p.Attempt && (s.Status == InProgress || s.Status == Failed)
+}
+
+// Told reports whether some intent has the text.
+func Told(x *Execution, text string) bool {
+	for _, in := range x.Intents {
+		if in.Text == text {
+			return true
+		}
+	}
+	return false
 }

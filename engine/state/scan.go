@@ -248,12 +248,16 @@ func (q *Scan) attempt() (a Attempt) {
 			a.Elapsed = s.Float()
 		case "ended":
 			a.Ended = s.Time()
+		case "inputs":
+			a.Inputs = string(s.Text())
 		case "kind":
 			a.Kind = q.text(s.Text())
 		case "message":
 			a.Message = q.text(s.Text())
 		case "notBefore":
 			a.NotBefore = s.Time()
+		case "outputs":
+			a.Outputs = string(s.Text())
 		case "runner":
 			a.Runner = q.text(s.Text())
 		case "started":
