@@ -9,6 +9,10 @@ import (
 
 const manifestSchema = 1
 
+// ManifestConflicts is the member of a manifest that keeps, by key, all values that histories
+// gave it apart, until a person chose one.
+const ManifestConflicts = "conflicts"
+
 // Manifest is manifest.json: what an item is. It changes only when the content
 // or its description does.
 type Manifest struct {

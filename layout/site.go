@@ -10,8 +10,14 @@ const siteSchema = 1
 // SitesBranches begins the name of the branch that a site alone writes: site/NAME.
 const SitesBranches = "site/"
 
+// OffersBranches begins the name of a branch that asks to be joined: for/NAME.
+const OffersBranches = "for/"
+
 // AnchorTags begins the name of a tag that stands for a history: anchor/SITE/TIME.
 const AnchorTags = "anchor/"
+
+// AnchorsDir holds what authorities said of anchors: anchors/SITE/TIME.tsr.
+const AnchorsDir = "anchors"
 
 // SignersFile lists the keys whose signatures count, as ssh-keygen reads it.
 const SignersFile = "trust/allowed_signers"
@@ -27,6 +33,9 @@ type Site struct {
 	Mark   Mark `json:"mark"`
 	// Clone says that it was begun as a copy: what bears no site's name is not its own.
 	Clone bool `json:"clone,omitempty"`
+	// Key is the public SSH key by which its commits are signed; "": they are not. Whether a
+	// signature counts trust/allowed_signers says.
+	Key string `json:"key,omitempty"`
 }
 
 // DecodeSite reads sites/NAME.json; a newer schema is a *SchemaError.

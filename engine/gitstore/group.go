@@ -71,6 +71,9 @@ func (o *owner) tryRound(reqs []*request, hold bool) (int, error) {
 	}
 	begin := o.opts.Now()
 	b, n, err := o.build(reqs)
+	if err == nil {
+		err = o.seal(b, o.opts.Sign != nil)
+	}
 	if err != nil || b.To == b.From {
 		return n, err
 	}
@@ -99,6 +102,7 @@ func (o *owner) build(reqs []*request) (*built, int, error) {
 	tip := *o.known.tip.Load()
 	b := &built{Move: ref.Move{From: tip, To: tip}}
 	o.builder.Reset()
+	o.last = nil
 	o.work.BeginGroup()
 	ahead := o.readAhead(reqs)
 	defer ahead.wait()
@@ -125,6 +129,9 @@ func (o *owner) buildOne(b *built, r *request) error {
 		r.err = err
 		return nil
 	}
+	if err := o.seal(b, o.opts.SignAll && o.opts.Sign != nil); err != nil {
+		return err
+	}
 	if c == nil {
 		r.hash = b.To
 		return nil
@@ -138,7 +145,7 @@ func (o *owner) buildOne(b *built, r *request) error {
 		r.broken = true
 		return ref.ErrMoved // the trees in memory are half changed: begin again without it
 	}
-	r.hash = o.addCommit(b, c, changed)
+	o.addCommit(b, r, c, changed)
 	for _, p := range changed {
 		data := c.Files[p]
 		b.changes = append(b.changes, FileChange{Path: p, Data: data, Deleted: data == nil})
@@ -146,7 +153,8 @@ func (o *owner) buildOne(b *built, r *request) error {
 	return nil
 }
 
-func (o *owner) addCommit(b *built, c *Change, changed []string) Hash {
+// addCommit makes a commit, which seal adds.
+func (o *owner) addCommit(b *built, r *request, c *Change, changed []string) {
 	now := o.opts.Now()
 	committer := o.opts.Committer.At(now)
 	author := committer
@@ -159,12 +167,29 @@ func (o *owner) addCommit(b *built, c *Change, changed []string) Hash {
 	}
 	tree := o.work.RootHash(o.builder)
 	o.scratch = odb.AppendCommit(o.scratch[:0], tree, parents, author, committer, c.Message+o.opts.Trailer)
-	parent := b.To
-	b.To = o.builder.AddCommit(o.scratch)
-	b.entries = append(b.entries, odb.GraphEntry{Hash: b.To, Tree: tree, Parent: parent, When: now.Unix(), Filter: odb.NewFilter(changed)})
+	o.last = &unsealed{r, odb.GraphEntry{Tree: tree, Parent: b.To, When: now.Unix(), Filter: odb.NewFilter(changed)}}
 	b.Commits++
 	b.Subject = c.Message
-	return b.To
+}
+
+// seal adds the last commit to the group, signed or not, and answers its request with its name.
+func (o *owner) seal(b *built, sign bool) error {
+	last := o.last
+	if last == nil {
+		return nil
+	}
+	o.last = nil
+	if sign {
+		armored, err := o.opts.Sign(o.scratch)
+		if err != nil {
+			return fmt.Errorf("sign a commit: %w", err)
+		}
+		o.scratch = odb.WithSignature(o.scratch, armored)
+	}
+	b.To = o.builder.AddCommit(o.scratch)
+	last.of.hash, last.entry.Hash = b.To, b.To
+	b.entries = append(b.entries, last.entry)
+	return nil
 }
 
 // readWork reads the tree of the tip, unless it is in memory.

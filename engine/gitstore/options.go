@@ -32,9 +32,18 @@ type Options struct {
 	// the message; "": nothing does.
 	Trailer string
 
+	// Sign gives the SSH signature of a commit: of the last one of each group, or of all
+	// where SignAll says so. nil: none is signed.
+	Sign    func(commit []byte) (armored string, err error)
+	SignAll bool
+
 	// ReadOnly opens without writing: the leftovers of dead processes and the followed
 	// files stay as they are, and Commit answers ErrReadOnly.
 	ReadOnly bool
+
+	// Clone opens a clone of a workspace, which has a checkout, as ReadOnly does; only that
+	// the git program makes the commits.
+	Clone bool
 
 	// Advanced is called after the branch moved, with every file that changed, oldest
 	// first; one call at a time, in the order of the moves: of this store's own group

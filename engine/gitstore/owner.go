@@ -21,9 +21,17 @@ type owner struct {
 
 	work    *worktree.Tree // nil: to be read from the tip
 	builder *odb.Builder
-	scratch []byte   // for commits
+	scratch []byte // for commits
+	last    *unsealed
 	move    *Advance // of the group, not handed to the announcer yet
 	ahead   aheadState
+}
+
+// unsealed is the last commit of the group so far, whose bytes are in scratch: it may be the
+// one that is signed. nil: there is none.
+type unsealed struct {
+	of    *request
+	entry odb.GraphEntry
 }
 
 func newOwner(r *repo.Repo, o Options, known *known, stop <-chan struct{}, advance func(Advance), own *maintain.OwnCommits) *owner {

@@ -70,13 +70,14 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 	return out.Bytes(), nil
 }
 
-// Fetch brings the branches main and site/* of a remote, and gives their tips by name. A
+// Fetch brings the branches main, site/* and for/* of a remote, and gives the tips of the first
+// two by name. A
 // site's branch that was rewritten is refused, and an error beside the others.
 func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 	at := "refs/remotes/" + remote + "/"
 	_, failed := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
 		"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
-		"+"+anchorRefs+"*:"+remoteTags+remote+"/*")
+		"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
 	if err := takeAnchors(ctx, root, remote); err != nil {
 		return nil, err
 	}

@@ -37,8 +37,36 @@ func SiteOf(root string) (name string, clone bool) {
 // SiteMark is the mark that came with the name.
 func SiteMark(root string) string { return ownConfig(root, "siteMark") }
 
-// Configure sets one of Bagpipe's own keys: site, siteMark or clone.
+// SigningOf says which commits of the workspace root are signed (all, or of each group the
+// last, or none), and by which key, as Git is configured.
+func SigningOf(root string) (which, key string) {
+	which = ownConfig(root, "sign")
+	for _, c := range configs(root) {
+		if key = c.Raw.Section("user").Option("signingkey"); key != "" {
+			break
+		}
+	}
+	return which, key
+}
+
+// What SigningOf answers, and Configure is told.
+const (
+	SignGroups = "group"
+	SignAll    = "all"
+)
+
+// ConfigureKey has git, too, sign by an SSH key of the workspace at root.
+func ConfigureKey(ctx context.Context, root, key string) error {
+	for _, kv := range [][2]string{{"gpg.format", "ssh"}, {"user.signingKey", key}} {
+		if _, err := gitSays(ctx, root, nil, "config", kv[0], kv[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Configure sets one of Bagpipe's own keys: site, siteMark, clone or sign.
 func Configure(ctx context.Context, root, key, value string) error {
 	_, err := gitSays(ctx, root, nil, "config", section+"."+key, value)
-	return err
+	return err // an empty value is none
 }

@@ -53,7 +53,7 @@ func open(root string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := repo.Open(root, o.FS, o.Now, o.Log)
+	r, err := repo.Open(root, o.FS, o.Now, o.Log, o.Clone)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,16 @@ func (v View) About() (Commit, error) {
 	return history.NewCommit(v.commit, c), err
 }
 
+// Signed gives what of the commit a signature is of, and the signature; "": it has none.
+func (v View) Signed() (payload []byte, armored string, err error) {
+	data, err := v.db.ReadAs(v.commit, odb.TypeCommit)
+	if err != nil {
+		return nil, "", err
+	}
+	payload, armored = odb.SplitSignature(data)
+	return payload, armored, nil
+}
+
 // Tree names the root tree; equal trees hold equal files.
 func (v View) Tree() Hash { return v.tree }
 

@@ -28,6 +28,9 @@ type Options struct {
 	Version  string             // of this program; empty: attempts name none
 	Person   gitstore.Signature // who acts, for commits that a person causes
 	ReadOnly bool
+	Clone    bool                                            // of a workspace: read-only, but for what git commits there
+	Sign     func(commit []byte) (armored string, err error) // nil: no commit is signed
+	SignAll  bool                                            // not the last of each group alone
 	Site     state.Site
 }
 
@@ -84,6 +87,9 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 		Committer: gitstore.Signature{Name: CommitterName, Email: CommitterEmail + l.Host.Name},
 		Log:       l.Log,
 		ReadOnly:  l.ReadOnly,
+		Clone:     l.Clone,
+		Sign:      l.Sign,
+		SignAll:   l.SignAll,
 		Advanced:  l.advanced,
 		Patient:   patient,
 		Follow: func(path string) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,41 @@ func AppendCommit(dst []byte, tree Hash, parents []Hash, author, committer Perso
 		dst = append(dst, '\n')
 	}
 	return dst
+}
+
+// WithSignature gives a commit's bytes with the header that holds a signature of them.
+func WithSignature(commit []byte, armored string) []byte {
+	head, rest, _ := bytes.Cut(commit, []byte("\n\n"))
+	lines := strings.ReplaceAll(strings.TrimRight(armored, "\n"), "\n", "\n ")
+	return slices.Concat(head, []byte("\n"+signatureHeader+lines+"\n\n"), rest)
+}
+
+const signatureHeader = "gpgsig "
+
+// SplitSignature parts a commit's bytes into what was signed and the signature; "": there is
+// none.
+func SplitSignature(commit []byte) (payload []byte, armored string) {
+	head, rest, ok := bytes.Cut(commit, []byte("\n\n"))
+	if !ok {
+		return commit, ""
+	}
+	var kept [][]byte
+	var sig []string
+	in := false
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		switch after, begins := bytes.CutPrefix(line, []byte(signatureHeader)); {
+		case begins && sig == nil:
+			in, sig = true, append(sig, string(after))
+		case in && len(line) > 0 && line[0] == ' ':
+			sig = append(sig, string(line[1:]))
+		default:
+			in, kept = false, append(kept, line)
+		}
+	}
+	if sig == nil {
+		return commit, ""
+	}
+	return slices.Concat(bytes.Join(kept, []byte("\n")), []byte("\n\n"), rest), strings.Join(sig, "\n")
 }
 
 const hexDigits = "0123456789abcdef"

@@ -120,7 +120,7 @@ func (e *NotBare) Error() string {
 }
 
 // checkConfig refuses a repository that a store cannot work on.
-func (r *Repo) checkConfig() error {
+func (r *Repo) checkConfig(clone bool) error {
 	name := filepath.Join(r.Git, "config")
 	text, err := r.FS.ReadFile(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Repo) checkConfig() error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if !c.Core.IsBare {
+	if !c.Core.IsBare && !clone {
 		bad := &NotBare{Git: r.Git}
 		if from := c.Remotes["origin"]; from != nil && len(from.URLs) > 0 {
 			bad.Origin = from.URLs[0]

@@ -25,14 +25,14 @@ type Repo struct {
 	DB     *odb.DB
 }
 
-// Open opens the repository of a workspace and lists its packs.
-func Open(root string, fsys disk.FS, now func() time.Time, log *slog.Logger) (*Repo, error) {
+// Open opens the repository of a workspace, or of a clone of one, and lists its packs.
+func Open(root string, fsys disk.FS, now func() time.Time, log *slog.Logger, clone bool) (*Repo, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
 	}
 	r := &Repo{Root: root, Git: filepath.Join(root, layout.RepositoryDir), FS: fsys, Now: now, Log: log}
-	if err := r.checkConfig(); err != nil {
+	if err := r.checkConfig(clone); err != nil {
 		return nil, err
 	}
 	if r.Branch, err = r.Head(); err != nil {

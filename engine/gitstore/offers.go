@@ -1,0 +1,88 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bagpipe/layout"
+)
+
+const (
+	offerRefs    = "refs/heads/" + layout.OffersBranches
+	remoteOffers = "refs/bagpipe/for/" // with the remote's name: its branches for/NAME
+)
+
+// Offer is a branch for/NAME: commits that somebody asks to be joined with the history.
+type Offer struct {
+	Branch string // for/NAME
+	Remote string // where it stands; "": in this repository
+	Commit Hash
+}
+
+func (o Offer) ref() string {
+	name := strings.TrimPrefix(o.Branch, layout.OffersBranches)
+	if o.Remote == "" {
+		return offerRefs + name
+	}
+	return remoteOffers + o.Remote + "/" + name
+}
+
+// MayHaveOffers reports whether the repository at root has branches for/NAME of its own, at the
+// cost of one look at a folder; those that git packed away are not seen.
+func MayHaveOffers(root string) bool {
+	entries, err := os.ReadDir(filepath.Join(root, layout.RepositoryDir, "refs", "heads", strings.TrimSuffix(layout.OffersBranches, "/")))
+	return err == nil && len(entries) > 0
+}
+
+// Offers lists the branches for/NAME of the workspace at root, and those that its remotes had
+// when they were fetched from; at most so many.
+func Offers(ctx context.Context, root string, most int) (all []Offer, err error) {
+	out, err := gitSays(ctx, root, nil, "for-each-ref", fmt.Sprintf("--count=%d", most), "--format=%(objectname) %(refname)", offerRefs, remoteOffers)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var o Offer
+		if o.Commit, err = ParseHash(hash); err != nil {
+			return nil, err
+		}
+		if name, own := strings.CutPrefix(ref, offerRefs); own {
+			o.Branch = layout.OffersBranches + name
+		} else {
+			remote, name, _ := strings.Cut(strings.TrimPrefix(ref, remoteOffers), "/")
+			o.Remote, o.Branch = remote, layout.OffersBranches+name
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// DropOffer removes a branch of this repository, or this repository's note of a remote's,
+// unless it was pushed to again.
+func DropOffer(ctx context.Context, root string, o Offer) error {
+	_, err := gitSays(ctx, root, nil, "update-ref", "-d", o.ref(), o.Commit.String())
+	return err
+}
+
+// deletedAtOnce bounds the words of one push.
+const deletedAtOnce = 200
+
+// DropRemoteOffers removes branches at a remote, unless they were pushed to again: those stay,
+// as do all where the remote lets nobody remove them.
+func DropRemoteOffers(ctx context.Context, root, remote string, offers []Offer) {
+	for some := range slices.Chunk(offers, deletedAtOnce) {
+		args := []string{"push", "--porcelain", "--no-follow-tags"}
+		var refs []string
+		for _, o := range some {
+			ref := "refs/heads/" + o.Branch
+			args = append(args, "--force-with-lease="+ref+":"+o.Commit.String())
+			refs = append(refs, ":"+ref)
+		}
+		_, _ = askRemote(ctx, root, slices.Concat(args, []string{"--", remote}, refs)...) // what stays is told of by the next sync
+	}
+}
