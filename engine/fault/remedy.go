@@ -49,6 +49,8 @@ const (
 
 	NameSite  Verb = "name-site"
 	AddRemote Verb = "add-remote"
+	// SignNothing has commits signed no more.
+	SignNothing Verb = "sign-nothing"
 
 	MakeFolder    Verb = "make-folder"    // Name, a path
 	RemoveFile    Verb = "remove-file"    // Name, a path

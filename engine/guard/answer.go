@@ -92,10 +92,18 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		if err != nil {
 			return nil, fmt.Errorf("item %s: %w", id, err)
 		}
-		if len(breaches) == 0 && (!v.forged() || x.Answered(last)) {
+		who := g.ledger.ByEngine()
+		if v.peaceful() {
+			change, err := g.complete(id, v, now, mended, plans)
+			did = change != nil
+			if change != nil || err == nil {
+				return change, err
+			}
+			text = strings.TrimSuffix(v.text(), ".") + ": it comes too late: " + err.Error()
+		}
+		if len(breaches) == 0 && (!v.stays() || x.Answered(last)) {
 			return nil, nil
 		}
-		who := g.ledger.ByEngine()
 		hold := state.Hold{Key: key, At: g.ledger.Now(), By: who.Agent, Text: text, Answers: last}
 		if _, err := state.Apply(x, nil, hold); err != nil {
 			return nil, err
@@ -110,13 +118,64 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 	}
 	if did {
 		g.ledger.Log.Info("answered", "item", id, "commit", last)
-		g.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), text))
+		if !v.peaceful() {
+			g.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), text))
+		}
 	}
 	return nil
 }
 
-func (v *verdict) forged() bool {
-	return slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged })
+// stays reports whether an answer is wanted though the records hold all that they should.
+func (v *verdict) stays() bool {
+	return slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged || b.meant != nil })
+}
+
+// peaceful reports whether nothing was altered or made up: some merge is to be completed,
+// or some revert to be taken as what it means.
+func (v *verdict) peaceful() bool {
+	return !slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged || !b.lacks && b.meant == nil })
+}
+
+const answersTrailer = "Bagpipe-Answers"
+
+// complete gives the commit that makes mended records whole, and adds the intents that
+// reverts mean, in the names of those who reverted. nil: another engine did. The error says
+// why a revert means nothing any more.
+func (g *Guard) complete(id layout.ItemID, v *verdict, now, mended ledger.Records, plans state.Plans) (*gitstore.Change, error) {
+	x, err := state.Decode(mended.Execution)
+	if err != nil {
+		return nil, err
+	}
+	m, err := layout.DecodeManifest(mended.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	x.Manifest, x.Since = mended.Manifest, m.Since
+	who := g.ledger.ByEngine()
+	var trailers []ledger.Trailer
+	verb := "completed"
+	for i, b := range v.breaches {
+		if i < 10 {
+			trailers = append(trailers, ledger.Trailer{answersTrailer, b.commit.Hash.String()})
+		}
+		text := state.RevertedBy + b.commit.Hash.String()[:12]
+		if b.meant == nil || state.Told(x, text) {
+			continue
+		}
+		author := ledger.PersonActor(b.commit.Author)
+		if err := state.Revert(x, *b.meant, plans, g.ledger.IntentKey, g.ledger.Now(), author.Agent, text); err != nil {
+			return nil, err
+		}
+		who, verb = author, "reverted"
+	}
+	mended.Execution = x.Encode()
+	files := now.Changes(id, mended)
+	if len(files) == 0 {
+		return nil, nil
+	}
+	subject := "answer: " + verb + " " + string(id) + " (" + string(m.Collection) + "/" + ledger.Clip(m.Label, 100) + ")"
+	trailers = append(append([]ledger.Trailer{{"Bagpipe-Item", string(id)}}, trailers...), ledger.Trailer{"Bagpipe-Agent", who.Agent})
+	return &gitstore.Change{Files: files, Author: who.Author, Message: ledger.Message(subject, "", trailers)}, nil
 }
 
 // text says what was wrong, in which commit of whom, and what to do.
@@ -155,7 +214,7 @@ func (v *verdict) message(id layout.ItemID, is ledger.Records, text, agent strin
 	}
 	for i, b := range v.breaches {
 		if i < 10 {
-			trailers = append(trailers, ledger.Trailer{"Bagpipe-Answers", b.commit.Hash.String()})
+			trailers = append(trailers, ledger.Trailer{answersTrailer, b.commit.Hash.String()})
 		}
 	}
 	subject := "hold: held " + string(id) + " (" + string(m.Collection) + "/" + ledger.Clip(m.Label, 100) + ")"

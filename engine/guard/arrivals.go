@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -31,17 +33,27 @@ type Guard struct {
 	looking  map[layout.ItemID]bool // in the windows being looked at
 	lookAll  bool                   // unlisted, of those
 	verdicts map[layout.ItemID]*verdict
-	pinned   map[string]*pinnedVerdict // by digest
-	saved    gitstore.Hash             // what checkedFile holds
-	News     chan struct{}             // there are windows
-	told     int                       // answers
+	restored
+	saved gitstore.Hash // what checkedFile holds
+	News  chan struct{} // there are windows
+	told  int           // answers
+
+	// Requires says, by the settings committed there, whose commits must be signed from then
+	// on: People, Sites. nil: nobody's.
+	Requires func(gitstore.Reader) []string
 }
 
 // New gives a guard that has not looked at anything; Open notes what came since the last
 // look.
 func New(l *ledger.Ledger) *Guard {
 	return &Guard{ledger: l, touched: map[layout.ItemID]bool{}, verdicts: map[layout.ItemID]*verdict{},
-		pinned: map[string]*pinnedVerdict{}, News: make(chan struct{}, 1)}
+		restored: restored{pinned: map[string]*pinnedVerdict{}}, News: make(chan struct{}, 1)}
+}
+
+// restored are files that are to be put back.
+type restored struct {
+	pinned  map[string]*pinnedVerdict // definitions, by digest
+	signers *pinnedVerdict            // the list of those who sign; nil: it is as it should be
 }
 
 // window is one move of the branch by others.
@@ -58,6 +70,10 @@ type breach struct {
 	commit gitstore.Commit
 	what   []string
 	forged bool // kept; the item is held for it
+	// lacks is of a merge that only lacks what the join of its parents has: it is completed.
+	lacks bool
+	// meant is what a revert means; nil: it is none.
+	meant *state.Reversal
 }
 
 type pinnedVerdict struct {
@@ -149,7 +165,7 @@ func (g *Guard) answerSome(ctx context.Context) (left bool, err error) {
 	if err := g.examine(ctx); err != nil {
 		return false, err
 	}
-	if err := g.answerPinned(ctx); err != nil {
+	if err := errors.Join(g.answerSigners(ctx), g.answerPinned(ctx)); err != nil {
 		return false, err
 	}
 	g.mu.Lock()
@@ -180,7 +196,7 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 		wasUnlisted := g.unlisted
 		g.looking, g.lookAll = g.touched, g.unlisted
 		g.windows, g.unlisted, g.touched = nil, false, map[layout.ItemID]bool{}
-		seed := &branch{items: maps.Clone(g.verdicts), pinned: maps.Clone(g.pinned)}
+		seed := &branch{items: maps.Clone(g.verdicts), pinned: maps.Clone(g.pinned), signers: g.signers}
 		g.mu.Unlock()
 		for _, w := range windows {
 			if seed, err = g.examineWindow(ctx, w, seed); err != nil {
@@ -194,7 +210,7 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 			g.unlisted = wasUnlisted
 			maps.Copy(g.touched, g.looking)
 		} else {
-			g.verdicts, g.pinned = seed.items, seed.pinned
+			g.verdicts, g.pinned, g.signers = seed.items, seed.pinned, seed.signers
 		}
 		g.looking, g.lookAll = nil, false
 		g.mu.Unlock()

@@ -18,6 +18,9 @@ const checkedFile = layout.StateDir + "/checked"
 
 // openArrivals notes what came since the last look, at Open.
 func (g *Guard) Open() error {
+	if g.ledger.Clone { // the workspace answers
+		return nil
+	}
 	v, err := g.ledger.Store.Tip()
 	if err != nil {
 		return err
@@ -91,7 +94,7 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 func (g *Guard) SaveChecked() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.lookAll || len(g.looking) > 0 {
+	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.signers != nil || g.lookAll || len(g.looking) > 0 {
 		return
 	}
 	name := g.ledger.Path(checkedFile)

@@ -25,6 +25,8 @@ import (
 type branch struct {
 	items  map[layout.ItemID]*verdict
 	pinned map[string]*pinnedVerdict
+	// signers is the list of those who sign as it should be; nil: as it is committed.
+	signers *pinnedVerdict
 }
 
 func newBranch() *branch {
@@ -32,7 +34,7 @@ func newBranch() *branch {
 }
 
 func (b *branch) clone() *branch {
-	return &branch{items: maps.Clone(b.items), pinned: maps.Clone(b.pinned)}
+	return &branch{items: maps.Clone(b.items), pinned: maps.Clone(b.pinned), signers: b.signers}
 }
 
 // onlyOpen keeps what has to be answered.
@@ -52,6 +54,9 @@ type examiner struct {
 	views    map[gitstore.Hash]gitstore.View
 	bases    map[gitstore.Hash]gitstore.Hash // of the commit at hand: what its main parent has in common with another
 	tell     func(layout.ItemID, breach)     // of each breach, once; may be nil
+
+	covered map[gitstore.Hash]bool // commits that a signed one rests on
+	wrong   string                 // with the signature of the commit at hand; "": nothing
 }
 
 // examineWindow gives the branch at the window's end.
@@ -72,6 +77,9 @@ func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *br
 		for _, p := range c.Parents {
 			x.heirs[p]++
 		}
+	}
+	if err := x.cover(commits); err != nil {
+		return nil, err
 	}
 	for _, c := range commits {
 		x.views, x.bases = map[gitstore.Hash]gitstore.View{}, map[gitstore.Hash]gitstore.Hash{}
@@ -127,6 +135,12 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 	x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[main]
 	if len(c.Parents) == 0 {
 		main = gitstore.Hash{}
+	}
+	if x.wrong, err = x.unsigned(c, main, at); err != nil {
+		return nil, err
+	}
+	if err := x.list(c, main, at, others); err != nil {
+		return nil, err
 	}
 	for id := range touched {
 		if err := x.item(c, main, at, others, id); err != nil {
@@ -206,7 +220,16 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 		next.want = version{files: mended}
 	}
 	if len(what) > 0 {
-		next.breaches = add(was, breach{commit: c, what: what})
+		b := breach{commit: c, what: what}
+		if len(others) > 0 {
+			b.lacks, err = x.onlyLacks(id, now, before, main, others)
+		} else {
+			b.meant = meant(before, now)
+		}
+		if err != nil {
+			return err
+		}
+		next.breaches = add(was, b)
 		if x.tell != nil && (was == nil || len(next.breaches) > len(was.breaches)) {
 			x.tell(id, next.breaches[len(next.breaches)-1])
 		}
@@ -214,10 +237,78 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 	if forged := x.g.forged(before, mended); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	} else if was != nil && len(what) == 0 {
-		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged })
+		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
+	}
+	if x.wrong != "" && string(before.Manifest)+string(before.Execution) != string(now.Manifest)+string(now.Execution) {
+		b := breach{commit: c, what: []string{x.wrong}, forged: true}
+		if next.breaches = append(next.breaches, b); x.tell != nil {
+			x.tell(id, b)
+		}
+	}
+	for _, b := range others {
+		if v := b.items[id]; v != nil { // such as a revert, which the join undid
+			next.breaches = append(next.breaches, slices.DeleteFunc(slices.Clone(v.breaches), func(b breach) bool { return !b.forged && b.meant == nil })...)
+		}
 	}
 	at.items[id] = next
 	return nil
+}
+
+// onlyLacks reports whether a merge's records hold nothing but what the join of its parents,
+// or one of these, has as well: it was made where no driver joins.
+func (x *examiner) onlyLacks(id layout.ItemID, now, before ledger.Records, main gitstore.Hash, others map[gitstore.Hash]*branch) (bool, error) {
+	of := []ledger.Records{before}
+	for p := range others {
+		r, err := recordsOf(x.view, version{at: p}, id)
+		if err != nil {
+			return false, err
+		}
+		of = append(of, r)
+	}
+	r, err := recordsOf(x.view, version{at: main}, id)
+	if err != nil {
+		return false, err
+	}
+	of = append(of, r)
+	if now.Absent() {
+		return slices.ContainsFunc(of, ledger.Records.Absent), nil
+	}
+	is, err := state.Decode(now.Execution)
+	if err != nil {
+		return false, nil
+	}
+	var records []*state.Execution
+	for _, r := range of {
+		if o, err := state.Decode(r.Execution); err == nil && o.Item == is.Item {
+			records = append(records, o)
+		}
+	}
+	for _, file := range []func(ledger.Records) []byte{
+		func(r ledger.Records) []byte { return r.Manifest }, func(r ledger.Records) []byte { return r.Inventory }, func(r ledger.Records) []byte { return r.Deposits },
+	} {
+		if !slices.ContainsFunc(of, func(r ledger.Records) bool { return string(file(r)) == string(file(now)) }) {
+			return false, nil
+		}
+	}
+	return state.OnlyLacks(is, records...), nil
+}
+
+// meant is what a commit means that only takes away what the record told of.
+func meant(before, now ledger.Records) *state.Reversal {
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(now.Execution)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	if r, ok := state.Reverted(a, b); ok {
+		return &r
+	}
+	return nil
+}
+
+// answers reports whether a commit says that it answers another.
+func answers(c gitstore.Commit, to gitstore.Hash) bool {
+	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == answersTrailer && t.Value == to.String() })
 }
 
 // add notes a breach, but not again what an earlier commit did and this one only

@@ -4,18 +4,52 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
 )
 
 // JoinMessage words the commit that joins two, whichever of them comes first.
-func JoinMessage(a, b gitstore.Hash) string {
+func JoinMessage(a, b gitstore.Hash, diverged ...string) string {
 	if b.String() < a.String() {
 		a, b = b, a
 	}
 	subject := fmt.Sprintf("join: %s and %s", a.String()[:12], b.String()[:12])
-	return ledger.Message(subject, "", []ledger.Trailer{{"Bagpipe-Agent", "bagpipe join"}})
+	trailers := []ledger.Trailer{{"Bagpipe-Agent", "bagpipe join"}}
+	for i, d := range diverged {
+		if i == maxDiverged {
+			break
+		}
+		trailers = append(trailers, ledger.Trailer{"Bagpipe-Diverged", d})
+	}
+	return ledger.Message(subject, "", trailers)
+}
+
+// maxDiverged bounds the divergences that a join's message names.
+const maxDiverged = 100
+
+// Diverged names the steps, as ITEM WORKFLOW/STEP, that were done with other outputs on either
+// side of a join, by the files that it has of items.
+func Diverged(l *ledger.Ledger, at gitstore.Reader, files map[string][]byte) (all []string) {
+	plans := l.PlansAt(at)
+	for p, data := range files {
+		id, rest, ok := layout.ItemOfPath(p)
+		if !ok || rest != layout.ExecutionJSON || !bytes.Contains(data, []byte(`"outputs"`)) {
+			continue
+		}
+		x, err := state.Decode(data)
+		if err != nil {
+			continue
+		}
+		for _, d := range state.Divergences(x, plans, "") {
+			all = append(all, string(id)+" "+d.Workflow+"/"+string(d.Step))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // JoinCommit writes the commit that joins two: a function of them, byte for byte, whichever
@@ -28,7 +62,11 @@ func JoinCommit(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash)
 	if err != nil {
 		return a, err
 	}
-	return l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, JoinMessage(a, b))
+	v, err := l.Store.At(a)
+	if err != nil {
+		return a, err
+	}
+	return l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, JoinMessage(a, b, Diverged(l, v, files)...))
 }
 
 // IsJoin reports whether a commit with two parents holds what JoinCommit of them would.

@@ -91,9 +91,15 @@ func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []s
 	case vb > va, bytes.Equal(a.Manifest, base.Manifest):
 		return ledger.Records{Manifest: b.Manifest, Inventory: inventoryOf(b.Manifest, b, a, base)}, nil, nil
 	}
-	united, conflicts, err := JoinJSON(base.Manifest, a.Manifest, b.Manifest)
+	united, found, err := JoinJSON(base.Manifest, a.Manifest, b.Manifest)
+	if err == nil && len(found) > 0 {
+		united, err = withConflicts(united, found)
+	}
 	if err != nil {
 		return out, nil, err
+	}
+	for _, c := range found {
+		conflicts = append(conflicts, c.text())
 	}
 	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, conflicts, nil
 }
@@ -111,9 +117,19 @@ func inventoryOf(manifest []byte, of ...ledger.Records) []byte {
 	return of[0].Inventory
 }
 
-// JoinJSON unites two objects key by key, three-way, also within objects; conflicts says, in
-// order, which keys both changed, and how.
-func JoinJSON(base, a, b []byte) (united []byte, conflicts []string, err error) {
+// Conflict is a key that two histories gave values that differ; nil: it was removed.
+type Conflict struct {
+	Key           string // with dots between the keys of objects within one another
+	Taken, Beside any
+}
+
+func (c Conflict) text() string {
+	return fmt.Sprintf("%s is %s, and %s on the other side", c.Key, ledger.Clip(valueText(c.Taken), 200), ledger.Clip(valueText(c.Beside), 200))
+}
+
+// JoinJSON unites two objects key by key, three-way, also within objects; conflicts are, in
+// order, the keys that both changed.
+func JoinJSON(base, a, b []byte) (united []byte, conflicts []Conflict, err error) {
 	var of [3]map[string]any
 	for i, data := range [][]byte{base, a, b} {
 		if len(data) == 0 {
@@ -129,7 +145,7 @@ func JoinJSON(base, a, b []byte) (united []byte, conflicts []string, err error) 
 	return united, conflicts, err
 }
 
-func joinMembers(under string, base, a, b map[string]any, conflicts *[]string) map[string]any {
+func joinMembers(under string, base, a, b map[string]any, conflicts *[]Conflict) map[string]any {
 	out := map[string]any{}
 	all := maps.Clone(a)
 	if all == nil {
@@ -153,20 +169,74 @@ func joinMembers(under string, base, a, b map[string]any, conflicts *[]string) m
 	return out
 }
 
-func joinValues(name string, was, a, b any, conflicts *[]string) any {
+func joinValues(name string, was, a, b any, conflicts *[]Conflict) any {
 	x, isX := a.(map[string]any)
 	y, isY := b.(map[string]any)
-	if isX && isY {
+	if strings.HasPrefix(name, layout.ManifestConflicts+".") {
+		return uniteValues(a, b)
+	}
+	if isX && isY && !slices.Contains(whole, name) {
 		of, _ := was.(map[string]any)
 		return joinMembers(name+".", of, x, y, conflicts)
 	}
-	textA, errA := json.Marshal(a)
-	textB, errB := json.Marshal(b)
-	if errA != nil || errB != nil || string(textA) < string(textB) {
-		a, textA, textB = b, textB, textA
+	if rank(a) < rank(b) {
+		a, b = b, a
 	}
-	*conflicts = append(*conflicts, fmt.Sprintf("%s is %s, and %s on the other side", name, ledger.Clip(string(textA), 200), ledger.Clip(string(textB), 200)))
+	*conflicts = append(*conflicts, Conflict{name, a, b})
 	return a
+}
+
+// whole are the members of a manifest that are one value: half of each of two inventories is
+// none.
+var whole = []string{"inventory", "source", "recognition", "parent"}
+
+// rank orders values: of two the greater is taken, as of two inventories the one with the
+// greater digest.
+func rank(v any) string {
+	text := valueText(v)
+	if of, is := v.(map[string]any); is {
+		if digest, is := of["digest"].(string); is {
+			return digest + " " + text
+		}
+	}
+	return text
+}
+
+func valueText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// uniteValues is the union of two lists, in a fixed order; one that was settled on one side
+// comes back where the other added to it.
+func uniteValues(a, b any) any {
+	x, _ := a.([]any)
+	y, _ := b.([]any)
+	all := slices.Concat(x, y)
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(valueText(a), valueText(b)) })
+	return slices.CompactFunc(all, func(a, b any) bool { return valueText(a) == valueText(b) })
+}
+
+// withConflicts keeps in a manifest all values of the keys that are in conflict.
+func withConflicts(manifest []byte, found []Conflict) ([]byte, error) {
+	var m map[string]any
+	d := json.NewDecoder(bytes.NewReader(manifest))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	kept, _ := m[layout.ManifestConflicts].(map[string]any)
+	if kept == nil {
+		kept = map[string]any{}
+		m[layout.ManifestConflicts] = kept
+	}
+	for _, c := range found {
+		kept[c.Key] = uniteValues(kept[c.Key], []any{c.Taken, c.Beside})
+	}
+	return layout.EncodeJSON(m)
 }
 
 // holdFor adds a hold that any join of the two makes alike.
@@ -178,7 +248,7 @@ func holdFor(x *state.Execution, a, b ledger.Records, conflicts []string) error 
 	if err != nil {
 		return err
 	}
-	text := ledger.Clip("two histories changed what describes the item: "+strings.Join(conflicts, "; ")+". Push what is right, then release the item.", ledger.MaxMessage)
+	text := ledger.Clip("two histories changed what describes the item: "+strings.Join(conflicts, "; ")+". Choose one of the values, or push what is right and release the item.", ledger.MaxMessage)
 	_, err = state.Apply(x, nil, state.Hold{Key: key, At: lastTime(x), By: "bagpipe join", Text: text, Answers: hex.EncodeToString(sum[:20])})
 	return err
 }

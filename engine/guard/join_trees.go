@@ -136,6 +136,9 @@ func (j *joining) file(ctx context.Context, p string, a, b []byte) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	if p == layout.ControlsFile {
+		return joinControls(was, a, b), nil
+	}
 	if path.Ext(p) == ".json" {
 		if united, _, err := JoinJSON(was, a, b); err == nil {
 			return united, nil

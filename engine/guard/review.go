@@ -15,6 +15,9 @@ type Breach struct {
 	Commit gitstore.Commit
 	What   []string
 	Open   bool // no later commit answered it
+	// Peaceful is of a merge that only lacks something, and of a revert that only takes
+	// away: an answer makes it whole, and holds nothing.
+	Peaceful bool
 }
 
 // Review holds commits, parents first, against their parents, and changes nothing. They are
@@ -25,7 +28,7 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	x := &examiner{g: g, w: window{from: from}, seed: newBranch(),
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{from: true},
 		tell: func(id layout.ItemID, b breach) {
-			told = append(told, Breach{Item: id, Commit: b.commit, What: b.what})
+			told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil})
 		}}
 	read := make([]gitstore.Commit, len(commits))
 	for i, h := range commits {
@@ -44,6 +47,9 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	for i, b := range told {
 		v := last.items[b.Item]
 		told[i].Open = v != nil && len(v.breaches) > 0
+	}
+	if v := last.signers; v != nil {
+		told = append(told, Breach{Commit: v.commit, What: []string{"changed " + layout.SignersFile + ", and no key that was listed signed that"}, Open: true})
 	}
 	for _, v := range last.pinned {
 		told = append(told, Breach{Commit: v.commit, What: []string{"changed or removed a pinned definition"}, Open: true})

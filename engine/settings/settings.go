@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/bags/fetch"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/notice"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
@@ -66,6 +68,8 @@ type Settings struct {
 type Telling struct {
 	Sync   SyncSettings            `yaml:"sync"`
 	Notify map[string]*notice.Wish `yaml:"notify"`
+	Trust  TrustSettings           `yaml:"trust"`
+	Anchor AnchorSettings          `yaml:"anchor"`
 }
 
 // Deploying says how steps are run, and where.
@@ -127,6 +131,31 @@ type SyncSettings struct {
 	Every layout.Duration `yaml:"every"` // while it watches, and at its end; 0: never
 }
 
+// AnchorSettings say when the history is signed as it stands, and who says when that was.
+type AnchorSettings struct {
+	Every     layout.Duration `yaml:"every"`     // while a run watches, and at its end; 0: never
+	Timestamp string          `yaml:"timestamp"` // URL of an authority by RFC 3161; "": none is asked
+}
+
+// TrustSettings say whose commits must be signed by a key that is listed.
+type TrustSettings struct {
+	Require []string `yaml:"require"` // people, sites
+}
+
+// RequiredAt says whose commits must be signed by the settings of a commit; those that cannot
+// be read require nothing.
+func RequiredAt(r gitstore.Reader) []string {
+	data, err := r.ReadFile(layout.SettingsFile)
+	if err != nil || !bytes.Contains(data, []byte("trust:")) {
+		return nil
+	}
+	s, err := ParseSettings(layout.SettingsFile, data)
+	if err != nil {
+		return nil
+	}
+	return s.Trust.Require
+}
+
 // RetrySettings are the floor and ceiling of the waits between tries.
 type RetrySettings struct {
 	First layout.Duration `yaml:"first"`
@@ -171,6 +200,11 @@ func (s *Settings) check(y *layout.YAML) error {
 	}
 	if err := notice.Check(y, s.Notify); err != nil {
 		return err
+	}
+	for i, who := range s.Trust.Require {
+		if who != "people" && who != "sites" {
+			return y.Errorf(fmt.Sprintf("$.trust.require[%d]", i), "expected people or sites, not %q", who)
+		}
 	}
 	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {
 		return err
