@@ -32,7 +32,7 @@ bench:
 	$(GO) run ./engine/internal/bench
 	$(GO) run ./engine/internal/queuebench
 	$(GO) run ./bags/internal/bench
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog ./engine/audit
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
@@ -41,6 +41,8 @@ soak: $(BIN)
 	$(GO) run ./engine/gitstore/internal/bench -history -items 1000000
 	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000000
 	$(GO) run ./engine/internal/queuebench -items 1000000
+	$(GO) test -timeout 0 -run TestJoinLaws ./engine/sync -triples 200000
+	$(GO) test -timeout 0 -run TestRewritten ./engine/audit -histories 2000
 	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
 
 # Packages for release, in ./dist.

@@ -16,6 +16,10 @@ need zstd zstd
 need lz4 lz4
 need parallel parallel
 need snakemake snakemake
+need rsync rsync
+need openssl openssl
+[ -x /usr/sbin/sshd ] || need sshd openssh-server
+need ssh-keygen openssh-client
 need xmllint libxml2-utils
 need rapper raptor2-utils
 need promtool prometheus

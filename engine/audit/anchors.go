@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
@@ -26,12 +29,81 @@ func (a *Auditor) Anchor(ctx context.Context, key string) (name string, err erro
 	if site := a.ledger.Site.Name; site != "" {
 		name += string(site) + "/"
 	}
-	name += a.ledger.Now().Format("20060102T150405.000Z")
-	message := ledger.Message("anchor: the history up to "+v.Commit().String(), "", []ledger.Trailer{{"Bagpipe-Tree", v.Tree().String()}, {"Bagpipe-Agent", who.Agent}})
+	name += a.ledger.Now().Format(anchorTime)
+	sum := newSums(a.ledger, v)
+	top, err := sum.top()
+	if err != nil {
+		return "", err
+	}
+	if err := sum.save(a.ledger); err != nil {
+		a.ledger.Log.Warn("remember sums", "err", err)
+	}
+	trailers := []ledger.Trailer{{"Bagpipe-Tree", v.Tree().String()}, {sumTrailer, top}}
+	others, err := a.othersLast(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range others {
+		trailers = append(trailers, ledger.Trailer{"Bagpipe-Anchor", o.Name + " " + o.Object.String()})
+	}
+	message := ledger.Message("anchor: the history up to "+v.Commit().String(), "", append(trailers, ledger.Trailer{"Bagpipe-Agent", who.Agent}))
 	if err := gitstore.SignTag(ctx, a.ledger.Root, name, v.Commit(), who.Author, key, message); err != nil {
 		return "", &fault.Error{Kind: fault.Refused, Text: "the anchor was not signed", Err: err}
 	}
 	return name, nil
+}
+
+// LastOwn is when this site made its last anchor, by its name; zero: never.
+func (a *Auditor) LastOwn(ctx context.Context) (last time.Time, err error) {
+	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
+	for _, o := range all {
+		site, at, named := strings.Cut(strings.TrimPrefix(o.Name, layout.AnchorTags), "/")
+		if !named {
+			site, at = "", site
+		}
+		if t, err := time.Parse(anchorTime, at); err == nil && site == string(a.ledger.Site.Name) && t.After(last) {
+			last = t
+		}
+	}
+	return last, err
+}
+
+const anchorTime = "20060102T150405.000Z"
+
+// sumTrailer is what an anchor states of all records; see sums.
+const sumTrailer = "Bagpipe-SHA256"
+
+// othersLast are the last anchors of the other sites, by name.
+func (a *Auditor) othersLast(ctx context.Context) ([]gitstore.Anchor, error) {
+	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]gitstore.Anchor{}
+	for _, o := range all { // by name, which ends in the time
+		site, _, named := strings.Cut(strings.TrimPrefix(o.Name, layout.AnchorTags), "/")
+		if !named {
+			site = ""
+		}
+		if site != string(a.ledger.Site.Name) {
+			last[site] = o
+		}
+	}
+	return slices.SortedFunc(maps.Values(last), func(x, y gitstore.Anchor) int { return strings.Compare(x.Name, y.Name) }), nil
+}
+
+// stated is the sum that an anchor states; "": none, as anchors did once.
+func (a *Auditor) stated(ctx context.Context, o gitstore.Anchor) (string, error) {
+	tag, _, err := gitstore.Object(ctx, a.ledger.Root, "tag", o.Object.String())
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(tag)) {
+		if sum, is := strings.CutPrefix(strings.TrimSpace(line), sumTrailer+": "); is {
+			return sum, nil
+		}
+	}
+	return "", nil
 }
 
 // anchors holds the anchors against the history, and their signatures against a list of
@@ -67,6 +139,11 @@ func (a *Auditor) anchors(ctx context.Context, tip gitstore.View, signers string
 		find := func(format string, args ...any) {
 			a.tell(Finding{Commit: anchor.Object.String(), Kind: Signature, Text: anchor.Name + ": " + fmt.Sprintf(format, args...)})
 		}
+		if !anchor.Commit.IsZero() {
+			if err := a.holdSum(ctx, anchor, find); err != nil {
+				return err
+			}
+		}
 		switch {
 		case anchor.Commit.IsZero():
 			find("is no tag of a commit")
@@ -75,6 +152,28 @@ func (a *Auditor) anchors(ctx context.Context, tip gitstore.View, signers string
 		case anchor.Signed != "":
 			find("no signer that is listed vouches for it: %s", ledger.Clip(strings.TrimSpace(anchor.Signed), 300))
 		}
+	}
+	return nil
+}
+
+// holdSum reckons the sum that an anchor states; what was remembered of it is not trusted.
+func (a *Auditor) holdSum(ctx context.Context, anchor gitstore.Anchor, find func(string, ...any)) error {
+	want, err := a.stated(ctx, anchor)
+	if err != nil || want == "" {
+		return err
+	}
+	at, err := a.ledger.Store.At(anchor.Commit)
+	if err != nil {
+		return nil // it is told of as another history's
+	}
+	if a.sums == nil {
+		a.sums = map[gitstore.Hash]string{}
+	}
+	s := &sums{v: at, known: a.sums}
+	if is, err := s.top(); err != nil {
+		return err
+	} else if is != want {
+		find("it states %s of the records, whose sum is %s", want, is)
 	}
 	return nil
 }

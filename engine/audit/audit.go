@@ -25,6 +25,7 @@ const (
 	Definition = "definition" // a pinned definition that its digest does not fit
 	Inventory  = "inventory"  // an inventory that its digest does not fit
 	Twice      = "twice"      // a step that was completed twice
+	Payload    = "payload"    // bytes that are not what the records say
 	Signature  = "signature"  // an anchor that nobody vouches for, or of another history
 )
 
@@ -46,6 +47,7 @@ type Report struct {
 	ByHand   int    `json:"byHand"`   // commits of others to records
 	Answers  int    `json:"answers"`  // commits that answer those
 	Answered int    `json:"answered"` // unlawful changes that were
+	Signed   int    `json:"signed"`   // commits
 	Anchors  int    `json:"anchors"`
 	Findings int    `json:"findings"`
 }
@@ -56,6 +58,7 @@ type Auditor struct {
 	guard  *guard.Guard
 	tell   func(Finding)
 	report Report
+	sums   map[gitstore.Hash]string // of folders, as this audit reckoned them
 }
 
 // New gives an auditor for a workspace that is open, for reading at least.
@@ -65,6 +68,7 @@ func New(l *ledger.Ledger, g *guard.Guard) *Auditor { return &Auditor{ledger: l,
 type Options struct {
 	Since   gitstore.Hash // only commits that do not lead to this one; zero: all
 	Signers string        // a file of those whose signatures count; "": the committed one
+	Root    string        // the fingerprint of the key that signed the first list; "": not asked
 }
 
 // Run goes through the commits that lead to the tip, and tells the findings in their order;
@@ -96,6 +100,11 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	if err != nil {
 		return a.report, err
 	}
+	if o.Root != "" {
+		if err := a.root(commits, found, o.Root); err != nil {
+			return a.report, err
+		}
+	}
 	if err := a.review(ctx, since, commits, found); err != nil {
 		return a.report, err
 	}
@@ -108,6 +117,8 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 // result is what one commit came to.
 type result struct {
 	kind     byte
+	list     bool // it changes who signs
+	signed   bool
 	findings []Finding
 }
 
@@ -165,7 +176,10 @@ func (a *Auditor) review(ctx context.Context, since gitstore.Hash, commits []git
 		case answers:
 			a.report.Answers++
 		}
-		if first == len(commits) && (r.kind >= byHand || len(r.findings) > 0) {
+		if r.signed {
+			a.report.Signed++
+		}
+		if first == len(commits) && (r.kind >= byHand || len(r.findings) > 0 || r.list) {
 			first = i
 		}
 	}

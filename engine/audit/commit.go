@@ -35,6 +35,9 @@ func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
 	if c.Commit, err = v.About(); err != nil {
 		return result{}, err
 	}
+	if err := c.signature(); err != nil {
+		return c.out, err
+	}
 	switch {
 	case len(c.Parents) > 1 && c.Committer.Email == gitstore.JoinerEmail:
 		return c.out, c.join(ctx)
@@ -79,6 +82,7 @@ func (c *committed) changed(ctx context.Context) (pinned map[string][]byte, err 
 		if id, rest, ok := layout.ItemOfPath(f.Path); ok && ledger.IsRecord(rest) {
 			items[id] = true
 		}
+		c.out.list = c.out.list || f.Path == layout.SignersFile
 		if strings.HasPrefix(f.Path, layout.PinnedDir+"/") {
 			pinned[f.Path] = f.Data
 		}
@@ -114,7 +118,10 @@ func (c *committed) join(ctx context.Context) error {
 		}
 	}
 	subject, _, _ := strings.Cut(guard.JoinMessage(c.Parents[0], c.Parents[1]), "\n")
-	if c.Subject != subject || c.Body != "" || len(c.Trailers) != 1 || !c.When.Equal(last) {
+	others := slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool {
+		return t.Key != "Bagpipe-Diverged" && (t.Key != "Bagpipe-Agent" || t.Value != "bagpipe join")
+	})
+	if c.Subject != subject || c.Body != "" || others || !c.When.Equal(last) {
 		c.find(Join, "", "it is not worded, or not dated, as the join of its parents")
 	}
 	return nil
@@ -293,7 +300,7 @@ func (c *committed) answer() error {
 			return err
 		}
 		for _, k := range slices.Sorted(maps.Keys(y.Intents)) {
-			if in := y.Intents[k]; !was.intents[k] && (in.Kind != state.HoldIntent || !c.answers(string(in.Target))) {
+			if in := y.Intents[k]; !was.intents[k] && (in.Kind != state.HoldIntent || !c.answers(string(in.Target))) && !c.reverted(in) {
 				c.find(Event, id, "it answers, and adds the "+in.Kind+" "+string(k))
 			}
 		}
@@ -308,6 +315,31 @@ func (c *committed) answer() error {
 		}
 	}
 	return nil
+}
+
+// reverted reports whether an intent is what a revert means that the commit answers: in the
+// words and the name of who reverted.
+func (c *committed) reverted(in state.Intent) bool {
+	switch in.Kind {
+	case state.HoldIntent, state.ReleaseIntent, state.ResetIntent, state.RetryIntent, state.ActivateIntent, state.DeactivateIntent:
+	default:
+		return false
+	}
+	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool {
+		if t.Key != "Bagpipe-Answers" || len(t.Value) < 12 || in.Text != state.RevertedBy+t.Value[:12] {
+			return false
+		}
+		h, err := gitstore.ParseHash(t.Value)
+		if err != nil {
+			return false
+		}
+		v, err := c.a.ledger.Store.At(h)
+		if err != nil {
+			return false
+		}
+		of, err := v.About()
+		return err == nil && in.By == ledger.PersonActor(of.Author).Agent
+	})
 }
 
 func (c *committed) answers(commit string) bool {
@@ -338,6 +370,9 @@ func (c *committed) answered(id layout.ItemID, before ledger.Records) (known, er
 		if err != nil {
 			return k, err
 		}
+		if err := c.addJoin(k, wrong.Parents, id); err != nil {
+			return k, err
+		}
 		for _, p := range wrong.Parents {
 			v, err := c.a.ledger.Store.At(p)
 			if err != nil {
@@ -351,6 +386,35 @@ func (c *committed) answered(id layout.ItemID, before ledger.Records) (known, er
 		}
 	}
 	return k, nil
+}
+
+// addJoin notes what the join of a merge's parents has, such as a hold for what both changed.
+func (c *committed) addJoin(k known, parents []gitstore.Hash, id layout.ItemID) error {
+	if len(parents) != 2 {
+		return nil
+	}
+	base, err := c.a.ledger.Store.Base(context.Background(), parents[0], parents[1])
+	if err != nil || base.IsZero() {
+		return err
+	}
+	var of [3]ledger.Records
+	for i, h := range []gitstore.Hash{base, parents[0], parents[1]} {
+		v, err := c.a.ledger.Store.At(h)
+		if err == nil {
+			of[i], err = ledger.ReadRecords(v, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if of[1].Absent() || of[2].Absent() {
+		return nil
+	}
+	united, err := guard.JoinRecords(id, of[0], of[1], of[2], c.a.ledger.PlansAt(c.now))
+	if err == nil {
+		k.add(united)
+	}
+	return err
 }
 
 func (k known) add(of ledger.Records) {

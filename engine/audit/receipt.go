@@ -22,14 +22,31 @@ How to verify it, in an empty folder, with sh, git, awk and base64:
   git init -q --bare v
   awk '/^-- /{n++; f="v/part" n; print $2, $3, f > "v/parts"; next} n{print > f}' RECEIPT
   while read kind name file; do
+    test $kind = sums && continue
     test "$(base64 -d $file | git --git-dir v hash-object -w -t $kind --stdin)" = $name || echo "WRONG: $name"
   done < v/parts
 %[3]s  git --git-dir v ls-tree %[1]s:%[2]s/
   git --git-dir v show %[1]s:%[2]s/execution.json
 
-Nothing may be WRONG. Each object is named by the digest of its bytes; the commit names the root
+%[4]sNothing may be WRONG. Each object is named by the digest of its bytes; the commit names the root
 folder, and each folder the next. Ask where you trust whoever answers, such as in a clone made
 long ago, whether that commit was in the history.
+`
+
+// howToSum stands in a receipt whose anchor states a sum of all records.
+const howToSum = `The same by SHA-256 alone, with sha256sum; the anchor states %[1]s:
+
+  want=%[1]s
+  while read kind name file; do
+    test $kind = sums || continue
+    test -f v/list && want=$(sed -n "s|  ${name##*/}\$||p" v/list)
+    base64 -d $file > v/list
+    test "$(sha256sum < v/list | cut -c1-64)" = "$want" || echo "WRONG: sums of $name"
+  done < v/parts
+  for f in manifest.json execution.json; do
+    git --git-dir v show %[2]s:%[3]s/$f | sha256sum | cut -c1-64 | grep -q -F -f - v/list || echo "WRONG: $f"
+  done
+
 `
 
 // Receipt writes a text by which anybody can prove, with the history or without it, what was
@@ -60,7 +77,13 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 		return ledger.NoItem(string(id))
 	}
 	r := &receipt{root: a.ledger.Root, w: w}
-	r.head(id, at, anchor, f)
+	sum := ""
+	if anchor.Name != "" {
+		if sum, err = a.stated(ctx, anchor); err != nil {
+			return err
+		}
+	}
+	r.head(id, at, anchor, f, sum)
 	if anchor.Name != "" {
 		r.part(ctx, "tag", anchor.Object.String())
 	}
@@ -74,6 +97,19 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 	}
 	for _, file := range receiptFiles(f) {
 		r.part(ctx, "blob", at.Commit().String()+":"+dir+"/"+file.name)
+	}
+	if sum != "" {
+		s := newSums(a.ledger, at)
+		for i := range len(dir) + 1 {
+			if i != len(dir) && dir[i] != '/' {
+				continue
+			}
+			text, err := s.listing(dir[:i])
+			if err != nil {
+				return err
+			}
+			r.encoded("sums", dir[:i], text)
+		}
 	}
 	return r.err
 }
@@ -105,7 +141,7 @@ func (r *receipt) say(format string, args ...any) {
 	}
 }
 
-func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Anchor, f ledger.Records) {
+func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Anchor, f ledger.Records, sum string) {
 	r.say("Bagpipe receipt of item %s\n\nIts records stand in %s of commit\n%s", id, layout.ItemDir(id), at.Commit())
 	verify := ""
 	if anchor.Name == "" {
@@ -118,7 +154,11 @@ func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Ancho
 	for _, file := range receiptFiles(f) {
 		r.say("%x  %s\n", sha256.Sum256(file.data), file.name)
 	}
-	r.say(howTo, at.Commit(), layout.ItemDir(id), verify)
+	bySum := ""
+	if sum != "" {
+		bySum = fmt.Sprintf(howToSum, sum, at.Commit(), layout.ItemDir(id))
+	}
+	r.say(howTo, at.Commit(), layout.ItemDir(id), verify, bySum)
 }
 
 // part writes one object.
@@ -130,6 +170,11 @@ func (r *receipt) part(ctx context.Context, kind, rev string) {
 	if r.err = err; err != nil {
 		return
 	}
+	r.encoded(kind, name.String(), data)
+}
+
+// encoded writes a part in base64.
+func (r *receipt) encoded(kind, name string, data []byte) {
 	r.say("\n-- %s %s\n", kind, name)
 	const width = 76
 	for text := base64.StdEncoding.EncodeToString(data); len(text) > 0 && r.err == nil; text = text[min(width, len(text)):] {
