@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -19,6 +21,7 @@ import (
 	"bagpipe/engine/control"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/export"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/feed"
 	"bagpipe/engine/fixity"
 	"bagpipe/engine/folder"
@@ -35,6 +38,7 @@ import (
 	"bagpipe/engine/search"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
+	"bagpipe/engine/trust"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -77,7 +81,8 @@ type Engine struct {
 	Alert    *alert.Alerts
 	Capabilities
 
-	pool atomic.Pointer[runner.Pool] // of the run under way; nil: none
+	pool       atomic.Pointer[runner.Pool] // of the run under way; nil: none
+	nextAnchor time.Time                   // of the loop that syncs alone
 }
 
 // Capabilities are the rooms of floor 8 that do one thing each.
@@ -96,17 +101,30 @@ type Capabilities struct {
 // Open opens the workspace at root, takes in settings edited in place, and reads
 // the settings in force. Close it.
 func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
+	clone := gitstore.IsClone(root)
+	if clone {
+		o.ReadOnly = true
+		if err := gitstore.InstallDriver(ctx, root, cmp.Or(o.Program, "bagpipe"), false); err != nil {
+			o.Warn(err.Error())
+		}
+	}
 	e, err := newEngine(root, o)
 	if err != nil {
 		return nil, err
 	}
+	e.Ledger.Clone = clone
 	if !o.ReadOnly {
 		if err := e.Ledger.CheckOwner(); err != nil {
 			return nil, err
 		}
 	}
+	if !o.ReadOnly {
+		if err := signs(e.Ledger); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.Ledger.Open(e.stocked); err != nil {
-		return nil, orClone(root, err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -158,6 +176,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Reader = reader.New(l, e.Settings, e.Intake)
 	e.Attempt.PlaceMoved, e.Folder.Roots = e.Catalog.Want, e.Catalog.PlaceRoot
 	e.Schedule = schedule.New(l, e.Settings, e.deeds(), e.readyOf)
+	e.Guard.Requires = settings.RequiredAt
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Settings.OnChange(e.Index.CountDeployed)
 	e.Control.OnChange(e.Index.Recontrol)
@@ -190,6 +209,20 @@ func newLedger(root string, o Options) (*ledger.Ledger, error) {
 	now := func() time.Time { return o.Now().UTC().Truncate(time.Millisecond) }
 	return ledger.New(ledger.Options{Root: root, ID: o.ID, Host: o.Host, Now: now, Clock: o.Now, Random: o.Random, Version: o.Version,
 		Log: o.Log, Warn: o.Warn, Person: o.Person, ReadOnly: o.ReadOnly, Site: site}), nil
+}
+
+// signs opens the key by which commits are signed, where they are.
+func signs(l *ledger.Ledger) error {
+	which, file := gitstore.SigningOf(l.Root)
+	if which == "" {
+		return nil
+	}
+	key, err := trust.OpenKey(file)
+	if err != nil {
+		return fault.New(fault.Refused, fmt.Sprintf("commits are to be signed here: %v", err), fault.Remedy{Verb: fault.SignNothing})
+	}
+	l.Sign, l.SignAll = key.Sign, which == gitstore.SignAll
+	return nil
 }
 
 // sync reads the controls in force, then takes in settings edited in place and reads the

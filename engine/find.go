@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,17 +30,15 @@ func Find(dir string) (root string, err error) {
 	}
 }
 
-// orClone says of a clone of a workspace that it is one: made bare, as a repository that is
-// none would have to be, it would be a second workspace with all records and no bytes.
-func orClone(root string, err error) error {
-	var with *gitstore.NotBare
-	if !errors.As(err, &with) || with.Origin == "" {
-		return err
+// OnlyClone refuses, in a clone of a workspace, what only the workspace can do; nil: root is
+// none. Made bare, as a repository that is none would have to be, a clone would be a second
+// workspace with all records and no bytes.
+func OnlyClone(dir string) error {
+	root, err := Find(dir)
+	if err != nil || !gitstore.IsClone(root) {
+		return nil
 	}
-	if _, there := os.Lstat(filepath.Join(root, layout.StateDir)); there == nil {
-		return err
-	}
-	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace, to edit its settings in and push them; the workspace is where it was cloned from: %s", root, with.Origin),
+	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace: look, act on items and edit settings here, and push; what else changes the workspace is done there", root),
 		Remedies: []fault.Remedy{{Verb: fault.CheckSettings, Name: root}}}
 }
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -9,15 +11,23 @@ import (
 	"bagpipe/templates"
 )
 
-// hookName is Git's name of what is asked before a push lands.
-const hookName = "hooks/pre-receive"
-
-// installHook makes a repository's hook, which calls a program, unless there is one.
-func installHook(git, program string) error {
+// installHooks makes a repository's hooks, which call a program, but for those that are there.
+func installHooks(git, program string) error {
 	if program == "" {
 		return nil
 	}
-	path := filepath.Join(git, filepath.FromSlash(hookName))
+	entries, err := templates.Hooks.ReadDir("hooks")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, errRead := templates.Hooks.ReadFile(path.Join("hooks", e.Name()))
+		err = errors.Join(err, errRead, installHook(filepath.Join(git, "hooks", e.Name()), string(text), program))
+	}
+	return err
+}
+
+func installHook(path, text, program string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
@@ -25,5 +35,5 @@ func installHook(git, program string) error {
 	if err := disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return disk.WriteFile(path, []byte(strings.Replace(templates.Hook, "PROGRAM", quoted, 1)), 0o755)
+	return disk.WriteFile(path, []byte(strings.Replace(text, "PROGRAM", quoted, 1)), 0o755)
 }

@@ -47,6 +47,7 @@ func Init(ctx context.Context, dir string, o Options) error {
 	if err := addMark(files, e.Ledger.Random); err != nil {
 		return err
 	}
+	files[".gitattributes"] = []byte(attributes)
 	who := e.Ledger.ByPerson()
 	// The repository comes last: only with it is the folder a workspace.
 	err = gitstore.Init(ctx, root, e.Ledger.StoreOptions(nil), files,
@@ -55,7 +56,7 @@ func Init(ctx context.Context, dir string, o Options) error {
 		return fmt.Errorf("%s is a workspace already", root)
 	}
 	if err == nil {
-		err = installHook(filepath.Join(root, layout.RepositoryDir), o.Program)
+		err = installHooks(filepath.Join(root, layout.RepositoryDir), o.Program)
 	}
 	if err != nil {
 		return fmt.Errorf("make workspace %s: %w", root, err)
@@ -114,6 +115,14 @@ func addMark(files map[string][]byte, random io.Reader) error {
 	files[layout.WorkspaceFile], err = layout.Workspace{Mark: mark}.Encode()
 	return err
 }
+
+// attributes have git join records in a clone by the driver that a clone registers.
+const attributes = `# Made by bagpipe init: in a clone, records are joined by the merge driver that Bagpipe registers.
+/items/**/*.json merge=bagpipe
+/batches/*.json merge=bagpipe
+/controls/*.json merge=bagpipe
+/workflows/pinned/*.yaml merge=bagpipe
+`
 
 // shipped are the files a new workspace is committed with.
 func shipped() (map[string][]byte, error) {

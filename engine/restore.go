@@ -42,7 +42,7 @@ func Restore(ctx context.Context, history, dir string, o Options) error {
 	if err := disk.MkdirAll(root, 0o777); err != nil {
 		return err
 	}
-	ready := func(git string) error { return errors.Join(makeFolders(root), installHook(git, o.Program)) }
+	ready := func(git string) error { return errors.Join(makeFolders(root), installHooks(git, o.Program)) }
 	if err := gitstore.Restore(ctx, history, root, ready); err != nil {
 		if made {
 			os.Remove(root) // nothing is left of a restore that was refused

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"bagpipe/engine/audit"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/sync"
 )
 
@@ -17,6 +19,10 @@ func (e *Engine) keepSynced(ctx context.Context, tell func(string)) {
 	defer tick.Stop()
 	var last time.Time
 	for {
+		if gitstore.MayHaveOffers(e.Root()) { // no hook was called, or it was killed
+			e.takeOffers(ctx, tell)
+		}
+		e.anchorWhenDue(ctx, tell)
 		if every := e.syncsEvery(); every > 0 && e.Ledger.Clock().Sub(last) >= every {
 			e.syncOnce(ctx, tell)
 			last = e.Ledger.Clock()
@@ -35,13 +41,61 @@ func (e *Engine) syncsEvery() time.Duration {
 
 // lastSync tells other sites what the run did.
 func (e *Engine) lastSync(ctx context.Context, tell func(string)) {
+	if ctx.Err() == nil {
+		e.anchorWhenDue(ctx, tell)
+	}
 	if e.syncsEvery() > 0 && ctx.Err() == nil {
 		e.syncOnce(ctx, tell)
 	}
 }
 
 func (e *Engine) syncOnce(ctx context.Context, tell func(string)) {
-	if _, err := sync.New(e.Ledger, e.Guard).Sync(ctx); err != nil && ctx.Err() == nil {
+	if _, err := sync.New(e.Ledger, e.Guard).Sync(ctx, false); err != nil && ctx.Err() == nil {
+		tell(err.Error())
+	}
+}
+
+// Anchor signs the history as it stands, and has an authority say when, where the settings
+// name one. With an error beside a name the anchor is made, and has no time stamp.
+func (e *Engine) Anchor(ctx context.Context, key string) (name, stamp string, err error) {
+	a := audit.New(e.Ledger, e.Guard)
+	if name, err = a.Anchor(ctx, key); err != nil {
+		return "", "", err
+	}
+	if url := e.Settings.Current().Settings.Anchor.Timestamp; url != "" {
+		stamp, err = a.Timestamp(ctx, name, url)
+	}
+	return name, stamp, err
+}
+
+// anchorWhenDue makes an anchor where the last one of this site is older than the settings say.
+// A failure is told, and tried again an hour later.
+func (e *Engine) anchorWhenDue(ctx context.Context, tell func(string)) {
+	every := time.Duration(e.Settings.Current().Settings.Anchor.Every)
+	if every <= 0 || e.Ledger.Clock().Before(e.nextAnchor) {
+		return
+	}
+	last, err := audit.New(e.Ledger, e.Guard).LastOwn(ctx)
+	if err == nil && e.Ledger.Now().Sub(last) >= every {
+		_, _, err = e.Anchor(ctx, "")
+		last = e.Ledger.Now()
+	}
+	e.nextAnchor = last.Add(every)
+	if err != nil {
+		tell("the history is not anchored: " + err.Error())
+		e.nextAnchor = e.Ledger.Clock().Add(time.Hour)
+	}
+}
+
+// takeOffers joins what people pushed as for/NAME.
+func (e *Engine) takeOffers(ctx context.Context, tell func(string)) {
+	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
+	for _, o := range looked {
+		if o.Refused != "" {
+			tell(o.Branch + " is not joined: " + o.Refused)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
 		tell(err.Error())
 	}
 }

@@ -13,12 +13,13 @@ import "embed"
 //go:embed bagpipe.yaml workflows rules
 var Workspace embed.FS
 
-// Hook is the text of the hook that a workspace's repository asks before a push lands; for
-// PROGRAM stands the path of the bagpipe program, as a word of a shell. A workspace whose
-// program is gone takes pushes as it did: what is broken in them does not come into force.
+// Hooks holds the hooks of a workspace's repository: hooks/pre-receive is asked before a push
+// lands, hooks/post-receive is told after. For PROGRAM stands the path of the bagpipe program,
+// as a word of a shell. A workspace whose program is gone takes pushes as it did: what is
+// broken in them does not come into force.
 //
-//go:embed hooks/pre-receive
-var Hook string
+//go:embed hooks
+var Hooks embed.FS
 
 // Feeds holds the templates of activity feeds: feeds/bagpipe/generic.FORMAT.tmpl and others.
 //

@@ -118,6 +118,8 @@ func (a *app) code(err error) screen.Exit {
 		return screen.ExitInterrupted
 	case errors.As(a.unwritable, &foreign) && errors.Is(err, gitstore.ErrReadOnly):
 		err = foreign
+	case errors.Is(err, gitstore.ErrReadOnly):
+		err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err)
 	}
 	a.Talk("bagpipe: %s", errorText(err))
 	if errors.As(err, &w) {

@@ -71,19 +71,26 @@ type copyCommands struct {
 	Deposit  admin.Deposit  `cmd:"" help:"Add copies of deposited items on targets."`
 	Delivery admin.Delivery `cmd:"" help:"List and decide what goes to other systems by delivery rules."`
 	Export   exportCmds     `cmd:"" help:"Write what was done with items as PREMIS, METS, RDF or tables; all items as STAC."`
+	Payload  admin.Payload  `cmd:"" help:"Say whose bytes are not here, and move them between sites."`
 	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
+	Repair   admin.Repair   `cmd:"" help:"Replace damaged and missing objects of the history, from copies."`
+	Backup   admin.Backup   `cmd:"" help:"Check that a backup holds what it should."`
 	OCFL     bagtool.OCFL   `cmd:"" name:"ocfl" help:"Validate OCFL objects and storage roots; needs no workspace."`
 }
 
 type siteCommands struct {
-	Site    admin.Site    `cmd:"" help:"Name this workspace among those that share its history."`
-	Remote  farm.Remote   `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
-	Sync    admin.Sync    `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
-	Own     admin.Own     `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
-	Audit   admin.Audit   `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
-	Anchor  admin.Anchor  `cmd:"" help:"Sign the history as it stands, by an SSH key."`
-	Receipt admin.Receipt `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
-	Clone   admin.Clone   `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
+	Site        admin.Site        `cmd:"" help:"Name this workspace among those that share its history."`
+	Remote      farm.Remote       `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
+	Sync        admin.Sync        `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
+	Conflict    admin.Conflict    `cmd:"" help:"List, show and settle what two histories said differently of an item."`
+	Divergences admin.Divergences `cmd:"" help:"List the steps that two sites did with other outputs, though they were given the same."`
+	MergeDriver admin.MergeDriver `cmd:"" name:"merge-driver" help:"Have git join records in a clone."`
+	Sign        admin.Sign        `cmd:"" help:"Sign the workspace's commits by an SSH key, from now on."`
+	Own         admin.Own         `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
+	Audit       admin.Audit       `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
+	Anchor      admin.Anchor      `cmd:"" help:"Sign the history as it stands, by an SSH key."`
+	Receipt     admin.Receipt     `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
+	Clone       admin.Clone       `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
 }
 
 type otherCommands struct {

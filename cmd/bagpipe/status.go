@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
@@ -15,6 +16,7 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
+	"bagpipe/engine/sync"
 	"bagpipe/layout"
 )
 
@@ -44,13 +46,25 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
+		offered, err := sync.Offers(ctx, e.Root())
+		if err != nil {
+			return err
+		}
+		diverged := []sync.Diverged{}
+		if e.Ledger.Site.Name != "" {
+			if diverged, err = sync.Divergences(ctx, e.Ledger); err != nil {
+				return err
+			}
+		}
 		if c.JSON {
 			return a.JSON(struct {
 				ask.Status
 				Due        []schedule.Row    `json:"due"`
 				Behind     float64           `json:"clockBehind,omitzero"`
 				Deliveries []delivery.Asking `json:"deliveries"`
-			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...)})
+				Offered    []sync.Offered    `json:"offered"`
+				Diverged   []sync.Diverged   `json:"diverged"`
+			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged})
 		}
 		if behind > 0 {
 			fmt.Fprintf(a.Out, "The clock is %s behind the last commit: schedules of cron and at wait until it is right\n\n", behind.Round(time.Second))
@@ -65,9 +79,19 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		a.List("Due, and nobody works: bagpipe run --watch", linesOf(due, func(r schedule.Row) string {
 			return fmt.Sprintf("schedule %s since %s", r.Name, screen.When(r.Next))
 		}))
+		a.List("Done with other outputs at two sites", linesOf(diverged, admin.DivergenceText))
+		a.List("Pushed, and not joined", linesOf(offered, offeredLine))
 		a.List("Deliveries that wait for a person", linesOf(asking, askingLine))
 		return nil
 	})
+}
+
+// offeredLine says why a branch that asks to be joined is not.
+func offeredLine(o sync.Offered) string {
+	if o.Refused == "" {
+		return o.Branch + ": bagpipe sync, or a run, looks at it"
+	}
+	return admin.OfferText(o)
 }
 
 // askingLine says how many deliveries to a target wait, and for what.

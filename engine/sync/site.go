@@ -107,6 +107,31 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 	return errors.Join(gitstore.Configure(ctx, l.Root, "siteMark", string(site.Mark)), gitstore.Configure(ctx, l.Root, "site", string(name)))
 }
 
+// SetKey notes by which key this site's commits are signed; a workspace without a name has
+// nowhere to note it.
+func (s *Syncer) SetKey(ctx context.Context, key string) error {
+	name := s.ledger.Site.Name
+	if name == "" {
+		return nil
+	}
+	path, who := layout.SitePath(name), s.ledger.ByPerson()
+	_, err := s.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		old, err := ledger.ReadOptional(r, path)
+		if err != nil || old == nil {
+			return nil, err
+		}
+		site, err := layout.DecodeSite(old)
+		if err != nil || site.Key == key {
+			return nil, err
+		}
+		site.Key = key
+		data, err := site.Encode(old)
+		return &gitstore.Change{Files: map[string][]byte{path: data}, Author: who.Author,
+			Message: ledger.Message("site: "+string(name)+" signs by another key", "", []ledger.Trailer{{"Bagpipe-Agent", who.Agent}})}, err
+	})
+	return err
+}
+
 // register commits a site, unless another workspace has its name.
 func (s *Syncer) register(ctx context.Context, site layout.Site) error {
 	path, who := layout.SitePath(site.Name), s.ledger.ByPerson()

@@ -29,13 +29,15 @@ type Report struct {
 	// Refused are branches that the remote did not take, and why.
 	Refused map[string]string `json:"refused"`
 	Failed  string            `json:"failed,omitempty"` // why it was not, or not wholly, synced with
+	// Offered are the branches for/NAME, here and there, that were looked at.
+	Offered []Offered `json:"offered"`
 }
 
 const mainBranch = "main"
 
 // Sync fetches from every remote, joins, and pushes; a remote that fails keeps no other from
-// that.
-func (s *Syncer) Sync(ctx context.Context) (reports []Report, err error) {
+// that. again looks anew at the branches for/NAME that were refused before.
+func (s *Syncer) Sync(ctx context.Context, again bool) (reports []Report, err error) {
 	l := s.ledger
 	if l.Site.Name == "" {
 		return nil, fault.New(fault.Refused, "this workspace has no name among those that share its history", fault.Remedy{Verb: fault.NameSite})
@@ -49,7 +51,7 @@ func (s *Syncer) Sync(ctx context.Context) (reports []Report, err error) {
 	}
 	var errs []error
 	for _, remote := range remotes {
-		r, err := s.with(ctx, remote)
+		r, err := s.with(ctx, remote, again)
 		if err != nil {
 			r.Failed = err.Error()
 			errs = append(errs, fmt.Errorf("sync with %s: %w", remote, err))
@@ -60,8 +62,8 @@ func (s *Syncer) Sync(ctx context.Context) (reports []Report, err error) {
 }
 
 // with syncs with one remote.
-func (s *Syncer) with(ctx context.Context, remote string) (Report, error) {
-	r := Report{Remote: remote, Joined: []string{}, Pushed: []string{}, Refused: map[string]string{}}
+func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, error) {
+	r := Report{Remote: remote, Joined: []string{}, Pushed: []string{}, Refused: map[string]string{}, Offered: []Offered{}}
 	own := layout.SitesBranches + string(s.ledger.Site.Name)
 	tips, fetched := gitstore.Fetch(ctx, s.ledger.Root, remote)
 	if ctx.Err() != nil {
@@ -91,7 +93,16 @@ func (s *Syncer) with(ctx context.Context, remote string) (Report, error) {
 	if err := s.guard.LookAtFew(ctx); err != nil {
 		return r, errors.Join(append(errs, err)...)
 	}
-	return r, errors.Join(append(errs, s.push(ctx, &r, own, tips))...)
+	offered, err := s.TakeOffers(ctx, again)
+	r.Offered = append(r.Offered, offered...)
+	if err != nil {
+		return r, errors.Join(append(errs, err)...)
+	}
+	if err := s.push(ctx, &r, own, tips); err != nil {
+		return r, errors.Join(append(errs, err)...)
+	}
+	s.dropRemote(ctx, remote, offered)
+	return r, errors.Join(errs...)
 }
 
 // join gives the commit that holds what two do: the later of the two, or a join commit.

@@ -7,26 +7,29 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/engine/ask"
 	"bagpipe/engine/audit"
+	"bagpipe/engine/fixity"
 	"bagpipe/engine/gitstore"
 )
 
 // Audit proves the history.
 type Audit struct {
+	Payload bool `help:"Read the bytes of items, too: those that are here, and the deposits."`
+	auditWords
+}
+
+// auditWords are the words of an audit, here or of a backup.
+type auditWords struct {
 	Since   string `placeholder:"COMMIT" help:"Only the commits that do not lead to this one, which an audit found sound."`
-	Signers string `placeholder:"FILE" help:"Whose signatures of anchors count, as ssh-keygen reads it; default: trust/allowed_signers of the history itself."`
+	Signers string `placeholder:"FILE" help:"Whose signatures count, as ssh-keygen reads it; default: trust/allowed_signers of the history itself."`
+	Root    string `placeholder:"FINGERPRINT" help:"The key, SHA256:…, that must have signed the first trust/allowed_signers."`
 	JSON    bool   `name:"json" help:"Print JSON, one object a line; the last is the summary."`
 	Quiet   bool   `short:"q" help:"Print findings alone."`
 }
 
 // Run prints a line for each finding; exit code 1 when there is one.
 func (c *Audit) Run(ctx context.Context, on *screen.Screen, around screen.Around, options Options) (err error) {
-	var since gitstore.Hash
-	if c.Since != "" {
-		if since, err = gitstore.ParseHash(c.Since); err != nil {
-			return screen.WrongUse("--since: " + err.Error())
-		}
-	}
 	root, err := engine.Find(string(around))
 	if err != nil {
 		return err
@@ -34,6 +37,17 @@ func (c *Audit) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	o, err := options()
 	if err != nil {
 		return err
+	}
+	return c.audit(ctx, on, root, o, c.Payload)
+}
+
+// audit goes through the history of the workspace at root, and prints.
+func (c *auditWords) audit(ctx context.Context, on *screen.Screen, root string, o engine.Options, payload bool) (err error) {
+	var since gitstore.Hash
+	if c.Since != "" {
+		if since, err = gitstore.ParseHash(c.Since); err != nil {
+			return screen.WrongUse("--since: " + err.Error())
+		}
 	}
 	o.ReadOnly = true
 	e, err := engine.Open(ctx, root, o)
@@ -44,7 +58,10 @@ func (c *Audit) Run(ctx context.Context, on *screen.Screen, around screen.Around
 		}
 		return errors.Join(err, errCheck)
 	}
-	report, err := audit.New(e.Ledger, e.Guard).Run(ctx, audit.Options{Since: since, Signers: c.Signers}, func(f audit.Finding) { c.print(on, f) })
+	report, err := audit.New(e.Ledger, e.Guard).Run(ctx, audit.Options{Since: since, Signers: c.Signers, Root: c.Root}, func(f audit.Finding) { c.print(on, f) })
+	if err == nil && payload {
+		err = c.payload(ctx, on, e, &report)
+	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
@@ -61,7 +78,38 @@ func (c *Audit) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	return err
 }
 
-func (c *Audit) print(on *screen.Screen, f audit.Finding) {
+// payload reads the bytes of the items, of which at least a part is here, and their deposits.
+func (c *auditWords) payload(ctx context.Context, on *screen.Screen, e *engine.Engine, report *audit.Report) error {
+	if err := e.Index.Load(ctx); err != nil {
+		return err
+	}
+	rows, err := e.Ask.Items(ask.Filter{}, ask.Page{})
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		p, err := fixity.PayloadOf(e.Fixity, r.Item)
+		if err != nil || len(p.Missing) > 0 { // elsewhere, or told of as a record
+			continue
+		}
+		found, err := e.Fixity.Check(ctx, r.Item)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			report.Findings++
+			c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: err.Error()})
+			continue
+		}
+		for _, copy := range found.Failed() {
+			report.Findings++
+			c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: copy + ": " + found.Copies[copy].Message})
+		}
+	}
+	return nil
+}
+
+func (c *auditWords) print(on *screen.Screen, f audit.Finding) {
 	if c.JSON {
 		if err := on.JSONLine(f); err != nil {
 			on.Talk("bagpipe: %v", err)
@@ -87,12 +135,15 @@ type Anchor struct {
 // Run prints the tag.
 func (c *Anchor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		name, err := audit.New(e.Ledger, e.Guard).Anchor(ctx, c.Key)
+		name, stamp, err := e.Anchor(ctx, c.Key)
 		switch {
-		case err != nil:
+		case err != nil && name == "":
 			return err
 		case c.JSON:
-			return on.JSON(map[string]string{"tag": name})
+			return errors.Join(err, on.JSON(map[string]string{"tag": name, "timestamp": stamp}))
+		case err != nil:
+			fmt.Fprintln(on.Out, name)
+			return err
 		}
 		_, err = fmt.Fprintln(on.Out, name)
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"bagpipe/engine/act"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/sync"
+	"bagpipe/engine/trust"
 	"bagpipe/layout"
 )
 
@@ -50,6 +52,59 @@ func (c *Site) Run(ctx context.Context, on *screen.Screen, open Open) error {
 			return sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone)
 		}
 		return sync.New(e.Ledger, e.Guard).Name(ctx, name)
+	})
+}
+
+// Sign has the workspace's commits signed.
+type Sign struct {
+	Key   string `placeholder:"FILE" help:"An SSH key: a secret one without a passphrase, or a public one whose secret an agent has; default: Git's user.signingKey."`
+	Every bool   `help:"Every commit, not the last of each group alone."`
+	Off   bool   `help:"Sign no more."`
+}
+
+// Validate is called by kong.
+func (c *Sign) Validate() error {
+	if c.Off && (c.Every || c.Key != "") {
+		return errors.New("--off goes alone")
+	}
+	return nil
+}
+
+// Run configures it, and says by which key.
+func (c *Sign) Run(ctx context.Context, on *screen.Screen, around screen.Around, open Open) error {
+	root, err := engine.Find(string(around))
+	if err != nil {
+		return err
+	}
+	if c.Off {
+		return gitstore.Configure(ctx, root, "sign", "")
+	}
+	which := gitstore.SignGroups
+	if c.Every {
+		which = gitstore.SignAll
+	}
+	_, file := gitstore.SigningOf(root)
+	if c.Key != "" {
+		if file, err = filepath.Abs(c.Key); err != nil {
+			return err
+		}
+	}
+	if file == "" {
+		return screen.WrongUse("--key: which key signs?")
+	}
+	key, err := trust.OpenKey(file)
+	if err == nil {
+		_, err = key.Sign([]byte("a trial")) // such as without an agent
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(gitstore.ConfigureKey(ctx, root, file), gitstore.Configure(ctx, root, "sign", which)); err != nil {
+		return err
+	}
+	return open.plain(ctx, func(e *engine.Engine) error {
+		fmt.Fprintln(on.Out, key.Public())
+		return sync.New(e.Ledger, e.Guard).SetKey(ctx, key.Public())
 	})
 }
 
@@ -139,13 +194,17 @@ func (c *remoteAdd) Run(ctx context.Context, open Open) error {
 
 // Sync joins the workspace's history with those of other sites.
 type Sync struct {
-	JSON bool `name:"json" help:"Print JSON."`
+	JSON   bool `name:"json" help:"Print JSON."`
+	Offers bool `hidden:"" help:"Join the branches for/NAME alone, for the hook that is told of a push."`
 }
 
 // Run syncs with every remote.
 func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		reports, err := sync.New(e.Ledger, e.Guard).Sync(ctx)
+		if c.Offers {
+			return takeOffers(ctx, on, e)
+		}
+		reports, err := sync.New(e.Ledger, e.Guard).Sync(ctx, true)
 		if err != nil && reports == nil {
 			return err
 		}
@@ -156,12 +215,43 @@ func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 			if r.Failed == "" || len(r.Joined)+len(r.Pushed) > 0 {
 				fmt.Fprintln(on.Out, syncText(r))
 			}
+			for _, o := range r.Offered {
+				fmt.Fprintln(on.Out, OfferText(o))
+			}
 			for _, b := range slices.Sorted(maps.Keys(r.Refused)) {
 				on.Talk("%s does not take branch %s: %s", r.Remote, b, r.Refused[b])
 			}
 		}
 		return err
 	})
+}
+
+// takeOffers is what who pushed sees.
+func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine) error {
+	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
+	if err != nil {
+		return err
+	}
+	all, err := sync.Offers(ctx, e.Root())
+	if len(looked) == 0 && len(all) == 0 { // another process was quicker
+		fmt.Fprintln(on.Out, "joined")
+	}
+	for _, o := range looked {
+		fmt.Fprintln(on.Out, OfferText(o))
+	}
+	return err
+}
+
+// OfferText says what became of a branch for/NAME.
+func OfferText(o sync.Offered) string {
+	at := o.Branch
+	if o.Remote != "" {
+		at += " of " + o.Remote
+	}
+	if o.Refused == "" {
+		return at + ": joined"
+	}
+	return at + ": not joined: " + o.Refused
 }
 
 func syncText(r sync.Report) string {

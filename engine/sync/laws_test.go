@@ -1,0 +1,275 @@
+package sync_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
+	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+var triples = flag.Int("triples", 12, "how many triples of histories TestJoinLaws joins")
+
+// world is one repository, in which histories are made that nobody worked out.
+type world struct {
+	*testing.T
+	e     *engine.Engine
+	r     *rand.Rand
+	items []layout.ItemID
+	base  gitstore.Hash
+	clock time.Time
+	n     int
+}
+
+func newWorld(t *testing.T) *world {
+	ctx := context.Background()
+	root := filepath.Join(t.TempDir(), "w")
+	o := engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(1)), Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"},
+		Robots: steps.Builtins(), Host: claim.Host{Name: "host", BootID: "boot", PID: os.Getpid()}}
+	if err := engine.Init(ctx, root, o); err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(ctx, root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{T: t, e: e, r: rand.New(rand.NewSource(7)), clock: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)}
+	for i := range 3 {
+		drop := filepath.Join(t.TempDir(), "letter.txt")
+		if err := os.WriteFile(drop, fmt.Appendf(nil, "letter %d\n", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Label: fmt.Sprint("letter ", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.items = append(w.items, got.Item)
+	}
+	v, err := e.Ledger.Store.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.base = v.Commit()
+	return w
+}
+
+func (w *world) git(in []byte, args ...string) string {
+	w.Helper()
+	cmd := exec.Command("git", append([]string{"-C", w.e.Root()}, args...)...)
+	var wrong bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &wrong
+	out, err := cmd.Output()
+	if err != nil {
+		w.Fatalf("git %v: %v\n%s", args, err, wrong.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit makes a commit of files on another.
+func (w *world) commit(on gitstore.Hash, files map[string][]byte) gitstore.Hash {
+	w.n++
+	var in bytes.Buffer
+	fmt.Fprintf(&in, "commit refs/bagpipe/made\nmark :1\ncommitter Ada <ada@example.org> %d +0000\ndata 2\nx\nfrom %s\n", w.clock.Unix()+int64(w.n), on)
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		if files[p] == nil {
+			fmt.Fprintf(&in, "D %s\n", p)
+		} else {
+			fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", p, len(files[p]), files[p])
+		}
+	}
+	in.WriteString("\nget-mark :1\ndone\n")
+	h, err := gitstore.ParseHash(w.git(in.Bytes(), "fast-import", "--quiet", "--force", "--done"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return h
+}
+
+// history makes some lawful changes, of one site or person, on another history. Without
+// quarrels no two of them say of one key two things.
+func (w *world) history(on gitstore.Hash, who int, quarrels bool) gitstore.Hash {
+	v, err := w.e.Ledger.Store.At(on)
+	if err != nil {
+		w.Fatal(err)
+	}
+	files := map[string][]byte{}
+	read := func(p string) []byte {
+		if data, ok := files[p]; ok {
+			return data
+		}
+		data, err := ledger.ReadOptional(v, p)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return data
+	}
+	by := fmt.Sprintf("person %d", who)
+	for range 1 + w.r.Intn(5) {
+		id := w.items[w.r.Intn(len(w.items))]
+		dir := layout.ItemDir(id) + "/"
+		w.clock = w.clock.Add(time.Second)
+		switch w.r.Intn(7) {
+		case 0, 1, 2:
+			x, err := state.Decode(read(dir + layout.ExecutionJSON))
+			if err != nil {
+				w.Fatal(err)
+			}
+			key := func() (layout.IntentKey, error) {
+				return layout.NewIntentKey(w.clock, w.r, layout.EngineID(fmt.Sprintf("%08x", who+1)))
+			}
+			k, err := key()
+			if err != nil {
+				w.Fatal(err)
+			}
+			events := []state.Event{state.Hold{Key: k, At: w.clock, By: by}, state.Release{Key: key, At: w.clock, By: by}, state.Remark{Key: k, At: w.clock, By: by, Text: "note"}}
+			if _, err := state.Apply(x, nil, events[w.r.Intn(len(events))]); err == nil {
+				x.Recompute(w.e.Ledger.PlansAt(v))
+				files[dir+layout.ExecutionJSON] = x.Encode()
+			}
+		case 3:
+			m, err := layout.DecodeManifest(read(dir + layout.ManifestJSON))
+			if err != nil {
+				w.Fatal(err)
+			}
+			key := fmt.Sprint("key", who)
+			if quarrels {
+				key = fmt.Sprint("key", w.r.Intn(2))
+			}
+			m.Metadata = map[string]any{key: float64(w.r.Intn(1000))}
+			data, err := m.Encode(read(dir + layout.ManifestJSON))
+			if err != nil {
+				w.Fatal(err)
+			}
+			files[dir+layout.ManifestJSON] = data
+		case 4:
+			name := layout.Name(fmt.Sprintf("batch%d", who))
+			data, err := layout.Batch{Name: name}.Encode(read(layout.BatchPath(name)))
+			if err == nil {
+				files[layout.BatchPath(name)] = data
+			}
+		case 5:
+			p := fmt.Sprintf("workflows/w%d.yaml", who)
+			if quarrels {
+				p = layout.SettingsFile
+			}
+			files[p] = append(bytes.Clone(read(p)), fmt.Sprintf("# %s %d\n", by, w.r.Intn(100))...)
+		case 6:
+			files[layout.ControlsFile] = fmt.Appendf(nil, "{\n  \"schema\": 1,\n  \"steps\": {\n    \"accession/s%d\": {\n      \"at\": %q,\n      \"status\": \"disabled\"\n    }\n  }\n}\n", who, layout.FormatTime(w.clock))
+		}
+	}
+	if len(files) == 0 {
+		files[fmt.Sprintf("rules/r%d.yaml", who)] = []byte("# empty\n")
+	}
+	return w.commit(on, files)
+}
+
+// join joins two histories as a site does.
+func (w *world) join(a, b gitstore.Hash) gitstore.Hash {
+	w.Helper()
+	ctx := context.Background()
+	base, err := w.e.Ledger.Store.Base(ctx, a, b)
+	if err != nil {
+		w.Fatal(err)
+	}
+	switch base {
+	case a:
+		return b
+	case b:
+		return a
+	}
+	joined, err := guard.JoinCommit(ctx, w.e.Ledger, base, a, b)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return joined
+}
+
+func (w *world) tree(h gitstore.Hash) string { return w.git(nil, "rev-parse", h.String()+"^{tree}") }
+
+// Three histories that were made apart: joining two makes the same commit whichever comes first;
+// joining again changes nothing; where no two say of one key two things, the order does not
+// matter either, and where they do, sites that go on joining one another come to rest.
+func TestJoinLaws(t *testing.T) {
+	w := newWorld(t)
+	for n := range *triples {
+		quarrels := n%2 == 1
+		on := w.history(w.base, 9, false)
+		var h [3]gitstore.Hash
+		for i := range h {
+			h[i] = w.history(on, i, quarrels)
+		}
+		ab, ba := w.join(h[0], h[1]), w.join(h[1], h[0])
+		if ab != ba {
+			t.Fatalf("%d: the join of two depends on which comes first: %s, %s", n, ab, ba)
+		}
+		for _, side := range []gitstore.Hash{h[0], h[1], ab} {
+			if again := w.join(ab, side); again != ab {
+				t.Fatalf("%d: joining again what is in it makes %s of %s", n, again, ab)
+			}
+		}
+		left, right := w.join(ab, h[2]), w.join(h[0], w.join(h[1], h[2]))
+		if !quarrels && w.tree(left) != w.tree(right) {
+			t.Fatalf("%d: the order of joins matters:\n%s", n, w.git(nil, "diff", left.String(), right.String()))
+		}
+		rest := w.join(left, right)
+		if other := w.join(right, left); other != rest {
+			t.Fatalf("%d: two sites do not come to rest: %s, %s", n, rest, other)
+		}
+		w.holdsAll(n, rest, h[:])
+	}
+}
+
+// holdsAll checks that a join lost no intent of the histories that it joins.
+func (w *world) holdsAll(n int, joined gitstore.Hash, of []gitstore.Hash) {
+	w.Helper()
+	now, err := w.e.Ledger.Store.At(joined)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, h := range of {
+		v, err := w.e.Ledger.Store.At(h)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, id := range w.items {
+			was, errA := ledger.ReadRecords(v, id)
+			is, errB := ledger.ReadRecords(now, id)
+			if errA != nil || errB != nil {
+				w.Fatal(errA, errB)
+			}
+			x, errA := state.Decode(was.Execution)
+			y, errB := state.Decode(is.Execution)
+			if errA != nil || errB != nil {
+				w.Fatal(errA, errB)
+			}
+			for k := range x.Intents {
+				if _, kept := y.Intents[k]; !kept {
+					w.Fatalf("%d: the join lost intent %s of item %s", n, k, id)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+	"bagpipe/steps"
+)
+
+// The rules are: a branch for/NAME asks that its commits be joined with the history. One
+// process at a time looks at them. What a branch holds is looked at before anything changes;
+// it is joined and the branch removed, or the branch stays as it is, and why is remembered in
+// .bagpipe, by branch and commit. A crash leaves a branch that is joined already, which the
+// next look removes.
+
+const (
+	offersLock = layout.StateDir + "/offers.lock"
+	refusals   = layout.StateDir + "/offers.json"
+	// offersAtOnce is how many branches one call looks at; the next call goes on.
+	offersAtOnce = 1000
+)
+
+// Offered is a branch for/NAME, and what became of it.
+type Offered struct {
+	Branch  string `json:"branch"`
+	Remote  string `json:"remote,omitempty"` // "": this workspace's own
+	Commit  string `json:"commit"`
+	Refused string `json:"refused,omitempty"` // why it stays; "": it is joined, or nobody looked yet
+}
+
+func (o Offered) key() string { return o.Remote + ":" + o.Branch }
+
+// Offers lists the branches that stand there, with why those that were looked at stay.
+func Offers(ctx context.Context, root string) (all []Offered, err error) {
+	known := readRefusals(root)
+	there, err := gitstore.Offers(ctx, root, offersAtOnce)
+	for _, o := range there {
+		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
+		if was, ok := known[next.key()]; ok && was.Commit == next.Commit {
+			next.Refused = was.Refused
+		}
+		all = append(all, next)
+	}
+	return all, err
+}
+
+// TakeOffers joins the branches for/NAME: those that were refused before only where again
+// says so. It gives what became of those that it looked at. Branches of a remote are
+// removed there by dropRemote, once the remote has what they held.
+func (s *Syncer) TakeOffers(ctx context.Context, again bool) (looked []Offered, err error) {
+	root := s.ledger.Root
+	unlock, err := disk.LockFile(s.ledger.Path(offersLock), 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("wait for who joins branches: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	there, err := gitstore.Offers(ctx, root, offersAtOnce)
+	if err != nil || len(there) == 0 {
+		return nil, err
+	}
+	known, kept := readRefusals(root), map[string]Offered{}
+	for _, o := range there {
+		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
+		if was, ok := known[next.key()]; ok && was.Commit == next.Commit && !again {
+			kept[next.key()] = was
+			continue
+		}
+		if next.Refused, err = s.takeOffer(ctx, o); err != nil {
+			return looked, fmt.Errorf("%s: %w", o.Branch, err)
+		}
+		if next.Refused != "" {
+			kept[next.key()] = next
+		} else if o.Remote == "" {
+			_ = gitstore.DropOffer(ctx, root, o) // it was pushed to again: the next look joins that
+		}
+		looked = append(looked, next)
+	}
+	if len(looked) > 0 {
+		err = writeRefusals(s.ledger, kept)
+	}
+	return looked, err
+}
+
+// takeOffer joins one branch, or says why not.
+func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused string, err error) {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	base, err := s.ledger.Store.Base(ctx, v.Commit(), o.Commit)
+	switch {
+	case err != nil:
+		return "", err
+	case base.IsZero():
+		return "its history is unrelated to that of this workspace", nil
+	case base == o.Commit:
+		return "", nil
+	}
+	if refused, err = s.unlawful(ctx, v.Commit(), base, o.Commit); refused != "" || err != nil {
+		return refused, err
+	}
+	if _, err := s.take(ctx, o.Commit); err != nil {
+		if fault.Is(err, fault.Refused) || fault.Is(err, fault.Invalid) {
+			return err.Error(), nil
+		}
+		return "", err
+	}
+	return "", s.guard.LookAtFew(ctx)
+}
+
+// unlawful says what in the commits that lead to theirs, and not to ours, is to stay out.
+func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash) (string, error) {
+	commits, err := gitstore.ParentsFirst(ctx, s.ledger.Root, theirs, ours)
+	if err != nil {
+		return "", err
+	}
+	breaches, err := s.guard.Review(ctx, base, commits)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range breaches {
+		if b.Peaceful {
+			continue
+		}
+		where := "commit " + b.Commit.Hash.String()[:12] + " "
+		if b.Item != "" {
+			where += "of item " + b.Item.Short() + " "
+		}
+		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
+	}
+	mistakes, err := settings.CheckPushed(ctx, s.ledger.Root, base.String(), theirs.String(), steps.Builtins())
+	if err != nil {
+		return "", err
+	}
+	if len(mistakes) > 0 {
+		return mistakes[0].Error(), nil
+	}
+	return "", nil
+}
+
+// dropRemote removes at a remote the branches that are joined, which it has been told of.
+func (s *Syncer) dropRemote(ctx context.Context, remote string, looked []Offered) {
+	var gone []gitstore.Offer
+	for _, o := range looked {
+		if commit, err := gitstore.ParseHash(o.Commit); err == nil && o.Remote == remote && o.Refused == "" {
+			gone = append(gone, gitstore.Offer{Branch: o.Branch, Remote: remote, Commit: commit})
+		}
+	}
+	gitstore.DropRemoteOffers(ctx, s.ledger.Root, remote, gone)
+	for _, o := range gone {
+		_ = gitstore.DropOffer(ctx, s.ledger.Root, o)
+	}
+}
+
+func readRefusals(root string) map[string]Offered {
+	var all map[string]Offered
+	data, err := os.ReadFile(root + "/" + refusals)
+	if err != nil || json.Unmarshal(data, &all) != nil {
+		return map[string]Offered{} // they are looked at again
+	}
+	return all
+}
+
+// writeRefusals is not synced: an older one costs a look.
+func writeRefusals(l *ledger.Ledger, all map[string]Offered) error {
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	name := l.Path(refusals)
+	if len(all) == 0 {
+		return layout.RemoveIfThere(name)
+	}
+	temp := name + "." + string(l.ID)
+	if err := os.WriteFile(temp, data, 0o666); err != nil {
+		return errors.Join(err, layout.RemoveIfThere(temp))
+	}
+	return os.Rename(temp, name)
+}
