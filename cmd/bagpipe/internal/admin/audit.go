@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
@@ -11,6 +12,7 @@ import (
 	"bagpipe/engine/audit"
 	"bagpipe/engine/fixity"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
 )
 
 // Audit proves the history.
@@ -89,7 +91,15 @@ func (c *auditWords) payload(ctx context.Context, on *screen.Screen, e *engine.E
 	}
 	for _, r := range rows {
 		p, err := fixity.PayloadOf(e.Fixity, r.Item)
-		if err != nil || len(p.Missing) > 0 { // elsewhere, or told of as a record
+		if err != nil {
+			continue // told of as a record
+		}
+		if len(p.Missing) > 0 {
+			_, rec, err := e.Ledger.ReadTip(r.Item, "")
+			if err == nil && e.Ledger.Site.Mine(state.Admitter(rec.Execution)) { // another's may be there
+				report.Findings++
+				c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: strings.Join(p.Missing, ", ") + ": the bytes are not here"})
+			}
 			continue
 		}
 		found, err := e.Fixity.Check(ctx, r.Item)
