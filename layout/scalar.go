@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Duration is a length of time in YAML: 500ms, 30s, 10m, 2h.
+// Duration is a length of time in YAML: 500ms, 30s, 10m, 2h, 90d, 1y.
 type Duration time.Duration
 
 // UnmarshalYAML reads a duration.
 func (d *Duration) UnmarshalYAML(b []byte) error {
 	s := unquote(b)
-	v, err := time.ParseDuration(s)
-	if err != nil || v < 0 {
+	v, err := ParseDuration(s)
+	if err != nil {
 		return fmt.Errorf("expected a duration such as 30s, 10m or 2h, not %s", s)
 	}
 	*d = Duration(v)
@@ -30,6 +30,16 @@ var units = []struct {
 }{
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
 	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"", 1},
+}
+
+// Rate is a number of bytes a second in YAML: a Size, with or without /s behind it.
+type Rate int64
+
+// UnmarshalYAML reads a rate.
+func (r *Rate) UnmarshalYAML(b []byte) error {
+	n, err := ParseSize(strings.TrimSuffix(unquote(b), "/s"))
+	*r = Rate(n)
+	return err
 }
 
 // UnmarshalYAML reads a size.
