@@ -2,8 +2,6 @@ package target
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,8 @@ import (
 	"strings"
 
 	"bagpipe/layout"
+
+	"github.com/srerickson/ocfl-go/extension"
 )
 
 // A storage root (OCFL 1.1, section 4) is the target's folder itself where that is one
@@ -24,49 +24,34 @@ const (
 	rootFolder = "ocfl"
 	layoutFile = "ocfl_layout.json"
 	hashedName = "0004-hashed-n-tuple-storage-layout"
-	hashAndID  = "0003-hash-and-id-n-tuple-storage-layout"
 )
 
 // storageRoot says where objects stand.
 type storageRoot struct {
-	dir   string // "" is the target's own folder
-	stage string
-	tuple tuples
-}
-
-// tuples are the parameters of the two layouts.
-type tuples struct {
-	Extension string `json:"extensionName"`
-	Digest    string `json:"digestAlgorithm"`
-	Size      int    `json:"tupleSize"`
-	Number    int    `json:"numberOfTuples"`
-	Short     *bool  `json:"shortObjectRoot,omitempty"`
-}
-
-func newTuples() tuples {
-	short := false
-	return tuples{hashedName, "sha256", 3, 3, &short}
+	dir    string // "" is the target's own folder
+	stage  string
+	layout extension.Layout
 }
 
 // openRoot finds the storage root, or makes it.
 func openRoot(ctx context.Context, b backend) (*storageRoot, error) {
 	for _, dir := range []string{"", rootFolder} {
-		_, err := readAll(ctx, b, path.Join(dir, rootMark))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		is, err := declared(ctx, b, dir)
 		if err != nil {
 			return nil, err
+		}
+		if !is {
+			continue
 		}
 		r := &storageRoot{dir: dir, stage: "staging"}
 		if dir == "" {
 			r.stage = "extensions/bagpipe-staging"
 		}
-		r.tuple, err = readLayout(ctx, b, dir)
+		r.layout, err = readLayout(ctx, b, dir)
 		return r, err
 	}
-	r := &storageRoot{dir: rootFolder, stage: "staging", tuple: newTuples()}
-	config, err := json.MarshalIndent(r.tuple, "", "  ")
+	r := &storageRoot{dir: rootFolder, stage: "staging", layout: extension.Ext0004().(extension.Layout)}
+	config, err := json.MarshalIndent(r.layout, "", "  ")
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +70,25 @@ func openRoot(ctx context.Context, b backend) (*storageRoot, error) {
 	return r, nil
 }
 
+// declared reports whether a folder is a storage root that is gone on with. One of another
+// version, or an object, is an error: nothing is made in it.
+func declared(ctx context.Context, b backend, dir string) (is bool, err error) {
+	other := ""
+	err = b.list(ctx, dir, false, func(name string, _ int64) error {
+		switch {
+		case name == rootMark:
+			is = true
+		case strings.HasPrefix(name, "0=ocfl_"):
+			other = name
+		}
+		return nil
+	})
+	if err == nil && other != "" {
+		return false, fmt.Errorf("the target's folder has %s: a storage root of OCFL 1.1 alone is gone on with", layout.EncodePath(other))
+	}
+	return is, err
+}
+
 func ending(text []byte) string {
 	if strings.HasSuffix(string(text), "\n") {
 		return ""
@@ -92,7 +96,8 @@ func ending(text []byte) string {
 	return "\n"
 }
 
-func readLayout(ctx context.Context, b backend, dir string) (t tuples, err error) {
+// readLayout reads how a storage root is laid out: by any extension that the library knows.
+func readLayout(ctx context.Context, b backend, dir string) (extension.Layout, error) {
 	var named struct {
 		Extension string `json:"extension"`
 	}
@@ -101,60 +106,41 @@ func readLayout(ctx context.Context, b backend, dir string) (t tuples, err error
 		err = json.Unmarshal(data, &named)
 	}
 	if err != nil {
-		return t, fmt.Errorf("the storage root's %s: %w", layoutFile, err)
+		return nil, fmt.Errorf("the storage root's %s: %w", layoutFile, err)
 	}
-	if named.Extension != hashedName && named.Extension != hashAndID {
-		return t, fmt.Errorf("the storage root's layout is %q; %s and %s are known", named.Extension, hashedName, hashAndID)
+	l, err := extension.DefaultRegistry().NewLayout(named.Extension)
+	if err != nil {
+		return nil, fmt.Errorf("the storage root's layout: %w", err)
 	}
-	t = newTuples() // what a config leaves out
 	data, err = readAll(ctx, b, path.Join(dir, "extensions", named.Extension, "config.json"))
 	if err == nil {
-		err = json.Unmarshal(data, &t)
+		err = json.Unmarshal(data, l)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	t.Extension = named.Extension
-	if err == nil && (t.Digest != "sha256" || t.Size < 0 || t.Number < 0 || t.Size*t.Number > 2*sha256.Size) {
-		err = fmt.Errorf("the storage root's layout: sha256 and tuples within its digits are known")
+	if err == nil && l.Name() != named.Extension {
+		err = fmt.Errorf("its config.json is of %q", l.Name())
 	}
-	return t, err
+	var tuples struct{ TupleSize, NumberOfTuples int }
+	if err == nil && data != nil && (json.Unmarshal(data, &tuples) != nil || min(tuples.TupleSize, tuples.NumberOfTuples) < 0) {
+		err = errors.New("its tuples are none")
+	}
+	if err == nil {
+		err = l.Valid()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the storage root's layout %s: %w", named.Extension, err)
+	}
+	return l, nil
 }
 
 // object is where an identifier's object stands.
-func (r *storageRoot) object(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	digits := hex.EncodeToString(sum[:])
-	var parts []string
-	rest := digits
-	for range r.tuple.Number {
-		parts, rest = append(parts, rest[:r.tuple.Size]), rest[r.tuple.Size:]
+func (r *storageRoot) object(id string) (string, error) {
+	at, err := r.layout.Resolve(id)
+	if err == nil && !fs.ValidPath(at) {
+		err = fmt.Errorf("the storage root's layout leads nowhere: %q", at)
 	}
-	switch {
-	case r.tuple.Extension == hashAndID:
-		parts = append(parts, encapsulated(id, digits))
-	case r.tuple.Short != nil && *r.tuple.Short:
-		parts = append(parts, rest)
-	default:
-		parts = append(parts, digits)
-	}
-	return path.Join(r.dir, path.Join(parts...))
-}
-
-// encapsulated is the folder of extension 0003: the identifier, percent-encoded, of at most
-// 100 characters.
-func encapsulated(id, digits string) string {
-	var s strings.Builder
-	for _, c := range []byte(id) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
-			s.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&s, "%%%02x", c)
-	}
-	if text := s.String(); len(text) <= 100 {
-		return text
-	}
-	return s.String()[:100] + "-" + digits
+	return path.Join(r.dir, at), err
 }
 
 // objectID is the identifier of an item's object: a URI.

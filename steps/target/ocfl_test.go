@@ -1,24 +1,30 @@
 package target_test
 
 import (
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The published fixtures draw the codes in their names. A validator may meet another error
-// first; then it is enough that the object is refused.
+// The published fixtures draw each of the codes in their names.
 func TestOCFLFixtures(t *testing.T) {
 	fixtures := "../../../shared/fixtures/ocfl"
 	if _, err := os.Stat(fixtures); err != nil {
 		t.Skip(err)
 	}
-	coded, judged := 0, 0
+	judged := 0
 	for _, version := range []string{"1.0", "1.1"} {
 		for _, kind := range []string{"good", "warn", "bad"} {
 			objects, err := filepath.Glob(filepath.Join(fixtures, version, kind+"-objects", "*"))
@@ -32,22 +38,105 @@ func TestOCFLFixtures(t *testing.T) {
 				}
 				r, err := target.ValidateOCFL(t.Context(), dir, false)
 				must(t, err)
-				if r.Valid != (kind != "bad") {
+				if r.Valid != (kind != "bad") || kind == "good" && len(r.Findings) > 0 {
 					t.Errorf("%s: valid %v: %+v", at, r.Valid, r.Findings)
 				}
-				if code, _, _ := strings.Cut(filepath.Base(at), "_"); kind != "good" && slices.ContainsFunc(r.Findings, func(f target.OCFLFinding) bool { return f.Code == code }) {
-					coded++
-				} else if kind == "warn" {
-					t.Errorf("%s: %+v", at, r.Findings)
-				} else if kind == "good" && len(r.Findings) > 0 {
-					t.Errorf("%s: %+v", at, r.Findings)
+				for _, code := range codeInName.FindAllString(filepath.Base(at), -1) {
+					if !drawn(r, code) {
+						t.Errorf("%s: not %s: %+v", at, code, r.Findings)
+					}
 				}
 			}
 		}
 	}
-	t.Logf("%d objects, %d with the code that their name begins with", judged, coded)
 	if judged < 50 {
 		t.Errorf("%d objects alone", judged)
+	}
+}
+
+var codeInName = regexp.MustCompile(`\b[EW]\d{3}|_[EW]\d{3}`)
+
+func drawn(r target.OCFLReport, code string) bool {
+	return slices.ContainsFunc(r.Findings, func(f target.OCFLFinding) bool { return f.Code == strings.TrimPrefix(code, "_") })
+}
+
+// What is done to a sound storage root draws its code.
+func TestOCFLCodes(t *testing.T) {
+	vault := filepath.Join(t.TempDir(), "vault")
+	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: vault})
+	for n := 1; n <= 2; n++ {
+		b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": strings.Repeat("b", n), "twin": "A"})
+		b.Version = n
+		_, err := to.Put(t.Context(), b)
+		must(t, err)
+	}
+	inJSON := func(old, new string) func(string) error {
+		return func(object string) error {
+			data, err := os.ReadFile(filepath.Join(object, "inventory.json"))
+			if err != nil || !strings.Contains(string(data), old) {
+				return fmt.Errorf("%s: %w", old, err)
+			}
+			data = []byte(strings.Replace(string(data), old, new, 1))
+			sum := sha512.Sum512(data)
+			for _, dir := range []string{object, filepath.Join(object, "v2")} {
+				err = errors.Join(err, os.WriteFile(filepath.Join(dir, "inventory.json"), data, 0o644),
+					os.WriteFile(filepath.Join(dir, "inventory.json.sha512"), []byte(hex.EncodeToString(sum[:])+" inventory.json\n"), 0o644))
+			}
+			return err
+		}
+	}
+	file := func(name, text string) func(string) error {
+		return func(object string) error {
+			at := filepath.Join(object, name)
+			return errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644))
+		}
+	}
+	folder := func(name string) func(string) error {
+		return func(object string) error { return os.MkdirAll(filepath.Join(object, name), 0o755) }
+	}
+	gone := func(name string) func(string) error {
+		return func(object string) error { return os.RemoveAll(filepath.Join(object, name)) }
+	}
+	const root = "../../../../" // of an object
+	for code, harm := range map[string]func(string) error{
+		"E001": file("stray", ""), "E002": file("0=ocfl_object_x", "x"), "E003": file("0=ocfl_object_1.0", "ocfl_object_1.0\n"), "E004": file("ocfl_object_1.1", ""), "E005": file("1=ocfl_object_1.1", ""), "E006": file("0=ocfl_1.1", ""), "E007": file("0=ocfl_object_1.1", "no"),
+		"E008": inJSON(`"versions": {`, `"versions": {}, "x": {`), "E009": gone("v1"), "E010": gone("v2"), "E015": file("v1/stray", ""), "E017": inJSON(`"head"`, `"contentDirectory": "a/b", "head"`), "E018": inJSON(`"head"`, `"contentDirectory": "..", "head"`),
+		"E020": inJSON(`"head"`, `"contentDirectory": "other", "head"`), "E023": file("v2/content/stray", ""), "E024": folder("v1/content/empty"), "E025": inJSON(`"sha512"`, `"md5"`), "E033": inJSON(`{`, ``), "E036": inJSON(`"id"`, `"identifier"`),
+		"E037": func(object string) error { return os.CopyFS(filepath.Join(object, "../twin"), os.DirFS(object)) }, "E038": inJSON("1.1/spec", "1.9/spec"), "E039": inJSON(`"sha512"`, `"sha256"`), "E040": inJSON(`"head": "v2"`, `"head": "v1"`), "E041": inJSON(`"manifest"`, `"manifold"`),
+		"E042": inJSON(`"v1/content/data/a"`, `"/v1/content/data/a"`), "E014": inJSON(`"v1/content/data/a"`, `"v7/content/data/a"`), "E021": inJSON(`"v1/content/data/a"`, `"v1/kontent/data/a"`), "E043": inJSON(`"versions"`, `"verses"`), "E044": inJSON(`"versions": {`, `"versions": 7, "x": {`),
+		"E046": folder("v3"), "E047": inJSON(`"v1": {`, `"v1": 7, "x": {`), "E048": inJSON(`"created"`, `"creation"`), "E049": inJSON(`"created": "2`, `"created": "x2`), "E050": inJSON(`"state": {`, `"state": {"abc": ["x"],`), "E052": inJSON(`"data/b"`, `"data/../b"`), "E053": inJSON(`"data/b"`, `"/data/b"`),
+		"E051": inJSON(`"data/b"`, `7`), "E054": inJSON(`"name"`, `"nom"`), "E057": inJSON(`"head"`, `"fixity": {"md5": 7}, "head"`), "E058": gone("inventory.json.sha512"), "E059": func(object string) error {
+			return os.Rename(filepath.Join(object, "inventory.json.sha512"), filepath.Join(object, "inventory.json.sha256"))
+		}, "E060": file("inventory.json.sha512", strings.Repeat("0", 128)+" inventory.json\n"), "E061": file("inventory.json.sha512", "no sidecar"), "E063": gone("inventory.json"), "E064": file("v2/inventory.json", "{}"), "E067": file("extensions/stray", ""),
+		"E069": func(object string) error { return os.Remove(filepath.Join(object, root+"0=ocfl_1.1")) }, "E070": file(root+"ocfl_layout.json", "{}"), "E071": file(root+"ocfl_layout.json", `{"extension": "mine", "description": "d"}`), "E072": file(root+"abc/stray", ""), "E084": file(root+"abc/stray", ""),
+		"E073": folder(root + "abc"), "E075": file(root+"0=ocfl_x", ""), "E076": file(root+"0=ocfl_1.0", "ocfl_1.0\n"), "E077": file(root+"0=ocfl_x", ""), "E078": file(root+"1=ocfl_1.1", ""), "E079": file(root+"0=ocflx", ""), "E080": file(root+"0=ocfl_1.1", "no"),
+		"E081": func(object string) error {
+			return errors.Join(os.Remove(filepath.Join(object, root+"0=ocfl_1.1")), file(root+"0=ocfl_1.0", "ocfl_1.0\n")(object))
+		}, "E082": file(root+"abc/stray", ""), "E083": func(object string) error { return os.Rename(object, filepath.Join(object, "../elsewhere")) }, "E085": file(root+"abc/stray", ""), "E088": file(root+"abc/stray", ""),
+		"E090": func(object string) error {
+			return os.Link(filepath.Join(object, "v1/content/data/a"), filepath.Join(object, "v1/content/data/hard"))
+		}, "E092": gone("v1/content/data/a"), "E093": inJSON(`"head"`, `"fixity": {"md5": {"00000000000000000000000000000000": ["v1/content/data/a"]}}, "head"`), "E094": inJSON(`"message": "deposit`, `"message": 7, "x": "`),
+		"E095": inJSON(`"data/b"`, `"data/a/b"`), "E097": inJSON(`"head"`, `"fixity": {"md5": {"ab": [], "AB": []}}, "head"`), "E099": inJSON(`"v1/content/data/a"`, `"v1/./data/a"`), "E100": inJSON(`"v1/content/data/a"`, `"v1/content/data/a/"`), "E101": inJSON(`"v1/content/data/a"`, `"v1/content/data/a", "v1/content/data/a"`),
+		"E102": inJSON(`"head"`, `"extra": 1, "head"`), "E104": inJSON(`"v2": {`, `"2": {`), "E105": inJSON(`"v2": {`, `"v0": {`), "E106": inJSON(`"manifest": {`, `"manifest": 7, "x": {`), "E107": inJSON(`"manifest": {`, `"manifest": {"`+strings.Repeat("0", 128)+`": ["v1/content/data/a"],`),
+		"E031": inJSON(`"manifest": {`, `"manifest": {"zz": ["v1/content/data/x"],`), "E108": inJSON(`"head"`, `"contentDirectory": "", "head"`), "E110": inJSON(`"id": "bagpipe`, `"id": "bagpipes`), "E111": inJSON(`"head"`, `"fixity": 7, "head"`), "E112": file(root+"extensions/stray", ""),
+		"E012": inJSON(`"v2": {`, `"v002": {}, "v02": {`), "E013": inJSON(`"v2": {`, `"v02": {`), "E045": inJSON(`"versions": {`, `"versions": 7, "x": {`),
+		"W002": folder("v1/other"), "W003": func(object string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(object, "v1/content")), os.Mkdir(filepath.Join(object, "v1/content"), 0o755))
+		}, "W013": folder("extensions/mine"), "W014": func(object string) error { return os.Rename(object, filepath.Join(object, "../elsewhere")) }, "W015": func(object string) error { return os.CopyFS(filepath.Join(object, root+"top"), os.DirFS(object)) }, "W016": folder(root + "extensions/mine"),
+	} {
+		t.Run(code, func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, os.CopyFS(dir, os.DirFS(filepath.Join(vault, "ocfl"))))
+			must(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chmod(p, 0o755)) }))
+			objects, err := filepath.Glob(filepath.Join(dir, "???/???/???/*"))
+			must(t, err)
+			must(t, harm(objects[0]))
+			r, err := target.ValidateOCFL(t.Context(), dir, false)
+			must(t, err)
+			if !drawn(r, code) || r.Valid != (code[0] == 'W' && code != "W014" && code != "W015" && code != "W003") {
+				t.Errorf("%+v", r)
+			}
+		})
 	}
 }
 
@@ -59,6 +148,26 @@ func valid(t *testing.T, root string) {
 	if !r.Valid || r.Objects == 0 || len(r.Findings) > 0 {
 		t.Errorf("%s: %+v", root, r)
 	}
+	schema, err := jsonschema.NewCompiler().Compile("../../../shared/fixtures/ocfl/inventory_schema-1.1.json")
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	must(t, err)
+	must(t, filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "inventory.json" {
+			return err
+		}
+		f, err := os.Open(p)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		v, err := jsonschema.UnmarshalJSON(f)
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		return err
+	}))
 }
 
 // Versions share their contents; the root is valid by another's validator.
