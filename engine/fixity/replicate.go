@@ -106,7 +106,7 @@ func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Cop
 }
 
 func (c copying) version(ctx context.Context, r *record, version int, out *Copied, made map[layout.Name]map[int]layout.DepositCopy) (err error) {
-	good, err := c.sound(ctx, r, version, "", nil)
+	good, err := c.sound(ctx, r, version, "", nil, "")
 	if absent(err) && version < max(r.Manifest.Version, 1) {
 		return nil // a version that was never deposited
 	}
@@ -114,7 +114,7 @@ func (c copying) version(ctx context.Context, r *record, version int, out *Copie
 		return err
 	}
 	defer func() { err = errors.Join(err, good.drop()) }()
-	bag := bagFor(c.ledger, r, version, good.dir, "copy")
+	bag := bagFor(c.Checks, r, version, good.dir, "copy")
 	note := func(name layout.Name, t target.Target) error {
 		copied, err := t.Put(ctx, bag)
 		if err != nil {
@@ -193,7 +193,7 @@ func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
 		return r, err
 	}
 	for version, names := range bad {
-		good, err := c.sound(ctx, rec, version, "", names)
+		good, err := c.sound(ctx, rec, version, "", names, "")
 		if fault.Is(err, fault.Damaged) || absent(err) {
 			continue // the item is held
 		}
@@ -218,7 +218,7 @@ func (c *Checks) mendCopy(ctx context.Context, r Result, rec *record, name layou
 		return err
 	}
 	was := r.noted[name][version]
-	made, err := t.Replace(ctx, was, bagFor(c.ledger, rec, version, good.dir, "mend"))
+	made, err := t.Replace(ctx, was, bagFor(c, rec, version, good.dir, "mend"))
 	if err != nil {
 		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
 	}

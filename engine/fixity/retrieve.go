@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"bagpipe/bags"
@@ -104,7 +105,14 @@ func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, 
 			return out, err
 		}
 	}
-	good, err := c.sound(ctx, r, out.Version, from, nil)
+	into := ""
+	if archive.FormatOfName(filepath.Base(out.To)) == archive.None {
+		if _, err := os.Lstat(out.To); err == nil {
+			return out, fault.New(fault.Refused, layout.EncodePath(out.To)+" is there already; nothing is written over it")
+		}
+		into = partOf(out.To, r.Manifest.Item, out.Version)
+	}
+	good, err := c.sound(ctx, r, out.Version, from, nil, into)
 	if absent(err) {
 		return out, fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s has no copy there", out.Version, id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
 	}
@@ -113,8 +121,21 @@ func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, 
 	}
 	defer func() { err = errors.Join(err, good.drop()) }()
 	out.Copy, out.From = Deposit, good.from
-	out.Files, out.Bytes, err = handOut(ctx, good.dir, out.To, id, progress)
-	return out, err
+	if good.dir != into {
+		out.Files, out.Bytes, err = handOut(ctx, good.dir, out.To, id, progress)
+		return out, err
+	}
+	out.Files, out.Bytes = int(good.report.PayloadFiles), good.report.PayloadBytes
+	if err := disk.SyncTree(into); err != nil {
+		return out, err
+	}
+	return out, disk.Rename(into, out.To)
+}
+
+// partOf is where a bag that comes from a target is written until it is whole: an interrupted
+// retrieval leaves it, and the next one to the same place goes on with it.
+func partOf(to string, id layout.ItemID, version int) string {
+	return filepath.Join(filepath.Dir(to), fmt.Sprintf(".%s.%s-v%d.part", filepath.Base(to), id, version))
 }
 
 // handOut writes a bag of an item.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bagpipe/bags"
 	"bagpipe/engine/fault"
-	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
@@ -22,21 +22,30 @@ type soundBag struct {
 	dir  string
 	from string // where it was had from
 	drop func() error
+
+	report bags.Report
+}
+
+// had gives a bag that was validated.
+func had(dir, from string, drop func() error, report bags.Report) *soundBag {
+	return &soundBag{dir, from, drop, report}
 }
 
 // sound finds a sound bag of a version of an item: in the store, or on a target, from where it
 // is fetched. Copies on targets that avoid names are passed over; only, unless "", is the one
-// target to ask. Without a sound copy it says what is wrong with each: fault.Damaged, or
+// target to ask. into, unless "", is a folder that is written, and gone on with where it is there,
+// in place of scratch. Without a sound copy it says what is wrong with each: fault.Damaged, or
 // fault.Busy where targets are down, or fs.ErrNotExist where there is none.
-func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.Name, avoid map[layout.Name]bool) (*soundBag, error) {
+func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.Name, avoid map[layout.Name]bool, into string) (*soundBag, error) {
 	id := r.Manifest.Item
 	var wrong []error
 	down := false
 	if (only == "" || only == steps.StoreTarget) && !avoid[steps.StoreTarget] {
 		dir, err := r.bag(version)
 		if err == nil {
-			if _, err = checkBag(ctx, dir, id); err == nil {
-				return &soundBag{dir, dir, func() error { return nil }}, nil
+			report, rerr := checkBag(ctx, dir, id)
+			if err = rerr; err == nil {
+				return had(dir, dir, func() error { return nil }, report), nil
 			}
 		}
 		if !absent(err) {
@@ -49,7 +58,7 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 		if !there || avoid[name] || name == steps.StoreTarget || only != "" && name != only {
 			continue
 		}
-		b, err := c.fetch(ctx, name, copied, id)
+		b, err := c.fetch(ctx, name, copied, id, into)
 		if err == nil {
 			return b, nil
 		}
@@ -70,34 +79,57 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 }
 
 // fetch gets a copy from a target and judges it: by its digest on record, and by validating it.
-func (c *Checks) fetch(ctx context.Context, name layout.Name, copied layout.DepositCopy, id layout.ItemID) (*soundBag, error) {
+func (c *Checks) fetch(ctx context.Context, name layout.Name, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
 	t, err := c.target(name)
 	if err != nil {
 		return nil, err
 	}
-	if copied.Layout == target.LayoutTar { // whose digest is that of the tar
-		if _, _, err := t.Check(ctx, copied, target.Read); err != nil {
-			return nil, err
+	_, there := os.Lstat(into)
+	b, err := c.got(ctx, name, t, copied, id, into)
+	var away *target.Down
+	if err != nil && into != "" && !errors.As(err, &away) && ctx.Err() == nil {
+		err = errors.Join(err, disk.RemoveTree(into)) // nothing of it is gone on with
+		if there == nil {                             // what lay there may have been at fault
+			b, err = c.got(ctx, name, t, copied, id, into)
 		}
 	}
-	b, err := c.get(ctx, name, t, copied, id)
+	return b, err
+}
+
+// got gets a copy, and compares it with its record.
+func (c *Checks) got(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
+	b, err := c.get(ctx, name, t, copied, id, into)
 	if err != nil {
 		return nil, err
 	}
-	if copied.Layout != target.LayoutTar {
-		digest, err := target.Digest(b.dir)
-		if err == nil && digest != copied.Digest {
-			err = damage("its tag manifests are not those that were written")
-		}
-		if err != nil {
-			return nil, errors.Join(err, b.drop())
-		}
+	var digest string
+	if copied.Layout == target.LayoutTar { // whose digest is that of the tar
+		digest, err = target.TarDigest(ctx, id, copied.Place, b.dir)
+	} else {
+		digest, err = target.Digest(b.dir)
+	}
+	if err == nil && digest != copied.Digest {
+		err = damage("its tag manifests are not those that were written")
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.drop())
 	}
 	return b, nil
 }
 
 // get gets a copy from a target and validates it.
-func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID) (_ *soundBag, err error) {
+func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID, into string) (_ *soundBag, err error) {
+	from := string(name) + ":" + copied.Place
+	if into != "" {
+		if err := disk.MkdirAll(into, 0o777); err != nil {
+			return nil, err
+		}
+		if err := t.Get(ctx, copied, into); err != nil {
+			return nil, err
+		}
+		report, err := checkBag(ctx, into, id)
+		return had(into, from, func() error { return nil }, report), err
+	}
 	scratch := c.ledger.Path(layout.ScratchDir + "/" + string(c.ledger.ID)) // which goes with this engine
 	if err := disk.MkdirAll(scratch, 0o755); err != nil {
 		return nil, err
@@ -119,15 +151,13 @@ func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, cop
 	if err := t.Get(ctx, copied, dir); err != nil {
 		return nil, err
 	}
-	if _, err := checkBag(ctx, dir, id); err != nil {
-		return nil, err
-	}
-	return &soundBag{dir, string(name) + ":" + copied.Place, drop}, nil
+	report, err := checkBag(ctx, dir, id)
+	return had(dir, from, drop, report), err
 }
 
 // bagFor describes a bag for a target.
-func bagFor(l *ledger.Ledger, r *record, version int, dir, why string) target.Bag {
-	m := r.Manifest
-	return target.Bag{Item: m.Item, Version: version, Dir: dir, By: l.ByPerson().Author.Name, At: l.Now(),
+func bagFor(c *Checks, r *record, version int, dir, why string) target.Bag {
+	m, l := r.Manifest, c.ledger
+	return target.Bag{Item: m.Item, Name: c.settings.Current().Settings.Collection(m.Collection).Bag.NameOf(r.Committed.Manifest), Version: version, Dir: dir, By: l.ByPerson().Author.Name, At: l.Now(),
 		Message: fmt.Sprintf("%s: %s (%s/%s)", why, m.Item, m.Collection, m.Label)}
 }

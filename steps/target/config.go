@@ -35,7 +35,7 @@ type Config struct {
 	Path    string      `yaml:"path"`    // of a folder, here or on the SFTP server
 	Secrets string      `yaml:"secrets"` // a file that holds them, outside Git
 	Streams int         `yaml:"streams"` // files at once
-	Rate    layout.Size `yaml:"rate"`    // bytes a second, of all streams together; 0: any
+	Rate    layout.Rate `yaml:"rate"`    // bytes a second, of all streams together; 0: any
 	Fixity  Fixity      `yaml:"fixity"`  // how often copies are looked at again
 
 	S3Config   `yaml:",inline"`
@@ -58,8 +58,15 @@ type Outlet struct {
 	Template string `yaml:"template"` // of text: a file, relative to the workspace
 	URL      string `yaml:"url"`      // of kind url: https://HOST/PATH/{item}
 	Command  Argv   `yaml:"command"`  // of kind command: a program and its arguments
-	Verify   string `yaml:"verify"`   // of kind url: bytes (what comes back is what went, the default) or status
+	// Verify is of kind url bytes (what comes back is what went, the default) or status; of kind
+	// sftp read (the default) or remote: the server itself digests.
+	Verify string `yaml:"verify"`
 }
+
+const (
+	verifyRead   = "read"
+	verifyRemote = "remote"
+)
 
 // Argv is a program and its arguments, with a NUL between them.
 type Argv string
@@ -87,11 +94,13 @@ func (c Config) checkOutlet() (key string, err error) {
 		return "format", fmt.Errorf("expected files, bag, stac or text, not %q", o.Format)
 	case (o.Format == FormatText) != (o.Template != ""):
 		return "template", fmt.Errorf("expected the template's file with format: text, and only there")
-	case o.URL != "" && c.Kind != KindURL || o.Command != "" && c.Kind != KindCommand || o.Verify != "" && c.Kind != KindURL:
-		return "kind", fmt.Errorf("url and verify are of kind url, command is of kind command")
+	case o.URL != "" && c.Kind != KindURL || o.Command != "" && c.Kind != KindCommand || o.Verify != "" && c.Kind != KindURL && c.Kind != KindSFTP:
+		return "kind", fmt.Errorf("url is of kind url, verify of kind url or sftp, command of kind command")
 	case o.Format != "" && o.Format != FormatBag && (c.Kind == KindS3 || c.Kind == KindSFTP || c.Layout != ""):
 		return "format", fmt.Errorf("expected bag where bags are deposited, not %q", o.Format)
-	case o.Verify != "" && o.Verify != "bytes" && o.Verify != "status":
+	case c.Kind == KindSFTP && o.Verify != "" && o.Verify != verifyRead && o.Verify != verifyRemote:
+		return "verify", fmt.Errorf("expected read or remote, not %q", o.Verify)
+	case c.Kind != KindSFTP && o.Verify != "" && o.Verify != "bytes" && o.Verify != "status":
 		return "verify", fmt.Errorf("expected bytes or status, not %q", o.Verify)
 	}
 	if c.Deposits() {
@@ -113,6 +122,7 @@ func (c Config) checkOutlet() (key string, err error) {
 type Fixity struct {
 	Every layout.Duration `yaml:"every"`
 	Level Level           `yaml:"level"` // read (the default) or exists
+	Rate  layout.Rate     `yaml:"rate"`  // bytes a second that are read for it; 0: as the target's
 	Hours Hours           `yaml:"hours"` // when it may be looked at, by the machine's clock; "": at any time
 }
 
@@ -148,8 +158,8 @@ func (c Config) Check() (key string, err error) {
 		return "layout", fmt.Errorf("expected bag, tar or ocfl, not %q", c.Layout)
 	case c.Fixity.Level != "" && c.Fixity.Level != Read && c.Fixity.Level != Exists:
 		return "fixity.level", fmt.Errorf("expected read or exists, not %q", c.Fixity.Level)
-	case c.Fixity.Level != "" && c.Fixity.Every <= 0:
-		return "fixity.every", fmt.Errorf("expected a duration such as 2160h")
+	case (c.Fixity.Level != "" || c.Fixity.Hours != "") && c.Fixity.Every <= 0:
+		return "fixity.every", fmt.Errorf("expected a duration such as 90d")
 	case c.Streams < 0 || c.Streams > mostStreams:
 		return "streams", fmt.Errorf("expected a number from 0 (the default) to %d", mostStreams)
 	}

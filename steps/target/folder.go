@@ -49,6 +49,13 @@ func (f *folder) traits() traits {
 }
 func (f *folder) close() error { return nil }
 
+func (f *folder) digests(context.Context, string, []string, files.Algorithm, func(int, []byte) error) (bool, error) {
+	return false, nil
+}
+
+func (f *folder) version(context.Context, string) (string, error) { return "", nil }
+func (f *folder) poor() []string                                  { return nil }
+
 // in works in the folder; an error says that the target is down where it is the target's.
 func (f *folder) in(do func(*os.Root) error) (err error) {
 	root, err := os.OpenRoot(f.dir)

@@ -1,14 +1,17 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"bagpipe/bags/files"
@@ -67,7 +70,7 @@ func (t *bagTarget) put(ctx context.Context, b Bag) (layout.DepositCopy, error) 
 			}
 			c := t.copy(at, there.digest(), n, size)
 			c.Retention = time.Time{} // as the put said that wrote it
-			return c, err
+			return t.versioned(ctx, c, at, err)
 		}
 	}
 }
@@ -76,6 +79,14 @@ func (t *bagTarget) copy(at, digest string, n int, size int64) layout.DepositCop
 	now := t.now()
 	return layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutBag, Files: n, Bytes: size, Digest: digest,
 		Retention: t.b.traits().until(now), Written: now, Verified: now, Outcome: layout.FixityPassed}
+}
+
+// versioned adds what the store calls the declaration, which is written last.
+func (t *bagTarget) versioned(ctx context.Context, c layout.DepositCopy, at string, err error) (layout.DepositCopy, error) {
+	if err == nil {
+		c.Version, err = t.b.version(ctx, at+"/"+declaration)
+	}
+	return c, err
 }
 
 // make writes the copy, reads it back, and gives it its name or its declaration.
@@ -92,10 +103,11 @@ func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		stage, last = staged(at), ""
 	}
 	for try := 1; ; try++ {
-		if err := t.send(ctx, b, tree, stage, last); err != nil {
+		vouched, err := t.send(ctx, b, own, tree, stage, last)
+		if err != nil {
 			return none, err
 		}
-		n, size, err := t.readBack(ctx, b, own, stage, last)
+		n, size, err := t.readBack(ctx, b, own, stage, last, vouched)
 		var wrong *Damage
 		if errors.As(err, &wrong) && try == 1 { // a dead put's files, or one altered on the way
 			if err := t.b.remove(ctx, stage); err != nil {
@@ -109,19 +121,26 @@ func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		if last != "" {
 			n, size = len(tree.Files), tree.Bytes()
 		}
-		return t.copy(at, own.digest(), n, size), err
+		return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
 	}
 }
 
-// send writes the files that are not there with their size yet, but the last.
-func (t *bagTarget) send(ctx context.Context, b Bag, tree *files.Tree, to, last string) error {
+// send writes the files that are not there with their size yet, but the last. vouched are those of
+// which the store says that it has them as the manifests want them.
+func (t *bagTarget) send(ctx context.Context, b Bag, own vouchers, tree *files.Tree, to, last string) (vouched map[string]bool, err error) {
+	a, sums, err := own.sums()
+	if err != nil {
+		return nil, err
+	}
+	vouched = map[string]bool{}
+	var mu sync.Mutex // guards vouched
 	have := map[string]int64{}
-	err := t.b.list(ctx, to, true, func(name string, size int64) error {
+	err = t.b.list(ctx, to, true, func(name string, size int64) error {
 		have[name] = size
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
@@ -134,12 +153,18 @@ func (t *bagTarget) send(ctx context.Context, b Bag, tree *files.Tree, to, last 
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			err := t.b.write(gctx, to+"/"+f.Path, localFile(b, f.Path, f.Size))
+			what, ok := hashed(localFile(b, f.Path, f.Size), a, own.want(a, sums, f.Path))
+			err := t.b.write(gctx, to+"/"+f.Path, what)
 			if _, there := have[f.Path]; there && errors.Is(err, fs.ErrExist) { // of an earlier bag that was never finished
 				if err := t.b.remove(gctx, to+"/"+f.Path); err != nil {
 					return err
 				}
-				err = t.b.write(gctx, to+"/"+f.Path, localFile(b, f.Path, f.Size))
+				err = t.b.write(gctx, to+"/"+f.Path, what)
+			}
+			if err == nil && ok() {
+				mu.Lock()
+				vouched[f.Path] = true
+				mu.Unlock()
 			}
 			if errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late: the reading back judges it
 				err = nil
@@ -148,9 +173,9 @@ func (t *bagTarget) send(ctx context.Context, b Bag, tree *files.Tree, to, last 
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return err
+		return nil, err
 	}
-	return t.b.settle(ctx, to)
+	return vouched, t.b.settle(ctx, to)
 }
 
 func localFile(b Bag, name string, size int64) file {
@@ -165,12 +190,12 @@ func localFile(b Bag, name string, size int64) file {
 }
 
 // readBack judges what was written by the bag's own vouchers.
-func (t *bagTarget) readBack(ctx context.Context, b Bag, own vouchers, at, except string) (int, int64, error) {
+func (t *bagTarget) readBack(ctx context.Context, b Bag, own vouchers, at, except string, vouched map[string]bool) (int, int64, error) {
 	there, err := readVouchers(ctx, t.b, at)
 	if err != nil {
 		return 0, 0, unsound(err)
 	}
-	return there.verify(ctx, t.b, at, own.digest(), except, Read, b.Progress)
+	return there.verify(ctx, t.b, at, own.digest(), except, Read, vouched, b.Progress)
 }
 
 // publish makes the copy one.
@@ -213,48 +238,33 @@ func (t *bagTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
-	var names []string
-	err = t.b.list(ctx, at, true, func(name string, _ int64) error {
-		names = append(names, name)
+	sizes := map[string]int64{}
+	err = t.b.list(ctx, at, true, func(name string, size int64) error {
+		sizes[name] = size
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
+	if len(sizes) == 0 {
 		return fs.ErrNotExist
+	}
+	if err := clearOthers(into, sizes); err != nil {
+		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
-	for _, name := range names {
+	for _, name := range sortedKeys(sizes) {
 		g.Go(func() error {
-			r, err := t.b.open(gctx, at+"/"+name, 0)
-			if err != nil {
-				return err
-			}
-			return errors.Join(keep(gctx, into, name, r), r.Close())
+			return keep(gctx, into, name, sizes[name], func(offset int64) (reader, error) { return t.b.open(gctx, at+"/"+name, offset) })
 		})
 	}
 	return g.Wait()
 }
 
-// keep writes a file that was read, below a root.
-func keep(ctx context.Context, into *os.Root, name string, r io.Reader) error {
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return damage("%s is no name in a bag", layout.EncodePath(name))
-	}
-	if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	out, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, files.FilePerm)
-	if err != nil {
-		return err
-	}
-	return errors.Join(copyTold(ctx, out, r, nil), out.Close())
-}
-
-// Replace sets the damaged copy aside, writes a sound one, and removes the damaged. A crash
-// in between leaves it aside, and the next Replace goes on.
+// Replace sends the files of a copy that are missing or not as they should be, sets the damaged
+// ones aside, with what does not belong there, and removes those once the copy is sound. A crash
+// in between leaves them aside, and the next Replace goes on.
 func (t *bagTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (none layout.DepositCopy, err error) {
 	at, err := layout.DecodePath(c.Place)
 	if err != nil {
@@ -264,25 +274,147 @@ func (t *bagTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err != nil {
 		return none, err
 	}
-	if !t.b.traits().renames {
-		return t.overwrite(ctx, b, own, at)
-	}
 	if _, _, err := verify(ctx, t.b, at, own.digest(), Read, nil); err == nil { // a dead Replace made it
 		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.Put(ctx, b) })
 	}
-	if err := setAside(ctx, t.b, at, aside(at)); err != nil {
+	tree, err := files.Scan(ctx, b.Dir)
+	if err != nil {
 		return none, err
 	}
-	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
+	bad, err := t.differing(ctx, own, tree, at)
+	var wrong *Damage
+	if errors.As(err, &wrong) { // a link, or no folder at all: nothing of it is kept
+		if err := setAside(ctx, t.b, at, aside(at)); err != nil {
+			return none, err
+		}
+		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
+	}
+	if err != nil {
+		return none, err
+	}
+	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.mend(ctx, b, own, tree, at, bad) })
+}
+
+// differing lists what is wrong with a copy: names of the bag that are missing or damaged, and
+// names that are not the bag's.
+func (t *bagTarget) differing(ctx context.Context, own vouchers, tree *files.Tree, at string) (bad map[string]bool, err error) {
+	a, sums, err := own.sums()
+	if err != nil {
+		return nil, err
+	}
+	bad = map[string]bool{}
+	for i := range tree.Files {
+		bad[tree.Files[i].Path] = true
+	}
+	var plan []files.Planned
+	err = t.b.list(ctx, at, true, func(name string, size int64) error {
+		if !bad[name] {
+			bad[name] = true
+			return nil
+		}
+		plan = append(plan, files.Planned{Index: len(plan), Path: name, Size: size, Set: files.SetOf(a)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range plan { // one by one: what cannot be read is bad, and the others are looked at all the same
+		sum, err := sumOf(ctx, t.b, at+"/"+p.Path, a)
+		if down := (*Down)(nil); errors.As(err, &down) || ctx.Err() != nil {
+			return nil, errors.Join(err, ctx.Err())
+		}
+		if err == nil && bytes.Equal(sum, own.want(a, sums, p.Path)) {
+			delete(bad, p.Path)
+		}
+	}
+	return bad, nil
+}
+
+// mend replaces what is wrong with a copy, file by file: each is staged and read back before the
+// damaged one goes, where files can be renamed. Elsewhere the declaration goes first, so that what
+// stands there is no bag meanwhile.
+func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.Tree, at string, bad map[string]bool) (none layout.DepositCopy, err error) {
+	stage := staged(at)
+	_, sums, err := own.sums()
+	if err != nil {
+		return none, err
+	}
+	if !t.b.traits().renames {
+		if err := setAside(ctx, t.b, at+"/"+declaration, aside(at)+"/"+declaration); err != nil {
+			return none, err
+		}
+		delete(bad, declaration)
+		for name := range bad {
+			if err := setAside(ctx, t.b, at+"/"+name, aside(at)+"/"+name); err != nil {
+				return none, err
+			}
+		}
+		return t.make(ctx, b, own, at)
+	}
+	if err := t.b.remove(ctx, stage); err != nil {
+		return none, err
+	}
+	part := &files.Tree{Dir: tree.Dir}
+	for i := range tree.Files {
+		if bad[tree.Files[i].Path] {
+			part.Files = append(part.Files, tree.Files[i])
+		}
+	}
+	if _, err := t.send(ctx, b, own, part, stage, ""); err != nil {
+		return none, err
+	}
+	for i := range part.Files {
+		name := part.Files[i].Path
+		if err := t.readOne(ctx, own, sums, stage+"/"+name, name); err != nil {
+			return none, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(bad)) {
+		if err := setAside(ctx, t.b, at+"/"+name, aside(at)+"/"+name); err != nil {
+			return none, err
+		}
+		if err := t.b.rename(ctx, stage+"/"+name, at+"/"+name); err != nil && !errors.Is(err, fs.ErrNotExist) { // which is not the bag's
+			return none, err
+		}
+	}
+	n, size, err := t.readBack(ctx, b, own, at, "", nil)
+	if err == nil {
+		err = t.b.remove(ctx, stage)
+	}
+	return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
+}
+
+// readOne reads a staged file back.
+func (t *bagTarget) readOne(ctx context.Context, own vouchers, sums map[string][]byte, at, name string) error {
+	a, _, err := own.sums()
+	if err != nil {
+		return err
+	}
+	sum, err := sumOf(ctx, t.b, at, a)
+	if err == nil && !bytes.Equal(sum, own.want(a, sums, name)) {
+		err = damage("%s was altered on its way", layout.EncodePath(name))
+	}
+	return err
+}
+
+// want is the digest that a file of the bag has: that of its manifests, or of a tag manifest itself.
+func (v vouchers) want(a files.Algorithm, sums map[string][]byte, name string) []byte {
+	if sum := sums[name]; sum != nil {
+		return sum
+	}
+	return digestOf(a, v[name])
 }
 
 // mended removes what was set aside, once made has made a sound copy.
 func mended(ctx context.Context, b backend, at string, made func() (layout.DepositCopy, error)) (layout.DepositCopy, error) {
 	c, err := made()
-	if err != nil || !b.traits().renames {
+	if err != nil {
 		return c, err
 	}
-	return c, b.remove(ctx, aside(at))
+	if b.traits().renames {
+		err = b.remove(ctx, staged(at))
+	}
+	return c, errors.Join(err, b.remove(ctx, aside(at)))
 }
 
 // setAside makes room at a damaged copy's place, to which it gives another name. Where nothing stands, what a dead Replace set
@@ -317,15 +449,8 @@ func stands(ctx context.Context, b backend, at string) (bool, error) {
 	return false, err
 }
 
-// overwrite mends a copy where nothing can be renamed: the declaration goes first, so that
-// what stands there is no bag meanwhile. Where the store keeps versions the damaged files
-// stay as older ones.
-func (t *bagTarget) overwrite(ctx context.Context, b Bag, own vouchers, at string) (layout.DepositCopy, error) {
-	if err := t.b.remove(ctx, at+"/"+declaration); err != nil {
-		return layout.DepositCopy{}, err
-	}
-	return t.make(ctx, b, own, at)
-}
+// Poor says what the store cannot do.
+func (t *bagTarget) Poor() []string { return t.b.poor() }
 
 // Close ends the connections.
 func (t *bagTarget) Close() error { return t.b.close() }

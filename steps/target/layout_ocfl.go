@@ -2,11 +2,9 @@ package target
 
 import (
 	"context"
-	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -64,7 +62,10 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	if err != nil {
 		return none, err
 	}
-	at := root.object(objectID(b.Item))
+	at, err := root.object(objectID(b.Item))
+	if err != nil {
+		return none, err
+	}
 	have, err := t.finish(ctx, at)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return none, err
@@ -75,7 +76,7 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 			return none, err
 		}
 		if version != "" {
-			return t.answer(ctx, b, at, version)
+			return t.answer(ctx, b, at, version, nil)
 		}
 	}
 	sums, err := sumsOf(ctx, b.Dir)
@@ -89,7 +90,13 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	if err := t.add(ctx, b, root, at, made, fresh); err != nil {
 		return none, err
 	}
-	return t.answer(ctx, b, at, made.Head)
+	read := map[string]bool{} // each was read back, or vouched for, as it was sent
+	for _, f := range fresh {
+		read[f.at] = true
+	}
+	c, err := t.answer(ctx, b, at, made.Head, read)
+	c.Retention = t.b.traits().until(c.Written)
+	return c, err
 }
 
 // find gives the version that is the bag; "": none is.
@@ -142,7 +149,7 @@ func (t *ocflTarget) vouchers(ctx context.Context, at string, have *inventory, v
 }
 
 // answer reads a version and gives it as a copy.
-func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string) (layout.DepositCopy, error) {
+func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string, read map[string]bool) (layout.DepositCopy, error) {
 	now := t.now()
 	c := layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutOCFL, State: version, Written: now, Verified: now, Outcome: layout.FixityPassed}
 	have, _, err := readInventory(ctx, t.b, at)
@@ -154,7 +161,9 @@ func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string) (lay
 		return c, err
 	}
 	c.Digest = there.digest()
-	c.Files, c.Bytes, err = t.verify(ctx, at, have, version, Read, b.Progress)
+	if c.Files, c.Bytes, err = t.verify(ctx, at, have, version, Read, read, b.Progress); err == nil {
+		c.Version, err = t.b.version(ctx, path.Join(at, inventoryName))
+	}
 	return c, err
 }
 
@@ -180,8 +189,8 @@ func sumsOf(ctx context.Context, dir string) (map[string]string, error) {
 	return sums, err
 }
 
-// verify reads what a version is made of; each content once.
-func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, version string, level Level, tell func(int64)) (n int, size int64, err error) {
+// verify reads what a version is made of; each content once, but those that were read just now.
+func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, version string, level Level, read map[string]bool, tell func(int64)) (n int, size int64, err error) {
 	state, err := have.state(version)
 	if err != nil {
 		return 0, 0, err
@@ -194,17 +203,16 @@ func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, ver
 	if err != nil {
 		return 0, 0, err
 	}
-	bad := damage
 	var plan []files.Planned
 	var want []logical
 	seen := map[string]bool{}
 	for _, f := range state {
 		length, is := there[f.at]
 		if !is {
-			return n, size, bad("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
+			return n, size, damage("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
 		}
 		n, size = n+1, size+length
-		if !seen[f.at] {
+		if !seen[f.at] && !read[f.at] {
 			seen[f.at] = true
 			plan = append(plan, files.Planned{Index: len(want), Path: f.at, Size: length, Set: files.SetOf(files.SHA512)})
 			want = append(want, f)
@@ -213,13 +221,12 @@ func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, ver
 	if level == Exists {
 		return n, size, nil
 	}
-	err = files.HashOpened(ctx, func(p string) (io.ReadCloser, error) { return told(t.b.open(ctx, path.Join(at, p), 0))(tell) }, plan,
-		files.HashOptions{Workers: t.b.traits().streams}, func(h files.Hashed) error {
-			if hex.EncodeToString(h.Sums.Of(files.SHA512)) != want[h.Index].digest {
-				return damage("%s is not what the inventory says: %s", layout.EncodePath(want[h.Index].name), layout.EncodePath(want[h.Index].at))
-			}
-			return nil
-		})
+	err = hashAt(ctx, t.b, at, plan, files.SHA512, tell, func(i int, sum []byte) error {
+		if hex.EncodeToString(sum) != want[i].digest {
+			return damage("%s is not what the inventory says: %s", layout.EncodePath(want[i].name), layout.EncodePath(want[i].at))
+		}
+		return nil
+	})
 	return n, size, unsound(err)
 }
 
@@ -233,7 +240,7 @@ func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Leve
 	if err != nil {
 		return 0, 0, err
 	}
-	n, size, err := t.verify(ctx, at, have, c.State, level, nil)
+	n, size, err := t.verify(ctx, at, have, c.State, level, nil, nil)
 	if err != nil || level == Exists {
 		return n, size, err
 	}
@@ -263,30 +270,37 @@ func (t *ocflTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (
 		return err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
+	sizes := map[string]int64{}
+	err = t.b.list(ctx, at, true, func(name string, size int64) error {
+		sizes[name] = size
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, f := range state {
+		wanted[f.name] = true
+	}
+	if err := clearOthers(into, wanted); err != nil {
+		return err
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
 	for _, f := range state {
 		g.Go(func() error {
-			r, err := t.b.open(gctx, path.Join(at, f.at), 0)
-			if err != nil {
-				return unsound(err)
+			size, is := sizes[f.at]
+			if !is {
+				return damage("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
 			}
-			return errors.Join(keep(gctx, into, f.name, r), r.Close())
+			return unsound(keep(gctx, into, f.name, size, func(offset int64) (reader, error) { return t.b.open(gctx, path.Join(at, f.at), offset) }))
 		})
 	}
 	return g.Wait()
 }
 
+// Poor says what the store cannot do.
+func (t *ocflTarget) Poor() []string { return t.b.poor() }
+
 // Close ends the connections.
 func (t *ocflTarget) Close() error { return t.b.close() }
-
-// sumOf reads a file's SHA-512.
-func sumOf(ctx context.Context, b backend, name string) (string, error) {
-	r, err := b.open(ctx, name, 0)
-	if err != nil {
-		return "", err
-	}
-	h := sha512.New()
-	err = copyTold(ctx, h, r, nil)
-	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, r.Close())
-}

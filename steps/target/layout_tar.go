@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,10 +33,11 @@ const tarEnd = ".tar"
 // tarBag is a bag as a tar: the same bytes each time.
 type tarBag struct {
 	Bag
+	top   string        // the folder in it
 	files []files.Entry // in their order
 }
 
-func newTarBag(ctx context.Context, b Bag) (*tarBag, error) {
+func newTarBag(ctx context.Context, b Bag, at string) (*tarBag, error) {
 	tree, err := files.Scan(ctx, b.Dir)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,17 @@ func newTarBag(ctx context.Context, b Bag) (*tarBag, error) {
 	slices.SortFunc(tree.Files, func(a, b files.Entry) int {
 		return cmp.Or(cmp.Compare(order(a.Path), order(b.Path)), strings.Compare(a.Path, b.Path))
 	})
-	return &tarBag{b, tree.Files}, nil
+	return &tarBag{b, topOf(b.Item, at), tree.Files}, nil
+}
+
+// topOf is the folder in a tar that stands at a place: the item's identifier, or, where the tar has
+// a name of its own, that.
+func topOf(item layout.ItemID, at string) string {
+	base := strings.TrimSuffix(path.Base(at), tarEnd)
+	if _, _, _, is := ParsePlace(base); is {
+		return string(item)
+	}
+	return base
 }
 
 func order(name string) int {
@@ -57,7 +69,7 @@ func order(name string) int {
 }
 
 func (t *tarBag) header(f *files.Entry) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: string(t.Item) + "/" + f.Path, Mode: 0o644, Size: f.Size, Format: tar.FormatPAX}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: t.top + "/" + f.Path, Mode: 0o644, Size: f.Size, Format: tar.FormatPAX}
 }
 
 const tarBlock = 512
@@ -120,7 +132,10 @@ func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, er
 		return none, err
 	}
 	for n := 1; ; n++ {
-		at := Revision(Place(b.Item, b.Version), n) + tarEnd
+		at, err := t.place(ctx, b, n)
+		if err != nil {
+			return none, err
+		}
 		there, err := t.vouchers(ctx, at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return t.make(ctx, b, own, at)
@@ -140,13 +155,46 @@ func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, er
 				err = t.b.settle(ctx, at)
 			}
 			c.Retention = time.Time{} // as the put said that wrote it
+			if err == nil {
+				c.Version, err = t.b.version(ctx, at)
+			}
 			return c, err
 		}
 	}
 }
 
+// place is where revision n of a bag stands: ID.tar or, of a name of its own, ID/NAME.tar. What
+// stands there under another name is that revision all the same.
+func (t *tarTarget) place(ctx context.Context, b Bag, n int) (string, error) {
+	dir := Revision(Place(b.Item, b.Version), n)
+	there, err := stands(ctx, t.b, dir+tarEnd)
+	if err != nil || there {
+		return dir + tarEnd, err
+	}
+	named, err := t.named(ctx, dir)
+	switch {
+	case err != nil || len(named) > 0:
+		return path.Join(append([]string{dir}, named[:min(1, len(named))]...)...), err
+	case b.Name != "":
+		return dir + "/" + b.Name + tarEnd, nil
+	}
+	return dir + tarEnd, nil
+}
+
+// named lists the tars in the folder of a revision.
+func (t *tarTarget) named(ctx context.Context, dir string) (names []string, err error) {
+	err = t.b.list(ctx, dir, false, func(name string, _ int64) error {
+		if strings.HasSuffix(name, tarEnd) && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
 func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
-	packed, err := newTarBag(ctx, b)
+	packed, err := newTarBag(ctx, b, at)
 	if err != nil {
 		return none, err
 	}
@@ -159,14 +207,16 @@ func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		stage = staged(at)
 	}
 	for try := 1; ; try++ {
-		err := t.b.write(ctx, stage, file{size: size, open: packed.open, tell: b.Progress})
+		c, sure, err := t.send(ctx, packed, own, stage, size)
 		if err == nil {
 			err = t.b.settle(ctx, stage)
 		}
 		if err != nil && (stage != at || !errors.Is(err, fs.ErrExist)) {
 			return none, err
 		}
-		c, err := t.verify(ctx, stage, own.digest(), b.Progress)
+		if err != nil || !sure {
+			c, err = t.readBack(ctx, packed, own, stage)
+		}
 		c.Place = layout.EncodePath(at)
 		var wrong *Damage
 		if errors.As(err, &wrong) && try == 1 && stage != at {
@@ -178,8 +228,74 @@ func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		if err == nil && stage != at {
 			err = t.b.rename(ctx, stage, at)
 		}
+		if err == nil {
+			c.Version, err = t.b.version(ctx, at)
+		}
 		return c, err
 	}
+}
+
+// send writes a tar. sure: it was judged on its way, and the store says that it has just that.
+func (t *tarTarget) send(ctx context.Context, packed *tarBag, own vouchers, to string, size int64) (c layout.DepositCopy, sure bool, err error) {
+	what := file{size: size, open: packed.open, tell: packed.Progress}
+	if !t.b.traits().vouches {
+		return c, false, t.b.write(ctx, to, what)
+	}
+	r, w := io.Pipe()
+	type judged struct {
+		layout.DepositCopy
+		err error
+	}
+	end := make(chan judged, 1)
+	go func() { // ends when the write does
+		c, err := t.judge(ctx, r, to, own.digest(), nil)
+		r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // lets the write go on
+		end <- judged{c, err}
+	}()
+	whole := false
+	what.open = func(offset int64) (reader, error) {
+		from, err := packed.open(offset)
+		if err != nil || offset > 0 {
+			return from, err
+		}
+		return &reading{from, func(b []byte) (int, error) {
+			n, err := from.Read(b)
+			if n > 0 { // a pipe waits with nothing, too
+				_, _ = w.Write(b[:n]) // a tar that is judged already takes no more
+			}
+			return n, err
+		}}, nil
+	}
+	what.vouch = func() { whole = true }
+	err = t.b.write(ctx, to, what)
+	w.Close()
+	j := <-end
+	return j.DepositCopy, whole && j.err == nil, err
+}
+
+// readBack judges a tar that was written: by the server's digest of it, where it computes one, which
+// must be that of the bag's own tar; else by reading it.
+func (t *tarTarget) readBack(ctx context.Context, packed *tarBag, own vouchers, at string) (none layout.DepositCopy, err error) {
+	var sum []byte
+	does, err := t.b.digests(ctx, path.Dir(at), []string{path.Base(at)}, files.SHA512, func(_ int, got []byte) error {
+		sum = got
+		return nil
+	})
+	if err != nil {
+		return none, err
+	}
+	if !does {
+		return t.verify(ctx, at, own.digest(), packed.Progress)
+	}
+	in, err := packed.open(0)
+	if err != nil {
+		return none, err
+	}
+	c, err := t.judge(ctx, in, at, own.digest(), packed.Progress)
+	if err = errors.Join(err, in.Close()); err == nil && c.Digest != "sha512:"+hex.EncodeToString(sum) {
+		err = damage("it was altered on its way")
+	}
+	return c, err
 }
 
 // vouchers reads the beginning of a tar.
@@ -206,7 +322,11 @@ func (t *tarTarget) walk(ctx context.Context, at string, also io.Writer, each fu
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	var from io.Reader = in
+	return walkTar(ctx, in, also, each)
+}
+
+func walkTar(ctx context.Context, in io.Reader, also io.Writer, each func(name string, size int64, r io.Reader) error) error {
+	from := in
 	if also != nil {
 		from = io.TeeReader(in, also)
 	}
@@ -244,7 +364,17 @@ func torn(err error) error {
 
 // verify reads a tar to its end, and answers it as a copy, whose digest is that of all its
 // bytes; want is the digest of its vouchers, or "".
-func (t *tarTarget) verify(ctx context.Context, at, want string, tell func(int64)) (layout.DepositCopy, error) {
+func (t *tarTarget) verify(ctx context.Context, at, want string, tell func(int64)) (none layout.DepositCopy, err error) {
+	in, err := t.b.open(ctx, at, 0)
+	if err != nil {
+		return none, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return t.judge(ctx, in, at, want, tell)
+}
+
+// judge is that of a tar that is read from in.
+func (t *tarTarget) judge(ctx context.Context, in io.Reader, at, want string, tell func(int64)) (layout.DepositCopy, error) {
 	v, whole := vouchers{}, sha512.New()
 	var s seen
 	var how files.Algorithm
@@ -266,7 +396,7 @@ func (t *tarTarget) verify(ctx context.Context, at, want string, tell func(int64
 		}
 		return nil
 	}
-	err := t.walk(ctx, at, io.MultiWriter(whole, teller(tell)), func(name string, size int64, r io.Reader) (err error) {
+	err := walkTar(ctx, in, io.MultiWriter(whole, teller(tell)), func(name string, size int64, r io.Reader) (err error) {
 		if isVoucher(name) && s.sums == nil {
 			v[name], err = io.ReadAll(r)
 			return err
@@ -307,6 +437,15 @@ func (t *tarTarget) Check(ctx context.Context, c layout.DepositCopy, level Level
 		_, err := t.vouchers(ctx, at)
 		return c.Files, c.Bytes, err
 	}
+	does, err := t.b.digests(ctx, path.Dir(at), []string{path.Base(at)}, files.SHA512, func(_ int, sum []byte) error {
+		if "sha512:"+hex.EncodeToString(sum) != c.Digest {
+			return damage("it is not the tar that was written")
+		}
+		return nil
+	})
+	if does || err != nil {
+		return c.Files, c.Bytes, err
+	}
 	found, err := t.verify(ctx, at, "", nil)
 	if err == nil && found.Digest != c.Digest {
 		err = damage("it is not the tar that was written")
@@ -325,7 +464,7 @@ func (t *tarTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
-	return t.walk(ctx, at, nil, func(name string, _ int64, r io.Reader) error { return keep(ctx, into, name, r) })
+	return t.unpack(ctx, at, into)
 }
 
 // Replace sets the damaged tar aside, where tars can be renamed, and writes a sound one.
@@ -342,16 +481,14 @@ func (t *tarTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err == nil && found.Digest == c.Digest {
 		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.Put(ctx, b) })
 	}
-	if t.b.traits().renames {
-		err = setAside(ctx, t.b, at, aside(at))
-	} else {
-		err = t.b.remove(ctx, at)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := setAside(ctx, t.b, at, aside(at)); err != nil {
 		return none, err
 	}
 	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
 }
+
+// Poor says what the store cannot do.
+func (t *tarTarget) Poor() []string { return t.b.poor() }
 
 // Close ends the connections.
 func (t *tarTarget) Close() error { return t.b.close() }

@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"bagpipe/bags/files"
 	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
@@ -111,7 +113,11 @@ func (t *ocflTarget) send(ctx context.Context, b Bag, stage string, fresh []logi
 
 func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical) error {
 	name := path.Join(stage, f.at)
-	if sum, err := sumOf(ctx, t.b, name); err == nil && sum == f.digest {
+	want, err := hex.DecodeString(f.digest)
+	if err != nil {
+		return err
+	}
+	if sum, err := t.there(ctx, name); err == nil && bytes.Equal(sum, want) {
 		return nil
 	} else if err == nil {
 		if err := t.b.remove(ctx, name); err != nil {
@@ -124,15 +130,31 @@ func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical
 	if err != nil {
 		return err
 	}
-	err = t.b.write(ctx, name, localFile(b, f.name, info.Size()))
+	what, vouched := hashed(localFile(b, f.name, info.Size()), files.SHA512, want)
+	err = t.b.write(ctx, name, what)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late, is judged, too
 		return err
 	}
-	sum, err := sumOf(ctx, t.b, name)
-	if err == nil && sum != f.digest {
+	if err == nil && vouched() {
+		return nil
+	}
+	sum, err := sumOf(ctx, t.b, name, files.SHA512)
+	if err == nil && !bytes.Equal(sum, want) {
 		err = damage("%s was altered on its way", layout.EncodePath(f.name))
 	}
 	return err
+}
+
+// there gives the digest of a file that a dead put may have left.
+func (t *ocflTarget) there(ctx context.Context, name string) ([]byte, error) {
+	r, err := t.b.open(ctx, name, 0) // most are not there, and no server need be asked for their digests
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	return sumOf(ctx, t.b, name, files.SHA512)
 }
 
 // finish reads an object's inventory, and ends what a crash left of a version: its folder is
@@ -169,7 +191,7 @@ func (t *ocflTarget) finish(ctx context.Context, at string) (*inventory, error) 
 	case next.ID != have.ID || next.Head != "v"+strconv.Itoa(n+1):
 		return nil, damage("v%d is another's", n+1)
 	}
-	if _, _, err := t.verify(ctx, at, next, next.Head, Read, nil); err != nil {
+	if _, _, err := t.verify(ctx, at, next, next.Head, Read, nil, nil); err != nil {
 		return nil, err
 	}
 	return next, t.describe(ctx, at, data)
@@ -195,8 +217,8 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 		return none, err
 	}
 	for _, f := range state {
-		sum, err := sumOf(ctx, t.b, path.Join(at, f.at))
-		if err == nil && sum == f.digest {
+		sum, err := sumOf(ctx, t.b, path.Join(at, f.at), files.SHA512)
+		if err == nil && hex.EncodeToString(sum) == f.digest {
 			continue
 		}
 		var wrong *Damage
@@ -207,11 +229,11 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 			return none, err
 		}
 	}
-	made, err := t.answer(ctx, b, at, c.State)
+	made, err := t.answer(ctx, b, at, c.State, nil)
 	if err == nil && made.Digest != c.Digest {
 		err = damage("what was mended is not the bag that was written")
 	}
-	if err == nil && t.b.traits().renames { // also of a mend that was killed
+	if err == nil { // also of a mend that was killed
 		err = errors.Join(t.b.remove(ctx, asideIn(root, b)), t.b.remove(ctx, path.Join(root.stage, string(b.Item))))
 	}
 	return made, err
@@ -245,7 +267,7 @@ func (t *ocflTarget) mendInventory(ctx context.Context, at, version string) (*in
 func (t *ocflTarget) mendOne(ctx context.Context, b Bag, root *storageRoot, at string, f logical) error {
 	name, bad := path.Join(at, f.at), path.Join(asideIn(root, b), f.at)
 	if !t.b.traits().renames {
-		if err := t.b.remove(ctx, name); err != nil {
+		if err := setAside(ctx, t.b, name, bad); err != nil {
 			return err
 		}
 		return t.sendOne(ctx, b, at, f)

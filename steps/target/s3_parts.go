@@ -9,6 +9,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
@@ -64,10 +67,70 @@ func (b *bucket) upload(ctx context.Context, key string, f file) (err error) {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if _, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", "")); err != nil {
+	info, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", ""))
+	if err != nil {
+		if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed { // another's came first
+			err = errors.Join(err, b.giveUp(ctx, key))
+		}
 		return err
 	}
+	if f.vouch != nil && b.states(ctx, key, info.ChecksumSHA256, done) {
+		f.vouch()
+	}
 	return b.giveUp(ctx, key)
+}
+
+// states reports whether the server states the checksum of our parts' checksums.
+func (b *bucket) states(ctx context.Context, key, stated string, done []minio.CompletePart) bool {
+	all := sha256.New()
+	for _, p := range done {
+		sum, err := base64.StdEncoding.DecodeString(p.ChecksumSHA256)
+		if err != nil {
+			return false
+		}
+		all.Write(sum)
+	}
+	want := base64.StdEncoding.EncodeToString(all.Sum(nil))
+	if stated == "" {
+		o, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{Checksum: true})
+		if err != nil {
+			return false
+		}
+		stated = o.ChecksumSHA256
+	}
+	return stated == want+"-"+strconv.Itoa(len(done))
+}
+
+// abandonedAfter is when an upload that was begun and not completed is nobody's any more.
+const abandonedAfter = 7 * 24 * time.Hour
+
+// abandoned ends the uploads of keys of ours that were begun long ago: of items that were cancelled
+// or bags that were made anew. Each of others', and every error, is left to the next look.
+func (b *bucket) abandoned(ctx context.Context) {
+	page, err := b.core.ListMultipartUploads(ctx, b.name, strings.TrimPrefix(b.prefix+"/", "/"), "", "", "", 1000)
+	if err != nil {
+		return
+	}
+	for _, u := range page.Uploads {
+		if b.now().Sub(u.Initiated) > abandonedAfter && b.ours(u.Key) {
+			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID)
+		}
+	}
+}
+
+// ours reports whether a key is a place of a bag, or in a storage root that we made.
+func (b *bucket) ours(key string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(key, b.prefix), "/")
+	parts := strings.SplitN(name, "/", fanDepth+2)
+	if parts[0] == rootFolder {
+		return true
+	}
+	if len(parts) <= fanDepth {
+		return false
+	}
+	base := strings.TrimSuffix(parts[fanDepth], tarEnd)
+	item, version, revision, is := ParsePlace(base)
+	return is && strings.Join(parts[:fanDepth+1], "/") == Revision(Place(item, version), revision)+strings.TrimPrefix(parts[fanDepth], base)
 }
 
 // part sends a part, unless the server states that it has it.

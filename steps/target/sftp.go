@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +46,7 @@ const (
 	dialTimeout = 30 * time.Second
 	idleTimeout = 5 * time.Minute // a server that says nothing for so long is away
 	fsyncName   = "fsync@openssh.com"
+	renameName  = "posix-rename@openssh.com"
 )
 
 func openSFTP(name layout.Name, c Config) (*server, error) {
@@ -58,7 +61,35 @@ func openSFTP(name layout.Name, c Config) (*server, error) {
 		return nil, err
 	}
 	s.login.Auth = []ssh.AuthMethod{auth}
+	if s.login.HostKeyAlgorithms, err = keyKinds(known, c.address()); err != nil {
+		return nil, err
+	}
 	return s, s.look()
+}
+
+// keyKinds are the algorithms of the keys that are known of a host: a server with several keys is
+// asked for one of these. None is known: any, and its key is refused.
+func keyKinds(known ssh.HostKeyCallback, address string) (kinds []string, err error) {
+	_, nobodys, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ssh.NewPublicKey(nobodys.Public())
+	if err != nil {
+		return nil, err
+	}
+	var other *knownhosts.KeyError
+	if !errors.As(known(address, &net.TCPAddr{IP: net.IPv4zero}, key), &other) {
+		return nil, nil
+	}
+	for _, w := range other.Want {
+		kind := w.Key.Type()
+		if kind == ssh.KeyAlgoRSA {
+			kinds = append(kinds, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
 }
 
 // authentication is by the key's file or the agent.
@@ -141,8 +172,15 @@ func (s *server) dial() (*sftp.Client, error) {
 	return s.client, nil
 }
 
-// idle is a connection that ends when nothing came for long.
+// idle is a connection that ends when nothing came, or went, for long.
 type idle struct{ net.Conn }
+
+func (i *idle) Write(b []byte) (int, error) {
+	if err := i.SetWriteDeadline(time.Now().Add(idleTimeout)); err != nil {
+		return 0, err
+	}
+	return i.Conn.Write(b)
+}
 
 func (i *idle) Read(b []byte) (int, error) {
 	if err := i.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
@@ -356,6 +394,23 @@ func (s *server) write(ctx context.Context, name string, f file) error {
 	})
 }
 
+// poor says which extensions the server lacks.
+func (s *server) poor() (lacks []string) {
+	c, err := s.dial()
+	if err != nil {
+		return nil
+	}
+	if _, offered := c.HasExtension(fsyncName); !offered {
+		lacks = append(lacks, "the server offers no "+fsyncName+": what was sent last may be lost when its power is cut")
+	}
+	if _, offered := c.HasExtension(renameName); !offered {
+		lacks = append(lacks, "the server offers no "+renameName+": a file that is replaced is gone for a moment")
+	}
+	return lacks
+}
+
+func (s *server) version(context.Context, string) (string, error) { return "", nil }
+
 // settle has nothing to do: each file is synced when it is written, and SFTP has no word for
 // folders.
 func (s *server) settle(context.Context, string) error { return nil }
@@ -402,7 +457,7 @@ func (s *server) replace(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	return s.with(func(c *sftp.Client) error {
-		if _, offered := c.HasExtension("posix-rename@openssh.com"); offered {
+		if _, offered := c.HasExtension(renameName); offered {
 			return c.PosixRename(s.at(part), s.at(name))
 		}
 		if err := c.Remove(s.at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

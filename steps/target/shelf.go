@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"bagpipe/bags/files"
 	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
@@ -93,7 +95,7 @@ func (s Shelf) Hold(ctx context.Context, item layout.ItemID, part string, want m
 
 func (s Shelf) hold(ctx context.Context, at string, f Shelved, there bool, size int64) (sent bool, err error) {
 	if there && size == f.Size {
-		if sum, err := sumOf(ctx, s.b, at); err != nil || sum == f.SHA512 {
+		if sum, err := sumOf(ctx, s.b, at, files.SHA512); err != nil || hex.EncodeToString(sum) == f.SHA512 {
 			return false, err
 		}
 	}
@@ -109,7 +111,7 @@ func (s Shelf) hold(ctx context.Context, at string, f Shelved, there bool, size 
 	if err := s.b.write(ctx, stage, file{size: f.Size, open: f.Open}); err != nil {
 		return true, err
 	}
-	if sum, err := sumOf(ctx, s.b, stage); err != nil || sum != f.SHA512 {
+	if sum, err := sumOf(ctx, s.b, stage, files.SHA512); err != nil || hex.EncodeToString(sum) != f.SHA512 {
 		return true, errors.Join(err, s.b.remove(ctx, stage), damage("%s is not what was sent", layout.EncodePath(at)))
 	}
 	if stage == at {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -54,6 +55,28 @@ func copyTold(ctx context.Context, to io.Writer, from io.Reader, tell func(int64
 			return err
 		}
 	}
+}
+
+// hashed has what is sent of a file digested on its way. ok reports, after the write, that the
+// store vouched for bytes of the digest want.
+func hashed(f file, a files.Algorithm, want []byte) (_ file, ok func() bool) {
+	h, whole, vouched := a.New(), true, false
+	open := f.open
+	f.open = func(offset int64) (reader, error) {
+		r, err := open(offset)
+		if err != nil {
+			return r, err
+		}
+		h.Reset()
+		whole = offset == 0
+		return &reading{r, func(b []byte) (int, error) {
+			n, err := r.Read(b)
+			h.Write(b[:n])
+			return n, err
+		}}, nil
+	}
+	f.vouch = func() { vouched = true }
+	return f, func() bool { return vouched && whole && bytes.Equal(h.Sum(nil), want) }
 }
 
 // teller is told of the bytes written to it.

@@ -123,11 +123,12 @@ func verify(ctx context.Context, b backend, at, want string, level Level, tell f
 	if err != nil {
 		return 0, 0, err
 	}
-	return v.verify(ctx, b, at, want, "", level, tell)
+	return v.verify(ctx, b, at, want, "", level, nil, tell)
 }
 
-// verify is that of vouchers that may stand elsewhere; except is a file that may be missing.
-func (v vouchers) verify(ctx context.Context, b backend, at, want, except string, level Level, tell func(int64)) (n int, size int64, err error) {
+// verify is that of vouchers that may stand elsewhere; except is a file that may be missing, and
+// vouched are files that the store says it has as the manifests want them.
+func (v vouchers) verify(ctx context.Context, b backend, at, want, except string, level Level, vouched map[string]bool, tell func(int64)) (n int, size int64, err error) {
 	if got := v.digest(); want != "" && got != want {
 		return 0, 0, damage("its tag manifests are not those that were written")
 	}
@@ -137,29 +138,66 @@ func (v vouchers) verify(ctx context.Context, b backend, at, want, except string
 	}
 	s := seen{sums: sums}
 	var plan []files.Planned // sorted by who hashes it
-	var names []string
 	err = b.list(ctx, at, true, func(name string, size int64) error {
-		names = append(names, name)
+		if level == Exists || vouched[name] {
+			return s.take(name, size, nil)
+		}
 		plan = append(plan, files.Planned{Index: len(plan), Path: name, Size: size, Set: files.SetOf(a)})
 		return nil
 	})
-	if err == nil && level == Exists {
-		for _, p := range plan {
-			if err := s.take(p.Path, p.Size, nil); err != nil {
-				return s.files, s.bytes, err
-			}
-		}
-	}
-	if err == nil && level != Exists {
-		err = files.HashOpened(ctx, func(p string) (io.ReadCloser, error) { return told(b.open(ctx, at+"/"+p, 0))(tell) }, plan,
-			files.HashOptions{Workers: b.traits().streams}, func(h files.Hashed) error {
-				return s.take(names[h.Index], h.Size, h.Sums.Of(a))
-			})
+	if err == nil {
+		err = hashAt(ctx, b, at, plan, a, tell, func(i int, sum []byte) error { return s.take(plan[i].Path, plan[i].Size, sum) })
 	}
 	if err != nil {
 		return s.files, s.bytes, unsound(err)
 	}
 	return s.files, s.bytes, s.end(except)
+}
+
+// hashAt digests files below a folder: by the server, where it does, else by reading them. plan
+// is reordered by who hashes it; each is given the index in the order it had.
+func hashAt(ctx context.Context, b backend, at string, plan []files.Planned, a files.Algorithm, tell func(int64), each func(i int, sum []byte) error) error {
+	if len(plan) == 0 {
+		return nil
+	}
+	names := make([]string, len(plan))
+	for i := range plan {
+		names[i] = plan[i].Path
+	}
+	does, err := b.digests(ctx, at, names, a, func(i int, sum []byte) error {
+		if tell != nil {
+			tell(plan[i].Size)
+		}
+		return each(i, sum)
+	})
+	if does || err != nil {
+		return err
+	}
+	return files.HashOpened(ctx, func(p string) (io.ReadCloser, error) { return told(b.open(ctx, at+"/"+p, 0))(tell) }, slices.Clone(plan),
+		files.HashOptions{Workers: b.traits().streams}, func(h files.Hashed) error {
+			if h.Size != plan[h.Index].Size {
+				return damage("%s has another length than it had when it was listed", layout.EncodePath(names[h.Index]))
+			}
+			return each(h.Index, h.Sums.Of(a))
+		})
+}
+
+// sumOf gives a file's digest: the server's, where it computes one, else by reading it.
+func sumOf(ctx context.Context, b backend, name string, a files.Algorithm) (sum []byte, err error) {
+	does, err := b.digests(ctx, path.Dir(name), []string{path.Base(name)}, a, func(_ int, got []byte) error {
+		sum = got
+		return nil
+	})
+	if does || err != nil {
+		return sum, err
+	}
+	r, err := b.open(ctx, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	h := a.New()
+	err = copyTold(ctx, h, r, nil)
+	return h.Sum(nil), errors.Join(err, r.Close())
 }
 
 // unsound makes damage of a file that is not as it was listed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"bagpipe/bags/files"
 	"bagpipe/layout"
 )
 
@@ -19,8 +20,9 @@ type Target interface {
 	// Check looks at a copy, and answers the files and bytes it saw. Errors: *Down,
 	// *Damage, fs.ErrNotExist where nothing of the copy is there.
 	Check(ctx context.Context, c layout.DepositCopy, level Level) (files int, bytes int64, err error)
-	// Get writes the bag of a copy into to, a folder that is there and empty; nothing is
-	// synced, and the bag not validated. Errors as of Check.
+	// Get writes the bag of a copy into to, a folder that is there. Files that an interrupted Get
+	// left there are gone on with, those of their whole length kept as they are, and all others
+	// removed. Nothing is synced, and the bag not validated. Errors as of Check.
 	Get(ctx context.Context, c layout.DepositCopy, to string) error
 	// Replace puts a bag in the place of a damaged copy of it, whose bytes are kept aside
 	// until the new copy is verified, and removed then. Errors as of Put.
@@ -28,6 +30,8 @@ type Target interface {
 	// Walk tells of the copies that stand there, item by item, by version and
 	// revision, whatever the records say. One of an unknown item is passed over. Errors: *Down, and each's.
 	Walk(ctx context.Context, each func(Found) error) error
+	// Poor says what the store cannot do, that a person should know.
+	Poor() []string
 	// Close ends the connections.
 	Close() error
 }
@@ -37,6 +41,7 @@ type Bag struct {
 	Item    layout.ItemID
 	Version int    // of the item, from 1
 	Dir     string // of the bag; its files do not change meanwhile
+	Name    string // of its archive, and of the folder in that; "": the item's identifier
 	// By, Message and At stand in the version of an OCFL object.
 	By, Message string
 	At          time.Time
@@ -88,6 +93,14 @@ type backend interface {
 	rename(ctx context.Context, from, to string) error
 	// remove removes a file or folder with all in it; none is no error.
 	remove(ctx context.Context, name string) error
+	// digests has the server digest files below a folder itself, in the order of names, where it
+	// does; each is called for each.
+	digests(ctx context.Context, dir string, names []string, a files.Algorithm, each func(i int, sum []byte) error) (does bool, err error)
+	// version is what the store calls the bytes of a file that stand there now; "": it keeps no
+	// older ones.
+	version(ctx context.Context, name string) (string, error)
+	// poor says what the store cannot do, that a person should know.
+	poor() []string
 	// traits tells what the backend can do.
 	traits() traits
 	close() error
@@ -96,6 +109,7 @@ type backend interface {
 // traits are what backends differ in.
 type traits struct {
 	renames   bool
+	vouches   bool          // says of what it was sent that it has it, by its digest
 	streams   int           // files at once
 	retention time.Duration // what is written cannot be deleted for so long
 }
@@ -105,6 +119,9 @@ type file struct {
 	size int64
 	open func(offset int64) (reader, error)
 	tell teller // told of bytes that went
+	// vouch, unless nil, is called where the store states that it has just the bytes that it was
+	// sent, by a digest that was computed here.
+	vouch func()
 }
 
 // until is when what is written now may be deleted; zero: at any time.

@@ -94,7 +94,26 @@ func (t *tarTarget) Walk(ctx context.Context, each func(Found) error) error {
 		if err != nil {
 			return err
 		}
-		return tellPlaces(dir, tarEnd, LayoutTar, names, each)
+		folders, err := t.b.folders(ctx, dir)
+		if err != nil {
+			return err
+		}
+		at := map[string]string{} // of those with a name of their own, by their folders'
+		for _, f := range folders {
+			named, err := t.named(ctx, path.Join(dir, f))
+			if err != nil {
+				return err
+			}
+			if len(named) > 0 {
+				names, at[f+tarEnd] = append(names, f+tarEnd), path.Join(dir, f, named[0])
+			}
+		}
+		return tellPlaces(dir, tarEnd, LayoutTar, names, func(f Found) error {
+			if own := at[path.Base(Revision(Place(f.Item, f.Version), f.Revision))+tarEnd]; own != "" {
+				f.Copy.Place = layout.EncodePath(own)
+			}
+			return each(f)
+		})
 	})
 }
 

@@ -50,7 +50,7 @@ var built = sync.OnceValues(func() (string, error) {
 
 // NewS3 starts a server with an empty bucket, one with object lock if asked; it ends with
 // the test. Where its program cannot be built the test is skipped.
-func NewS3(t *testing.T, lock bool) *S3 {
+func NewS3(t testing.TB, lock bool) *S3 {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the S3 server is not built")

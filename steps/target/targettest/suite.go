@@ -31,7 +31,7 @@ const Item = layout.ItemID("3fa9c0d2e1b7a49")
 func Now() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
 
 // NewBag makes a bag of the suite's item of some files, dated.
-func NewBag(t *testing.T, title string, at time.Time, content map[string]string) target.Bag {
+func NewBag(t testing.TB, title string, at time.Time, content map[string]string) target.Bag {
 	t.Helper()
 	from, dir := t.TempDir(), filepath.Join(t.TempDir(), string(Item))
 	for name, text := range content {
@@ -227,7 +227,7 @@ func sameBag(t *testing.T, p Place, c layout.DepositCopy, b target.Bag) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
