@@ -36,7 +36,7 @@ func (e *Engine) checkFixity(ctx context.Context, d timetable.Do) (said string, 
 	}
 	if d.Fixity == "due" {
 		if err = e.Index.Load(ctx); err == nil {
-			passed, err = e.Fixity.Due(ctx, true, told)
+			passed, err = e.Fixity.Due(ctx, true, nil, told)
 		}
 	} else {
 		passed, err = e.Fixity.Run(ctx, fixity.Which{Sample: d.Part, Older: d.OlderFor, Parallel: d.Parallel}, told)

@@ -213,6 +213,7 @@ func (r *run) work(ctx context.Context) error {
 		wg.Go(func() { r.e.Schedule.Run(side, performing, r.fired) })
 		wg.Go(func() { r.e.keepSynced(side, r.tellGrave) })
 		wg.Go(func() { r.keepReading(side) })
+		wg.Go(func() { r.keepFixity(side) })
 	}
 	stopped := context.AfterFunc(ctx, func() {
 		r.pool.Drain()

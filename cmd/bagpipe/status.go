@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"bagpipe/engine/ask"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/fixity"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
@@ -59,12 +62,13 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return a.JSON(struct {
 				ask.Status
-				Due        []schedule.Row    `json:"due"`
-				Behind     float64           `json:"clockBehind,omitzero"`
-				Deliveries []delivery.Asking `json:"deliveries"`
-				Offered    []sync.Offered    `json:"offered"`
-				Diverged   []sync.Diverged   `json:"diverged"`
-			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged})
+				Due        []schedule.Row           `json:"due"`
+				Behind     float64                  `json:"clockBehind,omitzero"`
+				Deliveries []delivery.Asking        `json:"deliveries"`
+				Offered    []sync.Offered           `json:"offered"`
+				Diverged   []sync.Diverged          `json:"diverged"`
+				Targets    map[layout.Name][]string `json:"targets"`
+			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()})
 		}
 		if behind > 0 {
 			fmt.Fprintf(a.Out, "The clock is %s behind the last commit: schedules of cron and at wait until it is right\n\n", behind.Round(time.Second))
@@ -82,6 +86,13 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		a.List("Done with other outputs at two sites", linesOf(diverged, admin.DivergenceText))
 		a.List("Pushed, and not joined", linesOf(offered, offeredLine))
 		a.List("Deliveries that wait for a person", linesOf(asking, askingLine))
+		var poor []string
+		for _, name := range slices.Sorted(maps.Keys(e.Fixity.Poor())) {
+			for _, text := range e.Fixity.Poor()[name] {
+				poor = append(poor, string(name)+": "+text)
+			}
+		}
+		a.List("Targets", poor)
 		return nil
 	})
 }
@@ -110,6 +121,11 @@ const fewFailures = 5
 func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	if s.Paused != "" {
 		fmt.Fprintf(a.Out, "%s\n\n", s.Paused)
+	}
+	lost := func(h ask.ItemRow) bool { return strings.Contains(h.HeldBy, fixity.NoSoundCopy) }
+	if first := linesOf(slices.DeleteFunc(slices.Clone(s.Holds), func(h ask.ItemRow) bool { return !lost(h) }), holdLine); len(first) > 0 {
+		fmt.Fprintf(a.Out, "No sound copy is known of\n  %s\n\n", strings.Join(first, "\n  "))
+		s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), lost)
 	}
 	fmt.Fprintf(a.Out, "%s, %d held, %s, %s\n", screen.Count(s.Items, "item"), s.Held, screen.CountVerb(len(s.Rejected), "rejected drop", "rejected drops"), screen.Count(len(s.Engines), "engine")+" running")
 	for _, g := range s.Grids {

@@ -31,7 +31,7 @@ func New(r Rooms) *Attempts {
 	programs := &live.Instances{Dir: in.liveDir(), Now: r.Ledger.Now, Backoff: func(failures int) time.Duration {
 		return r.Settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
 	}}
-	a := &Attempts{rooms: in, Recovery: &Recovery{in}, Targets: &target.Pool{Now: r.Ledger.Now}, Live: programs}
+	a := &Attempts{rooms: in, Recovery: &Recovery{in}, Targets: &target.Pool{Now: r.Ledger.Now, Notes: r.Ledger.Path(layout.StateDir + "/targets")}, Live: programs}
 	a.performer = a.local()
 	return a
 }

@@ -10,7 +10,6 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 )
@@ -18,26 +17,54 @@ import (
 // dueCopies are the copies of one item that their targets' fixity: asks to look at again.
 type dueCopies struct {
 	item   layout.ItemID
-	oldest time.Time // when the one was verified that was verified longest ago
+	target layout.Name // of the one that was verified longest ago
+	oldest time.Time   // when that was
 	copies map[layout.Name][]int
 }
 
 // Due checks the copies on targets that were not verified for as long as their target's
 // fixity: says, those verified longest ago first, and records what was found, one commit an
 // item, and mends as Run does. Copies beside these, and those of the workspace, are not
-// looked at, nor those of a target whose fixity: hours: are over. Items that are being worked on are passed over, and counted; ctx ends it between
-// two items, and what was checked stays so.
-func (c *Checks) Due(ctx context.Context, mend bool, told func(Result)) (passedOver int, err error) {
+// looked at, nor those of a target whose fixity: hours: are over. Items that are being worked on
+// are passed over, and counted; ctx ends it between two items, and what was checked stays so. yield,
+// unless nil, is called before each item, and may wait.
+func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context), told func(Result)) (passedOver int, err error) {
 	if c.ledger.ReadOnly {
 		return 0, gitstore.ErrReadOnly
 	}
-	all, err := listDue(c)
-	if err != nil {
+	if !c.Asked() {
+		return 0, fault.New(fault.NotFound, "no target of the settings has fixity: {every: …}")
+	}
+	if err := c.loadBook(); err != nil {
 		return 0, err
 	}
+	var left []*dueCopies
+	defer func() {
+		for _, d := range left {
+			c.book.again(d)
+		}
+	}()
 	var errs []error
-	for _, d := range all {
-		r, err := checkDue(ctx, c, d)
+	away := map[layout.Name]bool{}
+	for ctx.Err() == nil {
+		every := c.dueAfter()
+		maps.DeleteFunc(every, func(name layout.Name, _ time.Duration) bool { return away[name] })
+		d := c.book.next(c.ledger.Now(), every)
+		if d == nil {
+			break
+		}
+		left = append(left, d)
+		if yield != nil {
+			if yield(ctx); ctx.Err() != nil {
+				break
+			}
+		}
+		r, err := checkDue(ctx, c, *d)
+		for name, versions := range d.copies {
+			if len(versions) > 0 && err == nil && r.noted[name] == nil {
+				away[name] = true
+			}
+		}
 		if err == nil && mend {
 			r, err = c.mend(ctx, r)
 		}
@@ -46,7 +73,6 @@ func (c *Checks) Due(ctx context.Context, mend bool, told func(Result)) (passedO
 		}
 		switch {
 		case ctx.Err() != nil:
-			return passedOver, errors.Join(append(errs, ctx.Err())...)
 		case errors.Is(err, errAtWork):
 			passedOver++
 		case err != nil:
@@ -55,55 +81,28 @@ func (c *Checks) Due(ctx context.Context, mend bool, told func(Result)) (passedO
 			told(r)
 		}
 	}
-	return passedOver, errors.Join(errs...)
+	return passedOver, errors.Join(append(errs, ctx.Err())...)
 }
 
-// listDue reads the records of all items.
-func listDue(c *Checks) ([]dueCopies, error) {
-	set, now := c.settings.Current().Settings, c.ledger.Now()
+// Asked reports whether a target's copies are to be looked at again.
+func (c *Checks) Asked() bool {
+	for _, t := range c.settings.Current().Settings.Targets {
+		if t.Fixity.Every > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// dueAfter is after how long copies are due, of the targets that may be looked at at this hour.
+func (c *Checks) dueAfter() map[layout.Name]time.Duration {
 	every := map[layout.Name]time.Duration{}
-	for name, t := range set.Targets {
-		if t.Fixity.Every > 0 && t.Fixity.Hours.Hold(now.Local()) {
+	for name, t := range c.settings.Current().Settings.Targets {
+		if t.Fixity.Every > 0 && t.Fixity.Hours.Hold(c.ledger.Now().Local()) {
 			every[layout.Name(name)] = time.Duration(t.Fixity.Every)
 		}
 	}
-	asked := func(t target.Config) bool { return t.Fixity.Every > 0 }
-	if len(every) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(set.Targets)), asked) {
-		return nil, nil // not at this hour
-	}
-	if len(every) == 0 {
-		return nil, fault.New(fault.NotFound, "no target of the settings has fixity: {every: …}")
-	}
-	v, err := c.ledger.Store.Tip()
-	if err != nil {
-		return nil, err
-	}
-	var all []dueCopies
-	for it := range c.index.Loaded().Items() {
-		d, err := ledger.ReadDeposits(v, it.ID)
-		if err != nil {
-			return nil, err
-		}
-		due := dueCopies{item: it.ID, copies: map[layout.Name][]int{}}
-		for name, after := range every {
-			for version, copied := range d.Targets[name] {
-				if now.Sub(copied.Verified) < after {
-					continue
-				}
-				due.copies[name] = append(due.copies[name], version)
-				if due.oldest.IsZero() || copied.Verified.Before(due.oldest) {
-					due.oldest = copied.Verified
-				}
-			}
-		}
-		if len(due.copies) > 0 {
-			all = append(all, due)
-		}
-	}
-	slices.SortFunc(all, func(a, b dueCopies) int {
-		return cmp.Or(a.oldest.Compare(b.oldest), cmp.Compare(mixed(a.item), mixed(b.item)))
-	})
-	return all, nil
+	return every
 }
 
 // checkDue looks at the due copies of one item, each at its target's level.

@@ -56,11 +56,18 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 	case outcome == layout.FixityPassed:
 		return release(ctx, c, r.Item, now)
 	}
-	return c.hold(ctx, r)
+	copies := knownCopies(now)
+	maps.DeleteFunc(copies, func(name string, _ layout.FixityCheck) bool {
+		return slices.Contains([]string{Source, Content, Derived}, name)
+	})
+	return c.hold(ctx, r, copies)
 }
 
 // heldBy is what the text of a hold begins with that a check placed.
 const heldBy = "fixity: "
+
+// NoSoundCopy stands in the text of a hold where no copy is known to be sound any more.
+const NoSoundCopy = "no copy is sound: "
 
 // release ends the holds that checks placed, once no copy is known to be damaged any more. A
 // person's hold stays, and so do all beside it, as a release ends every one.
@@ -89,7 +96,7 @@ func release(ctx context.Context, c *Checks, id layout.ItemID, known layout.Depo
 }
 
 // hold keeps a damaged item's steps from starting, unless something does already.
-func (c *Checks) hold(ctx context.Context, r Result) error {
+func (c *Checks) hold(ctx context.Context, r Result, known map[string]layout.FixityCheck) error {
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
 		return err
@@ -102,10 +109,16 @@ func (c *Checks) hold(ctx context.Context, r Result) error {
 	for _, name := range r.Failed() {
 		what = append(what, name+": "+r.Copies[name].Message)
 	}
-	if len(rec.Execution.Holds()) > 0 { // its steps do not start
-		return nil
+	text := heldBy + strings.Join(what, "; ")
+	if len(known) > 0 && len(Result{Copies: known}.Failed()) == len(known) {
+		text = heldBy + NoSoundCopy + strings.Join(what, "; ")
 	}
-	return c.act.Hold(ctx, r.Item, heldBy+strings.Join(what, "; "))
+	for _, key := range rec.Execution.Holds() { // its steps do not start
+		if !strings.Contains(text, NoSoundCopy) || strings.Contains(rec.Execution.Intents[key].Text, NoSoundCopy) {
+			return nil
+		}
+	}
+	return c.act.Hold(ctx, r.Item, text)
 }
 
 // Status is when the items were checked last.

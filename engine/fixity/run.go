@@ -32,11 +32,12 @@ type Checks struct {
 	index    *index.Keeper
 	act      *act.Acts
 	targets  *target.Pool
+	book     *book
 }
 
 // New gives the checks of a workspace.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, i *index.Keeper, a *act.Acts, t *target.Pool) *Checks {
-	return &Checks{l, s, f, i, a, t}
+	return &Checks{l, s, f, i, a, t, &book{}}
 }
 
 // Result is what was found of one item.

@@ -31,14 +31,24 @@ func knownTarget(c *Checks, name layout.Name) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("the settings have no target %q; there are: %s", name, strings.Join(names, ", ")))
 }
 
+// Poor says what targets cannot do, by their names, as they were opened last.
+func (c *Checks) Poor() map[layout.Name][]string {
+	all := target.ReadNotes(c.ledger.Path(layout.StateDir + "/targets"))
+	names := c.settings.Current().Settings.TargetNames()
+	maps.DeleteFunc(all, func(name layout.Name, _ []string) bool { return !slices.Contains(names, string(name)) })
+	return all
+}
+
 // target opens a target by the settings in force.
-func (c *Checks) target(name layout.Name) (target.Target, error) {
+func (c *Checks) target(name layout.Name) (target.Target, error) { return c.open(name, c.targets.Take) }
+
+func (c *Checks) open(name layout.Name, take func(layout.Name, target.Config) (target.Target, error)) (target.Target, error) {
 	set := c.settings.Current().Settings
 	config, is := set.Target(c.ledger.Root, string(name), set.StoreDir(c.ledger.Root))
 	if !is {
 		return nil, &target.Down{Err: fmt.Errorf("the settings have no target %q any more", name)}
 	}
-	return c.targets.Take(name, config)
+	return take(name, config)
 }
 
 // targetCopies checks the copies on targets, and gives them as they are now known. A target
@@ -77,7 +87,7 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 
 func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout.DepositCopy, level target.Level) (found layout.FixityCheck, err error) {
 	found = layout.FixityCheck{Outcome: layout.FixityPassed, Path: string(name) + ":" + copied.Place}
-	t, err := c.target(name)
+	t, err := c.open(name, c.targets.Looking)
 	if err == nil {
 		found.Files, found.Bytes, err = t.Check(ctx, copied, level)
 	}
@@ -121,7 +131,8 @@ func (r Result) local() map[string]layout.FixityCheck {
 
 // knownCopies are the copies as they were found last.
 func knownCopies(d layout.Deposits) map[string]layout.FixityCheck {
-	all := maps.Clone(d.Copies)
+	all := map[string]layout.FixityCheck{}
+	maps.Copy(all, d.Copies)
 	for name, versions := range d.Targets {
 		newest := slices.Max(slices.Collect(maps.Keys(versions)))
 		for version, c := range versions {

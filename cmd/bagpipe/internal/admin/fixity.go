@@ -99,7 +99,7 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 		}
 		run := func() (int, error) { return e.Fixity.Run(ctx, which, told) }
 		if c.Due {
-			run = func() (int, error) { return e.Fixity.Due(ctx, c.Mend, told) }
+			run = func() (int, error) { return e.Fixity.Due(ctx, c.Mend, nil, told) }
 		}
 		passed, err := run()
 		if err != nil {
