@@ -25,6 +25,7 @@ type Goals struct {
 // Goal is one target; Down, why it cannot be used now.
 type Goal struct {
 	Name   layout.Name
+	Layout string
 	Target target.Target
 	Down   error
 }
@@ -43,6 +44,9 @@ type outcome struct {
 //   - fewer, and only because targets are down, ask for a later call that names them;
 //   - a copy that is there and another, or damaged, fails the step: a person must look.
 func (c *Call) depositOnTargets(ctx context.Context) (Result, error) {
+	if err := c.checkForms(); err != nil {
+		return Result{}, err
+	}
 	all, err := c.putOnTargets(ctx)
 	if err != nil {
 		return Result{}, err
@@ -79,6 +83,28 @@ func (c *Call) depositOnTargets(ctx context.Context) (Result, error) {
 		text += "; wanting: " + oneLine(down)
 	}
 	return Result{Message: text, Deposits: made}, nil
+}
+
+// checkForms refuses targets that keep bags in no form that the collection's profiles allow: one that
+// wants archives has one among them, and one that forbids them none.
+func (c *Call) checkForms() error {
+	profiles, err := c.profiles()
+	if err != nil {
+		return err
+	}
+	for _, p := range profiles {
+		packed := slices.ContainsFunc(c.Goals.Targets, func(g Goal) bool { return g.Layout == target.LayoutTar })
+		accepted := len(p.AcceptSerialization) == 0 || slices.ContainsFunc(p.AcceptSerialization, func(kind string) bool { return strings.Contains(kind, "tar") })
+		switch {
+		case p.Serialization == "required" && !packed:
+			return SystemFailure("the profile %s wants an archive, and no target of the collection has layout: tar; nothing was sent", p.Identifier)
+		case packed && p.Serialization == "forbidden":
+			return SystemFailure("the profile %s forbids archives, and a target of the collection has layout: tar; nothing was sent", p.Identifier)
+		case packed && !accepted:
+			return SystemFailure("the profile %s accepts %s, and a target of the collection has layout: tar; nothing was sent", p.Identifier, strings.Join(p.AcceptSerialization, ", "))
+		}
+	}
+	return nil
 }
 
 func oneLine(errs []error) string {
@@ -126,7 +152,7 @@ func (c *Call) bagToDeposit() (b target.Bag, err error) {
 	if err != nil {
 		return b, err
 	}
-	b = target.Bag{Item: c.Item, Version: max(m.Version, 1), Dir: c.bagDir(), At: c.Now(),
+	b = target.Bag{Item: c.Item, Name: c.Bag.NameOf(c.Manifest), Version: max(m.Version, 1), Dir: c.bagDir(), At: c.Now(),
 		By: "Bagpipe " + string(c.Step), Message: fmt.Sprintf("%s: %s (%s/%s)", c.Step, c.Item, c.Collection, c.Label)}
 	if _, err := os.Lstat(b.Dir); err == nil {
 		return b, nil

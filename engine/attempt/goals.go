@@ -21,7 +21,7 @@ func (a *Attempts) goals(ctx context.Context, collection layout.Name, store, own
 	}
 	all := &steps.Goals{Copies: copies}
 	for _, name := range names {
-		g := steps.Goal{Name: layout.Name(name)}
+		g := steps.Goal{Name: layout.Name(name), Layout: set.Targets[name].Layout}
 		if g.Name == steps.StoreTarget {
 			g.Down = a.checkStore(ctx, store, own)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 type Bag struct {
 	Info map[string]string            `yaml:"info"` // bag-info.txt, by label; in the place of what else has that label
 	Tags map[string]map[string]string `yaml:"tags"` // other tag files, by name and label
+	Name string                       `yaml:"name"` // of its archives, with paths in braces: example.edu.{label}
 }
 
 // Check says which key is wrong, and how.
@@ -44,7 +46,34 @@ func (m *Bag) Check() (key string, err error) {
 			}
 		}
 	}
+	if m.Name != "" && (!strings.Contains(m.Name, "{") || strings.Count(m.Name, "{") != strings.Count(m.Name, "}") || safeName(inBraces.ReplaceAllString(m.Name, "x")) != inBraces.ReplaceAllString(m.Name, "x")) {
+		return "name", fmt.Errorf("%q: expected letters, digits, dots, - and _, with a path of the manifest in braces, as in example.edu.{label}", m.Name)
+	}
 	return "", nil
+}
+
+var (
+	inBraces = regexp.MustCompile(`\{[^{}]+\}`)
+	unsafe   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+)
+
+// mostName keeps an archive's name, with what is put around it, below what file systems take.
+const mostName = 200
+
+// safeName makes a file's name of a text that every store takes.
+func safeName(text string) string {
+	text = strings.TrimLeft(unsafe.ReplaceAllString(text, "_"), ".-")
+	return text[:min(len(text), mostName)]
+}
+
+// NameOf is what the archive of an item's bag is called, and the folder in it; "": its identifier.
+func (m *Bag) NameOf(manifest []byte) string {
+	if m == nil || m.Name == "" {
+		return ""
+	}
+	return safeName(inBraces.ReplaceAllStringFunc(m.Name, func(p string) string {
+		return gjson.GetBytes(manifest, p[1:len(p)-1]).String()
+	}))
 }
 
 func checkLabel(label, value string) error {
