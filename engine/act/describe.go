@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -49,7 +50,7 @@ func Describe(ctx context.Context, ac *Acts, id layout.ItemID, d Description, wh
 	if err := errors.Join(d.check(ac.settings), ac.guard.LookAtFew(ctx)); err != nil {
 		return err
 	}
-	return ac.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+	err := ac.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := ac.ledger.Read(r, id, "")
 		if err != nil {
 			return nil, err
@@ -71,6 +72,48 @@ func Describe(ctx context.Context, ac *Acts, id layout.ItemID, d Description, wh
 			[]ledger.Trailer{{"Bagpipe-Item", string(id)}, {"Bagpipe-Set", strings.Join(changed, " ")}, {"Bagpipe-Agent", ac.who.Agent}})
 		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.ManifestJSON: data}, Author: ac.who.Author, Message: ac.who.Sign(message)}, nil
 	})
+	if err == nil {
+		err = publishAnew(ctx, ac, id)
+	}
+	return err
+}
+
+// publishAnew resets the step that published an item last, as what it published is not so any more;
+// one that was taken away stays so.
+func publishAnew(ctx context.Context, ac *Acts, id layout.ItemID) error {
+	v, err := ac.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	rec, err := ac.ledger.Read(v, id, "")
+	if err != nil {
+		return err
+	}
+	var last SeenStep
+	var at time.Time
+	withdrawn := false
+	for name, w := range rec.Execution.Workflows {
+		plan, err := ac.ledger.PinnedPlan(v, w.Digest)
+		if err != nil {
+			return err
+		}
+		rec.Execution.Compute(name, plan)
+		for i := range plan.Steps {
+			s := w.Steps[layout.Name(plan.Steps[i].Name)]
+			if plan.Steps[i].Robot != "publish" || s == nil || s.Status != state.Completed {
+				continue
+			}
+			if key, a, _ := s.Current(); a.Ended.After(at) {
+				at, withdrawn = a.Ended, plan.Steps[i].With["withdraw"] == true
+				last = SeenStep{StepRef: ledger.StepRef{Item: id, Workflow: name, Step: layout.Name(plan.Steps[i].Name)}, Status: s.Status, Attempt: key}
+			}
+		}
+	}
+	if at.IsZero() || withdrawn {
+		return nil
+	}
+	_, err = ac.Reset(ctx, last, false, "what it publishes changed")
+	return err
 }
 
 // undescribed is a manifest without the members whose keys may be removed: what stands in
