@@ -28,6 +28,8 @@ need fish fish
 need tmux tmux
 need man man-db
 need setfacl acl
+need rclone rclone
+python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
 [ -n "$missing" ] || { echo 'all there'; exit 0; }
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 	echo "missing:$missing; as root on Debian this script installs them"

@@ -42,6 +42,26 @@ func cmdSchema(ts *testscript.TestScript, neg bool, args []string) {
 // schemas is where the fixtures have them, seen from this package.
 var schemas, _ = filepath.Abs("../../../shared/fixtures/schemas")
 
+// isomorphic is a program of rdflib's that compares two graphs.
+const isomorphic = `import sys, rdflib, rdflib.compare
+a, b = (rdflib.Graph().parse(sys.argv[i], format=f) for i, f in ((1, "turtle"), (2, "json-ld")))
+sys.exit(0 if len(a) > 0 and rdflib.compare.isomorphic(a, b) else "%d and %d statements, not the same" % (len(a), len(b)))
+`
+
+// cmdIsomorphic has rdflib find a Turtle and a JSON-LD file to be the same graph. Without rdflib it
+// is told.
+func cmdIsomorphic(ts *testscript.TestScript, neg bool, args []string) {
+	noNeg(ts, neg, "isomorphic")
+	need(ts, args, 2, "isomorphic TURTLE JSONLD")
+	if out, err := exec.Command("python3", "-c", "import rdflib").CombinedOutput(); err != nil {
+		ts.Logf("not compared: %v: %s", err, out)
+		return
+	}
+	if out, err := exec.Command("python3", "-c", isomorphic, ts.MkAbs(args[0]), ts.MkAbs(args[1])).CombinedOutput(); err != nil {
+		ts.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // cmdRDF has rapper read a Turtle file. Without rapper it is told.
 func cmdRDF(ts *testscript.TestScript, neg bool, args []string) {
 	noNeg(ts, neg, "rdf")

@@ -29,6 +29,7 @@ import (
 //	steps DIR LABEL WANT       the item's steps: "unpack:completed validate:skipped …"
 //	schema FILE                the PREMIS or METS is valid by the schemas of the fixtures
 //	rdf FILE                   the Turtle file can be read
+//	isomorphic TURTLE JSONLD   both files are the same graph, by rdflib
 func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts(testscript.Params{Dir: "testdata/script", Setup: setupScript}))
 }
@@ -64,7 +65,7 @@ func scripts(p testscript.Params) testscript.Params {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": cmdCode, "workspace": cmdWorkspace, "edit": cmdEdit, "waitfor": cmdWaitfor,
-			"json": cmdJSON, "item": cmdItem, "clean": cmdClean, "steps": cmdSteps, "schema": cmdSchema, "rdf": cmdRDF,
+			"json": cmdJSON, "item": cmdItem, "clean": cmdClean, "steps": cmdSteps, "schema": cmdSchema, "rdf": cmdRDF, "isomorphic": cmdIsomorphic,
 		},
 	}
 }

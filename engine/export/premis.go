@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bagpipe/engine/folder"
 	"bagpipe/layout"
 )
 
@@ -25,6 +26,7 @@ const (
 	execution  term = "execution"
 	replicated term = "replication"
 	checked    term = "fixity check"
+	recovery   term = "recovery"
 )
 
 var robotTerms = map[string]term{"unpack": "unpacking", "validate": "validation", "inventory": "message digest calculation",
@@ -218,13 +220,20 @@ func (x *xmlDocument) attempt(r *record, d *done, agents map[string]string) {
 		agent = engineOf(d.plan)
 	}
 	agent = cmp.Or(agent, "Bagpipe")
+	what := d.term()
+	if strings.HasPrefix(d.Message, folder.RecoveredBy) {
+		what = recovery
+	}
 	outcome := map[string]string{"completed": "success", "skipped": "not applicable", "failed": "failure", "deferred": "tried again later"}[string(d.State)]
-	x.event(r, fmt.Sprintf("%s/%s/%s/%s", r.id(), d.run, d.step, d.key), d.term(), stamp(d.Ended), "step "+d.step+" of "+d.run,
+	x.event(r, fmt.Sprintf("%s/%s/%s/%s", r.id(), d.run, d.step, d.key), what, stamp(d.Ended), "step "+d.step+" of "+d.run,
 		cmp.Or(outcome, string(d.State)), d.Message, agent, agents)
 }
 
 func (x *xmlDocument) copyEvents(r *record, c *copied, agents map[string]string) {
 	iri := fmt.Sprintf("%s/copy/%s/v%d", r.id(), c.target, c.version)
+	if f := c.LastFailure; f != nil && !f.At.Equal(c.Verified) {
+		x.event(r, iri+"/failure", checked, stamp(f.At), fmt.Sprintf("version %d on target %s", c.version, c.target), layout.FixityFailed, f.Message, "Bagpipe", agents)
+	}
 	x.event(r, iri, replicated, stamp(c.Written), fmt.Sprintf("version %d on target %s: %s", c.version, c.target, c.Place), "success", c.Digest, "Bagpipe", agents)
 	x.event(r, iri+"/fixity", checked, stamp(c.Verified), fmt.Sprintf("version %d on target %s", c.version, c.target), c.Outcome, c.Message, "Bagpipe", agents)
 }
