@@ -32,7 +32,8 @@ bench:
 	$(GO) run ./engine/internal/bench
 	$(GO) run ./engine/internal/queuebench
 	$(GO) run ./bags/internal/bench
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog ./engine/audit
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog ./engine/audit ./engine/fixity ./engine/export
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./steps/target
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
