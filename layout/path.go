@@ -30,7 +30,8 @@ const (
 	RejectedDir   = "rejected"
 	RepositoryDir = ".git"
 	StateDir      = ".bagpipe"
-	FetchedDir    = StateDir + "/fetched" // what readers name by URLs, until it is taken in
+	SubmittedDir  = StateDir + "/submissions" // what programs submit, until it is taken in
+	FetchedDir    = StateDir + "/fetched"     // what readers name by URLs, until it is taken in
 	EnginesDir    = ".bagpipe/engines"
 	ClaimsDir     = ".bagpipe/claims"
 	ScratchDir    = ".bagpipe/scratch"

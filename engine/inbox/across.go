@@ -221,7 +221,7 @@ func (b *taker) outside(path string, ticket Ticket) error {
 		return nil
 	case ticket.VersionOf != "" && !ticket.Move && parent == filepath.Join(root, layout.ItemDir(ticket.VersionOf), layout.SourceDir):
 		return nil
-	case ticket.Move && within(real, filepath.Join(root, layout.FetchedDir)):
+	case ticket.Move && (within(real, filepath.Join(root, layout.FetchedDir)) || within(real, filepath.Join(root, layout.SubmittedDir))):
 		return nil
 	case within(real, root):
 		return errors.New("it belongs to the workspace; what lies in inbox/COLLECTION/ is taken by itself")

@@ -121,6 +121,20 @@ func (in *Intake) Fate(ctx context.Context, identifiers map[string]string, versi
 	return "rejected: " + known.Text, nil
 }
 
+// ItemOf finds the item that has an identifier; "": there is none.
+func (in *Intake) ItemOf(ctx context.Context, kind, value string) (layout.ItemID, error) {
+	k, err := in.Identities.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	h, _, err := k.HeirOf(v, &layout.Manifest{Recognised: layout.Recognised{Identifiers: map[string]string{kind: value}}}, "")
+	return h.Item, err
+}
+
 // Attachable refuses an item that has content already, or in which a step runs.
 func (in *Intake) Attachable(id layout.ItemID) error {
 	_, rec, err := in.ledger.ReadTip(id, "")

@@ -3,14 +3,12 @@ package remote
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"os"
-	"strings"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/remote/wire"
@@ -63,7 +61,7 @@ func (r Claimants) Put(ctx context.Context, account string, h wire.Held, path st
 	if err != nil {
 		return fault.New(fault.Invalid, err.Error())
 	}
-	want, err := contentDigest(digest)
+	want, err := wire.ContentDigest(digest)
 	if err != nil {
 		return err
 	}
@@ -119,17 +117,4 @@ func (s *summed) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	_, _ = s.sum.Write(p[:n]) // a hash takes all
 	return n, err
-}
-
-// contentDigest reads the SHA-256 of a Content-Digest field (RFC 9530).
-func contentDigest(field string) ([]byte, error) {
-	for one := range strings.SplitSeq(field, ",") {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(one), "sha-256=:"); ok {
-			sum, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(text, ":"))
-			if err == nil && len(sum) == sha256.Size {
-				return sum, nil
-			}
-		}
-	}
-	return nil, fault.New(fault.Invalid, "expected the header Content-Digest: sha-256=:BASE64:")
 }

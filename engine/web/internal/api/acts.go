@@ -26,7 +26,7 @@ type actIn struct {
 
 // ActBody is an act.
 type ActBody struct {
-	Act        string   `json:"act" enum:"complete,skip,fail,retry,reset,hold,release,start,deactivate,activate,migrate"`
+	Act        string   `json:"act" enum:"complete,skip,fail,retry,reset,cancel,hold,release,start,deactivate,activate,migrate"`
 	Workflow   string   `json:"workflow,omitempty"`
 	Step       string   `json:"step,omitempty"`
 	Message    string   `json:"message,omitempty" maxLength:"4000"`

@@ -12,6 +12,7 @@ import (
 	"bagpipe/engine/web/access"
 	"bagpipe/engine/web/internal/bulk"
 	"bagpipe/engine/web/internal/desk"
+	"bagpipe/engine/web/internal/submit"
 	"bagpipe/layout"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,6 +29,7 @@ const Uploads = Root + "uploads/"
 type API struct {
 	d    *desk.Desk
 	jobs *bulk.Jobs
+	sent *submit.Submissions
 	huma huma.API
 	mux  *http.ServeMux
 	keys keys
@@ -35,7 +37,7 @@ type API struct {
 
 // New registers the routes.
 func New(d *desk.Desk, jobs *bulk.Jobs) *API {
-	a := &API{d: d, jobs: jobs, mux: http.NewServeMux()}
+	a := &API{d: d, jobs: jobs, sent: submit.New(d), mux: http.NewServeMux()}
 	config := huma.DefaultConfig("Bagpipe", d.Version)
 	config.RejectUnknownQueryParameters = true // a misspelt one would list everything
 	config.CreateHooks = nil                   // answers are what --json prints, and nothing more
@@ -54,6 +56,7 @@ func New(d *desk.Desk, jobs *bulk.Jobs) *API {
 	a.registerBulk()
 	a.registerEvents()
 	a.registerClaims()
+	registerSubmissions(a)
 	a.describeUploads()
 	a.mux.HandleFunc(Root, func(w http.ResponseWriter, r *http.Request) {
 		write(w, &Problem{Status: http.StatusNotFound, Title: http.StatusText(http.StatusNotFound), Detail: "there is no such call; openapi.json describes them", Code: "not-found"})

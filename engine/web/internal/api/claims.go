@@ -85,9 +85,11 @@ type attemptFileIn struct {
 
 const attemptPath = "attempts/{item}/{workflow}/{step}/{attempt}"
 
-// Made reports whether a request brings bytes that a robot made, which may be many.
+// Made reports whether a request brings bytes that a robot made, or a submission, which may be
+// many.
 func Made(path, method string) bool {
-	return method == http.MethodPut && strings.HasPrefix(path, Root+"attempts/") && strings.Contains(path, "/made/")
+	return method == http.MethodPut && strings.HasPrefix(path, Root+"attempts/") && strings.Contains(path, "/made/") ||
+		method != http.MethodGet && strings.HasPrefix(path, Root+"submissions/")
 }
 
 // registerClaims registers what programs call that do steps.
@@ -129,7 +131,7 @@ func (a *API) registerClaims() {
 		return l.ServeFile(w, r, account, in.held(), r.PathValue("path"))
 	})
 	a.mux.HandleFunc("PUT "+Root+attemptPath+"/made/{path...}", a.put)
-	describePut(a)
+	describePut(a, attemptPath+"/made/{path}", "Send a file that the robot made", "item", "workflow", "step", "attempt", "path")
 }
 
 // claim waits for the first attempt, and takes what else is ready at once.
@@ -186,14 +188,11 @@ func (a *API) keep(ctx context.Context, in *keepIn) (keepAnswer, error) {
 func (a *API) put(w http.ResponseWriter, r *http.Request) {
 	l, account, err := a.d.Lends(r.Context())
 	offset := int64(0)
-	if text := r.URL.Query().Get("offset"); err == nil && text != "" {
-		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
-			err = fault.New(fault.Invalid, "offset: expected a number from 0")
-		}
+	if err == nil {
+		offset, err = offsetOf(r)
 	}
 	if err == nil {
 		in := AttemptPath{r.PathValue("item"), r.PathValue("workflow"), r.PathValue("step"), r.PathValue("attempt")}
-		const mostPart, partTime = 64 << 20, 10 * time.Minute
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(partTime)) // a writer of tests has none
 		err = l.Put(r.Context(), account, in.held(), r.PathValue("path"), offset, r.Header.Get("Content-Digest"), http.MaxBytesReader(w, r.Body, mostPart))
 	}
@@ -204,12 +203,27 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// describePut puts the call into the document, whose body is no JSON.
-func describePut(a *API) {
-	op := a.operation(http.MethodPut, attemptPath+"/made/{path}", "Send a file that the robot made, or a part of at most 64 MiB of it")
-	for _, p := range []struct{ in, name string }{{"path", "item"}, {"path", "workflow"}, {"path", "step"}, {"path", "attempt"}, {"path", "path"}, {"query", "offset"}, {"header", "Content-Digest"}} {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Required: p.in != "query", Schema: &huma.Schema{Type: "string"}})
+// mostPart and partTime bound a part of a file.
+const mostPart, partTime = 64 << 20, 10 * time.Minute
+
+// offsetOf is where in its file a part belongs.
+func offsetOf(r *http.Request) (offset int64, err error) {
+	if text := r.URL.Query().Get("offset"); text != "" {
+		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
+			return 0, fault.New(fault.Invalid, "offset: expected a number from 0")
+		}
 	}
+	return offset, nil
+}
+
+// describePut puts the call into the document, whose body is no JSON.
+func describePut(a *API, path, summary string, names ...string) {
+	op := a.operation(http.MethodPut, path, summary+", or a part of at most 64 MiB of it")
+	for _, name := range names {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: "string"}})
+	}
+	op.Parameters = append(op.Parameters, &huma.Param{Name: "offset", In: "query", Schema: &huma.Schema{Type: "string"}},
+		&huma.Param{Name: "Content-Digest", In: "header", Required: true, Schema: &huma.Schema{Type: "string"}})
 	op.Responses["204"] = &huma.Response{Description: "No Content"}
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
 	a.huma.OpenAPI().AddOperation(&op)

@@ -42,6 +42,7 @@ type event struct {
 	From       string    `json:"from,omitempty"`
 	To         string    `json:"to,omitempty"`
 	Attempt    string    `json:"attempt,omitempty"`
+	Agent      string    `json:"agent,omitempty" doc:"who did it; of a robot its step, and the worker or host and the process"`
 }
 
 // longestWait bounds a long-poll.
@@ -99,6 +100,8 @@ func (a *API) eventOf(c gitstore.Commit) event {
 			e.To = t.Value
 		case "Bagpipe-Attempt":
 			e.Attempt = t.Value
+		case "Bagpipe-Agent":
+			e.Agent = t.Value
 		}
 	}
 	if id, err := layout.ParseItemID(e.Item); err == nil {

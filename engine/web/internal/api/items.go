@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
 
@@ -104,6 +105,21 @@ func (a *API) registerItems() {
 		}
 		r, w := humago.Unwrap(ctx)
 		return a.d.SendFile(w, r, id, r.PathValue("path"))
+	})
+	get(a, "items/{id}/result", "What it is now and what its robots made: files with digests", func(ctx context.Context, in *ItemPath) ([]wire.File, error) {
+		id, err := a.d.Object(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.d.ResultFiles(ctx, id)
+	})
+	stream(a, "items/{id}/result/{path...}", "The bytes of one, also by Range", []string{"application/octet-stream"}, func(ctx huma.Context, in *fileIn) error {
+		id, err := a.d.Object(ctx.Context(), in.ID)
+		if err != nil {
+			return err
+		}
+		r, w := humago.Unwrap(ctx)
+		return a.d.SendResult(w, r, id, r.PathValue("path"))
 	})
 	stream(a, "items/{id}/logs/{step}/{attempt}", "What an attempt wrote", []string{"text/plain"}, func(ctx huma.Context, in *attemptLogIn) error {
 		id, err := a.d.Object(ctx.Context(), in.ID)

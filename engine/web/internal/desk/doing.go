@@ -15,7 +15,7 @@ import (
 
 // Wanted is an act on one item, as pages and calls have it.
 type Wanted struct {
-	Act        string // complete, skip, fail, retry, reset, hold, release, start, deactivate, activate or migrate
+	Act        string // complete, skip, fail, retry, reset, cancel, hold, release, start, deactivate, activate or migrate
 	Workflow   string
 	Step       layout.Name
 	Message    string
@@ -69,6 +69,11 @@ func (d *Desk) Do(ctx context.Context, id layout.ItemID, w Wanted) (Did, error) 
 		tr, err = acts.Retry(ctx, ref, w.Message)
 	case "reset":
 		tr, err = acts.Reset(ctx, act.SeenStep{StepRef: ref, Status: w.Status, Attempt: w.Attempt}, w.After, w.Message)
+	case "cancel":
+		var all []state.Transition
+		if all, err = acts.Cancel(ctx, ref, w.Message); len(all) > 0 {
+			tr = all[0]
+		}
 	case "hold":
 		err = acts.Hold(ctx, id, w.Message)
 	case "release":
@@ -96,7 +101,7 @@ func (d *Desk) doFlow(ctx context.Context, acts *act.Acts, id layout.ItemID, w W
 	case w.Act == "migrate":
 		tr, err = acts.Migrate(ctx, id, w.Workflow, w.Message)
 	default:
-		return Did{}, fault.New(fault.Invalid, fmt.Sprintf("act %q: expected complete, skip, fail, retry, reset, hold, release, start, deactivate, activate or migrate", w.Act))
+		return Did{}, fault.New(fault.Invalid, fmt.Sprintf("act %q: expected complete, skip, fail, retry, reset, cancel, hold, release, start, deactivate, activate or migrate", w.Act))
 	}
 	return Did{id, tr.Workflow, tr.Step, tr.From, tr.To}, err
 }

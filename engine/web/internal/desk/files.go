@@ -2,6 +2,8 @@ package desk
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +13,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -71,6 +75,90 @@ func (d *Desk) OpenFile(ctx context.Context, id layout.ItemID, name string) (*os
 		return file, f.Size, nil
 	}
 	return nil, 0, missing
+}
+
+// ResultFiles lists what an item is now and what its robots made beside it: the files below
+// content/, or source/ where nothing was made of that, and derived/.
+func (d *Desk) ResultFiles(ctx context.Context, id layout.ItemID) (files []wire.File, err error) {
+	root, err := os.OpenRoot(filepath.Join(d.Root, filepath.FromSlash(layout.ItemDir(id))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return []wire.File{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files = []wire.File{}
+	tops := []string{layout.ContentDir, layout.DerivedDir}
+	if _, err := root.Stat(layout.ContentDir); errors.Is(err, fs.ErrNotExist) {
+		tops[0] = layout.SourceDir
+	}
+	for _, top := range tops {
+		err := fs.WalkDir(root.FS(), top, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			f, err := summed(root, p)
+			files = append(files, f)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func summed(root *os.Root, p string) (out wire.File, err error) {
+	f, err := root.Open(p)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return out, err
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return wire.File{Path: layout.EncodePath(p), Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, err
+}
+
+// SendResult sends a file that ResultFiles lists, or the range of it that is asked for.
+func (d *Desk) SendResult(w http.ResponseWriter, r *http.Request, id layout.ItemID, name string) error {
+	missing := fault.New(fault.NotFound, fmt.Sprintf("item %s has no file %s", id.Short(), name))
+	p, err := layout.DecodePath(name)
+	if err != nil {
+		return missing
+	}
+	rel, err := layout.ParseRelPath(p)
+	top, _, _ := strings.Cut(string(rel), "/")
+	if err != nil || top != layout.ContentDir && top != layout.SourceDir && top != layout.DerivedDir {
+		return missing
+	}
+	root, err := os.OpenRoot(filepath.Join(d.Root, filepath.FromSlash(layout.ItemDir(id))))
+	if err != nil {
+		return missing
+	}
+	defer root.Close()
+	f, err := root.Open(string(rel))
+	if err != nil {
+		return missing
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return missing
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
+	Patient(w)
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
 }
 
 // attemptLog finds an attempt's log; running reports whether more may come.

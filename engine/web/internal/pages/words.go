@@ -137,6 +137,6 @@ type menuSort struct{ Name, Value string }
 var sorts = []menuSort{{"oldest first", ""}, {"newest first", "-created"}, {"label", "label"}, {"collection", "collection"}, {"lane", "lane"}}
 
 // done are the words for acts that were done.
-var done = map[string]string{"complete": "completed", "skip": "skipped", "fail": "failed", "retry": "it is tried again", "reset": "it is done anew",
+var done = map[string]string{"complete": "completed", "skip": "skipped", "fail": "failed", "retry": "it is tried again", "reset": "it is done anew", "cancel": "cancelled",
 	"hold": "held", "release": "released", "start": "started", "activate": "activated", "deactivate": "taken out of the queues", "migrate": "moved to the definition in force",
 	"close": "closed", "enable": "enabled", "disable": "disabled", "uploaded": "uploaded; it is taken in when it has settled", "added": "added", "removed": "removed"}
