@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -92,10 +91,14 @@ func (a *Attempt) Make(ctx context.Context, path string, from io.Reader) error {
 }
 
 func (a *Attempt) part(ctx context.Context, path string, offset int64, data []byte) error {
-	sum := sha256.Sum256(data)
-	header := http.Header{"Content-Digest": {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"}, "Content-Type": {"application/octet-stream"}}
+	return lost(a.c.part(ctx, a.path+"/made/"+escaped(path), offset, data))
+}
+
+// part sends a part of a file, until it is there.
+func (c *Client) part(ctx context.Context, at string, offset int64, data []byte) error {
+	header := http.Header{"Content-Digest": {wire.ContentDigestOf(data)}, "Content-Type": {"application/octet-stream"}}
 	return lasting(ctx, func() error {
-		res, err := a.c.do(ctx, http.MethodPut, a.path+"/made/"+escaped(path)+"?offset="+strconv.FormatInt(offset, 10), bytes.NewReader(data), header)
+		res, err := c.do(ctx, http.MethodPut, at+"?offset="+strconv.FormatInt(offset, 10), bytes.NewReader(data), header.Clone())
 		if err != nil {
 			return err
 		}

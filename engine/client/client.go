@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,19 +12,39 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"bagpipe/layout"
 )
 
 // Options say how the server is reached.
 type Options struct {
-	Token string       // as bagpipe's token add prints it
-	HTTP  *http.Client // nil: http.DefaultClient
+	Token    string        // as bagpipe's token add prints it
+	HTTP     *http.Client  // nil: http.DefaultClient
+	InFlight int           // submissions under way at once; 0: 100
+	Timeout  time.Duration // for the server's first answer; 0: a minute
 }
 
 // Client is a server of a workspace.
 type Client struct {
 	base, token string
 	http        *http.Client
-	Version     string // of the server
+	flight      chan struct{} // submissions under way
+	watch       *watch
+
+	Meta
+}
+
+// Meta is what a server tells of itself.
+type Meta struct {
+	Version   string // of the server
+	Workflows []Workflow
+}
+
+// Workflow is a definition in force.
+type Workflow struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Steps       []string `json:"steps"`
 }
 
 // Error is what the server answered.
@@ -40,15 +61,21 @@ var ErrLost = errors.New("the attempt is not the current one: its lease ran out,
 
 // Dial asks the server at an address, as http://127.0.0.1:8470/, which it is.
 func Dial(ctx context.Context, address string, o Options) (*Client, error) {
-	c := &Client{base: strings.TrimSuffix(address, "/") + "/api/v1/", token: o.Token, http: o.HTTP}
+	c := &Client{base: strings.TrimSuffix(address, "/") + "/api/v1/", token: o.Token, http: o.HTTP, flight: make(chan struct{}, cmp.Or(o.InFlight, 100))}
+	c.watch = &watch{c: c, closed: make(chan struct{}), sent: map[layout.ItemID][]*Sent{}}
 	if c.http == nil {
 		c.http = http.DefaultClient
 	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, time.Minute))
+	defer cancel()
 	var spec struct{ Info struct{ Version string } }
 	if err := c.call(ctx, http.MethodGet, "openapi.json", nil, &spec); err != nil {
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
 	c.Version = spec.Info.Version
+	if err := c.call(ctx, http.MethodGet, "workflows", nil, &c.Workflows); err != nil {
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
 	return c, nil
 }
 
@@ -120,15 +147,21 @@ func final(err error) bool {
 	return errors.As(err, &e) && e.Status < 500 && e.Status != http.StatusTooManyRequests
 }
 
+// mostBroken is how often an answer is asked for that the server cannot give, as something there is broken.
+const mostBroken = 5
+
 // lasting asks until the answer counts, or ctx ends: the engine may be started anew meanwhile.
 func lasting(ctx context.Context, ask func() error) error {
+	broken := 0
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := ask()
-		if is(err, http.StatusConflict) {
-			return fmt.Errorf("%w: %w", ErrLost, err)
-		}
 		if err == nil || final(err) {
 			return err
+		}
+		if is(err, http.StatusInternalServerError) {
+			if broken++; broken == mostBroken { // it will not mend by itself
+				return err
+			}
 		}
 		select {
 		case <-time.After(wait):
@@ -136,6 +169,14 @@ func lasting(ctx context.Context, ask func() error) error {
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}
+}
+
+// lost words the answer to an attempt that is not the current one.
+func lost(err error) error {
+	if is(err, http.StatusConflict) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
 }
 
 // escaped is a path of which each name is escaped.

@@ -81,7 +81,7 @@ func (c *Client) perform(ctx context.Context, one wire.Leased, robot Robot) {
 	a := &Attempt{c: c, path: "attempts/" + escaped(string(one.Item)+"/"+one.Workflow+"/"+string(one.Step)+"/"+one.Attempt), note: make(chan struct{}, 1), percent: -1}
 	var keeping sync.WaitGroup
 	keeping.Go(func() { a.keep(working, one, lose) })
-	err := lasting(working, func() error { return c.call(working, http.MethodGet, a.path, nil, &a.Given) })
+	err := lost(lasting(working, func() error { return c.call(working, http.MethodGet, a.path, nil, &a.Given) }))
 	if err == nil {
 		err = guarded(working, robot, a)
 	}

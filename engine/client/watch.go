@@ -1,0 +1,305 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"bagpipe/layout"
+)
+
+// The kinds of events.
+const (
+	EventSent       = "sent"       // a submission became an item
+	EventClaimed    = "claimed"    // a step was begun: by which worker, and process
+	EventStep       = "step"       // a step ended, or waits again
+	EventItem       = "item"       // nothing of the item goes on by itself any more
+	EventBatch      = "batch"      // Complete has seen the end of a batch
+	EventConnection = "connection" // the server was lost, or is reached again
+)
+
+// Event is what happened to an item that this client submitted or attached to.
+type Event struct {
+	Kind  string
+	At    time.Time
+	Item  layout.ItemID
+	Key   string
+	Batch string
+
+	Workflow, Step, Attempt string
+	Status                  string // of a step
+
+	Worker, Host, PID string // who claimed it; Worker is "" on the engine's machine
+	Err               error  // of a connection that was lost; nil: it is there again
+}
+
+// ErrClosed says that the client was closed.
+var ErrClosed = errors.New("the client was closed")
+
+// watch follows the server's events while something is under way, and tells who waits.
+type watch struct {
+	c      *Client
+	closed chan struct{}
+	wg     sync.WaitGroup
+	turn   sync.Mutex // held while it begins
+
+	mu    sync.Mutex // guards the rest
+	stop  context.CancelFunc
+	sent  map[layout.ItemID][]*Sent
+	early []Event // of items that nobody submitted here, or not yet
+	ears  []*ear
+}
+
+// mostEarly bounds the events that are kept for a submission whose answer has not come.
+const mostEarly = 10_000
+
+// ear is one who listens to events; what it has not heard yet waits.
+type ear struct {
+	mu    sync.Mutex // guards heard
+	heard []Event
+	more  chan struct{}
+}
+
+// begin follows the events from now on, before anything is sent of which they tell.
+func (w *watch) begin(ctx context.Context) error {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if w.stop != nil {
+		return nil
+	}
+	var at struct{ Last string }
+	if err := lasting(ctx, func() error { return w.c.call(ctx, http.MethodGet, "events?wait=1ms", nil, &at) }); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.closed:
+		return ErrClosed
+	default:
+	}
+	following, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.wg.Go(func() { w.follow(following, at.Last) })
+	return nil
+}
+
+// add watches a submission until its item's end, and tells what was heard of it already.
+func (w *watch) add(s *Sent) {
+	w.mu.Lock()
+	select {
+	case <-w.closed:
+		w.mu.Unlock()
+		return
+	default:
+	}
+	w.sent[s.Item] = append(w.sent[s.Item], s)
+	var early []Event
+	w.early = slices.DeleteFunc(w.early, func(e Event) bool {
+		if e.Item != s.Item {
+			return false
+		}
+		e.Key = s.Key
+		early = append(early, e)
+		return true
+	})
+	w.wg.Go(func() { // it may have ended before anyone watched
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-w.closed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		w.look(ctx, s.Item)
+	})
+	w.mu.Unlock()
+	for _, e := range early {
+		w.tell(e)
+	}
+}
+
+// look asks how an item stands, and ends those that wait for it where it is over.
+func (w *watch) look(ctx context.Context, id layout.ItemID) {
+	d, err := w.c.detail(ctx, id)
+	if err != nil || !d.over() {
+		return
+	}
+	w.mu.Lock()
+	over := w.sent[id]
+	delete(w.sent, id)
+	w.mu.Unlock()
+	for _, s := range over {
+		s.once.Do(func() {
+			w.tell(Event{Kind: EventItem, At: time.Now(), Item: id, Key: s.Key})
+			s.free()
+			close(s.ended)
+		})
+	}
+}
+
+// follow long-polls the events after a commit until the client is closed.
+func (w *watch) follow(ctx context.Context, after string) {
+	lost := false
+	for ctx.Err() == nil {
+		var got struct {
+			Last   string
+			Events []struct {
+				Time                                           time.Time
+				Item, Workflow, Step, From, To, Attempt, Agent string
+			}
+		}
+		q := url.Values{"wait": {"30s"}, "after": {after}}
+		if after == "" { // from now on
+			q = url.Values{"wait": {"1ms"}}
+		}
+		err := w.c.call(ctx, http.MethodGet, "events?"+q.Encode(), nil, &got)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case is(err, http.StatusGone):
+			after = ""
+			continue
+		case err != nil:
+			if !lost {
+				lost = true
+				w.tell(Event{Kind: EventConnection, At: time.Now(), Err: err})
+			}
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if lost {
+			lost = false
+			w.tell(Event{Kind: EventConnection, At: time.Now()})
+		}
+		if after == "" { // the history is another one
+			w.lookAll(ctx)
+		}
+		after = got.Last
+		moved := map[layout.ItemID]bool{}
+		for _, e := range got.Events {
+			id := layout.ItemID(e.Item)
+			told := Event{Kind: EventStep, At: e.Time, Item: id, Workflow: e.Workflow, Step: e.Step, Attempt: e.Attempt, Status: e.To}
+			told.Worker, told.Host, told.PID = performer(e.Agent)
+			if e.To == "in-progress" {
+				told.Kind = EventClaimed
+			}
+			w.mu.Lock()
+			ours := w.sent[id]
+			if len(ours) == 0 && e.Step != "" {
+				if w.early = append(w.early, told); len(w.early) > mostEarly {
+					w.early = w.early[1:]
+				}
+			}
+			w.mu.Unlock()
+			if len(ours) == 0 {
+				continue
+			}
+			moved[id] = true
+			if told.Key = ours[0].Key; e.Step != "" {
+				w.tell(told)
+			}
+		}
+		for id := range moved {
+			w.look(ctx, id)
+		}
+	}
+}
+
+// lookAll looks at everything that is under way.
+func (w *watch) lookAll(ctx context.Context) {
+	w.mu.Lock()
+	var ids []layout.ItemID
+	for id := range w.sent {
+		ids = append(ids, id)
+	}
+	w.mu.Unlock()
+	for _, id := range ids {
+		w.look(ctx, id)
+	}
+}
+
+// tell tells those who listen.
+func (w *watch) tell(e Event) {
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	w.mu.Lock()
+	ears := slices.Clone(w.ears)
+	w.mu.Unlock()
+	for _, l := range ears {
+		l.mu.Lock()
+		l.heard = append(l.heard, e)
+		l.mu.Unlock()
+		select {
+		case l.more <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Events gives what happens from now on to what this client submits or attaches to, in order,
+// until ctx ends or the client is closed. What is not taken yet waits.
+func (c *Client) Events(ctx context.Context) iter.Seq[Event] {
+	l := &ear{more: make(chan struct{}, 1)}
+	c.watch.mu.Lock()
+	c.watch.ears = append(c.watch.ears, l)
+	c.watch.mu.Unlock()
+	return func(yield func(Event) bool) {
+		defer func() {
+			c.watch.mu.Lock()
+			defer c.watch.mu.Unlock()
+			c.watch.ears = slices.DeleteFunc(c.watch.ears, func(other *ear) bool { return other == l })
+		}()
+		for {
+			l.mu.Lock()
+			heard := l.heard
+			l.heard = nil
+			l.mu.Unlock()
+			for _, e := range heard {
+				if !yield(e) {
+					return
+				}
+			}
+			if len(heard) > 0 {
+				continue
+			}
+			select {
+			case <-l.more:
+			case <-ctx.Done():
+				return
+			case <-c.watch.closed:
+				return
+			}
+		}
+	}
+}
+
+// Close ends what the client follows; items go on.
+func (c *Client) Close() {
+	w := c.watch
+	w.mu.Lock()
+	select {
+	case <-w.closed:
+		w.mu.Unlock()
+		return
+	default:
+	}
+	close(w.closed)
+	stop := w.stop
+	w.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	w.wg.Wait()
+}
