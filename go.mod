@@ -161,6 +161,7 @@ require (
 )
 
 tool (
+	github.com/nats-io/nats-server/v2
 	golang.org/x/vuln/cmd/govulncheck
 	honnef.co/go/tools/cmd/staticcheck
 )

@@ -62,27 +62,45 @@ func Authority(dir string, now time.Time) (certificate []byte, err error) {
 
 // serverTLS makes a certificate of the authority for one run of the engine.
 func serverTLS(dir string, now time.Time) (*tls.Config, error) {
-	certificate, err := Authority(dir, now)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := os.ReadFile(filepath.Join(dir, authorityKey))
+	certificate, secret, err := certify(dir, now)
 	if err != nil {
 		return nil, err
 	}
 	pair, err := tls.X509KeyPair(certificate, secret)
 	if err != nil {
-		return nil, fmt.Errorf("read the workers' authority in %s: %w", dir, err)
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, nil
+}
+
+// certify makes a certificate of the authority, and its key, in PEM.
+func certify(dir string, now time.Time) (certificate, secret []byte, err error) {
+	authority, err := Authority(dir, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := os.ReadFile(filepath.Join(dir, authorityKey))
+	if err != nil {
+		return nil, nil, err
+	}
+	pair, err := tls.X509KeyPair(authority, own)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the workers' authority in %s: %w", dir, err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: wire.ServerName}, DNSNames: []string{wire.ServerName},
-		NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(longLife), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+		NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(longLife), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}} // brokers come to each other
 	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, key.Public(), pair.PrivateKey)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS13}, nil
+	data, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: data}), nil
 }

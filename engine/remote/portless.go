@@ -19,7 +19,7 @@ func Portless(o ServiceOptions) (_ *Service, err error) {
 	if err := s.take(dir); err != nil {
 		return nil, err
 	}
-	s.Place = Place{Root: o.Root, ID: o.ID, Broker: &noBroker{}, Restart: func() error { return nil }, Twice: func(layout.Name) bool { return false },
+	s.Place = Place{Root: o.Root, ID: o.ID, Broker: &noBroker{}, Restart: func() error { return nil },
 		Start: func(context.Context, *Remote) (func(), error) { return func() {}, nil }}
 	if s.Place.Secret, err = secretIn(dir); err != nil {
 		s.Close()

@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -28,12 +30,22 @@ import (
 
 // ServiceOptions say where a workspace's engine listens for workers.
 type ServiceOptions struct {
-	Root   string
-	Listen string // HOST:PORT of NATS; the transfer listens at the next port
-	Names  string // the host that workers know this machine by; "": that of Listen
-	ID     layout.EngineID
-	Now    func() time.Time
-	Log    *slog.Logger
+	Root      string
+	Listen    string  // HOST:PORT of NATS; the transfer listens at the next port
+	Names     string  // the host that workers know this machine by; "": that of Listen
+	WebSocket string  // HOST:PORT for workers behind firewalls; "": none
+	Outside   Outside // servers that are not of this process
+	ID        layout.EngineID
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Outside are NATS servers that are not of the engine's process; without URLs there are none.
+type Outside struct {
+	URLs  []string
+	CA    string // a file with the authority of the servers; "": this workspace's
+	Plain bool   // without TLS, on this machine alone
+	wire.Means
 }
 
 // Service is the server side: the NATS server, the transfer's listener, the keys.
@@ -45,7 +57,8 @@ type Service struct {
 	server   *bus.Server
 	engine   *bus.Engine
 	listener net.Listener
-	operator string // the operator's public key
+	operator string                                           // the operator's public key
+	keys     atomic.Pointer[map[layout.Name]access.WorkerKey] // as told to brokers last
 	Place    Place
 }
 
@@ -69,18 +82,22 @@ func Listen(o ServiceOptions) (_ *Service, err error) {
 		return nil, err
 	}
 	s.operator = public
-	if s.server, err = bus.Serve(bus.ServerOptions{Listen: o.Listen, Store: filepath.Join(o.Root, layout.StateDir, "nats"), TLS: s.tls, Key: s.known, Log: o.Log}); err != nil {
+	if len(o.Outside.URLs) > 0 {
+		return s, s.goOut(dir)
+	}
+	if s.server, err = bus.Serve(bus.ServerOptions{Listen: o.Listen, WebSocket: o.WebSocket, Store: filepath.Join(o.Root, layout.StateDir, "nats"), TLS: s.tls, Key: s.known, Log: o.Log}); err != nil {
 		return nil, err
 	}
 	if s.engine, err = s.server.Engine(); err != nil {
 		return nil, err
 	}
-	if s.listener, err = s.listen(); err != nil {
+	if s.listener, err = s.listen(s.server.Addr()); err != nil {
 		return nil, err
 	}
 	if s.Place, err = s.place(dir); err != nil {
 		return nil, err
 	}
+	s.Place.URL, s.Place.Restart, s.Place.Twice = "nats://"+s.at(s.server.Addr()), s.server.Restart, s.server.Twice
 	key := Key{Schema: wire.KeySchema, Name: wire.Operator, URLs: []string{s.Place.URL}, Seed: operator}
 	if key.Authority, err = Authority(s.book.Dir(), o.Now()); err != nil {
 		return nil, err
@@ -141,8 +158,8 @@ func (s *Service) known(public string) (layout.Name, bool) {
 
 // listen opens the transfer's port: the one after that of NATS, or any where that one was left
 // to the system.
-func (s *Service) listen() (net.Listener, error) {
-	host, port, err := net.SplitHostPort(s.server.Addr())
+func (s *Service) listen(after string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(after)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +179,8 @@ func (s *Service) listen() (net.Listener, error) {
 
 // place makes the files of a Remote, and says how workers reach it.
 func (s *Service) place(dir string) (Place, error) {
-	p := Place{Root: s.o.Root, ID: s.o.ID, Broker: s.engine, Restart: s.server.Restart, Twice: s.server.Twice, Start: s.start,
-		Probe: filepath.Join(dir, "probe"), URL: "nats://" + s.at(s.server.Addr()), Transfer: "https://" + s.at(s.listener.Addr().String()) + "/"}
+	p := Place{Root: s.o.Root, ID: s.o.ID, Broker: s.engine, Restart: func() error { return nil }, Start: s.start,
+		Probe: filepath.Join(dir, "probe"), Transfer: "https://" + s.at(s.listener.Addr().String()) + "/"}
 	var err error
 	if p.Secret, err = secretIn(dir); err != nil {
 		return p, err
@@ -187,6 +204,76 @@ func (s *Service) at(addr string) string {
 		}
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// goOut connects to servers that are not of this process.
+func (s *Service) goOut(dir string) error {
+	out := s.o.Outside
+	key := Key{Schema: wire.KeySchema, Name: wire.Operator, URLs: out.URLs, Plain: out.Plain, Means: out.Means}
+	var err error
+	if key.Authority, err = Authority(s.book.Dir(), s.o.Now()); err != nil {
+		return err
+	}
+	if key.Seed, _, err = engineKey(s.book.Dir()); err != nil {
+		return err
+	}
+	if out.CA != "" {
+		if key.Server, err = os.ReadFile(out.CA); err != nil {
+			return err
+		}
+	}
+	config, err := key.ServerTLS()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if s.engine, err = bus.DialEngine(ctx, bus.Outside{URLs: out.URLs, TLS: config, Seed: key.Seed, Means: out.Means}, s.o.Log); err != nil {
+		return err
+	}
+	keys, err := s.book.Workers()
+	if err != nil {
+		return err
+	}
+	s.tellKeys(keys)
+	if s.listener, err = s.listen(s.o.Listen); err != nil {
+		return err
+	}
+	if s.Place, err = s.place(dir); err != nil {
+		return err
+	}
+	s.Place.URL, s.Place.Plain, s.Place.Known = strings.Join(out.URLs, ","), out.Plain, s.invited
+	_, s.Place.Warning = s.engine.Synced(ctx)
+	data, err := key.Encode()
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(filepath.Join(dir, "operator"), data, 0o600)
+}
+
+// invited reports whether a worker of this name was invited, and not revoked.
+func (s *Service) invited(name layout.Name) bool {
+	if name == wire.Operator {
+		return true
+	}
+	if keys := s.keys.Load(); keys != nil {
+		if _, is := (*keys)[name]; is {
+			return true
+		}
+	}
+	keys, err := s.book.Workers() // it may be of now
+	_, is := keys[name]
+	return err == nil && is
+}
+
+// tellKeys tells brokers which keys come in, now and again: one may have been away.
+func (s *Service) tellKeys(keys map[layout.Name]access.WorkerKey) {
+	s.keys.Store(&keys)
+	told := map[string]layout.Name{}
+	for name, key := range keys {
+		told[key.Public] = name
+	}
+	s.engine.TellKeys(told)
 }
 
 // start lets workers in, and the keys be followed, until ctx ends.
@@ -217,6 +304,9 @@ func (s *Service) start(ctx context.Context, r *Remote) (wait func(), err error)
 // follow drops the connections of keys that were revoked.
 func (s *Service) follow(ctx context.Context) {
 	before, err := s.book.Workers()
+	if err == nil && s.server == nil {
+		s.tellKeys(before)
+	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -233,8 +323,11 @@ func (s *Service) follow(ctx context.Context) {
 			err = nerr
 			continue
 		}
+		if s.server == nil {
+			s.tellKeys(now)
+		}
 		for name, key := range before {
-			if now[name].Public != key.Public {
+			if s.server != nil && now[name].Public != key.Public {
 				s.server.Drop(name)
 			}
 		}

@@ -2,9 +2,12 @@ package bus
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,9 +33,9 @@ const (
 
 // Engine is the engine's connection.
 type Engine struct {
-	server *Server
-	conn   *nats.Conn
-	js     jetstream.JetStream
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	replicas int
 
 	mu     sync.Mutex // guards epoch and made
 	epoch  string
@@ -52,7 +55,107 @@ func (s *Server) Engine() (*Engine, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &Engine{server: s, conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked)}, nil
+	return &Engine{replicas: 1, conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked)}, nil
+}
+
+// gatherTime is how long answers of several are waited for.
+const gatherTime = 500 * time.Millisecond
+
+// leastServer is the oldest version of a server that puts several offers into a stream together.
+var leastServer = [2]int{2, 12}
+
+// Outside says how a NATS server is reached that is not of this process.
+type Outside struct {
+	URLs []string
+	TLS  *tls.Config // nil: without
+	Seed string
+	wire.Means
+}
+
+// means are the options by which a server is told who comes.
+func (o Outside) means() ([]nats.Option, error) {
+	var all []nats.Option
+	switch {
+	case o.Creds != "":
+		all = append(all, nats.UserCredentials(o.Creds))
+	case o.Token != "":
+		token, err := os.ReadFile(o.Token)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, nats.Token(strings.TrimSpace(string(token))))
+	case o.Cert != "" && o.NKey == "": // the certificate says it
+	default:
+		seed := []byte(o.Seed)
+		if o.NKey != "" {
+			data, err := os.ReadFile(o.NKey)
+			if err != nil {
+				return nil, err
+			}
+			seed = []byte(strings.TrimSpace(string(data)))
+		}
+		pair, err := nkeys.FromSeed(seed)
+		if err != nil {
+			return nil, fmt.Errorf("read the key: %w", err)
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, nats.Nkey(public, signer(seed)))
+	}
+	if o.TLS != nil {
+		all = append(all, nats.Secure(o.TLS))
+	}
+	if o.Cert != "" {
+		all = append(all, nats.ClientCert(o.Cert, o.CertKey))
+	}
+	return all, nil
+}
+
+// DialEngine connects an engine to servers that are not of its process. A server that is too old, or has no
+// JetStream, is refused.
+func DialEngine(ctx context.Context, o Outside, log *slog.Logger) (*Engine, error) {
+	means, err := o.means()
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(strings.Join(o.URLs, ","), append(append(lasting(), means...), nats.Name("engine"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("the NATS server", "err", err) }))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", strings.Join(o.URLs, ", "), err)
+	}
+	js, err := jetstream.New(nc)
+	if err == nil {
+		err = suits(ctx, nc, js)
+	}
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("connect to %s: %w", strings.Join(o.URLs, ", "), err)
+	}
+	e := &Engine{conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked), replicas: 1}
+	if len(o.URLs) >= manyServers {
+		e.replicas = manyServers
+	}
+	return e, nil
+}
+
+// manyServers is how many servers hold the stream where there are as many.
+const manyServers = 3
+
+// suits refuses a server that does not do.
+func suits(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+	version := nc.ConnectedServerVersion()
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < leastServer[0] || major == leastServer[0] && minor < leastServer[1] {
+		return fmt.Errorf("the NATS server is of version %s; %d.%d or newer is needed", version, leastServer[0], leastServer[1])
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := js.AccountInfo(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) { // a cluster without its majority does not answer
+		return fmt.Errorf("ask for JetStream: %w", err)
+	}
+	return nil
 }
 
 // inProcess connects to the server that runs now, also after a restart.
@@ -119,7 +222,7 @@ func (e *Engine) Begin(ctx context.Context, epoch string) error {
 	}
 	_, err := e.js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Stream, Subjects: []string{wire.AllOffers},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, MaxMsgSize: wire.MaxMessage,
-		AllowAtomicPublish: true, Metadata: map[string]string{"epoch": epoch}})
+		Replicas: e.replicas, AllowAtomicPublish: true, Metadata: map[string]string{"epoch": epoch}})
 	if err != nil {
 		return fmt.Errorf("make the stream of offers: %w", err)
 	}

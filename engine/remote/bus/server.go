@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,12 +24,24 @@ import (
 
 // ServerOptions say where the embedded server listens, and who may come.
 type ServerOptions struct {
-	Listen string // HOST:PORT; port 0 is any free one
-	Store  string // a folder that is the server's alone; it is emptied
-	TLS    *tls.Config
+	Listen    string // HOST:PORT; port 0 is any free one
+	Store     string // a folder that is the server's alone; it is emptied
+	TLS       *tls.Config
+	WebSocket string // HOST:PORT for workers behind firewalls; "": none
+	Cluster   *Cluster
 	// Key gives the worker whose public key this is. It is asked at each connection.
 	Key func(public string) (layout.Name, bool)
 	Log *slog.Logger
+}
+
+// Cluster says how a broker finds the others. Its store is kept.
+type Cluster struct {
+	Name   string // of this broker
+	Listen string
+	Routes []string // HOST:PORT
+	Secret string
+	TLS    *tls.Config
+	Engine string // the engine's public key
 }
 
 // Server is a NATS server in this process.
@@ -61,28 +75,36 @@ func Serve(o ServerOptions) (*Server, error) {
 
 // start begins with an empty store: what was in it is offered again.
 func (s *Server) start(listen string) error {
-	host, port, err := net.SplitHostPort(listen)
+	host, n, err := hostPort(listen)
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		n = server.RANDOM_PORT
-	}
-	if err := os.RemoveAll(s.o.Store); err != nil {
-		return err
+	if s.o.Cluster == nil {
+		if err := os.RemoveAll(s.o.Store); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(s.o.Store, 0o700); err != nil {
 		return err
 	}
-	srv, err := server.NewServer(&server.Options{
+	options := &server.Options{
 		ServerName: "bagpipe", Host: host, Port: n, JetStream: true, StoreDir: s.o.Store, SyncAlways: true,
 		NoSigs: true, NoLog: true, MaxPayload: wire.MaxMessage + 16<<10, AlwaysEnableNonce: true, CustomClientAuthentication: s,
 		TLSConfig: s.o.TLS, TLSTimeout: 5, PingInterval: 5 * time.Second, MaxPingsOut: 2, DisableShortFirstPing: true,
-	})
+	}
+	if s.o.WebSocket != "" {
+		host, port, err := hostPort(s.o.WebSocket)
+		if err != nil {
+			return err
+		}
+		options.Websocket = server.WebsocketOpts{Host: host, Port: port, TLSConfig: s.o.TLS, AuthTimeout: 5, HandshakeTimeout: 5 * time.Second}
+	}
+	if s.o.Cluster != nil {
+		if err := s.o.Cluster.apply(options); err != nil {
+			return err
+		}
+	}
+	srv, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("start the NATS server: %w", err)
 	}
@@ -94,6 +116,31 @@ func (s *Server) start(listen string) error {
 	s.mu.Lock()
 	s.server = srv
 	s.mu.Unlock()
+	return nil
+}
+
+func hostPort(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	if port, err = strconv.Atoi(text); port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, err
+}
+
+// apply makes a server one of a cluster.
+func (c *Cluster) apply(o *server.Options) (err error) {
+	o.ServerName = c.Name
+	o.Cluster = server.ClusterOpts{Name: "bagpipe", Username: "broker", Password: c.Secret, AuthTimeout: 5, TLSConfig: c.TLS, TLSTimeout: 5,
+		PingInterval: 5 * time.Second, MaxPingsOut: 2}
+	if o.Cluster.Host, o.Cluster.Port, err = hostPort(c.Listen); err != nil {
+		return err
+	}
+	for _, at := range c.Routes {
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword("broker", c.Secret), Host: strings.TrimPrefix(strings.TrimPrefix(at, "nats-route://"), "nats://")})
+	}
 	return nil
 }
 
@@ -129,7 +176,7 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 		s.o.Log.Warn("a connection was refused", "from", c.RemoteAddress(), "err", err)
 		return false
 	}
-	if opts.Nkey == s.operator {
+	if opts.Nkey == s.operator || s.o.Cluster != nil && opts.Nkey == s.o.Cluster.Engine {
 		c.RegisterUser(&server.User{Username: "engine"})
 		return true
 	}
@@ -153,7 +200,7 @@ func (s *Server) proven(public, sig string, nonce []byte) (layout.Name, error) {
 	if err := key.Verify(nonce, signature); err != nil {
 		return "", err
 	}
-	if public == s.operator {
+	if public == s.operator || s.o.Cluster != nil && public == s.o.Cluster.Engine {
 		return "", nil
 	}
 	name, ok := s.o.Key(public)
@@ -165,12 +212,22 @@ func (s *Server) proven(public, sig string, nonce []byte) (layout.Name, error) {
 
 // permissions let a worker pull offers, ask in its own name, and hear what is for it.
 func permissions(name layout.Name) *server.Permissions {
-	api := "$JS.API.CONSUMER."
-	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{wire.AskSubject(name, ">"),
-			api + "MSG.NEXT." + wire.Stream + ".>", api + "INFO." + wire.Stream + ".>", "$JS.ACK." + wire.Stream + ".>"}},
-		Subscribe: &server.SubjectPermission{Allow: []string{wire.InboxPrefix(name) + ".>", wire.TellSubject(name)}},
-	}
+	publish, subscribe := Permissions(name)
+	return &server.Permissions{Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe}}
+}
+
+// Permissions are the subjects that a worker needs; the name in them is what proves who it is.
+func Permissions(name layout.Name) (publish, subscribe []string) {
+	const api = "$JS.API.CONSUMER."
+	return []string{wire.AskSubject(name, ">"), api + "MSG.NEXT." + wire.Stream + ".>", api + "INFO." + wire.Stream + ".>", "$JS.ACK." + wire.Stream + ".>"},
+		[]string{wire.InboxPrefix(name) + ".>", wire.TellSubject(name)}
+}
+
+// EnginePermissions are the subjects that the engine, and the commands that give it orders, need of a server
+// that is not its own; besides the engine may answer whom it hears.
+func EnginePermissions() (publish, subscribe []string) {
+	orders := wire.InboxPrefix(wire.Operator) + ".>"
+	return []string{"bagpipe.>", "$JS.API.>", "$SYS.REQ.SERVER.PING.JSZ", orders}, []string{"bagpipe.>", "_INBOX.>", orders}
 }
 
 // Drop ends the connections of a worker's key at once.
@@ -191,6 +248,15 @@ func (s *Server) Twice(name layout.Name) bool {
 	defer s.mu.Unlock()
 	s.conns[name] = slices.DeleteFunc(s.conns[name], func(id uint64) bool { return s.server.GetClient(id) == nil })
 	return len(s.conns[name]) > 1
+}
+
+// PublicOf is the public part of a key.
+func PublicOf(seed string) (string, error) {
+	pair, err := nkeys.FromSeed([]byte(seed))
+	if err != nil {
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	return pair.PublicKey()
 }
 
 // NewKey draws a key: the seed is secret, the public part names it.

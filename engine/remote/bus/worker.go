@@ -2,9 +2,7 @@ package bus
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -14,15 +12,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 )
 
 // DialOptions say how a worker reaches its engine.
 type DialOptions struct {
-	URLs []string
+	Outside
 	Name layout.Name
-	Seed string
-	TLS  *tls.Config
 	// Changed is told, in words, when the connection was lost or came back.
 	Changed func(text string)
 }
@@ -43,16 +38,12 @@ var ErrRefused = errors.New("the key is not known there, or was revoked")
 
 // Dial connects to the first of the URLs that answers.
 func Dial(o DialOptions) (*Worker, error) {
-	pair, err := nkeys.FromSeed([]byte(o.Seed))
-	if err != nil {
-		return nil, fmt.Errorf("read the key: %w", err)
-	}
-	public, err := pair.PublicKey()
+	means, err := o.means()
 	if err != nil {
 		return nil, err
 	}
 	w := &Worker{name: o.Name, pulls: map[string]jetstream.Consumer{}, gone: make(chan struct{})}
-	opts := append(lasting(), nats.Name(string(o.Name)), nats.Nkey(public, signer([]byte(o.Seed))), nats.CustomInboxPrefix(wire.InboxPrefix(o.Name)),
+	opts := append(append(lasting(), means...), nats.Name(string(o.Name)), nats.CustomInboxPrefix(wire.InboxPrefix(o.Name)),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				o.Changed("the connection was lost: " + err.Error())
@@ -60,9 +51,6 @@ func Dial(o DialOptions) (*Worker, error) {
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Changed("connected again to " + c.ConnectedUrlRedacted()) }),
 		nats.ClosedHandler(func(*nats.Conn) { close(w.gone) }))
-	if o.TLS != nil {
-		opts = append(opts, nats.Secure(o.TLS))
-	}
 	w.conn, err = nats.Connect(strings.Join(o.URLs, ","), opts...)
 	if errors.Is(err, nats.ErrAuthorization) {
 		return nil, ErrRefused
@@ -107,6 +95,9 @@ func (p Pulled) Done() { _ = p.m.Ack() }
 
 // Return gives the offer to another worker.
 func (p Pulled) Return() { _ = p.m.Nak() }
+
+// Later gives the offer to another worker, or to this one after a little.
+func (p Pulled) Later() { _ = p.m.NakWithDelay(200 * time.Millisecond) }
 
 // Working asks for more time.
 func (p Pulled) Working() { _ = p.m.InProgress() }

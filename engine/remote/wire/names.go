@@ -22,6 +22,8 @@ const (
 	offers      = "bagpipe.offer."
 	AllAsks     = asks + ">"
 	AllOffers   = offers + ">"
+	KeysSubject = "bagpipe.broker.keys"
+	PingSubject = "bagpipe.broker.ping"
 	VerbHello   = "hello"
 	VerbClaim   = "claim"
 	VerbBeat    = "beat"

@@ -2,11 +2,13 @@ package farm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/admin"
@@ -25,12 +27,16 @@ type Remote struct {
 	Revoke  revoke  `cmd:"" help:"Take a worker's key back; it is disconnected at once."`
 	Verify  verify  `cmd:"" help:"Compare the stream of offers with what the engine has on offer."`
 	Rebuild rebuild `cmd:"" help:"Make the stream of offers anew."`
+	Check   check   `cmd:"" help:"Print the users and permissions that a NATS server needs which is not Bagpipe's."`
 }
 
 type invite struct {
-	Name string   `arg:"" help:"The worker's name."`
-	File string   `arg:"" help:"The file to write; it is the worker's secret."`
-	URL  []string `name:"url" placeholder:"URL" help:"Where the worker reaches the engine; may be given several times. Default: as the engine listens now, or nats://127.0.0.1:4222."`
+	Name   string   `arg:"" help:"The worker's name."`
+	File   string   `arg:"" help:"The file to write; it is the worker's secret."`
+	CA     string   `name:"ca" placeholder:"FILE" help:"The authority of NATS servers that are not Bagpipe's, in PEM."`
+	Plain  bool     `help:"The NATS server is not Bagpipe's, on this machine, and without TLS."`
+	Broker bool     `help:"NAME is a broker's: the file has its certificate, and lets the engine and the invited workers in."`
+	URL    []string `name:"url" placeholder:"URL" help:"Where the worker reaches the engine; may be given several times. Default: as the engine listens now, or nats://127.0.0.1:4222."`
 }
 
 // own finds the workspace, which only its own account may let workers into.
@@ -52,27 +58,71 @@ func (c *invite) Run(on *screen.Screen, around screen.Around) error {
 	if err != nil {
 		return err
 	}
-	if len(c.URL) == 0 {
-		c.URL = []string{"nats://127.0.0.1:4222"}
-		if s, err := remote.ReadStatus(root); err == nil && s.URL != "" {
-			c.URL = []string{s.URL}
+	k := wire.Key{Name: name, URLs: c.URL, Plain: c.Plain}
+	if s, err := remote.ReadStatus(root); err == nil && s.URL != "" {
+		k.Plain = k.Plain || s.Plain
+		if len(k.URLs) == 0 {
+			k.URLs = strings.Split(s.URL, ",")
+		}
+	}
+	if len(k.URLs) == 0 {
+		k.URLs = []string{"nats://127.0.0.1:4222"}
+	}
+	if c.CA != "" {
+		if k.Server, err = os.ReadFile(c.CA); err != nil {
+			return err
 		}
 	}
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	key, err := remote.Invite(root, name, c.URL, time.Now())
+	data, err := c.key(root, k)
 	if err == nil {
-		var data []byte
-		if data, err = key.Encode(); err == nil {
-			_, err = f.Write(data)
-		}
+		_, err = f.Write(data)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(c.File))
 	}
 	fmt.Fprintf(on.Out, "%s: %s\n", name, c.File)
+	return nil
+}
+
+// key makes the file.
+func (c *invite) key(root string, k wire.Key) ([]byte, error) {
+	if c.Broker {
+		b, err := remote.InviteBroker(root, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.MarshalIndent(b, "", "  ")
+		return append(data, '\n'), err
+	}
+	k, err := remote.Invite(root, k, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return k.Encode()
+}
+
+type check struct{}
+
+// Run prints users as a NATS server's configuration has them.
+func (c *check) Run(on *screen.Screen, around screen.Around) error {
+	root, err := own(around)
+	if err != nil {
+		return err
+	}
+	all, err := remote.NeedsOf(root)
+	if err != nil {
+		return err
+	}
+	quoted := func(subjects []string) string { return `"` + strings.Join(subjects, `", "`) + `"` }
+	fmt.Fprintf(on.Out, "jetstream { sync_interval: always }\nauthorization {\n  users = [\n")
+	for _, n := range all {
+		fmt.Fprintf(on.Out, "    # %s\n    {nkey: %s, permissions: {\n      publish: [%s]\n      subscribe: [%s]\n      allow_responses: %t\n    }}\n", n.Name, n.Public, quoted(n.Publish), quoted(n.Subscribe), n.Answers)
+	}
+	fmt.Fprintf(on.Out, "  ]\n}\n")
 	return nil
 }
 
@@ -106,45 +156,60 @@ func (c *rebuild) Run(ctx context.Context, on *screen.Screen, around screen.Arou
 // errNoWorkers says that nobody serves workers here.
 var errNoWorkers = errors.New("no engine serves workers of this workspace; one is started with --nats")
 
+// orderTime is longer than any order takes.
+const orderTime, testTime = 65 * time.Second, 61 * time.Minute
+
 // order has the engine that serves workers do something, and prints what it says.
 func order(ctx context.Context, on *screen.Screen, around screen.Around, c wire.Control) error {
+	text, err := asked(ctx, around, c)
+	if err == nil {
+		_, err = fmt.Fprintln(on.Out, text)
+	}
+	return err
+}
+
+// asked has the engine that serves workers do something, and gives what it says.
+func asked(ctx context.Context, around screen.Around, c wire.Control) (string, error) {
 	root, err := own(around)
 	if err != nil {
-		return err
+		return "", err
 	}
 	key, err := readKey(filepath.Join(root, filepath.FromSlash(remote.Dir), "operator"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return errNoWorkers
+		return "", errNoWorkers
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	config, err := key.TLS()
+	config, err := key.ServerTLS()
 	if err != nil {
-		return err
+		return "", err
 	}
-	link, err := bus.Dial(bus.DialOptions{URLs: key.URLs, Name: key.Name, Seed: key.Seed, TLS: config, Changed: func(string) {}})
+	link, err := bus.Dial(bus.DialOptions{Outside: bus.Outside{URLs: key.URLs, Seed: key.Seed, TLS: config, Means: key.Means}, Name: key.Name, Changed: func(string) {}})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNoWorkers, err)
+		return "", fmt.Errorf("%w: %w", errNoWorkers, err)
 	}
 	defer link.Close()
 	data, err := wire.Encode(c)
 	if err != nil {
-		return err
+		return "", err
 	}
-	asked, cancel := context.WithTimeout(ctx, 15*time.Second)
+	wait := orderTime
+	if c.Verb == wire.Test {
+		wait = testTime
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	reply, err := link.Ask(asked, wire.VerbControl, data)
+	reply, err := link.Ask(waiting, wire.VerbControl, data)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var said wire.Controlled
 	if err := wire.Decode(reply, &said); err != nil {
-		return err
+		return "", err
 	}
 	if said.Refused != "" {
-		return errors.New(said.Refused)
+		return "", errors.New(said.Refused)
 	}
-	fmt.Fprintln(on.Out, said.Text)
-	return nil
+	return said.Text, nil
 }

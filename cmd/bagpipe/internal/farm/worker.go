@@ -22,14 +22,27 @@ type Bench struct {
 	Stays   func() // prepares a process that works for long
 	Drain   <-chan struct{}
 	Version string
+	Resolve func(ctx context.Context, item string) (layout.ItemID, error)
 }
 
 // Worker performs steps for an engine on another machine.
 type Worker struct {
 	Connect []string `placeholder:"URL" help:"Where the engine is, as in nats://engine.example:4222; default: as in the key's file."`
 	Key     string   `required:"" placeholder:"FILE" help:"The file that remote invite wrote for this worker."`
-	Config  string   `arg:"" optional:"" name:"config" default:"worker.yaml" help:"What the worker offers; default: worker.yaml."`
+	Means
+	Config string `arg:"" optional:"" name:"config" default:"worker.yaml" help:"What the worker offers; default: worker.yaml."`
 }
+
+// Means are how a NATS server that is not Bagpipe's is told who comes; else a key does.
+type Means struct {
+	Creds   string `placeholder:"FILE" help:"For a NATS server that is not Bagpipe's: credentials (JWT)."`
+	NKey    string `name:"nkey" placeholder:"FILE" help:"Likewise: the seed of an nkey."`
+	Token   string `placeholder:"FILE" help:"Likewise: a token."`
+	Cert    string `placeholder:"FILE" help:"Likewise: a client certificate, in PEM; with --cert-key."`
+	CertKey string `placeholder:"FILE" help:"Its key, in PEM."`
+}
+
+func (m Means) files() wire.Means { return wire.Means(m) }
 
 // Run works until it is drained.
 func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
@@ -50,6 +63,7 @@ func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
 	if len(c.Connect) > 0 {
 		key.URLs = c.Connect
 	}
+	key.Means = c.Means.files()
 	link, err := dial(ctx, on, key)
 	if err != nil {
 		return err
@@ -73,6 +87,10 @@ func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
 		return err
 	}
 	err = w.Run(ctx, b.Drain)
+	if errors.Is(err, worker.ErrFailing) {
+		on.Talk("%v", err)
+		return screen.ExitThreshold
+	}
 	if err == nil && ctx.Err() != nil {
 		return screen.ExitInterrupted
 	}
@@ -91,18 +109,23 @@ func readKey(file string) (wire.Key, error) {
 	return key, nil
 }
 
+// refusedTime is how long a key may be refused: brokers hear of a new one from the engine.
+const refusedTime = 2 * time.Second
+
 // dial connects, again and again while nobody answers.
 func dial(ctx context.Context, on *screen.Screen, key wire.Key) (*bus.Worker, error) {
-	config, err := key.TLS()
+	config, err := key.ServerTLS()
 	if err != nil {
 		return nil, err
 	}
+	begun := time.Now()
 	for told := false; ; told = true {
-		link, err := bus.Dial(bus.DialOptions{URLs: key.URLs, Name: key.Name, Seed: key.Seed, TLS: config, Changed: on.Say})
-		if err == nil || errors.Is(err, bus.ErrRefused) {
+		link, err := bus.Dial(bus.DialOptions{Outside: bus.Outside{URLs: key.URLs, Seed: key.Seed, TLS: config, Means: key.Means}, Name: key.Name, Changed: on.Say})
+		refused := errors.Is(err, bus.ErrRefused)
+		if err == nil || refused && time.Since(begun) > refusedTime {
 			return link, err
 		}
-		if !told {
+		if !told && !refused {
 			on.Talk("the engine cannot be reached, and is asked again: %v", err)
 		}
 		select {

@@ -42,7 +42,7 @@ type Command struct {
 	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"Its key, in PEM."`
 	NoRun    bool     `help:"The pages alone, beside other engines: nothing is taken in, no step is done."`
 	ReadOnly bool     `help:"The pages alone, and nothing can be changed through them."`
-	Jobs     int      `short:"j" placeholder:"N" help:"Steps at once; default: the number of cores."`
+	Jobs     int      `short:"j" default:"-1" placeholder:"N" help:"Steps at once; default: the number of cores. 0: so many, and none of those that are placed on workers."`
 
 	ProxyHeader string   `placeholder:"NAME" help:"A proxy names the user in this header; with --proxy-from."`
 	ProxyFrom   []string `placeholder:"ADDR" help:"An address, or a network, whose word about the user counts; may be given several times."`
@@ -54,13 +54,16 @@ type Command struct {
 
 // Validate is called by kong.
 func (c *Command) Validate() error {
-	if c.Jobs < 0 || c.Jobs > 1024 {
+	if c.Jobs < -1 || c.Jobs > 1024 {
 		return errors.New("--jobs: expected 1 to 1024, or 0 for the number of cores")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key belong together")
 	}
-	if c.NATS && (c.NoRun || c.ReadOnly) {
+	if err := c.farm.check(); err != nil {
+		return err
+	}
+	if c.lets() && (c.NoRun || c.ReadOnly) {
 		return errors.New("--nats is for an engine that runs: not with --no-run or --read-only")
 	}
 	if (c.ProxyHeader == "") != (len(c.ProxyFrom) == 0) {
@@ -132,7 +135,7 @@ func (c *Command) lending(on *screen.Screen, e *engine.Engine) (*remote.Remote, 
 	if c.NoRun || e.Ledger.ReadOnly {
 		return nil, func() {}, nil
 	}
-	return c.workers(on, e)
+	return c.workers(on, e, c.Jobs == 0)
 }
 
 // serve runs and answers, until a signal comes or one of the two cannot go on. A threshold
