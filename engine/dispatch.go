@@ -47,10 +47,15 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		}
 		now := r.e.Ledger.Now()
 		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
+		aimed := ok && r.aimed(entry)
+		if aimed && r.o.Workers == nil { // the engine that has the workers gives it to one
+			r.stall(entry)
+			continue
+		}
 		if ok {
 			r.hand(entry)
 			r.e.Schedule.Shifts.Began(entry)
-			if lent[entry.ID()] {
+			if lent[entry.ID()] || aimed {
 				r.lend(entry)
 			} else {
 				r.launch(ctx, performing, entry)
@@ -173,6 +178,17 @@ func (r *run) away(id queue.StepID, s *state.Step) (away, may bool) {
 	}
 	where := r.o.Workers.May(id, s)
 	return where != remote.Here, where == remote.Away
+}
+
+// aimed reports whether a step is placed on workers, and its item is for one of them.
+func (r *run) aimed(entry queue.Entry) bool {
+	run := entry.Item.Run(entry.Run)
+	if run == nil {
+		return false
+	}
+	id, abroad := entry.ID(), attempt.Abroad{Attempts: r.e.Attempt}
+	_, placed := r.e.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
+	return placed && settings.StaysHere(&run.Plan.Steps[entry.N], abroad.Robots()) == "" && abroad.Target(entry.Item.ID) != ""
 }
 
 // hurried reports whether an end that cannot be committed is given up after a few tries.

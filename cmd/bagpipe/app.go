@@ -281,6 +281,15 @@ func (a *app) looking(ctx context.Context, f func(*engine.Engine) error) error {
 	})
 }
 
+// resolve finds an item.
+func (a *app) resolve(ctx context.Context, ref string) (id layout.ItemID, err error) {
+	err = a.onItem(ctx, ref, func(_ *engine.Engine, found layout.ItemID) error {
+		id = found
+		return nil
+	})
+	return id, err
+}
+
 // onItem opens the workspace and finds the item.
 func (a *app) onItem(ctx context.Context, ref string, f func(*engine.Engine, layout.ItemID) error) error {
 	return a.with(ctx, func(e *engine.Engine) error {

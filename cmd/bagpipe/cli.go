@@ -29,6 +29,9 @@ type intakeCommands struct {
 	Run      runCmd         `cmd:"" help:"Take in the inbox and do what is ready."`
 	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
 	Worker   farm.Worker    `cmd:"" help:"Do steps for an engine on another machine; needs no workspace."`
+	Submit   farm.Submit    `cmd:"" help:"Submit files or folders to a server as work items, from any machine; needs no workspace."`
+	Monitor  farm.Monitor   `cmd:"" help:"Tell at intervals how the workers and what is on offer to them stand."`
+	Broker   farm.Broker    `cmd:"" help:"Carry messages between an engine and its workers; three brokers are a cluster."`
 	Workers  farm.Workers   `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
 	Start    startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
 }

@@ -42,7 +42,7 @@ func (f *fleet) liar(name string) *liar {
 	config, err := key.TLS()
 	f.must(err)
 	l := &liar{f: f, engine: "0badc0de", http: &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 20 * time.Second}}
-	l.link, err = bus.Dial(bus.DialOptions{URLs: key.URLs, Name: key.Name, Seed: key.Seed, TLS: config, Changed: func(string) {}})
+	l.link, err = bus.Dial(bus.DialOptions{Outside: bus.Outside{URLs: key.URLs, Seed: key.Seed, TLS: config}, Name: key.Name, Changed: func(string) {}})
 	f.must(err)
 	f.t.Cleanup(func() { l.link.Close(); l.http.CloseIdleConnections() })
 	l.say(wire.VerbHello, wire.Hello{Head: wire.Now(), Name: layout.Name(name), Engine: l.engine, Machine: wire.Machine{Host: "elsewhere"}, Slots: 4, Robots: []wire.Robot{{Name: "far-robot"}}}, &l.welcome)
@@ -190,10 +190,17 @@ func TestAWorkerThatLies(t *testing.T) {
 	if l.say(wire.VerbControl, wire.Control{Head: wire.Now(), Verb: wire.Rebuild}, &said); said.Refused == "" {
 		t.Error("a worker gives orders")
 	}
+	f.await("the suspension", func() bool { return f.state("liar") == "suspended" })
+	f.ok("workers", "resume", "liar")
+	f.await("the pardon", func() bool { return f.state("liar") == "ready" })
 	l.end(h, wire.EndOf(result, nil), http.StatusNoContent) // a file that was not announced: a failure
 	f.await("a failed attempt", func() bool {
 		return strings.Contains(f.step("a", "derive").Get("attempts.0.message").String(), "was not announced")
 	})
+	if out := f.ok("workers", "list"); !strings.Contains(out, "suspended: derived/x was not announced") {
+		t.Errorf("%s", out)
+	}
+	f.ok("workers", "resume", "liar")
 	good := wire.EndOf(result, nil)
 	good.Files = []wire.File{made("hello")}
 	h = l.claim()

@@ -76,7 +76,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := app.untilSignal(context.Background())
 	defer stop()
 	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()), admin.Options(app.options), bagtool.Agent("Bagpipe "+version),
-		farm.Bench{Stays: app.stays, Drain: app.drain, Version: version},
+		farm.Bench{Stays: app.stays, Drain: app.drain, Version: version, Resolve: app.resolve},
 		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: app.stays, Jobs: jobsOr, Drain: app.drain, Words: remedyWords{}, Version: version})
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))

@@ -40,6 +40,7 @@ type runCmd struct {
 
 	Item        []string `placeholder:"ITEM" help:"Work on this item alone, not on the inbox; may be given several times."`
 	Step        string   `placeholder:"STEP" help:"With --item: do this step alone; STEP or WORKFLOW/STEP."`
+	On          string   `placeholder:"WORKER" help:"With --item: the worker that is to do the steps that are placed on workers; the engine that serves workers gives them to it."`
 	Queue       string   `placeholder:"NAME" help:"Work on this queue alone, not on the inbox: a named one, WORKFLOW, WORKFLOW/STEP or /STEP."`
 	Batch       string   `placeholder:"NAME" help:"What is taken in from the inbox is one batch, closed when the inbox has been taken in."`
 	Metrics     string   `placeholder:"ADDR" help:"With --watch: answer /metrics, for Prometheus, and /healthz on this address, as in :9464; without a host on this machine alone."`
@@ -77,6 +78,8 @@ func (c *runCmd) Validate() error {
 		return errors.New("--step is for --item; bagpipe queue lists what waits for a step")
 	case c.Metrics != "" && !c.Watch:
 		return errors.New("--metrics is for --watch")
+	case c.On != "" && len(c.Item) == 0:
+		return errors.New("--on is for --item")
 	case len(c.Item) > 0 && c.Watch:
 		return errors.New("--item and --watch exclude each other")
 	}
@@ -147,6 +150,9 @@ func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunO
 	for _, ref := range c.Item {
 		id, err := e.Ask.Resolve(ctx, ref)
 		if err != nil {
+			return err
+		}
+		if err := onWorker(ctx, e, id, c.On); err != nil {
 			return err
 		}
 		items = append(items, id)

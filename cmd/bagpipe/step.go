@@ -10,6 +10,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -80,6 +81,7 @@ type (
 	stepRetryCmd    struct {
 		stepArgs
 		Status string `placeholder:"STATUS" enum:",failed" default:"" help:"With a filter, or as one: failed, which is what is tried again."`
+		On     string `placeholder:"WORKER" help:"The worker that is to do it, and the item's other steps that are placed on workers."`
 	}
 )
 
@@ -94,8 +96,27 @@ func (c *stepFailCmd) Run(ctx context.Context, a *app) error { return c.decide(c
 
 func (c *stepRetryCmd) Run(ctx context.Context, a *app) error {
 	return c.act(ctx, a, state.Failed, state.Waiting, func(e *engine.Engine, ref ledger.StepRef) (state.Transition, error) {
+		if err := onWorker(ctx, e, ref.Item, c.On); err != nil {
+			return state.Transition{}, err
+		}
 		return e.Act.Retry(ctx, ref, c.Message)
 	})
+}
+
+// onWorker notes the worker that is to do the placed steps of an item.
+func onWorker(ctx context.Context, e *engine.Engine, id layout.ItemID, worker string) error {
+	if worker == "" {
+		return nil
+	}
+	if _, err := layout.ParseName(worker); err != nil {
+		return screen.WrongUse("--on: " + err.Error())
+	}
+	err := act.Describe(ctx, e.Act, id, act.Description{Metadata: map[string]any{attempt.OnWorker: worker}}, "")
+	var same *state.IllegalError
+	if errors.As(err, &same) {
+		return nil // it is so already
+	}
+	return err
 }
 
 func (c *decideArgs) decide(ctx context.Context, a *app, to state.Status) error {

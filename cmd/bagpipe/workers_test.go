@@ -102,6 +102,7 @@ head -c 200000 /dev/zero >"$BAGPIPE_SCRATCH/derived/zeros"
 echo "args $*"
 touch "$TOP/begun-$BAGPIPE_LABEL-$WORKER"
 [ "$1" != wait ] || until [ -e "$TOP/go" ]; do echo "40% waiting" >>"$BAGPIPE_PROGRESS"; sleep 0.05; done
+[ "$1$WORKER" != pickyw1 ] || { echo "not here"; exit 1; }
 [ "$1" != bad ] || { echo "nothing to see"; exit 65; }
 echo "$BAGPIPE_ATTEMPT" >>"$TOP/effect-$BAGPIPE_LABEL"
 echo "done by $WORKER"

@@ -3,11 +3,13 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -205,7 +207,50 @@ func (fi *Figures) Stats() Stats {
 	for i, t := range times {
 		out.Advice = append(out.Advice, fi.advise(t, out.Steps[i], i == worst)...)
 	}
+	reasons := &Reasons{ledger: fi.ledger, settings: fi.settings, index: fi.index}
+	if s, served := reasons.workers(); served {
+		out.Advice = append(out.Advice, adviseWorkers(s)...)
+	}
 	return out
+}
+
+// adviseWorkers is the tuning guide's for queues and workers (UIMA-AS 5.4): a queue that is long wants more
+// slots, slots that are idle fewer, and bytes that take long want to be fetched ahead.
+func adviseWorkers(s wire.Status) (advice []fault.Advice) {
+	const few, often = 10, 20
+	free := 0
+	for _, w := range s.Workers {
+		if w.State == "ready" {
+			free += max(0, w.Slots-len(w.Running))
+		}
+	}
+	tell := func(text string, args ...any) {
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf(text, args...)})
+	}
+	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
+		t, depth := s.Classes[class], s.Offers[class]
+		if t.Attempts < often {
+			continue
+		}
+		n := float64(t.Attempts)
+		switch wait, fetch, run := t.Wait/n, (t.Fetch+t.Send)/n, t.Run/n; {
+		case depth >= few && free == 0:
+			tell("%s: %d are on offer, and no slot is free: more slots or another worker would help; one waits %.1f s for its claim and runs %.1f s", class, depth, wait, run)
+		case fetch > run && fetch > 0.1:
+			tell("%s: bytes take %.1f s, the robot %.1f s: prefetch: 1, a cache: or a shared file system would help", class, fetch, run)
+		case depth >= few && free > 0 && wait > 5*run && wait > 1:
+			tell("%s: %d are on offer for %.1f s each while %d slots are free: the engine is slow to grant, or workers lack the robot", class, depth, wait, free)
+		}
+	}
+	if len(s.Offers) == 0 {
+		for _, w := range s.Workers {
+			span := s.At.Sub(w.Since).Seconds() * float64(w.Slots)
+			if w.State == "ready" && w.Took.Attempts >= often && span > 600 && w.Took.Run < span/10 {
+				tell("worker %s: its slots were idle %.0f %% of the time: fewer would do", w.Name, 100*(1-w.Took.Run/span))
+			}
+		}
+	}
+	return advice
 }
 
 // pool says which limit on the items under way keeps what is ready at a step from

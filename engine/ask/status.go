@@ -174,6 +174,14 @@ func (re *Reasons) workerLines() (lines []string) {
 	if !served {
 		return nil
 	}
+	for _, why := range []string{s.Warning, s.Trouble} {
+		if why != "" {
+			lines = append(lines, why)
+		}
+	}
+	if s.Trouble != "" {
+		lines[len(lines)-1] = "nothing is offered to workers: " + s.Trouble
+	}
 	for _, w := range s.Workers {
 		lines = append(lines, fmt.Sprintf("worker %s on %s, pid %d, %s, %d of %d at work", w.Name, w.Host, w.PID, w.State, len(w.Running), w.Slots))
 	}

@@ -226,5 +226,27 @@ func (a Abroad) Running(is func(layout.EngineID) bool) (refs []layout.AttemptRef
 	return refs
 }
 
+// Own is this process as the performer.
+func (a Abroad) Own() Worker { return here(a.ledger) }
+
+// OnWorker is the key of an item's metadata that names the worker which is to do its placed steps.
+const OnWorker = "onWorker"
+
+// Target is the worker that is to do the placed steps of an item; "": any.
+func (a Abroad) Target(id layout.ItemID) layout.Name {
+	_, rec, err := a.ledger.ReadTip(id, "")
+	if err != nil {
+		return "" // the claim tells
+	}
+	name, _ := rec.Manifest.Metadata[OnWorker].(string)
+	if _, err := layout.ParseName(name); err != nil {
+		return ""
+	}
+	return layout.Name(name)
+}
+
+// Target is the worker that is to do the step; "": any.
+func (w *Away) Target() layout.Name { return Abroad{w.a}.Target(w.Entry.Item.ID) }
+
 // Robots are the built-in robots, by name.
 func (a Abroad) Robots() map[layout.Name]steps.Builtin { return a.robots }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/claim"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/layout/disk"
 )
 
@@ -22,7 +24,44 @@ func (m *Metrics) text() []byte {
 	m.oldest(w)
 	m.store(w)
 	m.machine(w)
+	m.workers(w)
 	return w.Bytes()
+}
+
+// workers tells of those on other machines, as the engine that serves them told last.
+func (m *Metrics) workers(w *writer) {
+	data, err := disk.ReadFile(m.ledger.Path(wire.StatusFile))
+	var s wire.Status
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return // no engine serves workers
+	}
+	w.family("bagpipe_offers", "gauge", "Steps on offer to workers, by what they ask for.")
+	for _, class := range slices.Sorted(maps.Keys(s.Offers)) {
+		w.value(float64(s.Offers[class]), "class", class)
+	}
+	took := func(name, help string, of func(wire.Took) float64) {
+		w.family("bagpipe_class_"+name, "counter", help+", by what steps ask for, since the engine began.")
+		for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
+			w.value(of(s.Classes[class]), "class", class)
+		}
+		w.family("bagpipe_worker_"+name, "counter", help+", by worker, since it came.")
+		for _, one := range s.Workers {
+			w.value(of(one.Took), "worker", string(one.Name))
+		}
+	}
+	took("attempts_total", "Attempts that workers ended", func(t wire.Took) float64 { return float64(t.Attempts) })
+	took("wait_seconds_total", "How long they were on offer", func(t wire.Took) float64 { return t.Wait })
+	took("fetch_seconds_total", "How long their files were fetched", func(t wire.Took) float64 { return t.Fetch })
+	took("run_seconds_total", "How long their robots ran", func(t wire.Took) float64 { return t.Run })
+	took("send_seconds_total", "How long what they made was sent", func(t wire.Took) float64 { return t.Send })
+	w.family("bagpipe_worker_slots", "gauge", "Robots that a worker runs at once.")
+	for _, one := range s.Workers {
+		w.value(float64(one.Slots), "worker", string(one.Name), "state", one.State)
+	}
+	w.family("bagpipe_worker_running", "gauge", "Attempts that a worker has.")
+	for _, one := range s.Workers {
+		w.value(float64(len(one.Running)), "worker", string(one.Name))
+	}
 }
 
 func (m *Metrics) items(w *writer) {

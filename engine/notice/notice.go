@@ -20,11 +20,12 @@ const (
 	Stalls    = "stalls"
 	Fixity    = "fixity"
 	Schedules = "schedules"
+	Workers   = "workers"
 	Mended    = "mended"
 )
 
 // kinds are all of them.
-var kinds = []string{Failures, People, Stalls, Fixity, Schedules, Mended}
+var kinds = []string{Failures, People, Stalls, Fixity, Schedules, Workers, Mended}
 
 // Wish says who is told of what, how often and in which way.
 type Wish struct {

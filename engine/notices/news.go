@@ -3,9 +3,11 @@ package notices
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/notice"
 	"bagpipe/engine/queue"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -67,7 +70,7 @@ func (d *Digest) line() string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(d.Counts)) {
 		word := map[string]string{notice.Failures: "failed", notice.People: "for a person", notice.Stalls: "stalled",
-			notice.Fixity: "damaged", notice.Schedules: "of schedules", notice.Mended: "mended"}[kind]
+			notice.Fixity: "damaged", notice.Schedules: "of schedules", notice.Workers: "of workers", notice.Mended: "mended"}[kind]
 		parts = append(parts, fmt.Sprintf("%d %s", d.Counts[kind], word))
 	}
 	return strings.Join(parts, ", ")
@@ -101,7 +104,25 @@ func (t *Teller) standing() map[string]News {
 		all[fmt.Sprintf("stall %s %s/%s %s", s.Item, s.Workflow, s.Step, layout.FormatTime(s.Since))] = News{Kind: notice.Stalls, Item: s.Item, Label: s.Label,
 			Step: workflow + "/" + string(s.Step), Message: s.Why, Since: s.Since}
 	}
+	t.suspended(all)
 	return all
+}
+
+// suspended adds the workers that an engine suspended, as they lied.
+func (t *Teller) suspended(all map[string]News) {
+	data, err := os.ReadFile(t.ledger.Path(wire.StatusFile))
+	if err != nil {
+		return // no engine serves workers
+	}
+	var s wire.Status
+	if json.Unmarshal(data, &s) != nil {
+		return // of another version
+	}
+	for _, w := range s.Workers {
+		if w.Suspect != "" {
+			all["worker "+string(w.Name)] = News{Kind: notice.Workers, Label: string(w.Name), Message: "worker " + string(w.Name) + " is suspended: " + w.Suspect, Since: w.Since}
+		}
+	}
 }
 
 // events takes in what the commits tell since the last look. At the first there is nothing

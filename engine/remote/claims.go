@@ -9,6 +9,7 @@ import (
 
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -18,7 +19,7 @@ type loan struct {
 	ref      layout.AttemptRef
 	held     wire.Held
 	worker   layout.Name
-	work     *attempt.Away
+	work     lent
 	lease    time.Duration
 	alone    bool
 	expires  time.Time
@@ -28,8 +29,29 @@ type loan struct {
 	prepare  sync.Mutex // held while that is prepared: the attempt is not ended meanwhile
 	shared   bool       // the worker shares the file system
 	ending   bool       // its end is being committed; no lease is judged
-	offer    string
-	http     *claimed // of a program that came over HTTP; nil: a worker's
+	asked
+	http *claimed // of a program that came over HTTP; nil: a worker's
+}
+
+// lent is what a worker has: a step's attempt, or a rehearsal of one.
+type lent interface {
+	// Prepare gives what the robot is given, and Again gives it once more.
+	Prepare(ctx context.Context) (*steps.Call, *state.Step, error)
+	Again(ctx context.Context) (*steps.Call, *state.Step, error)
+	Scratch() string
+	End(ctx context.Context, res steps.Result, failure error, log string) error
+	GiveUp(ctx context.Context, why string) error
+	LostBefore() int
+	Leave()
+}
+
+var _ = []lent{(*attempt.Away)(nil), (*attempt.Rehearsal)(nil)}
+
+// asked is what a loan was before it was granted.
+type asked struct {
+	offer  string        // its identifier
+	want   string        // what it asked for
+	waited time.Duration // from the offer to the grant
 }
 
 // Answer answers what a worker asks; name is proven by its key.
@@ -48,6 +70,13 @@ func (r *Remote) Answer(name layout.Name, verb string, data []byte) []byte {
 }
 
 func (r *Remote) answer(name layout.Name, verb string, data []byte) (wire.Message, error) {
+	if r.place.Known != nil && !r.place.Known(name) {
+		gate{r}.drop(name)
+		if verb == wire.VerbHello {
+			return wire.Welcome{Head: wire.Now(), Refused: "the key is not known here, or was revoked"}, nil
+		}
+		return nil, errors.New("the key is not known here, or was revoked")
+	}
 	if len(data) > wire.MaxMessage {
 		return nil, fmt.Errorf("a message of %d bytes", len(data))
 	}
@@ -57,7 +86,7 @@ func (r *Remote) answer(name layout.Name, verb string, data []byte) (wire.Messag
 		if err := wire.Decode(data, &h); err != nil {
 			return nil, err
 		}
-		return r.hello(name, h), nil
+		return gate{r}.hello(name, h), nil
 	case wire.VerbClaim:
 		var c wire.Claim
 		if err := wire.Decode(data, &c); err != nil {
@@ -97,6 +126,20 @@ func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
 		g.Gone = true
 	case o.claiming:
 		g.Again = true
+	case w.lapses >= mostLapses && !w.pinged:
+		r.mu.Unlock()
+		if at := (gate{r}); !at.answers(name, w, pingTime) {
+			g.Return = fmt.Sprintf("%d attempts in a row were lost or timed out, and it does not answer", mostLapses)
+			return g
+		}
+		r.mu.Lock()
+		w.pinged = true
+		r.mu.Unlock()
+		g = r.claim(name, c)
+		r.mu.Lock()
+		w.pinged = false
+	case r.elsewhere(w, o):
+		g.Return = "another worker is to try it first"
 	case r.closing || !w.works() || !w.meets(o.demand, r.rooms.Version):
 		g.Return = "this worker is not to do it"
 	default:
@@ -106,6 +149,24 @@ func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
 	}
 	r.mu.Unlock()
 	return g
+}
+
+// mostLapses is how many attempts in a row a worker may lose, or let time out, before it must answer
+// a ping for each grant; pingTime is how long it may take.
+const mostLapses, pingTime = 3, time.Second
+
+// elsewhere reports whether another worker should get a step that did not go well at this one; r.mu is held.
+func (r *table) elsewhere(w *worker, o *offer) bool {
+	e := o.work.Entry
+	if r.failedAt[stepAt{e.Item.ID, e.Run, e.Step}] != w.Name || r.now().Sub(o.since) >= patience {
+		return false
+	}
+	for _, other := range r.workers {
+		if other != w && other.works() && other.meets(o.demand, r.version) && other.Slots > r.running(other) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *loan) grant() wire.Grant {
@@ -133,7 +194,7 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	}
 	lease := time.Duration(o.demand.Lease)
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
-		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", offer: o.id}
+		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since)}}
 	r.loans[ref], r.granted[o.id] = l, l
 	return l.grant()
 }

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"strings"
 
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -42,7 +44,19 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 	if bad != nil {
 		res, failure = steps.Result{}, steps.SystemFailure("worker %s: %w", l.worker, bad)
 		r.rooms.Log.Warn("a worker's end was refused", "worker", l.worker, "item", l.ref.Item, "step", l.ref.Step, "err", bad)
+		if !end.Shared && lies(bad) {
+			gate{r.Remote}.suspend(l.worker, bad.Error())
+		}
 	}
+	took := wire.Took{Attempts: 1, Wait: l.waited.Seconds(), Fetch: max(0, end.Fetched.Seconds()), Run: max(0, end.Ran.Seconds()), Send: max(0, end.Sent.Seconds())}
+	r.mu.Lock()
+	if w := r.workers[l.worker]; w != nil {
+		w.took = w.took.Add(took)
+	}
+	if l.want != "" && (len(r.took) < mostAimed || r.took[l.want].Attempts > 0) {
+		r.took[l.want] = r.took[l.want].Add(took)
+	}
+	r.mu.Unlock()
 	_ = r.end(l, res, failure) // the engine's own log has it; the worker can do nothing about it
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -62,9 +76,15 @@ func (r *Remote) end(l *loan, res steps.Result, failure error) error {
 	r.mu.Lock()
 	if w := r.workers[l.worker]; w != nil && w.Engine == l.ref.Key.Engine {
 		w.done++
+		if w.lapses++; !timedOut(failure) {
+			w.lapses = 0
+		}
 		if failure != nil {
 			w.failed++
 		}
+	}
+	if _, trial := l.work.(*attempt.Rehearsal); !trial {
+		r.note(l, failure)
 	}
 	if len(r.ended) >= mostEnded {
 		clear(r.ended)
@@ -73,6 +93,30 @@ func (r *Remote) end(l *loan, res steps.Result, failure error) error {
 	r.mu.Unlock()
 	r.over(l, err)
 	return err
+}
+
+// timedOut reports whether a robot took longer than its step may.
+func timedOut(failure error) bool {
+	return failure != nil && strings.HasPrefix(failure.Error(), "timed out after ")
+}
+
+// note remembers where a step did not go well, so that another worker tries it first; r.mu is held.
+func (r *table) note(l *loan, failure error) {
+	if failure == nil {
+		delete(r.failedAt, stepOf(l.ref))
+		return
+	}
+	if len(r.failedAt) >= mostEnded {
+		clear(r.failedAt)
+	}
+	r.failedAt[stepOf(l.ref)] = l.worker
+}
+
+// lies reports whether what is wrong with an end is no failure of this machine: a file that is not there
+// says that a robot failed, or that the worker lies, and is not held against it.
+func lies(bad error) bool {
+	var path *fs.PathError
+	return !errors.As(bad, &path)
 }
 
 // mostEnded bounds the ends that are known when they come again.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,12 +38,15 @@ func (r *Remote) beat(name layout.Name, b wire.Beat) wire.Orders {
 	if w.state = b.State; w.state != before {
 		r.serve(w)
 	}
-	orders := r.orders(w)
+	orders, forged := r.orders(w), ""
 	told := map[*loan]wire.Told{}
 	for _, t := range b.Running {
 		ref, err := t.Ref()
 		l := r.loans[ref]
 		if err != nil || l == nil || ref.Key.Engine != w.Engine || l.held.Nonce != t.Nonce {
+			if err == nil && (ref.Key.Engine != w.Engine || l != nil) {
+				forged = fmt.Sprintf("it names attempt %s of item %s, which is not its", ref.Key, ref.Item.Short())
+			}
 			if _, done := r.ended[ref]; !done {
 				orders.Lost = append(orders.Lost, t.Held)
 			}
@@ -56,6 +60,9 @@ func (r *Remote) beat(name layout.Name, b wire.Beat) wire.Orders {
 	r.mu.Unlock()
 	for l, t := range told {
 		tellProgress(l, t)
+	}
+	if forged != "" {
+		gate{r}.suspend(name, forged)
 	}
 	if before != b.State {
 		r.rooms.Nudge()
@@ -99,9 +106,14 @@ func (r *Remote) judging(ctx context.Context) {
 		if now.Sub(saved) >= time.Second {
 			saved = now
 			r.saveStatus()
+			if r.awaits() {
+				r.rooms.Nudge()
+			}
 		}
 	}
 }
+
+var errLost = errors.New("lost")
 
 // lose commits an attempt as lost, and offers its step again. After so many in a row the step
 // fails: a robot that kills its host is not sent to the next.
@@ -116,6 +128,12 @@ func (r *Remote) lose(ctx context.Context, l *loan) {
 	} else {
 		err = l.work.GiveUp(ctx, why+"; the step is offered again")
 	}
+	r.mu.Lock()
+	if w := r.workers[l.worker]; w != nil {
+		w.lapses++
+	}
+	r.note(l, errLost)
+	r.mu.Unlock()
 	r.over(l, err)
 	r.tell(l.worker, wire.Orders{Head: wire.Now(), Lost: []wire.Held{l.held}})
 }

@@ -12,6 +12,7 @@ import (
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
+	"bagpipe/steps"
 )
 
 // offer is a step that was taken from the queue and waits for a worker.
@@ -55,7 +56,7 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	defer r.mu.Unlock()
 	free, able := r.free(d)
 	otherwise := Here
-	if p.Only {
+	if p.Only || r.place.Away {
 		otherwise = NotNow
 	}
 	offered := 0
@@ -64,10 +65,13 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 			offered++
 		}
 	}
+	if r.given(d, able) {
+		return Away
+	}
 	switch {
-	case r.closing || able == 0:
+	case r.closing || able == 0 || r.trouble != "":
 		return otherwise
-	case !p.Only && offered >= free:
+	case otherwise == Here && offered >= free:
 		return Here
 	case len(r.offers) >= min(max(2*r.allFree(), leastOffered), mostOffered):
 		return otherwise
@@ -75,12 +79,73 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	return Away
 }
 
+// given reports whether no worker could do a step for so long that it is not available; r.mu is held.
+func (r *table) given(d demand, able int) bool {
+	if able > 0 {
+		delete(r.barren, d.class)
+		return false
+	}
+	now := r.now()
+	since, known := r.barren[d.class]
+	if !known {
+		r.barren[d.class], since = now, now
+	}
+	wait := time.Duration(d.Wait)
+	return wait > 0 && d.Only && !r.closing && now.Sub(since) >= wait
+}
+
+// mostAimed bounds the classes of single workers.
+const mostAimed = 1000
+
+// aim notes a class that no placement asks for, and reports whether it is new; r.mu is held.
+func (r *table) aim(d demand) bool {
+	if _, known := r.demands[d.class]; known {
+		return false
+	}
+	if _, known := r.aimed[d.class]; known {
+		return false
+	}
+	if len(r.aimed) >= mostAimed {
+		clear(r.aimed)
+	}
+	r.aimed[d.class] = d
+	return true
+}
+
+// unavailable ends a step that no worker could do.
+func (r *Remote) unavailable(w *attempt.Away, d demand) {
+	ctx := context.Background()
+	ref, ok := w.Lend(ctx, r.rooms.Attempts.Own(), func(error) {})
+	if !ok {
+		return
+	}
+	err := w.End(ctx, noResult, &steps.Unavailable{Err: fmt.Errorf("no worker that could do %s came within %s", d.Want, time.Duration(d.Wait))}, "")
+	if err != nil {
+		r.rooms.Log.Error("end a step that no worker could do", "item", ref.Item, "step", ref.Step, "err", err)
+	}
+	r.rooms.Nudge()
+}
+
 // Offer puts a step on offer that May said is to be done away.
 func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	p, _ := r.rooms.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
+	d := demandOf(s, p)
 	r.mu.Lock()
+	_, able := r.free(d)
+	gone := r.given(d, able)
+	r.mu.Unlock()
+	if gone {
+		r.unavailable(w, d)
+		return
+	}
+	if on := w.Target(); on != "" {
+		d.Want.Name = on
+		d.class = d.Want.Class()
+	}
+	r.mu.Lock()
+	fresh := r.aim(d)
 	r.serial++
-	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: demandOf(s, p), work: w, since: r.rooms.Now()}
+	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: d, work: w, since: r.rooms.Now()}
 	closing := r.closing
 	if !closing {
 		r.offers[o.id] = o
@@ -89,6 +154,9 @@ func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	if closing {
 		w.Withdraw()
 		return
+	}
+	if fresh {
+		r.tellAll()
 	}
 	signal(r.fresh)
 }
@@ -167,9 +235,28 @@ func (r stream) begin(ctx context.Context) error {
 			return err
 		}
 	}
+	r.troubled(nil)
 	r.tellAll()
 	r.rooms.Nudge()
 	return nil
+}
+
+// troubled notes why nothing can be offered, or that it can be again.
+func (r stream) troubled(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	r.mu.Lock()
+	before := r.trouble
+	r.trouble = text
+	r.mu.Unlock()
+	if text != "" && before == "" {
+		r.rooms.Report("nothing is offered to workers until the NATS server answers: " + text)
+	}
+	if (text == "") != (before == "") {
+		r.rooms.Nudge()
+	}
 }
 
 // watching makes the stream anew where it is gone, or is not the one that was made, or lies
@@ -191,12 +278,21 @@ func (r stream) watching(ctx context.Context) {
 		if why == "" || ctx.Err() != nil {
 			continue
 		}
-		r.rooms.Report("the stream of offers is made anew: " + why)
+		if r.quiet() {
+			r.rooms.Report("the stream of offers is made anew: " + why)
+		}
 		if err := r.begin(ctx); err != nil && ctx.Err() == nil {
 			r.rooms.Log.Warn("make the stream anew", "err", err)
 			r.restart(ctx)
 		}
 	}
+}
+
+// quiet reports whether nothing is amiss that was told already.
+func (r stream) quiet() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.trouble == ""
 }
 
 // restart begins with a new store where the old one is beyond use.
@@ -207,6 +303,7 @@ func (r stream) restart(ctx context.Context) {
 	}
 	if err := r.begin(ctx); err != nil && ctx.Err() == nil {
 		r.rooms.Log.Warn("make the stream anew", "err", err)
+		r.troubled(err)
 	}
 }
 

@@ -48,6 +48,7 @@ type Rooms struct {
 	Now      func() time.Time // monotonic
 	Room     func() error     // why nothing may be written now
 	Report   func(text string)
+	Alarm    func(text string) // of what a person must know
 }
 
 // Place is where a Remote keeps its files, and how workers reach it.
@@ -59,7 +60,11 @@ type Place struct {
 	Restart func() error // makes the broker anew when its stream cannot be
 	// Start lets workers in, once the attempts that they may have are adopted; wait ends that.
 	Start    func(ctx context.Context, r *Remote) (wait func(), err error)
-	Twice    func(name layout.Name) bool // two connections have the key of this name
+	Twice    func(name layout.Name) bool // two connections have the key of this name; nil: who has it is asked
+	Known    func(name layout.Name) bool // the key of this name is good; nil: the server has seen to that
+	Warning  string                      // of the NATS server
+	Plain    bool                        // it is reached without TLS
+	Away     bool                        // here only what cannot go elsewhere
 	Transfer string                      // the URL of the transfer, for workers
 	Probe    string                      // a file's path and
 	Probed   string                      // what it holds
@@ -86,8 +91,8 @@ func New(rooms Rooms, place Place) *Remote {
 // is taken back; attempts that workers have go on, and are adopted by the next engine.
 func (r *Remote) Run(ctx context.Context) error {
 	offers := stream{r}
-	if err := offers.begin(ctx); err != nil {
-		return err
+	if err := offers.begin(ctx); err != nil { // it is tried again, and local steps go on
+		offers.troubled(err)
 	}
 	wait, err := r.place.Start(ctx, r)
 	if err != nil {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,8 @@ func (r *Remote) status() Status {
 		Offers: map[string]int{}, Workers: []WorkerStatus{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.Epoch = r.epoch
+	s.Epoch, s.Trouble, s.Warning, s.Plain = r.epoch, r.trouble, r.place.Warning, r.place.Plain
+	s.Classes = maps.Clone(r.took)
 	for _, o := range r.offers {
 		s.Offers[o.demand.Want.String()]++
 	}
@@ -43,13 +45,15 @@ func (r *Remote) status() Status {
 		state := w.state
 		switch {
 		case state == StateSilent:
+		case w.suspect != "":
+			state = StateSuspect
 		case w.drained:
 			state = StateDraining
 		case w.stopped:
 			state = StateStopped
 		}
 		one := WorkerStatus{Name: w.Name, Machine: w.Machine, Build: w.Build, Engine: w.Engine, State: state, Slots: w.Slots, Labels: w.Labels, Robots: w.Robots,
-			Running: running[w.Engine], Done: w.done, Failed: w.failed, Since: w.since.UTC(), Beat: w.seen.UTC(), Shared: w.Shared != ""}
+			Running: running[w.Engine], Ends: wire.Ends{Done: w.done, Failed: w.failed}, Suspect: w.suspect, Took: w.took, Since: w.since.UTC(), Beat: w.seen.UTC(), Shared: w.Shared != ""}
 		delete(running, w.Engine)
 		slices.SortFunc(one.Running, func(a, b wire.RunningStatus) int {
 			return strings.Compare(string(a.Item)+a.Attempt, string(b.Item)+b.Attempt)

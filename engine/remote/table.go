@@ -25,14 +25,35 @@ type table struct {
 	demands map[string]demand // by class
 	closing bool
 	serial  int
+	noted
 
 	asks      []*ask               // the claims that wait, the longest first
 	claimants map[string]*claimant // by account
 }
 
+// noted is what is remembered of steps and classes.
+type noted struct {
+	trouble  string                 // why nothing can be offered
+	barren   map[string]time.Time   // since when no worker could do the steps of a class
+	took     map[string]wire.Took   // by what was asked for
+	aimed    map[string]demand      // by class: of items that are for one worker
+	failedAt map[stepAt]layout.Name // the worker where the last attempt did not go well
+}
+
+// stepAt is one step of one item.
+type stepAt struct {
+	item     layout.ItemID
+	workflow string
+	step     layout.Name
+}
+
+func stepOf(ref layout.AttemptRef) stepAt { return stepAt{ref.Item, ref.Workflow, ref.Step} }
+
 func newTable(rooms Rooms) table {
 	return table{version: rooms.Version, now: rooms.Now, offers: map[string]*offer{}, loans: map[layout.AttemptRef]*loan{},
-		granted: map[string]*loan{}, ended: map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, claimants: map[string]*claimant{}}
+		granted: map[string]*loan{},
+		noted:   noted{barren: map[string]time.Time{}, took: map[string]wire.Took{}, aimed: map[string]demand{}, failedAt: map[stepAt]layout.Name{}},
+		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, claimants: map[string]*claimant{}}
 }
 
 // running counts the loans of a worker; t.mu is held.
@@ -51,12 +72,15 @@ func (t *table) serve(w *worker) {
 	if !w.works() {
 		return
 	}
-	for class, d := range t.demands {
-		if w.meets(d, t.version) {
-			w.classes = append(w.classes, class)
+	for _, all := range []map[string]demand{t.demands, t.aimed} {
+		for class, d := range all {
+			if w.meets(d, t.version) {
+				w.classes = append(w.classes, class)
+				delete(t.barren, class)
+			}
 		}
 	}
-	slices.Sort(w.classes)
+	w.classes = slices.Compact(slices.Sorted(slices.Values(w.classes)))
 }
 
 // orders are what a worker is told; t.mu is held.
@@ -94,6 +118,18 @@ func (t *table) takeBack(which func(*offer) bool) (back []*attempt.Away) {
 		}
 	}
 	return back
+}
+
+// awaits reports whether steps wait for workers for a time that may be over; t.mu is taken.
+func (t *table) awaits() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for class := range t.barren {
+		if t.demands[class].Wait > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // lease is how long a worker of no placed step in particular may be silent.

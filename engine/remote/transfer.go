@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
 )
@@ -101,6 +102,9 @@ func (r transfer) serveCall(w http.ResponseWriter, q *http.Request, l *loan) {
 
 // itemRoot opens the item's folder.
 func (r transfer) itemRoot(l *loan) (*os.Root, error) {
+	if trial, is := l.work.(*attempt.Rehearsal); is {
+		return os.OpenRoot(trial.Item())
+	}
 	return os.OpenRoot(filepath.Join(r.place.Root, filepath.FromSlash(layout.ItemDir(l.ref.Item))))
 }
 
@@ -227,6 +231,9 @@ func (r transfer) madeSize(w http.ResponseWriter, q *http.Request, l *loan) {
 // takePart appends a part to a file below scratch. offset 0 begins the file anew.
 func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 	rel, err := made(q)
+	if err != nil {
+		gate{r.Remote}.suspend(l.worker, "it sends a file that leads out of its attempt's folder: "+err.Error())
+	}
 	offset, err2 := strconv.ParseInt(q.URL.Query().Get("offset"), 10, 64)
 	if err := errors.Join(err, err2); err != nil {
 		problem(w, http.StatusBadRequest, err.Error())

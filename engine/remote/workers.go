@@ -23,6 +23,11 @@ type worker struct {
 	drained bool // a person drained it: it ends when nothing runs
 	done    int  // attempts that it ended
 	failed  int
+	met     time.Time // when it said hello last
+	took    wire.Took
+	pinged  bool   // it has just answered
+	lapses  int    // attempts in a row that were lost, or timed out
+	suspect string // why it was suspended: it lied
 }
 
 // The states of a worker, as it tells them.
@@ -31,6 +36,7 @@ const (
 	StateDraining = "draining"
 	StateSilent   = "silent"
 	StateStopped  = "stopped"
+	StateSuspect  = "suspended"
 )
 
 // demand is what a step asks of a worker, and how it is placed.
@@ -55,10 +61,15 @@ func (w *worker) meets(d demand, version string) bool {
 func (w *worker) guest() string { return string(w.Name) + " on " + w.Host }
 
 // works reports whether a worker begins steps.
-func (w *worker) works() bool { return w.state == StateReady && !w.stopped && !w.drained }
+func (w *worker) works() bool {
+	return w.state == StateReady && !w.stopped && !w.drained && w.suspect == ""
+}
+
+// gate is who comes in, and who is turned away.
+type gate struct{ *Remote }
 
 // hello takes a worker in, or says why not.
-func (r *Remote) hello(name layout.Name, h wire.Hello) wire.Welcome {
+func (r gate) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	lease := r.lease()
 	welcome := wire.Welcome{Head: wire.Now(), Lease: lease, Transfer: r.place.Transfer, Probe: r.place.Probe}
 	if welcome.Refused = r.refusal(name, h); welcome.Refused != "" {
@@ -68,9 +79,13 @@ func (r *Remote) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	h.Shared = trueIf(h.Shared == r.place.Probed)
 	r.mu.Lock()
 	before := r.workers[name]
-	w := &worker{Hello: h, seen: r.rooms.Now(), since: r.rooms.Now(), state: StateReady}
+	w := &worker{Hello: h, met: r.rooms.Now(), seen: r.rooms.Now(), since: r.rooms.Now(), state: StateReady}
 	if before != nil && before.Engine == h.Engine {
 		w.since, w.stopped, w.drained, w.done, w.failed = before.since, before.stopped, before.drained, before.done, before.failed
+		w.took = before.took
+	}
+	if before != nil {
+		w.lapses, w.suspect = before.lapses, before.suspect
 	}
 	r.workers[name] = w
 	r.serve(w)
@@ -104,7 +119,7 @@ func robotsText(robots []wire.Robot) (text string) {
 const mostWorkers, mostSlots, mostRobots = 1000, 10_000, 100
 
 // refusal says why a worker is not wanted.
-func (r *Remote) refusal(name layout.Name, h wire.Hello) string {
+func (r gate) refusal(name layout.Name, h wire.Hello) string {
 	if h.Name != name {
 		return fmt.Sprintf("the key is that of worker %s", name)
 	}
@@ -120,14 +135,70 @@ func (r *Remote) refusal(name layout.Name, h wire.Hello) string {
 		}
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if before := r.workers[name]; before != nil && before.Engine != h.Engine && r.place.Twice(name) {
+	before := r.workers[name]
+	r.mu.Unlock()
+	if before != nil && before.Engine != h.Engine && r.twice(name, before) {
 		return fmt.Sprintf("another worker is connected as %s, from %s:%d", name, before.Host, before.PID)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if len(r.workers) >= mostWorkers && r.workers[name] == nil {
 		return fmt.Sprintf("%d workers are connected already", mostWorkers)
 	}
 	return ""
+}
+
+// twice reports whether a worker of a name is there, beside the one that says hello.
+func (r gate) twice(name layout.Name, w *worker) bool {
+	if r.place.Twice != nil {
+		return r.place.Twice(name)
+	}
+	return r.answers(name, w, time.Second)
+}
+
+// answers asks a worker to beat now, and reports whether it did.
+func (r gate) answers(name layout.Name, w *worker, within time.Duration) bool {
+	asked := r.rooms.Now()
+	r.tell(name, wire.Orders{Head: wire.Now(), Beat: true})
+	for r.rooms.Now().Sub(asked) < within {
+		time.Sleep(10 * time.Millisecond)
+		r.mu.Lock()
+		heard := w.seen.After(asked)
+		r.mu.Unlock()
+		if heard {
+			return true
+		}
+	}
+	return false
+}
+
+// suspend grants a worker that lied nothing more, until a person resumes it.
+func (r gate) suspend(name layout.Name, why string) {
+	r.mu.Lock()
+	w := r.workers[name]
+	fresh := w != nil && w.suspect == ""
+	if fresh {
+		w.suspect = why
+		r.serve(w)
+	}
+	var orders wire.Orders
+	if w != nil {
+		orders = r.orders(w)
+	}
+	r.mu.Unlock()
+	if fresh {
+		r.tell(name, orders)
+		r.rooms.Alarm(fmt.Sprintf("worker %s is suspended: %s; nothing is granted to it until a person resumes it", name, why))
+	}
+}
+
+// drop forgets a worker whose key was revoked; its leases run out.
+func (r gate) drop(name layout.Name) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.workers[name]; w != nil {
+		w.state, w.classes = StateSilent, nil
+	}
 }
 
 // findDemands finds what the placed steps ask for, of the workflows in force and of those that

@@ -30,6 +30,7 @@ type Placement struct {
 	Only   bool              `yaml:"only"`   // never on the engine's machine
 	Send   []string          `yaml:"send"`   // folders: source, content, derived; none: all three
 	Lease  layout.Duration   `yaml:"lease"`
+	Wait   layout.Duration   `yaml:"wait"`  // for a worker that could do it; then the step is not available. 0: without end
 	Alone  bool              `yaml:"alone"` // the robot acts outside: it is ended where the engine is not heard
 	Leased bool              `yaml:"-"`     // lease was given for this step
 }
@@ -87,6 +88,9 @@ func (s *WorkerSettings) check(y *layout.YAML) error {
 		}
 		if err := checkLease(y, at+".lease", p.Lease); err != nil {
 			return err
+		}
+		if p.Wait < 0 || p.Wait > 0 && !p.Only {
+			return y.Errorf(at+".wait", "expected a time, for a step with only: true")
 		}
 		for _, folder := range p.Send {
 			if !slices.Contains(sendable, folder) {

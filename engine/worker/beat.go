@@ -23,6 +23,11 @@ func (w *Worker) beating(ctx context.Context) {
 		asked, cancel := context.WithTimeout(ctx, wait)
 		err := w.beat(asked)
 		cancel()
+		var refused *ErrRefused
+		if errors.As(err, &refused) && errors.As(w.hello(ctx), &refused) { // hello says why
+			w.gone <- refused
+			return
+		}
 		if err != nil && ctx.Err() == nil {
 			w.o.Log.Info("the engine did not answer a beat", "err", err)
 			w.endAlone()
@@ -105,6 +110,24 @@ func (w *Worker) heardOrders(ctx context.Context, data []byte) {
 
 // obey does what the engine orders. Orders without an epoch tell of attempts alone.
 func (w *Worker) obey(ctx context.Context, o wire.Orders) {
+	if o.Beat {
+		w.wg.Go(func() { _ = w.beat(ctx) }) // the next one tells
+	}
+	if o.Try != nil {
+		grant := *o.Try
+		w.wg.Go(func() {
+			select {
+			case w.claims <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-w.claims }()
+			w.perform(context.WithoutCancel(ctx), grant)
+		})
+	}
+	if o.Meet {
+		w.wg.Go(func() { _ = w.hello(ctx) })
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range o.Lost {
@@ -240,7 +263,7 @@ func (w *Worker) claim(ctx context.Context, offer wire.Offer, p Pulled) (grant w
 			p.Done()
 			return grant, false
 		case err == nil && grant.Return != "", n >= mostAsks:
-			p.Return()
+			p.Later()
 			return grant, false
 		case err == nil && !grant.Again:
 			p.Done()

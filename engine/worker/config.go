@@ -27,7 +27,14 @@ type Config struct {
 	Folder   string            `yaml:"folder"`
 	Cache    layout.Size       `yaml:"cache"`
 	Bytes    string            `yaml:"bytes"`
+	Errors   Errors            `yaml:"errors"`
 	Robots   []Robot           `yaml:"robots"`
+}
+
+// Errors say when a worker whose robots fail leaves: count of the last window attempts.
+type Errors struct {
+	Count  int `yaml:"count"` // 0: never
+	Window int `yaml:"window"`
 }
 
 // Robot is one robot that the worker offers: a built-in one, or a program.
@@ -40,6 +47,7 @@ type Robot struct {
 	Parameters map[string]any    `yaml:"parameters"`
 	Env        map[string]string `yaml:"env"`
 	WarmUp     []string          `yaml:"warmUp"`
+	WarmUpWith []string          `yaml:"warmUpWith"` // folders of kept inputs, that are run through
 }
 
 const (
@@ -47,6 +55,7 @@ const (
 	bytesAuto     = "auto"
 	bytesTransfer = "transfer"
 	mostSlots     = 10_000
+	mostWindow    = 10_000
 )
 
 // ParseConfig reads and checks worker.yaml; its errors are *layout.FileError.
@@ -78,6 +87,9 @@ func (c *Config) check(y *layout.YAML, builtins map[layout.Name]steps.Builtin) e
 	if c.Bytes != "" && c.Bytes != bytesAuto && c.Bytes != bytesTransfer {
 		return y.Errorf("$.bytes", "expected %s or %s, not %q", bytesAuto, bytesTransfer, c.Bytes)
 	}
+	if e := c.Errors; e.Count < 0 || e.Window < 0 || e.Window > mostWindow || e.Count > 0 && e.Window < e.Count || e.Count == 0 && e.Window > 0 {
+		return y.Errorf("$.errors", "expected count: failures of the last window: attempts, at most %d", mostWindow)
+	}
 	if len(c.Robots) == 0 {
 		return y.Errorf("$", "expected robots: a worker that offers none does nothing")
 	}
@@ -98,7 +110,7 @@ func (c *Config) check(y *layout.YAML, builtins map[layout.Name]steps.Builtin) e
 
 func (o Robot) check(y *layout.YAML, at string, builtins map[layout.Name]steps.Builtin) error {
 	switch {
-	case o.Builtin != "" && (o.Name != "" || o.Command != nil || o.WarmUp != nil || o.Env != nil):
+	case o.Builtin != "" && (o.Name != "" || o.Command != nil || o.Env != nil || o.WarmUp != nil):
 		return y.Errorf(at, "builtin: stands alone, with instances:")
 	case o.Builtin != "":
 		if b, ok := builtins[layout.Name(o.Builtin)]; !ok || b.Deposits {

@@ -56,8 +56,14 @@ func (e *errand) fetch(ctx context.Context, call wire.Call, item, scratch string
 			return err
 		}
 	}
-	var small, large []wire.File
+	var small, large, same []wire.File
+	first := map[string]wire.File{} // by digest: what is in several files is fetched once
 	for _, f := range call.Files {
+		if _, known := first[f.SHA256]; known && f.Size > 0 {
+			same = append(same, f)
+			continue
+		}
+		first[f.SHA256] = f
 		switch {
 		case e.w.cache.give(root, f):
 		case f.Size <= smallFile:
@@ -74,7 +80,29 @@ func (e *errand) fetch(ctx context.Context, call wire.Call, item, scratch string
 			return err
 		}
 	}
+	for _, f := range same {
+		if err := e.copyOf(ctx, root, first[f.SHA256], f); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// copyOf makes a file of another that is the same, or fetches it where that does not do.
+func (e *errand) copyOf(ctx context.Context, root *os.Root, from, f wire.File) error {
+	rel, err := decoded(from.Path)
+	if err != nil {
+		return err
+	}
+	in, err := root.Open(rel)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := e.put(root, f, in, 0); err == nil || isFull(err) {
+		return err
+	}
+	return e.fetchLarge(ctx, root, f)
 }
 
 func decoded(p string) (string, error) {

@@ -87,6 +87,7 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 	if err != nil {
 		return answer, false, err
 	}
+	begun := e.w.o.Now()
 	c, err := e.prepare(ctx, call)
 	if err != nil {
 		return answer, call.Shared, err
@@ -94,12 +95,18 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 	e.w.mu.Lock()
 	e.a.scratch = c.Scratch
 	e.w.mu.Unlock()
+	fetched := e.w.o.Now()
 	leave, err := e.w.seat(ctx, call.Robot)
 	if err != nil {
 		return answer, call.Shared, err
 	}
+	seated := e.w.o.Now()
 	res, failure := e.run(ctx, call, c)
 	leave()
+	ended := e.w.o.Now()
+	if ctx.Err() == nil {
+		e.w.ended(broken(failure))
+	}
 	if ctx.Err() != nil {
 		return answer, call.Shared, context.Cause(ctx)
 	}
@@ -107,6 +114,8 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 		return answer, call.Shared, failure
 	}
 	answer = wire.EndOf(res, failure)
+	answer.Times = wire.Times{Fetched: fetched.Sub(begun), Ran: ended.Sub(seated)}
+	defer func() { answer.Sent = e.w.o.Now().Sub(ended) }()
 	if err := e.sendLog(ctx); err != nil {
 		return answer, call.Shared, err
 	}
@@ -115,6 +124,12 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 	}
 	err = e.send(ctx, c.Scratch, res, &answer)
 	return answer, false, err
+}
+
+// broken reports whether a robot failed, and not the content.
+func broken(failure error) bool {
+	var later *steps.Later
+	return failure != nil && !errors.As(failure, &later) && steps.KindOf(failure) == steps.System
 }
 
 // seat waits for a slot, and for one of the robot's instances.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,7 +36,8 @@ type Link interface {
 type Pulled interface {
 	Data() []byte
 	Done()    // it is out of the stream
-	Return()  // another worker gets it
+	Return()  // another worker gets it, now
+	Later()   // another worker gets it, or this one a little later
 	Working() // asks for more time
 }
 
@@ -63,6 +65,7 @@ type Worker struct {
 	cache   *cache
 	lock    *flock.Flock // on the folder
 
+	gone   chan error               // the engine does not want this worker any more
 	claims chan struct{}            // slots and those claimed ahead
 	slots  chan struct{}            // robots at work
 	each   map[string]chan struct{} // by robot, of those with instances
@@ -79,6 +82,7 @@ type state struct {
 	heard    time.Time                     // the engine's last answer
 	draining bool
 	stopped  bool
+	ends     []bool        // of the last attempts: the robot failed
 	lease    time.Duration // the shortest that is held, or the engine's
 }
 
@@ -98,7 +102,7 @@ func New(o Options) (*Worker, error) {
 	}
 	w := &Worker{o: o, http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: o.Config.Slots + o.Config.Prefetch,
 		IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
-		claims: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
+		gone: make(chan error, 1), claims: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
 	w.running, w.classes = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}
 	for _, r := range o.Config.Robots {
 		if r.Instances > 0 {
@@ -139,10 +143,40 @@ func (w *Worker) clear() error {
 
 func (w *Worker) attempts() string { return filepath.Join(w.o.Config.Folder, "attempts") }
 
+// ErrFailing says that a worker left as its robots fail.
+var ErrFailing = errors.New("its robots fail")
+
+// ended notes how a robot ended; where too many of the last failed, the worker leaves.
+func (w *Worker) ended(failed bool) {
+	e := w.o.Config.Errors
+	if e.Count == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ends = append(w.ends, failed); len(w.ends) > e.Window {
+		w.ends = w.ends[1:]
+	}
+	n := 0
+	for _, bad := range w.ends {
+		if bad {
+			n++
+		}
+	}
+	if n < e.Count {
+		return
+	}
+	w.ends = nil
+	select {
+	case w.gone <- fmt.Errorf("worker %s leaves: %w: %d of the last %d", w.o.Config.Name, ErrFailing, n, e.Window):
+	default: // it is leaving
+	}
+}
+
 // Run works until it is drained, by drain or by the engine, or ctx ends: then robots are ended
 // and their attempts given back.
 func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
-	if err := w.warmUp(ctx); err != nil {
+	if err := (warming{w}).warmUp(ctx); err != nil {
 		return err
 	}
 	if err := w.hello(ctx); err != nil {
@@ -159,6 +193,7 @@ func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
 	beating.Go(func() { w.beating(side) })
 	err := w.untilEnd(side, drain)
 	w.drain()
+	w.countDown()
 	w.wg.Wait()
 	stop()
 	beating.Wait()
@@ -173,7 +208,6 @@ func (w *Worker) untilEnd(ctx context.Context, drain <-chan struct{}) error {
 	for {
 		select {
 		case <-drain:
-			w.o.Say(fmt.Sprintf("worker %s: draining, %d at work", w.o.Config.Name, w.busy()))
 			return nil
 		case <-ctx.Done():
 			w.endAll(context.Cause(ctx))
@@ -181,6 +215,11 @@ func (w *Worker) untilEnd(ctx context.Context, drain <-chan struct{}) error {
 		case <-w.o.Link.Gone():
 			w.endAll(errRevoked)
 			return &ErrRefused{"the key was revoked"}
+		case err := <-w.gone:
+			if !errors.Is(err, ErrFailing) {
+				w.endAll(err)
+			}
+			return err
 		case <-told.C:
 			if w.isDraining() {
 				return nil
@@ -276,6 +315,22 @@ func (w *Worker) drain() {
 	}
 }
 
+// countDown tells how many attempts are left, until there are none.
+func (w *Worker) countDown() {
+	told := -1
+	for {
+		n := w.busy()
+		if n != told {
+			w.o.Say(fmt.Sprintf("worker %s: draining, %d at work", w.o.Config.Name, n))
+			told = n
+		}
+		if n == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 func (w *Worker) isDraining() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,20 +352,95 @@ func (w *Worker) endAll(why error) {
 	}
 }
 
-// warmUp runs what the programs want before their first step.
-func (w *Worker) warmUp(ctx context.Context) error {
+// warming has robots ready before the first step.
+type warming struct{ *Worker }
+
+// warmUp runs what the programs want before their first step, and kept inputs through the robots.
+func (w warming) warmUp(ctx context.Context) error {
 	for _, r := range w.o.Config.Robots {
-		if r.WarmUp == nil {
-			continue
+		if r.WarmUp != nil {
+			scratch, err := os.MkdirTemp(w.attempts(), "warmup-")
+			if err != nil {
+				return err
+			}
+			err = steps.WarmUpCommand(ctx, r.WarmUp, steps.Environment(nil, r.Env), layout.Name(r.name()), scratch)
+			if err := errors.Join(err, os.RemoveAll(scratch)); err != nil {
+				return fmt.Errorf("warm robot %s up: %w", r.name(), err)
+			}
 		}
-		scratch, err := os.MkdirTemp(w.attempts(), "warmup-")
-		if err != nil {
-			return err
-		}
-		err = steps.WarmUpCommand(ctx, r.WarmUp, steps.Environment(nil, r.Env), layout.Name(r.name()), scratch)
-		if err := errors.Join(err, os.RemoveAll(scratch)); err != nil {
-			return fmt.Errorf("warm robot %s up: %w", r.name(), err)
+		for _, inputs := range r.WarmUpWith {
+			if err := w.warmUpWith(ctx, r, inputs); err != nil {
+				return fmt.Errorf("warm robot %s up with %s: %w", r.name(), inputs, err)
+			}
 		}
 	}
 	return nil
 }
+
+// warmUpWith runs one kept input through a robot. What it makes is thrown away; that it fails as the content
+// is not well is no matter.
+func (w warming) warmUpWith(ctx context.Context, r Robot, inputs string) (err error) {
+	dir, err := os.MkdirTemp(w.attempts(), "warmup-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disk.RemoveTree(dir)) }()
+	data, err := os.ReadFile(filepath.Join(inputs, keptCall))
+	if err != nil {
+		return err
+	}
+	var kept struct {
+		Item       layout.ItemID
+		Collection layout.Name
+		Label      string
+		Workflow   string
+		Step       layout.Name
+		Attempt    string
+		With       map[string]any
+		SourceKind string
+		Command    []string
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return err
+	}
+	item, scratch := filepath.Join(dir, "item"), filepath.Join(dir, "scratch")
+	if err := errors.Join(os.CopyFS(item, os.DirFS(inputs)), os.Mkdir(scratch, 0o700)); err != nil {
+		return err
+	}
+	content := filepath.Join(item, layout.ContentDir)
+	if _, err := os.Stat(content); err != nil {
+		content = filepath.Join(item, layout.SourceDir)
+	}
+	if entries, err := os.ReadDir(content); err == nil && len(entries) == 1 {
+		content = filepath.Join(content, entries[0].Name())
+	}
+	key, err := layout.ParseAttemptKey(kept.Attempt)
+	if err != nil {
+		return err
+	}
+	c := &steps.Call{Item: kept.Item, Collection: kept.Collection, Label: kept.Label, Workflow: kept.Workflow, Step: kept.Step, Attempt: key, With: kept.With,
+		Folders: steps.Folders{Dir: item, Scratch: scratch, Source: filepath.Join(item, layout.SourceDir), Content: content},
+		Records: steps.Records{SourceKind: kept.SourceKind},
+		Means:   steps.Means{Slog: w.o.Log, Now: w.o.Now, Version: w.o.Build}}
+	for name, to := range map[string]*[]byte{layout.ManifestJSON: &c.Manifest, layout.InventoryJSON: &c.Inventory, layout.ExecutionJSON: &c.Execution} {
+		if data, err := os.ReadFile(filepath.Join(item, name)); err == nil {
+			*to = data
+		}
+	}
+	call := wire.Call{Robot: layout.Name(r.name())}
+	if len(kept.Command) > 0 {
+		call.Arguments = kept.Command[1:]
+	}
+	e := &errand{w: w.Worker, dir: dir}
+	_, failure := e.run(ctx, call, c)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if broken(failure) {
+		return failure
+	}
+	return nil
+}
+
+// keptCall is the file of kept inputs that says what the robot was given.
+const keptCall = "call.json"

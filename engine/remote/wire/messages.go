@@ -61,6 +61,9 @@ type Orders struct {
 	Drain   bool     `json:"drain,omitempty"`   // begin nothing more, and end when nothing runs
 	Stop    bool     `json:"stop,omitempty"`    // begin nothing more, and stay
 	Unknown bool     `json:"unknown,omitempty"` // say hello again
+	Beat    bool     `json:"beat,omitempty"`    // beat now
+	Try     *Grant   `json:"try,omitempty"`     // run a step again that is not to be committed
+	Meet    bool     `json:"meet,omitempty"`    // say hello now: who it is, and what it offers
 }
 
 // Offer says in the stream that a step is ready.
@@ -173,12 +176,30 @@ type Refusal struct {
 	Refused string `json:"refused"`
 }
 
+// Keys tells brokers which keys come in, by public key. A broker drops the connections of those
+// that are not listed any more.
+type Keys struct {
+	Head
+	Keys map[string]layout.Name `json:"keys"`
+}
+
+// BrokerTold is what a broker says of itself.
+type BrokerTold struct {
+	Head
+	Name string `json:"name"`
+	Sync string `json:"sync"`
+}
+
 // Control is an order of the workspace's operator: drain, stop or resume a worker, forget one
 // that is gone, make the stream anew, or compare it with what is on offer.
 type Control struct {
 	Head
 	Verb   string      `json:"verb"`
 	Worker layout.Name `json:"worker,omitempty"`
+
+	Item    layout.ItemID `json:"item,omitempty"` // of a test, as what follows
+	Step    string        `json:"step,omitempty"`
+	Attempt string        `json:"attempt,omitempty"`
 }
 
 // Controlled answers a Control.
@@ -194,6 +215,8 @@ const (
 	Stop     = "stop"
 	Resume   = "resume"
 	Forget   = "forget"
+	Meta     = "meta"
+	Test     = "test"
 	Verify   = "verify"
 	Rebuild  = "rebuild"
 	Operator = layout.Name("operator")

@@ -29,18 +29,31 @@ type End struct {
 	Metadata  map[string]any    `json:"metadata,omitempty"`
 	Inventory *layout.Inventory `json:"inventory,omitempty"`
 	Reached
+	Times
 	Outputs  []Output `json:"outputs,omitempty"`
 	Remove   []string `json:"remove,omitempty"`
 	Children []Child  `json:"children,omitempty"`
-	Folders  []string `json:"folders,omitempty"` // of the outputs and children, also where they are empty
-	Files    []File   `json:"files,omitempty"`   // below scratch
-	Shared   bool     `json:"shared,omitempty"`  // the robot wrote into the attempt's own scratch folder
+	Listed
+	Shared bool `json:"shared,omitempty"` // the robot wrote into the attempt's own scratch folder
 }
 
 // Reached are the milestones and the steps chosen that a robot named.
 type Reached struct {
 	Milestones []layout.Name `json:"milestones,omitempty"`
 	Choose     []layout.Name `json:"choose,omitzero"`
+}
+
+// Listed are the folders of the outputs and children, also those that are empty, and their files, below scratch.
+type Listed struct {
+	Folders []string `json:"folders,omitempty"`
+	Files   []File   `json:"files,omitempty"`
+}
+
+// Times are how long an attempt took on its worker.
+type Times struct {
+	Fetched time.Duration `json:"fetched,omitempty"`
+	Ran     time.Duration `json:"ran,omitempty"`
+	Sent    time.Duration `json:"sent,omitempty"`
 }
 
 // Output is a steps.Output with percent-encoded paths.

@@ -21,10 +21,35 @@ type Status struct {
 	Build    string          `json:"build"` // of the engine
 	URL      string          `json:"url"`
 	Epoch    string          `json:"epoch"`
-	Offers   map[string]int  `json:"offers"` // by what is asked for
+	Offers   map[string]int  `json:"offers"`            // by what is asked for
+	Classes  map[string]Took `json:"classes,omitempty"` // likewise, since the engine began
 	Workers  []WorkerStatus  `json:"workers"`
 	Unheard  int             `json:"unheard"` // adopted attempts whose workers have not come back
 	Transfer string          `json:"transfer"`
+	Trouble  string          `json:"trouble,omitempty"` // why nothing is granted
+	Warning  string          `json:"warning,omitempty"` // of the NATS server
+	Plain    bool            `json:"plain,omitempty"`
+}
+
+// Ends are how many attempts a worker ended.
+type Ends struct {
+	Done   int `json:"done"`
+	Failed int `json:"failed"`
+}
+
+// Took is how long attempts took altogether, in seconds: from the offer to the grant, to fetch what the robot
+// is given, its run, and to send what it made.
+type Took struct {
+	Attempts int     `json:"attempts"`
+	Wait     float64 `json:"wait"`
+	Fetch    float64 `json:"fetch"`
+	Run      float64 `json:"run"`
+	Send     float64 `json:"send"`
+}
+
+// Add adds another's.
+func (t Took) Add(o Took) Took {
+	return Took{t.Attempts + o.Attempts, t.Wait + o.Wait, t.Fetch + o.Fetch, t.Run + o.Run, t.Send + o.Send}
 }
 
 // WorkerStatus is one worker.
@@ -38,11 +63,12 @@ type WorkerStatus struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 	Robots  []Robot           `json:"robots"`
 	Running []RunningStatus   `json:"running"`
-	Done    int               `json:"done"`
-	Failed  int               `json:"failed"`
-	Since   time.Time         `json:"since"`
-	Beat    time.Time         `json:"beat"`
-	Shared  bool              `json:"shared"`
+	Ends
+	Suspect string    `json:"suspect,omitempty"` // why it is suspended
+	Took    Took      `json:"took"`
+	Since   time.Time `json:"since"`
+	Beat    time.Time `json:"beat"`
+	Shared  bool      `json:"shared"`
 }
 
 // RunningStatus is an attempt that a worker has.

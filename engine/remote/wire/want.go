@@ -58,6 +58,9 @@ func (w Want) Unmet(s Status, served bool) string {
 	if !served {
 		return fmt.Sprintf("needs %s at a worker, and no engine serves workers", w)
 	}
+	if s.Trouble != "" {
+		return fmt.Sprintf("needs %s at a worker, and nothing is offered to workers: %s", w, s.Trouble)
+	}
 	connected := 0
 	for _, one := range s.Workers {
 		if one.State == "silent" {

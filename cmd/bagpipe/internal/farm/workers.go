@@ -2,6 +2,7 @@ package farm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/engine/attempt"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/remote"
 	"bagpipe/engine/remote/wire"
@@ -22,6 +24,8 @@ import (
 type Workers struct {
 	List   workersList   `cmd:"" help:"List the workers: state, slots, what runs, last beat."`
 	Show   workersShow   `cmd:"" help:"Show one worker: its robots, labels, attempts."`
+	Meta   workersMeta   `cmd:"" help:"Have the workers say anew what they are: build, machine, robots with versions, digests and parameters."`
+	Test   workersTest   `cmd:"" help:"Have a worker run a step again on inputs that it kept; nothing is committed."`
 	Drain  workersDrain  `cmd:"" help:"Have a worker begin nothing more, and end when nothing runs there."`
 	Stop   workersStop   `cmd:"" help:"Have a worker begin nothing more, and stay."`
 	Resume workersResume `cmd:"" help:"Let a stopped worker go on."`
@@ -58,8 +62,15 @@ func (c *workersList) Run(on *screen.Screen, around screen.Around) error {
 		on.Talk("warning: this is how the workers stood %s ago; the engine that served them is gone or hangs", age.Round(time.Second))
 	}
 	for _, w := range s.Workers {
-		fmt.Fprintf(on.Out, "%-20s %-10s %d of %d at work, %d done, %d failed; %s:%d, beat %s ago\n", w.Name, w.State, len(w.Running), w.Slots, w.Done, w.Failed,
+		rate := ""
+		if hours := s.At.Sub(w.Since).Hours(); w.Done > 0 && hours > 0 {
+			rate = fmt.Sprintf(", %.0f an hour", float64(w.Done)/hours)
+		}
+		fmt.Fprintf(on.Out, "%-20s %-10s %d of %d at work, %d done%s, %d failed; %s:%d, beat %s ago\n", w.Name, w.State, len(w.Running), w.Slots, w.Done, rate, w.Failed,
 			w.Host, w.PID, max(0, s.At.Sub(w.Beat)).Round(time.Second))
+		if w.Suspect != "" {
+			fmt.Fprintf(on.Out, "%-20s suspended: %s\n", "", w.Suspect)
+		}
 	}
 	for _, want := range slices.Sorted(maps.Keys(s.Offers)) {
 		fmt.Fprintf(on.Out, "on offer: %d of %s\n", s.Offers[want], want)
@@ -107,6 +118,88 @@ func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
 	}
 	on.List("At work", running)
 	return nil
+}
+
+type workersMeta struct {
+	Name string `arg:"" optional:"" help:"The worker's name; default: all."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run asks, and prints what they said.
+func (c *workersMeta) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	if _, err := asked(ctx, around, wire.Control{Head: wire.Now(), Verb: wire.Meta, Worker: layout.Name(c.Name)}); err != nil {
+		return err
+	}
+	s, err := read(around)
+	if err != nil {
+		return err
+	}
+	told := []remote.WorkerStatus{}
+	for _, w := range s.Workers {
+		if w.State != "silent" && (c.Name == "" || string(w.Name) == c.Name) {
+			told = append(told, w)
+		}
+	}
+	if c.JSON {
+		return on.JSON(told)
+	}
+	for _, w := range told {
+		fmt.Fprintf(on.Out, "%s: bagpipe %s, %s:%d, %d cores, %s of memory, %s free, %d slots\n", w.Name, w.Build, w.Host, w.PID, w.CPUs,
+			folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), w.Slots)
+		for _, o := range w.Robots {
+			kind := "program " + o.Digest
+			if o.Builtin {
+				kind = "built-in"
+			}
+			fmt.Fprintf(on.Out, "  %s %s, %s", o.Name, o.Version, kind)
+			for _, key := range slices.Sorted(maps.Keys(o.Parameters)) {
+				fmt.Fprintf(on.Out, ", %s=%v", key, o.Parameters[key])
+			}
+			fmt.Fprintln(on.Out)
+		}
+	}
+	return nil
+}
+
+type workersTest struct {
+	Name    string `arg:"" help:"The worker's name."`
+	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Step    string `arg:"" help:"STEP or WORKFLOW/STEP; one with keepInputs: true."`
+	Attempt string `placeholder:"N" help:"The attempt whose inputs are used; default: the last one kept."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run has the step run there, and prints how it went.
+func (c *workersTest) Run(ctx context.Context, on *screen.Screen, around screen.Around, b Bench) error {
+	id, err := b.Resolve(ctx, c.Item)
+	if err != nil {
+		return err
+	}
+	told, err := asked(ctx, around, wire.Control{Head: wire.Now(), Verb: wire.Test, Worker: layout.Name(c.Name), Item: id, Step: c.Step, Attempt: c.Attempt})
+	if err != nil {
+		return err
+	}
+	var r attempt.Replayed
+	if err := json.Unmarshal([]byte(told), &r); err != nil {
+		return err
+	}
+	if c.JSON {
+		err = on.JSON(r)
+	} else {
+		t := screen.NewTable()
+		t.Row("step", fmt.Sprintf("%s/%s of %s, attempt %s, at worker %s", r.Workflow, r.Step, r.Item.Short(), r.Attempt, c.Name))
+		t.Row("result", fmt.Sprintf("%s (exit code %d)", r.Status, r.ExitCode))
+		t.Row("message", r.Message)
+		for _, from := range slices.Sorted(maps.Keys(r.Outputs)) {
+			t.Row("output", from+" → "+r.Outputs[from])
+		}
+		t.Row("folder", r.Dir)
+		err = t.Print(on.Out)
+	}
+	if err == nil && r.Status != "completed" && r.Status != "skipped" {
+		err = screen.ExitSomeFailed
+	}
+	return err
 }
 
 type (
