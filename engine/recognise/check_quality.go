@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/steps/raster"
 
 	"github.com/tidwall/gjson"
-	_ "golang.org/x/image/tiff" // a format that raster: opens knows
 )
 
 // Subject is an item whose quality is asked for.
@@ -127,7 +127,8 @@ func (one *Check) value(manifest []byte) (why string) {
 // maxRasters bounds how many images of one object are opened.
 const maxRasters = 1000
 
-// rasters opens the heads of an object's images; "" where there are some and all open.
+// rasters opens the heads of an object's images, and looks whether TIFFs hold all their
+// blocks; "" where there are some and all open.
 func (f *facts) rasters(ctx context.Context) (why string) {
 	names := []string{""}
 	if f.isFolder() {
@@ -165,6 +166,18 @@ func (f *facts) openRaster(name string) (err error) {
 		return err
 	}
 	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, 4)
+	if _, err := r.ReadAt(head, 0); err == nil && raster.IsTIFF(head) {
+		f, err := raster.Open(r, info.Size())
+		if err == nil {
+			err = f.Whole()
+		}
+		return err
+	}
 	c, _, err := image.DecodeConfig(io.LimitReader(r, maxDocument))
 	if err == nil && (c.Width <= 0 || c.Height <= 0) {
 		err = errors.New("an image without pixels")

@@ -45,23 +45,8 @@ type sampler struct {
 // Only blocks that hold one of them are decoded, one row at a time.
 func (f *File) Sample(p *Page, width, height int, bands []int) (*Grid, error) {
 	s := &sampler{f: f, p: p, g: &Grid{Width: width, Height: height, Bands: bands, Values: make([]float32, width*height*len(bands))}}
-	if p.BlockWidth == 0 || p.BlockHeight == 0 {
-		return nil, &Error{p.at, "blocks of no size"}
-	}
-	s.across, s.down = (p.Width+p.BlockWidth-1)/p.BlockWidth, (p.Height+p.BlockHeight-1)/p.BlockHeight
-	var err error
-	if s.offsets, err = f.integers(p.offsets); err != nil {
+	if err := s.list(); err != nil {
 		return nil, err
-	}
-	if s.counts, err = f.integers(p.counts); err != nil {
-		return nil, err
-	}
-	planes := int64(1)
-	if p.Planar {
-		planes = int64(p.Bands)
-	}
-	if n := s.across * s.down * planes; int64(len(s.offsets)) < n || int64(len(s.counts)) < n {
-		return nil, &Error{p.at, fmt.Sprintf("%d blocks of %d are listed", min(len(s.offsets), len(s.counts)), n)}
 	}
 	s.columns, s.rows = nearest(width, p.Width), nearest(height, p.Height)
 	for by := range s.down {
@@ -74,6 +59,52 @@ func (f *File) Sample(p *Page, width, height int, bands []int) (*Grid, error) {
 		}
 	}
 	return s.g, nil
+}
+
+// list reads where the page's blocks are.
+func (s *sampler) list() (err error) {
+	f, p := s.f, s.p
+	if p.BlockWidth == 0 || p.BlockHeight == 0 {
+		return &Error{p.at, "blocks of no size"}
+	}
+	s.across, s.down = (p.Width+p.BlockWidth-1)/p.BlockWidth, (p.Height+p.BlockHeight-1)/p.BlockHeight
+	if s.offsets, err = f.integers(p.offsets); err != nil {
+		return err
+	}
+	if s.counts, err = f.integers(p.counts); err != nil {
+		return err
+	}
+	planes := int64(1)
+	if p.Planar {
+		planes = int64(p.Bands)
+	}
+	if n := s.across * s.down * planes; int64(len(s.offsets)) < n || int64(len(s.counts)) < n {
+		return &Error{p.at, fmt.Sprintf("%d blocks of %d are listed", min(len(s.offsets), len(s.counts)), n)}
+	}
+	return nil
+}
+
+// extent refuses a block that lies outside the file. One of no bytes holds no data.
+func (s *sampler) extent(index int64) (at, n int64, err error) {
+	at, n = s.offsets[index], s.counts[index]
+	if n != 0 && (at < 0 || n < 0 || at > s.f.size || n > s.f.size-at) {
+		err = &Error{at, fmt.Sprintf("a block of %d bytes is said to be here, in a file of %d", n, s.f.size)}
+	}
+	return at, n, err
+}
+
+// Whole refuses a file that lacks blocks of its main picture, as one does that was cut off.
+func (f *File) Whole() error {
+	s := &sampler{f: f, p: f.Pages[0]}
+	if err := s.list(); err != nil {
+		return err
+	}
+	for i := range min(len(s.offsets), len(s.counts)) {
+		if _, _, err := s.extent(int64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nearest gives the source of each of n points.
@@ -117,13 +148,13 @@ type area struct {
 // decode fills an area from one block, which holds `of` bands, of which those in bands go
 // to the grid from its band first on.
 func (s *sampler) decode(index int64, a area, bands []int, first, of int) error {
-	at, n := s.offsets[index], s.counts[index]
+	at, n, err := s.extent(index)
+	if err != nil {
+		return err
+	}
 	if n == 0 { // a block that is not written holds no data
 		s.fill(a, first, len(bands))
 		return nil
-	}
-	if at < 0 || n < 0 || at > s.f.size || n > s.f.size-at {
-		return &Error{at, fmt.Sprintf("a block of %d bytes is said to be here, in a file of %d", n, s.f.size)}
 	}
 	r := io.NewSectionReader(s.f.r, at, n)
 	if whole := wholeDecoders[s.p.Compression]; whole != nil {
