@@ -20,8 +20,8 @@ import (
 //	  }
 //	}
 //
-// version and digest are of what is to be delivered, sent is what the target holds. A
-// decision is a person's, and may come by a push. Unknown fields survive a rewrite.
+// version and digest are of what is to be delivered, sent is what the target holds, or may
+// hold. A decision is a person's, and may come by a push. Unknown fields survive a rewrite.
 const DeliveryJSON = "delivery.json"
 
 // DeliveryControl is the republication under way; committed.
@@ -62,9 +62,9 @@ type Delivery struct {
 	Version  int               `json:"version"`
 	Digest   string            `json:"digest"`
 	Rule     string            `json:"rule"`
-	By       string            `json:"by"` // who brought it into its state
-	At       time.Time         `json:"at"` // when
-	Engine   EngineID          `json:"engine,omitempty"`
+	By       string            `json:"by"`                 // who brought it into its state
+	At       time.Time         `json:"at"`                 // when
+	Engine   EngineID          `json:"engine,omitempty"`   // that sends it or takes it back
 	Attempts int               `json:"attempts,omitempty"` // failed ones in a row
 	After    time.Time         `json:"after,omitzero"`     // it is not tried before
 	Message  string            `json:"message,omitempty"`
@@ -87,6 +87,7 @@ type DeliverySent struct {
 	Digest  string    `json:"digest"`
 	Receipt string    `json:"receipt,omitempty"`
 	At      time.Time `json:"at"`
+	Maybe   bool      `json:"maybe,omitempty"` // its sending has not ended well: the target is asked
 }
 
 // DecodeDeliveries reads delivery.json; a newer schema is a *SchemaError.

@@ -77,7 +77,14 @@ func (c commandOutlet) put(ctx context.Context, p parcel) (receipt string, err e
 	if err := p.write(ctx, dir); err != nil {
 		return "", err
 	}
-	return c.run(ctx, "put", dir, p)
+	if receipt, err = c.run(ctx, "put", dir, p); err != nil {
+		return receipt, err
+	}
+	_, has, err := c.ask(ctx, p)
+	if err == nil && !has {
+		err = errors.New("the program ended well, and says that the target does not hold it")
+	}
+	return receipt, err
 }
 
 func (c commandOutlet) remove(ctx context.Context, p parcel) error {

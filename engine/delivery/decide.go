@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -66,30 +67,62 @@ func (k *Keeper) Retry(ctx context.Context, id layout.ItemID, to layout.Name) er
 	})
 }
 
-// Withdraw takes an item back from a target, for good: the target first, then the record. A
-// crash between is mended by doing it again.
+// Withdraw takes an item back from a target, for good.
 func (k *Keeper) Withdraw(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
-	v, err := k.ledger.Store.Tip()
-	if err != nil {
-		return err
-	}
-	o, err := readObject(v, id)
-	if err != nil {
-		return err
-	}
-	if o == nil || o.delivery.Targets[to] == nil {
-		return notListed(id, to)
-	}
-	if d := o.delivery.Targets[to]; d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn {
-		return refusedf("the delivery of item %s to %s is %s; there is nothing to take back", id.Short(), to, d.State)
-	}
-	if err := k.remove(ctx, o, to); err != nil {
-		return err
-	}
-	return k.decide(ctx, id, to, layout.DeliveryTakeBack, text, func(d *layout.Delivery) error {
-		d.State, d.Sent = layout.DeliveryWithdrawn, nil
+	who := k.ledger.ByPerson()
+	failure, err := k.takeBack(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
+		if d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn || d.Engine != "" {
+			return refusedf("the delivery of item %s to %s is %s; there is nothing to take back", id.Short(), to, d.State)
+		}
+		d.Attempts, d.After = 0, time.Time{}
+		d.Decision = &layout.DeliveryDecision{What: layout.DeliveryTakeBack, By: who.Agent, At: k.ledger.Now(), Version: o.version(), Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)}
 		return nil
 	})
+	return errors.Join(failure, err)
+}
+
+// takeBack takes an item back from a target: committed before it begins, so that no other engine
+// sends or confirms it meanwhile, and when the target holds it no more. A crash between leaves it
+// unconfirmed with an engine that is gone; Pass goes on with it. may refuse. failure is the
+// target's, which holds the item still.
+func (k *Keeper) takeBack(ctx context.Context, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
+	if _, err := k.ledger.Seat.Engine(); err != nil {
+		return nil, err
+	}
+	var mine *object
+	var before *layout.DeliveryDecision
+	err = k.setOne(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
+		mine, before = nil, d.Decision
+		if err := may(o, d); err != nil {
+			return err
+		}
+		d.State, d.Engine, mine = layout.DeliveryUnconfirmed, k.ledger.ID, o
+		return nil
+	})
+	if err != nil || mine == nil {
+		return nil, err
+	}
+	failure = k.remove(ctx, mine, to)
+	err = k.setOne(context.WithoutCancel(ctx), id, to, who, func(_ *object, d *layout.Delivery) error {
+		if d.State != layout.DeliveryUnconfirmed || d.Engine != k.ledger.ID {
+			return errNothing // another engine took this one for dead, and goes on
+		}
+		if d.Engine = ""; failure != nil {
+			d.Attempts++
+			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
+			d.Sent.Maybe = true
+			d.Decision, d.Message = before, ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			return nil
+		}
+		d.State, d.Sent, d.Attempts, d.After, d.Message = layout.DeliveryWithdrawn, nil, 0, time.Time{}, ""
+		return nil
+	})
+	return failure, err
+}
+
+// leftBack reports whether an engine that is gone was taking an item back.
+func (k *Keeper) leftBack(d *layout.Delivery) bool {
+	return d.State == layout.DeliveryUnconfirmed && d.Engine != "" && !k.ledger.Seat.MayBeAlive(d.Engine)
 }
 
 // remove takes what a target holds of an item away.

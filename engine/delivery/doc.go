@@ -20,6 +20,7 @@
 //	waits → ready                        approved; the approval is of that version
 //	delivered → unconfirmed              no rule says so any more; → withdrawn by republishing
 //	sending → ready, failed              the third failure in a row waits for a person
+//	unconfirmed, with an engine          that engine takes it back; → withdrawn
 //
 // After a crash the next engine finds sending with an engine that is gone: the target is
 // asked first, and what it holds under that key and digest is not sent again.

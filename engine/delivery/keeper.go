@@ -144,13 +144,19 @@ func (k *Keeper) weighSince(ctx context.Context, v gitstore.View, since gitstore
 	return changed, err
 }
 
+// toSend reports whether a pass has something to do at a target.
 func toSend(o *object) bool {
 	for _, d := range o.delivery.Targets {
-		if d.State == layout.DeliveryReady || d.State == layout.DeliverySending {
+		if d.State == layout.DeliveryReady || d.State == layout.DeliverySending || d.Engine != "" || toTakeBack(d) {
 			return true
 		}
 	}
 	return false
+}
+
+// toTakeBack reports whether a person wants back what the target holds.
+func toTakeBack(d *layout.Delivery) bool {
+	return d.State == layout.DeliveryUnconfirmed && d.Sent != nil && d.Decision != nil && d.Decision.What == layout.DeliveryTakeBack
 }
 
 // each reads the objects that are not as in the tree since; visit is called by several

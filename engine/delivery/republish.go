@@ -158,7 +158,7 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 		case phaseWithdraw:
 			if p.Rules != b.digest { // they changed: by those now some of it may be confirmed
 				next = phaseCompute
-			} else if next, err = "", k.withdrawAll(ctx, b, &done); err == nil {
+			} else if next, err = "", k.withdrawAll(ctx, &done); err == nil {
 				return done, note(ctx, k.ledger, k.ledger.ByEngine(), "republished", func(*republication) (*republication, error) { return nil, nil })
 			}
 		default:
@@ -253,7 +253,7 @@ func (k *Keeper) compute(ctx context.Context, b book, done *Republished) error {
 }
 
 // withdrawAll takes back what is still unconfirmed: the target first, then the record.
-func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) error {
+func (k *Keeper) withdrawAll(ctx context.Context, done *Republished) error {
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return err
@@ -266,14 +266,17 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 	}
 	for _, id := range items {
 		o, err := readObject(v, id)
-		if err != nil || o == nil {
+		if err != nil {
 			return err
+		}
+		if o == nil {
+			continue
 		}
 		for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
 			if o.delivery.Targets[to].State != layout.DeliveryUnconfirmed {
 				continue
 			}
-			if err := k.withdrawOne(ctx, b, o, to, done); err != nil {
+			if err := k.withdrawOne(ctx, id, to, done); err != nil {
 				return err
 			}
 		}
@@ -283,26 +286,24 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 
 // withdrawOne takes one item back; a target that cannot is told of, and asked again by the
 // next republication.
-func (k *Keeper) withdrawOne(ctx context.Context, b book, o *object, to layout.Name, done *Republished) error {
-	failure := k.remove(ctx, o, to)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failure != nil {
-		done.Failed++
-		k.ledger.Warn(failure.Error())
-	} else {
-		done.Withdrawn++
-	}
-	return k.setOne(ctx, o.id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
-		if d.State != layout.DeliveryUnconfirmed {
-			return errNothing
+func (k *Keeper) withdrawOne(ctx context.Context, id layout.ItemID, to layout.Name, done *Republished) error {
+	began := false
+	failure, err := k.takeBack(ctx, id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
+		if began = d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || k.leftBack(d)); !began {
+			return errNothing // it was confirmed, or another engine is at it
 		}
-		if failure != nil {
-			d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
-			return nil
-		}
-		d.State, d.Sent, d.Message = layout.DeliveryWithdrawn, nil, ""
 		return nil
 	})
+	switch {
+	case err != nil || !began:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case failure != nil:
+		done.Failed++
+		k.ledger.Warn(failure.Error())
+	default:
+		done.Withdrawn++
+	}
+	return nil
 }

@@ -97,32 +97,53 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 	}
 	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
 		d := o.delivery.Targets[to]
-		again := d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine)
-		if !again && (d.State != layout.DeliveryReady || d.After.After(k.ledger.Now())) {
-			continue
+		due := !d.After.After(k.ledger.Now())
+		switch {
+		case k.leftBack(d) || toTakeBack(d) && due:
+			err = k.withdrawOne(ctx, id, to, &Republished{})
+		case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
+			err = errors.Join(k.takeUp(ctx, b, id, to), k.send(ctx, b, id, to, told))
+		case d.State == layout.DeliveryReady && due:
+			err = k.send(ctx, b, id, to, told)
 		}
-		if err := k.send(ctx, b, id, to, told); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// send makes one delivery: committed before it begins, and when the target has it. A crash
-// between leaves sending, which another engine takes up by asking the target.
+// takeUp holds anew against the rules what an engine that is gone was sending: the item may have
+// changed since. What that engine sent may be there.
+func (k *Keeper) takeUp(ctx context.Context, b book, id layout.ItemID, to layout.Name) error {
+	return k.commit(ctx, []layout.ItemID{id}, "taken up", func(o *object) bool {
+		d := o.delivery.Targets[to]
+		if d == nil || d.State != layout.DeliverySending || k.ledger.Seat.MayBeAlive(d.Engine) {
+			return false // another engine was faster
+		}
+		d.State, d.Engine, d.Attempts = layout.DeliveryReady, "", max(d.Attempts, 1)
+		b.weigh(o, k.ledger.Now(), k.ledger.ByEngine().Agent)
+		return true
+	})
+}
+
+// send makes one delivery that is ready: committed before it begins, and when the target has it. A
+// crash between leaves sending, which another engine takes up, and asks the target.
 func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.Name, told func(Told)) error {
 	var mine *object
 	asked := false
 	err := k.setOne(ctx, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
-		mine = nil
-		asked = d.State == layout.DeliverySending || d.Attempts > 0 // it may have come there
-		if d.State == layout.DeliverySending && k.ledger.Seat.MayBeAlive(d.Engine) || d.State != layout.DeliverySending && d.State != layout.DeliveryReady {
+		if mine = nil; d.State != layout.DeliveryReady {
 			return errNothing // another engine was faster, or a person
 		}
-		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
-		if config, there := b.targets[string(to)]; there {
-			d.Version, d.Digest = o.version(), o.digest(config)
+		is := b.weighed(o, to, k.ledger.Now())
+		if is == nil || is.State != layout.DeliveryReady {
+			return errNothing // the item has changed since it was held against the rules
 		}
+		*d = *is
+		asked = d.Attempts > 0 || d.Sent != nil && d.Sent.Maybe // it may have come there
+		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
+		d.Sent = &layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
 		return nil
 	})
 	if err != nil || mine == nil {

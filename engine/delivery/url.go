@@ -173,8 +173,22 @@ func (u urlOutlet) remove(ctx context.Context, p parcel) error {
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode/100 == 2 || answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusGone {
+	if answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusGone {
 		return nil
 	}
-	return refusal("DELETE", answer)
+	if answer.StatusCode/100 != 2 {
+		return refusal("DELETE", answer)
+	}
+	if !u.bytes {
+		return nil
+	}
+	left, err := u.call(ctx, http.MethodGet, p, nil, "")
+	if err != nil {
+		return err
+	}
+	defer left.Body.Close()
+	if left.StatusCode/100 == 2 {
+		return fmt.Errorf("the target answered %s, and still gives what was to be taken back", answer.Status)
+	}
+	return nil
 }

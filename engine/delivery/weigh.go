@@ -137,8 +137,8 @@ func same(a, b layout.Delivery) bool {
 // weighed is what becomes of an object at a target; nil: nothing.
 func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delivery {
 	was := o.delivery.Targets[name]
-	if was != nil && was.State == layout.DeliverySending {
-		return was // who sends it ends it, and it is looked at again
+	if was != nil && (was.State == layout.DeliverySending || was.Engine != "") {
+		return was // who sends it, or takes it back, ends that, and it is looked at again
 	}
 	config, there := b.targets[string(name)]
 	r, approve := b.first(string(name), o, now)
@@ -164,10 +164,12 @@ func stateOf(was, is *layout.Delivery, approve bool) string {
 	if is.Decision != nil {
 		decided = is.Decision.What
 	}
-	held := is.Sent != nil && (was.State == layout.DeliveryDelivered || was.State == layout.DeliveryUnconfirmed)
+	held := is.Sent != nil && !is.Sent.Maybe && (was.State == layout.DeliveryDelivered || was.State == layout.DeliveryUnconfirmed)
 	switch {
-	case decided == layout.DeliveryTakeBack && !held:
+	case decided == layout.DeliveryTakeBack && is.Sent == nil:
 		return layout.DeliveryWithdrawn
+	case decided == layout.DeliveryTakeBack:
+		return layout.DeliveryUnconfirmed // the next pass takes it back
 	case held && (is.Sent.Digest == is.Digest || decided == layout.DeliveryRefused):
 		return layout.DeliveryDelivered
 	case decided == layout.DeliveryRefused:

@@ -1,0 +1,336 @@
+package delivery_test
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/delivery"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+
+	"pgregory.net/rapid"
+)
+
+// portal is a target that does what its mode says at the next request that changes it.
+type portal struct {
+	mu     sync.Mutex // guards the rest
+	held   map[string]string
+	digest map[string]string
+	mode   string
+	crash  func()
+	goes   func(item layout.ItemID, text string) bool
+	wrong  []string
+}
+
+var modes = []string{"", "", "", "down", "refuses", "drops", "half", "dies before", "dies after"}
+
+func (p *portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	item, body := strings.TrimPrefix(r.URL.Path, "/"), ""
+	if r.Method == http.MethodGet {
+		if text, ok := p.held[item]; ok {
+			io.WriteString(w, text)
+			return
+		}
+		http.NotFound(w, r)
+		return
+	}
+	data, _ := io.ReadAll(r.Body)
+	mode := p.mode
+	p.mode = ""
+	switch body = string(data); mode {
+	case "down":
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	case "refuses":
+		http.Error(w, "no", http.StatusForbidden)
+		return
+	case "drops":
+		return // 200, and nothing is kept
+	case "half":
+		body = body[:len(body)/2]
+	case "dies before":
+		p.crash()
+		panic(http.ErrAbortHandler)
+	}
+	if was, there := p.held[item]; r.Method == http.MethodPut {
+		if there && was == body && p.digest[item] == r.Header.Get("Bagpipe-Digest") {
+			p.wrong = append(p.wrong, item+" was sent again")
+		}
+		if !p.goes(layout.ItemID(item), string(data)) {
+			p.wrong = append(p.wrong, item+" was sent, and nobody let it go: "+string(data))
+		}
+		p.held[item], p.digest[item] = body, r.Header.Get("Bagpipe-Digest")
+	} else {
+		delete(p.held, item)
+	}
+	if mode == "dies after" {
+		p.crash()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// thing is an item as the model knows it.
+type thing struct {
+	version, fit, n int
+	asks            bool
+	decided         string
+	of              int // version that was approved
+}
+
+func (i *thing) text() string { return fmt.Sprintf("version %d, edition %d", i.version, i.n) }
+
+// trade is a workspace with one target, and what must be there.
+type trade struct {
+	t       *rapid.T
+	root    string
+	e       *engine.Engine
+	now     time.Time
+	server  *httptest.Server
+	portal  *portal
+	items   map[layout.ItemID]*thing
+	fit     int  // that the rule wants
+	pending bool // a republication was cut short
+}
+
+func (w *trade) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("%+v", err)
+	}
+}
+
+func (w *trade) options() engine.Options {
+	return engine.Options{Now: func() time.Time { return w.now }, Random: crand.Reader, Host: claim.Host{Name: "host", PID: os.Getpid()}, Person: gitstore.Signature{Name: "A", Email: "a@example.org"}}
+}
+
+func (w *trade) open() {
+	e, err := engine.Open(context.Background(), w.root, w.options())
+	w.must(err)
+	w.e = e
+}
+
+func newTrade(t *rapid.T, dir string) *trade {
+	w := &trade{t: t, root: filepath.Join(dir, "ws"), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), fit: 1, items: map[layout.ItemID]*thing{},
+		portal: &portal{held: map[string]string{}, digest: map[string]string{}}}
+	w.portal.goes = func(id layout.ItemID, text string) bool { return w.goes(w.items[id]) && w.items[id].text() == text }
+	w.server = httptest.NewServer(w.portal)
+	w.must(engine.Init(context.Background(), w.root, w.options()))
+	w.must(os.WriteFile(filepath.Join(w.root, "bagpipe.yaml"), fmt.Appendf(nil, "schema: 1\ntargets:\n  portal: {kind: url, url: '%s/{item}', format: text, template: card.tmpl}\n", w.server.URL), 0o644))
+	w.must(os.WriteFile(filepath.Join(w.root, "card.tmpl"), []byte("{{.metadata.text}}"), 0o644))
+	w.rule(1)
+	w.open()
+	for range 3 {
+		id, err := layout.NewItemID(crand.Reader)
+		w.must(err)
+		w.items[id] = &thing{version: 1, fit: 1}
+		w.put(id)
+	}
+	return w
+}
+
+func (w *trade) rule(fit int) {
+	w.fit = fit
+	w.must(os.WriteFile(filepath.Join(w.root, "rules", "portal.yaml"), fmt.Appendf(nil,
+		"schema: 1\nname: portal\ndelivery:\n  - {to: portal, for: metadata.fit = %d, approve: metadata.asks = yes}\n", fit), 0o644))
+	if w.e != nil {
+		w.must(w.e.Settings.Sync(context.Background()))
+	}
+}
+
+func (w *trade) commit(files map[string][]byte) {
+	_, err := w.e.Ledger.Store.Commit(context.Background(), func(gitstore.Reader) (*gitstore.Change, error) {
+		return &gitstore.Change{Files: files, Message: "changed\n", Author: gitstore.Signature{Name: "A", Email: "a@b"}}, nil
+	})
+	w.must(err)
+}
+
+func (w *trade) put(id layout.ItemID) {
+	i := w.items[id]
+	m := layout.Manifest{Item: id, Version: i.version, Collection: "default", Label: "x", Lane: "normal", Created: w.now, Source: layout.Source{Name: "x"},
+		Metadata: map[string]any{"fit": i.fit, "asks": map[bool]string{true: "yes", false: "no"}[i.asks], "text": i.text()}}
+	manifest, err := m.Encode(nil)
+	w.must(err)
+	dir := layout.ItemDir(id) + "/"
+	w.commit(map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: (&state.Execution{Item: id}).Encode()})
+}
+
+var decisions = []string{layout.DeliveryApproved, layout.DeliveryRefused, layout.DeliveryTakeBack}
+
+// goes reports whether rules and people let an item go as it is now.
+func (w *trade) goes(i *thing) bool {
+	return i.fit == w.fit && i.decided != layout.DeliveryTakeBack && i.decided != layout.DeliveryRefused && (!i.asks || i.decided == layout.DeliveryApproved && i.of == i.version)
+}
+
+func (w *trade) pick() (layout.ItemID, *thing) {
+	id := rapid.SampledFrom(slices.Sorted(maps.Keys(w.items))).Draw(w.t, "item")
+	return id, w.items[id]
+}
+
+func (w *trade) edit(t *rapid.T) {
+	id, i := w.pick()
+	i.n++
+	i.version += rapid.IntRange(0, 1).Draw(t, "version")
+	i.fit, i.asks = rapid.IntRange(1, 2).Draw(t, "fit"), rapid.IntRange(0, 3).Draw(t, "asks") == 0
+	w.put(id)
+}
+
+func (w *trade) rules(t *rapid.T) { w.rule(rapid.IntRange(1, 2).Draw(t, "fit")) }
+
+// daring runs do with a target that misbehaves once; where that kills the engine, another is
+// opened.
+func (w *trade) daring(do func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.portal.mu.Lock()
+	w.portal.mode, w.portal.crash = rapid.SampledFrom(modes).Draw(w.t, "mode"), cancel
+	w.portal.mu.Unlock()
+	err := do(ctx)
+	if ctx.Err() == nil {
+		if !fault.Is(err, fault.Refused) {
+			w.must(err)
+		}
+		return
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Fatalf("%v", err)
+	}
+	w.must(w.e.Close())
+	w.open()
+}
+
+func (w *trade) pass(*rapid.T) {
+	w.now = w.now.Add(time.Hour)
+	w.daring(func(ctx context.Context) error { return w.e.Delivery.Pass(ctx, func(delivery.Told) {}) })
+}
+
+func (w *trade) republish(*rapid.T) {
+	w.daring(func(ctx context.Context) error {
+		_, err := w.e.Delivery.Republish(ctx, func(string) {})
+		w.pending = w.pending && err != nil || err != nil
+		return err
+	})
+}
+
+func (w *trade) decide(t *rapid.T) {
+	id, i := w.pick()
+	ctx, d := context.Background(), w.e.Delivery
+	w.portal.mode = ""
+	what := rapid.SampledFrom(decisions).Draw(t, "decision")
+	do := map[string]func(context.Context, layout.ItemID, layout.Name, string) error{
+		layout.DeliveryApproved: d.Approve, layout.DeliveryRefused: d.Refuse, layout.DeliveryTakeBack: d.Withdraw}[what]
+	if err := do(ctx, id, "portal", ""); err == nil {
+		i.decided, i.of = what, i.version
+	} else if !fault.Is(err, fault.Refused) {
+		w.must(err)
+	}
+}
+
+// push has a decision come with a commit of a person.
+func (w *trade) push(t *rapid.T) {
+	id, i := w.pick()
+	path := layout.ItemDir(id) + "/" + layout.DeliveryJSON
+	v, err := w.e.Ledger.Store.Tip()
+	w.must(err)
+	data, err := v.ReadFile(path)
+	if err != nil {
+		return // it is on no list
+	}
+	all, err := layout.DecodeDeliveries(data)
+	w.must(err)
+	d := all.Targets["portal"]
+	if d == nil || d.Engine != "" {
+		return
+	}
+	i.decided, i.of = rapid.SampledFrom(decisions).Draw(t, "decision"), i.version
+	d.Decision = &layout.DeliveryDecision{What: i.decided, By: "P <p@example.org>", At: w.now, Version: i.of}
+	data, err = all.Encode()
+	w.must(err)
+	w.commit(map[string][]byte{path: data})
+}
+
+// settle lets the target be well, and tries what failed again: then it holds what it must.
+func (w *trade) settle(*rapid.T) {
+	ctx := context.Background()
+	w.portal.mu.Lock()
+	before := maps.Clone(w.portal.held)
+	w.portal.mode = ""
+	w.portal.mu.Unlock()
+	for range 4 {
+		w.now = w.now.Add(24 * time.Hour)
+		rows, err := w.e.Delivery.Rows(ctx, "portal", layout.DeliveryFailed)
+		w.must(err)
+		for _, r := range rows {
+			w.must(w.e.Delivery.Retry(ctx, r.Item, "portal"))
+		}
+		w.must(w.e.Delivery.Pass(ctx, func(delivery.Told) {}))
+	}
+	rows, err := w.e.Delivery.Rows(ctx, "", "")
+	w.must(err)
+	states := map[layout.ItemID]string{}
+	for _, r := range rows {
+		states[r.Item] = fmt.Sprintf("%s, sent %+v", r.State, r.Sent)
+	}
+	for id, i := range w.items {
+		must := before[string(id)]
+		switch {
+		case w.goes(i):
+			must = i.text()
+		case i.fit != w.fit && w.pending, i.decided == layout.DeliveryTakeBack:
+			must = ""
+		}
+		if is := w.portal.held[string(id)]; is != must {
+			w.t.Fatalf("item %s (%+v, rule %d, republication cut short %v): the target holds %q, and must hold %q; it is %s",
+				id, *i, w.fit, w.pending, is, must, cmp.Or(states[id], "on no list"))
+		}
+	}
+	w.pending = false
+	if len(w.portal.wrong) > 0 {
+		w.t.Fatalf("%v", w.portal.wrong)
+	}
+}
+
+// Whatever targets do, and wherever an engine dies, they hold at last what rules and people say;
+// what is held there is not sent again, and nothing that a person has not approved is sent.
+func TestTargetsAgainstAModel(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // more of them are asked for by the flag
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		dir, err := os.MkdirTemp("", "delivery")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		w := newTrade(r, dir)
+		defer func() { w.server.Close(); w.e.Close() }()
+		acts := map[string]func(*rapid.T){"edit": w.edit, "rules": w.rules, "pass": w.pass, "republish": w.republish, "decide": w.decide, "push": w.push, "settle": w.settle}
+		names := slices.Sorted(maps.Keys(acts))
+		for range rapid.IntRange(3, 30).Draw(r, "acts") {
+			acts[rapid.SampledFrom(names).Draw(r, "act")](r)
+		}
+		w.settle(r)
+	})
+}
