@@ -30,6 +30,11 @@ need man man-db
 need setfacl acl
 need rclone rclone
 python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
+need gdalinfo gdal-bin
+need cs2cs proj-bin
+need clamd clamav-daemon
+need pdftoppm poppler-utils
+need ffmpeg ffmpeg
 [ -n "$missing" ] || { echo 'all there'; exit 0; }
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 	echo "missing:$missing; as root on Debian this script installs them"

@@ -2,8 +2,10 @@ package stac
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,7 +65,7 @@ func schemas(t *testing.T) *jsonschema.Compiler {
 }
 
 func TestItemsAreValid(t *testing.T) {
-	c := schemas(t)
+	c, dir := schemas(t), t.TempDir()
 	inventory := `{"schema": 1, "files": {"a/b%25.tif": {"size": 3, "sha256": "` + strings.Repeat("ab", 32) + `", "type": "image/tiff"}}}`
 	for name, metadata := range map[string]string{
 		"plain":       `{}`,
@@ -78,6 +80,9 @@ func TestItemsAreValid(t *testing.T) {
 		data, err := Item([]byte(manifest), []byte(inventory), func(n string) string { return "./" + n })
 		if err != nil {
 			t.Fatal(name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), data, 0o644); err != nil {
+			t.Fatal(err)
 		}
 		var doc any
 		if err := json.Unmarshal(data, &doc); err != nil {
@@ -103,6 +108,24 @@ func TestItemsAreValid(t *testing.T) {
 			}
 		}
 	}
+	independently(t, dir)
+}
+
+// independently asks Python's jsonschema, too, where it is there.
+func independently(t *testing.T, dir string) {
+	t.Helper()
+	documents, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(documents) == 0 {
+		t.Fatal(documents, err)
+	}
+	out, err := exec.Command("python3", append([]string{"testdata/validate.py", fixtures}, documents...)...).CombinedOutput()
+	var ended *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.As(err, &ended) && ended.ExitCode() == 77:
+		t.Log("Python's jsonschema is not installed; one validator was asked")
+	case err != nil:
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestCatalogsAndCollectionsAreValid(t *testing.T) {
@@ -117,6 +140,7 @@ func TestCatalogsAndCollectionsAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
 	for address, data := range map[string][]byte{"catalog-spec/json-schema/catalog.json": catalog, "collection-spec/json-schema/collection.json": collection} {
 		var doc any
 		if err := json.Unmarshal(data, &doc); err != nil {
@@ -129,5 +153,9 @@ func TestCatalogsAndCollectionsAreValid(t *testing.T) {
 		if err := s.Validate(doc); err != nil {
 			t.Errorf("%s: %v\n%s", address, err, data)
 		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(address)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
+	independently(t, dir)
 }

@@ -2,6 +2,7 @@ package space
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/paulmach/orb"
 	"github.com/wroge/wgs84"
@@ -62,5 +63,11 @@ func FromEPSG(code int) CRS {
 		_, c.geographic = system.(wgs84.GeographicReferenceSystem)
 		c.system = system
 	}
+	if slices.Contains(shifted, code) {
+		c.Approx = fmt.Sprintf("EPSG:%d %s", code, within)
+	}
 	return c
 }
+
+// shifted are systems of wroge/wgs84 on older datums, whose way to WGS 84 is one for a whole country.
+var shifted = []int{4277, 27700, 4314, 31466, 31467, 31468, 31469, 31257, 31258, 31259, 31284, 31285, 31286, 31287}
