@@ -59,6 +59,40 @@ func Run(t *testing.T, open func(t *testing.T) Place) {
 	t.Run("AtOnce", func(t *testing.T) { atOnce(t, open(t)) })
 	t.Run("Absent", func(t *testing.T) { absent(t, open(t)) })
 	t.Run("Damage", func(t *testing.T) { damaged(t, open(t)) })
+	t.Run("Remove", func(t *testing.T) { removed(t, open(t)) })
+}
+
+// other is an item that stands in the same folder as the suite's.
+const other = layout.ItemID("3fa9c0d2e1b7b48")
+
+// removed removes all of an item, and nothing of another; also where there is nothing of it.
+func removed(t *testing.T, p Place) {
+	must(t, target.Remove(t.Context(), p.Target, Item))
+	b := NewBag(t, "one", Now(), content)
+	first := put(t, p, b)
+	second := put(t, p, NewBag(t, "two", Now(), content)) // a revision
+	b.Version = 2
+	third := put(t, p, b)
+	beside := NewBag(t, "one", Now(), content)
+	beside.Item = other
+	kept := put(t, p, beside)
+	for range 2 {
+		must(t, target.Remove(t.Context(), p.Target, Item))
+		for _, c := range []layout.DepositCopy{first, second, third} {
+			if _, _, err := p.Check(t.Context(), c, target.Exists); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s %s after it was removed: %v", c.Place, c.State, err)
+			}
+		}
+		must(t, p.Walk(t.Context(), func(f target.Found) error {
+			if f.Item != other {
+				t.Errorf("%+v stands there", f)
+			}
+			return nil
+		}))
+		check(t, p, kept)
+	}
+	sameBag(t, p, kept, beside)
+	put(t, p, NewBag(t, "one", Now(), content)) // as if nothing had been there
 }
 
 func putCheckGet(t *testing.T, p Place) {

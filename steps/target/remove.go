@@ -1,0 +1,126 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"bagpipe/layout"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Remove removes all that stands of an item on a target: its bags and their revisions, what
+// was set aside of them, what a dead put left, and its folders of plain files. It is
+// idempotent; a crash leaves some of it, and the next call goes on. Of a store that keeps
+// versions all are removed. Errors: *Down, also of bytes that the store does not let go yet.
+func Remove(ctx context.Context, t Target, item layout.ItemID) error {
+	switch t := t.(type) {
+	case *bagTarget:
+		return removeOf(ctx, t.b, item, "")
+	case *tarTarget:
+		return removeOf(ctx, t.b, item, tarEnd)
+	case *ocflTarget:
+		return t.removeObject(ctx, item)
+	}
+	return fmt.Errorf("remove item %s: %w", item.Short(), errors.ErrUnsupported)
+}
+
+// removeOf removes what is named for an item in the folder where its bags belong.
+func removeOf(ctx context.Context, b backend, item layout.ItemID, ending string) error {
+	dir := path.Dir(Place(item, 1))
+	names, err := b.folders(ctx, dir)
+	if err != nil {
+		return err
+	}
+	err = b.list(ctx, dir, false, func(name string, _ int64) error {
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if keeper, is := unpaced(b).(versioned); is { // what was deleted is listed no more
+		return keeper.purge(ctx, path.Join(dir, string(item)))
+	}
+	removed := false
+	for _, name := range names {
+		if namedFor(name, ending) != item {
+			continue
+		}
+		if err := b.remove(ctx, path.Join(dir, name)); err != nil {
+			return err
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	return b.settle(ctx, dir)
+}
+
+// removeObject removes an item's OCFL object, and what a dead put staged of it.
+func (t *ocflTarget) removeObject(ctx context.Context, item layout.ItemID) error {
+	root, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{path.Join(root.stage, string(item)), root.object(objectID(item))} {
+		if keeper, is := unpaced(t.b).(versioned); is {
+			err = keeper.purge(ctx, at+"/")
+		} else {
+			err = t.b.remove(ctx, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return t.b.settle(ctx, "")
+}
+
+// namedFor is the item of a name in a folder of bags: of a bag, a revision, or what stands
+// beside one; "" of anything else.
+func namedFor(name, ending string) layout.ItemID {
+	if len(name) > 0 && name[0] == '.' {
+		name = name[1:]
+		for _, end := range []string{".part", ".damaged"} {
+			if base := len(name) - len(end); base > 0 && name[base:] == end {
+				name = name[:base]
+			}
+		}
+	}
+	if base := len(name) - len(ending); base > 0 && name[base:] == ending {
+		name = name[:base]
+	}
+	item, _, _, _ := ParsePlace(name)
+	return item
+}
+
+// versioned is a backend that keeps what was deleted as older versions.
+type versioned interface {
+	// purge removes all versions of the files whose names begin so.
+	purge(ctx context.Context, prefix string) error
+}
+
+// unpaced is the backend below the bound on its rate.
+func unpaced(b backend) backend {
+	if p, is := b.(*paced); is {
+		return p.backend
+	}
+	return b
+}
+
+// purge removes what stands below ID, ID-vN and ID.tar, with all versions and markers.
+func (b *bucket) purge(ctx context.Context, prefix string) error {
+	for o := range b.core.Client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key(prefix), Recursive: true, WithVersions: true}) {
+		err := o.Err
+		if err == nil {
+			err = b.core.Client.RemoveObject(ctx, b.name, o.Key, minio.RemoveObjectOptions{VersionID: o.VersionID})
+		}
+		if err != nil {
+			return b.failed(err)
+		}
+	}
+	return nil
+}
