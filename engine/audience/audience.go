@@ -56,6 +56,7 @@ type Collection struct {
 
 type posts struct {
 	Schema     int        `yaml:"schema"`
+	Most       int        `yaml:"most"`
 	Activities []Activity `yaml:"activities"`
 }
 
@@ -65,6 +66,7 @@ var byDefault = []Activity{{To: []string{Registered, "failed", "hold", "release"
 // Book is all of feeds/ at one commit.
 type Book struct {
 	Activities  []Activity
+	Most        int                // activities that get their feeds at a time; 0: all
 	People      map[string]*Person // by name of the file
 	Collections map[string]*Collection
 	byAddress   map[string]string
@@ -144,7 +146,13 @@ func (b *Book) addPosts(file string, y *layout.YAML) error {
 			return y.Errorf("$.activities", "as: %v", err)
 		}
 	}
-	b.Activities = p.Activities
+	if p.Most < 0 {
+		return y.Errorf("$.most", "expected a number from 1 up")
+	}
+	b.Activities, b.Most = p.Activities, p.Most
+	if p.Activities == nil {
+		b.Activities = byDefault
+	}
 	return nil
 }
 

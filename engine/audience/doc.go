@@ -7,6 +7,7 @@
 // feeds/posts.yaml:
 //
 //	schema: 1
+//	most: 5000                  # of activities get their feeds at a time; all
 //	activities:                 # without the file: what arrives, what fails, what people decide and say
 //	  - {to: [failed], workflow: accession, step: ocr, as: ocr-failed}
 //	  - {to: [completed], by: people}   # or by: robots

@@ -22,11 +22,11 @@ func (f *Feeds) cleanAt(now time.Time) error {
 			old++
 		}
 	}
-	most := 0
+	most, all := 0, 0
 	for _, n := range f.sizes() {
-		most = max(most, n)
+		most, all = max(most, n), all+n
 	}
-	if old*slack <= len(f.posts) && most <= slack*mostEach {
+	if old*slack <= len(f.posts) && most <= slack*mostEach && all <= mostInAll {
 		return nil
 	}
 	young := map[int]bool{}
@@ -37,12 +37,12 @@ func (f *Feeds) cleanAt(now time.Time) error {
 	for n := range f.parts {
 		p := &f.parts[n]
 		p.entries = slices.DeleteFunc(p.entries, func(e Entry) bool { return !kept[e.Seq] })
-		if err := p.replace(partLine{Through: p.through, Entries: p.entries}); err != nil {
+		if err := p.replace(partLine{Through: p.through, Turn: f.turn, Entries: p.entries}); err != nil {
 			return err
 		}
 	}
 	f.posts = slices.DeleteFunc(f.posts, func(p Post) bool { return !kept[p.Seq] })
-	return f.journal.replace(postsLine{Through: f.through, Next: f.next, Posts: f.posts})
+	return f.journal.replace(postsLine{Through: f.through, Next: f.next, Turn: f.turn, Posts: f.posts})
 }
 
 // sizes counts the entries of each feed.
@@ -60,9 +60,9 @@ func (f *Feeds) sizes() map[string]int {
 
 // newest are the posts that stay: young ones which are among the newest of some feed.
 func (f *Feeds) newest(young map[int]bool) map[int]bool {
-	kept, n := map[int]bool{}, map[string]int{}
+	kept, n, total := map[int]bool{}, map[string]int{}, 0
 	for _, e := range f.entries() {
-		if !young[e.Seq] {
+		if !young[e.Seq] || total+len(e.Feeds) > mostInAll {
 			continue
 		}
 		kept[e.Seq] = e.Error != ""
@@ -70,6 +70,9 @@ func (f *Feeds) newest(young map[int]bool) map[int]bool {
 			if n[name]++; n[name] <= mostEach {
 				kept[e.Seq] = true
 			}
+		}
+		if kept[e.Seq] {
+			total += len(e.Feeds)
 		}
 	}
 	return kept

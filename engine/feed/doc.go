@@ -15,8 +15,12 @@
 // They can be rebuilt from the history, and are when they are damaged. Each is lines of a
 // CRC-32C, a blank and JSON; a last line that is not whole is cut off.
 //
-//	posts       {"through": COMMIT, "posts": [Post, …]}   the posts of the commits up to one
-//	part-NN     {"through": SEQUENCE, "entries": [Entry, …]}
+//	turn        how often the lock was taken
+//	posts       {"through": COMMIT, "turn": N, "posts": [Post, …]}   the posts of the commits up to one
+//	part-NN     {"through": SEQUENCE, "turn": N, "entries": [Entry, …]}
+//
+// A line of a turn lower than one before it was written by whoever had lost the lock, and does
+// not count.
 //
 // Cursor and entries are one line, so that each post is once in each feed, whatever is
 // killed. A post's number is its place in the list.

@@ -4,7 +4,9 @@ import (
 	"encoding/xml"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +63,7 @@ func TestALineThatWasCutIsMadeAgain(t *testing.T) {
 			}
 		}
 		for n := range open { // a line for each
-			if err := f.parts[0].make(open[n:n+1], testRenderer(t), func() time.Time { return time.Unix(0, 0) }); err != nil {
+			if err := f.parts[0].make(open[n:n+1], 1, testRenderer(t), func() time.Time { return time.Unix(0, 0) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -147,7 +149,7 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 			p.Date = now.Add(-keep - time.Hour)
 		}
 		f.posts = append(f.posts, *p)
-		if err := f.parts[p.Part].make([]*Post{p}, testRenderer(t), func() time.Time { return now }); err != nil {
+		if err := f.parts[p.Part].make([]*Post{p}, 1, testRenderer(t), func() time.Time { return now }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,5 +163,129 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 	again := testFeeds(f.dir)
 	if err := again.load(); err != nil || len(again.posts) != len(f.posts) || again.sizes()["person/ada"] != mostEach {
 		t.Errorf("read again: %v, %d posts", err, len(again.posts))
+	}
+}
+
+// fitsAtom has xmllint judge a document by the schema of RFC 4287.
+func fitsAtom(t *testing.T, document string) {
+	t.Helper()
+	schema, err := filepath.Abs("../../../shared/fixtures/atom/atom.rng")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(schema); err != nil {
+		t.Skip("the schema is not here: ", err)
+	}
+	program, err := exec.LookPath("xmllint")
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(program, "--noout", "--relaxng", schema, "-")
+	cmd.Stdin = strings.NewReader(document)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, document)
+	}
+}
+
+func TestAtomFitsItsSchema(t *testing.T) {
+	hostile := []*Post{
+		{ID: "1", Type: "museum.loan", Date: time.Unix(0, 0), Data: map[string]any{}}, // of nobody
+		{ID: "2", Type: "x\x00.y", Date: time.Unix(1, 5), Poster: "\x01\xff <a@b>", Data: map[string]any{"person": "]]> & <b>\x0b"}},
+		{ID: "3", Type: "", Date: time.Unix(2, 0), Poster: strings.Repeat("long", 5000), Data: map[string]any{"person": 7}},
+	}
+	for _, posts := range [][]*Post{nil, hostile, some(3)} {
+		var rows []Row
+		for _, p := range posts {
+			rows = append(rows, Row{Post: *p, Summary: map[string]string{"text": "a\x1b\ufffe\xc3<", "atom": "<p>\x00</p>"}})
+		}
+		for _, of := range []pages{{}, {self: "./ada.atom", current: "./ada.atom", before: "./ada-2026-10.atom", archive: true}} {
+			var out strings.Builder
+			if err := writeAtom(&out, "person/ad\x01a", rows, time.Unix(1_800_000_000, 0), of); err != nil {
+				t.Fatal(err)
+			}
+			fitsAtom(t, out.String())
+		}
+	}
+}
+
+// A month that is over has a document of its own, which is not written anew; each leads to the
+// one before (RFC 5005, section 4).
+func TestAMonthThatIsOverIsArchived(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "ada%2Fb")
+	of := func(month time.Month, n int) (rows []Row) {
+		for i := range n {
+			rows = append(rows, Row{Post: Post{ID: fmt.Sprint(month, i), Type: "a.b", Poster: "ada", Date: time.Date(2026, month, 20-i, 0, 0, 0, 0, time.UTC)}})
+		}
+		return rows
+	}
+	read := func(name string) (f atomFeed) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(to), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitsAtom(t, string(data))
+		if err := xml.Unmarshal(data, &f); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	link := func(f atomFeed, rel string) string {
+		for _, l := range f.Links {
+			if l.Rel == rel {
+				return l.Href
+			}
+		}
+		return ""
+	}
+	october := of(time.October, 3)
+	if err := writePages(to, "person/ada", october, october, time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	if f := read("ada%2Fb.atom"); len(f.Entries) != 3 || link(f, "prev-archive") != "" || f.Archive != nil {
+		t.Errorf("%+v", f)
+	}
+	november := slices.Concat(of(time.November, 2), october)
+	if err := writePages(to, "person/ada", november, november, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	old := read("ada%2Fb-2026-10.atom")
+	if len(old.Entries) != 3 || old.Archive == nil || link(old, "current") != "./ada%252Fb.atom" || link(old, "self") != "./ada%252Fb-2026-10.atom" {
+		t.Errorf("%+v", old)
+	}
+	december := of(time.November, 2) // what was of October is dropped by now
+	if err := writePages(to, "person/ada", nil, december, time.Date(2026, 12, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	if f := read("ada%2Fb.atom"); link(f, "prev-archive") != "./ada%252Fb-2026-11.atom" {
+		t.Errorf("%+v", f.Links)
+	}
+	if f := read("ada%2Fb-2026-11.atom"); link(f, "prev-archive") != "./ada%252Fb-2026-10.atom" || len(f.Entries) != 2 {
+		t.Errorf("%+v", f)
+	}
+	if again := read("ada%2Fb-2026-10.atom"); len(again.Entries) != 3 {
+		t.Errorf("it was written anew: %+v", again)
+	}
+}
+
+// A line that was written by whoever had lost the lock does not count.
+func TestALineOfATurnThatIsOverIsFencedOut(t *testing.T) {
+	f := testFeeds(t.TempDir())
+	posts := some(3)
+	for n, turn := range []int{4, 3, 5} {
+		posts[n].Part = 0
+		if err := f.parts[0].make(posts[n:n+1], turn, testRenderer(t), func() time.Time { return time.Unix(0, 0) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := testFeeds(f.dir)
+	if err := again.load(); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.parts[0].entries; len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
+		t.Errorf("%+v", got)
+	}
+	if turn, err := again.takeTurn(); err != nil || turn != 6 {
+		t.Errorf("turn %d, %v", turn, err)
 	}
 }

@@ -21,10 +21,11 @@ import (
 )
 
 const (
-	parts    = 64
-	keep     = 31 * 24 * time.Hour // entries, and the posts they are of
-	mostEach = 200                 // entries of one feed
-	atOnce   = 500                 // posts in one line
+	parts     = 64
+	keep      = 31 * 24 * time.Hour // entries, and the posts they are of
+	mostEach  = 200                 // entries of one feed
+	mostInAll = 1_000_000           // entries of all feeds
+	atOnce    = 500                 // posts in one line
 )
 
 // Entry is a post in the feeds that have it, in words.
@@ -41,10 +42,12 @@ type (
 	postsLine struct {
 		Through string `json:"through"`
 		Next    int    `json:"next"`
+		Turn    int    `json:"turn"` // whose line it is
 		Posts   []Post `json:"posts"`
 	}
 	partLine struct {
 		Through int     `json:"through"`
+		Turn    int     `json:"turn"`
 		Entries []Entry `json:"entries"`
 	}
 )
@@ -66,8 +69,10 @@ type Feeds struct {
 	journal journal
 	through string // the commit
 	next    int    // the number of the next post
+	turn    int    // the number of the lock, which grows
 	posts   []Post
 	parts   [parts]part
+	waiting int // posts without their feeds, as most: let no more be made
 	books   map[gitstore.Hash]*audience.Book
 }
 
@@ -120,6 +125,9 @@ func (f *Feeds) cycle(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if f.turn, err = f.takeTurn(); err != nil {
+		return err
+	}
 	if err = f.load(); errors.Is(err, errDamaged) {
 		f.ledger.Log.Warn("the feeds are built anew", "err", err)
 		err = f.clear()
@@ -141,6 +149,9 @@ func (f *Feeds) load() error {
 	err := f.journal.read(func(data []byte) error {
 		var l postsLine
 		err := json.Unmarshal(data, &l)
+		if f.journal.fences(l.Turn) {
+			return err
+		}
 		f.through, f.next, f.posts = l.Through, l.Next, append(f.posts, l.Posts...)
 		return err
 	})
@@ -149,6 +160,9 @@ func (f *Feeds) load() error {
 		err = errors.Join(err, p.read(func(data []byte) error {
 			var l partLine
 			err := json.Unmarshal(data, &l)
+			if p.fences(l.Turn) {
+				return err
+			}
 			p.through, p.entries = l.Through, append(p.entries, l.Entries...)
 			return err
 		}))
@@ -199,7 +213,7 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) error {
 	if err != nil {
 		return err
 	}
-	l := postsLine{Through: tip.Commit().String(), Next: f.next}
+	l := postsLine{Through: tip.Commit().String(), Next: f.next, Turn: f.turn}
 	for _, h := range commits {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -229,24 +243,39 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) error {
 // effect on what is made.
 func (f *Feeds) generate(v gitstore.View) error {
 	var open [parts][]*Post
-	for n := range f.posts {
-		if p := &f.posts[n]; p.Part >= 0 && p.Part < parts && p.Seq > f.parts[p.Part].through {
-			open[p.Part] = append(open[p.Part], p)
+	book, err := f.bookAt(v)
+	if err != nil {
+		return err
+	}
+	n, before := 0, f.waiting
+	f.waiting = 0
+	for i := range f.posts {
+		p := &f.posts[i]
+		if p.Part < 0 || p.Part >= parts || p.Seq <= f.parts[p.Part].through {
+			continue
 		}
+		if n++; book.Most > 0 && n > book.Most { // the oldest come first
+			f.waiting++
+			continue
+		}
+		open[p.Part] = append(open[p.Part], p)
+	}
+	if f.waiting > before && f.waiting > book.Most {
+		f.ledger.Warn(fmt.Sprintf("%d activities wait for their feeds, and were fewer before: most: in %s lets %d be made at a time", f.waiting, audience.PostsFile, book.Most))
 	}
 	var work errgroup.Group
 	work.SetLimit(max(1, f.workers))
 	for n := range open {
 		if len(open[n]) > 0 {
-			work.Go(func() error { return f.parts[n].make(open[n], f.renderer(v), f.ledger.Now) })
+			work.Go(func() error { return f.parts[n].make(open[n], f.turn, f.renderer(v), f.ledger.Now) })
 		}
 	}
 	return work.Wait()
 }
 
-func (p *part) make(posts []*Post, r *renderer, now func() time.Time) error {
+func (p *part) make(posts []*Post, turn int, r *renderer, now func() time.Time) error {
 	for some := range slices.Chunk(posts, atOnce) {
-		l := partLine{Through: some[len(some)-1].Seq}
+		l := partLine{Through: some[len(some)-1].Seq, Turn: turn}
 		for _, post := range some {
 			e := Entry{Seq: post.Seq, Date: now(), Feeds: post.To, Summary: map[string]string{}}
 			for _, format := range formats {

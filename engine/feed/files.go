@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"bagpipe/layout/disk"
 )
@@ -18,10 +19,42 @@ var errDamaged = errors.New("the feeds' files are damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// journal is one file of lines; at is how far it was read.
+// journal is one file of lines; at is how far it was read, turn the highest that wrote one.
 type journal struct {
 	path string
 	at   int64
+	turn int
+}
+
+// fences reports whether a line is of a turn that was over when it was written: whoever wrote it
+// had lost the lock, as file systems that are shared may take it away.
+func (j *journal) fences(turn int) bool {
+	if turn < j.turn {
+		return true
+	}
+	j.turn = turn
+	return false
+}
+
+// takeTurn counts those who held the lock of the folder, which is the caller's.
+func (f *Feeds) takeTurn() (int, error) {
+	data, err := os.ReadFile(f.file("turn"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	last, bad := strconv.Atoi(string(bytes.TrimSpace(data)))
+	if bad != nil { // none, or cut: above all that wrote here
+		if last = f.journal.turn; f.journal.at == 0 {
+			err := f.load()
+			if err != nil && !errors.Is(err, errDamaged) {
+				return 0, err
+			}
+		}
+		for n := range f.parts {
+			last = max(last, f.parts[n].turn, f.journal.turn)
+		}
+	}
+	return last + 1, os.WriteFile(f.file("turn"), fmt.Appendf(nil, "%d\n", last+1), 0o666)
 }
 
 // read gives the lines that were added since. A last line that is not whole is cut off: its

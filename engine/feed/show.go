@@ -1,13 +1,22 @@
 package feed
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Row is an entry of one feed, with its post.
@@ -24,23 +33,26 @@ const together = 5
 
 // Show gives the newest entries of a feed, most of them at most.
 func (f *Feeds) Show(feed string, most int) []Row {
+	rows := f.all(feed)
+	rows = rows[:min(len(rows), mostEach)]
+	if rows = gathered(rows); len(rows) > most && most > 0 {
+		rows = rows[:most]
+	}
+	return rows
+}
+
+// all are the entries of a feed, the newest first.
+func (f *Feeds) all(feed string) (rows []Row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	posts := map[int]*Post{}
 	for n := range f.posts {
 		posts[f.posts[n].Seq] = &f.posts[n]
 	}
-	var rows []Row
 	for _, e := range f.entries() {
-		p := posts[e.Seq]
-		for _, name := range e.Feeds {
-			if name == feed && p != nil && len(rows) < mostEach {
-				rows = append(rows, Row{Post: *p, Summary: e.Summary, Made: e.Date})
-			}
+		if p := posts[e.Seq]; p != nil && slices.Contains(e.Feeds, feed) {
+			rows = append(rows, Row{Post: *p, Summary: e.Summary, Made: e.Date})
 		}
-	}
-	if rows = gathered(rows); len(rows) > most && most > 0 {
-		rows = rows[:most]
 	}
 	return rows
 }
@@ -117,7 +129,13 @@ type (
 		ID      string      `xml:"id"`
 		Title   string      `xml:"title"`
 		Updated string      `xml:"updated"`
+		Links   []atomLink  `xml:"link"`
+		Archive *struct{}   `xml:"http://purl.org/syndication/history/1.0 archive"`
 		Entries []atomEntry `xml:"entry"`
+	}
+	atomLink struct {
+		Rel  string `xml:"rel,attr"`
+		Href string `xml:"href,attr"`
 	}
 	atomEntry struct {
 		ID       string       `xml:"id"`
@@ -149,7 +167,26 @@ func urn(text string) string {
 // WriteAtom writes rows, the newest first, as an Atom feed; one without entries has the time
 // now.
 func WriteAtom(w io.Writer, feed string, rows []Row, now time.Time) error {
-	a := atomFeed{ID: urn("feed " + feed), Title: feed, Updated: layout.FormatTime(now)}
+	return writeAtom(w, feed, rows, now, pages{})
+}
+
+// pages are the names of the documents that a feed is parted into (RFC 5005, section 4); "": a
+// document by itself.
+type pages struct {
+	self, current, before string
+	archive               bool // it is of a month that is over, and does not change any more
+}
+
+func writeAtom(w io.Writer, feed string, rows []Row, now time.Time, of pages) error {
+	a := atomFeed{ID: urn("feed " + feed), Title: ledger.Printable(feed), Updated: layout.FormatTime(now)}
+	for _, l := range []atomLink{{"self", of.self}, {"current", of.current}, {"prev-archive", of.before}} {
+		if l.Href != "" {
+			a.Links = append(a.Links, l)
+		}
+	}
+	if of.archive {
+		a.Archive = &struct{}{}
+	}
 	for n := range rows {
 		r := &rows[n]
 		if n == 0 {
@@ -175,4 +212,81 @@ func WriteAtom(w io.Writer, feed string, rows []Row, now time.Time) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// WriteAll writes FOLDER/person/NAME.atom and FOLDER/collection/NAME.atom, and each as .json;
+// and, once a month is over, NAME-2026-11.atom, which has all entries of it and is not written
+// anew. Files that are there are replaced, each by one rename.
+func (f *Feeds) WriteAll(dir string) (n int, err error) {
+	now := f.ledger.Now()
+	for _, name := range f.Names() {
+		rows := f.Show(name, 0)
+		// A name may hold a slash of somebody's address.
+		to := filepath.Join(dir, filepath.Dir(name), layout.EncodePath(filepath.Base(name)))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return n, err
+		}
+		data, err := layout.EncodeJSON(rows)
+		if err != nil {
+			return n, err
+		}
+		if err := disk.WriteFile(to+".json", data, 0o666); err != nil {
+			return n, err
+		}
+		if err := writePages(to, name, rows, f.all(name), now); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// writePages writes a feed's document, and one of each month that is over and has none yet.
+func writePages(to, name string, rows, all []Row, now time.Time) error {
+	const month = "2006-01"
+	base, of := filepath.Base(to), map[string][]Row{}
+	for _, r := range all {
+		if m := r.Date.Format(month); m < now.Format(month) {
+			of[m] = append(of[m], r)
+		}
+	}
+	before := ""
+	months := slices.Sorted(maps.Keys(of))
+	old, err := filepath.Glob(to + "-[0-9][0-9][0-9][0-9]-[0-9][0-9].atom")
+	if err != nil {
+		return err
+	}
+	slices.Sort(old)
+	for _, path := range old {
+		if m := strings.TrimSuffix(path[len(to)+1:], ".atom"); len(months) == 0 || m < months[0] {
+			before = filepath.Base(path)
+		}
+	}
+	for _, m := range months {
+		self := base + "-" + m + ".atom"
+		if _, err := os.Lstat(to + "-" + m + ".atom"); err != nil {
+			var out bytes.Buffer
+			err := writeAtom(&out, name, of[m], now, pages{self: href(self), current: href(base + ".atom"), before: href(before), archive: true})
+			if err == nil {
+				err = disk.WriteFile(to+"-"+m+".atom", out.Bytes(), 0o666)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		before = self
+	}
+	var out bytes.Buffer
+	if err := writeAtom(&out, name, rows, now, pages{self: href(base + ".atom"), before: href(before)}); err != nil {
+		return err
+	}
+	return disk.WriteFile(to+".atom", out.Bytes(), 0o666)
+}
+
+// href is a file's name as a reference.
+func href(name string) string {
+	if name == "" {
+		return ""
+	}
+	return (&url.URL{Path: "./" + name}).String()
 }

@@ -3,17 +3,13 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/feed"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // Feed shows activity feeds and posts to them.
@@ -81,39 +77,13 @@ func (c *feedWrite) Run(ctx context.Context, on *screen.Screen, open Open) error
 		if err := e.Feed.Cycle(ctx); err != nil {
 			return err
 		}
-		names := e.Feed.Names()
-		for _, name := range names {
-			if err := c.write(e, name); err != nil {
-				return err
-			}
+		n, err := e.Feed.WriteAll(c.Dir)
+		if err != nil {
+			return err
 		}
-		on.Talk("%s written to %s", screen.Count(len(names), "feed"), c.Dir)
+		on.Talk("%s written to %s", screen.Count(n, "feed"), c.Dir)
 		return nil
 	})
-}
-
-func (c *feedWrite) write(e *engine.Engine, name string) (err error) {
-	rows := e.Feed.Show(name, 0)
-	// A name may hold a slash of somebody's address.
-	path := filepath.Join(c.Dir, filepath.Dir(name), layout.EncodePath(filepath.Base(name)))
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	data, err := layout.EncodeJSON(rows)
-	if err != nil {
-		return err
-	}
-	if err := disk.WriteFile(path+".json", data, 0o666); err != nil {
-		return err
-	}
-	atom, err := os.Create(path + ".atom.new")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(feed.WriteAtom(atom, name, rows, e.Ledger.Now()), atom.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".atom.new", path+".atom")
 }
 
 type feedPosts struct {

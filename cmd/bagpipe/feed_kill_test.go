@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bagpipe/engine/feed"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Two engines with differing numbers of workers make the feeds, and are killed again and again:
+// each post is in each of its feeds once, as a naive model of the history has it; and the feeds
+// that are made anew, of nothing, are the same.
+func TestFeedsOutliveTheirEngines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/feeds/collections/default.yaml", "schema: 1\nmembers: [ada, bob, eve]\n")
+	b.write("ws/feeds/people/bob.yaml", "schema: 1\noptOut: [{type: bagpipe.item.note}]\n")
+	b.write("ws/feeds/people/ada.yaml", "schema: 1\naddresses: [ada@example.org]\n")
+	b.write("ws/feeds/people/cy.yaml", "schema: 1\nfollows: [ada]\n") // who may not see the collection
+	b.write("in/one", "x")
+	b.ok("add", filepath.Join(b.top, "in/one"))
+	notes := 0
+	kills := 0
+	for round := range soak(6, 60) {
+		b.env = append(slices.DeleteFunc(b.env, func(v string) bool { return strings.HasPrefix(v, "GOMAXPROCS=") }), fmt.Sprintf("GOMAXPROCS=%d", 1+round%4))
+		one, two := b.start("run", "--watch"), b.start("run", "--watch")
+		for range 4 {
+			b.ok("note", "one", "-m", fmt.Sprintf("note %d", notes))
+			notes++
+		}
+		<-time.After(time.Duration(round) * 300 * time.Millisecond)
+		if one.kill() {
+			kills++
+		}
+		two.signal(syscall.SIGTERM)
+		two.code(0)
+	}
+	if kills == 0 {
+		t.Fatal("none was killed")
+	}
+	pairs := func() (all []string) {
+		var posts []feed.PostRow
+		if err := json.Unmarshal([]byte(b.ok("feed", "posts", "--json")), &posts); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"ada", "bob", "cy", "eve"} {
+			all = append(all, entriesOf(t, b.ok("feed", "show", "--person", name, "--format", "json", "--limit", "200"), "person/"+name)...)
+		}
+		all = append(all, entriesOf(t, b.ok("feed", "show", "--collection", "default", "--format", "json", "--limit", "200"), "collection/default")...)
+		for _, p := range posts {
+			if p.Status != "processed" {
+				t.Errorf("post %d is %s: %s", p.Seq, p.Status, p.Reason)
+			}
+			for _, to := range p.To {
+				all = append(all, "post "+p.ID+" "+to)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	got := pairs()
+	if n := len(slices.Compact(slices.Clone(got))); n != len(got) {
+		t.Errorf("%d of %d are there twice", len(got)-n, len(got))
+	}
+	// The model: the item's arrival and all notes, each for all members and the collection, the
+	// notes but for bob.
+	if want := (1 + notes) + (1 + notes) + 1 + (1 + notes); countOf(got, "post ") != want {
+		t.Errorf("%d posts in feeds, by the model %d", countOf(got, "post "), want)
+	}
+	if err := os.RemoveAll(filepath.Join(b.dir, ".bagpipe/feeds")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, pairs()); diff != "" {
+		t.Errorf("made anew they differ (-killed +anew):\n%s", diff)
+	}
+}
+
+func countOf(all []string, begin string) (n int) {
+	for _, s := range all {
+		if strings.HasPrefix(s, begin) {
+			n++
+		}
+	}
+	return n
+}
+
+// entriesOf lists what a feed shows, with how many others each entry stands for.
+func entriesOf(t *testing.T, shown, name string) (all []string) {
+	t.Helper()
+	var rows []feed.Row
+	if err := json.Unmarshal([]byte(shown), &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		all = append(all, fmt.Sprintf("entry %s %s %d", r.ID, name, r.More))
+	}
+	return all
+}
