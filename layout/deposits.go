@@ -59,6 +59,7 @@ type FixityCheck struct {
 	Files   int       `json:"files,omitempty"`
 	Bytes   int64     `json:"bytes,omitempty"`
 	Message string    `json:"message,omitempty"`
+	How     string    `json:"how,omitempty"` // of a failed one: changed, missing or unreadable
 }
 
 // DepositCopy is the copy of one version of an item on one target.

@@ -28,8 +28,32 @@ type damage string
 
 func (d damage) Error() string { return string(d) }
 
+// notRead is damage of a copy that the disk does not give.
+type notRead struct{ damage }
+
+func (n notRead) Unwrap() error { return n.damage }
+
 // Check looks at the copies of one item, and records nothing.
 func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
+	return c.look(ctx, id, view{})
+}
+
+// view is which copies of an item are looked at, and how fast.
+type view struct {
+	of   string        // OfStore, OfTargets; "": all
+	at   []layout.Name // of targets only these; none: all
+	pace *pace         // nil: as fast as it goes
+}
+
+func (w view) local(name string) bool {
+	return w.of != OfTargets && (w.of != OfStore || name == Deposit)
+}
+
+func (w view) target(name layout.Name) bool {
+	return (w.of != OfStore || name == steps.StoreTarget) && (len(w.at) == 0 || slices.Contains(w.at, name))
+}
+
+func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, error) {
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
 		return Result{}, err
@@ -41,16 +65,26 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 	if r.atWork() {
 		return Result{}, errAtWork
 	}
+	if r.Manifest.Disposed != nil {
+		return Result{}, fault.New(fault.Refused, fmt.Sprintf("item %s was disposed of at %s", id.Short(), layout.FormatTime(r.Manifest.Disposed.At)))
+	}
+	r.pace = w.pace
 	m := r.Manifest
-	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}}
+	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: w.of == OfTargets, partly: w.of == OfStore}
 	for _, look := range []struct {
 		copy string
 		at   func(context.Context, *record) (layout.FixityCheck, error)
 	}{{Source, c.source}, {Content, c.content}, {Derived, c.derived}, {Deposit, c.deposit}} {
+		if !w.local(look.copy) {
+			continue
+		}
 		found, err := look.at(ctx, r)
 		var wrong damage
 		switch {
 		case errors.As(err, &wrong):
+			if found.How = HowChanged; errors.As(err, new(notRead)) {
+				found.How = HowUnreadable
+			}
 			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
 		case absent(err):
 			found.Outcome = layout.FixityAbsent
@@ -65,7 +99,7 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 	if len(r.targets) > 0 { // which the store is one of, or not
 		delete(out.Copies, Deposit)
 	}
-	if err := c.targetCopies(ctx, r, &out, func(layout.Name, int) (target.Level, bool) { return target.Read, true }); err != nil {
+	if err := c.targetCopies(ctx, r, &out, func(name layout.Name, _ int) (target.Level, bool) { return target.Read, w.target(name) }); err != nil {
 		return out, err
 	}
 	if !r.deposited && out.Copies[Deposit].Outcome == layout.FixityAbsent {
@@ -74,7 +108,12 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 	if out.Copies[Derived].Outcome == layout.FixityAbsent {
 		delete(out.Copies, Derived) // what steps make is removed in time
 	}
-	c.judge(r, out.Copies)
+	if w.of == "" {
+		c.judge(r, out.Copies)
+	} else if found, is := out.Copies[Deposit]; is && r.deposited && found.Outcome == layout.FixityAbsent {
+		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "a deposit was made, and is not in the store"
+		out.Copies[Deposit] = found
+	}
 	// What changed meanwhile was not compared with what it should be by now.
 	if v, err = c.ledger.Store.Tip(); err != nil {
 		return Result{}, err
@@ -108,11 +147,11 @@ func (c *Checks) judge(r *record, copies map[string]layout.FixityCheck) {
 	}
 	if r.deposited && len(r.targets) == 0 && copies[Deposit].Outcome == layout.FixityAbsent {
 		found := copies[Deposit]
-		found.Outcome, found.Message = layout.FixityFailed, "a deposit was made, and is not in the store"
+		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "a deposit was made, and is not in the store"
 		copies[Deposit] = found
 	} else if !there {
 		found := copies[Source]
-		found.Outcome, found.Message = layout.FixityFailed, "no copy of the item is there"
+		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "no copy of the item is there"
 		copies[Source] = found
 	}
 }
@@ -125,6 +164,9 @@ func (c *Checks) source(ctx context.Context, r *record) (found layout.FixityChec
 	}
 	found.Path = c.shown(path)
 	sum, err := inbox.Digest(ctx, path)
+	if err == nil {
+		err = r.pace.take(ctx, sum.Bytes)
+	}
 	if found.Files, found.Bytes = int(sum.Files), sum.Bytes; err != nil {
 		return found, unreadable(err)
 	}
@@ -141,7 +183,7 @@ func (c *Checks) content(ctx context.Context, r *record) (found layout.FixityChe
 		return found, errors.Join(err, os.ErrNotExist)
 	}
 	found.Path = c.shown(path)
-	found.Files, found.Bytes, err = compare(ctx, path, r.inventory)
+	found.Files, found.Bytes, err = compare(ctx, path, r.inventory, r.pace)
 	return found, err
 }
 
@@ -152,7 +194,7 @@ func (c *Checks) derived(ctx context.Context, r *record) (found layout.FixityChe
 		return found, err
 	}
 	found.Path = c.shown(dir)
-	report, err := checkBag(ctx, dir, r.Manifest.Item)
+	report, err := checkBag(ctx, dir, r.Manifest.Item, r.pace)
 	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
 	return found, err
 }
@@ -167,17 +209,17 @@ func (c *Checks) deposit(ctx context.Context, r *record) (found layout.FixityChe
 		return found, err
 	}
 	found.Path = c.shown(dir)
-	report, err := checkBag(ctx, dir, r.Manifest.Item)
+	report, err := checkBag(ctx, dir, r.Manifest.Item, r.pace)
 	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
 	return found, err
 }
 
 // checkBag wants a valid bag of an item.
-func checkBag(ctx context.Context, dir string, item layout.ItemID) (bags.Report, error) {
+func checkBag(ctx context.Context, dir string, item layout.ItemID, p *pace) (bags.Report, error) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return bags.Report{}, cmp.Or(err, error(damage("no folder is there")))
 	}
-	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{})
+	report, err := bags.Validate(ctx, dir, bags.ValidateOptions{Progress: p.progress(ctx)})
 	if err != nil {
 		return report, unreadable(err)
 	}
@@ -196,7 +238,7 @@ func checkBag(ctx context.Context, dir string, item layout.ItemID) (bags.Report,
 }
 
 // compare hashes an object and compares it with an inventory.
-func compare(ctx context.Context, path string, inventory *layout.Inventory) (n int, size int64, err error) {
+func compare(ctx context.Context, path string, inventory *layout.Inventory, p *pace) (n int, size int64, err error) {
 	tree, err := steps.ObjectTree(ctx, path)
 	if err != nil {
 		return 0, 0, unreadable(err)
@@ -206,7 +248,7 @@ func compare(ctx context.Context, path string, inventory *layout.Inventory) (n i
 		return n, size, damage(layout.EncodePath(tree.Others[0].Path) + " is no regular file")
 	}
 	seen := 0
-	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA512}, files.HashOptions{}, func(h files.Hashed) error {
+	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA512}, files.HashOptions{Progress: p.progress(ctx)}, func(h files.Hashed) error {
 		name := layout.EncodePath(tree.Files[h.Index].Path)
 		was, known := inventory.Files[name]
 		switch {
@@ -246,7 +288,7 @@ func unreadable(err error) error {
 	case err == nil || errors.Is(err, context.Canceled) || fault.Is(err, fault.Busy):
 		return err
 	case errors.As(err, &path), errors.As(err, &broken), errors.As(err, &special), errors.Is(err, files.ErrChanged):
-		return damage(err.Error())
+		return notRead{damage(err.Error())}
 	}
 	return err
 }

@@ -29,6 +29,7 @@ type record struct {
 	*ledger.Record
 	inventory *layout.Inventory // nil: not made yet
 	targets   map[layout.Name]map[int]layout.DepositCopy
+	pace      *pace
 	deposited bool     // a deposit of its version was completed
 	stores    []string // where bags of it may stand, those of its steps first
 }

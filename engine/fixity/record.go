@@ -37,7 +37,11 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 			return nil, err
 		}
 		d.Item = r.Item
-		if !r.targetsOnly {
+		switch {
+		case r.targetsOnly:
+		case r.partly && d.Copies != nil:
+			maps.Copy(d.Copies, r.local())
+		default:
 			d.Copies = r.local()
 		}
 		r.keepTargets(&d)
@@ -139,6 +143,9 @@ func (c *Checks) Status() (Status, error) {
 		return s, err
 	}
 	for it := range c.index.Loaded().Items() {
+		if it.Disposed() {
+			continue
+		}
 		s.Items++
 		d, err := ledger.ReadDeposits(v, it.ID)
 		if err != nil {

@@ -43,7 +43,9 @@ func (c *Checks) Copy(ctx context.Context, to layout.Name, items []layout.ItemID
 	all := len(items) == 0
 	if all {
 		for it := range c.index.Loaded().Items() {
-			items = append(items, it.ID)
+			if !it.Disposed() {
+				items = append(items, it.ID)
+			}
 		}
 	}
 	var errs []error
@@ -228,6 +230,7 @@ func (c *Checks) mendCopy(ctx context.Context, r Result, rec *record, name layou
 	found := r.Copies[called]
 	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
 	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
+	found.How = ""
 	r.Copies[called] = found
 	return nil
 }

@@ -141,7 +141,7 @@ func partOf(to string, id layout.ItemID, version int) string {
 // handOut writes a bag of an item.
 func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress func(files.Progress)) (n int, size int64, err error) {
 	if archive.FormatOfName(filepath.Base(to)) != archive.None {
-		if _, err := checkBag(ctx, bag, id); err != nil {
+		if _, err := checkBag(ctx, bag, id, nil); err != nil {
 			return 0, 0, notSound(bag, err)
 		}
 		report, err := bags.Serialize(ctx, bag, to, bags.SerializeOptions{Verify: true, Progress: progress})
@@ -151,7 +151,7 @@ func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress fun
 		return int(report.PayloadFiles), report.PayloadBytes, nil
 	}
 	err = place(ctx, bag, to, func(made string) error {
-		report, err := checkBag(ctx, made, id)
+		report, err := checkBag(ctx, made, id, nil)
 		n, size = int(report.PayloadFiles), report.PayloadBytes
 		return notSound(bag, err)
 	})
@@ -168,7 +168,7 @@ func (c *Checks) handOutObject(ctx context.Context, r *record, out *Retrieved) e
 	}
 	out.From = object
 	return place(ctx, object, out.To, func(made string) error {
-		out.Files, out.Bytes, err = compare(ctx, made, r.inventory)
+		out.Files, out.Bytes, err = compare(ctx, made, r.inventory, nil)
 		return notSound(object, err)
 	})
 }

@@ -49,6 +49,8 @@ type Result struct {
 
 	noted       map[layout.Name]map[int]layout.DepositCopy // those on targets, as they are known now
 	targetsOnly bool                                       // the copies of the workspace were not looked at
+	partly      bool                                       // some of these were
+	healed      []string                                   // copies that were replaced
 }
 
 // Failed names the copies that are not what they were, sorted.
@@ -128,17 +130,22 @@ func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
 	items := slices.Clone(which.Items)
 	if len(items) == 0 {
 		for it := range c.index.Loaded().Items() {
-			items = append(items, it.ID)
+			if !it.Disposed() {
+				items = append(items, it.ID)
+			}
 		}
 	}
 	if which.Sample == 0 && which.Older == 0 {
 		return items, nil
 	}
 	now := c.ledger.Now()
-	last := map[layout.ItemID]time.Time{}
+	last, err := c.seenBySweeps(v, len(items))
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range items {
 		// What cannot be read, or is to come, says nothing: the check itself tells of it.
-		if d, err := ledger.ReadDeposits(v, id); err == nil && !oldest(d).After(now.Add(clockSkew)) {
+		if d, err := ledger.ReadDeposits(v, id); err == nil && !oldest(d).After(now.Add(clockSkew)) && oldest(d).After(last[id]) {
 			last[id] = oldest(d)
 		}
 	}

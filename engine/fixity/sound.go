@@ -43,7 +43,7 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 	if (only == "" || only == steps.StoreTarget) && !avoid[steps.StoreTarget] {
 		dir, err := r.bag(version)
 		if err == nil {
-			report, rerr := checkBag(ctx, dir, id)
+			report, rerr := checkBag(ctx, dir, id, nil)
 			if err = rerr; err == nil {
 				return had(dir, dir, func() error { return nil }, report), nil
 			}
@@ -151,7 +151,7 @@ func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, cop
 	if err := t.Get(ctx, copied, dir); err != nil {
 		return nil, err
 	}
-	report, err := checkBag(ctx, dir, id)
+	report, err := checkBag(ctx, dir, id, nil)
 	return had(dir, from, drop, report), err
 }
 

@@ -74,6 +74,9 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 			if found.Outcome == layout.FixityDown {
 				continue
 			}
+			if err := r.pace.take(ctx, found.Bytes); err != nil {
+				return err
+			}
 			copied := r.targets[name][version]
 			copied.Verified, copied.Outcome, copied.Message = found.At, found.Outcome, found.Message
 			if out.noted[name] == nil {
@@ -97,8 +100,9 @@ func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout
 	case errors.As(err, &down):
 		found.Outcome = layout.FixityDown
 	case errors.As(err, &wrong):
-		found.Outcome = layout.FixityFailed
+		found.Outcome, found.How = layout.FixityFailed, HowChanged
 	case absent(err):
+		found.How = HowMissing
 		found.Outcome, err = layout.FixityFailed, errors.New("nothing of it is there")
 	case err != nil:
 		return found, err

@@ -66,6 +66,10 @@ func (c comparison) run(ctx context.Context) error {
 			c.told(Finding{BrokenRecord, it.ID, layout.ItemDir(it.ID), ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)})
 			continue
 		}
+		if r.Manifest.Disposed != nil {
+			known[it.ID] = 0 // a bag that stands there still is told of by the next disposal
+			continue
+		}
 		known[it.ID] = max(r.Manifest.Version, 1)
 		for _, store := range r.stores {
 			stores[store] = true
