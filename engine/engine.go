@@ -20,6 +20,7 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/control"
 	"bagpipe/engine/delivery"
+	"bagpipe/engine/disposal"
 	"bagpipe/engine/export"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/feed"
@@ -92,6 +93,7 @@ type Capabilities struct {
 	Export   *export.Exports
 	Search   *search.Searches
 	Delivery *delivery.Keeper
+	Disposal *disposal.Keeper
 	Catalog  *catalog.Keeper
 	Reader   *reader.Readers
 	Feed     *feed.Feeds
@@ -172,6 +174,9 @@ func newEngine(root string, o Options) (*Engine, error) {
 		return e.Export.Write(to, export.PREMIS, "", []layout.ItemID{id})
 	}
 	e.Fixity = fixity.New(l, e.Settings, e.Folder, e.Index, e.Act, e.Attempt.Targets)
+	e.Disposal = disposal.New(disposal.Rooms{Ledger: l, Settings: e.Settings, Guard: e.Guard, Index: e.Index,
+		Targets: e.Attempt.Targets, Withdraw: e.Delivery.WithdrawAll})
+	e.Notices.Others = notices.Others{Disposal: e.Disposal, Search: e.Search}
 	e.Catalog = catalog.New(l, e.Settings, e.Intake)
 	e.Reader = reader.New(l, e.Settings, e.Intake)
 	e.Attempt.PlaceMoved, e.Folder.Roots = e.Catalog.Want, e.Catalog.PlaceRoot

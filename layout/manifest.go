@@ -31,7 +31,13 @@ type Manifest struct {
 	Inventory  *InventorySummary `json:"inventory,omitempty"`
 	Recognised
 
+	Remains
+}
+
+// Remains are what an item leaves where its bytes are not, or not any more.
+type Remains struct {
 	Originals map[string]Original `json:"originals,omitempty"` // that stay in the inbox though they were taken in, by path
+	Disposed  *Disposed           `json:"disposed,omitempty"`  // it is a tombstone; see Tombstone
 }
 
 // Recognised is what rules said of the drop, and what checks found.
@@ -166,7 +172,7 @@ func ManifestHead(data []byte) (m Manifest, ok bool) {
 			texts(&s, func(k, v string) { m.Identifiers[k] = v })
 		case "recognition":
 			skipRecognition(&s)
-		case "metadata", "originals", "quality":
+		case "metadata", "originals", "quality", "disposed":
 			if !s.IsObject() {
 				s.Refuse()
 			}
@@ -264,6 +270,22 @@ func (m Manifest) EncodeNext(old []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read %s of %s: %w", ManifestJSON, m.Item, err)
 	}
 	for _, key := range []string{"identifiers", "inventory", "metadata", "quality", "recognition", "since", "source", "type"} {
+		delete(fields, key)
+	}
+	left, err := encodeDocument(fields)
+	if err != nil {
+		return nil, err
+	}
+	return m.Encode(left)
+}
+
+// EncodeTombstone writes a tombstone over old: nothing of what old says of the content survives.
+func (m Manifest) EncodeTombstone(old []byte) ([]byte, error) {
+	var fields map[string]any
+	if err := decodeNumbers(old, &fields); err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", ManifestJSON, m.Item, err)
+	}
+	for _, key := range []string{"inventory", "metadata", "quality", "disposed"} {
 		delete(fields, key)
 	}
 	left, err := encodeDocument(fields)

@@ -75,6 +75,7 @@ type copyCommands struct {
 	Delivery admin.Delivery `cmd:"" help:"List and decide what goes to other systems by delivery rules."`
 	Export   exportCmds     `cmd:"" help:"Write what was done with items as PREMIS, METS, RDF or tables; all items as STAC."`
 	Payload  admin.Payload  `cmd:"" help:"Say whose bytes are not here, and move them between sites."`
+	Dispose  admin.Dispose  `cmd:"" help:"Propose, approve and carry out that items are removed for good."`
 	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
 	Repair   admin.Repair   `cmd:"" help:"Replace damaged and missing objects of the history, from copies."`
 	Backup   admin.Backup   `cmd:"" help:"Check that a backup holds what it should."`

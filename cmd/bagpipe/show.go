@@ -154,6 +154,9 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	if r := m.Recognition; r != nil {
 		t.Row("recognised", fmt.Sprintf("%s: %s", r.Rule, strings.TrimPrefix(cmp.Or(r.Tried[r.Rule], r.Verdict), "yes: ")))
 	}
+	if x := m.Disposed; x != nil {
+		t.Row("disposed", fmt.Sprintf("%s by %s: %s", screen.When(x.At), x.By, x.Reason))
+	}
 	for _, h := range d.Held {
 		t.Row("held", screen.Local(h))
 	}

@@ -56,6 +56,9 @@ func Describe(ctx context.Context, ac *Acts, id layout.ItemID, d Description, wh
 			return nil, err
 		}
 		m := rec.Manifest
+		if in, is := state.Disposal(rec.Execution); is {
+			return nil, &state.IllegalError{Event: "set", Item: id, Reason: in.DisposalText()}
+		}
 		changed := d.apply(&m)
 		old, err := undescribed(rec.Committed.Manifest)
 		if err != nil {

@@ -43,6 +43,11 @@ func (li *Lists) row(it *queue.Item) (row ItemRow) {
 		row.Status, row.Why = state.Failed, it.Broken
 		return row
 	}
+	if it.Disposed() {
+		row.Status, row.Since = state.Inactive, it.Milestones[state.Disposed]
+		row.Why = "disposed of at " + layout.FormatTime(row.Since)
+		return row
+	}
 	if len(it.Runs) == 0 {
 		row.Status, row.Why = state.Waiting, "no workflow was started on it"
 	}

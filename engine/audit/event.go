@@ -159,6 +159,8 @@ func intentOf(d difference, x, y *state.Execution, plans state.Plans) (happened,
 		h.event = state.Hold{Key: k, At: in.At, By: in.By, Text: in.Text, Answers: string(in.Target)}
 	case state.RemarkIntent:
 		h.event = state.Remark{Key: k, At: in.At, By: in.By, Text: in.Text}
+	case state.DisposeIntent:
+		h.event = state.Dispose{Key: k, At: in.At, By: in.By, Text: in.Text, Proposal: string(in.Target)}
 	case state.ReleaseIntent:
 		h.event = state.Release{Key: newKeys(), At: in.At, By: in.By, Text: in.Text}
 	case state.DeactivateIntent:

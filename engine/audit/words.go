@@ -48,6 +48,8 @@ func expected(id layout.ItemID, m layout.Manifest, h happened, tr state.Transiti
 		return ledger.IntentMessage(id, m, h.kind, "held", "", "")
 	case state.RemarkIntent:
 		return ledger.IntentMessage(id, m, h.kind, "noted", "", "")
+	case state.DisposeIntent:
+		return ledger.IntentMessage(id, m, h.kind, "begun", "", "")
 	case state.ReleaseIntent:
 		return ledger.IntentMessage(id, m, h.kind, "released", "", "")
 	case state.OwnIntent:

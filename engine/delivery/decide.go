@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -123,6 +124,27 @@ func (k *Keeper) takeBack(ctx context.Context, id layout.ItemID, to layout.Name,
 // leftBack reports whether an engine that is gone was taking an item back.
 func (k *Keeper) leftBack(d *layout.Delivery) bool {
 	return d.State == layout.DeliveryUnconfirmed && d.Engine != "" && !k.ledger.Seat.MayBeAlive(d.Engine)
+}
+
+// WithdrawAll takes an item back from all targets that hold it. It may be done again.
+func (k *Keeper) WithdrawAll(ctx context.Context, id layout.ItemID, why string) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	o, err := readObject(v, id)
+	if err != nil || o == nil {
+		return err
+	}
+	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
+		if o.delivery.Targets[to].Sent == nil && o.delivery.Targets[to].State != layout.DeliverySending {
+			continue
+		}
+		if err := k.Withdraw(ctx, id, to, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remove takes what a target holds of an item away.

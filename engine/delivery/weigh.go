@@ -13,6 +13,7 @@ import (
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 
@@ -76,6 +77,9 @@ func (o *object) digest(c target.Config) string {
 // first is the rule that decides of a target; nil: none fits. approve: it wants a person's
 // word.
 func (b book) first(to string, o *object, now time.Time) (found *rule, approve bool) {
+	if gjson.GetBytes(o.execution, "milestones."+string(state.Disposed)).Exists() { // its bytes are gone, or about to go
+		return nil, false
+	}
 	values := func(path string) gjson.Result { return index.LookUp(o.manifest, o.execution, path) }
 	for i := range b.rules {
 		r := &b.rules[i]

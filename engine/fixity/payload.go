@@ -200,7 +200,7 @@ func verifyParts(ctx context.Context, c *Checks, r *record, scratch string, out 
 		bag := filepath.Join(scratch, layout.DerivedDir, step.Name())
 		if _, noBag := os.Lstat(filepath.Join(bag, "bagit.txt")); noBag != nil {
 			out.Unverified = append(out.Unverified, layout.DerivedDir+"/"+step.Name())
-		} else if _, err := checkBag(ctx, bag, m.Item); err != nil {
+		} else if _, err := checkBag(ctx, bag, m.Item, nil); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, cop
 		if err := t.Get(ctx, copied, into); err != nil {
 			return nil, err
 		}
-		report, err := checkBag(ctx, into, id)
+		report, err := checkBag(ctx, into, id, nil)
 		return had(into, from, func() error { return nil }, report), err
 	}
 	scratch := c.ledger.Path(layout.ScratchDir + "/" + string(c.ledger.ID)) // which goes with this engine

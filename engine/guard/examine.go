@@ -143,7 +143,7 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 		return nil, err
 	}
 	for id := range touched {
-		if err := x.item(c, main, at, others, id); err != nil {
+		if err := x.item(ctx, c, main, at, others, id); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items m
 }
 
 // item holds one item against what it should be.
-func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
+func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
 	was := at.items[id]
 	want := version{at: main}
 	if was != nil {
@@ -212,6 +212,11 @@ func (x *examiner) item(c gitstore.Commit, main gitstore.Hash, at *branch, other
 		return err
 	}
 	mended, what := judge(id, before, now, plans)
+	unfounded, err := x.g.disposals(ctx, view, id, before, &mended, plans)
+	if err != nil {
+		return err
+	}
+	what = append(what, unfounded...)
 	next := &verdict{want: version{at: c.Hash}}
 	switch {
 	case len(what) > 0 && now.Absent() && len(others) == 0: // kept by name: there may be very many

@@ -56,14 +56,17 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 	if err != nil {
 		return a, err
 	}
-	if len(conflicts) > 0 {
+	if len(conflicts) > 0 && tombstone(a.Manifest) == nil && tombstone(b.Manifest) == nil {
 		if err := holdFor(united, a, b, conflicts); err != nil {
 			return a, err
 		}
 	}
 	united.Recompute(plans)
 	out.Execution = united.Encode()
-	out.Deposits, err = joinDeposits(a.Deposits, b.Deposits)
+	if out.Deposits, err = joinDeposits(a.Deposits, b.Deposits); err != nil {
+		return out, err
+	}
+	out, _, err = joinTombstones(a, b, out)
 	return out, err
 }
 

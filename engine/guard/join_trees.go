@@ -56,7 +56,33 @@ func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) 
 			return nil, err
 		}
 	}
-	return files, nil
+	return files, j.bury(files)
+}
+
+// bury leaves out what would come back of items that were disposed of.
+func (j *joining) bury(files map[string][]byte) error {
+	buried := map[layout.ItemID]bool{}
+	for p, data := range files {
+		id, rest, ok := layout.ItemOfPath(p)
+		if !ok || ledger.IsRecord(rest) || data == nil {
+			continue
+		}
+		if _, known := buried[id]; !known {
+			name := layout.ItemDir(id) + "/" + layout.ManifestJSON
+			manifest := files[name]
+			if manifest == nil {
+				var err error
+				if manifest, err = ledger.ReadOptional(j.a, name); err != nil {
+					return err
+				}
+			}
+			buried[id] = tombstone(manifest) != nil
+		}
+		if buried[id] {
+			delete(files, p)
+		}
+	}
+	return nil
 }
 
 // changes are the files that differ; nil is one that is gone.

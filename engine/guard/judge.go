@@ -40,6 +40,9 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 		mended.Execution, is = fixed.Encode(), fixed
 		breaches = append(breaches, found...)
 	}
+	if found, done := mendTombstone(before, &mended, is); done {
+		return mended, append(breaches, found...)
+	}
 	renewed := state.Progressed(x, is) && isInventory(id, now)
 	manifest, found := mendManifest(before, now, x, is, plans, renewed)
 	mended.Manifest = manifest

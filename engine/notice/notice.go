@@ -22,10 +22,12 @@ const (
 	Schedules = "schedules"
 	Workers   = "workers"
 	Mended    = "mended"
+	Disposal  = "disposal" // items whose time is over, and proposals that wait
+	Searches  = "searches" // what a saved search finds that it did not find before
 )
 
 // kinds are all of them.
-var kinds = []string{Failures, People, Stalls, Fixity, Schedules, Workers, Mended}
+var kinds = []string{Failures, People, Stalls, Fixity, Schedules, Workers, Mended, Disposal, Searches}
 
 // Wish says who is told of what, how often and in which way.
 type Wish struct {
@@ -135,13 +137,15 @@ func (m *Mail) check() (key string, err error) {
 // SigningKey reads a webhook's secret: whsec_ and base64, as Standard Webhooks have it, or the
 // key itself.
 func SigningKey(text string) ([]byte, error) {
-	coded, is := strings.CutPrefix(text, "whsec_")
-	if !is {
-		return []byte(text), nil
+	key, coded := []byte(text), false
+	if text, coded = strings.CutPrefix(text, "whsec_"); coded {
+		var err error
+		if key, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("the secret after whsec_ is no base64: %w", err)
+		}
 	}
-	key, err := base64.StdEncoding.DecodeString(coded)
-	if err != nil {
-		return nil, fmt.Errorf("the secret after whsec_ is no base64: %w", err)
+	if len(key) == 0 {
+		return nil, fmt.Errorf("the secret is empty")
 	}
 	return key, nil
 }

@@ -29,8 +29,20 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 		return err
 	}
 	stand := t.standing()
-	for key, news := range k.Events {
-		stand[key] = news
+	maps.Copy(stand, k.Events)
+	if n.Tells(notice.Disposal) {
+		due, err := t.due(ctx)
+		if err != nil {
+			return err
+		}
+		maps.Copy(stand, due)
+	}
+	if n.Tells(notice.Searches) {
+		found, err := t.newHits(ctx, k)
+		if err != nil {
+			return err
+		}
+		maps.Copy(stand, found)
 	}
 	maps.DeleteFunc(stand, func(_ string, news News) bool { return !n.Tells(news.Kind) })
 	d := Digest{Name: name, At: t.ledger.Now(), Workspace: t.ledger.Root, Counts: map[string]int{}, News: []News{}, Mended: []News{}}
@@ -44,7 +56,7 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(k.Told)) {
-		if _, stands := stand[key]; stands || k.Told[key].Kind == notice.People || !n.Tells(notice.Mended) {
+		if _, stands := stand[key]; stands || k.Told[key].Kind == notice.People || k.Told[key].Kind == notice.Disposal || !n.Tells(notice.Mended) {
 			continue
 		}
 		d.Counts[notice.Mended]++
@@ -52,6 +64,9 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 			d.Mended = append(d.Mended, k.Told[key])
 		}
 	}
+	passed := func(key string, _ News) bool { return strings.HasPrefix(key, once) }
+	maps.DeleteFunc(stand, passed)
+	maps.DeleteFunc(k.Events, passed)
 	k.Told = stand
 	if len(d.Counts) == 0 {
 		return nil
@@ -70,7 +85,8 @@ func (d *Digest) line() string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(d.Counts)) {
 		word := map[string]string{notice.Failures: "failed", notice.People: "for a person", notice.Stalls: "stalled",
-			notice.Fixity: "damaged", notice.Schedules: "of schedules", notice.Workers: "of workers", notice.Mended: "mended"}[kind]
+			notice.Fixity: "damaged or healed", notice.Schedules: "of schedules", notice.Workers: "of workers", notice.Mended: "mended",
+			notice.Disposal: "to dispose of", notice.Searches: "found"}[kind]
 		parts = append(parts, fmt.Sprintf("%d %s", d.Counts[kind], word))
 	}
 	return strings.Join(parts, ", ")
@@ -160,6 +176,9 @@ func (k *kept) take(c gitstore.Commit) {
 	if outcome := trailer(c, "Bagpipe-Fixity"); outcome != "" {
 		if outcome != layout.FixityFailed {
 			delete(k.Events, "fixity "+item)
+			if strings.Contains(c.Body, ": mended from ") {
+				k.Events[once+"healed "+item+" "+c.Hash.String()] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: ledger.OneLine(c.Body, 300), Since: c.When}
+			}
 			return
 		}
 		k.Events["fixity "+item] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: ledger.OneLine(c.Body, 300), Since: c.When}

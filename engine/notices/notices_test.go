@@ -22,6 +22,8 @@ import (
 	"net/mail"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,19 +33,61 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/notice"
 	"bagpipe/engine/notices"
 	"bagpipe/steps"
 )
 
-// TestSignatureIsThePublishedOne takes the example of the specification of Standard Webhooks.
+// TestSignatureIsThePublishedOne takes the vectors of Standard Webhooks: the signature of each
+// body is the valid one, and none of those that are not.
 func TestSignatureIsThePublishedOne(t *testing.T) {
-	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	data, err := os.ReadFile("../../../shared/fixtures/webhooks/vectors.json")
 	if err != nil {
+		t.Skip(err)
+	}
+	var published struct {
+		Vectors []struct {
+			Secret    string `json:"secret"`
+			ID        string `json:"webhook-id"`
+			Timestamp string `json:"webhook-timestamp"`
+			Body      string `json:"body"`
+			Signature string `json:"webhook-signature"`
+			Valid     bool   `json:"valid"`
+		} `json:"vectors"`
+		Refused []any `json:"secrets_refused"`
+	}
+	if err := json.Unmarshal(data, &published); err != nil {
 		t.Fatal(err)
 	}
-	got := notices.Signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
-	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
-		t.Errorf("%s, want %s", got, want)
+	valid := 0
+	for _, v := range published.Vectors {
+		key, err := notice.SigningKey(v.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := strconv.ParseInt(v.Timestamp, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := notices.Signature(key, v.ID, time.Unix(at, 0), []byte(v.Body))
+		if is := slices.Contains(strings.Fields(v.Signature), got); is != v.Valid {
+			t.Errorf("%s of %s: it is that of the vector: %v", got, v.Body, is)
+		}
+		if v.Valid {
+			valid++
+		}
+	}
+	if valid == 0 || len(published.Refused) == 0 {
+		t.Errorf("%d valid vectors, %d secrets to refuse", valid, len(published.Refused))
+	}
+	for _, r := range published.Refused {
+		secret, is := r.(string)
+		if of, isMap := r.(map[string]any); isMap {
+			secret, is = of["secret"].(string)
+		}
+		if key, err := notice.SigningKey(secret); !is || err == nil {
+			t.Errorf("%v was taken, as %x", r, key)
+		}
 	}
 }
 

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/disposal"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/notice"
+	"bagpipe/engine/search"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -45,11 +47,19 @@ type Teller struct {
 	settings *settings.Source
 	index    *index.Keeper
 	ask      *ask.Answers
+	Others
 
 	turn sync.Mutex // held while it looks, and hands over
 	seen gitstore.Hash
 	at   time.Time            // of the last look
 	next map[string]time.Time // by name: there is nothing to do before
+	slow slow
+}
+
+// Others are rooms that are asked for news; nil: they have none.
+type Others struct {
+	Disposal *disposal.Keeper
+	Search   *search.Searches
 }
 
 // New gives the teller of a workspace.
@@ -88,6 +98,7 @@ type kept struct {
 	Told    map[string]News `json:"told"`
 	At      time.Time       `json:"at,omitzero"` // of the last digest
 	Pending *pending        `json:"pending,omitempty"`
+	Hits    map[string]hits `json:"hits,omitempty"` // of each saved search
 	Sent    []Digest        `json:"sent,omitempty"` // the last, for an Atom file
 }
 

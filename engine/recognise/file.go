@@ -17,6 +17,7 @@ type File struct {
 	Rules       []Rule            `yaml:"rules"`
 	Quality     []QualityRule     `yaml:"quality"`
 	Delivery    []Delivery        `yaml:"delivery"`
+	Retention   []Retention       `yaml:"retention"`
 
 	path string
 	yaml *layout.YAML

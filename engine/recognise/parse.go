@@ -72,6 +72,9 @@ func (c *checker) check() error {
 	if err := c.checkDelivery(); err != nil {
 		return err
 	}
+	if err := c.checkRetention(); err != nil {
+		return err
+	}
 	if len(f.Rules) > maxRules {
 		return f.Errorf("$.rules", "%d rules; at most %d in a file", len(f.Rules), maxRules)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Reason is why a step cannot be claimed now.
 type Reason struct {
-	Code  string    // held, inactive, version, failed, running, done, requires, content, manual, date, retry, batch, children, siblings, pool, site
+	Code  string    // disposed, held, inactive, version, failed, running, done, requires, content, manual, date, retry, batch, children, siblings, pool, site
 	Text  string    // for people
 	Steps []string  // requires: the open prerequisites
 	Until time.Time // date, retry: when it can, if that is known
@@ -33,6 +33,9 @@ func (x *Execution) Blocked(workflow string, d *Definition, i int, now time.Time
 	case InProgress:
 		k, a, _ := s.Current()
 		return RunningReason(a.Runner, k)
+	}
+	if in, is := Disposal(x); is {
+		return &Reason{Code: "disposed", Text: in.DisposalText()}
 	}
 	if holds := x.Holds(); len(holds) > 0 {
 		return &Reason{Code: "held", Text: "is held " + x.HoldText(holds[0])}
@@ -82,6 +85,9 @@ func (x *Execution) Stopped(workflow string) string {
 // stopped says why nothing of a workflow starts.
 func (x *Execution) stopped(workflow string) *Reason {
 	w := x.Workflows[workflow]
+	if in, is := Disposal(x); is {
+		return &Reason{Code: "disposed", Text: in.DisposalText()}
+	}
 	if w.Status == Inactive && x.superseded(w) {
 		return &Reason{Code: "version", Text: "the workflow belongs to an earlier version of the item"}
 	}

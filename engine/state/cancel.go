@@ -67,3 +67,79 @@ func lostCancelled(x *Execution, workflow string, step layout.Name, s *StepRecor
 	in, is := Cancelled(x, workflow, step, k)
 	return in.At, is
 }
+
+// Dispose takes the item out of everything, for good, as its bytes are about to be removed.
+// Proposal is the key by which that was decided.
+type Dispose struct {
+	Key      layout.IntentKey
+	At       time.Time
+	By       string
+	Text     string
+	Proposal string
+}
+
+func (e Dispose) apply(x *Execution, _ *Definition) (Transition, error) {
+	illegal := &IllegalError{Event: "dispose", Item: x.Item}
+	holds := x.Holds()
+	switch busy := x.Underway(); {
+	case len(holds) > 0:
+		illegal.Reason = "is held " + x.HoldText(holds[0])
+	case busy != "":
+		illegal.Reason = "is under way: " + busy
+	default:
+		x.intend(e.Key, Intent{Kind: DisposeIntent, At: e.At, By: e.By, Text: e.Text, Target: layout.IntentKey(e.Proposal)})
+		x.reach(e.At, Disposed)
+		for name, w := range x.Workflows {
+			if w.plan != nil {
+				x.Compute(name, w.plan)
+			}
+		}
+		return Transition{}, nil
+	}
+	return Transition{}, illegal
+}
+
+// Disposal gives the intent by which an item is disposed of, the first of several.
+func Disposal(x *Execution) (in Intent, is bool) {
+	var first layout.IntentKey
+	for key, i := range x.Intents {
+		if i.Kind == DisposeIntent && (!is || key < first) {
+			in, first, is = i, key, true
+		}
+	}
+	return in, is
+}
+
+// refuseDisposed refuses all that may not happen any more to an item that is disposed of.
+func refuseDisposed(x *Execution, ev Event) error {
+	in, is := Disposal(x)
+	if !is {
+		return nil
+	}
+	switch ev := ev.(type) {
+	case Remark, Lost, Own:
+		return nil
+	case Hold:
+		if ev.Answers != "" {
+			return nil
+		}
+	}
+	return &IllegalError{Event: "change", Item: x.Item, Reason: in.DisposalText()}
+}
+
+// DisposalText says by whom an item was disposed of, when and why.
+func (i Intent) DisposalText() string {
+	return fmt.Sprintf("was disposed of by %s at %s: %s", i.By, layout.FormatTime(i.At), i.Text)
+}
+
+// Undispose takes out what began a disposal that was not lawful.
+func Undispose(x *Execution) {
+	for key, i := range x.Intents {
+		if i.Kind == DisposeIntent {
+			delete(x.Intents, key)
+			if x.Milestones[Disposed].Equal(i.At) {
+				delete(x.Milestones, Disposed)
+			}
+		}
+	}
+}

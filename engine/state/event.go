@@ -63,6 +63,9 @@ type KeyFunc func() (layout.IntentKey, error)
 // computes the statuses. An illegal event is an *IllegalError and leaves x as
 // it was.
 func Apply(x *Execution, d *Definition, ev Event) (Transition, error) {
+	if err := refuseDisposed(x, ev); err != nil {
+		return Transition{}, err
+	}
 	return ev.apply(x, d)
 }
 

@@ -48,10 +48,14 @@ const (
 	ActivateIntent   = "activate"
 	InternalIntent   = "internal"
 	OwnIntent        = "own"
+	DisposeIntent    = "dispose"
 )
 
 // Registered is the milestone that every item reaches when its first workflow starts.
 const Registered layout.Name = "registered"
+
+// Disposed is the milestone of an item whose bytes are disposed of, or about to be.
+const Disposed layout.Name = "disposed"
 
 // unknown holds the fields of an object that this version does not know: the
 // key and its raw JSON.

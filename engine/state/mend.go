@@ -202,6 +202,9 @@ func (m *mender) milestones() {
 		if there && was.Equal(at) || m.out.endedAt(at) {
 			continue
 		}
+		if in, is := Disposal(m.out); n == Disposed && is && in.At.Equal(at) {
+			continue
+		}
 		if there {
 			m.breach("changed the milestone %s", n)
 			m.out.Milestones[n] = was

@@ -121,7 +121,7 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 	switch {
 	case !open:
 		w.Status, w.Ended = Completed, last
-	case len(x.Deactivations(workflow)) > 0 || x.superseded(w):
+	case len(x.Deactivations(workflow)) > 0 || x.superseded(w) || disposed(x):
 		w.Status = Inactive
 	case broken && !goesOn(x, workflow, d):
 		w.Status, w.Ended = Failed, failed
@@ -161,6 +161,11 @@ func goesOn(x *Execution, workflow string, d *Definition) bool {
 // superseded reports whether a workflow worked on a version of the item that has been
 // replaced. It may be open all the same: a reset that was made apart comes with a join.
 func (x *Execution) superseded(w *Workflow) bool { return w.Created.Before(x.Since) }
+
+func disposed(x *Execution) bool {
+	_, is := Disposal(x)
+	return is
+}
 
 // computeOthers deals with the steps the definition does not have: those that
 // were attempted keep a status, the rest of them are no part of the record.

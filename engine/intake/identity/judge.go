@@ -81,6 +81,9 @@ func (k *Keys) judgeIdentifiers(r gitstore.Reader, m *layout.Manifest) error {
 }
 
 func nameItem(m layout.Manifest) string {
+	if d := m.Disposed; d != nil {
+		return fmt.Sprintf("item %s (%s/%s), which was disposed of at %s: %s", m.Item, m.Collection, m.Label, layout.FormatTime(d.At), d.Reason)
+	}
 	return fmt.Sprintf("item %s (%s/%s, taken in %s)", m.Item, m.Collection, m.Label, layout.FormatTime(m.Created))
 }
 
@@ -167,6 +170,9 @@ func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemI
 		return h, fmt.Sprintf("its identifiers are those of several items, and it can be a version of one only: %s", ledger.Clip(strings.Join(names, ", "), 1000)), nil
 	}
 	for _, o := range items {
+		if o.Disposed != nil {
+			return h, "it leads to " + nameItem(o), nil
+		}
 		if o.Parent != nil {
 			return h, fmt.Sprintf("it leads to %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
 		}

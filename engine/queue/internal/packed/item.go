@@ -56,6 +56,11 @@ func (it *Item) Steps() iter.Seq2[*Run, int] {
 	}
 }
 
+// Disposed reports whether the item is a tombstone, or about to become one: it has no runs.
+func (it *Item) Disposed() bool {
+	return len(it.Runs) == 0 && it.Broken == "" && !it.Milestones[state.Disposed].IsZero()
+}
+
 // Run gives the item's run of that name; nil where it has none.
 func (it *Item) Run(name string) *Run {
 	for r := range it.Runs {

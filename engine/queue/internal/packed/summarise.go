@@ -36,6 +36,14 @@ func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(d
 	if holds := x.Holds(); len(holds) > 0 {
 		it.Held, it.HeldBy = true, x.HoldText(holds[0])
 	}
+	if in, is := state.Disposal(x); is {
+		if it.Milestones == nil {
+			it.Milestones = map[layout.Name]time.Time{}
+		}
+		it.Milestones[state.Disposed] = in.At
+		it.Held, it.HeldBy = false, ""
+		return it
+	}
 	names := x.Names()
 	runs = slices.Grow(runs, len(names))[:len(names)]
 	asks := false
