@@ -101,6 +101,12 @@ func (k *Keeper) do(ctx context.Context, f *firing) (said string, failed bool, e
 		return k.deeds["read"](ctx, f.Do)
 	case f.Do.Start != "":
 		return k.deeds["start"](ctx, f.Do)
+	case f.Do.Dispose != "":
+		return k.deeds["dispose"](ctx, f.Do)
+	case f.Do.Deliver != "":
+		return k.deeds["deliver"](ctx, f.Do)
+	case f.Do.Feeds != "":
+		return k.deeds["feeds"](ctx, f.Do)
 	}
 	return k.run(ctx, f)
 }

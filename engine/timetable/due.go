@@ -20,6 +20,9 @@ func (s *Schedule) Next(after, ended time.Time) (due time.Time, ever bool) {
 			ended = after
 		}
 		due, ever = ended.Add(r.every), true
+		if r.months > 0 {
+			due = monthsAfter(ended.In(r.zone), r.months)
+		}
 		if due.Before(r.from) {
 			due = r.from
 		}
@@ -33,6 +36,13 @@ func (s *Schedule) Next(after, ended time.Time) (due time.Time, ever bool) {
 		return time.Time{}, false
 	}
 	return due.UTC(), ever
+}
+
+// monthsAfter is the same day and time some months later, or the last day of a month that is
+// shorter.
+func monthsAfter(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
 }
 
 // Open reports whether a moment is between from and until, and between the times of the day.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,23 +65,43 @@ func (t Trigger) String() string {
 	return text
 }
 
-// Do is what is done: one of Command, Fixity, Scan, Read, Start and Queue.
+// Do is what is done: one of Command, Deliver, Dispose, Feeds, Fixity, Scan, Read, Start and Queue.
 type Do struct {
 	Queue   string         `yaml:"queue"` // a named queue, worked on until it is empty
 	Command []string       `yaml:"command"`
 	With    map[string]any `yaml:"with"`
-	Fixity  string         `yaml:"fixity"`
-	Sample  string         `yaml:"sample"`
-	Older   string         `yaml:"older"`
-	Start   string         `yaml:"start"`
-	Scan    string         `yaml:"scan"` // a catalog
-	Read    string         `yaml:"read"` // a reader
-	Where   string         `yaml:"where"`
+	Fixity  string         `yaml:"fixity"` // items, store, targets, catalogs; or due
+	Sweep   `yaml:",inline"`
+	Start   string `yaml:"start"`
+	Scan    string `yaml:"scan"` // a catalog
+	Read    string `yaml:"read"` // a reader
+	Where   string `yaml:"where"`
+	Others  `yaml:",inline"`
 
 	Parallel int              `yaml:"-"` // of the schedule: how much is done at once; 0: as much as can be
-	Part     float64          `yaml:"-"` // Sample, as a part of 1; 0: all
-	OlderFor time.Duration    `yaml:"-"`
 	Which    *condition.Where `yaml:"-"` // nil: all
+}
+
+// Sweep is how a check of fixity goes.
+type Sweep struct {
+	Sample string        `yaml:"sample"`
+	Older  string        `yaml:"older"`
+	Every  string        `yaml:"every"` // each item once in so long
+	Rate   string        `yaml:"rate"`  // bytes in a second, as 50MiB/s
+	At     []layout.Name `yaml:"at"`    // of targets these alone
+	Heal   bool          `yaml:"heal"`
+
+	Part     float64       `yaml:"-"` // Sample, as a part of 1; 0: all
+	OlderFor time.Duration `yaml:"-"`
+	EveryFor time.Duration `yaml:"-"`
+	PerSec   int64         `yaml:"-"`
+}
+
+// Others are what is done with the work of other rooms.
+type Others struct {
+	Deliver string `yaml:"deliver"` // due: what delivery rules want
+	Dispose string `yaml:"dispose"` // due: what retention rules want is proposed, what is approved is carried out
+	Feeds   string `yaml:"feeds"`   // a folder for the feeds
 }
 
 // reckoned is what the texts of a schedule say.
@@ -89,6 +110,7 @@ type reckoned struct {
 	cron         cron.Schedule // of the wall's times; nil: none
 	hourly       bool          // the line is for every hour
 	every        time.Duration
+	months       int // of every, by the calendar
 	at           time.Time
 	from, until  time.Time
 	hours        Hours
@@ -206,9 +228,14 @@ func (s *Schedule) readTrigger() (at string, err error) {
 		if _, ever := s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Time{}); !ever && s.From == "" && s.Until == "" {
 			return "$.trigger.cron", fmt.Errorf("%q is never due", t.Cron)
 		}
+	case strings.HasSuffix(t.Every, "mo"):
+		if r.months, err = strconv.Atoi(strings.TrimSuffix(t.Every, "mo")); err != nil || r.months < 1 || r.months > 1200 {
+			return "$.trigger.every", fmt.Errorf("expected a number of months such as 1mo, not %q", t.Every)
+		}
+		r.every = time.Duration(r.months) * 28 * 24 * time.Hour // at least
 	case t.Every != "":
 		if r.every, err = layout.ParseDuration(t.Every); err != nil || r.every < time.Second {
-			return "$.trigger.every", fmt.Errorf("expected a time such as 30s, 6h or 7d, not %q", t.Every)
+			return "$.trigger.every", fmt.Errorf("expected a time such as 30s, 6h, 7d or 1mo, not %q", t.Every)
 		}
 	default:
 		if r.at, err = s.moment(t.At); err != nil {
@@ -237,26 +264,33 @@ func (s *Schedule) readDo() (at string, err error) {
 	}
 	d.Parallel = s.Parallel
 	given := 0
-	for _, is := range []bool{len(d.Command) > 0, d.Fixity != "", d.Start != "", d.Scan != "", d.Read != "", d.Queue != ""} {
+	for _, is := range []bool{len(d.Command) > 0, d.Fixity != "", d.Start != "", d.Scan != "", d.Read != "", d.Queue != "", d.Deliver != "", d.Dispose != "", d.Feeds != ""} {
 		if is {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return "$.do", fmt.Errorf("expected one of command, fixity, queue, read, scan and start")
+		return "$.do", fmt.Errorf("expected one of command, deliver, dispose, feeds, fixity, queue, read, scan and start")
 	case s.Trigger.Queue != "" && d.Queue != s.Trigger.Queue:
 		return "$.do", fmt.Errorf("what a queue triggers is work on that queue; make a program the robot of its step")
-	case s.Parallel < 0 || s.Parallel > 0 && d.Queue == "" && d.Fixity != "items":
-		return "$.parallel", fmt.Errorf("expected a number from 1 up, of queue or fixity: items")
+	case s.Parallel < 0 || s.Parallel > 0 && d.Queue == "" && !d.sweeps():
+		return "$.parallel", fmt.Errorf("expected a number from 1 up, of queue or fixity")
 	case d.With != nil && len(d.Command) == 0:
 		return "$.do.with", fmt.Errorf("with: is given to a command")
-	case (d.Sample != "" || d.Older != "") && d.Fixity != "items":
-		return "$.do", fmt.Errorf("sample: and older: are of fixity")
+	case !d.sweeps() && (d.Sample != "" || d.Older != "" || d.Every != "" || d.Rate != "" || len(d.At) > 0 || d.Heal):
+		return "$.do", fmt.Errorf("sample:, older:, every:, rate:, at: and heal: are of fixity")
+	case d.Every != "" && (d.Sample != "" || d.Older != ""):
+		return "$.do.every", fmt.Errorf("every: says how many by itself, without sample: and older:")
 	case d.Where != "" && d.Start == "":
 		return "$.do.where", fmt.Errorf("where: says on which items a workflow is started")
-	case d.Fixity != "" && d.Fixity != "items" && d.Fixity != "due":
-		return "$.do.fixity", fmt.Errorf("expected items or due, not %q", d.Fixity)
+	case d.Deliver != "" && d.Deliver != "due", d.Dispose != "" && d.Dispose != "due":
+		return "$.do", fmt.Errorf("expected due")
+	case d.Fixity != "" && d.Fixity != "due" && !d.sweeps():
+		return "$.do.fixity", fmt.Errorf("expected items, store, targets, catalogs or due, not %q", d.Fixity)
+	}
+	if at, err = d.readSweep(); err != nil {
+		return at, err
 	}
 	if d.Sample != "" {
 		if d.Part, err = layout.ParsePart(d.Sample); err != nil {
@@ -272,6 +306,27 @@ func (s *Schedule) readDo() (at string, err error) {
 		if d.Which, err = condition.Parse(d.Where); err != nil {
 			return "$.do.where", err
 		}
+	}
+	return "", nil
+}
+
+// sweeps reports whether it is a look at many items.
+func (d *Do) sweeps() bool {
+	return slices.Contains([]string{"items", "store", "targets", "catalogs"}, d.Fixity)
+}
+
+func (d *Do) readSweep() (at string, err error) {
+	if d.Every != "" {
+		if d.EveryFor, err = layout.ParseDuration(d.Every); err != nil || d.EveryFor < time.Hour {
+			return "$.do.every", fmt.Errorf("expected a time such as 90d, not %q", d.Every)
+		}
+	}
+	if d.Rate != "" {
+		size, err := layout.ParseSize(strings.TrimSuffix(d.Rate, "/s"))
+		if err != nil || size <= 0 {
+			return "$.do.rate", fmt.Errorf("expected bytes in a second such as 50MiB/s, not %q", d.Rate)
+		}
+		d.PerSec = int64(size)
 	}
 	return "", nil
 }
