@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints five tables:
+// It prints eight tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -26,6 +26,13 @@
 //	             script that -peer names (else shared/peers/accession.py beside the
 //	             repository) and the floor: the same files copied once by
 //	             16 goroutines, and one sync.
+//	feeds        all feeds of 100,000 posts to 50 collections of 40 members, in three
+//	             formats, with one processor and with two, beside git log printing the
+//	             trailers of the same commits; 200 entries shown.
+//	schedules    what 10,000 schedules of which none is due take of a processor under
+//	             run --watch; how late 200 are fired that are due within 20 s.
+//	fixity       400 bags of 1 MiB in the store checked by a schedule, beside xargs -P2
+//	             sha512sum on the same files; and with a rate.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.
 //

@@ -16,13 +16,14 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands, latency, inbox or accession (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, latency, inbox, accession, feeds, schedules or fixity (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
 	peer := flag.String("peer", "", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN (default: shared/peers/accession.py beside the repository)")
+	posts := flag.Int("posts", manyPosts, "how many activities the feeds are made of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, &bench{rounds: *rounds, peer: *peer}, *dir, *only, *items, *drops)
+	err := run(ctx, &bench{rounds: *rounds, peer: *peer, posts: *posts}, *dir, *only, *items, *drops)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -58,8 +59,11 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err
 		"latency":   b.latency,
 		"inbox":     func() error { return b.inbox(drops) },
 		"accession": b.accessions,
+		"feeds":     func() error { return b.feeds(b.posts) },
+		"schedules": b.schedules,
+		"fixity":    b.fixity,
 	}
-	for _, name := range []string{"steps", "commands", "latency", "inbox", "accession"} {
+	for _, name := range []string{"steps", "commands", "latency", "inbox", "accession", "feeds", "schedules", "fixity"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -90,5 +94,6 @@ type bench struct {
 	program string
 	rounds  int
 	peer    string
+	posts   int
 	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
 }
