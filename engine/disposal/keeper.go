@@ -130,7 +130,7 @@ func (k *Keeper) Say(ctx context.Context, key, says, text string) error {
 	case row.Status == Refused || row.Status == Done:
 		return fault.New(fault.Refused, fmt.Sprintf("proposal %s is %s", row.Key, row.Status))
 	case who.Author.Email == "":
-		return fault.New(fault.Refused, "who approves has an address: git config --global user.email")
+		return fault.New(fault.Refused, "who has a word in it has an address by which Git knows them")
 	case says == warrant.Refused && row.begun():
 		return fault.New(fault.Refused, fmt.Sprintf("proposal %s is being carried out", row.Key))
 	}

@@ -54,7 +54,7 @@ func reachable(ctx context.Context, t target.Target, c layout.DepositCopy) error
 	var wrong *target.Damage
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("its copy is not in its place; if it is lost, have it made again: bagpipe fixity run --mend")
+		return errors.New("its copy is not in its place; if it is lost, a check that mends makes it again")
 	case errors.As(err, &wrong): // it goes all the same
 		return nil
 	}
