@@ -72,8 +72,8 @@ func (c *checker) check() error {
 	if err := c.checkDelivery(); err != nil {
 		return err
 	}
-	if err := c.checkRetention(); err != nil {
-		return err
+	if at, err := checkRetention(f.Retention); err != nil {
+		return f.Errorf(at, "%v", err)
 	}
 	if len(f.Rules) > maxRules {
 		return f.Errorf("$.rules", "%d rules; at most %d in a file", len(f.Rules), maxRules)

@@ -46,24 +46,26 @@ func (r *Retention) Due(from time.Time) (due time.Time, ever bool) {
 	return from.AddDate(k.years, k.months, k.days), !k.forever
 }
 
-// checkRetention reads retention:.
-func (c *checker) checkRetention() (err error) {
-	f := c.file
-	if len(f.Retention) > maxRules {
-		return f.Errorf("$.retention", "%d rules; at most %d in a file", len(f.Retention), maxRules)
+// mostRetention is how many rules of retention a file may have.
+const mostRetention = 1000
+
+// checkRetention reads retention:, and says where it is wrong.
+func checkRetention(all []Retention) (at string, err error) {
+	if len(all) > mostRetention {
+		return "$.retention", fmt.Errorf("%d rules; at most %d in a file", len(all), mostRetention)
 	}
-	for i := range f.Retention {
-		r, at := &f.Retention[i], fmt.Sprintf("$.retention[%d]", i)
+	for i := range all {
+		r, at := &all[i], fmt.Sprintf("$.retention[%d]", i)
 		if r.For != "" {
 			if r.Which, err = where.Parse(r.For); err != nil {
-				return f.Errorf(at+".for", "%v", err)
+				return at + ".for", err
 			}
 		}
 		if key, err := r.read(); err != nil {
-			return f.Errorf(at+key, "%v", err)
+			return at + key, err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 func (r *Retention) read() (key string, err error) {
