@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 )
 
 const inventorySchema = 1
@@ -40,6 +42,53 @@ func DecodeInventory(data []byte) (Inventory, error) {
 		return v, &SchemaError{File: InventoryJSON, Schema: v.Schema, Known: inventorySchema}
 	}
 	return v, nil
+}
+
+// InventoryFiles reads the first files of inventory.json, at most so many; 0: all. It reads no
+// more than it gives: they stand in the order of their paths.
+func InventoryFiles(data []byte, most int) (map[string]InventoryFile, error) {
+	if most == 0 {
+		v, err := DecodeInventory(data)
+		return v.Files, err
+	}
+	files := map[string]InventoryFile{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	depth := 0
+	for {
+		t, err := d.Token()
+		if err == io.EOF {
+			return files, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", InventoryJSON, err)
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+			continue
+		}
+		if t != "files" || depth != 1 {
+			continue
+		}
+		if t, err = d.Token(); err != nil || t != json.Delim('{') {
+			return files, err // null: there are none
+		}
+		for len(files) < most && d.More() {
+			name, err := d.Token()
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", InventoryJSON, err)
+			}
+			var f InventoryFile
+			if err := d.Decode(&f); err != nil {
+				return nil, fmt.Errorf("read %s: %w", InventoryJSON, err)
+			}
+			files[name.(string)] = f
+		}
+		return files, nil
+	}
 }
 
 // Encode writes the inventory.

@@ -1,6 +1,9 @@
 package ask
 
 import (
+	"sync"
+
+	"bagpipe/engine/ask/internal/tally"
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/control"
 	"bagpipe/engine/folder"
@@ -9,6 +12,7 @@ import (
 	"bagpipe/engine/intake"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
 )
 
@@ -45,6 +49,24 @@ type Lists struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
 	index    *index.Keeper
+	quick    quick
+}
+
+// quick answers what is counted and listed from a table of what facets count, where a program
+// asks often enough to keep one. Its lock guards all but on.
+type quick struct {
+	on bool
+
+	mu    sync.Mutex
+	index *queue.Index
+	names []string // of the table's columns
+	table *tally.Table[*queue.Item]
+}
+
+// quickTable is a table, and the names of its columns.
+type quickTable struct {
+	*tally.Table[*queue.Item]
+	names []string
 }
 
 // QueueLists lists what is ready, what waits for people and what is disabled.
@@ -104,7 +126,7 @@ type Rooms struct {
 
 // New gives answers from the records; those from the index want it loaded.
 func New(r Rooms) *Answers {
-	lists := &Lists{r.Ledger, r.Settings, r.Index}
+	lists := &Lists{ledger: r.Ledger, settings: r.Settings, index: r.Index}
 	activity := &Activity{r.Ledger, r.Folder, r.Index, r.Attempt}
 	return &Answers{
 		&Definitions{r.Settings},

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -32,23 +33,31 @@ func CheckColumns(columns []string) error {
 // Columns lists, of each item, what stands at some columns; a value that is not there does
 // not exist.
 func (li *Lists) Columns(f Filter, page Page, columns []string) ([][]gjson.Result, error) {
-	a, err := li.Asker(f.Asked)
-	if err != nil {
-		return nil, err
-	}
 	rows := [][]gjson.Result{}
-	var broken error
-	err = li.each(f, page, func(it *queue.Item) {
-		row, err := a.columns(it, columns)
-		if err != nil && broken == nil {
-			broken = err
-		}
+	err := li.EachRow(f, page, columns, func(row []gjson.Result) bool {
 		rows = append(rows, row)
+		return true
 	})
 	if err != nil {
 		return nil, err
 	}
-	return rows, broken
+	return rows, nil
+}
+
+// EachRow is Columns of items that are too many to be kept: each is visited, until visit reports
+// false.
+func (li *Lists) EachRow(f Filter, page Page, columns []string, visit func([]gjson.Result) bool) error {
+	a, err := li.Asker(f.Asked)
+	if err != nil {
+		return err
+	}
+	var broken error
+	err = li.each(f, page, func(it *queue.Item) bool {
+		var row []gjson.Result
+		row, broken = a.columns(it, columns)
+		return broken == nil && visit(row)
+	})
+	return cmp.Or(err, broken)
 }
 
 func (a asker) columns(it *queue.Item, columns []string) ([]gjson.Result, error) {

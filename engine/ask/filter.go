@@ -135,7 +135,10 @@ func (li *Lists) CheckFilter(f Filter) error {
 		base, _ := state.Numbered(f.Workflow)
 		return fault.New(fault.NotFound, fmt.Sprintf("no workflow %q; no item went through %s so often", f.Workflow, base), fault.Remedy{Verb: fault.ListRuns, Run: base})
 	}
-	known := li.index.Loaded().Known()
+	var known queue.Names
+	if f.Collection != "" || f.Lane != "" || f.Batch != "" { // all items are looked at
+		known = li.index.Loaded().Known()
+	}
 	has := func(what, name string, in []string, also []string, more string, remedies ...fault.Remedy) error {
 		if name == "" || slices.Contains(in, name) || slices.Contains(also, name) {
 			return nil
@@ -180,6 +183,9 @@ func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) { return li.s
 
 // selectedAfter is selected of the items that come after one; nil: of all.
 func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item], error) {
+	if t, w, ok, err := li.tallied(f, false); ok || err != nil {
+		return t.list(li.index.Loaded(), w, last), err
+	}
 	if err := li.CheckFilter(f); err != nil {
 		return nil, err
 	}
@@ -192,9 +198,10 @@ func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item
 	if last != nil {
 		all = li.index.Loaded().After(f.traits(), last)
 	}
+	c := countingOf(li)
 	return func(yield func(*queue.Item) bool) {
 		for it := range all {
-			if f.fits(it, a.Now) && (f.More == nil || f.More.fits(li, it, a.Now)) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
+			if f.fits(it, a.Now) && (f.More == nil || f.More.fits(&c, it)) && (f.Where == nil || a.holds(f.Where, it)) && !yield(it) {
 				return
 			}
 		}
@@ -204,8 +211,31 @@ func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item
 // Items lists items.
 func (li *Lists) Items(f Filter, page Page) ([]ItemRow, error) {
 	rows := []ItemRow{}
-	err := li.each(f, page, func(it *queue.Item) { rows = append(rows, li.row(it)) })
+	err := li.each(f, page, func(it *queue.Item) bool {
+		rows = append(rows, li.row(it))
+		return true
+	})
 	return rows, err
+}
+
+// Fitting tells of single items whether they fit, as they stand then.
+func (li *Lists) Fitting(f Filter) (func(item string) bool, error) {
+	if err := li.CheckFilter(f); err != nil {
+		return nil, err
+	}
+	a, err := li.Asker(f.Asked)
+	if err != nil {
+		return nil, err
+	}
+	c := countingOf(li)
+	return func(item string) bool {
+		id, err := layout.ParseItemID(item)
+		if err != nil {
+			return false
+		}
+		it := li.index.Loaded().Item(id)
+		return it != nil && f.fits(it, a.Now) && (f.More == nil || f.More.fits(&c, it)) && (f.Where == nil || a.holds(f.Where, it))
+	}, nil
 }
 
 // early tells whether what a step that waits requires is not done, or its workflow is

@@ -36,8 +36,14 @@ type Kin struct {
 }
 
 // row tells where an item stands in one line.
-func (li *Lists) row(it *queue.Item) (row ItemRow) {
-	defer func() { li.countChildren(&row, it) }()
+func (li *Lists) row(it *queue.Item) ItemRow {
+	row := standing(it)
+	li.countChildren(&row, it)
+	return row
+}
+
+// standing is a row without its kin: it follows from the item alone.
+func standing(it *queue.Item) (row ItemRow) {
 	row = ItemRow{Item: it.ID, Collection: it.Collection, Label: it.Label, Lane: it.Lane, Created: it.Created, Held: it.Held, HeldBy: it.HeldBy, Since: it.Created}
 	if it.Broken != "" {
 		row.Status, row.Why = state.Failed, it.Broken

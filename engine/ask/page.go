@@ -64,8 +64,8 @@ func readCursor(text string, sort []string) (c cursor, err error) {
 	return c, nil
 }
 
-// each visits the items of a page.
-func (li *Lists) each(f Filter, page Page, visit func(*queue.Item)) error {
+// each visits the items of a page, until visit reports false.
+func (li *Lists) each(f Filter, page Page, visit func(*queue.Item) bool) error {
 	items, err := li.paged(f, page)
 	if err != nil {
 		return err
@@ -75,8 +75,8 @@ func (li *Lists) each(f Filter, page Page, visit func(*queue.Item)) error {
 		if page.Limit > 0 && n == page.From+page.Limit {
 			break
 		}
-		if n++; n > page.From {
-			visit(it)
+		if n++; n > page.From && !visit(it) {
+			break
 		}
 	}
 	return nil

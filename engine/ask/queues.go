@@ -329,6 +329,56 @@ func (qu *QueueLists) CountQueue(ask QueueAsk) (NamedRow, error) {
 	return row, err
 }
 
+// LimitRow is a limit in force, and what fills it.
+type LimitRow struct {
+	Limit string          `json:"limit"`
+	Of    string          `json:"of"`
+	Used  int             `json:"used"`
+	Most  int             `json:"most"`
+	Fills []layout.ItemID `json:"fills"` // the first of the items
+}
+
+// QueueLimits gives the limits that hold the steps of a queue back once they are reached.
+func (qu *QueueLists) QueueLimits(which string) ([]LimitRow, error) {
+	q, err := qu.AskedQueue(which)
+	if err != nil {
+		return nil, err
+	}
+	var collections []layout.Name
+	for name := range qu.settings.Current().Settings.Collections {
+		collections = append(collections, layout.Name(name))
+	}
+	slices.Sort(collections)
+	rows := []LimitRow{}
+	const most = 5
+	for _, l := range qu.index.Loaded().Limits(q.Wants, collections, most) {
+		rows = append(rows, LimitRow{Limit: l.Key, Of: l.Of, Used: l.Used, Most: l.Limit, Fills: l.Fills})
+	}
+	return rows, nil
+}
+
+// VersionRow is a definition that runs of a workflow go by.
+type VersionRow struct {
+	Digest  string `json:"digest"`
+	Runs    int    `json:"runs"`
+	InForce bool   `json:"inForce"`
+}
+
+// Versions gives the definitions that runs of a workflow go by: the one in force, and earlier ones.
+func (qu *QueueLists) Versions(workflow string) []VersionRow {
+	rows := []VersionRow{}
+	now := qu.settings.Current().Workflows[workflow]
+	for _, v := range qu.index.Loaded().Versions() {
+		if v.Plan.Name == workflow {
+			rows = append(rows, VersionRow{v.Plan.Digest, v.Runs, now != nil && now.Def.Digest == v.Plan.Digest})
+		}
+	}
+	slices.SortFunc(rows, func(a, b VersionRow) int {
+		return cmp.Or(-cmp.Compare(a.Runs, b.Runs), cmp.Compare(a.Digest, b.Digest))
+	})
+	return rows
+}
+
 // Refresh takes in what others committed.
 func (an *Answers) Refresh(ctx context.Context) error { return an.ledger.Store.Refresh(ctx) }
 

@@ -84,6 +84,11 @@ type FileDetail struct {
 
 // Show reads everything about one item.
 func (de *Details) Show(ctx context.Context, id layout.ItemID) (Detail, error) {
+	return de.ShowSome(ctx, id, 0)
+}
+
+// ShowSome is Show of an item with at most so many of its files, the first of them; 0: all.
+func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (Detail, error) {
 	v, err := de.ledger.Store.Tip()
 	if err != nil {
 		return Detail{}, err
@@ -120,11 +125,11 @@ func (de *Details) Show(ctx context.Context, id layout.ItemID) (Detail, error) {
 	if err != nil || data == nil {
 		return d, err
 	}
-	inv, err := layout.DecodeInventory(data)
+	files, err := layout.InventoryFiles(data, most)
 	if err != nil {
 		return d, err
 	}
-	for p, f := range inv.Files {
+	for p, f := range files {
 		d.Files = append(d.Files, FileDetail{Path: p, InventoryFile: f})
 	}
 	slices.SortFunc(d.Files, func(a, b FileDetail) int { return strings.Compare(a.Path, b.Path) })
@@ -177,6 +182,82 @@ func (de *Details) History(ctx context.Context, id layout.ItemID, limit int) ite
 	return de.ledger.Store.History(ctx, o)
 }
 
+// HistoryFrom gives some commits of one item, or of all with "", the newest first: those behind a commit;
+// "": from the tip on.
+func (de *Details) HistoryFrom(ctx context.Context, id layout.ItemID, after string, most int) (commits []gitstore.Commit, err error) {
+	o := gitstore.HistoryOptions{}
+	if id != "" {
+		o.Path = layout.ItemDir(id)
+	}
+	if after != "" {
+		if o.From, err = gitstore.ParseHash(after); err == nil {
+			_, err = de.ledger.Store.At(o.From)
+		}
+		if err != nil {
+			return nil, fault.New(fault.NotFound, "the history has no commit "+after)
+		}
+	}
+	for c, err := range de.ledger.Store.History(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Hash.String() == after {
+			continue
+		}
+		if commits = append(commits, c); len(commits) == most {
+			break
+		}
+	}
+	return commits, nil
+}
+
+// Difference is a record of an item before a commit and after it.
+type Difference struct {
+	Path          string
+	Before, After string // "": there was none
+}
+
+// Differences tells how a commit changed the records of an item.
+func (de *Details) Differences(ctx context.Context, id layout.ItemID, commit string) (c gitstore.Commit, changed []Difference, err error) {
+	dir := layout.ItemDir(id)
+	none := fault.New(fault.NotFound, fmt.Sprintf("the history of item %s has no commit %s", id.Short(), commit))
+	for c, err = range de.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: dir}) {
+		if err != nil {
+			return c, nil, err
+		}
+		if c.Hash.String() == commit {
+			break
+		}
+	}
+	if c.Hash.String() != commit {
+		return c, nil, none
+	}
+	var before gitstore.View
+	var parent gitstore.Hash
+	if len(c.Parents) > 0 {
+		parent = c.Parents[0]
+		if before, err = de.ledger.Store.At(parent); err != nil {
+			return c, nil, err
+		}
+	}
+	err = de.ledger.Store.Diff(ctx, parent, c.Hash, func(f gitstore.FileChange) error {
+		if !strings.HasPrefix(f.Path, dir+"/") {
+			return nil
+		}
+		d := Difference{Path: strings.TrimPrefix(f.Path, dir+"/"), After: string(f.Data)}
+		if !parent.IsZero() {
+			data, err := ledger.ReadOptional(before, f.Path)
+			if err != nil {
+				return err
+			}
+			d.Before = string(data)
+		}
+		changed = append(changed, d)
+		return nil
+	})
+	return c, changed, err
+}
+
 // Quality is what the checks of an item's present version found.
 func (a *Answers) Quality(id layout.ItemID) (*layout.Quality, error) {
 	v, err := a.ledger.Store.Tip()
@@ -189,4 +270,34 @@ func (a *Answers) Quality(id layout.ItemID) (*layout.Quality, error) {
 			fault.Remedy{Verb: fault.Show, Item: id})
 	}
 	return q, err
+}
+
+// Manifest says what an item is.
+func (de *Details) Manifest(id layout.ItemID) (layout.Manifest, error) {
+	_, rec, err := de.ledger.ReadTip(id, "")
+	if err != nil {
+		return layout.Manifest{}, err
+	}
+	return rec.Manifest, nil
+}
+
+// Stamp is a text that changes whenever an item's records do.
+func (de *Details) Stamp(id layout.ItemID) (string, error) {
+	v, err := de.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	return ledger.Stamp(v, id)
+}
+
+// CollectionOf is the collection of an item.
+func (de *Details) CollectionOf(_ context.Context, id layout.ItemID) (layout.Name, error) {
+	if it := de.index.Loaded().Item(id); it != nil {
+		return it.Collection, nil
+	}
+	_, rec, err := de.ledger.ReadTip(id, "")
+	if err != nil {
+		return "", err
+	}
+	return rec.Manifest.Collection, nil
 }

@@ -58,8 +58,19 @@ type InboxStatus struct {
 
 // Status reads how the workspace stands, or the items in it that fit.
 func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
+	return an.status(ctx, f, true)
+}
+
+// Standing is Status of all items without the lists of them: what is held, failed, waits for a
+// person or is the parent of such, and without the inbox. It does not take longer the more items
+// there are.
+func (an *Answers) Standing(ctx context.Context) (Status, error) {
+	return an.status(ctx, Filter{}, false)
+}
+
+func (an *Answers) status(ctx context.Context, f Filter, lists bool) (Status, error) {
 	s := Status{Failures: []Failure{}, People: []ItemRow{}, Holds: []ItemRow{}, InboxStatus: InboxStatus{[]InboxRow{}, []string{}, []inbox.Rejection{}}, Engines: []string{}, Grids: []Grid{}, Parents: []ItemRow{}, Running: an.Running()}
-	if err := an.statusOfItems(&s, f); err != nil {
+	if err := an.statusOfItems(&s, f, lists); err != nil {
 		return s, err
 	}
 	s.Steps = an.StepControls(func(c StepControl) bool { return c.Status != state.StepEnabled && f.asksFor(c.Step) })
@@ -71,11 +82,21 @@ func (an *Answers) Status(ctx context.Context, f Filter) (Status, error) {
 	if s.Engines, s.Cold, err = an.engines(); err != nil {
 		return s, err
 	}
+	if !lists {
+		return s, nil
+	}
 	return s, an.statusOfInbox(ctx, &s)
 }
 
+// Inbox tells what is not taken in, and why.
+func (an *Answers) Inbox(ctx context.Context) (InboxStatus, error) {
+	s := Status{InboxStatus: InboxStatus{[]InboxRow{}, []string{}, []inbox.Rejection{}}}
+	err := an.statusOfInbox(ctx, &s)
+	return s.InboxStatus, err
+}
+
 // statusOfItems fills in what follows from the items.
-func (an *Answers) statusOfItems(s *Status, f Filter) error {
+func (an *Answers) statusOfItems(s *Status, f Filter, lists bool) error {
 	an.index.Loaded().Settle(an.ledger.Now())
 	const telling = queue.Held | queue.Failed | queue.Broken | queue.Person | queue.Kin
 	asked := an.index.Loaded()
@@ -99,6 +120,9 @@ func (an *Answers) statusOfItems(s *Status, f Filter) error {
 	for _, w := range workflows {
 		s.Grids = append(s.Grids, gridOf(w))
 	}
+	if !lists {
+		return nil
+	}
 	for it := range asked.With(telling) {
 		if it.Held {
 			s.Holds = append(s.Holds, an.row(it))
@@ -113,6 +137,18 @@ func (an *Answers) statusOfItems(s *Status, f Filter) error {
 		s.People = append(s.People, an.people(it)...)
 	}
 	return nil
+}
+
+// ForPeople lists the steps that wait for a person, of some collections; none: of all.
+func (an *Answers) ForPeople(within []layout.Name) []ItemRow {
+	rows := []ItemRow{}
+	an.index.Loaded().Settle(an.ledger.Now())
+	for it := range an.index.Loaded().With(queue.Person) {
+		if len(within) == 0 || slices.Contains(within, it.Collection) {
+			rows = append(rows, an.people(it)...)
+		}
+	}
+	return rows
 }
 
 // people lists the steps of an item that wait for a person.

@@ -27,9 +27,13 @@ var PlainPaths = map[string]func(*queue.Item) string{
 // FormatsPath is where the robot identify leaves an item's formats.
 const FormatsPath = "metadata.formats"
 
-// facetPaths are the paths that named queues ask for, those of web: facets:, and the formats where a collection's
-// workflow identifies them: the index holds what stands there.
+// KnownPath is where an item has what people know it by.
+const KnownPath = "identifiers"
+
+// facetPaths are the paths that named queues ask for, those of web: facets:, the identifiers that people
+// look for, and the formats where a collection's workflow identifies them: the index holds what stands there.
 func facetPaths(c *settings.Snapshot) (paths []string) {
+	paths = append(paths, KnownPath)
 	for _, q := range c.Queues {
 		for _, p := range q.Paths() {
 			if PlainPaths[p] == nil {

@@ -53,6 +53,73 @@ func (i *Index) SetLimits(l Limits) {
 	x.signal()
 }
 
+// LimitUse is a limit in force, and how much of it is used.
+type LimitUse struct {
+	Key   string // where it is set
+	Of    string // what it bounds
+	Used  int
+	Limit int
+	Fills []layout.ItemID // the first of the items that use it
+}
+
+// Limits gives the limits that bear on steps of definitions that items run by, and on collections;
+// of each it names at most most items.
+func (v View) Limits(wants func(StepID) bool, collections []layout.Name, most int) (all []LimitUse) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	add := func(key, of string, used, limit int, l limiting) {
+		if limit > 0 {
+			all = append(all, LimitUse{key, of, used, limit, x.fillers(l, most)})
+		}
+	}
+	f := &x.count.flights
+	add("limits: inFlight: in bagpipe.yaml", "items under way", f.all, x.limits.InFlight, limiting{})
+	seen := map[StepID]bool{}
+	_, plans := x.names.All()
+	for i, p := range x.count.plans {
+		plan, once := plans[i], false
+		for n := range plan.Steps {
+			id := StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[n].Name)}
+			if p.runs == 0 || seen[id] || !wants(id) {
+				continue
+			}
+			if !once && !seen[StepID{Workflow: plan.Name}] {
+				once, seen[StepID{Workflow: plan.Name}] = true, true
+				add("inFlight: of the workflow", "items of "+plan.Name+" under way", f.workflows[plan.Name], plan.InFlight, limiting{workflow: plan.Name})
+			}
+			seen[id] = true
+			add("limit: of the step", id.String()+" in progress", f.steps[id], x.limits.step(plan, n), limiting{step: id})
+		}
+	}
+	for _, c := range collections {
+		if x.limits.Collection != nil {
+			add("inFlight: of the collection", "items of "+string(c)+" under way", f.collections[c], x.limits.Collection(c), limiting{collection: c})
+		}
+	}
+	return all
+}
+
+// Version is a definition that items run by, and how many runs of them do.
+type Version struct {
+	Plan *state.Definition
+	Runs int
+}
+
+// Versions gives the definitions that items run by.
+func (v View) Versions() (all []Version) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, plans := x.names.All()
+	for i, p := range x.count.plans {
+		if p.runs > 0 {
+			all = append(all, Version{plans[i], p.runs})
+		}
+	}
+	return all
+}
+
 func over(n, limit int) bool { return limit > 0 && n >= limit }
 
 // stepFull reports whether a limit of the workspace, but for those of collections,

@@ -31,6 +31,22 @@ func (v View) Around(id layout.ItemID, run string, step layout.Name) (blocked *s
 	return blocked, unneeded
 }
 
+// Pages is how many pages the items are kept in, by the first digits of their identifiers.
+const Pages = packed.Pages
+
+// Page tells what stands in a page, unless nothing of it has changed since it had a stamp, which
+// is 0 for a page that was never looked at. Each item, in the order of identifiers, is visited
+// with its records' bytes, which stay valid during the visit; get makes an item of them, which
+// is nobody else's. No other question is answered meanwhile.
+func (v View) Page(page int, since uint64, visit func(bits uint64, records []byte, get func() *Item)) (stamp uint64) {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.table.Look(page, since, func(bits uint64, b []byte) {
+		visit(bits, b, func() *Item { return x.item(layout.ItemIDOf(bits)) })
+	})
+}
+
 // Names are those that the items have.
 type Names struct{ Collections, Lanes, Batches []string }
 

@@ -113,6 +113,7 @@ func (c *Command) Run(ctx context.Context, on *screen.Screen, b Bench) (err erro
 		return err
 	}
 	defer done()
+	e.Ask.KeepTally()
 	rooms := web.Rooms{Ask: e.Ask, Act: e.Act, Intake: e.Intake, Settings: e.Settings}
 	if workers != nil {
 		rooms.Lender = remote.Claimants{Remote: workers}

@@ -23,6 +23,7 @@ type page struct {
 	ends   []uint32
 	data   []byte
 	shared bool
+	stamp  uint64 // is another after each change
 }
 
 // BitsOf is an identifier as a number.
@@ -68,6 +69,7 @@ func (t *Table) Get(bits uint64) []byte {
 func (t *Table) Put(bits uint64, b []byte) (isNew bool) {
 	p := &t.pages[PageOf(bits)]
 	p.own()
+	p.stamp++
 	i, there := p.find(bits)
 	from := p.from(i)
 	to := from
@@ -86,6 +88,7 @@ func (t *Table) Put(bits uint64, b []byte) (isNew bool) {
 // before anything else is done with it: to insert a million takes far longer.
 func (t *Table) Add(bits uint64, b []byte) {
 	p := &t.pages[PageOf(bits)]
+	p.stamp++
 	p.ids = append(p.ids, bits)
 	p.data = append(p.data, b...)
 	p.ends = append(p.ends, uint32(len(p.data)))
@@ -105,7 +108,7 @@ func (p *page) sort() {
 		places[i] = i
 	}
 	slices.SortFunc(places, func(a, b int) int { return cmp.Or(cmp.Compare(p.ids[a], p.ids[b]), cmp.Compare(b, a)) })
-	out := page{ids: make([]uint64, 0, len(p.ids)), ends: make([]uint32, 0, len(p.ids)), data: make([]byte, 0, len(p.data))}
+	out := page{stamp: p.stamp + 1, ids: make([]uint64, 0, len(p.ids)), ends: make([]uint32, 0, len(p.ids)), data: make([]byte, 0, len(p.data))}
 	for _, i := range places {
 		if n := len(out.ids); n > 0 && out.ids[n-1] == p.ids[i] {
 			continue // the last that was added stands
@@ -125,6 +128,7 @@ func (t *Table) Remove(bits uint64) {
 		return
 	}
 	p.own()
+	p.stamp++
 	from, to := p.from(i), p.ends[i]
 	p.data = slices.Delete(p.data, int(from), int(to))
 	p.move(i, -int(to-from))
@@ -165,4 +169,13 @@ func (t *Table) Each(from, to int, visit func(bits uint64, b []byte)) {
 			visit(bits, pg.at(i))
 		}
 	}
+}
+
+// Look visits the items of a page in the order of their identifiers, unless nothing of it has
+// changed since it had a stamp; it gives the stamp it has now, which is never 0.
+func (t *Table) Look(p int, since uint64, visit func(bits uint64, b []byte)) (stamp uint64) {
+	if stamp = t.pages[p].stamp + 1; stamp != since {
+		t.Each(p, p+1, visit)
+	}
+	return stamp
 }
