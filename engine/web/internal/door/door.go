@@ -38,7 +38,8 @@ type Door struct {
 	mu       sync.Mutex // guards the rest
 	sessions map[[32]byte]session
 	links    map[[32]byte]access.Who
-	tries    map[string][]time.Time
+	tries    tries
+	waiting  int // passwords that are compared, or wait for it
 }
 
 type session struct {
@@ -88,11 +89,12 @@ func (d *Door) Enter(w http.ResponseWriter, secret string) (access.Who, error) {
 var ErrTooMany = errors.New("too many tries to sign in; try again in a minute")
 
 // SignIn begins a session by a name and a password. Of one name and address, five tries a
-// minute are looked at.
+// minute are looked at, of one address sixty, whatever the names.
 func (d *Door) SignIn(w http.ResponseWriter, r *http.Request, name, password string) (access.Who, error) {
-	if !d.mayTry(name + "\n" + addressOf(r)) {
+	if !d.mayTry(name, addressOf(r)) {
 		return access.Who{}, ErrTooMany
 	}
+	defer d.tried()
 	who, err := d.Accounts.SignIn(name, password)
 	if err != nil {
 		return who, err
@@ -100,26 +102,62 @@ func (d *Door) SignIn(w http.ResponseWriter, r *http.Request, name, password str
 	return who, d.begin(w, session{who: who, user: name})
 }
 
-func (d *Door) mayTry(key string) bool {
-	const most, within, mostKeys = 5, time.Minute, 100_000
+// The tries of a minute, and the comparisons that may wait for their turn: two run at once, each of
+// some tenths of a second.
+const (
+	mostOfName    = 5
+	mostOfAddress = 60
+	mostWaiting   = 16
+)
+
+// mayTry reports whether a password is compared now; if so, tried ends that.
+func (d *Door) mayTry(name, address string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.Now()
-	if d.tries == nil || len(d.tries) > mostKeys {
-		d.tries = map[string][]time.Time{}
+	if d.waiting >= mostWaiting || !d.tries.may(d.Now(), map[string]int{address: mostOfAddress, name + "\n" + address: mostOfName}) {
+		return false
 	}
-	var recent []time.Time
-	for _, at := range d.tries[key] {
-		if now.Sub(at) < within {
-			recent = append(recent, at)
+	d.waiting++
+	return true
+}
+
+func (d *Door) tried() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting--
+}
+
+// tries are those of this minute and the one before, by whose they are. What is looked at is
+// counted alone, so the addresses bound them.
+type tries struct {
+	now, before map[string][]time.Time
+	began       time.Time
+}
+
+// may notes a try, unless one of those whose it is had as many within a minute.
+func (t *tries) may(now time.Time, most map[string]int) bool {
+	if now.Sub(t.began) >= time.Minute {
+		t.before, t.now = t.now, map[string][]time.Time{}
+		if now.Sub(t.began) >= 2*time.Minute {
+			t.before = nil
+		}
+		t.began = now
+	}
+	for whose, n := range most {
+		recent := 0
+		for _, at := range append(t.before[whose][:len(t.before[whose]):len(t.before[whose])], t.now[whose]...) {
+			if now.Sub(at) < time.Minute {
+				recent++
+			}
+		}
+		if recent >= n {
+			return false
 		}
 	}
-	may := len(recent) < most
-	if may {
-		recent = append(recent, now)
+	for whose := range most {
+		t.now[whose] = append(t.now[whose], now)
 	}
-	d.tries[key] = recent
-	return may
+	return true
 }
 
 func (d *Door) begin(w http.ResponseWriter, s session) error {
