@@ -16,7 +16,9 @@ $(BIN): $(SOURCES)
 demo: $(BIN)
 	@./testdata/demo/run.sh
 
+# The pages are looked at in a browser, where one can be had.
 test:
+	@./testdata/browser.sh
 	$(GO) test ./... ./testdata/sample
 
 # What continuous integration runs: form, analysis, the tests with the race
@@ -31,6 +33,7 @@ bench:
 	$(GO) run ./engine/gitstore/internal/bench -fanout -items 1000,100000
 	$(GO) run ./engine/internal/bench
 	$(GO) run ./engine/internal/queuebench
+	$(GO) run ./engine/web/internal/bench -items 1000000 -files 100000
 	$(GO) run ./bags/internal/bench
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/catalog ./engine/audit ./engine/fixity ./engine/export
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./steps/target

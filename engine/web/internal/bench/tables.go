@@ -1,0 +1,435 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// floor is how long a static file of so many bytes takes, by net/http, on this machine.
+func (b *bench) floor(data []byte) (time.Duration, error) {
+	at := filepath.Join(b.dir, "static")
+	if err := os.WriteFile(at, data, 0o666); err != nil {
+		return 0, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(b.dir)), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }() // until it is closed below
+	defer server.Close()
+	other := *b
+	other.at = "http://" + l.Addr().String()
+	took, _, err := other.slowest("/static")
+	return took, err
+}
+
+// pages measures lists, counts and the overview while transitions are committed.
+func (b *bench) pages() error {
+	data, _, err := b.ask("GET", fmt.Sprintf("/api/v1/items?limit=50&skip=%d", max(0, min(b.items/2, 500_000)-50)), "")
+	if err != nil {
+		return err
+	}
+	rows := gjson.GetBytes(data, "#.item").Array()
+	if len(rows) == 0 {
+		return errors.New("no items")
+	}
+	far, err := b.cursor(max(0, min(b.items/2, 500_000)-50))
+	if err != nil {
+		return err
+	}
+	stop, err := b.load(b.rate)
+	if err != nil {
+		return err
+	}
+	const first = "/items"
+	var firstTook time.Duration
+	for _, p := range []struct {
+		name, path string
+		most       time.Duration
+	}{
+		{"overview", "/", 100 * time.Millisecond},
+		{"first page with facets", first, 100 * time.Millisecond},
+		{"two values chosen", "/items?facet=collection:maps&facet=status:in-progress", 100 * time.Millisecond},
+		{"a step in a status, as the overview links", "/items?workflow=accession&step=convert&status=waiting", 100 * time.Millisecond},
+		{"facets by call, two values chosen", "/api/v1/facets?facet=collection:maps&facet=status:in-progress", 100 * time.Millisecond},
+		{"text", "/items?q=letter+00001", 300 * time.Millisecond},
+		{"call: first 50", "/api/v1/items?limit=50", 0},
+		{fmt.Sprintf("call: 50 behind the first %d", min(b.items/2, 500_000)), far, 0},
+	} {
+		took, data, err := b.slowest(p.path)
+		if err != nil {
+			return errors.Join(err, fmt.Errorf("%v a second", stop()))
+		}
+		floor, err := b.floor(data)
+		if err != nil {
+			return err
+		}
+		note := fmt.Sprintf("static file of %d bytes %v", len(data), floor.Round(10*time.Microsecond))
+		if p.most > 0 {
+			note = judged(took, p.most) + "; " + note
+		}
+		if p.path == "/api/v1/items?limit=50" {
+			firstTook = took
+		}
+		if p.path == far {
+			note = fmt.Sprintf("%.2f of the first; at most 1.5; ", took.Seconds()/firstTook.Seconds()) + note
+		}
+		row(p.name, took.Round(100*time.Microsecond).String(), note)
+	}
+	row("transitions committed meanwhile", fmt.Sprintf("%.0f/s", stop()), "")
+	return nil
+}
+
+// cursor is the path of the page behind so many items.
+func (b *bench) cursor(skip int) (string, error) {
+	r, err := b.request(http.MethodGet, b.at+fmt.Sprintf("/api/v1/items?limit=50&skip=%d", skip), nil)
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	resp, err := b.client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return "", err
+	}
+	path, _, ok := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
+	if !ok {
+		return "", errors.New("the page has no next one")
+	}
+	return path, nil
+}
+
+// facets compares with SQLite, which counts the same from a file with an index for each column.
+func (b *bench) facets() error {
+	const path = "/api/v1/facets?facet=collection:maps&facet=status:in-progress"
+	took, _, err := b.slowest(path)
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		row("facets, two values chosen", took.Round(100*time.Microsecond).String(), "sqlite3 is not there to compare with")
+		return nil
+	}
+	table, _, err := b.ask("GET", "/items.csv?columns=collection,lane,batch,workflow,status,step", "")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(b.dir, "items.csv")
+	if err := os.WriteFile(file, table, 0o666); err != nil {
+		return err
+	}
+	db := filepath.Join(b.dir, "items.db")
+	_ = os.Remove(db) // of an earlier call
+	columns := []string{"collection", "lane", "batch", "workflow", "status", "step"}
+	var made, asked strings.Builder
+	fmt.Fprintf(&made, ".import --csv %q i\n", file)
+	asked.WriteString("pragma mmap_size=4000000000;\n")
+	for _, c := range columns {
+		fmt.Fprintf(&made, "create index by_%[1]s on i(%[1]s);\ncreate index both_%[1]s on i(collection, status, %[1]s);\n", c)
+		fmt.Fprintf(&asked, "select %[1]s, count(*) from i where collection='maps' and status='in-progress' group by %[1]s;\n", c)
+	}
+	made.WriteString("analyze;\n")
+	run := func(script string) (time.Duration, error) {
+		cmd := b.command(program, db)
+		cmd.Stdin = strings.NewReader(script)
+		began := time.Now()
+		err := cmd.Run()
+		return time.Since(began), err
+	}
+	if _, err := run(made.String()); err != nil {
+		return err
+	}
+	empty, err := run("select 1;\n")
+	if err != nil {
+		return err
+	}
+	best := time.Hour
+	for range 5 {
+		one, err := run(asked.String())
+		if err != nil {
+			return err
+		}
+		best = min(best, one-empty)
+	}
+	row("facets, two values chosen, all columns", took.Round(100*time.Microsecond).String(), fmt.Sprintf("sqlite3, six columns: %v, %.1f ×; at least 10", best.Round(100*time.Microsecond), best.Seconds()/took.Seconds()))
+	return nil
+}
+
+// item measures an item with many files and attempts.
+func (b *bench) item() error {
+	if b.files == 0 {
+		return nil
+	}
+	for n := range 100 { // with what the step had, 200 attempts
+		for _, act := range []string{"complete", "reset"} {
+			if _, _, err := b.ask("POST", "/api/v1/items/large/acts", `{"act":"`+act+`","step":"look","message":"`+strconv.Itoa(n)+`"}`); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range []struct {
+		name, path string
+		most       time.Duration
+	}{{fmt.Sprintf("item of %d files, 100 attempts", b.files), "/items/large", 150 * time.Millisecond}, {"its history", "/items/large/log", 1500 * time.Millisecond}} {
+		took, _, err := b.slowest(p.path)
+		if err != nil {
+			return err
+		}
+		row(p.name, took.Round(100*time.Microsecond).String(), judged(took, p.most))
+	}
+	return nil
+}
+
+// watch reads the stream of a browser until ctx ends.
+func (b *bench) watch(ctx context.Context, part string, came func()) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.at+"/live?part="+url.QueryEscape(part), nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	resp, err := (&http.Client{Transport: b.client.Transport}).Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	in := bufio.NewReader(resp.Body)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil // the time is over
+		}
+		if strings.HasPrefix(line, "data: ") {
+			came()
+		}
+	}
+}
+
+// screen measures from the answer to an act to the part of the page that shows it.
+func (b *bench) screen() error {
+	ids, err := b.some(100, "")
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	came := make(chan time.Time, 1000)
+	watching := make(chan error, 1)
+	go func() { watching <- b.watch(ctx, "", func() { came <- time.Now() }) }()
+	<-came
+	worst := time.Duration(0)
+	for n := range 20 {
+		time.Sleep(700 * time.Millisecond)
+		for len(came) > 0 {
+			<-came
+		}
+		if _, _, err := b.ask("POST", "/api/v1/items/"+ids[n]+"/acts", `{"act":"hold"}`); err != nil {
+			return err
+		}
+		committed := time.Now()
+		select {
+		case at := <-came:
+			worst = max(worst, at.Sub(committed))
+		case <-time.After(5 * time.Second):
+			return errors.New("the page was not told")
+		}
+	}
+	end()
+	row("from commit to screen, the slowest of 20", worst.Round(time.Millisecond).String(), judged(worst, time.Second))
+	return <-watching
+}
+
+// look measures what many viewers cost.
+func (b *bench) look() error {
+	rate := func() (float64, error) {
+		stop, err := b.load(1_000_000) // as many as can be
+		if err != nil {
+			return 0, err
+		}
+		time.Sleep(8 * time.Second)
+		return stop(), nil
+	}
+	alone, err := rate()
+	if err != nil {
+		return err
+	}
+	before := b.memory()
+	ctx, end := context.WithCancel(context.Background())
+	var parts atomic.Int64
+	var viewers sync.WaitGroup
+	for range b.viewers {
+		viewers.Go(func() { _ = b.watch(ctx, "", func() { parts.Add(1) }) }) // one that ends early is seen in the parts
+	}
+	time.Sleep(2 * time.Second)
+	beside, err := rate()
+	held := b.memory() - before
+	end()
+	viewers.Wait()
+	if err != nil {
+		return err
+	}
+	row(fmt.Sprintf("%d viewers: memory", b.viewers), fmt.Sprintf("%d MiB", held>>20), "at most 32")
+	row(fmt.Sprintf("%d viewers: transitions", b.viewers), fmt.Sprintf("%.0f/s", beside), fmt.Sprintf("%.2f of %.0f/s without; at least 0.9; %d parts were shown", beside/alone, alone, parts.Load()))
+	return nil
+}
+
+// completions measures manual steps completed by 64 callers.
+func (b *bench) completions() error {
+	const n = 4000
+	ids, err := b.some(n, "")
+	if err != nil {
+		return err
+	}
+	do := func(body string) (float64, error) {
+		turns := make(chan string)
+		var callers sync.WaitGroup
+		var failed atomic.Pointer[error]
+		var done atomic.Int64
+		began := time.Now()
+		for range 64 {
+			callers.Go(func() {
+				for id := range turns {
+					if _, _, err := b.ask("POST", "/api/v1/items/"+id+"/acts", body); err != nil {
+						failed.Store(&err)
+					} else {
+						done.Add(1)
+					}
+				}
+			})
+		}
+		for _, id := range ids[:min(n, len(ids))] {
+			turns <- id
+		}
+		close(turns)
+		callers.Wait()
+		if done.Load() == 0 && failed.Load() != nil {
+			return 0, *failed.Load()
+		}
+		return float64(done.Load()) / time.Since(began).Seconds(), nil
+	}
+	if _, err := do(`{"act":"start","workflow":"people"}`); err != nil {
+		return err
+	}
+	rate, err := do(`{"act":"complete","workflow":"people","step":"look"}`)
+	if err != nil {
+		return err
+	}
+	row("completions of manual steps, 64 callers", fmt.Sprintf("%.0f/s", rate), "at least 1000/s")
+	return nil
+}
+
+// bytes measures a large file sent and brought.
+func (b *bench) bytes() error {
+	size := int64(b.megabytes) << 20
+	get := func(at string) (time.Duration, error) {
+		best := time.Hour
+		for range 3 {
+			r, err := b.request(http.MethodGet, at, nil)
+			if err != nil {
+				return 0, err
+			}
+			r.Header.Set("Authorization", "Bearer "+b.token)
+			began := time.Now()
+			resp, err := b.client.Do(r)
+			if err != nil {
+				return 0, err
+			}
+			n, err := io.Copy(io.Discard, resp.Body)
+			if err = errors.Join(err, resp.Body.Close()); err != nil {
+				return 0, err
+			}
+			if n != size {
+				return 0, fmt.Errorf("%s: %d bytes of %d: %s", at, n, size, resp.Status)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best, nil
+	}
+	down, err := get(b.at + "/api/v1/items/big/files/big.bin")
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(b.dir)), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }() // until it is closed below
+	plain, err := get("http://" + l.Addr().String() + "/big.bin")
+	if err = errors.Join(err, server.Close()); err != nil {
+		return err
+	}
+	row("download", fmt.Sprintf("%.0f MB/s", float64(size)/1e6/down.Seconds()), fmt.Sprintf("%.2f of http.FileServer; at least 0.9", plain.Seconds()/down.Seconds()))
+	up, err := b.upload(size)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	copied := filepath.Join(b.root, "inbox/.copied")
+	if err := b.command("cp", filepath.Join(b.dir, "big.bin"), copied).Run(); err != nil {
+		return err
+	}
+	if err := b.command("sync", copied).Run(); err != nil {
+		return err
+	}
+	floor := time.Since(began)
+	row("upload", fmt.Sprintf("%.0f MB/s", float64(size)/1e6/up.Seconds()), fmt.Sprintf("%.2f of a plain copy that is on the disk; at least 0.7", floor.Seconds()/up.Seconds()))
+	return os.Remove(copied)
+}
+
+// upload sends the file by tus, in one piece.
+func (b *bench) upload(size int64) (time.Duration, error) {
+	data, err := os.ReadFile(filepath.Join(b.dir, "big.bin"))
+	if err != nil {
+		return 0, err
+	}
+	send := func(method, at string, body []byte, headers ...string) (*http.Response, error) {
+		r, err := b.request(method, b.at+at, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Authorization", "Bearer "+b.token)
+		r.Header.Set("Tus-Resumable", "1.0.0")
+		for i := 0; i+1 < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		resp, err := b.client.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode >= 300 {
+			err = fmt.Errorf("%s %s: %s %s", method, at, resp.Status, text)
+		}
+		return resp, errors.Join(err, resp.Body.Close())
+	}
+	began := time.Now()
+	resp, err := send(http.MethodPost, "/api/v1/uploads", nil, "Upload-Length", strconv.FormatInt(size, 10), "Upload-Metadata", "collection ZGVmYXVsdA==,filename "+"YmlnLmJpbg==")
+	if err != nil {
+		return 0, err
+	}
+	_, err = send(http.MethodPatch, resp.Header.Get("Location"), data, "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+	took := time.Since(began)
+	return took, errors.Join(err, os.RemoveAll(filepath.Join(b.root, "inbox/default/big.bin")))
+}
