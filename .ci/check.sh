@@ -20,6 +20,7 @@ go vet ./... ./testdata/sample/... ./testdata/content/...
 say staticcheck
 go tool staticcheck ./... ./testdata/sample/... ./testdata/content/...
 
+./testdata/browser.sh
 say 'tests, with the race detector'
 # cmd/bagpipe starts hundreds of processes, which the detector makes ten times as
 # slow; its own run is in make soak.
