@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +46,7 @@ func (s *site) browser() *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
 	allocator, end := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
-	ctx, late := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, late := context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(func() { late(); stop(); end() })
 	br := &browser{s: s, ctx: ctx}
 	chromedp.ListenTarget(ctx, br.note)
@@ -77,80 +79,229 @@ func (br *browser) do(actions ...chromedp.Action) {
 	br.s.b.must(chromedp.Run(br.ctx, actions...))
 }
 
-// judge opens a page, and wants nothing to be wrong with it. With BAGPIPE_SCREENSHOTS, a
-// folder, its picture is kept there.
-func (br *browser) judge(path, name, check string) {
+// judge opens a page, and wants nothing to be wrong with it: by the rules of check, and by those of
+// axe-core where testdata/browser.sh has brought it. With BAGPIPE_SCREENSHOTS, a folder, its picture is
+// kept there.
+func (br *browser) judge(path, name, check, axe string) {
 	t := br.s.b.t
 	t.Helper()
-	var found []string
+	var found, broken []string
 	var shot []byte
 	br.do(chromedp.Navigate(br.s.base+path), chromedp.WaitReady("main"), chromedp.Evaluate(check, &found))
+	if axe != "" {
+		br.do(chromedp.Evaluate(axe, nil), chromedp.Evaluate(axeRules, &broken, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	}
 	if dir := os.Getenv("BAGPIPE_SCREENSHOTS"); dir != "" {
 		br.do(chromedp.FullScreenshot(&shot, 100))
 		br.s.b.must(os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o644))
 	}
 	br.mu.Lock()
 	defer br.mu.Unlock()
-	for _, what := range append(found, br.wrong...) {
+	for _, what := range append(append(found, broken...), br.wrong...) {
 		t.Errorf("%s (%s): %s", path, name, what)
 	}
 	br.wrong = nil
 }
 
-// Each page, small and dark, large and light: nothing is wider than the window, everything has
-// its name, texts are seen, the console is silent, and nothing is asked elsewhere. Then a person
-// uploads, decides, and looks, by keys alone.
+// axeRules asks axe-core for what breaks WCAG 2.2 AA or its best practices.
+const axeRules = `axe.run(document, {resultTypes: ["violations"], rules: {"target-size": {enabled: true}}}).then((r) => r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + (n.any[0] || n.all[0] || n.none[0] || {message: ""}).message).join(" | ")))`
+
+// axeCore is the script, or "" where it is not there. It is given to the page by the browser, not by
+// the page itself, whose policy would not let it in.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../../.cache/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Log("axe-core is not there; testdata/browser.sh brings it where it can")
+		return ""
+	}
+	return string(data) + ";0"
+}
+
+// Each page, small and large, light and dark: nothing is wider than the window, everything has
+// its name, texts are seen, axe-core finds nothing, the console is silent, and nothing is asked
+// elsewhere. Then a person uploads, decides, and looks, by keys alone.
 func TestServeInABrowser(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ok("collection", "add", "reading-room", "--approval", "approve")
-	b.write("in/a letter with a rather long name that goes on and on without any end.txt", "Dear")
-	b.ok("add", "--collection", "reading-room", filepath.Join(b.top, "in/a letter with a rather long name that goes on and on without any end.txt"))
+	long := "a letter with a rather long name that goes on and on without any end.txt"
+	b.write("in/"+long, "Dear")
+	b.ok("add", "--collection", "reading-room", filepath.Join(b.top, "in", long))
 	b.drop("zip", "parent.zip")
 	b.start("run", "--batch", "june").code(4)
 	s := b.serve()
 	br := s.browser()
 	check, err := os.ReadFile("testdata/browser/check.js")
 	b.must(err)
+	axe := axeCore(t)
 	item := gjson.Get(b.ok("items", "--collection", "reading-room", "--json"), "0.item").String()
-	u, err := url.Parse(s.link)
-	b.must(err)
-	br.do(chromedp.Navigate(s.base+u.RequestURI()), chromedp.SendKeys("button.first", kb.Enter), chromedp.WaitReady("nav"))
-	pages := []string{"/", "/items", "/items/" + item, "/mine", "/failures", "/queues", "/queues/accession/approve?for=people", "/batches", "/batches/june", "/workflows", "/workflows/accession",
-		"/stats", "/inbox", "/engines", "/settings", "/users", "/log", "/nowhere"}
+	br.enter()
+	pages := []string{"/", "/items", "/items?facet=status:failed&columns=lane,label", "/items/" + item, "/items/" + item + "/log", "/items/" + item + "/files/" + url.PathEscape(long) + "?look=yes", "/mine", "/failures", "/queues", "/queues/accession/approve?for=people",
+		"/batches", "/batches/june", "/workflows", "/workflows/accession", "/stats", "/inbox", "/engines", "/settings", "/users", "/log", "/nowhere"}
+	s.signInAs(br)
+	change := gjson.Get(s.ask("GET", "/api/v1/items/"+item+"/log", "").body, "0.commit").String()
+	preview := s.post("/bulk", "item", item, "act", "hold").header.Get("Location")
+	pages = append(pages, "/items/"+item+"/log/"+change, preview)
 	for _, screen := range []struct {
 		name, scheme string
 		width        int64
-	}{{"small", "dark", 320}, {"large", "light", 1440}} {
+	}{{"small-dark", "dark", 320}, {"small-light", "light", 320}, {"large-light", "light", 1440}, {"large-dark", "dark", 1440}} {
 		br.do(chromedp.EmulateViewport(screen.width, 800), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: screen.scheme}}))
 		for _, page := range pages {
-			name := strings.NewReplacer("/", "-", "?", "-", item, "ITEM").Replace(strings.Trim(page, "/"))
+			name := strings.NewReplacer("/", "-", "?", "-", item, "ITEM", change, "CHANGE", preview, "bulk-ID", url.PathEscape(long), "FILE", "&", "-", "=", "-", ":", "-", ",", "-").Replace(strings.Trim(page, "/"))
 			if page == "/nowhere" { // the console tells of the 404, as it should
 				br.do(chromedp.Navigate(s.base + page))
 				br.wrong = nil
 				continue
 			}
-			br.judge(page, screen.name+"-"+name, string(check))
+			br.judge(page, screen.name+"-"+name, string(check), axe)
 		}
 	}
-	br.uploads()
-	br.decides(item)
+	br.deposits()
 }
 
-// uploads sends a file by the page's script, which needs no more than the form.
-func (br *browser) uploads() {
+// enter signs a browser in by the link, by keys.
+func (br *browser) enter() {
+	u, err := url.Parse(br.s.link)
+	br.s.b.must(err)
+	br.do(chromedp.Navigate(br.s.base+u.RequestURI()), chromedp.WaitReady("button.first"), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady("header nav"))
+}
+
+// signInAs gives the test the session of a browser.
+func (s *site) signInAs(br *browser) {
+	var cookies []*network.Cookie
+	br.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		cookies, err = network.GetCookies().Do(ctx)
+		return err
+	}))
+	at, err := url.Parse(s.base)
+	s.b.must(err)
+	for _, c := range cookies {
+		s.jar.SetCookies(at, []*http.Cookie{{Name: c.Name, Value: c.Value}})
+	}
+}
+
+// tabTo presses the tab key until something has the focus.
+func (br *browser) tabTo(what string) {
+	br.s.b.t.Helper()
+	for range 200 {
+		var there bool
+		br.do(chromedp.KeyEvent(kb.Tab), chromedp.Evaluate("document.activeElement !== null && document.activeElement.matches("+strconv.Quote(what)+")", &there))
+		if there {
+			return
+		}
+	}
+	br.s.b.t.Fatalf("no tab leads to %s", what)
+}
+
+// deposits brings a file in on the inbox's page, approves it, and sees it deposited, by keys alone. The
+// chooser of files is the system's, not the page's: what it would answer is given.
+func (br *browser) deposits() {
 	b := br.s.b
+	b.t.Helper()
 	b.write("up/sent.txt", "sent by a browser")
-	br.do(chromedp.Navigate(br.s.base+"/inbox"), chromedp.SetUploadFiles(`input[name="file"]`, []string{filepath.Join(b.top, "up/sent.txt")}, chromedp.ByQuery),
-		chromedp.SendKeys("form.drop button.first", kb.Enter, chromedp.ByQuery), chromedp.WaitVisible("p.note"))
-	b.await("the upload is taken in", func() bool { return strings.Contains(b.ok("items"), "sent.txt") })
+	br.do(chromedp.EmulateViewport(1440, 800), chromedp.Navigate(br.s.base+"/"), chromedp.WaitReady("main"))
+	br.tabTo(`a[href="/inbox"]`)
+	br.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitReady("form.drop"))
+	br.tabTo(`select[name="collection"]`)
+	br.do(chromedp.KeyEvent("r")) // reading-room
+	br.tabTo(`input[name="file"]`)
+	br.do(chromedp.SetUploadFiles(`input[name="file"]`, []string{filepath.Join(b.top, "up/sent.txt")}, chromedp.ByQuery))
+	br.tabTo("form.drop button.first")
+	br.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("p.note"))
+	b.await("the upload to wait for a person", func() bool { return strings.Contains(b.ok("queue"), "sent.txt") })
+	br.do(chromedp.Navigate(br.s.base+"/mine"), chromedp.WaitReady("main"))
+	for range 3 { // the older one comes first
+		var label string
+		br.do(chromedp.Text("main h2 a", &label, chromedp.ByQuery))
+		if label == "sent.txt" {
+			break
+		}
+		br.do(chromedp.KeyEvent("n"), chromedp.Sleep(300*time.Millisecond), chromedp.WaitReady("main h2 a"))
+	}
+	br.tabTo("#message")
+	br.do(chromedp.KeyEvent("Read and agreed"))
+	br.tabTo(`button[data-key="c"]`)
+	br.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("p.note"))
+	b.await("the deposit", func() bool {
+		return gjson.Get(b.ok("show", "sent.txt", "--json"), `workflows.0.steps.#(step=="deposit").status`).String() == "completed"
+	})
+	if log := b.git("log", "-1", "--grep=^approve: completed .*sent.txt", "--format=%an|%b"); !strings.HasPrefix(log, "Ada Keeper|") || !strings.Contains(log, "Read and agreed") {
+		b.t.Errorf("the history: %s", log)
+	}
 }
 
-// decides completes what waits for a person, by keys alone.
-func (br *browser) decides(item string) {
-	b := br.s.b
-	br.do(chromedp.Navigate(br.s.base+"/mine"), chromedp.WaitReady("main"), chromedp.KeyEvent("c"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("p.note"))
-	b.await("the decision", func() bool {
-		return gjson.Get(b.ok("show", item, "--json"), `workflows.0.steps.#(step=="approve").status`).String() == "completed"
+// Without script: sign in, filter, approve, act on several.
+func TestServeWithoutScript(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 4)
+	s := b.serve()
+	br := s.browser()
+	br.do(emulation.SetScriptExecutionDisabled(true))
+	u, err := url.Parse(s.link)
+	b.must(err)
+	at := func(path string) chromedp.Action { return chromedp.Navigate(s.base + path) }
+	br.do(at(u.RequestURI()), chromedp.Click("button.first", chromedp.ByQuery), chromedp.WaitReady("header nav", chromedp.ByQuery))
+	br.do(at("/items"), chromedp.SendKeys(`input[name="q"]`, "i2", chromedp.ByQuery), chromedp.Click("form[role=search] button", chromedp.ByQuery), chromedp.WaitReady(".chips", chromedp.ByQuery))
+	var text string
+	br.do(chromedp.Text(".count", &text, chromedp.ByQuery))
+	if !strings.HasPrefix(text, "1 to 1 of 1 items") {
+		t.Errorf("filtered: %q", text)
+	}
+	br.do(at("/mine"), chromedp.Click(`button[value="complete"]`, chromedp.ByQuery), chromedp.WaitReady("p.note", chromedp.ByQuery))
+	br.do(at("/items?workflow=trial&status=in-progress"), chromedp.Click(`input[name="all"][value="filter"]`, chromedp.ByQuery), chromedp.SetValue(`select[name="act"]`, "complete", chromedp.ByQuery),
+		chromedp.SendKeys(`input[name="step"]`, "look", chromedp.ByQuery), chromedp.Click("fieldset button", chromedp.ByQuery), chromedp.WaitReady("#bulk form button", chromedp.ByQuery))
+	br.do(chromedp.Click("#bulk form button.first", chromedp.ByQuery), chromedp.WaitReady("progress", chromedp.ByQuery))
+	b.await("all done", func() bool {
+		return gjson.Get(b.ok("items", "--workflow", "trial", "--status", "completed", "--json"), "#").Int() == 4
 	})
+}
+
+// Thirty tabs share one stream; each shows what moves, also the one that was opened last, and those
+// that are left when the one that had the stream is closed. What somebody has opened, chosen or
+// focused stays so.
+func TestServeManyTabs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n    retries: 1\n")
+	b.addItems("trial", 2)
+	s := b.serve()
+	br := s.browser()
+	br.enter()
+	var tabs []context.Context
+	for range 30 {
+		tab, end := chromedp.NewContext(br.ctx)
+		defer end()
+		b.must(chromedp.Run(tab, chromedp.Navigate(s.base+"/"), chromedp.WaitReady("[data-part]", chromedp.ByQuery)))
+		tabs = append(tabs, tab)
+	}
+	last := tabs[len(tabs)-1]
+	in := func(tab context.Context, what string) (out string) {
+		t.Helper()
+		b.must(chromedp.Run(tab, chromedp.Evaluate(what, &out)))
+		return out
+	}
+	b.must(chromedp.Run(last, chromedp.Evaluate(`document.querySelector("table.grid td.person a").focus(); window.was = document.activeElement; 0`, nil)))
+	began := time.Now()
+	b.ok("step", "complete", "i0", "look")
+	b.await("the change in the last tab", func() bool {
+		return in(last, `[...document.querySelectorAll('tr[data-id="look"] td')].map((e) => e.textContent).join(" ")`) == "· · 1 · · · 1"
+	})
+	t.Logf("the tab shows a commit %v after the command began", time.Since(began))
+	if kept := in(last, `String(document.activeElement === window.was && window.was.isConnected)`); kept != "true" {
+		t.Error("what had the focus was exchanged")
+	}
+	streams := func() int {
+		out, err := exec.Command("ss", "-Htn", "state", "established", "dst", strings.TrimPrefix(s.base, "http://")).Output()
+		if err != nil {
+			return -1
+		}
+		return strings.Count(string(out), "\n")
+	}
+	if n := streams(); n > 6 {
+		t.Errorf("%d connections for thirty tabs", n)
+	}
 }

@@ -61,8 +61,16 @@ type answer struct {
 // ask sends a request; headers are names and values in turn.
 func (s *site) ask(method, path, body string, headers ...string) answer {
 	s.b.t.Helper()
-	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
+	a, err := s.request(method, path, body, headers...)
 	s.b.must(err)
+	return a
+}
+
+func (s *site) request(method, path, body string, headers ...string) (answer, error) {
+	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
 	if s.token != "" {
 		r.Header.Set("Authorization", "Bearer "+s.token)
 	}
@@ -77,11 +85,12 @@ func (s *site) ask(method, path, body string, headers ...string) answer {
 		client.Jar = s.jar
 	}
 	resp, err := client.Do(r)
-	s.b.must(err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	s.b.must(err)
-	return answer{resp.StatusCode, resp.Header, string(data)}
+	return answer{resp.StatusCode, resp.Header, string(data)}, err
 }
 
 const formType = "application/x-www-form-urlencoded"

@@ -39,6 +39,7 @@ func (s *Site) Serve(ctx context.Context, on net.Listener, config *tls.Config) e
 	var watching sync.WaitGroup
 	watching.Go(func() { s.desk.Pulse.Keep(requests, s.desk.Ask.Tip) })
 	watching.Go(func() { s.sweep(requests) })
+	defer s.desk.Pictures.Close()
 	defer watching.Wait()
 	on = &fewFromOne{Listener: on, open: map[string]int{}}
 	if config != nil {

@@ -179,7 +179,7 @@ type Listing struct {
 	Held       bool     `query:"held" json:"held,omitempty"`
 	Parent     string   `query:"parent" json:"parent,omitempty"`
 	Where      string   `query:"where" json:"where,omitempty" doc:"a condition, as in metadata.year >= 1990"`
-	Text       string   `query:"q" json:"q,omitempty" doc:"somewhere in the label, or the beginning of the identifier"`
+	Text       string   `query:"q" json:"q,omitempty" doc:"somewhere in the label or in what people know the item by, or the beginning of its identifier"`
 	Facet      []string `query:"facet,explode" json:"facet,omitempty" doc:"NAME:VALUE as facets lists them; several of one name: any of them"`
 }
 

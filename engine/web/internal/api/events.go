@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -24,9 +25,33 @@ type eventsIn struct {
 	Last       string `header:"Last-Event-ID" doc:"as after"`
 	Item       string `query:"item"`
 	Collection string `query:"collection"`
-	Workflow   string `query:"workflow"`
+	Workflow   string `query:"workflow" doc:"of the transition, as are step and status"`
 	Step       string `query:"step"`
-	Status     string `query:"status"`
+	Status     string `query:"status" doc:"that it led to"`
+	EventItems
+}
+
+// EventItems narrow events by the items they are about, as those stand now.
+type EventItems struct {
+	Lane    string   `query:"lane"`
+	Batch   string   `query:"batch"`
+	Reached string   `query:"reached" doc:"a milestone"`
+	Failure string   `query:"failure"`
+	Older   string   `query:"older"`
+	Held    bool     `query:"held"`
+	Parent  string   `query:"parent"`
+	Where   string   `query:"where" doc:"a condition"`
+	Text    string   `query:"q"`
+	Facet   []string `query:"facet,explode" doc:"NAME:VALUE"`
+}
+
+// filter is what narrows by items; nil: nothing does.
+func (e *EventItems) filter() url.Values {
+	q := (&Listing{Lane: e.Lane, Batch: e.Batch, Reached: e.Reached, Failure: e.Failure, Older: e.Older, Held: e.Held, Parent: e.Parent, Where: e.Where, Text: e.Text, Facet: e.Facet}).values()
+	if len(q) == 1 && len(e.Facet) == 0 { // facets stand there, also when there are none
+		return nil
+	}
+	return q
 }
 
 // event is one transition.
@@ -73,10 +98,20 @@ func (a *API) since(ctx context.Context, in *eventsIn, after string) (events []e
 	}
 	last = after
 	who := desk.Who(ctx)
+	fits := func(string) bool { return true }
+	if q := in.filter(); q != nil && err == nil {
+		f, err := a.d.Filter(ctx, q)
+		if err == nil {
+			fits, err = a.d.Ask.Fitting(f)
+		}
+		if err != nil {
+			return nil, after, err
+		}
+	}
 	for _, c := range commits {
 		last = c.Hash.String()
 		e := a.eventOf(c)
-		if len(who.Collections) > 0 && (e.Collection == "" || !who.Reaches(e.Collection)) || !in.wants(e) {
+		if len(who.Collections) > 0 && (e.Collection == "" || !who.Reaches(e.Collection)) || !in.wants(e) || !fits(e.Item) {
 			continue
 		}
 		events = append(events, e)

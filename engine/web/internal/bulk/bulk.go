@@ -21,7 +21,7 @@ import (
 
 // Most is how many items one act takes, and how long a preview holds.
 const (
-	Most     = 10_000
+	Most     = 100_000
 	holds    = time.Hour
 	sideways = 64 // acts at once: they share a group of commits
 	mostJobs = 1000

@@ -56,6 +56,8 @@ type Desk struct {
 	Place
 	Accounts *access.Book
 	Pulse    Pulse
+	Pictures Pictures
+	Presence Presence
 	refs     refs
 }
 
@@ -106,6 +108,7 @@ func (d *Desk) Acts(ctx context.Context, needs access.Role) (*act.Acts, error) {
 	case d.ReadOnly:
 		return nil, ErrReadOnly
 	case !who.Role.May(needs):
+		d.Log.Warn("refused: the role does not do", "name", who.Name, "role", string(who.Role), "needs", string(needs))
 		return nil, ErrForbidden
 	}
 	return d.Act.As(gitstore.Signature{Name: who.Name, Email: who.Email}).For(requestOf(ctx)), nil

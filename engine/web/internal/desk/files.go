@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -56,7 +57,7 @@ func (d *Desk) OpenFile(ctx context.Context, id layout.ItemID, name string) (*os
 		if f.Path != name {
 			continue
 		}
-		root, err := os.OpenRoot(filepath.Join(d.Root, filepath.FromSlash(detail.Dir), layout.ContentDir))
+		root, err := openContent(filepath.Join(d.Root, filepath.FromSlash(detail.Dir)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, missing
 		}
@@ -159,6 +160,21 @@ func (d *Desk) SendResult(w http.ResponseWriter, r *http.Request, id layout.Item
 	Patient(w)
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
+}
+
+// openContent opens the folder of an item's content, which stands in the drop until a step made
+// another; no link leads out of the item.
+func openContent(dir string) (*os.Root, error) {
+	item, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer item.Close()
+	below, err := filepath.Rel(dir, folder.ContentOf(dir))
+	if err != nil {
+		return nil, err
+	}
+	return item.OpenRoot(below)
 }
 
 // attemptLog finds an attempt's log; running reports whether more may come.

@@ -135,7 +135,7 @@ func (g *Graph) SVG(alone bool) template.HTML {
 		if b.soft {
 			dash = ` stroke-dasharray="4 3"`
 		}
-		fmt.Fprintf(&w, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="none" stroke="currentColor"%s/>`, x, y, boxWidth, boxHeight, dash)
+		fmt.Fprintf(&w, `<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="6" fill="none" stroke="currentColor"%s/>`, x, y, boxWidth, boxHeight, dash)
 		fmt.Fprintf(&w, `<text x="%d" y="%d" font-weight="600">%s</text><text x="%d" y="%d" opacity=".8">%s</text><text x="%d" y="%d">%s</text>`,
 			x+10, y+20, text(b.name), x+10, y+37, text(b.kind), x+10, y+54, text(b.counts))
 	}

@@ -18,11 +18,12 @@ import (
 
 type itemView struct {
 	ask.Detail
-	Why     ask.ExplainedSaid
-	Facts   []fact // identifiers and metadata
-	Marks   []mark // milestones, in order
-	History []desk.Line
-	More    int // files that are not listed
+	Why    ask.ExplainedSaid
+	Facts  []fact   // identifiers and metadata
+	Marks  []mark   // milestones, in order
+	Starts []string // workflows that can be started on it
+	Files  int      // that it has
+	Listed []ask.FileDetail
 }
 
 type fact struct{ Name, Value string }
@@ -33,7 +34,7 @@ type mark struct {
 }
 
 // mostFiles and mostHistory are how much of an item a page lists.
-const mostFiles, mostHistory = 500, 200
+const mostFiles, mostHistory = 200, 100
 
 func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error) {
 	ctx := r.Context()
@@ -42,8 +43,12 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	v := itemView{}
-	if v.Detail, err = p.d.Ask.Show(ctx, id); err != nil {
+	if v.Detail, err = p.d.Ask.ShowSome(ctx, id, mostFiles); err != nil {
 		return "", nil, err
+	}
+	v.Listed, v.Files, v.Starts = v.Detail.Files, len(v.Detail.Files), p.d.Ask.Workflows()
+	if of := v.Manifest.Inventory; of != nil {
+		v.Files = of.Files
 	}
 	why, err := p.d.Ask.Why(id, "", "")
 	if err != nil {
@@ -54,17 +59,74 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 		v.Marks = append(v.Marks, mark{name, at})
 	}
 	slices.SortFunc(v.Marks, func(a, b mark) int { return a.At.Compare(b.At) })
-	for c, err := range p.d.Ask.History(ctx, id, mostHistory) {
-		if err != nil {
-			return "", nil, err
-		}
-		v.History = append(v.History, desk.LineOf(c))
-	}
-	if len(v.Files) > mostFiles {
-		v.More = len(v.Files) - mostFiles
-		v.Files = v.Files[:mostFiles]
-	}
 	return "item", v, nil
+}
+
+// historyView are commits, the newest first.
+type historyView struct {
+	Item  layout.ItemID // "": of everything
+	Label string
+	Lines []desk.Line
+	Next  string // the commit to go on behind
+}
+
+// history reads a page of it: from a commit on, which is not shown.
+func history(r *http.Request, d *desk.Desk, v *historyView) error {
+	after := r.URL.Query().Get("after")
+	from, err := d.Ask.HistoryFrom(r.Context(), v.Item, after, mostHistory+1)
+	if err != nil {
+		return err
+	}
+	for _, c := range from {
+		if len(v.Lines) == mostHistory {
+			v.Next = v.Lines[mostHistory-1].Commit
+			break
+		}
+		v.Lines = append(v.Lines, desk.LineOf(c))
+	}
+	return nil
+}
+
+// itemLog shows the history of an item.
+func (p *Pages) itemLog(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	id, err := p.d.Object(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return "", nil, err
+	}
+	m, err := p.d.Ask.Manifest(id)
+	if err != nil {
+		return "", nil, err
+	}
+	v := historyView{Item: id, Label: m.Label}
+	return "itemlog", &v, history(r, p.d, &v)
+}
+
+type changeView struct {
+	Item  layout.ItemID
+	Line  desk.Line
+	Files []changedFile
+}
+
+type changedFile struct {
+	Path  string
+	Lines []desk.Changed
+}
+
+// change shows how a commit changed the records of an item.
+func (p *Pages) change(_ http.ResponseWriter, r *http.Request) (string, any, error) {
+	id, err := p.d.Object(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return "", nil, err
+	}
+	c, changed, err := p.d.Ask.Differences(r.Context(), id, r.PathValue("commit"))
+	if err != nil {
+		return "", nil, err
+	}
+	v := changeView{Item: id, Line: desk.LineOf(c)}
+	for _, d := range changed {
+		v.Files = append(v.Files, changedFile{d.Path, desk.Difference(d.Before, d.After)})
+	}
+	return "change", v, nil
 }
 
 // factsOf lists what an item is known by and described as.
@@ -85,8 +147,18 @@ func (p *Pages) file(w http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	name := r.PathValue("path")
-	if r.URL.Query().Get("look") == "" {
+	switch look := r.URL.Query().Get("look"); {
+	case look == "":
 		return "", nil, p.d.SendFile(w, r, id, name)
+	case look == "picture":
+		return "", nil, p.d.SendPicture(w, r, id, name)
+	case desk.Pictured(name):
+		f, _, err := p.d.OpenFile(r.Context(), id, name)
+		if err != nil {
+			return "", nil, err
+		}
+		defer f.Close()
+		return "text", textView{Item: id, Title: name, Picture: fileAt(id, name) + "?look=picture", All: fileAt(id, name)}, nil
 	}
 	f, size, err := p.d.OpenFile(r.Context(), id, name)
 	if err != nil {
@@ -108,12 +180,13 @@ func fileAt(id layout.ItemID, name string) string {
 }
 
 type textView struct {
-	Item   layout.ItemID
-	Title  string
-	Text   string
-	Binary bool
-	More   bool // the text goes on; it is what stands at one end
-	All    string
+	Item    layout.ItemID
+	Title   string
+	Text    string
+	Binary  bool
+	Picture string // its address; "": it is a text
+	More    bool   // the text goes on; it is what stands at one end
+	All     string
 
 	Log     string // its address; "": it is a file
 	Running bool   // more may come

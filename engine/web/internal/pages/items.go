@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/web/internal/desk"
 
 	"github.com/tidwall/gjson"
@@ -28,6 +29,8 @@ type itemsView struct {
 	CSV        string
 	Unknown    []string // of a pasted list
 	Sort       string
+	Columns    []string // beside the item; none: the usual ones
+	Cells      [][]string
 	Query      string              // of the list, for an act on all of it
 	Keep       map[string][]string // what the filter box hands on
 }
@@ -56,25 +59,26 @@ func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, erro
 		return "", nil, err
 	}
 	page := ask.Page{Limit: perPage, After: q.Get("cursor")}
-	if sort := q.Get("sort"); sort != "" {
-		page.Sort = strings.Split(sort, ",")
-		if err := ask.CheckColumns([]string{strings.TrimPrefix(page.Sort[0], "-")}); err != nil {
-			return "", nil, err
+	page.Sort = listOf(q.Get("sort"))
+	for _, by := range page.Sort {
+		if err := ask.CheckColumns([]string{strings.TrimPrefix(by, "-")}); err != nil {
+			return "", nil, fault.New(fault.Invalid, err.Error())
 		}
 	}
 	v := itemsView{From: from + 1, Sort: q.Get("sort"), First: with(q, "", ""), Query: with(q, "", ""), CSV: "items.csv?" + with(q, "", ""), Keep: map[string][]string{"facet": q["facet"]}}
 	if v.Rows, err = p.d.Ask.Items(f, page); err != nil {
 		return "", nil, err
 	}
-	facets, err := p.d.Ask.Facets(f)
+	if v.Columns = listOf(q.Get("columns")); len(v.Columns) > 0 {
+		if v.Cells, err = p.cells(f, page, v.Columns); err != nil {
+			return "", nil, err
+		}
+	}
+	total, facets, err := p.d.Ask.CountItems(f)
 	if err != nil {
 		return "", nil, err
 	}
-	for _, x := range facets {
-		if x.Facet == "collection" { // every item is in one
-			v.Total += x.Items
-		}
-	}
+	v.Total = total
 	v.Last = from + len(v.Rows)
 	if v.Last < v.Total && len(v.Rows) > 0 {
 		next, err := p.d.Ask.Cursor(v.Rows[len(v.Rows)-1].Item, page.Sort)
@@ -83,9 +87,7 @@ func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, erro
 		}
 		v.Next = "items?" + with(q, "cursor", next) + "&seen=" + strconv.Itoa(v.Last)
 	}
-	if v.Facets, err = p.facets(r, q, facets); err != nil {
-		return "", nil, err
-	}
+	v.Facets = facetsOf(q, facets)
 	for _, name := range []string{"collection", "workflow", "step", "status", "lane", "batch", "reached", "failure", "older", "held", "parent", "where", "q"} {
 		if value := q.Get(name); value != "" {
 			v.Narrowed = append(v.Narrowed, facetValue{Value: name + ": " + value, Path: "items?" + with(q, name, "")})
@@ -109,36 +111,35 @@ func with(q url.Values, name, value string) string {
 	return out.Encode()
 }
 
-// facets groups what was counted. Of a facet with chosen values, the others are counted as if
-// none were.
-func (p *Pages) facets(r *http.Request, q url.Values, counted []ask.Facet) (groups []facetGroup, err error) {
+// listOf parts a list at its commas.
+func listOf(text string) (list []string) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// cells are what stands at columns of the items of a page.
+func (p *Pages) cells(f ask.Filter, page ask.Page, columns []string) (cells [][]string, err error) {
+	if err := ask.CheckColumns(columns); err != nil {
+		return nil, fault.New(fault.Invalid, err.Error())
+	}
+	rows, err := p.d.Ask.Columns(f, page, columns)
+	for _, row := range rows {
+		var line []string
+		for _, v := range row {
+			line = append(line, v.String())
+		}
+		cells = append(cells, line)
+	}
+	return cells, err
+}
+
+// facetsOf groups what was counted.
+func facetsOf(q url.Values, counted []ask.Facet) (groups []facetGroup) {
 	const most = 12
-	chosen := map[string]bool{}
-	for _, c := range q["facet"] {
-		name, _, _ := strings.Cut(c, ":")
-		chosen[name] = true
-	}
-	for name := range chosen {
-		without := url.Values{}
-		for n, values := range q {
-			without[n] = values
-		}
-		without["facet"] = slices.DeleteFunc(slices.Clone(q["facet"]), func(c string) bool { return strings.HasPrefix(c, name+":") })
-		f, err := p.d.Filter(r.Context(), without)
-		if err != nil {
-			return nil, err
-		}
-		all, err := p.d.Ask.Facets(f)
-		if err != nil {
-			return nil, err
-		}
-		counted = slices.DeleteFunc(counted, func(x ask.Facet) bool { return x.Facet == name })
-		for _, x := range all {
-			if x.Facet == name {
-				counted = append(counted, x)
-			}
-		}
-	}
 	for _, x := range counted {
 		at := slices.IndexFunc(groups, func(g facetGroup) bool { return g.Name == x.Facet })
 		if at < 0 {
@@ -162,7 +163,7 @@ func (p *Pages) facets(r *http.Request, q url.Values, counted []ask.Facet) (grou
 			groups[at].Values = append(groups[at].Values, v)
 		}
 	}
-	return groups, nil
+	return groups
 }
 
 // table sends all items that fit as comma-separated values.
@@ -172,8 +173,13 @@ func (p *Pages) table(w http.ResponseWriter, r *http.Request) (string, any, erro
 		return "", nil, err
 	}
 	names := []string{"item", "collection", "label", "workflow", "status", "step", "since", "why"}
-	rows, err := p.d.Ask.Columns(f, ask.Page{}, names)
-	if err != nil {
+	if asked := listOf(r.URL.Query().Get("columns")); len(asked) > 0 {
+		names = append([]string{"item"}, asked...)
+	}
+	if err := ask.CheckColumns(names); err != nil {
+		return "", nil, fault.New(fault.Invalid, err.Error())
+	}
+	if err := p.d.Ask.CheckFilter(f); err != nil {
 		return "", nil, err
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
@@ -181,12 +187,20 @@ func (p *Pages) table(w http.ResponseWriter, r *http.Request) (string, any, erro
 	desk.Patient(w)
 	out := csv.NewWriter(w)
 	_ = out.Write(names) // who asked is gone
-	for _, row := range rows {
+	n := 0
+	err = p.d.Ask.EachRow(f, ask.Page{}, names, func(row []gjson.Result) bool {
 		var cells []string
 		for _, v := range row {
 			cells = append(cells, cellOf(v))
 		}
-		_ = out.Write(cells)
+		if n++; n%1000 == 0 {
+			desk.Patient(w)
+		}
+		return out.Write(cells) == nil
+	})
+	if err != nil {
+		p.d.Log.Error("a table broke off", "error", err)
+		panic(http.ErrAbortHandler) // whoever asked must not take it for whole
 	}
 	out.Flush()
 	return "", nil, nil

@@ -16,25 +16,19 @@ import (
 type lists struct{ d *desk.Desk }
 
 type mineView struct {
-	Rows  []ask.ItemRow
-	Now   *ask.ItemRow // what is decided on; nil: nothing waits
-	Item  ask.Detail
-	Facts []fact
-	Next  string
+	Rows   []ask.ItemRow
+	Now    *ask.ItemRow // what is decided on; nil: nothing waits
+	Item   ask.Detail
+	Facts  []fact
+	Next   string
+	Others []string // who else has it open
+	More   int      // that are not listed
 }
 
 // mine shows what waits for people, the oldest first, and what one needs to decide on one.
 func (p lists) mine(_ http.ResponseWriter, r *http.Request) (string, any, error) {
 	ctx := r.Context()
-	f, err := p.d.Filter(ctx, nil)
-	if err != nil {
-		return "", nil, err
-	}
-	s, err := p.d.Status(ctx, f)
-	if err != nil {
-		return "", nil, err
-	}
-	v := mineView{Rows: s.People}
+	v := mineView{Rows: p.d.Ask.ForPeople(desk.Within(ctx))}
 	slices.SortStableFunc(v.Rows, func(a, b ask.ItemRow) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Item, b.Item)) })
 	if len(v.Rows) == 0 {
 		return "mine", v, nil
@@ -45,13 +39,16 @@ func (p lists) mine(_ http.ResponseWriter, r *http.Request) (string, any, error)
 	now := v.Rows[at]
 	next := v.Rows[(at+1)%len(v.Rows)]
 	v.Now, v.Next = &now, "mine?"+query("item", next.Item, "step", next.Step)
-	if v.Item, err = p.d.Ask.Show(ctx, now.Item); err != nil {
+	const files, around, listed = 50, 50, 200
+	var err error
+	if v.Item, err = p.d.Ask.ShowSome(ctx, now.Item, files); err != nil {
 		return "", nil, err
 	}
 	v.Facts = factsOf(v.Item.Manifest)
-	if len(v.Item.Files) > 50 {
-		v.Item.Files = v.Item.Files[:50]
-	}
+	v.Others = p.d.Presence.Note(string(now.Item)+"/"+now.Workflow+"/"+string(now.Step), desk.Who(ctx).Name, p.d.Now())
+	from := max(0, min(at-around, len(v.Rows)-listed))
+	v.More = max(0, len(v.Rows)-listed)
+	v.Rows = v.Rows[from:min(len(v.Rows), from+listed)]
 	return "mine", v, nil
 }
 
@@ -68,9 +65,10 @@ func (p lists) queues(_ http.ResponseWriter, r *http.Request) (string, any, erro
 }
 
 type queueView struct {
-	Name  string
-	Count ask.NamedRow
-	Rows  []ask.QueueRow
+	Name   string
+	Count  ask.NamedRow
+	Rows   []ask.QueueRow
+	Limits []ask.LimitRow
 }
 
 // queue shows items in the order in which they are handed out.
@@ -82,8 +80,11 @@ func (p lists) queue(_ http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	asked.Limit = most
-	rows, err := p.d.Ask.Queue(asked)
-	return "queue", queueView{r.PathValue("name"), count, rows}, err
+	v := queueView{Name: r.PathValue("name"), Count: count}
+	if v.Rows, err = p.d.Ask.Queue(asked); err == nil && p.d.Whole(r.Context()) == nil {
+		v.Limits, err = p.d.Ask.QueueLimits(asked.Which)
+	}
+	return "queue", v, err
 }
 
 func (p lists) batches(_ http.ResponseWriter, r *http.Request) (string, any, error) {
@@ -104,7 +105,14 @@ func (p lists) batch(_ http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	b, members, err := p.d.Ask.Batch(layout.Name(r.PathValue("name")))
-	return "batch", batchView{b, members}, err
+	const most = 200
+	slices.SortStableFunc(members, func(a, b ask.ItemRow) int { return cmp.Compare(batchRank(a.Status), batchRank(b.Status)) })
+	return "batch", batchView{b, members[:min(len(members), most)]}, err
+}
+
+// batchRank has what failed before what is not done.
+func batchRank(s state.Status) int {
+	return (slices.Index([]state.Status{state.Failed, state.InProgress, state.Waiting}, s) + 4) % 4
 }
 
 func (p lists) workflows(http.ResponseWriter, *http.Request) (string, any, error) {
@@ -116,6 +124,7 @@ type workflowView struct {
 	Text     string
 	Graph    template.HTML
 	Controls map[string]*ask.StepControl // nil: the step is enabled
+	Versions []ask.VersionRow
 }
 
 // workflow shows a definition in force, with how many items stand where.
@@ -125,15 +134,14 @@ func (p lists) workflow(_ http.ResponseWriter, r *http.Request) (string, any, er
 	if err != nil {
 		return "", nil, err
 	}
-	f, err := p.d.Filter(ctx, nil)
-	if err != nil {
-		return "", nil, err
-	}
-	s, err := p.d.Status(ctx, f)
+	s, err := p.d.Standing(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	v := workflowView{Plan: plan, Text: string(text), Controls: map[string]*ask.StepControl{}}
+	if p.d.Whole(ctx) == nil {
+		v.Versions = p.d.Ask.Versions(plan.Name)
+	}
 	var counts *ask.Grid
 	for i := range s.Grids {
 		if s.Grids[i].Workflow == plan.Name {
@@ -170,22 +178,27 @@ type inboxView struct {
 }
 
 func (p lists) inbox(_ http.ResponseWriter, r *http.Request) (string, any, error) {
-	if err := p.d.Whole(r.Context()); err != nil {
-		return "", nil, err
-	}
-	s, err := p.d.Status(r.Context(), ask.Filter{})
+	within := desk.Within(r.Context())
+	found, err := p.d.Ask.Inbox(r.Context())
 	if err != nil {
 		return "", nil, err
 	}
-	collections, err := p.d.Ask.Collections()
-	return "inbox", inboxView{s.Said(p.d.Words).InboxStatus, collections}, err
+	s := ask.Status{InboxStatus: found}
+	v := inboxView{InboxStatus: s.Said(p.d.Words).InboxStatus}
+	v.Collections, err = p.d.Ask.Collections()
+	if len(within) > 0 { // what is rejected, or not taken in, may be of others
+		v.Pauses, v.Rejected = nil, nil
+		v.Inbox = slices.DeleteFunc(v.Inbox, func(row ask.InboxRow) bool { return !slices.Contains(within, row.Collection) })
+		v.Collections = slices.DeleteFunc(v.Collections, func(c ask.CollectionRow) bool { return !slices.Contains(within, layout.Name(c.Name)) })
+	}
+	return "inbox", v, err
 }
 
 func (p lists) engines(_ http.ResponseWriter, r *http.Request) (string, any, error) {
 	if err := p.d.Whole(r.Context()); err != nil {
 		return "", nil, err
 	}
-	s, err := p.d.Status(r.Context(), ask.Filter{})
+	s, err := p.d.Ask.Standing(r.Context())
 	return "engines", s, err
 }
 
@@ -194,13 +207,6 @@ func (p lists) history(_ http.ResponseWriter, r *http.Request) (string, any, err
 	if err := p.d.Whole(r.Context()); err != nil {
 		return "", nil, err
 	}
-	const most = 200
-	var lines []desk.Line
-	for c, err := range p.d.Ask.History(r.Context(), "", most) {
-		if err != nil {
-			return "", nil, err
-		}
-		lines = append(lines, desk.LineOf(c))
-	}
-	return "log", lines, nil
+	v := historyView{}
+	return "log", &v, history(r, p.d, &v)
 }

@@ -1,43 +1,153 @@
 package pages
 
 import (
-	"fmt"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync"
 	"time"
+
+	"bagpipe/engine/web/internal/desk"
 )
 
-// live tells a browser, on a stream, whenever the history moved, at most twice a second, and
-// says something at least every 20 seconds: whoever is gone is noticed.
+// apart is how long lies between two looks at what moved; a stream says something at least every
+// silent, so that whoever is gone is noticed.
+const apart, silent, patience = 400 * time.Millisecond, 20 * time.Second, 30 * time.Second
+
+// mostParts is how many parts one stream carries: a browser with more tabs looks at the others when
+// they are shown.
+const mostParts = 40
+
+// live sends, on a stream, the parts of pages that a browser shows, whenever one has changed. All its tabs
+// share the stream.
 func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error) {
-	const apart, silent, patience = 500 * time.Millisecond, 20 * time.Second, 30 * time.Second
+	ctx := r.Context()
+	parts := r.URL.Query()["part"]
+	if len(parts) > mostParts {
+		parts = parts[:mostParts]
+	}
+	sent := make([]string, len(parts))
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
-	text := "retry: 2000\n\n"
+	texts := []string{"retry: 2000\n\n"}
 	for {
-		_, moved := p.d.Pulse.At()
+		tip, moved := p.d.Pulse.At()
+		for i, at := range parts {
+			event, err := p.parts.get(ctx, p, at, tip)
+			if err == nil && event != sent[i] { // a part that cannot be shown stays as it is; the page says why
+				texts = append(texts, event)
+				sent[i] = event
+			}
+		}
+		if len(texts) == 0 {
+			texts = append(texts, ": nothing new\n\n")
+		}
 		_ = c.SetWriteDeadline(time.Now().Add(patience))
-		if _, err := fmt.Fprint(w, text); err != nil {
-			return "", nil, nil // who asked is gone
+		for _, text := range texts {
+			if _, err := io.WriteString(w, text); err != nil {
+				return "", nil, nil // who asked is gone
+			}
 		}
 		if err := c.Flush(); err != nil {
 			return "", nil, nil
 		}
+		texts = texts[:0]
 		timer := time.NewTimer(silent)
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			timer.Stop()
 			return "", nil, nil
 		case <-timer.C:
-			text = ": still here\n\n"
 			continue
 		case <-moved:
 			timer.Stop()
-			text = "event: moved\ndata: yes\n\n"
 		}
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return "", nil, nil
 		case <-time.After(apart):
 		}
 	}
+}
+
+func eventOf(at, html string) (string, error) {
+	data, err := json.Marshal(map[string]string{"part": at, "html": html})
+	return "event: part\ndata: " + string(data) + "\n\n", err
+}
+
+// parts are the live parts of pages as they were rendered last: once for all who may see the same.
+// The lock guards the map; each part has a turn of its own.
+type parts struct {
+	mu  sync.Mutex
+	all map[string]*part
+}
+
+type part struct {
+	mu    sync.Mutex // guards the rest
+	tip   string
+	at    time.Time
+	event string
+	err   error
+}
+
+// get gives a part, as an event, as it is at a tip. Tips are looked at some times a second, so that is
+// how often it is rendered, however many look at it.
+func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (string, error) {
+	who := desk.Who(ctx)
+	const most = 1000
+	key := string(who.Role) + "\x00" + strings.Join(who.Collections, "\x00") + "\x01" + at
+	ps.mu.Lock()
+	if ps.all == nil || len(ps.all) > most {
+		ps.all = map[string]*part{}
+	}
+	one := ps.all[key]
+	if one == nil {
+		one = &part{}
+		ps.all[key] = one
+	}
+	ps.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if now := time.Now(); one.tip != tip || one.err != nil || now.Sub(one.at) > silent/2 {
+		html := ""
+		if html, one.err = p.part(context.WithoutCancel(ctx), at); one.err == nil {
+			one.event, one.err = eventOf(at, html)
+		}
+		one.tip, one.at = tip, now
+	}
+	return one.event, one.err
+}
+
+// part renders the live part of a page, which its address names.
+func (p *Pages) part(ctx context.Context, at string) (string, error) {
+	to, err := url.Parse("/" + at)
+	if err != nil {
+		return "", err
+	}
+	r := (&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}}).WithContext(ctx)
+	view := p.overview
+	first, rest, deep := strings.Cut(strings.TrimPrefix(to.Path, "/"), "/")
+	switch {
+	case first == "items" && deep:
+		r.SetPathValue("id", rest)
+		view = p.item
+	case first == "workflows" && deep:
+		r.SetPathValue("name", rest)
+		view = lists{p.d}.workflow
+	case first == "failures":
+		view = lists{p.d}.failures
+	case first != "":
+		return "", desk.ErrForbidden
+	}
+	page, data, err := view(nil, r)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	err = p.pages[page].ExecuteTemplate(&out, "live", p.frame(r, page, data))
+	return out.String(), err
 }

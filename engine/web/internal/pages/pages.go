@@ -26,6 +26,8 @@ type Pages struct {
 	pages  map[string]*template.Template
 	assets map[string]asset
 	stamp  string // of the assets, in their addresses
+	parts  parts
+	slow   slow
 }
 
 type asset struct {
@@ -104,6 +106,8 @@ func (p *Pages) Handler() http.Handler {
 		"GET /{$}": p.overview, "GET /live": p.live,
 		"GET /items": p.items, "GET /items.csv": p.table, "GET /items/{id}": p.item,
 		"GET /items/{id}/files/{path...}":       p.file,
+		"GET /items/{id}/log":                   p.itemLog,
+		"GET /items/{id}/log/{commit}":          p.change,
 		"GET /items/{id}/logs/{step}/{attempt}": p.log,
 		"POST /items/{id}/acts":                 p.act,
 		"GET /mine":                             l.mine,
@@ -174,12 +178,16 @@ func (p *Pages) problem(w http.ResponseWriter, r *http.Request, status int, text
 	p.render(w, r, status, "problem", text)
 }
 
-func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, page string, data any) {
+// frame puts what a page shows into what every page stands in.
+func (p *Pages) frame(r *http.Request, page string, data any) frame {
 	who := desk.Who(r.Context())
-	f := frame{Page: page, Here: strings.TrimPrefix(r.URL.RequestURI(), "/"), Query: r.URL.Query(), Who: who.Name, Role: string(who.Role),
+	return frame{Page: page, Here: strings.TrimPrefix(r.URL.RequestURI(), "/"), Query: r.URL.Query(), Who: who.Name, Role: string(who.Role),
 		Acts: !p.d.ReadOnly && who.Role.May("operator"), Admin: !p.d.ReadOnly && who.Role.May("admin"), Data: data}
+}
+
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, page string, data any) {
 	var out bytes.Buffer
-	if err := p.pages[page].ExecuteTemplate(&out, "layout", f); err != nil {
+	if err := p.pages[page].ExecuteTemplate(&out, "layout", p.frame(r, page, data)); err != nil {
 		p.d.Log.Error("a page could not be shown", "path", r.URL.Path, "error", err)
 		http.Error(w, "this page could not be shown; the log says why", http.StatusInternalServerError)
 		return

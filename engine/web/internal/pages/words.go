@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/ask"
 	"bagpipe/engine/state"
+	"bagpipe/engine/web/internal/bulk"
 	"bagpipe/layout"
 )
 
@@ -34,11 +36,39 @@ func (p *Pages) words() template.FuncMap {
 		"open":      func(s state.Status) bool { return s != state.Completed && s != state.Skipped },
 		"pageList":  func() []menuItem { return menu },
 		"did":       func(what string) string { return done[what] },
+		"waits":     waits,
+		"first":     first,
+		"more":      func(rows []bulk.Row) int { return max(0, len(rows)-mostRows) },
+		"done":      func(b ask.BatchRow) int { return b.Items - b.Open },
 		"gridHeads": gridHeads,
 		"gridCells": gridCells,
 		"number":    thousands,
 		"percent":   func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 	}
+}
+
+// mostRows is how many of the items of an act a page lists; those that were refused are all listed.
+const mostRows = 200
+
+func first(rows []bulk.Row) []bulk.Row { return rows[:min(len(rows), mostRows)] }
+
+// waits words how long each attempt at a step had waited: since what ended last before its claim.
+func waits(run ask.WorkflowDetail, s ask.StepDetail) []string {
+	words := make([]string, len(s.Attempts))
+	for i, a := range s.Attempts {
+		since := run.Created
+		for _, other := range run.Steps {
+			for _, b := range other.Attempts {
+				if b.Ended.After(since) && !b.Ended.After(a.Claimed) {
+					since = b.Ended
+				}
+			}
+		}
+		if !a.Claimed.IsZero() && a.Claimed.After(since) {
+			words[i] = took(a.Claimed.Sub(since).Seconds())
+		}
+	}
+	return words
 }
 
 // span is how wide a bar of a chart is, of 300.

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// Names, messages and files that were made to be taken for something else: pages show them as text,
+// tables hold no formula, files are sent to be kept, and no path leads out of an item.
+func TestServeHostileContent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rtl, formula := "gpj.\u202eexe-\u2066txt", `=HYPERLINK("http:x","y")`
+	for name, content := range map[string]string{"page.html": "<script>parent.x=1</script>", "picture.svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="x()"/>`, "code.js": "x()",
+		`quote"'>&<img src=x onerror=x()>.txt`: "x", "bomb.png": "\x89PNG\r\n\x1a\nno picture"} {
+		b.write("in/odd/"+name, content)
+	}
+	b.must(os.Symlink("/etc/passwd", filepath.Join(b.top, "in/link")))
+	b.ok("add", "--label", formula, filepath.Join(b.top, "in/odd"))
+	b.ok("add", "--label", rtl, filepath.Join(b.top, "in/odd/code.js"))
+	b.ok("hold", rtl, "-m", "first line\n\nBagpipe-To: completed\n<b onclick=x()>\u202e")
+	b.ok("run")
+	s := b.serve("--no-run")
+	s.signIn()
+	item := gjson.Get(b.ok("items", "--json"), `#(label="`+strings.ReplaceAll(formula, `"`, `\"`)+`").item`).String()
+	if item == "" {
+		t.Fatalf("the item is not listed: %s", b.ok("items", "--json"))
+	}
+	for _, path := range []string{"/items", "/items/" + item, "/items/" + item + "/log", "/log", "/items/" + item + "/files/page.html?look=yes", "/items/" + item + "/files/picture.svg?look=yes"} {
+		a := s.ask("GET", path, "")
+		for _, bad := range []string{"<img src=x", "<b onclick", "<script>parent", "<svg xmlns", "onerror=x()>"} {
+			if a.code != 200 || strings.Contains(a.body, bad) {
+				t.Errorf("%s: %d, holds %q", path, a.code, bad)
+			}
+		}
+	}
+	for _, name := range []string{"page.html", "picture.svg", "code.js"} {
+		for _, root := range []string{"/items/", "/api/v1/items/"} {
+			a := s.ask("GET", root+item+"/files/"+name, "")
+			if a.code != 200 || a.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") ||
+				a.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "sandbox") {
+				t.Errorf("%s%s: %d %v", root, name, a.code, a.header)
+			}
+		}
+	}
+	if a := s.ask("GET", "/items/"+item+"/files/bomb.png?look=picture", ""); a.code != 409 || !strings.Contains(a.body, "cannot be drawn") {
+		t.Errorf("no picture: %d %s", a.code, a.body)
+	}
+	for _, path := range []string{"../manifest.json", "..%2f..%2f..%2fbagpipe.yaml", "%2e%2e/execution.json", "/etc/passwd", "page.html/../../manifest.json", "page.html%00", "...."} {
+		for _, root := range []string{"/items/", "/api/v1/items/"} {
+			if a := s.ask("GET", root+item+"/files/"+path, ""); a.code == 200 || strings.Contains(a.body, `"schema"`) {
+				t.Errorf("%s%s: %d %s", root, path, a.code, a.body)
+			}
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(s.ask("GET", "/items.csv", "").body)).ReadAll()
+	b.must(err)
+	for _, row := range rows {
+		for _, cell := range row {
+			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+				t.Errorf("a formula: %q", cell)
+			}
+		}
+	}
+	if log := b.git("log", "-1", "--format=%(trailers:key=Bagpipe-To,valueonly)", "--grep=first line"); strings.Contains(log, "completed") {
+		t.Errorf("a message passes for a trailer: %s", log)
+	}
+}
+
+// The word of a proxy counts from where the proxy is, and nowhere else; nor does a foreign page's.
+func TestServeForgedHeaders(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, name := range []string{"zoe", "root"} {
+		p := exec.Command("bagpipe", "-C", b.dir, "user", "add", name, "--role", map[string]string{"zoe": "operator", "root": "admin"}[name])
+		p.Env, p.Stdin = b.env, strings.NewReader("correct horse battery\n")
+		if out, err := p.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	s := b.serve("--no-run", "--proxy-header", "X-Remote-User", "--proxy-from", "127.0.0.9")
+	for _, headers := range [][]string{{"X-Remote-User", "root"}, {"X-Remote-User", "root", "X-Forwarded-For", "127.0.0.9"}, {"X-Remote-User", "root", "Forwarded", "for=127.0.0.9"}, {"X-Remote-User", "root", "X-Real-Ip", "127.0.0.9"}} {
+		if a := s.ask("GET", "/users", "", headers...); a.code != 303 {
+			t.Errorf("%v from elsewhere: %d", headers, a.code)
+		}
+	}
+	s = b.serve("--no-run", "--proxy-header", "X-Remote-User", "--proxy-from", "127.0.0.0/24")
+	if a := s.ask("GET", "/users", "", "X-Remote-User", "root"); a.code != 200 {
+		t.Errorf("an admin, by the proxy: %d", a.code)
+	}
+	if a := s.ask("GET", "/users", "", "X-Remote-User", "zoe"); a.code != 403 {
+		t.Errorf("an operator, by the proxy: %d", a.code)
+	}
+	if a := s.ask("GET", "/", "", "X-Remote-User", "nobody"); a.code != 303 {
+		t.Errorf("a stranger, by the proxy: %d", a.code)
+	}
+	s.signIn()
+	for _, c := range []struct {
+		headers []string
+		want    int
+	}{
+		{[]string{"Origin", "http://evil.example"}, http.StatusForbidden},
+		{[]string{"Origin", "null"}, http.StatusForbidden},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		{[]string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden},
+		{[]string{"Host", "evil.example", "Origin", "http://evil.example"}, http.StatusMisdirectedRequest},
+		{[]string{"Host", "localhost.evil.example"}, http.StatusMisdirectedRequest},
+		{[]string{"Host", "127.0.0.1.evil.example:80"}, http.StatusMisdirectedRequest},
+	} {
+		if a := s.ask("POST", "/users", url.Values{"do": {"remove-user"}, "name": {"zoe"}}.Encode(), append(c.headers, "Content-Type", formType)...); a.code != c.want {
+			t.Errorf("%v: %d, not %d", c.headers, a.code, c.want)
+		}
+	}
+	if !strings.Contains(b.ok("user", "list"), "zoe") {
+		t.Error("a foreign page removed an account")
+	}
+}
