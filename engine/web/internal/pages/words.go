@@ -71,12 +71,12 @@ func waits(run ask.WorkflowDetail, s ask.StepDetail) []string {
 	return words
 }
 
-// span is how wide a bar of a chart is, of 300.
+// span is how wide a bar of a chart is, of 160.
 func span(part, whole float64) int {
 	if whole <= 0 {
 		return 0
 	}
-	return max(1, int(part/whole*300))
+	return max(1, int(part/whole*160))
 }
 
 // query builds the part of an address after ?, from names and values in turn.
