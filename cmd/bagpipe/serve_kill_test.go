@@ -48,6 +48,7 @@ func TestServeKilledAgainAndAgain(t *testing.T) {
 	s := b.serve()
 	s.program("operator")
 	after := b.git("rev-parse", "main")
+	first := strings.TrimSpace(after)
 	seen := map[string]int{}
 	told := func() {
 		a := s.tries("GET", "/api/v1/events?wait=1ms&after="+strings.TrimSpace(after), "")
@@ -111,15 +112,19 @@ func TestServeKilledAgainAndAgain(t *testing.T) {
 		}
 	}
 	b.await("the upload", func() bool { return strings.Contains(b.ok("items"), "sent") })
-	told()
+	var want []string
+	b.await("every event", func() bool {
+		told()
+		want = strings.Fields(b.git("rev-list", first+"..main"))
+		return len(seen) >= len(want)
+	})
 	for id, n := range seen {
 		if n != 1 {
 			t.Errorf("event %s came %d times", id, n)
 		}
 	}
-	want := strings.Fields(b.git("rev-list", "main"))
 	missed := slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(id string) bool { return slices.Contains(want, id) })
-	if len(missed) > 0 || len(seen) < items {
+	if len(missed) > 0 || len(seen) != len(want) {
 		t.Errorf("%d events, of which %d are not in the history", len(seen), len(missed))
 	}
 	for item := range ended {

@@ -52,7 +52,7 @@ func TestServePages(t *testing.T) {
 			continue
 		}
 		if strings.Contains(a.header.Get("Content-Type"), "text/html") {
-			for _, bad := range []string{"<script>", "<b>\"", "ZgotmplZ", " style=", `="http`, "<no value>"} {
+			for _, bad := range []string{"<script>", "<b>\"", "ZgotmplZ", " style=", `="http`, "<no value>", "%3d"} {
 				if strings.Contains(a.body, bad) {
 					t.Errorf("%s holds %q", path, bad)
 				}

@@ -25,7 +25,7 @@ type itemsView struct {
 	Total      int
 	From, Last int
 	Next       string
-	First      string // the query of the first page
+	First      string // the first page
 	CSV        string
 	Unknown    []string // of a pasted list
 	Sort       string
@@ -65,7 +65,7 @@ func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, erro
 			return "", nil, fault.New(fault.Invalid, err.Error())
 		}
 	}
-	v := itemsView{From: from + 1, Sort: q.Get("sort"), First: with(q, "", ""), Query: with(q, "", ""), CSV: "items.csv?" + with(q, "", ""), Keep: map[string][]string{"facet": q["facet"]}}
+	v := itemsView{From: from + 1, Sort: q.Get("sort"), First: "items?" + with(q, "", ""), Query: with(q, "", ""), CSV: "items.csv?" + with(q, "", ""), Keep: map[string][]string{"facet": q["facet"]}}
 	if v.Rows, err = p.d.Ask.Items(f, page); err != nil {
 		return "", nil, err
 	}

@@ -16,7 +16,9 @@ import (
 
 // apart is how long lies between two looks at what moved; a stream says something at least every
 // silent, so that whoever is gone is noticed.
-const apart, silent, patience = 400 * time.Millisecond, 20 * time.Second, 30 * time.Second
+// What others committed is at the tip a moment before it is counted: once a move was told, one more
+// look comes soon.
+const apart, soon, silent, patience = 400 * time.Millisecond, time.Second, 20 * time.Second, 30 * time.Second
 
 // mostParts is how many parts one stream carries: a browser with more tabs looks at the others when
 // they are shown.
@@ -33,7 +35,7 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 	sent := make([]string, len(parts))
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
-	texts := []string{"retry: 2000\n\n"}
+	texts, wait := []string{"retry: 2000\n\n"}, soon
 	for {
 		tip, moved := p.d.Pulse.At()
 		for i, at := range parts {
@@ -56,15 +58,17 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 			return "", nil, nil
 		}
 		texts = texts[:0]
-		timer := time.NewTimer(silent)
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return "", nil, nil
 		case <-timer.C:
+			wait = silent
 			continue
 		case <-moved:
 			timer.Stop()
+			wait = soon
 		}
 		select {
 		case <-ctx.Done():
@@ -112,7 +116,7 @@ func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (string, err
 	ps.mu.Unlock()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if now := time.Now(); one.tip != tip || one.err != nil || now.Sub(one.at) > silent/2 {
+	if now := time.Now(); one.tip != tip || one.err != nil || now.Sub(one.at) > soon*3/4 {
 		html := ""
 		if html, one.err = p.part(context.WithoutCancel(ctx), at); one.err == nil {
 			one.event, one.err = eventOf(at, html)

@@ -19,7 +19,7 @@ func (p *Pages) words() template.FuncMap {
 	return template.FuncMap{
 		"to":     func(path string) string { return p.d.Base + strings.TrimPrefix(path, "/") },
 		"static": func(name string) string { return p.d.Base + "static/" + p.stamp + "/" + name },
-		"query":  query,
+		"query":  func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, // it is escaped
 		"when":   when,
 		"iso":    func(t time.Time) string { return layout.FormatTime(t) },
 		"ago":    func(t time.Time) string { return ago(p.d.Now().Sub(t)) },
