@@ -186,7 +186,7 @@ func verifyParts(ctx context.Context, c *Checks, r *record, scratch string, out 
 		out.Parts, out.Bytes = append(out.Parts, layout.SourceDir), out.Bytes+sum.Bytes
 	}
 	if content := filepath.Join(scratch, layout.ContentDir); isThere(content) && !here(layout.ContentDir) && r.inventory != nil {
-		_, size, err := compare(ctx, content, r.inventory)
+		_, size, err := compare(ctx, content, r.inventory, nil)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func isThere(path string) bool {
 
 // fromDeposit brings the object out of the item's bag.
 func fromDeposit(ctx context.Context, c *Checks, r *record, scratch string) (err error) {
-	good, err := c.sound(ctx, r, max(r.Manifest.Version, 1), "", nil)
+	good, err := c.sound(ctx, r, max(r.Manifest.Version, 1), "", nil, "")
 	if absent(err) {
 		return fault.New(fault.NotFound, "no bag of it was deposited")
 	}
@@ -331,7 +331,7 @@ func verifyCopy(ctx context.Context, c *Checks, id layout.ItemID, scratch string
 		}
 	}
 	if content := filepath.Join(scratch, layout.ContentDir); isThere(content) && r.inventory != nil {
-		if _, _, err := compare(ctx, content, r.inventory); err != nil {
+		if _, _, err := compare(ctx, content, r.inventory, nil); err != nil {
 			return err
 		}
 	}

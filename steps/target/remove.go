@@ -66,7 +66,11 @@ func (t *ocflTarget) removeObject(ctx context.Context, item layout.ItemID) error
 	if err != nil {
 		return err
 	}
-	for _, at := range []string{path.Join(root.stage, string(item)), root.object(objectID(item))} {
+	object, err := root.object(objectID(item))
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{path.Join(root.stage, string(item)), object} {
 		if keeper, is := unpaced(t.b).(versioned); is {
 			err = keeper.purge(ctx, at+"/")
 		} else {
