@@ -23,6 +23,7 @@ func TestWhatIsTriedForAnHourIsOverdue(t *testing.T) {
 			t.Fatalf("run %d: %+v", minutes, s.Tried)
 		}
 		p.do(func(e *engine.Engine) {
+			p.must(e.Index.Load(p.ctx))
 			if rows := e.Ask.Stalled(0); (len(rows) == 1 && rows[0].For >= 3600) != overdue {
 				t.Errorf("run %d: stalled: %+v", minutes, rows)
 			}
