@@ -109,6 +109,24 @@ func anyAsks(defs map[string]*state.Definition, step string) bool {
 	return false
 }
 
+// crossCheckWorkflow refuses a definition that holds secrets.
+func (k *checker) crossCheckWorkflow(p string, data []byte) error {
+	d, err := k.parseCommitted(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	for i := range d.Steps {
+		if err := refuseSecrets(y, fmt.Sprintf("$.steps[%d]", i), d.Steps[i].Env); err != nil {
+			return err
+		}
+	}
+	return refusePassword(y, d.Alert)
+}
+
 // crossCheckSchedule refuses a schedule of a workflow or a queue that is not there.
 func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.Definition) error {
 	s, err := timetable.Parse(p, data)

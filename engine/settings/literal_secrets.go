@@ -13,23 +13,6 @@ import (
 // This file refuses secrets that stand in settings, before those are committed. Robots have
 // the environment of the engine, so that a secret needs no env: here.
 
-func (k *checker) crossCheckWorkflow(p string, data []byte) error {
-	d, err := k.parseCommitted(p, data)
-	if err != nil {
-		return err
-	}
-	y, err := layout.ParseYAML(p, data)
-	if err != nil {
-		return err
-	}
-	for i := range d.Steps {
-		if err := refuseSecrets(y, fmt.Sprintf("$.steps[%d]", i), d.Steps[i].Env); err != nil {
-			return err
-		}
-	}
-	return refusePassword(y, d.Alert)
-}
-
 // refuseSecrets refuses variables whose names say that their values are secrets.
 func refuseSecrets(y *layout.YAML, at string, env map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
