@@ -71,7 +71,7 @@ func (k *Keeper) Retry(ctx context.Context, id layout.ItemID, to layout.Name) er
 // Withdraw takes an item back from a target, for good.
 func (k *Keeper) Withdraw(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
 	who := k.ledger.ByPerson()
-	failure, err := k.takeBack(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
+	failure, err := takeBack(ctx, k, id, to, who, func(o *object, d *layout.Delivery) error {
 		if d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn || d.Engine != "" {
 			return refusedf("the delivery of item %s to %s is %s; there is nothing to take back", id.Short(), to, d.State)
 		}
@@ -86,7 +86,7 @@ func (k *Keeper) Withdraw(ctx context.Context, id layout.ItemID, to layout.Name,
 // sends or confirms it meanwhile, and when the target holds it no more. A crash between leaves it
 // unconfirmed with an engine that is gone; Pass goes on with it. may refuse. failure is the
 // target's, which holds the item still.
-func (k *Keeper) takeBack(ctx context.Context, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
+func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (k *Keeper) takeBack(ctx context.Context, id layout.ItemID, to layout.Name,
 }
 
 // leftBack reports whether an engine that is gone was taking an item back.
-func (k *Keeper) leftBack(d *layout.Delivery) bool {
+func leftBack(k *Keeper, d *layout.Delivery) bool {
 	return d.State == layout.DeliveryUnconfirmed && d.Engine != "" && !k.ledger.Seat.MayBeAlive(d.Engine)
 }
 

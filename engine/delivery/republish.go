@@ -288,8 +288,8 @@ func (k *Keeper) withdrawAll(ctx context.Context, done *Republished) error {
 // next republication.
 func (k *Keeper) withdrawOne(ctx context.Context, id layout.ItemID, to layout.Name, done *Republished) error {
 	began := false
-	failure, err := k.takeBack(ctx, id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
-		if began = d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || k.leftBack(d)); !began {
+	failure, err := takeBack(ctx, k, id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
+		if began = d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || leftBack(k, d)); !began {
 			return errNothing // it was confirmed, or another engine is at it
 		}
 		return nil

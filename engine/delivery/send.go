@@ -99,10 +99,10 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 		d := o.delivery.Targets[to]
 		due := !d.After.After(k.ledger.Now())
 		switch {
-		case k.leftBack(d) || toTakeBack(d) && due:
+		case leftBack(k, d) || toTakeBack(d) && due:
 			err = k.withdrawOne(ctx, id, to, &Republished{})
 		case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
-			err = errors.Join(k.takeUp(ctx, b, id, to), k.send(ctx, b, id, to, told))
+			err = errors.Join(takeUp(ctx, k, b, id, to), k.send(ctx, b, id, to, told))
 		case d.State == layout.DeliveryReady && due:
 			err = k.send(ctx, b, id, to, told)
 		}
@@ -115,7 +115,7 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 
 // takeUp holds anew against the rules what an engine that is gone was sending: the item may have
 // changed since. What that engine sent may be there.
-func (k *Keeper) takeUp(ctx context.Context, b book, id layout.ItemID, to layout.Name) error {
+func takeUp(ctx context.Context, k *Keeper, b book, id layout.ItemID, to layout.Name) error {
 	return k.commit(ctx, []layout.ItemID{id}, "taken up", func(o *object) bool {
 		d := o.delivery.Targets[to]
 		if d == nil || d.State != layout.DeliverySending || k.ledger.Seat.MayBeAlive(d.Engine) {
