@@ -117,7 +117,7 @@ func addMark(files map[string][]byte, random io.Reader) error {
 }
 
 // attributes have git join records in a clone by the driver that a clone registers.
-const attributes = `# Made by bagpipe init: in a clone, records are joined by the merge driver that Bagpipe registers.
+const attributes = `# In a clone, records are joined by the merge driver that Bagpipe registers.
 /items/**/*.json merge=bagpipe
 /batches/*.json merge=bagpipe
 /controls/*.json merge=bagpipe
