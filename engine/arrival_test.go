@@ -145,7 +145,7 @@ func TestAPushAfterAnOldLook(t *testing.T) {
 	})
 	s.must(os.WriteFile(checked, old, 0o644))
 	s.run()
-	if x := s.record(); strings.Count(x, `"state": "completed"`) != 3 || !strings.Contains(x, "removed attempt 1-") {
+	if x := s.record(); strings.Count(x, `"state": "completed"`) != 3 || !strings.Contains(x, "changed attempt 1-") {
 		t.Fatalf("attempts are lost, or there is no answer:\n%s", x)
 	}
 	if warned := s.run(); len(warned) != 0 {

@@ -322,7 +322,7 @@ func TestATrialThatCannotGoOnIsTakenOver(t *testing.T) {
 // An engine that dies between a failure's commit and the threshold's leaves the
 // latter to the next.
 func TestAThresholdLeftByADeadEngine(t *testing.T) {
-	p := newPolicy(t, "  - name: read\n    robot: trial\n    threshold: {count: 3, window: 0, action: terminate}\n", 6)
+	p := newPolicy(t, "  - name: read\n    robot: trial\n    threshold: {count: 3, window: 0, action: terminate, per: workspace}\n", 6)
 	p.says = func(string, int) error { return steps.SystemFailure("off") }
 	p.run()
 	// The branch as it was before the threshold's commit, which is the newest of

@@ -22,7 +22,6 @@ const (
 name: default
 steps:
   - name: metaxa
-    manual: true
   - {name: langid, requires: [metaxa], optional: true, command: [langid]}
   - {name: ner, requires: [langid], command: [ner, --model, en]}
   - {name: dbpedia-linking, requires: [ner], command: [linking]}

@@ -175,7 +175,11 @@ func (s *sweeping) one(ctx context.Context, id layout.ItemID, look view) (Result
 	before := len(r.Failed())
 	if before > 0 && s.what.Heal {
 		failed := r.Failed()
-		if r, err = s.mend(ctx, r); err != nil {
+		mended, err := s.mend(ctx, r)
+		switch {
+		case err == nil:
+			r = mended
+		case !fault.Is(err, fault.Busy): // busy: whichever copy may be sound is away
 			return r, err
 		}
 		for _, name := range failed {
