@@ -63,11 +63,10 @@ func (r *rewrite) planData() (_ []byte, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
-	data, err := io.ReadAll(io.LimitReader(f, mostPlan+1))
-	if err == nil && len(data) > mostPlan {
-		err = fmt.Errorf("larger than the %d bytes that a plan may have", mostPlan)
+	if info.Size() > mostPlan {
+		return nil, fmt.Errorf("larger than the %d bytes that a plan may have", mostPlan)
 	}
-	return data, err
+	return io.ReadAll(io.LimitReader(f, mostPlan))
 }
 
 func (r *rewrite) undo() (Outcome, error) {

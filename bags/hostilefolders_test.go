@@ -38,7 +38,7 @@ func TestPlanThatIsNoPlainFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%s: %v", about, err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: never ends", about)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, planFile)); err != nil {
