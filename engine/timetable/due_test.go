@@ -188,7 +188,7 @@ func TestParseRefuses(t *testing.T) {
 		{"trigger: {every: 1h}\nfrom: 2026-12-01\nuntil: 2026-11-01", "after from"},
 		{"trigger: {every: 1h}\nmissed: never", "once, skip or all"},
 		{"trigger: {mem_queue: x}", "queues in memory"},
-		{"trigger: {other: x}", "schedule fire"},
+		{"trigger: {other: x}", "fires the schedule"},
 		{"trigger: {queue: q}", "work on that queue"},
 		{"trigger: {cron: '0 0 * * *', between: ['20:00', '06:00']}", "bounds every: and queue:"},
 		{"trigger: {every: 1h, between: ['20:00']}", "two times of the day"},

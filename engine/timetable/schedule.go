@@ -182,7 +182,7 @@ func (s *Schedule) readTrigger() (at string, err error) {
 	case t.MemQueue != nil:
 		return "$.trigger.mem_queue", fmt.Errorf("there are no queues in memory: name one of queues/ under queue:, which outlives every process")
 	case t.Other != nil:
-		return "$.trigger.other", fmt.Errorf("other: says nothing; a program of any trigger calls bagpipe schedule fire")
+		return "$.trigger.other", fmt.Errorf("other: says nothing; a program of any trigger fires the schedule itself")
 	case given != 1:
 		return "$.trigger", fmt.Errorf("expected one of cron, every, at and queue")
 	}
