@@ -310,6 +310,7 @@ var (
 	docPid   = regexp.MustCompile(`\bhost:\d+`)
 	docBytes = regexp.MustCompile(`\b\d{4,} bytes`) // of a bag, whose records name processes
 	docSize  = regexp.MustCompile(`\b\d+\.\d [KMGTP]iB`)
+	docAge   = regexp.MustCompile(`\b\d{1,2}s\b`)
 )
 
 // placeholders takes out of a line what differs from run to run.
@@ -319,5 +320,6 @@ func placeholders(line string) string {
 	line = docPid.ReplaceAllString(docSecs.ReplaceAllString(line, "SECONDS"), "host:PID")
 	line = docBytes.ReplaceAllString(line, "MANY bytes")
 	line = docSize.ReplaceAllString(line, "SIZE")
+	line = docAge.ReplaceAllString(line, "AGE")
 	return strings.Join(strings.Fields(line), " ")
 }
