@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -259,7 +260,13 @@ func pairs(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
+// knownFields keeps what yamlFields answered: a definition has dozens of steps.
+var knownFields sync.Map
+
 func yamlFields(t reflect.Type) map[string]reflect.Type {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
 	fields := map[string]reflect.Type{}
 	for f := range t.Fields() {
 		name, how, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -270,6 +277,7 @@ func yamlFields(t reflect.Type) map[string]reflect.Type {
 			fields[name] = f.Type
 		}
 	}
+	knownFields.Store(t, fields)
 	return fields
 }
 

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
 	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/bagtool"
 	"bagpipe/cmd/bagpipe/internal/farm"
 	"bagpipe/cmd/bagpipe/internal/serve"
+
+	"github.com/alecthomas/kong"
 )
 
 // cli is the grammar of the command line. The help lists the commands in the order of the
@@ -112,4 +118,47 @@ type otherCommands struct {
 	Man        manCmd          `cmd:"" help:"Print the manual page, for man -l -."`
 	Help       helpCmd         `cmd:"" help:"Show the help of a command."`
 	Version    versionCmd      `cmd:"" help:"Print the version."`
+}
+
+// parse reads the command line into c. To make the grammar of all commands takes longer
+// than most commands do: where one is named, the grammar of it alone is tried first.
+// What that cannot parse, help and mistakes, is for the whole.
+func parse(c *cli, options []kong.Option, args []string) (ctx *kong.Context, err error) {
+	defer func() {
+		if p := recover(); p != nil && p != any(errExit) {
+			panic(p)
+		}
+	}()
+	if others := otherCommandsThan(args); others != "" {
+		if one, err := kong.New(c, slices.Concat(options, []kong.Option{kong.IgnoreFields(others)})...); err == nil {
+			if ctx, err := one.Parse(args); err == nil {
+				return ctx, nil
+			}
+		}
+		*c = cli{}
+	}
+	all, err := kong.New(c, options...)
+	if err != nil {
+		return nil, err
+	}
+	return all.Parse(args)
+}
+
+// otherCommandsThan matches, for kong, the fields of the commands that are not the first
+// named among args; empty: none is named, or it speaks of the others.
+func otherCommandsThan(args []string) string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[cli]()) {
+		if _, is := f.Tag.Lookup("cmd"); is {
+			names = append(names, f.Name)
+		}
+	}
+	named := slices.IndexFunc(args, func(arg string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.ToLower(name) == arg })
+	})
+	if named < 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains([]string{"completion", "man", "help"}, args[named]) {
+		return ""
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.ToLower(name) == args[named] })
+	return `^cli\.(` + strings.Join(names, "|") + `)$`
 }

@@ -41,20 +41,16 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	cli := &cli{}
 	exited := -1
-	parser, err := kong.New(cli,
+	options := []kong.Option{
 		kong.Name("bagpipe"),
-		kong.Description("Drop content into inbox folders; Bagpipe takes each drop through a workflow, and every transition is a Git commit.\n\n"+screen.CodesHelp),
+		kong.Description("Drop content into inbox folders; Bagpipe takes each drop through a workflow, and every transition is a Git commit.\n\n" + screen.CodesHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 100}),
 		kong.Writers(out, errOut),
 		kong.Exit(func(code int) { exited = code; panic(errExit) }),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
-	)
-	if err != nil {
-		fmt.Fprintln(errOut, "bagpipe:", err)
-		return int(screen.ExitError)
 	}
-	kctx, err := parse(parser, args)
+	kctx, err := parse(cli, options, args)
 	if exited >= 0 {
 		return exited
 	}
@@ -89,12 +85,3 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 
 // errExit unwinds kong after it printed the help or the version.
 var errExit = errors.New("exit")
-
-func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {
-	defer func() {
-		if p := recover(); p != nil && p != any(errExit) {
-			panic(p)
-		}
-	}()
-	return parser.Parse(args)
-}

@@ -56,7 +56,8 @@ func (k *checker) definitionsAt(v tree) (map[string]*state.Definition, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d, err := k.parseCommitted(p, data); err == nil {
+		if part, err := k.committed(p, data); err == nil {
+			d := part.(*state.Definition)
 			defs[d.Name] = d
 		}
 	}

@@ -1,14 +1,12 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
@@ -20,34 +18,6 @@ type RuleFile = recognise.File
 
 // ParseRules reads and checks a rule file; its errors are *layout.FileError.
 func ParseRules(file string, data []byte) (*RuleFile, error) { return recognise.Parse(file, data) }
-
-// parsedRules keeps of each rule file what it was parsed to last: the expressions in
-// it take milliseconds, and every look at the settings asks again.
-type parsedRules struct {
-	mu     sync.Mutex // guards byPath
-	byPath map[string]parsedRule
-}
-
-type parsedRule struct {
-	data []byte
-	file *RuleFile
-	err  error
-}
-
-func (k *checker) parseRules(p string, data []byte) (*RuleFile, error) {
-	c := &k.ruled
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
-		return last.file, last.err
-	}
-	if c.byPath == nil {
-		c.byPath = map[string]parsedRule{}
-	}
-	f, err := ParseRules(p, data)
-	c.byPath[p] = parsedRule{bytes.Clone(data), f, err}
-	return f, err
-}
 
 // ShippedRules are the rule files that a new workspace begins with, by name.
 func ShippedRules() (map[string][]byte, error) {

@@ -71,40 +71,46 @@ func isSettings(p string) bool {
 
 // checkFile checks one settings file; its errors are *layout.FileError.
 func (k *checker) checkFile(p string, data []byte) error {
-	var err error
-	switch path.Dir(p) {
-	case ".":
-		_, err = ParseSettings(p, data)
-	case layout.WorkflowsDir:
-		_, err = k.parseWorkflow(p, data)
-	case layout.RulesDir:
-		_, err = k.parseRules(p, data)
-	case layout.QueuesDir:
-		_, err = queue.ParseNamed(p, data)
-	case layout.SchedulesDir:
-		_, err = timetable.Parse(p, data)
-	case layout.SearchesDir:
-		_, err = query.Parse(p, data)
-	case layout.CatalogsDir:
-		_, err = roots.Parse(p, data)
-	case layout.WordsDir:
-		_, err = tags.Parse(p, data)
-	case layout.PlacesDir:
-		_, err = tags.ParsePlaces(p, data)
-	case audience.Dir, audience.PeopleDir, audience.CollectionsDir:
-		err = audience.Check(p, data) // read by the feeds at each commit
-	}
+	_, err := k.parse(p, data)
 	return err
 }
 
-// checkCommitted checks a settings file that is in the history, without the values
-// of parameters.
-func (k *checker) checkCommitted(p string, data []byte) error {
-	if path.Dir(p) != layout.WorkflowsDir {
-		return k.checkFile(p, data)
+// parseAnew reads one settings file, as its folder says what it is; nil: nothing that a
+// snapshot keeps.
+func (k *checker) parseAnew(p string, data []byte) (any, error) {
+	switch path.Dir(p) {
+	case ".":
+		return ParseSettings(p, data)
+	case layout.WorkflowsDir:
+		return k.parseWorkflow(p, data)
+	case layout.RulesDir:
+		return ParseRules(p, data)
+	case layout.QueuesDir:
+		return queue.ParseNamed(p, data)
+	case layout.SchedulesDir:
+		return timetable.Parse(p, data)
+	case layout.SearchesDir:
+		return query.Parse(p, data)
+	case layout.CatalogsDir:
+		return roots.Parse(p, data)
+	case layout.WordsDir:
+		return tags.Parse(p, data)
+	case layout.PlacesDir:
+		return tags.ParsePlaces(p, data)
+	case audience.Dir, audience.PeopleDir, audience.CollectionsDir:
+		return nil, audience.Check(p, data) // read by the feeds at each commit
 	}
-	_, err := k.parseCommitted(p, data)
-	return err
+	return nil, nil
+}
+
+// committed reads a settings file that is in the history, without a look at the values of
+// parameters.
+func (k *checker) committed(p string, data []byte) (any, error) {
+	part, err := k.parse(p, data)
+	if err != nil && path.Dir(p) == layout.WorkflowsDir {
+		return k.parseCommitted(p, data)
+	}
+	return part, err
 }
 
 // parseWorkflow reads and checks a definition, with this engine's robots.
@@ -152,12 +158,12 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)
 		}
+		part, sound := so.check.committed(p, data)
 		bad := so.check.checkFile(p, data)
-		if bad != nil && so.check.checkCommitted(p, data) == nil {
+		if bad != nil && sound == nil {
 			so.ledger.Warn(fmt.Sprintf("%v; the workflow is in force all the same%s", bad, so.check.tolerated(p, data)))
-			bad = nil
 		}
-		if bad != nil {
+		if sound != nil {
 			if data, err = so.lastGood(ctx, v, p); err != nil {
 				return nil, err
 			}
@@ -168,10 +174,11 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 			if data == nil {
 				continue
 			}
+			if part, err = so.check.committed(p, data); err != nil {
+				return nil, err
+			}
 		}
-		if err := c.add(so.check, p, data); err != nil {
-			return nil, err
-		}
+		c.add(p, data, part)
 	}
 	if err := so.brokenAnew(v, paths, c); err != nil {
 		return nil, err
@@ -242,7 +249,8 @@ func (so *Source) settingsRemoved(ctx context.Context, v gitstore.View, c *Snaps
 		return err
 	}
 	so.ledger.Warn(layout.SettingsFile + " was removed by a push; the last sound one stays in force; write it again, or revert its removal in a clone and push")
-	return c.add(so.check, layout.SettingsFile, data)
+	c.Settings, err = ParseSettings(layout.SettingsFile, data)
+	return err
 }
 
 func inForce(data []byte) string {
@@ -252,52 +260,28 @@ func inForce(data []byte) string {
 	return "the last sound one stays in force"
 }
 
-func (c *Snapshot) add(k *checker, p string, data []byte) (err error) {
-	switch path.Dir(p) {
-	case ".":
-		c.Settings, err = ParseSettings(p, data)
-	case layout.WorkflowsDir:
-		var d *state.Definition
-		if d, err = k.parseCommitted(p, data); err == nil {
-			c.Workflows[d.Name] = &ledger.Definition{Path: p, Data: data, Def: d}
-		}
-	case layout.RulesDir:
-		var f *RuleFile
-		if f, err = k.parseRules(p, data); err == nil {
-			c.Rules = append(c.Rules, f)
-		}
-	case layout.QueuesDir:
-		var q *queue.Named
-		if q, err = queue.ParseNamed(p, data); err == nil {
-			c.Queues[q.Name] = q
-		}
-	case layout.SchedulesDir:
-		var s *timetable.Schedule
-		if s, err = timetable.Parse(p, data); err == nil {
-			c.Schedules[s.Name] = s
-		}
-	case layout.SearchesDir:
-		var s *query.Saved
-		if s, err = query.Parse(p, data); err == nil {
-			c.Searches[s.Name] = s
-		}
-	case layout.CatalogsDir:
-		var k *roots.Catalog
-		if k, err = roots.Parse(p, data); err == nil {
-			c.Catalogs[k.Name] = k
-		}
-	case layout.WordsDir:
-		var words *tags.Vocabulary
-		if words, err = tags.Parse(p, data); err == nil {
-			c.Tags.Vocabularies[words.Name] = words
-		}
-	case layout.PlacesDir:
-		var places *tags.Places
-		if places, err = tags.ParsePlaces(p, data); err == nil {
-			c.Tags.Places[places.Name] = places
-		}
+// add takes in what a settings file says.
+func (c *Snapshot) add(p string, data []byte, part any) {
+	switch part := part.(type) {
+	case *Settings:
+		c.Settings = part
+	case *state.Definition:
+		c.Workflows[part.Name] = &ledger.Definition{Path: p, Data: data, Def: part}
+	case *RuleFile:
+		c.Rules = append(c.Rules, part)
+	case *queue.Named:
+		c.Queues[part.Name] = part
+	case *timetable.Schedule:
+		c.Schedules[part.Name] = part
+	case *query.Saved:
+		c.Searches[part.Name] = part
+	case *roots.Catalog:
+		c.Catalogs[part.Name] = part
+	case *tags.Vocabulary:
+		c.Tags.Vocabularies[part.Name] = part
+	case *tags.Places:
+		c.Tags.Places[part.Name] = part
 	}
-	return err
 }
 
 // lastGood finds the newest sound version of a file in the history; nil when
@@ -318,7 +302,7 @@ func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]by
 		if err != nil {
 			return nil, err
 		}
-		if so.check.checkCommitted(p, data) == nil {
+		if _, err := so.check.committed(p, data); err == nil {
 			return data, nil
 		}
 	}

@@ -27,7 +27,7 @@ type checker struct {
 	robots map[layout.Name]steps.Builtin
 	path   func(rel string) string // of a file of the workspace on disk
 	inHand bool                    // rules on disk, which may be edited and not committed yet, stand in for those of a tree
-	ruled  parsedRules
+	parsed parsedFiles
 }
 
 // New gives a source of which nothing is in force yet; Sync reads it. robots are those

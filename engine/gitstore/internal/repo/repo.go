@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,11 +67,15 @@ func (r *Repo) Exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// OpenFile is FS.OpenFile, which makes the file's folder when that is missing.
+// OpenFile is FS.OpenFile, which makes the file's folder when that is missing. The repository
+// itself is never made: where it was moved away, one begun anew would stand in its way back.
 func (r *Repo) OpenFile(name string, flags int, perm fs.FileMode) (disk.File, error) {
 	f, err := r.FS.OpenFile(name, flags, perm)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
+	}
+	if strings.HasPrefix(name, r.Git+string(filepath.Separator)) && !r.Exists(r.Git) {
+		return nil, err
 	}
 	if err := disk.MkdirAllFS(r.FS, filepath.Dir(name), 0o755); err != nil {
 		return nil, err
