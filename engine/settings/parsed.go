@@ -18,10 +18,9 @@ type parsedFile struct {
 	err  error
 }
 
-// parse reads and checks one settings file; its errors are *layout.FileError. What it
-// answers with is read by many, and changed by nobody.
-func (k *checker) parse(p string, data []byte) (any, error) {
-	c := &k.parsed
+// read answers with what the file was parsed to last, when it still reads so; parse is
+// asked otherwise.
+func (c *parsedFiles) read(p string, data []byte, parse func(p string, data []byte) (any, error)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
@@ -30,15 +29,7 @@ func (k *checker) parse(p string, data []byte) (any, error) {
 	if c.byPath == nil {
 		c.byPath = map[string]parsedFile{}
 	}
-	part, err := k.parseAnew(p, data)
+	part, err := parse(p, data)
 	c.byPath[p] = parsedFile{bytes.Clone(data), part, err}
 	return part, err
-}
-
-func (k *checker) parseRules(p string, data []byte) (*RuleFile, error) {
-	part, err := k.parse(p, data)
-	if err != nil {
-		return nil, err
-	}
-	return part.(*RuleFile), nil
 }

@@ -174,3 +174,11 @@ func (k *checker) readRules(v tree, name string) ([]byte, error) {
 	}
 	return v.ReadFile(name)
 }
+
+func (k *checker) parseRules(p string, data []byte) (*RuleFile, error) {
+	part, err := k.parse(p, data)
+	if err != nil {
+		return nil, err
+	}
+	return part.(*RuleFile), nil
+}

@@ -75,6 +75,12 @@ func (k *checker) checkFile(p string, data []byte) error {
 	return err
 }
 
+// parse reads and checks one settings file; its errors are *layout.FileError. What it
+// answers with is read by many, and changed by nobody.
+func (k *checker) parse(p string, data []byte) (any, error) {
+	return k.parsed.read(p, data, k.parseAnew)
+}
+
 // parseAnew reads one settings file, as its folder says what it is; nil: nothing that a
 // snapshot keeps.
 func (k *checker) parseAnew(p string, data []byte) (any, error) {
