@@ -21,7 +21,7 @@ type Disposed struct {
 
 // Tombstone is what is left of a manifest: what the item was, and not what it was like.
 func (m Manifest) Tombstone(d Disposed) Manifest {
-	d.Inventory = m.Inventory
+	d.Inventory, d.History = m.Inventory, nil
 	for key := range m.Metadata {
 		d.History = append(d.History, "metadata."+key)
 	}

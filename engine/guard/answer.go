@@ -75,7 +75,12 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		return err
 	}
 	text := v.text()
-	last := v.breaches[len(v.breaches)-1].commit.Hash.String()
+	at := v.breaches[len(v.breaches)-1].commit.Hash
+	last := at.String()
+	wrong, err := g.ledger.Store.At(at)
+	if err != nil {
+		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
+	}
 	if err := g.clearWay(ctx, id); err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
 	}
@@ -88,6 +93,11 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		}
 		plans := g.ledger.PlansAt(r)
 		mended, breaches := judge(id, want, now, plans)
+		unfounded, err := g.disposals(ctx, wrong, id, want, &mended, plans)
+		if err != nil {
+			return nil, err
+		}
+		breaches = append(breaches, unfounded...)
 		x, err := state.Decode(mended.Execution)
 		if err != nil {
 			return nil, fmt.Errorf("item %s: %w", id, err)
