@@ -61,8 +61,11 @@ func (s *StepRecord) hasHigher(k layout.AttemptKey) bool {
 	return false
 }
 
-// follows reports whether b is a, or how a ended.
+// follows reports whether b is a, or how far a came since, or how a ended.
 func follows(a, b Attempt) bool {
+	if a.State == InProgress && b.State == InProgress && b.Progress != nil && (a.Progress == nil || !b.Progress.At.Before(a.Progress.At)) {
+		a.Progress = b.Progress
+	}
 	if a.State == InProgress && b.State != InProgress {
 		return a.Claimed.Equal(b.Claimed) && a.Runner == b.Runner && a.By == b.By
 	}

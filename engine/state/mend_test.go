@@ -73,6 +73,12 @@ func TestMendPutsRight(t *testing.T) {
 		{"running attempt of another runner", "changed attempt 1-b0b0b0b0 (in-progress)", func(x *Execution) {
 			at(x, "ocr").Attempts[layout.AttemptKey{N: 1, Engine: engineB}] = Attempt{State: Completed, Ended: t0, Runner: "elsewhere:1"}
 		}},
+		{"running attempt claimed at another time", "changed attempt 1-b0b0b0b0 (in-progress)", func(x *Execution) {
+			k := layout.AttemptKey{N: 1, Engine: engineB}
+			a := at(x, "ocr").Attempts[k]
+			a.Progress, a.Claimed = &Progress{At: t0, Percent: 5}, t0.Add(time.Second)
+			at(x, "ocr").Attempts[k] = a
+		}},
 		{"hold removed", "removed the hold of 2026-11-20T10:00:00Z by P", func(x *Execution) { delete(x.Intents, "01-A") }},
 		{"hold altered", "changed the hold", func(x *Execution) { i := x.Intents["01-A"]; i.Kind = "note"; x.Intents["01-A"] = i }},
 		{"retry of nothing", "added the retry", func(x *Execution) {
@@ -132,6 +138,13 @@ func TestMendTakesWhatIsLegal(t *testing.T) {
 		"a running ended": func(x *Execution) {
 			_, s := x.Find(wf, "ocr")
 			s.put(layout.AttemptKey{N: 1, Engine: engineB}, Attempt{State: Failed, Claimed: t0, Runner: "h:2", Kind: SystemKind, Started: t0, Ended: t0})
+		},
+		"a running came on": func(x *Execution) {
+			k := layout.AttemptKey{N: 1, Engine: engineB}
+			_, s := x.Find(wf, "ocr")
+			a := s.Attempts[k]
+			a.Progress = &Progress{At: t0, Note: "page 12", Percent: 40}
+			s.put(k, a)
 		},
 		"dropped by its own": func(x *Execution) {
 			_, s := x.Find(wf, "ocr")
