@@ -15,7 +15,7 @@ func TestAPushTakesItsTurn(t *testing.T) {
 	}
 	b := newBench(t)
 	b.workflow("busy", "  - name: one\n    robot: noop\n  - name: two\n    robot: noop\n  - name: three\n    robot: noop\n")
-	b.addItems("busy", 400)
+	b.addItems("busy", 60)
 	clone := filepath.Join(b.top, "clone")
 	in := func(args ...string) string {
 		t.Helper()
@@ -43,5 +43,5 @@ func TestAPushTakesItsTurn(t *testing.T) {
 	if out := b.git("log", "--format=%s", "--", "note.md"); out != "a note" && out != "a note\n" {
 		t.Errorf("%q", out)
 	}
-	b.atRest(400)
+	b.atRest(60)
 }

@@ -17,7 +17,7 @@ import (
 	"bagpipe/engine/audit"
 )
 
-var histories = flag.Int("histories", 40, "how many histories with one thing wrong TestRewrittenHistoriesAreFound makes")
+var histories = flag.Int("histories", 18, "how many histories with one thing wrong TestRewrittenHistoriesAreFound makes")
 
 // stream is a history as git fast-export tells it, in parts.
 type stream struct {

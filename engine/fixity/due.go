@@ -45,11 +45,12 @@ func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context)
 		}
 	}()
 	var errs []error
+	begun := c.ledger.Now() // what is looked at now is not due again in this look
 	away := map[layout.Name]bool{}
 	for ctx.Err() == nil {
 		every := c.dueAfter()
 		maps.DeleteFunc(every, func(name layout.Name, _ time.Duration) bool { return away[name] })
-		d := c.book.next(c.ledger.Now(), every)
+		d := c.book.next(begun, every)
 		if d == nil {
 			break
 		}
