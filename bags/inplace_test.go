@@ -102,8 +102,12 @@ func TestCreateInPlaceKilledAtEveryStep(t *testing.T) {
 // A killed change that is completed can be killed again while it is completed.
 func TestRecoveryCanBeKilledToo(t *testing.T) {
 	files := hostileToMoves()
-	for first := 10; first < 24; first += 3 {
-		for second := 1; second < 30; second += 4 {
+	step := 3
+	if testing.Short() {
+		step = 9
+	}
+	for first := 10; first < 24; first += step {
+		for second := 1; second < 30; second += step + 1 {
 			dir := payloadFolder(t, files)
 			if !runKilled(t, dir, first) {
 				continue

@@ -251,6 +251,9 @@ func (s *site) replace(file, old, new string) {
 // other work goes on. BAGPIPE_SOAK=1 takes 100,000.
 func TestAPushThatRemovesEverythingSoak(t *testing.T) {
 	n := 1000
+	if testing.Short() {
+		n = 200
+	}
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		n = 100_000
 	}

@@ -78,12 +78,12 @@ func (b *bench) registered() int {
 // that is seen. None is lost, none doubled.
 func TestKillWhileChildrenAreRegistered(t *testing.T) {
 	t.Parallel()
-	children := soak(100, 600)
+	children := soak(30, 600)
 	for round := range soak(1, 8) {
 		b := brood(t, children)
 		b.ok("status")
 		kills := 0
-		for n := range 6 { // each goes a little further than the one before
+		for n := range soak(4, 6) { // each goes a little further than the one before
 			r := b.start("run", "-j", "2")
 			moved := b.awaitMoves(r, 2+n)
 			<-time.After(time.Duration(round) * 700 * time.Microsecond)
@@ -128,7 +128,7 @@ func TestKillWhileChildrenAreTold(t *testing.T) {
 // soon as there is anything of the children.
 func TestKillBeforeTheFirstChildIsCommitted(t *testing.T) {
 	t.Parallel()
-	children := soak(100, 600)
+	children := soak(30, 600)
 	b := brood(t, children)
 	kills := 0
 	for range soak(3, 30) {
@@ -155,7 +155,7 @@ func TestKillBeforeTheFirstChildIsCommitted(t *testing.T) {
 // then the one that has the step dies.
 func TestTwoEnginesAndTheChildren(t *testing.T) {
 	t.Parallel()
-	children := soak(100, 600)
+	children := soak(30, 600)
 	b := brood(t, children)
 	one, two := b.start("run", "-j", "2"), b.start("run", "-j", "2")
 	b.awaitMoves(one, 4)

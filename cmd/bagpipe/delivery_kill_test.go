@@ -22,7 +22,7 @@ func TestKilledDelivery(t *testing.T) {
 		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
 		b.ok("run", "-q")
 	}
-	for n := 0; ; n += soak(2, 1) {
+	for n := 0; ; n += soak(3, 1) {
 		b := base.copied(t, fmt.Sprintf("run-%d", n))
 		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
 		p := b.start("run", "-q")
@@ -39,7 +39,7 @@ func TestKilledDelivery(t *testing.T) {
 	whole.delivered("1920", "1999")
 	whole.write("ws/rules/portal.yaml", deliveryRules("metadata.year < 1850 or metadata.year > 1950"))
 	whole.ok("status") // commits the rules
-	for n := 0; ; n++ {
+	for n := 0; ; n += soak(2, 1) {
 		b := whole.copied(t, fmt.Sprintf("republish-%d", n))
 		p := b.start("delivery", "republish")
 		killed := b.awaitMoves(p, n)

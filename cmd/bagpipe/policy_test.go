@@ -14,7 +14,7 @@ import (
 // run makes of it is what one run would have made.
 func TestKillAmidPolicies(t *testing.T) {
 	t.Parallel()
-	for n := 0; killAmidPolicies(t, n); n += soak(3, 1) {
+	for n := 0; killAmidPolicies(t, n); n += soak(5, 1) {
 	}
 }
 

@@ -91,12 +91,12 @@ func TestKillInTheMiddleOfEveryCommandStep(t *testing.T) {
 }
 
 // A run of the shipped workflow is killed after the n-th move of the branch that
-// is seen: every fourth one, or, as a soak, every one and a little later, so at
+// is seen: every sixth one, or, as a soak, every one and a little later, so at
 // every step's in-progress and every step's end.
 func TestKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for round := range soak(1, 20) {
-		for n := 0; ; n += soak(4, 1) {
+		for n := 0; ; n += soak(6, 1) {
 			if !killAtMove(t, n, time.Duration(round)*300*time.Microsecond) {
 				break
 			}

@@ -88,7 +88,7 @@ func (b *bench) whole() {
 // of both versions are there, and nothing is made twice.
 func TestKillWhileMakingVersions(t *testing.T) {
 	t.Parallel()
-	for round := range soak(6, 60) {
+	for round := range soak(2, 60) {
 		b := newBench(t)
 		b.write("ws/rules/books.yaml", booksRule)
 		const books = 4
@@ -187,7 +187,7 @@ func TestWatchGoesOnWithADeadEnginesVersion(t *testing.T) {
 	const books = 40
 	orphans := 0
 	r := b.start("run", "--watch")
-	for i := 0; i < books && orphans < 3; i++ {
+	for i := 0; i < books && orphans < soak(1, 3); i++ {
 		book := 35100 + i
 		b.scan(book, "first")
 		b.await("the first one is done", func() bool { return len(b.labels("completed")) == i+1 })
@@ -255,7 +255,7 @@ func TestVersionsBesidePushesAndKills(t *testing.T) {
 		}
 		t.Error("no push came through")
 	}
-	for round := range soak(4, 20) {
+	for round := range soak(2, 20) {
 		name := fmt.Sprintf("scan%d", round)
 		names[name] = true
 		for i := range books {

@@ -50,6 +50,9 @@ func TestSlowXPath(t *testing.T) {
 
 // An archive of very many names is listed up to a limit; what is beyond is unknown.
 func TestManyNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lists 50,000 names nine times")
+	}
 	content := map[string]string{}
 	for i := range maxNames + 10 {
 		content[fmt.Sprintf("d/%06d", i)] = ""

@@ -202,6 +202,9 @@ func (l *library) same(queries int) {
 // current, as by a look at every record. BAGPIPE_SOAK=1 asks 10,000.
 func TestIndexIsTheScan(t *testing.T) {
 	items, queries := 250, 40
+	if testing.Short() {
+		items, queries = 60, 15
+	}
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		items, queries = 3000, 2500
 	}

@@ -51,7 +51,11 @@ func TestKilledAtEachWrite(t *testing.T) {
 					sweepOnce(t, kind, form)
 					return
 				}
-				for k := 1; ; k++ {
+				step := 1
+				if testing.Short() {
+					step = 5
+				}
+				for k := 1; ; k += step {
 					if !killedAt(t, kind, form, k) {
 						return
 					}

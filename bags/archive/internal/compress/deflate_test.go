@@ -47,6 +47,9 @@ func TestInflate(t *testing.T) {
 	mixed := bytes.Join([][]byte{noise(100_000, 1), text(300_000, 2), bytes.Repeat([]byte("abcdefg"), 40_000), make([]byte, 100_000), noise(70_000, 3)}, nil)
 	for _, data := range [][]byte{nil, []byte("x"), text(1000, 5), text(1<<20, 6), noise(200_000, 7), bytes.Repeat([]byte("ab"), 1<<19), mixed, append(mixed[50_000:], mixed...)} {
 		for _, level := range []int{stdflate.HuffmanOnly, stdflate.NoCompression, 1, 6, 9} {
+			if testing.Short() && level > 0 && level != 6 {
+				continue
+			}
 			packed := deflateOf(t, data, level)
 			for _, slow := range []bool{false, true} {
 				ours, _, err, _ := inflateBoth(packed, slow)

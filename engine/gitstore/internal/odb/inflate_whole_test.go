@@ -48,7 +48,11 @@ func TestInflateWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	buf := make([]byte, 0, 5000)
 	levels := []int{flate.HuffmanOnly, 0, 1, 6, 9}
-	for i := range 2000 {
+	rounds := 2000
+	if testing.Short() {
+		rounds = 250
+	}
+	for i := range rounds {
 		data := textLike(r, r.IntN(1+r.IntN(9000)))
 		if i%5 == 0 { // nothing repeats: the longest codes
 			for k := range data {
