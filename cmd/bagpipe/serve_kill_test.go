@@ -64,7 +64,7 @@ func TestServeKilledAgainAndAgain(t *testing.T) {
 	meta := []string{"collection", "default", "set", set, "name", "sent", "files", "1", "path", "sent.txt"}
 	at, sent, uploaded := "", 0, false
 	ended := map[string]bool{}
-	for round := range soak(6, 100) {
+	for round := range soak(2, 100) {
 		look := []string{"skip", "complete"}[round%2]
 		seen := s.tries("POST", "/api/v1/acts", fmt.Sprintf(`{"act":%q,"step":"look","message":"round %d","filter":{"workflow":"trial","step":"look","status":"waiting"},"dryRun":true}`, look, round), "Content-Type", "application/json")
 		preview := gjson.Get(seen.body, "id").String()
