@@ -48,13 +48,15 @@ func (ac *Activity) progressOf(id layout.ItemID, workflow string, step layout.Na
 	if a.State == state.Completed || a.State == state.Skipped { // older records have some
 		return nil
 	}
-	if a.Progress != nil {
-		return detailOf(a.Progress.At, a.Progress.Note, a.Progress.Percent)
+	if a.State == state.InProgress { // what is committed of it meanwhile may be older
+		if live := ac.liveProgress(layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k}); live != nil {
+			return live
+		}
 	}
-	if a.State != state.InProgress {
+	if a.Progress == nil {
 		return nil
 	}
-	return ac.liveProgress(layout.AttemptRef{Item: id, Workflow: workflow, Step: step, Key: k})
+	return detailOf(a.Progress.At, a.Progress.Note, a.Progress.Percent)
 }
 
 func (ac *Activity) liveProgress(a layout.AttemptRef) *ProgressDetail {
