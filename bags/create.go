@@ -333,7 +333,7 @@ func (c *creator) satisfy(ctx context.Context) error {
 		t.Folders = append(t.Folders, e)
 	}
 	o := ValidateOptions{Level: Complete, Profiles: c.o.Profiles, unserialized: true}
-	r, err := newValidator(t, &folderBag{root: root, dir: c.dir}, o).run(ctx)
+	r, err := newValidator(t, newFolderBag(root, c.dir), o).run(ctx)
 	if err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
