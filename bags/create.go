@@ -27,10 +27,6 @@ type CreateOptions struct {
 	Payload string // the folder whose contents become data/
 	Dest    string // the bag's folder; must not exist, its parent must
 
-	// Private says that the parent of Dest is the caller's alone: the bag is built under
-	// its name, and what an error or a crash leaves there the caller takes away.
-	Private bool
-
 	Algorithms []files.Algorithm // default sha256 and sha512
 	Info       []tagfile.Field   // in this order; Bagpipe's own labels replace theirs
 	TagFiles   []TagFile
@@ -100,9 +96,6 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 	if err := checkCreate(&o, tree); err != nil {
 		return Created{}, err
 	}
-	if o.Private {
-		return createAt(ctx, o, tree, o.Dest)
-	}
 	s, err := files.NewScratch(o.Dest)
 	if err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
@@ -120,6 +113,19 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	return made, nil
+}
+
+// CreatePrivate is Create where the parent of Dest is the caller's alone: the bag is built
+// under its name, and what an error or a crash leaves there the caller takes away.
+func CreatePrivate(ctx context.Context, o CreateOptions) (Created, error) {
+	tree, err := files.Scan(ctx, o.Payload)
+	if err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	if err := checkContent(&o, tree); err != nil {
+		return Created{}, err
+	}
+	return createAt(ctx, o, tree, o.Dest)
 }
 
 // createAt makes the bag as the folder dir.
@@ -147,9 +153,6 @@ func (c *creator) created() Created {
 
 // checkCreate looks at everything before anything is written.
 func checkCreate(o *CreateOptions, t *files.Tree) error {
-	if o.Private {
-		return checkContent(o, t)
-	}
 	if _, err := os.Lstat(o.Dest); !os.IsNotExist(err) {
 		return fmt.Errorf("make bag: %s is there already", o.Dest)
 	}

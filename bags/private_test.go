@@ -24,7 +24,7 @@ func TestABagInAFolderOfOnesOwn(t *testing.T) {
 		}
 		return err
 	}
-	_, err := Create(t.Context(), CreateOptions{Payload: payloadFolder(t, bag{"a/b": "x", "c": ""}), Dest: dest, Private: true, TagFiles: []TagFile{
+	_, err := CreatePrivate(t.Context(), CreateOptions{Payload: payloadFolder(t, bag{"a/b": "x", "c": ""}), Dest: dest, TagFiles: []TagFile{
 		{Path: "notes/written", Write: func(to io.Writer) error {
 			_, err := io.WriteString(to, "first, ")
 			if err == nil {

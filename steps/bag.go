@@ -60,8 +60,8 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	if err := os.Mkdir(filepath.Join(c.Scratch, bagOut), 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	o.Dest, o.Private = filepath.Join(c.Scratch, bagOut, string(c.Item)), true
-	made, err := bags.Create(ctx, o)
+	o.Dest = filepath.Join(c.Scratch, bagOut, string(c.Item))
+	made, err := bags.CreatePrivate(ctx, o)
 	if err != nil {
 		return Result{}, failure(err)
 	}
