@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,12 +59,13 @@ type CreateOptions struct {
 	Progress func(files.Progress)
 }
 
-// TagFile is a further tag file: a copy of Source, or Data where Source is empty.
+// TagFile is a further tag file: a copy of Source, what Write writes, or Data.
 type TagFile struct {
 	Path   string // relative to the bag
 	Source string
+	Write  func(to io.Writer) error
 	Data   []byte
-	Known  *files.Sums // as CreateOptions.Known gives for a payload file
+	Known  *files.Sums // of a Source, as CreateOptions.Known gives for a payload file
 }
 
 // Created says what was made.
@@ -99,15 +101,8 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 		return Created{}, fmt.Errorf("make bag: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := os.Mkdir(s.Made(), files.FolderPerm); err != nil {
-		return Created{}, fmt.Errorf("make bag: %w", err)
-	}
-	c := &creator{o: o, tree: tree, dir: s.Made()}
-	if c.root, err = os.OpenRoot(c.dir); err != nil {
-		return Created{}, fmt.Errorf("make bag: %w", err)
-	}
-	defer c.root.Close()
-	if err := c.build(ctx); err != nil {
+	made, err := createAt(ctx, o, tree, s.Made())
+	if err != nil {
 		return Created{}, err
 	}
 	var sync func(string) error
@@ -116,6 +111,35 @@ func Create(ctx context.Context, o CreateOptions) (_ Created, err error) {
 	}
 	if err := s.Publish(sync); err != nil {
 		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	return made, nil
+}
+
+// CreatePrivate is Create where the parent of Dest is the caller's alone: the bag is built
+// under its name, and what an error or a crash leaves there the caller takes away.
+func CreatePrivate(ctx context.Context, o CreateOptions) (Created, error) {
+	tree, err := files.Scan(ctx, o.Payload)
+	if err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	if err := checkContent(&o, tree); err != nil {
+		return Created{}, err
+	}
+	return createAt(ctx, o, tree, o.Dest)
+}
+
+// createAt makes the bag as the folder dir.
+func createAt(ctx context.Context, o CreateOptions, tree *files.Tree, dir string) (_ Created, err error) {
+	if err := os.Mkdir(dir, files.FolderPerm); err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	c := &creator{o: o, tree: tree, dir: dir}
+	if c.root, err = os.OpenRoot(dir); err != nil {
+		return Created{}, fmt.Errorf("make bag: %w", err)
+	}
+	defer c.root.Close()
+	if err := c.build(ctx); err != nil {
+		return Created{}, err
 	}
 	return c.created(), nil
 }
@@ -167,10 +191,12 @@ func realPath(p string) (string, error) {
 
 // checkContent looks at what is to become a bag.
 func checkContent(o *CreateOptions, t *files.Tree) error {
-	if is, err := IsBag(t.Dir); err != nil {
-		return err
-	} else if is && !o.Nest {
-		return &files.Error{Archive: filepath.Base(t.Dir), Rule: files.RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
+	if !o.Nest {
+		if is, err := IsBag(t.Dir); err != nil {
+			return err
+		} else if is {
+			return &files.Error{Archive: filepath.Base(t.Dir), Rule: files.RuleBag, Detail: "it is a bag already, or holds one; it is not put into another without being asked"}
+		}
 	}
 	if err := checkReserved(t); err != nil {
 		return err
@@ -232,6 +258,7 @@ type creator struct {
 	tree  *files.Tree
 	dir   string
 	root  *os.Root
+	tags  *tagFiles
 	names []finding.Finding // about the payload's names
 }
 
@@ -271,6 +298,8 @@ func (c *creator) look(ctx context.Context, data string) ([]files.Sums, error) {
 
 // write makes the tag files.
 func (c *creator) write(ctx context.Context, sums []files.Sums) error {
+	c.tags = newTagFiles(c.root, c.o.Algorithms)
+	defer c.tags.close()
 	if err := c.writeTagFiles(); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
@@ -307,7 +336,7 @@ func (c *creator) satisfy(ctx context.Context) error {
 		t.Folders = append(t.Folders, e)
 	}
 	o := ValidateOptions{Level: Complete, Profiles: c.o.Profiles, unserialized: true}
-	r, err := newValidator(t, &folderBag{root: root, dir: c.dir}, o).run(ctx)
+	r, err := newValidator(t, newFolderBag(root, c.dir), o).run(ctx)
 	if err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}

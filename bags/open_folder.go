@@ -2,10 +2,8 @@ package bags
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
-	"syscall"
 
 	"bagpipe/bags/files"
 )
@@ -19,25 +17,24 @@ type contents interface {
 	Close() error
 }
 
-// folderBag is a bag in a folder.
+// folderBag is a bag in a folder. Open is called by one goroutine.
 type folderBag struct {
 	root *os.Root
+	open files.Opener
 	dir  string
 }
 
-func (b *folderBag) Open(p string) (io.ReadCloser, error) {
-	f, err := b.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, files.ErrChanged, f.Close())
-	}
-	return f, nil
+func newFolderBag(root *os.Root, dir string) *folderBag {
+	return &folderBag{root: root, open: files.Opener{Root: root}, dir: dir}
 }
+
+func (b *folderBag) Open(p string) (io.ReadCloser, error) { return b.open.Regular(p) }
 
 func (b *folderBag) Hash(ctx context.Context, plan []files.Planned, o files.HashOptions, each func(files.Hashed) error) error {
 	return files.HashPlan(ctx, b.dir, plan, o, each)
 }
 
-func (b *folderBag) Close() error { return b.root.Close() }
+func (b *folderBag) Close() error {
+	b.open.Close()
+	return b.root.Close()
+}

@@ -92,7 +92,7 @@ func openBag(ctx context.Context, path string, o ValidateOptions) (*validator, e
 	if err != nil {
 		return nil, err
 	}
-	return newValidator(tree, &folderBag{root: root, dir: path}, o), nil
+	return newValidator(tree, newFolderBag(root, path), o), nil
 }
 
 // run does every check and gives the report.

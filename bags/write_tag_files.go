@@ -3,7 +3,11 @@ package bags
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,29 +21,18 @@ import (
 // This file writes what stands beside data/ in a bag.
 
 func (c *creator) writeTagFiles() error {
-	if err := c.put(tagfile.DeclarationFile, []byte(tagfile.LabelVersion+": 1.0\n"+tagfile.LabelEncoding+": UTF-8\n")); err != nil {
+	if err := c.tags.put(tagfile.DeclarationFile, []byte(tagfile.LabelVersion+": 1.0\n"+tagfile.LabelEncoding+": UTF-8\n")); err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	if err := tagfile.WriteInfo(&b, c.info()); err != nil {
 		return err
 	}
-	if err := c.put(tagfile.InfoFile, b.Bytes()); err != nil {
+	if err := c.tags.put(tagfile.InfoFile, b.Bytes()); err != nil {
 		return err
 	}
-	pl := &files.Creator{Root: c.root}
-	defer pl.Close()
 	for _, f := range c.o.TagFiles {
-		if err := c.root.MkdirAll(path.Dir(f.Path), files.FolderPerm); err != nil {
-			return err
-		}
-		if f.Source == "" {
-			if err := c.put(f.Path, f.Data); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := files.CopyFile(f.Source, pl, f.Path); err != nil {
+		if err := c.tags.add(f); err != nil {
 			return err
 		}
 	}
@@ -100,41 +93,20 @@ func (c *creator) writeManifest(prefix string, a files.Algorithm, paths []string
 	if err := tagfile.WriteManifest(&b, paths, column); err != nil {
 		return err
 	}
-	return c.put(prefix+string(a)+".txt", b.Bytes())
+	return c.tags.put(prefix+string(a)+".txt", b.Bytes())
 }
 
 // writeTagManifests lists every tag file there is by now.
 func (c *creator) writeTagManifests(ctx context.Context) error {
-	t, err := scanTags(ctx, c.dir)
-	if err != nil {
+	if err := c.hashCopied(ctx); err != nil {
 		return fmt.Errorf("make bag: %w", err)
 	}
-	paths := make([]string, len(t.Files))
+	paths := slices.Sorted(maps.Keys(c.tags.sums))
 	columns := make([][][]byte, len(c.o.Algorithms))
-	for i := range columns {
-		columns[i] = make([][]byte, len(t.Files))
-	}
-	slices.SortFunc(t.Files, func(a, b files.Entry) int { return strings.Compare(a.Path, b.Path) })
-	known := map[string]*files.Sums{}
-	as := slices.Clone(c.o.Algorithms)
-	for i := range c.o.TagFiles {
-		if k := c.o.TagFiles[i].Known; k != nil {
-			known[c.o.TagFiles[i].Path] = k
-			as = append(c.o.Algorithms[:len(c.o.Algorithms):len(c.o.Algorithms)], files.SHA256, files.SHA512) // what inventories have
+	for i, a := range c.o.Algorithms {
+		for _, p := range paths {
+			columns[i] = append(columns[i], c.tags.sums[p].Of(a))
 		}
-	}
-	err = files.Hash(ctx, t, as, files.HashOptions{Workers: c.o.Workers}, func(h files.Hashed) error {
-		paths[h.Index] = t.Files[h.Index].Path
-		if err := c.compareKnown(paths[h.Index], known[paths[h.Index]], &h.Sums); err != nil {
-			return err
-		}
-		for i, a := range c.o.Algorithms {
-			columns[i][h.Index] = h.Sums.Of(a)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("make bag: %w", err)
 	}
 	for i, a := range c.o.Algorithms {
 		if err := c.writeManifest(tagfile.TagPrefix, a, paths, columns[i]); err != nil {
@@ -144,8 +116,89 @@ func (c *creator) writeTagManifests(ctx context.Context) error {
 	return nil
 }
 
-func (c *creator) put(p string, data []byte) error {
-	return c.root.WriteFile(p, data, files.FilePerm)
+// hashCopied hashes the tag files that are copies, as they are in the bag, and compares them
+// with what is known.
+func (c *creator) hashCopied(ctx context.Context) error {
+	copied := &files.Tree{Dir: c.dir}
+	known := map[string]*files.Sums{}
+	for i := range c.o.TagFiles {
+		if f := &c.o.TagFiles[i]; c.tags.copied(f.Path) {
+			copied.Files = append(copied.Files, files.Entry{Path: f.Path})
+			known[f.Path] = f.Known
+		}
+	}
+	if len(copied.Files) == 0 {
+		return nil
+	}
+	as := append(slices.Clone(c.o.Algorithms), files.SHA256, files.SHA512) // what inventories have
+	return files.Hash(ctx, copied, as, files.HashOptions{Workers: c.o.Workers}, func(h files.Hashed) error {
+		p := copied.Files[h.Index].Path
+		c.tags.sums[p] = &h.Sums
+		return c.compareKnown(p, known[p], &h.Sums)
+	})
+}
+
+// tagFiles writes tag files, and has the digests of what it wrote: only copies are read
+// again.
+type tagFiles struct {
+	root *os.Root
+	to   files.Creator
+	hash *files.Hasher
+	made map[string]bool        // folders
+	sums map[string]*files.Sums // by path; nil of a copy
+}
+
+func newTagFiles(root *os.Root, as []files.Algorithm) *tagFiles {
+	return &tagFiles{root: root, to: files.Creator{Root: root}, hash: files.NewHasher(as...), made: map[string]bool{".": true}, sums: map[string]*files.Sums{}}
+}
+
+func (t *tagFiles) close() { t.to.Close() }
+
+func (t *tagFiles) copied(p string) bool {
+	sums, is := t.sums[p]
+	return is && sums == nil
+}
+
+// add writes a further tag file. Of two with one path the later one counts.
+func (t *tagFiles) add(f TagFile) error {
+	if folder := path.Dir(f.Path); !t.made[folder] {
+		if err := t.root.MkdirAll(folder, files.FolderPerm); err != nil {
+			return err
+		}
+		t.made[folder] = true
+	}
+	switch {
+	case f.Source != "":
+		t.sums[f.Path] = nil
+		return files.CopyFile(f.Source, &t.to, f.Path)
+	case f.Write != nil:
+		return t.write(f.Path, f.Write)
+	}
+	return t.put(f.Path, f.Data)
+}
+
+func (t *tagFiles) put(p string, data []byte) error {
+	return t.write(p, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
+
+func (t *tagFiles) write(p string, fill func(io.Writer) error) (err error) {
+	if _, twice := t.sums[p]; twice {
+		if err := t.root.Remove(p); err != nil {
+			return err
+		}
+	}
+	out, err := t.to.Create(p, files.FilePerm)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(io.MultiWriter(out, t.hash)), out.Close()); err != nil {
+		return err
+	}
+	t.sums[p] = t.hash.Take()
+	return nil
 }
 
 // scanTags lists a bag without its payload.

@@ -56,15 +56,12 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	if err := addMapped(c, &o); err != nil {
 		return Result{}, failure(err)
 	}
-	without, err := addRecords(c, &o)
-	if err != nil {
-		return Result{}, failure(err)
-	}
+	without := addRecords(c, &o)
 	if err := os.Mkdir(filepath.Join(c.Scratch, bagOut), 0o755); err != nil {
 		return Result{}, failure(err)
 	}
 	o.Dest = filepath.Join(c.Scratch, bagOut, string(c.Item))
-	made, err := bags.Create(ctx, o)
+	made, err := bags.CreatePrivate(ctx, o)
 	if err != nil {
 		return Result{}, failure(err)
 	}

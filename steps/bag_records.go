@@ -2,7 +2,6 @@ package steps
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,12 +29,12 @@ func addMapped(c *Call, o *bags.CreateOptions) error {
 // addRecords makes the item's records, as they are before the deposit, tag files of its bag:
 // from them a workspace is filled again by the bag alone. without reports whether a profile
 // does not allow them.
-func addRecords(c *Call, o *bags.CreateOptions) (without bool, err error) {
+func addRecords(c *Call, o *bags.CreateOptions) (without bool) {
 	for _, p := range o.Profiles {
 		without = without || !p.AllowsTagFile(target.RecordsPrefix+layout.ManifestJSON)
 	}
 	if without {
-		return true, nil
+		return true
 	}
 	add := func(name string, data []byte) {
 		if data != nil {
@@ -48,19 +47,10 @@ func addRecords(c *Call, o *bags.CreateOptions) (without bool, err error) {
 	for digest, plan := range c.Plans {
 		add(layout.PinnedPath(digest), plan)
 	}
-	if c.Premis == nil {
-		return false, nil
+	if c.Premis != nil { // a large inventory makes it too large for memory
+		o.TagFiles = append(o.TagFiles, bags.TagFile{Path: target.RecordsPrefix + target.PremisFile, Write: c.Premis})
 	}
-	at := filepath.Join(c.Scratch, target.PremisFile) // a large inventory makes it too large for memory
-	out, err := os.Create(at)
-	if err != nil {
-		return false, err
-	}
-	if err := errors.Join(c.Premis(out), out.Close()); err != nil {
-		return false, err
-	}
-	o.TagFiles = append(o.TagFiles, bags.TagFile{Path: target.RecordsPrefix + target.PremisFile, Source: at})
-	return false, nil
+	return false
 }
 
 // WhereInBag gives where the files of an object stand in its bag: below data/ or, of an object

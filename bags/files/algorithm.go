@@ -134,3 +134,35 @@ func (s Set) count() (n int) {
 
 // Short shows the beginning of a digest.
 func Short(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), 6)]) }
+
+// A Hasher gives the digests of bytes in memory. Used by one goroutine.
+type Hasher struct{ hashers [len(algorithms)]hash.Hash }
+
+// NewHasher makes a hasher for the known algorithms among as.
+func NewHasher(as ...Algorithm) *Hasher {
+	h := &Hasher{}
+	SetOf(as...).each(func(i int) { h.hashers[i] = algorithms[i].new() })
+	return h
+}
+
+// Write takes further bytes; it does not fail.
+func (h *Hasher) Write(b []byte) (int, error) {
+	for _, one := range h.hashers {
+		if one != nil {
+			one.Write(b)
+		}
+	}
+	return len(b), nil
+}
+
+// Take gives the digests of what was written since the last Take.
+func (h *Hasher) Take() *Sums {
+	s := &Sums{}
+	for i, one := range h.hashers {
+		if one != nil {
+			s[i] = one.Sum(nil)
+			one.Reset()
+		}
+	}
+	return s
+}

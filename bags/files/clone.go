@@ -13,6 +13,12 @@ var cloning sync.Map // [2]uint64 -> bool
 // clones reports whether copies into a folder can share their bytes with the files of
 // another, tried once with one of them, and again where that could not be tried.
 func clones(from, into *os.Root, name string) bool {
+	var a, b unix.Stat_t
+	if unix.Stat(from.Name(), &a) == nil && unix.Stat(into.Name(), &b) == nil {
+		if known, tried := cloning.Load([2]uint64{a.Dev, b.Dev}); tried {
+			return known.(bool)
+		}
+	}
 	in, err := from.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
@@ -23,7 +29,6 @@ func clones(from, into *os.Root, name string) bool {
 		return false
 	}
 	defer dir.Close()
-	var a, b unix.Stat_t
 	if unix.Fstat(int(in.Fd()), &a) != nil || unix.Fstat(int(dir.Fd()), &b) != nil || a.Size == 0 {
 		return false
 	}

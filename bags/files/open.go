@@ -35,6 +35,19 @@ func (o *Opener) Open(p string) (Reader, error) {
 	return &rawFile{fd: fd}, nil
 }
 
+// Regular is Open of what may not be a file any more: then it gives ErrChanged.
+func (o *Opener) Regular(p string) (io.ReadCloser, error) {
+	fd, err := o.descriptor(p)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.Join(err, ErrChanged, unix.Close(fd))
+	}
+	return &rawFile{fd: fd}, nil
+}
+
 // File opens a file whose mode and time are asked for as well.
 func (o *Opener) File(p string) (*os.File, error) {
 	fd, err := o.descriptor(p)

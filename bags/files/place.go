@@ -151,12 +151,42 @@ func (c *copier) place(e *Entry) error {
 			return namedError(p, err)
 		}
 	}
+	if e.Size <= copiedByHand && !e.Time.IsZero() {
+		if done, err := c.small(e); done || err != nil {
+			return namedError(p, err)
+		}
+	}
 	in, err := c.from.File(p)
 	if err != nil {
 		return namedError(p, err)
 	}
 	defer in.Close()
 	return namedError(p, copyOpened(in, c.put, p, c.perm))
+}
+
+// small copies a file that is as it was listed by one read and one write; done is false, and
+// nothing is written, where it is not.
+func (c *copier) small(e *Entry) (done bool, err error) {
+	in, err := c.from.Open(e.Path)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close() // read only: nothing can be lost
+	b := smallBuffers.Get().(*[]byte)
+	defer smallBuffers.Put(b)
+	n, err := in.Read(*b)
+	if err != nil && !errors.Is(err, io.EOF) || int64(n) != e.Size {
+		return false, nil // the other way says what it is
+	}
+	out, err := c.put.Create(e.Path, c.perm|e.Mode&0o111)
+	if err != nil {
+		return false, err
+	}
+	_, err = out.Write((*b)[:n])
+	if err := errors.Join(err, out.Close()); err != nil {
+		return false, err
+	}
+	return true, c.put.SetTime(e.Path, e.Time)
 }
 
 func (c *copier) close() {

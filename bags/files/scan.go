@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -190,13 +193,14 @@ func (s *scanner) list(d *scanned) (err error) {
 		return &fs.PathError{Op: "open", Path: at, Err: err}
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	names, err := namesIn(fd)
+	names, err := disk.NamesIn(fd)
 	if err != nil {
 		return &fs.PathError{Op: "readdir", Path: at, Err: err}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b disk.Named) int { return strings.Compare(a.Name, b.Name) })
 	d.entries = make([]Entry, 0, len(names))
-	for _, name := range names {
+	for _, n := range names {
+		name := n.Name
 		if s.skip != "" && d.path == "" && name == s.skip {
 			continue
 		}
@@ -213,23 +217,6 @@ func (s *scanner) list(d *scanned) (err error) {
 		d.entries = append(d.entries, e)
 	}
 	return nil
-}
-
-// direntBuffers hold what one getdents gives; a folder costs two calls.
-var direntBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
-
-// namesIn lists an open folder, without an os.File for it, which costs small folders more
-// than listing them.
-func namesIn(fd int) (names []string, err error) {
-	buffer := direntBuffers.Get().(*[]byte)
-	defer direntBuffers.Put(buffer)
-	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, *buffer) })
-		if err != nil || n == 0 {
-			return names, err
-		}
-		_, _, names = unix.ParseDirent((*buffer)[:n], -1, names)
-	}
 }
 
 func statAt(fd int, name string) (Entry, error) {

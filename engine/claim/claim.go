@@ -239,11 +239,11 @@ func (e *Engine) spare(dir string) string {
 }
 
 func (c *Claim) stillOurs() (bool, error) {
-	data, err := disk.ReadFile(c.path)
+	ours, err := disk.Holds(c.path, c.data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return bytes.Equal(data, c.data), err
+	return ours, err
 }
 
 func (c *Claim) markLost() { c.loseOnce.Do(func() { close(c.lost) }) }

@@ -117,12 +117,16 @@ func (p *publication) moveAside(rel layout.RelPath) error {
 	case err != nil && !absent:
 		return err
 	}
-	if err := os.MkdirAll(p.aside, 0o777); err != nil {
+	if err := os.Mkdir(p.aside, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	p.changed = append(p.changed, p.dir, p.aside, filepath.Dir(from))
 	if absent {
-		return os.WriteFile(filepath.Join(p.aside, absentMark), nil, 0o666)
+		mark, err := disk.OpenFile(filepath.Join(p.aside, absentMark), os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		return mark.Close()
 	}
 	return os.Rename(from, to)
 }

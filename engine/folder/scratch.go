@@ -92,7 +92,7 @@ func (s *spareFolders) Take(dir string) error {
 // Give takes a folder back: as a spare when it is reusable and empty; else it is
 // removed, with what is in it.
 func (s *spareFolders) Give(dir string, reusable bool) error {
-	if !reusable || !isEmpty(dir) {
+	if !reusable || !disk.IsEmpty(dir) {
 		if unix.Rmdir(dir) == nil { // most programs leave it empty
 			return nil
 		}
@@ -124,13 +124,4 @@ func (s *spareFolders) drop() error {
 	}
 	s.free = nil
 	return errors.Join(errs...)
-}
-
-func isEmpty(dir string) bool {
-	f, err := disk.Open(dir)
-	if err != nil {
-		return false
-	}
-	names, _ := f.Readdirnames(1)
-	return f.Close() == nil && len(names) == 0
 }

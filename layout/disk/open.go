@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -81,4 +82,26 @@ func readSome(fd int, into []byte) (int, error) {
 			return max(n, 0), err
 		}
 	}
+}
+
+// Holds reports whether a regular file holds these bytes and no others.
+func Holds(name string, data []byte) (bool, error) {
+	fd, err := open(name, os.O_RDONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd) // read only: nothing can be lost
+	got := make([]byte, len(data)+1)
+	length := 0
+	for length < len(data) {
+		n, err := readSome(fd, got[length:])
+		if err != nil {
+			return false, &fs.PathError{Op: "read", Path: name, Err: err}
+		}
+		if n == 0 {
+			return false, nil
+		}
+		length += n
+	}
+	return bytes.Equal(got[:length], data), nil
 }

@@ -21,12 +21,12 @@ func RemoveTree(path string) error {
 	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM): // POSIX answers EPERM for a folder
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
-	parent, err := Open(filepath.Dir(path))
+	parent, err := open(filepath.Dir(path), os.O_RDONLY, 0)
 	if err != nil {
 		return fmt.Errorf("remove: %w", err)
 	}
-	defer parent.Close() // read only: nothing can be lost
-	return removeFolder(int(parent.Fd()), filepath.Base(path), path)
+	defer unix.Close(parent) // read only: nothing can be lost
+	return removeFolder(parent, filepath.Base(path), path)
 }
 
 // removeFolder removes the folder name of parent, and what is in it. path is for errors.
@@ -45,11 +45,10 @@ func removeFolder(parent int, name, path string) error {
 	if err != nil {
 		return failed(err)
 	}
-	dir := os.NewFile(uintptr(fd), path)
-	defer dir.Close() // read only: nothing can be lost
-	entries, err := dir.ReadDir(-1)
+	defer unix.Close(fd) // read only: nothing can be lost
+	entries, err := NamesIn(fd)
 	if err != nil {
-		return fmt.Errorf("remove: %w", err)
+		return fmt.Errorf("remove: %w", &fs.PathError{Op: "readdir", Path: path, Err: err})
 	}
 	for _, e := range entries {
 		err := removeEntry(fd, e, path)
@@ -63,13 +62,17 @@ func removeFolder(parent int, name, path string) error {
 	return failed(unix.Unlinkat(parent, name, unix.AT_REMOVEDIR))
 }
 
-func removeEntry(dir int, e fs.DirEntry, path string) error {
-	path = filepath.Join(path, e.Name())
-	if e.IsDir() {
-		return removeFolder(dir, e.Name(), path)
+func removeEntry(dir int, e Named, path string) error {
+	path = filepath.Join(path, e.Name)
+	if e.Type == unix.DT_DIR {
+		return removeFolder(dir, e.Name, path)
 	}
-	if err := unix.Unlinkat(dir, e.Name(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: path, Err: err}
+	err := unix.Unlinkat(dir, e.Name, 0)
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case e.Type == unix.DT_UNKNOWN && (errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM)):
+		return removeFolder(dir, e.Name, path)
 	}
-	return nil
+	return &fs.PathError{Op: "remove", Path: path, Err: err}
 }

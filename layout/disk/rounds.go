@@ -25,6 +25,9 @@ import (
 // (Linux 5.8 and later, see syncfs(2)). The descriptor is therefore opened by the first
 // Begin, and a failure is answered to every Writing begun before it, not only to those
 // that waited: their bytes may be the ones that are lost.
+//
+// A file system in memory keeps nothing that a sync could make durable: its rounds ask the
+// kernel once, gather nobody and list no tree.
 
 // oneByOne is how many files and folders a round syncs each by itself. Above it one
 // syncfs takes less time, measured on ext4 with files of some kilobytes.
@@ -44,12 +47,14 @@ type Rounds struct {
 	fss map[uint64]*roundsFS
 
 	// Test doubles; nil means the operating system.
-	syncFS func(fd int) error
+	syncFS   func(fd int) error
+	inMemory func(fd int) bool
 }
 
 // roundsFS is one file system that somebody writes to.
 type roundsFS struct {
-	dir *os.File // opened before the writes of every Writing
+	dir    *os.File // opened before the writes of every Writing
+	memory bool     // it keeps its files in memory alone
 
 	turn chan struct{} // of one place, taken for a round
 
@@ -89,7 +94,7 @@ func (r *Rounds) Begin(dir string) (*Writing, error) {
 		if err != nil {
 			return nil, fmt.Errorf("begin to write: %w", err)
 		}
-		f = &roundsFS{dir: d, turn: make(chan struct{}, 1)}
+		f = &roundsFS{dir: d, memory: r.memory(int(d.Fd())), turn: make(chan struct{}, 1)}
 		if r.fss == nil {
 			r.fss = map[uint64]*roundsFS{}
 		}
@@ -171,14 +176,18 @@ func (f *roundsFS) hold(r *round, syncFS func(int) error) {
 func (f *roundsFS) busy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.writers > fewWriters
+	return f.writers > fewWriters && !f.memory
 }
 
 // sync makes what r names durable, one by one while it is little. Where a file cannot be
 // opened, because its writer removed it or forbade it, the file system is synced, which
 // opens none: one writer's file is no fault of the others in the round.
 func (f *roundsFS) sync(r *round, syncFS func(int) error) error {
-	if each, ok := r.few(); ok {
+	each, ok := map[string]bool(nil), false
+	if !f.memory {
+		each, ok = r.few()
+	}
+	if ok {
 		var group errgroup.Group
 		group.SetLimit(8)
 		for path := range each {
@@ -229,4 +238,12 @@ func (r *Rounds) sync() func(int) error {
 		return r.syncFS
 	}
 	return unix.Syncfs
+}
+
+func (r *Rounds) memory(fd int) bool {
+	if r.inMemory != nil {
+		return r.inMemory(fd)
+	}
+	var s unix.Statfs_t
+	return unix.Fstatfs(fd, &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }

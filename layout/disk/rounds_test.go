@@ -107,7 +107,7 @@ func TestFailedRoundFailsAllWhoWrote(t *testing.T) {
 // the file system; and a tree that is gone is no failure of the others.
 func TestFewAreSyncedOneByOne(t *testing.T) {
 	dir, whole := t.TempDir(), 0
-	r := &Rounds{syncFS: func(int) error { whole++; return nil }}
+	r := &Rounds{syncFS: func(int) error { whole++; return nil }, inMemory: func(int) bool { return false }}
 	w := begin(t, r, dir)
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
@@ -126,9 +126,19 @@ func TestFewAreSyncedOneByOne(t *testing.T) {
 // TestAFileThatCannotBeOpened: what one writer forbade or removed is no failure of a round.
 func TestAFileThatCannotBeOpened(t *testing.T) {
 	dir, whole := t.TempDir(), 0
-	r := &Rounds{syncFS: func(int) error { whole++; return nil }}
+	r := &Rounds{syncFS: func(int) error { whole++; return nil }, inMemory: func(int) bool { return false }}
 	w := begin(t, r, dir)
 	if err := w.Durable(nil, []string{filepath.Join(dir, "removed meanwhile")}); err != nil || whole != 1 {
+		t.Errorf("%v, the whole file system was synced %d times", err, whole)
+	}
+}
+
+// TestInMemoryNothingIsSyncedOneByOne: where a sync makes nothing durable, no file is opened
+// for one.
+func TestInMemoryNothingIsSyncedOneByOne(t *testing.T) {
+	dir, whole := t.TempDir(), 0
+	r := &Rounds{syncFS: func(int) error { whole++; return nil }, inMemory: func(int) bool { return true }}
+	if err := begin(t, r, dir).Durable([]string{dir}, nil); err != nil || whole != 1 {
 		t.Errorf("%v, the whole file system was synced %d times", err, whole)
 	}
 }

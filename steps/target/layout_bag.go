@@ -44,7 +44,7 @@ func meanwhile(put func() (layout.DepositCopy, error)) (layout.DepositCopy, erro
 }
 
 func (t *bagTarget) put(ctx context.Context, b Bag) (layout.DepositCopy, error) {
-	own, err := localVouchers(b.Dir)
+	own, err := localVouchers(b.Dir, isVoucher)
 	if err != nil {
 		return layout.DepositCopy{}, err
 	}
@@ -270,7 +270,7 @@ func (t *bagTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err != nil {
 		return none, err
 	}
-	own, err := localVouchers(b.Dir)
+	own, err := localVouchers(b.Dir, isVoucher)
 	if err != nil {
 		return none, err
 	}

@@ -58,7 +58,7 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	if err != nil {
 		return none, err
 	}
-	own, err := localVouchers(b.Dir)
+	own, err := localVouchers(b.Dir, isVoucher)
 	if err != nil {
 		return none, err
 	}

@@ -127,7 +127,7 @@ func (t *tarTarget) Put(ctx context.Context, b Bag) (layout.DepositCopy, error) 
 }
 
 func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
-	own, err := localVouchers(b.Dir)
+	own, err := localVouchers(b.Dir, isVoucher)
 	if err != nil {
 		return none, err
 	}
@@ -473,7 +473,7 @@ func (t *tarTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err != nil {
 		return none, err
 	}
-	own, err := localVouchers(b.Dir)
+	own, err := localVouchers(b.Dir, isVoucher)
 	if err != nil {
 		return none, err
 	}

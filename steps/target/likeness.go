@@ -37,28 +37,37 @@ func ofMaking(p string) bool {
 	return p == RecordsPrefix+layout.ExecutionJSON || p == RecordsPrefix+PremisFile || strings.HasPrefix(p, RecordsPrefix+layout.PinnedDir+"/")
 }
 
-// Compare compares two bags by their manifests, which vouch for all the rest.
+// Compare compares two bags by their manifests, which vouch for all the rest. Of two bags
+// that are the same, the tag manifests alone are read: they vouch for the others.
 func Compare(a, b string) (Likeness, error) {
-	left, err := localVouchers(a)
+	how, err := compare(a, b, isTagManifest)
+	if err != nil || how == SameBagging {
+		return how, err
+	}
+	return compare(a, b, isVoucher)
+}
+
+func compare(a, b string, by func(name string) bool) (Likeness, error) {
+	left, err := localVouchers(a, by)
 	if err != nil {
 		return OtherBag, err
 	}
-	right, err := localVouchers(b)
+	right, err := localVouchers(b, by)
 	if err != nil {
 		return OtherBag, err
 	}
 	return left.compare(right)
 }
 
-// localVouchers reads the vouchers of a bag in a folder of this machine.
-func localVouchers(dir string) (vouchers, error) {
+// localVouchers reads those vouchers of a bag in a folder of this machine that are asked for.
+func localVouchers(dir string, asked func(name string) bool) (vouchers, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	v := vouchers{}
 	for _, n := range names {
-		if !isVoucher(n.Name()) || !n.Type().IsRegular() {
+		if !asked(n.Name()) || !n.Type().IsRegular() {
 			continue
 		}
 		if v[n.Name()], err = disk.ReadFile(filepath.Join(dir, n.Name())); err != nil {
@@ -141,6 +150,6 @@ func (v vouchers) info() ([]tagfile.Field, error) {
 
 // Digest is that of a bag's tag manifests, as a copy's record has it.
 func Digest(dir string) (string, error) {
-	v, err := localVouchers(dir)
+	v, err := localVouchers(dir, isTagManifest)
 	return v.digest(), err
 }

@@ -30,6 +30,10 @@ func isVoucher(name string) bool {
 		name == "bag-info.txt" || name == declaration)
 }
 
+func isTagManifest(name string) bool {
+	return isVoucher(name) && strings.HasPrefix(name, "tagmanifest-")
+}
+
 // digest is that of the tag manifests, each with its name before it.
 func (v vouchers) digest() string {
 	sum := sha512.New()

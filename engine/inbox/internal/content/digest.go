@@ -75,9 +75,9 @@ func digest(ctx context.Context, path string) (Sum, error) {
 		return Sum{}, err
 	}
 	if !info.IsDir() {
-		buf := Buffers.Get().(*[BufferSize]byte)
-		defer Buffers.Put(buf)
-		l, err := hashFile(ctx, path, ".", buf[:])
+		var buf lent
+		defer buf.giveBack()
+		l, err := hashFile(ctx, path, ".", &buf)
 		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
 	}
 	return digestFolder(ctx, path)
@@ -88,6 +88,29 @@ const BufferSize = 128 << 10
 // Buffers are lent to readers: many drops are a small file each.
 var Buffers = sync.Pool{New: func() any { return new([BufferSize]byte) }}
 
+// lent is the buffer of one reader. A whole one is lent when there is a file that fills it:
+// for drops of small files, to clear them took longer than to read.
+type lent struct {
+	small [4 << 10]byte
+	whole *[BufferSize]byte
+}
+
+func (l *lent) forFile(size int64) []byte {
+	if size < int64(len(l.small)) {
+		return l.small[:]
+	}
+	if l.whole == nil {
+		l.whole = Buffers.Get().(*[BufferSize]byte)
+	}
+	return l.whole[:]
+}
+
+func (l *lent) giveBack() {
+	if l.whole != nil {
+		Buffers.Put(l.whole)
+	}
+}
+
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -96,10 +119,10 @@ func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			buf := Buffers.Get().(*[BufferSize]byte)
-			defer Buffers.Put(buf)
+			var buf lent
+			defer buf.giveBack()
 			for rel := range work {
-				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf[:])
+				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, &buf)
 				if err != nil {
 					cancel(err) // the first one counts
 					continue
@@ -142,14 +165,14 @@ func listFiles(ctx context.Context, dir string, work chan<- string) error {
 	})
 }
 
-func hashFile(ctx context.Context, path, rel string, buf []byte) (l line, err error) {
+func hashFile(ctx context.Context, path, rel string, buf *lent) (l line, err error) {
 	f, info, err := OpenRegular(path, rel)
 	if err != nil {
 		return line{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf)
+	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf.forFile(info.Size()))
 	if err != nil {
 		return line{}, err
 	}

@@ -1,0 +1,68 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestNamesIn lists a folder whose names take several calls of the system, with their kinds.
+func TestNamesIn(t *testing.T) {
+	dir := t.TempDir()
+	if !IsEmpty(dir) {
+		t.Error("a new folder is not empty")
+	}
+	var want []string
+	for i := range 2000 {
+		name := fmt.Sprintf("%05d-%s", i, "a name of some length, so that one buffer does not hold all")
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, name)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := open(dir, os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	names, err := NamesIn(fd)
+	var got []string
+	for _, n := range names {
+		if n.Name != "x" {
+			got = append(got, n.Name)
+		}
+		if folder := n.Name == "x"; n.Type != unix.DT_UNKNOWN && folder != (n.Type == unix.DT_DIR) {
+			t.Errorf("%s is said to be of kind %d", n.Name, n.Type)
+		}
+	}
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d names, %v", len(got), err)
+	}
+	if IsEmpty(dir) || IsEmpty(filepath.Join(dir, "missing")) {
+		t.Error("a full folder, or none, is empty")
+	}
+}
+
+// TestHolds: the bytes are compared to their end.
+func TestHolds(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	for text, want := range map[string]bool{"abc": true, "abcd": false, "ab": false, "abx": false, "": false} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Holds(name, []byte("abc")); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	if _, err := Holds(name+"-missing", nil); !os.IsNotExist(err) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
