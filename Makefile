@@ -16,10 +16,15 @@ $(BIN): $(SOURCES)
 demo: $(BIN)
 	@./testdata/demo/run.sh
 
-# The pages are looked at in a browser, where one can be had.
+TESTED = $$($(GO) list ./... ./testdata/sample | grep -v '/cmd/bagpipe$$')
+
+# The pages are looked at in a browser, where one can be had. What is long in a test is
+# short, and whole in make soak; scripts wait for processes, so that more than one runs on
+# each processor.
 test:
 	@./testdata/browser.sh
-	$(GO) test ./... ./testdata/sample
+	$(GO) test -short -timeout 20m $(TESTED)
+	$(GO) test -parallel 4 -timeout 40m ./cmd/bagpipe
 
 # What continuous integration runs: form, analysis, the tests with the race
 # detector, and that go.mod is as the sources need it.
@@ -42,6 +47,7 @@ bench:
 
 # Long runs: hundreds of kills, random histories, a million items.
 soak: $(BIN)
+	$(GO) test -timeout 60m $(TESTED)
 	$(GO) test -race -timeout 30m ./cmd/bagpipe
 	$(GO) run ./engine/gitstore/internal/bench -items 1000000
 	$(GO) run ./engine/gitstore/internal/bench -history -items 1000000

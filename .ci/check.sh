@@ -23,18 +23,15 @@ go vet ./... ./testdata/sample/... ./testdata/content/...
 say staticcheck
 go tool staticcheck ./... ./testdata/sample/... ./testdata/content/...
 
-# What make test runs; in scripts, that wait for processes, more than one on each processor.
+# What make test runs, with the race detector where that can be: cmd/bagpipe starts
+# thousands of processes, which it makes ten times as slow; its own run with it is in
+# make soak.
 say tests
 ./testdata/browser.sh
-go test -timeout 30m $(go list ./... ./testdata/sample | grep -v '/cmd/bagpipe$')
-go test -timeout 40m -parallel 4 ./cmd/bagpipe
+CGO_ENABLED=1 go test -race -short -timeout 30m $(go list ./... ./testdata/sample | grep -v '/cmd/bagpipe$')
+go test -parallel 4 -timeout 40m ./cmd/bagpipe
 go vet -tags otel ./cmd/bagpipe/... # what packages are built with
 go test -tags otel ./cmd/bagpipe/internal/tracing
-
-# The detector makes everything five to ten times as slow: with it, what is long in a
-# test is short, and cmd/bagpipe, which starts thousands of processes, is left to soak.
-say 'tests, with the race detector'
-CGO_ENABLED=1 go test -race -short -timeout 20m $(go list ./... | grep -v '/cmd/bagpipe$')
 
 # The demo's figures follow the shipped workflow. In a folder of its own: ./demo may
 # be one that somebody works on.
