@@ -139,6 +139,10 @@ type inode struct{ dev, ino uint64 }
 // go, over several trees.
 func freedBytes(t *files.Tree, going map[inode]uint64) (n int64, err error) {
 	for i := range t.Files {
+		if t.Files[i].Links == 1 {
+			n += t.Files[i].Size
+			continue
+		}
 		info, err := os.Lstat(filepath.Join(t.Dir, filepath.FromSlash(t.Files[i].Path)))
 		if err != nil {
 			return 0, err

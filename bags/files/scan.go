@@ -20,10 +20,11 @@ import (
 
 // Entry is one thing found in a folder.
 type Entry struct {
-	Path string // relative to the folder, forward slashes, raw bytes
-	Size int64
-	Mode fs.FileMode
-	Time time.Time
+	Path  string // relative to the folder, forward slashes, raw bytes
+	Size  int64
+	Mode  fs.FileMode
+	Links uint32 // its names, of a scanned one
+	Time  time.Time
 }
 
 // Tree is a folder's contents. Links are never followed; nothing is opened but
@@ -224,7 +225,7 @@ func statAt(fd int, name string) (Entry, error) {
 	if _, err := retry(func() (int, error) { return 0, unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Size: st.Size, Mode: modeOf(st.Mode), Time: time.Unix(st.Mtim.Unix())}
+	e := Entry{Size: st.Size, Mode: modeOf(st.Mode), Links: uint32(st.Nlink), Time: time.Unix(st.Mtim.Unix())}
 	if e.Mode.IsDir() {
 		e.Size = 0
 	}

@@ -216,7 +216,7 @@ func (c *Claim) remove() error {
 		}
 		e.serial++
 		spare := tempName(filepath.Join(filepath.Dir(c.path), string(e.id)), e.serial)
-		if err := os.Rename(c.path, spare); err != nil {
+		if err := disk.Move(c.path, spare); err != nil {
 			return err
 		}
 		e.spares = append(e.spares, spare)

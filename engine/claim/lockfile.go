@@ -119,7 +119,7 @@ func createExclusive(path, spare string, data []byte) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fs.ErrExist // the common case of a contended step, at the cost of one stat
 	}
-	if err := overwrite(spare, data); err != nil {
+	if err := disk.Overwrite(spare, data, filePerm); err != nil {
 		return err
 	}
 	err := unix.Renameat2(unix.AT_FDCWD, spare, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
@@ -132,19 +132,6 @@ func createExclusive(path, spare string, data []byte) error {
 		return createByOpen(path, data)
 	}
 	return err
-}
-
-// overwrite makes data the content of a file, which may be there.
-func overwrite(path string, data []byte) (err error) {
-	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE, filePerm)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return err
-	}
-	return f.Truncate(int64(len(data)))
 }
 
 // createByOpen serves file systems without hard links. A kill between the two

@@ -80,7 +80,7 @@ func (s *spareFolders) Take(dir string) error {
 		spare, s.free = s.free[n-1], s.free[:n-1]
 	}
 	s.mu.Unlock()
-	if spare != "" && os.Rename(spare, dir) == nil {
+	if spare != "" && disk.Move(spare, dir) == nil {
 		return nil
 	}
 	if os.Mkdir(dir, 0o777) == nil { // mostly the engine's own folder is there, and need not be looked for
@@ -105,7 +105,7 @@ func (s *spareFolders) Give(dir string, reusable bool) error {
 	}
 	s.n++
 	spare := filepath.Join(filepath.Dir(dir), fmt.Sprintf("spare-%d", s.n))
-	if err := os.Rename(dir, spare); err != nil {
+	if err := disk.Move(dir, spare); err != nil {
 		return disk.RemoveTree(dir)
 	}
 	s.free = append(s.free, spare)

@@ -58,10 +58,10 @@ func (ns notes) writeTaking(path string, n taking) error {
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(ns.takingFile(path), data, filePerm)
+	err = disk.Overwrite(ns.takingFile(path), data, filePerm)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(ns.path(takenDir), content.DirPerm); err == nil {
-			err = os.WriteFile(ns.takingFile(path), data, filePerm)
+			err = disk.Overwrite(ns.takingFile(path), data, filePerm)
 		}
 	}
 	return err

@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +50,55 @@ func TestNamesIn(t *testing.T) {
 	}
 	if IsEmpty(dir) || IsEmpty(filepath.Join(dir, "missing")) {
 		t.Error("a full folder, or none, is empty")
+	}
+}
+
+// TestOverwrite: what was longer is gone, and a file moved over another replaces it.
+func TestOverwrite(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	for _, text := range []string{"first", "a second, which is longer", "third", ""} {
+		if err := Overwrite(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != text {
+			t.Errorf("%q, %v; want %q", got, err, text)
+		}
+	}
+	if err := Overwrite(name+"-2", []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Move(name+"-2", name); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != "other" {
+		t.Errorf("%q, %v after the move", got, err)
+	}
+	if err := Move(name+"-2", name); !os.IsNotExist(err) {
+		t.Errorf("what is not there was moved: %v", err)
+	}
+}
+
+// TestOpenRaw: only regular files are opened, and none is waited for.
+func TestOpenRaw(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	if err := errors.Join(os.WriteFile(name, []byte("text"), 0o644), os.Symlink("file", name+"-link"), unix.Mkfifo(name+"-fifo", 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	f, size, err := OpenRaw(name)
+	if err != nil || size != 4 {
+		t.Fatalf("%d bytes, %v", size, err)
+	}
+	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{name + "-link", name + "-fifo", dir, name + "-missing"} {
+		if _, _, err := OpenRaw(bad); err == nil {
+			t.Errorf("%s was opened", bad)
+		}
 	}
 }
 

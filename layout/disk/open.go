@@ -2,7 +2,9 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -105,3 +107,60 @@ func Holds(name string, data []byte) (bool, error) {
 	}
 	return bytes.Equal(got[:length], data), nil
 }
+
+// Overwrite makes data the content of a file, which may be there. It is written over in its
+// place, and nothing is synced.
+func Overwrite(name string, data []byte, perm fs.FileMode) (err error) {
+	fd, err := open(name, os.O_WRONLY|os.O_CREATE, perm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	for done := 0; done < len(data); {
+		n, err := unix.Pwrite(fd, data[done:], int64(done))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+		done += max(n, 0)
+	}
+	if err := unix.Ftruncate(fd, int64(len(data))); err != nil {
+		return &fs.PathError{Op: "truncate", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Move is os.Rename without a look at what is there, which rename(2) replaces.
+func Move(from, to string) error {
+	if err := unix.Rename(from, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// Raw is a regular file open for reading, without what an os.File costs beside.
+type Raw struct{ fd int }
+
+// OpenRaw opens name. What is no regular file is fs.ErrInvalid, and no link is followed.
+func OpenRaw(name string) (f Raw, size int64, err error) {
+	fd, err := open(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return Raw{}, 0, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd) // read only: nothing can be lost
+		return Raw{}, 0, &fs.PathError{Op: "open", Path: name, Err: cmp.Or(err, fs.ErrInvalid)}
+	}
+	return Raw{fd}, st.Size, nil
+}
+
+func (f Raw) Read(into []byte) (int, error) {
+	n, err := readSome(f.fd, into)
+	if err == nil && n == 0 && len(into) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Close closes the file.
+func (f Raw) Close() error { return unix.Close(f.fd) }

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Sum is the digest of a drop's content, as the package comment defines it.
@@ -165,18 +166,27 @@ func listFiles(ctx context.Context, dir string, work chan<- string) error {
 	})
 }
 
+// whyNot names the rule that a file breaks which could not be opened.
+func whyNot(path, rel string, err error) error {
+	f, _, why := OpenRegular(path, rel)
+	if why != nil {
+		return why
+	}
+	return errors.Join(ErrChanged, err, f.Close()) // it can be opened now
+}
+
 func hashFile(ctx context.Context, path, rel string, buf *lent) (l line, err error) {
-	f, info, err := OpenRegular(path, rel)
+	f, size, err := disk.OpenRaw(path)
 	if err != nil {
-		return line{}, err
+		return line{}, whyNot(path, rel, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf.forFile(info.Size()))
+	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf.forFile(size))
 	if err != nil {
 		return line{}, err
 	}
-	if n != info.Size() {
+	if n != size {
 		return line{}, fmt.Errorf("%s: %w", layout.EncodePath(rel), ErrChanged)
 	}
 	return line{rel: rel, size: n, hex: hex.EncodeToString(h.Sum(nil))}, nil
