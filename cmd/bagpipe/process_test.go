@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -294,7 +295,10 @@ func TestASecondSignalEndsACommandThatWaits(t *testing.T) {
 	defer lock.Close()
 	b.must(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	hold := b.start("hold", "i0", "-m", "x")
-	time.Sleep(500 * time.Millisecond)
+	b.await("it waits for the lock", func() bool {
+		opened, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", hold.cmd.Process.Pid))
+		return slices.ContainsFunc(opened, func(fd string) bool { to, _ := os.Readlink(fd); return to == lock.Name() })
+	})
 	for range 3 { // a signal may come while the one before is being looked at
 		_ = hold.cmd.Process.Signal(syscall.SIGINT)
 		time.Sleep(200 * time.Millisecond)

@@ -89,7 +89,7 @@ func TestServeContract(t *testing.T) {
 		"{attempt}", "1-00000000", "{group}", "none")
 	own := map[string]string{"/api/v1/batches/{name}": "/api/v1/batches/june", "/api/v1/events": "/api/v1/events?wait=1ms", "/api/v1/acts/{id}": "/api/v1/acts/none",
 		"/api/v1/uploads/{id}": "/api/v1/uploads/none"}
-	bodies := map[string]string{"/api/v1/items/{id}/acts": `{"act":"retry","step":"unpack"}`, "/api/v1/acts": `{"act":"hold","items":["nothing"]}`,
+	bodies := map[string]string{"/api/v1/items/{id}/acts": `{"act":"retry","step":"unpack"}`, "/api/v1/submissions/{key}/end": `{}`, "/api/v1/acts": `{"act":"hold","items":["nothing"]}`,
 		"/api/v1/steps/{workflow}/{step}": `{"status":"enabled"}`, "/api/v1/failures/{group}/retry": `{}`, "/api/v1/batches/{name}/close": ``,
 		"/api/v1/queues/{name}/claims": `{}`, "/api/v1/queues/{workflow}/{step}/claims": `{}`, "/api/v1/attempts/{item}/{workflow}/{step}/{attempt}": `{}`,
 		"/api/v1/attempts/{item}/{workflow}/{step}/{attempt}/end": `{}`}
