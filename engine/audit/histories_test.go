@@ -73,11 +73,6 @@ func (s *stream) bytes() []byte {
 	return out.Bytes()
 }
 
-var (
-	declaring = regexp.MustCompile(`(?m)^mark (:\d+)$`)
-	using     = regexp.MustCompile(`(?m)^(?:from|merge|M \d+) (:\d+)`)
-)
-
 func (s *stream) clone() *stream { return &stream{slices.Clone(s.parts), s.mark} }
 
 // commits are the places of the commits, and files those of a commit's blobs by path.

@@ -45,7 +45,7 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 		res, failure = steps.Result{}, steps.SystemFailure("worker %s: %w", l.worker, bad)
 		r.rooms.Log.Warn("a worker's end was refused", "worker", l.worker, "item", l.ref.Item, "step", l.ref.Step, "err", bad)
 		if !end.Shared && lies(bad) {
-			gate{r.Remote}.suspend(l.worker, bad.Error())
+			gate(r).suspend(l.worker, bad.Error())
 		}
 	}
 	took := wire.Took{Attempts: 1, Wait: l.waited.Seconds(), Fetch: max(0, end.Fetched.Seconds()), Run: max(0, end.Ran.Seconds()), Send: max(0, end.Sent.Seconds())}

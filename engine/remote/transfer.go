@@ -232,7 +232,7 @@ func (r transfer) madeSize(w http.ResponseWriter, q *http.Request, l *loan) {
 func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 	rel, err := made(q)
 	if err != nil {
-		gate{r.Remote}.suspend(l.worker, "it sends a file that leads out of its attempt's folder: "+err.Error())
+		gate(r).suspend(l.worker, "it sends a file that leads out of its attempt's folder: "+err.Error())
 	}
 	offset, err2 := strconv.ParseInt(q.URL.Query().Get("offset"), 10, 64)
 	if err := errors.Join(err, err2); err != nil {

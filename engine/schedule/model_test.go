@@ -162,7 +162,7 @@ func oneNight(t *testing.T, zone, begin string, seed int64) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewSource(seed))
-	n := &night{t: t, clock: &clock{off: at.Add(time.Second).Sub(time.Now())}, models: map[string]*model{}, fired: map[string][]string{}}
+	n := &night{t: t, clock: &clock{off: time.Until(at.Add(time.Second))}, models: map[string]*model{}, fired: map[string][]string{}}
 	root := filepath.Join(t.TempDir(), "ws")
 	o := engine.Options{Now: n.clock.now, Random: random, Robots: steps.Builtins(), Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()},
 		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}}

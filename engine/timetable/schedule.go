@@ -281,7 +281,7 @@ func (s *Schedule) readDo() (at string, err error) {
 	case !d.sweeps() && (d.Sample != "" || d.Older != "" || d.Every != "" || d.Rate != "" || len(d.At) > 0 || d.Heal):
 		return "$.do", fmt.Errorf("sample:, older:, every:, rate:, at: and heal: are of fixity")
 	case d.Every != "" && (d.Sample != "" || d.Older != ""):
-		return "$.do.every", fmt.Errorf("every: says how many by itself, without sample: and older:")
+		return "$.do.every", fmt.Errorf("every: says how many by itself; sample: and older: go without it")
 	case d.Where != "" && d.Start == "":
 		return "$.do.where", fmt.Errorf("where: says on which items a workflow is started")
 	case d.Deliver != "" && d.Deliver != "due", d.Dispose != "" && d.Dispose != "due":
