@@ -86,12 +86,18 @@ func checkGathering(t *rapid.T, w *world, x *Index, closed bool) {
 		_, s := e.Find(workflow, "all")
 		return len(s.Attempts) > 0 && s.Status != state.Skipped
 	}
-	for _, e := range w.items { // in the order of their creation
+	able := func(e *state.Execution) bool {
+		flow, _ := e.Find(workflow, "all")
+		return flow.Status != state.Failed && flow.Status != state.Inactive
+	}
+	for _, e := range w.items {
 		e.Compute(workflow, w.plan)
+	}
+	for _, e := range w.items { // in the order of their creation
 		flow, s := e.Find(workflow, "all")
 		here := s.Status != state.Waiting || !flow.Active() || e.Blocked(workflow, w.plan, 2, t0) == nil
 		open = open && here
-		if first == nil || begun(e) && !begun(first) {
+		if first == nil || begun(e) && !begun(first) || begun(e) == begun(first) && able(e) && !able(first) {
 			first = e
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // The rules are: a step with onBatchComplete is done once for a batch, on one of its
-// items, which stands for all: the one whose step was begun, else the oldest. It is
+// items, which stands for all: the one whose step was begun, else the oldest of those whose
+// workflow has not failed, nor been ended by a person. It is
 // ready when the batch is closed and every item of the batch with that workflow has
 // come as far, or has left the workflow. Once it is done there, the same step of the
 // others is not needed. The order of the items, and so the one that stands for all,
@@ -31,6 +32,7 @@ type member struct {
 	id              layout.ItemID
 	created         time.Time
 	here            bool // has come as far
+	able            bool // its workflow has not failed, nor been ended
 	begun, finished bool
 }
 
@@ -91,6 +93,9 @@ func (m member) before(o member) bool {
 	if m.begun != o.begun {
 		return m.begun
 	}
+	if m.able != o.able {
+		return m.able
+	}
 	if c := m.created.Compare(o.created); c != 0 {
 		return c < 0
 	}
@@ -148,7 +153,7 @@ func (o *Groups) gatherStep(it *packed.Item, run *packed.Run, i int, in bool) {
 		return
 	}
 	s := &run.Steps[i]
-	m := member{id: it.ID, created: it.Created, here: arrived(run, i),
+	m := member{id: it.ID, created: it.Created, here: arrived(run, i), able: run.Status != state.Failed && run.Status != state.Inactive,
 		begun:    s.Attempts > 0 && s.Status != state.Skipped,
 		finished: s.Status == state.Completed || s.Status == state.Skipped || s.Status == state.Failed && run.Plan.Steps[i].Tolerated()}
 	if !m.here {
