@@ -102,7 +102,7 @@ func TestACluster(t *testing.T) {
 	c.write("go", "")
 	c.folder("a")
 	c.done("a")
-	for i := range 2 { // one of them led
+	for i := range soak(1, 2) { // one of them led
 		c.brokers[i].kill()
 		begun := time.Now()
 		c.folder(fmt.Sprintf("killed-%d", i))
@@ -111,25 +111,8 @@ func TestACluster(t *testing.T) {
 		c.brokers[i] = c.broker(i)
 		c.await("the broker's return", func() bool { return strings.Contains(c.ok("remote", "verify"), "epoch") })
 	}
-	c.must(os.Remove(filepath.Join(c.top, "go")))
-	c.folder("long")
-	c.await("the robot", func() bool { return c.exists("begun-long-w") })
-	c.brokers[0].kill()
-	c.brokers[1].kill()
-	c.await("status", func() bool { return strings.Contains(c.ok("status"), "nothing is offered to workers") })
-	c.folder("later")
-	c.write("go", "")
-	c.await("the end of what ran", func() bool { return len(c.labels("completed")) == 4 })
-	if why := c.ok("why", "later"); !strings.Contains(why, "nothing is offered to workers") {
-		t.Errorf("why: %s", why)
-	}
-	c.must(os.RemoveAll(filepath.Join(c.top, "broker-1")))
-	c.brokers[0], c.brokers[1] = c.broker(0), c.broker(1)
-	c.done("a", "killed-0", "killed-1", "long", "later")
-	for label := range map[string]bool{"a": true, "long": true, "later": true} {
-		if n := c.effects("effect-" + label); n != 1 {
-			t.Errorf("%s was done %d times", label, n)
-		}
+	if soak(0, 1) == 1 {
+		c.withoutMajority()
 	}
 	c.ok("remote", "rebuild")
 	w := c.worker("gone", "bytes: transfer\n")
@@ -140,6 +123,31 @@ func TestACluster(t *testing.T) {
 	c.engine.signal(syscall.SIGTERM)
 	c.engine.code(0)
 	c.git("fsck", "--strict", "--no-dangling")
+}
+
+// withoutMajority kills two of the three, and starts them again.
+func (c *clustered) withoutMajority() {
+	c.t.Helper()
+	c.must(os.Remove(filepath.Join(c.top, "go")))
+	c.folder("long")
+	c.await("the robot", func() bool { return c.exists("begun-long-w") })
+	c.brokers[0].kill()
+	c.brokers[1].kill()
+	c.await("status", func() bool { return strings.Contains(c.ok("status"), "nothing is offered to workers") })
+	c.folder("later")
+	c.write("go", "")
+	c.await("the end of what ran", func() bool { return len(c.labels("completed")) == 4 })
+	if why := c.ok("why", "later"); !strings.Contains(why, "nothing is offered to workers") {
+		c.t.Errorf("why: %s", why)
+	}
+	c.must(os.RemoveAll(filepath.Join(c.top, "broker-1")))
+	c.brokers[0], c.brokers[1] = c.broker(0), c.broker(1)
+	c.done("a", "killed-0", "killed-1", "long", "later")
+	for label := range map[string]bool{"a": true, "long": true, "later": true} {
+		if n := c.effects("effect-" + label); n != 1 {
+			c.t.Errorf("%s was done %d times", label, n)
+		}
+	}
 }
 
 // A NATS server as its makers build it does, with the users that remote check prints; status says that it does

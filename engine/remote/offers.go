@@ -299,6 +299,7 @@ func (r stream) quiet() bool {
 func (r stream) restart(ctx context.Context) {
 	if err := r.place.Restart(); err != nil {
 		r.rooms.Log.Error("start the NATS server anew", "err", err)
+		r.troubled(err)
 		return
 	}
 	if err := r.begin(ctx); err != nil && ctx.Err() == nil {
