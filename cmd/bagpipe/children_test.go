@@ -104,11 +104,11 @@ func TestKillWhileChildrenAreRegistered(t *testing.T) {
 func TestKillWhileChildrenAreTold(t *testing.T) {
 	t.Parallel()
 	const tells = `command: [sh, -c, 'mkdir children; for f in "$BAGPIPE_CONTENT"/*; do n=${f##*/}; cp "$f" children/$n; echo "{\"name\": \"$n\", \"workflow\": \"chick\"}" >&3; done']`
-	children := soak(50, 600)
+	children := soak(20, 600)
 	b := broodBy(t, children, tells)
 	b.ok("status")
 	kills := 0
-	for n := range soak(8, 40) { // each goes a little further than the one before
+	for n := range soak(4, 40) { // each goes a little further than the one before
 		r := b.start("run", "-j", "2")
 		moved := b.awaitMoves(r, 2+2*n)
 		<-time.After(time.Duration(n%4) * 900 * time.Microsecond)

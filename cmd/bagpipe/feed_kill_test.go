@@ -30,7 +30,7 @@ func TestFeedsOutliveTheirEngines(t *testing.T) {
 	b.ok("add", filepath.Join(b.top, "in/one"))
 	notes := 0
 	kills := 0
-	for round := range soak(6, 60) {
+	for round := range soak(2, 60) {
 		b.env = append(slices.DeleteFunc(b.env, func(v string) bool { return strings.HasPrefix(v, "GOMAXPROCS=") }), fmt.Sprintf("GOMAXPROCS=%d", 1+round%4))
 		one, two := b.start("run", "--watch"), b.start("run", "--watch")
 		for range 4 {

@@ -16,7 +16,7 @@ import (
 )
 
 // agreed are 1,000 in a soak; each is asked of three.
-var agreed = soak(60, 1000)
+var agreed = soak(25, 1000)
 
 // Page, call and command count the same items and the same facets, whatever is asked, while steps
 // run: an answer counts when the history did not move while it was asked for.
