@@ -14,6 +14,10 @@ func (e *Engine) Workers(place remote.Place, report func(text string)) (*remote.
 	}
 	abroad := attempt.Abroad{Attempts: e.Attempt}
 	return remote.New(remote.Rooms{Attempts: abroad, Settings: e.Settings, Robots: abroad.Robots(), Guests: guests, Plans: e.Index.PlansInUse,
-		Nudge: func() { e.Index.Loaded().Nudge() }, Version: e.Ledger.Version, Log: e.Ledger.Log, Now: e.Ledger.Clock,
+		Nudge: func() {
+			if index := e.Index.Loaded(); index != nil { // a worker may come before the index is there
+				index.Nudge()
+			}
+		}, Version: e.Ledger.Version, Log: e.Ledger.Log, Now: e.Ledger.Clock,
 		Room: e.Folder.Space.Low, Report: report, Alarm: report}, place), nil
 }

@@ -137,7 +137,9 @@ func TestModelLaws(t *testing.T) {
 			}
 		}
 	})
-	seen.wants(t, reached)
+	if !testing.Short() { // a fifth of the histories does not come upon everything
+		seen.wants(t, reached)
+	}
 }
 
 // reached is what a run of TestModelLaws must come upon, at least, to prove anything.

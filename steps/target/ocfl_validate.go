@@ -120,6 +120,20 @@ func (v *ocflValidation) objectBelow(at string) (found bool) {
 
 func (v *ocflValidation) object(ctx context.Context, at string) error {
 	v.Objects++
+	v.judge(ctx, at)
+	more, err := ocflcodes.Object(ctx, filepath.Join(v.dir, filepath.FromSlash(at)), v.seen)
+	v.more(at, more)
+	return err
+}
+
+// judge adds what the library finds in an object. It panics over some broken inventories
+// (v0.11.0: a version that names a file that the manifest has below another folder).
+func (v *ocflValidation) judge(ctx context.Context, at string) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.add(at, "error", fmt.Errorf("the inventory cannot be followed: %v", p))
+		}
+	}()
 	found := ocfl.ValidateObject(ctx, v.fsys, at, v.options...)
 	for _, err := range found.Errors() {
 		v.add(at, "error", err)
@@ -127,9 +141,6 @@ func (v *ocflValidation) object(ctx context.Context, at string) error {
 	for _, err := range found.WarnErrors() {
 		v.add(at, "warning", err)
 	}
-	more, err := ocflcodes.Object(ctx, filepath.Join(v.dir, filepath.FromSlash(at)), v.seen)
-	v.more(at, more)
-	return err
 }
 
 // more adds what has a code that was not found yet at a place.
