@@ -1,6 +1,7 @@
 package ocflcodes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,9 +93,24 @@ func Object(ctx context.Context, dir string, seen map[[2]uint64]bool) ([]Fault, 
 	}
 	if top != nil {
 		o.versionsThere(top, onDisk)
+		o.copyInHead(top, onDisk)
 	}
 	err = o.links(ctx, seen)
 	return o.faults, err
+}
+
+// copyInHead judges the copy of the inventory in the head version, which may be left out.
+func (o *objectFaults) copyInHead(top object, onDisk []string) {
+	value, _ := top.get("head")
+	head, _ := value.(string)
+	if !slices.Contains(onDisk, head) {
+		return
+	}
+	is, err := os.ReadFile(filepath.Join(o.dir, inventoryName))
+	there, err2 := os.ReadFile(filepath.Join(o.dir, head, inventoryName))
+	if err == nil && err2 == nil && !bytes.Equal(is, there) {
+		o.add("E064", head+"/"+inventoryName+" is not as "+inventoryName)
+	}
 }
 
 type objectFaults struct {
