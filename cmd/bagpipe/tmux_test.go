@@ -53,7 +53,7 @@ func TestScreensOf80Columns(t *testing.T) {
 	b.write("ws/inbox/default/.hidden", "x")
 	for _, command := range []string{
 		"items", "items --status failed", "failures", "queue", "queue --list", "status", "stats", "show box --files", "workflow list",
-		"show letters", "why i0", "rules list", "milestones", "stalled", "fixity status", "collection list", "batch list", "schedule list", "explain " + b.top + "/in/letters",
+		"why i0", "rules list", "milestones", "stalled", "fixity status", "collection list", "batch list", "schedule list", "explain " + b.top + "/in/letters",
 	} {
 		shown, written := b.screenOf("80", "bagpipe -C "+b.dir+" "+command)
 		if len(shown) != len(written) {

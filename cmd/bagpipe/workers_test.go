@@ -127,7 +127,9 @@ func (f *fleet) folder(label string) {
 }
 
 func (f *fleet) step(label, step string) gjson.Result {
-	return gjson.Get(f.ok("show", label, "--json"), `workflows.0.steps.#(step=="`+step+`")`)
+	f.t.Helper()
+	id := gjson.Get(f.ok("items", "--json"), `#(label=="`+label+`").item`).String() // a short label may be the beginning of another's identifier
+	return gjson.Get(f.ok("show", id, "--json"), `workflows.0.steps.#(step=="`+step+`")`)
 }
 
 func (f *fleet) done(labels ...string) {
