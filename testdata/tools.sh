@@ -25,7 +25,6 @@ need rapper raptor2-utils
 need promtool prometheus
 need zsh zsh
 need fish fish
-need tmux tmux
 need man man-db
 need setfacl acl
 need rclone rclone
