@@ -64,16 +64,40 @@ func TestSSHDThatRefuses(t *testing.T) {
 		t.Cleanup(func() { must(t, exec.Command("umount", dir).Run()) })
 		must(t, os.WriteFile(filepath.Join(dir, layout.StoreFile), nil, 0o644))
 		s := targettest.NewSSHD(t)
-		for _, c := range []target.Config{{Kind: target.KindSFTP, Path: dir, SFTPConfig: s}, {Kind: target.KindFolder, Path: dir}} {
-			for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
-				c.Layout = form
-				to := open(t, c)
-				if _, err := to.Put(t.Context(), bag); !errors.As(err, &down) {
-					t.Errorf("%s/%s: a put on a full disk: %v", c.Kind, form, err)
+		small := targettest.NewBag(t, "two", targettest.Now(), map[string]string{"a": "A"})
+		each := func(do func(name string, to target.Target)) {
+			for _, c := range []target.Config{{Kind: target.KindSFTP, Path: dir, SFTPConfig: s}, {Kind: target.KindFolder, Path: dir}} {
+				for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+					c.Layout = form
+					to := open(t, c)
+					do(string(c.Kind)+"/"+string(form), to)
+					must(t, to.Close())
 				}
-				must(t, to.Close())
 			}
 		}
+		f, err := os.Create(filepath.Join(dir, "filler"))
+		must(t, err)
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+		must(t, f.Close())
+		each(func(name string, to target.Target) {
+			if _, err := to.Put(t.Context(), small); !errors.As(err, &down) {
+				t.Errorf("%s: a put on a disk without a byte: %v", name, err)
+			}
+		})
+		must(t, os.Remove(f.Name()))
+		each(func(name string, to target.Target) {
+			if _, err := to.Put(t.Context(), small); err != nil {
+				t.Errorf("%s: a put once there is room: %v", name, err)
+			}
+		})
+		bag.Version = 2
+		each(func(name string, to target.Target) {
+			if _, err := to.Put(t.Context(), bag); !errors.As(err, &down) {
+				t.Errorf("%s: a put of more than there is room for: %v", name, err)
+			}
+		})
 	})
 	t.Run("link", func(t *testing.T) {
 		dir, elsewhere := filepath.Join(t.TempDir(), "vault"), t.TempDir()

@@ -45,6 +45,7 @@ const (
 	sftpStreams = 4
 	dialTimeout = 30 * time.Second
 	idleTimeout = 5 * time.Minute // a server that says nothing for so long is away
+	sendAtOnce  = 1 << 20         // bytes of a file that are on their way together
 	fsyncName   = "fsync@openssh.com"
 	renameName  = "posix-rename@openssh.com"
 )
@@ -379,12 +380,14 @@ func (s *server) write(ctx context.Context, name string, f file) error {
 		if _, err := out.Seek(offset, io.SeekStart); err != nil {
 			return err
 		}
-		if _, err := out.ReadFrom(&reading{in, func(b []byte) (int, error) {
+		// Not out.ReadFrom: it forgets that the last packet was refused, as on a full disk.
+		buffer := make([]byte, max(1, min(f.size-offset, sendAtOnce)))
+		if _, err := io.CopyBuffer(struct{ io.Writer }{out}, &reading{in, func(b []byte) (int, error) {
 			if err := ctx.Err(); err != nil {
 				return 0, err
 			}
 			return in.Read(b)
-		}}); err != nil {
+		}}, buffer); err != nil {
 			return err
 		}
 		if _, offered := c.HasExtension(fsyncName); offered {
