@@ -183,13 +183,18 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 	}
 }
 
-// unconfirm makes all that is delivered unconfirmed.
+// unconfirm makes all that is delivered unconfirmed; what an engine that is gone was sending is held
+// against the rules like the rest.
 func (k *Keeper) unconfirm(ctx context.Context, v gitstore.View) error {
 	change := func(o *object) (changed bool) {
 		for _, d := range o.delivery.Targets {
-			if d.State == layout.DeliveryDelivered {
-				d.State, d.By, d.At, changed = layout.DeliveryUnconfirmed, k.ledger.ByEngine().Agent, k.ledger.Now(), true
+			switch {
+			case d.State == layout.DeliveryDelivered:
+				d.State = layout.DeliveryUnconfirmed
+			case !orphaned(k, d):
+				continue
 			}
+			d.By, d.At, changed = k.ledger.ByEngine().Agent, k.ledger.Now(), true
 		}
 		return changed
 	}

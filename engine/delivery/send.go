@@ -117,14 +117,21 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 // changed since. What that engine sent may be there.
 func takeUp(ctx context.Context, k *Keeper, b book, id layout.ItemID, to layout.Name) error {
 	return k.commit(ctx, []layout.ItemID{id}, "taken up", func(o *object) bool {
-		d := o.delivery.Targets[to]
-		if d == nil || d.State != layout.DeliverySending || k.ledger.Seat.MayBeAlive(d.Engine) {
+		if d := o.delivery.Targets[to]; d == nil || !orphaned(k, d) {
 			return false // another engine was faster
 		}
-		d.State, d.Engine, d.Attempts = layout.DeliveryReady, "", max(d.Attempts, 1)
 		b.weigh(o, k.ledger.Now(), k.ledger.ByEngine().Agent)
 		return true
 	})
+}
+
+// orphaned makes ready again what an engine that is gone was sending, and reports whether it was.
+func orphaned(k *Keeper, d *layout.Delivery) bool {
+	if d.State != layout.DeliverySending || k.ledger.Seat.MayBeAlive(d.Engine) {
+		return false
+	}
+	d.State, d.Engine, d.Attempts = layout.DeliveryReady, "", max(d.Attempts, 1)
+	return true
 }
 
 // send makes one delivery that is ready: committed before it begins, and when the target has it. A
