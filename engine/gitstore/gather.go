@@ -10,7 +10,9 @@ const (
 	maxGroup   = 1000 // edits in one group
 
 	// gatherTime bounds the wait for the callers just answered to come again.
-	gatherTime = 300 * time.Microsecond
+	// They are looked for gatherTurns times, as a timer wakes late, and then slept for.
+	gatherTime  = 300 * time.Microsecond
+	gatherTurns = 200
 
 	// A group costs about the same whatever its size up to some tens: its syncs, its
 	// files made and removed. While no caller waits for it, it is held until it has
@@ -67,7 +69,7 @@ func (g *gatherer) collect(first *request) []*request {
 	}
 	g.timer.Reset(gatherTime)
 	defer g.timer.Stop()
-	for len(g.group) < maxGroup {
+	for turns := 0; len(g.group) < maxGroup; turns++ {
 		select {
 		case r := <-g.requests:
 			g.take(r)
@@ -80,7 +82,16 @@ func (g *gatherer) collect(first *request) []*request {
 		if len(g.group) >= expected {
 			break
 		}
-		runtime.Gosched()
+		if turns < gatherTurns {
+			runtime.Gosched()
+			continue
+		}
+		select {
+		case r := <-g.requests:
+			g.take(r)
+		case <-g.timer.C:
+			expected = 0
+		}
 	}
 	g.lastSize = len(g.group)
 	g.hold()

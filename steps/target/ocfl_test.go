@@ -148,10 +148,11 @@ func valid(t *testing.T, root string) {
 	if !r.Valid || r.Objects == 0 || len(r.Findings) > 0 {
 		t.Errorf("%s: %+v", root, r)
 	}
-	schema, err := jsonschema.NewCompiler().Compile("../../../shared/fixtures/ocfl/inventory_schema-1.1.json")
-	if errors.Is(err, os.ErrNotExist) {
+	published := "../../../shared/fixtures/ocfl/inventory_schema-1.1.json"
+	if _, err := os.Stat(published); err != nil {
 		return
 	}
+	schema, err := jsonschema.NewCompiler().Compile(published)
 	must(t, err)
 	must(t, filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
 		if err != nil || d.Name() != "inventory.json" {

@@ -54,11 +54,12 @@ func NewSSHD(t testing.TB, options ...string) target.SFTPConfig {
 	must(t, l.Close())
 	_, port, err := net.SplitHostPort(address)
 	must(t, err)
-	config := filepath.Join(dir, "config")
+	config := filepath.Join(dir, "config") // the home is an empty one: a shell reads what is there before each command
 	must(t, os.WriteFile(config, []byte(strings.Join([]string{
 		"Port " + port, "ListenAddress 127.0.0.1", "HostKey " + filepath.Join(dir, "host-ecdsa"), "HostKey " + filepath.Join(dir, "host-ed25519"),
 		"AuthorizedKeysFile " + filepath.Join(dir, "client.pub"), "StrictModes no", "UsePAM no", "PasswordAuthentication no", "PermitRootLogin prohibit-password",
-		"PidFile none", "Subsystem sftp " + sftp + " " + strings.Join(options, " "), "LogLevel ERROR", ""}, "\n")), 0o600))
+		"PidFile none", "Subsystem sftp " + sftp + " " + strings.Join(options, " "), "LogLevel ERROR",
+		"SetEnv HOME=" + dir, ""}, "\n")), 0o600))
 	cmd := exec.Command(program, "-D", "-e", "-f", config)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	must(t, err)
