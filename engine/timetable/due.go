@@ -70,19 +70,23 @@ func (s *Schedule) opening(t time.Time) time.Time {
 // the clock shows them.
 func (r *reckoned) nextCron(after time.Time) (time.Time, bool) {
 	wall := asUTC(after.In(r.zone)).Add(-25 * time.Hour) // further back than a clock is ever put
+	var again time.Time // of a time before that is shown twice: others are first shown before it
 	for range mostSteps * 60 {
 		if wall = r.cron.Next(wall); wall.IsZero() {
-			return time.Time{}, false
+			break
 		}
 		first, second := r.shown(wall)
 		if first.After(after) {
+			if !again.IsZero() && again.Before(first) {
+				return again, true
+			}
 			return first, true
 		}
-		if r.hourly && second.After(after) {
-			return second, true
+		if r.hourly && again.IsZero() && second.After(after) {
+			again = second
 		}
 	}
-	return time.Time{}, false
+	return again, !again.IsZero()
 }
 
 // shown are the moments at which the zone's clock shows a time: the second differs from the
