@@ -71,14 +71,15 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 	r.pace = w.pace
 	m := r.Manifest
 	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: w.of == OfTargets, partly: w.of == OfStore}
+	own := ownCopies{c, r}
 	for _, look := range []struct {
 		copy string
-		at   func(context.Context, *record) (layout.FixityCheck, error)
-	}{{Source, c.source}, {Content, c.content}, {Derived, c.derived}, {Deposit, c.deposit}} {
+		at   func(context.Context) (layout.FixityCheck, error)
+	}{{Source, own.source}, {Content, own.content}, {Derived, own.derived}, {Deposit, own.deposit}} {
 		if !w.local(look.copy) {
 			continue
 		}
-		found, err := look.at(ctx, r)
+		found, err := look.at(ctx)
 		var wrong damage
 		switch {
 		case errors.As(err, &wrong):
@@ -109,7 +110,7 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 		delete(out.Copies, Derived) // what steps make is removed in time
 	}
 	if w.of == "" {
-		c.judge(r, out.Copies)
+		judge(r, out.Copies)
 	} else if found, is := out.Copies[Deposit]; is && r.deposited && found.Outcome == layout.FixityAbsent {
 		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "a deposit was made, and is not in the store"
 		out.Copies[Deposit] = found
@@ -140,7 +141,7 @@ func (r *record) atWork() bool {
 }
 
 // judge fails an item of which nothing is left.
-func (c *Checks) judge(r *record, copies map[string]layout.FixityCheck) {
+func judge(r *record, copies map[string]layout.FixityCheck) {
 	there := false
 	for _, found := range copies {
 		there = there || found.Outcome != layout.FixityAbsent
@@ -156,60 +157,66 @@ func (c *Checks) judge(r *record, copies map[string]layout.FixityCheck) {
 	}
 }
 
+// ownCopies are the copies of an item that no target has.
+type ownCopies struct {
+	c *Checks
+	r *record
+}
+
 // source compares what was dropped with its digest.
-func (c *Checks) source(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	path, err := c.dropped(r.Manifest)
+func (o ownCopies) source(ctx context.Context) (found layout.FixityCheck, err error) {
+	path, err := o.c.dropped(o.r.Manifest)
 	if err != nil {
 		return found, err
 	}
-	found.Path = c.shown(path)
+	found.Path = o.c.shown(path)
 	sum, err := inbox.Digest(ctx, path)
 	if err == nil {
-		err = r.pace.take(ctx, sum.Bytes)
+		err = o.r.pace.take(ctx, sum.Bytes)
 	}
 	if found.Files, found.Bytes = int(sum.Files), sum.Bytes; err != nil {
 		return found, unreadable(err)
 	}
-	if sum.Digest != r.Manifest.Source.Digest {
-		return found, damage(fmt.Sprintf("its digest is %s, and was %s when it was taken in", sum.Digest, r.Manifest.Source.Digest))
+	if sum.Digest != o.r.Manifest.Source.Digest {
+		return found, damage(fmt.Sprintf("its digest is %s, and was %s when it was taken in", sum.Digest, o.r.Manifest.Source.Digest))
 	}
 	return found, nil
 }
 
 // content compares the object with the inventory.
-func (c *Checks) content(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	path, err := c.object(r.Manifest)
-	if err != nil || r.inventory == nil {
+func (o ownCopies) content(ctx context.Context) (found layout.FixityCheck, err error) {
+	path, err := o.c.object(o.r.Manifest)
+	if err != nil || o.r.inventory == nil {
 		return found, errors.Join(err, os.ErrNotExist)
 	}
-	found.Path = c.shown(path)
-	found.Files, found.Bytes, err = compare(ctx, path, r.inventory, r.pace)
+	found.Path = o.c.shown(path)
+	found.Files, found.Bytes, err = compare(ctx, path, o.r.inventory, o.r.pace)
 	return found, err
 }
 
 // derived validates the bag that waits for its deposit.
-func (c *Checks) derived(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	dir := steps.BagDir(c.ledger.Path(layout.ItemDir(r.Manifest.Item)), r.Manifest.Item)
+func (o ownCopies) derived(ctx context.Context) (found layout.FixityCheck, err error) {
+	dir := steps.BagDir(o.c.ledger.Path(layout.ItemDir(o.r.Manifest.Item)), o.r.Manifest.Item)
 	if _, err := os.Lstat(dir); err != nil {
 		return found, err
 	}
-	found.Path = c.shown(dir)
-	report, err := checkBag(ctx, dir, r.Manifest.Item, r.pace)
+	found.Path = o.c.shown(dir)
+	report, err := checkBag(ctx, dir, o.r.Manifest.Item, o.r.pace)
 	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
 	return found, err
 }
 
 // deposit validates the bag in the store.
-func (c *Checks) deposit(ctx context.Context, r *record) (found layout.FixityCheck, err error) {
-	if !r.deposited || len(r.targets) > 0 {
+func (o ownCopies) deposit(ctx context.Context) (found layout.FixityCheck, err error) {
+	if !o.r.deposited || len(o.r.targets) > 0 {
 		return found, os.ErrNotExist
 	}
-	dir, err := r.bag(max(r.Manifest.Version, 1))
+	dir, err := o.r.bag(max(o.r.Manifest.Version, 1))
 	if err != nil {
 		return found, err
 	}
-	found.Path = c.shown(dir)
-	report, err := checkBag(ctx, dir, r.Manifest.Item, r.pace)
+	found.Path = o.c.shown(dir)
+	report, err := checkBag(ctx, dir, o.r.Manifest.Item, o.r.pace)
 	found.Files, found.Bytes = int(report.PayloadFiles), report.PayloadBytes
 	return found, err
 }

@@ -230,7 +230,7 @@ func fromDeposit(ctx context.Context, c *Checks, r *record, scratch string) (err
 	if err := errors.Join(disk.RemoveTree(bag), disk.RemoveTree(content)); err != nil {
 		return err
 	}
-	if _, _, err := handOut(ctx, good.dir, bag, r.Manifest.Item, nil); err != nil {
+	if _, _, err := (handing{c, r, nil}).bag(ctx, good.dir, bag); err != nil {
 		return err
 	}
 	if err := unbag(bag, content, r.inventory); err != nil {

@@ -54,17 +54,18 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 	if out.Version > now {
 		return out, fault.New(fault.NotFound, fmt.Sprintf("item %s has no version %d; it is at version %d", id.Short(), out.Version, now))
 	}
+	h := handing{c, r, progress}
 	if from != "" || len(r.targets) > 0 {
-		return c.retrieveCopy(ctx, r, from, out, progress)
+		return h.copy(ctx, from, out)
 	}
 	bag, err := r.bag(out.Version)
 	switch {
 	case err == nil:
 		out.Copy, out.From = Deposit, bag
-		out.Files, out.Bytes, err = handOut(ctx, bag, to, id, progress)
+		out.Files, out.Bytes, err = h.bag(ctx, bag, to)
 	case absent(err) && out.Version == now && !r.deposited:
 		out.Copy = Content
-		err = c.handOutObject(ctx, r, &out)
+		err = h.object(ctx, &out)
 	case absent(err) && out.Version == now:
 		err = fault.New(fault.Damaged, fmt.Sprintf("item %s was deposited, and its bag is not in the store", id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
 	case absent(err):
@@ -97,11 +98,18 @@ func outside(to string, l *ledger.Ledger, s *settings.Settings) error {
 	return nil
 }
 
-// retrieveCopy hands out a bag that has copies on targets: of from, or the first sound one.
-func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, out Retrieved, progress func(files.Progress)) (_ Retrieved, err error) {
-	id := r.Manifest.Item
+// handing hands out what is kept of one item.
+type handing struct {
+	c        *Checks
+	r        *record
+	progress func(files.Progress)
+}
+
+// copy hands out a bag that has copies on targets: of from, or the first sound one.
+func (h handing) copy(ctx context.Context, from layout.Name, out Retrieved) (_ Retrieved, err error) {
+	id := h.r.Manifest.Item
 	if from != "" {
-		if err := knownTarget(c, from); err != nil {
+		if err := knownTarget(h.c, from); err != nil {
 			return out, err
 		}
 	}
@@ -110,9 +118,9 @@ func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, 
 		if _, err := os.Lstat(out.To); err == nil {
 			return out, fault.New(fault.Refused, layout.EncodePath(out.To)+" is there already; nothing is written over it")
 		}
-		into = partOf(out.To, r.Manifest.Item, out.Version)
+		into = partOf(out.To, id, out.Version)
 	}
-	good, err := c.sound(ctx, r, out.Version, from, nil, into)
+	good, err := h.c.sound(ctx, h.r, out.Version, from, nil, into)
 	if absent(err) {
 		return out, fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s has no copy there", out.Version, id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
 	}
@@ -122,7 +130,7 @@ func (c *Checks) retrieveCopy(ctx context.Context, r *record, from layout.Name, 
 	defer func() { err = errors.Join(err, good.drop()) }()
 	out.Copy, out.From = Deposit, good.from
 	if good.dir != into {
-		out.Files, out.Bytes, err = handOut(ctx, good.dir, out.To, id, progress)
+		out.Files, out.Bytes, err = h.bag(ctx, good.dir, out.To)
 		return out, err
 	}
 	out.Files, out.Bytes = int(good.report.PayloadFiles), good.report.PayloadBytes
@@ -138,13 +146,14 @@ func partOf(to string, id layout.ItemID, version int) string {
 	return filepath.Join(filepath.Dir(to), fmt.Sprintf(".%s.%s-v%d.part", filepath.Base(to), id, version))
 }
 
-// handOut writes a bag of an item.
-func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress func(files.Progress)) (n int, size int64, err error) {
+// bag writes a bag of the item.
+func (h handing) bag(ctx context.Context, bag, to string) (n int, size int64, err error) {
+	id := h.r.Manifest.Item
 	if archive.FormatOfName(filepath.Base(to)) != archive.None {
 		if _, err := checkBag(ctx, bag, id, nil); err != nil {
 			return 0, 0, notSound(bag, err)
 		}
-		report, err := bags.Serialize(ctx, bag, to, bags.SerializeOptions{Verify: true, Progress: progress})
+		report, err := bags.Serialize(ctx, bag, to, bags.SerializeOptions{Verify: true, Progress: h.progress})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -158,8 +167,10 @@ func handOut(ctx context.Context, bag, to string, id layout.ItemID, progress fun
 	return n, size, err
 }
 
-func (c *Checks) handOutObject(ctx context.Context, r *record, out *Retrieved) error {
-	object, err := c.object(r.Manifest)
+// object writes the object of an item that was not deposited.
+func (h handing) object(ctx context.Context, out *Retrieved) error {
+	r := h.r
+	object, err := h.c.object(r.Manifest)
 	if err != nil || r.inventory == nil {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet, and has no inventory to check a copy by", r.Manifest.Item.Short()), fault.Remedy{Verb: fault.Why, Item: r.Manifest.Item})
 	}

@@ -139,7 +139,7 @@ func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
 		return items, nil
 	}
 	now := c.ledger.Now()
-	last, err := c.seenBySweeps(v, len(items))
+	last, err := seenBySweeps(v, now, len(items))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/bags"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
@@ -59,7 +60,7 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 		if !there || avoid[name] || name == steps.StoreTarget || only != "" && name != only {
 			continue
 		}
-		b, err := c.fetch(ctx, name, copied, id, into)
+		b, err := fetch(ctx, c, name, copied, id, into)
 		if err == nil {
 			return b, nil
 		}
@@ -79,37 +80,53 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 	return nil, fault.New(fault.Damaged, fmt.Sprintf("no copy of item %s is sound: %v", id.Short(), errors.Join(wrong...)))
 }
 
+// fetching is one copy on a target that is got from there.
+type fetching struct {
+	name   layout.Name
+	t      target.Target
+	copied layout.DepositCopy
+	item   layout.ItemID
+	into   string // "": a folder in scratch
+	own    string // ownScratch
+}
+
+// ownScratch is this engine's part of scratch, which goes with it.
+func ownScratch(l *ledger.Ledger) string {
+	return l.Path(layout.ScratchDir + "/" + string(l.ID))
+}
+
 // fetch gets a copy from a target and judges it: by its digest on record, and by validating it.
-func (c *Checks) fetch(ctx context.Context, name layout.Name, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
+func fetch(ctx context.Context, c *Checks, name layout.Name, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
 	t, err := c.target(name)
 	if err != nil {
 		return nil, err
 	}
+	f := fetching{name, t, copied, id, into, ownScratch(c.ledger)}
 	_, there := os.Lstat(into)
-	b, err := c.got(ctx, name, t, copied, id, into)
+	b, err := f.compared(ctx)
 	var away *target.Down
 	if err != nil && into != "" && !errors.As(err, &away) && ctx.Err() == nil {
 		err = errors.Join(err, disk.RemoveTree(into)) // nothing of it is gone on with
 		if there == nil {                             // what lay there may have been at fault
-			b, err = c.got(ctx, name, t, copied, id, into)
+			b, err = f.compared(ctx)
 		}
 	}
 	return b, err
 }
 
-// got gets a copy, and compares it with its record.
-func (c *Checks) got(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
-	b, err := c.get(ctx, name, t, copied, id, into)
+// compared gets the copy, and compares it with its record.
+func (f fetching) compared(ctx context.Context) (*soundBag, error) {
+	b, err := f.validated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var digest string
-	if copied.Layout == target.LayoutTar { // whose digest is that of the tar
-		digest, err = target.TarDigest(ctx, id, copied.Place, b.dir)
+	if f.copied.Layout == target.LayoutTar { // whose digest is that of the tar
+		digest, err = target.TarDigest(ctx, f.item, f.copied.Place, b.dir)
 	} else {
 		digest, err = target.Digest(b.dir)
 	}
-	if err == nil && digest != copied.Digest {
+	if err == nil && digest != f.copied.Digest {
 		err = damage("its tag manifests are not those that were written")
 	}
 	if err != nil {
@@ -118,42 +135,32 @@ func (c *Checks) got(ctx context.Context, name layout.Name, t target.Target, cop
 	return b, nil
 }
 
-// get gets a copy from a target and validates it.
-func (c *Checks) get(ctx context.Context, name layout.Name, t target.Target, copied layout.DepositCopy, id layout.ItemID, into string) (_ *soundBag, err error) {
-	from := string(name) + ":" + copied.Place
-	if into != "" {
-		if err := disk.MkdirAll(into, 0o777); err != nil {
+// validated gets the copy and validates it.
+func (f fetching) validated(ctx context.Context) (_ *soundBag, err error) {
+	dir, drop := f.into, func() error { return nil }
+	if dir == "" {
+		if err := disk.MkdirAll(f.own, 0o755); err != nil {
 			return nil, err
 		}
-		if err := t.Get(ctx, copied, into); err != nil {
+		top, err := os.MkdirTemp(f.own, "fetch-")
+		if err != nil {
 			return nil, err
 		}
-		report, err := checkBag(ctx, into, id, nil)
-		return had(into, from, func() error { return nil }, report), err
+		dir, drop = filepath.Join(top, string(f.item)), func() error { return disk.RemoveTree(top) }
 	}
-	scratch := c.ledger.Path(layout.ScratchDir + "/" + string(c.ledger.ID)) // which goes with this engine
-	if err := disk.MkdirAll(scratch, 0o755); err != nil {
-		return nil, err
-	}
-	top, err := os.MkdirTemp(scratch, "fetch-")
-	if err != nil {
-		return nil, err
-	}
-	drop := func() error { return disk.RemoveTree(top) }
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, drop())
 		}
 	}()
-	dir := filepath.Join(top, string(id))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	if err := t.Get(ctx, copied, dir); err != nil {
+	if err := f.t.Get(ctx, f.copied, dir); err != nil {
 		return nil, err
 	}
-	report, err := checkBag(ctx, dir, id, nil)
-	return had(dir, from, drop, report), err
+	report, err := checkBag(ctx, dir, f.item, nil)
+	return had(dir, string(f.name)+":"+f.copied.Place, drop, report), err
 }
 
 // bagFor describes a bag for a target.

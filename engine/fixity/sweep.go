@@ -3,15 +3,12 @@ package fixity
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -332,7 +329,7 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 	if err != nil || what.Every == 0 {
 		return items, err
 	}
-	last, err := c.lastSweep(v, what.Of)
+	last, err := lastSweep(v, what.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -345,91 +342,11 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := c.seenBySweeps(v, len(items))
+	seen, err := seenBySweeps(v, c.ledger.Now(), len(items))
 	if err != nil {
 		return nil, err
 	}
 	// Those never looked at are not all due at once, when there are very many.
 	due = slices.DeleteFunc(due, func(id layout.ItemID) bool { return seen[id].IsZero() })
 	return items[:min(len(items), max(n, len(due), 1))], nil
-}
-
-// records gives the paths of records or pages of sweeps, the newest first.
-func records(v gitstore.View, visit func(path string) (more bool, err error)) error {
-	var walk func(dir string, depth int) (bool, error)
-	walk = func(dir string, depth int) (bool, error) {
-		entries, err := v.List(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, e := range slices.Backward(entries) {
-			at := dir + "/" + e.Name
-			more := true
-			switch {
-			case e.IsDir && depth < 2:
-				more, err = walk(at, depth+1)
-			case depth == 2 && strings.HasSuffix(e.Name, ".json"):
-				more, err = visit(at)
-			}
-			if err != nil || !more {
-				return false, err
-			}
-		}
-		return true, nil
-	}
-	_, err := walk(SweepDir, 0)
-	return err
-}
-
-func isPage(path string) bool {
-	i := strings.LastIndexByte(path, '-')
-	return i > 0 && len(path)-i == len("-0001.json") && !strings.ContainsAny(path[i+1:i+5], "abcdef")
-}
-
-// seenBySweeps is when sweeps looked at items last, of at most so many.
-func (c *Checks) seenBySweeps(v gitstore.View, most int) (map[layout.ItemID]time.Time, error) {
-	last := map[layout.ItemID]time.Time{}
-	err := records(v, func(path string) (bool, error) {
-		if !isPage(path) {
-			return true, nil
-		}
-		data, err := v.ReadFile(path)
-		if err != nil {
-			return false, err
-		}
-		var p page
-		if json.Unmarshal(data, &p) != nil {
-			return true, nil // somebody's
-		}
-		for id, r := range p.Items {
-			if r.At.After(last[id]) && !r.At.After(c.ledger.Now().Add(clockSkew)) {
-				last[id] = r.At
-			}
-		}
-		return len(last) < most, nil
-	})
-	return last, err
-}
-
-// lastSweep is when the last sweep of a kind began; zero: there was none.
-func (c *Checks) lastSweep(v gitstore.View, of string) (begun time.Time, err error) {
-	err = records(v, func(path string) (bool, error) {
-		if isPage(path) {
-			return true, nil
-		}
-		data, err := v.ReadFile(path)
-		if err != nil {
-			return false, err
-		}
-		var s Swept
-		if json.Unmarshal(data, &s) != nil || s.Of != of {
-			return true, nil
-		}
-		begun = s.Begun
-		return false, nil
-	})
-	return begun, err
 }

@@ -1,0 +1,93 @@
+package fixity
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+// records gives the paths of records or pages of sweeps, the newest first.
+func records(v gitstore.View, visit func(path string) (more bool, err error)) error {
+	var walk func(dir string, depth int) (bool, error)
+	walk = func(dir string, depth int) (bool, error) {
+		entries, err := v.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, e := range slices.Backward(entries) {
+			at := dir + "/" + e.Name
+			more := true
+			switch {
+			case e.IsDir && depth < 2:
+				more, err = walk(at, depth+1)
+			case depth == 2 && strings.HasSuffix(e.Name, ".json"):
+				more, err = visit(at)
+			}
+			if err != nil || !more {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	_, err := walk(SweepDir, 0)
+	return err
+}
+
+func isPage(path string) bool {
+	i := strings.LastIndexByte(path, '-')
+	return i > 0 && len(path)-i == len("-0001.json") && !strings.ContainsAny(path[i+1:i+5], "abcdef")
+}
+
+// seenBySweeps is when sweeps looked at items last, of at most so many.
+func seenBySweeps(v gitstore.View, now time.Time, most int) (map[layout.ItemID]time.Time, error) {
+	last := map[layout.ItemID]time.Time{}
+	err := records(v, func(path string) (bool, error) {
+		if !isPage(path) {
+			return true, nil
+		}
+		data, err := v.ReadFile(path)
+		if err != nil {
+			return false, err
+		}
+		var p page
+		if json.Unmarshal(data, &p) != nil {
+			return true, nil // somebody's
+		}
+		for id, r := range p.Items {
+			if r.At.After(last[id]) && !r.At.After(now.Add(clockSkew)) {
+				last[id] = r.At
+			}
+		}
+		return len(last) < most, nil
+	})
+	return last, err
+}
+
+// lastSweep is when the last sweep of a kind began; zero: there was none.
+func lastSweep(v gitstore.View, of string) (begun time.Time, err error) {
+	err = records(v, func(path string) (bool, error) {
+		if isPage(path) {
+			return true, nil
+		}
+		data, err := v.ReadFile(path)
+		if err != nil {
+			return false, err
+		}
+		var s Swept
+		if json.Unmarshal(data, &s) != nil || s.Of != of {
+			return true, nil
+		}
+		begun = s.Begun
+		return false, nil
+	})
+	return begun, err
+}
