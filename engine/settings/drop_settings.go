@@ -104,11 +104,6 @@ func set[T comparable](to *T, from T) {
 	}
 }
 
-// Drops gives what is set for the drops of a collection.
-func (s *Settings) Drops(name layout.Name) DropSettings {
-	return s.Collections[string(name)].Inbox.over(s.Inbox.DropSettings)
-}
-
 func (d DropSettings) Settling() inbox.Settling {
 	complete := d.Complete
 	if complete == "quiet" {
@@ -121,45 +116,6 @@ func (d DropSettings) Settling() inbox.Settling {
 }
 
 const openCollections = "open"
-
-// HasCollection tells whether drops and items may be of a collection; folder says that
-// inbox/NAME is there.
-func (s *Settings) HasCollection(name string, folder bool) bool {
-	_, listed := s.Collections[name]
-	return listed || name == defaultCollection || folder && s.Inbox.Collections == openCollections
-}
-
-// defaultCollection is one whether it is listed or not.
-const defaultCollection = "default"
-
-// Settling is for the collections that are not listed.
-func (s *Settings) Settling() inbox.Settling {
-	all := s.Inbox.Settling()
-	all.Listed = s.Inbox.Collections != openCollections
-	return all
-}
-
-// SettlingByCollection is for the collections that are listed.
-func (s *Settings) SettlingByCollection() map[layout.Name]inbox.Settling {
-	of := map[layout.Name]inbox.Settling{defaultCollection: s.Drops(defaultCollection).Settling()}
-	for name := range s.Collections {
-		of[layout.Name(name)] = s.Drops(layout.Name(name)).Settling()
-	}
-	return of
-}
-
-// Quiet is for how long what a run waits for must be still: what is set for all, or a
-// collection's, if that is no longer than such a run should take.
-func (s *Settings) Quiet() time.Duration {
-	const patience = 30 * time.Second
-	longest := s.Inbox.Settling().QuietTime()
-	for _, c := range s.SettlingByCollection() {
-		if q := c.QuietTime(); q <= patience {
-			longest = max(longest, q)
-		}
-	}
-	return longest
-}
 
 // MetadataSettings say how side-cars are read.
 type MetadataSettings struct {

@@ -14,6 +14,7 @@ import (
 	"bagpipe/bags/archive"
 	"bagpipe/bags/fetch"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/inbox"
 	"bagpipe/engine/notice"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/runner"
@@ -183,7 +184,7 @@ func ParseSettings(file string, data []byte) (*Settings, error) {
 }
 
 func (s *Settings) check(y *layout.YAML) error {
-	if err := s.checkLanes(y); err != nil {
+	if err := checkLanes(s, y); err != nil {
 		return err
 	}
 	if err := checkDeployment(s, y); err != nil {
@@ -192,7 +193,7 @@ func (s *Settings) check(y *layout.YAML) error {
 	if err := s.Workers.check(y); err != nil {
 		return err
 	}
-	if err := s.checkTargets(y); err != nil {
+	if err := checkTargets(s, y); err != nil {
 		return err
 	}
 	if err := s.Web.check(y); err != nil {
@@ -206,14 +207,14 @@ func (s *Settings) check(y *layout.YAML) error {
 			return y.Errorf(fmt.Sprintf("$.trust.require[%d]", i), "expected people or sites, not %q", who)
 		}
 	}
-	if err := s.checkCollection(y, "$.defaults", s.Defaults); err != nil {
+	if err := checkCollection(s, y, "$.defaults", s.Defaults); err != nil {
 		return err
 	}
 	for name, c := range s.Collections {
 		if _, err := layout.ParseName(name); err != nil {
 			return y.Errorf("$.collections", "collection %v", err)
 		}
-		if err := s.checkCollection(y, "$.collections."+name, c); err != nil {
+		if err := checkCollection(s, y, "$.collections."+name, c); err != nil {
 			return err
 		}
 	}
@@ -234,10 +235,10 @@ func (s *Settings) check(y *layout.YAML) error {
 			return y.Errorf(fmt.Sprintf("$.fetch.hosts[%d]", i), "%v", err)
 		}
 	}
-	return s.checkLimits(y)
+	return checkLimits(s, y)
 }
 
-func (s *Settings) checkLanes(y *layout.YAML) error {
+func checkLanes(s *Settings, y *layout.YAML) error {
 	for i, l := range s.Lanes {
 		if _, err := layout.ParseName(l); err != nil {
 			return y.Errorf(fmt.Sprintf("$.lanes[%d]", i), "%v", err)
@@ -254,7 +255,7 @@ func (s *Settings) checkLanes(y *layout.YAML) error {
 	return nil
 }
 
-func (s *Settings) checkLimits(y *layout.YAML) error {
+func checkLimits(s *Settings, y *layout.YAML) error {
 	l := s.Limits
 	if l.Room < 0 || l.Room > 1000 {
 		return y.Errorf("$.limits.room", "expected a number from 0 (the default) to 1000, as in 1.5")
@@ -267,7 +268,7 @@ func (s *Settings) checkLimits(y *layout.YAML) error {
 	return nil
 }
 
-func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) error {
+func checkCollection(s *Settings, y *layout.YAML, at string, c Collection) error {
 	if c.Workflow != "" {
 		if _, err := layout.ParseName(c.Workflow); err != nil {
 			return y.Errorf(at+".workflow", "%v", err)
@@ -276,7 +277,7 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 	if c.Lane != "" && !slices.Contains(s.LaneNames(), c.Lane) {
 		return y.Errorf(at+".lane", "no lane %q; the lanes are %s", c.Lane, strings.Join(s.LaneNames(), ", "))
 	}
-	if err := s.checkGoals(y, at, c); err != nil {
+	if err := checkGoals(s, y, at, c); err != nil {
 		return err
 	}
 	if c.Bag != nil {
@@ -303,6 +304,50 @@ func (s *Settings) checkCollection(y *layout.YAML, at string, c Collection) erro
 		}
 	}
 	return nil
+}
+
+// Drops gives what is set for the drops of a collection.
+func (s *Settings) Drops(name layout.Name) DropSettings {
+	return s.Collections[string(name)].Inbox.over(s.Inbox.DropSettings)
+}
+
+// HasCollection tells whether drops and items may be of a collection; folder says that
+// inbox/NAME is there.
+func (s *Settings) HasCollection(name string, folder bool) bool {
+	_, listed := s.Collections[name]
+	return listed || name == defaultCollection || folder && s.Inbox.Collections == openCollections
+}
+
+// defaultCollection is one whether it is listed or not.
+const defaultCollection = "default"
+
+// Settling is for the collections that are not listed.
+func (s *Settings) Settling() inbox.Settling {
+	all := s.Inbox.Settling()
+	all.Listed = s.Inbox.Collections != openCollections
+	return all
+}
+
+// SettlingByCollection is for the collections that are listed.
+func (s *Settings) SettlingByCollection() map[layout.Name]inbox.Settling {
+	of := map[layout.Name]inbox.Settling{defaultCollection: s.Drops(defaultCollection).Settling()}
+	for name := range s.Collections {
+		of[layout.Name(name)] = s.Drops(layout.Name(name)).Settling()
+	}
+	return of
+}
+
+// Quiet is for how long what a run waits for must be still: what is set for all, or a
+// collection's, if that is no longer than such a run should take.
+func (s *Settings) Quiet() time.Duration {
+	const patience = 30 * time.Second
+	longest := s.Inbox.Settling().QuietTime()
+	for _, c := range s.SettlingByCollection() {
+		if q := c.QuietTime(); q <= patience {
+			longest = max(longest, q)
+		}
+	}
+	return longest
 }
 
 func (s *Settings) LaneNames() []string {
@@ -362,7 +407,6 @@ func (s *Settings) ArchiveLimits() archive.Limits {
 	}
 }
 
-// allowed is where files may be fetched from.
 // Allowed gives where files may be fetched from.
 func (s *Settings) Allowed(root string) fetch.Allowed {
 	a := fetch.Allowed{Hosts: s.Fetch.Hosts}

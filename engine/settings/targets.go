@@ -12,7 +12,7 @@ import (
 )
 
 // checkTargets checks targets:.
-func (s *Settings) checkTargets(y *layout.YAML) error {
+func checkTargets(s *Settings, y *layout.YAML) error {
 	for name, c := range s.Targets {
 		if _, err := layout.ParseName(name); err != nil {
 			return y.Errorf("$.targets", "target %v", err)
@@ -28,7 +28,7 @@ func (s *Settings) checkTargets(y *layout.YAML) error {
 }
 
 // checkGoals checks where the bags of a collection are deposited.
-func (s *Settings) checkGoals(y *layout.YAML, at string, c Collection) error {
+func checkGoals(s *Settings, y *layout.YAML, at string, c Collection) error {
 	for i, name := range c.Targets {
 		if _, is := s.Targets[name]; !is && name != string(steps.StoreTarget) {
 			return y.Errorf(fmt.Sprintf("%s.targets[%d]", at, i), "no target %q; the targets are %s", name, strings.Join(s.TargetNames(), ", "))
