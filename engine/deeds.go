@@ -21,26 +21,28 @@ import (
 )
 
 // deeds are what schedules can do beside running programs.
-func (e *Engine) deeds() map[string]schedule.Deed {
-	return map[string]schedule.Deed{"fixity": e.checkFixity, "scan": e.scanCatalog, "read": e.read, "start": e.startOnItems,
-		"dispose": e.dispose, "deliver": e.deliver, "feeds": e.writeFeeds}
+type deeds struct{ e *Engine }
+
+func (d deeds) byName() map[string]schedule.Deed {
+	return map[string]schedule.Deed{"fixity": d.checkFixity, "scan": d.scanCatalog, "read": d.read, "start": d.startOnItems,
+		"dispose": d.dispose, "deliver": d.deliver, "feeds": d.writeFeeds}
 }
 
 // readyOf counts what a robot can begin in a queue.
-func (e *Engine) readyOf(q *queue.Named) (int, error) {
-	row, err := e.Ask.CountQueue(ask.QueueAsk{Which: q.Name, For: ask.Robots})
+func (d deeds) readyOf(q *queue.Named) (int, error) {
+	row, err := d.e.Ask.CountQueue(ask.QueueAsk{Which: q.Name, For: ask.Robots})
 	return row.Ready, err
 }
 
-func (e *Engine) checkFixity(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	if err := e.Index.Load(ctx); err != nil {
+func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	if err := d.e.Index.Load(ctx); err != nil {
 		return "", false, err
 	}
-	if d.Fixity != "due" {
-		return e.sweep(ctx, d)
+	if do.Fixity != "due" {
+		return d.sweep(ctx, do)
 	}
 	checked, damaged := 0, 0
-	passed, err := e.Fixity.Due(ctx, true, nil, func(r fixity.Result) {
+	passed, err := d.e.Fixity.Due(ctx, true, nil, func(r fixity.Result) {
 		checked++
 		if len(r.Failed()) > 0 {
 			damaged++
@@ -54,9 +56,9 @@ func (e *Engine) checkFixity(ctx context.Context, d timetable.Do) (said string, 
 }
 
 // sweep looks at many items, and commits one record of it.
-func (e *Engine) sweep(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	s, err := e.Fixity.Sweep(ctx, fixity.Sweep{Of: d.Fixity, At: d.At, Sample: d.Part, Older: d.OlderFor, Every: d.EveryFor, Rate: d.PerSec,
-		Heal: d.Heal, Parallel: d.Parallel, By: "a schedule"}, func(fixity.Result) {})
+func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	s, err := d.e.Fixity.Sweep(ctx, fixity.Sweep{Of: do.Fixity, At: do.At, Sample: do.Part, Older: do.OlderFor, Every: do.EveryFor, Rate: do.PerSec,
+		Heal: do.Heal, Parallel: do.Parallel, By: "a schedule"}, func(fixity.Result) {})
 	said = fmt.Sprintf("%d checked, %d damaged", s.Checked(), s.Damaged())
 	if s.Healed > 0 {
 		said += fmt.Sprintf(", %d healed", s.Healed)
@@ -74,17 +76,17 @@ func (e *Engine) sweep(ctx context.Context, d timetable.Do) (said string, failed
 }
 
 // startOnItems starts a workflow on the items that fit and do not have it under way.
-func (e *Engine) startOnItems(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	if err := e.Index.Load(ctx); err != nil {
+func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	if err := d.e.Index.Load(ctx); err != nil {
 		return "", false, err
 	}
-	rows, err := e.Ask.Items(ask.Filter{Where: d.Which}, ask.Page{})
+	rows, err := d.e.Ask.Items(ask.Filter{Where: do.Which}, ask.Page{})
 	if err != nil {
 		return "", false, err
 	}
 	started, underWay := 0, 0
 	for _, row := range rows {
-		_, err := e.Act.Start(ctx, row.Item, d.Start, e.Ledger.Now())
+		_, err := d.e.Act.Start(ctx, row.Item, do.Start, d.e.Ledger.Now())
 		var illegal *state.IllegalError
 		switch {
 		case errors.As(err, &illegal):
@@ -95,12 +97,12 @@ func (e *Engine) startOnItems(ctx context.Context, d timetable.Do) (said string,
 			started++
 		}
 	}
-	return fmt.Sprintf("%s started on %d of %d items, under way on %d", d.Start, started, len(rows), underWay), false, nil
+	return fmt.Sprintf("%s started on %d of %d items, under way on %d", do.Start, started, len(rows), underWay), false, nil
 }
 
 // scanCatalog brings a catalog up to date. What wants a person fails it.
-func (e *Engine) scanCatalog(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	r, err := e.Catalog.Scan(ctx, layout.Name(d.Scan), catalog.Options{})
+func (d deeds) scanCatalog(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	r, err := d.e.Catalog.Scan(ctx, layout.Name(do.Scan), catalog.Options{})
 	if err != nil {
 		return "", false, err
 	}
@@ -111,22 +113,22 @@ func (e *Engine) scanCatalog(ctx context.Context, d timetable.Do) (said string, 
 }
 
 // read calls a reader for a schedule.
-func (e *Engine) read(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	o, err := e.Reader.Read(ctx, d.Read)
+func (d deeds) read(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	o, err := d.e.Reader.Read(ctx, do.Read)
 	return o.String(), o.Trouble(), err
 }
 
 // dispose proposes what rules say is due, and carries out what persons approved.
-func (e *Engine) dispose(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
-	if err := e.Index.Load(ctx); err != nil {
+func (d deeds) dispose(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
+	if err := d.e.Index.Load(ctx); err != nil {
 		return "", false, err
 	}
-	keys, items, review, err := e.Disposal.ProposeDue(ctx)
+	keys, items, review, err := d.e.Disposal.ProposeDue(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	gone, stay := 0, 0
-	err = e.Disposal.Run(ctx, "", func(t disposal.Told) {
+	err = d.e.Disposal.Run(ctx, "", func(t disposal.Told) {
 		if t.Gone {
 			gone++
 		} else {
@@ -134,15 +136,15 @@ func (e *Engine) dispose(ctx context.Context, _ timetable.Do) (said string, fail
 		}
 	})
 	if err == nil {
-		_, err = e.Disposal.Tidy(ctx)
+		_, err = d.e.Disposal.Tidy(ctx)
 	}
 	return fmt.Sprintf("%d items proposed in %d proposals, %d for review, %d disposed of, %d stay", items, len(keys), review, gone, stay), stay > 0, err
 }
 
 // deliver sends what delivery rules say.
-func (e *Engine) deliver(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
+func (d deeds) deliver(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
 	delivered, bad := 0, 0
-	err = e.Delivery.Pass(ctx, func(t delivery.Told) {
+	err = d.e.Delivery.Pass(ctx, func(t delivery.Told) {
 		if t.State == layout.DeliveryDelivered {
 			delivered++
 		} else {
@@ -153,10 +155,10 @@ func (e *Engine) deliver(ctx context.Context, _ timetable.Do) (said string, fail
 }
 
 // writeFeeds brings the feeds up to date, and writes them to a folder.
-func (e *Engine) writeFeeds(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-	if err := e.Feed.Cycle(ctx); err != nil {
+func (d deeds) writeFeeds(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
+	if err := d.e.Feed.Cycle(ctx); err != nil {
 		return "", false, err
 	}
-	n, err := e.Feed.WriteAll(settings.Below(e.Ledger.Root, d.Feeds))
+	n, err := d.e.Feed.WriteAll(settings.Below(d.e.Ledger.Root, do.Feeds))
 	return fmt.Sprintf("%d feeds written", n), false, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
 		aimed := ok && r.aimed(entry)
 		if aimed && r.o.Workers == nil { // the engine that has the workers gives it to one
-			r.stall(entry)
+			r.stalls.add(entry)
 			continue
 		}
 		if ok {
@@ -142,7 +143,7 @@ func (r *run) ended(w *attempt.Work) {
 	}
 	if w.Err != nil {
 		r.broken(fmt.Errorf("%s of item %s: %w", w.Entry.Step, w.Entry.Item.ID.Short(), w.Err))
-		r.stall(w.Entry)
+		r.stalls.add(w.Entry)
 		return
 	}
 	if w.Internal {
@@ -151,22 +152,26 @@ func (r *run) ended(w *attempt.Work) {
 	r.e.Index.Loaded().Return(w.Entry)
 }
 
-// stall keeps a step that met an error out of the queue: for the rest of a run that is
-// not watching, else until unstall.
-func (r *run) stall(entry queue.Entry) {
-	r.stallMu.Lock()
-	defer r.stallMu.Unlock()
-	r.stalled = append(r.stalled, entry)
+// stalls are steps that met an error. They are kept out of the queue: for the rest of a run that
+// is not watching, else until they are given back.
+type stalls struct {
+	mu      sync.Mutex // guards entries
+	entries []queue.Entry
 }
 
-// unstall gives the steps back that met an error.
-func (r *run) unstall() {
-	r.stallMu.Lock()
-	entries := r.stalled
-	r.stalled = nil
-	r.stallMu.Unlock()
+func (s *stalls) add(entry queue.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, entry)
+}
+
+func (s *stalls) giveBack(index *queue.Index) {
+	s.mu.Lock()
+	entries := s.entries
+	s.entries = nil
+	s.mu.Unlock()
 	for _, entry := range entries {
-		r.e.Index.Loaded().Return(entry)
+		index.Return(entry)
 	}
 }
 

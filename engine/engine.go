@@ -180,7 +180,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Catalog = catalog.New(l, e.Settings, e.Intake)
 	e.Reader = reader.New(l, e.Settings, e.Intake)
 	e.Attempt.PlaceMoved, e.Folder.Roots = e.Catalog.Want, e.Catalog.PlaceRoot
-	e.Schedule = schedule.New(l, e.Settings, e.deeds(), e.readyOf)
+	e.Schedule = schedule.New(l, e.Settings, deeds{e}.byName(), deeds{e}.readyOf)
 	e.Guard.Requires = settings.RequiredAt
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Settings.OnChange(e.Index.CountDeployed)

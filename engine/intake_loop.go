@@ -259,25 +259,32 @@ func (l *inboxLoop) tellLate(waiting []inbox.Waiting) {
 	l.late = late
 }
 
-// readOnce calls the readers that are called by themselves.
-func (r *run) readOnce(ctx context.Context) {
+// readings calls readers, beside the work of a run.
+type readings struct {
+	*account
+	e     *Engine
+	drain <-chan struct{}
+}
+
+// once calls the readers that are called by themselves.
+func (r readings) once(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
 		select {
-		case <-r.o.Drain:
+		case <-r.drain:
 			stop()
 		case <-ctx.Done():
 		}
 	}()
 	for _, name := range slices.Sorted(maps.Keys(r.e.Settings.Current().Settings.Readers)) {
 		if r.e.Settings.Current().Settings.Readers[name].Every > 0 && ctx.Err() == nil {
-			r.callReader(ctx, name)
+			r.call(ctx, name)
 		}
 	}
 }
 
-func (r *run) callReader(ctx context.Context, name string) {
+func (r readings) call(ctx context.Context, name string) {
 	o, err := r.e.Reader.Read(ctx, name)
 	switch {
 	case ctx.Err() != nil:
@@ -293,8 +300,8 @@ func (r *run) callReader(ctx context.Context, name string) {
 	}
 }
 
-// keepReading calls them at their times while the run watches.
-func (r *run) keepReading(ctx context.Context) {
+// keep calls them at their times while the run watches.
+func (r readings) keep(ctx context.Context) {
 	tick := time.NewTicker(settingsLook)
 	defer tick.Stop()
 	last := map[string]time.Time{}
@@ -303,7 +310,7 @@ func (r *run) keepReading(ctx context.Context) {
 		for _, name := range slices.Sorted(maps.Keys(readers)) {
 			every, now := time.Duration(readers[name].Every), r.e.Ledger.Clock()
 			if every > 0 && now.Sub(last[name]) >= every && ctx.Err() == nil {
-				r.callReader(ctx, name)
+				r.call(ctx, name)
 				last[name] = now
 			}
 		}

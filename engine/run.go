@@ -78,9 +78,7 @@ type run struct {
 	warm   *attempt.WarmUps
 	inbox  *inboxLoop
 	upkeep *upkeep
-
-	stallMu sync.Mutex    // guards stalled
-	stalled []queue.Entry // their claims or ends met an error; given back later
+	stalls stalls
 }
 
 // Run takes in the inbox and works until nothing is ready, or, watching, until
@@ -98,7 +96,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	r.each(e.repairFolders(ctx))
 	defer r.listen()()
 	if !o.Watch && !r.injected() {
-		r.readOnce(ctx)
+		r.readers().once(ctx)
 	}
 	r.each(e.Control.CheckThresholds(ctx))
 	if err := r.resume(ctx); err != nil {
@@ -210,9 +208,11 @@ func (r *run) work(ctx context.Context) error {
 	performing, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer interrupt(nil)
 	if r.o.Watch && !r.injected() {
-		wg.Go(func() { r.e.Schedule.Run(side, performing, r.fired) })
+		wg.Go(func() {
+			r.e.Schedule.Run(side, performing, func(said string, bad bool) { r.report(Report{Note: said, Grave: bad}) })
+		})
 		wg.Go(func() { r.e.keepSynced(side, r.tellGrave) })
-		wg.Go(func() { r.keepReading(side) })
+		wg.Go(func() { r.readers().keep(side) })
 		wg.Go(func() { r.keepFixity(side) })
 	}
 	stopped := context.AfterFunc(ctx, func() {
@@ -260,8 +260,7 @@ func (r *run) boundDrain(side context.Context, interrupt context.CancelCauseFunc
 	}
 }
 
-// fired tells how a schedule's firing ended.
-func (r *run) fired(said string, bad bool) { r.report(Report{Note: said, Grave: bad}) }
+func (r *run) readers() readings { return readings{r.account, r.e, r.o.Drain} }
 
 // beat tells, now and then, that the run does not hang.
 func (r *run) beat(ctx context.Context) {

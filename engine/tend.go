@@ -43,7 +43,7 @@ func (r *run) tend(ctx context.Context) {
 			}
 			err = errors.Join(e.Attempt.Recovery.RecoverLost(ctx), e.Control.CheckThresholds(ctx), e.Catalog.ScanWanted(ctx))
 			if r.o.Watch {
-				r.unstall()
+				r.stalls.giveBack(r.e.Index.Loaded())
 			}
 			if r.e.Schedule.IsShutDown() {
 				r.tellGrave("a person shut the engines down: what runs ends, and nothing begins any more")

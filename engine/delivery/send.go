@@ -206,7 +206,7 @@ func backoff(s *settings.Settings, n int) time.Duration {
 
 // perform brings an item to a target.
 func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask bool) (receipt string, err error) {
-	content, done, err := k.contentOf(ctx, o, to)
+	content, done, err := contentOf(ctx, k, o, to)
 	if err != nil {
 		return "", err
 	}
@@ -226,7 +226,7 @@ func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask boo
 
 // contentOf is the folder that an item's files are in; done clears away what was made for it. A
 // packed object that stays in its place is opened, one that is not as it was catalogued waits.
-func (k *Keeper) contentOf(ctx context.Context, o *object, to layout.Name) (dir string, done func() error, err error) {
+func contentOf(ctx context.Context, k *Keeper, o *object, to layout.Name) (dir string, done func() error, err error) {
 	done = func() error { return nil }
 	m, err := layout.DecodeManifest(o.manifest)
 	if err != nil || m.Source.Place == nil {

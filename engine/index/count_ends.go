@@ -78,7 +78,7 @@ func lacksEnds(s *settings.Settings, it *queue.Item) bool {
 
 // noteDeployed adds the ends of steps whose thresholds the settings set, and not their
 // definitions.
-func (ke *Keeper) noteDeployed(it *queue.Item, x *state.Execution) {
+func noteDeployed(ke *Keeper, it *queue.Item, x *state.Execution) {
 	s := ke.settings.Current().Settings
 	if !settings.DeploysThresholds(s) {
 		return

@@ -180,7 +180,7 @@ func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Recor
 	defer d.Keep(id, f.Execution, x)
 	x.Manifest, x.Since, x.Bare, x.Site = f.Manifest, m.Since, m.Source.Bare(), ke.ledger.Site
 	it := queue.SummariseInto(into, x, m, plans, ke.ledger.Now())
-	ke.noteDeployed(it, x)
+	noteDeployed(ke, it, x)
 	it.Facets = facetsOf(*ke.facets.Load(), f)
 	if missing != nil {
 		it.Broken = missing.Error()

@@ -183,7 +183,7 @@ func (a *admitting) commitVersion(ctx context.Context, d *drop) error {
 	if err != nil {
 		return err
 	}
-	why := a.notNow(rec, h)
+	why := notNow(a.Intake, rec, h)
 	if why == "" {
 		why = a.notHere(rec)
 	}
@@ -216,7 +216,7 @@ func (a *admitting) commitVersion(ctx context.Context, d *drop) error {
 }
 
 // notNow is notYet by the version that the drop was to follow.
-func (in *Intake) notNow(rec *ledger.Record, h identity.Heir) string {
+func notNow(in *Intake, rec *ledger.Record, h identity.Heir) string {
 	if rec.Manifest.Version+1 != h.Version {
 		return fmt.Sprintf("another drop became version %d of item %s", rec.Manifest.Version, h.Item.Short())
 	}
@@ -246,7 +246,7 @@ func (a *admitting) freeForVersion(ctx context.Context, h identity.Heir) error {
 	if err != nil {
 		return err
 	}
-	if why := a.notNow(rec, h); why != "" {
+	if why := notNow(a.Intake, rec, h); why != "" {
 		return &inbox.WaitsError{Reason: why}
 	}
 	return nil
@@ -280,7 +280,7 @@ func (a *admitting) registerVersion(ctx context.Context, d *drop, kept []byte) e
 		if err != nil {
 			return nil, err
 		}
-		if why := a.notNow(rec, h); why != "" {
+		if why := notNow(a.Intake, rec, h); why != "" {
 			return nil, &inbox.WaitsError{Reason: why}
 		}
 		if !bytes.Equal(rec.Committed.Manifest, kept) {

@@ -229,3 +229,11 @@ func (f *facts) try(ctx context.Context, r *Rule, base vars) *tried {
 	}
 	return &tried{answer: a, rule: r, objects: f.objects}
 }
+
+// LeavesOut tells the names inside a drop that do not belong to its content; nil: there are none.
+func (b *Book) LeavesOut() func(p string) bool {
+	if b == nil || len(b.inside.Deny) == 0 {
+		return nil
+	}
+	return b.inside.denies
+}

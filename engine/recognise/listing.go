@@ -164,14 +164,6 @@ func (f *facts) denied(p string) bool {
 	return f.lists != nil && f.lists.denies(p)
 }
 
-// LeavesOut tells the names inside a drop that do not belong to its content; nil: there are none.
-func (b *Book) LeavesOut() func(p string) bool {
-	if b == nil || len(b.inside.Deny) == 0 {
-		return nil
-	}
-	return b.inside.denies
-}
-
 func (l *List) denies(p string) bool {
 	return slices.ContainsFunc(l.Deny, func(glob string) bool {
 		if strings.Contains(glob, "/") {

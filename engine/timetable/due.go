@@ -70,7 +70,7 @@ func (s *Schedule) opening(t time.Time) time.Time {
 // the clock shows them.
 func (r *reckoned) nextCron(after time.Time) (time.Time, bool) {
 	wall := asUTC(after.In(r.zone)).Add(-25 * time.Hour) // further back than a clock is ever put
-	var again time.Time // of a time before that is shown twice: others are first shown before it
+	var again time.Time                                  // of a time before that is shown twice: others are first shown before it
 	for range mostSteps * 60 {
 		if wall = r.cron.Next(wall); wall.IsZero() {
 			break

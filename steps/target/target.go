@@ -131,3 +131,12 @@ func (t traits) until(now time.Time) time.Time {
 	}
 	return now.Add(t.retention)
 }
+
+// Found is a copy that stands on a target, by its place alone: nothing of it was read but,
+// of OCFL, the inventory.
+type Found struct {
+	Item     layout.ItemID
+	Version  int // of the item
+	Revision int
+	Copy     layout.DepositCopy // Place, Layout and State
+}

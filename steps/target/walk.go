@@ -13,15 +13,6 @@ import (
 	"bagpipe/layout"
 )
 
-// Found is a copy that stands on a target, by its place alone: nothing of it was read but,
-// of OCFL, the inventory.
-type Found struct {
-	Item     layout.ItemID
-	Version  int // of the item
-	Revision int
-	Copy     layout.DepositCopy // Place, Layout and State
-}
-
 // fanDepth is how deep the bags of items lie.
 var fanDepth = strings.Count(Place(layout.ItemID(strings.Repeat("0", layout.ItemIDLen)), 1), "/")
 
