@@ -113,7 +113,8 @@ func (o folderOutlet) swap(p parcel, part, place, old string) error {
 	if err := disk.MkdirAll(filepath.Dir(o.note(p.Item)), 0o777); err != nil {
 		return err
 	}
-	return disk.WriteFile(o.note(p.Item), append(data, '\n'), 0o666)
+	// By one name, which the next put writes over: a kill leaves nothing that nobody clears.
+	return disk.WriteFileFS(disk.OS{}, o.note(p.Item), "", append(data, '\n'), 0o666)
 }
 
 // remove takes the note away first: a crash leaves a folder that is not known for a delivery.
@@ -121,11 +122,10 @@ func (o folderOutlet) remove(_ context.Context, p parcel) error {
 	if err := o.there(); err != nil {
 		return err
 	}
-	if err := os.Remove(o.note(p.Item)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &target.Down{Err: err}
-	}
-	if err := disk.RemoveTree(o.place(p.Item)); err != nil {
-		return &target.Down{Err: err}
+	for _, left := range []string{o.note(p.Item), o.note(p.Item) + ".tmp", o.place(p.Item)} {
+		if err := disk.RemoveTree(left); err != nil {
+			return &target.Down{Err: err}
+		}
 	}
 	return disk.SyncDir(o.dir)
 }
