@@ -60,7 +60,7 @@ type itemFilter struct {
 	placeArgs
 	Workflow string `placeholder:"NAME" help:"Only items with this workflow."`
 	Step     string `placeholder:"NAME" help:"Only items with this step; with --status, in that status."`
-	Status   string `placeholder:"STATUS" enum:",waiting,in-progress,completed,skipped,failed,inactive" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive, of a workflow."`
+	Status   string `placeholder:"STATUS" enum:",waiting,in-progress,completed,skipped,failed,inactive,scheduled" default:"" help:"waiting, in-progress, completed, skipped or failed; inactive or scheduled, of a workflow."`
 }
 
 func (c *itemFilter) filter() ask.Filter {

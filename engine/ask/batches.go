@@ -54,7 +54,7 @@ func (b *BatchRow) count(it *queue.Item) {
 	b.Items++
 	open, failed := it.Broken != "", it.Broken != ""
 	for r := range it.Runs {
-		open = open || it.Runs[r].Status == state.InProgress || it.Runs[r].Status == state.Failed
+		open = open || it.Runs[r].Status.UnderWay() || it.Runs[r].Status == state.Failed
 		failed = failed || it.Runs[r].Status == state.Failed
 	}
 	if open {
@@ -112,7 +112,7 @@ func goesOn(it *queue.Item, now time.Time) (goes, person bool) {
 	}
 	for r := range it.Runs {
 		run := &it.Runs[r]
-		if run.Status != state.InProgress {
+		if !run.Status.UnderWay() {
 			continue
 		}
 		waits, open := false, false

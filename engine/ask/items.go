@@ -94,7 +94,7 @@ func lastMoved(run *queue.Run) (last time.Time) {
 // telling ranks the runs of an item by how much they tell of it; of equal ones the
 // later counts.
 func telling(s state.Status) int {
-	return slices.Index([]state.Status{state.Completed, state.Inactive, state.InProgress, state.Failed}, s)
+	return slices.Index([]state.Status{state.Completed, state.Inactive, state.Scheduled, state.InProgress, state.Failed}, s)
 }
 
 // firstOpen finds the step that tells most about a run: a failed one, else one

@@ -41,6 +41,7 @@ type WorkflowDetail struct {
 	Status      state.Status `json:"status"`
 	Created     time.Time    `json:"created"`
 	NotBefore   time.Time    `json:"notBefore,omitzero"`
+	Started     time.Time    `json:"started,omitzero"`
 	Ended       time.Time    `json:"ended,omitzero"`
 	Why         string       `json:"why,omitempty"` // nothing of it starts
 	Steps       []StepDetail `json:"steps"`
@@ -139,7 +140,7 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {
 	w := x.Workflows[name]
 	d := WorkflowDetail{Workflow: name, Digest: w.Digest, StartedBy: w.StartedBy, Status: w.Status, Created: w.Created,
-		NotBefore: w.NotBefore, Ended: w.Ended, Why: x.Stopped(name)}
+		NotBefore: w.NotBefore, Started: w.Started, Ended: w.Ended, Why: x.Stopped(name)}
 	if w.StartedWith != w.Digest {
 		d.StartedWith = w.StartedWith
 	}

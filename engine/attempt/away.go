@@ -43,7 +43,7 @@ func (a Abroad) RunnerOf(process string) string { return a.ledger.Site.Runner(pr
 func (w *Away) Lend(ctx context.Context, to Worker, cancelled func(error)) (ref layout.AttemptRef, ok bool) {
 	skipped, err := skip(ctx, w.Work)
 	if err == nil && !skipped {
-		w.attempt, err = w.a.begin(ctx, w.Entry, to)
+		w.attempt, err = w.a.begin(ctx, w.Entry, to, true)
 		err = w.a.harmless(ctx, err)
 	}
 	if w.Err = err; err != nil || w.attempt == nil {

@@ -23,8 +23,8 @@ func (a *Attempts) backoff(s *state.Step, failures int) time.Duration {
 // begin commits the claim of a step that was taken from the queue: waiting becomes
 // in-progress. The limits of the workspace are asked again in the edit: what other
 // engines claimed since Take is in the index by then, so that of two engines one is
-// first.
-func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker) (*claimed, error) {
+// first. starts says that the robot is called now.
+func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker, starts bool) (*claimed, error) {
 	id, workflow, step := entry.Item.ID, entry.Run, entry.Step
 	c := &claimed{AttemptRef: layout.AttemptRef{Item: id, Workflow: workflow, Step: step}, by: by, at: a.ledger.Now()}
 	_, err := a.ledger.Step(ctx, id, workflow, c.robot(a.ledger), "", func(rec *ledger.Record) (state.Event, error) {
@@ -35,7 +35,7 @@ func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker) (*cl
 			return nil, err
 		}
 		c.Key = rec.Execution.NextKey(step, by.Engine)
-		return state.Claim{Workflow: workflow, Step: step, Attempt: c.Key, At: c.at, Runner: by.Runner, Version: by.Version}, nil
+		return state.Claim{Workflow: workflow, Step: step, Attempt: c.Key, At: c.at, Runner: by.Runner, Version: by.Version, Unstarted: !starts}, nil
 	}, a.control.ClaimControl(c.AttemptRef))
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ const (
 
 // Begin claims a step that was taken from the queue.
 func (a *Attempts) Begin(ctx context.Context, entry queue.Entry) error {
-	_, err := a.begin(ctx, entry, here(a.ledger))
+	_, err := a.begin(ctx, entry, here(a.ledger), true)
 	return err
 }
 

@@ -72,8 +72,21 @@ func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Wo
 // ForPool is the work as a pool performs it. ctx ends when the engine must not commit any
 // more; the robot gets the pool's own.
 func (w *Work) ForPool(ctx context.Context) runner.Work {
-	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Prefetch: w.plan.Prefetch, Timeout: time.Duration(w.plan.Timeout),
+	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Prefetch: w.plan.Prefetch, Timeout: time.Duration(w.plan.Timeout), Within: within(w.plan),
 		Claim: func() bool { return w.claim(ctx) }, Run: w.run, Finish: func() { w.finish(ctx) }}
+}
+
+// callWithin is how soon after its claim, which says that the attempt is started, a robot is
+// called.
+const callWithin = time.Second
+
+// within is how soon the robot is to be called; 0: what is claimed ahead of its turn, or
+// gathers for a batch, waits, and its claim does not say that it is started.
+func within(s *state.Step) time.Duration {
+	if s.Prefetch > 0 || s.Batch > 1 {
+		return 0
+	}
+	return callWithin
 }
 
 // claim takes the lock file, then commits the attempt: only then may the robot
@@ -109,7 +122,7 @@ func (w *Work) tryClaim(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.attempt, err = a.begin(ctx, w.Entry, here(a.ledger))
+	w.attempt, err = a.begin(ctx, w.Entry, here(a.ledger), within(w.plan) > 0)
 	if err != nil {
 		return false, a.harmless(ctx, err)
 	}
@@ -428,7 +441,7 @@ func (w *Work) end(ctx context.Context) error {
 	var returned *Returned
 	switch {
 	case c.started.IsZero():
-		return abandon(ctx, l, c.AttemptRef, "not started: the engine is stopping, the item is held, or the step is disabled")
+		return abandon(ctx, l, c.AttemptRef, "not started: its turn did not come within a second, the engine is stopping, the item is held, or the step is disabled")
 	case errors.Is(w.Err, state.ErrStale):
 		return w.Err
 	case errors.Is(w.Err, runner.ErrInterrupted):

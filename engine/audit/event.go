@@ -124,7 +124,7 @@ func attemptOf(d difference, x *state.Execution, plans state.Plans) (happened, e
 	h := happened{workflow: at.workflow, plan: plans(x.Workflows[at.workflow].Digest)}
 	switch {
 	case at.fresh && a.State == state.InProgress:
-		h.event = state.Claim{Workflow: at.workflow, Step: at.step, Attempt: at.key, At: a.Claimed, Runner: a.Runner, Version: a.Version, Outside: true, Progress: a.Progress}
+		h.event = state.Claim{Workflow: at.workflow, Step: at.step, Attempt: at.key, At: a.Claimed, Runner: a.Runner, Version: a.Version, Unstarted: a.Started.IsZero(), Outside: true, Progress: a.Progress}
 	case at.fresh && strings.Contains(a.By, "<"): // a person: NAME <ADDRESS>
 		h.by = a.By
 		h.event = state.Decide{Workflow: at.workflow, Step: at.step, Attempt: at.key, State: a.State, At: a.Ended, By: a.By, Message: a.Message, Milestones: d.milestones}

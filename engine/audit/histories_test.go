@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand"
@@ -12,9 +13,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/engine"
 	"bagpipe/engine/audit"
+	"bagpipe/layout"
 )
 
 var histories = flag.Int("histories", 18, "how many histories with one thing wrong TestRewrittenHistoriesAreFound makes")
@@ -293,4 +296,57 @@ func damaged(t *testing.T, root string) bool {
 	n := 0
 	_, err = audit.New(e.Ledger, e.Guard).Run(context.Background(), audit.Options{}, func(audit.Finding) { n++ })
 	return err != nil || n > 0
+}
+
+// A history as versions wrote it that told of no start with the claim, of no start of a
+// workflow, and of none that is scheduled, is as honest as another.
+func TestAHistoryOfAnEarlierVersionIsHonest(t *testing.T) {
+	root, ctx := worked(t), context.Background()
+	e, err := engine.Open(ctx, root, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := layout.ItemID(itemOf(string(git(t, root, nil, "log", "-1", "--grep=^Bagpipe-Item: ", "--format=%B", "main"))))
+	if err := os.WriteFile(filepath.Join(root, "workflows", "later.yaml"), []byte("schema: 1\nname: later\nsteps:\n  - name: register\n  - name: out\n    robot: noop\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settings.Sync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	name, err := e.Act.Start(ctx, item, "later", time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, errOff := e.Act.Deactivate(ctx, item, name, "not yet")
+	_, errOn := e.Act.Activate(ctx, item, name, "yes")
+	if err := errors.Join(errOff, errOn, e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := parse(git(t, root, nil, "fast-export", "--reencode=no", "main"))
+	inProgress := regexp.MustCompile(`(?s)\n *"started": "[^"]*",(\n *"state": "in-progress")`)
+	ofWorkflow := regexp.MustCompile(`(?m)^      "started": .*\n`)
+	told := map[string]int{}
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.commit {
+			told["scheduled"] += strings.Count(p.data, ": scheduled\n")
+			p.data = strings.ReplaceAll(p.data, ": scheduled\n", ": in-progress\n")
+			continue
+		}
+		if !strings.Contains(p.data, `"workflows": {`) {
+			continue
+		}
+		told["started with the claim"] += len(inProgress.FindAllString(p.data, -1))
+		told["start of a workflow"] += len(ofWorkflow.FindAllString(p.data, -1))
+		p.data = ofWorkflow.ReplaceAllString(inProgress.ReplaceAllString(p.data, "$1"), "")
+		p.data = strings.ReplaceAll(p.data, `"status": "scheduled"`, `"status": "in-progress"`)
+	}
+	for _, what := range []string{"scheduled", "started with the claim", "start of a workflow"} {
+		if told[what] == 0 {
+			t.Errorf("the history tells of no %s", what)
+		}
+	}
+	if _, found := audited(t, rewritten(t, s.bytes())); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
 }

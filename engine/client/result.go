@@ -99,7 +99,7 @@ type attemptDetail struct {
 // over reports whether nothing of the item goes on by itself any more.
 func (d *detail) over() bool {
 	for _, w := range d.Workflows {
-		if w.Status == "in-progress" || w.Status == "waiting" || w.Status == "active" {
+		if w.Status == "in-progress" || w.Status == "scheduled" || w.Status == "waiting" || w.Status == "active" {
 			return false
 		}
 	}

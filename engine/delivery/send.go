@@ -87,7 +87,7 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 		return nil // the item is gone or cannot be read: others tell
 	}
 	for _, w := range rec.Execution.Workflows {
-		if w.Status == state.InProgress || w.Status == state.Waiting {
+		if w.Status.UnderWay() || w.Status == state.Waiting {
 			return nil
 		}
 	}

@@ -40,7 +40,7 @@ func (n *node) text(predicate, text, xsd string) {
 
 // statuses are the ontology's; StatusSheduled is its spelling.
 var statuses = map[state.Status]string{state.Waiting: "StatusSheduled", state.Deferred: "StatusSheduled", state.InProgress: "StatusInProgress",
-	state.Completed: "StatusCompleted", state.Skipped: "StatusSkipped", state.Failed: "StatusFailed"}
+	state.Scheduled: "StatusSheduled", state.Completed: "StatusCompleted", state.Skipped: "StatusSkipped", state.Failed: "StatusFailed"}
 
 func planIRI(digest string) string {
 	return "bagpipe:plan/" + strings.TrimPrefix(digest, "sha256:")
@@ -60,7 +60,7 @@ func (r *record) nodes(told map[string]bool) (all []*node) {
 		n.link("em:executionPlan", planIRI(w.Digest))
 		n.text("em:isDefaultChain", fmt.Sprint(w.Name == r.isDefault), "boolean")
 		n.status(w.Status)
-		n.text("em:started", stamp(w.Created), "dateTime")
+		n.text("em:started", stamp(w.Started), "dateTime")
 		n.text("em:completed", stamp(w.Ended), "dateTime")
 		all = append(all, n)
 		for i := range plan.Steps {

@@ -111,7 +111,7 @@ func takenBy(m layout.Manifest, x *state.Execution) string {
 		}
 		for _, s := range w.Steps {
 			for _, a := range s.Attempts {
-				if a.Started.Equal(w.Created) && a.Runner != "" {
+				if a.Claimed.IsZero() && a.Started.Equal(w.Created) && a.Runner != "" {
 					return a.Runner
 				}
 			}

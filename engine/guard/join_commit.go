@@ -87,8 +87,15 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (bool, err
 	if err != nil {
 		return false, err
 	}
+	now, err := l.Store.At(c.Hash)
+	if err != nil {
+		return false, err
+	}
+	same := func(p string, expected, data []byte) bool {
+		return (data == nil) == (expected == nil) && (bytes.Equal(data, expected) || bytes.Equal(data, asBefore(l.PlansAt(now), p, expected)))
+	}
 	for p, data := range is {
-		if expected, there := want[p]; !there || (data == nil) != (expected == nil) || !bytes.Equal(data, expected) {
+		if expected, there := want[p]; !there || !same(p, expected, data) {
 			return false, nil
 		}
 		delete(want, p)
@@ -102,9 +109,23 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (bool, err
 	}
 	for p, data := range want { // those that are in a as they are to be
 		old, err := ledger.ReadOptional(v, p)
-		if err != nil || (data == nil) != (old == nil) || !bytes.Equal(data, old) {
+		if err != nil || !same(p, data, old) {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// asBefore is an execution record as joins before wrote it, see state.EncodeBefore; nil of any
+// other file.
+func asBefore(plans state.Plans, path string, data []byte) []byte {
+	if _, rest, ok := layout.ItemOfPath(path); !ok || rest != layout.ExecutionJSON {
+		return nil
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		return nil
+	}
+	x.Recompute(plans)
+	return state.EncodeBefore(x)
 }

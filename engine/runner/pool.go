@@ -26,6 +26,7 @@ type Work struct {
 	Instances int           // of Step that may run at once; 0: as many as there are slots
 	Prefetch  int           // of Step that may be claimed ahead for each instance, where it takes long
 	Timeout   time.Duration // of Run; 0: none
+	Within    time.Duration // of its claim it is to be run, else it is given back; 0: it waits for its turn
 	Claim     func() bool
 	Run       func(ctx context.Context, aside Aside)
 	Finish    func()
@@ -48,6 +49,9 @@ type Pool struct {
 	mu    sync.Mutex // guards the rest
 	steps map[string]*stepRoom
 	busy  int
+	ahead int           // of all steps
+	runs  time.Duration // about how long a step runs, of whichever
+	late  bool          // what was claimed ahead was given back, and no short step ended since
 
 	stock atomic.Int32 // the sum of what stands in line, of each step no more than may run at once
 }
@@ -61,16 +65,17 @@ type stepRoom struct {
 	runs    time.Duration // about how long it runs
 }
 
-// Where a step takes much longer than a claim, nothing is claimed before an instance is
-// free, but for what its prefetch says: another engine may be free sooner. Else one is
-// claimed ahead for each instance, so that the next
-// claim becomes durable while the step before runs. Where a step takes less time
+// Nothing is claimed that would not be run soon, but for what a step's prefetch says: another
+// engine may be free sooner. So where a step takes much longer than a claim, or longer than
+// soon, an instance and a slot must be free. Else one is claimed ahead for each instance, so
+// that the next claim becomes durable while the step before runs. Where a step takes less time
 // than a claim, one would leave the worker waiting for a sync: then as many as run
 // in the time a claim takes, up to mostAhead. Many more may be finishing: they wait
 // for the disk, and the more of them there are the more commits share a sync. That is
 // why there are twice as many: while one half runs, the other's claims are gathered.
 const (
 	longRuns      = 10 // times a claim: waiting for the claim costs less than a tenth
+	soon          = 500 * time.Millisecond
 	mostAhead     = 32
 	finishingEach = 64
 	busyEach      = 128 // pieces of work at once, in whatever state, for each slot
@@ -116,13 +121,20 @@ func (p *Pool) May(step string, instances, prefetch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.room(step, instances)
-	return r.ahead < r.mayAhead(prefetch) && p.busy < busyEach*cap(p.slots)
+	return r.ahead < r.mayAhead(prefetch) && p.busy < busyEach*cap(p.slots) && (prefetch > 0 || p.turnSoon())
+}
+
+// turnSoon reports whether one more piece of work that is claimed would be run soon; p.mu is
+// held.
+func (p *Pool) turnSoon() bool {
+	before := p.ahead + 1 - (cap(p.slots) - len(p.slots))
+	return before <= 0 || !p.late && p.runs > 0 && p.runs*time.Duration(before)/time.Duration(cap(p.slots)) < soon
 }
 
 // mayAhead is how many pieces of work may be claimed and not run yet.
 func (r *stepRoom) mayAhead(prefetch int) int {
 	switch n := r.running.n; {
-	case r.runs == 0 || r.claims == 0 || r.runs >= longRuns*r.claims:
+	case r.runs == 0 || r.claims == 0 || r.runs >= min(longRuns*r.claims, soon):
 		return max(0, n-r.running.taken) + n*prefetch
 	case r.runs >= r.claims:
 		return n * max(1, prefetch)
@@ -157,7 +169,7 @@ func (p *Pool) Go(ctx context.Context, w Work) {
 	p.wg.Go(func() {
 		defer p.change(func() { p.busy-- })
 		if !p.claim(w, r) {
-			p.change(func() { r.ahead-- })
+			p.change(func() { r.ahead--; p.ahead-- })
 			return
 		}
 		p.inSlot(ctx, w, r)
@@ -172,6 +184,7 @@ func (p *Pool) begin(w Work) *stepRoom {
 	defer p.mu.Unlock()
 	r := p.room(w.Step, w.Instances)
 	r.ahead++
+	p.ahead++
 	p.busy++
 	return r
 }
@@ -197,14 +210,14 @@ func (p *Pool) claim(w Work, r *stepRoom) bool {
 	return ok
 }
 
-// inSlot runs w in a slot, unless the pool is draining: then the claim is given
-// back by Finish, as nothing has been run.
+// inSlot runs w in a slot, unless the pool is draining, or its turn does not come in
+// time: then the claim is given back by Finish, as nothing has been run.
 func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.mu.Lock()
 	p.line(r, 1)
 	p.mu.Unlock()
-	leave, ok := p.enter(r)
-	p.change(func() { r.ahead--; p.line(r, -1) })
+	leave, ok := p.enter(r, w.Within)
+	p.change(func() { r.ahead--; p.ahead--; p.line(r, -1); p.late = p.late || !ok })
 	if !ok {
 		return
 	}
@@ -225,6 +238,8 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	learn(&r.runs, took)
+	learn(&p.runs, took)
+	p.late = p.late && took > soon
 }
 
 // aside gives the places of a running piece of work to others while it waits, and takes
@@ -233,15 +248,20 @@ func (p *Pool) aside(r *stepRoom, wait func() error) error {
 	<-p.slots
 	p.leave(r)
 	defer func() {
-		p.sit(r, nil)
+		p.sit(r, nil, nil)
 		p.slots <- struct{}{}
 	}()
 	return wait()
 }
 
-// enter takes a place of the step, then a slot; not when the pool drains first.
-func (p *Pool) enter(r *stepRoom) (leave func(), ok bool) {
-	if p.Draining() || !p.sit(r, p.drain) {
+// enter takes a place of the step, then a slot; not when the pool drains first, or within
+// is over.
+func (p *Pool) enter(r *stepRoom, within time.Duration) (leave func(), ok bool) {
+	var over <-chan time.Time
+	if within > 0 {
+		over = time.After(within)
+	}
+	if p.Draining() || !p.sit(r, p.drain, over) {
 		return nil, false
 	}
 	select {
@@ -251,13 +271,15 @@ func (p *Pool) enter(r *stepRoom) (leave func(), ok bool) {
 		}
 		<-p.slots
 	case <-p.drain:
+	case <-over:
 	}
 	p.leave(r)
 	return nil, false
 }
 
-// sit waits for a place of the step; false when give is closed first. nil never is.
-func (p *Pool) sit(r *stepRoom, give <-chan struct{}) bool {
+// sit waits for a place of the step; false when give is closed, or over comes, first. nil
+// never does.
+func (p *Pool) sit(r *stepRoom, give <-chan struct{}, over <-chan time.Time) bool {
 	p.mu.Lock()
 	seat := r.running.ask()
 	p.mu.Unlock()
@@ -265,6 +287,7 @@ func (p *Pool) sit(r *stepRoom, give <-chan struct{}) bool {
 	case <-seat:
 		return true
 	case <-give:
+	case <-over:
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

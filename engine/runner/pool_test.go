@@ -293,3 +293,57 @@ func TestInstancesChangeWhileTheyRun(t *testing.T) {
 		p.Wait()
 	})
 }
+
+// TestWhatIsNotRunInTimeIsGivenBack: of what was claimed and does not get its turn Run is not
+// called, and Finish is; nothing more is claimed ahead then.
+func TestWhatIsNotRunInTimeIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, time.Now)
+		end := make(chan struct{})
+		p.Go(t.Context(), Work{Step: "w/long", Run: func(context.Context, Aside) { <-end }, Finish: func() {}})
+		synctest.Wait()
+		begin, given, ran := time.Now(), time.Duration(-1), 0
+		next := Work{Step: "w/next", Within: time.Second, Run: func(context.Context, Aside) { ran++ }, Finish: func() { given = time.Since(begin) }}
+		p.Go(t.Context(), next)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if given != time.Second || ran != 0 {
+			t.Errorf("given back after %s, run %d times", given, ran)
+		}
+		if p.May("w/next", 0, 0) || !p.May("w/next", 0, 1) {
+			t.Error("without a free slot something is claimed without prefetch, or nothing with it")
+		}
+		close(end)
+		synctest.Wait()
+		if !p.May("w/next", 0, 0) {
+			t.Error("nothing is claimed though a slot is free")
+		}
+		p.Go(t.Context(), next)
+		p.Wait()
+		if ran != 1 || p.Busy() != 0 {
+			t.Errorf("run %d times, busy %d", ran, p.Busy())
+		}
+	})
+}
+
+// TestLongStepsKeepOthersFromBeingClaimed: while long steps have all slots, no other step's
+// work is claimed, and while short ones have them, it is.
+func TestLongStepsKeepOthersFromBeingClaimed(t *testing.T) {
+	for run, want := range map[time.Duration]bool{10 * time.Millisecond: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := New(2, time.Now)
+			w := Work{Step: "w/s", Claim: func() bool { return true }, Run: func(context.Context, Aside) { time.Sleep(run) }, Finish: func() {}}
+			for range 3 {
+				p.Go(t.Context(), w)
+				p.Go(t.Context(), w)
+				if synctest.Wait(); p.Busy() != 2 {
+					t.Fatal(p.Busy())
+				}
+				if got := p.May("w/other", 0, 0); p.runs > 0 && got != want {
+					t.Errorf("with runs of %s: %v", run, got)
+				}
+				p.Wait()
+			}
+		})
+	}
+}

@@ -15,9 +15,11 @@ type Claim struct {
 	Attempt  layout.AttemptKey
 	At       time.Time
 	Runner   string
-	Version  string    // of the program
-	Outside  bool      // who is at work is no robot of the engine, and may begin a manual step
-	Progress *Progress // what is told of it from outside; nil: nothing
+	Version  string // of the program
+	// Unstarted is a claim of what is not begun yet, or by a version that told of no start.
+	Unstarted bool
+	Outside   bool      // who is at work is no robot of the engine, and may begin a manual step
+	Progress  *Progress // what is told of it from outside; nil: nothing
 }
 
 // Note replaces what is told of an attempt that goes on outside.
@@ -99,8 +101,12 @@ func (e Claim) apply(x *Execution, d *Definition) (Transition, error) {
 	if err := overtaken("claim", x, e.Workflow, e.Step, s, e.Attempt); err != nil {
 		return Transition{}, err
 	}
-	s.dropDeferred(e.Attempt.Engine)
-	s.put(e.Attempt, Attempt{State: InProgress, Claimed: e.At, Runner: e.Runner, Version: e.Version, Progress: e.Progress})
+	s.dropDeferred(e, x.Workflows[e.Workflow])
+	a := Attempt{State: InProgress, Claimed: e.At, Started: e.At, Runner: e.Runner, Version: e.Version, Progress: e.Progress}
+	if e.Unstarted {
+		a.Started = time.Time{}
+	}
+	s.put(e.Attempt, a)
 	x.Compute(e.Workflow, d)
 	return Transition{Workflow: e.Workflow, Step: e.Step, From: Waiting, To: InProgress, Attempt: e.Attempt}, nil
 }
@@ -129,10 +135,12 @@ func overtaken(event string, x *Execution, workflow string, step layout.Name, s 
 }
 
 // dropDeferred removes the engine's own deferred attempts, which decide nothing
-// any more: a step that polls for weeks must not make the record grow.
-func (s *StepRecord) dropDeferred(engine layout.EngineID) {
+// any more: a step that polls for weeks must not make the record grow. The one with which
+// a dated workflow was begun stays.
+func (s *StepRecord) dropDeferred(e Claim, of *Workflow) {
 	for k, a := range s.Attempts {
-		if a.State == Deferred && k.Engine == engine {
+		first := of.dated() && a.begun().Equal(of.Started) && !e.Unstarted
+		if a.State == Deferred && k.Engine == e.Attempt.Engine && !first {
 			delete(s.Attempts, k)
 		}
 	}

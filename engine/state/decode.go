@@ -178,7 +178,7 @@ func (r *reader) workflow(v gjson.Result) *Workflow {
 			w.Created = r.time(v)
 		case "notBefore":
 			w.NotBefore = r.time(v)
-		case "status", "ended":
+		case "status", "started", "ended":
 		case "skip":
 			w.Skip = map[layout.Name]string{}
 			r.object("skip", v, func(k string, v gjson.Result) bool {

@@ -15,7 +15,7 @@
 //	  "schema":     1,
 //	  "workflows":  {"accession.1": {
 //	    "created", "definition": {"digest", "name", "startedWith"}, "ended", "notBefore",
-//	    "skip": {"STEP": "REASON"}, "startedBy": "WORKFLOW.N/STEP", "status",
+//	    "skip": {"STEP": "REASON"}, "started", "startedBy": "WORKFLOW.N/STEP", "status",
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
 //	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "version", "by", "message", "text",
@@ -26,10 +26,11 @@
 // Times are RFC 3339 UTC; elapsed is in seconds. Fields not known here are kept
 // and written back. An attempt is written by the engine in its key alone; a
 // person's act (complete, skip, fail) is an attempt with "by". Every "status",
-// and a workflow's "ended", is computed, written for the reader and ignored when
+// and a workflow's "started" and "ended", is computed, written for the reader and ignored when
 // read. "skip" names the steps this item does not need, decided when the workflow
 // starts, or is moved, and never withdrawn. "startedBy" is the step that started
-// the workflow. "progress" is what the attempt's robot told last of how far it had
+// the workflow. An attempt is "started" with its claim, unless that was made ahead of its turn, and,
+// once it has ended, when its robot was called. "progress" is what the attempt's robot told last of how far it had
 // come; it is there once the attempt has ended. "chosen" names, of the steps that its step
 // chooses from (choose), those that are done: the others that require it are skipped, and
 // all are done where it is absent. "cpu" is the processor time of its program, in seconds.
@@ -102,13 +103,15 @@
 //	an internal error stands, or a required      failed
 //	  step failed (with afterFailure: independent
 //	  once no step is open that does not need it)
+//	dated for later, and nothing of it begun     scheduled
 //	otherwise                                    in-progress
 //
 // A failed step is tolerated when it is optional or continueOnFailure. A workflow
 // that is completed or inactive is out of all queues; an item all of whose
 // workflows are has nothing to do. "ended" is, of a completed workflow, when the
 // last of its steps ended; of a failed one, when the first failure that makes it
-// so came.
+// so came. "started" is when the workflow was created; of one that is dated for later, when the
+// first attempt was claimed, or a person acted; an attempt that tells of it is not dropped.
 //
 // A step is satisfied for those that need it when it is completed or skipped, or
 // failed and tolerated: an optional step that failed still satisfies. After a

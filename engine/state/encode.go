@@ -20,6 +20,21 @@ func (x *Execution) Encode() []byte {
 	return w.done([]byte{'\n'})
 }
 
+// EncodeBefore is Encode as it was before workflows told when they were started, and which of
+// them are scheduled: a history may have been written so.
+func EncodeBefore(x *Execution) []byte {
+	old := *x
+	old.Workflows = make(map[string]*Workflow, len(x.Workflows))
+	for name, w := range x.Workflows {
+		was := *w
+		if was.Started = (time.Time{}); was.Status == Scheduled {
+			was.Status = InProgress
+		}
+		old.Workflows[name] = &was
+	}
+	return old.Encode()
+}
+
 func (i Intent) encode(dst []byte) []byte {
 	w := &writer{buf: dst}
 	i.write(w)
@@ -63,6 +78,7 @@ func (w *Workflow) write(to *writer) {
 	f.set("created", timeValue(w.Created))
 	f.time("notBefore", w.NotBefore)
 	f.time("ended", w.Ended)
+	f.time("started", w.Started)
 	f.text("startedBy", w.StartedBy)
 	f.set("status", text(string(w.Status)))
 	if len(w.Skip) > 0 {

@@ -24,8 +24,12 @@ const (
 	Skipped    Status = "skipped"
 	Failed     Status = "failed"
 	Deferred   Status = "deferred"
-	Inactive   Status = "inactive" // of a workflow only
+	Inactive   Status = "inactive"  // of a workflow only
+	Scheduled  Status = "scheduled" // of a workflow only: dated for later, and nothing of it was begun
 )
+
+// UnderWay reports whether a workflow of that status goes on, now or from its date.
+func (s Status) UnderWay() bool { return s == InProgress || s == Scheduled }
 
 // Kinds of failure.
 const (
@@ -115,6 +119,7 @@ type Workflow struct {
 	NotBefore   time.Time
 	Skip        map[layout.Name]string // steps this item does not need, and why
 	Status      Status                 // computed
+	Started     time.Time              // computed; zero: it is scheduled
 	Ended       time.Time              // computed
 	Steps       map[layout.Name]*StepRecord
 	unknown     unknown

@@ -82,6 +82,12 @@ func (s *site) check(t testing.TB, when string) {
 		if (w.Status == Completed || w.Status == Failed) == w.Ended.IsZero() {
 			t.Fatalf("%s: %s is %s and ended %v", when, name, w.Status, w.Ended)
 		}
+		if want := f.begun(); !w.Started.Equal(want) {
+			t.Fatalf("%s: %s was started %v, the model says %v\n%s", when, name, w.Started, want, s.x.Encode())
+		}
+		if w.Status == Scheduled {
+			s.seen.note("scheduled")
+		}
 		for step, r := range w.Steps {
 			if want := f.step(step).status(); r.Status != want {
 				t.Fatalf("%s: %s/%s is %s, the model says %s\n%s", when, name, step, r.Status, want, s.x.Encode())
@@ -165,6 +171,7 @@ var reached = map[string]int{
 	"waits for content":                      50,
 	"step not chosen":                        20,
 	"cancelled, and its engine gone":         3,
+	"scheduled":                              50,
 }
 
 // evenly draws every number as often as any other; rapid's own ranges favour small

@@ -52,7 +52,7 @@ func AtWork(x *Execution) string {
 // goes on, or the step that runs, whatever became of its workflow; "" is nothing.
 func (x *Execution) Underway() string {
 	for _, name := range x.Names() {
-		if x.Workflows[name].Status == InProgress {
+		if x.Workflows[name].Status.UnderWay() {
 			return name
 		}
 	}

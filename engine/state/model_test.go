@@ -51,6 +51,7 @@ type mAttempt struct {
 	children int
 	chosen   []layout.Name // nil: nothing was said
 	content  bool          // it fetched the item's
+	begun    time.Time
 }
 
 func newModel() *model {
@@ -215,7 +216,32 @@ func (f *mFlow) status() Status {
 	case failed && (f.def.AfterFailure != Independent || f.stopped(true) || !f.goesOn()):
 		return Failed
 	}
+	if f.begun().IsZero() {
+		return Scheduled
+	}
 	return InProgress
+}
+
+// begun is when the first attempt was, of those besides the one that is the start; a workflow
+// that is not dated for later is begun by that.
+func (f *mFlow) begun() (first time.Time) {
+	if !f.notBefore.After(f.created) {
+		return f.created
+	}
+	for name, s := range f.steps {
+		for _, a := range s.attempts {
+			if string(name) != f.def.Steps[0].Name && (first.IsZero() || a.begun.Before(first)) {
+				first = a.begun
+			}
+		}
+	}
+	return first
+}
+
+// underWay reports whether steps of a workflow may start.
+func (f *mFlow) underWay() bool {
+	st := f.status()
+	return st == InProgress || st == Scheduled
 }
 
 // goesOn reports whether a step is open that needs none of those that failed.
@@ -294,7 +320,7 @@ func (m *model) open(f *mFlow, i int) bool {
 // startable reports whether a step could start at now, but for a person.
 func (m *model) startable(f *mFlow, i int, now time.Time) bool {
 	s := f.step(layout.Name(f.def.Steps[i].Name))
-	if s.status() != Waiting || m.held() || f.status() != InProgress || !m.open(f, i) || now.Before(f.notBefore) {
+	if s.status() != Waiting || m.held() || !f.underWay() || !m.open(f, i) || now.Before(f.notBefore) {
 		return false
 	}
 	if m.bare && f.def.Steps[i].Needs == NeedsContent && !m.fetched() {

@@ -47,7 +47,7 @@ func (m *model) happen(ev Event, plan *Definition, needed func(*Step) bool) bool
 func (m *model) start(ev Start, plan *Definition) bool {
 	base, _ := Instance(ev.Workflow)
 	for name, f := range m.flows {
-		if b, _ := Instance(name); b == base && (name == ev.Workflow || f.status() == InProgress || f.status() == Failed) {
+		if b, _ := Instance(name); b == base && (name == ev.Workflow || f.underWay() || f.status() == Failed) {
 			return false
 		}
 	}
@@ -75,18 +75,19 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		}
 		s := f.step(ev.Step)
 		for k, a := range s.attempts {
-			if a.state == Deferred && k.Engine == ev.Attempt.Engine {
+			first := f.notBefore.After(f.created) && a.begun.Equal(f.begun())
+			if a.state == Deferred && k.Engine == ev.Attempt.Engine && !first {
 				delete(s.attempts, k)
 			}
 		}
-		s.attempts[ev.Attempt] = mAttempt{state: InProgress}
+		s.attempts[ev.Attempt] = mAttempt{state: InProgress, begun: ev.At}
 		return true
 	case Unneeded:
 		f, i := m.at(ev.Workflow, ev.Step)
 		if i < 0 || !m.startable(f, i, ev.At) || needed(&f.def.Steps[i]) && !f.unchosen(i) {
 			return false
 		}
-		f.step(ev.Step).attempts[ev.Attempt] = mAttempt{state: Skipped}
+		f.step(ev.Step).attempts[ev.Attempt] = mAttempt{state: Skipped, begun: ev.At}
 		return true
 	case End:
 		f, i := m.at(ev.Workflow, ev.Step)
@@ -94,9 +95,9 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		if !s.running(ev.Attempt) {
 			return false
 		}
-		a := mAttempt{ev.State, ev.RetryAt, ev.Children, ev.Chosen, ev.Content}
+		a := mAttempt{ev.State, ev.RetryAt, ev.Children, ev.Chosen, ev.Content, s.attempts[ev.Attempt].begun}
 		if ev.Unavailable && i >= 0 && f.def.Steps[i].Optional {
-			a = mAttempt{state: Skipped, children: ev.Children, chosen: ev.Chosen, content: ev.Content}
+			a = mAttempt{state: Skipped, children: ev.Children, chosen: ev.Chosen, content: ev.Content, begun: a.begun}
 		}
 		s.attempts[ev.Attempt] = a
 		return true
@@ -120,7 +121,7 @@ func (m *model) happenToStep(ev Event, needed func(*Step) bool) bool {
 		if st := s.status(); i < 0 || st != Waiting && st != Failed || f.status() == Inactive || !m.open(f, i) {
 			return false
 		}
-		s.attempts[ev.Attempt] = mAttempt{state: ev.State}
+		s.attempts[ev.Attempt] = mAttempt{state: ev.State, begun: ev.At}
 		return true
 	case Retry:
 		f, _ := m.at(ev.Workflow, ev.Step)

@@ -164,7 +164,7 @@ func (q *Scan) workflow() *Workflow {
 			w.Created = s.Time()
 		case "definition":
 			q.definition(w)
-		case "ended", "status": // computed
+		case "ended", "started", "status": // computed
 			s.Skip()
 		case "notBefore":
 			w.NotBefore = s.Time()

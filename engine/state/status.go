@@ -114,6 +114,7 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 		}
 	}
 	x.computeOthers(workflow, d)
+	w.Started = w.firstStart(d)
 	for _, k := range x.InternalErrors(workflow) {
 		failed, broken = earliest(failed, x.Intents[k].At), true
 	}
@@ -125,9 +126,41 @@ func (x *Execution) Compute(workflow string, d *Definition) {
 		w.Status = Inactive
 	case broken && !goesOn(x, workflow, d):
 		w.Status, w.Ended = Failed, failed
+	case w.Started.IsZero():
+		w.Status = Scheduled
 	default:
 		w.Status = InProgress
 	}
+}
+
+// dated reports whether a workflow was to begin later than it was put on the item.
+func (w *Workflow) dated() bool { return w.NotBefore.After(w.Created) }
+
+// begun is when an attempt was claimed, or a person acted.
+func (a *Attempt) begun() time.Time {
+	if a.Claimed.IsZero() {
+		return a.Started
+	}
+	return a.Claimed
+}
+
+// firstStart is when a workflow was begun; of a dated one, by the first attempt besides those
+// that put it on the item. Zero: nothing was.
+func (w *Workflow) firstStart(d *Definition) (first time.Time) {
+	if !w.dated() {
+		return w.Created
+	}
+	for name, s := range w.Steps {
+		if string(name) == d.Steps[0].Name {
+			continue
+		}
+		for _, a := range s.Attempts {
+			if at := a.begun(); !at.IsZero() {
+				first = earliest(first, at)
+			}
+		}
+	}
+	return first
 }
 
 // goesOn reports whether a workflow with a failed step has, by its definition, others left

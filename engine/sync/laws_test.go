@@ -273,3 +273,65 @@ func (w *world) holdsAll(n int, joined gitstore.Hash, of []gitstore.Hash) {
 		}
 	}
 }
+
+// A join that a version before workflows told of their start wrote is a join still; one that
+// was altered is none.
+func TestAJoinOfAnEarlierVersionIsOne(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	l := w.e.Ledger
+	for tries := 0; ; tries++ {
+		on := w.history(w.base, 9, false)
+		a, b := w.history(on, 0, false), w.history(on, 1, false)
+		if b.String() < a.String() {
+			a, b = b, a
+		}
+		files, err := guard.JoinTrees(ctx, l, on, a, b)
+		v, errAt := l.Store.At(a)
+		if err != nil || errAt != nil {
+			t.Fatal(err, errAt)
+		}
+		before := 0
+		for p, data := range files {
+			if _, rest, ok := layout.ItemOfPath(p); !ok || rest != layout.ExecutionJSON {
+				continue
+			}
+			x, err := state.Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.Recompute(l.PlansAt(v))
+			if files[p] = state.EncodeBefore(x); !bytes.Equal(files[p], data) {
+				before++
+			}
+		}
+		if before == 0 && tries < 100 {
+			continue
+		}
+		is := func() bool {
+			h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, guard.JoinMessage(a, b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, errAt := l.Store.At(h)
+			if errAt != nil {
+				t.Fatal(errAt)
+			}
+			c, errAbout := v.About()
+			is, err := guard.IsJoin(ctx, l, c)
+			if errAbout != nil || err != nil {
+				t.Fatal(errAbout, err)
+			}
+			return is
+		}
+		if before == 0 || !is() {
+			t.Errorf("%d records as before: it is no join", before)
+		}
+		for p, data := range files {
+			files[p] = bytes.Replace(data, []byte(`"status": "waiting"`), []byte(`"status": "skipped"`), 1)
+		}
+		if is() {
+			t.Error("one with another status is a join")
+		}
+		return
+	}
+}

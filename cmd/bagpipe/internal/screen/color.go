@@ -9,12 +9,12 @@ import (
 )
 
 // statusCell is a status that stands alone: at the beginning of a line, or in a column.
-var statusCell = regexp.MustCompile(`(?m)(^| {2,})(failed|rejected|damaged|wrong|waiting|in-progress|poor|completed|sound|registered|skipped)( |$)`)
+var statusCell = regexp.MustCompile(`(?m)(^| {2,})(failed|rejected|damaged|wrong|waiting|scheduled|in-progress|poor|completed|sound|registered|skipped)( |$)`)
 
 // The colours of statuses: what failed, what is under way or waits, what is done.
 var colours = map[string]string{
 	"failed": "\x1b[31m", "rejected": "\x1b[31m", "damaged": "\x1b[31m", "wrong": "\x1b[31m",
-	"waiting": "\x1b[33m", "in-progress": "\x1b[33m", "poor": "\x1b[33m",
+	"waiting": "\x1b[33m", "scheduled": "\x1b[33m", "in-progress": "\x1b[33m", "poor": "\x1b[33m",
 	"completed": "\x1b[32m", "sound": "\x1b[32m", "registered": "\x1b[32m", "skipped": "\x1b[2m",
 }
 

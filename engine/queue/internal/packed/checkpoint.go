@@ -17,7 +17,7 @@ import (
 
 // The package comment has the format of a checkpoint.
 const (
-	checkpointMagic   = "bagpipe index 5\n"
+	checkpointMagic   = "bagpipe index 6\n"
 	checkpointTrailer = 4
 )
 

@@ -22,7 +22,7 @@ const (
 	bitAgain
 )
 
-var Statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive}
+var Statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive, state.Scheduled}
 
 func statusNumber(s state.Status) uint64 { return uint64(max(0, slices.Index(Statuses, s))) }
 

@@ -170,7 +170,7 @@ type Listing struct {
 	Collection string   `query:"collection" json:"collection,omitempty"`
 	Workflow   string   `query:"workflow" json:"workflow,omitempty"`
 	Step       string   `query:"step" json:"step,omitempty"`
-	Status     string   `query:"status" json:"status,omitempty" enum:"waiting,in-progress,completed,skipped,failed,inactive"`
+	Status     string   `query:"status" json:"status,omitempty" enum:"waiting,in-progress,completed,skipped,failed,inactive,scheduled"`
 	Lane       string   `query:"lane" json:"lane,omitempty"`
 	Batch      string   `query:"batch" json:"batch,omitempty"`
 	Reached    string   `query:"reached" json:"reached,omitempty" doc:"a milestone"`

@@ -112,7 +112,7 @@ func (p lists) batch(_ http.ResponseWriter, r *http.Request) (string, any, error
 
 // batchRank has what failed before what is not done.
 func batchRank(s state.Status) int {
-	return (slices.Index([]state.Status{state.Failed, state.InProgress, state.Waiting}, s) + 4) % 4
+	return (slices.Index([]state.Status{state.Failed, state.InProgress, state.Waiting, state.Scheduled}, s) + 5) % 5
 }
 
 func (p lists) workflows(http.ResponseWriter, *http.Request) (string, any, error) {
