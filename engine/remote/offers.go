@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -275,11 +276,20 @@ func (r stream) watching(ctx context.Context) {
 		case <-r.doubts:
 		}
 		why := r.doubt(ctx)
-		if why == "" || ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			continue
-		}
-		if r.quiet() {
-			r.rooms.Report("the stream of offers is made anew: " + why)
+		case why == nil:
+			if !r.quiet() {
+				r.troubled(nil)
+				r.tellAll()
+			}
+			continue
+		case errors.Is(why, bus.ErrNoLeader): // they choose one when they can
+			r.troubled(why)
+			continue
+		case r.quiet():
+			r.rooms.Report("the stream of offers is made anew: " + why.Error())
 		}
 		if err := r.begin(ctx); err != nil && ctx.Err() == nil {
 			r.rooms.Log.Warn("make the stream anew", "err", err)
@@ -308,8 +318,8 @@ func (r stream) restart(ctx context.Context) {
 	}
 }
 
-// doubt says why the stream is not to be relied on; "" where it is.
-func (r stream) doubt(ctx context.Context) string {
+// doubt says why the stream is not to be relied on; nil where it is.
+func (r stream) doubt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	epoch, there, err := r.place.Broker.Look(ctx)
@@ -327,16 +337,16 @@ func (r stream) doubt(ctx context.Context) string {
 	r.mu.Unlock()
 	switch {
 	case err != nil:
-		return err.Error()
+		return err
 	case epoch != want:
-		return "it is another's"
+		return errors.New("it is another's")
 	case there < sent:
-		return fmt.Sprintf("it holds %d offers, and %d were put into it", there, sent)
+		return fmt.Errorf("it holds %d offers, and %d were put into it", there, sent)
 	}
 	for class := range still {
 		if q, err := r.place.Broker.Queue(ctx, class); err != nil || q.Pulling > 0 && q.Pending > 0 {
-			return fmt.Sprintf("class %s delivers nothing (%d wait, %d pull)", class, q.Pending, q.Pulling)
+			return fmt.Errorf("class %s delivers nothing (%d wait, %d pull)", class, q.Pending, q.Pulling)
 		}
 	}
-	return ""
+	return nil
 }

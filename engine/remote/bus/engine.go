@@ -291,13 +291,26 @@ func (e *Engine) publish(ctx context.Context, offers []Message) error {
 	return nil
 }
 
+// What Look answers where there are servers, but the stream is not there, or nothing can be put into it: of
+// three servers two are gone, or they are choosing who leads. One that is left tells what it knew all the same.
+var (
+	ErrNoStream = errors.New("it is gone")
+	ErrNoLeader = errors.New("none of the NATS servers leads the stream; they need a majority")
+)
+
 // Look gives the epoch of the stream that is there, and how many offers are in it.
 func (e *Engine) Look(ctx context.Context) (epoch string, offers uint64, err error) {
 	stream, err := e.js.Stream(ctx, wire.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return "", 0, ErrNoStream
+	}
 	if err != nil {
 		return "", 0, err
 	}
 	info := stream.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return "", 0, ErrNoLeader
+	}
 	return info.Config.Metadata["epoch"], info.State.Msgs, nil
 }
 
