@@ -27,9 +27,33 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 	return placeAt(ctx, t, dest, copier{perm: FilePerm, link: link, protect: true})
 }
 
-// PlaceReadOnly is Place of copies that nobody may write to.
+// PlaceReadOnly is Place of copies that nobody may write to, in folders to which nobody may add.
 func PlaceReadOnly(ctx context.Context, t *Tree, dest string) error {
-	return placeAt(ctx, t, dest, copier{perm: FilePerm &^ 0o222})
+	if err := placeAt(ctx, t, dest, copier{perm: FilePerm &^ writable}); err != nil {
+		return err
+	}
+	return FreezeFolders(dest)
+}
+
+const writable = 0o222
+
+// FreezeFolders takes away the permission to write in a folder and those below it.
+func FreezeFolders(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil || info.Mode()&writable == 0 {
+			return err
+		}
+		return root.Chmod(name, info.Mode()&^writable)
+	})
 }
 
 func placeAt(ctx context.Context, t *Tree, dest string, how copier) error {

@@ -284,3 +284,42 @@ func TestProducersSection(t *testing.T) {
 		t.Error("maps, which may be removed, is still in the inbox")
 	}
 }
+
+// Nobody adds to a deposited bag, nor removes of it, by accident, not even the service's own account; and what
+// Bagpipe does with one it still can: a revision beside it, a copy, mending, handing out, disposal.
+func TestDepositedBagsAreReadOnly(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.t.Cleanup(func() { _ = disk.RemoveTree(a.dir) }) // which also an ordinary account can
+	frozen := func(bags string) {
+		t.Helper()
+		if out := a.service(0, "find "+bags+" -perm /222"); out != "" || a.service(0, "find "+bags+" -type d") == "" {
+			t.Errorf("may be written to: %s", out)
+		}
+	}
+	a.service(0, "mkdir -p box/sub && echo a > box/sub/a.txt && bagpipe -C archive add box && "+runQuiet)
+	frozen("archive/store/?/?/?/?/*")
+	a.service(1, "touch $(echo archive/store/?/?/?/?/*/data)/new")
+	a.service(1, "rm -rf archive/store/?/?/?/?/*")
+	a.service(0, "bagpipe -C archive item set box --metadata title=Box && bagpipe -C archive step reset box bag --after -m again && "+runQuiet)
+	a.service(0, "test -d archive/store/?/?/?/?/*-r2")
+	frozen("archive/store/?/?/?/?/*")
+
+	a.service(0, "printf 'targets:\\n  vault: {kind: folder, path: ../vault}\\n' >> archive/bagpipe.yaml && bagpipe -C archive deposit copy --to vault")
+	frozen("vault/?/?/?/?/*")
+	a.service(0, "chmod -R u+w vault/?/?/?/?/* && rm -r vault/?/?/?/?/*/data/sub && for d in vault/?/?/?/?/*/data; do touch $d/stranger; done && chmod -R a-w vault/?/?/?/?/*")
+	if out := a.service(0, "bagpipe -C archive fixity run --mend box"); !strings.Contains(out, "vault mended") {
+		t.Errorf("mend: %s", out)
+	}
+	frozen("vault/?/?/?/?/*")
+	a.service(0, "bagpipe -C archive retrieve box --from vault --to out && bagpipe bag validate out && rm -r out")
+
+	a.service(0, "bagpipe -C archive dispose propose box -m 'given back' > key")
+	for _, who := range []string{"Bob", "Eve"} {
+		a.service(0, "GIT_AUTHOR_NAME="+who+" GIT_AUTHOR_EMAIL="+who+"@example.org bagpipe -C archive dispose approve $(cat key)")
+	}
+	a.service(0, "bagpipe -C archive dispose run")
+	if out := a.service(0, "find archive/store vault -name a.txt"); out != "" {
+		t.Errorf("left after disposal: %s", out)
+	}
+}

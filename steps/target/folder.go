@@ -154,9 +154,31 @@ func (f *folder) folders(_ context.Context, dir string) (names []string, err err
 	return names, f.down(err)
 }
 
+// make makes a folder, with those above it. Of a bag, to whose folders nobody may add, the folder lets
+// this account add again: it is mended, or was left by a put that died.
+func (f *folder) make(root *os.Root, dir string) error {
+	at := dir
+	info, err := root.Stat(at)
+	for ; errors.Is(err, fs.ErrNotExist) && at != "."; info, err = root.Stat(at) {
+		at = path.Dir(at)
+	}
+	if err == nil && info.IsDir() && info.Mode()&0o200 == 0 {
+		err = root.Chmod(at, info.Mode()|0o200)
+	}
+	if err != nil || at == dir {
+		return err
+	}
+	return root.MkdirAll(dir, 0o755)
+}
+
+// freeze lets nobody write in the folders of a bag.
+func (f *folder) freeze(name string) error {
+	return f.down(files.FreezeFolders(filepath.Join(f.dir, filepath.FromSlash(name))))
+}
+
 func (f *folder) write(ctx context.Context, name string, what file) error {
 	return f.in(func(root *os.Root) (err error) {
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		if err := f.make(root, path.Dir(name)); err != nil {
 			return err
 		}
 		in, err := what.open(0)
@@ -185,7 +207,7 @@ func (f *folder) rename(_ context.Context, from, to string) error {
 		if _, err := root.Lstat(to); err == nil {
 			return fs.ErrExist
 		}
-		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		if err := errors.Join(f.make(root, path.Dir(from)), f.make(root, path.Dir(to))); err != nil {
 			return err
 		}
 		if err := root.Rename(from, to); err != nil {
@@ -206,7 +228,7 @@ func (f *folder) remove(_ context.Context, name string) error {
 
 func (f *folder) replace(_ context.Context, name string, data []byte) error {
 	return f.in(func(root *os.Root) error {
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		if err := f.make(root, path.Dir(name)); err != nil {
 			return err
 		}
 		at := filepath.Join(f.dir, filepath.FromSlash(name))

@@ -201,6 +201,9 @@ func (t *bagTarget) readBack(ctx context.Context, b Bag, own vouchers, at, excep
 // publish makes the copy one.
 func (t *bagTarget) publish(ctx context.Context, b Bag, stage, at string) error {
 	if t.b.traits().renames {
+		if err := t.freeze(stage); err != nil {
+			return err
+		}
 		return t.b.rename(ctx, stage, at)
 	}
 	text, err := os.ReadFile(filepath.Join(b.Dir, declaration))
@@ -216,6 +219,14 @@ func (t *bagTarget) publish(ctx context.Context, b Bag, stage, at string) error 
 		err = fmt.Errorf("%s: %w", layout.EncodePath(at), ErrOther)
 	}
 	return err
+}
+
+// freeze makes the folders of a copy read-only, as its files are, where the store has folders of this machine.
+func (t *bagTarget) freeze(at string) error {
+	if dir, is := unpaced(t.b).(*folder); is {
+		return dir.freeze(at)
+	}
+	return nil
 }
 
 // Check judges the copy by its own manifests, and those by the digest on record.
@@ -379,7 +390,7 @@ func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.T
 	}
 	n, size, err := t.readBack(ctx, b, own, at, "", nil)
 	if err == nil {
-		err = t.b.remove(ctx, stage)
+		err = errors.Join(t.freeze(at), t.b.remove(ctx, stage))
 	}
 	return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
 }

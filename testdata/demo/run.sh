@@ -56,7 +56,7 @@ replace_demo() {
 			die "./$demo is there and was not made by make demo; move it away"
 		running=$(bin/bagpipe -C "$demo" status 2>/dev/null | sed -n '1s/.*, \([0-9]*\) engines\{0,1\} running$/\1/p')
 		[ "${running:-0}" -eq 0 ] || die "a bagpipe is running in ./$demo; stop it first"
-		rm -rf "$demo" || die "cannot remove ./$demo"
+		chmod -R u+w "$demo" && rm -rf "$demo" || die "cannot remove ./$demo"
 	fi
 	mkdir "$demo" && : >"$marker" || die "cannot make ./$demo"
 }
