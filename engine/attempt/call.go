@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"bagpipe/engine/folder"
@@ -145,7 +146,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	}
 	set := a.settings.Current().Settings
 	store := set.StoreDir(a.ledger.Root)
-	own, _ := w.plan.With["store"].(string)
+	own := w.ownStore()
 	if own != "" {
 		store = settings.Below(a.ledger.Root, own)
 	}
@@ -231,4 +232,20 @@ func (a *Attempts) depositedBy(it *queue.Item, run *queue.Run, own string) bool 
 // Deposits reports whether a robot of the store does the step.
 func (a *Attempts) Deposits(s *state.Step) bool {
 	return s.Command == nil && a.robots[layout.Name(s.Robot)].Deposits
+}
+
+// ownStore is the store of its own that the step deposits in, or, of a step that looks for a deposit, the
+// last one before it that does; "": that of the settings.
+func (w *Work) ownStore() (own string) {
+	if own, _ = w.plan.With["store"].(string); slices.Contains(w.a.robots[layout.Name(w.plan.Robot)].Parameters, "store") {
+		return own
+	}
+	if run := w.Entry.Item.Run(w.Entry.Run); run != nil {
+		for i := range min(w.Entry.N, len(run.Plan.Steps)) {
+			if step := &run.Plan.Steps[i]; slices.Contains(w.a.robots[layout.Name(step.Robot)].Parameters, "store") {
+				own, _ = step.With["store"].(string)
+			}
+		}
+	}
+	return own
 }
