@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -121,12 +122,46 @@ func (r *Recovery) RecoverLost(ctx context.Context) error {
 			}
 			why := fmt.Sprintf("engine %s (%s) is gone; the step is resumed", s.Current.Engine, s.Runner)
 			a := layout.AttemptRef{Item: it.ID, Workflow: run.Name, Step: layout.Name(run.Plan.Steps[i].Name), Key: s.Current}
-			if err := r.Recover(ctx, a, why); err != nil {
+			err = r.Recover(ctx, a, why)
+			if err == nil {
+				err = holdDeadly(ctx, r.ledger, a)
+			}
+			if err != nil {
 				errs = append(errs, fmt.Errorf("recover item %s: %w", it.ID.Short(), err))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mostDeaths is how many engines in a row may die at a step of an item before the item is held: the step
+// may be what ends them, and would end the next, with all that is at work there.
+const mostDeaths = 10
+
+// holdDeadly holds an item at a step of which too many engines died.
+func holdDeadly(ctx context.Context, l *ledger.Ledger, a layout.AttemptRef) error {
+	_, rec, err := l.ReadTip(a.Item, a.Workflow)
+	if err != nil || state.Deaths(rec.Execution, a.Workflow, a.Step) < mostDeaths {
+		return err
+	}
+	key, err := l.IntentKey()
+	if err != nil {
+		return err
+	}
+	who := l.ByEngine()
+	return l.Transact(ctx, a.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := l.Read(r, a.Item, a.Workflow)
+		if err != nil || len(rec.Execution.Holds()) > 0 {
+			return nil, err
+		}
+		text := fmt.Sprintf("%d engines in a row ended while they were at %s/%s; it may be what ends them, for want of memory, say. Released, it is tried again",
+			state.Deaths(rec.Execution, a.Workflow, a.Step), a.Workflow, a.Step)
+		if _, err := state.Apply(rec.Execution, nil, state.Hold{Key: key, At: l.Now(), By: who.Agent, Text: text}); err != nil {
+			return nil, err
+		}
+		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(a.Item) + "/" + layout.ExecutionJSON: rec.Execution.Encode()},
+			Message: who.Sign(ledger.IntentMessage(a.Item, rec.Manifest, state.HoldIntent, "held", text, who.Agent)), Author: who.Author}, nil
+	})
 }
 
 // forgetEnded removes the files that the ended attempts of a dead engine replaced: the

@@ -77,6 +77,33 @@ func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey)
 	return ok && current.Compare(k) > 0 && s.Attempts[k].State == InProgress
 }
 
+// Deaths is how many engines in a row died while they were at a step, since it ended, was given back
+// or a person let it be tried again.
+func Deaths(x *Execution, workflow string, step layout.Name) (n int) {
+	_, s := x.Find(workflow, step)
+	if s == nil {
+		return 0
+	}
+	after := x.floor(workflow, step)
+	for _, k := range slices.Backward(s.Keys()) {
+		if k.Compare(after) <= 0 || !x.died(workflow, step, k, s.Attempts[k].Runner) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// died reports whether another engine than its own declared an attempt lost.
+func (x *Execution) died(workflow string, step layout.Name, k layout.AttemptKey, own string) bool {
+	for _, i := range x.Intents {
+		if i.Kind == LostIntent && i.Workflow == workflow && i.Step == step && i.Attempt == k && i.By != own {
+			return true
+		}
+	}
+	return false
+}
+
 // floor is the highest attempt a retry or a reset names; failures up to it no
 // longer count.
 func (x *Execution) floor(workflow string, step layout.Name) (last layout.AttemptKey) {
