@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,11 +16,14 @@ import (
 	"time"
 
 	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
+
+	"github.com/tidwall/gjson"
 )
 
 // The rules are: steps of an item that run side by side may both add, and none overwrites
@@ -67,17 +71,29 @@ func (g *given) look(dir string, step layout.Name, manifest, execution []byte) {
 
 // changed reports whether what stands at to is not what stood there.
 func (g *given) changed(dir string, to layout.RelPath) bool {
-	parts := strings.Split(string(to), "/")
-	to = layout.RelPath(strings.Join(parts[:min(len(parts), 3)], "/"))
-	now, err := os.Lstat(filepath.Join(dir, string(to)))
+	now, err := os.Lstat(filepath.Join(dir, looked(to)))
 	if err != nil {
 		return false
 	}
-	if stat, ok := now.Sys().(*syscall.Stat_t); ok && !g.since.IsZero() && time.Unix(stat.Ctim.Unix()).After(g.since) {
+	if !g.since.IsZero() && putThere(now).After(g.since) {
 		return true
 	}
-	was := g.places[to]
+	was := g.places[layout.RelPath(looked(to))]
 	return was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime())
+}
+
+// looked is the part of a place that look notes.
+func looked(to layout.RelPath) string {
+	parts := strings.Split(string(to), "/")
+	return strings.Join(parts[:min(len(parts), 3)], "/")
+}
+
+// putThere is when what stands somewhere was put there: an attempt's end gives it its name.
+func putThere(info os.FileInfo) time.Time {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(stat.Ctim.Unix())
+	}
+	return time.Time{}
 }
 
 // lockFolder waits until no other attempt replaces files of the item.
@@ -117,7 +133,11 @@ func (w *Work) checkConflict() error {
 		if err != nil {
 			return err
 		}
-		with := g.endedSince(rec.Execution, w.attempt.AttemptRef)
+		now, err := os.Lstat(filepath.Join(dir, looked(to)))
+		if err != nil {
+			return err
+		}
+		with := g.endedSince(rec.Execution, w.attempt.AttemptRef, putThere(now))
 		if with == "" {
 			return &steps.Later{Reason: fmt.Sprintf("%s was changed meanwhile by who has not ended", to)}
 		}
@@ -126,13 +146,15 @@ func (w *Work) checkConflict() error {
 	return nil
 }
 
-// endedSince names the attempts of other steps that ended since the robot was given the item.
-func (g *given) endedSince(now *state.Execution, own layout.AttemptRef) string {
+// endedSince names the attempt of another step that ended since the robot was given the item, and
+// first after at; where the clocks do not tell, or at is zero, all that ended since.
+func (g *given) endedSince(now *state.Execution, own layout.AttemptRef, at time.Time) string {
 	before, err := state.Decode(g.execution)
 	if err != nil {
 		return ""
 	}
-	var with []string
+	var all []string
+	first, ended := "", time.Time{}
 	for _, name := range now.Names() {
 		for step, s := range now.Workflows[name].Steps {
 			if name == own.Workflow && step == own.Step {
@@ -143,12 +165,55 @@ func (g *given) endedSince(now *state.Execution, own layout.AttemptRef) string {
 				if a.Ended.IsZero() || was != nil && !was.Attempts[key].Ended.IsZero() {
 					continue
 				}
-				with = append(with, fmt.Sprintf("%s of attempt %s", step, key))
+				text := fmt.Sprintf("%s of attempt %s", step, key)
+				all = append(all, text)
+				during := !at.IsZero() && a.State == state.Completed && !at.Before(a.Started.Add(-clockGrain)) && !at.After(a.Ended.Add(clockGrain))
+				if during && (first == "" || a.Ended.Before(ended)) {
+					first, ended = text, a.Ended
+				}
 			}
 		}
 	}
-	slices.Sort(with)
-	return strings.Join(with, ", ")
+	if first != "" {
+		return first
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// clockGrain is how far the times of a file system may be from those of records.
+const clockGrain = 10 * time.Millisecond
+
+// setBy names the attempt that set a value of an item's manifest last, or whoever did; "": the
+// history does not tell.
+func (a *Attempts) setBy(ctx context.Context, item layout.ItemID, path string) (with string, err error) {
+	file, value := layout.ItemDir(item)+"/"+layout.ManifestJSON, ""
+	for c, err := range a.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: file}) {
+		if err != nil {
+			return "", err
+		}
+		v, err := a.ledger.Store.At(c.Hash)
+		if err != nil {
+			return "", err
+		}
+		data, err := v.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		now := gjson.GetBytes(data, path).Raw
+		if now == "" || with != "" && now != value {
+			break
+		}
+		said := map[string]string{}
+		for _, t := range c.Trailers {
+			said[t.Key] = t.Value
+		}
+		with, value = c.Author.Name, now
+		if said["Bagpipe-Attempt"] != "" {
+			with = said["Bagpipe-Step"] + " of attempt " + said["Bagpipe-Attempt"]
+		}
+	}
+	return with, nil
 }
 
 // checkMetadata holds the metadata that a result sets against what the robot was given. It is
@@ -165,7 +230,7 @@ func (g *given) checkMetadata(rec *ledger.Record, own layout.AttemptRef, sets ma
 	if key == "" {
 		return nil
 	}
-	with := g.endedSince(rec.Execution, own)
+	with := g.endedSince(rec.Execution, own, time.Time{})
 	if with == "" {
 		with = "a person's change"
 	}
@@ -196,7 +261,10 @@ func overwritten(under string, was, now, sets map[string]any) string {
 
 // conflicted fails an attempt whose end was refused for a conflict, and puts back what it
 // published.
-func (w *Work) conflicted(conflict *conflictError) error {
+func (w *Work) conflicted(ctx context.Context, conflict *conflictError) error {
+	if with, err := w.a.setBy(ctx, w.attempt.Item, conflict.what); err == nil && with != "" { // else all that may have done so are named
+		conflict.with = with
+	}
 	if w.published {
 		if err := w.a.folder.PutBack(w.attempt.AttemptRef); err != nil {
 			return err

@@ -462,7 +462,7 @@ func (w *Work) end(ctx context.Context) error {
 	err := w.a.complete(ctx, c, w.result)
 	var conflict *conflictError
 	if errors.As(err, &conflict) {
-		if err := w.conflicted(conflict); err != nil {
+		if err := w.conflicted(ctx, conflict); err != nil {
 			return err
 		}
 		return w.end(ctx)
