@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/ledger"
@@ -159,7 +161,7 @@ var (
 func likeness(x act.Failing) string {
 	m := x.Message
 	if label := strings.TrimSpace(x.Label); len(label) >= 3 {
-		m = strings.ReplaceAll(m, label, "LABEL")
+		m = replaceWord(m, label, "LABEL")
 	}
 	m = finding.ReplaceAllString(m, "bag is not valid: FILE: $1: ")
 	m = hexes.ReplaceAllStringFunc(m, func(s string) string {
@@ -169,6 +171,30 @@ func likeness(x act.Failing) string {
 		return "#"
 	})
 	return ledger.Clip(Numbers.ReplaceAllString(m, "#"), 500)
+}
+
+// replaceWord replaces a text where it is no part of a longer word.
+func replaceWord(in, word, with string) string {
+	joins := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	first, _ := utf8.DecodeRuneInString(word)
+	last, _ := utf8.DecodeLastRuneInString(word)
+	var out strings.Builder
+	for from := 0; ; {
+		at := strings.Index(in[from:], word)
+		if at < 0 {
+			return out.String() + in[from:]
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(in[:at])
+		after, _ := utf8.DecodeRuneInString(in[at+len(word):])
+		out.WriteString(in[from:at])
+		if joins(before) && joins(first) || joins(last) && joins(after) {
+			out.WriteString(word)
+		} else {
+			out.WriteString(with)
+		}
+		from = at + len(word)
+	}
 }
 
 // Members are the failures that the groups hold.

@@ -1,0 +1,22 @@
+package ask
+
+import (
+	"testing"
+
+	"bagpipe/engine/act"
+)
+
+// A label is blanked where it stands alone, not inside another word.
+func TestLikenessOfAShortLabel(t *testing.T) {
+	for _, c := range []struct{ label, message, want string }{
+		{"map", "map: the mapping of map.tif, a bitmap, is torn", "LABEL: the mapping of LABEL.tif, a bitmap, is torn"},
+		{"a", "a: a file is torn", "a: a file is torn"},
+		{"Öl", "Öl: Ölfarbe", "LABEL: Ölfarbe"},
+		{"(1)", "scan(1) is torn", "scanLABEL is torn"},
+		{"scan-7.tif", "cannot read scan-7.tif", "cannot read LABEL"},
+	} {
+		if got := likeness(act.Failing{Label: c.label, Message: c.message}); got != c.want {
+			t.Errorf("%q of %q: %q, want %q", c.message, c.label, got, c.want)
+		}
+	}
+}
