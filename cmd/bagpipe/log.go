@@ -64,11 +64,14 @@ func (c *logCmd) print(a *app, l gitstore.Commit) error {
 		out.SetEscapeHTML(false)
 		return out.Encode(line)
 	}
+	text := strings.TrimSpace(l.Body)
+	if screen.Narrow(a.Out) {
+		fmt.Fprintf(a.Out, "%s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), l.Author.Name)
+		return screen.Below(a.Out, l.Subject+"\n"+text)
+	}
 	fmt.Fprintf(a.Out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), l.Subject, l.Author.Name)
-	if text := strings.TrimSpace(l.Body); text != "" {
-		for line := range strings.Lines(text) {
-			fmt.Fprintf(a.Out, "                                   %s\n", strings.TrimSpace(line))
-		}
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(a.Out, "                                   %s\n", strings.TrimSpace(line))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -21,7 +22,7 @@ import (
 )
 
 type showCmd struct {
-	Item  string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Item  string `arg:"" help:"Identifier, the beginning of one, or label; -: those that standard input names, one a line."`
 	Step  string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
 	Log   bool   `help:"Print the log of the step's last attempt that has one."`
 	Files bool   `help:"List every file; default: the first ten."`
@@ -32,6 +33,8 @@ type showCmd struct {
 // Validate is called by kong.
 func (c *showCmd) Validate() error {
 	switch {
+	case c.Item == "-" && c.Step != "":
+		return errors.New("of several items no step is shown; name one item")
 	case c.Log && c.Step == "":
 		return errors.New("--log prints the log of a step; name the step after the item")
 	case c.Step != "" && (c.Files || c.Rules):
@@ -43,6 +46,9 @@ func (c *showCmd) Validate() error {
 }
 
 func (c *showCmd) Run(ctx context.Context, a *app) error {
+	if c.Item == "-" {
+		return c.several(ctx, a)
+	}
 	return a.onItem(ctx, c.Item, func(e *engine.Engine, id layout.ItemID) error {
 		d, err := e.Ask.Show(ctx, id)
 		if err != nil {
@@ -55,6 +61,41 @@ func (c *showCmd) Run(ctx context.Context, a *app) error {
 			return a.JSON(d)
 		}
 		return c.print(a, d)
+	})
+}
+
+// several shows the items that standard input names: as JSON a list, else with an empty line between two.
+func (c *showCmd) several(ctx context.Context, a *app) error {
+	return a.with(ctx, func(e *engine.Engine) error {
+		all, in, n := []ask.Detail{}, bufio.NewScanner(a.In), 0
+		for in.Scan() {
+			ref := strings.TrimSpace(in.Text())
+			if ref == "" {
+				continue
+			}
+			id, err := e.Ask.Resolve(ctx, ref)
+			if err != nil {
+				return err
+			}
+			d, err := e.Ask.Show(ctx, id)
+			switch {
+			case err != nil:
+				return err
+			case c.JSON:
+				all = append(all, d)
+				continue
+			case n > 0:
+				fmt.Fprintln(a.Out)
+			}
+			n++
+			if err := c.print(a, d); err != nil {
+				return err
+			}
+		}
+		if err := in.Err(); err != nil || !c.JSON {
+			return err
+		}
+		return a.JSON(all)
 	})
 }
 
@@ -175,7 +216,9 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	if err := printChildren(a, d); err != nil {
 		return err
 	}
-	c.printFiles(a, d.Files)
+	if err := c.printFiles(a, d.Files); err != nil {
+		return err
+	}
 	return c.printRules(a, d.Manifest.Recognition)
 }
 
@@ -262,22 +305,30 @@ func addStep(t *screen.Table, s ask.StepDetail) {
 	}
 }
 
-func (c *showCmd) printFiles(a *app, files []ask.FileDetail) {
+func (c *showCmd) printFiles(a *app, files []ask.FileDetail) error {
 	if len(files) == 0 {
-		return
+		return nil
 	}
 	fmt.Fprintf(a.Out, "\n%s:\n", screen.Count(len(files), "file"))
 	for i, f := range files {
 		if i == 10 && !c.Files {
 			fmt.Fprintf(a.Out, "  … and %d more (--files lists all)\n", len(files)-i)
-			return
+			return nil
 		}
 		format := f.Type
 		if f.PUID != "" {
 			format += fmt.Sprintf("  %s (%s)", f.PUID, f.Format)
 		}
+		if screen.Narrow(a.Out) {
+			fmt.Fprintln(a.Out, "  "+f.Path)
+			if err := screen.Below(a.Out, fmt.Sprintf("%s, %s\nsha256:%s", screen.Count(f.Size, "byte"), format, f.SHA256)); err != nil {
+				return err
+			}
+			continue
+		}
 		fmt.Fprintf(a.Out, "  %s  %s  %s  sha256:%s\n", f.Path, screen.Count(f.Size, "byte"), format, f.SHA256)
 	}
+	return nil
 }
 
 // sourceRows tell what was dropped.

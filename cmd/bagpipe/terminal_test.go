@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -101,5 +102,44 @@ func TestColours(t *testing.T) {
 	b.env = append(b.env, "NO_COLOR=1")
 	if out := b.inTerminal(100, "show", "i0"); strings.Contains(out, red) || !strings.Contains(out, "failed") {
 		t.Errorf("%q", out)
+	}
+}
+
+// On a terminal of 80 columns no line is longer, but one that is a single word, and what failed stands
+// there whole.
+func TestScreensOf80Columns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.env = append(b.env, "NO_COLOR=1")
+	const why = "the scanner of the second reading room did not answer within four minutes, as on every Monday: error 17"
+	b.workflow("torn", "  - name: photograph\n    robot: noop\n    with: {fail: content, message: '"+why+"'}\n  - name: publish-in-the-reading-room\n    manual: true\n")
+	b.workflow("signed", "  - name: look-through\n    robot: noop\n  - name: sign\n    manual: true\n")
+	b.addItems("signed", 3)
+	for _, name := range []string{"35112001-map-of-the-river-and-its-meadows-sheet-4.tif", "letters"} {
+		b.write("in/"+name, name)
+		b.ok("add", "--workflow", "torn", "--collection", "default", b.top+"/in/"+name)
+	}
+	b.write("box/the letters of the year in which the river was high.txt", "x")
+	b.ok("add", "--label", "box", b.top+"/box") // by accession
+	b.start("run", "-q").code(4)
+	b.write("ws/inbox/default/.hidden", "x")
+	for _, command := range []string{
+		"items", "items --status failed", "failures", "queue", "queue --list", "status", "stats", "show box --files", "show box --rules", "workflow list", "log", "log box",
+		"why i0", "rules list", "milestones", "stalled", "fixity status", "collection list", "batch list", "schedule list", "explain " + b.top + "/in/letters", "doctor", "users",
+	} {
+		out := b.inTerminal(80, strings.Fields(command)...)
+		for line := range strings.Lines(out) {
+			line = strings.TrimRight(line, "\n")
+			if utf8.RuneCountInString(line) > 80 && strings.ContainsRune(strings.TrimSpace(line), ' ') {
+				t.Errorf("%s, %d characters: %s", command, utf8.RuneCountInString(line), line)
+			}
+		}
+		flat := strings.Join(strings.Fields(out), " ")
+		for at, want := range map[string]string{"items --status failed": "did not answer within four minutes, as on every Monday: error 17", "failures": "as on every Monday: error #", "stats": ", day ",
+			"show box --files": "not applicable, and skipped: unpack, validate, approve, shelve, publish", "log box": "deposited at "} {
+			if command == at && !strings.Contains(flat, want) {
+				t.Errorf("%s has no %q:\n%s", command, want, out)
+			}
+		}
 	}
 }

@@ -65,6 +65,14 @@ func (t *Table) printNarrow(out io.Writer, width int) error {
 	if t.width() > width {
 		t.clip(width)
 	}
+	below = t.restBelow(width, below)
+	for n, r := range t.rows { // a row is a line
+		for i := range r {
+			if s, is := r[i].(string); is {
+				t.rows[n][i] = strings.ReplaceAll(s, "\n", " ")
+			}
+		}
+	}
 	var lines bytes.Buffer
 	if err := t.printAny(&lines); err != nil {
 		return err
@@ -121,14 +129,68 @@ func (t *Table) moveBelow() (below []string) {
 		below = append(below, fmt.Sprint(r[widest]))
 	}
 	t.remove(widest)
-	for n, r := range t.rows { // a row is a line
-		for i := range r {
-			if s, is := r[i].(string); is {
-				t.rows[n][i] = strings.ReplaceAll(s, "\n", " ")
+	return below
+}
+
+// restBelow takes the last columns out of a table that is too wide still, and puts them before what
+// stands below.
+func (t *Table) restBelow(width int, below []string) []string {
+	rest := make([]string, len(t.rows))
+	for i := len(t.header) - 1; i > 0 && t.width() > width; i-- {
+		for n, r := range t.rows {
+			if cell := fmt.Sprint(r[i]); cell != "" {
+				rest[n] = strings.TrimSuffix(fmt.Sprintf("%v %s, %s", t.header[i], cell, rest[n]), ", ")
 			}
+		}
+		t.remove(i)
+	}
+	if below == nil {
+		return rest
+	}
+	for n := range below {
+		if rest[n] != "" {
+			below[n] = rest[n] + "\n" + below[n]
 		}
 	}
 	return below
+}
+
+// printPairs prints rows of a name and what it is; what does not fit goes on below itself.
+func (t *Table) printPairs(out io.Writer, width int) error {
+	names := 0
+	for _, r := range t.rows {
+		names = max(names, utf8.RuneCountInString(fmt.Sprint(r[0])))
+	}
+	for _, r := range t.rows {
+		beside := strings.Repeat(" ", names) + columnGap
+		lines := broken(fmt.Sprint(r[1]), width-len(beside))
+		if slices.ContainsFunc(lines, func(line string) bool { return utf8.RuneCountInString(line) > width-len(beside) }) {
+			beside, lines = belowIndent, append([]string{""}, broken(fmt.Sprint(r[1]), width-len(belowIndent))...)
+		}
+		first := fmt.Sprintf("%-*v%s%s", names, r[0], columnGap, lines[0])
+		for i, line := range append([]string{first}, lines[1:]...) {
+			if i > 0 {
+				line = beside + line
+			}
+			if _, err := fmt.Fprintln(out, strings.TrimRight(line, " ")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// broken breaks a text at spaces into lines of at most width characters, one at least; a longer word
+// has a line of its own, and is whole: it may be copied.
+func broken(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
 }
 
 // Narrow reports whether out is a terminal of fewer than 120 columns.
@@ -142,24 +204,17 @@ func Below(out io.Writer, text string) error { return printBelow(out, text, term
 
 const belowIndent = "    "
 
-// printBelow prints a text below a row, broken at spaces where it is too long for a line.
+// printBelow prints the lines of a text below a row, broken at spaces where they are too long.
 func printBelow(out io.Writer, text string, width int) error {
-	line := ""
-	flush := func() error {
-		if line == "" {
-			return nil
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			continue
 		}
-		_, err := fmt.Fprintln(out, belowIndent+line)
-		line = ""
-		return err
-	}
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(belowIndent+line)+1+utf8.RuneCountInString(word) > width {
-			if err := flush(); err != nil {
+		for _, part := range broken(line, width-len(belowIndent)) {
+			if _, err := fmt.Fprintln(out, belowIndent+part); err != nil {
 				return err
 			}
 		}
-		line = strings.TrimPrefix(line+" "+word, " ")
 	}
-	return flush()
+	return nil
 }

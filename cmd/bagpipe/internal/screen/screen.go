@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 )
 
 // Screen is where a command reads and prints.
@@ -93,12 +94,23 @@ func (s *Screen) List(heading string, lines []string, advice ...string) {
 			heading += " (" + text + ")"
 		}
 	}
-	fmt.Fprintf(s.Out, "\n%s:\n", heading)
+	fmt.Fprintf(s.Out, "\n%s:\n", strings.Join(s.lines(heading), "\n"))
 	for i, l := range lines {
 		if i == mostLines {
 			fmt.Fprintf(s.Out, "  … and %d more (--json lists all)\n", len(lines)-mostLines)
 			return
 		}
-		fmt.Fprintf(s.Out, "  %s\n", l)
+		for k, part := range s.lines(l) {
+			fmt.Fprintf(s.Out, "%s%s\n", strings.Repeat("  ", 1+min(k, 1)), part)
+		}
 	}
+}
+
+// lines breaks a line at spaces where a narrow terminal has no room for it, below which its rest is set in.
+func (s *Screen) lines(text string) []string {
+	width := terminalWidth(s.Out)
+	if !Narrow(s.Out) || utf8.RuneCountInString(text)+len(belowIndent) <= width {
+		return []string{text}
+	}
+	return broken(text, width-len(belowIndent))
 }

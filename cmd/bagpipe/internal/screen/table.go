@@ -19,7 +19,9 @@ type Figure string
 // Table prints columns without frames, so that other tools can read them. A column of
 // numbers alone stands on the right, its heading too. On a terminal on which a row does
 // not fit, columns that say the same everywhere are left out, then the widest texts stand
-// whole on lines of their own below their rows, and the next widest are clipped.
+// whole on lines of their own below their rows, the next widest are clipped, and the last
+// columns that do not fit even so stand below, too, under their headings. In a table without a
+// heading, a name and what it is a row, what is long goes on below itself.
 type Table struct {
 	header []any
 	rows   [][]any
@@ -46,6 +48,9 @@ func (t *Table) Row(cells ...any) {
 // Print prints the table, clipped to the width of a terminal.
 func (t *Table) Print(out io.Writer) error {
 	width := terminalWidth(out)
+	if width > 0 && len(t.header) == 0 {
+		return t.printPairs(out, width)
+	}
 	if width > 0 && t.width() > width {
 		return t.printNarrow(out, width)
 	}
