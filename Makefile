@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo 
 BIN     := bin/bagpipe
 SOURCES := $(shell find . -name '*.go' -not -path './demo/*') go.mod go.sum $(shell find templates -type f)
 
-.PHONY: build demo test check bench soak dist clean
+.PHONY: build demo test tools check bench soak dist clean
 
 build: $(BIN)
 
@@ -25,6 +25,11 @@ test:
 	@./testdata/browser.sh
 	$(GO) test -short -timeout 20m $(TESTED)
 	$(GO) test -parallel 4 -timeout 40m ./cmd/bagpipe
+
+# The programs of others that tests and bench compare with, from Debian's packages, as root;
+# without them those tests are skipped, and say so.
+tools:
+	@./testdata/tools.sh
 
 # What continuous integration runs: form, analysis, the tests with the race
 # detector, and that go.mod is as the sources need it.
