@@ -146,7 +146,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	}
 	set := a.settings.Current().Settings
 	store := set.StoreDir(a.ledger.Root)
-	own := w.ownStore()
+	own := ownStore(w)
 	if own != "" {
 		store = settings.Below(a.ledger.Root, own)
 	}
@@ -236,7 +236,7 @@ func (a *Attempts) Deposits(s *state.Step) bool {
 
 // ownStore is the store of its own that the step deposits in, or, of a step that looks for a deposit, the
 // last one before it that does; "": that of the settings.
-func (w *Work) ownStore() (own string) {
+func ownStore(w *Work) (own string) {
 	if own, _ = w.plan.With["store"].(string); slices.Contains(w.a.robots[layout.Name(w.plan.Robot)].Parameters, "store") {
 		return own
 	}

@@ -86,7 +86,7 @@ func Deaths(x *Execution, workflow string, step layout.Name) (n int) {
 	}
 	after := x.floor(workflow, step)
 	for _, k := range slices.Backward(s.Keys()) {
-		if k.Compare(after) <= 0 || !x.died(workflow, step, k, s.Attempts[k].Runner) {
+		if k.Compare(after) <= 0 || !died(x, workflow, step, k, s.Attempts[k].Runner) {
 			break
 		}
 		n++
@@ -95,7 +95,7 @@ func Deaths(x *Execution, workflow string, step layout.Name) (n int) {
 }
 
 // died reports whether another engine than its own declared an attempt lost.
-func (x *Execution) died(workflow string, step layout.Name, k layout.AttemptKey, own string) bool {
+func died(x *Execution, workflow string, step layout.Name, k layout.AttemptKey, own string) bool {
 	for _, i := range x.Intents {
 		if i.Kind == LostIntent && i.Workflow == workflow && i.Step == step && i.Attempt == k && i.By != own {
 			return true
