@@ -323,3 +323,21 @@ func placeholders(line string) string {
 	line = docAge.ReplaceAllString(line, "AGE")
 	return strings.Join(strings.Fields(line), " ")
 }
+
+// The changelog has the headings of its form under each version, and no entry twice.
+func TestChangelog(t *testing.T) {
+	data, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		switch heading, is := strings.CutPrefix(strings.TrimSpace(line), "### "); {
+		case is && !strings.Contains(" Added Changed Deprecated Removed Fixed Security ", " "+heading+" "):
+			t.Errorf("no heading of a changelog: %s", heading)
+		case strings.HasPrefix(line, "- ") && seen[line]:
+			t.Errorf("twice: %s", line)
+		}
+		seen[line] = strings.HasPrefix(line, "- ")
+	}
+}
