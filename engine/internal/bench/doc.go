@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints eight tables:
+// It prints nine tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -12,6 +12,8 @@
 //	             hands over the same bytes on standard input and starts the same
 //	             program, two at a time, without a commit; and beside xargs -P2, GNU
 //	             parallel and Snakemake where they are.
+//	robots       a step that is a robot in Python which does nothing, over 10,000 items (or as
+//	             many as -robots says): started once for each, and with persistent: true.
 //	latency      from the rename that drops a file into an inbox to the commit that
 //	             begins its first step, under run --watch.
 //	inbox        10,000 folders of ten files of 4 KiB, from the start of run until all

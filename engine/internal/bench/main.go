@@ -16,14 +16,15 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands, latency, inbox, accession, feeds, schedules or fixity (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, robots, latency, inbox, accession, feeds, schedules or fixity (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
 	peer := flag.String("peer", "", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN (default: shared/peers/accession.py beside the repository)")
+	robots := flag.Int("robots", 10_000, "how many items a robot that lives is measured with")
 	posts := flag.Int("posts", manyPosts, "how many activities the feeds are made of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, &bench{rounds: *rounds, peer: *peer, posts: *posts}, *dir, *only, *items, *drops)
+	err := run(ctx, &bench{rounds: *rounds, peer: *peer, posts: *posts}, *dir, *only, *items, *drops, *robots)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -31,7 +32,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err error) {
+func run(ctx context.Context, b *bench, dir, only, items string, drops, robots int) (err error) {
 	work, err := os.MkdirTemp(dir, "bagpipe-bench-")
 	if err != nil {
 		return err
@@ -56,6 +57,7 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err
 	tables := map[string]func() error{
 		"steps":     func() error { return b.noops(sizes) },
 		"commands":  b.commands,
+		"robots":    func() error { return b.living(robots) },
 		"latency":   b.latency,
 		"inbox":     func() error { return b.inbox(drops) },
 		"accession": b.accessions,
@@ -63,7 +65,7 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops int) (err
 		"schedules": b.schedules,
 		"fixity":    b.fixity,
 	}
-	for _, name := range []string{"steps", "commands", "latency", "inbox", "accession", "feeds", "schedules", "fixity"} {
+	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
