@@ -33,7 +33,10 @@ func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, er
 	}
 	stop := steps.TellBytes(c)
 	defer stop()
-	told := w.telling(ctx)
+	told := func() {}
+	if w.plan.Command != nil && w.scratch != "" { // the bytes of a built-in robot are shown alone
+		told = notes{w.a.ledger, w.attempt, w.scratch, w.warn}.start(ctx)
+	}
 	res, err := w.perform(ctx, c)
 	told()
 	if changed := w.checkPlace(ctx); changed != nil {
@@ -83,10 +86,11 @@ func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error)
 	if err := w.verifyDeposited(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(w.childrenFailed(), w.tellOthers()); err != nil {
+	index := w.a.index.Loaded()
+	if err := errors.Join(childrenFailed(index, w.Entry), tellOthers(w.a.ledger, index, w.Entry.Item, w.plan, w.scratch)); err != nil {
 		return nil, err
 	}
-	return c, w.keepInputs(c)
+	return c, keepInputs(w.plan, c)
 }
 
 // guard turns a panic of f into an InternalError, with the stack in the step's log.

@@ -111,25 +111,25 @@ func (g *given) unlock() {
 	}
 }
 
-// checkConflict holds what the result replaces against what the robot was given; from then on
-// the item's folder is locked.
-func (w *Work) checkConflict() error {
-	g, dir := &w.attempt.given, w.a.ledger.Path(layout.ItemDir(w.attempt.Item))
-	if g.places == nil || len(w.result.Outputs)+len(w.result.Remove) == 0 {
+// check holds what the result of an attempt replaces against what its robot was given; from then
+// on the item's folder is locked.
+func (g *given) check(l *ledger.Ledger, own layout.AttemptRef, result steps.Result) error {
+	dir := l.Path(layout.ItemDir(own.Item))
+	if g.places == nil || len(result.Outputs)+len(result.Remove) == 0 {
 		return nil
 	}
 	if err := g.lockFolder(dir); err != nil {
 		return err
 	}
-	places := slices.Clone(w.result.Remove)
-	for _, o := range w.result.Outputs {
+	places := slices.Clone(result.Remove)
+	for _, o := range result.Outputs {
 		places = append(places, o.To)
 	}
 	for _, to := range places {
 		if to == layout.SourceDir || !g.changed(dir, to) {
 			continue
 		}
-		_, rec, err := w.a.ledger.ReadTip(w.attempt.Item, w.attempt.Workflow)
+		_, rec, err := l.ReadTip(own.Item, own.Workflow)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (w *Work) checkConflict() error {
 		if err != nil {
 			return err
 		}
-		with := g.endedSince(rec.Execution, w.attempt.AttemptRef, putThere(now))
+		with := g.endedSince(rec.Execution, own, putThere(now))
 		if with == "" {
 			return &steps.Later{Reason: fmt.Sprintf("%s was changed meanwhile by who has not ended", to)}
 		}
@@ -257,22 +257,6 @@ func overwritten(under string, was, now, sets map[string]any) string {
 		return under + key
 	}
 	return ""
-}
-
-// conflicted fails an attempt whose end was refused for a conflict, and puts back what it
-// published.
-func (w *Work) conflicted(ctx context.Context, conflict *conflictError) error {
-	if with, err := w.a.setBy(ctx, w.attempt.Item, conflict.what); err == nil && with != "" { // else all that may have done so are named
-		conflict.with = with
-	}
-	if w.published {
-		if err := w.a.folder.PutBack(w.attempt.AttemptRef); err != nil {
-			return err
-		}
-		w.published = false
-	}
-	w.Err = steps.SystemFailure("%w", conflict)
-	return nil
 }
 
 // putBack puts back what a dead attempt replaced, while no other replaces files of the item.

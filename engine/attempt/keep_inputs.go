@@ -7,14 +7,15 @@ import (
 	"path/filepath"
 
 	"bagpipe/engine/folder"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
 )
 
 // keepInputs saves what the robot is about to be given, if the step asks for it.
-func (w *Work) keepInputs(c *steps.Call) error {
-	if !w.plan.KeepInputs {
+func keepInputs(plan *state.Step, c *steps.Call) error {
+	if !plan.KeepInputs {
 		return nil
 	}
 	inputs := filepath.Join(c.Dir, layout.InputsDir)
@@ -26,7 +27,7 @@ func (w *Work) keepInputs(c *steps.Call) error {
 		return fmt.Errorf("keep the step's inputs: %w", err)
 	}
 	tmp := filepath.Join(inputs, "."+name+".tmp")
-	err := w.fillInputs(tmp, c)
+	err := fillInputs(tmp, plan, c)
 	if err == nil {
 		err = disk.SyncTree(tmp)
 	}
@@ -39,13 +40,13 @@ func (w *Work) keepInputs(c *steps.Call) error {
 	return nil
 }
 
-func (w *Work) fillInputs(dir string, c *steps.Call) error {
+func fillInputs(dir string, plan *state.Step, c *steps.Call) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err
 	}
 	call, err := layout.EncodeJSON(folder.KeptCall{
 		Schema: folder.CallSchema, Item: c.Item, Collection: c.Collection, Label: c.Label, Workflow: c.Workflow, Step: c.Step, Attempt: c.Attempt.String(),
-		Robot: w.plan.Robot, Command: w.plan.Command, Persistent: w.plan.Persistent, With: c.With, SourceKind: c.SourceKind, Environment: steps.Environment(nil, w.plan.Env),
+		Robot: plan.Robot, Command: plan.Command, Persistent: plan.Persistent, With: c.With, SourceKind: c.SourceKind, Environment: steps.Environment(nil, plan.Env),
 	})
 	if err != nil {
 		return err

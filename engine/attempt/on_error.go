@@ -57,7 +57,7 @@ func (w *Work) askOnError(ctx context.Context) error {
 		return nil
 	}
 	it := w.Entry.Item
-	goes, why := w.onError(ctx, failedBriefly{Item: ref.Item, Label: it.Label, Collection: it.Collection, Workflow: ref.Workflow, Step: ref.Step,
+	goes, why := onError(ctx, w.a.rooms, w.plan, failedBriefly{Item: ref.Item, Label: it.Label, Collection: it.Collection, Workflow: ref.Workflow, Step: ref.Step,
 		Attempt: ref.Key.String(), Attempts: len(s.Attempts), Kind: at.Kind, Message: at.Message, Text: at.Text})
 	if !goes {
 		w.warn("a failure stands", "onError", why)
@@ -78,18 +78,18 @@ func (w *Work) askOnError(ctx context.Context) error {
 
 // onError runs the program, and gives its answer: the first word of the last line that it
 // prints is continue or stop, and the rest is why.
-func (w *Work) onError(ctx context.Context, about failedBriefly) (goes bool, why string) {
+func onError(ctx context.Context, r rooms, plan *state.Step, about failedBriefly) (goes bool, why string) {
 	input, err := layout.EncodeJSON(about)
 	if err != nil {
 		return false, err.Error()
 	}
-	most := cmp.Or(time.Duration(w.plan.Timeout), onErrorMost)
+	most := cmp.Or(time.Duration(plan.Timeout), onErrorMost)
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	argv := w.a.folder.ProgramPath(w.plan.OnError)
+	argv := r.folder.ProgramPath(plan.OnError)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = w.a.ledger.Path(layout.ItemDir(about.Item))
-	cmd.Env = append(steps.Environment(nil, w.plan.Env), "BAGPIPE_ITEM="+string(about.Item), "BAGPIPE_LABEL="+about.Label, "BAGPIPE_COLLECTION="+string(about.Collection),
+	cmd.Dir = r.ledger.Path(layout.ItemDir(about.Item))
+	cmd.Env = append(steps.Environment(nil, plan.Env), "BAGPIPE_ITEM="+string(about.Item), "BAGPIPE_LABEL="+about.Label, "BAGPIPE_COLLECTION="+string(about.Collection),
 		"BAGPIPE_WORKFLOW="+about.Workflow, "BAGPIPE_STEP="+string(about.Step), "BAGPIPE_ATTEMPT="+about.Attempt, "BAGPIPE_ITEM_DIR="+cmd.Dir)
 	cmd.Stdin = bytes.NewReader(input)
 	last, err := steps.RunProgram(ctx, cmd, &bytes.Buffer{})

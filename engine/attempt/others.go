@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -23,17 +24,16 @@ type other struct {
 }
 
 // tellOthers writes the lists of the item's children, and, of a batch's step, of its batch.
-func (w *Work) tellOthers() error {
-	if w.plan.Command == nil {
+func tellOthers(l *ledger.Ledger, index *queue.Index, it *queue.Item, plan *state.Step, scratch string) error {
+	if plan.Command == nil {
 		return nil
 	}
-	index, it := w.a.index.Loaded(), w.Entry.Item
 	if children := index.Children(it.ID); len(children) > 0 {
-		if err := w.writeOthers(steps.ChildrenJSON, children); err != nil {
+		if err := writeOthers(l, filepath.Join(scratch, steps.ChildrenJSON), children); err != nil {
 			return err
 		}
 	}
-	if !w.plan.OnBatchComplete || it.Batch == "" {
+	if !plan.OnBatchComplete || it.Batch == "" {
 		return nil
 	}
 	var members []*queue.Item
@@ -42,13 +42,13 @@ func (w *Work) tellOthers() error {
 			members = append(members, o)
 		}
 	}
-	return w.writeOthers(steps.BatchJSON, members)
+	return writeOthers(l, filepath.Join(scratch, steps.BatchJSON), members)
 }
 
-func (w *Work) writeOthers(name string, items []*queue.Item) error {
+func writeOthers(l *ledger.Ledger, path string, items []*queue.Item) error {
 	list := make([]other, len(items))
 	for i, it := range items {
-		o := other{Item: it.ID, Label: it.Label, Folder: w.a.ledger.Path(layout.ItemDir(it.ID)), Workflows: map[string]state.Status{}, Message: it.Broken}
+		o := other{Item: it.ID, Label: it.Label, Folder: l.Path(layout.ItemDir(it.ID)), Workflows: map[string]state.Status{}, Message: it.Broken}
 		if it.Parent != nil {
 			o.Name, o.Step = it.Parent.Name, it.Parent.Step
 		}
@@ -66,21 +66,20 @@ func (w *Work) writeOthers(name string, items []*queue.Item) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(w.scratch, name), data, 0o666)
+	return os.WriteFile(path, data, 0o666)
 }
 
 // childrenFailed fails a step that needs one whose children failed, where that wants it so.
-func (w *Work) childrenFailed() error {
-	index, it := w.a.index.Loaded(), w.Entry.Item
-	run := it.Run(w.Entry.Run)
+func childrenFailed(index *queue.Index, e queue.Entry) error {
+	run := e.Item.Run(e.Run)
 	if run == nil {
 		return nil
 	}
-	for _, f := range index.Families(it.ID) {
-		if f.Run != w.Entry.Run || f.Failed == 0 {
+	for _, f := range index.Families(e.Item.ID) {
+		if f.Run != e.Run || f.Failed == 0 {
 			continue
 		}
-		for _, p := range run.Plan.Prerequisites(w.Entry.N) {
+		for _, p := range run.Plan.Prerequisites(e.N) {
 			if s := &run.Plan.Steps[p]; layout.Name(s.Name) == f.Step && s.OnChildFailure == state.ChildFail {
 				return steps.ContentFailure("%s", fmt.Sprintf("%d of the %d children of %s failed", f.Failed, f.Made, f.Step))
 			}

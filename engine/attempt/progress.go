@@ -11,12 +11,12 @@ import (
 
 // keepProgress has the end of an attempt that failed record what was told last; one that
 // came to its end is past all of it.
-func (w *Work) keepProgress() {
-	if w.scratch == "" || w.Err == nil {
+func (c *claimed) keepProgress(scratch string, failed error) {
+	if scratch == "" || failed == nil {
 		return
 	}
-	if p, ok := steps.ReadProgress(w.scratch); ok {
-		w.attempt.progress = &state.Progress{At: p.At, Note: ledger.Printable(p.Note), Percent: p.Percent}
+	if p, ok := steps.ReadProgress(scratch); ok {
+		c.progress = &state.Progress{At: p.At, Note: ledger.Printable(p.Note), Percent: p.Percent}
 	}
 }
 
@@ -27,8 +27,16 @@ const (
 	noteEvery = 10 * time.Second
 )
 
-// commitNotes commits what the program tells, until ctx ends.
-func (w *Work) commitNotes(ctx context.Context) {
+// notes commits what the program of an attempt tells while it runs.
+type notes struct {
+	ledger  *ledger.Ledger
+	of      *claimed
+	scratch string
+	warn    func(text string, more ...any)
+}
+
+// keep goes on until ctx ends.
+func (n notes) keep(ctx context.Context) {
 	tick := time.NewTicker(noteLook)
 	defer tick.Stop()
 	var told steps.Progress
@@ -39,33 +47,30 @@ func (w *Work) commitNotes(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		p, ok := steps.ReadProgress(w.scratch)
+		p, ok := steps.ReadProgress(n.scratch)
 		if !ok || p.Note == told.Note && p.Percent == told.Percent || time.Since(at) < noteEvery {
 			continue
 		}
 		told, at = p, time.Now()
-		if err := w.note(ctx, p); err != nil && ctx.Err() == nil {
-			w.warn("commit what a step's program tells", "err", err) // it is shown all the same
+		if err := n.commit(ctx, p); err != nil && ctx.Err() == nil {
+			n.warn("commit what a step's program tells", "err", err) // it is shown all the same
 		}
 	}
 }
 
-func (w *Work) note(ctx context.Context, p steps.Progress) error {
-	a, c := w.a, w.attempt
+func (n notes) commit(ctx context.Context, p steps.Progress) error {
+	c := n.of
 	said := state.Progress{At: p.At, Note: ledger.Printable(p.Note), Percent: p.Percent}
-	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, c.robot(a.ledger), said.Note, func(*ledger.Record) (state.Event, error) {
+	_, err := n.ledger.Step(ctx, c.Item, c.Workflow, c.robot(n.ledger), said.Note, func(*ledger.Record) (state.Event, error) {
 		return state.Note{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, Progress: said}, nil
 	}, nil)
 	return err
 }
 
-// telling commits what the program tells while it runs, until the function it gives is called.
-func (w *Work) telling(ctx context.Context) (stop func()) {
-	if w.plan.Command == nil || w.scratch == "" {
-		return func() {} // the bytes of a built-in robot are shown alone
-	}
+// start begins; stop waits for its end.
+func (n notes) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	go func() { defer close(done); w.commitNotes(ctx) }()
+	go func() { defer close(done); n.keep(ctx) }()
 	return func() { cancel(); <-done }
 }

@@ -222,7 +222,7 @@ func (w *Work) finish(ctx context.Context) {
 	} else if ran {
 		w.publishReport(ctx)
 	}
-	w.keepProgress()
+	w.attempt.keepProgress(w.scratch, w.Err)
 	err := w.settle(w.endDurably(ctx))
 	w.attempt.given.unlock()
 	if errors.Is(err, state.ErrStale) {
@@ -302,7 +302,7 @@ func (w *Work) publish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.verifyInventoried(ctx), w.checkConflict()); err != nil {
+	if err := errors.Join(w.verifyInventoried(ctx), w.attempt.given.check(w.a.ledger, w.attempt.AttemptRef, w.result)); err != nil {
 		return err
 	}
 	if err := w.multiply(ctx); err != nil {
@@ -479,4 +479,20 @@ func (a *Attempts) pause(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return a.ledger.Store.Refresh(ctx)
+}
+
+// conflicted fails an attempt whose end was refused for a conflict, and puts back what it
+// published.
+func (w *Work) conflicted(ctx context.Context, conflict *conflictError) error {
+	if with, err := w.a.setBy(ctx, w.attempt.Item, conflict.what); err == nil && with != "" { // else all that may have done so are named
+		conflict.with = with
+	}
+	if w.published {
+		if err := w.a.folder.PutBack(w.attempt.AttemptRef); err != nil {
+			return err
+		}
+		w.published = false
+	}
+	w.Err = steps.SystemFailure("%w", conflict)
+	return nil
 }
