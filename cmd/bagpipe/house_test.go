@@ -29,10 +29,9 @@ var most = size{files: 30, methods: 30, fields: 15, circle: 12}
 // ratchet holds the packages larger than most, each with its present size. A figure may
 // only fall; a row is deleted once the package is within most.
 var ratchet = map[string]size{
-	"bagpipe/engine/attempt": {files: 30, methods: 41, fields: 15, circle: 20, contexts: 0},
-	"bagpipe/engine/inbox":   {files: 30, methods: 52, fields: 15, circle: 12, contexts: 0},
-	"bagpipe/engine/queue":   {files: 30, methods: 46, fields: 15, circle: 12, contexts: 0},
-	"bagpipe/engine/state":   {files: 30, methods: 50, fields: 16, circle: 20, contexts: 0},
+	"bagpipe/engine/inbox": {files: 30, methods: 52, fields: 15, circle: 12, contexts: 0},
+	"bagpipe/engine/queue": {files: 30, methods: 46, fields: 15, circle: 12, contexts: 0},
+	"bagpipe/engine/state": {files: 30, methods: 50, fields: 15, circle: 12, contexts: 0},
 }
 
 // dimensions names the figures of a size, in the order of the printed table.

@@ -156,25 +156,6 @@ func (a *Attempts) notNeeded(ctx context.Context, id layout.ItemID, workflow str
 	return err
 }
 
-// Worker is who performs an attempt, as its record names it.
-type Worker struct {
-	Engine  layout.EngineID
-	Runner  string
-	Version string // of the program
-}
-
-// here is this process as the performer.
-func here(l *ledger.Ledger) Worker {
-	return Worker{Engine: l.ID, Runner: l.Runner(), Version: l.Version}
-}
-
-// robot is who causes the attempt's transitions.
-func (c *claimed) robot(l *ledger.Ledger) ledger.Actor {
-	who := l.ByRobot(c.Step)
-	who.Agent = string(c.Step) + " " + c.by.Runner
-	return who
-}
-
 // Returned is how an attempt ends that nobody could finish; it costs no retry.
 type Returned struct{ Why string }
 

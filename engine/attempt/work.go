@@ -44,21 +44,6 @@ type Work struct {
 	Err       error // of the robot until finish; then of Bagpipe: nil when the end is committed
 }
 
-// claimed is an attempt that this engine has claimed, and what its end records.
-type claimed struct {
-	layout.AttemptRef
-	by          Worker
-	at          time.Time
-	started     time.Time              // zero: the robot was not called
-	progress    *state.Progress        // what the robot told last
-	state.Yield                        // children are counted once they are registered
-	placed      layout.Manifest        // of an item whose object stays in a catalog; zero: it does not
-	opened      folder.Opened          // what the robot saw of it
-	checks      []steps.Check          // what the robot found of the object's quality
-	given       given                  // what the robot was given
-	told        map[layout.ItemID]bool // the children that its program told of while it ran
-}
-
 // NewWork prepares a step that was taken from the queue. hurried is asked when the end
 // cannot be committed; done is called once, when the step may be taken again.
 func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Work)) *Work {

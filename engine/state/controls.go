@@ -195,8 +195,6 @@ func withRest(v any, rest map[string]json.RawMessage) (map[string]json.RawMessag
 	return doc, nil
 }
 
-func roundTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-
 // ParseStepRef reads WORKFLOW/STEP.
 func ParseStepRef(s string) (Ref, error) {
 	workflow, step, ok := strings.Cut(s, "/")

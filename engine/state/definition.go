@@ -34,22 +34,27 @@ type Definition struct {
 
 // Step is one step of a definition. What the numbers mean is in the package comment.
 type Step struct {
-	Name            string `yaml:"name"`
-	Description     string `yaml:"description"`
-	Milestone       string `yaml:"milestone"`
-	How             `yaml:",inline"`
-	Requires        *[]string        `yaml:"requires"` // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
-	When            []condition.Keys `yaml:"when"`     // all must hold, or the step is skipped
-	NotBefore       *Date            `yaml:"notBefore"`
-	Needs           string           `yaml:"needs"` // NeedsContent
-	Optional        bool             `yaml:"optional"`
-	Tries           `yaml:",inline"`
-	Bounds          `yaml:",inline"`
-	Multiplier      `yaml:",inline"`
-	OnBatchComplete bool   `yaml:"onBatchComplete"`
-	WaitForFailed   bool   `yaml:"waitForFailed"` // of a step with OnBatchComplete: also items that failed keep it waiting
-	KeepInputs      bool   `yaml:"keepInputs"`
-	Premis          string `yaml:"premis"` // what its ends are in PREMIS: one of layout.PremisTerms; "": as the robot's
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	Milestone   string `yaml:"milestone"`
+	How         `yaml:",inline"`
+	Requires    *[]string        `yaml:"requires"` // STEP or WORKFLOW/STEP; absent: the step before; empty: starts at once
+	When        []condition.Keys `yaml:"when"`     // all must hold, or the step is skipped
+	NotBefore   *Date            `yaml:"notBefore"`
+	Needs       string           `yaml:"needs"` // NeedsContent
+	Optional    bool             `yaml:"optional"`
+	Tries       `yaml:",inline"`
+	Bounds      `yaml:",inline"`
+	Multiplier  `yaml:",inline"`
+	OfBatch     `yaml:",inline"`
+	KeepInputs  bool   `yaml:"keepInputs"`
+	Premis      string `yaml:"premis"` // what its ends are in PREMIS: one of layout.PremisTerms; "": as the robot's
+}
+
+// OfBatch says that a step is done once for a batch, and when.
+type OfBatch struct {
+	OnBatchComplete bool `yaml:"onBatchComplete"`
+	WaitForFailed   bool `yaml:"waitForFailed"` // also items that failed keep it waiting
 }
 
 // How says how a step is done: by exactly one of Robot, Command, Manual, External and Starts;

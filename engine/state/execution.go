@@ -260,3 +260,28 @@ func Numbered(workflow string) (name, n string) {
 	}
 	return workflow[:i], workflow[i+1:]
 }
+
+// any reports whether some attempt is as asked.
+func (x *Execution) any(is func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool) bool {
+	for name, w := range x.Workflows {
+		for step, s := range w.Steps {
+			for k, a := range s.Attempts {
+				if is(name, step, k, a) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (x *Execution) attempt(workflow string, step layout.Name, k layout.AttemptKey) (Attempt, bool) {
+	_, s := x.Find(workflow, step)
+	if s == nil {
+		return Attempt{}, false
+	}
+	a, there := s.Attempts[k]
+	return a, there
+}
+
+func roundTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

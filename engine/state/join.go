@@ -9,8 +9,6 @@ import (
 	"bagpipe/layout"
 )
 
-func join(words []string) string { return strings.Join(words, ", ") }
-
 // Join unites two copies of one item's record that were written apart; the
 // package comment has the rules. Statuses are left to Compute. Neither argument
 // is changed.

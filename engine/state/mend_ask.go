@@ -12,29 +12,6 @@ import (
 	"bagpipe/layout"
 )
 
-// any reports whether some attempt is as asked.
-func (x *Execution) any(is func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool) bool {
-	for name, w := range x.Workflows {
-		for step, s := range w.Steps {
-			for k, a := range s.Attempts {
-				if is(name, step, k, a) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-func (x *Execution) attempt(workflow string, step layout.Name, k layout.AttemptKey) (Attempt, bool) {
-	_, s := x.Find(workflow, step)
-	if s == nil {
-		return Attempt{}, false
-	}
-	a, there := s.Attempts[k]
-	return a, there
-}
-
 // Progressed reports whether now has a completed attempt that before has not: only
 // with one may the content have changed.
 func Progressed(before, now *Execution) bool {

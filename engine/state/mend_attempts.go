@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 )
@@ -130,7 +131,7 @@ func (w *Workflow) impossible(step layout.Name, defs []*Definition) string {
 			return ""
 		}
 		if why == noSuchStep {
-			why = "which waits for " + join(open)
+			why = "which waits for " + strings.Join(open, ", ")
 		}
 	}
 	return why

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
@@ -65,7 +66,7 @@ func (e Decide) apply(x *Execution, d *Definition) (Transition, error) {
 	// A skipped step satisfies those that need it, so skipping ahead would let the
 	// workflow pass an open approval.
 	if open := x.openPrerequisites(x.Workflows[e.Workflow], d, i); len(open) > 0 {
-		illegal.Reason = "its prerequisites are open: " + join(open)
+		illegal.Reason = "its prerequisites are open: " + strings.Join(open, ", ")
 		return Transition{}, illegal
 	}
 	if err := overtaken(event, x, e.Workflow, e.Step, s, e.Attempt); err != nil {

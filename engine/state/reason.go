@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
@@ -12,7 +13,7 @@ import (
 
 // RequiresReason says which prerequisites are open.
 func RequiresReason(open []string) *Reason {
-	return &Reason{Code: "requires", Text: "waits for " + join(open), Steps: open}
+	return &Reason{Code: "requires", Text: "waits for " + strings.Join(open, ", "), Steps: open}
 }
 
 // Every step of every item that is looked at asks for these.
