@@ -31,6 +31,7 @@ func TestDepositIsACopy(t *testing.T) {
 func TestDepositNeverOverwrites(t *testing.T) {
 	it := bagged(t)
 	it.pass("deposit")
+	thaw(t, it.deposited())
 	must(t, os.WriteFile(filepath.Join(it.deposited(), "data/a"), []byte("Z"), 0o644))
 	before := it.state()
 	_, err := it.run("deposit")
@@ -104,6 +105,7 @@ func TestCleanupWantsTheDeposit(t *testing.T) {
 	_, err := it.run("cleanup")
 	wantFailure(t, err, System, "not at", "nothing was removed")
 	it.pass("deposit")
+	thaw(t, it.deposited())
 	must(t, os.Remove(filepath.Join(it.deposited(), "data/a")))
 	_, err = it.run("cleanup")
 	wantFailure(t, err, System, "not sound", "data/a")
@@ -122,4 +124,15 @@ func TestCleanupSaysWhatItFreed(t *testing.T) {
 	if got := it.read("content/a"); got != "A" {
 		t.Errorf("content %q", got)
 	}
+}
+
+// thaw lets an ordinary account damage a deposited bag.
+func thaw(t *testing.T, dir string) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	}))
 }

@@ -58,6 +58,7 @@ func TestDepositOfARevision(t *testing.T) {
 func TestDepositOfNoRevision(t *testing.T) {
 	it := bagged(t)
 	it.pass("deposit")
+	thaw(t, it.deposited())
 	must(t, os.WriteFile(filepath.Join(it.deposited(), "data/a"), []byte("Z"), 0o644))
 	it.metadata = map[string]any{"External-Description": "other"}
 	it.pass("bag")

@@ -17,6 +17,7 @@ import (
 	"bagpipe/bags/files"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
+	"bagpipe/testdata/sample"
 )
 
 const testItem layout.ItemID = "3fa9c0d2e1b7a49"
@@ -38,7 +39,7 @@ type item struct {
 // newItem takes in a drop: a file with data, or a folder's files.
 func newItem(t testing.TB, name string, files map[string]string) *item {
 	t.Helper()
-	root := t.TempDir()
+	root := sample.TempDir(t)
 	it := &item{t: t, dir: filepath.Join(root, "item"), store: filepath.Join(root, "store"), now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
 	must(t, os.MkdirAll(filepath.Join(it.dir, "source"), 0o755))
 	must(t, os.Mkdir(it.store, 0o755))
@@ -213,7 +214,7 @@ func tarFile(t testing.TB, files map[string]string) string {
 // aBag is a valid bag's files, as a producer sends it.
 func aBag(t testing.TB) map[string]string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := sample.TempDir(t)
 	writeFiles(t, filepath.Join(dir, "payload"), map[string]string{"a.txt": "one", "d/ü.txt": "two"})
 	_, err := bags.Create(t.Context(), bags.CreateOptions{
 		Payload: filepath.Join(dir, "payload"), Dest: filepath.Join(dir, "bag"), Date: time.Date(2001, 2, 3, 0, 0, 0, 0, time.UTC),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bagpipe/layout/disk"
+	"bagpipe/testdata/sample"
 
 	"github.com/tidwall/gjson"
 )
@@ -30,7 +31,7 @@ func newAccounts(t *testing.T) *accounts {
 	if os.Getuid() != 0 {
 		t.Skip("only root can act as two accounts")
 	}
-	b := &bench{t: t, top: t.TempDir()}
+	b := &bench{t: t, top: sample.TempDir(t)}
 	b.dir = filepath.Join(b.top, "archive")
 	own, err := testEnv(filepath.Join(b.top, "home"))
 	b.must(err)

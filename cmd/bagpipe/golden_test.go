@@ -26,7 +26,7 @@ import (
 // With a fixed clock and fixed randomness the history is the same to the last
 // byte, wherever the workspace lies: what a commit holds depends on nothing else.
 func TestCommitsAreStable(t *testing.T) {
-	one, two := filepath.Join(t.TempDir(), "ws"), filepath.Join(t.TempDir(), "elsewhere")
+	one, two := filepath.Join(sample.TempDir(t), "ws"), filepath.Join(sample.TempDir(t), "elsewhere")
 	goldenHistory(t, one)
 	goldenHistory(t, two)
 	if d := cmp.Diff(gitLog(t, one, "%H %s"), gitLog(t, two, "%H %s")); d != "" {
@@ -39,7 +39,7 @@ func TestCommitsAreStable(t *testing.T) {
 // writes it anew.
 func TestGoldenLog(t *testing.T) {
 	const file = "testdata/golden/log.txt"
-	dir := filepath.Join(t.TempDir(), "ws")
+	dir := filepath.Join(sample.TempDir(t), "ws")
 	goldenHistory(t, dir)
 	var got strings.Builder
 	for hash := range strings.Lines(gitLog(t, dir, "%H")) {
@@ -125,7 +125,7 @@ func goldenHistory(t *testing.T, dir string) {
 	}
 	check(engine.Init(ctx, dir, fixedOptions(1, "00000001")))
 	check(os.WriteFile(filepath.Join(dir, "workflows/golden.yaml"), []byte(goldenWorkflow), 0o666))
-	stage := t.TempDir()
+	stage := sample.TempDir(t)
 	check(sample.MakeIn(stage, []string{"tar", "parent.tar"}))
 	e, err := engine.Open(ctx, dir, fixedOptions(2, "00000002"))
 	check(err)

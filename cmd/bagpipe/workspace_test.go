@@ -28,7 +28,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, top: t.TempDir()}
+	b := &bench{t: t, top: sample.TempDir(t)}
 	b.dir = filepath.Join(b.top, "ws")
 	own, err := testEnv(filepath.Join(b.top, "home"))
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"bagpipe/engine/warrant"
 	"bagpipe/layout"
 	"bagpipe/steps"
+	"bagpipe/testdata/sample"
 )
 
 var errCrash = errors.New("crashed here")
@@ -54,7 +55,7 @@ func options(person string) engine.Options {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, dir: t.TempDir()}
+	b := &bench{t: t, dir: sample.TempDir(t)}
 	b.root = filepath.Join(b.dir, "ws")
 	ctx := t.Context()
 	b.must(engine.Init(ctx, b.root, options("ada")))

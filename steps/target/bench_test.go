@@ -15,6 +15,7 @@ import (
 	"bagpipe/bags"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 )
 
 // The benchmarks print what the peer takes by what a target takes, on the same disk, beside it:
@@ -30,7 +31,7 @@ func benchMiB() int {
 // benchBag is a bag of many files or one.
 func benchBag(b *testing.B, files int, size int64) target.Bag {
 	b.Helper()
-	from, dir := b.TempDir(), filepath.Join(b.TempDir(), string(targettest.Item))
+	from, dir := sample.TempDir(b), filepath.Join(sample.TempDir(b), string(targettest.Item))
 	block := make([]byte, 1<<20)
 	for i := range files {
 		for k := range block {
@@ -87,7 +88,7 @@ func BenchmarkFolder(b *testing.B) {
 	bag := benchBag(b, 1000, int64(benchMiB())<<20/1000)
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		b.Run(form, func(b *testing.B) {
-			dir := b.TempDir()
+			dir := sample.TempDir(b)
 			against(b, func(n int) {
 				to, err := target.Open("bench", target.Config{Kind: target.KindFolder, Layout: form, Path: filepath.Join(dir, fmt.Sprint("ours", n))}, time.Now)
 				must(b, err)
@@ -106,18 +107,18 @@ func BenchmarkFolder(b *testing.B) {
 // written, in per cent.
 func BenchmarkVersion(b *testing.B) {
 	const files = 20_000
-	vault := filepath.Join(b.TempDir(), "vault")
+	vault := filepath.Join(sample.TempDir(b), "vault")
 	bag := benchBag(b, files, int64(max(benchMiB()*4, 64))<<20/files)
 	to, err := target.Open("bench", target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: vault}, time.Now)
 	must(b, err)
 	c, err := to.Put(b.Context(), bag)
 	must(b, err)
 	second := bag
-	second.Dir, second.Version = filepath.Join(b.TempDir(), string(targettest.Item)), 2
+	second.Dir, second.Version = filepath.Join(sample.TempDir(b), string(targettest.Item)), 2
 	run(b, "cp", "-a", filepath.Join(bag.Dir, "data"), second.Dir)
 	must(b, os.WriteFile(filepath.Join(second.Dir, "00/file-00000"), []byte("changed"), 0o644))
 	payload := second.Dir
-	second.Dir = filepath.Join(b.TempDir(), string(targettest.Item))
+	second.Dir = filepath.Join(sample.TempDir(b), string(targettest.Item))
 	_, err = bags.Create(b.Context(), bags.CreateOptions{Payload: payload, Dest: second.Dir, Date: targettest.Now(), Agent: "Bagpipe"})
 	must(b, err)
 	for b.Loop() {
@@ -146,7 +147,7 @@ func BenchmarkVersion(b *testing.B) {
 // BenchmarkValidate judges an OCFL storage root beside a bag of the same bytes.
 func BenchmarkValidate(b *testing.B) {
 	bag := benchBag(b, 1000, int64(benchMiB())<<20/1000)
-	dir := filepath.Join(b.TempDir(), "vault")
+	dir := filepath.Join(sample.TempDir(b), "vault")
 	to, err := target.Open("bench", target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir}, time.Now)
 	must(b, err)
 	putOn(b, to, bag)
@@ -166,7 +167,7 @@ func BenchmarkValidate(b *testing.B) {
 // BenchmarkCheck reads a copy beside bag validate.
 func BenchmarkCheck(b *testing.B) {
 	bag := benchBag(b, 1000, int64(benchMiB())<<20/1000)
-	to, err := target.Open("bench", target.Config{Kind: target.KindFolder, Path: filepath.Join(b.TempDir(), "vault")}, time.Now)
+	to, err := target.Open("bench", target.Config{Kind: target.KindFolder, Path: filepath.Join(sample.TempDir(b), "vault")}, time.Now)
 	must(b, err)
 	c, err := to.Put(b.Context(), bag)
 	must(b, err)
@@ -216,7 +217,7 @@ func BenchmarkSFTP(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	bag, s, dir := benchBag(b, 1, int64(benchMiB())<<20), targettest.NewSSHD(b), b.TempDir()
+	bag, s, dir := benchBag(b, 1, int64(benchMiB())<<20), targettest.NewSSHD(b), sample.TempDir(b)
 	host, port, _ := strings.Cut(s.Host, ":")
 	for _, verify := range []string{"remote", "read"} {
 		b.Run(verify, func(b *testing.B) {

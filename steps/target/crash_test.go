@@ -13,6 +13,7 @@ import (
 
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 )
 
 // swept is a kind of target whose engine is killed: how to open it on a folder of this machine,
@@ -25,11 +26,11 @@ type swept struct {
 func sweptKinds() []swept {
 	return []swept{
 		{target.KindFolder, func(t *testing.T) (target.Config, string) {
-			dir := filepath.Join(t.TempDir(), "vault")
+			dir := filepath.Join(sample.TempDir(t), "vault")
 			return target.Config{Kind: target.KindFolder, Path: dir}, dir
 		}},
 		{target.KindSFTP, func(t *testing.T) (target.Config, string) {
-			dir := filepath.Join(t.TempDir(), "vault")
+			dir := filepath.Join(sample.TempDir(t), "vault")
 			return target.Config{Kind: target.KindSFTP, Path: dir, SFTPConfig: targettest.NewSFTP(t).SFTPConfig}, dir
 		}},
 		{target.KindS3, func(t *testing.T) (target.Config, string) {

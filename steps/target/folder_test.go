@@ -9,6 +9,7 @@ import (
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 )
 
 // open opens a target that is closed with the test.
@@ -30,7 +31,7 @@ func TestFolder(t *testing.T) {
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			targettest.Run(t, func(t *testing.T) targettest.Place {
-				dir := filepath.Join(t.TempDir(), "vault")
+				dir := filepath.Join(sample.TempDir(t), "vault")
 				return targettest.Place{Target: open(t, target.Config{Kind: target.KindFolder, Layout: form, Path: dir}),
 					Damage: func(t *testing.T, part string) bool { return targettest.FlipIn(t, dir, part) }}
 			})
@@ -40,7 +41,7 @@ func TestFolder(t *testing.T) {
 
 // A folder without the mark may be where something else should be mounted.
 func TestFolderThatIsNotMounted(t *testing.T) {
-	dir := t.TempDir()
+	dir := sample.TempDir(t)
 	_, err := target.Open("test", target.Config{Kind: target.KindFolder, Path: dir}, targettest.Now)
 	var down *target.Down
 	if !errors.As(err, &down) {
@@ -54,7 +55,7 @@ func TestFolderThatIsNotMounted(t *testing.T) {
 
 // What a dead put left is gone on with: files that are whole are kept.
 func TestPutGoesOn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "vault")
+	dir := filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindFolder, Path: dir})
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"whole": "W", "half": "HALF", "wrong": "right"})
 	part := filepath.Join(dir, "3/f/a/9", "."+string(targettest.Item)+".part", "data")

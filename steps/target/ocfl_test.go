@@ -14,6 +14,7 @@ import (
 
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -31,7 +32,7 @@ func TestOCFLFixtures(t *testing.T) {
 			must(t, err)
 			for _, at := range objects {
 				judged++
-				dir := filepath.Join(t.TempDir(), "object")
+				dir := filepath.Join(sample.TempDir(t), "object")
 				must(t, os.CopyFS(dir, os.DirFS(at)))
 				if filepath.Base(at) == "E003_E063_empty" {
 					must(t, os.Remove(filepath.Join(dir, ".keep")))
@@ -62,7 +63,7 @@ func drawn(r target.OCFLReport, code string) bool {
 
 // What is done to a sound storage root draws its code.
 func TestOCFLCodes(t *testing.T) {
-	vault := filepath.Join(t.TempDir(), "vault")
+	vault := filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: vault})
 	for n := 1; n <= 2; n++ {
 		b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": strings.Repeat("b", n), "twin": "A"})
@@ -125,7 +126,7 @@ func TestOCFLCodes(t *testing.T) {
 		}, "W013": folder("extensions/mine"), "W014": func(object string) error { return os.Rename(object, filepath.Join(object, "../elsewhere")) }, "W015": func(object string) error { return os.CopyFS(filepath.Join(object, root+"top"), os.DirFS(object)) }, "W016": folder(root + "extensions/mine"),
 	} {
 		t.Run(code, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := sample.TempDir(t)
 			must(t, os.CopyFS(dir, os.DirFS(filepath.Join(vault, "ocfl"))))
 			must(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chmod(p, 0o755)) }))
 			objects, err := filepath.Glob(filepath.Join(dir, "???/???/???/*"))
@@ -173,7 +174,7 @@ func valid(t *testing.T, root string) {
 
 // Versions share their contents; the root is valid by another's validator.
 func TestOCFLVersions(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "vault")
+	dir := filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
 	big := strings.Repeat("x", 1<<20)
 	for n := 1; n <= 3; n++ {
@@ -203,13 +204,13 @@ func TestOCFLVersions(t *testing.T) {
 func TestOCFLGoesOn(t *testing.T) {
 	for _, undo := range []string{"inventory", "sidecar", "staged"} {
 		t.Run(undo, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "vault")
+			dir := filepath.Join(sample.TempDir(t), "vault")
 			to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
 			first := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
 			c, err := to.Put(t.Context(), first)
 			must(t, err)
 			object := filepath.Join(dir, c.Place)
-			before := t.TempDir()
+			before := sample.TempDir(t)
 			must(t, os.CopyFS(filepath.Join(before, "o"), os.DirFS(object)))
 			second := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": "B"})
 			second.Version = 2
@@ -245,7 +246,7 @@ func TestOCFLGoesOn(t *testing.T) {
 
 // A storage root of another layout is gone on with as it says; a broken object is refused.
 func TestOCFLOfOthers(t *testing.T) {
-	dir := t.TempDir()
+	dir := sample.TempDir(t)
 	for name, text := range map[string]string{"bagpipe-store.json": "", "0=ocfl_1.1": "ocfl_1.1\n", "ocfl_layout.json": `{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "d"}`} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}

@@ -17,13 +17,14 @@ import (
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 )
 
 func TestSFTP(t *testing.T) {
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			targettest.Run(t, func(t *testing.T) targettest.Place {
-				dir := filepath.Join(t.TempDir(), "vault")
+				dir := filepath.Join(sample.TempDir(t), "vault")
 				return targettest.Place{Target: open(t, target.Config{Kind: target.KindSFTP, Layout: form, Path: dir, SFTPConfig: targettest.NewSFTP(t).SFTPConfig}),
 					Damage: func(t *testing.T, part string) bool { return targettest.FlipIn(t, dir, part) }}
 			})
@@ -75,7 +76,7 @@ func knownAs(t *testing.T, file string) string {
 // A server that goes away lets the deposit wait; one that comes back is used again.
 func TestSFTPThatGoesAway(t *testing.T) {
 	s := targettest.NewSFTP(t)
-	to := open(t, target.Config{Kind: target.KindSFTP, Path: filepath.Join(t.TempDir(), "vault"), SFTPConfig: s.SFTPConfig})
+	to := open(t, target.Config{Kind: target.KindSFTP, Path: filepath.Join(sample.TempDir(t), "vault"), SFTPConfig: s.SFTPConfig})
 	s.Stop()
 	_, err := to.Put(t.Context(), targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"}))
 	var down *target.Down
@@ -86,7 +87,7 @@ func TestSFTPThatGoesAway(t *testing.T) {
 
 // A file that was sent in part is gone on with; a part that is wrong is sent anew.
 func TestSFTPGoesOn(t *testing.T) {
-	s, dir := targettest.NewSFTP(t), filepath.Join(t.TempDir(), "vault")
+	s, dir := targettest.NewSFTP(t), filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindSFTP, Layout: target.LayoutTar, Path: dir, SFTPConfig: s.SFTPConfig})
 	for _, text := range []string{"right", "wrong"} {
 		b := targettest.NewBag(t, text, targettest.Now(), map[string]string{"a": strings.Repeat("A", 1<<20)})
@@ -207,7 +208,7 @@ func TestS3Lock(t *testing.T) {
 
 // No error shows a secret, and a file that others may read is refused.
 func TestSecrets(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "secrets.yaml")
+	file := filepath.Join(sample.TempDir(t), "secrets.yaml")
 	config := target.Config{Kind: target.KindS3, Secrets: file, S3Config: target.S3Config{Endpoint: "http://127.0.0.1:1", Bucket: "b"}}
 	for _, c := range []struct {
 		mode fs.FileMode

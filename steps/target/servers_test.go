@@ -18,6 +18,7 @@ import (
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
+	"bagpipe/testdata/sample"
 )
 
 // OpenSSH's server passes the suite: with its extensions and its own digests, and without.
@@ -31,7 +32,7 @@ func TestSSHD(t *testing.T) {
 		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 			t.Run(c.name+"/"+form, func(t *testing.T) {
 				targettest.Run(t, func(t *testing.T) targettest.Place {
-					dir := filepath.Join(t.TempDir(), "vault")
+					dir := filepath.Join(sample.TempDir(t), "vault")
 					to := open(t, target.Config{Kind: target.KindSFTP, Layout: form, Path: dir, SFTPConfig: s, Outlet: target.Outlet{Verify: c.verify}})
 					if poor := to.Poor(); len(poor) != c.poor {
 						t.Errorf("it cannot: %q", poor)
@@ -49,7 +50,7 @@ func TestSSHDThatRefuses(t *testing.T) {
 	bag := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "big": strings.Repeat("0123456789abcdef", 1<<18)})
 	var down *target.Down
 	t.Run("read-only", func(t *testing.T) {
-		dir := t.TempDir()
+		dir := sample.TempDir(t)
 		must(t, os.WriteFile(filepath.Join(dir, layout.StoreFile), nil, 0o644))
 		to := open(t, target.Config{Kind: target.KindSFTP, Path: dir, SFTPConfig: targettest.NewSSHD(t, "-R")})
 		if _, err := to.Put(t.Context(), bag); !errors.As(err, &down) {
@@ -57,7 +58,7 @@ func TestSSHDThatRefuses(t *testing.T) {
 		}
 	})
 	t.Run("full", func(t *testing.T) {
-		dir := t.TempDir()
+		dir := sample.TempDir(t)
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
 			t.Skipf("no small file system: %v: %s", err, out)
 		}
@@ -100,7 +101,7 @@ func TestSSHDThatRefuses(t *testing.T) {
 		})
 	})
 	t.Run("link", func(t *testing.T) {
-		dir, elsewhere := filepath.Join(t.TempDir(), "vault"), t.TempDir()
+		dir, elsewhere := filepath.Join(sample.TempDir(t), "vault"), sample.TempDir(t)
 		to := open(t, target.Config{Kind: target.KindSFTP, Path: dir, SFTPConfig: targettest.NewSSHD(t)})
 		c, err := to.Put(t.Context(), bag)
 		must(t, err)
@@ -177,7 +178,7 @@ func TestS3Faults(t *testing.T) {
 				if _, _, err := to.Check(t.Context(), made, target.Read); err != nil {
 					t.Errorf("%s: the copy: %v", form, err)
 				}
-				must(t, to.Get(t.Context(), made, t.TempDir()))
+				must(t, to.Get(t.Context(), made, sample.TempDir(t)))
 			}
 		})
 	}
@@ -186,7 +187,7 @@ func TestS3Faults(t *testing.T) {
 // An endpoint whose certificate is signed by nobody is talked to with its own CA alone.
 func TestS3OwnCA(t *testing.T) {
 	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, filepath.Join(t.TempDir(), "ca.pem"))
+	proxy := targettest.NewTamper(t, s.Endpoint, filepath.Join(sample.TempDir(t), "ca.pem"))
 	config := target.Config{Kind: target.KindS3, Secrets: s.Secrets, S3Config: s.S3Config}
 	config.Endpoint = proxy.Endpoint
 	_, err := target.Open("test", config, targettest.Now)
@@ -312,12 +313,12 @@ func TestGetGoesOn(t *testing.T) {
 			must(t, err)
 			must(t, os.WriteFile(s.KnownHosts, []byte(strings.Replace(string(known), knownAs(t, s.KnownHosts), "["+strings.Replace(cut.Address, ":", "]:", 1), 1)), 0o644))
 			s.Host = cut.Address
-			to := open(t, target.Config{Kind: target.KindSFTP, Layout: form, Streams: 1, Path: filepath.Join(t.TempDir(), "vault"), SFTPConfig: s.SFTPConfig})
+			to := open(t, target.Config{Kind: target.KindSFTP, Layout: form, Streams: 1, Path: filepath.Join(sample.TempDir(t), "vault"), SFTPConfig: s.SFTPConfig})
 			content := map[string]string{"one": strings.Repeat("1", 8<<20), "two": strings.Repeat("2", 8<<20)}
 			b := targettest.NewBag(t, "one", targettest.Now(), content)
 			c, err := to.Put(t.Context(), b)
 			must(t, err)
-			dir := t.TempDir()
+			dir := sample.TempDir(t)
 			must(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o644))
 			cut.After(10 << 20)
 			if err := to.Get(t.Context(), c, dir); err == nil {
@@ -345,7 +346,7 @@ func TestGetGoesOn(t *testing.T) {
 
 // To a folder or a server only what is damaged is sent again.
 func TestMendingSendsWhatDiffers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "vault")
+	dir := filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindFolder, Path: dir})
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "AAAA", "b": "B", "c": "C"})
 	c, err := to.Put(t.Context(), b)
@@ -374,7 +375,7 @@ func TestMendingSendsWhatDiffers(t *testing.T) {
 
 // Nothing is made in a storage root of another version; one of any known layout is gone on with.
 func TestOCFLRoots(t *testing.T) {
-	old := t.TempDir()
+	old := sample.TempDir(t)
 	must(t, os.WriteFile(filepath.Join(old, layout.StoreFile), nil, 0o644), os.WriteFile(filepath.Join(old, "0=ocfl_1.0"), []byte("ocfl_1.0\n"), 0o644))
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
 	_, err := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: old}).Put(t.Context(), b)
@@ -383,7 +384,7 @@ func TestOCFLRoots(t *testing.T) {
 	}
 	for name, config := range map[string]string{"0002-flat-direct-storage-layout": "", "0003-hash-and-id-n-tuple-storage-layout": `{"extensionName": "0003-hash-and-id-n-tuple-storage-layout", "digestAlgorithm": "md5", "tupleSize": 2, "numberOfTuples": 15}`,
 		"0006-flat-omit-prefix-storage-layout": `{"extensionName": "0006-flat-omit-prefix-storage-layout", "delimiter": ":"}`} {
-		dir := t.TempDir()
+		dir := sample.TempDir(t)
 		files := map[string]string{layout.StoreFile: "", "0=ocfl_1.1": "ocfl_1.1\n", "ocfl_layout.json": `{"extension": "` + name + `", "description": "d"}`}
 		if config != "" {
 			files["extensions/"+name+"/config.json"] = config
@@ -400,7 +401,7 @@ func TestOCFLRoots(t *testing.T) {
 			t.Errorf("%s, at %s: %+v, %v", name, c.Place, r, err)
 		}
 	}
-	bad := t.TempDir()
+	bad := sample.TempDir(t)
 	for file, text := range map[string]string{layout.StoreFile: "", "0=ocfl_1.1": "ocfl_1.1\n", "ocfl_layout.json": `{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "d"}`,
 		"extensions/0003-hash-and-id-n-tuple-storage-layout/config.json": `{"extensionName": "0003-hash-and-id-n-tuple-storage-layout", "tupleSize": -1, "numberOfTuples": -1}`} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(bad, file)), 0o755), os.WriteFile(filepath.Join(bad, file), []byte(text), 0o644))
