@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/act"
@@ -79,6 +80,8 @@ type run struct {
 	inbox  *inboxLoop
 	upkeep *upkeep
 	stalls stalls
+
+	undelivered atomic.Int64 // deliveries that did not go
 }
 
 // Run takes in the inbox and works until nothing is ready, or, watching, until
@@ -286,7 +289,7 @@ func (r *run) conclude(ctx context.Context) {
 	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
-	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...)}
+	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load())}
 	if r.warm != nil {
 		r.summary.Cold = r.warm.Cold()
 	}

@@ -37,8 +37,9 @@ type Left struct {
 
 // Undone is what a run left without having tried, beside steps that wait for a person.
 type Undone struct {
-	Cold       []string          `json:"cold"`       // steps that it did not claim as their warm-up failed
-	Deliveries []delivery.Asking `json:"deliveries"` // those that wait for a person
+	Cold        []string          `json:"cold"`        // steps that it did not claim as their warm-up failed
+	Deliveries  []delivery.Asking `json:"deliveries"`  // those that wait for a person, or are tried again
+	Undelivered int               `json:"undelivered"` // deliveries that did not go in this run
 }
 
 // itemRun is one run of a workflow on an item.

@@ -81,6 +81,7 @@ func (r *run) deliver(ctx context.Context) {
 func (r *run) deliverOnce(ctx context.Context) {
 	err := r.e.Delivery.Pass(ctx, func(t delivery.Told) {
 		if t.State != layout.DeliveryDelivered {
+			r.undelivered.Add(1)
 			r.tellGrave(fmt.Sprintf("item %s was not delivered to %s (%s): %s", t.Item.Short(), t.Target, t.State, t.Text))
 		}
 	})

@@ -53,10 +53,7 @@ func comesBack(t *testing.T, fixtures, left string, s3 *targettest.S3, targets s
 	ids := map[string]string{}
 	for _, name := range sources {
 		shown := b.ok("show", filepath.Base(name), "--json")
-		ids[name] = gjson.Get(shown, "item").String()
-		if got := gjson.Get(b.ok("show", filepath.Base(name)), "0"); got.Exists() {
-			t.Log(got)
-		}
+		ids[name] = gjson.Get(shown, "manifest.item").String()
 		if !strings.Contains(b.ok("show", filepath.Base(name)), "3 copies verified") {
 			t.Fatalf("%s: %s", name, shown)
 		}
@@ -66,9 +63,9 @@ func comesBack(t *testing.T, fixtures, left string, s3 *targettest.S3, targets s
 		if !targettest.FlipIn(t, at, "bag-info.txt") && !targettest.FlipIn(t, at, ".tar") {
 			t.Fatalf("nothing to damage in %s", at)
 		}
-	}
-	if said := b.ok("fixity", "run", "--mend"); !strings.Contains(said, "3 items checked, 0 damaged") {
-		t.Errorf("mended: %s", said)
+		if said := b.ok("fixity", "run", "--mend"); !strings.Contains(said, "3 items checked, 0 damaged") { // before another copy of the same item is
+			t.Errorf("mended: %s", said)
+		}
 	}
 	b.ok("fixity", "run", "-q")
 	if r := b.ok("ocfl", "validate", filepath.Join(b.top, "vault/ocfl")); !strings.Contains(r, "3 objects, valid") {

@@ -26,6 +26,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/tracing"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/delivery"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/metrics"
@@ -196,7 +197,8 @@ func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunO
 		exit = screen.ExitInterrupted
 	case len(s.Stopped) > 0:
 		exit = screen.ExitThreshold
-	case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || len(s.Cold) > 0 ||
+	case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || len(s.Cold) > 0 || s.Undelivered > 0 ||
+		slices.ContainsFunc(s.Deliveries, func(d delivery.Asking) bool { return d.State == layout.DeliveryReady }) ||
 		slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
 		exit = screen.ExitSomeFailed
 	}
@@ -334,7 +336,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	a.List("Failed", failureLines(s.Failed), manyFailed)
 	a.List("Tried again later", linesOf(s.Tried, laterLine))
 	a.List("Not claimed", linesOf(s.Cold, screen.Local))
-	a.List("Deliveries that wait for a person", linesOf(s.Deliveries, askingLine))
+	listDeliveries(a, s.Deliveries)
 	a.List("Left in the inbox", linesOf(growing, screen.Local))
 	a.List("Passed over", s.Mishaps)
 	var open []string

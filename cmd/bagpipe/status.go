@@ -85,7 +85,7 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		}))
 		a.List("Done with other outputs at two sites", linesOf(diverged, admin.DivergenceText))
 		a.List("Pushed, and not joined", linesOf(offered, offeredLine))
-		a.List("Deliveries that wait for a person", linesOf(asking, askingLine))
+		listDeliveries(a, asking)
 		var poor []string
 		for _, name := range slices.Sorted(maps.Keys(e.Fixity.Poor())) {
 			for _, text := range e.Fixity.Poor()[name] {
@@ -103,6 +103,22 @@ func offeredLine(o sync.Offered) string {
 		return o.Branch + ": bagpipe sync, or a run, looks at it"
 	}
 	return admin.OfferText(o)
+}
+
+// listDeliveries lists the deliveries that do not go by themselves, or not yet.
+func listDeliveries(a *app, all []delivery.Asking) {
+	var person, again []delivery.Asking
+	for _, d := range all {
+		if d.State == layout.DeliveryReady {
+			again = append(again, d)
+		} else {
+			person = append(person, d)
+		}
+	}
+	a.List("Deliveries that wait for a person", linesOf(person, askingLine))
+	a.List("Deliveries that are tried again", linesOf(again, func(d delivery.Asking) string {
+		return fmt.Sprintf("%s: %s, from %s on: %s", d.Target, screen.CountVerb(d.Count, "item goes again", "items go again"), screen.When(d.Next), screen.Local(d.Message))
+	}))
 }
 
 // askingLine says how many deliveries to a target wait, and for what.

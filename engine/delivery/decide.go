@@ -32,11 +32,11 @@ func (k *Keeper) Approve(ctx context.Context, id layout.ItemID, to layout.Name, 
 	})
 }
 
-// Refuse keeps an item from a target, this version and those to come.
+// Refuse keeps an item from a target that does not hold it, this version and those to come.
 func (k *Keeper) Refuse(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
 	return k.decide(ctx, id, to, layout.DeliveryRefused, text, func(d *layout.Delivery) error {
 		switch d.State {
-		case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed:
+		case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed, layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryForbidden
 			return nil
 		}
