@@ -41,7 +41,7 @@ type app struct {
 	log        *journal.Log  // nil: none is kept
 	drain      chan struct{} // closed at the first signal
 	unwritable error         // why the workspace was opened for reading only; nil: it was not
-	drains     bool          // the command drains; guarded by being set before signals are read
+	drains     string        // what the first signal is answered with; "": the command does not drain
 }
 
 // untilSignal gives a context that ends at the second signal, or at the first where the
@@ -78,16 +78,16 @@ func (a *app) watchSignals(stopped <-chan struct{}, signals <-chan os.Signal, ca
 			n--
 			continue
 		}
-		if n == 1 && a.drains {
-			a.Talk("stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start")
+		if n == 1 && a.drains != "" {
+			a.Talk("%s", a.drains)
 		}
 		if n == 1 {
 			close(a.drain)
 		}
-		if n > 1 || !a.drains {
+		if n > 1 || a.drains == "" {
 			cancel()
 		}
-		if n > 2 || n > 1 && !a.drains { // it waits for somebody else; a kill loses nothing
+		if n > 2 || n > 1 && a.drains == "" { // it waits for somebody else; a kill loses nothing
 			os.Exit(int(screen.ExitInterrupted))
 		}
 	}

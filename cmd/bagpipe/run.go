@@ -88,7 +88,7 @@ func (c *runCmd) Validate() error {
 }
 
 func (c *runCmd) Run(ctx context.Context, a *app) error {
-	a.stays()
+	a.stays(resumes)
 	jobs := jobsOr(c.Jobs)
 	for told := false; ; told = true {
 		err := c.run(ctx, a, jobs)
@@ -108,14 +108,17 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 }
 
-// stays prepares a process that works for long.
-func (a *app) stays() {
+// resumes is what a run, and an engine that serves, answer the first signal with.
+const resumes = "stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start"
+
+// stays prepares a process that works for long, and answers the first signal with a text.
+func (a *app) stays(stopping string) {
 	// The goroutine that commits must not queue behind the workers when a sync
 	// returns: with a place more for each core steps took two thirds of the time.
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	}
-	a.drains = true
+	a.drains = stopping
 	signal.Ignore(syscall.SIGPIPE) // a run outlives who reads what it prints
 }
 

@@ -176,10 +176,9 @@ func (w *Worker) ended(failed bool) {
 // Run works until it is drained, by drain or by the engine, or ctx ends: then robots are ended
 // and their attempts given back.
 func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
-	if err := (warming{w}).warmUp(ctx); err != nil {
-		return err
-	}
-	if err := w.hello(ctx); err != nil {
+	if err := (warming{w}).begin(ctx, drain); errors.Is(err, errDrained) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	side, stop := context.WithCancel(ctx)
@@ -198,6 +197,31 @@ func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
 	stop()
 	beating.Wait()
 	w.lastBeat(context.WithoutCancel(ctx))
+	return err
+}
+
+var errDrained = errors.New("drained before the engine answered")
+
+// begin has all ready for the first step. Drained meanwhile it ends at once: nothing is at work.
+func (w warming) begin(ctx context.Context, drain <-chan struct{}) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	begun := make(chan struct{})
+	defer close(begun)
+	go func() {
+		select {
+		case <-drain:
+			stop(errDrained)
+		case <-begun:
+		}
+	}()
+	err := w.warmUp(ctx)
+	if err == nil {
+		err = w.hello(ctx)
+	}
+	if err != nil && context.Cause(ctx) == errDrained {
+		return errDrained
+	}
 	return err
 }
 

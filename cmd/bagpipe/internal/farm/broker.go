@@ -25,7 +25,7 @@ type Broker struct {
 
 // Run serves until a signal comes.
 func (c *Broker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
-	b.Stays()
+	b.Stays("stopping")
 	if _, err := layout.ParseName(c.Name); err != nil {
 		return screen.WrongUse("--name: " + err.Error())
 	}

@@ -19,7 +19,7 @@ import (
 
 // Bench is what a worker needs of the program around it.
 type Bench struct {
-	Stays   func() // prepares a process that works for long
+	Stays   func(stopping string) // prepares a process that works for long; stopping answers the first signal
 	Drain   <-chan struct{}
 	Version string
 	Resolve func(ctx context.Context, item string) (layout.ItemID, error)
@@ -46,7 +46,7 @@ func (m Means) files() wire.Means { return wire.Means(m) }
 
 // Run works until it is drained.
 func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
-	b.Stays()
+	b.Stays("stopping: what runs is finished first; a second signal gives the steps back")
 	key, err := readKey(c.Key)
 	if err != nil {
 		return err
@@ -64,7 +64,10 @@ func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
 		key.URLs = c.Connect
 	}
 	key.Means = c.Means.files()
-	link, err := dial(ctx, on, key)
+	link, err := dial(ctx, b.Drain, on, key)
+	if errors.Is(err, errDrained) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -112,8 +115,11 @@ func readKey(file string) (wire.Key, error) {
 // refusedTime is how long a key may be refused: brokers hear of a new one from the engine.
 const refusedTime = 2 * time.Second
 
+// errDrained says that a worker was to end before it reached its engine.
+var errDrained = errors.New("drained")
+
 // dial connects, again and again while nobody answers.
-func dial(ctx context.Context, on *screen.Screen, key wire.Key) (*bus.Worker, error) {
+func dial(ctx context.Context, drain <-chan struct{}, on *screen.Screen, key wire.Key) (*bus.Worker, error) {
 	config, err := key.ServerTLS()
 	if err != nil {
 		return nil, err
@@ -131,6 +137,8 @@ func dial(ctx context.Context, on *screen.Screen, key wire.Key) (*bus.Worker, er
 		select {
 		case <-ctx.Done():
 			return nil, screen.ExitInterrupted
+		case <-drain:
+			return nil, errDrained
 		case <-time.After(time.Second):
 		}
 	}
