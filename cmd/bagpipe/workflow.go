@@ -111,7 +111,7 @@ func (c *workflowCheckCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.Out, "%s: valid: workflow %s, %s\n", c.File, d.Name, screen.Count(len(d.Steps), "step"))
 	for _, w := range c.warnings(d) {
-		fmt.Fprintf(a.Err, "bagpipe: %s: %s\n", c.File, w)
+		a.Talk("warning: %s: %s", c.File, w)
 	}
 	return nil
 }
