@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -119,7 +120,9 @@ func (a *app) code(err error) screen.Exit {
 	case errors.As(a.unwritable, &foreign) && errors.Is(err, gitstore.ErrReadOnly):
 		err = foreign
 	case errors.Is(err, gitstore.ErrReadOnly):
-		err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err)
+		if err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err); a.unwritable != nil && errors.Is(err, gitstore.ErrReadOnly) {
+			err = fmt.Errorf("%w: %w", err, a.unwritable)
+		}
 	}
 	a.Talk("bagpipe: %s", errorText(err))
 	if errors.As(err, &w) {

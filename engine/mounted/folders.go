@@ -33,7 +33,7 @@ func (e *Error) FaultRemedies() []fault.Remedy { return e.Remedies }
 // of items/ in the history.
 func Folders(root string, committed []string) error {
 	if len(committed) > 0 && !holdsAny(filepath.Join(root, layout.ItemsDir), committed) {
-		return &Error{fmt.Sprintf("%s/ holds no item, and the history has some: is it mounted? Mount it, or restore it from a backup", layout.ItemsDir),
+		return &Error{fmt.Sprintf("%s/ holds no item, and the history has some: is it mounted? Mount it, or copy it from the backup", layout.ItemsDir),
 			[]fault.Remedy{{Verb: fault.MakeFolder, Name: layout.ItemsDir + "/" + committed[0]}}}
 	}
 	return oneFileSystem(root)

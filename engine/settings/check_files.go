@@ -26,14 +26,57 @@ type tree interface {
 
 // CheckFolder checks all settings of a workspace, or of a clone of one, as they lie in a
 // folder: each by itself, and what it says of the others. It gives the files it looked at
-// and the mistakes, each a *layout.FileError.
-func CheckFolder(root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+// and the mistakes, each a *layout.FileError. Of a workspace that was restored and not opened
+// since, they are what its history has.
+func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
 	if info, err := os.Stat(root); err != nil {
 		return nil, nil, err
 	} else if !info.IsDir() {
 		return nil, nil, fmt.Errorf("%s is not a folder", root)
 	}
-	return checkTree(folderTree(root), root, robots)
+	t := tree(folderTree(root))
+	there := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(root, name))
+		return err == nil
+	}
+	if there(layout.RepositoryDir) && there(layout.StateDir) && !there(shownFile) {
+		files, err := gitstore.FilesOf(ctx, root, "main", append([]string{layout.SettingsFile}, settingsDirs...)...)
+		if err != nil {
+			return nil, nil, err
+		}
+		t = overlay{t, files}
+	}
+	return checkTree(t, root, robots)
+}
+
+// overlay is a tree over another, as files in a workspace stand over what its history has.
+type overlay struct{ over, under tree }
+
+// ReadFile reads a file of the upper tree, else of the other.
+func (t overlay) ReadFile(name string) ([]byte, error) {
+	data, err := t.over.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.under.ReadFile(name)
+	}
+	return data, err
+}
+
+// List lists a folder of both.
+func (t overlay) List(dir string) ([]gitstore.Entry, error) {
+	out, err := t.over.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	under, err := t.under.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range under {
+		if !slices.ContainsFunc(out, func(o gitstore.Entry) bool { return o.Name == e.Name }) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
 }
 
 // CheckPushed checks the settings of a commit that is pushed to the workspace at root. What

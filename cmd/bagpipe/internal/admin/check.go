@@ -43,7 +43,7 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	if c.Push {
 		return c.pushed(ctx, on)
 	}
-	paths, mistakes, err := settings.CheckFolder(c.Dir, steps.Builtins())
+	paths, mistakes, err := settings.CheckFolder(ctx, c.Dir, steps.Builtins())
 	if err != nil {
 		return err
 	}
