@@ -13,7 +13,7 @@ import (
 // Retention says how long items are kept, and what becomes of them then.
 type Retention struct {
 	For       string      `yaml:"for"`       // a condition; "": all
-	Keep      string      `yaml:"keep"`      // 10y, 6m, 90d: years and months of the calendar; forever
+	Keep      string      `yaml:"keep"`      // 10y, 6mo or 6m, 90d: years and months of the calendar; forever
 	After     layout.Name `yaml:"after"`     // the milestone from which it counts; "": registered
 	Then      string      `yaml:"then"`      // dispose, or review (""): a person proposes it
 	Approvals int         `yaml:"approvals"` // of persons beside the proposer; 0: two
@@ -38,7 +38,7 @@ type span struct {
 	forever             bool
 }
 
-var spans = regexp.MustCompile(`^([0-9]{1,4})([ymwd])$`)
+var spans = regexp.MustCompile(`^([0-9]{1,4})(y|mo|m|w|d)$`)
 
 // Due is when an item may be disposed of; never: it is kept for good.
 func (r *Retention) Due(from time.Time) (due time.Time, ever bool) {
@@ -93,13 +93,13 @@ func (r *Retention) read() (key string, err error) {
 	}
 	part := spans.FindStringSubmatch(r.Keep)
 	if part == nil {
-		return ".keep", fmt.Errorf("expected a time such as 10y, 6m, 2w or 90d, or forever, not %q", r.Keep)
+		return ".keep", fmt.Errorf("expected a time such as 10y, 6mo, 2w or 90d, or forever, not %q", r.Keep)
 	}
 	n, err := strconv.Atoi(part[1])
 	switch part[2] {
 	case "y":
 		r.keep.years = n
-	case "m":
+	case "mo", "m":
 		r.keep.months = n
 	case "w":
 		r.keep.days = 7 * n

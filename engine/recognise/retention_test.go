@@ -8,7 +8,7 @@ import (
 
 func TestRetention(t *testing.T) {
 	from := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
-	for keep, want := range map[string]string{"10y": "2034-03-01", "6m": "2024-08-29", "2w": "2024-03-14", "90d": "2024-05-29", "0d": "2024-02-29", "forever": "never"} {
+	for keep, want := range map[string]string{"10y": "2034-03-01", "6m": "2024-08-29", "6mo": "2024-08-29", "2w": "2024-03-14", "90d": "2024-05-29", "0d": "2024-02-29", "forever": "never"} {
 		f, err := Parse("rules/x.yaml", []byte("schema: 1\nname: x\nretention:\n  - {keep: "+keep+"}\n"))
 		if err != nil {
 			t.Fatal(err)
