@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -110,4 +112,34 @@ func FormatTime(t time.Time) string {
 // AppendTime appends what FormatTime gives.
 func AppendTime(to []byte, t time.Time) []byte {
 	return t.UTC().Truncate(time.Millisecond).AppendFormat(to, time.RFC3339Nano)
+}
+
+// OutOfRange is where in what was decoded with UseNumber a number is that no float64 holds, as
+// key.key; "": nowhere.
+func OutOfRange(v any) (at string) {
+	below := func(key string, v any) bool {
+		if number, is := v.(json.Number); is {
+			if _, err := number.Float64(); err != nil {
+				at = key
+			}
+		} else if rest := OutOfRange(v); rest != "" {
+			at = key + "." + rest
+		}
+		return at != ""
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if below(key, v[key]) {
+				return at
+			}
+		}
+	case []any:
+		for i := range v {
+			if below(strconv.Itoa(i), v[i]) {
+				return at
+			}
+		}
+	}
+	return ""
 }

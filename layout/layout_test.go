@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand"
 	"reflect"
@@ -203,6 +204,20 @@ func TestItemIDAsANumber(t *testing.T) {
 }
 
 // ManifestHead says what DecodeManifest says, or that it does not know.
+// A record is not written that could not be read again.
+func TestManifestRefusesNumbers(t *testing.T) {
+	m := Manifest{Item: "3fa9c0d2e1b7a49", Metadata: map[string]any{"a": map[string]any{"b": []any{json.Number("1"), json.Number("1e400")}}}}
+	if _, err := m.Encode(nil); err == nil || !strings.Contains(err.Error(), "metadata.a.b.1: the number is out of range") {
+		t.Errorf("a manifest with 1e400 is written: %v", err)
+	}
+	m.Metadata["a"] = json.Number("1e300")
+	if data, err := m.Encode(nil); err != nil {
+		t.Error(err)
+	} else if _, err := DecodeManifest(data); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestManifestHead(t *testing.T) {
 	m := Manifest{Item: "3fa9c0d2e1b7a45", Version: 2, Collection: "maps", Label: "a \"map\"", Lane: "normal", Batch: "b",
 		Created: time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.UTC), Source: Source{Name: "x", Kind: "file", Files: 1, Bytes: 2, Taken: time.Unix(1, 0).UTC()},

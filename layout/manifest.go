@@ -254,6 +254,9 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}
+	if at := OutOfRange(m.Metadata); at != "" { // a record that nobody could read again
+		return nil, fmt.Errorf("write %s of %s: metadata.%s: the number is out of range", ManifestJSON, m.Item, at)
+	}
 	out, err := rewriteBut(old, m, "metadata", "quality") // m has all of these: what it has not was taken away
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)

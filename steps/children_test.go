@@ -51,6 +51,7 @@ func TestCommandChildren(t *testing.T) {
 		"said of one above":   {script: `mkdir children; touch a; echo '{"children": {"../a": {}}}' >result.json`, wrong: `"../a" is not in the folder children`},
 		"a bad collection":    {script: `mkdir children; touch children/a; echo '{"children": {"a": {"collection": "../x"}}}' >result.json`, wrong: "children: a: collection: name"},
 		"a bad label":         {script: `mkdir children; touch children/a; printf %s '{"children": {"a": {"label": "x\ny"}}}' >result.json`, wrong: "want one line"},
+		"two results":         {script: `mkdir children; touch children/a; echo '{"message": "ok"} and {' >result.json`, wrong: "something follows the result"},
 		"an unknown key":      {script: `mkdir children; touch children/a; echo '{"children": {"a": {"lable": "x"}}}' >result.json`, wrong: "unknown field"},
 		"a damaged result":    {script: `mkdir children; touch children/a; echo '{"children": [' >result.json`, wrong: "result.json"},
 		"skipped":             {script: `mkdir children; touch children/a; exit 77`},

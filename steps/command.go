@@ -351,6 +351,9 @@ func parseResult(c *Call, data []byte) (res Result, message string, err error) {
 	if err := d.Decode(&doc); err != nil {
 		return res, "", err
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return res, "", errors.New("something follows the result")
+	}
 	switch doc.Status {
 	case "", Completed, Skipped:
 	default:

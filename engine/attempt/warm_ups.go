@@ -129,7 +129,7 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 
 func (w *WarmUps) warmUp(ctx context.Context, id queue.StepID, s *state.Step, n int) error {
 	limit := time.Duration(s.Timeout)
-	if limit <= 0 {
+	if limit <= 0 || s.Persistent { // what initialize may take is bounded by itself; timeout is the item's
 		limit = warmUpMost
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

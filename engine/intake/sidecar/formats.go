@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"bagpipe/bags/tagfile"
+	"bagpipe/layout"
 )
 
 func (c file) readJSON(data []byte, into map[string]any) error {
@@ -33,6 +34,9 @@ func (c file) readJSON(data []byte, into map[string]any) error {
 	}
 	if depth(fields) > maxDepth {
 		return &SidecarError{c.name, fmt.Sprintf("is nested deeper than %d", maxDepth)}
+	}
+	if at := layout.OutOfRange(fields); at != "" {
+		return &SidecarError{c.name, layout.EncodePath(at) + ": the number is out of range"}
 	}
 	maps.Copy(into, fields)
 	return nil

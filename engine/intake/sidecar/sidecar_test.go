@@ -96,6 +96,7 @@ func TestBrokenSidecars(t *testing.T) {
 		"an array":        {"metadata.json", "[1]", "expected an object"},
 		"null":            {"metadata.json", "null", "expected an object"},
 		"two objects":     {"metadata.json", "{} {}", "something follows"},
+		"out of range":    {"metadata.json", `{"place": {"year": [1, -1e400]}}`, "place.year.1: the number is out of range"},
 		"deep":            {"metadata.json", `{"a": ` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + "}", "nested deeper than 20"},
 		"very deep":       {"metadata.json", `{"a": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}", "metadata.json: "},
 		"long value":      {"metadata.json", `{"a": "` + long + `"}`, "a has 65537 bytes; the limit is 65536"},
