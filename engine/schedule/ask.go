@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
 
@@ -58,11 +60,37 @@ func (k *Keeper) Overdue() (rows []Row, err error) {
 	return rows, err
 }
 
+// inForce gives a schedule. Of one that is not in force as its file is broken, the error is the
+// file's.
+func (k *Keeper) inForce(name string) (*timetable.Schedule, error) {
+	if s := k.settings.Current().Schedules[name]; s != nil {
+		return s, nil
+	}
+	broken, err := k.broken()
+	if err != nil {
+		return nil, err
+	}
+	if wrong := broken[name]; wrong != nil {
+		return nil, wrong
+	}
+	return nil, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+}
+
+// broken are the mistakes in files of schedules, by the schedule's name.
+func (k *Keeper) broken() (map[string]*layout.FileError, error) {
+	mistakes, err := k.settings.Mistakes(layout.SchedulesDir)
+	by := map[string]*layout.FileError{}
+	for _, m := range mistakes {
+		by[strings.TrimSuffix(strings.TrimPrefix(m.File, layout.SchedulesDir+"/"), ".yaml")] = m
+	}
+	return by, err
+}
+
 // Row tells how one schedule stands.
 func (k *Keeper) Row(name string) (row Row, err error) {
-	s := k.settings.Current().Schedules[name]
-	if s == nil {
-		return row, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	s, err := k.inForce(name)
+	if err != nil {
+		return row, err
 	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
@@ -101,9 +129,9 @@ func (k *Keeper) Row(name string) (row Row, err error) {
 
 // Next tells the next times at which a schedule is due from now on, by its file alone.
 func (k *Keeper) Next(name string, n int) (times []time.Time, err error) {
-	s := k.settings.Current().Schedules[name]
-	if s == nil {
-		return nil, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	s, err := k.inForce(name)
+	if err != nil {
+		return nil, err
 	}
 	if s.Trigger.Queue != "" {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("schedule %s is due whenever something is ready: %s", name, s.Trigger))
@@ -129,8 +157,8 @@ type Order struct {
 // Set starts or stops a schedule. One that is started anew has missed nothing; one that is
 // stopped lets a firing end, unless the order is for now.
 func (k *Keeper) Set(ctx context.Context, name string, o Order) (changed bool, err error) {
-	if k.settings.Current().Schedules[name] == nil {
-		return false, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	if _, err := k.inForce(name); err != nil {
+		return false, err
 	}
 	who := k.ledger.ByPerson()
 	err = k.edit(ctx, who, name, func(st *State) (what string, _ time.Time, err error) {
@@ -158,9 +186,9 @@ func (k *Keeper) Set(ctx context.Context, name string, o Order) (changed bool, e
 // Fire fires a schedule now, whatever is due, and waits for its end. work does what is ready in
 // a queue.
 func (k *Keeper) Fire(ctx context.Context, name string, work Deed) (said string, bad bool, err error) {
-	s := k.settings.Current().Schedules[name]
-	if s == nil {
-		return "", false, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	s, err := k.inForce(name)
+	if err != nil {
+		return "", false, err
 	}
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return "", false, err

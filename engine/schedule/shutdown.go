@@ -64,21 +64,32 @@ func (k *Keeper) IsShutDown() bool {
 // Checked is what is wrong with one schedule.
 type Checked struct {
 	Name  string
-	Wrong []string
+	File  *layout.FileError // the mistake in its file, which is not in force
+	Wrong []string          // of what is in force
 }
 
-// Check looks at what the schedules in force name, of all or of some.
+// Check looks at the files of schedules, and at what those in force name, of all or of some.
 func (k *Keeper) Check(names []string) (all []Checked, err error) {
 	book := k.settings.Current()
+	broken, err := k.broken()
+	if err != nil {
+		return nil, err
+	}
 	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(book.Schedules))
+		names = slices.AppendSeq(slices.Collect(maps.Keys(book.Schedules)), maps.Keys(broken))
+		slices.Sort(names)
+		names = slices.Compact(names)
 	}
 	for _, name := range names {
+		if broken[name] != nil && book.Schedules[name] == nil {
+			all = append(all, Checked{Name: name, File: broken[name]})
+			continue
+		}
 		row, err := k.Row(name)
 		if err != nil {
 			return nil, err
 		}
-		s, c := book.Schedules[name], Checked{Name: name}
+		s, c := book.Schedules[name], Checked{Name: name, File: broken[name]}
 		if row.Trouble != "" {
 			c.Wrong = append(c.Wrong, row.Trouble)
 		}

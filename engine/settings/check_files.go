@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -178,4 +179,21 @@ func (t folderTree) List(dir string) (out []gitstore.Entry, err error) {
 		out = append(out, gitstore.Entry{Name: e.Name(), IsDir: e.IsDir()})
 	}
 	return out, nil
+}
+
+// Mistakes are those in the settings of one folder, as they lie in the workspace; of what is not
+// there, as the history has it.
+func (so *Source) Mistakes(dir string) (mistakes []*layout.FileError, err error) {
+	v, err := so.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	_, all, err := checkTree(overlay{folderTree(so.ledger.Root), v}, so.ledger.Root, so.check.robots)
+	for _, m := range all {
+		var at *layout.FileError
+		if errors.As(m, &at) && path.Dir(at.File) == dir {
+			mistakes = append(mistakes, at)
+		}
+	}
+	return mistakes, err
 }

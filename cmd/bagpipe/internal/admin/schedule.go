@@ -225,7 +225,7 @@ type scheduleCheck struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Only these."`
 }
 
-// Run checks the schedules in force; opening the workspace has told of files that are broken.
+// Run checks the schedules' files, and those in force.
 func (c *scheduleCheck) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		rows, err := e.Schedule.Check(c.Names)
@@ -234,11 +234,15 @@ func (c *scheduleCheck) Run(ctx context.Context, on *screen.Screen, open Open) e
 		}
 		bad := false
 		for _, r := range rows {
+			if r.File != nil {
+				fmt.Fprintln(on.Out, r.File)
+				bad = true
+			}
 			for _, text := range r.Wrong {
 				fmt.Fprintf(on.Out, "%s: %s\n", r.Name, text)
 				bad = true
 			}
-			if len(r.Wrong) == 0 {
+			if r.File == nil && len(r.Wrong) == 0 {
 				fmt.Fprintf(on.Out, "%s: sound\n", r.Name)
 			}
 		}
