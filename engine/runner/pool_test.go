@@ -333,13 +333,13 @@ func TestLongStepsKeepOthersFromBeingClaimed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := New(2, time.Now)
 			w := Work{Step: "w/s", Claim: func() bool { return true }, Run: func(context.Context, Aside) { time.Sleep(run) }, Finish: func() {}}
-			for range 3 {
+			for round := range 3 {
 				p.Go(t.Context(), w)
 				p.Go(t.Context(), w)
 				if synctest.Wait(); p.Busy() != 2 {
 					t.Fatal(p.Busy())
 				}
-				if got := p.May("w/other", 0, 0); p.runs > 0 && got != want {
+				if got := p.May("w/other", 0, 0); round > 0 && got != want {
 					t.Errorf("with runs of %s: %v", run, got)
 				}
 				p.Wait()
