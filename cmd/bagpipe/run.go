@@ -29,6 +29,7 @@ import (
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/metrics"
 	"bagpipe/engine/remote"
 	"bagpipe/engine/state"
@@ -479,7 +480,7 @@ func reportLine(r engine.Report) string {
 	case r.Ended != nil:
 		text := fmt.Sprintf("%-11s %s  %s/%s  %s", r.Ended.Status, r.Ended.Item.Short(), r.Ended.Workflow, r.Ended.Step, r.Ended.Label)
 		if r.Ended.Message != "" {
-			text += ": " + screen.Short(r.Ended.Message, 200)
+			text += ": " + ledger.OneLine(r.Ended.Message, 200)
 		}
 		return text
 	}
