@@ -69,17 +69,17 @@ func (g *given) look(dir string, step layout.Name, manifest, execution []byte) {
 	}
 }
 
-// changed reports whether what stands at to is not what stood there.
-func (g *given) changed(dir string, to layout.RelPath) bool {
+// changed gives what stands at to, where that is not what stood there; else nil.
+func (g *given) changed(dir string, to layout.RelPath) os.FileInfo {
 	now, err := os.Lstat(filepath.Join(dir, looked(to)))
 	if err != nil {
-		return false
-	}
-	if !g.since.IsZero() && putThere(now).After(g.since) {
-		return true
+		return nil
 	}
 	was := g.places[layout.RelPath(looked(to))]
-	return was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime())
+	if was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || !g.since.IsZero() && putThere(now).After(g.since) {
+		return now
+	}
+	return nil
 }
 
 // looked is the part of a place that look notes.
@@ -126,14 +126,11 @@ func (g *given) check(l *ledger.Ledger, own layout.AttemptRef, result steps.Resu
 		places = append(places, o.To)
 	}
 	for _, to := range places {
-		if to == layout.SourceDir || !g.changed(dir, to) {
+		now := g.changed(dir, to)
+		if to == layout.SourceDir || now == nil {
 			continue
 		}
 		_, rec, err := l.ReadTip(own.Item, own.Workflow)
-		if err != nil {
-			return err
-		}
-		now, err := os.Lstat(filepath.Join(dir, looked(to)))
 		if err != nil {
 			return err
 		}
