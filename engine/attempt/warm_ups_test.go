@@ -13,11 +13,15 @@ import (
 	"bagpipe/steps"
 )
 
-// kiln is a robot that has to be warmed up.
-type kiln struct{ fails, tried atomic.Int32 }
+// kiln is a robot that has to be warmed up, which takes until it is let.
+type kiln struct {
+	fails, tried atomic.Int32
+	let          chan struct{}
+}
 
 func (k *kiln) Run(context.Context, *steps.Call) (steps.Result, error) { return steps.Result{}, nil }
 func (k *kiln) WarmUp(context.Context, map[string]any) error {
+	<-k.let
 	if k.tried.Add(1) <= k.fails.Load() {
 		return errors.New("cold")
 	}
@@ -25,7 +29,7 @@ func (k *kiln) WarmUp(context.Context, map[string]any) error {
 }
 
 func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
-	k := &kiln{}
+	k := &kiln{let: make(chan struct{})}
 	k.fails.Store(2)
 	woken, drained := make(chan struct{}, 10), make(chan struct{})
 	now := time.Unix(0, 0)
@@ -46,6 +50,7 @@ func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
 				t.Fatalf("ready before try %d has ended", try)
 			}
 		}
+		k.let <- struct{}{}
 		<-woken
 		if !w.Open() {
 			t.Error("a run would end though nobody has seen how the warm-up went")

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"math/rand"
+	"strings"
 	"testing"
 
 	"bagpipe/engine/state"
@@ -28,7 +29,14 @@ steps:
 // their states come, what the index hands out of the step is what a look at all of
 // them says.
 func TestOneItemStandsForItsBatch(t *testing.T) {
-	d, err := state.ParseDefinition("w.yaml", []byte(gathered), nil)
+	t.Run("failed items do not count", func(t *testing.T) { standsForItsBatch(t, gathered, false) })
+	t.Run("waitForFailed", func(t *testing.T) {
+		standsForItsBatch(t, strings.Replace(gathered, "onBatchComplete: true", "onBatchComplete: true\n    waitForFailed: true", 1), true)
+	})
+}
+
+func standsForItsBatch(t *testing.T, plan string, waitForFailed bool) {
+	d, err := state.ParseDefinition("w.yaml", []byte(plan), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +63,7 @@ func TestOneItemStandsForItsBatch(t *testing.T) {
 			i := rapid.IntRange(0, n-1).Draw(t, "item")
 			happenGathered(t, w, i, random)
 			put(i)
-			checkGathering(t, w, x, closed)
+			checkGathering(t, w, x, closed, waitForFailed)
 		}
 	})
 }
@@ -79,7 +87,7 @@ func happenGathered(t *rapid.T, w *world, i int, random *rand.Rand) {
 }
 
 // checkGathering is the model: it looks at every item.
-func checkGathering(t *rapid.T, w *world, x *Index, closed bool) {
+func checkGathering(t *rapid.T, w *world, x *Index, closed, waitForFailed bool) {
 	open := closed
 	var first *state.Execution
 	begun := func(e *state.Execution) bool {
@@ -95,7 +103,7 @@ func checkGathering(t *rapid.T, w *world, x *Index, closed bool) {
 	}
 	for _, e := range w.items { // in the order of their creation
 		flow, s := e.Find(workflow, "all")
-		here := s.Status != state.Waiting || !flow.Active() || e.Blocked(workflow, w.plan, 2, t0) == nil
+		here := s.Status != state.Waiting || !flow.Active() || flow.Status == state.Failed && !waitForFailed || e.Blocked(workflow, w.plan, 2, t0) == nil
 		open = open && here
 		if first == nil || begun(e) && !begun(first) || begun(e) == begun(first) && able(e) && !able(first) {
 			first = e
