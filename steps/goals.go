@@ -28,6 +28,7 @@ type Goal struct {
 	Layout string
 	Target target.Target
 	Down   error
+	Held   layout.DepositCopy // the recorded copy of the item's version; zero: there is none
 }
 
 // outcome is what became of one goal.
@@ -171,7 +172,7 @@ func (c *Call) cleanupOnTargets(ctx context.Context, drop []layout.RelPath) (Res
 		if len(remove) > 0 {
 			return Result{}, SystemFailure("derived/bag is gone, and with it what the deposit was compared with; %s stays: reset the step that makes the bag", joined(remove))
 		}
-		return Result{Message: "nothing to remove: derived/bag is gone already"}, nil
+		return c.heldOnTargets(ctx)
 	}
 	held, err := c.depositOnTargets(ctx)
 	if err != nil {
@@ -181,6 +182,36 @@ func (c *Call) cleanupOnTargets(ctx context.Context, drop []layout.RelPath) (Res
 	res.Message += "; " + held.Message
 	res.Deposits = held.Deposits
 	return res, err
+}
+
+// heldOnTargets reads the recorded copies where no bag is left to compare them with: that the
+// deposit is told to be done is not yet a copy.
+func (c *Call) heldOnTargets(ctx context.Context) (Result, error) {
+	var sound, wanting []string
+	for _, g := range c.Goals.Targets {
+		err := g.Down
+		if err == nil && g.Held.Place == "" {
+			err = errors.New("no copy is recorded")
+		}
+		if err == nil {
+			_, _, err = g.Target.Check(ctx, g.Held, target.Read)
+		}
+		var down *target.Down
+		switch {
+		case ctx.Err() != nil:
+			return Result{}, ctx.Err()
+		case errors.As(err, &down) && len(sound) < c.Goals.Copies:
+			return Result{}, &Later{Reason: fmt.Sprintf("target %s: %v", g.Name, err)}
+		case err != nil:
+			wanting = append(wanting, fmt.Sprintf("target %s: %v", g.Name, err))
+		default:
+			sound = append(sound, string(g.Name))
+		}
+	}
+	if len(sound) < c.Goals.Copies {
+		return Result{}, SystemFailure("derived/bag is gone, and %d of %s found; %s: reset the step that makes the bag", len(sound), copies(c.Goals.Copies), strings.Join(wanting, "; "))
+	}
+	return Result{Message: fmt.Sprintf("nothing to remove: derived/bag is gone already; %s verified: %s", copies(len(sound)), strings.Join(sound, ", "))}, nil
 }
 
 func copies(n int) string {

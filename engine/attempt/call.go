@@ -156,7 +156,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	}
 	var goals *steps.Goals
 	if a.Deposits(w.plan) {
-		if goals, err = a.goals(ctx, it.Collection, store, own); err != nil {
+		if goals, err = a.goals(ctx, v, rec.Manifest, store, own); err != nil {
 			return nil, err
 		}
 	}

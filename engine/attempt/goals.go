@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -13,15 +14,20 @@ import (
 
 // goals opens the targets of a collection's bags; nil: they go in the store, which is the
 // workspace's. A target that is down is the deposit's to judge: the copies on others may do.
-func (a *Attempts) goals(ctx context.Context, collection layout.Name, store, own string) (*steps.Goals, error) {
+func (a *Attempts) goals(ctx context.Context, v gitstore.Reader, m layout.Manifest, store, own string) (*steps.Goals, error) {
 	set := a.settings.Current().Settings
-	names, copies := set.Goals(collection)
+	names, copies := set.Goals(m.Collection)
 	if names == nil {
 		return nil, a.checkStore(ctx, store, own)
 	}
+	held, err := ledger.ReadDeposits(v, m.Item)
+	if err != nil {
+		return nil, err
+	}
 	all := &steps.Goals{Copies: copies}
 	for _, name := range names {
-		g := steps.Goal{Name: layout.Name(name), Layout: set.Targets[name].Layout}
+		g := steps.Goal{Name: layout.Name(name), Layout: set.Targets[name].Layout,
+			Held: held.Targets[layout.Name(name)][max(m.Version, 1)]}
 		if g.Name == steps.StoreTarget {
 			g.Down = a.checkStore(ctx, store, own)
 		}
