@@ -161,7 +161,9 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	e, err := engine.Open(ctx, s.root, s.options())
 	s.must(err)
 	s.must(e.Act.Hold(ctx, s.item, "rights unclear"))
-	forged := `"step1": { "attempts": {"1-` + string(e.ID()) + `": {"state": "completed", "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`
+	forged := `"step1": { "attempts": {"1-` + string(e.ID()) + `": {"state": "in-progress", "claimed": "2026-11-20T10:00:00Z", "started": "2026-11-20T10:00:00Z"}},`
+	git(t, s.clone, "config", "user.name", "Bagpipe")
+	git(t, s.clone, "config", "user.email", "bagpipe@elsewhere")
 	s.push(func(dir string) {
 		s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step1": {`, forged)
 	})
@@ -177,6 +179,34 @@ func TestAPushInTheEnginesName(t *testing.T) {
 	s.must(e.Close())
 	if out := git(t, s.root, "fsck", "--strict", "--no-dangling"); out != "" {
 		t.Error(out)
+	}
+}
+
+// What was done by nobody is told of, and the item held: an attempt that ended and that no
+// commit claimed, a robot's in a person's own commit, and one in another person's name.
+func TestAPushOfWhatNobodyDid(t *testing.T) {
+	for _, test := range []struct{ name, email, attempt, warns string }{
+		{"Bagpipe", "bagpipe@elsewhere", `"state": "completed"`, "which no commit before claimed"},
+		{"Eve", "eve@example.org", `"state": "completed"`, "which is a robot's"},
+		{"Eve", "eve@example.org", `"state": "in-progress", "claimed": "2026-11-20T10:00:00Z"`, "which is a robot's"},
+		{"Eve", "eve@example.org", `"state": "completed", "by": "Ada <ada@example.org>"`, "in the name of Ada <ada@example.org>"},
+		{"Eve", "eve@example.org", `"state": "completed", "by": "Eve <eve@example.org>"`, ""},
+	} {
+		s := newSite(t)
+		s.do(func(e *engine.Engine) { s.must(e.Act.Hold(context.Background(), s.item, "rights unclear")) })
+		git(t, s.clone, "config", "user.name", test.name)
+		git(t, s.clone, "config", "user.email", test.email)
+		s.push(func(dir string) {
+			s.replace(filepath.Join(dir, layout.ExecutionJSON), `"step1": {`,
+				`"step1": { "attempts": {"1-b0b0b0b0": {`+test.attempt+`, "started": "2026-11-20T10:00:00Z", "ended": "2026-11-20T10:00:00Z"}},`)
+		})
+		warned := strings.Join(s.run(), "\n")
+		if test.warns == "" && warned != "" || !strings.Contains(warned, test.warns) {
+			t.Errorf("%s by %s: warned %q", test.attempt, test.name, warned)
+		}
+		if again := s.run(); len(again) > 0 {
+			t.Errorf("%s by %s: answered again: %q", test.attempt, test.name, again)
+		}
 	}
 }
 

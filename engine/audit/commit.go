@@ -49,7 +49,7 @@ func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
 	if err != nil {
 		return c.out, err
 	}
-	byBagpipe := c.Committer.Name == ledger.CommitterName && strings.HasPrefix(c.Committer.Email, ledger.CommitterEmail)
+	byBagpipe := ledger.ByBagpipe(c.Commit)
 	switch {
 	case !byBagpipe && len(c.items)+len(pinned) > 0:
 		c.out.kind = byHand

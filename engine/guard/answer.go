@@ -161,6 +161,7 @@ func (g *Guard) complete(id layout.ItemID, v *verdict, now, mended ledger.Record
 		return nil, err
 	}
 	x.Manifest, x.Since = mended.Manifest, m.Since
+	x.Recompute(plans)
 	who := g.ledger.ByEngine()
 	var trailers []ledger.Trailer
 	verb := "completed"
@@ -199,7 +200,11 @@ func (v *verdict) text() string {
 		}
 		said = append(said, b.by()+" "+ledger.Printable(ledger.OneLine(state.Breaches(b.what), 1500)))
 	}
-	return ledger.Clip(strings.Join(said, "; ")+". What was acknowledged stands again; what was pushed is in that commit. If all is well, release the item.", ledger.MaxMessage)
+	end := ". What was acknowledged stands again; what was pushed is in that commit. If all is well, release the item."
+	if slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged }) {
+		end = ". Attempts are kept, as they only grow: reset the steps of those that were not made so. If all is well, release the item."
+	}
+	return ledger.Clip(strings.Join(said, "; ")+end, ledger.MaxMessage)
 }
 
 // by names a commit and its author, both foreign.

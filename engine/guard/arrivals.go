@@ -70,7 +70,8 @@ type breach struct {
 	commit gitstore.Commit
 	what   []string
 	forged bool // kept; the item is held for it
-	// lacks is of a merge that only lacks what the join of its parents has: it is completed.
+	// lacks is of a merge that only lacks what the join of its parents has, and of statuses that
+	// do not follow from the record: it is completed.
 	lacks bool
 	// meant is what a revert means; nil: it is none.
 	meant *state.Reversal

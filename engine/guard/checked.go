@@ -78,7 +78,7 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 		if c.Hash != next {
 			continue
 		}
-		if c.Committer.Name == ledger.CommitterName && strings.HasPrefix(c.Committer.Email, ledger.CommitterEmail) {
+		if ledger.ByBagpipe(c) {
 			return c.Hash, nil
 		}
 		if len(c.Parents) == 0 {

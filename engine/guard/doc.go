@@ -23,7 +23,9 @@
 // engines answer each other, and the second to come finds nothing left to do. A pinned
 // definition is put back without a hold, and until then read from the history. An attempt
 // in the name of the engine that runs here, which that engine did not make, is kept, as
-// attempts only grow, and the item held. A new item is taken as it is: there is nothing
+// attempts only grow, and the item held. So is one by a robot that ended and that no commit
+// before claimed, one by a robot in a person's own commit, and one in another person's name
+// (state.Unclaimed). A new item is taken as it is: there is nothing
 // to compare it with.
 //
 // Guard is the ledger's Gate: nothing of this engine happens to an item that was touched

@@ -217,6 +217,11 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		return err
 	}
 	what = append(what, unfounded...)
+	unclaimed, misstates := unclaimed(c, before, mended), false
+	if len(what) == 0 && len(others) == 0 && len(unclaimed) == 0 {
+		what = misstated(c, id, now, plans)
+		misstates = len(what) > 0
+	}
 	next := &verdict{want: version{at: c.Hash}}
 	switch {
 	case len(what) > 0 && now.Absent() && len(others) == 0: // kept by name: there may be very many
@@ -226,7 +231,9 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	if len(what) > 0 {
 		b := breach{commit: c, what: what}
-		if len(others) > 0 {
+		if misstates {
+			b.lacks = true
+		} else if len(others) > 0 {
 			b.lacks, err = x.onlyLacks(id, now, before, main, others)
 		} else {
 			b.meant = meant(before, now)
@@ -239,7 +246,10 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 			x.tell(id, next.breaches[len(next.breaches)-1])
 		}
 	}
-	if forged := x.g.forged(before, mended); len(forged) > 0 {
+	if len(unclaimed) > 0 && x.tell != nil {
+		x.tell(id, breach{commit: c, what: unclaimed, forged: true})
+	}
+	if forged := append(x.g.forged(before, mended), unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	} else if was != nil && len(what) == 0 {
 		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
@@ -340,6 +350,31 @@ func (g *Guard) forged(before, now ledger.Records) []string {
 		return nil
 	}
 	return state.Forged(a, b, g.ledger.ID)
+}
+
+// unclaimed tells of attempts that nobody made; see the package comment.
+func unclaimed(c gitstore.Commit, before, now ledger.Records) []string {
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(now.Execution)
+	back := func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Recovered" || t.Key == answersTrailer }
+	switch {
+	case errA != nil, errB != nil: // an item is new, or judged as it was
+		return nil
+	case ledger.ByBagpipe(c) && slices.ContainsFunc(c.Trailers, back): // what was done comes back as a whole
+		return nil
+	case ledger.ByBagpipe(c):
+		return state.Unclaimed(a, b, state.Person{})
+	}
+	return state.Unclaimed(a, b, state.Person{Address: ledger.OneLine("<"+c.Author.Email+">", 200), Hand: c.Author.Email == c.Committer.Email})
+}
+
+// misstated tells of statuses in a commit by hand that do not follow from its record.
+func misstated(c gitstore.Commit, id layout.ItemID, now ledger.Records, plans state.Plans) []string {
+	m, err := layout.DecodeManifest(now.Manifest)
+	if err != nil || ledger.ByBagpipe(c) || !now.Sound(id) {
+		return nil
+	}
+	return state.Misstated(now.Execution, m.Since, plans)
 }
 
 // join unites the records of two parents.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -30,7 +29,7 @@ func classOf(c gitstore.Commit) string {
 	switch {
 	case c.Committer.Email == gitstore.JoinerEmail:
 		return ""
-	case c.Committer.Name == ledger.CommitterName && strings.HasPrefix(c.Committer.Email, ledger.CommitterEmail):
+	case ledger.ByBagpipe(c):
 		return Sites
 	}
 	return People

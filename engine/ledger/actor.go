@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/mounted"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -68,6 +70,11 @@ const (
 	CommitterName  = "Bagpipe"
 	CommitterEmail = "bagpipe@"
 )
+
+// ByBagpipe reports whether a commit says that a Bagpipe made it, which proves nothing.
+func ByBagpipe(c gitstore.Commit) bool {
+	return c.Committer.Name == CommitterName && strings.HasPrefix(c.Committer.Email, CommitterEmail)
+}
 
 // Runner names this process in attempts.
 func (l *Ledger) Runner() string {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"bagpipe/layout"
+
+	"github.com/tidwall/gjson"
 )
 
 // Progressed reports whether now has a completed attempt that before has not: only
@@ -33,6 +35,75 @@ func Forged(before, now *Execution, engine layout.EngineID) (breaches []string) 
 	})
 	slices.Sort(breaches)
 	return breaches
+}
+
+// Person is who made a commit that no engine did; zero: an engine did.
+type Person struct {
+	Address string // <ADDRESS>
+	Hand    bool   // it was not merely brought along, as by a rebase
+}
+
+// Unclaimed says which attempts one commit adds or ends that no event does: by a robot, and
+// ended without a claim in a commit before; in a person's own commit, by a robot at all; and
+// in the name of another person. Merges are held against the join of their parents.
+func Unclaimed(before, now *Execution, by Person) (breaches []string) {
+	now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		was, there := before.attempt(workflow, step, k)
+		if there && was.State == a.State {
+			return false
+		}
+		w := now.Workflows[workflow]
+		starts := before.Workflows[workflow] == nil && a.State == Completed && a.Started.Equal(w.Created) && a.Ended.Equal(w.Created)
+		at := strings.LastIndexByte(a.By, '<')
+		why := ""
+		switch {
+		case by.Address != "" && at >= 0 && a.By[at:] != by.Address:
+			why = "in the name of " + a.By
+		case at >= 0, starts && !by.Hand, a.By != "" && a.State == Skipped && !by.Hand:
+		case by.Hand:
+			why = "which is a robot's"
+		case !there && !a.open():
+			why = "which no commit before claimed"
+		}
+		if why != "" {
+			breaches = append(breaches, fmt.Sprintf("added or ended attempt %s (%s) of %s/%s, %s", k, a.State, workflow, step, why))
+		}
+		return false
+	})
+	slices.Sort(breaches)
+	return breaches
+}
+
+// Misstated says which statuses, as data has them, do not follow from what it tells of. They are
+// for the reader; one that older versions wrote, or that is left out, is none.
+func Misstated(data []byte, since time.Time, plans Plans) (wrong []string) {
+	x, err := Decode(data)
+	if err != nil {
+		return nil
+	}
+	x.Since = since
+	x.Recompute(plans)
+	differs := func(what string, written gjson.Result, is Status) {
+		if written.Exists() && is != "" && written.String() != string(is) && !(is == Scheduled && written.String() == string(InProgress)) {
+			wrong = append(wrong, fmt.Sprintf("wrote %s as %.20q, which is %s", what, written.String(), is))
+		}
+	}
+	flows := gjson.GetBytes(data, "workflows")
+	flows.ForEach(func(name, flow gjson.Result) bool {
+		w := x.Workflows[name.String()]
+		if w == nil || plans(w.Digest) == nil {
+			return true
+		}
+		differs(name.String(), flow.Get("status"), w.Status)
+		flow.Get("steps").ForEach(func(step, of gjson.Result) bool {
+			if s := w.Steps[layout.Name(step.String())]; s != nil {
+				differs(name.String()+"/"+step.String(), of.Get("status"), s.Status)
+			}
+			return true
+		})
+		return true
+	})
+	return wrong
 }
 
 // Answered reports whether a hold was placed in answer to the commit.
