@@ -129,6 +129,7 @@ func TestServeInABrowser(t *testing.T) {
 	b.write("in/"+long, "Dear")
 	b.ok("add", "--collection", "reading-room", filepath.Join(b.top, "in", long))
 	b.drop("zip", "parent.zip")
+	b.busied()
 	b.start("run", "--batch", "june").code(4)
 	s := b.serve()
 	br := s.browser()
@@ -138,7 +139,8 @@ func TestServeInABrowser(t *testing.T) {
 	item := gjson.Get(b.ok("items", "--collection", "reading-room", "--json"), "0.item").String()
 	br.enter()
 	pages := []string{"/", "/items", "/items?facet=status:failed&columns=lane,label", "/items/" + item, "/items/" + item + "/log", "/items/" + item + "/files/" + url.PathEscape(long) + "?look=yes", "/mine", "/failures", "/queues", "/queues/accession/approve?for=people",
-		"/batches", "/batches/june", "/workflows", "/workflows/accession", "/stats", "/inbox", "/engines", "/settings", "/users", "/log", "/nowhere"}
+		"/batches", "/batches/june", "/workflows", "/workflows/accession", "/stats", "/inbox", "/engines", "/settings", "/users", "/log",
+		"/schedules", "/deliveries", "/deliveries?state=all", "/nowhere"}
 	s.signInAs(br)
 	change := gjson.Get(s.ask("GET", "/api/v1/items/"+item+"/log", "").body, "0.commit").String()
 	preview := s.post("/bulk", "item", item, "act", "hold").header.Get("Location")

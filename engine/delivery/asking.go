@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -32,35 +34,51 @@ func triedAgain(d *layout.Delivery) bool {
 	return d.State == layout.DeliveryReady && d.Message != ""
 }
 
+// candidates are the items that an engine's last look found to have something to send, or to
+// wait for a person; looked is false where there was none, or none that tells both.
+func candidates(l *ledger.Ledger) (items []layout.ItemID, looked bool, err error) {
+	data, err := os.ReadFile(lookFile(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var last look
+	if json.Unmarshal(data, &last) != nil || last.Asks == nil {
+		return nil, false, nil // the next run looks anew
+	}
+	items = append(*last.Asks, last.Open...) // an item may be in both
+	slices.Sort(items)
+	return slices.Compact(items), true, nil
+}
+
+// eachOf reads some items; one that cannot be read is left out: a run tells of it.
+func eachOf(ctx context.Context, v gitstore.View, items []layout.ItemID, see func(*object)) error {
+	for _, id := range items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if o, err := readObject(v, id); err == nil && o != nil {
+			see(o)
+		}
+	}
+	return nil
+}
+
 // Asked counts the deliveries that wait for a person or are tried again, by target and state.
 // Candidates are those of an engine's last look; how each stands is read at the tip.
 func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
-	data, err := os.ReadFile(lookFile(k.ledger))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	candidates, looked, err := candidates(k.ledger)
+	if err != nil || !looked {
 		return nil, err
-	}
-	var l look
-	if json.Unmarshal(data, &l) != nil || l.Asks == nil {
-		return nil, nil // the next run looks anew
 	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return nil, err
 	}
 	count := map[[2]string]*Asking{}
-	candidates := append(*l.Asks, l.Open...) // an item may be in both
-	slices.Sort(candidates)
-	for _, id := range slices.Compact(candidates) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		o, err := readObject(v, id)
-		if err != nil || o == nil {
-			continue // a run tells of it
-		}
+	err = eachOf(ctx, v, candidates, func(o *object) {
 		for to, d := range o.delivery.Targets {
 			if !asksPerson(d) && !triedAgain(d) {
 				continue
@@ -76,6 +94,9 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 				a.Next, a.Message = d.After, d.Message
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	asking := make([]Asking, 0, len(count))
 	for _, a := range count {

@@ -1,17 +1,14 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
@@ -159,38 +156,4 @@ func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 		return fmt.Errorf("take item %s back from %s: %w", o.id.Short(), to, err)
 	}
 	return nil
-}
-
-// Row is one delivery as listed.
-type Row struct {
-	Item   layout.ItemID `json:"item"`
-	Label  string        `json:"label"`
-	Target layout.Name   `json:"target"`
-	layout.Delivery
-}
-
-// Rows lists deliveries by label, item and target: those to a target, in a state; "": all.
-func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) (rows []Row, err error) {
-	v, err := k.ledger.Store.Tip()
-	if err != nil {
-		return nil, err
-	}
-	var mu sync.Mutex // guards rows
-	err = each(ctx, k.ledger, v, gitstore.Hash{}, func(o *object) {
-		m, err := layout.DecodeManifest(o.manifest)
-		if err != nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for name, d := range o.delivery.Targets {
-			if (to == "" || to == name) && (in == "" || in == d.State) {
-				rows = append(rows, Row{o.id, ledger.Printable(m.Label), name, *d})
-			}
-		}
-	})
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Target, b.Target))
-	})
-	return rows, err
 }

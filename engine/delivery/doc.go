@@ -43,6 +43,7 @@
 //
 // # Locks
 //
-// Pass and Republish are for one goroutine at a time, held by Deliveries.turn; of several
-// engines the commit of sending decides who sends.
+// Pass and Republish are for one goroutine at a time, held by Keeper.turn; of several
+// engines the commit of sending decides who sends. Keeper.listing is held by a list of all
+// items.
 package delivery

@@ -27,6 +27,8 @@ type Keeper struct {
 	folders  *folder.Folders
 	targets  *target.Pool
 
+	listing sync.Mutex // held by a list of all items, of which one is made at a time
+
 	turn sync.Mutex // held by Pass and Republish; guards the rest
 	seen bool       // at and open are read
 	at   gitstore.Hash
@@ -146,12 +148,11 @@ func (k *Keeper) weighSince(ctx context.Context, v gitstore.View, since gitstore
 
 // toSend reports whether a pass has something to do at a target.
 func toSend(o *object) bool {
-	for _, d := range o.delivery.Targets {
-		if d.State == layout.DeliveryReady || d.State == layout.DeliverySending || d.Engine != "" || toTakeBack(d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), goesOn)
+}
+
+func goesOn(d *layout.Delivery) bool {
+	return d.State == layout.DeliveryReady || d.State == layout.DeliverySending || d.Engine != "" || toTakeBack(d)
 }
 
 // toTakeBack reports whether a person wants back what the target holds.

@@ -82,6 +82,29 @@ type Do struct {
 	Which    *condition.Where `yaml:"-"` // nil: all
 }
 
+// String is the deed as people read it.
+func (d Do) String() string {
+	switch {
+	case d.Queue != "":
+		return "work on queue " + d.Queue
+	case len(d.Command) > 0:
+		return "command " + strings.Join(d.Command, " ")
+	case d.Fixity != "":
+		return "check fixity of " + d.Fixity
+	case d.Start != "":
+		return "start workflow " + d.Start
+	case d.Scan != "":
+		return "scan catalog " + d.Scan
+	case d.Read != "":
+		return "read from " + d.Read
+	case d.Deliver != "":
+		return "deliver what is " + d.Deliver
+	case d.Dispose != "":
+		return "dispose of what is " + d.Dispose
+	}
+	return "write feeds to " + d.Feeds
+}
+
 // Sweep is how a check of fixity goes.
 type Sweep struct {
 	Sample string        `yaml:"sample"`

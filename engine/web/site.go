@@ -19,12 +19,13 @@ import (
 	"bagpipe/engine/web/internal/workdo"
 )
 
-// Rooms, Place, Words and Proxy are what the parts of a Site need.
+// Rooms, Capabilities, Place, Words and Proxy are what the parts of a Site need.
 type (
-	Rooms = desk.Rooms
-	Place = desk.Place
-	Words = desk.Words
-	Proxy = door.Proxy
+	Rooms        = desk.Rooms
+	Capabilities = desk.Capabilities
+	Place        = desk.Place
+	Words        = desk.Words
+	Proxy        = door.Proxy
 )
 
 // Options say how a Site is reached, and by whom.
@@ -131,7 +132,11 @@ func (s *Site) Follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.desk.Ask.Refresh(ctx); err != nil && ctx.Err() == nil {
+			err := s.desk.Ask.Refresh(ctx)
+			if err == nil {
+				_, err = s.desk.Settings.CatchUp(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
 				s.desk.Log.Warn("what others committed was not taken in", "error", err)
 			}
 		}

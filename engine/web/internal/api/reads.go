@@ -129,6 +129,7 @@ func (a *API) registerReads() {
 		return a.d.Ask.Milestones(f, layout.Name(in.From), layout.Name(in.To)), nil
 	})
 	a.registerWhole()
+	registerCapabilities(a)
 	a.registerWorkflows()
 }
 

@@ -10,10 +10,15 @@ import (
 
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/catalog"
+	"bagpipe/engine/delivery"
+	"bagpipe/engine/disposal"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/schedule"
+	"bagpipe/engine/search"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/engine/web/access"
@@ -27,6 +32,16 @@ type Rooms struct {
 	Intake   *intake.Intake
 	Settings *settings.Source
 	Lender   Lender // nil: no engine lends steps here
+	Capabilities
+}
+
+// Capabilities are the rooms that do one thing each, of which pages tell how it stands.
+type Capabilities struct {
+	Schedule *schedule.Keeper
+	Delivery *delivery.Keeper
+	Catalog  *catalog.Keeper
+	Disposal *disposal.Keeper
+	Search   *search.Searches
 }
 
 // Words puts a remedy into words for people at a shell.

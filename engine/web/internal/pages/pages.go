@@ -101,7 +101,7 @@ func (p *Pages) Static() http.Handler {
 // Handler answers those who were let in.
 func (p *Pages) Handler() http.Handler {
 	mux := http.NewServeMux()
-	l, m, c := lists{p.d}, many{p.d, p.jobs}, accounts{p.d}
+	l, m, c, o := lists{p.d}, many{p.d, p.jobs}, accounts{p.d}, capabilities{p.d}
 	for pattern, view := range map[string]viewer{
 		"GET /{$}": p.overview, "GET /live": p.live,
 		"GET /items": p.items, "GET /items.csv": p.table, "GET /items/{id}": p.item,
@@ -121,6 +121,8 @@ func (p *Pages) Handler() http.Handler {
 		"GET /workflows":                        l.workflows,
 		"GET /workflows/{name}":                 l.workflow,
 		"POST /steps/{workflow}/{step}":         p.setStep,
+		"GET /schedules":                        o.schedules,
+		"GET /deliveries":                       o.deliveries,
 		"GET /stats":                            l.stats,
 		"GET /inbox":                            l.inbox,
 		"POST /inbox":                           p.upload,

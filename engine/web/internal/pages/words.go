@@ -43,6 +43,7 @@ func (p *Pages) words() template.FuncMap {
 		"gridHeads": gridHeads,
 		"gridCells": gridCells,
 		"number":    thousands,
+		"tone":      func(word string) state.Status { return tones[word] },
 		"percent":   func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 	}
 }
@@ -159,7 +160,8 @@ func thousands(n int) string {
 type menuItem struct{ Name, Page, Path string }
 
 var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
-	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
+	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"},
+	{"Schedules", "schedules", "schedules"}, {"Deliveries", "deliveries", "deliveries"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
 
 // menuSort is an order of the list of items.
 type menuSort struct{ Name, Value string }
@@ -170,3 +172,7 @@ var sorts = []menuSort{{"oldest first", ""}, {"newest first", "-created"}, {"lab
 var done = map[string]string{"complete": "completed", "skip": "skipped", "fail": "failed", "retry": "it is tried again", "reset": "it is done anew", "cancel": "cancelled",
 	"hold": "held", "release": "released", "start": "started", "activate": "activated", "deactivate": "taken out of the queues", "migrate": "moved to the definition in force",
 	"close": "closed", "enable": "enabled", "disable": "disabled", "uploaded": "uploaded; it is taken in when it has settled", "added": "added", "removed": "removed"}
+
+// tones are the statuses of steps as which the words of other rooms are coloured.
+var tones = map[string]state.Status{"running": state.InProgress, "stopped": state.Waiting, "broken": state.Failed, "failed": state.Failed, "timeout": state.Failed, "lost": state.Failed,
+	"missed": state.Waiting, "completed": state.Completed, "waits": state.Waiting, "sending": state.InProgress, "delivered": state.Completed, "unconfirmed": state.Waiting}
