@@ -64,7 +64,8 @@ func (r *run) dispatch(ctx, performing context.Context) {
 			limitedSince = time.Time{}
 			continue
 		}
-		due, dated := r.warm.Due(r.e.Index.Loaded().NextDue())
+		due, dated := r.e.Index.Loaded().NextDue()
+		due, dated = r.warm.Due(due, dated, !r.o.Watch)
 		busy = busy || r.warm.Open()
 		if limited && !busy { // by what other engines do
 			if limitedSince.IsZero() {

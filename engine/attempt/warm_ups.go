@@ -174,12 +174,16 @@ func (w *WarmUps) Open() bool {
 	return false
 }
 
-// Due brings due forward to the time of the next try.
-func (w *WarmUps) Due(due time.Time, dated bool) (time.Time, bool) {
+// mostWarmUps is how often a run that ends with its work tries one.
+const mostWarmUps = 5
+
+// Due brings due forward to the time of the next try; for a run that ends with its work only of
+// those that were not tried very often.
+func (w *WarmUps) Due(due time.Time, dated, ends bool) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, u := range w.steps {
-		if !u.running && !u.done && !u.again.IsZero() && (!dated || u.again.Before(due)) {
+		if !u.running && !u.done && !u.again.IsZero() && (!ends || u.tries < mostWarmUps) && (!dated || u.again.Before(due)) {
 			due, dated = u.again, true
 		}
 	}

@@ -61,7 +61,7 @@ func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
 		if ready() || w.Open() {
 			t.Error("tried again without a pause")
 		}
-		due, dated := w.Due(time.Time{}, false)
+		due, dated := w.Due(time.Time{}, false, true)
 		if want := now.Add(time.Duration(try) * time.Minute); !dated || !due.Equal(want) {
 			t.Fatalf("due %v, want %v", due, want)
 		}
