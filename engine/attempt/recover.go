@@ -21,7 +21,8 @@ import (
 type Recovery struct{ rooms }
 
 // SweepClaims removes the lock files of dead engines, so that a lock file says who is at
-// work. An engine that needs one earlier takes it over.
+// work, and with them what the ended attempts at those items replaced: an engine releases its
+// claim last. An engine that needs one earlier takes it over.
 func (r *Recovery) SweepClaims() error {
 	self, err := r.ledger.Seat.Engine()
 	if err != nil {
@@ -45,7 +46,7 @@ func (r *Recovery) SweepClaims() error {
 			continue
 		}
 		if err == nil {
-			err = c.Release()
+			err = errors.Join(r.forgetOf(h.Item, r.ledger.Path(layout.ItemDir(h.Item))), c.Release())
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("clear the claim of dead engine %s: %w", h.Engine, err))
