@@ -36,7 +36,7 @@ type RunOptions struct {
 	// Queue, when given, is all that is worked on: a named queue, WORKFLOW,
 	// WORKFLOW/STEP or /STEP; the inbox is left alone. Not with Items.
 	Queue string
-	// Batch is what is taken in from the inbox belongs to; it is closed when the
+	// Batch names the batch that this run's drops become part of; it is closed when the
 	// inbox has been taken in. Not with Watch.
 	Batch layout.Name
 	By    ledger.Actor // closes Batch; zero: the person whom the ledger names
@@ -230,7 +230,7 @@ func (r *run) work(ctx context.Context) error {
 		}
 	})
 	wg.Go(func() { r.boundDrain(side, interrupt) })
-	r.warm = r.e.Attempt.NewWarmUps(r.pool.Drained(), r.tellGrave)
+	r.warm = r.e.Attempt.NewWarmUps(r.o.Jobs, r.pool.Drained(), r.tellGrave)
 	if r.o.Watch && !r.injected() {
 		wg.Go(func() { r.deliver(side) })
 	}

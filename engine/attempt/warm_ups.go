@@ -34,6 +34,7 @@ type WarmUps struct {
 	rooms
 	local   local
 	drained <-chan struct{}                     // closed when the run claims nothing more
+	slots   chan struct{}                       // a place for each that may run at once
 	ended   func()                              // told after each warm-up
 	backoff func(failures int) time.Duration    // before the next try
 	now     func() time.Time                    //
@@ -56,10 +57,11 @@ type warmUp struct {
 	failed  string    // the step, and why its last try failed
 }
 
-// NewWarmUps gives the warm-ups of a run. End is to be called when nothing runs any more.
-func (a *Attempts) NewWarmUps(drained <-chan struct{}, grave func(string)) *WarmUps {
+// NewWarmUps gives the warm-ups of a run, atOnce of which may run. End is to be called when
+// nothing runs any more.
+func (a *Attempts) NewWarmUps(atOnce int, drained <-chan struct{}, grave func(string)) *WarmUps {
 	a.forgetColdSteps()
-	return &WarmUps{rooms: a.rooms, local: a.local(), drained: drained, ended: a.index.Loaded().Nudge, now: a.ledger.Now, note: a.noteCold, grave: grave,
+	return &WarmUps{rooms: a.rooms, local: a.local(), drained: drained, slots: make(chan struct{}, max(1, atOnce)), ended: a.index.Loaded().Nudge, now: a.ledger.Now, note: a.noteCold, grave: grave,
 		backoff: func(failures int) time.Duration {
 			return a.settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
 		},
@@ -109,7 +111,7 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 		case <-ctx.Done():
 		}
 	})
-	err := w.warmUp(ctx, id, s, n)
+	err := w.inTurn(ctx, func() error { return w.warmUp(ctx, id, s, n) })
 	w.mu.Lock()
 	u.running, u.done, u.news = false, err == nil, true
 	if err != nil {
@@ -125,6 +127,17 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 		}
 	}
 	w.ended()
+}
+
+// inTurn does it once there is a place.
+func (w *WarmUps) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
+		return do()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (w *WarmUps) warmUp(ctx context.Context, id queue.StepID, s *state.Step, n int) error {

@@ -15,13 +15,17 @@ import (
 
 // kiln is a robot that has to be warmed up, which takes until it is let.
 type kiln struct {
-	fails, tried atomic.Int32
-	let          chan struct{}
+	fails, tried, inside, most atomic.Int32
+	let                        chan struct{}
 }
 
 func (k *kiln) Run(context.Context, *steps.Call) (steps.Result, error) { return steps.Result{}, nil }
 func (k *kiln) WarmUp(context.Context, map[string]any) error {
+	n := k.inside.Add(1)
+	for most := k.most.Load(); n > most && !k.most.CompareAndSwap(most, n); most = k.most.Load() {
+	}
 	<-k.let
+	k.inside.Add(-1)
 	if k.tried.Add(1) <= k.fails.Load() {
 		return errors.New("cold")
 	}
@@ -35,7 +39,7 @@ func TestABuiltInRobotIsWarmedUpOnceAndTriedAgain(t *testing.T) {
 	now := time.Unix(0, 0)
 	reasons := 0
 	w := &WarmUps{rooms: rooms{robots: map[layout.Name]steps.Builtin{"kiln": {Robot: k}, "plain": {Robot: steps.Func(nil)}}},
-		drained: drained, now: func() time.Time { return now }, steps: map[string]*warmUp{},
+		drained: drained, slots: make(chan struct{}, 1), now: func() time.Time { return now }, steps: map[string]*warmUp{},
 		backoff: func(n int) time.Duration { return time.Duration(n) * time.Minute },
 		ended:   func() { woken <- struct{}{} },
 		note:    func(queue.StepID, error) {}, grave: func(string) { reasons++ }}
@@ -83,7 +87,7 @@ func (slow) WarmUp(ctx context.Context, _ map[string]any) error { <-ctx.Done(); 
 func TestDrainingEndsAWarmUp(t *testing.T) {
 	drained := make(chan struct{})
 	w := &WarmUps{rooms: rooms{robots: map[layout.Name]steps.Builtin{"slow": {Robot: slow{}}}},
-		drained: drained, now: time.Now, steps: map[string]*warmUp{},
+		drained: drained, slots: make(chan struct{}, 1), now: time.Now, steps: map[string]*warmUp{},
 		backoff: func(int) time.Duration { return time.Hour }, ended: func() {},
 		note: func(queue.StepID, error) { t.Error("a reason was kept") }, grave: func(string) { t.Error("a person was told") }}
 	if w.Ready(t.Context(), queue.StepID{Workflow: "w", Step: "bake"}, &state.Step{Name: "bake", How: state.How{Robot: "slow"}}) {
@@ -91,4 +95,26 @@ func TestDrainingEndsAWarmUp(t *testing.T) {
 	}
 	close(drained)
 	w.wg.Wait()
+}
+
+// No more warm-ups run at once than the run has places.
+func TestWarmUpsInTurn(t *testing.T) {
+	k := &kiln{let: make(chan struct{})}
+	ended := make(chan struct{}, 10)
+	w := &WarmUps{rooms: rooms{robots: map[layout.Name]steps.Builtin{"kiln": {Robot: k}}},
+		drained: make(chan struct{}), slots: make(chan struct{}, 2), now: time.Now, steps: map[string]*warmUp{},
+		backoff: func(int) time.Duration { return time.Hour }, ended: func() { ended <- struct{}{} },
+		note: func(queue.StepID, error) {}, grave: func(string) {}}
+	for _, name := range []layout.Name{"a", "b", "c", "d", "e"} {
+		w.Ready(t.Context(), queue.StepID{Workflow: "w", Step: name}, &state.Step{Name: string(name), How: state.How{Robot: "kiln"}})
+	}
+	time.Sleep(50 * time.Millisecond) // more would begin by now
+	for range 5 {
+		k.let <- struct{}{}
+		<-ended
+	}
+	w.wg.Wait()
+	if tried, most := k.tried.Load(), k.most.Load(); tried != 5 || most != 2 {
+		t.Errorf("%d were warmed up, %d at once", tried, most)
+	}
 }
