@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,8 +12,8 @@ import (
 )
 
 // busied gives a workspace something of each of the rooms that do one thing: a schedule that was
-// fired well and one that was not, and deliveries that came, wait for a person, or find their
-// target away. A run is still to do it.
+// fired well and one that was not, a catalog, and deliveries that came, wait for a person, or find
+// their target away, once a run has done it.
 func (b *bench) busied() {
 	b.t.Helper()
 	b.ok("collection", "add", "maps")
@@ -26,6 +28,10 @@ func (b *bench) busied() {
 	b.write("maps/old.txt", "1845")
 	b.write("maps/new.txt", "1999")
 	b.ok("add", "--collection", "maps", filepath.Join(b.top, "maps/old.txt"), filepath.Join(b.top, "maps/new.txt"))
+	b.write("scans/a/one.txt", "one")
+	b.write("scans/two.txt", "two")
+	b.ok("catalog", "add", "scans", filepath.Join(b.top, "scans"))
+	b.ok("catalog", "scan")
 	b.ok("schedule", "fire", "nightly")
 	b.start("schedule", "fire", "weekly").code(4)
 }
@@ -51,6 +57,8 @@ func TestServeCapabilities(t *testing.T) {
 	s.signIn()
 	s.holds("/schedules", "No schedules", "schedules/NAME.yaml")
 	s.holds("/deliveries", "Nothing is to be delivered", "rules/NAME.yaml")
+	s.holds("/catalogs", "No catalogs", "catalogs/NAME.yaml")
+	s.holds("/disposals", "Nothing is proposed", "retention:")
 	b.busied()
 	b.start("run", "-q").code(4)
 	b.await("the schedules", func() bool { return strings.Contains(s.ask("GET", "/schedules", "").body, "nightly") })
@@ -80,6 +88,24 @@ func TestServeCapabilities(t *testing.T) {
 	if a := s.ask("GET", "/deliveries?state=gone", ""); a.code != 400 {
 		t.Errorf("no such state: %+v", a)
 	}
+	s.holds("/catalogs", "scans</th>", filepath.Join(b.top, "scans")+"</td>", `<span class="status completed">here</span>`, `aria-label="the 2 items of scans">2</a>`, "ago</time>")
+	where := url.Values{"where": {`source.place.catalog == "scans"`}}.Encode()
+	s.holds("/catalogs", strings.ReplaceAll(where, "+", "&#43;"))
+	s.holds("/items?"+where, "2 items", "one.txt</a>", "two.txt</a>")
+	b.write("scans/three.txt", "three")
+	b.ok("catalog", "scan")
+	b.await("the third", func() bool { return strings.Contains(s.ask("GET", "/catalogs", "").body, "the 3 items of scans") })
+	b.must(os.Rename(filepath.Join(b.top, "scans"), filepath.Join(b.top, "aside")))
+	s.holds("/catalogs", `<span class="status failed">away</span> its root cannot be read`, "the 3 items of scans")
+
+	b.ok("dispose", "propose", "new.txt", "-m", "a copy of <another>", "--authority", "Schedule 12.3")
+	b.await("the proposal", func() bool { return strings.Contains(s.ask("GET", "/disposals", "").body, "Schedule 12.3") })
+	s.holds("/disposals", "1 item: a copy of &lt;another&gt; <span class=\"status waiting\">proposed</span>", "by Ada Keeper &lt;ada@example.org&gt;", "1 of 1", "new.txt</a>", "0 of 2 approvals")
+	key := gjson.Get(b.ok("dispose", "--json"), "0.key").String()
+	b.as("Bob").ok("dispose", "approve", key, "-m", "seen")
+	b.await("a word", func() bool { return strings.Contains(s.ask("GET", "/disposals", "").body, "1 of 2 approvals") })
+	s.holds("/disposals", "by bob@example.org: seen")
+
 	b.ok("delivery", "refuse", "old.txt", "--to", "portal", "-m", "not ours")
 	b.await("the refusal", func() bool {
 		return strings.Contains(s.ask("GET", "/deliveries?state=forbidden", "").body, "refused by Ada Keeper &lt;ada@example.org&gt;: not ours")
@@ -89,6 +115,12 @@ func TestServeCapabilities(t *testing.T) {
 	if said, told := gjson.Get(s.ask("GET", "/api/v1/schedules", "").body, "@ugly").String(), gjson.Get(b.ok("schedule", "--json"), "@ugly").String(); said != told {
 		t.Errorf("the call says %s, the command %s", said, told)
 	}
+	if a := s.ask("GET", "/api/v1/catalogs", ""); gjson.Get(a.body, "0.items").Int() != 3 {
+		t.Errorf("the catalogs: %+v", a)
+	}
+	if a := s.ask("GET", "/api/v1/disposals", ""); gjson.Get(a.body, "0.key").String() != key {
+		t.Errorf("the proposals: %+v", a)
+	}
 	if n := gjson.Get(s.ask("GET", "/api/v1/deliveries?limit=2", "").body, "#").Int(); n != 2 {
 		t.Errorf("%d deliveries of two", n)
 	}
@@ -96,8 +128,17 @@ func TestServeCapabilities(t *testing.T) {
 	if a := s.ask("GET", "/api/v1/deliveries", ""); strings.TrimSpace(a.body) != "[]" {
 		t.Errorf("who is confined elsewhere is told of deliveries: %s", a.body)
 	}
-	if a := s.ask("GET", "/schedules", ""); a.code != 403 {
-		t.Errorf("who is confined elsewhere is told of schedules: %+v", a)
+	for _, page := range []string{"/schedules", "/catalogs", "/disposals"} {
+		if a := s.ask("GET", page, ""); a.code != 403 {
+			t.Errorf("%s tells who is confined elsewhere: %+v", page, a)
+		}
 	}
 	s.holds("/deliveries?state=all", "Nothing fits")
+}
+
+// as is the bench of another person.
+func (b *bench) as(name string) *bench {
+	other := *b
+	other.env = append(slices.Clone(b.env), "GIT_AUTHOR_NAME="+name, "GIT_AUTHOR_EMAIL="+strings.ToLower(name)+"@example.org")
+	return &other
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -47,17 +48,55 @@ func (k *Keeper) Row(name layout.Name) (r Row, err error) {
 	if err != nil {
 		return r, err
 	}
-	t, _, err := k.load(name)
+	known, err := k.counts.of(k, name)
 	if err != nil {
 		return r, err
 	}
-	r = Row{Name: name, Root: c.Root, Collection: c.Collection, Workflow: c.Workflow, Verdicts: map[string]int{}, States: map[string]int{}}
-	_, r.Away = (&scan{cat: c, old: t}).away()
+	r = known.Row
+	r.Name, r.Root, r.Collection, r.Workflow = name, c.Root, c.Collection, c.Workflow
+	_, r.Away = (&scan{cat: c, old: known.root}).away()
 	if info, err := os.Stat(k.checkpointPath(name)); err == nil {
 		r.Scanned = info.ModTime()
 	}
-	r.count(t, "")
 	return r, nil
+}
+
+// counts remembers what was counted in catalogs: to count, all of a catalog's records are read.
+// The lock guards the map, and is held while one is counted.
+type counts struct {
+	mu sync.Mutex
+	by map[layout.Name]counted
+}
+
+type counted struct {
+	Row
+	root tree // the root's own record alone
+	hash string
+}
+
+// of gives what a catalog's tree at the tip holds.
+func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return counted{}, err
+	}
+	hash, err := treeHash(v, name)
+	if err != nil || hash != "" && c.by[name].hash == hash {
+		return c.by[name], err
+	}
+	t, _, err := k.load(name)
+	if err != nil {
+		return counted{}, err
+	}
+	now := counted{Row{Verdicts: map[string]int{}, States: map[string]int{}}, tree{}, hash}
+	if root := t[""]; root != nil {
+		now.root[""] = root
+	}
+	now.count(t, "")
+	c.by[name] = now
+	return now, nil
 }
 
 func (r *Row) count(t tree, at string) {

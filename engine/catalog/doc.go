@@ -54,5 +54,5 @@
 // # Locks
 //
 // A scan holds the lock file .bagpipe/catalogs/NAME.lock. Keeper.mu guards the objects that
-// are to be looked at again.
+// are to be looked at again, counts.mu what was counted.
 package catalog

@@ -25,13 +25,15 @@ type Keeper struct {
 	// before the first scan.
 	Racy time.Duration
 
+	counts counts
+
 	mu     sync.Mutex // guards wanted
 	wanted map[layout.Name]map[string]bool
 }
 
 // New gives the keeper of a workspace's catalogs.
 func New(l *ledger.Ledger, s *settings.Source, in *intake.Intake) *Keeper {
-	return &Keeper{ledger: l, settings: s, intake: in, Racy: racy, wanted: map[layout.Name]map[string]bool{}}
+	return &Keeper{ledger: l, settings: s, intake: in, Racy: racy, counts: counts{by: map[layout.Name]counted{}}, wanted: map[layout.Name]map[string]bool{}}
 }
 
 // Want has an object looked at again: a step found it changed.

@@ -177,6 +177,25 @@ func (k *Keeper) List(ctx context.Context) (rows []*Row, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return k.rowsAt(ctx, v, keys), nil
+}
+
+// Newest gives the last proposals, the newest first, and how many there are.
+func Newest(ctx context.Context, k *Keeper, most int) (rows []*Row, all int, err error) {
+	v, err := k.Ledger.Store.Tip()
+	if err != nil {
+		return nil, 0, err
+	}
+	keys, err := warrant.Keys(v)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows = k.rowsAt(ctx, v, keys[max(0, len(keys)-most):])
+	slices.Reverse(rows)
+	return rows, len(keys), ctx.Err()
+}
+
+func (k *Keeper) rowsAt(ctx context.Context, v gitstore.View, keys []string) (rows []*Row) {
 	for _, key := range keys {
 		r, err := k.rowAt(ctx, v, key)
 		if err != nil {
@@ -185,7 +204,7 @@ func (k *Keeper) List(ctx context.Context) (rows []*Row, err error) {
 		}
 		rows = append(rows, r)
 	}
-	return rows, nil
+	return rows
 }
 
 // Row gives one proposal, by its key or the one beginning of it that fits.

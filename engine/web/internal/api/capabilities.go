@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 
+	"bagpipe/engine/catalog"
 	"bagpipe/engine/delivery"
+	"bagpipe/engine/disposal"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
@@ -33,5 +35,19 @@ func registerCapabilities(a *API) {
 	get(a, "deliveries", "What goes to other systems, waits, came there or failed", func(ctx context.Context, in *deliveriesIn) ([]delivery.Row, error) {
 		rows, _, err := delivery.List(ctx, a.d.Delivery, delivery.Which{To: layout.Name(in.To), State: in.State, Within: desk.Within(ctx)}, in.Limit)
 		return append([]delivery.Row{}, rows...), err
+	})
+	get(a, "catalogs", "How the folders stand whose objects are items and stay where they are", func(ctx context.Context, _ *none) ([]catalog.Row, error) {
+		if err := a.d.Whole(ctx); err != nil {
+			return nil, err
+		}
+		rows, err := a.d.Catalog.Rows()
+		return append([]catalog.Row{}, rows...), err
+	})
+	get(a, "disposals", "Proposals to remove items for good, and what they wait for", func(ctx context.Context, _ *none) ([]*disposal.Row, error) {
+		if err := a.d.Whole(ctx); err != nil {
+			return nil, err
+		}
+		rows, err := a.d.Disposal.List(ctx)
+		return append([]*disposal.Row{}, rows...), err
 	})
 }

@@ -123,6 +123,8 @@ func (p *Pages) Handler() http.Handler {
 		"POST /steps/{workflow}/{step}":         p.setStep,
 		"GET /schedules":                        o.schedules,
 		"GET /deliveries":                       o.deliveries,
+		"GET /catalogs":                         o.catalogs,
+		"GET /disposals":                        o.disposals,
 		"GET /stats":                            l.stats,
 		"GET /inbox":                            l.inbox,
 		"POST /inbox":                           p.upload,

@@ -161,7 +161,7 @@ type menuItem struct{ Name, Page, Path string }
 
 var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
 	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"},
-	{"Schedules", "schedules", "schedules"}, {"Deliveries", "deliveries", "deliveries"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
+	{"Schedules", "schedules", "schedules"}, {"Deliveries", "deliveries", "deliveries"}, {"Catalogs", "catalogs", "catalogs"}, {"Disposals", "disposals", "disposals"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
 
 // menuSort is an order of the list of items.
 type menuSort struct{ Name, Value string }
@@ -175,4 +175,5 @@ var done = map[string]string{"complete": "completed", "skip": "skipped", "fail":
 
 // tones are the statuses of steps as which the words of other rooms are coloured.
 var tones = map[string]state.Status{"running": state.InProgress, "stopped": state.Waiting, "broken": state.Failed, "failed": state.Failed, "timeout": state.Failed, "lost": state.Failed,
-	"missed": state.Waiting, "completed": state.Completed, "waits": state.Waiting, "sending": state.InProgress, "delivered": state.Completed, "unconfirmed": state.Waiting}
+	"missed": state.Waiting, "completed": state.Completed, "waits": state.Waiting, "sending": state.InProgress, "delivered": state.Completed, "unconfirmed": state.Waiting,
+	"here": state.Completed, "away": state.Failed, "proposed": state.Waiting, "approved": state.InProgress, "begun": state.InProgress, "refused": state.Failed, "done": state.Completed}
