@@ -141,7 +141,7 @@ func TestServeInABrowser(t *testing.T) {
 	br.enter()
 	pages := []string{"/", "/items", "/items?facet=status:failed&columns=lane,label", "/items/" + item, "/items/" + item + "/log", "/items/" + item + "/files/" + url.PathEscape(long) + "?look=yes", "/mine", "/failures", "/queues", "/queues/accession/approve?for=people",
 		"/batches", "/batches/june", "/workflows", "/workflows/accession", "/stats", "/inbox", "/engines", "/settings", "/users", "/log",
-		"/schedules", "/deliveries", "/deliveries?state=all", "/catalogs", "/disposals", "/nowhere"}
+		"/schedules", "/deliveries", "/deliveries?state=all", "/catalogs", "/disposals", "/search", "/search?q=txt&collection=maps", "/nowhere"}
 	s.signInAs(br)
 	change := gjson.Get(s.ask("GET", "/api/v1/items/"+item+"/log", "").body, "0.commit").String()
 	preview := s.post("/bulk", "item", item, "act", "hold").header.Get("Location")

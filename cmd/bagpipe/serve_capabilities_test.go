@@ -136,6 +136,61 @@ func TestServeCapabilities(t *testing.T) {
 	s.holds("/deliveries?state=all", "Nothing fits")
 }
 
+// The page of searches finds what the command finds, and whoever is confined what they reach.
+func TestServeSearch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	settings := filepath.Join(b.dir, "bagpipe.yaml")
+	data, err := os.ReadFile(settings)
+	b.must(err)
+	b.write("ws/bagpipe.yaml", strings.Replace(string(data), "\ninbox:", "\ninbox:\n  metadata: {}", 1))
+	b.ok("collection", "add", "maps")
+	b.write("ws/inbox/maps/elbe/Übersicht_1845.tif", "scan")
+	b.write("ws/inbox/maps/elbe/metadata.json", `{"title": "Flood plain of the <Elbe>", "space": {"wgs84": {"bounds": [9.5, 53.3, 10.3, 53.6]}}, "time": {"start": "1845"}, "tags": {"business": ["flood"], "place": ["Hamburg"]}}`)
+	b.write("ws/inbox/default/beijing/GF1.tif", "scan")
+	b.write("ws/inbox/default/beijing/metadata.json", `{"title": "北京洪水影像", "time": {"start": "2013-07-21"}, "tags": {"business": ["flood"]}}`)
+	b.ok("run", "-q")
+	b.ok("search", "--tag", "flood", "--save", "floods")
+	s := b.serve("--no-run")
+	s.signIn()
+	s.holds("/search", "What are you looking for?", `href="/search?saved=floods"`)
+	s.holds("/search?q=ubersicht", "1 item with &#34;ubersicht&#34;", "elbe</a>", "Übersicht_1845.tif<br>")
+	s.holds("/search?q=%E6%B4%AA%E6%B0%B4", "1 item with", "beijing</a>", "metadata.title")
+	s.holds("/search?from=1800&until=1845&bbox=9,53,11,54", "1 item with bbox", "elbe</a>")
+	s.holds("/search?where=metadata.time.start+%3C+1900", "1 item with", "elbe</a>", "Nothing is counted here")
+	s.holds("/search?saved=floods", "2 items with tag flood", `href="/search?saved=floods&amp;tag=place%3AHamburg"`, `href="/search?collection=maps&amp;saved=floods"`, "saved: floods ×")
+	s.holds("/search?saved=floods&tag=place:Hamburg", "1 item with", "elbe</a>", "tag: place:Hamburg ×")
+	s.holds("/search?q=nothing", "Nothing has that.")
+	for path, code := range map[string]int{"/search?from=soon": 400, "/search?bbox=1": 400, "/search?saved=none": 404, "/search?collection=none": 404, "/search?where=%28": 400} {
+		if a := s.ask("GET", path, ""); a.code != code {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+	}
+	s.program("viewer")
+	found := func(path string) (labels []string) {
+		for _, l := range gjson.Get(s.ask("GET", path, "").body, "#.label").Array() {
+			labels = append(labels, l.String())
+		}
+		return labels
+	}
+	for path, told := range map[string]string{"/api/v1/search?q=flood+elbe": b.ok("search", "flood elbe", "--json"), "/api/v1/search?tag=place:Hamburg&limit=1": b.ok("search", "--tag", "place:Hamburg", "--json")} {
+		if said := gjson.Get(s.ask("GET", path, "").body, "0.@ugly").String(); said == "" || said != gjson.Get(told, "@ugly").String() {
+			t.Errorf("%s says %s, the command %s", path, said, told)
+		}
+	}
+	if a := s.ask("GET", "/api/v1/search", ""); a.code != 400 {
+		t.Errorf("nothing is asked: %+v", a)
+	}
+	s.token = b.token("maps")
+	if all := found("/api/v1/search?tag=flood"); !slices.Equal(all, []string{"elbe"}) {
+		t.Errorf("who is confined to maps finds %v", all)
+	}
+	if all := found("/api/v1/search?tag=flood&collection=default"); len(all) > 0 {
+		t.Errorf("who is confined to maps finds %v elsewhere", all)
+	}
+	s.holds("/search?tag=flood", "1 item with tag flood", "Nothing is counted here")
+}
+
 // as is the bench of another person.
 func (b *bench) as(name string) *bench {
 	other := *b

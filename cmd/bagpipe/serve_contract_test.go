@@ -88,7 +88,7 @@ func TestServeContract(t *testing.T) {
 	names := strings.NewReplacer("{id}", item, "{name}", "accession", "{workflow}", "accession", "{step}", "unpack", "{path}", gjson.Get(shown, "files.0.path").String(),
 		"{attempt}", "1-00000000", "{group}", "none")
 	own := map[string]string{"/api/v1/batches/{name}": "/api/v1/batches/june", "/api/v1/events": "/api/v1/events?wait=1ms", "/api/v1/acts/{id}": "/api/v1/acts/none",
-		"/api/v1/uploads/{id}": "/api/v1/uploads/none"}
+		"/api/v1/uploads/{id}": "/api/v1/uploads/none", "/api/v1/search": "/api/v1/search?q=file"}
 	bodies := map[string]string{"/api/v1/items/{id}/acts": `{"act":"retry","step":"unpack"}`, "/api/v1/submissions/{key}/end": `{}`, "/api/v1/acts": `{"act":"hold","items":["nothing"]}`,
 		"/api/v1/steps/{workflow}/{step}": `{"status":"enabled"}`, "/api/v1/failures/{group}/retry": `{}`, "/api/v1/batches/{name}/close": ``,
 		"/api/v1/queues/{name}/claims": `{}`, "/api/v1/queues/{workflow}/{step}/claims": `{}`, "/api/v1/attempts/{item}/{workflow}/{step}/{attempt}": `{}`,
@@ -153,6 +153,12 @@ func TestServeContract(t *testing.T) {
 func (b *bench) confined(collection string) (token string) {
 	b.t.Helper()
 	b.ok("collection", "add", collection)
+	return b.token(collection)
+}
+
+// token gives a token for a collection.
+func (b *bench) token(collection string) (token string) {
+	b.t.Helper()
 	for line := range strings.Lines(b.ok("token", "add", "guest", "--role", "operator", "--collection", collection)) {
 		if strings.HasPrefix(line, "bagpipe_") {
 			token = strings.TrimSpace(line)

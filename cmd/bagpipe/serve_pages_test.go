@@ -64,7 +64,7 @@ func TestServePages(t *testing.T) {
 			}
 		}
 	}
-	for _, page := range []string{"/mine", "/failures", "/queues", "/batches/june", "/workflows/accession", "/stats", "/inbox", "/engines", "/log", "/schedules", "/deliveries", "/catalogs", "/disposals"} {
+	for _, page := range []string{"/mine", "/failures", "/queues", "/batches/june", "/workflows/accession", "/stats", "/inbox", "/engines", "/log", "/schedules", "/deliveries", "/catalogs", "/disposals", "/search"} {
 		if !seen[page] {
 			t.Errorf("no page leads to %s", page)
 		}

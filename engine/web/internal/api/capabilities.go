@@ -2,11 +2,14 @@ package api
 
 import (
 	"context"
+	"net/url"
 
 	"bagpipe/engine/catalog"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/disposal"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/schedule"
+	"bagpipe/engine/search"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
 )
@@ -15,6 +18,23 @@ type deliveriesIn struct {
 	To    string `query:"to" doc:"a target"`
 	State string `query:"state" enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
+}
+
+type searchIn struct {
+	Text       string   `query:"q" doc:"words; in quotes, one after the other"`
+	BBox       string   `query:"bbox" doc:"W,S,E,N, in degrees"`
+	From       string   `query:"from" doc:"a year, month, day or time"`
+	Until      string   `query:"until"`
+	Tag        []string `query:"tag,explode" doc:"TAG or KIND:TAG; all of them"`
+	Where      string   `query:"where" doc:"a condition"`
+	Collection string   `query:"collection"`
+	Saved      string   `query:"saved" doc:"what searches/NAME.yaml says, narrowed by all else"`
+	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// values are the parameters as the desk reads them.
+func (in *searchIn) values() url.Values {
+	return url.Values{"q": {in.Text}, "bbox": {in.BBox}, "from": {in.From}, "until": {in.Until}, "tag": in.Tag, "where": {in.Where}, "collection": {in.Collection}, "saved": {in.Saved}}
 }
 
 // registerCapabilities registers what is asked of the rooms that do one thing each.
@@ -49,5 +69,16 @@ func registerCapabilities(a *API) {
 		}
 		rows, err := a.d.Disposal.List(ctx)
 		return append([]*disposal.Row{}, rows...), err
+	})
+	get(a, "search", "Items by what is written in them, where and when they are from", func(ctx context.Context, in *searchIn) ([]search.Hit, error) {
+		q, err := a.d.Sought(in.values())
+		if err == nil && q.Empty() {
+			err = fault.New(fault.Invalid, "expected something to look for")
+		}
+		if err != nil {
+			return nil, err
+		}
+		hits, _, err := a.d.Find(ctx, q, in.Limit)
+		return hits, err
 	})
 }

@@ -121,6 +121,7 @@ func (p *Pages) Handler() http.Handler {
 		"GET /workflows":                        l.workflows,
 		"GET /workflows/{name}":                 l.workflow,
 		"POST /steps/{workflow}/{step}":         p.setStep,
+		"GET /search":                           o.search,
 		"GET /schedules":                        o.schedules,
 		"GET /deliveries":                       o.deliveries,
 		"GET /catalogs":                         o.catalogs,

@@ -159,7 +159,7 @@ func thousands(n int) string {
 // menuItem is a page in the head of every page.
 type menuItem struct{ Name, Page, Path string }
 
-var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
+var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"Search", "search", "search"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
 	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"},
 	{"Schedules", "schedules", "schedules"}, {"Deliveries", "deliveries", "deliveries"}, {"Catalogs", "catalogs", "catalogs"}, {"Disposals", "disposals", "disposals"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
 
