@@ -126,7 +126,7 @@ func (c *batchShowCmd) Run(ctx context.Context, a *app) error {
 func printMembers(a *app, rows []ask.ItemRow) error {
 	t := screen.NewTable("item", "label", "workflow", "status", "step", "why")
 	for _, r := range rows {
-		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, screen.Local(r.Why))
+		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Status, r.Step, r.Why)
 	}
 	return t.Print(a.Out)
 }

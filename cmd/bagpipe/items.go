@@ -167,7 +167,7 @@ func printItems(a *app, rows []ask.ItemRow) error {
 	}
 	t := screen.NewTable("item", "collection", "label", "workflow", "status", "step", "why")
 	for _, r := range rows {
-		why := screen.Local(r.Why)
+		why := r.Why
 		switch {
 		case strings.HasPrefix(why, "is held by"):
 			why = strings.TrimPrefix(why, "is ")

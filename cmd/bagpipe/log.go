@@ -67,11 +67,11 @@ func (c *logCmd) print(a *app, l gitstore.Commit) error {
 	text := strings.TrimSpace(l.Body)
 	if screen.Narrow(a.Out) {
 		fmt.Fprintf(a.Out, "%s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), l.Author.Name)
-		return screen.Below(a.Out, l.Subject+"\n"+text)
+		return screen.Below(a.Out, screen.Local(l.Subject+"\n"+text))
 	}
-	fmt.Fprintf(a.Out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), l.Subject, l.Author.Name)
+	fmt.Fprintf(a.Out, "%s  %s  %s  [%s]\n", l.Hash.String()[:10], screen.When(l.When), screen.Local(l.Subject), l.Author.Name)
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(a.Out, "                                   %s\n", strings.TrimSpace(line))
+		fmt.Fprintf(a.Out, "                                   %s\n", screen.Local(strings.TrimSpace(line)))
 	}
 	return nil
 }

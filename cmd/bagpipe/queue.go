@@ -206,7 +206,7 @@ func (c *queueCmd) show(a *app, e *engine.Engine) error {
 		case r.Person:
 			who = "person"
 		case r.Why != "":
-			who = "no one: " + screen.Local(r.Why)
+			who = "no one: " + r.Why
 		}
 		t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, r.Lane, screen.When(r.Since), who)
 	}

@@ -331,7 +331,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	}
 	fmt.Fprintln(a.Out)
 	for _, c := range s.Stopped {
-		fmt.Fprintf(a.Out, "Stopped by the threshold of %s: %s\n", c.Step, c.Text)
+		fmt.Fprintf(a.Out, "Stopped by the threshold of %s: %s\n", c.Step, screen.Local(c.Text))
 	}
 	a.List("Steps out of the flow", controlLines(s.Off))
 	a.List("Rejected", linesOf(s.Bad, func(d intake.Admitted) string {
@@ -339,13 +339,13 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	}))
 	a.List("Failed", failureLines(s.Failed), manyFailed)
 	a.List("Tried again later", linesOf(s.Tried, laterLine))
-	a.List("Not claimed", linesOf(s.Cold, screen.Local))
+	a.List("Not claimed", s.Cold)
 	listDeliveries(a, s.Deliveries)
-	a.List("Left in the inbox", linesOf(growing, screen.Local))
+	a.List("Left in the inbox", growing)
 	a.List("Passed over", s.Mishaps)
 	var open []string
 	for _, n := range s.NotDone {
-		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, screen.Local(n.Why)))
+		open = append(open, fmt.Sprintf("%s  %s: %s: %s", n.Item.Short(), n.Label, n.Step, n.Why))
 	}
 	a.List("Not done", open)
 	return nil

@@ -199,7 +199,7 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 		t.Row("disposed", fmt.Sprintf("%s by %s: %s", screen.When(x.At), x.By, x.Reason))
 	}
 	for _, h := range d.Held {
-		t.Row("held", screen.Local(h))
+		t.Row("held", h)
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
 		t.Row("milestone", fmt.Sprintf("%s %s", name, screen.When(d.Milestones[name])))
@@ -280,7 +280,7 @@ func flowNotes(w ask.WorkflowDetail) (notes string) {
 
 func addStep(t *screen.Table, s ask.StepDetail) {
 	if len(s.Attempts) == 0 {
-		t.Row(s.Step, s.Status, "", "", screen.Figure(""), "", screen.Local(s.Why))
+		t.Row(s.Step, s.Status, "", "", screen.Figure(""), "", s.Why)
 	}
 	for i, at := range s.Attempts {
 		step, status := string(s.Step), string(s.Status)
@@ -293,7 +293,7 @@ func addStep(t *screen.Table, s ask.StepDetail) {
 		}
 		message := at.Message
 		if i == len(s.Attempts)-1 && s.Status == state.Waiting && s.Why != "" {
-			message = screen.Local(s.Why)
+			message = s.Why
 		}
 		if at.Progress != nil {
 			message = strings.TrimSpace(progressText(at.Progress, 0) + "  " + message)

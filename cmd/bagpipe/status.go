@@ -117,7 +117,7 @@ func listDeliveries(a *app, all []delivery.Asking) {
 	}
 	a.List("Deliveries that wait for a person", linesOf(person, askingLine))
 	a.List("Deliveries that are tried again", linesOf(again, func(d delivery.Asking) string {
-		return fmt.Sprintf("%s: %s, from %s on: %s", d.Target, screen.CountVerb(d.Count, "item goes again", "items go again"), screen.When(d.Next), screen.Local(d.Message))
+		return fmt.Sprintf("%s: %s, from %s on: %s", d.Target, screen.CountVerb(d.Count, "item goes again", "items go again"), screen.When(d.Next), d.Message)
 	}))
 }
 
@@ -160,11 +160,11 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	a.List("Waiting for a person", linesOf(s.People, personLine))
 	a.List("Held", linesOf(s.Holds, holdLine))
 	a.List("Not taken in", s.Pauses)
-	a.List("In the inbox", linesOf(s.Inbox, func(r ask.InboxRow) string { return screen.Local(r.String()) }))
+	a.List("In the inbox", linesOf(s.Inbox, ask.InboxRow.String))
 	a.List("Rejected (kept in rejected/; what is mended can be moved back into the inbox)", linesOf(s.Rejected, rejectedLine))
 	a.List("In progress", linesOf(s.Running, runningLine))
-	a.List("Not claimed", linesOf(s.Cold, screen.Local))
-	a.List("Running", linesOf(s.Engines, screen.Local))
+	a.List("Not claimed", s.Cold)
+	a.List("Running", s.Engines)
 	a.List("Workers", s.Workers)
 	return nil
 }
@@ -216,13 +216,13 @@ func laterLine(l ask.TriedLater) string {
 
 func personLine(p ask.ItemRow) string {
 	if !strings.HasPrefix(p.Why, "waits for a person") { // its date is none
-		return fmt.Sprintf("%s  %s/%s: %s %s; let it go on with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, screen.Local(p.Why), p.Item.Short(), p.Step)
+		return fmt.Sprintf("%s  %s/%s: %s %s; let it go on with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, p.Why, p.Item.Short(), p.Step)
 	}
 	return fmt.Sprintf("%s  %s/%s: %s since %s; complete with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, screen.When(p.Since), p.Item.Short(), p.Step)
 }
 
 func holdLine(h ask.ItemRow) string {
-	return fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, screen.Local(h.HeldBy))
+	return fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy)
 }
 
 func rejectedLine(r inbox.Rejection) string {

@@ -77,7 +77,7 @@ func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 			if r.Usual > 0 {
 				usual = screen.Age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), screen.Local(r.Why))
+			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), r.Why)
 		}
 		return t.Print(a.Out)
 	})

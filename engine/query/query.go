@@ -87,7 +87,7 @@ func (q *Query) readSpan() (key string, err error) {
 }
 
 func notATime(text string) error {
-	return fmt.Errorf("expected a year, month, day or time, as 2013, 2014-06, 2014-06-30 or 2014-06-30T12:00:00Z, not %q", text)
+	return fmt.Errorf("expected a year, month, day or time, as 2013, 2014-06, 2014-06-30 or 2014-06-30T12:00:00+02:00, not %q", text)
 }
 
 // Timed reports whether the query asks for a time.

@@ -34,7 +34,7 @@ func (d *Date) UnmarshalYAML(b []byte) error {
 		*d = Date{Path: s}
 		return nil
 	}
-	return fmt.Errorf("expected a date such as 2027-01-31 or 2027-01-31T08:00:00Z, a while after the start such as 36h or 90d, or a path such as metadata.embargoUntil, not %s", s)
+	return fmt.Errorf("expected a date such as 2027-01-31 or 2027-01-31T08:00:00+01:00, a while after the start such as 36h or 90d, or a path such as metadata.embargoUntil, not %s", s)
 }
 
 // ParseTime reads an RFC 3339 time, or a date, which begins at midnight UTC.
@@ -44,7 +44,7 @@ func ParseTime(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q: expected a date such as 2027-01-31, or a time such as 2027-01-31T08:00:00Z", s)
+	return time.Time{}, fmt.Errorf("%q: expected a date such as 2027-01-31, or a time such as 2027-01-31T08:00:00+01:00", s)
 }
 
 // opens says from when on a step may start, or why that cannot be told. The zero

@@ -133,7 +133,7 @@ func (c *auditWords) print(on *screen.Screen, f audit.Finding) {
 	if f.Item != "" {
 		at += "  item " + f.Item.Short()
 	}
-	fmt.Fprintf(on.Out, "%s: %s\n", at, f.Text)
+	fmt.Fprintf(on.Out, "%s: %s\n", at, screen.Local(f.Text))
 }
 
 // Anchor signs the history.

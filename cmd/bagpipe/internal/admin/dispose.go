@@ -222,7 +222,7 @@ func (c *disposeRun) Run(ctx context.Context, on *screen.Screen, open Open) erro
 
 func printDisposed(on *screen.Screen, t disposal.Told) {
 	if !t.Gone {
-		fmt.Fprintf(on.Out, "stays  %s  %s: %s\n", t.Item.Short(), t.Label, t.Why)
+		fmt.Fprintf(on.Out, "stays  %s  %s: %s\n", t.Item.Short(), t.Label, screen.Local(t.Why))
 		return
 	}
 	fmt.Fprintf(on.Out, "gone   %s  %s\n", t.Item.Short(), t.Label)

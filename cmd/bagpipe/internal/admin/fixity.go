@@ -129,7 +129,7 @@ func (c *fixityRun) workspace(ctx context.Context, on *screen.Screen, e *engine.
 			}
 			return
 		}
-		fmt.Fprintf(on.Out, "%-13s  %s: %s\n", f.Kind, f.Path, f.Text)
+		fmt.Fprintf(on.Out, "%-13s  %s: %s\n", f.Kind, f.Path, screen.Local(f.Text))
 	})
 	if err == nil && !c.JSON && (!c.Quiet || found > 0) {
 		fmt.Fprintf(on.Out, "%s compared with the records: %s\n", screen.Count(e.Index.Loaded().Len(), "item"), screen.Count(found, "finding"))
@@ -149,7 +149,7 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 		}
 	case len(failed) > 0:
 		for _, name := range failed {
-			fmt.Fprintf(on.Out, "damaged  %s  %s/%s: %s: %s\n", r.Item.Short(), r.Collection, r.Label, name, r.Copies[name].Message)
+			fmt.Fprintf(on.Out, "damaged  %s  %s/%s: %s: %s\n", r.Item.Short(), r.Collection, r.Label, name, screen.Local(r.Copies[name].Message))
 		}
 	case !c.Quiet:
 		var copies []string

@@ -98,7 +98,7 @@ func (c *scheduleShow) Run(ctx context.Context, on *screen.Screen, open Open) er
 		}
 		fmt.Fprintf(on.Out, "status    %s\n", standing(r))
 		if r.Trouble != "" {
-			fmt.Fprintf(on.Out, "trouble   %s\n", r.Trouble)
+			fmt.Fprintf(on.Out, "trouble   %s\n", screen.Local(r.Trouble))
 		}
 		if !r.Next.IsZero() {
 			fmt.Fprintf(on.Out, "next      %s\n", screen.When(r.Next))

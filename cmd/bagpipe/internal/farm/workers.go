@@ -108,7 +108,7 @@ func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
 		bytes = "on the shared file system"
 	}
 	fmt.Fprintf(on.Out, "%s: %s, %d slots, on %s:%d since %s, bagpipe %s\nMachine: %d cores, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, w.Slots, w.Host, w.PID,
-		layout.FormatTime(w.Since), w.Build, w.CPUs, folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
+		screen.When(w.Since), w.Build, w.CPUs, folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		fmt.Fprintf(on.Out, "Label: %s=%s\n", key, w.Labels[key])
 	}

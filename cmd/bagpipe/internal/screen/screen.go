@@ -41,9 +41,9 @@ func (s *Screen) Talk(format string, args ...any) {
 // Say is Talk of what is logged otherwise.
 func (s *Screen) Say(text string) { fmt.Fprintln(s.Err, s.Line(text)) }
 
-// Line is a text as it is said: Plain, and in colour where that is seen.
+// Line is a text as it is said: Plain, its times Local, and in colour where that is seen.
 func (s *Screen) Line(text string) string {
-	if text = Plain(text); Colours(s.Err) {
+	if text = Plain(Local(text)); Colours(s.Err) {
 		return paint(text)
 	}
 	return text
@@ -106,8 +106,9 @@ func (s *Screen) List(heading string, lines []string, advice ...string) {
 	}
 }
 
-// lines breaks a line at spaces where a narrow terminal has no room for it, below which its rest is set in.
+// lines has the times of a line Local, and breaks it at spaces where a narrow terminal has no room for it, below which its rest is set in.
 func (s *Screen) lines(text string) []string {
+	text = Local(text)
 	width := terminalWidth(s.Out)
 	if !Narrow(s.Out) || utf8.RuneCountInString(text)+len(belowIndent) <= width {
 		return []string{text}

@@ -33,11 +33,13 @@ func NewTable(header ...any) *Table {
 	return &Table{header: header, texts: make([]bool, len(header))}
 }
 
-// Row adds a row.
+// Row adds a row; times in sentences are Local.
 func (t *Table) Row(cells ...any) {
 	for i := range t.texts {
-		switch cells[i].(type) {
+		switch cell := cells[i].(type) {
 		case int, int64, Figure:
+		case string:
+			t.texts[i], cells[i] = true, Local(cell)
 		default:
 			t.texts[i] = true
 		}

@@ -18,15 +18,28 @@ func When(t time.Time) string {
 // stamp is a time as records and reasons have it.
 var stamp = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)
 
-// Local words the times in a sentence as When does.
+// wordEnds matches what may follow a word.
+var wordEnds = regexp.MustCompile(`^[,;:.)]*(\s|$)`)
+
+// Local words the times in a sentence as When does. A time that is part of a name, or
+// quoted, is what somebody wrote, and so is a text that is nothing else.
 func Local(sentence string) string {
-	return stamp.ReplaceAllStringFunc(sentence, func(text string) string {
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return text
+	if !strings.Contains(sentence, "Z") { // most
+		return sentence
+	}
+	var out strings.Builder
+	end := 0
+	for _, at := range stamp.FindAllStringIndex(sentence, -1) {
+		t, err := time.Parse(time.RFC3339, sentence[at[0]:at[1]])
+		before, after := sentence[:at[0]], sentence[at[1]:]
+		if err != nil || before == "" && after == "" || before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "(") ||
+			!wordEnds.MatchString(after) {
+			continue
 		}
-		return When(t)
-	})
+		out.WriteString(sentence[end:at[0]] + When(t))
+		end = at[1]
+	}
+	return out.String() + sentence[end:]
 }
 
 // Short clips a message to one line of a table.
