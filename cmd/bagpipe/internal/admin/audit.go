@@ -47,8 +47,8 @@ func (c *Audit) Run(ctx context.Context, on *screen.Screen, around screen.Around
 func (c *auditWords) audit(ctx context.Context, on *screen.Screen, root string, o engine.Options, payload bool) (err error) {
 	var since gitstore.Hash
 	if c.Since != "" {
-		if since, err = gitstore.ParseHash(c.Since); err != nil {
-			return screen.WrongUse("--since: " + err.Error())
+		if _, since, err = gitstore.Object(ctx, root, "commit", c.Since+"^{commit}"); err != nil {
+			return screen.WrongUse(fmt.Sprintf("--since: this history has no commit %q, or several that begin so; expected a commit's hash, the beginning of one, a branch or a tag", c.Since))
 		}
 	}
 	o.ReadOnly = true
