@@ -14,109 +14,113 @@ import (
 )
 
 // cli is the grammar of the command line. The help lists the commands in the order of the
-// fields.
+// fields, each group under its title.
 type cli struct {
 	globals
-	intakeCommands
-	askCommands
-	actCommands
-	copyCommands
-	siteCommands
-	otherCommands
+	firstCommands   `title:"First steps:"`
+	intakeCommands  `title:"Take in:"`
+	lookCommands    `title:"Look and decide:"`
+	settingCommands `title:"Set up and serve:"`
+	keepCommands    `title:"Keep, hand out, prove and restore:"`
+	siteCommands    `title:"Several machines and sites:"`
+	toolCommands    `title:"Care and tools:"`
+}
+
+type firstCommands struct {
+	Init   initCmd   `cmd:"" help:"Make a workspace."`
+	Add    addCmd    `cmd:"" help:"Take files, folders or archives in as work items."`
+	Run    runCmd    `cmd:"" help:"Take in the inbox and do what is ready."`
+	Status statusCmd `cmd:"" help:"Show how the workspace stands."`
+	Queue  queueCmd  `cmd:"" help:"List what is ready and what waits for people."`
+	Items  itemsCmd  `cmd:"" help:"List items."`
+	Show   showCmd   `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
+	Why    whyCmd    `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
+	Step   stepCmd   `cmd:"" help:"Act on one step of an item."`
+	Log    logCmd    `cmd:"" help:"Show the history, of one item or of all."`
+	Help   helpCmd   `cmd:"" help:"Show the help of a command."`
 }
 
 type intakeCommands struct {
-	Init     initCmd        `cmd:"" help:"Make a workspace."`
-	Add      addCmd         `cmd:"" help:"Take files, folders or archives in as work items."`
-	Register admin.Register `cmd:"" help:"Make an item whose content is yet to come."`
-	Attach   admin.Attach   `cmd:"" help:"Bring an item the content that it was registered without."`
-	Read     admin.Read     `cmd:"" help:"Call a reader: a program that hands in items."`
-	Explain  explainCmd     `cmd:"" help:"Say what the rules make of a path, without taking it in."`
-	Run      runCmd         `cmd:"" help:"Take in the inbox and do what is ready."`
-	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
-	Worker   farm.Worker    `cmd:"" help:"Do steps for an engine on another machine; needs no workspace."`
-	Submit   farm.Submit    `cmd:"" help:"Submit files or folders to a server as work items, from any machine; needs no workspace."`
-	Monitor  farm.Monitor   `cmd:"" help:"Tell at intervals how the workers and what is on offer to them stand."`
-	Broker   farm.Broker    `cmd:"" help:"Carry messages between an engine and its workers; three brokers are a cluster."`
-	Workers  farm.Workers   `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
-	Start    startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
+	Register   admin.Register `cmd:"" help:"Make an item whose content is yet to come."`
+	Attach     admin.Attach   `cmd:"" help:"Bring an item the content that it was registered without."`
+	Read       admin.Read     `cmd:"" help:"Call a reader: a program that hands in items."`
+	Submit     farm.Submit    `cmd:"" help:"Submit files or folders to a server as work items, from any machine; needs no workspace."`
+	Explain    explainCmd     `cmd:"" help:"Say what the rules make of a path, without taking it in."`
+	Start      startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
+	Collection collectionCmd  `cmd:"" help:"List collections, or add one."`
+	Batch      batchCmd       `cmd:"" help:"List, show or close batches: items that belong together."`
+	Catalog    admin.Catalog  `cmd:"" help:"Catalogue folders where they are: add, scan, status, list, remove."`
 }
 
-type askCommands struct {
-	Status     statusCmd     `cmd:"" help:"Show how the workspace stands."`
-	Items      itemsCmd      `cmd:"" help:"List items."`
-	Search     admin.Search  `cmd:"" help:"Find items by names of files, labels, identifiers and metadata."`
-	Map        admin.Map     `cmd:"" help:"Draw where items lie."`
-	Queue      queueCmd      `cmd:"" help:"List what is ready and what waits for people."`
-	Why        whyCmd        `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
+type lookCommands struct {
+	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
 	Stalled    stalledCmd    `cmd:"" help:"List what has not moved for longer than usual."`
 	Stats      statsCmd      `cmd:"" help:"Show how long steps wait and run, how often they fail, where the bottleneck is and what would help."`
-	Show       showCmd       `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
+	Search     admin.Search  `cmd:"" help:"Find items by names of files, labels, identifiers and metadata."`
+	Map        admin.Map     `cmd:"" help:"Draw where items lie."`
 	Quality    admin.Quality `cmd:"" help:"Show what the checks of an item found, by level."`
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
-	Log        logCmd        `cmd:"" help:"Show the history, of one item or of all."`
 	Feed       admin.Feed    `cmd:"" help:"Show what concerns a person or a collection, as an activity feed; post to it."`
-	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
+	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
+	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
+	Note       noteCmd       `cmd:"" help:"Add a word of your own to an item's history."`
+	Item       itemCmd       `cmd:"" help:"Change how an item is described: lane, label, collection, identifiers, metadata."`
+	Cancel     cancelCmd     `cmd:"" help:"End what runs on an item, or is about to, as failed."`
 }
 
-type actCommands struct {
-	Step       stepCmd        `cmd:"" help:"Act on one step of an item."`
-	Hold       holdCmd        `cmd:"" help:"Keep an item's steps from starting."`
-	Release    releaseCmd     `cmd:"" help:"Let a held item go on."`
-	Note       noteCmd        `cmd:"" help:"Add a word of your own to an item's history."`
-	Item       itemCmd        `cmd:"" help:"Change how an item is described: lane, label, collection, identifiers, metadata."`
-	Cancel     cancelCmd      `cmd:"" help:"End what runs on an item, or is about to, as failed."`
-	Batch      batchCmd       `cmd:"" help:"List, show or close batches: items that belong together."`
-	Collection collectionCmd  `cmd:"" help:"List collections, or add one."`
-	Workflow   workflowCmd    `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
-	Rules      rulesCmd       `cmd:"" help:"List or check the rules of recognition."`
-	Catalog    admin.Catalog  `cmd:"" help:"Catalogue folders where they are: add, scan, status, list, remove."`
-	Schedule   admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: what is done at certain times."`
-	Shutdown   admin.Shutdown `cmd:"" help:"Stop all schedules, and end every engine with the last firing."`
+type settingCommands struct {
+	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
+	User     serve.User     `cmd:"" help:"Say who signs in to the pages."`
+	Token    serve.Token    `cmd:"" help:"Say which programs may call."`
+	Workflow workflowCmd    `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
+	Rules    rulesCmd       `cmd:"" help:"List or check the rules of recognition."`
+	Schedule admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: what is done at certain times."`
+	Shutdown admin.Shutdown `cmd:"" help:"Stop all schedules, and end every engine with the last firing."`
+	Formats  admin.Formats  `cmd:"" help:"Say by which signatures formats are identified, or put newer ones in force."`
+	Check    admin.Check    `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
 }
 
-type copyCommands struct {
-	Retrieve admin.Retrieve `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
+type keepCommands struct {
 	Deposit  admin.Deposit  `cmd:"" help:"Add copies of deposited items on targets."`
+	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
+	Retrieve admin.Retrieve `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
 	Delivery admin.Delivery `cmd:"" help:"List and decide what goes to other systems by delivery rules."`
 	Export   exportCmds     `cmd:"" help:"Write what was done with items as PREMIS, METS, RDF or tables; all items as STAC."`
 	Payload  admin.Payload  `cmd:"" help:"Say whose bytes are not here, and move them between sites."`
 	Dispose  admin.Dispose  `cmd:"" help:"Propose, approve and carry out that items are removed for good."`
-	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
-	Repair   admin.Repair   `cmd:"" help:"Replace damaged and missing objects of the history, from copies."`
+	Audit    admin.Audit    `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
+	Sign     admin.Sign     `cmd:"" help:"Sign the workspace's commits by an SSH key, from now on."`
+	Anchor   admin.Anchor   `cmd:"" help:"Sign the history as it stands, by an SSH key."`
+	Receipt  admin.Receipt  `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
 	Backup   admin.Backup   `cmd:"" help:"Check that a backup holds what it should."`
-	OCFL     bagtool.OCFL   `cmd:"" name:"ocfl" help:"Validate OCFL objects and storage roots; needs no workspace."`
+	Restore  admin.Restore  `cmd:"" help:"Make a workspace from a backup of its history."`
+	Recover  admin.Recover  `cmd:"" help:"Bring items back from their deposited bags alone."`
+	Repair   admin.Repair   `cmd:"" help:"Replace damaged and missing objects of the history, from copies."`
 }
 
 type siteCommands struct {
+	Worker      farm.Worker       `cmd:"" help:"Do steps for an engine on another machine; needs no workspace."`
+	Workers     farm.Workers      `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
+	Monitor     farm.Monitor      `cmd:"" help:"Tell at intervals how the workers and what is on offer to them stand."`
+	Broker      farm.Broker       `cmd:"" help:"Carry messages between an engine and its workers; three brokers are a cluster."`
 	Site        admin.Site        `cmd:"" help:"Name this workspace among those that share its history."`
 	Remote      farm.Remote       `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
+	Clone       admin.Clone       `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
 	Sync        admin.Sync        `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
+	Own         admin.Own         `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
 	Conflict    admin.Conflict    `cmd:"" help:"List, show and settle what two histories said differently of an item."`
 	Divergences admin.Divergences `cmd:"" help:"List the steps that two sites did with other outputs, though they were given the same."`
 	MergeDriver admin.MergeDriver `cmd:"" name:"merge-driver" help:"Have git join records in a clone."`
-	Sign        admin.Sign        `cmd:"" help:"Sign the workspace's commits by an SSH key, from now on."`
-	Own         admin.Own         `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
-	Audit       admin.Audit       `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
-	Anchor      admin.Anchor      `cmd:"" help:"Sign the history as it stands, by an SSH key."`
-	Receipt     admin.Receipt     `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
-	Clone       admin.Clone       `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
 }
 
-type otherCommands struct {
+type toolCommands struct {
 	Doctor     admin.Doctor    `cmd:"" help:"Look at what the workspace stands on: account, mounts, file system, clock, space, Git, programs."`
-	Restore    admin.Restore   `cmd:"" help:"Make a workspace from a backup of its history."`
-	Formats    admin.Formats   `cmd:"" help:"Say by which signatures formats are identified, or put newer ones in force."`
-	Recover    admin.Recover   `cmd:"" help:"Bring items back from their deposited bags alone."`
-	Check      admin.Check     `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
-	User       serve.User      `cmd:"" help:"Say who signs in to the pages."`
-	Token      serve.Token     `cmd:"" help:"Say which programs may call."`
 	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
-	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	Bag        bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
+	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
+	OCFL       bagtool.OCFL    `cmd:"" name:"ocfl" help:"Validate OCFL objects and storage roots; needs no workspace."`
 	Completion completionCmd   `cmd:"" help:"Print a script that completes commands and options in a shell."`
 	Man        manCmd          `cmd:"" help:"Print the manual page, for man -l -."`
-	Help       helpCmd         `cmd:"" help:"Show the help of a command."`
 	Version    versionCmd      `cmd:"" help:"Print the version."`
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,6 +27,23 @@ func (c *helpCmd) Run(k *kong.Kong, a *app) error {
 		return err
 	}
 	return ctx.PrintUsage(false)
+}
+
+// printHelp is the help of kong; that of the program names each command on one line, under
+// the title of its group.
+func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	if ctx.Selected() == nil {
+		o.NoExpandSubcommands = true
+		for _, f := range reflect.VisibleFields(reflect.TypeFor[cli]()) {
+			for _, node := range ctx.Model.Children {
+				if _, is := f.Tag.Lookup("cmd"); is && strings.EqualFold(f.Name, strings.ReplaceAll(node.Name, "-", "")) {
+					title := reflect.TypeFor[cli]().Field(f.Index[0]).Tag.Get("title")
+					node.Group = &kong.Group{Key: title, Title: title}
+				}
+			}
+		}
+	}
+	return kong.DefaultHelpPrinter(o, ctx)
 }
 
 type versionCmd struct{}

@@ -45,6 +45,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		kong.Name("bagpipe"),
 		kong.Description("Drop content into inbox folders; Bagpipe takes each drop through a workflow, and every transition is a Git commit.\n\n" + screen.CodesHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false, WrapUpperBound: 100}),
+		kong.Help(printHelp),
 		kong.Writers(out, errOut),
 		kong.Exit(func(code int) { exited = code; panic(errExit) }),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
