@@ -97,7 +97,7 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 			started++
 		}
 	}
-	return fmt.Sprintf("%s started on %d of %d items, under way on %d", do.Start, started, len(rows), underWay), false, nil
+	return fmt.Sprintf("%s started on %d of %s, under way on %d", do.Start, started, layout.Count(len(rows), "item"), underWay), false, nil
 }
 
 // scanCatalog brings a catalog up to date. What wants a person fails it.
@@ -138,7 +138,7 @@ func (d deeds) dispose(ctx context.Context, _ timetable.Do) (said string, failed
 	if err == nil {
 		_, err = d.e.Disposal.Tidy(ctx)
 	}
-	return fmt.Sprintf("%d items proposed in %d proposals, %d for review, %d disposed of, %d stay", items, len(keys), review, gone, stay), stay > 0, err
+	return fmt.Sprintf("%s proposed in %s, %d for review, %d disposed of, %d stay", layout.Count(items, "item"), layout.Count(len(keys), "proposal"), review, gone, stay), stay > 0, err
 }
 
 // deliver sends what delivery rules say.

@@ -57,7 +57,7 @@ func (r *run) adopt(ctx context.Context) error {
 	}
 	n, err := r.o.Workers.Adopt(workers, r.hurried, r.ended)
 	if n > 0 {
-		r.tell(fmt.Sprintf("%d attempts of workers go on", n))
+		r.tell(layout.Count(n, "attempt") + " of workers under way")
 	}
 	return err
 }

@@ -68,9 +68,9 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	for _, p := range made.EmptyFolders {
 		c.logf("warning: %s: an empty folder: it is in data/, and in no manifest", layout.EncodePath(p))
 	}
-	message := fmt.Sprintf("BagIt 1.0: %s, %s", plural(made.Files, "file"), plural(made.Bytes, "byte"))
+	message := fmt.Sprintf("BagIt 1.0: %s, %s", layout.Count(made.Files, "file"), layout.Count(made.Bytes, "byte"))
 	if n := len(made.EmptyFolders); n > 0 {
-		message += fmt.Sprintf("; %s, in data/ and in no manifest, first: %s", plural(int64(n), "empty folder"), layout.EncodePath(made.EmptyFolders[0]))
+		message += fmt.Sprintf("; %s, in data/ and in no manifest, first: %s", layout.Count(n, "empty folder"), layout.EncodePath(made.EmptyFolders[0]))
 	}
 	if without {
 		message += "; without Bagpipe's records, which a profile does not allow"

@@ -111,7 +111,7 @@ func removed(ctx context.Context, c *Call, remove []layout.RelPath) (Result, err
 		}
 		freed += n
 	}
-	text := fmt.Sprintf("removed %s: %s, %s freed", joined(remove), plural(count, "file"), plural(freed, "byte"))
+	text := fmt.Sprintf("removed %s: %s, %s freed", joined(remove), layout.Count(count, "file"), layout.Count(freed, "byte"))
 	if len(remove) == 1 {
 		text += fmt.Sprintf(" (%d more are shared with the content)", bytes-freed)
 	}

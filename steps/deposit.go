@@ -89,7 +89,7 @@ func deposit(ctx context.Context, c *Call) (_ Result, err error) {
 		return Result{}, err
 	}
 	return Result{Message: fmt.Sprintf("deposited at %s: %s, %s", layout.EncodePath(to),
-		plural(int64(len(tree.Files)), "file"), plural(tree.Bytes(), "byte"))}, nil
+		layout.Count(len(tree.Files), "file"), layout.Count(tree.Bytes(), "byte"))}, nil
 }
 
 // recogniseDeposit is for an item whose bag is in the store and no longer beside

@@ -57,7 +57,7 @@ func describeObject(ctx context.Context, c *Call) (Result, error) {
 		}
 	}
 	if left > 0 {
-		c.logf("warning: %s that could be read are left out; the largest %d are described", plural(int64(left), "file"), manyDescribed)
+		c.logf("warning: %s that could be read are left out; the largest %d are described", layout.Count(left, "file"), manyDescribed)
 	}
 	o := describe.Combine(all)
 	for _, text := range o.Warnings {
@@ -80,7 +80,7 @@ func describeMessage(all []describe.File, o *describe.Object, left int) string {
 			broken++
 		}
 	}
-	message := plural(int64(len(all)), "file") + " described"
+	message := layout.Count(len(all), "file") + " described"
 	for _, n := range []struct {
 		of   int
 		what string

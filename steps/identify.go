@@ -63,7 +63,7 @@ func identify(ctx context.Context, c *Call) (Result, error) {
 		}
 	}
 	ids := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return found[b] - found[a] })
-	message := fmt.Sprintf("%s, %s", plural(int64(len(tree.Files)), "file"), plural(int64(len(ids)), "format"))
+	message := fmt.Sprintf("%s, %s", layout.Count(len(tree.Files), "file"), layout.Count(len(ids), "format"))
 	for _, n := range []struct {
 		of   int
 		what string

@@ -39,7 +39,7 @@ func inventory(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, failure(err)
 	}
 	return Result{
-		Message:   fmt.Sprintf("%s, %s", plural(int64(len(v.Files)), "file"), plural(v.Bytes(), "byte")),
+		Message:   fmt.Sprintf("%s, %s", layout.Count(len(v.Files), "file"), layout.Count(v.Bytes(), "byte")),
 		Inventory: &v,
 	}, nil
 }

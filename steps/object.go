@@ -97,11 +97,3 @@ func (c *Call) manifest() (layout.Manifest, error) {
 	}
 	return layout.DecodeManifest(c.Manifest)
 }
-
-// plural is "1 file", "2 files".
-func plural(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

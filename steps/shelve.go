@@ -152,10 +152,10 @@ func (c *Call) hold(ctx context.Context, part string, want map[string]target.She
 	}
 	name, _ := c.With["target"].(string)
 	if len(want) == 0 {
-		return Result{Message: fmt.Sprintf("nothing of it is in %s/ on %s; %s removed", part, name, plural(int64(done.Removed), "file"))}, nil
+		return Result{Message: fmt.Sprintf("nothing of it is in %s/ on %s; %s removed", part, name, layout.Count(done.Removed, "file"))}, nil
 	}
 	return Result{Message: fmt.Sprintf("%s, %s, verified in %s:%s/%s; %d sent, %d there already, %d removed",
-		plural(int64(len(want)), "file"), plural(done.Bytes, "byte"), name, target.Place(c.Item, 1), part, done.Sent, done.Kept, done.Removed)}, nil
+		layout.Count(len(want), "file"), layout.Count(done.Bytes, "byte"), name, target.Place(c.Item, 1), part, done.Sent, done.Kept, done.Removed)}, nil
 }
 
 func (c *Call) accessFailure(err error) error {

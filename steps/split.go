@@ -88,7 +88,7 @@ func split(ctx context.Context, c *Call) (Result, error) {
 		noun = "child"
 	}
 	return Result{Children: children,
-		Message: fmt.Sprintf("%d %s: %s, %s", len(children), noun, plural(int64(len(taken.Files)), "file"), plural(taken.Bytes(), "byte"))}, nil
+		Message: fmt.Sprintf("%d %s: %s, %s", len(children), noun, layout.Count(len(taken.Files), "file"), layout.Count(taken.Bytes(), "byte"))}, nil
 }
 
 func splitParams(with map[string]any) (s splitting, err error) {

@@ -84,7 +84,7 @@ func objectsMessage(children int, taken *files.Tree, left []string) string {
 	if children == 1 {
 		noun = "object"
 	}
-	text := fmt.Sprintf("%d %s: %s, %s", children, noun, plural(int64(len(taken.Files)), "file"), plural(taken.Bytes(), "byte"))
+	text := fmt.Sprintf("%d %s: %s, %s", children, noun, layout.Count(len(taken.Files), "file"), layout.Count(taken.Bytes(), "byte"))
 	if len(left) == 0 {
 		return text
 	}
@@ -96,7 +96,7 @@ func objectsMessage(children int, taken *files.Tree, left []string) string {
 	if len(left) > shown {
 		names = append(names, "…")
 	}
-	return text + fmt.Sprintf("; belonging to none of them, and left with the drop: %s (%s)", plural(int64(len(left)), "file"), strings.Join(names, ", "))
+	return text + fmt.Sprintf("; belonging to none of them, and left with the drop: %s (%s)", layout.Count(len(left), "file"), strings.Join(names, ", "))
 }
 
 // gatherObject moves the links of one object into a folder of its own.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bagpipe/layout"
 )
 
 // tagObject brings metadata.tags up to date: the tags that vocabularies, time and places give,
@@ -43,7 +45,7 @@ func tagObject(_ context.Context, c *Call) (Result, error) {
 		slices.Sort(kept)
 		all[kind] = slices.Compact(kept)
 	}
-	return Result{Message: plural(int64(n), "tag"), Metadata: map[string]any{"tags": someOf(all), "tagged": someOf(said)}}, nil
+	return Result{Message: layout.Count(n, "tag"), Metadata: map[string]any{"tags": someOf(all), "tagged": someOf(said)}}, nil
 }
 
 // someOf is nil where every value is, so that the whole member goes.

@@ -65,12 +65,12 @@ func unpack(ctx context.Context, c *Call) (Result, error) {
 	for _, w := range x.Warnings {
 		c.logf("warning: %s", w)
 	}
-	message := fmt.Sprintf("%s: %s, %s", cmp.Or(string(x.Format), "folder"), plural(x.Files, "file"), plural(x.Bytes, "byte"))
+	message := fmt.Sprintf("%s: %s, %s", cmp.Or(string(x.Format), "folder"), layout.Count(x.Files, "file"), layout.Count(x.Bytes, "byte"))
 	if x.Nested > 0 {
-		message += fmt.Sprintf(", %s within unpacked", plural(x.Nested, "archive"))
+		message += fmt.Sprintf(", %s within unpacked", layout.Count(x.Nested, "archive"))
 	}
 	if n := len(x.Warnings); n > 0 {
-		message += fmt.Sprintf("; %s, first: %s", plural(int64(n), "warning"), x.Warnings[0])
+		message += fmt.Sprintf("; %s, first: %s", layout.Count(n, "warning"), x.Warnings[0])
 	}
 	return Result{Message: message + left, Outputs: published}, nil
 }

@@ -46,8 +46,8 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, failure(err)
 	}
 	result := Result{
-		Message: fmt.Sprintf("valid BagIt %s: %s, %s, %s", report.Version, plural(report.PayloadFiles, "file"),
-			plural(report.PayloadBytes, "byte"), plural(int64(report.Warnings), "warning")),
+		Message: fmt.Sprintf("valid BagIt %s: %s, %s, %s", report.Version, layout.Count(report.PayloadFiles, "file"),
+			layout.Count(report.PayloadBytes, "byte"), layout.Count(int64(report.Warnings), "warning")),
 		Outputs: []Output{{From: reportOut, To: layout.DerivedDir + "/validate"}},
 	}
 	if report.Valid {
@@ -56,7 +56,7 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 	first, _ := report.FirstError()
 	more := ""
 	if n := report.Errors - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s, which stand in the step's log)", plural(int64(n), "further error"))
+		more = fmt.Sprintf(" (and %s, which stand in the step's log)", layout.Count(n, "further error"))
 	}
 	result.Message = ""
 	return result, ContentFailure("bag is not valid: %s%s", findingText(first), more)

@@ -59,14 +59,14 @@ func drawViews(ctx context.Context, c *Call) (Result, error) {
 		return c.putViews(answer, f.Path)
 	}
 	if tried > 0 {
-		return Result{Status: Skipped, Message: fmt.Sprintf("none of %s can be drawn; the log says why", plural(int64(tried), "file"))}, nil
+		return Result{Status: Skipped, Message: fmt.Sprintf("none of %s can be drawn; the log says why", layout.Count(int64(tried), "file"))}, nil
 	}
 	return Result{Status: Skipped, Message: "not applicable: no file is of a kind that is drawn"}, nil
 }
 
 // putViews publishes the two pictures: in derived/STEP, or below the folder for views.
 func (c *Call) putViews(a *views.Answer, of string) (Result, error) {
-	res := Result{Message: fmt.Sprintf("of %s: %s", layout.EncodePath(of), plural(int64(len(a.Browse)+len(a.Thumb)), "byte"))}
+	res := Result{Message: fmt.Sprintf("of %s: %s", layout.EncodePath(of), layout.Count(int64(len(a.Browse)+len(a.Thumb)), "byte"))}
 	pictures := map[string][]byte{"thumb.jpg": a.Thumb, "browse.jpg": a.Browse}
 	dir := filepath.Join(c.Scratch, "views")
 	write := os.WriteFile

@@ -62,9 +62,9 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 		Metadata: map[string]any{"viruses": map[string]any{"clean": counts[clamd.Clean], "found": counts[clamd.Found], "notScanned": counts[clamd.NotScanned], "engine": engine}}}
 	switch {
 	case counts[clamd.Found] > 0:
-		return res, ContentFailure("found in %s, first: %s", plural(counts[clamd.Found], "file"), first[clamd.Found])
+		return res, ContentFailure("found in %s, first: %s", layout.Count(counts[clamd.Found], "file"), first[clamd.Found])
 	case counts[clamd.NotScanned] > 0 && p.strict:
-		return res, SystemFailure("%s not scanned, first: %s", plural(counts[clamd.NotScanned], "file"), first[clamd.NotScanned])
+		return res, SystemFailure("%s not scanned, first: %s", layout.Count(counts[clamd.NotScanned], "file"), first[clamd.NotScanned])
 	}
 	return res, nil
 }

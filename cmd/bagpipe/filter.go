@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,12 +110,14 @@ type bulkArgs struct {
 	placeArgs
 	sureArgs
 	JSON bool `name:"json" help:"Print JSON."`
+
+	none string // what is said where there is nothing to act on; "": that nothing fits
 }
 
 // bulk does something to all that fit, and prints what became of each.
 func (c *bulkArgs) bulk(ctx context.Context, a *app, e *engine.Engine, seen []act.SeenStep, what, to string, do func(act.SeenStep) (state.Transition, error)) error {
 	if len(seen) == 0 {
-		a.Talk("nothing fits")
+		a.Talk("%s", cmp.Or(c.none, "nothing fits"))
 	}
 	if err := c.sure(a, len(seen), what, "item"); err != nil {
 		return err
@@ -164,9 +167,11 @@ func (c *bulkArgs) print(a *app, rows []act.Done, to string, refused int) {
 		if r.Step != "" {
 			line += fmt.Sprintf(" %s/%s: %s", r.Workflow, r.Step, moved(r.From, state.Status(to)))
 		} else {
-			line += " → " + to
+			line += " " + to
 		}
 		fmt.Fprintf(a.Out, "%s%s\n", would, line)
 	}
-	a.Talk("%s %s", screen.Count(len(rows)-refused, "item"), verb)
+	if len(rows) > 0 {
+		a.Talk("%s %s", screen.Count(len(rows)-refused, "item"), verb)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
@@ -91,11 +92,19 @@ func (c *holdArgs) all(ctx context.Context, a *app, what, to string, fits func(a
 				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
 			}
 		}
-		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
+		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON, none: noneText(rows, map[string]string{"hold": "held already", "release": "not held"}[what])}
 		return b.bulk(ctx, a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
 			return state.Transition{}, do(e, s.Item)
 		})
 	})
+}
+
+// noneText says why nothing is done with any of the items that a filter found.
+func noneText(found []ask.ItemRow, why string) string {
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nothing is changed: %s, %s", screen.CountVerb(len(found), "item fits", "items fit"), why)
 }
 
 // noteCmd adds a note, to one item or many.
@@ -193,7 +202,7 @@ func (c *cancelCmd) Run(ctx context.Context, a *app) error {
 		for _, tr := range done {
 			rows = append(rows, act.Done{Item: id, Workflow: tr.Workflow, Step: tr.Step, From: tr.From})
 			if !c.JSON {
-				fmt.Fprintf(a.Out, "%s %s/%s: %s → cancelled\n", id.Short(), tr.Workflow, tr.Step, tr.From)
+				fmt.Fprintf(a.Out, "%s %s/%s: %s\n", id.Short(), tr.Workflow, tr.Step, cancelled(tr))
 			}
 		}
 		if c.JSON {
@@ -201,6 +210,14 @@ func (c *cancelCmd) Run(ctx context.Context, a *app) error {
 		}
 		return nil
 	})
+}
+
+// cancelled words what became of a step: one that runs is ended by its engine.
+func cancelled(tr state.Transition) string {
+	if tr.From == state.InProgress {
+		return fmt.Sprintf("%s; its engine ends it, as %s", tr.From, state.Failed)
+	}
+	return moved(tr.From, state.Failed)
 }
 
 // all cancels on every item that fits and is not done.
@@ -218,7 +235,7 @@ func (c *cancelCmd) all(ctx context.Context, a *app) error {
 				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
 			}
 		}
-		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON}
+		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON, none: noneText(rows, "not in progress")}
 		return b.bulk(ctx, a, e, seen, "cancel", "cancelled", func(s act.SeenStep) (state.Transition, error) {
 			_, err := e.Act.Cancel(ctx, s.StepRef, c.Message)
 			return state.Transition{}, err

@@ -238,7 +238,7 @@ func (c *showCmd) printRules(a *app, r *layout.Recognition) error {
 		}
 	}
 	if r.More > 0 {
-		t.Row("…", "no", fmt.Sprintf("%d more rules", r.More))
+		t.Row("…", "no", screen.CountVerb(r.More, "more rule", "more rules"))
 	}
 	return t.Print(a.Out)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/folder"
 )
@@ -48,8 +49,8 @@ func (c *maintainCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintln(a.Out, "another process maintains this workspace; nothing was done")
 			return nil
 		}
-		fmt.Fprintf(a.Out, "%d packs joined; packs: %d before, %d after; %s before, %s after\n",
-			r.Joined, r.PacksBefore, r.PacksAfter, folder.Size(uint64(r.BytesBefore)), folder.Size(uint64(r.BytesAfter)))
+		fmt.Fprintf(a.Out, "%s joined; packs: %d before, %d after; %s before, %s after\n",
+			screen.Count(r.Joined, "pack"), r.PacksBefore, r.PacksAfter, folder.Size(uint64(r.BytesBefore)), folder.Size(uint64(r.BytesAfter)))
 		return nil
 	})
 }

@@ -122,10 +122,7 @@ func triedText(s *queue.Step, next time.Time) string {
 }
 
 func attemptsText(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
+	return layout.Count(n, "attempt")
 }
 
 // placed says what is before a step that is ready.

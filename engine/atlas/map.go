@@ -111,10 +111,10 @@ type sheet struct {
 func draw(w io.Writer, window orb.Bound, shapes []shape) error {
 	s := &sheet{bufio.NewWriter(w), window, wide / (window.Right() - window.Left())}
 	high := (window.Top() - window.Bottom()) * s.per
-	fmt.Fprintf(s.w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %s" role="img" aria-label="Footprints of %d items">
+	fmt.Fprintf(s.w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %s" role="img" aria-label="Footprints of %s">
 <style>.sea{fill:#f4f8fb}.grid{stroke:#b8c6d1;stroke-width:1;fill:none}.grid text{fill:#5a6b78;stroke:none;font:14px sans-serif}.item{fill:#c4552d;fill-opacity:.25;stroke:#8a3312;stroke-width:1.5}</style>
 <rect class="sea" width="%d" height="%s"/>
-`, wide, number(high), len(shapes), wide, number(high))
+`, wide, number(high), layout.Count(len(shapes), "item"), wide, number(high))
 	s.graticule(high)
 	for _, one := range shapes {
 		fmt.Fprintf(s.w, `<g class="item" id="i%s"><title>`, one.id)

@@ -133,7 +133,7 @@ func (pa *Panel) tripped(step *state.Step, failures, of int) state.Control {
 	to := state.Control{Status: state.StepDisabled, At: now, By: pa.ledger.ByEngine().Agent, CoolDown: time.Duration(step.CoolDown)}
 	to.Text = fmt.Sprintf("%d of its last %d ends failed", failures, of)
 	if step.Threshold.Window == 0 {
-		to.Text = fmt.Sprintf("it failed %d times", failures)
+		to.Text = "it failed " + layout.Count(failures, "time")
 	}
 	return pa.acted(step, to)
 }

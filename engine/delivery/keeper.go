@@ -206,7 +206,7 @@ func (k *Keeper) commit(ctx context.Context, items []layout.ItemID, what string,
 			}
 			who := k.ledger.ByEngine()
 			return &gitstore.Change{Files: files, Author: who.Author,
-				Message: ledger.Message(fmt.Sprintf("delivery: %s %d items", what, len(files)), "", []ledger.Trailer{{"Bagpipe-Agent", who.Agent}})}, nil
+				Message: ledger.Message(fmt.Sprintf("delivery: %s %s", what, layout.Count(len(files), "item")), "", []ledger.Trailer{{"Bagpipe-Agent", who.Agent}})}, nil
 		})
 		if err != nil {
 			return fmt.Errorf("note deliveries: %w", err)

@@ -90,7 +90,7 @@ func (k *Keeper) propose(ctx context.Context, d Draft, who ledger.Actor) (key st
 		return "", err
 	}
 	key = string(intent)
-	return key, k.commit(ctx, who, warrant.Path(key), data, fmt.Sprintf("dispose: proposed %d items", len(p.Items)), p.Reason, key)
+	return key, k.commit(ctx, who, warrant.Path(key), data, "dispose: proposed "+layout.Count(len(p.Items), "item"), p.Reason, key)
 }
 
 // open maps the items of proposals that may still be carried out to their keys.

@@ -198,7 +198,7 @@ func (d *Doctor) programs() {
 		d.say("programs", Poor, "not there, for workflows to which no collection sends drops: %s", strings.Join(unused, "; "))
 	}
 	if found == n {
-		d.say("programs", Good, "those of all %d steps that run one are there", n)
+		d.say("programs", Good, "those of %s that run one are there", layout.Count(n, "step"))
 	}
 }
 

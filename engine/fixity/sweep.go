@@ -270,7 +270,7 @@ func (s *sweeping) turn(ctx context.Context) error {
 	}
 	n := len(s.page.Items)
 	s.page.Items = map[layout.ItemID]row{}
-	return s.commit(ctx, fmt.Sprintf("%s-%04d.json", s.key, s.out.Pages), data, fmt.Sprintf("fixity: page %d, %d items", s.out.Pages, n), nil)
+	return s.commit(ctx, fmt.Sprintf("%s-%04d.json", s.key, s.out.Pages), data, fmt.Sprintf("fixity: page %d, %s", s.out.Pages, layout.Count(n, "item")), nil)
 }
 
 // end commits the last page, and the record.
@@ -291,7 +291,7 @@ func (s *sweeping) end(ctx context.Context) error {
 	if s.out.Damaged() > 0 || s.out.Stopped != "" {
 		outcome = layout.FixityFailed
 	}
-	return s.commit(ctx, s.key+".json", data, fmt.Sprintf("fixity: %s %d items, %d damaged, %d healed", s.out.Of, s.out.Checked(), s.out.Damaged(), s.out.Healed),
+	return s.commit(ctx, s.key+".json", data, fmt.Sprintf("fixity: %s %s, %d damaged, %d healed", s.out.Of, layout.Count(s.out.Checked(), "item"), s.out.Damaged(), s.out.Healed),
 		[]ledger.Trailer{{"Bagpipe-Sweep", outcome}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/fault"
+	"bagpipe/layout"
 )
 
 // DivergedError says that the branch was rewritten: commits that were
@@ -18,7 +19,7 @@ type DivergedError struct {
 
 func (e *DivergedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s was rewritten: it is at %s, and %d commits up to %s are missing from it (", e.Branch, e.Tip, e.MissingAll, e.Last)
+	fmt.Fprintf(&b, "%s was rewritten: it is at %s, and lacks %s up to %s (", e.Branch, e.Tip, layout.Count(e.MissingAll, "commit"), e.Last)
 	for i, h := range e.Missing {
 		if i > 0 {
 			b.WriteString(", ")

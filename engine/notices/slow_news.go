@@ -56,7 +56,7 @@ func (t *Teller) due(ctx context.Context) (map[string]News, error) {
 	}
 	for _, r := range rows {
 		if r.Status == disposal.Proposed {
-			all["disposal "+r.Key] = News{Kind: notice.Disposal, Label: r.Key, Message: fmt.Sprintf("%d items wait for approval: %s", len(r.Items), r.Reason), Since: r.At}
+			all["disposal "+r.Key] = News{Kind: notice.Disposal, Label: r.Key, Message: "to be approved: the disposal of " + layout.Count(len(r.Items), "item") + ": " + r.Reason, Since: r.At}
 		}
 	}
 	t.slow = slow{now, all}

@@ -59,7 +59,7 @@ func (r operator) do(c wire.Control) (string, error) {
 	case wire.Forget:
 		if w.state != StateSilent || running > 0 {
 			r.mu.Unlock()
-			return "", fmt.Errorf("worker %s is %s and has %d attempts; one that is silent and has none can be forgotten", c.Worker, w.state, running)
+			return "", fmt.Errorf("worker %s is %s and has %s; one that is silent and has none can be forgotten", c.Worker, w.state, layout.Count(running, "attempt"))
 		}
 		delete(r.workers, c.Worker)
 		r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r operator) meet(name layout.Name) (string, error) {
 		r.mu.Unlock()
 		if len(left) == 0 {
 			r.saveStatus()
-			return fmt.Sprintf("%d workers told what they are", len(all)), nil
+			return layout.Count(len(all), "worker") + " told what they are", nil
 		}
 		if r.rooms.Now().Sub(asked) > metaTime {
 			return "", fmt.Errorf("no answer came within %s from %s", metaTime, strings.Join(left, ", "))

@@ -93,7 +93,7 @@ func (r gate) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	r.mu.Unlock()
 	r.showOne(h.Engine, w.guest(), h.PID)
 	if before == nil || before.Engine != h.Engine {
-		r.rooms.Report(fmt.Sprintf("worker %s (%s:%d) is connected: %d slots, %s", name, h.Host, h.PID, h.Slots, robotsText(h.Robots)))
+		r.rooms.Report(fmt.Sprintf("worker %s (%s:%d) is connected: %s, %s", name, h.Host, h.PID, layout.Count(h.Slots, "slot"), robotsText(h.Robots)))
 	}
 	r.rooms.Nudge()
 	return welcome

@@ -11,6 +11,7 @@ import (
 	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/timetable"
+	"bagpipe/layout"
 )
 
 // shift is the work on a queue that a firing lets begin, in the loop that hands steps out.
@@ -159,7 +160,7 @@ func (k *Keeper) work(ctx context.Context, f *firing) (said string, failed bool,
 			still = 0
 		}
 		if still == 2 { // a step that ended may have made others ready
-			return fmt.Sprintf("%d steps%s", begun, why), false, nil
+			return layout.Count(begun, "step") + why, false, nil
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
 		return err
 	}
 	w.obey(side, w.welcome.Orders)
-	w.o.Say(fmt.Sprintf("worker %s: %d slots, engine at %s", w.o.Config.Name, w.o.Config.Slots, w.welcome.Transfer))
+	w.o.Say(fmt.Sprintf("worker %s: %s, engine at %s", w.o.Config.Name, layout.Count(w.o.Config.Slots, "slot"), w.welcome.Transfer))
 	var beating sync.WaitGroup
 	beating.Go(func() { w.beating(side) })
 	err := w.untilEnd(side, drain)

@@ -73,8 +73,5 @@ func (w Want) Unmet(s Status, served bool) string {
 			}
 		}
 	}
-	if connected == 1 {
-		return fmt.Sprintf("needs %s: 1 worker connected, none has it", w)
-	}
-	return fmt.Sprintf("needs %s: %d workers connected, none has it", w, connected)
+	return fmt.Sprintf("needs %s: %s connected, none has it", w, layout.Count(connected, "worker"))
 }

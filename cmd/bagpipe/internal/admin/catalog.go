@@ -216,7 +216,9 @@ type catalogList struct {
 // Run lists what a catalog knows.
 func (c *catalogList) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		return e.Catalog.Entries(layout.Name(c.Name), catalog.Which{Below: c.Path, All: c.All, Gone: c.Gone}, func(row catalog.Entry) {
+		const columns = "%-8s %-7s %-7s %-11s %s\n" // not a table: there may be millions
+		rows := 0
+		err := e.Catalog.Entries(layout.Name(c.Name), catalog.Which{Below: c.Path, All: c.All, Gone: c.Gone}, func(row catalog.Entry) {
 			if c.JSON {
 				_ = on.JSONLine(row) // to a closed pipe, as when only the first lines are wanted
 				return
@@ -225,8 +227,15 @@ func (c *catalogList) Run(ctx context.Context, on *screen.Screen, open Open) err
 			if row.Item != "" {
 				item = row.Item.Short()
 			}
-			fmt.Fprintf(on.Out, "%-8s %-7s %-7s %-11s %s\n", item, row.Kind, row.Verdict, row.State, row.Path)
+			if rows++; rows == 1 {
+				fmt.Fprintf(on.Out, columns, "ITEM", "KIND", "VERDICT", "STATE", "PATH")
+			}
+			fmt.Fprintf(on.Out, columns, item, row.Kind, row.Verdict, row.State, row.Path)
 		})
+		if err == nil && rows == 0 && !c.JSON {
+			on.Talk("nothing to list; --all lists all entries")
+		}
+		return err
 	})
 }
 

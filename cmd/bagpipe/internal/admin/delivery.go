@@ -23,7 +23,7 @@ type Delivery struct {
 
 type deliveryList struct {
 	To    layout.Name `placeholder:"TARGET" help:"Only to this target."`
-	State string      `enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed," default:"" placeholder:"STATE" help:"Only in this state: ready, waits, forbidden, sending, delivered, unconfirmed, withdrawn, failed."`
+	State string      `enum:",ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed" default:"" placeholder:"STATE" help:"Only in this state: ready, waits, forbidden, sending, delivered, unconfirmed, withdrawn, failed."`
 	JSON  bool        `name:"json" help:"Print JSON, one object a line."`
 }
 

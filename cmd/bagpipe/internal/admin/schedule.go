@@ -295,6 +295,6 @@ func workOnQueue(e *engine.Engine) schedule.Deed {
 		for _, of := range sum.Steps {
 			n += of
 		}
-		return fmt.Sprintf("%d steps, %d failed", n, len(sum.Failed)), len(sum.Failed) > 0, err
+		return fmt.Sprintf("%s, %d failed", layout.Count(n, "step"), len(sum.Failed)), len(sum.Failed) > 0, err
 	}
 }

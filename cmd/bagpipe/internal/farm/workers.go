@@ -107,8 +107,8 @@ func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
 	if w.Shared {
 		bytes = "on the shared file system"
 	}
-	fmt.Fprintf(on.Out, "%s: %s, %d slots, on %s:%d since %s, bagpipe %s\nMachine: %d cores, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, w.Slots, w.Host, w.PID,
-		screen.When(w.Since), w.Build, w.CPUs, folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
+	fmt.Fprintf(on.Out, "%s: %s, %s, on %s:%d since %s, bagpipe %s\nMachine: %s, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, screen.Count(w.Slots, "slot"), w.Host, w.PID,
+		screen.When(w.Since), w.Build, screen.Count(w.CPUs, "core"), folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		fmt.Fprintf(on.Out, "Label: %s=%s\n", key, w.Labels[key])
 	}
@@ -144,8 +144,8 @@ func (c *workersMeta) Run(ctx context.Context, on *screen.Screen, around screen.
 		return on.JSON(told)
 	}
 	for _, w := range told {
-		fmt.Fprintf(on.Out, "%s: bagpipe %s, %s:%d, %d cores, %s of memory, %s free, %d slots\n", w.Name, w.Build, w.Host, w.PID, w.CPUs,
-			folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), w.Slots)
+		fmt.Fprintf(on.Out, "%s: bagpipe %s, %s:%d, %s, %s of memory, %s free, %s\n", w.Name, w.Build, w.Host, w.PID, screen.Count(w.CPUs, "core"),
+			folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), screen.Count(w.Slots, "slot"))
 		for _, o := range w.Robots {
 			kind := "program " + o.Digest
 			if o.Builtin {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"bagpipe/layout"
 )
 
 // When words a time, in the zone of whoever reads.
@@ -52,7 +54,7 @@ func Short(s string, most int) string {
 }
 
 // Count words a number of things: 1 file, 2 files.
-func Count[N int | int64](n N, what string) string { return CountVerb(n, what, what+"s") }
+func Count[N int | int64](n N, what string) string { return layout.Count(n, what) }
 
 // CountVerb words a number with what follows it, for one and for many.
 func CountVerb[N int | int64](n N, one, many string) string {
