@@ -124,6 +124,10 @@ func TestServeCapabilities(t *testing.T) {
 	if n := gjson.Get(s.ask("GET", "/api/v1/deliveries?limit=2", "").body, "#").Int(); n != 2 {
 		t.Errorf("%d deliveries of two", n)
 	}
+	first, _, _ := strings.Cut(b.ok("delivery", "--json"), "\n")
+	if a := s.ask("GET", "/api/v1/deliveries?limit=1", ""); gjson.Get(a.body, "#").Int() != 1 || gjson.Get(a.body, "0.@ugly").String() != gjson.Get(first, "@ugly").String() {
+		t.Errorf("the first delivery is %s, the command's %s", a.body, first)
+	}
 	s.token = b.confined("elsewhere")
 	if a := s.ask("GET", "/api/v1/deliveries", ""); strings.TrimSpace(a.body) != "[]" {
 		t.Errorf("who is confined elsewhere is told of deliveries: %s", a.body)
@@ -134,6 +138,14 @@ func TestServeCapabilities(t *testing.T) {
 		}
 	}
 	s.holds("/deliveries?state=all", "Nothing fits")
+
+	s = b.serve("--read-only")
+	s.signIn()
+	s.holds("/schedules", "nightly</a>")
+	s.holds("/deliveries?state=all", "3 deliveries")
+	s.holds("/catalogs", "the 3 items of scans")
+	s.holds("/disposals", "by bob@example.org: seen")
+	s.holds("/search?q=new.txt", "1 item with", "new.txt</a>")
 }
 
 // The page of searches finds what the command finds, and whoever is confined what they reach.
