@@ -203,6 +203,14 @@ func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 	})
 }
 
+// told prints what was done, where it was.
+func told(err error, on *screen.Screen, format string, args ...any) error {
+	if err == nil {
+		_, err = fmt.Fprintf(on.Out, format+"\n", args...)
+	}
+	return err
+}
+
 func number(n int) screen.Figure { return screen.Figure(fmt.Sprint(n)) }
 
 type catalogList struct {
@@ -245,5 +253,7 @@ type catalogRemove struct {
 
 // Run forgets one.
 func (c *catalogRemove) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return open.plain(ctx, func(e *engine.Engine) error { return e.Catalog.Remove(ctx, layout.Name(c.Name)) })
+	return open.plain(ctx, func(e *engine.Engine) error {
+		return told(e.Catalog.Remove(ctx, layout.Name(c.Name)), on, "%s: removed", c.Name)
+	})
 }

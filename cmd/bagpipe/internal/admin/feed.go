@@ -135,7 +135,7 @@ func (c *feedPost) Run(ctx context.Context, on *screen.Screen, open Open) error 
 		if err := e.Settings.CheckCollection(name); err != nil {
 			return err
 		}
-		return e.Feed.Post(ctx, c.Type, name, c.App, data)
+		return told(e.Feed.Post(ctx, c.Type, name, c.App, data), on, "%s: posted, of %s", c.Type, name)
 	})
 }
 

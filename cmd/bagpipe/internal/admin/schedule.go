@@ -216,8 +216,9 @@ func set(ctx context.Context, on *screen.Screen, open Open, name string, o sched
 		changed, err := e.Schedule.Set(ctx, name, o)
 		if err == nil && !changed {
 			on.Talk("schedule %s is %s already", name, o.Status)
+			return nil
 		}
-		return err
+		return told(err, on, "%s: %s", name, o.Status)
 	})
 }
 

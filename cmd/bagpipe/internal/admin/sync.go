@@ -49,9 +49,9 @@ func (c *Site) Run(ctx context.Context, on *screen.Screen, open Open) error {
 			return screen.WrongUse("NAME: " + err.Error())
 		}
 		if c.Restored {
-			return sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone)
+			return told(sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone), on, "%s: restored", name)
 		}
-		return sync.New(e.Ledger, e.Guard).Name(ctx, name)
+		return told(sync.New(e.Ledger, e.Guard).Name(ctx, name), on, "this workspace is %s", name)
 	})
 }
 
@@ -77,7 +77,7 @@ func (c *Sign) Run(ctx context.Context, on *screen.Screen, around screen.Around,
 		return err
 	}
 	if c.Off {
-		return gitstore.Configure(ctx, root, "sign", "")
+		return told(gitstore.Configure(ctx, root, "sign", ""), on, "commits are not signed any more")
 	}
 	which := gitstore.SignGroups
 	if c.Every {
@@ -185,11 +185,13 @@ type remoteAdd struct {
 }
 
 // Run adds one.
-func (c *remoteAdd) Run(ctx context.Context, open Open) error {
+func (c *remoteAdd) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	if _, err := layout.ParseName(c.Name); err != nil {
 		return screen.WrongUse("NAME: " + err.Error())
 	}
-	return open.plain(ctx, func(e *engine.Engine) error { return gitstore.AddRemote(ctx, e.Root(), c.Name, c.URL) })
+	return open.plain(ctx, func(e *engine.Engine) error {
+		return told(gitstore.AddRemote(ctx, e.Root(), c.Name, c.URL), on, "%s: added; join histories with: bagpipe sync", c.Name)
+	})
 }
 
 // Sync joins the workspace's history with those of other sites.
