@@ -217,7 +217,8 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		return err
 	}
 	what = append(what, unfounded...)
-	unclaimed, misstates := unclaimed(c, before, mended), false
+	unclaimed, forged := x.g.madeUp(c, before, mended)
+	misstates := false
 	if len(what) == 0 && len(others) == 0 && len(unclaimed) == 0 {
 		what = misstated(c, id, now, plans)
 		misstates = len(what) > 0
@@ -249,7 +250,7 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if len(unclaimed) > 0 && x.tell != nil {
 		x.tell(id, breach{commit: c, what: unclaimed, forged: true})
 	}
-	if forged := append(x.g.forged(before, mended), unclaimed...); len(forged) > 0 {
+	if forged = append(forged, unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	} else if was != nil && len(what) == 0 {
 		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
@@ -342,30 +343,23 @@ func add(was *verdict, b breach) []breach {
 	return append(slices.Clone(was.breaches), b)
 }
 
-// forged tells of attempts in this engine's name; see the package comment.
-func (g *Guard) forged(before, now ledger.Records) []string {
+// madeUp tells of attempts that nobody made, and of those in this engine's name; see the
+// package comment.
+func (g *Guard) madeUp(c gitstore.Commit, before, now ledger.Records) (unclaimed, forged []string) {
 	a, errA := state.Decode(before.Execution)
 	b, errB := state.Decode(now.Execution)
-	if errA != nil || errB != nil {
-		return nil
+	if errA != nil || errB != nil { // an item is new, or judged as it was
+		return nil, nil
 	}
-	return state.Forged(a, b, g.ledger.ID)
-}
-
-// unclaimed tells of attempts that nobody made; see the package comment.
-func unclaimed(c gitstore.Commit, before, now ledger.Records) []string {
-	a, errA := state.Decode(before.Execution)
-	b, errB := state.Decode(now.Execution)
+	forged = state.Forged(a, b, g.ledger.ID)
 	back := func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Recovered" || t.Key == answersTrailer }
 	switch {
-	case errA != nil, errB != nil: // an item is new, or judged as it was
-		return nil
 	case ledger.ByBagpipe(c) && slices.ContainsFunc(c.Trailers, back): // what was done comes back as a whole
-		return nil
+		return nil, forged
 	case ledger.ByBagpipe(c):
-		return state.Unclaimed(a, b, state.Person{})
+		return state.Unclaimed(a, b, state.Person{}), forged
 	}
-	return state.Unclaimed(a, b, state.Person{Address: ledger.OneLine("<"+c.Author.Email+">", 200), Hand: c.Author.Email == c.Committer.Email})
+	return state.Unclaimed(a, b, state.Person{Address: ledger.OneLine("<"+c.Author.Email+">", 200), Hand: c.Author.Email == c.Committer.Email}), forged
 }
 
 // misstated tells of statuses in a commit by hand that do not follow from its record.
