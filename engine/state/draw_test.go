@@ -26,7 +26,7 @@ func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.Engine
 				Progress: rapid.SampledFrom([]*Progress{nil, {At: now, Note: "page 3", Percent: -1}, {At: now, Percent: 40}}).Draw(t, "progress"),
 				Yield: Yield{Content: rapid.Bool().Draw(t, "content"), Children: rapid.SampledFrom([]int{0, 0, 3, 500}).Draw(t, "children"), CPU: rapid.SampledFrom([]time.Duration{0, time.Second, 1234 * time.Millisecond}).Draw(t, "cpu"),
 					Chosen: rapid.SampledFrom([][]layout.Name{nil, {}, {"a"}, {"a", "b"}}).Draw(t, "chosen")}},
-			Decide{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name},
+			Decide{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name + " <" + name + "@example.org>"},
 			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},
 			Retry{Key: key, Workflow: wf, Step: step, At: now, By: name},
 			Hold{Key: key, At: now, By: name},
@@ -36,9 +36,13 @@ func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.Engine
 		if end, ok := ev.(End); ok && end.Attempt.Engine != engine {
 			continue // one writer per attempt
 		}
+		before := copyOf(t, x)
 		var illegal *IllegalError
 		if _, err := Apply(x, d, ev); err != nil && !errors.As(err, &illegal) {
 			t.Fatal(err)
+		}
+		if made := Unclaimed(before, x, Person{}); len(made) > 0 {
+			t.Fatalf("%+v, which is lawful, is said to be made up: %q", ev, made)
 		}
 	}
 	return x
