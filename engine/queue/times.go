@@ -16,7 +16,8 @@ type Times struct {
 	StepID
 	Standing
 	Attempts, FailedAttempts int
-	LastHour, LastDay        int // attempts that completed or skipped it since then
+	LastHour, LastDay        int           // attempts that completed or skipped it since then
+	CPU                      time.Duration // that the programs of all its attempts took
 	Waited, Ran              Spread
 	Manual                   bool
 }
@@ -119,6 +120,7 @@ func (x *store) timesOf(from, to int, now time.Time) map[StepID]*Times {
 func (t *Times) stand(s *packed.OutlineStep, ready bool) {
 	t.Attempts += int(s.Attempts)
 	t.FailedAttempts += int(s.Failures)
+	t.CPU += time.Duration(s.CPU) * time.Millisecond
 	switch s.Status {
 	case packed.StatusWaiting:
 		t.Waiting++
@@ -166,6 +168,7 @@ func (t *Times) merge(o *Times) {
 		{&t.FailedAttempts, &o.FailedAttempts}, {&t.LastHour, &o.LastHour}, {&t.LastDay, &o.LastDay}} {
 		*pair.to += *pair.from
 	}
+	t.CPU += o.CPU
 	t.Waited.all = append(t.Waited.all, o.Waited.all...)
 	t.Ran.all = append(t.Ran.all, o.Ran.all...)
 }

@@ -17,7 +17,7 @@ import (
 
 // The package comment has the format of a checkpoint.
 const (
-	checkpointMagic   = "bagpipe index 6\n"
+	checkpointMagic   = "bagpipe index 7\n"
 	checkpointTrailer = 4
 )
 

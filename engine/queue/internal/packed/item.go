@@ -88,6 +88,7 @@ type Step struct {
 	Since    time.Time // when it came to stand so
 	Attempts int
 	Failures int           // attempts that failed, whatever came after
+	CPU      time.Duration // of processors, that its attempts' programs took together; in milliseconds
 	Skip     string        // why the item does not need the step, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason // as of the time it was computed; nil: ready
 	Ends     []End         // kept of steps with a threshold alone

@@ -35,8 +35,9 @@ type OutlineStep struct {
 	Failures uint32
 	waited   uint64 // ms, of the last attempt
 	ran      uint64
-	Since    int64 // ms; 0: never
-	until    int64 // ms; 0: none
+	CPU      uint64 // ms, of all attempts
+	Since    int64  // ms; 0: never
+	until    int64  // ms; 0: none
 
 	triedFrom, triedTo uint32 // of glance.tried
 }
@@ -254,6 +255,9 @@ func (u *unpacker) outlineStep(g *Outline) (s OutlineStep) {
 		s.triedFrom = uint32(len(g.tried))
 		g.tried = u.outlineTried(g.tried)
 		s.triedTo = uint32(len(g.tried))
+	}
+	if head&bitCPU != 0 {
+		s.CPU = u.num()
 	}
 	return s
 }

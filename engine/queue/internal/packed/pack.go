@@ -20,6 +20,7 @@ const (
 	bitChildren
 	bitTried
 	bitAgain
+	bitCPU
 )
 
 var Statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive, state.Scheduled}
@@ -176,6 +177,9 @@ func (p *packer) step(it *Item, run *Run, i int) {
 	if bits&bitTried != 0 {
 		p.tried(s.Tried)
 	}
+	if bits&bitCPU != 0 {
+		p.dur(s.CPU)
+	}
 }
 
 // bits tells what is written of a step besides what every step has.
@@ -194,6 +198,7 @@ func (s *Step) bits() (bits uint64) {
 	set(bitChildren, s.Children > 0)
 	set(bitTried, len(s.Tried) > 0)
 	set(bitAgain, s.Again)
+	set(bitCPU, s.CPU > 0)
 	return bits
 }
 

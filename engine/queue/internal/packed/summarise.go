@@ -94,6 +94,7 @@ type last struct {
 	attempt  state.Attempt
 	failures int
 	children int
+	cpu      time.Duration
 }
 
 // lastOf looks at the attempts of all steps of a workflow.
@@ -104,6 +105,7 @@ func lastOf(out []last, w *state.Workflow, plan *state.Definition) []last {
 		*l = last{rec: w.Steps[layout.Name(plan.Steps[i].Name)]}
 		for k, a := range l.rec.Attempts {
 			l.children = max(l.children, a.Children)
+			l.cpu += a.CPU
 			if a.State == state.Failed {
 				l.failures++
 			}
@@ -118,7 +120,7 @@ func lastOf(out []last, w *state.Workflow, plan *state.Definition) []last {
 func summariseStep(s *Step, x *state.Execution, run *Run, i int, lasts []last, now time.Time) {
 	w, name := x.Workflows[run.Name], layout.Name(run.Plan.Steps[i].Name)
 	l := &lasts[i]
-	*s = Step{Status: l.rec.Status, Since: openSince(w, run.Plan, i, lasts), Attempts: len(l.rec.Attempts), Children: l.children, Failures: l.failures,
+	*s = Step{Status: l.rec.Status, Since: openSince(w, run.Plan, i, lasts), Attempts: len(l.rec.Attempts), Children: l.children, Failures: l.failures, CPU: l.cpu.Truncate(time.Millisecond),
 		Blocked: x.Blocked(run.Name, run.Plan, i, now)}
 	if s.Status == state.Waiting && w.Active() {
 		s.Skip = x.Unneeded(run.Name, run.Plan, i)

@@ -226,6 +226,9 @@ func (u *unpacker) step(s *Step) (c stepCodes) {
 	if head&bitTried != 0 {
 		s.Tried = u.tried()
 	}
+	if head&bitCPU != 0 {
+		s.CPU = u.dur()
+	}
 	return c
 }
 
