@@ -234,6 +234,12 @@ func startShell(t *testing.T) *shell {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the shell: %v", err)
 		}
+		for range 500 { // what it left in the background writes into folders that are to go
+			if syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) != nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		cancel()
 		_ = r.Close()
 	})
