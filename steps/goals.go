@@ -185,9 +185,11 @@ func (c *Call) cleanupOnTargets(ctx context.Context, drop []layout.RelPath) (Res
 }
 
 // heldOnTargets reads the recorded copies where no bag is left to compare them with: that the
-// deposit is told to be done is not yet a copy.
+// deposit is told to be done is not yet a copy. As with a deposit, a target beyond the N sound
+// copies may be down.
 func (c *Call) heldOnTargets(ctx context.Context) (Result, error) {
-	var sound, wanting []string
+	var sound []string
+	var down, wanting []error
 	for _, g := range c.Goals.Targets {
 		err := g.Down
 		if err == nil && g.Held.Place == "" {
@@ -196,20 +198,24 @@ func (c *Call) heldOnTargets(ctx context.Context) (Result, error) {
 		if err == nil {
 			_, _, err = g.Target.Check(ctx, g.Held, target.Read)
 		}
-		var down *target.Down
+		var away *target.Down
 		switch {
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
-		case errors.As(err, &down) && len(sound) < c.Goals.Copies:
-			return Result{}, &Later{Reason: fmt.Sprintf("target %s: %v", g.Name, err)}
-		case err != nil:
-			wanting = append(wanting, fmt.Sprintf("target %s: %v", g.Name, err))
-		default:
+		case err == nil:
 			sound = append(sound, string(g.Name))
+		case errors.As(err, &away):
+			down = append(down, fmt.Errorf("target %s: %w", g.Name, err))
+		default:
+			wanting = append(wanting, fmt.Errorf("target %s: %w", g.Name, err))
 		}
 	}
-	if len(sound) < c.Goals.Copies {
-		return Result{}, SystemFailure("derived/bag is gone, and %d of %s found; %s: reset the step that makes the bag", len(sound), copies(c.Goals.Copies), strings.Join(wanting, "; "))
+	switch {
+	case len(sound) >= c.Goals.Copies:
+	case len(down) > 0:
+		return Result{}, &Later{Reason: oneLine(down)}
+	default:
+		return Result{}, SystemFailure("derived/bag is gone, and %d of %s found; %s: reset the step that makes the bag", len(sound), copies(c.Goals.Copies), oneLine(wanting))
 	}
 	return Result{Message: fmt.Sprintf("nothing to remove: derived/bag is gone already; %s verified: %s", copies(len(sound)), strings.Join(sound, ", "))}, nil
 }

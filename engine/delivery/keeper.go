@@ -148,7 +148,12 @@ func (k *Keeper) weighSince(ctx context.Context, v gitstore.View, since gitstore
 
 // toSend reports whether a pass has something to do at a target.
 func toSend(o *object) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), goesOn)
+	for _, d := range o.delivery.Targets {
+		if goesOn(d) {
+			return true
+		}
+	}
+	return false
 }
 
 func goesOn(d *layout.Delivery) bool {
