@@ -189,23 +189,14 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if was != nil {
 		want = was.want
 	}
-	before, err := recordsOf(x.view, want, id)
-	if err != nil {
-		return err
-	}
 	view, err := x.view(c.Hash)
 	if err != nil {
 		return err
 	}
 	plans := x.g.ledger.PlansAt(view)
-	for p, b := range others {
-		other := version{at: p}
-		if v := b.items[id]; v != nil {
-			other = v.want
-		}
-		if before, err = x.join(id, before, other, version{at: x.bases[p]}, plans); err != nil {
-			return err
-		}
+	before, err := x.joined(id, want, others, plans)
+	if err != nil {
+		return err
 	}
 	now, err := ledger.ReadRecords(view, id)
 	if err != nil {
@@ -232,23 +223,24 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	if len(what) > 0 {
 		b := breach{commit: c, what: what}
-		if misstates {
+		switch {
+		case misstates:
 			b.lacks = true
-		} else if len(others) > 0 {
+		case len(others) > 0:
 			b.lacks, err = x.onlyLacks(id, now, before, main, others)
-		} else {
+		default:
 			b.meant = meant(before, now)
 		}
 		if err != nil {
 			return err
 		}
 		next.breaches = add(was, b)
-		if x.tell != nil && (was == nil || len(next.breaches) > len(was.breaches)) {
-			x.tell(id, next.breaches[len(next.breaches)-1])
+		if was == nil || len(next.breaches) > len(was.breaches) {
+			x.found(id, next.breaches[len(next.breaches)-1])
 		}
 	}
-	if len(unclaimed) > 0 && x.tell != nil {
-		x.tell(id, breach{commit: c, what: unclaimed, forged: true})
+	if len(unclaimed) > 0 {
+		x.found(id, breach{commit: c, what: unclaimed, forged: true})
 	}
 	if forged = append(forged, unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
@@ -257,9 +249,8 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	if x.wrong != "" && string(before.Manifest)+string(before.Execution) != string(now.Manifest)+string(now.Execution) {
 		b := breach{commit: c, what: []string{x.wrong}, forged: true}
-		if next.breaches = append(next.breaches, b); x.tell != nil {
-			x.tell(id, b)
-		}
+		next.breaches = append(next.breaches, b)
+		x.found(id, b)
 	}
 	for _, b := range others {
 		if v := b.items[id]; v != nil { // such as a revert, which the join undid
@@ -268,6 +259,29 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	at.items[id] = next
 	return nil
+}
+
+// joined is what an item's records should be before a commit: those of its main parent, joined
+// with those of the others.
+func (x *examiner) joined(id layout.ItemID, want version, others map[gitstore.Hash]*branch, plans state.Plans) (ledger.Records, error) {
+	before, err := recordsOf(x.view, want, id)
+	for p, b := range others {
+		other := version{at: p}
+		if v := b.items[id]; v != nil {
+			other = v.want
+		}
+		if err == nil {
+			before, err = x.join(id, before, other, version{at: x.bases[p]}, plans)
+		}
+	}
+	return before, err
+}
+
+// found tells of a breach whoever wants to be told.
+func (x *examiner) found(id layout.ItemID, b breach) {
+	if x.tell != nil {
+		x.tell(id, b)
+	}
 }
 
 // onlyLacks reports whether a merge's records hold nothing but what the join of its parents,
