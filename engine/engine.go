@@ -251,6 +251,7 @@ func (e *Engine) Close() error {
 	}
 	e.Attempt.Live.Close()
 	e.Attempt.CloseRules()
+	e.Search.Close()
 	taken, err := e.Ledger.Seat.Close()
 	if taken {
 		err = errors.Join(err, e.Folder.DropSpares())

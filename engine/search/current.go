@@ -21,6 +21,30 @@ const indexFile = "index.db"
 
 func (s *Searches) path() string { return filepath.Join(s.ledger.Path(layout.SearchDir), indexFile) }
 
+// bring makes the index follow from the tree of v. It goes on when ctx ends: who asks again, as
+// people do with a page that takes long, finds it done.
+func (s *Searches) bring(ctx context.Context, v gitstore.View) error {
+	done := make(chan error, 1)
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.work.Go(func() {
+		defer end()
+		done <- s.bringTo(work, v)
+	})
+	go func() {
+		select {
+		case <-s.closed:
+			end()
+		case <-work.Done():
+		}
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // bringTo makes the index follow from the tree of v.
 func (s *Searches) bringTo(ctx context.Context, v gitstore.View) (err error) {
 	tree, err := s.tree(ctx)

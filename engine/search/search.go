@@ -21,10 +21,21 @@ type Searches struct {
 	// Building, when given, is called before an index is built anew, which may take
 	// minutes. It is set before the first search.
 	Building func()
+
+	work   sync.WaitGroup // at the index; it outlives the search that began it
+	closed chan struct{}
 }
 
 // New gives the searches of a workspace.
-func New(l *ledger.Ledger) *Searches { return &Searches{ledger: l} }
+func New(l *ledger.Ledger) *Searches {
+	return &Searches{ledger: l, closed: make(chan struct{})}
+}
+
+// Close ends the work at the index.
+func (s *Searches) Close() {
+	close(s.closed)
+	s.work.Wait()
+}
 
 // tries is how often a search begins again, as another process brought the index to a later
 // tip; then it is answered from the records.
@@ -103,7 +114,7 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(asked, git
 			if tree, err := s.tree(ctx); err != nil || tree != v.Tree() {
 				return gitstore.ErrReadOnly
 			}
-		} else if err := s.bringTo(ctx, v); err != nil {
+		} else if err := s.bring(ctx, v); err != nil {
 			return err
 		}
 		switch is, err := s.ask(ctx, v, q, f); {

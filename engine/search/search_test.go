@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -232,4 +233,31 @@ func TestIndexIsTheScan(t *testing.T) {
 	l.must(err)
 	l.must(os.Truncate(index, l.Int64N(info.Size())))
 	l.same(queries)
+}
+
+// TestIndexIsBuiltWithoutWhoAsked: who asked first has gone before the index is there; who asks
+// next finds it built.
+func TestIndexIsBuiltWithoutWhoAsked(t *testing.T) {
+	l := &library{T: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	id, err := layout.NewItemID(crand.Reader)
+	l.must(err)
+	l.do(false, func(e *engine.Engine) { l.commit(e, []layout.ItemID{id}, false) })
+	l.do(false, func(e *engine.Engine) {
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan struct{})
+		builds := 0
+		e.Search.Building = func() { builds++; leave(); <-gone }
+		find := func(ctx context.Context) error {
+			return e.Search.Find(ctx, query.Query{}, 0, func(search.Hit) bool { return true })
+		}
+		if err := find(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left got %v", err)
+		}
+		close(gone)
+		l.must(find(t.Context()))
+		if builds != 1 {
+			t.Errorf("the index was built %d times", builds)
+		}
+	})
 }
