@@ -17,7 +17,8 @@ import (
 )
 
 // waitForRetry is how long a run that is not watching waits for a step that is to be
-// tried again; what is due later is left for the next run.
+// tried again, and in all for steps that ask for a later call each time; what is due later is
+// left for the next run.
 const waitForRetry = 15 * time.Second
 
 // mostRescans is how often such a run looks again at objects in place that changed meanwhile.
@@ -76,7 +77,7 @@ func (r *run) dispatch(ctx, performing context.Context) {
 			}
 		}
 		pause := due.Sub(now)
-		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry) {
+		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry || r.defersLong(now)) {
 			if rescans == mostRescans || !r.e.Catalog.Wanted() {
 				return
 			}
@@ -147,10 +148,22 @@ func (r *run) ended(w *attempt.Work) {
 		r.stalls.add(w.Entry)
 		return
 	}
-	if w.Internal {
+	if w.Outcome != attempt.Deferred {
+		r.deferring.Store(nil)
+	} else if now := r.e.Ledger.Now(); r.deferring.Load() == nil {
+		r.deferring.Store(&now)
+	}
+	if w.Outcome == attempt.Internal {
 		r.failedInternally(itemRun{w.Entry.Item.ID, w.Entry.Run})
 	}
 	r.e.Index.Loaded().Return(w.Entry)
+}
+
+// defersLong reports whether steps have asked for a later call, and done nothing else, for
+// longer than they are waited for.
+func (r *run) defersLong(now time.Time) bool {
+	since := r.deferring.Load()
+	return since != nil && now.Sub(*since) > waitForRetry
 }
 
 // stalls are steps that met an error. They are kept out of the queue: for the rest of a run that

@@ -35,3 +35,25 @@ func TestWhatIsTriedForAnHourIsOverdue(t *testing.T) {
 		t.Errorf("%+v", s.Tried)
 	}
 }
+
+// A run that is not watching leaves a step that asks for a later call each time, however soon.
+func TestARunLeavesWhatAsksForALaterCallForEver(t *testing.T) {
+	p := newPolicy(t, "  - name: read\n    robot: trial\n", 1)
+	calls := 0
+	p.says = func(string, int) error {
+		if calls++; calls == 1000 {
+			return nil
+		}
+		return &steps.Later{Reason: "the scanner is off", After: time.Second}
+	}
+	begun, o := time.Now(), p.options()
+	o.Now = func() time.Time { return begun.Add(20 * time.Since(begun)) }
+	e, err := engine.Open(p.ctx, p.root, o)
+	p.must(err)
+	defer func() { p.must(e.Close()) }()
+	s, err := e.Run(p.ctx, engine.RunOptions{Jobs: 1})
+	p.must(err)
+	if len(s.Tried) != 1 || calls < 2 || calls == 1000 {
+		t.Fatalf("%d calls: %+v", calls, s)
+	}
+}

@@ -81,7 +81,8 @@ type run struct {
 	upkeep *upkeep
 	stalls stalls
 
-	undelivered atomic.Int64 // deliveries that did not go
+	undelivered atomic.Int64              // deliveries that did not go
+	deferring   atomic.Pointer[time.Time] // since when no step ended but by asking for a later call; nil: one did
 }
 
 // Run takes in the inbox and works until nothing is ready, or, watching, until

@@ -61,7 +61,7 @@ func TestARunTellsOfAnInternalError(t *testing.T) {
 		return state.Internal{Key: key, LostKey: lost, Workflow: entry.Run, Step: entry.Step, Attempt: claimed, At: e.Ledger.Now(), By: e.Ledger.ByEngine().Agent, Text: text}, nil
 	}, nil)
 	must(err)
-	w.Internal = true
+	w.Outcome = attempt.Internal
 	r.ended(w)
 	r.conclude(ctx)
 	if f := r.summary.Failed; len(f) != 1 || f[0].Workflow != "accession.1" || f[0].Step != "" || f[0].Kind != "internal" || f[0].Message != text {

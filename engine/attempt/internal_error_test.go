@@ -28,8 +28,8 @@ func TestAnInternalErrorFailsTheWorkflowAndNoStep(t *testing.T) {
 		if !ok {
 			t.Fatal(w.Err)
 		}
-		if w.EndInPanic(p.ctx, "index out of range"); w.Err != nil || ended != w || !w.Internal {
-			t.Fatalf("%v; it is told of as a fault of its own: %t", w.Err, w.Internal)
+		if w.EndInPanic(p.ctx, "index out of range"); w.Err != nil || ended != w || w.Outcome != attempt.Internal {
+			t.Fatalf("%v; it is told of as a fault of its own: %t", w.Err, w.Outcome == attempt.Internal)
 		}
 		d, err := e.Ask.Show(context.Background(), entry.Item.ID)
 		p.must(err)

@@ -22,6 +22,14 @@ import (
 	"bagpipe/steps"
 )
 
+// Outcome is an end that concerns more than its step; "" is none.
+type Outcome string
+
+const (
+	Internal Outcome = "internal" // a fault of Bagpipe's own failed the workflow
+	Deferred Outcome = "deferred" // the robot asked for a later call
+)
+
 // Work is one ready step on its way: claimed, performed, finished.
 type Work struct {
 	a     *Attempts
@@ -38,9 +46,9 @@ type Work struct {
 	writing   *disk.Writing // nil before the robot is called
 	log       *folder.StepLog
 	result    steps.Result
-	published bool  // the outputs are in their place
-	suspected bool  // the failure counts before it is committed
-	Internal  bool  // a fault of Bagpipe's own failed the workflow
+	published bool // the outputs are in their place
+	suspected bool // the failure counts before it is committed
+	Outcome   Outcome
 	Err       error // of the robot until finish; then of Bagpipe: nil when the end is committed
 }
 
@@ -434,9 +442,10 @@ func (w *Work) end(ctx context.Context) error {
 	case errors.As(w.Err, &returned):
 		return abandon(ctx, l, c.AttemptRef, returned.Why)
 	case errors.As(w.Err, &internal):
-		w.Internal = true
+		w.Outcome = Internal
 		return w.a.failInternally(ctx, c, internal)
 	case errors.As(w.Err, &later):
+		w.Outcome = Deferred
 		return w.a.deferUntil(ctx, c, later)
 	case w.Err != nil:
 		if err := l.Seat.Check(); err != nil { // others may have taken the scratch away: the item is not to blame
