@@ -15,6 +15,7 @@
 //	  workflows/pinned/DIGEST.yaml  definitions as started with, unchanged for good
 //	  rules/NAME.yaml               recognition rules
 //	  items/3/f/a/9/ID/             one work item (ItemDir)
+//	  retired/3/f/a/9.json          where the records of retired items last stood (Retired)
 //	  batches/NAME.json             batches of items (Batch)
 //	  controls/steps.json           disabled steps and breakers
 //	  controls/workspace.json       the workspace's mark (Workspace)
@@ -72,6 +73,22 @@
 // The file is written before the first deposit of a workspace. A workspace that has
 // deposited before waits where its mark is not listed. An empty file is a person's word
 // that the folder is a store.
+//
+// # Retired items
+//
+// The records of a finished item may be taken out of the tip, with all files of its folder
+// there. A line in retired/3/f/a/9.json, of all whose identifiers begin with these digits, says
+// where they last stood: a commit that leads to the one that retires the item.
+//
+//	{
+//	  "items": {
+//	    "3fa9c0d2e1b7a45": "2b1c…40 digits… photos/scan 7"     COMMIT COLLECTION/LABEL
+//	  },
+//	  "schema": 1
+//	}
+//
+// Where an item's records stand, its line says nothing. A file without items is removed. The
+// bytes of a retired item stay where they are.
 //
 // # Children
 //

@@ -65,6 +65,8 @@ type lookCommands struct {
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
 	Note       noteCmd       `cmd:"" help:"Add a word of your own to an item's history."`
 	Item       itemCmd       `cmd:"" help:"Change how an item is described: lane, label, collection, identifiers, metadata."`
+	Retire     retireCmd     `cmd:"" help:"Take the records of finished items out of the tip; the history keeps them."`
+	Recall     recallCmd     `cmd:"" help:"Bring the records of a retired item back."`
 	Cancel     cancelCmd     `cmd:"" help:"End what runs on an item, or is about to, as failed."`
 }
 

@@ -92,7 +92,7 @@ func (c *holdArgs) all(ctx context.Context, a *app, what, to string, fits func(a
 				seen = append(seen, act.SeenStep{StepRef: ledger.StepRef{Item: r.Item}})
 			}
 		}
-		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON, none: noneText(rows, map[string]string{"hold": "held already", "release": "not held"}[what])}
+		b := bulkArgs{placeArgs: c.placeArgs, sureArgs: c.sureArgs, JSON: c.JSON, none: noneText(rows, map[string]string{"hold": "held already", "release": "not held", "retire": "not finished, or held"}[what])}
 		return b.bulk(ctx, a, e, seen, what, to, func(s act.SeenStep) (state.Transition, error) {
 			return state.Transition{}, do(e, s.Item)
 		})
@@ -105,6 +105,38 @@ func noneText(found []ask.ItemRow, why string) string {
 		return ""
 	}
 	return fmt.Sprintf("nothing is changed: %s, %s", screen.CountVerb(len(found), "item fits", "items fit"), why)
+}
+
+// retireCmd takes records of finished items out of the tip.
+type retireCmd struct{ holdArgs }
+
+func (c *retireCmd) Run(ctx context.Context, a *app) error {
+	do := func(e *engine.Engine, id layout.ItemID) error { return act.Retire(ctx, e.Act, id, c.Message) }
+	if c.Item == "" {
+		return c.all(ctx, a, "retire", "retired", func(r ask.ItemRow) bool { return r.Status == state.Completed && !r.Held }, do)
+	}
+	one := func(e *engine.Engine, id layout.ItemID) error {
+		if err := e.Index.Load(ctx); err != nil { // its parts are looked at
+			return err
+		}
+		return do(e, id)
+	}
+	return c.one(ctx, a, one, func(item string) string {
+		return item + " retired; bring its records back with: bagpipe recall " + item
+	})
+}
+
+// recallCmd brings the records of retired items back.
+type recallCmd struct {
+	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
+	Message string `short:"m" placeholder:"TEXT" help:"Why; stands in the history."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+func (c *recallCmd) Run(ctx context.Context, a *app) error {
+	args := holdArgs{Item: c.Item, Message: c.Message, JSON: c.JSON}
+	return args.one(ctx, a, func(e *engine.Engine, id layout.ItemID) error { return act.Recall(ctx, e.Act, id, c.Message) },
+		func(item string) string { return item + " recalled" })
 }
 
 // noteCmd adds a note, to one item or many.

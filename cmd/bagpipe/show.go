@@ -198,6 +198,9 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	if x := m.Disposed; x != nil {
 		t.Row("disposed", fmt.Sprintf("%s by %s: %s", screen.When(x.At), x.By, x.Reason))
 	}
+	if d.Retired != "" {
+		t.Row("retired", fmt.Sprintf("its records last stood in commit %s", d.Retired[:12]))
+	}
 	for _, h := range d.Held {
 		t.Row("held", h)
 	}

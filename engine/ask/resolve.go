@@ -55,6 +55,11 @@ func (de *Details) Resolve(ctx context.Context, ref string) (layout.ItemID, erro
 			return "", err
 		}
 	}
+	if len(found) == 0 {
+		if found, err = ledger.FindRetired(ctx, v, ref); err != nil {
+			return "", err
+		}
+	}
 	switch len(found) {
 	case 0:
 		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {

@@ -26,6 +26,7 @@ type Detail struct {
 	Milestones map[layout.Name]time.Time `json:"milestones"`
 	Workflows  []WorkflowDetail          `json:"workflows"`
 	Files      []FileDetail              `json:"files"`
+	Retired    string                    `json:"retired,omitempty"` // the commit where its records last stood, of an item that is retired
 
 	Parent   *ParentDetail  `json:"parent,omitempty"`
 	Families []FamilyDetail `json:"families"` // of its children, by the step that made them
@@ -95,6 +96,15 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 		return Detail{}, err
 	}
 	rec, err := de.ledger.Read(v, id, "")
+	retired := ""
+	if fault.Is(err, fault.Refused) {
+		if last, ok, errStood := ledger.Stood(de.ledger, v, id); errStood != nil {
+			return Detail{}, errStood
+		} else if ok {
+			v, retired = last, last.Commit().String()
+			rec, err = de.ledger.Read(v, id, "")
+		}
+	}
 	if _, pending := de.guard.Since(); fault.Is(err, fault.NotFound) && pending {
 		return Detail{}, fmt.Errorf("item %s: %s", id.Short(), index.RemovedText)
 	}
@@ -108,7 +118,7 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 		}
 		rec.Execution.Around = de.index.AroundOf(id)
 	}
-	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Milestones: rec.Execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
+	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Retired: retired, Milestones: rec.Execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
 	if err := de.showFamily(v, &d); err != nil {
 		return d, err
 	}

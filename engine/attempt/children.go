@@ -211,11 +211,11 @@ func (cs *children) find(ctx context.Context, c *child) error {
 	if err != nil {
 		return err
 	}
-	data, err := ledger.ReadOptional(v, layout.ItemDir(c.id)+"/"+layout.ManifestJSON)
-	if err != nil || data == nil {
+	f, err := ledger.StandingOf(cs.ledger, v, c.id)
+	if err != nil || f.Manifest == nil {
 		return err
 	}
-	m, err := layout.DecodeManifest(data)
+	m, err := layout.DecodeManifest(f.Manifest)
 	switch {
 	case err != nil:
 		return err

@@ -58,7 +58,7 @@ func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
 		c.out.kind = answers
 		err = c.answer()
 	default:
-		err = c.own(pinned)
+		err = c.own(ctx, pinned)
 	}
 	return c.out, err
 }
@@ -78,8 +78,19 @@ func (c *committed) changed(ctx context.Context) (pinned map[string][]byte, err 
 	}
 	items := map[layout.ItemID]bool{}
 	pinned = map[string][]byte{}
+	var before gitstore.Reader = gitstore.Files{}
+	if !from.IsZero() {
+		before = c.before
+	}
 	err = c.a.ledger.Store.Diff(ctx, from, c.Hash, func(f gitstore.FileChange) error {
 		if id, rest, ok := layout.ItemOfPath(f.Path); ok && ledger.IsRecord(rest) {
+			items[id] = true
+		}
+		lines, err := ledger.RetiredLines(before, f)
+		if err != nil {
+			return err
+		}
+		for id := range lines {
 			items[id] = true
 		}
 		c.out.list = c.out.list || f.Path == layout.SignersFile
@@ -128,7 +139,7 @@ func (c *committed) join(ctx context.Context) error {
 }
 
 // own holds a commit by a Bagpipe against the event that it says it is.
-func (c *committed) own(pinned map[string][]byte) error {
+func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 	for p, data := range pinned {
 		if data == nil || layout.PinnedPath(ledger.DigestOf(data)) != p {
 			c.find(Definition, "", p+" is not what its name says")
@@ -153,6 +164,9 @@ func (c *committed) own(pinned map[string][]byte) error {
 		return err
 	}
 	plans := c.a.ledger.PlansAt(c.now)
+	if before.Retired != now.Retired {
+		return c.retired(ctx, id, before, now, plans)
+	}
 	if before.Execution != nil && bytes.Equal(before.Execution, now.Execution) {
 		c.asIs(id, before, now, plans)
 		return nil
@@ -181,6 +195,32 @@ func (c *committed) own(pinned map[string][]byte) error {
 	}
 	for _, wrong := range misworded(c.Commit, id, m, h, tr, site) {
 		c.find(Words, id, wrong)
+	}
+	return nil
+}
+
+// retired holds a commit that takes an item's records out of the tip, or brings them back.
+func (c *committed) retired(ctx context.Context, id layout.ItemID, before, now ledger.Records, plans state.Plans) error {
+	c.asIs(id, before, now, plans)
+	none, to := layout.Standing{}, ledger.Retired
+	if now.Retired == none {
+		to = ledger.Recalled
+	}
+	if is := trailer(c.Commit, "Bagpipe-To"); is != to {
+		c.find(Words, id, fmt.Sprintf("its trailer Bagpipe-To says %q, and the item is %s", ledger.Clip(is, 100), to))
+	}
+	switch {
+	case now.Absent(), now.Retired == none && now.Same(before):
+	case now.Retired == none, before.Retired != none:
+		c.find(Event, id, "it brings back other records than those that last stood")
+	default:
+		leads, err := guard.LeadsTo(ctx, c.a.ledger, now.Retired, c.Commit)
+		if err != nil {
+			return err
+		}
+		if !leads {
+			c.find(Event, id, "the records last stood in a commit that does not lead to it")
+		}
 	}
 	return nil
 }
@@ -224,11 +264,11 @@ func (c *committed) recovered(id layout.ItemID, before, now ledger.Records) erro
 // records are an item's files before the commit and in it.
 func (c *committed) records(id layout.ItemID) (before, now ledger.Records, err error) {
 	if len(c.Parents) > 0 {
-		if before, err = ledger.ReadRecords(c.before, id); err != nil {
+		if before, err = ledger.StandingOf(c.a.ledger, c.before, id); err != nil {
 			return before, now, err
 		}
 	}
-	now, err = ledger.ReadRecords(c.now, id)
+	now, err = ledger.StandingOf(c.a.ledger, c.now, id)
 	return before, now, err
 }
 
@@ -378,7 +418,7 @@ func (c *committed) answered(id layout.ItemID, before ledger.Records) (known, er
 			if err != nil {
 				return k, err
 			}
-			of, err := ledger.ReadRecords(v, id)
+			of, err := ledger.StandingOf(c.a.ledger, v, id)
 			if err != nil {
 				return k, err
 			}
@@ -401,7 +441,7 @@ func (c *committed) addJoin(k known, parents []gitstore.Hash, id layout.ItemID) 
 	for i, h := range []gitstore.Hash{base, parents[0], parents[1]} {
 		v, err := c.a.ledger.Store.At(h)
 		if err == nil {
-			of[i], err = ledger.ReadRecords(v, id)
+			of[i], err = ledger.StandingOf(c.a.ledger, v, id)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,8 @@
 //	                         state.Apply, given the record before, makes the record after, byte
 //	                         for byte, of one event; where the execution record stays, such as
 //	                         after a check of fixity, guard takes the change as lawful
+//	a Bagpipe, retiring      it takes out the records of a finished item, and names a commit that
+//	                         leads to it in which they stand; or brings back the same ones
 //	a Bagpipe, recovering    it brings an item back that was not there, or the next version just
 //	                         after the one before; what was done until then it takes on trust
 //	a Bagpipe, in answer     it brings back what was acknowledged, adds the hold that says so,

@@ -50,11 +50,19 @@ const howToSum = `The same by SHA-256 alone, with sha256sum; the anchor states %
 `
 
 // Receipt writes a text by which anybody can prove, with the history or without it, what was
-// recorded of an item at the newest anchor, or at the tip where no anchor has the item.
+// recorded of an item at the newest anchor, or at the tip where no anchor has the item. Of a
+// retired item the commit where its records last stood is taken for the tip.
 func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) error {
 	tip, err := a.ledger.Store.Tip()
 	if err != nil {
 		return err
+	}
+	if last, retired, err := ledger.Stood(a.ledger, tip, id); err != nil {
+		return err
+	} else if f, err := ledger.ReadRecords(tip, id); err != nil {
+		return err
+	} else if retired && f.Absent() {
+		tip = last
 	}
 	at := tip
 	anchor, err := a.lastAnchor(ctx, tip.Commit())

@@ -26,22 +26,33 @@ func (a *Auditor) twice(ctx context.Context, v gitstore.View, since gitstore.Has
 		}
 		from = was.Tree()
 	}
-	err := v.Folders(ctx, from, layout.ItemsDir, ledger.ItemDepth, func(f gitstore.Folder) error {
-		data, err := f.ReadFile(layout.ExecutionJSON)
-		if err != nil || data == nil {
-			return err
-		}
+	look := func(data []byte) {
 		x, err := state.Decode(data)
 		if err != nil {
-			return nil // told where it was committed
+			return // told where it was committed
 		}
 		for _, text := range completedTwice(x) {
 			mu.Lock()
 			found = append(found, Finding{Item: x.Item, Kind: Twice, Text: text})
 			mu.Unlock()
 		}
-		return nil
+	}
+	err := v.Folders(ctx, from, layout.ItemsDir, ledger.ItemDepth, func(f gitstore.Folder) error {
+		data, err := f.ReadFile(layout.ExecutionJSON)
+		if err == nil && data != nil {
+			look(data)
+		}
+		return err
 	})
+	if err == nil {
+		err = ledger.EachRetired(ctx, v, from, func(id layout.ItemID, _ layout.Standing) error {
+			last, err := ledger.StandingOf(a.ledger, v, id)
+			if err == nil && last.Retired != (layout.Standing{}) {
+				look(last.Execution)
+			}
+			return err
+		})
+	}
 	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(string(a.Item)+a.Text, string(b.Item)+b.Text) })
 	for _, f := range found {
 		a.tell(f)

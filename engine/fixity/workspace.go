@@ -56,26 +56,42 @@ func (c comparison) run(ctx context.Context) error {
 	}
 	known := map[layout.ItemID]int{} // the versions there are
 	stores := map[string]bool{c.settings.Current().Settings.StoreDir(c.ledger.Root): true}
-	for it := range c.index.Loaded().Items() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r, err := c.read(v, it.ID)
+	item := func(v gitstore.View, id layout.ItemID) {
+		r, err := c.read(v, id)
 		if err != nil {
-			known[it.ID] = 0
-			c.told(Finding{BrokenRecord, it.ID, layout.ItemDir(it.ID), ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)})
-			continue
+			known[id] = 0
+			c.told(Finding{BrokenRecord, id, layout.ItemDir(id), ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)})
+			return
 		}
 		if r.Manifest.Disposed != nil {
-			known[it.ID] = 0 // a bag that stands there still is told of by the next disposal
-			continue
+			known[id] = 0 // a bag that stands there still is told of by the next disposal
+			return
 		}
-		known[it.ID] = max(r.Manifest.Version, 1)
+		known[id] = max(r.Manifest.Version, 1)
 		for _, store := range r.stores {
 			stores[store] = true
 		}
 		if f := c.absences(r); f != nil {
 			c.told(*f)
+		}
+	}
+	for it := range c.index.Loaded().Items() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		item(v, it.ID)
+	}
+	retired, err := ledger.FindRetired(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	for _, id := range retired {
+		last, is, err := ledger.Stood(c.ledger, v, id)
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if _, there := known[id]; is && !there {
+			item(last, id)
 		}
 	}
 	err = c.strangers(ctx, c.ledger.Path(layout.ItemsDir), func(name, dir string) *Finding {

@@ -66,7 +66,7 @@ func (g *Guard) answered(id layout.ItemID, v *verdict) {
 // answerItem commits an item's records as they should be, with a hold that says
 // what was wrong. When another engine has answered, there is nothing left to do.
 func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) error {
-	want, err := recordsOf(g.ledger.Store.At, v.want, id)
+	want, err := recordsOf(g.ledger, g.ledger.Store.At, v.want, id)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 	did := false
 	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		did = false
-		now, err := ledger.ReadRecords(r, id)
+		now, err := ledger.StandingOf(g.ledger, r, id)
 		if err != nil {
 			return nil, err
 		}
@@ -119,9 +119,10 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 			return nil, err
 		}
 		x.Recompute(plans)
-		mended.Execution = x.Encode()
+		mended.Execution, mended.Retired = x.Encode(), layout.Standing{}
 		did = true
-		return &gitstore.Change{Files: now.Changes(id, mended), Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, nil
+		files := now.Changes(id, mended)
+		return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, ledger.Recall(g.ledger, r, id, files)
 	})
 	if err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)

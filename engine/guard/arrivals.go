@@ -100,6 +100,12 @@ func (g *Guard) Arrived(adv gitstore.Advance) {
 		if id, _, ok := layout.ItemOfPath(c.Path); ok {
 			g.touched[id] = true
 		}
+		if layout.IsRetiredPath(c.Path) {
+			lines, _ := layout.DecodeRetired(c.Data)
+			for id := range lines.Items {
+				g.touched[id] = true
+			}
+		}
 	}
 	g.Wake()
 }

@@ -14,7 +14,9 @@
 //     change only together with a step that completed;
 //   - inventory.json by the digest in the manifest;
 //   - deposits.json by the copies on targets that it had: none may go;
-//   - a pinned definition by the digest that is its name.
+//   - a pinned definition by the digest that is its name;
+//   - a retired item by the records that last stood: they are those it had, in a commit that
+//     leads there, and finished. Who takes its line away removes the item.
 //
 // A change that fits is taken as it is. An item of which something was removed, altered or
 // made up is answered by one commit: its records with everything that was

@@ -170,8 +170,21 @@ func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
 // changed lists the items and pinned definitions that differ between two commits.
 func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
 	items = map[layout.ItemID]bool{}
+	var before gitstore.Reader = gitstore.Files{}
+	if !from.IsZero() {
+		if before, err = x.view(from); err != nil {
+			return nil, nil, err
+		}
+	}
 	err = x.g.ledger.Store.Diff(ctx, from, to, func(c gitstore.FileChange) error {
 		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsRecord(rest) {
+			items[id] = true
+		}
+		moved, err := ledger.RetiredLines(before, c)
+		if err != nil {
+			return err
+		}
+		for id := range moved {
 			items[id] = true
 		}
 		if digest, ok := pinnedDigest(c.Path); ok {
@@ -198,11 +211,17 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if err != nil {
 		return err
 	}
-	now, err := ledger.ReadRecords(view, id)
+	now, err := ledger.StandingOf(x.g.ledger, view, id)
 	if err != nil {
 		return err
 	}
 	mended, what := judge(id, before, now, plans)
+	if stray, err := x.stray(ctx, c, before, now); err != nil {
+		return err
+	} else if stray != "" && len(what) == 0 {
+		mended, what = before, []string{stray}
+		mended.Retired = layout.Standing{}
+	}
 	unfounded, err := x.g.disposals(ctx, view, id, before, &mended, plans)
 	if err != nil {
 		return err
@@ -261,10 +280,33 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	return nil
 }
 
+// stray says so where a commit says that an item's records last stood in one that does not lead
+// to it, and may be gone some day.
+func (x *examiner) stray(ctx context.Context, c gitstore.Commit, before, now ledger.Records) (string, error) {
+	if now.Retired == before.Retired || now.Retired == (layout.Standing{}) {
+		return "", nil
+	}
+	leads, err := LeadsTo(ctx, x.g.ledger, now.Retired, c)
+	if err != nil || leads {
+		return "", err
+	}
+	return "retired the item by records in a commit that is not in the history", nil
+}
+
+// LeadsTo reports whether the commit in which an item's records last stood leads to another.
+func LeadsTo(ctx context.Context, l *ledger.Ledger, s layout.Standing, c gitstore.Commit) (bool, error) {
+	h, err := gitstore.ParseHash(s.Commit)
+	if err != nil || slices.Contains(c.Parents, h) {
+		return err == nil, nil //nolint:nilerr // it names no commit
+	}
+	base, err := l.Store.Base(ctx, h, c.Hash)
+	return base == h, err
+}
+
 // joined is what an item's records should be before a commit: those of its main parent, joined
 // with those of the others.
 func (x *examiner) joined(id layout.ItemID, want version, others map[gitstore.Hash]*branch, plans state.Plans) (ledger.Records, error) {
-	before, err := recordsOf(x.view, want, id)
+	before, err := recordsOf(x.g.ledger, x.view, want, id)
 	for p, b := range others {
 		other := version{at: p}
 		if v := b.items[id]; v != nil {
@@ -289,13 +331,13 @@ func (x *examiner) found(id layout.ItemID, b breach) {
 func (x *examiner) onlyLacks(id layout.ItemID, now, before ledger.Records, main gitstore.Hash, others map[gitstore.Hash]*branch) (bool, error) {
 	of := []ledger.Records{before}
 	for p := range others {
-		r, err := recordsOf(x.view, version{at: p}, id)
+		r, err := recordsOf(x.g.ledger, x.view, version{at: p}, id)
 		if err != nil {
 			return false, err
 		}
 		of = append(of, r)
 	}
-	r, err := recordsOf(x.view, version{at: main}, id)
+	r, err := recordsOf(x.g.ledger, x.view, version{at: main}, id)
 	if err != nil {
 		return false, err
 	}
@@ -388,14 +430,14 @@ func misstated(c gitstore.Commit, id layout.ItemID, now ledger.Records, plans st
 // join unites the records of two parents.
 // What an answer left out does not come back by a branch that still has it.
 func (x *examiner) join(id layout.ItemID, before ledger.Records, other, base version, plans state.Plans) (ledger.Records, error) {
-	o, err := recordsOf(x.view, other, id)
+	o, err := recordsOf(x.g.ledger, x.view, other, id)
 	if err != nil || !o.Sound(id) {
 		return before, err
 	}
 	if !before.Sound(id) {
 		return o, nil
 	}
-	was, err := recordsOf(x.view, base, id)
+	was, err := recordsOf(x.g.ledger, x.view, base, id)
 	if err != nil {
 		return before, err
 	}
@@ -434,7 +476,7 @@ func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
 }
 
 // recordsOf reads an item's records as they should be; at opens a commit.
-func recordsOf(at func(gitstore.Hash) (gitstore.View, error), v version, id layout.ItemID) (ledger.Records, error) {
+func recordsOf(l *ledger.Ledger, at func(gitstore.Hash) (gitstore.View, error), v version, id layout.ItemID) (ledger.Records, error) {
 	if v.at.IsZero() {
 		return v.files, nil
 	}
@@ -442,5 +484,5 @@ func recordsOf(at func(gitstore.Hash) (gitstore.View, error), v version, id layo
 	if err != nil {
 		return ledger.Records{}, err
 	}
-	return ledger.ReadRecords(view, id)
+	return ledger.StandingOf(l, view, id)
 }

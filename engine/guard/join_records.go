@@ -25,7 +25,8 @@ import (
 //   - the manifest of the later version, or by key, three-way; a key that both changed has
 //     the greater value, and a hold says both;
 //   - the inventory that the manifest names;
-//   - of each copy in deposits.json, what the later look found.
+//   - of each copy in deposits.json, what the later look found;
+//   - an item that one side retired stands again where the other went on.
 //
 // Records that cannot be used give way to those that can.
 func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans) (ledger.Records, error) {
@@ -66,8 +67,28 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 	if out.Deposits, err = joinDeposits(a.Deposits, b.Deposits); err != nil {
 		return out, err
 	}
-	out, _, err = joinTombstones(a, b, out)
+	if out, _, err = joinTombstones(a, b, out); err == nil {
+		out.Retired = joinRetired(base, a, b, out)
+	}
 	return out, err
+}
+
+// joinRetired says where the joined records stand: an item that one side retired stays so where
+// the other left it alone, or retired it, too, and nothing came of the join besides.
+func joinRetired(base, a, b, out ledger.Records) layout.Standing {
+	none := layout.Standing{}
+	if a.Retired == none || b.Retired != none && b.Retired.Commit < a.Retired.Commit {
+		a, b = b, a
+	}
+	switch {
+	case b.Retired == none && (base.Retired != none || !b.Same(base)):
+		return none
+	case out.Same(a):
+		return a.Retired
+	case out.Same(b):
+		return b.Retired
+	}
+	return none
 }
 
 // joinDeposits unites what is known of an item's copies; what cannot be read gives way.

@@ -3,7 +3,9 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -22,41 +24,107 @@ func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) 
 	if err != nil {
 		return nil, err
 	}
-	touched := map[layout.ItemID]bool{} // by a
-	for p := range ours {
-		if id, rest, ok := layout.ItemOfPath(p); ok && ledger.IsRecord(rest) {
-			touched[id] = true
-		}
-	}
 	var j joining
 	if err := j.open(l, base, a, b); err != nil {
 		return nil, err
 	}
+	mine, err := j.touched(ours)
+	if err != nil {
+		return nil, err
+	}
+	other, err := j.touched(theirs)
+	if err != nil {
+		return nil, err
+	}
 	files, both := map[string][]byte{}, map[layout.ItemID]bool{}
+	for id := range other.lines {
+		both[id] = mine.records[id] || mine.beside[id]
+	}
 	for p, data := range theirs {
 		id, rest, ok := layout.ItemOfPath(p)
-		if ok && ledger.IsRecord(rest) && touched[id] {
+		_, moved := mine.lines[id]
+		if ok && (ledger.IsRecord(rest) && mine.records[id] || moved) {
 			both[id] = true
 			continue
 		}
-		mine, clash := ours[p]
+		if layout.IsRetiredPath(p) {
+			continue
+		}
+		here, clash := ours[p]
 		if !clash {
 			files[p] = data
 			continue
 		}
-		if files[p], err = j.file(ctx, p, mine, data); err != nil {
+		if files[p], err = j.file(ctx, p, here, data); err != nil {
 			return nil, err
 		}
-		if files[p] == nil && mine == nil {
+		if files[p] == nil && here == nil {
 			delete(files, p)
 		}
 	}
-	for id := range both {
-		if err := j.item(id, files); err != nil {
+	stood := map[layout.ItemID]layout.Standing{} // where the items stand, of which a line is to change
+	for id, is := range both {
+		if !is { // the other side alone retired or recalled it
+			stood[id] = other.lines[id]
+			continue
+		}
+		if err := j.item(id, files, stood); err != nil {
 			return nil, err
 		}
 	}
+	if err := j.lines(files, stood); err != nil {
+		return nil, err
+	}
 	return files, j.bury(files)
+}
+
+// touched are the items that one side changed.
+type touched struct {
+	records map[layout.ItemID]bool            // their records or lines
+	beside  map[layout.ItemID]bool            // other files of their folders
+	lines   map[layout.ItemID]layout.Standing // as they are now
+}
+
+func (j *joining) touched(files map[string][]byte) (t touched, err error) {
+	t = touched{records: map[layout.ItemID]bool{}, beside: map[layout.ItemID]bool{}, lines: map[layout.ItemID]layout.Standing{}}
+	for p, data := range files {
+		if id, rest, ok := layout.ItemOfPath(p); ok && ledger.IsRecord(rest) {
+			t.records[id] = true
+		} else if ok {
+			t.beside[id] = true
+		}
+		lines, err := ledger.RetiredLines(j.base, gitstore.FileChange{Path: p, Data: data})
+		if err != nil {
+			return t, err
+		}
+		for id, s := range lines {
+			t.records[id], t.lines[id] = true, s
+		}
+	}
+	return t, nil
+}
+
+// lines writes where items stand that are retired, or not any more.
+func (j *joining) lines(files map[string][]byte, stood map[layout.ItemID]layout.Standing) error {
+	for _, id := range slices.Sorted(maps.Keys(stood)) {
+		if err := ledger.SetRetired(over{files, j.a}, id, stood[id], files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over are the files of a commit under those that are to change.
+type over struct {
+	files map[string][]byte
+	gitstore.Reader
+}
+
+func (o over) ReadFile(name string) ([]byte, error) {
+	if data, set := o.files[name]; set {
+		return data, nil
+	}
+	return o.Reader.ReadFile(name)
 }
 
 // bury leaves out what would come back of items that were disposed of.
@@ -124,11 +192,11 @@ func (j *joining) ReadFile(name string) ([]byte, error) {
 }
 
 // item joins the records of an item that both sides changed.
-func (j *joining) item(id layout.ItemID, files map[string][]byte) error {
+func (j *joining) item(id layout.ItemID, files map[string][]byte, stood map[layout.ItemID]layout.Standing) error {
 	var of [3]ledger.Records
 	for i, v := range []gitstore.View{j.base, j.a, j.b} {
 		var err error
-		if of[i], err = ledger.ReadRecords(v, id); err != nil {
+		if of[i], err = ledger.StandingOf(j.ledger, v, id); err != nil {
 			return err
 		}
 	}
@@ -136,8 +204,77 @@ func (j *joining) item(id layout.ItemID, files map[string][]byte) error {
 	if err != nil {
 		return fmt.Errorf("item %s: %w", id, err)
 	}
+	none := layout.Standing{}
+	if of[1].Retired != none || of[2].Retired != none {
+		if stood[id] = united.Retired; united.Retired != none && j.wentOn(id, of) {
+			united.Retired, stood[id] = none, none
+		}
+	}
 	for p, data := range of[1].Changes(id, united) {
 		files[p] = data
+	}
+	if of[1].Retired == none && of[2].Retired == none {
+		return nil
+	}
+	return j.beside(id, of, united.Retired != none, files)
+}
+
+// wentOn reports whether a side that did not retire an item changed what stands beside its records.
+func (j *joining) wentOn(id layout.ItemID, of [3]ledger.Records) bool {
+	for i, v := range []gitstore.View{j.a, j.b} {
+		for _, name := range ledger.SideNames {
+			p := layout.ItemDir(id) + "/" + name
+			was, errA := ledger.ReadOptional(j.base, p)
+			is, errB := ledger.ReadOptional(v, p)
+			if of[i+1].Retired == (layout.Standing{}) && errA == nil && errB == nil && string(was) != string(is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beside puts what stands beside an item's records where these are: out of the tip, or, of an item
+// that is not retired any more, as it stands on either side or last stood.
+func (j *joining) beside(id layout.ItemID, of [3]ledger.Records, retired bool, files map[string][]byte) error {
+	for _, name := range ledger.SideNames {
+		p := layout.ItemDir(id) + "/" + name
+		here, err := ledger.ReadOptional(j.a, p)
+		if err != nil {
+			return err
+		}
+		if retired {
+			if delete(files, p); here != nil {
+				files[p] = nil
+			}
+			continue
+		}
+		var sides [2][]byte
+		for i, v := range []gitstore.View{j.a, j.b} {
+			if last, ok, err := ledger.Stood(j.ledger, v, id); err != nil {
+				return err
+			} else if ok && of[i+1].Retired != (layout.Standing{}) {
+				v = last
+			}
+			if sides[i], err = ledger.ReadOptional(v, p); err != nil {
+				return err
+			}
+		}
+		was, err := ledger.ReadOptional(j.base, p)
+		if err != nil {
+			return err
+		}
+		united := sides[0]
+		if string(sides[0]) == string(was) || united == nil {
+			united = sides[1]
+		} else if string(sides[1]) != string(was) && sides[1] != nil {
+			if united, _, err = JoinJSON(was, sides[0], sides[1]); err != nil {
+				return err
+			}
+		}
+		if delete(files, p); string(united) != string(here) {
+			files[p] = united
+		}
 	}
 	return nil
 }

@@ -24,8 +24,16 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 	if !before.Sound(id) {
 		return now, nil
 	}
-	if now.Absent() {
+	was := before.Retired
+	before.Retired = layout.Standing{}
+	switch {
+	case now.Absent():
 		return before, []string{"removed the item's records"}
+	case now.Retired != (layout.Standing{}):
+		if what := judgeRetired(before, was, now, plans); what != "" {
+			return before, []string{what}
+		}
+		return now, nil
 	}
 	mended = now
 	x, err := state.Decode(before.Execution)
@@ -51,6 +59,30 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 		breaches = append(breaches, mendInventory(before, &mended)...)
 	}
 	return mended, append(breaches, mendDeposits(before, &mended)...)
+}
+
+// judgeRetired says what is not lawful in an item's being retired; was is where its records
+// stood before, where it was so already.
+func judgeRetired(before ledger.Records, was layout.Standing, now ledger.Records, plans state.Plans) string {
+	if was == now.Retired {
+		return ""
+	}
+	if !now.Same(before) {
+		return "retired the item with other records than it had"
+	}
+	x, errX := state.Decode(before.Execution)
+	m, errM := layout.DecodeManifest(before.Manifest)
+	if errX != nil || errM != nil || was != (layout.Standing{}) {
+		return ""
+	}
+	x.Since = m.Since
+	if !computed(x, plans) {
+		return "retired an item whose definition is not in the history"
+	}
+	if why := state.Unfinished(x, m); why != "" {
+		return "retired an item that is not finished: " + why
+	}
+	return ""
 }
 
 // mendManifest lets the manifest say anew what was dropped where the commit made a new

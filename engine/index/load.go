@@ -117,6 +117,9 @@ func (ke *Keeper) showRemoved(ctx context.Context, v gitstore.View, index *queue
 		if !ok || !c.Deleted || rest != layout.ExecutionJSON || index.Item(id) != nil {
 			return nil
 		}
+		if s, err := ledger.ReadRetired(v, id); err == nil && s != (layout.Standing{}) {
+			return nil
+		}
 		f, err := ledger.ReadRecords(before, id)
 		if err != nil {
 			return err
@@ -266,7 +269,9 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 		ke.ledger.Latest.Drop(n.id)
 	}
 	if n.gone[layout.ManifestJSON] && n.gone[layout.ExecutionJSON] && n.files.Manifest == nil && n.files.Execution == nil {
-		if was := index.Item(n.id); was != nil {
+		if s, err := ledger.ReadRetired(v, n.id); err == nil && s != (layout.Standing{}) {
+			index.Remove(n.id)
+		} else if was := index.Item(n.id); was != nil {
 			index.Put(gone(was))
 		}
 		return

@@ -10,6 +10,7 @@ import (
 	"bagpipe/layout"
 )
 
+// Exists reports whether there is such an item, retired ones too.
 func (l *Ledger) Exists(id layout.ItemID) (bool, error) {
 	v, err := l.Store.Tip()
 	if err != nil {
@@ -17,7 +18,8 @@ func (l *Ledger) Exists(id layout.ItemID) (bool, error) {
 	}
 	_, err = v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		s, err := ReadRetired(v, id)
+		return s != (layout.Standing{}), err
 	}
 	return err == nil, err
 }

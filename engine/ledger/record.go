@@ -11,9 +11,10 @@ import (
 	"bagpipe/layout"
 )
 
-// Changes are the files that differ.
+// Changes are the files that differ, but for the lines of retired items.
 func (f Records) Changes(id layout.ItemID, to Records) map[string][]byte {
 	files := map[string][]byte{}
+	f, to = f.atTip(), to.atTip()
 	dir := layout.ItemDir(id) + "/"
 	for name, pair := range map[string][2][]byte{
 		layout.ManifestJSON: {f.Manifest, to.Manifest}, layout.ExecutionJSON: {f.Execution, to.Execution}, layout.InventoryJSON: {f.Inventory, to.Inventory},
@@ -39,7 +40,24 @@ func IsRecord(rest string) bool {
 const ItemDepth = 5
 
 // Records are the committed files of one item; nil where there is none.
-type Records struct{ Manifest, Execution, Inventory, Deposits []byte }
+type Records struct {
+	Manifest, Execution, Inventory, Deposits []byte
+	// Retired is where they last stood, of an item that is retired; zero: they stand.
+	Retired layout.Standing
+}
+
+// atTip are the files that stand.
+func (f Records) atTip() Records {
+	if f.Retired != (layout.Standing{}) {
+		return Records{}
+	}
+	return f
+}
+
+// Same reports whether two hold the same, wherever they stand.
+func (f Records) Same(o Records) bool {
+	return bytes.Equal(f.Manifest, o.Manifest) && bytes.Equal(f.Execution, o.Execution) && bytes.Equal(f.Inventory, o.Inventory) && bytes.Equal(f.Deposits, o.Deposits)
+}
 
 // ReadRecords reads an item's files.
 func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {

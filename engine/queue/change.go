@@ -48,6 +48,23 @@ func (i *Index) Put(it *Item) {
 	x.signal()
 }
 
+// Remove forgets an item.
+func (i *Index) Remove(id layout.ItemID) {
+	x := i.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	bits := packed.BitsOf(id)
+	if x.table.Get(bits) == nil {
+		return
+	}
+	x.put(&Item{ID: id}) // nothing of it waits, runs, or concerns others
+	x.was.Clear()
+	x.was.Read(x.table.Get(bits))
+	x.count.add(x.names, &x.was, -1)
+	x.table.Remove(bits)
+	x.signal()
+}
+
 func (x *store) put(it *Item) {
 	was := x.related(it.ID)
 	x.others.Change(was, it)

@@ -191,6 +191,28 @@ func goesOn(x *Execution, workflow string, d *Definition) bool {
 	return false
 }
 
+// Unfinished says why an item whose statuses are computed is not finished; "": it is.
+func Unfinished(x *Execution, m layout.Manifest) string {
+	if _, is := Disposal(x); is {
+		if m.Disposed == nil {
+			return "it is being disposed of"
+		}
+		return ""
+	}
+	if holds := x.Holds(); len(holds) > 0 {
+		return "it is held " + x.HoldText(holds[0])
+	}
+	if at := AtWork(x); at != "" {
+		return at + " is in progress"
+	}
+	for _, name := range x.Names() {
+		if w := x.Workflows[name]; w.Status != Completed && !x.superseded(w) {
+			return name + " is " + string(w.Status)
+		}
+	}
+	return ""
+}
+
 // superseded reports whether a workflow worked on a version of the item that has been
 // replaced. It may be open all the same: a reset that was made apart comes with a join.
 func (x *Execution) superseded(w *Workflow) bool { return w.Created.Before(x.Since) }

@@ -131,6 +131,9 @@ func (w *world) history(on gitstore.Hash, who int, quarrels bool) gitstore.Hash 
 		id := w.items[w.r.Intn(len(w.items))]
 		dir := layout.ItemDir(id) + "/"
 		w.clock = w.clock.Add(time.Second)
+		if w.move(v, id, files) {
+			continue
+		}
 		switch w.r.Intn(7) {
 		case 0, 1, 2:
 			x, err := state.Decode(read(dir + layout.ExecutionJSON))
@@ -184,6 +187,41 @@ func (w *world) history(on gitstore.Hash, who int, quarrels bool) gitstore.Hash 
 		files[fmt.Sprintf("rules/r%d.yaml", who)] = []byte("# empty\n")
 	}
 	return w.commit(on, files)
+}
+
+// move retires an item, or recalls one, once in a while. It reports whether the item is dealt with:
+// a history does nothing else with an item that it retires, nor with one that is retired.
+func (w *world) move(v gitstore.View, id layout.ItemID, files map[string][]byte) bool {
+	moved, touched := false, false
+	for p := range files {
+		of, _, is := layout.ItemOfPath(p)
+		touched = touched || is && of == id
+		moved = moved || is && of == id && files[p] == nil
+	}
+	f, err := ledger.StandingOf(w.e.Ledger, v, id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	retired := f.Retired != layout.Standing{}
+	switch {
+	case moved || touched:
+		return moved
+	case retired && w.r.Intn(2) == 0:
+		err = ledger.Recall(w.e.Ledger, v, id, files)
+	case !retired && w.r.Intn(6) == 0:
+		var m layout.Manifest
+		if m, err = layout.DecodeManifest(f.Manifest); err == nil {
+			var out map[string][]byte
+			out, err = ledger.Retirement(v, v, m)
+			maps.Copy(files, out)
+		}
+	default:
+		return retired
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return true
 }
 
 // join joins two histories as a site does.
@@ -255,8 +293,8 @@ func (w *world) holdsAll(n int, joined gitstore.Hash, of []gitstore.Hash) {
 			w.Fatal(err)
 		}
 		for _, id := range w.items {
-			was, errA := ledger.ReadRecords(v, id)
-			is, errB := ledger.ReadRecords(now, id)
+			was, errA := ledger.StandingOf(w.e.Ledger, v, id)
+			is, errB := ledger.StandingOf(w.e.Ledger, now, id)
 			if errA != nil || errB != nil {
 				w.Fatal(errA, errB)
 			}

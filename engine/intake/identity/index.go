@@ -2,9 +2,7 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -33,7 +31,7 @@ func (x *Index) Load(ctx context.Context) (*Keys, error) {
 		return k, nil
 	}
 	// Commits from now on are noted while the rest is read.
-	k := &Keys{}
+	k := &Keys{ledger: x.ledger}
 	x.growing.Store(k)
 	if err := x.fill(ctx, k); err != nil {
 		x.growing.Store(nil)
@@ -49,9 +47,6 @@ func (x *Index) fill(ctx context.Context, k *Keys) error {
 		return err
 	}
 	since := x.readFile(k)
-	if _, err := v.List(layout.ItemsDir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	n, turn := 0, sync.Mutex{}
 	err = v.Folders(ctx, since, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
 		id, rest, ok := layout.ItemOfPath(folder.Path)
@@ -70,6 +65,15 @@ func (x *Index) fill(ctx context.Context, k *Keys) error {
 		n++
 		return nil
 	})
+	if err == nil {
+		err = ledger.EachRetired(ctx, v, since, func(id layout.ItemID, _ layout.Standing) error {
+			f, err := ledger.StandingOf(x.ledger, v, id)
+			if m, errDecode := layout.DecodeManifest(f.Manifest); err == nil && errDecode == nil {
+				k.Add(id, KeysOf(&m))
+			}
+			return err
+		})
+	}
 	if err == nil && n > ledger.FewChanges && !x.ledger.ReadOnly {
 		x.writeFile(k, v.Tree())
 	}

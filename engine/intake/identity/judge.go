@@ -138,7 +138,14 @@ type Heir struct {
 func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemID) (h Heir, refusal string, err error) {
 	items := map[layout.ItemID]layout.Manifest{}
 	if chosen != "" {
+		s, err := ledger.ReadRetired(r, chosen)
+		if err != nil {
+			return h, "", err
+		}
 		data, err := r.ReadFile(layout.ItemDir(chosen) + "/" + layout.ManifestJSON)
+		if errors.Is(err, fs.ErrNotExist) && s != (layout.Standing{}) {
+			return h, fmt.Sprintf("it was to be a version of item %s, which is retired and is to be recalled first", chosen), nil
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return h, fmt.Sprintf("it was to be a version of item %s, which is not there", chosen), nil
 		}
@@ -172,6 +179,13 @@ func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemI
 	for _, o := range items {
 		if o.Disposed != nil {
 			return h, "it leads to " + nameItem(o), nil
+		}
+		f, err := ledger.ReadRecords(r, o.Item)
+		if err != nil {
+			return h, "", err
+		}
+		if f.Absent() {
+			return h, "it leads to " + nameItem(o) + ", which is retired and is to be recalled first", nil
 		}
 		if o.Parent != nil {
 			return h, fmt.Sprintf("it leads to %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -21,10 +20,12 @@ import (
 // manifests and loaded when an admission asks. An entry is sixteen bytes: 64 bits of
 // the key and the item's number, so different keys can meet, and entries of what is
 // gone or changed stay. It only names candidates; what counts is their manifest at
-// the tip, read within the transaction that asks.
+// the tip, or where it last stood, read within the transaction that asks.
 
 // known is the index of what items are known by.
 type Keys struct {
+	ledger *ledger.Ledger // nil: retired items are not known
+
 	mu     sync.Mutex // guards the rest
 	sorted []entry
 	fresh  map[uint64][]uint64 // entries that are not among the sorted yet
@@ -131,12 +132,17 @@ func (k *Keys) holders(r gitstore.Reader, key uint64, but layout.ItemID, fits fu
 		if id == but {
 			continue
 		}
-		data, err := r.ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		data, err := ledger.ReadOptional(r, layout.ItemDir(id)+"/"+layout.ManifestJSON)
+		if err == nil && data == nil && k.ledger != nil {
+			var last ledger.Records
+			last, err = ledger.StandingOf(k.ledger, r, id)
+			data = last.Manifest
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look for the same content: %w", err)
+		}
+		if data == nil {
+			continue
 		}
 		m, err := layout.DecodeManifest(data)
 		if err == nil && fits(&m) {

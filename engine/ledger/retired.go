@@ -1,0 +1,247 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+)
+
+// What Bagpipe-To says of a commit that takes an item's records out of the tip, and of one that
+// brings them back.
+const (
+	Retired  = "retired"
+	Recalled = "recalled"
+)
+
+// committedNames are the files that Bagpipe commits in an item's folder.
+var committedNames = []string{layout.ManifestJSON, layout.ExecutionJSON, layout.InventoryJSON, layout.DepositsJSON, layout.QualityJSON, layout.DeliveryJSON}
+
+// SideNames are those of them that are no Records.
+var SideNames = committedNames[4:]
+
+// ReadRetired reads the line of a retired item; zero: there is none.
+func ReadRetired(r gitstore.Reader, id layout.ItemID) (layout.Standing, error) {
+	data, err := ReadOptional(r, layout.RetiredPath(id))
+	if err != nil {
+		return layout.Standing{}, err
+	}
+	all, err := layout.DecodeRetired(data)
+	return all.Items[id], err
+}
+
+// lastStood opens the commit that a line names; ok is false where the line names none that has
+// the item's records.
+func lastStood(l *Ledger, id layout.ItemID, s layout.Standing) (v gitstore.View, ok bool, err error) {
+	h, err := gitstore.ParseHash(s.Commit)
+	if err != nil {
+		return v, false, nil //nolint:nilerr // a push may have put anything there
+	}
+	if v, err = l.Store.At(h); err != nil {
+		return v, false, nil //nolint:nilerr // the commit is none of this history
+	}
+	_, err = v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, false, nil
+	}
+	return v, err == nil, err
+}
+
+// Stood gives the files in which a retired item last stood; ok is false where the item is not
+// retired at r.
+func Stood(l *Ledger, r gitstore.Reader, id layout.ItemID) (v gitstore.View, ok bool, err error) {
+	s, err := ReadRetired(r, id)
+	if err != nil || s == (layout.Standing{}) {
+		return v, false, err
+	}
+	return lastStood(l, id, s)
+}
+
+// StandingOf reads an item's records at r; of a retired item those that last stood.
+func StandingOf(l *Ledger, r gitstore.Reader, id layout.ItemID) (Records, error) {
+	f, err := ReadRecords(r, id)
+	if err != nil || !f.Absent() {
+		return f, err
+	}
+	s, err := ReadRetired(r, id)
+	if err != nil || s == (layout.Standing{}) {
+		return f, nil //nolint:nilerr // a file that cannot be read retires nothing
+	}
+	v, ok, err := lastStood(l, id, s)
+	if err != nil || !ok {
+		return f, err
+	}
+	if f, err = ReadRecords(v, id); err == nil {
+		f.Retired = s
+	}
+	return f, err
+}
+
+// SetRetired adds to files the change of an item's line; zero removes it.
+func SetRetired(r gitstore.Reader, id layout.ItemID, s layout.Standing, files map[string][]byte) error {
+	p := layout.RetiredPath(id)
+	data, err := ReadOptional(r, p)
+	if err != nil {
+		return err
+	}
+	all, err := layout.DecodeRetired(data)
+	var newer *layout.SchemaError
+	if errors.As(err, &newer) {
+		return err
+	}
+	if err == nil && all.Items[id] == s {
+		return nil
+	}
+	if all.Items[id] = s; s == (layout.Standing{}) {
+		delete(all.Items, id)
+	}
+	if data, err = all.Encode(); data != nil || err != nil {
+		files[p] = data
+		return err
+	}
+	files[p] = nil
+	return nil
+}
+
+// ErrMovedOn is a retirement of records that were changed since the commit that was to be named.
+var ErrMovedOn = errors.New("the item was changed meanwhile")
+
+// Retirement gives the change that takes an item's records out of r and names v, where they
+// stand; an item that is not the same there is refused with ErrMovedOn.
+func Retirement(r gitstore.Reader, v gitstore.View, m layout.Manifest) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range committedNames {
+		p := layout.ItemDir(m.Item) + "/" + name
+		is, err := ReadOptional(r, p)
+		if err != nil {
+			return nil, err
+		}
+		was, err := ReadOptional(v, p)
+		if err != nil {
+			return nil, err
+		}
+		if string(is) != string(was) {
+			return nil, ErrMovedOn
+		}
+		if is != nil {
+			files[p] = nil
+		}
+	}
+	s := layout.Standing{Commit: v.Commit().String(), Collection: m.Collection, Label: Clip(Printable(m.Label), MaxLabel)}
+	return files, SetRetired(r, m.Item, s, files)
+}
+
+// Recall adds to files what brings a retired item's files back; files that are there already
+// stay.
+func Recall(l *Ledger, r gitstore.Reader, id layout.ItemID, files map[string][]byte) error {
+	v, ok, err := Stood(l, r, id)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return SetRetired(r, id, layout.Standing{}, files)
+	}
+	for _, name := range committedNames {
+		p := layout.ItemDir(id) + "/" + name
+		data, err := ReadOptional(v, p)
+		if err != nil {
+			return err
+		}
+		if _, set := files[p]; !set && data != nil {
+			files[p] = data
+		}
+	}
+	return SetRetired(r, id, layout.Standing{}, files)
+}
+
+// RetiredLines are the lines that differ by the change of a file; zero are those that are gone.
+// What cannot be read has none.
+func RetiredLines(before gitstore.Reader, c gitstore.FileChange) (map[layout.ItemID]layout.Standing, error) {
+	if !layout.IsRetiredPath(c.Path) {
+		return nil, nil
+	}
+	old, err := ReadOptional(before, c.Path)
+	if err != nil {
+		return nil, err
+	}
+	was, _ := layout.DecodeRetired(old)
+	is, _ := layout.DecodeRetired(c.Data)
+	moved := map[layout.ItemID]layout.Standing{}
+	for id, s := range is.Items {
+		if was.Items[id] != s {
+			moved[id] = s
+		}
+	}
+	for id := range was.Items {
+		if _, there := is.Items[id]; !there {
+			moved[id] = layout.Standing{}
+		}
+	}
+	return moved, nil
+}
+
+// noRecords is the error of an item without records at r.
+func noRecords(r gitstore.Reader, id layout.ItemID) error {
+	if s, err := ReadRetired(r, id); err == nil && s != (layout.Standing{}) {
+		return fault.New(fault.Refused, fmt.Sprintf("item %s (%s/%s) is retired", id.Short(), s.Collection, s.Label), fault.Remedy{Verb: fault.Recall, Item: id})
+	}
+	return NoItem(string(id))
+}
+
+// EachRetired visits the lines of retired items in files that differ from those of the tree since;
+// zero: all of them. visit is called by several goroutines side by side.
+func EachRetired(ctx context.Context, v gitstore.View, since gitstore.Hash, visit func(layout.ItemID, layout.Standing) error) error {
+	return v.Folders(ctx, since, layout.RetiredDir, retiredDepth, func(f gitstore.Folder) error {
+		for _, digit := range "0123456789abcdef" {
+			data, err := f.ReadFile(string(digit) + ".json")
+			if err != nil {
+				return err
+			}
+			all, _ := layout.DecodeRetired(data) // what cannot be read has no lines
+			for id, s := range all.Items {
+				if err := visit(id, s); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// retiredDepth is how many folders below retired/ the files stand.
+const retiredDepth = 3
+
+// FindRetired lists the retired items whose identifier begins with ref, or whose label it is.
+// "" lists all.
+func FindRetired(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
+	if layout.IsItemPrefix(ref) && len(ref) >= len("3fa9c0d2") { // as listings show them
+		data, err := ReadOptional(v, layout.RetiredDir+"/"+strings.Join(strings.Split(ref[:4], ""), "/")+".json")
+		all, _ := layout.DecodeRetired(data)
+		for id := range all.Items {
+			if strings.HasPrefix(string(id), ref) {
+				found = append(found, id)
+			}
+		}
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	var mu sync.Mutex // guards found
+	err = EachRetired(ctx, v, gitstore.Hash{}, func(id layout.ItemID, s layout.Standing) error {
+		if strings.HasPrefix(string(id), ref) || s.Label == ref {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, id)
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
