@@ -13,6 +13,7 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -104,8 +105,8 @@ func doneOf(i int) int {
 	return i % 5
 }
 
-// makeWorkspace commits n items, a thousand at a time.
-func makeWorkspace(ctx context.Context, root string, n int) error {
+// makeWorkspace commits n items, a thousand at a time, and as many more as are retired.
+func makeWorkspace(ctx context.Context, root string, n, retired int) error {
 	if err := engine.Init(ctx, root, options()); err != nil {
 		return err
 	}
@@ -126,9 +127,9 @@ func makeWorkspace(ctx context.Context, root string, n int) error {
 		return err
 	}
 	const each = 1000
-	for at := 0; at < n; at += each {
+	for at := 0; at < n+retired; at += each {
 		all := map[string][]byte{}
-		for i := at; i < min(n, at+each); i++ {
+		for i := at; i < min(n+retired, at+each); i++ {
 			f, err := files(plan, i, doneOf(i))
 			if err != nil {
 				return err
@@ -139,8 +140,44 @@ func makeWorkspace(ctx context.Context, root string, n int) error {
 			return err
 		}
 	}
+	for at := n; at < n+retired; at += each {
+		if err := retire(ctx, s, at, min(n+retired, at+each)); err != nil {
+			return err
+		}
+	}
 	_, err = s.Maintain(ctx)
 	return err
+}
+
+// retire takes the records of some items out of the tip, in one commit.
+func retire(ctx context.Context, s *gitstore.Store, from, to int) error {
+	v, err := s.Tip()
+	if err != nil {
+		return err
+	}
+	lines := map[string]layout.Retired{}
+	all := map[string][]byte{}
+	for i := from; i < to; i++ {
+		id := identifier(i)
+		p := layout.RetiredPath(id)
+		if _, read := lines[p]; !read {
+			data, err := ledger.ReadOptional(v, p)
+			if err != nil {
+				return err
+			}
+			if lines[p], err = layout.DecodeRetired(data); err != nil {
+				return err
+			}
+		}
+		lines[p].Items[id] = layout.Standing{Commit: v.Commit().String(), Collection: "letters", Label: fmt.Sprintf("letter %07d", i)}
+		all[layout.ItemDir(id)+"/"+layout.ManifestJSON], all[layout.ItemDir(id)+"/"+layout.ExecutionJSON] = nil, nil
+	}
+	for p, r := range lines {
+		if all[p], err = r.Encode(); err != nil {
+			return err
+		}
+	}
+	return commit(ctx, s, all)
 }
 
 // change lets items go on by one step, as another engine would.

@@ -22,17 +22,18 @@ import (
 
 func main() {
 	sizes := flag.String("items", "10000,100000", "items, one size after the other")
+	retired := flag.Int("retired", 0, "as many more items are made, and retired")
 	dir := flag.String("dir", "", "where to work; workspaces made there stay, and are used again (default: a temporary folder)")
 	only := flag.String("only", "", "what to measure: a part of its name (git, cold, start, changed, commands, sqlite)")
 	profile := flag.String("cpuprofile", "", "write a profile of the cold scan to this file, and of the start with a checkpoint to this file with .start")
 	flag.Parse()
-	if err := all(*sizes, *dir, *only, *profile); err != nil {
+	if err := all(*sizes, *retired, *dir, *only, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func all(sizes, dir, only, profile string) (err error) {
+func all(sizes string, retired int, dir, only, profile string) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "bagpipe-bench"); err != nil {
 			return err
@@ -44,7 +45,7 @@ func all(sizes, dir, only, profile string) (err error) {
 		if err != nil {
 			return err
 		}
-		b := &bench{root: filepath.Join(dir, "items-"+field), n: n, only: only, profile: profile}
+		b := &bench{root: filepath.Join(dir, fmt.Sprintf("items-%s-%d", field, retired)), n: n, retired: retired, only: only, profile: profile}
 		if err := b.run(); err != nil {
 			return fmt.Errorf("%d items: %w", n, err)
 		}
@@ -69,6 +70,7 @@ const (
 type bench struct {
 	root    string
 	n       int
+	retired int
 	only    string
 	profile string
 	git     time.Duration
@@ -78,11 +80,11 @@ type bench struct {
 
 func (b *bench) run() error {
 	if _, err := os.Stat(b.root); err != nil {
-		if err := makeWorkspace(context.Background(), b.root, b.n); err != nil {
+		if err := makeWorkspace(context.Background(), b.root, b.n, b.retired); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("%d items, %d cores\n", b.n, runtime.GOMAXPROCS(0))
+	fmt.Printf("%d items, %d retired, %d cores\n", b.n, b.retired, runtime.GOMAXPROCS(0))
 	for _, part := range []struct {
 		name    string
 		measure func() error
