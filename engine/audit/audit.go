@@ -84,21 +84,29 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	if !since.IsZero() {
 		a.report.Since = since.String()
 	}
-	said, err := gitstore.Fsck(ctx, a.ledger.Root, v.Commit(), since)
-	if err != nil {
+	var said []string
+	var commits []gitstore.Hash
+	var found []result
+	looking, within := errgroup.WithContext(ctx)
+	looking.Go(func() (err error) { // one thread of it waits for the other, and git for the disk
+		said, err = gitstore.Fsck(within, a.ledger.Root, v.Commit(), since)
+		return err
+	})
+	var unread error // what cannot be replayed where objects are damaged
+	looking.Go(func() error {
+		if commits, unread = gitstore.ParentsFirst(within, a.ledger.Root, v.Commit(), since); unread == nil {
+			found, unread = a.each(within, commits)
+		}
+		return nil
+	})
+	if err := looking.Wait(); err != nil {
 		return a.report, err
 	}
 	for _, line := range said {
 		a.tell(Finding{Kind: Object, Text: line})
 	}
-	commits, err := gitstore.ParentsFirst(ctx, a.ledger.Root, v.Commit(), since)
-	if err != nil {
-		return a.report, err
-	}
-	a.report.Commits = len(commits)
-	found, err := a.each(ctx, commits)
-	if err != nil {
-		return a.report, err
+	if a.report.Commits = len(commits); unread != nil {
+		return a.report, unread
 	}
 	if o.Root != "" {
 		if err := a.root(commits, found, o.Root); err != nil {
