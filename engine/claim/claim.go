@@ -21,13 +21,16 @@ type Key struct {
 	Step     layout.Name
 }
 
-var workflowRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.[1-9][0-9]{0,8}$`)
+// workflowRE is compiled when it is asked for: every start of the program would pay for it.
+var workflowRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.[1-9][0-9]{0,8}$`)
+})
 
 func (k Key) check() error {
 	if _, err := layout.ParseItemID(string(k.Item)); err != nil {
 		return err
 	}
-	if !workflowRE.MatchString(k.Workflow) {
+	if !workflowRE().MatchString(k.Workflow) {
 		return fmt.Errorf("workflow instance %q: want NAME.N", k.Workflow)
 	}
 	_, err := layout.ParseName(string(k.Step))

@@ -36,8 +36,9 @@ const lasts = 24 * time.Hour
 // mostFiles bounds one submission.
 const mostFiles = 100_000
 
-// keyed is what a key looks like: it stands in paths, and in the item.
-var keyed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+// keyed is what a key looks like: it stands in paths, and in the item. It is compiled when it is
+// asked for: every start of the program would pay for it.
+var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`) })
 
 // Submissions are those of one workspace.
 type Submissions struct {
@@ -61,7 +62,7 @@ func (s *Submissions) enter(ctx context.Context, key string) error {
 	if _, err := s.d.Acts(ctx, access.Operator); err != nil {
 		return err
 	}
-	if !keyed.MatchString(key) {
+	if !keyed().MatchString(key) {
 		return fault.New(fault.Invalid, fmt.Sprintf("key %q: expected 1 to 128 letters, digits, dots, colons, hyphens or underscores", key))
 	}
 	return nil
