@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -33,14 +32,17 @@ const (
 
 // built is the server's program; it is built once.
 var built = sync.OnceValues(func() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "s3-")
 	if err != nil {
 		return "", err
 	}
 	at := filepath.Join(dir, "versitygw")
 	cmd := exec.Command("go", "build", "-o", at, "github.com/versity/versitygw/cmd/versitygw")
-	cmd.Dir = filepath.Join(filepath.Dir(here), "../../../testdata/s3")
+	cmd.Dir = filepath.Join(filepath.Dir(string(module)), "testdata/s3")
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the S3 server: %w: %s", err, out)
