@@ -171,7 +171,7 @@ func (s *selection) known() error {
 	for _, id := range s.items {
 		it := s.e.Index.Loaded().Item(id)
 		if it == nil {
-			return ledger.NoItem(string(id))
+			return ledger.Missing(s.e.Ledger, id)
 		}
 		if it.Broken == "" && s.step != "" && len(s.asked(it)) == 0 {
 			return fault.New(fault.NotFound, fmt.Sprintf("item %s has no step %s", id.Short(), s.step), fault.Remedy{Verb: fault.Show, Item: id})

@@ -43,7 +43,7 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 	re.index.Loaded().Settle(now)
 	it := re.index.Loaded().Item(id)
 	if it == nil {
-		return Explained{}, ledger.NoItem(string(id))
+		return Explained{}, ledger.Missing(re.ledger, id)
 	}
 	out := Explained{Item: id, Label: it.Label, Steps: []Waiting{}}
 	if it.Broken != "" {

@@ -245,7 +245,7 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 	return k.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		o, err := readObject(r, id)
 		if err == nil && o == nil {
-			err = ledger.NoItem(string(id))
+			err = ledger.NoRecords(r, id)
 		}
 		if err != nil {
 			return nil, err

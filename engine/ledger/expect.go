@@ -23,7 +23,7 @@ func Stamp(r gitstore.Reader, id layout.ItemID) (string, error) {
 			return "", fmt.Errorf("read item %s: %w", id, err)
 		}
 		if data == nil {
-			return "", NoItem(string(id))
+			return "", NoRecords(r, id)
 		}
 		sum.Write(data) // a hash takes all
 	}

@@ -187,8 +187,17 @@ func RetiredLines(before gitstore.Reader, c gitstore.FileChange) (map[layout.Ite
 	return moved, nil
 }
 
-// noRecords is the error of an item without records at r.
-func noRecords(r gitstore.Reader, id layout.ItemID) error {
+// Missing is the error of an item without records at the tip.
+func Missing(l *Ledger, id layout.ItemID) error {
+	v, err := l.Store.Tip()
+	if err != nil {
+		return err
+	}
+	return NoRecords(v, id)
+}
+
+// NoRecords is the error of an item without records at r.
+func NoRecords(r gitstore.Reader, id layout.ItemID) error {
 	if s, err := ReadRetired(r, id); err == nil && s != (layout.Standing{}) {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s (%s/%s) is retired", id.Short(), s.Collection, s.Label), fault.Remedy{Verb: fault.Recall, Item: id})
 	}

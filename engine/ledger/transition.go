@@ -51,7 +51,7 @@ func (l *Ledger) Read(r gitstore.Reader, id layout.ItemID, workflow string) (*Re
 	dir := layout.ItemDir(id)
 	data, err := r.ReadFile(dir + "/" + layout.ExecutionJSON)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, noRecords(r, id)
+		return nil, NoRecords(r, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read item %s: %w", id, err)

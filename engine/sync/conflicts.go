@@ -102,7 +102,7 @@ func (s *Syncer) Choose(ctx context.Context, id layout.ItemID, key string, n int
 		path := layout.ItemDir(id) + "/" + layout.ManifestJSON
 		data, err := r.ReadFile(path)
 		if err != nil {
-			return nil, ledger.NoItem(string(id))
+			return nil, ledger.NoRecords(r, id)
 		}
 		m, head, kept, err := conflictsOf(data)
 		if err != nil {
