@@ -10,8 +10,8 @@ import (
 const slack = 2
 
 // clean drops what is older than is kept, and of each feed what is beyond its newest. A post
-// stays as long as a feed has it. The parts are written first: a crash leaves posts that no
-// feed has, and they are dropped the next time.
+// stays as long as a feed has it, or it waits for its entry. The parts are written first: a
+// crash leaves posts that no feed has, and they are dropped the next time.
 func (f *Feeds) clean() error { return f.cleanAt(f.ledger.Now()) }
 
 func (f *Feeds) cleanAt(now time.Time) error {
@@ -41,9 +41,12 @@ func (f *Feeds) cleanAt(now time.Time) error {
 			return err
 		}
 	}
-	f.posts = slices.DeleteFunc(f.posts, func(p Post) bool { return !kept[p.Seq] })
+	f.posts = slices.DeleteFunc(f.posts, func(p Post) bool { return !kept[p.Seq] && !f.waits(&p) })
 	return f.journal.replace(postsLine{Through: f.through, Next: f.next, Turn: f.turn, Posts: f.posts})
 }
+
+// waits reports whether a post is still to get its entry, as where most: lets few be made.
+func (f *Feeds) waits(p *Post) bool { return p.Seq > f.parts[p.Part].through }
 
 // sizes counts the entries of each feed.
 func (f *Feeds) sizes() map[string]int {

@@ -153,15 +153,21 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	waiting := Post{Seq: len(posts) + 1, Date: now.Add(-keep - time.Hour), To: []string{"person/ada"}} // it has no entry yet
+	f.posts = append(f.posts, waiting)
 	if err := f.cleanAt(now); err != nil {
 		t.Fatal(err)
 	}
+	if last := len(f.posts) - 1; f.posts[last].Seq != waiting.Seq {
+		t.Fatal("a post that waits for its entry was dropped")
+	}
+	f.posts = f.posts[:len(f.posts)-1]
 	sizes := f.sizes()
 	if sizes["person/ada"] != mostEach || sizes["collection/rare"] != 9 || len(f.posts) != mostEach+9 {
 		t.Errorf("%v, %d posts", sizes, len(f.posts))
 	}
 	again := testFeeds(f.dir)
-	if err := again.load(); err != nil || len(again.posts) != len(f.posts) || again.sizes()["person/ada"] != mostEach {
+	if err := again.load(); err != nil || len(again.posts) != len(f.posts)+1 || again.sizes()["person/ada"] != mostEach {
 		t.Errorf("read again: %v, %d posts", err, len(again.posts))
 	}
 }

@@ -251,7 +251,7 @@ func (f *Feeds) generate(v gitstore.View) error {
 	f.waiting = 0
 	for i := range f.posts {
 		p := &f.posts[i]
-		if p.Part < 0 || p.Part >= parts || p.Seq <= f.parts[p.Part].through {
+		if p.Part < 0 || p.Part >= parts || !f.waits(p) {
 			continue
 		}
 		if n++; book.Most > 0 && n > book.Most { // the oldest come first
