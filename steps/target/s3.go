@@ -258,30 +258,44 @@ func (b *bucket) folders(ctx context.Context, dir string) (names []string, err e
 	return names, ctx.Err()
 }
 
-// options are those of every object; header is sent with it.
-func (b *bucket) options(header, value string) minio.PutObjectOptions {
+// options are those of every object; header is sent with it. If fresh, it is refused where one
+// stands.
+func (b *bucket) options(header, value string, fresh bool) minio.PutObjectOptions {
 	o := minio.PutObjectOptions{ContentType: "application/octet-stream"}
 	if header != "" {
 		o.UserMetadata = map[string]string{header: value} // sent as it is
 	}
-	o.SetMatchETagExcept("*")
+	if fresh {
+		o.SetMatchETagExcept("*")
+	}
 	if b.lock.For > 0 {
 		o.Mode, o.RetainUntilDate = minio.RetentionMode(strings.ToUpper(b.lock.Mode)), b.now().Add(time.Duration(b.lock.For))
 	}
 	return o
 }
 
-func (b *bucket) write(ctx context.Context, name string, f file) (err error) {
-	defer func() {
-		if !errors.Is(err, fs.ErrExist) {
-			return
+// write makes an object. A server may refuse it as if it were there over a delete marker; where
+// the bucket keeps versions, nothing is lost by writing it all the same.
+func (b *bucket) write(ctx context.Context, name string, f file) error {
+	err := b.failed(b.put(ctx, b.key(name), f, true))
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, serr := b.core.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{}); !errors.Is(b.failed(serr), fs.ErrNotExist) {
+		return err
+	}
+	if b.keeps {
+		if err = b.failed(b.put(ctx, b.key(name), f, false)); !errors.Is(err, fs.ErrExist) {
+			return err
 		}
-		if _, serr := b.core.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{}); errors.Is(b.failed(serr), fs.ErrNotExist) {
-			err = &Down{fmt.Errorf("%s was refused as if it were there, and is not", layout.EncodePath(name))}
-		}
-	}()
+	}
+	return &Down{fmt.Errorf("%s was refused as if it were there, and is not", layout.EncodePath(name))}
+}
+
+// put sends a file, as a whole or in parts; if fresh, where nothing stands.
+func (b *bucket) put(ctx context.Context, key string, f file, fresh bool) error {
 	if f.size > partSize {
-		return b.failed(b.upload(ctx, b.key(name), f))
+		return b.upload(ctx, key, f, fresh)
 	}
 	select {
 	case b.parts <- struct{}{}:
@@ -300,11 +314,11 @@ func (b *bucket) write(ctx context.Context, name string, f file) (err error) {
 	}
 	sum := sha256.Sum256(data)
 	text := base64.StdEncoding.EncodeToString(sum[:])
-	info, err := b.core.PutObject(ctx, b.name, b.key(name), bytes.NewReader(data), f.size, "", hex.EncodeToString(sum[:]), b.options(checksumHeader, text))
+	info, err := b.core.PutObject(ctx, b.name, key, bytes.NewReader(data), f.size, "", hex.EncodeToString(sum[:]), b.options(checksumHeader, text, fresh))
 	if err == nil && f.vouch != nil && info.ChecksumSHA256 == text {
 		f.vouch()
 	}
-	return b.failed(err)
+	return err
 }
 
 func (b *bucket) digests(context.Context, string, []string, files.Algorithm, func(int, []byte) error) (bool, error) {
@@ -328,10 +342,12 @@ const (
 
 func (b *bucket) replace(ctx context.Context, name string, data []byte) error {
 	sum := sha256.Sum256(data)
-	o := b.options(checksumHeader, base64.StdEncoding.EncodeToString(sum[:]))
-	over := minio.PutObjectOptions{ContentType: o.ContentType, UserMetadata: o.UserMetadata, Mode: o.Mode, RetainUntilDate: o.RetainUntilDate}
-	_, err := b.core.PutObject(ctx, b.name, b.key(name), bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), over)
-	return b.failed(err)
+	o := b.options(checksumHeader, base64.StdEncoding.EncodeToString(sum[:]), false)
+	_, err := b.core.PutObject(ctx, b.name, b.key(name), bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), o)
+	if err = b.failed(err); errors.Is(err, fs.ErrExist) {
+		return &Down{fmt.Errorf("%s was refused as if it were not to be replaced", layout.EncodePath(name))}
+	}
+	return err
 }
 
 func (b *bucket) settle(context.Context, string) error { return nil }

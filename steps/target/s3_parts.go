@@ -31,10 +31,10 @@ func partOf(size int64) int64 {
 
 // upload sends a large file in parts. A part that the server has, with the SHA-256 of ours,
 // is not sent again; other uploads of the key are given up once this one is complete.
-func (b *bucket) upload(ctx context.Context, key string, f file) (err error) {
+func (b *bucket) upload(ctx context.Context, key string, f file, fresh bool) (err error) {
 	id, have, err := b.begun(ctx, key)
 	if err == nil && id == "" {
-		id, err = b.core.NewMultipartUpload(ctx, b.name, key, b.options(checksumAlgorithm, "SHA256"))
+		id, err = b.core.NewMultipartUpload(ctx, b.name, key, b.options(checksumAlgorithm, "SHA256", fresh))
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (b *bucket) upload(ctx context.Context, key string, f file) (err error) {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	info, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", ""))
+	info, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", "", fresh))
 	if err != nil {
 		if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed { // another's came first
 			err = errors.Join(err, b.giveUp(ctx, key))
