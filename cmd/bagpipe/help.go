@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,6 +78,8 @@ func usage(ctx *kong.Context, err error) string {
 		hint = ": options stand before or after the arguments, not between them"
 	}
 	text, _, _ = strings.Cut(text, "; perhaps try --") // an option's value in the place of another's
+	text = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)$`).ReplaceAllString(text, "expected a value after it")
+	text = regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")$`).ReplaceAllString(text, "expected a whole number, not $1")
 	// An option that may be absent has the empty text among its values; nobody writes it.
 	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
 	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)

@@ -297,7 +297,7 @@ func (c *runCmd) listen() (net.Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(c.Metrics)
 	if err != nil {
-		return nil, screen.WrongUse("--metrics: expected an address as :9464 or 10.0.0.1:9464: " + err.Error())
+		return nil, screen.WrongUse(fmt.Sprintf("--metrics: expected an address as :9464 or 10.0.0.1:9464, not %q", c.Metrics))
 	}
 	on, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
 	if err != nil {

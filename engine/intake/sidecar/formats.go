@@ -23,7 +23,7 @@ func (c file) readJSON(data []byte, into map[string]any) error {
 		var syntax *json.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
-			why = fmt.Sprintf("line %d: %v", lineOf(data, int(syntax.Offset)-1), err)
+			why = fmt.Sprintf("line %d: no JSON from here on", lineOf(data, int(syntax.Offset)-1))
 		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 			why = fmt.Sprintf("line %d: ends before its object does", lineOf(data, len(bytes.TrimSpace(data))))
 		}

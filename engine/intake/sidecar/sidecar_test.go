@@ -92,7 +92,7 @@ func TestIdentifiersOfSidecars(t *testing.T) {
 func TestBrokenSidecars(t *testing.T) {
 	long := strings.Repeat("x", maxMetadataValue+1)
 	for name, c := range map[string]struct{ file, text, want string }{
-		"no JSON":         {"metadata.json", "{\n\"a\": ,}", "metadata.json: line 2: invalid character"},
+		"no JSON":         {"metadata.json", "{\n\"a\": ,}", "metadata.json: line 2: no JSON from here on"},
 		"an array":        {"metadata.json", "[1]", "expected an object"},
 		"null":            {"metadata.json", "null", "expected an object"},
 		"two objects":     {"metadata.json", "{} {}", "something follows"},

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
@@ -121,6 +122,15 @@ type feedPost struct {
 	Data       string `default:"{}" placeholder:"JSON" help:"An object: what templates are filled with, as in '{\"title\": \"Three maps lent\"}'."`
 }
 
+// wrongAt says which character of a JSON text is wrong, if one is.
+func wrongAt(err error) string {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ""
+	}
+	return fmt.Sprintf("; it is wrong at character %d", syntax.Offset)
+}
+
 // Run posts.
 func (c *feedPost) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	name, err := layout.ParseName(c.Collection)
@@ -128,8 +138,8 @@ func (c *feedPost) Run(ctx context.Context, on *screen.Screen, open Open) error 
 		return err
 	}
 	var data map[string]any
-	if err := json.Unmarshal([]byte(c.Data), &data); err != nil {
-		return fault.New(fault.Invalid, fmt.Sprintf("--data: expected a JSON object: %v", err))
+	if err := json.Unmarshal([]byte(c.Data), &data); err != nil || data == nil {
+		return fault.New(fault.Invalid, `--data: expected a JSON object such as {"title": "Three maps lent"}`+wrongAt(err))
 	}
 	return open.plain(ctx, func(e *engine.Engine) error {
 		if err := e.Settings.CheckCollection(name); err != nil {
