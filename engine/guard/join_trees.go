@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
@@ -16,12 +18,11 @@ import (
 // JoinTrees gives what is to change in the files of commit a so that they hold what those of
 // b do; base is what both began from. It is a function of its arguments.
 func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (map[string][]byte, error) {
-	ours, err := changes(ctx, l, base, a)
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := changes(ctx, l, base, b)
-	if err != nil {
+	var ours, theirs map[string][]byte
+	comparing, within := errgroup.WithContext(ctx)
+	comparing.Go(func() (err error) { ours, err = changes(within, l, base, a); return err })
+	comparing.Go(func() (err error) { theirs, err = changes(within, l, base, b); return err })
+	if err := comparing.Wait(); err != nil {
 		return nil, err
 	}
 	var j joining
