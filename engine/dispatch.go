@@ -150,8 +150,9 @@ func (r *run) ended(w *attempt.Work) {
 	}
 	if w.Outcome != attempt.Deferred {
 		r.deferring.Store(nil)
-	} else if now := r.e.Ledger.Now(); r.deferring.Load() == nil {
-		r.deferring.Store(&now)
+	} else {
+		now := r.e.Ledger.Now()
+		r.deferring.CompareAndSwap(nil, &now)
 	}
 	if w.Outcome == attempt.Internal {
 		r.failedInternally(itemRun{w.Entry.Item.ID, w.Entry.Run})

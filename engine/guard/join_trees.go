@@ -108,24 +108,11 @@ func (j *joining) touched(files map[string][]byte) (t touched, err error) {
 // lines writes where items stand that are retired, or not any more.
 func (j *joining) lines(files map[string][]byte, stood map[layout.ItemID]layout.Standing) error {
 	for _, id := range slices.Sorted(maps.Keys(stood)) {
-		if err := ledger.SetRetired(over{files, j.a}, id, stood[id], files); err != nil {
+		if err := ledger.SetRetired(j.a, id, stood[id], files); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// over are the files of a commit under those that are to change.
-type over struct {
-	files map[string][]byte
-	gitstore.Reader
-}
-
-func (o over) ReadFile(name string) ([]byte, error) {
-	if data, set := o.files[name]; set {
-		return data, nil
-	}
-	return o.Reader.ReadFile(name)
 }
 
 // bury leaves out what would come back of items that were disposed of.

@@ -84,12 +84,15 @@ func StandingOf(l *Ledger, r gitstore.Reader, id layout.ItemID) (Records, error)
 	return f, err
 }
 
-// SetRetired adds to files the change of an item's line; zero removes it.
+// SetRetired adds to files, which are to change r, the change of an item's line; zero removes it.
 func SetRetired(r gitstore.Reader, id layout.ItemID, s layout.Standing, files map[string][]byte) error {
 	p := layout.RetiredPath(id)
-	data, err := ReadOptional(r, p)
-	if err != nil {
-		return err
+	data, set := files[p]
+	if !set {
+		var err error
+		if data, err = ReadOptional(r, p); err != nil {
+			return err
+		}
 	}
 	all, err := layout.DecodeRetired(data)
 	var newer *layout.SchemaError

@@ -31,7 +31,8 @@ import (
 // bucket is a backend in an S3 bucket. The rules are:
 //
 //   - a key is the file's name, percent-encoded as in records: keys are UTF-8;
-//   - nothing is overwritten: If-None-Match on put and complete, and 412 is fs.ErrExist;
+//   - nothing is overwritten: If-None-Match on put and complete, and 412 is fs.ErrExist; a delete
+//     marker, which some servers take for an object, is written over where versions are kept;
 //   - every put carries its SHA-256, every part its own; an ETag is never taken for a digest. What
 //     the server states of them is compared with ours, and then not read back;
 //   - above partSize an upload is in parts. One that was interrupted is gone on with: the
