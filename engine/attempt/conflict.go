@@ -134,7 +134,7 @@ func (g *given) check(l *ledger.Ledger, own layout.AttemptRef, result steps.Resu
 		if err != nil {
 			return err
 		}
-		with := g.endedSince(rec.Execution, own, putThere(now))
+		with := g.endedSince(rec.Execution, own, to, putThere(now))
 		if with == "" {
 			return &steps.Later{Reason: fmt.Sprintf("%s was changed meanwhile by who has not ended", to)}
 		}
@@ -144,14 +144,15 @@ func (g *given) check(l *ledger.Ledger, own layout.AttemptRef, result steps.Resu
 }
 
 // endedSince names the attempt of another step that ended since the robot was given the item, and
-// first after at; where the clocks do not tell, or at is zero, all that ended since.
-func (g *given) endedSince(now *state.Execution, own layout.AttemptRef, at time.Time) string {
+// first after what stands at to was put there, which is at: one of the step that derived/STEP/ is
+// named after, else any. Where the clocks do not tell, or at is zero, all that ended since.
+func (g *given) endedSince(now *state.Execution, own layout.AttemptRef, to layout.RelPath, at time.Time) string {
 	before, err := state.Decode(g.execution)
 	if err != nil {
 		return ""
 	}
 	var all []string
-	first, ended := "", time.Time{}
+	first, ended, named := "", time.Time{}, false
 	for _, name := range now.Names() {
 		for step, s := range now.Workflows[name].Steps {
 			if name == own.Workflow && step == own.Step {
@@ -165,8 +166,9 @@ func (g *given) endedSince(now *state.Execution, own layout.AttemptRef, at time.
 				text := fmt.Sprintf("%s of attempt %s", step, key)
 				all = append(all, text)
 				during := !at.IsZero() && a.State == state.Completed && !at.Before(a.Started.Add(-clockGrain)) && !at.After(a.Ended.Add(clockGrain))
-				if during && (first == "" || a.Ended.Before(ended)) {
-					first, ended = text, a.Ended
+				its := strings.HasPrefix(string(to)+"/", layout.DerivedDir+"/"+string(step)+"/")
+				if during && (first == "" || its && !named || its == named && a.Ended.Before(ended)) {
+					first, ended, named = text, a.Ended, its
 				}
 			}
 		}
@@ -227,7 +229,7 @@ func (g *given) checkMetadata(rec *ledger.Record, own layout.AttemptRef, sets ma
 	if key == "" {
 		return nil
 	}
-	with := g.endedSince(rec.Execution, own, time.Time{})
+	with := g.endedSince(rec.Execution, own, "", time.Time{})
 	if with == "" {
 		with = "a person's change"
 	}
