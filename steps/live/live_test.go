@@ -103,6 +103,11 @@ func process(mode string, id int64, label, scratch string) {
 		return
 	case label == "hangs":
 		select {}
+	case strings.HasPrefix(label, "meets-"):
+		if !meets(scratch) {
+			say(`{"jsonrpc":"2.0","id":%d,"error":{"code":65,"message":"the others did not come"}}`, id)
+			return
+		}
 	case label == "kills", label == "breaks" && first && mode == "dies":
 		fmt.Fprintln(os.Stderr, "out of memory")
 		os.Exit(3)
@@ -130,6 +135,23 @@ func process(mode string, id int64, label, scratch string) {
 	if mode == "twice" && label == "breaks" && first {
 		say(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id)
 	}
+}
+
+// meeting is how many items wait for each other.
+const meeting = 3
+
+// meets reports whether the other items of the meeting are worked on at the same time.
+func meets(scratch string) bool {
+	if err := os.WriteFile(scratch+".met", nil, 0o666); err != nil {
+		panic(err)
+	}
+	for range 3000 {
+		if met, _ := filepath.Glob(filepath.Join(filepath.Dir(scratch), "*.met")); len(met) == meeting {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 // fixture is the instances, and a robot of one mode.
@@ -296,6 +318,25 @@ func TestItemsThatWaitGoInOneCall(t *testing.T) {
 	wg.Wait()
 	if calls, starts := f.noted(t, "process"), f.noted(t, "start"); calls > 20 || starts != 1 {
 		t.Errorf("%d calls of %d programs for 40 items in lines of 8", calls, starts)
+	}
+}
+
+func TestAnInstanceIsStartedForEachItemThatWaits(t *testing.T) {
+	f := newFixture(t, "good")
+	if _, err := f.do(t, "alone"); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for n := range meeting {
+		all.Go(func() {
+			if _, err := f.do(t, fmt.Sprintf("meets-%d", n)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := f.noted(t, "start"); n != meeting {
+		t.Errorf("%d instances for %d items at the same time", n, meeting)
 	}
 }
 
