@@ -64,7 +64,7 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 			if own, _ := plan.Steps[i].With["store"].(string); own != "" {
 				r.stores = append(r.stores, settings.Below(c.ledger.Root, own))
 			}
-			r.deposited = r.deposited || !w.Created.Before(rec.Manifest.Since) && w.Steps[layout.Name(plan.Steps[i].Name)].Status == state.Completed
+			r.deposited = r.deposited || !w.Created.Before(rec.Manifest.Since) && everCompleted(w.Steps[layout.Name(plan.Steps[i].Name)])
 		}
 	}
 	d, err := ledger.ReadDeposits(v, id)
@@ -74,6 +74,17 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 	r.targets = d.Targets
 	r.stores = append(r.stores, c.settings.Current().Settings.StoreDir(c.ledger.Root))
 	return r, nil
+}
+
+// everCompleted reports whether a step was completed once: a reset of deposit leaves the bag in
+// the store.
+func everCompleted(s *state.StepRecord) bool {
+	for _, a := range s.Attempts {
+		if a.State == state.Completed {
+			return true
+		}
+	}
+	return false
 }
 
 // bag finds the newest bag of a version of the item. One that was deposited and is not

@@ -88,18 +88,17 @@ func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
 	if m.Version > 1 {
 		what, since = fmt.Sprintf("version %d of ", m.Version), m.Since
 	}
-	why := fmt.Sprintf("the bytes of %sitem %s are not in this workspace: %s does not hold %s/%s as it was dropped. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
-		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, layout.FormatTime(since), takenBy(m, x),
-		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
-	at := lastSaid(x, time.Time{}, "deposited ")
+	kept := ""
+	if at, _, _ := strings.Cut(lastSaid(x, time.Time{}, "deposited "), ";"); at != "" {
+		kept = "; its bag is kept, " + at
+	}
 	if freed := Freed(m, x); freed != "" {
-		why = fmt.Sprintf("the bytes of item %s were removed from this workspace once they were deposited (%s); the steps before that need them put back into %s/%s",
-			m.Item.Short(), freed, layout.ItemDir(m.Item), layout.SourceDir)
+		return fmt.Sprintf("the bytes of item %s were removed from this workspace once they were deposited (%s)%s; the steps before that need them put back into %s/%s",
+			m.Item.Short(), freed, kept, layout.ItemDir(m.Item), layout.SourceDir)
 	}
-	if at != "" {
-		why += "; what was deposited is kept: " + at
-	}
-	return why
+	return fmt.Sprintf("the bytes of %sitem %s are not in this workspace: %s does not hold %s/%s as it was dropped%s. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
+		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, kept, layout.FormatTime(since), takenBy(m, x),
+		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
 }
 
 // takenBy is who registered the version that an item is at, as HOST:PID.
