@@ -179,7 +179,7 @@ func TestSplitObjects(t *testing.T) {
 	it.with = map[string]any{"each": "object"}
 	c := it.call()
 	parted := Parted{Left: []string{"notes"}, Objects: []Object{
-		{"n/a", []string{"n/a.tfw", "n/a.tif"}}, {"s/a", []string{"s/a.tif", "s/x/a.tfw"}}, {"b", []string{"n/b.zip"}}}}
+		{Name: "n/a", Files: []string{"n/a.tfw", "n/a.tif"}}, {Name: "s/a", Files: []string{"s/a.tif", "s/x/a.tfw"}}, {Name: "b", Files: []string{"n/b.zip"}}}}
 	c.Objects = func(_ context.Context, dir string) (Parted, error) {
 		if dir != c.Content {
 			t.Errorf("asked of %s, not %s", dir, c.Content)

@@ -23,12 +23,14 @@ type Parted struct {
 	Objects []Object
 	Left    []string // files that belong to none
 	Why     string   // it is not parted; then there are none
+	Deep    bool     // they lie at any depth: the folders they lie in say what they are
 }
 
 // Object is one of them.
 type Object struct {
 	Name  string   // a path whose last part is what its folder is called; any bytes
 	Files []string // paths in the folder
+	Whole bool     // it is one folder, the only one of Files
 }
 
 const eachObject = "object"
@@ -75,6 +77,12 @@ func splitObjects(ctx context.Context, c *Call, s *splitting) (Result, error) {
 		}
 		children[i] = s.like
 		children[i].From, children[i].Name, children[i].Label = from, o.Name, layout.EncodePath(o.Name)
+		for dir := path.Dir(o.Files[0]); parted.Deep; dir = path.Dir(dir) {
+			children[i].Above = append(children[i].Above, filepath.Join(c.Content, filepath.FromSlash(dir)))
+			if dir == "." {
+				break
+			}
+		}
 	}
 	return Result{Children: children, Message: objectsMessage(len(children), taken, parted.Left)}, nil
 }

@@ -161,6 +161,7 @@ type Child struct {
 	Workflow   layout.Name
 	Lane       layout.Name
 	Metadata   map[string]any
+	Above      []string // the folders of the object that it lay in, where they say what it is: the nearest first, the object itself last
 }
 
 // Kind says who must act on a failure.

@@ -70,8 +70,8 @@ func (dr *Drops) Recognise(ctx context.Context, path string, collection layout.N
 		return x, err
 	}
 	x.Outcome = *o
-	if _, several := o.Metadata[recognise.ObjectCount]; several {
-		if err := x.part(ctx, &c, asked); err != nil {
+	if _, several := o.Metadata[recognise.ObjectCount]; several || c.Book.Splits(o.Rule) {
+		if err := x.part(ctx, c.Book, asked, dr.recognition.Asking(c.Settings)); err != nil {
 			return x, err
 		}
 	}
@@ -95,12 +95,15 @@ type ExplainedObject struct {
 }
 
 // part tells which files belong to which of the objects.
-func (x *Recognised) part(ctx context.Context, c *settings.Snapshot, asked recognise.Candidate) error {
-	parted, err := c.Book.Objects(ctx, asked, x.Rule, recognise.Options{Limits: c.Settings.ArchiveLimits()})
+func (x *Recognised) part(ctx context.Context, b *recognise.Book, asked recognise.Candidate, how recognise.Options) error {
+	parted, err := b.Objects(ctx, asked, x.Rule, how)
 	if err != nil {
 		return err
 	}
 	for _, o := range parted.Objects {
+		if o.Whole {
+			o.Files = []string{o.Files[0] + "/"}
+		}
 		x.Objects = append(x.Objects, ExplainedObject{layout.EncodePath(o.Name), encodePaths(o.Files)})
 	}
 	x.Left = encodePaths(parted.Left)

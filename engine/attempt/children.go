@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake/recognition"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps"
@@ -184,7 +185,7 @@ func (cs *children) planChild(ctx context.Context, c *child) (err error) {
 		}
 	}
 	refused := ""
-	if c.admission, refused, err = cs.recognition.Plan(ctx, c.taken); err != nil {
+	if c.admission, refused, err = cs.recognition.Plan(ctx, c.taken, cs.above(c)...); err != nil {
 		return err
 	}
 	if refused != "" {
@@ -198,6 +199,17 @@ func (cs *children) planChild(ctx context.Context, c *child) (err error) {
 		return err
 	}
 	return cs.find(ctx, c)
+}
+
+// above gives the folders that a child lay in, as the rules know them.
+func (cs *children) above(c *child) (all []recognise.Folder) {
+	for _, dir := range c.Above {
+		all = append(all, recognise.Folder{Path: dir, Name: filepath.Base(dir)})
+	}
+	if len(all) > 0 {
+		all[len(all)-1].Name = cs.parent.Source.Name
+	}
+	return all
 }
 
 // find notes whether an attempt before registered the child. One with other content now is

@@ -213,10 +213,8 @@ func (s *scan) recognise(ctx context.Context, dir string, e *entry) (verdict, st
 		return no, "", nil
 	}
 	at := filepath.Join(s.cat.Root, dir)
-	c := recognise.Candidate{Path: filepath.Join(at, e.name), Name: e.name, Collection: s.cat.Collection, File: e.kind == file, Inbox: s.cat.Root}
-	if dir != "" {
-		c.Batch = at
-	}
+	c := recognise.Candidate{Path: filepath.Join(at, e.name), Name: e.name, Collection: s.cat.Collection, File: e.kind == file, Inbox: s.cat.Root,
+		Above: recognise.FoldersTo(s.cat.Root, dir)}
 	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true})
 	var broken *layout.FileError
 	switch {

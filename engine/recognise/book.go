@@ -141,6 +141,9 @@ type Options struct {
 	// Particular keeps a folder from being an object by a rule that fits everything, as its
 	// folders and files may be objects.
 	Particular bool
+	// Within says that the candidate lies in a drop that is split: a rule that splits, tells
+	// several objects apart, or fits everything does not take it.
+	Within bool
 
 	Ask func(ctx context.Context, a Asked) (Said, error) // asks a rule's program; nil: none is asked
 }
@@ -158,12 +161,14 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 	}
 	kind, out := f.kind, &Outcome{Kind: f.kind}
 	base := f.base()
+	split := f.split(ctx, rules, o, out)
+	alone := o.Within || split != nil
 	var best *tried
 	for _, r := range rules {
-		if len(r.Match.Kind) > 0 && !slices.Contains(r.Match.Kind, kind) {
+		if r.Split != "" || !r.isFor(kind) {
 			continue // files and folders have rules of their own
 		}
-		if r.Match.everything && r.Program == nil && (best != nil || o.Particular && kind == KindFolder) {
+		if r.Match.everything && r.Program == nil && (best != nil || alone || o.Particular && kind == KindFolder) {
 			break // it fits everything; what a rule took for something is better
 		}
 		t := f.try(ctx, r, base)
@@ -172,12 +177,18 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 			return nil, ctx.Err()
 		}
 		out.tell(r, t)
+		if alone && len(t.objects) > 0 {
+			continue
+		}
 		if t.verdict == Yes || t.verdict == Maybe && best == nil {
 			best = t
 		}
 		if t.verdict == Yes {
 			break
 		}
+	}
+	if best == nil {
+		best = split
 	}
 	return out, f.decide(ctx, out, best, folderType)
 }

@@ -35,8 +35,23 @@ type Candidate struct {
 	Collection layout.Name // it was dropped in
 	File       bool        // it is known to be no folder
 	Inbox      string      // the folder it was dropped in, which may have a metadata.rule; "": none
-	Batch      string      // the batch's folder it was dropped in, which may have one, too; "": none
+	Above      []Folder    // those between Inbox and it that may have one, too, and whose names are keywords; the nearest first
 	Files      []string    // files in the folder Path that are looked at as if they were alone in a folder of this name; nil: Path itself is
+}
+
+// Folder is one that candidates lie in.
+type Folder struct {
+	Path string
+	Name string // as dropped
+}
+
+// FoldersTo gives the folders on the way from root, which is not one of them, to a folder below
+// it, the nearest first.
+func FoldersTo(root, rel string) (all []Folder) {
+	for ; rel != "" && rel != "."; rel = path.Dir(rel) {
+		all = append(all, Folder{filepath.Join(root, filepath.FromSlash(rel)), path.Base(rel)})
+	}
+	return all
 }
 
 // KindOf tells a folder, a bag, an archive and any other file apart.

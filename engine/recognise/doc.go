@@ -36,6 +36,7 @@
 //	    label: TEXT
 //	    identifiers: {NAME: VALUE}
 //	    metadata: {NAME: VALUE}
+//	    split: deep               # no object itself: they are looked for at any depth (deep.go)
 //	    known: reject|version     # when an item has one of its identifiers; default reject
 //	quality:                      # how items are checked (quality.go)
 //	  - for: CONDITION            # on the item, as a named queue's; default: all

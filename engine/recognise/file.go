@@ -58,6 +58,7 @@ type Rule struct {
 	Label       string           `yaml:"label"`
 	Identifiers map[string]Value `yaml:"identifiers"`
 	Metadata    map[string]Value `yaml:"metadata"`
+	Split       string           `yaml:"split"` // deep: what it takes is no object; they are looked for inside
 	Known       string           `yaml:"known"` // what becomes of it when an item has its identifier: reject ("") or version
 
 	file *File

@@ -11,7 +11,8 @@ import (
 // Object is one of several that lie side by side in a folder or archive.
 type Object struct {
 	Name  string   // of the folder that it would be, perhaps with others above it; any bytes
-	Files []string // below Objects.Top; sorted
+	Files []string // below Objects.Top; sorted. Of a folder that is the object as a whole, its own path
+	Whole bool     // it is such a folder
 }
 
 // Objects is a folder or archive, parted by the sets of a rule.
@@ -19,7 +20,8 @@ type Objects struct {
 	Objects []Object
 	Left    []string // files that belong to none
 	Top     string   // the folder that alone holds everything, with a slash behind it; "": there is none
-	Known   bool     // the rule has sets
+	Known   bool     // the rule tells objects apart
+	Deep    bool     // they were looked for at any depth
 }
 
 // TooManyError is why a folder is not parted: some objects would be torn.
@@ -30,16 +32,19 @@ func (t *TooManyError) Error() string { return t.text }
 // Has reports whether there is a rule FILE/RULE.
 func (b *Book) Has(rule string) bool { return b.byName[rule] != nil }
 
-// Objects parts a folder or archive by the sets of a rule, FILE/RULE. A set that lacks a
-// file is no object.
+// Objects parts a folder or archive by the sets of a rule, FILE/RULE, or searches a folder
+// where the rule splits. A set that lacks a file is no object.
 func (b *Book) Objects(ctx context.Context, c Candidate, rule string, o Options) (Objects, error) {
 	r := b.byName[rule]
-	if r == nil || r.Match.Sets == nil {
+	if r == nil || r.Match.Sets == nil && r.Split == "" {
 		return Objects{}, nil
 	}
 	f, err := b.facts(ctx, c, o)
 	if err != nil {
 		return Objects{}, err
+	}
+	if r.Split != "" {
+		return b.deep(ctx, f, o)
 	}
 	return f.parted(ctx, r)
 }

@@ -3,17 +3,16 @@ package recognise
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"bagpipe/layout"
 )
 
 // The rules are: a metadata.rule counts for what lies in its folder. One in the drop itself
-// comes before that of the batch's folder it was dropped in, and this before that of the
-// inbox folder: the rules of each are asked in that order, and the nearest type is the
+// comes before that of the folders it lies in, the nearest first, and these before that of
+// the inbox folder: the rules of each are asked in that order, and the nearest type is the
 // drop's. While one of them names rules, no keyword is asked for; else the keywords of all
-// three folders are, in the same order, and then those of every folder.
+// these folders are, in the same order, and then those of every folder.
 
 // ruled is a folder that says what is asked in it, or may do so.
 type ruled struct {
@@ -26,9 +25,8 @@ type ruled struct {
 
 // above are the folders that a candidate was dropped in, the nearest first.
 func (c Candidate) above() (all []ruled) {
-	if c.Batch != "" {
-		name := filepath.Base(c.Batch)
-		all = append(all, ruled{dir: c.Batch, shown: string(c.Collection) + "/" + name, name: name})
+	for _, of := range c.Above {
+		all = append(all, ruled{dir: of.Path, shown: string(c.Collection) + "/" + of.Name, name: of.Name})
 	}
 	if c.Inbox != "" {
 		all = append(all, ruled{dir: c.Inbox, shown: string(c.Collection), name: string(c.Collection)})

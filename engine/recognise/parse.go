@@ -12,6 +12,9 @@ import (
 
 const schema = 1
 
+// SplitDeep is what a rule says whose drops are searched for objects at any depth.
+const SplitDeep = "deep"
+
 // What a rule may say of a drop whose identifier an item has.
 const (
 	KnownReject  = "reject"  // it is set aside
@@ -107,6 +110,12 @@ func (c *checker) rule(r *Rule, at string) error {
 	}
 	if !slices.Contains([]string{"", KnownReject, KnownVersion}, r.Known) {
 		return f.Errorf(at+".known", "expected reject or version, not %q", r.Known)
+	}
+	switch {
+	case !slices.Contains([]string{"", SplitDeep}, r.Split):
+		return f.Errorf(at+".split", "expected deep, not %q", r.Split)
+	case r.Split != "" && r.Match.Sets != nil:
+		return f.Errorf(at+".split", "does not go with sets, which tell the objects of one kind apart")
 	}
 	for key, name := range map[string]string{"type": r.Type, "workflow": r.Workflow, "collection": r.Collection, "lane": r.Lane} {
 		if _, err := layout.ParseName(name); name != "" && err != nil {

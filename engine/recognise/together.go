@@ -2,6 +2,7 @@ package recognise
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,18 +26,24 @@ type Together struct {
 // Together finds them among the names of the files in one folder, that of the collection
 // in the inbox or of a batch in it. Files that are not yet an object come last.
 func (b *Book) Together(ctx context.Context, collection layout.Name, dir, inbox string, names []string) []Together {
+	c := Candidate{Path: dir, Collection: collection, Inbox: inbox}
+	if dir != inbox && inbox != "" {
+		c.Above = []Folder{{dir, filepath.Base(dir)}}
+	}
+	return b.together(ctx, c, names)
+}
+
+// together finds them among the files of the folder c.Path, which is one of c.Above or c.Inbox.
+func (b *Book) together(ctx context.Context, c Candidate, names []string) []Together {
 	var whole, partial []Together
 	left := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
 		return b.listed(name) != "" || name == MarkerName
 	})
-	c := Candidate{Path: dir, Collection: collection, Inbox: inbox, Files: left}
-	if dir != inbox && inbox != "" {
-		c.Batch = dir
-	}
+	c.Files = left
 	rules := b.joining(c)
 	for _, incomplete := range []bool{false, true} {
 		for _, r := range rules {
-			found, taken := b.join(ctx, r, collection, dir, left, incomplete)
+			found, taken := b.join(ctx, r, c.Collection, c.Path, left, incomplete)
 			if incomplete {
 				partial = append(partial, found...)
 			} else {

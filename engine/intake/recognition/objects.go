@@ -22,19 +22,19 @@ func (re *Recogniser) ObjectsOf(m layout.Manifest) func(context.Context, string)
 		if !c.Book.Has(rule) {
 			return steps.Parted{}, steps.SystemFailure("rule %s, which recognised the item, is not in rules/ any more, and so nobody knows which files are an object; put it back, or skip the step", rule)
 		}
-		o, err := c.Book.Objects(ctx, recognise.Candidate{Path: dir, Name: m.Source.Name, Collection: m.Collection}, rule, recognise.Options{Limits: c.Settings.ArchiveLimits()})
+		o, err := c.Book.Objects(ctx, re.Candidate(dir, m.Source.Name, m.Collection, ""), rule, re.Asking(c.Settings))
 		var many *recognise.TooManyError
 		switch {
-		case errors.As(err, &many):
+		case errors.As(err, &many), IsRuleFile(err):
 			return steps.Parted{}, steps.ContentFailure("%w", err)
 		case err != nil:
 			return steps.Parted{}, err
 		case !o.Known:
 			return steps.Parted{Why: fmt.Sprintf("rule %s tells no objects apart", rule)}, nil
 		}
-		p := steps.Parted{Why: fmt.Sprintf("it holds nothing that is an object by rule %s", rule)}
+		p := steps.Parted{Deep: o.Deep, Why: fmt.Sprintf("it holds nothing that is an object by rule %s", rule)}
 		for _, one := range o.Objects {
-			p.Objects = append(p.Objects, steps.Object{Name: one.Name, Files: underTop(o.Top, one.Files)})
+			p.Objects = append(p.Objects, steps.Object{Name: one.Name, Files: underTop(o.Top, one.Files), Whole: one.Whole})
 		}
 		p.Left = underTop(o.Top, o.Left)
 		return p, nil

@@ -26,10 +26,13 @@ type Admission struct {
 	Outcome    *recognise.Outcome
 }
 
-// Plan recognises a drop; refusal says why it cannot be admitted.
-func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, refusal string, err error) {
+// Plan recognises a drop; refusal says why it cannot be admitted. One that was found at some
+// depth of another drop lay in the folders above.
+func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken, above ...recognise.Folder) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
-	o, err := c.Book.Recognise(ctx, re.Candidate(t.Path, t.Name, t.Collection, t.Origin), re.Asking(c.Settings))
+	asked, how := re.Candidate(t.Path, t.Name, t.Collection, t.Origin), re.Asking(c.Settings)
+	asked.Above, how.Within = append(above, asked.Above...), len(above) > 0
+	o, err := c.Book.Recognise(ctx, asked, how)
 	return re.admission(c, t, o, err)
 }
 
@@ -37,8 +40,8 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken) (p Admission, ref
 func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
 	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root}
-	if dir := filepath.Dir(t.Path); dir != root {
-		asked.Batch = dir
+	if dir, err := filepath.Rel(root, filepath.Dir(t.Path)); err == nil {
+		asked.Above = recognise.FoldersTo(root, dir)
 	}
 	how := re.Asking(c.Settings)
 	how.Particular = true
@@ -80,7 +83,7 @@ func (re *Recogniser) admission(c *settings.Snapshot, t inbox.Taken, o *recognis
 func (re *Recogniser) Candidate(path, name string, collection layout.Name, dropped string) recognise.Candidate {
 	c := recognise.Candidate{Path: path, Name: name, Collection: collection, Inbox: re.ledger.Path(layout.InboxDir + "/" + string(collection))}
 	if dir := filepath.Dir(dropped); dropped != "" && filepath.Dir(dir) == c.Inbox && re.settings.Current().Settings.Drops(collection).Batches == settings.BatchFolders {
-		c.Batch = dir
+		c.Above = []recognise.Folder{{Path: dir, Name: filepath.Base(dir)}}
 	}
 	return c
 }
