@@ -203,13 +203,14 @@ func (a *Attempts) checkStore(ctx context.Context, dir, own string) error {
 		return err
 	}
 	s := mounted.Store{Dir: dir, Mark: mark, Now: a.ledger.Now, Warn: a.ledger.Warn,
-		Oldest: func() (layout.ItemID, bool) { return a.oldestDeposit(own) }}
+		Oldest: func() (layout.ItemID, bool) { return a.OldestDeposit(own) }}
 	return s.Check()
 }
 
-// oldestDeposit finds the oldest item that was deposited in the store named own. A
+// OldestDeposit finds the oldest item that was deposited in the store named own, "" of the
+// settings. A
 // deposit that was reset since counts: its milestone stays reached.
-func (a *Attempts) oldestDeposit(own string) (id layout.ItemID, ok bool) {
+func (a *Attempts) OldestDeposit(own string) (id layout.ItemID, ok bool) {
 	for it := range a.index.Loaded().Items() {
 		for r := range it.Runs {
 			if a.depositedBy(it, &it.Runs[r], own) {

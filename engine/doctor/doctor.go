@@ -37,21 +37,32 @@ type Finding struct {
 type Doctor struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
+	deposits bool // were made before in the store
 	found    []Finding
 }
 
-// New gives a doctor for a workspace that is open, for reading at least.
-func New(l *ledger.Ledger, s *settings.Source) *Doctor { return &Doctor{ledger: l, settings: s} }
+// New gives a doctor for a workspace that is open, for reading at least. deposits reports
+// whether some were made in its store before.
+func New(l *ledger.Ledger, s *settings.Source, deposits bool) *Doctor {
+	return &Doctor{ledger: l, settings: s, deposits: deposits}
+}
 
 // Look looks at everything.
 func (d *Doctor) Look(ctx context.Context) []Finding {
 	d.found = nil
 	d.account()
+	if d.ledger.Clone {
+		d.say("clone", Good, "of a workspace: its store, file systems, hook and programs are looked at there")
+		d.clock(ctx)
+		d.git()
+		return d.found
+	}
 	d.mounts(ctx)
 	d.fileSystem()
 	d.clock(ctx)
 	d.space()
-	d.git(ctx)
+	d.git()
+	d.repository()
 	d.programs()
 	return d.found
 }
@@ -97,8 +108,12 @@ func (d *Doctor) mounts(ctx context.Context) {
 		return
 	}
 	data, err := disk.ReadFile(filepath.Join(store, layout.StoreFile))
+	if err != nil && d.deposits {
+		d.say("store", Wrong, "%s has no %s, and deposits were made before: is it mounted?", layout.EncodePath(store), layout.StoreFile)
+		return
+	}
 	if err != nil {
-		d.say("store", Poor, "%s has no %s: nothing was deposited in it yet, or it is not mounted", layout.EncodePath(store), layout.StoreFile)
+		d.say("store", Poor, "%s has no %s: nothing was deposited in it yet", layout.EncodePath(store), layout.StoreFile)
 		return
 	}
 	listed, err := layout.DecodeStore(data)
@@ -106,7 +121,16 @@ func (d *Doctor) mounts(ctx context.Context) {
 		d.say("store", Wrong, "%s is not this workspace's: its %s does not list the mark %s", layout.EncodePath(store), layout.StoreFile, mark)
 		return
 	}
-	d.say("store", Good, "%s is mounted, and this workspace's", layout.EncodePath(store))
+	real, err := filepath.EvalSymlinks(store)
+	if err != nil {
+		d.say("store", Wrong, "%v", err)
+		return
+	}
+	where := "on the file system of the workspace"
+	if same, err := disk.SameFileSystem(d.ledger.Root, real); err != nil || !same {
+		where = "on a file system of its own"
+	}
+	d.say("store", Good, "%s is this workspace's, %s", layout.EncodePath(store), where)
 }
 
 func (d *Doctor) clock(ctx context.Context) {
@@ -143,13 +167,17 @@ func (d *Doctor) space() {
 	}
 }
 
-func (d *Doctor) git(ctx context.Context) {
-	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+func (d *Doctor) git() {
+	out, err := exec.Command("git", "--version").Output()
 	if err != nil {
 		d.say("git", Poor, "there is no git program: history is read and pushed by it, and maintenance needs it")
 	} else {
 		d.say("git", Good, "%s", strings.TrimSpace(string(out)))
 	}
+}
+
+// repository looks at the settings and the hook of the workspace's own.
+func (d *Doctor) repository() {
 	odd, err := gitstore.OddConfig(d.ledger.Root)
 	if err != nil {
 		odd = []string{err.Error()}

@@ -19,7 +19,11 @@ func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	if err != nil {
 		return err
 	}
-	found := doctor.New(e.Ledger, e.Settings).Look(ctx)
+	deposits := false
+	if err := e.Index.Load(ctx); err == nil { // else the other findings are wanted all the more
+		_, deposits = e.Attempt.OldestDeposit("")
+	}
+	found := doctor.New(e.Ledger, e.Settings, deposits).Look(ctx)
 	if err := errors.Join(c.print(on, found), e.Close()); err != nil {
 		return err
 	}
