@@ -97,6 +97,9 @@ func (c *itemsCmd) columns(a *app, e *engine.Engine, f ask.Filter, page ask.Page
 		return err
 	}
 	if len(rows) > 0 {
+		if err := f.Asked.Misspelt(names); err != nil {
+			return screen.WrongUse("--columns: " + err.Error())
+		}
 		a.tellMissing(f.Asked)
 	}
 	switch {
