@@ -83,7 +83,7 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	res, err := commandResult(c, last.String(), missingInterpreter(cmd.Path, err))
+	res, err := commandResult(c, last.String(), whyNotStarted(cmd.Path, err))
 	var failed *Failure
 	if full := last.full(); full != nil && errors.As(err, &failed) && failed.Kind == System {
 		// What stopped the log will have stopped the program.
@@ -92,13 +92,32 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	return res, err
 }
 
-// missingInterpreter words why a program that is there could not be started: its first
-// line names an interpreter that is not.
-func missingInterpreter(program string, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
+// notStarted says in plain words why a program could not be started.
+type notStarted struct {
+	text string
+	error
+}
+
+func (n notStarted) Error() string { return n.text }
+func (n notStarted) Unwrap() error { return n.error }
+
+// whyNotStarted words the error of a start.
+func whyNotStarted(program string, err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return notStarted{program + " is in no folder of the PATH", err}
+	case errors.Is(err, fs.ErrPermission):
+		if info, statErr := os.Stat(program); statErr == nil && info.Mode()&0o111 == 0 {
+			return notStarted{fmt.Sprintf("%s is there, and is not executable: chmod +x %s", program, layout.EncodePath(program)), err}
+		}
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	f, openErr := os.Open(program)
+	if errors.Is(openErr, fs.ErrNotExist) {
+		return notStarted{program + " is not there", err}
+	}
 	if openErr != nil {
 		return err
 	}
@@ -118,7 +137,7 @@ func missingInterpreter(program string, err error) error {
 	if strings.HasSuffix(interpreter, "\r") {
 		hint = "; its lines end as in Windows"
 	}
-	return fmt.Errorf("%s is there, and its interpreter %q is not%s: %w", program, interpreter, hint, fs.ErrNotExist)
+	return notStarted{fmt.Sprintf("%s is there, and its interpreter %q is not%s", program, interpreter, hint), err}
 }
 
 // RunProgram runs a program in a process group of its own, which ends with ctx and with this
@@ -128,7 +147,7 @@ func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string,
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, termGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = RunGroup(ctx, cmd)
-	return out.String(), missingInterpreter(cmd.Path, err)
+	return out.String(), whyNotStarted(cmd.Path, err)
 }
 
 // RunGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,

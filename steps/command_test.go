@@ -87,12 +87,30 @@ func TestAProgramGoesOnWhereItsLogCannotBeWritten(t *testing.T) {
 // A script whose interpreter is not there is not said to be missing itself.
 func TestAMissingInterpreterIsNamed(t *testing.T) {
 	it := newItem(t, "drop", map[string]string{"a": "1"})
-	for head, want := range map[string]string{"#!/bin/sh\r\n": `"/bin/sh\r" is not; its lines end as in Windows`, "#!/no/such -x\n": `"/no/such" is not:`} {
+	for head, want := range map[string]string{"#!/bin/sh\r\n": `"/bin/sh\r" is not; its lines end as in Windows`, "#!/no/such -x\n": `"/no/such" is not`} {
 		script := filepath.Join(t.TempDir(), "robot")
 		must(t, os.WriteFile(script, []byte(head), 0o755))
 		_, err := Command([]string{script}).Run(t.Context(), it.call())
 		var missing *Unavailable
 		if !errors.As(err, &missing) || !strings.Contains(err.Error(), script+" is there, and its interpreter "+want) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Why a program could not be started is said in plain words, with what to do.
+func TestAProgramThatCannotBeStarted(t *testing.T) {
+	it := newItem(t, "drop", map[string]string{"a": "1"})
+	script := filepath.Join(t.TempDir(), "robot")
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o644))
+	for program, want := range map[string]string{
+		script:          script + " is there, and is not executable: chmod +x " + script,
+		script + "-2":   script + "-2 is not there",
+		"no-such-robot": "no-such-robot is in no folder of the PATH",
+	} {
+		_, err := Command([]string{program}).Run(t.Context(), it.call())
+		var missing *Unavailable
+		if !errors.As(err, &missing) || err.Error() != "run the program: "+want {
 			t.Errorf("%v", err)
 		}
 	}

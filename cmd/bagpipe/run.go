@@ -299,11 +299,7 @@ func (c *runCmd) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, screen.WrongUse(fmt.Sprintf("--metrics: expected an address as :9464 or 10.0.0.1:9464, not %q", c.Metrics))
 	}
-	on, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
-	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
-	}
-	return on, nil
+	return service.Listen("--metrics", net.JoinHostPort(cmp.Or(host, "localhost"), port))
 }
 
 func (c *runCmd) print(a *app, s engine.Summary) error {

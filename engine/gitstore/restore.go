@@ -1,12 +1,17 @@
 package gitstore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
@@ -17,6 +22,51 @@ import (
 // it.
 func OddConfig(root string) ([]string, error) {
 	return repo.Odd(filepath.Join(root, layout.RepositoryDir))
+}
+
+// isHistory refuses what is on this machine and is neither a repository nor a bundle. What is
+// not may be an address.
+func isHistory(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, ":"):
+		return fmt.Errorf("%s is not there", path)
+	case err != nil:
+		return nil
+	case info.IsDir():
+		for _, head := range []string{"HEAD", layout.RepositoryDir} {
+			if _, err := os.Stat(filepath.Join(path, head)); err == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is no repository; give the folder of one, a bundle, or an address", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, len("gitdir:"))
+	if _, err := io.ReadFull(f, head); err != nil || !bytes.HasPrefix(head, []byte("# v")) && string(head) != "gitdir:" {
+		return fmt.Errorf("%s is no bundle of a repository", path)
+	}
+	return nil
+}
+
+// plainly leaves of what git said the reasons, without its marks and advice.
+func plainly(said string) string {
+	var reasons []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		for _, mark := range []string{"fatal: ", "error: ", "warning: "} {
+			line = strings.TrimPrefix(line, mark)
+		}
+		if line == "" || strings.HasPrefix(line, "Please make sure you have") || line == "and the repository exists." {
+			continue
+		}
+		reasons = append(reasons, strings.TrimSuffix(line, "."))
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Restore makes the repository of the workspace root from a history: a repository, a bundle
@@ -36,11 +86,15 @@ func Restore(ctx context.Context, history, root string, ready func(git string) e
 			err = errors.Join(err, disk.RemoveTree(made))
 		}
 	}()
+	if err := isHistory(history); err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--bare", "--no-hardlinks", "--dissociate", "--", history, made)
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
-	cmd.Stderr = os.Stderr
+	var said strings.Builder
+	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("git clone %s: %w", history, err)
+		return fmt.Errorf("%s cannot be read as a history: %s", history, cmp.Or(plainly(said.String()), err.Error()))
 	}
 	if _, err := os.Lstat(filepath.Join(made, "shallow")); err == nil {
 		return fmt.Errorf("%s is shallow: it lacks the older part of the history", history)

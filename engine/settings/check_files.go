@@ -30,7 +30,9 @@ type tree interface {
 // and the mistakes, each a *layout.FileError. Of a workspace that was restored and not opened
 // since, they are what its history has.
 func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
-	if info, err := os.Stat(root); err != nil {
+	if info, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("there is no folder %s", root)
+	} else if err != nil {
 		return nil, nil, err
 	} else if !info.IsDir() {
 		return nil, nil, fmt.Errorf("%s is not a folder", root)

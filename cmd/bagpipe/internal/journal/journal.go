@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"bagpipe/cmd/bagpipe/internal/screen"
 )
 
 // Options say where and how is logged.
@@ -88,7 +90,7 @@ func (l *Log) Write(p []byte) (int, error) {
 func (l *Log) Reopen() error {
 	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return fmt.Errorf("open the log: %s", screen.OfFile(err))
 	}
 	l.mu.Lock()
 	old := l.file

@@ -1,9 +1,14 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"bagpipe/layout"
@@ -89,4 +94,32 @@ func Age(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// OfFile words why a file could not be used, in place of the system's call.
+func OfFile(err error) string {
+	var at *fs.PathError
+	if !errors.As(err, &at) {
+		return err.Error()
+	}
+	path := layout.EncodePath(at.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if dir := filepath.Dir(at.Path); missing(dir) {
+			return fmt.Sprintf("there is no folder %s", layout.EncodePath(dir))
+		}
+		return fmt.Sprintf("there is no file %s", path)
+	case errors.Is(err, fs.ErrPermission):
+		return path + ": this account has no right to it"
+	case errors.Is(err, syscall.EISDIR):
+		return path + " is a folder"
+	case errors.Is(err, syscall.ENOTDIR):
+		return path + " lies in what is no folder"
+	}
+	return path + ": " + at.Err.Error()
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -11,10 +11,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/cmd/bagpipe/internal/service"
 	"bagpipe/engine"
 	"bagpipe/engine/metrics"
 	"bagpipe/engine/remote"
@@ -177,7 +177,7 @@ func (c *Command) local(root string) (bool, error) {
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return false, screen.WrongUse("--listen: expected HOST:PORT or unix:PATH: " + err.Error())
+		return false, screen.WrongUse(fmt.Sprintf("--listen: expected HOST:PORT or unix:PATH, not %q", c.Listen))
 	}
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
 		return true, nil
@@ -197,16 +197,13 @@ func (c *Command) open() (net.Listener, *tls.Config, error) {
 	if c.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("--tls-cert, --tls-key: %s", screen.OfFile(err))
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	path, isUnix := strings.CutPrefix(c.Listen, "unix:")
 	if !isUnix {
-		l, err := net.Listen("tcp", c.Listen)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("another process listens at %s; stop it, or give another address with --listen", c.Listen)
-		}
+		l, err := service.Listen("--listen", c.Listen)
 		return l, config, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
