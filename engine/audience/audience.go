@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/layout"
 )
@@ -57,6 +58,7 @@ type Collection struct {
 type posts struct {
 	Schema     int        `yaml:"schema"`
 	Most       int        `yaml:"most"`
+	Keep       string     `yaml:"keep"`
 	Activities []Activity `yaml:"activities"`
 }
 
@@ -67,14 +69,18 @@ var byDefault = []Activity{{To: []string{Registered, "failed", "hold", "release"
 type Book struct {
 	Activities  []Activity
 	Most        int                // activities that get their feeds at a time; 0: all
+	Keep        time.Duration      // how long activities are listed that have their feeds
 	People      map[string]*Person // by name of the file
 	Collections map[string]*Collection
 	byAddress   map[string]string
 }
 
+// keepListed is how long activities are listed that have their feeds, where nothing is said.
+const keepListed = 7 * 24 * time.Hour
+
 // New gives the book of what is said nowhere.
 func New() *Book {
-	return &Book{Activities: byDefault, People: map[string]*Person{}, Collections: map[string]*Collection{}, byAddress: map[string]string{}}
+	return &Book{Activities: byDefault, Keep: keepListed, People: map[string]*Person{}, Collections: map[string]*Collection{}, byAddress: map[string]string{}}
 }
 
 // Check checks one file; its errors are *layout.FileError.
@@ -132,7 +138,8 @@ func (b *Book) addPosts(file string, y *layout.YAML) error {
 		return y.Errorf("$", "expected %s, or a file in %s or %s", PostsFile, PeopleDir, CollectionsDir)
 	}
 	p := &posts{}
-	if err := y.Decode(p); err != nil {
+	err := y.Decode(p)
+	if err != nil {
 		return err
 	}
 	if p.Schema != 1 {
@@ -149,7 +156,12 @@ func (b *Book) addPosts(file string, y *layout.YAML) error {
 	if p.Most < 0 {
 		return y.Errorf("$.most", "expected a number from 1 up")
 	}
-	b.Activities, b.Most = p.Activities, p.Most
+	b.Activities, b.Most, b.Keep = p.Activities, p.Most, keepListed
+	if p.Keep != "" {
+		if b.Keep, err = layout.ParseDuration(p.Keep); err != nil {
+			return y.Errorf("$.keep", "%v", err)
+		}
+	}
 	if p.Activities == nil {
 		b.Activities = byDefault
 	}

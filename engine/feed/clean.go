@@ -10,39 +10,71 @@ import (
 const slack = 2
 
 // clean drops what is older than is kept, and of each feed what is beyond its newest. A post
-// stays as long as a feed has it, or it waits for its entry. The parts are written first: a
-// crash leaves posts that no feed has, and they are dropped the next time.
-func (f *Feeds) clean() error { return f.cleanAt(f.ledger.Now()) }
+// goes from the list once it has been in its feeds for as long as listed says; its entries have
+// it then. One that waits for its entry stays. The parts are written first: a crash leaves posts
+// that entries have, too, and they are dropped the next time.
+func (f *Feeds) clean(listed time.Duration) error { return f.cleanAt(f.ledger.Now(), listed) }
 
-func (f *Feeds) cleanAt(now time.Time) error {
-	before := now.Add(-keep)
-	old := 0
+func (f *Feeds) cleanAt(now time.Time, listed time.Duration) error {
+	before, done := now.Add(-keep), now.Add(-min(listed, keep))
+	failed := map[int]bool{}
+	for _, e := range f.entries() {
+		failed[e.Seq] = e.Error != ""
+	}
+	goes := func(p *Post) bool {
+		return !f.waits(p) && (p.Date.Before(before) || p.Date.Before(done) && !failed[p.Seq])
+	}
+	gone := 0
 	for n := range f.posts {
-		if f.posts[n].Date.Before(before) {
-			old++
+		if goes(&f.posts[n]) {
+			gone++
 		}
 	}
 	most, all := 0, 0
 	for _, n := range f.sizes() {
 		most, all = max(most, n), all+n
 	}
-	if old*slack <= len(f.posts) && most <= slack*mostEach && all <= mostInAll {
+	if gone*slack <= len(f.posts) && most <= slack*mostEach && all <= mostInAll {
 		return nil
 	}
-	young := map[int]bool{}
-	for n := range f.posts {
-		young[f.posts[n].Seq] = !f.posts[n].Date.Before(before)
-	}
-	kept := f.newest(young)
+	posts := f.bySeq()
+	kept := f.newest(posts, before)
 	for n := range f.parts {
 		p := &f.parts[n]
 		p.entries = slices.DeleteFunc(p.entries, func(e Entry) bool { return !kept[e.Seq] })
+		for i := range p.entries {
+			if e := &p.entries[i]; goes(posts[e.Seq]) {
+				e.Post = posts[e.Seq]
+			}
+		}
 		if err := p.replace(partLine{Through: p.through, Turn: f.turn, Entries: p.entries}); err != nil {
 			return err
 		}
 	}
-	f.posts = slices.DeleteFunc(f.posts, func(p Post) bool { return !kept[p.Seq] && !f.waits(&p) })
-	return f.journal.replace(postsLine{Through: f.through, Next: f.next, Turn: f.turn, Posts: f.posts})
+	var left []Post // those that entries point to stay as they are
+	for n := range f.posts {
+		if p := &f.posts[n]; f.waits(p) || kept[p.Seq] && !goes(p) {
+			left = append(left, *p)
+		}
+	}
+	f.posts = left
+	return f.journal.replace(f.line(left))
+}
+
+// bySeq are the posts of the list, and those that entries have.
+func (f *Feeds) bySeq() map[int]*Post {
+	posts := map[int]*Post{}
+	for n := range f.posts {
+		posts[f.posts[n].Seq] = &f.posts[n]
+	}
+	for n := range f.parts {
+		for _, e := range f.parts[n].entries {
+			if e.Post != nil {
+				posts[e.Seq] = e.Post
+			}
+		}
+	}
+	return posts
 }
 
 // waits reports whether a post is still to get its entry, as where most: lets few be made.
@@ -61,11 +93,11 @@ func (f *Feeds) sizes() map[string]int {
 	return n
 }
 
-// newest are the posts that stay: young ones which are among the newest of some feed.
-func (f *Feeds) newest(young map[int]bool) map[int]bool {
+// newest are the posts that stay in feeds: young ones which are among the newest of some feed.
+func (f *Feeds) newest(posts map[int]*Post, before time.Time) map[int]bool {
 	kept, n, total := map[int]bool{}, map[string]int{}, 0
 	for _, e := range f.entries() {
-		if !young[e.Seq] || total+len(e.Feeds) > mostInAll {
+		if p := posts[e.Seq]; p == nil || p.Date.Before(before) || total+len(e.Feeds) > mostInAll {
 			continue
 		}
 		kept[e.Seq] = e.Error != ""

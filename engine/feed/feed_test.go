@@ -155,7 +155,7 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 	}
 	waiting := Post{Seq: len(posts) + 1, Date: now.Add(-keep - time.Hour), To: []string{"person/ada"}} // it has no entry yet
 	f.posts = append(f.posts, waiting)
-	if err := f.cleanAt(now); err != nil {
+	if err := f.cleanAt(now, keep); err != nil {
 		t.Fatal(err)
 	}
 	if last := len(f.posts) - 1; f.posts[last].Seq != waiting.Seq {
@@ -169,6 +169,53 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 	again := testFeeds(f.dir)
 	if err := again.load(); err != nil || len(again.posts) != len(f.posts)+1 || again.sizes()["person/ada"] != mostEach {
 		t.Errorf("read again: %v, %d posts", err, len(again.posts))
+	}
+}
+
+// A post goes from the list once it is in its feeds for long enough; what has it stays whole.
+func TestEntriesOutliveTheListOfPosts(t *testing.T) {
+	f := testFeeds(t.TempDir())
+	now := time.Unix(1_800_000_000, 0).UTC()
+	posts := some(12)
+	for n, p := range posts {
+		p.To = []string{"person/ada"}
+		if p.Date = now.Add(-time.Hour); n < 10 {
+			p.Date = now.Add(-8 * 24 * time.Hour)
+		}
+		f.posts = append(f.posts, *p)
+		r := testRenderer(t)
+		if n == 3 { // there is no template for it: it is no entry, and stays to be seen
+			r.read = func(string) ([]byte, error) { return nil, os.ErrNotExist }
+		}
+		if err := f.parts[p.Part].make([]*Post{p}, 1, r, func() time.Time { return now }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := f.Show("person/ada", 0)
+	if err := f.cleanAt(now, 7*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	var left []int
+	for _, p := range f.Posts() {
+		left = append(left, p.Seq)
+	}
+	if want := []int{4, 11, 12}; !slices.Equal(left, want) {
+		t.Errorf("%v are listed, want %v", left, want)
+	}
+	again := testFeeds(f.dir)
+	if err := again.load(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*Feeds{f, again} {
+		if diff := cmp.Diff(shown, f.Show("person/ada", 0)); diff != "" {
+			t.Errorf("the feed changed (-want +got):\n%s", diff)
+		}
+	}
+	if err := again.cleanAt(now.Add(30*24*time.Hour), 7*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(again.Show("person/ada", 0)); n != 2 {
+		t.Errorf("%d entries are left of two", n)
 	}
 }
 

@@ -35,6 +35,14 @@ type Entry struct {
 	Feeds   []string          `json:"feeds,omitempty"`
 	Summary map[string]string `json:"summary,omitempty"` // by format
 	Error   string            `json:"error,omitempty"`   // why there is none
+	Post    *Post             `json:"post,omitempty"`    // nil: it is in the list
+}
+
+// Pending is a commit whose records could not be read: whether it is an activity is not known.
+type Pending struct {
+	Commit string    `json:"commit"`
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
 }
 
 // line of posts, and of a part.
@@ -44,6 +52,8 @@ type (
 		Next    int    `json:"next"`
 		Turn    int    `json:"turn"` // whose line it is
 		Posts   []Post `json:"posts"`
+
+		Pending []Pending `json:"pending,omitempty"` // all of them
 	}
 	partLine struct {
 		Through int     `json:"through"`
@@ -71,6 +81,7 @@ type Feeds struct {
 	next    int    // the number of the next post
 	turn    int    // the number of the lock, which grows
 	posts   []Post
+	pending []Pending
 	parts   [parts]part
 	waiting int // posts without their feeds, as most: let no more be made
 	books   map[gitstore.Hash]*audience.Book
@@ -95,7 +106,7 @@ func (f *Feeds) Wanted() bool {
 }
 
 func (f *Feeds) forget() {
-	f.through, f.next, f.posts, f.books = "", 1, nil, map[gitstore.Hash]*audience.Book{}
+	f.through, f.next, f.posts, f.pending, f.books = "", 1, nil, nil, map[gitstore.Hash]*audience.Book{}
 	f.journal = journal{path: f.file("posts")}
 	for n := range f.parts {
 		f.parts[n] = part{journal: journal{path: f.file(fmt.Sprintf("part-%02d", n))}}
@@ -138,10 +149,14 @@ func (f *Feeds) cycle(ctx context.Context) (err error) {
 	if err := f.collect(ctx, v); err != nil {
 		return fmt.Errorf("collect posts: %w", err)
 	}
-	if err := f.generate(v); err != nil {
+	book, err := f.bookAt(v)
+	if err != nil {
+		return err
+	}
+	if err := f.generate(v, book.Most); err != nil {
 		return fmt.Errorf("make feeds: %w", err)
 	}
-	return f.clean()
+	return f.clean(book.Keep)
 }
 
 // load reads what other processes added.
@@ -152,7 +167,7 @@ func (f *Feeds) load() error {
 		if f.journal.fences(l.Turn) {
 			return err
 		}
-		f.through, f.next, f.posts = l.Through, l.Next, append(f.posts, l.Posts...)
+		f.take(l)
 		return err
 	})
 	for n := range f.parts {
@@ -197,10 +212,24 @@ func (f *Feeds) Regenerate(ctx context.Context) error {
 	return f.cycle(ctx)
 }
 
-// collect turns the commits since the last cycle into posts.
+// take takes a line in.
+func (f *Feeds) take(l postsLine) {
+	f.through, f.next, f.posts, f.pending = l.Through, l.Next, append(f.posts, l.Posts...), l.Pending
+}
+
+// line is one of posts that come to the list, as all stands.
+func (f *Feeds) line(posts []Post) postsLine {
+	return postsLine{Through: f.through, Next: f.next, Turn: f.turn, Posts: posts, Pending: f.pending}
+}
+
+// mostPending is how many commits may wait for their records; more are a damaged history.
+const mostPending = 1000
+
+// collect turns the commits since the last cycle into posts, and those that could not be read
+// before.
 func (f *Feeds) collect(ctx context.Context, tip gitstore.View) error {
 	var since gitstore.Hash
-	if f.through == tip.Commit().String() {
+	if f.through == tip.Commit().String() && len(f.pending) == 0 {
 		return nil
 	}
 	if f.through != "" {
@@ -213,40 +242,58 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) error {
 	if err != nil {
 		return err
 	}
-	l := postsLine{Through: tip.Commit().String(), Next: f.next, Turn: f.turn}
+	was := f.pending
+	l := f.line(nil)
+	l.Through, l.Pending = tip.Commit().String(), nil
+	for _, p := range was {
+		h, err := gitstore.ParseHash(p.Commit)
+		if err != nil || f.ledger.Now().Sub(p.Since) > keep {
+			continue
+		}
+		l.add(f, h, &p)
+	}
 	for _, h := range commits {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		v, err := f.ledger.Store.At(h)
-		if err != nil {
-			return err
+		if l.add(f, h, nil); len(l.Pending) > mostPending {
+			return fmt.Errorf("more than %d commits cannot be read: commit %s: %s", mostPending, h, l.Pending[mostPending].Reason)
 		}
-		p, err := f.postOf(v)
-		if err != nil {
-			return fmt.Errorf("commit %s: %w", h, err)
-		}
-		if p != nil {
-			p.Seq = l.Next
-			l.Next++
-			l.Posts = append(l.Posts, *p)
-		}
+	}
+	if f.through == l.Through && len(l.Posts) == 0 && len(l.Pending) == len(was) {
+		return nil
 	}
 	if err := f.journal.add(l); err != nil {
 		return err
 	}
-	f.through, f.next, f.posts = l.Through, l.Next, append(f.posts, l.Posts...)
+	f.take(l)
 	return nil
+}
+
+// add adds what a commit is; one that cannot be read waits.
+func (l *postsLine) add(f *Feeds, h gitstore.Hash, was *Pending) {
+	var p *Post
+	v, err := f.ledger.Store.At(h)
+	if err == nil {
+		p, err = f.postOf(v)
+	}
+	switch {
+	case err != nil && was != nil:
+		l.Pending = append(l.Pending, *was)
+	case err != nil:
+		f.ledger.Log.Warn("an activity waits until its records can be read", "commit", h, "err", err)
+		l.Pending = append(l.Pending, Pending{Commit: h.String(), Since: f.ledger.Now(), Reason: err.Error()})
+	case p != nil:
+		p.Seq = l.Next
+		l.Next++
+		l.Posts = append(l.Posts, *p)
+	}
 }
 
 // generate lets workers make the entries of the parts that have posts. Their number has no
 // effect on what is made.
-func (f *Feeds) generate(v gitstore.View) error {
+func (f *Feeds) generate(v gitstore.View, most int) error {
 	var open [parts][]*Post
-	book, err := f.bookAt(v)
-	if err != nil {
-		return err
-	}
 	n, before := 0, f.waiting
 	f.waiting = 0
 	for i := range f.posts {
@@ -254,14 +301,14 @@ func (f *Feeds) generate(v gitstore.View) error {
 		if p.Part < 0 || p.Part >= parts || !f.waits(p) {
 			continue
 		}
-		if n++; book.Most > 0 && n > book.Most { // the oldest come first
+		if n++; most > 0 && n > most { // the oldest come first
 			f.waiting++
 			continue
 		}
 		open[p.Part] = append(open[p.Part], p)
 	}
-	if f.waiting > before && f.waiting > book.Most {
-		f.ledger.Warn(fmt.Sprintf("%d activities wait for their feeds, and were fewer before: most: in %s lets %d be made at a time", f.waiting, audience.PostsFile, book.Most))
+	if f.waiting > before && f.waiting > most {
+		f.ledger.Warn(fmt.Sprintf("%d activities wait for their feeds, and were fewer before: most: in %s lets %d be made at a time", f.waiting, audience.PostsFile, most))
 	}
 	var work errgroup.Group
 	work.SetLimit(max(1, f.workers))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (f *Feeds) postOf(v gitstore.View) (*Post, error) {
 	if said[postTrailer] != "" {
 		err = p.ofFile(v, said[postTrailer])
 	} else if p = p.ofTransition(book, said); p != nil {
-		err = p.lookUp(v, c, layout.ItemID(said["Bagpipe-Item"]), book)
+		err = p.lookUp(f.ledger, v, c, layout.ItemID(said["Bagpipe-Item"]), book)
 	}
 	if err != nil || p == nil || p.Type == "" {
 		return nil, err
@@ -175,8 +176,8 @@ func (p *Post) ofTransition(book *audience.Book, said map[string]string) *Post {
 	return p
 }
 
-// lookUp completes a post from the item's manifest as of its commit.
-func (p *Post) lookUp(v gitstore.View, c gitstore.Commit, id layout.ItemID, book *audience.Book) error {
+// lookUp completes a post from the item's records as of its commit.
+func (p *Post) lookUp(l *ledger.Ledger, v gitstore.View, c gitstore.Commit, id layout.ItemID, book *audience.Book) error {
 	if p.Data["person"] = c.Author.Name; p.Data["person"] == "" {
 		p.Data["person"] = p.Poster
 	}
@@ -204,7 +205,48 @@ func (p *Post) lookUp(v gitstore.View, c gitstore.Commit, id layout.ItemID, book
 	if m.Parent != nil {
 		p.Data["parent"] = string(m.Parent.Item)
 	}
-	return nil
+	thumbnail, err := thumbnailAt(l, v, id)
+	if thumbnail != "" {
+		p.Data["thumbnail"] = thumbnail
+	}
+	return err
+}
+
+// viewsRobot is what draws thumb.jpg.
+const viewsRobot = "views"
+
+// thumbnailAt is the small picture that a step has made by a commit, below the item's folder;
+// "": none.
+func thumbnailAt(l *ledger.Ledger, v gitstore.View, id layout.ItemID) (string, error) {
+	data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		return "", nil // the guard tells of it
+	}
+	for _, name := range slices.Backward(x.Names()) {
+		w := x.Workflows[name]
+		plan, err := l.PinnedPlan(v, w.Digest)
+		if err != nil {
+			continue // the guard tells of it, too
+		}
+		for i := range plan.Steps {
+			step := &plan.Steps[i]
+			s := w.Steps[layout.Name(step.Name)]
+			if step.Robot != viewsRobot || s == nil {
+				continue
+			}
+			if _, a, ok := s.Current(); ok && a.State == state.Completed {
+				return layout.DerivedDir + "/" + step.Name + "/thumb.jpg", nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // bookAt reads feeds/ as it was at a commit. A file that was broken then counts as not there.

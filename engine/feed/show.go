@@ -45,10 +45,7 @@ func (f *Feeds) Show(feed string, most int) []Row {
 func (f *Feeds) all(feed string) (rows []Row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	posts := map[int]*Post{}
-	for n := range f.posts {
-		posts[f.posts[n].Seq] = &f.posts[n]
-	}
+	posts := f.bySeq()
 	for _, e := range f.entries() {
 		if p := posts[e.Seq]; p != nil && slices.Contains(e.Feeds, feed) {
 			rows = append(rows, Row{Post: *p, Summary: e.Summary, Made: e.Date})
@@ -95,7 +92,7 @@ func (r *Row) Text(format string) string {
 // PostRow is a post with how it stands.
 type PostRow struct {
 	Post
-	Status   string    `json:"status"` // posted, processed, error
+	Status   string    `json:"status"` // pending, posted, processed, error
 	Reason   string    `json:"reason,omitempty"`
 	Modified time.Time `json:"modified"`
 }
@@ -118,6 +115,9 @@ func (f *Feeds) Posts() []PostRow {
 			r.Status = "error"
 		}
 		rows = append(rows, r)
+	}
+	for _, p := range f.pending {
+		rows = append(rows, PostRow{Post: Post{ID: p.Commit, Date: p.Since, Data: map[string]any{}}, Status: "pending", Reason: p.Reason, Modified: p.Since})
 	}
 	return rows
 }

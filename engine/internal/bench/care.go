@@ -86,6 +86,9 @@ func (w *workspace) write(name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o666)
 }
 
+// postsInFolder is how many posts stand in one folder: each commit writes its folder anew.
+const postsInFolder = 500
+
 // post adds commits that are posts, by git's own means.
 func (w *workspace) post(n int) error {
 	c := w.b.command("git", "-C", w.root, "fast-import", "--quiet", "--date-format=raw")
@@ -99,7 +102,7 @@ func (w *workspace) post(n int) error {
 	}
 	begin := time.Now().Add(-time.Duration(n) * time.Second / 10).Unix()
 	for i := range n {
-		name := fmt.Sprintf("posts/2026/11/%08d", i)
+		name := fmt.Sprintf("posts/%04d/11/%08d", i/postsInFolder, i)
 		body := fmt.Sprintf("{\"app\": \"loans\", \"by\": \"x\", \"collection\": \"c%d\", \"data\": {\"title\": \"Map %d lent\"}, \"schema\": 1, \"type\": \"museum.loan\"}\n", i%collections, i)
 		message := fmt.Sprintf("post: museum.loan\n\nBagpipe-Post: %s\nBagpipe-Agent: P <p%d@example.org>\n", name, i%people)
 		fmt.Fprintf(in, "commit refs/heads/main\nauthor P%d <p%d@example.org> %d +0000\ncommitter Bagpipe <bagpipe@bench> %d +0000\ndata %d\n%s\n",

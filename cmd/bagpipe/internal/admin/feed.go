@@ -88,7 +88,7 @@ func (c *feedWrite) Run(ctx context.Context, on *screen.Screen, open Open) error
 }
 
 type feedPosts struct {
-	Status string `placeholder:"STATUS" enum:",posted,processed,error" default:"" help:"posted, processed or error."`
+	Status string `placeholder:"STATUS" enum:",pending,posted,processed,error" default:"" help:"pending, posted, processed or error."`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
@@ -107,9 +107,13 @@ func (c *feedPosts) Run(ctx context.Context, on *screen.Screen, open Open) error
 		if c.JSON {
 			return on.JSON(rows)
 		}
-		t := screen.NewTable("post", "date", "type", "by", "collection", "status", "feeds")
+		t := screen.NewTable("post", "date", "type", "by", "collection", "status", "feeds", "why")
 		for _, r := range rows {
-			t.Row(fmt.Sprint(r.Seq), screen.When(r.Date), r.Type, r.Poster, r.Collection, r.Status, fmt.Sprint(len(r.To)))
+			number := fmt.Sprint(r.Seq)
+			if r.Seq == 0 {
+				number = r.ID[:12]
+			}
+			t.Row(number, screen.When(r.Date), r.Type, r.Poster, r.Collection, r.Status, fmt.Sprint(len(r.To)), r.Reason)
 		}
 		return t.Print(on.Out)
 	})
