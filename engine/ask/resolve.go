@@ -72,10 +72,13 @@ func (de *Details) Resolve(ctx context.Context, ref string) (layout.ItemID, erro
 	return "", ambiguous(ref, found)
 }
 
+// shortest is how many digits of an identifier stand for it where a label fits, too.
+const shortest = 4
+
 // search finds the items a reference that is no identifier may mean. A label that
 // is also the beginning of one item's identifier is ambiguous: acting on the wrong
-// item would not be noticed. One that begins many identifiers can only be meant
-// as the label. Eight digits, as listings show them, are not looked for among
+// item would not be noticed. One that begins many identifiers, or is shorter than anybody
+// shortens them, can only be meant as the label. Eight digits, as listings show them, are not looked for among
 // labels, which takes reading every manifest.
 func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
 	if layout.IsItemPrefix(ref) {
@@ -92,7 +95,7 @@ func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (fou
 		return nil, err
 	case len(named) == 0:
 		return found, nil
-	case len(found) > 1:
+	case len(found) > 1 || len(ref) < shortest:
 		return named, nil
 	}
 	found = append(found, named...)

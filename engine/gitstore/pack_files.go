@@ -147,7 +147,7 @@ func makeKeep(r *repo.Repo) error {
 	if text, err := r.FS.ReadFile(name); err == nil && string(text) == keepMark {
 		return nil
 	}
-	if err := disk.MkdirAllFS(r.FS, filepath.Dir(name), 0o755); err != nil {
+	if err := r.MkdirAll(filepath.Dir(name)); err != nil {
 		return err
 	}
 	return disk.WriteFileFS(r.FS, name, "", []byte(keepMark), 0o644)

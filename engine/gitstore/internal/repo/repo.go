@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -68,19 +67,24 @@ func (r *Repo) Exists(name string) bool {
 }
 
 // OpenFile is FS.OpenFile, which makes the file's folder when that is missing. The repository
-// itself is never made: where it was moved away, one begun anew would stand in its way back.
+// itself is not made: where it was moved away, one begun anew would stand in its way back.
 func (r *Repo) OpenFile(name string, flags int, perm fs.FileMode) (disk.File, error) {
 	f, err := r.FS.OpenFile(name, flags, perm)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	if strings.HasPrefix(name, r.Git+string(filepath.Separator)) && !r.Exists(r.Git) {
-		return nil, err
-	}
-	if err := disk.MkdirAllFS(r.FS, filepath.Dir(name), 0o755); err != nil {
+	if err := r.MkdirAll(filepath.Dir(name)); err != nil {
 		return nil, err
 	}
 	return r.FS.OpenFile(name, flags, perm)
+}
+
+// MkdirAll makes a folder of the repository, but never the repository itself.
+func (r *Repo) MkdirAll(dir string) error {
+	if _, err := r.FS.Lstat(r.Git); errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return disk.MkdirAllFS(r.FS, dir, 0o755)
 }
 
 // Append adds bytes to the end of a file; it syncs nothing.

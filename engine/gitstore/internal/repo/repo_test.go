@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"bagpipe/layout/disk"
+
+	"github.com/gofrs/flock"
 )
 
 // A repository that was moved away finds its place free when it comes back.
@@ -24,6 +26,25 @@ func TestAppendMakesNoRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Append(r.Temp("replaced"), []byte("x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who waits for a lock makes the lock's folder, and no repository either.
+func TestALockMakesNoRepository(t *testing.T) {
+	root := t.TempDir()
+	r := &Repo{Root: root, Git: filepath.Join(root, ".git"), FS: disk.OS{}}
+	l := flock.New(r.Temp("lock"))
+	if err := r.lock(l); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("locked where no repository is: %v", err)
+	}
+	if _, err := os.Lstat(r.Git); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a repository was begun: %v", err)
+	}
+	if err := os.Mkdir(r.Git, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.lock(l), l.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // Turn is the right of one Bagpipe process to publish. Two locks give it in the order of
@@ -62,7 +61,7 @@ func (r *Repo) lock(l *flock.Flock) error {
 			return nil
 		case !made:
 			made = true
-			if err := disk.MkdirAllFS(r.FS, filepath.Dir(l.Path()), 0o755); err != nil {
+			if err := r.MkdirAll(filepath.Dir(l.Path())); err != nil {
 				return fmt.Errorf("lock %s: %w", l.Path(), err)
 			}
 			waited -= pause
