@@ -3,6 +3,7 @@ package layout
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -47,8 +48,8 @@ func (s *Standing) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// DecodeRetired reads a file of RetiredDir; no bytes are a file of no item. A newer schema is
-// a *SchemaError. Items is never nil.
+// DecodeRetired reads a file of RetiredDir; no bytes are a file of no item. A line of what is no
+// item's identifier is passed over. A newer schema is a *SchemaError. Items is never nil.
 func DecodeRetired(data []byte) (Retired, error) {
 	r := Retired{Items: map[ItemID]Standing{}}
 	if len(data) == 0 {
@@ -60,6 +61,10 @@ func DecodeRetired(data []byte) (Retired, error) {
 	if r.Items == nil { // null
 		r.Items = map[ItemID]Standing{}
 	}
+	maps.DeleteFunc(r.Items, func(id ItemID, _ Standing) bool {
+		_, err := ParseItemID(string(id))
+		return err != nil
+	})
 	if r.Schema > retiredSchema {
 		return r, &SchemaError{File: RetiredDir, Schema: r.Schema, Known: retiredSchema}
 	}

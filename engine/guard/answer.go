@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,10 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		mended.Execution, mended.Retired = x.Encode(), layout.Standing{}
 		did = true
 		files := now.Changes(id, mended)
-		return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, ledger.Recall(g.ledger, r, id, files)
+		if now.Absent() || now.Retired != (layout.Standing{}) {
+			err = g.bringBack(r, id, v.want, want, files)
+		}
+		return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, err
 	})
 	if err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
@@ -134,6 +138,26 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		}
 	}
 	return nil
+}
+
+// bringBack adds to files what stood beside an item's records that r lacks, and takes the item's
+// line away: not from a file of a newer schema, where records that stand go before it.
+func (g *Guard) bringBack(r gitstore.Reader, id layout.ItemID, v version, is ledger.Records, files map[string][]byte) error {
+	if at := cmp.Or(v.at, v.beside); !at.IsZero() {
+		before, err := g.ledger.Store.At(at)
+		if err != nil {
+			return err
+		}
+		if err := ledger.Beside(g.ledger, before, is.Retired != layout.Standing{}, r, id, files); err != nil {
+			return err
+		}
+	}
+	err := ledger.Recall(g.ledger, r, id, files)
+	var newer *layout.SchemaError
+	if errors.As(err, &newer) {
+		return nil
+	}
+	return err
 }
 
 // stays reports whether an answer is wanted though the records hold all that they should.

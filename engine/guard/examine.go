@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -216,7 +217,7 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		return err
 	}
 	mended, what := judge(id, before, now, plans)
-	if stray, err := x.stray(ctx, c, before, now); err != nil {
+	if stray, err := x.stray(ctx, c, id, before, now); err != nil {
 		return err
 	} else if stray != "" && len(what) == 0 {
 		mended, what = before, []string{stray}
@@ -235,10 +236,10 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	next := &verdict{want: version{at: c.Hash}}
 	switch {
-	case len(what) > 0 && now.Absent() && len(others) == 0: // kept by name: there may be very many
+	case len(what) > 0 && (now.Absent() || now.Retired != layout.Standing{}) && len(others) == 0: // kept by name: there may be very many
 		next.want = want
 	case len(what) > 0:
-		next.want = version{files: mended}
+		next.want = version{files: mended, beside: cmp.Or(want.at, want.beside)}
 	}
 	if len(what) > 0 {
 		b := breach{commit: c, what: what}
@@ -281,16 +282,30 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 }
 
 // stray says so where a commit says that an item's records last stood in one that does not lead
-// to it, and may be gone some day.
-func (x *examiner) stray(ctx context.Context, c gitstore.Commit, before, now ledger.Records) (string, error) {
+// to it, and may be gone some day, or beside which other files stood.
+func (x *examiner) stray(ctx context.Context, c gitstore.Commit, id layout.ItemID, before, now ledger.Records) (string, error) {
 	if now.Retired == before.Retired || now.Retired == (layout.Standing{}) {
 		return "", nil
 	}
 	leads, err := LeadsTo(ctx, x.g.ledger, now.Retired, c)
-	if err != nil || leads {
+	if err != nil {
 		return "", err
 	}
-	return "retired the item by records in a commit that is not in the history", nil
+	if !leads {
+		return "retired the item by records in a commit that is not in the history", nil
+	}
+	if len(c.Parents) != 1 || before.Retired != (layout.Standing{}) {
+		return "", nil
+	}
+	view, err := x.view(c.Parents[0])
+	if err != nil {
+		return "", err
+	}
+	same, err := ledger.SameBeside(x.g.ledger, view, now.Retired, id)
+	if err != nil || same {
+		return "", err
+	}
+	return "retired the item by a commit where what stands beside its records was another", nil
 }
 
 // LeadsTo reports whether the commit in which an item's records last stood leads to another.

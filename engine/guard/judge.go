@@ -12,10 +12,12 @@ import (
 	"bagpipe/layout"
 )
 
-// version is an item's records: as committed, or, when at is zero, as mended.
+// version is an item's records: as committed, or, when at is zero, as mended; beside is then where
+// the other files of the item stand.
 type version struct {
-	at    gitstore.Hash
-	files ledger.Records
+	at     gitstore.Hash
+	files  ledger.Records
+	beside gitstore.Hash
 }
 
 // judge holds an item's records against what they were; see the package comment.

@@ -27,13 +27,18 @@ var committedNames = []string{layout.ManifestJSON, layout.ExecutionJSON, layout.
 // SideNames are those of them that are no Records.
 var SideNames = committedNames[4:]
 
-// ReadRetired reads the line of a retired item; zero: there is none.
+// ReadRetired reads the line of a retired item; zero: there is none. A file that cannot be read
+// has no lines.
 func ReadRetired(r gitstore.Reader, id layout.ItemID) (layout.Standing, error) {
 	data, err := ReadOptional(r, layout.RetiredPath(id))
 	if err != nil {
 		return layout.Standing{}, err
 	}
 	all, err := layout.DecodeRetired(data)
+	var newer *layout.SchemaError
+	if err != nil && !errors.As(err, &newer) {
+		return layout.Standing{}, nil
+	}
 	return all.Items[id], err
 }
 
@@ -71,8 +76,12 @@ func StandingOf(l *Ledger, r gitstore.Reader, id layout.ItemID) (Records, error)
 		return f, err
 	}
 	s, err := ReadRetired(r, id)
-	if err != nil || s == (layout.Standing{}) {
-		return f, nil //nolint:nilerr // a file that cannot be read retires nothing
+	var newer *layout.SchemaError
+	switch {
+	case errors.As(err, &newer): // it retires nothing that this version can find
+		return f, nil
+	case err != nil || s == (layout.Standing{}):
+		return f, err
 	}
 	v, ok, err := lastStood(l, id, s)
 	if err != nil || !ok {
@@ -139,6 +148,51 @@ func Retirement(r gitstore.Reader, v gitstore.View, m layout.Manifest) (map[stri
 	}
 	s := layout.Standing{Commit: v.Commit().String(), Collection: m.Collection, Label: Clip(Printable(m.Label), MaxLabel)}
 	return files, SetRetired(r, m.Item, s, files)
+}
+
+// Beside adds to files, which are to change r, what stood beside an item's records at v, or last
+// stood where it was retired there; files that are there already stay.
+func Beside(l *Ledger, v gitstore.View, retired bool, r gitstore.Reader, id layout.ItemID, files map[string][]byte) error {
+	if retired {
+		last, ok, err := Stood(l, v, id)
+		if err != nil || !ok {
+			return err
+		}
+		v = last
+	}
+	for _, name := range SideNames {
+		p := layout.ItemDir(id) + "/" + name
+		is, err := ReadOptional(r, p)
+		if err != nil {
+			return err
+		}
+		was, err := ReadOptional(v, p)
+		if err != nil {
+			return err
+		}
+		if _, set := files[p]; !set && is == nil && was != nil {
+			files[p] = was
+		}
+	}
+	return nil
+}
+
+// SameBeside reports whether what stands beside an item's records at v stood so in the commit that
+// a line names.
+func SameBeside(l *Ledger, v gitstore.View, s layout.Standing, id layout.ItemID) (bool, error) {
+	last, ok, err := lastStood(l, id, s)
+	if err != nil || !ok {
+		return false, err
+	}
+	for _, name := range SideNames {
+		p := layout.ItemDir(id) + "/" + name
+		is, errIs := ReadOptional(v, p)
+		was, errWas := ReadOptional(last, p)
+		if err := errors.Join(errIs, errWas); err != nil || string(is) != string(was) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Recall adds to files what brings a retired item's files back; files that are there already
