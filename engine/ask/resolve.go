@@ -78,8 +78,8 @@ const shortest = 4
 // search finds the items a reference that is no identifier may mean. A label that
 // is also the beginning of one item's identifier is ambiguous: acting on the wrong
 // item would not be noticed. One that begins many identifiers, or is shorter than anybody
-// shortens them, can only be meant as the label. Eight digits, as listings show them, are not looked for among
-// labels, which takes reading every manifest.
+// shortens them, can only be meant as the label. Eight digits, as listings show them, are
+// not looked for among labels, which takes reading every manifest.
 func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
 	if layout.IsItemPrefix(ref) {
 		if found, err = prefixed(v, ref); err != nil {

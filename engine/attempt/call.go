@@ -207,9 +207,8 @@ func (a *Attempts) checkStore(ctx context.Context, dir, own string) error {
 	return s.Check()
 }
 
-// OldestDeposit finds the oldest item that was deposited in the store named own, "" of the
-// settings. A
-// deposit that was reset since counts: its milestone stays reached.
+// OldestDeposit finds the oldest item that was deposited in the store named own; "" is that of
+// the settings. A deposit that was reset since counts: its milestone stays reached.
 func (a *Attempts) OldestDeposit(own string) (id layout.ItemID, ok bool) {
 	for it := range a.index.Loaded().Items() {
 		for r := range it.Runs {
