@@ -110,7 +110,7 @@ func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		n, size, err := t.readBack(ctx, b, own, stage, last, vouched)
 		var wrong *Damage
 		if errors.As(err, &wrong) && try == 1 { // a dead put's files, or one altered on the way
-			if err := t.b.remove(ctx, stage); err != nil {
+			if err := t.clear(ctx, own, tree, stage); err != nil {
 				return none, err
 			}
 			continue
@@ -123,6 +123,21 @@ func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 		}
 		return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
 	}
+}
+
+// clear removes from a copy that has no name yet what is not as the bag has it; what is sound stays.
+func (t *bagTarget) clear(ctx context.Context, own vouchers, tree *files.Tree, at string) error {
+	bad, err := t.differing(ctx, own, tree, at)
+	var wrong *Damage
+	if errors.As(err, &wrong) { // a link, or a file in the place of a folder
+		return t.b.remove(ctx, at)
+	}
+	for name := range bad {
+		if err == nil {
+			err = t.b.remove(ctx, at+"/"+name)
+		}
+	}
+	return err
 }
 
 // send writes the files that are not there with their size yet, but the last. vouched are those of

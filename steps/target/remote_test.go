@@ -152,6 +152,31 @@ func TestS3GoesOn(t *testing.T) {
 	must(t, err)
 }
 
+// Of a dead put's files those that are sound stay, and one that was altered on its way is sent again.
+func TestS3SendsTheAlteredAlone(t *testing.T) {
+	s := targettest.NewS3(t, false)
+	to := open(t, target.Config{Kind: target.KindS3, Secrets: s.Secrets, S3Config: s.S3Config})
+	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": "B"})
+	c, err := to.Put(t.Context(), b)
+	must(t, err)
+	must(t, s.Client.RemoveObject(t.Context(), s.Bucket, c.Place+"/bagit.txt", minio.RemoveObjectOptions{}))
+	_, err = s.Client.PutObject(t.Context(), s.Bucket, c.Place+"/data/b", strings.NewReader("Z"), 1, minio.PutObjectOptions{})
+	must(t, err)
+	stat := func() os.FileInfo {
+		i, err := os.Stat(filepath.Join(s.Dir, "buckets", s.Bucket, c.Place, "data/a"))
+		must(t, err)
+		return i
+	}
+	before := stat()
+	again, err := to.Put(t.Context(), b)
+	must(t, err)
+	if !os.SameFile(before, stat()) {
+		t.Error("a sound file was sent again")
+	}
+	_, _, err = to.Check(t.Context(), again, target.Read)
+	must(t, err)
+}
+
 // An upload in parts that was interrupted goes on with the parts that are there, and leaves
 // no other.
 func TestS3Parts(t *testing.T) {
