@@ -136,21 +136,46 @@ func (o *owner) buildOne(b *built, r *request) error {
 		r.hash = b.To
 		return nil
 	}
+	for range maxWays {
+		clean, err := o.edit(b, r, c)
+		path, at := worktree.InTheWay(err)
+		r.err, r.broken = err, !clean
+		if !clean || at == "" || o.opts.MakeWay == nil {
+			break
+		}
+		var way Change
+		way.Author, way.Message = o.opts.MakeWay(path, at)
+		if way.Files, err = o.work.Below(at); err == nil {
+			_, err = o.edit(b, r, &way)
+		}
+		if err == nil {
+			err = o.seal(b, o.opts.SignAll && o.opts.Sign != nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.broken {
+		return ref.ErrMoved // the trees in memory are half changed: begin again without it
+	}
+	return nil
+}
+
+// maxWays bounds the files and folders that are removed from the way of one Change.
+const maxWays = 100
+
+// edit makes the commit of a change. After an error, clean reports whether nothing was changed.
+func (o *owner) edit(b *built, r *request, c *Change) (clean bool, err error) {
 	changed, clean, err := o.work.Edit(o.builder, c.Files)
 	if err != nil {
-		r.err = err
-		if clean {
-			return nil
-		}
-		r.broken = true
-		return ref.ErrMoved // the trees in memory are half changed: begin again without it
+		return clean, err
 	}
 	o.addCommit(b, r, c, changed)
 	for _, p := range changed {
 		data := c.Files[p]
 		b.changes = append(b.changes, FileChange{Path: p, Data: data, Deleted: data == nil})
 	}
-	return nil
+	return true, nil
 }
 
 // addCommit makes a commit, which seal adds.

@@ -60,6 +60,11 @@ type Options struct {
 	// no path is.
 	Follow func(path string) bool
 
+	// MakeWay words the commit that removes what others committed in the way of a path of a
+	// Change: at is a file in the place of a folder above it, or a folder in its own place. nil:
+	// such a Change is refused.
+	MakeWay func(path, at string) (author Signature, message string)
+
 	// Moved is told after the branch, found moved back to from, was moved forward
 	// again to to: from Open's goroutine, or the owner's. nil: logged as a warning.
 	Moved func(from, to Hash)

@@ -82,9 +82,6 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 	if err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
 	}
-	if err := g.clearWay(ctx, id); err != nil {
-		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
-	}
 	did := false
 	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
 		did = false

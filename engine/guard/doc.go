@@ -22,7 +22,9 @@
 // made up is answered by one commit: its records with everything that was
 // acknowledged, and a hold whose text says the breach, its commit and its author; the
 // pushed commit stays in the history. Mending a mended record does nothing, so no two
-// engines answer each other, and the second to come finds nothing left to do. A pinned
+// engines answer each other, and the second to come finds nothing left to do. A file in the
+// place of a folder of records, or the other way round, is removed by the store as the record
+// is written (gitstore.Options.MakeWay). A pinned
 // definition is put back without a hold, and until then read from the history. An attempt
 // in the name of the engine that runs here, which that engine did not make, is kept, as
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit

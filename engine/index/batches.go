@@ -1,6 +1,7 @@
 package index
 
 import (
+	"fmt"
 	"log/slog"
 
 	"bagpipe/engine/gitstore"
@@ -10,11 +11,14 @@ import (
 	"bagpipe/layout"
 )
 
-// loadBatches tells the index which batches are closed.
-func loadBatches(v gitstore.View, index *queue.Index) error {
-	batches, err := ledger.ListBatches(v)
+// loadBatches tells the index which batches are closed, and warns of those that cannot be read.
+func loadBatches(l *ledger.Ledger, v gitstore.View, index *queue.Index) error {
+	batches, broken, err := ledger.ListBatches(v)
 	for _, b := range batches {
 		index.SetBatch(string(b.Name), !b.Closed.IsZero())
+	}
+	for _, b := range broken {
+		l.Warn(fmt.Sprintf("%v; the batch counts as open until the file is put right in a clone and pushed", b))
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func (ke *Keeper) fill(ctx context.Context, v gitstore.View) (*queue.Index, erro
 	facets := facetPaths(ke.settings.Current())
 	ke.facets.Store(&facets)
 	index, tree := checkpoints{ke.ledger}.restore(v, facets, ke.settings.Current().Settings.QueueLanes())
-	if err := loadBatches(v, index); err != nil {
+	if err := loadBatches(ke.ledger, v, index); err != nil {
 		return nil, err
 	}
 	f := index.Fill()

@@ -21,7 +21,7 @@ func (ke *Keeper) VerifyIndex(ctx context.Context) (Verified, error) {
 		return Verified{}, err
 	}
 	full := queue.New()
-	if err := loadBatches(v, full); err != nil {
+	if err := loadBatches(ke.ledger, v, full); err != nil {
 		return Verified{}, err
 	}
 	f := full.Fill()

@@ -84,24 +84,35 @@ func (l *Ledger) CloseBatch(ctx context.Context, name layout.Name, who Actor) er
 	return err
 }
 
-func ListBatches(v gitstore.View) (batches []layout.Batch, err error) {
+// ListBatches gives the batches of a commit in the order of their names, and for each file of
+// one that was pushed so that it cannot be read an error: its items wait as those of an open
+// batch.
+func ListBatches(v gitstore.View) (batches []layout.Batch, broken []error, err error) {
 	entries, err := v.List(layout.BatchesDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, entry := range entries {
 		name, ok := layout.BatchOfPath(layout.BatchesDir + "/" + entry.Name)
-		if !ok {
+		if !ok || entry.IsDir {
 			continue
 		}
-		b, _, err := readBatch(v, name)
+		data, err := v.ReadFile(layout.BatchPath(name))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", layout.BatchPath(name), err)
+			return nil, nil, err
 		}
-		batches = append(batches, *b)
+		b, err := layout.DecodeBatch(data)
+		if err == nil && b.Name != name {
+			err = fmt.Errorf("it is of a batch %q", b.Name)
+		}
+		if err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", layout.BatchPath(name), err))
+			continue
+		}
+		batches = append(batches, b)
 	}
-	return batches, nil
+	return batches, broken, nil
 }

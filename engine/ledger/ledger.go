@@ -97,6 +97,11 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 			return ok && (IsRecord(rest) || rest == layout.QualityJSON) || path == layout.ControlsFile ||
 				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/") || strings.HasPrefix(path, layout.FiringsDir+"/")
 		},
+		MakeWay: func(path, at string) (gitstore.Signature, string) {
+			l.Warn(fmt.Sprintf("%s was committed by somebody in the way of %s; it is removed, and stays in the history", Printable(at), path))
+			who := l.ByEngine()
+			return who.Author, Message("answer: removed "+Printable(at)+", which was in the way of "+path, "", []Trailer{{"Bagpipe-Agent", who.Agent}})
+		},
 		Moved: func(from, to gitstore.Hash) {
 			l.Warn(fmt.Sprintf("the branch was moved back to %s; it has been moved forward again to %s, as what was acknowledged stays. To take back what was pushed, revert it in a clone and push.", from.String()[:12], to.String()[:12]))
 		},

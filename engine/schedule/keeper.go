@@ -142,7 +142,7 @@ func (k *Keeper) refresh() error {
 			continue
 		}
 		s, err := read(v, name)
-		if err != nil { // told of when it is to be fired
+		if err != nil || s == nil { // told of when it is to be fired; nil: a pushed folder has its name
 			delete(k.seen, name)
 			continue
 		}

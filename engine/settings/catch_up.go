@@ -2,7 +2,9 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -27,7 +29,7 @@ func settingsMark(v gitstore.View) (string, error) {
 			fmt.Fprintf(&mark, "%s %s\n", entry.Name, entry.Hash)
 		case layout.SchedulesDir, layout.CatalogsDir: // what stands below them changes with every firing and scan
 			files, err := v.List(entry.Name)
-			if err != nil {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a pushed file in its place is no folder
 				return "", fmt.Errorf("look for settings: %w", err)
 			}
 			for _, f := range files {

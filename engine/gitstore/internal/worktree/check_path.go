@@ -21,7 +21,7 @@ func checkSize(files map[string][]byte) error {
 	size := 0
 	for p, data := range files {
 		if size += len(data); size > maxChange {
-			return &pathError{p, errTooLarge}
+			return &pathError{path: p, cause: errTooLarge}
 		}
 	}
 	return nil
@@ -31,6 +31,7 @@ func checkSize(files map[string][]byte) error {
 type pathError struct {
 	path  string
 	cause error
+	at    string // what stands in the way in the tree; "": nothing does
 }
 
 func (e *pathError) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.cause) }
@@ -42,16 +43,25 @@ func IsPath(err error) bool {
 	return errors.As(err, &p)
 }
 
+// InTheWay gives the path that a Change had and what stands there in the tree: a file in the
+// place of a folder above it, or a folder in its own place. "": the error is another.
+func InTheWay(err error) (path, at string) {
+	if p, is := errors.AsType[*pathError](err); is {
+		return p.path, p.at
+	}
+	return "", ""
+}
+
 // check refuses a path before anything is changed: what git fsck --strict would
 // complain of, and a file where a folder is or the other way round.
 func (w *Tree) check(path string, files map[string][]byte) error {
 	if !validPath(path) {
-		return &pathError{path, errBadPath}
+		return &pathError{path: path, cause: errBadPath}
 	}
 	for i := range len(path) {
 		if path[i] == '/' {
 			if _, clash := files[path[:i]]; clash {
-				return &pathError{path, errInTheWay}
+				return &pathError{path: path, cause: errInTheWay}
 			}
 		}
 	}
@@ -60,7 +70,7 @@ func (w *Tree) check(path string, files map[string][]byte) error {
 		return err
 	}
 	if found && e.Mode.IsDir() {
-		return &pathError{path, errIsFolder}
+		return &pathError{path: path, cause: errIsFolder, at: path}
 	}
 	return nil
 }

@@ -201,13 +201,47 @@ func (w *Tree) find(path string) (e odb.Entry, ok bool, err error) {
 			return e, found, nil
 		}
 		if !e.Mode.IsDir() {
-			return e, false, &pathError{path: path, cause: errInTheWay}
+			return e, false, &pathError{path: path, cause: errInTheWay, at: path[:len(path)-len(after)-1]}
 		}
 		if n, err = w.kid(n, e); err != nil {
 			return odb.Entry{}, false, err
 		}
 		rest = after
 	}
+}
+
+// Below gives the path of each entry at a path or below it that is no folder, links and
+// submodules too, as a change that deletes them.
+func (w *Tree) Below(path string) (map[string][]byte, error) {
+	w.dirNode = nil
+	defer func() { w.dirNode = nil }()
+	e, ok, err := w.find(path)
+	files := map[string][]byte{}
+	if err != nil || !ok {
+		return files, err
+	}
+	if !e.Mode.IsDir() {
+		files[path] = nil
+		return files, nil
+	}
+	err = below(w.db, e.Hash, path, files) // a folder in memory is as its hash says between edits
+	return files, err
+}
+
+func below(db *odb.DB, tree odb.Hash, dir string, files map[string][]byte) error {
+	data, err := db.ReadTree(tree)
+	if err != nil {
+		return err
+	}
+	for e := range odb.Entries(bytes.Clone(data)) {
+		path := dir + "/" + string(e.Name)
+		if !e.Mode.IsDir() {
+			files[path] = nil
+		} else if err := below(db, e.Hash, path, files); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func splitPath(path string) (dir, name string) {
