@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/gitstore/internal/ref"
+	"bagpipe/engine/gitstore/internal/repo"
 )
 
 // safely makes git sync all it writes.
@@ -101,5 +102,29 @@ func (s *Store) land(ctx context.Context, onto func(tip Hash) (Hash, error)) (to
 	if to, err = onto(tip); err != nil || to == tip {
 		return to, err
 	}
-	return to, s.repo.RunGit(ctx, "-c", "core.fsync=all", "update-ref", "-m", "sync", s.repo.Branch, to.String(), tip.String())
+	return to, moveTo(s.repo, s.opts.Committer, tip, to)
+}
+
+// moveTo moves the branch by the store's own lock, as that of a git which is killed would stay
+// for good. The turn is the caller's.
+func moveTo(r *repo.Repo, committer Signature, tip, to Hash) (err error) {
+	locker := ref.NewLocker(r)
+	lock, err := locker.Prepare()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		lock.Release()
+		err = errors.Join(err, locker.Close())
+	}()
+	if err := lock.Write(to); err != nil {
+		return err
+	}
+	moved, err := lock.Move(tip)
+	if moved {
+		log := ref.NewReflog(r, committer)
+		log.Note(ref.Move{From: tip, To: to, Commits: 1, Subject: "sync"})
+		log.Flush()
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,10 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 // two by name. A
 // site's branch that was rewritten is refused, and an error beside the others.
 func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
-	at := "refs/remotes/" + remote + "/"
+	at := remoteBranches + remote + "/"
+	if err := dropDeadLocks(root, at, remoteTags+remote, remoteOffers+remote, anchorRefs); err != nil {
+		return nil, err
+	}
 	_, failed := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
 		"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
 		"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
@@ -97,6 +101,35 @@ func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 		}
 	}
 	return tips, failed
+}
+
+const remoteBranches = "refs/remotes/"
+
+// deadAfter is how old a lock is that no living git holds: git holds one while it writes a
+// line.
+const deadAfter = time.Minute
+
+// dropDeadLocks removes the locks on refs below the folders that a git which was killed left:
+// each fetch and push would be refused for good.
+func dropDeadLocks(root string, below ...string) error {
+	for _, dir := range below {
+		err := filepath.WalkDir(filepath.Join(root, layout.RepositoryDir, filepath.FromSlash(dir)), func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
+				info, errInfo := e.Info()
+				if err = errInfo; err == nil && time.Since(info.ModTime()) > deadAfter {
+					err = os.Remove(path)
+				}
+			}
+			if errors.Is(err, fs.ErrNotExist) { // none was fetched yet, or another removed it
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("look for locks of dead gits: %w", err)
+		}
+	}
+	return nil
 }
 
 // Push writes the branch to branches of a remote, and the anchors that the remote did not have
