@@ -26,6 +26,7 @@ const (
 	ItemsDir      = "items"
 	BatchesDir    = "batches"
 	InboxDir      = "inbox"
+	UploadPrefix  = ".uploading-" // begins the name of a folder in an inbox in which a server keeps an upload
 	IntakeDir     = "intake"
 	RejectedDir   = "rejected"
 	RepositoryDir = ".git"

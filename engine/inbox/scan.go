@@ -206,7 +206,7 @@ const ownName = "own" // not a reason: a name this package uses, shown nowhere
 
 // unfinished says why the name alone makes a drop wait.
 func (p *place) unfinished(name string) string {
-	if name == setAsideName || name == pauseName || name == setsName {
+	if name == setAsideName || name == pauseName || name == setsName || strings.HasPrefix(name, layout.UploadPrefix) {
 		return ownName
 	}
 	if id, ok := strings.CutPrefix(name, asidePrefix); ok {

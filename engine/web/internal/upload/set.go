@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	hidden   = ".uploading-" // begins the name of a set's folder
 	partsDir = "parts"
 	dropDir  = "drop"
 	infoEnd  = ".info"
@@ -50,7 +49,7 @@ type set struct{ inbox, dir string }
 
 func (u *Uploads) set(collection layout.Name, name string) set {
 	inbox := filepath.Join(u.d.Root, layout.InboxDir, string(collection))
-	return set{inbox, filepath.Join(inbox, hidden+name)}
+	return set{inbox, filepath.Join(inbox, layout.UploadPrefix+name)}
 }
 
 // begin makes the folder of a set, if it is not there.
@@ -229,7 +228,7 @@ func (s set) finish() (at string, whole int, err error) {
 		alone = name
 	}
 	if at, err = s.publish(name, alone); fault.Is(err, fault.Refused) { // another came first; nothing is lost
-		at, err = s.publish(name+"-"+strings.TrimPrefix(filepath.Base(s.dir), hidden)[:8], alone)
+		at, err = s.publish(name+"-"+strings.TrimPrefix(filepath.Base(s.dir), layout.UploadPrefix)[:8], alone)
 	}
 	return at, len(parts), err
 }
@@ -239,7 +238,7 @@ func (s set) finish() (at string, whole int, err error) {
 func (u *Uploads) Sweep() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	dirs, err := filepath.Glob(filepath.Join(globbed(u.d.Root), layout.InboxDir, "*", hidden+"*"))
+	dirs, err := filepath.Glob(filepath.Join(globbed(u.d.Root), layout.InboxDir, "*", layout.UploadPrefix+"*"))
 	var errs []error
 	for _, dir := range dirs {
 		s := set{filepath.Dir(dir), dir}
