@@ -57,8 +57,9 @@ const (
 	DerivedDir    = "derived"
 	LogsDir       = "logs"
 	InputsDir     = "inputs"
-	ChildrenDir   = "children" // of an attempt's scratch folder
-	VersionsDir   = "versions" // the versions before the present one, by their numbers
+	ChildrenDir   = "children"       // of an attempt's scratch folder
+	ReadyDir      = "children.ready" // there, too: children are renamed into it while the program runs
+	VersionsDir   = "versions"       // the versions before the present one, by their numbers
 	VersionJSON   = "version.json"
 )
 

@@ -83,27 +83,56 @@ func ParseChild(c *Call, line []byte) (child Child, err error) {
 		Name string `json:"name"`
 		childDoc
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&doc); err != nil {
+	if err := decodeStrictly(line, &doc); err != nil {
 		return child, fmt.Errorf("expected a JSON object with name: %w: %.80q", err, line)
 	}
 	name, err := layout.DecodePath(doc.Name)
 	if err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return child, fmt.Errorf("name %q: expected the name of a file or folder in %s", doc.Name, layout.ChildrenDir)
 	}
-	if child, err = doc.child(); err != nil {
-		return child, fmt.Errorf("%s: %w", doc.Name, err)
+	return childIn(c, layout.ChildrenDir, name, doc.childDoc)
+}
+
+// SaidOf names the file, beside a child in the folder of those that are ready, that holds what
+// result.json may say of it.
+func SaidOf(name string) string { return "." + name + ".json" }
+
+// ReadyChild reads what a program renamed to name in the folder of the children that are ready.
+func ReadyChild(c *Call, name string) (child Child, err error) {
+	data, err := readSmall(filepath.Join(c.Scratch, layout.ReadyDir, SaidOf(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = []byte("{}"), nil
 	}
-	from := layout.ChildrenDir + "/" + name
-	if _, err := childrenLeft(filepath.Join(c.Scratch, layout.ChildrenDir)); err != nil {
+	var doc childDoc
+	if err == nil {
+		err = decodeStrictly(data, &doc)
+	}
+	if err != nil {
+		return child, fmt.Errorf("%s: %w", layout.EncodePath(SaidOf(name)), err)
+	}
+	return childIn(c, layout.ReadyDir, name, doc)
+}
+
+// childIn is the child that is whole in a folder of the scratch folder.
+func childIn(c *Call, dir, name string, said childDoc) (child Child, err error) {
+	if child, err = said.child(); err != nil {
+		return child, fmt.Errorf("%s: %w", layout.EncodePath(name), err)
+	}
+	if _, err := childrenLeft(filepath.Join(c.Scratch, dir)); err != nil {
 		return child, err
 	}
+	from := dir + "/" + name
 	if err := plainTree(c.Scratch, from); err != nil {
 		return child, err
 	}
 	child.From, child.Name = layout.RelPath(from), name
 	return child, nil
+}
+
+func decodeStrictly(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
 }
 
 // childrenLeft lists the folder of children, if it is there, and one: a link would

@@ -67,16 +67,18 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 		base = os.Environ()
 	}
 	cmd.Env = append(slices.Clone(base), commandEnv(c)...)
+	started := func(int) {}
+	if c.Children != nil {
+		cmd.ExtraFiles, started = []*os.File{c.Children.Pipe}, c.Children.Group
+		cmd.Env = append(cmd.Env, "BAGPIPE_READY="+c.Children.Ready)
+	}
 	stdin, closeStdin := inputFile(input)
 	defer closeStdin()
 	cmd.Stdin = stdin
 	cmd.Stdout, cmd.Stderr = last, last
-	if c.Children != nil {
-		cmd.ExtraFiles = []*os.File{c.Children}
-	}
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = RunGroup(ctx, cmd)
+	err = runGroup(ctx, cmd, started)
 	if c.Spent != nil && cmd.ProcessState != nil {
 		c.Spent(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
 	}
@@ -156,6 +158,15 @@ func RunGroup(ctx context.Context, cmd *exec.Cmd) error { return RunLimited(ctx,
 
 // RunLimited is RunGroup of a program that may write to so many bytes of memory; 0: any number.
 func RunLimited(ctx context.Context, cmd *exec.Cmd, memory int64) error {
+	return runGroup(ctx, cmd, func(pid int) {
+		if memory > 0 {
+			_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}, nil) // it has ended already
+		}
+	})
+}
+
+// runGroup tells started of the process group once it is there.
+func runGroup(ctx context.Context, cmd *exec.Cmd, started func(pid int)) error {
 	// Pdeathsig follows the thread that started the child, so that thread must
 	// live as long as the child does.
 	runtime.LockOSThread()
@@ -163,14 +174,13 @@ func RunLimited(ctx context.Context, cmd *exec.Cmd, memory int64) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	if memory > 0 {
-		_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}, nil) // it has ended already
-	}
+	started(cmd.Process.Pid)
 	group := -cmd.Process.Pid
 	ended, killed := make(chan struct{}), make(chan struct{})
 	spare := context.AfterFunc(ctx, func() {
 		defer close(killed)
 		_ = syscall.Kill(group, syscall.SIGTERM) // gone already: nothing to end
+		_ = syscall.Kill(group, syscall.SIGCONT) // a program that is held back has to go on to end
 		select {
 		case <-ended:
 		case <-time.After(termGrace):

@@ -75,9 +75,11 @@
 // A folder named children in the scratch folder holds the children, each a file or a
 // folder directly in it; its name is the child's. "children" may say more of any of
 // them, its NAME being percent-encoded (layout.EncodePath), and may name none that is
-// not there. Where Call.Children is given the program may tell of them while it runs, on its
-// file 3: {"name": NAME, …} a line (ParseChild). What it does not say is decided as for a drop in the parent's collection,
-// but for the lane, which is the parent's. Links and special files are a system
-// failure, here as in outputs. A step that is skipped, or ends with another code than
+// not there. What it does not say is decided as for a drop in the parent's collection,
+// but for the lane, which is the parent's. Where Call.Children is given the program may tell
+// of them while it runs: on its file 3, {"name": NAME, …} a line (ParseChild), or by
+// renaming them into the folder children.ready of the scratch folder, where .NAME.json may
+// say more of NAME (ReadyChild) and no other name begins with a dot when the program ends.
+// Links and special files are a system failure, here as in outputs. A step that is skipped, or ends with another code than
 // 0, has no children.
 package steps

@@ -44,11 +44,18 @@ type Call struct {
 	Tags  func() map[string][]string
 	Spent func(cpu time.Duration) // told of the processor time of the step's program; may be nil
 
-	Children *os.File // the program's file 3, on which it tells of children while it runs; nil: it has none
+	Children *Telling // how the program tells of children while it runs; nil: it cannot
 
 	Folders
 	Records
 	Means
+}
+
+// Telling is how a program tells of its children while it runs.
+type Telling struct {
+	Pipe  *os.File      // its file 3, on which it names what is in the folder children
+	Ready string        // the folder that it renames children into, absolute
+	Group func(pid int) // told of its process group once it has started
 }
 
 // Folders are the folders of a call. All paths are absolute.

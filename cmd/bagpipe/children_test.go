@@ -103,7 +103,16 @@ func TestKillWhileChildrenAreRegistered(t *testing.T) {
 // The same, of a program that tells of its children while it runs, which are worked on meanwhile.
 func TestKillWhileChildrenAreTold(t *testing.T) {
 	t.Parallel()
-	const tells = `command: [sh, -c, 'mkdir children; for f in "$BAGPIPE_CONTENT"/*; do n=${f##*/}; cp "$f" children/$n; echo "{\"name\": \"$n\", \"workflow\": \"chick\"}" >&3; done']`
+	for name, program := range map[string]string{
+		"pipe":   `mkdir children; for f in "$BAGPIPE_CONTENT"/*; do n=${f##*/}; cp "$f" children/$n; echo "{\"name\": \"$n\", \"workflow\": \"chick\"}" >&3; done`,
+		"folder": `cd "$BAGPIPE_READY"; for f in "$BAGPIPE_CONTENT"/*; do n=${f##*/}; cp "$f" .$n; echo "{\"workflow\": \"chick\"}" >.$n.json; mv .$n $n; done`,
+	} {
+		t.Run(name, func(t *testing.T) { killWhileToldOf(t, "command: [sh, -c, '"+program+"']") })
+	}
+}
+
+func killWhileToldOf(t *testing.T, tells string) {
+	t.Parallel()
 	children := soak(20, 600)
 	b := broodBy(t, children, tells)
 	b.ok("status")

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -20,9 +20,11 @@ import (
 )
 
 // The rules are: the program of a step with poolSize may tell of its children while it runs,
-// one a line, on its file 3. Each is registered before the next line is taken, and none is
-// taken while as many children as poolSize says have not come to their end. The pipe holds one
-// line: a program that is further waits. While it does, others run in the step's place.
+// one a line, on its file 3, or by renaming them into the folder children.ready of its scratch
+// folder. Each is registered before the next is taken, and none is taken while as many
+// children as poolSize says have not come to their end. The pipe holds one line: a program
+// that is further waits. A program that renames is stopped (SIGSTOP, its process group)
+// while a child lies in the folder. Meanwhile others run in the step's place.
 //
 // A child's identifier follows from its name, as of those that are registered at the end: run
 // again, the program tells of the same ones, and what is an item already is not made again.
@@ -39,7 +41,10 @@ type feed struct {
 	cs      *children
 	call    *steps.Call
 	fence   *fence
-	ended   atomic.Bool // the program has
+	pipe    int    // read end of its file 3
+	open    []byte // what came of it, and is not taken
+	ready   *ready
+	ended   atomic.Int64 // when the program did, in nanoseconds since 1970; 0: it runs
 	journal *os.File
 	partly  bool // a child is moved, and not committed
 }
@@ -49,25 +54,16 @@ func (w *Work) perform(ctx context.Context, c *steps.Call) (res steps.Result, er
 	if w.plan.PoolSize == 0 || w.plan.Command == nil || w.plan.Persistent {
 		return w.a.performer.Perform(ctx, w.plan, c)
 	}
-	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_DIRECT); err != nil {
-		return res, fmt.Errorf("make a pipe for the children: %w", err)
+	f, write, err := openFeed(w, c)
+	if err != nil {
+		return res, fmt.Errorf("make a way for the children: %w", err)
 	}
-	// Each line is a packet of its own, and the pipe has room for one.
-	_, err = unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, os.Getpagesize())
-	if err = errors.Join(err, unix.SetNonblock(ends[0], true)); err != nil {
-		return res, errors.Join(fmt.Errorf("make a pipe for the children: %w", err), unix.Close(ends[0]), unix.Close(ends[1]))
-	}
-	read, write := os.NewFile(uintptr(ends[0]), "children"), os.NewFile(uintptr(ends[1]), "children")
-	defer read.Close()
-	c.Children = write
-	f := &feed{w: w, call: c, fence: &fence{a: w.attempt.AttemptRef},
-		cs: &children{rooms: w.a.rooms, attempt: w.attempt, scratch: w.scratch}}
+	defer func() { err = errors.Join(err, unix.Close(f.pipe), f.ready.close()) }()
 	performing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	taken := make(chan error, 1)
 	go func() {
-		err := w.guard(func() error { return f.take(performing, read) })
+		err := w.guard(func() error { return f.take(performing) })
 		if err != nil {
 			stop(err) // it need not go on
 		}
@@ -78,10 +74,12 @@ func (w *Work) perform(ctx context.Context, c *steps.Call) (res steps.Result, er
 		stop(err)
 	}
 	_ = write.Close()
-	f.ended.Store(true)
-	_ = read.SetReadDeadline(time.Now().Add(lastWords))
+	f.ended.Store(time.Now().UnixNano())
 	if wrong := <-taken; wrong != nil && ctx.Err() == nil {
 		err = wrong
+	}
+	if err == nil {
+		err = f.ready.left()
 	}
 	res.Children = slices.DeleteFunc(res.Children, func(c steps.Child) bool { // it was still there when the program ended
 		ref := w.attempt.AttemptRef
@@ -91,60 +89,137 @@ func (w *Work) perform(ctx context.Context, c *steps.Call) (res steps.Result, er
 	return res, err
 }
 
-// take registers what lines tell of, until the last writer has closed the pipe or ctx ends.
-func (f *feed) take(ctx context.Context, from *os.File) (err error) {
+// openFeed makes the pipe and the folder, and tells the call of them. The write end is the caller's to close.
+func openFeed(w *Work, c *steps.Call) (_ *feed, write *os.File, err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_DIRECT); err != nil {
+		return nil, nil, err
+	}
+	// Each line is a packet of its own, and the pipe has room for one.
+	_, err = unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, os.Getpagesize())
+	err = errors.Join(err, unix.SetNonblock(ends[0], true))
+	r, readyErr := openReady(w.scratch)
+	if err = errors.Join(err, readyErr); err != nil {
+		return nil, nil, errors.Join(err, unix.Close(ends[0]), unix.Close(ends[1]))
+	}
+	write = os.NewFile(uintptr(ends[1]), "children")
+	c.Children = &steps.Telling{Pipe: write, Ready: r.dir, Group: func(pid int) { r.group.Store(int64(pid)) }}
+	return &feed{w: w, call: c, pipe: ends[0], ready: r, fence: &fence{a: w.attempt.AttemptRef},
+		cs: &children{rooms: w.a.rooms, attempt: w.attempt, scratch: w.scratch}}, write, nil
+}
+
+// take registers what the program tells of, until it has ended and told all, or ctx ends.
+func (f *feed) take(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, f.forget()) }()
-	defer context.AfterFunc(ctx, func() { _ = from.SetReadDeadline(time.Unix(1, 0)) })()
-	packet := make([]byte, os.Getpagesize()) // one that is read in part is lost
-	var open []byte
 	for {
 		if err := f.await(ctx); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		child, err := f.next(ctx)
+		if err != nil || child == nil {
+			return err
 		}
-		line, rest, whole := bytes.Cut(open, []byte("\n"))
-		if whole {
-			open = rest
-			if err := f.line(ctx, line); err != nil {
-				return err
-			}
-			continue
-		}
-		if len(open) > maxChildLine {
-			return steps.SystemFailure("a line on file 3 is longer than %d bytes", maxChildLine)
-		}
-		if f.ended.Load() && ctx.Err() == nil {
-			_ = from.SetReadDeadline(time.Now().Add(lastWords))
-		}
-		n, err := from.Read(packet)
-		open = append(open, packet[:n]...)
-		switch {
-		case err == nil:
-		case !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded):
-			return fmt.Errorf("read of children: %w", err)
-		case ctx.Err() == nil && len(open) > 0:
-			return steps.SystemFailure("the last line on file 3 has no end: %.80q", open)
-		default:
-			return nil
+		if err := f.register(ctx, *child); err != nil {
+			return fmt.Errorf("child %s: %w", layout.EncodePath(child.Name), err)
 		}
 	}
 }
 
-// line takes one line.
-func (f *feed) line(ctx context.Context, line []byte) error {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return nil
+// next waits for the next child that the program tells of; nil: there are no more.
+func (f *feed) next(ctx context.Context) (*steps.Child, error) {
+	for {
+		ended := f.ended.Load() // before the last look
+		child, err := f.renamed()
+		if child != nil || err != nil {
+			return child, err
+		}
+		more, err := f.read()
+		if err != nil {
+			return nil, err
+		}
+		child, err = f.line()
+		if child != nil || err != nil {
+			return child, err
+		}
+		over := ended != 0 && (!more || time.Now().UnixNano()-ended > int64(lastWords))
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case over && len(f.open) > 0:
+			return nil, steps.SystemFailure("the last line on file 3 has no end: %.80q", f.open)
+		case over:
+			return nil, nil
+		case more: // else the pipe is closed, and would not be waited for
+			f.sleep(f.pipe, f.ready.watch)
+		default:
+			f.sleep(f.ready.watch)
+		}
 	}
-	child, err := steps.ParseChild(f.call, line)
+}
+
+// sleep waits for one of the files to have something, not for long.
+func (f *feed) sleep(fds ...int) {
+	polled := make([]unix.PollFd, len(fds))
+	for i, fd := range fds {
+		polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN} // one below 0 is passed over
+	}
+	_, _ = unix.Poll(polled, int(roomLook.Milliseconds())) // whatever it says, both are looked at
+}
+
+// renamed gives a child of the folder, and holds the program back while there is one.
+func (f *feed) renamed() (*steps.Child, error) {
+	name, err := f.ready.first()
+	f.ready.hold(name != "")
+	if name == "" || err != nil {
+		return nil, err
+	}
+	child, err := steps.ReadyChild(f.call, name)
 	if err != nil {
-		return steps.SystemFailure("file 3: %w", err)
+		return nil, steps.SystemFailure("%s: %w", layout.ReadyDir, err)
 	}
-	if err := f.register(ctx, child); err != nil {
-		return fmt.Errorf("child %s: %w", layout.EncodePath(child.Name), err)
+	return &child, nil
+}
+
+// read takes a packet of the pipe, if one is there and no whole line is; more is false once
+// nobody can write any more.
+func (f *feed) read() (more bool, err error) {
+	if bytes.Contains(f.open, []byte("\n")) {
+		return true, nil
 	}
-	return nil
+	packet := make([]byte, os.Getpagesize()) // one that is read in part is lost
+	n, err := unix.Read(f.pipe, packet)
+	switch {
+	case n > 0:
+		f.open = append(f.open, packet[:n]...)
+		return true, nil
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("read of children: %w", err)
+	}
+	return false, nil
+}
+
+// line takes one whole line of what came.
+func (f *feed) line() (*steps.Child, error) {
+	for {
+		line, rest, whole := bytes.Cut(f.open, []byte("\n"))
+		if !whole && len(f.open) > maxChildLine {
+			return nil, steps.SystemFailure("a line on file 3 is longer than %d bytes", maxChildLine)
+		}
+		if !whole {
+			return nil, nil
+		}
+		f.open = rest
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		child, err := steps.ParseChild(f.call, line)
+		if err != nil {
+			return nil, steps.SystemFailure("file 3: %w", err)
+		}
+		return &child, nil
+	}
 }
 
 // await waits until one more child may be made; others run in the step's place meanwhile.
@@ -153,14 +228,16 @@ func (f *feed) await(ctx context.Context) error {
 		return nil
 	}
 	wait := func() error {
-		tick := time.NewTicker(roomLook)
-		defer tick.Stop()
 		for !f.room() {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
+			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			name, err := f.ready.first()
+			if err != nil {
+				return err
+			}
+			f.ready.hold(name != "")
+			f.sleep(f.ready.watch)
 		}
 		return nil
 	}
@@ -182,7 +259,7 @@ func (f *feed) room() bool {
 }
 
 // register makes an item of one child; one that is there from an attempt before is let go.
-func (f *feed) register(ctx context.Context, told steps.Child) error {
+func (f *feed) register(ctx context.Context, told steps.Child) (err error) {
 	if f.journal == nil {
 		if err := f.begin(ctx); err != nil {
 			return err
@@ -201,6 +278,9 @@ func (f *feed) register(ctx context.Context, told steps.Child) error {
 		return steps.ContentFailure("more than %d children; a step makes at most that many", maxChildren)
 	}
 	f.w.attempt.told[c.id] = true
+	if path.Dir(string(told.From)) == layout.ReadyDir {
+		defer func() { err = errors.Join(err, f.ready.forget(told.Name)) }()
+	}
 	if c.there {
 		f.w.attempt.Children++
 		return disk.RemoveTree(c.taken.Path)
