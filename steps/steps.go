@@ -42,7 +42,8 @@ type Call struct {
 
 	// Tags gives the object's tags by kind, as vocabularies and places say. nil: there are none.
 	Tags  func() map[string][]string
-	Spent func(cpu time.Duration) // told of the processor time of the step's program; may be nil
+	Spent func(cpu time.Duration)  // told of the processor time of the step's program; may be nil
+	Idled func(idle time.Duration) // told how long the instance of a program that lives had nothing to do before this call; may be nil
 
 	Children *Telling // how the program tells of children while it runs; nil: it cannot
 

@@ -97,13 +97,13 @@ func (c *statsCmd) Run(ctx context.Context, a *app) error {
 			a.Talk("no items")
 			return nil
 		}
-		t := screen.NewTable("workflow", "step", "ready", "for people", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "cpu", "hour", "day")
+		t := screen.NewTable("workflow", "step", "ready", "for people", "running", "done", "failed", "attempts", "failing", "waited", "95 %", "ran", "95 %", "cpu", "idle", "hour", "day")
 		seconds := func(n float64) screen.Figure {
 			return screen.Figure(time.Duration(n * float64(time.Second)).Round(time.Millisecond).String())
 		}
 		for _, r := range s.Steps {
 			t.Row(r.Workflow, r.Step, r.Ready, r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, screen.Figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
-				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), seconds(r.CPU), r.LastHour, r.LastDay)
+				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), seconds(r.CPU), seconds(r.Idle), r.LastHour, r.LastDay)
 		}
 		if err := t.Print(a.Out); err != nil {
 			return err

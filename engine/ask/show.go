@@ -57,6 +57,12 @@ type StepDetail struct {
 	Attempts  []AttemptDetail `json:"attempts"`
 }
 
+// Took is what an attempt took besides its time, in seconds.
+type Took struct {
+	CPU  float64 `json:"cpu,omitempty"`  // of processors, by a program started for the item
+	Idle float64 `json:"idle,omitempty"` // that the instance of a program that lives had nothing to do before
+}
+
 // AttemptDetail is one attempt. Times are zero where they are not known.
 type AttemptDetail struct {
 	Attempt string       `json:"attempt"`
@@ -66,11 +72,11 @@ type AttemptDetail struct {
 	Claimed time.Time    `json:"claimed,omitzero"`
 	Started time.Time    `json:"started,omitzero"`
 	Ended   time.Time    `json:"ended,omitzero"`
-	Elapsed float64      `json:"elapsed"`       // seconds
-	CPU     float64      `json:"cpu,omitempty"` // seconds of processor time, of a program started for the item
-	Agent   string       `json:"agent"`
-	Message string       `json:"message,omitempty"`
-	Text    string       `json:"text,omitempty"` // of a failure, at length
+	Elapsed float64      `json:"elapsed"` // seconds
+	Took
+	Agent   string `json:"agent"`
+	Message string `json:"message,omitempty"`
+	Text    string `json:"text,omitempty"` // of a failure, at length
 
 	Children int             `json:"children,omitempty"` // that it made
 	Progress *ProgressDetail `json:"progress,omitempty"` // what the robot told last, of an attempt that did not come to its end
@@ -174,7 +180,7 @@ func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.D
 
 func (de *Details) attemptDetail(x *state.Execution, workflow string, step layout.Name, k layout.AttemptKey, a state.Attempt) AttemptDetail {
 	d := AttemptDetail{Attempt: k.String(), State: a.State, Kind: a.Kind, Claimed: a.Claimed, Started: a.Started, Ended: a.Ended,
-		Elapsed: a.Elapsed, CPU: a.CPU.Seconds(), Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Text: a.Text, Children: a.Children, Lost: x.Lost(workflow, step, k)}
+		Elapsed: a.Elapsed, Took: Took{CPU: a.CPU.Seconds(), Idle: a.Idle.Seconds()}, Agent: cmp.Or(a.By, a.Runner), Message: a.Message, Text: a.Text, Children: a.Children, Lost: x.Lost(workflow, step, k)}
 	log := layout.ItemDir(x.Item) + "/" + layout.StepLog(step, k)
 	if _, err := os.Stat(de.ledger.Path(log)); err == nil {
 		d.Log = log

@@ -160,6 +160,7 @@ type StepStats struct {
 	RunMedian   float64 `json:"runMedian"`
 	RunP95      float64 `json:"runP95"`
 	CPU         float64 `json:"cpu"`      // seconds of processors, of the programs of all attempts
+	Idle        float64 `json:"idle"`     // seconds that instances of a program that lives had nothing to do before attempts
 	LastHour    int     `json:"lastHour"` // attempts that completed or skipped it
 	LastDay     int     `json:"lastDay"`
 	Drain       float64 `json:"drain"` // seconds until what is ready now is done, at the pace of the last hour, or day; 0: not known
@@ -294,7 +295,7 @@ func statsOf(t queue.Times) StepStats {
 	s := StepStats{Workflow: t.Workflow, Step: t.Step, Attempts: t.Attempts,
 		StepCounts: StepCounts{Waiting: t.Waiting, Ready: t.Ready, Running: t.Running, Person: t.Person, Completed: t.Completed, Skipped: t.Skipped, Failed: t.Failed},
 		WaitMedian: t.Waited.Median.Seconds(), WaitP95: t.Waited.P95.Seconds(), RunMedian: t.Ran.Median.Seconds(), RunP95: t.Ran.P95.Seconds(),
-		CPU: t.CPU.Seconds(), LastHour: t.LastHour, LastDay: t.LastDay}
+		CPU: t.CPU.Seconds(), Idle: t.Idle.Seconds(), LastHour: t.LastHour, LastDay: t.LastDay}
 	if t.Attempts > 0 {
 		s.FailureRate = float64(t.FailedAttempts) / float64(t.Attempts)
 	}

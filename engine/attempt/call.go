@@ -170,6 +170,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	c.Quality = qualities{a.rooms}.of(c, rec.Manifest)
 	c.Tags = func() map[string][]string { return a.settings.Current().Tags.Of(rec.Committed.Manifest) }
 	c.Spent = func(cpu time.Duration) { ref.CPU = cpu }
+	c.Idled = func(idle time.Duration) { ref.Idle += idle }
 	if a.ledger.Site.Name != "" && rec.Plan != nil {
 		ref.Inputs = state.InputsOf(rec.Execution, rec.Plan, ref.Workflow, ref.Step, rec.Manifest.Source.Digest)
 	}

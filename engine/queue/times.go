@@ -18,6 +18,7 @@ type Times struct {
 	Attempts, FailedAttempts int
 	LastHour, LastDay        int           // attempts that completed or skipped it since then
 	CPU                      time.Duration // that the programs of all its attempts took
+	Idle                     time.Duration // that instances of its program had nothing to do before them
 	Waited, Ran              Spread
 	Manual                   bool
 }
@@ -121,6 +122,7 @@ func (t *Times) stand(s *packed.OutlineStep, ready bool) {
 	t.Attempts += int(s.Attempts)
 	t.FailedAttempts += int(s.Failures)
 	t.CPU += time.Duration(s.CPU) * time.Millisecond
+	t.Idle += time.Duration(s.Idle) * time.Millisecond
 	switch s.Status {
 	case packed.StatusWaiting:
 		t.Waiting++
@@ -169,6 +171,7 @@ func (t *Times) merge(o *Times) {
 		*pair.to += *pair.from
 	}
 	t.CPU += o.CPU
+	t.Idle += o.Idle
 	t.Waited.all = append(t.Waited.all, o.Waited.all...)
 	t.Ran.all = append(t.Ran.all, o.Ran.all...)
 }

@@ -30,7 +30,7 @@ func TestProcessorTimeIsReadAsItWasWritten(t *testing.T) {
 	for n := range 3000 {
 		for _, cpu := range []time.Duration{time.Duration(n) * time.Microsecond, time.Duration(n) * time.Millisecond} {
 			x := &Execution{Item: id, Workflows: map[string]*Workflow{wf: {Name: "trial", Digest: "sha256:" + strings.Repeat("a", 64), StartedWith: "sha256:" + strings.Repeat("a", 64), Created: t0, Steps: map[layout.Name]*StepRecord{
-				"unpack": {Attempts: map[layout.AttemptKey]Attempt{k: {State: Completed, Started: t0, Ended: t0, Yield: Yield{CPU: cpu}}}}}}}}
+				"unpack": {Attempts: map[layout.AttemptKey]Attempt{k: {State: Completed, Started: t0, Ended: t0, Yield: Yield{CPU: cpu, Idle: cpu}}}}}}}}
 			written := x.Encode()
 			read, err := Decode(written)
 			if err != nil {

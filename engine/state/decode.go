@@ -72,6 +72,13 @@ func (r *reader) time(v gjson.Result) time.Time {
 	return t.UTC()
 }
 
+func (r *reader) took(v gjson.Result) time.Duration {
+	if v.Type != gjson.Number || v.Num < 0 || v.Num > 1e9 {
+		r.fail("%.40s: want seconds", v.Raw)
+	}
+	return time.Duration(math.Round(v.Num*1000)) * time.Millisecond
+}
+
 func (r *reader) text(v gjson.Result) string {
 	if v.Type != gjson.String {
 		r.fail("%.40s: want a string", v.Raw)
@@ -292,9 +299,9 @@ func (r *reader) attempt(v gjson.Result) (a Attempt) {
 				r.fail("content %.40s: want true or false", v.Raw)
 			}
 		case "cpu":
-			if a.CPU = time.Duration(math.Round(v.Num*1000)) * time.Millisecond; v.Type != gjson.Number || v.Num < 0 || v.Num > 1e9 {
-				r.fail("cpu %.40s: want seconds", v.Raw)
-			}
+			a.CPU = r.took(v)
+		case "idle":
+			a.Idle = r.took(v)
 		default:
 			return false
 		}

@@ -19,7 +19,7 @@
 //	    "steps": {"unpack": {"status", "attempts": {"N-ENGINE": {
 //	      "state": "in-progress|completed|skipped|failed|deferred", "kind": "content|system",
 //	      "claimed", "started", "ended", "elapsed", "notBefore", "runner", "version", "by", "message", "text",
-//	      "progress": {"at", "note", "percent"}, "children": 500, "chosen": ["a"], "content": true, "cpu": 0.21,
+//	      "progress": {"at", "note", "percent"}, "children": 500, "chosen": ["a"], "content": true, "cpu": 0.21, "idle": 4.2,
 //	      "inputs": "sha256:…", "outputs": "sha256:…"}}}}}}
 //	}
 //
@@ -33,7 +33,8 @@
 // once it has ended, when its robot was called. "progress" is what the attempt's robot told last of how far it had
 // come; it is there once the attempt has ended. "chosen" names, of the steps that its step
 // chooses from (choose), those that are done: the others that require it are skipped, and
-// all are done where it is absent. "cpu" is the processor time of its program, in seconds.
+// all are done where it is absent. "cpu" is the processor time of its program, in seconds;
+// "idle" for how many seconds the instance of its program had had nothing to do.
 // "inputs" is the digest of what it was given (its definition, what was dropped, and the
 // outputs of the steps that it rests on), "outputs" of what it made; two completed attempts with
 // equal inputs and other outputs diverge.

@@ -25,6 +25,7 @@ func drawExecution(t *rapid.T, d *Definition, x *Execution, engine layout.Engine
 			End{Workflow: wf, Step: step, Attempt: cur, State: rapid.SampledFrom([]Status{Completed, Skipped, Failed, Deferred}).Draw(t, "end"), Started: now, At: now, RetryAt: now,
 				Progress: rapid.SampledFrom([]*Progress{nil, {At: now, Note: "page 3", Percent: -1}, {At: now, Percent: 40}}).Draw(t, "progress"),
 				Yield: Yield{Content: rapid.Bool().Draw(t, "content"), Children: rapid.SampledFrom([]int{0, 0, 3, 500}).Draw(t, "children"), CPU: rapid.SampledFrom([]time.Duration{0, time.Second, 1234 * time.Millisecond}).Draw(t, "cpu"),
+					Idle:   rapid.SampledFrom([]time.Duration{0, 20 * time.Millisecond, time.Hour}).Draw(t, "idle"),
 					Chosen: rapid.SampledFrom([][]layout.Name{nil, {}, {"a"}, {"a", "b"}}).Draw(t, "chosen")}},
 			Decide{Workflow: wf, Step: step, Attempt: x.NextKey(step, engine), State: rapid.SampledFrom([]Status{Completed, Skipped, Failed}).Draw(t, "decide"), At: now, By: name + " <" + name + "@example.org>"},
 			Lost{Key: key, Workflow: wf, Step: step, Attempt: cur, At: now, By: name},

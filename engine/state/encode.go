@@ -111,13 +111,12 @@ func (a *Attempt) write(w *writer) {
 	if a.Content {
 		f.set("content", made(func(w *writer) { w.buf = append(w.buf, "true"...) }))
 	}
-	if a.CPU >= time.Millisecond { // less is recorded as none, and read so
-		f.set("cpu", number(a.CPU.Truncate(time.Millisecond).Seconds()))
-	}
+	f.took("cpu", a.CPU)
 	if !a.Ended.IsZero() && a.By == "" {
 		f.set("elapsed", number(a.Elapsed))
 	}
 	f.time("ended", a.Ended)
+	f.took("idle", a.Idle)
 	f.text("inputs", a.Inputs)
 	f.text("kind", a.Kind)
 	f.text("message", a.Message)

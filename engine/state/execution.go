@@ -161,6 +161,7 @@ type Yield struct {
 	Chosen   []layout.Name // of the steps that its step chooses from
 	Content  bool          // it published the content of an item that was registered without
 	CPU      time.Duration // processor time of its program; 0: not known
+	Idle     time.Duration // that the instance of its program had nothing to do before; 0: none, or not known
 
 	// Inputs and Outputs are digests, sha256:HEX, of what it was given and what it made; "": of a
 	// workspace that is no site.

@@ -94,6 +94,13 @@ func (f fields) time(key string, t time.Time) {
 	}
 }
 
+// took sets seconds, to the millisecond: less is recorded as none, and read so.
+func (f fields) took(key string, d time.Duration) {
+	if d >= time.Millisecond {
+		f.set(key, number(d.Truncate(time.Millisecond).Seconds()))
+	}
+}
+
 // end writes the object.
 func (f fields) end() {
 	w := f.w

@@ -82,8 +82,9 @@ type waiter struct {
 	spec     *Spec
 	with     string
 	deadline time.Time
-	left     bool // it waits no more
-	sent     bool // it is being asked for, and cannot leave any more
+	idle     time.Duration // how long its instance had nothing to do
+	left     bool          // it waits no more
+	sent     bool          // it is being asked for, and cannot leave any more
 
 	given chan struct{} // closed with the rest set
 	line  *line
@@ -190,6 +191,9 @@ func (p *Instances) answer(ctx context.Context, g *group, w *waiter) (steps.Resu
 	if w.err != nil {
 		return steps.Result{}, w.err
 	}
+	if w.call.Idled != nil && w.idle > 0 {
+		w.call.Idled(w.idle)
+	}
 	res, err := w.line.inst.await(ctx, w.asked)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,6 +249,7 @@ func (p *Instances) feed(g *group) {
 		var inst *instance
 		if k := len(g.idle) - 1; k >= 0 {
 			inst, g.idle = g.idle[k], g.idle[:k]
+			these[0].idle = p.Now().Sub(inst.since)
 		}
 		g.busy++
 		p.wg.Go(func() { p.serve(g, inst, these) })

@@ -17,7 +17,7 @@ import (
 
 // The package comment has the format of a checkpoint.
 const (
-	checkpointMagic   = "bagpipe index 7\n"
+	checkpointMagic   = "bagpipe index 8\n"
 	checkpointTrailer = 4
 )
 

@@ -89,6 +89,7 @@ type Step struct {
 	Attempts int
 	Failures int           // attempts that failed, whatever came after
 	CPU      time.Duration // of processors, that its attempts' programs took together; in milliseconds
+	Idle     time.Duration // that instances had nothing to do before its attempts; in milliseconds
 	Skip     string        // why the item does not need the step, as things are; such a step is skipped once it is ready
 	Blocked  *state.Reason // as of the time it was computed; nil: ready
 	Ends     []End         // kept of steps with a threshold alone

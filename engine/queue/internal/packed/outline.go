@@ -36,6 +36,7 @@ type OutlineStep struct {
 	waited   uint64 // ms, of the last attempt
 	ran      uint64
 	CPU      uint64 // ms, of all attempts
+	Idle     uint64 // ms, before all attempts
 	Since    int64  // ms; 0: never
 	until    int64  // ms; 0: none
 
@@ -258,6 +259,9 @@ func (u *unpacker) outlineStep(g *Outline) (s OutlineStep) {
 	}
 	if head&bitCPU != 0 {
 		s.CPU = u.num()
+	}
+	if head&bitIdle != 0 {
+		s.Idle = u.num()
 	}
 	return s
 }

@@ -21,6 +21,7 @@ const (
 	bitTried
 	bitAgain
 	bitCPU
+	bitIdle
 )
 
 var Statuses = []state.Status{state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred, state.Inactive, state.Scheduled}
@@ -180,6 +181,9 @@ func (p *packer) step(it *Item, run *Run, i int) {
 	if bits&bitCPU != 0 {
 		p.dur(s.CPU)
 	}
+	if bits&bitIdle != 0 {
+		p.dur(s.Idle)
+	}
 }
 
 // bits tells what is written of a step besides what every step has.
@@ -199,6 +203,7 @@ func (s *Step) bits() (bits uint64) {
 	set(bitTried, len(s.Tried) > 0)
 	set(bitAgain, s.Again)
 	set(bitCPU, s.CPU > 0)
+	set(bitIdle, s.Idle > 0)
 	return bits
 }
 

@@ -108,6 +108,7 @@ func scramble(t *rapid.T, v reflect.Value, d *state.Definition) {
 			s.Blocked, s.own.but, s.own.blocked = reason(), reason(), reason()
 			s.own.control, s.own.skip, s.Children = reason(), text.Draw(t, "ownSkip"), rapid.IntRange(0, 3).Draw(t, "children")
 			s.CPU = time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 90_000}).Draw(t, "cpu")) * time.Millisecond
+			s.Idle = time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 90_000}).Draw(t, "idle")) * time.Millisecond
 			s.Again = rapid.Bool().Draw(t, "again")
 			s.Tried = []Tried{{State: state.Deferred, Ended: moment(), Waited: time.Second}, {State: state.Failed, Ended: moment(), Ran: 7 * time.Millisecond}}
 			s.Ends = []End{{At: moment(), Attempt: layout.AttemptKey{N: 3, Engine: eng}, Failed: true}}
@@ -115,7 +116,7 @@ func scramble(t *rapid.T, v reflect.Value, d *state.Definition) {
 		it.Runs = append(it.Runs, run)
 	}
 	for _, part := range []any{*it, Run{}, Step{}, Last{}, overlaid{}} {
-		if n := reflect.TypeOf(part).NumField(); n != map[string]int{"Item": 14, "Run": 6, "Step": 13, "Last": 6, "overlaid": 4}[reflect.TypeOf(part).Name()] {
+		if n := reflect.TypeOf(part).NumField(); n != map[string]int{"Item": 14, "Run": 6, "Step": 14, "Last": 6, "overlaid": 4}[reflect.TypeOf(part).Name()] {
 			t.Fatalf("%T has %d fields: pack the new one, set it here, and count it", part, n)
 		}
 	}

@@ -95,6 +95,7 @@ type last struct {
 	failures int
 	children int
 	cpu      time.Duration
+	idle     time.Duration
 }
 
 // lastOf looks at the attempts of all steps of a workflow.
@@ -106,6 +107,7 @@ func lastOf(out []last, w *state.Workflow, plan *state.Definition) []last {
 		for k, a := range l.rec.Attempts {
 			l.children = max(l.children, a.Children)
 			l.cpu += a.CPU
+			l.idle += a.Idle
 			if a.State == state.Failed {
 				l.failures++
 			}
@@ -121,7 +123,7 @@ func summariseStep(s *Step, x *state.Execution, run *Run, i int, lasts []last, n
 	w, name := x.Workflows[run.Name], layout.Name(run.Plan.Steps[i].Name)
 	l := &lasts[i]
 	*s = Step{Status: l.rec.Status, Since: openSince(w, run.Plan, i, lasts), Attempts: len(l.rec.Attempts), Children: l.children, Failures: l.failures, CPU: l.cpu.Truncate(time.Millisecond),
-		Blocked: x.Blocked(run.Name, run.Plan, i, now)}
+		Idle: l.idle.Truncate(time.Millisecond), Blocked: x.Blocked(run.Name, run.Plan, i, now)}
 	if s.Status == state.Waiting && w.Active() {
 		s.Skip = x.Unneeded(run.Name, run.Plan, i)
 		s.Again = x.LetAgain(run.Name, name)

@@ -229,6 +229,9 @@ func (u *unpacker) step(s *Step) (c stepCodes) {
 	if head&bitCPU != 0 {
 		s.CPU = u.dur()
 	}
+	if head&bitIdle != 0 {
+		s.Idle = u.dur()
+	}
 	return c
 }
 
