@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,10 @@ func process(mode string, id int64, label, scratch string) {
 		say("hello")
 	case mode == "long":
 		fmt.Print(strings.Repeat("x", maxLine+1))
+	case mode == "gigabyte":
+		for range 1 << 10 { // it is ended before
+			fmt.Print(strings.Repeat("x", 1<<20))
+		}
 	case mode == "other":
 		id += 7
 	case mode == "forks":
@@ -230,14 +235,20 @@ func TestAProgramIsStartedOnceForManyItems(t *testing.T) {
 }
 
 func TestAnInstanceThatEndsTakesNoItemWithIt(t *testing.T) {
-	for _, mode := range []string{"dies", "half", "prints", "long", "other", "forks"} {
+	for _, mode := range []string{"dies", "half", "prints", "long", "gigabyte", "other", "forks"} {
 		t.Run(mode, func(t *testing.T) {
 			f := newFixture(t, mode)
 			if _, err := f.do(t, "one"); err != nil {
 				t.Fatal(err)
 			}
 			c, log := f.call(t, "breaks", nil)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			res, err := f.Run(t.Context(), f.spec, c)
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 16*maxLine {
+				t.Errorf("%d bytes were allocated", took)
+			}
 			if err != nil || res.Message != "did breaks" {
 				t.Fatalf("%+v, %v", res, err)
 			}
