@@ -24,26 +24,14 @@ const (
 // three for each part of its path. Used by one goroutine.
 type Creator struct {
 	Root *os.Root
-	path string
-	dir  *os.File
+	at   entered
 }
 
 // A NewFile is a file being written, without the runtime's poller, which costs small
 // files more than the writing.
 type NewFile struct{ fd int }
 
-func (p *Creator) enter(folder string) (int, error) {
-	if p.dir != nil && p.path == folder {
-		return int(p.dir.Fd()), nil
-	}
-	p.Close()
-	dir, err := p.Root.OpenFile(folder, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return -1, err
-	}
-	p.dir, p.path = dir, folder
-	return int(dir.Fd()), nil
-}
+func (p *Creator) enter(folder string) (int, error) { return p.at.enter(p.Root, folder) }
 
 // Create makes a file that must not be there. The last part of its path is no link, or
 // Create fails.
@@ -75,12 +63,7 @@ func (p *Creator) SetTime(name string, at time.Time) error {
 }
 
 // Close lets go of the folder.
-func (p *Creator) Close() {
-	if p.dir != nil {
-		p.dir.Close() // read only: nothing can be lost
-		p.dir = nil
-	}
-}
+func (p *Creator) Close() { p.at.leave() }
 
 // Write writes all of b.
 func (f NewFile) Write(b []byte) (int, error) {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -18,8 +17,7 @@ import (
 // would cost a twentieth of the whole. Used by one goroutine.
 type Opener struct {
 	Root *os.Root
-	path string
-	dir  *os.File
+	at   entered
 }
 
 // rawFile is a regular file without the runtime's poller, which costs small files
@@ -60,52 +58,51 @@ func (o *Opener) File(p string) (*os.File, error) {
 // link makes a hard link of the file, under the same path of another tree, and of
 // itself where it has become a link.
 func (o *Opener) link(p string, to *Opener) error {
-	base, err := o.in(p)
+	from, base, err := o.in(p)
 	if err != nil {
 		return err
 	}
-	if _, err := to.in(p); err != nil {
+	into, _, err := to.in(p)
+	if err != nil {
 		return err
 	}
-	_, err = retry(func() (int, error) { return 0, unix.Linkat(int(o.dir.Fd()), base, int(to.dir.Fd()), base, 0) })
+	_, err = retry(func() (int, error) { return 0, unix.Linkat(from, base, into, base, 0) })
 	return err
 }
 
 // protect changes the permissions of a link that was just made, or takes it back where that
 // is another account's to do.
 func (o *Opener) protect(p string, mode fs.FileMode) error {
-	base, err := o.in(p)
+	dir, base, err := o.in(p)
 	if err != nil {
 		return err
 	}
-	_, err = retry(func() (int, error) { return 0, unix.Fchmodat(int(o.dir.Fd()), base, uint32(mode.Perm()), 0) })
+	_, err = retry(func() (int, error) { return 0, unix.Fchmodat(dir, base, uint32(mode.Perm()), 0) })
 	if err != nil {
-		err = errors.Join(err, unix.Unlinkat(int(o.dir.Fd()), base, 0))
+		err = errors.Join(err, unix.Unlinkat(dir, base, 0))
 	}
 	return err
 }
 
-// in enters the folder of p and gives the name there.
-func (o *Opener) in(p string) (string, error) {
+// in enters the folder of p and gives it and the name there.
+func (o *Opener) in(p string) (dir int, base string, err error) {
 	folder := parent(p)
-	if o.dir == nil || folder != o.path {
-		if err := o.enter(folder); err != nil {
-			return "", err
-		}
+	if dir, err = o.at.enter(o.Root, folder); err != nil {
+		return -1, "", err
 	}
-	if folder == "" {
-		return p, nil
+	if folder != "" {
+		p = p[len(folder)+1:]
 	}
-	return p[len(folder)+1:], nil
+	return dir, p, nil
 }
 
 func (o *Opener) descriptor(p string) (int, error) {
-	base, err := o.in(p)
+	dir, base, err := o.in(p)
 	if err != nil {
 		return 0, err
 	}
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(int(o.dir.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		return unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	})
 	if errors.Is(err, unix.ELOOP) {
 		return 0, ErrChanged
@@ -113,23 +110,8 @@ func (o *Opener) descriptor(p string) (int, error) {
 	return fd, err
 }
 
-func (o *Opener) enter(folder string) error {
-	o.Close()
-	dir, err := o.Root.OpenFile(cmp.Or(folder, "."), os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	o.dir, o.path = dir, folder
-	return nil
-}
-
 // Close lets go of the folder.
-func (o *Opener) Close() {
-	if o.dir != nil {
-		o.dir.Close() // read only: nothing can be lost
-		o.dir = nil
-	}
-}
+func (o *Opener) Close() { o.at.leave() }
 
 func (f *rawFile) Read(p []byte) (int, error) {
 	n, err := retry(func() (int, error) { return unix.Read(f.fd, p) })

@@ -29,10 +29,7 @@ func Place(ctx context.Context, t *Tree, dest string, link bool) error {
 
 // PlaceReadOnly is Place of copies that nobody may write to, in folders to which nobody may add.
 func PlaceReadOnly(ctx context.Context, t *Tree, dest string) error {
-	if err := placeAt(ctx, t, dest, copier{perm: FilePerm &^ writable}); err != nil {
-		return err
-	}
-	return FreezeFolders(dest)
+	return placeAt(ctx, t, dest, copier{perm: FilePerm &^ writable, frozen: true})
 }
 
 const writable = 0o222
@@ -76,8 +73,10 @@ func PlaceTree(ctx context.Context, t *Tree, into *os.Root, link bool, workers i
 
 // placeTree has workers that place as how does.
 func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how copier) error {
+	var at entered
+	defer at.leave()
 	for i := range t.Folders {
-		if err := into.Mkdir(t.Folders[i].Path, FolderPerm); err != nil {
+		if err := at.mkdir(into, t.Folders[i].Path); err != nil {
 			return err
 		}
 	}
@@ -96,12 +95,18 @@ func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how cop
 		return err
 	}
 	for i := len(t.Folders) - 1; i >= 0; i-- { // the deepest first: a write below changes a folder's time
-		f := &t.Folders[i]
-		if err := into.Chtimes(f.Path, f.Time, f.Time); err != nil {
+		if err := at.finish(into, &t.Folders[i], how.frozen); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !how.frozen {
+		return nil
+	}
+	top, err := at.enter(into, "")
+	if err != nil {
+		return err
+	}
+	return freeze(top, into.Name())
 }
 
 // placeFiles places the files of t, which root holds.
@@ -162,6 +167,7 @@ type copier struct {
 	perm     fs.FileMode // of copies
 	link     bool
 	protect  bool // links from whoever may write to them
+	frozen   bool // nobody may add to the folders
 }
 
 func (c *copier) place(e *Entry) error {
