@@ -19,8 +19,9 @@ import (
 
 // The rules are: source/ holds the drop, and nothing else, with the digest that the
 // manifest has. The digest is the judge. Files that bear the stamp which they had before
-// they were read the last time are not read again. Stamps are kept in memory: a new
-// engine reads the files once more.
+// they were read the last time are not read again, nor are files that a step has given
+// further names since, all of them: the bag that shares them is held against their digests.
+// Stamps are kept in memory: a new engine reads the files once more.
 
 // changedText parts a source's name from its change, in the failure of a step.
 const changedText = " changed after it was taken in: "
@@ -69,7 +70,10 @@ func (fo *Folders) SourceChanged(ctx context.Context, m layout.Manifest, committ
 		return "", err
 	}
 	known := dir + "\t" + m.Source.Digest
-	if proves && fo.verified.are(known, stamp) {
+	if was, ok := fo.verified.stamp(known); ok && (proves && was == stamp || was.Linked(stamp)) {
+		if proves {
+			fo.verified.note(known, stamp)
+		}
 		return "", nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -99,11 +103,11 @@ func (fo *Folders) SourceChanged(ctx context.Context, m layout.Manifest, committ
 	return howChanged(ctx, filepath.Join(dir, name), m, committed, sum)
 }
 
-func (v *verifiedSources) are(known string, s inbox.Stamp) bool {
+func (v *verifiedSources) stamp(known string) (inbox.Stamp, bool) {
 	v.Lock()
 	defer v.Unlock()
 	was, ok := v.of[known]
-	return ok && was == s
+	return was, ok
 }
 
 func (v *verifiedSources) note(known string, s inbox.Stamp) {

@@ -60,3 +60,59 @@ func TestStamp(t *testing.T) {
 		}
 	}
 }
+
+// A further name of every file is told from a write, a further name of one file is not.
+func TestStampOfLinkedFiles(t *testing.T) {
+	dir, beside := t.TempDir(), t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("one"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stamp := func() Stamp {
+		s, _, err := StampOf(t.Context(), dir, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	link := func(name, as string) {
+		if err := os.Link(filepath.Join(dir, name), filepath.Join(beside, as)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := stamp()
+	if was.Linked(stamp()) {
+		t.Error("nothing was done, and the files are said to be linked")
+	}
+	link("a", "a")
+	if was.Linked(stamp()) {
+		t.Error("one file of two has a further name, and both are said to")
+	}
+	link("b", "b")
+	if !was.Linked(stamp()) {
+		t.Error("both files have a further name, and are not said to")
+	}
+	info, err := os.Stat(filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was = stamp()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("two"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(dir, "a"), info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if was.Linked(stamp()) {
+		t.Error("a file was written to, and is said to be linked")
+	}
+	link("a", "c")
+	if err := os.WriteFile(filepath.Join(dir, "b"), []byte("longer"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	link("b", "d")
+	if was.Linked(stamp()) {
+		t.Error("a file has another size, and is said to be linked")
+	}
+}
