@@ -65,7 +65,8 @@ func (b *bench) run(ctx context.Context, dir, only string) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	b.dir, b.root, b.program = dir, filepath.Join(dir, "items-"+strconv.Itoa(b.items)), filepath.Join(dir, "bagpipe")
+	b.dir, b.program = dir, filepath.Join(dir, "bagpipe")
+	b.root = filepath.Join(dir, fmt.Sprintf("items-%d-0", b.items)) // as queuebench names a workspace without retired items
 	if err := b.prepare(); err != nil {
 		return err
 	}
