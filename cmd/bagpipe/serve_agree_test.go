@@ -42,7 +42,7 @@ func TestServeCountsAsTheCommandDoes(t *testing.T) {
 	s.program("operator")
 	r := rand.New(rand.NewPCG(18, uint64(time.Now().UnixNano())))
 	var facets []gjson.Result
-	count := regexp.MustCompile(`<p class="count">(?:[\d\x{202f}]+ to [\d\x{202f}]+ of )?([\d\x{202f}]+) items`)
+	count := regexp.MustCompile(`<p class="count">(?:[\d\x{202f}]+ to [\d\x{202f}]+ of )?([\d\x{202f}]+) items?`)
 	row := regexp.MustCompile(`<li><a href="[^"]*"(?: class="on" aria-current="true")?>[^<]*</a> <span class="n">`)
 	same, moved := 0, 0
 	for range agreed {

@@ -251,7 +251,7 @@ func TestServeWithoutScript(t *testing.T) {
 	br.do(at("/items"), chromedp.SendKeys(`input[name="q"]`, "i2", chromedp.ByQuery), chromedp.Click("form[role=search] button", chromedp.ByQuery), chromedp.WaitReady(".chips", chromedp.ByQuery))
 	var text string
 	br.do(chromedp.Text(".count", &text, chromedp.ByQuery))
-	if !strings.HasPrefix(text, "1 to 1 of 1 items") {
+	if !strings.HasPrefix(text, "1 to 1 of 1 item ") {
 		t.Errorf("filtered: %q", text)
 	}
 	br.do(at("/mine"), chromedp.Click(`button[value="complete"]`, chromedp.ByQuery), chromedp.WaitReady("p.note", chromedp.ByQuery))

@@ -17,9 +17,9 @@ func refusedf(format string, args ...any) error {
 	return fault.New(fault.Refused, fmt.Sprintf(format, args...))
 }
 
-// Approve lets a delivery go that waits, was refused or was taken back.
-func (k *Keeper) Approve(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
-	return k.decide(ctx, id, to, layout.DeliveryApproved, text, func(d *layout.Delivery) error {
+// Approve lets a delivery go that waits, was refused or was taken back, as by decides.
+func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
+	return k.decide(ctx, by, id, to, layout.DeliveryApproved, text, func(d *layout.Delivery) error {
 		switch d.State {
 		case layout.DeliveryWaits, layout.DeliveryForbidden, layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryReady
@@ -30,8 +30,8 @@ func (k *Keeper) Approve(ctx context.Context, id layout.ItemID, to layout.Name, 
 }
 
 // Refuse keeps an item from a target that does not hold it, this version and those to come.
-func (k *Keeper) Refuse(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
-	return k.decide(ctx, id, to, layout.DeliveryRefused, text, func(d *layout.Delivery) error {
+func (k *Keeper) Refuse(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
+	return k.decide(ctx, by, id, to, layout.DeliveryRefused, text, func(d *layout.Delivery) error {
 		switch d.State {
 		case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed, layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryForbidden
@@ -41,8 +41,7 @@ func (k *Keeper) Refuse(ctx context.Context, id layout.ItemID, to layout.Name, t
 	})
 }
 
-func (k *Keeper) decide(ctx context.Context, id layout.ItemID, to layout.Name, what, text string, change func(*layout.Delivery) error) error {
-	who := k.ledger.ByPerson()
+func (k *Keeper) decide(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, what, text string, change func(*layout.Delivery) error) error {
 	return k.setOne(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
 		if err := change(d); err != nil {
 			return err
@@ -54,8 +53,8 @@ func (k *Keeper) decide(ctx context.Context, id layout.ItemID, to layout.Name, w
 }
 
 // Retry has a delivery that failed, or waits for its next try, tried at once.
-func (k *Keeper) Retry(ctx context.Context, id layout.ItemID, to layout.Name) error {
-	return k.setOne(ctx, id, to, k.ledger.ByPerson(), func(_ *object, d *layout.Delivery) error {
+func (k *Keeper) Retry(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name) error {
+	return k.setOne(ctx, id, to, by, func(_ *object, d *layout.Delivery) error {
 		if d.State != layout.DeliveryFailed && (d.State != layout.DeliveryReady || d.Attempts == 0) {
 			return refusedf("the delivery of item %s to %s is %s; it has not failed", id.Short(), to, d.State)
 		}
@@ -66,8 +65,7 @@ func (k *Keeper) Retry(ctx context.Context, id layout.ItemID, to layout.Name) er
 }
 
 // Withdraw takes an item back from a target, for good.
-func (k *Keeper) Withdraw(ctx context.Context, id layout.ItemID, to layout.Name, text string) error {
-	who := k.ledger.ByPerson()
+func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
 	failure, err := takeBack(ctx, k, id, to, who, func(o *object, d *layout.Delivery) error {
 		if d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn || d.Engine != "" {
 			return refusedf("the delivery of item %s to %s is %s; there is nothing to take back", id.Short(), to, d.State)
@@ -137,7 +135,7 @@ func (k *Keeper) WithdrawAll(ctx context.Context, id layout.ItemID, why string) 
 		if o.delivery.Targets[to].Sent == nil && o.delivery.Targets[to].State != layout.DeliverySending {
 			continue
 		}
-		if err := k.Withdraw(ctx, id, to, why); err != nil {
+		if err := k.Withdraw(ctx, k.ledger.ByPerson(), id, to, why); err != nil {
 			return err
 		}
 	}

@@ -271,7 +271,7 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 		}
 		message := ledger.Message(fmt.Sprintf("delivery: %s %s to %s (%s/%s)", d.State, id, to, m.Collection, ledger.Clip(m.Label, 100)), d.Message,
 			[]ledger.Trailer{{"Bagpipe-Item", string(id)}, {"Bagpipe-Delivery", keyOf(id, d.Version, to)}, {"Bagpipe-To", d.State}, {"Bagpipe-Agent", who.Agent}})
-		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.DeliveryJSON: data}, Author: who.Author, Message: message}, nil
+		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.DeliveryJSON: data}, Author: who.Author, Message: who.Sign(message)}, nil
 	})
 }
 

@@ -3,9 +3,13 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
@@ -20,12 +24,42 @@ type Row struct {
 	layout.Delivery
 }
 
+// Place is where a delivery stands in a list.
+type Place struct {
+	Label  string
+	Item   layout.ItemID
+	Target layout.Name
+}
+
+// Place is where the row stands.
+func (r Row) Place() Place { return Place{r.Label, r.Item, r.Target} }
+
+func (p Place) compare(o Place) int {
+	return cmp.Or(cmp.Compare(p.Label, o.Label), cmp.Compare(p.Item, o.Item), cmp.Compare(p.Target, o.Target))
+}
+
+// Cursor is the place as one word; ParseCursor reads it.
+func (p Place) Cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(p.Item) + "/" + string(p.Target) + "/" + p.Label))
+}
+
+// ParseCursor reads a place.
+func ParseCursor(text string) (Place, error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	parts := strings.SplitN(string(data), "/", 3)
+	if err != nil || len(parts) != 3 {
+		return Place{}, fault.New(fault.Invalid, fmt.Sprintf("cursor %q: expected one that a page of deliveries gave", text))
+	}
+	return Place{parts[2], layout.ItemID(parts[0]), layout.Name(parts[1])}, nil
+}
+
 // Which says which deliveries are listed.
 type Which struct {
 	To     layout.Name   // "": to all targets
 	State  string        // "": in all states
 	Open   bool          // only those that go on, or wait for a person, as far as an engine has looked
 	Within []layout.Name // only of these collections; none: of all
+	After  *Place        // only those behind it, which are counted with the others; nil: from the first on
 }
 
 func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
@@ -39,7 +73,8 @@ func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, er
 	return rows, err
 }
 
-// List gives the first deliveries of those that fit, by label, item and target, and how many fit.
+// List gives the first deliveries of those that fit, by label, item and target, and how many fit,
+// wherever the list begins.
 // most 0: all of them. Unless they are open ones, every item is looked at.
 func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit int, err error) {
 	v, err := k.ledger.Store.Tip()
@@ -62,7 +97,11 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 				continue
 			}
 			fit++
-			rows = append(rows, Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d})
+			row := Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d}
+			if w.After != nil && row.Place().compare(*w.After) <= 0 {
+				continue
+			}
+			rows = append(rows, row)
 			if most > 0 && len(rows) >= 2*most {
 				rows = ordered(rows)[:most]
 			}
@@ -75,9 +114,7 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 }
 
 func ordered(rows []Row) []Row {
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Target, b.Target))
-	})
+	slices.SortFunc(rows, func(a, b Row) int { return a.Place().compare(b.Place()) })
 	return rows
 }
 

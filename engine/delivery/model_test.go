@@ -25,6 +25,7 @@ import (
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 
@@ -247,9 +248,9 @@ func (w *trade) decide(t *rapid.T) {
 	ctx, d := context.Background(), w.e.Delivery
 	w.portal.mode = ""
 	what := rapid.SampledFrom(decisions).Draw(t, "decision")
-	do := map[string]func(context.Context, layout.ItemID, layout.Name, string) error{
+	do := map[string]func(context.Context, ledger.Actor, layout.ItemID, layout.Name, string) error{
 		layout.DeliveryApproved: d.Approve, layout.DeliveryRefused: d.Refuse, layout.DeliveryTakeBack: d.Withdraw}[what]
-	if err := do(ctx, id, "portal", ""); err == nil {
+	if err := do(ctx, w.e.Ledger.ByPerson(), id, "portal", ""); err == nil {
 		i.decided, i.of = what, i.version
 	} else if !fault.Is(err, fault.Refused) {
 		w.must(err)
@@ -301,7 +302,7 @@ func (w *trade) settle(*rapid.T) {
 		rows, err := w.e.Delivery.Rows(ctx, "portal", layout.DeliveryFailed)
 		w.must(err)
 		for _, r := range rows {
-			w.must(w.e.Delivery.Retry(ctx, r.Item, "portal"))
+			w.must(w.e.Delivery.Retry(ctx, w.e.Ledger.ByPerson(), r.Item, "portal"))
 		}
 		w.must(w.e.Delivery.Pass(ctx, func(delivery.Told) {}))
 	}

@@ -80,7 +80,7 @@ func newBench(t *testing.T) *bench {
 	b.must(e.Close())
 	for _, person := range []string{"bob", "carol"} {
 		e := b.open(person)
-		b.must(e.Disposal.Say(ctx, key, warrant.Approved, ""))
+		b.must(e.Disposal.Say(ctx, e.Ledger.ByPerson(), key, warrant.Approved, ""))
 		b.must(e.Close())
 	}
 	return b

@@ -119,13 +119,12 @@ func (k *Keeper) commit(ctx context.Context, who ledger.Actor, path string, data
 	return err
 }
 
-// Say commits the acting person's word on a proposal: warrant.Approved or warrant.Refused.
-func (k *Keeper) Say(ctx context.Context, key, says, text string) error {
+// Say commits a person's word on a proposal: warrant.Approved or warrant.Refused.
+func (k *Keeper) Say(ctx context.Context, who ledger.Actor, key, says, text string) error {
 	row, err := k.Row(ctx, key)
 	if err != nil {
 		return err
 	}
-	who := k.Ledger.ByPerson()
 	switch {
 	case row.Status == Refused || row.Status == Done:
 		return fault.New(fault.Refused, fmt.Sprintf("proposal %s is %s", row.Key, row.Status))

@@ -79,7 +79,7 @@ func (l *Ledger) CloseBatch(ctx context.Context, name layout.Name, who Actor) er
 			return nil, err
 		}
 		return &gitstore.Change{Files: map[string][]byte{layout.BatchPath(name): data}, Author: who.Author,
-			Message: Message("batch: closed "+string(name), "", []Trailer{{"Bagpipe-Batch", string(name)}, {"Bagpipe-Agent", who.Agent}})}, nil
+			Message: who.Sign(Message("batch: closed "+string(name), "", []Trailer{{"Bagpipe-Batch", string(name)}, {"Bagpipe-Agent", who.Agent}}))}, nil
 	})
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
@@ -156,11 +157,10 @@ type Order struct {
 
 // Set starts or stops a schedule. One that is started anew has missed nothing; one that is
 // stopped lets a firing end, unless the order is for now.
-func (k *Keeper) Set(ctx context.Context, name string, o Order) (changed bool, err error) {
+func (k *Keeper) Set(ctx context.Context, who ledger.Actor, name string, o Order) (changed bool, err error) {
 	if _, err := k.inForce(name); err != nil {
 		return false, err
 	}
-	who := k.ledger.ByPerson()
 	err = k.edit(ctx, who, name, func(st *State) (what string, _ time.Time, err error) {
 		at, f := st.running()
 		end := o.Now && !at.IsZero() && f.Stop == ""
@@ -185,26 +185,12 @@ func (k *Keeper) Set(ctx context.Context, name string, o Order) (changed bool, e
 
 // Fire fires a schedule now, whatever is due, and waits for its end. work does what is ready in
 // a queue.
-func (k *Keeper) Fire(ctx context.Context, name string, work Deed) (said string, bad bool, err error) {
-	s, err := k.inForce(name)
+func (k *Keeper) Fire(ctx context.Context, by ledger.Actor, name string, work Deed) (said string, bad bool, err error) {
+	f, err := k.fire(ctx, by, name)
 	if err != nil {
 		return "", false, err
 	}
-	if _, err := k.ledger.Seat.Engine(); err != nil {
-		return "", false, err
-	}
-	due := k.ledger.Now()
-	err = k.edit(ctx, k.ledger.ByPerson(), name, func(st *State) (string, time.Time, error) {
-		if at, f := st.running(); !at.IsZero() && k.ledger.Seat.MayBeAlive(f.Engine) {
-			return "", due, fault.New(fault.Refused, fmt.Sprintf("schedule %s runs since %s", name, layout.FormatTime(f.Begun)))
-		}
-		st.Firings[due] = Firing{Begun: due, Engine: k.ledger.ID}
-		return "fired", due, nil
-	})
-	if err != nil {
-		return "", false, err
-	}
-	f := &firing{s, due, work}
+	f.byHand = work
 	watched, stop := context.WithCancel(ctx)
 	begun := k.begin(ctx, f)
 	var watch sync.WaitGroup
@@ -213,6 +199,46 @@ func (k *Keeper) Fire(ctx context.Context, name string, work Deed) (said string,
 	stop()
 	watch.Wait()
 	return said, bad, ctx.Err()
+}
+
+// fire commits that a person fires a schedule now, by this engine.
+func (k *Keeper) fire(ctx context.Context, by ledger.Actor, name string) (*firing, error) {
+	s, err := k.inForce(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.ledger.Seat.Engine(); err != nil {
+		return nil, err
+	}
+	due := k.ledger.Now()
+	err = k.edit(ctx, by, name, func(st *State) (string, time.Time, error) {
+		if at, f := st.running(); !at.IsZero() && k.ledger.Seat.MayBeAlive(f.Engine) {
+			return "", due, fault.New(fault.Refused, fmt.Sprintf("schedule %s runs since %s", name, layout.FormatTime(f.Begun)))
+		}
+		st.Firings[due] = Firing{Begun: due, Engine: k.ledger.ID}
+		return "fired", due, nil
+	})
+	return &firing{s, due, nil}, err
+}
+
+// Hand fires a schedule now, whatever is due, by the Run of this process, and does not wait for its
+// end. Where no Run works the answer is fault.Busy.
+func (k *Keeper) Hand(ctx context.Context, by ledger.Actor, name string) error {
+	k.mu.Lock()
+	to := k.handed.to
+	if to != nil {
+		k.handed.giving.Add(1)
+	}
+	k.mu.Unlock()
+	if to == nil {
+		return fault.New(fault.Busy, "no engine fires schedules in this process")
+	}
+	defer k.handed.giving.Done()
+	f, err := k.fire(ctx, by, name)
+	if err == nil {
+		to <- f
+	}
+	return err
 }
 
 // heed looks for what others commit of what runs here: that it is to end.

@@ -36,6 +36,14 @@ type Keeper struct {
 	book    *settings.Snapshot                 // by which next was reckoned
 	at      gitstore.Hash                      // the commit at which the states were read
 	clock   clock
+	handed  handed
+}
+
+// handed are the firings that people hand to Run. Keeper.mu guards to; nil: no Run works. giving
+// counts those who are about to send, whom Run waits for when it ends.
+type handed struct {
+	to     chan *firing
+	giving sync.WaitGroup
 }
 
 // clock is what is known of how the machine's clock goes.
@@ -64,6 +72,22 @@ const lookEvery = 250 * time.Millisecond
 func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad bool)) {
 	var firings sync.WaitGroup
 	defer firings.Wait()
+	begin := func(f *firing) {
+		ctx := k.begin(performing, f)
+		firings.Go(func() {
+			said, bad := k.perform(performing, ctx, f)
+			told(said, bad)
+		})
+	}
+	hands := make(chan *firing)
+	k.setHands(hands)
+	defer func() {
+		k.setHands(nil)
+		go func() { k.handed.giving.Wait(); close(hands) }()
+		for f := range hands {
+			begin(f)
+		}
+	}()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -73,21 +97,24 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 				told(fmt.Sprintf("schedule %s: %v", name, err), true)
 				k.later(name, time.Minute)
 			}
-			if fire == nil {
-				continue
+			if fire != nil {
+				begin(fire)
 			}
-			ctx := k.begin(performing, fire)
-			firings.Go(func() {
-				said, bad := k.perform(performing, ctx, fire)
-				told(said, bad)
-			})
 		}
 		select {
 		case <-ctx.Done():
 			return
+		case f := <-hands:
+			begin(f)
 		case <-tick.C:
 		}
 	}
+}
+
+func (k *Keeper) setHands(to chan *firing) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.handed.to = to
 }
 
 // ripe names the schedules that may have something to do, in order.
@@ -396,7 +423,7 @@ func (k *Keeper) edit(ctx context.Context, who ledger.Actor, name string, change
 			trailers = append(trailers, ledger.Trailer{"Bagpipe-Due", layout.FormatTime(due)})
 		}
 		return &gitstore.Change{Files: map[string][]byte{path(name): data}, Author: who.Author,
-			Message: ledger.Message("schedule: "+what+" "+name, "", append(trailers, ledger.Trailer{"Bagpipe-Agent", who.Agent}))}, nil
+			Message: who.Sign(ledger.Message("schedule: "+what+" "+name, "", append(trailers, ledger.Trailer{"Bagpipe-Agent", who.Agent})))}, nil
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("schedule %s: %w", name, err)

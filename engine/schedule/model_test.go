@@ -261,7 +261,7 @@ func (n *night) disturb(random *rand.Rand, root, zone string) {
 		if m.stopped = !m.stopped; !m.stopped {
 			order = schedule.Started
 		}
-		_, err := n.e.Schedule.Set(n.t.Context(), name, schedule.Order{Status: order})
+		_, err := n.e.Schedule.Set(n.t.Context(), n.e.Ledger.ByPerson(), name, schedule.Order{Status: order})
 		n.must(err)
 		if m.through = n.clock.now(); order == schedule.Stopped {
 			return

@@ -21,7 +21,7 @@ const shutdownFile = ".bagpipe/shutdown"
 // runs any more. A crash between leaves schedules stopped: the call is made again.
 func (k *Keeper) Shutdown(ctx context.Context) (stopped, engines int, err error) {
 	for _, name := range slices.Sorted(maps.Keys(k.settings.Current().Schedules)) {
-		changed, err := k.Set(ctx, name, Order{Status: Stopped})
+		changed, err := k.Set(ctx, k.ledger.ByPerson(), name, Order{Status: Stopped})
 		if err != nil {
 			return stopped, 0, err
 		}

@@ -36,6 +36,7 @@ type Who struct {
 	Email       string   // likewise
 	Role        Role     //
 	Collections []string // that the account is confined to; none: all
+	Program     bool     // it is no person
 }
 
 // Reaches reports whether items of a collection are shown to this account.

@@ -67,7 +67,7 @@ func (b *Book) Bearer(token string, now time.Time) (Who, error) {
 	if !ok || t.Digest != digestOf(token) || !t.Expires.IsZero() && !now.Before(t.Expires) {
 		return Who{}, ErrDenied
 	}
-	return Who{Name: t.Name, Email: t.Name + "@token." + id, Role: t.Role, Collections: t.Collections}, nil
+	return Who{Name: t.Name, Email: t.Name + "@token." + id, Role: t.Role, Collections: t.Collections, Program: true}, nil
 }
 
 func digestOf(token string) string {

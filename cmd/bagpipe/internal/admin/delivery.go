@@ -85,7 +85,7 @@ type deliveryApprove struct {
 // Run approves.
 func (c *deliveryApprove) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Approve(ctx, id, c.To, c.Text)
+		return e.Delivery.Approve(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
 
@@ -97,7 +97,7 @@ type deliveryRefuse struct {
 // Run refuses.
 func (c *deliveryRefuse) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryForbidden, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Refuse(ctx, id, c.To, c.Text)
+		return e.Delivery.Refuse(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
 
@@ -106,7 +106,7 @@ type deliveryRetry struct{ deliveries }
 // Run has deliveries tried again.
 func (c *deliveryRetry) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Retry(ctx, id, c.To)
+		return e.Delivery.Retry(ctx, e.Ledger.ByPerson(), id, c.To)
 	})
 }
 
@@ -118,7 +118,7 @@ type deliveryWithdraw struct {
 // Run takes items back.
 func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Withdraw(ctx, id, c.To, c.Text)
+		return e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
 

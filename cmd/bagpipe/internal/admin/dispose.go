@@ -151,7 +151,7 @@ type word struct {
 
 func (c *word) say(ctx context.Context, on *screen.Screen, open Open, says string) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		if err := e.Disposal.Say(ctx, c.Proposal, says, c.Text); err != nil {
+		if err := e.Disposal.Say(ctx, e.Ledger.ByPerson(), c.Proposal, says, c.Text); err != nil {
 			return err
 		}
 		r, err := e.Disposal.Row(ctx, c.Proposal)

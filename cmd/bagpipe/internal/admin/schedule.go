@@ -213,7 +213,7 @@ func (c *scheduleRestart) Run(ctx context.Context, on *screen.Screen, open Open)
 
 func set(ctx context.Context, on *screen.Screen, open Open, name string, o schedule.Order) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		changed, err := e.Schedule.Set(ctx, name, o)
+		changed, err := e.Schedule.Set(ctx, e.Ledger.ByPerson(), name, o)
 		if err == nil && !changed {
 			on.Talk("schedule %s is %s already", name, o.Status)
 			return nil
@@ -276,7 +276,7 @@ type scheduleFire struct {
 // Run fires one, and ends with exit code 4 when that failed.
 func (c *scheduleFire) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.with(ctx, func(e *engine.Engine) error {
-		said, bad, err := e.Schedule.Fire(ctx, c.Name, workOnQueue(e))
+		said, bad, err := e.Schedule.Fire(ctx, e.Ledger.ByPerson(), c.Name, workOnQueue(e))
 		if err != nil {
 			return err
 		}

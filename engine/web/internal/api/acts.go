@@ -89,7 +89,7 @@ func (a *API) registerActs() {
 		if err == nil {
 			err = acts.CloseBatch(ctx, layout.Name(in.Name))
 		}
-		return map[string]string{"batch": in.Name, "status": "closed"}, err
+		return batchClosed(layout.Name(in.Name)), err
 	})
 	post(a, http.MethodPut, "steps/{workflow}/{step}", "Enable or disable a step for all items", func(ctx context.Context, in *stepIn) (stepAnswer, error) {
 		out := stepAnswer{Step: in.Workflow + "/" + in.Step, Status: state.ControlStatus(in.Body.Status)}
@@ -107,6 +107,10 @@ func (a *API) registerActs() {
 		out.Changed, err = acts.SetStep(ctx, ref, out.Status, in.Body.Message)
 		return out, err
 	})
+}
+
+func batchClosed(name layout.Name) map[string]string {
+	return map[string]string{"batch": string(name), "status": "closed"}
 }
 
 func (a *API) act(ctx context.Context, in *actIn) (desk.Did, error) {

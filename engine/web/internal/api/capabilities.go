@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"bagpipe/engine/catalog"
 	"bagpipe/engine/delivery"
@@ -12,12 +15,49 @@ import (
 	"bagpipe/engine/search"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 type deliveriesIn struct {
 	To    string `query:"to" doc:"a target"`
 	State string `query:"state" enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
+	After string `query:"cursor" doc:"as the header Link of the page before has it: the next page"`
+}
+
+// deliveriesOut is a page of deliveries; Link leads to the next.
+type deliveriesOut struct {
+	Link string `header:"Link"`
+	Body []delivery.Row
+}
+
+type decideIn struct {
+	Item   string `path:"item"`
+	Target string `path:"target"`
+	Key    string `header:"Idempotency-Key"`
+	Body   struct {
+		Act     string `json:"act" enum:"approve,refuse,retry,withdraw"`
+		Message string `json:"message,omitempty" maxLength:"4000"`
+	}
+}
+
+type sayIn struct {
+	Proposal string `path:"key"`
+	Key      string `header:"Idempotency-Key"`
+	Body     struct {
+		Act     string `json:"act" enum:"approve,refuse"`
+		Message string `json:"message,omitempty" maxLength:"4000"`
+	}
+}
+
+type orderIn struct {
+	NamePath
+	Key  string `header:"Idempotency-Key"`
+	Body struct {
+		Act string `json:"act" enum:"start,stop,restart,fire"`
+		Now bool   `json:"now,omitempty" doc:"stop, restart: end also what runs"`
+	}
 }
 
 type searchIn struct {
@@ -52,9 +92,21 @@ func registerCapabilities(a *API) {
 		}
 		return a.d.Schedule.Row(in.Name)
 	})
-	get(a, "deliveries", "What goes to other systems, waits, came there or failed", func(ctx context.Context, in *deliveriesIn) ([]delivery.Row, error) {
-		rows, _, err := delivery.List(ctx, a.d.Delivery, delivery.Which{To: layout.Name(in.To), State: in.State, Within: desk.Within(ctx)}, in.Limit)
-		return append([]delivery.Row{}, rows...), err
+	huma.Register(a.huma, a.operation(http.MethodGet, "deliveries", "What goes to other systems, waits, came there or failed"), func(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
+		out, err := a.deliveries(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.d, err)
+		}
+		return out, nil
+	})
+	post(a, http.MethodPost, "deliveries/{item}/{target}/acts", "Decide on a delivery", func(ctx context.Context, in *decideIn) (desk.Decided, error) {
+		return a.d.DecideDelivery(ctx, in.Item, layout.Name(in.Target), in.Body.Act, in.Body.Message)
+	})
+	post(a, http.MethodPost, "disposals/{key}/acts", "Have a word on a proposal to remove items for good; for people alone", func(ctx context.Context, in *sayIn) (desk.Said, error) {
+		return a.d.SayOnDisposal(ctx, in.Proposal, in.Body.Act, in.Body.Message)
+	})
+	post(a, http.MethodPost, "schedules/{name}/acts", "Start, stop or fire a schedule", func(ctx context.Context, in *orderIn) (desk.Switched, error) {
+		return a.d.OrderSchedule(ctx, in.Name, in.Body.Act, in.Body.Now)
 	})
 	get(a, "catalogs", "How the folders stand whose objects are items and stay where they are", func(ctx context.Context, _ *none) ([]catalog.Row, error) {
 		if err := a.d.Whole(ctx); err != nil {
@@ -81,4 +133,28 @@ func registerCapabilities(a *API) {
 		hits, _, err := a.d.Find(ctx, q, in.Limit)
 		return hits, err
 	})
+}
+
+func (a *API) deliveries(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
+	which := delivery.Which{To: layout.Name(in.To), State: in.State, Within: desk.Within(ctx)}
+	if in.After != "" {
+		after, err := delivery.ParseCursor(in.After)
+		if err != nil {
+			return nil, err
+		}
+		which.After = &after
+	}
+	rows, _, err := delivery.List(ctx, a.d.Delivery, which, in.Limit)
+	out := &deliveriesOut{Body: append([]delivery.Row{}, rows...)}
+	if err != nil || len(rows) < in.Limit {
+		return out, err
+	}
+	q := url.Values{"limit": {strconv.Itoa(in.Limit)}, "cursor": {rows[len(rows)-1].Place().Cursor()}}
+	for name, value := range map[string]string{"to": in.To, "state": in.State} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	out.Link = "<" + strings.TrimSuffix(a.d.Base, "/") + Root + "deliveries?" + q.Encode() + `>; rel="next"`
+	return out, nil
 }

@@ -125,15 +125,32 @@ func (a *API) load(ctx context.Context) error {
 			call.body, call.status, call.kind = body, p.Status, p.ContentType("")
 			continue
 		}
-		did := desk.Did{Item: layout.ItemID(line.Trailers["Bagpipe-Item"]), Workflow: line.Trailers["Bagpipe-Workflow"], Step: layout.Name(line.Trailers["Bagpipe-Step"]),
-			From: state.Status(line.Trailers["Bagpipe-From"]), To: state.Status(line.Trailers["Bagpipe-To"])}
-		data, err := json.Marshal(did)
+		data, err := json.Marshal(answerFrom(line))
 		if err != nil {
 			return err
 		}
 		call.answer = append(data, '\n')
 	}
 	return nil
+}
+
+// answerFrom is the answer to the call that made a commit.
+func answerFrom(line desk.Line) any {
+	of := line.Trailers
+	item, to := layout.ItemID(of["Bagpipe-Item"]), of["Bagpipe-To"]
+	switch {
+	case of["Bagpipe-Delivery"] != "": // ITEM-vVERSION-TARGET
+		parts := strings.SplitN(of["Bagpipe-Delivery"], "-", 3)
+		return desk.Decided{Item: item, Target: layout.Name(parts[len(parts)-1]), State: to}
+	case of["Bagpipe-Schedule"] != "":
+		return desk.Switched{Schedule: of["Bagpipe-Schedule"], Changed: true}
+	case of["Bagpipe-Disposal"] != "": // dispose: SAYS KEY
+		says := strings.Fields(line.Subject)
+		return desk.Said{Proposal: of["Bagpipe-Disposal"], Says: says[min(1, len(says)-1)]}
+	case of["Bagpipe-Batch"] != "" && item == "":
+		return batchClosed(layout.Name(of["Bagpipe-Batch"]))
+	}
+	return desk.Did{Item: item, Workflow: of["Bagpipe-Workflow"], Step: layout.Name(of["Bagpipe-Step"]), From: state.Status(of["Bagpipe-From"]), To: state.Status(to)}
 }
 
 // answer answers a call, and keeps the answer. One that failed, or was refused before anything

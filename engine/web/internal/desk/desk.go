@@ -118,15 +118,26 @@ var ErrReadOnly = errors.New("the pages are read-only here; nothing can be chang
 
 // Acts are the decisions of who asks, which needs a role for them.
 func (d *Desk) Acts(ctx context.Context, needs access.Role) (*act.Acts, error) {
+	by, err := d.by(ctx, needs)
+	if err != nil {
+		return nil, err
+	}
+	return d.Act.As(by.Author).For(by.Request), nil
+}
+
+// by is who asks as the cause of commits, which needs a role for them.
+func (d *Desk) by(ctx context.Context, needs access.Role) (ledger.Actor, error) {
 	who := Who(ctx)
 	switch {
 	case d.ReadOnly:
-		return nil, ErrReadOnly
+		return ledger.Actor{}, ErrReadOnly
 	case !who.Role.May(needs):
 		d.Log.Warn("refused: the role does not do", "name", who.Name, "role", string(who.Role), "needs", string(needs))
-		return nil, ErrForbidden
+		return ledger.Actor{}, ErrForbidden
 	}
-	return d.Act.As(gitstore.Signature{Name: who.Name, Email: who.Email}).For(requestOf(ctx)), nil
+	by := ledger.PersonActor(gitstore.Signature{Name: who.Name, Email: who.Email})
+	by.Request = requestOf(ctx)
+	return by, nil
 }
 
 // Whole refuses accounts that are confined to collections: the answer is about all of them.

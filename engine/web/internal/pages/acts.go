@@ -94,6 +94,44 @@ func (p *Pages) closeBatch(w http.ResponseWriter, r *http.Request) (string, any,
 	return p.back(w, r, "close")
 }
 
+// decideDelivery decides on a delivery.
+func (p *Pages) decideDelivery(w http.ResponseWriter, r *http.Request) (string, any, error) {
+	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
+	if (act == "refuse" || act == "withdraw") && message == "" {
+		return "", nil, fault.New(fault.Invalid, "To refuse, or to take back, needs a reason.")
+	}
+	desk.Patient(w)
+	if _, err := p.d.DecideDelivery(r.Context(), r.PathValue("item"), layout.Name(r.PathValue("target")), act, message); err != nil {
+		return "", nil, err
+	}
+	return p.back(w, r, "delivery-"+act)
+}
+
+// sayOnDisposal has a word on a proposal.
+func (p *Pages) sayOnDisposal(w http.ResponseWriter, r *http.Request) (string, any, error) {
+	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
+	if act == "refuse" && message == "" {
+		return "", nil, fault.New(fault.Invalid, "To refuse needs a reason: say why the items are to stay.")
+	}
+	if _, err := p.d.SayOnDisposal(r.Context(), r.PathValue("key"), act, message); err != nil {
+		return "", nil, err
+	}
+	return p.back(w, r, "disposal-"+act)
+}
+
+// orderSchedule starts, stops or fires a schedule.
+func (p *Pages) orderSchedule(w http.ResponseWriter, r *http.Request) (string, any, error) {
+	act := r.PostFormValue("act")
+	did, err := p.d.OrderSchedule(r.Context(), r.PathValue("name"), act, r.PostFormValue("now") != "")
+	switch {
+	case err != nil:
+		return "", nil, err
+	case !did.Changed:
+		return p.back(w, r, "nothing")
+	}
+	return p.back(w, r, "schedule-"+act)
+}
+
 // setStep enables or disables a step for all items.
 func (p *Pages) setStep(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	acts, err := p.d.Acts(r.Context(), access.Admin)

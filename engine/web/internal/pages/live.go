@@ -38,8 +38,12 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 	texts, wait := []string{"retry: 2000\n\n"}, soon
 	for {
 		tip, moved := p.d.Pulse.At()
+		next := wait
 		for i, at := range parts {
-			event, err := p.parts.get(ctx, p, at, tip)
+			event, again, err := p.parts.get(ctx, p, at, tip)
+			if again > 0 {
+				next = min(next, again)
+			}
 			if err == nil && event != sent[i] { // a part that cannot be shown stays as it is; the page says why
 				texts = append(texts, event)
 				sent[i] = event
@@ -58,7 +62,7 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 			return "", nil, nil
 		}
 		texts = texts[:0]
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -94,13 +98,19 @@ type part struct {
 	mu    sync.Mutex // guards the rest
 	tip   string
 	at    time.Time
+	took  time.Duration // to render it
 	event string
 	err   error
 }
 
+// rested is how many times as long as it took a part is not rendered again: one that reads every item
+// must not keep a processor busy.
+const rested = 5
+
 // get gives a part, as an event, as it is at a tip. Tips are looked at some times a second, so that is
-// how often it is rendered, however many look at it.
-func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (string, error) {
+// how often it is rendered, however many look at it. again above 0: the part is an older one, as it
+// takes long, and may be asked for again after that time.
+func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (event string, again time.Duration, err error) {
 	who := desk.Who(ctx)
 	const most = 1000
 	key := string(who.Role) + "\x00" + strings.Join(who.Collections, "\x00") + "\x01" + at
@@ -117,13 +127,17 @@ func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (string, err
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if now := time.Now(); one.tip != tip || one.err != nil || now.Sub(one.at) > soon*3/4 {
+		if again = one.took*rested - now.Sub(one.at); again > 0 {
+			return one.event, again, one.err
+		}
 		html := ""
 		if html, one.err = p.part(context.WithoutCancel(ctx), at); one.err == nil {
 			one.event, one.err = eventOf(at, html)
 		}
-		one.tip, one.at = tip, now
+		one.tip, one.at = tip, time.Now()
+		one.took = one.at.Sub(now)
 	}
-	return one.event, one.err
+	return one.event, 0, one.err
 }
 
 // part renders the live part of a page, which its address names.
@@ -133,7 +147,7 @@ func (p *Pages) part(ctx context.Context, at string) (string, error) {
 		return "", err
 	}
 	r := (&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}}).WithContext(ctx)
-	view := p.overview
+	view, c := p.overview, capabilities{p.d}
 	first, rest, deep := strings.Cut(strings.TrimPrefix(to.Path, "/"), "/")
 	switch {
 	case first == "items" && deep:
@@ -144,6 +158,16 @@ func (p *Pages) part(ctx context.Context, at string) (string, error) {
 		view = lists{p.d}.workflow
 	case first == "failures":
 		view = lists{p.d}.failures
+	case first == "schedules":
+		view = c.schedules
+	case first == "deliveries":
+		view = c.deliveries
+	case first == "catalogs":
+		view = c.catalogs
+	case first == "disposals":
+		view = c.disposals
+	case first == "search" && r.URL.RawQuery != "":
+		view = c.search
 	case first != "":
 		return "", desk.ErrForbidden
 	}

@@ -8,7 +8,7 @@ import (
 	"bagpipe/engine/web/internal/desk"
 )
 
-// capabilities are the pages of the rooms that do one thing each; they only ask.
+// capabilities are the pages of the rooms that do one thing each; they only ask; acts.go has what is done there.
 type capabilities struct{ d *desk.Desk }
 
 type schedulesView struct {

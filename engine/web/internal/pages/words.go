@@ -38,6 +38,8 @@ func (p *Pages) words() template.FuncMap {
 		"did":       func(what string) string { return done[what] },
 		"waits":     waits,
 		"first":     first,
+		"noun":      noun,
+		"count":     func(n int, what ...string) string { return thousands(n) + " " + noun(n, what...) },
 		"more":      func(rows []bulk.Row) int { return max(0, len(rows)-mostRows) },
 		"done":      func(b ask.BatchRow) int { return b.Items - b.Open },
 		"gridHeads": gridHeads,
@@ -147,6 +149,18 @@ func bytesText(n int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[i:i+1] + "B"
 }
 
+// noun is the word for so many: what is the word for one, and, where it is not formed by an s, for
+// several.
+func noun(n int, what ...string) string {
+	switch {
+	case n == 1:
+		return what[0]
+	case len(what) > 1:
+		return what[1]
+	}
+	return what[0] + "s"
+}
+
 // thousands parts the digits of a number by threes.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
@@ -171,7 +185,10 @@ var sorts = []menuSort{{"oldest first", ""}, {"newest first", "-created"}, {"lab
 // done are the words for acts that were done.
 var done = map[string]string{"complete": "completed", "skip": "skipped", "fail": "failed", "retry": "it is tried again", "reset": "it is done anew", "cancel": "cancelled",
 	"hold": "held", "release": "released", "start": "started", "activate": "activated", "deactivate": "taken out of the queues", "migrate": "moved to the definition in force",
-	"close": "closed", "enable": "enabled", "disable": "disabled", "uploaded": "uploaded; it is taken in when it has settled", "added": "added", "removed": "removed"}
+	"close": "closed", "enable": "enabled", "disable": "disabled", "uploaded": "uploaded; it is taken in when it has settled", "added": "added", "removed": "removed",
+	"delivery-approve": "approved; it is brought there", "delivery-refuse": "refused", "delivery-retry": "it is tried again", "delivery-withdraw": "taken back",
+	"disposal-approve": "approved", "disposal-refuse": "refused; the items stay", "schedule-start": "started", "schedule-stop": "stopped", "schedule-restart": "started anew",
+	"schedule-fire": "fired", "nothing": "nothing; it was so already"}
 
 // tones are the statuses of steps as which the words of other rooms are coloured.
 var tones = map[string]state.Status{"running": state.InProgress, "stopped": state.Waiting, "broken": state.Failed, "failed": state.Failed, "timeout": state.Failed, "lost": state.Failed,
