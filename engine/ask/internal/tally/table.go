@@ -31,6 +31,7 @@ type Table[Item any] struct {
 	row     func(Item) Row
 	columns []*column
 	pages   []page
+	items   int
 	seed    maphash.Seed
 }
 
@@ -39,16 +40,18 @@ type column struct {
 	name   string
 	sets   [][]string
 	number map[string]uint32
+	items  []int // of each set, how many items have it
 }
 
 // page holds the rows of some items side by side, in the order of their numbers.
 type page struct {
 	stamp   uint64
+	rows    int
 	ids     []uint64
 	sums    []uint64 // of what the row was made of
 	age     []int64  // Created and Kin
 	since   []int64
-	numbers []uint32 // of each row those of its sets
+	numbers []uint32 // of all rows those of their sets in the first column, then in the second, …
 	text    []byte
 	ends    []uint32 // of each row's text
 }
@@ -71,14 +74,12 @@ func (t *Table[Item]) Column(name string) int {
 func (t *Table[Item]) Follow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	items := 0
 	for p := range t.pages {
 		t.follow(p)
-		items += len(t.pages[p].ids)
 	}
 	const few = 1 << 16
 	for _, c := range t.columns { // sets that no item has any more are forgotten with the rows
-		if len(c.sets) > 2*items+few {
+		if len(c.sets) > 2*t.items+few {
 			t.forget()
 			return
 		}
@@ -88,8 +89,9 @@ func (t *Table[Item]) Follow() {
 // forget makes every row anew. The lock is held.
 func (t *Table[Item]) forget() {
 	for _, c := range t.columns {
-		c.sets, c.number = nil, map[string]uint32{}
+		c.sets, c.number, c.items = nil, map[string]uint32{}, nil
 	}
+	t.items = 0
 	for p := range t.pages {
 		t.pages[p] = page{}
 		t.follow(p)
@@ -121,14 +123,20 @@ func (t *Table[Item]) follow(n int) {
 	if stamp == was.stamp {
 		return
 	}
-	wide := len(t.columns)
-	now := page{stamp: stamp, ids: make([]uint64, 0, len(all)), sums: make([]uint64, 0, len(all)), age: make([]int64, 0, len(all)), since: make([]int64, 0, len(all)),
-		numbers: make([]uint32, 0, len(all)*wide), text: make([]byte, 0, len(was.text)), ends: make([]uint32, 0, len(all))}
-	for _, f := range all {
+	now := page{stamp: stamp, rows: len(all), ids: make([]uint64, 0, len(all)), sums: make([]uint64, 0, len(all)), age: make([]int64, 0, len(all)), since: make([]int64, 0, len(all)),
+		numbers: make([]uint32, len(all)*len(t.columns)), text: make([]byte, 0, len(was.text)), ends: make([]uint32, 0, len(all))}
+	for c, col := range t.columns {
+		for _, number := range was.column(c) {
+			col.items[number]--
+		}
+	}
+	for i, f := range all {
 		now.ids, now.sums = append(now.ids, f.bits), append(now.sums, f.sum)
 		if f.at >= 0 {
 			now.age, now.since = append(now.age, was.age[f.at]), append(now.since, was.since[f.at])
-			now.numbers = append(now.numbers, was.numbers[f.at*wide:(f.at+1)*wide]...)
+			for c := range t.columns {
+				now.column(c)[i] = was.column(c)[f.at]
+			}
 			now.text = append(now.text, was.textAt(f.at)...)
 		} else {
 			r := t.row(f.item)
@@ -138,14 +146,23 @@ func (t *Table[Item]) follow(n int) {
 			}
 			now.age, now.since = append(now.age, age), append(now.since, r.Since)
 			for c := range t.columns {
-				now.numbers = append(now.numbers, t.columns[c].numberOf(r.Has[c]))
+				now.column(c)[i] = t.columns[c].numberOf(r.Has[c])
 			}
 			now.text = append(now.text, r.Text...)
 		}
 		now.ends = append(now.ends, uint32(len(now.text)))
 	}
+	for c, col := range t.columns {
+		for _, number := range now.column(c) {
+			col.items[number]++
+		}
+	}
+	t.items += len(now.ids) - len(was.ids)
 	*was = now
 }
+
+// column is the numbers of a column, by the row.
+func (p *page) column(c int) []uint32 { return p.numbers[c*p.rows : (c+1)*p.rows] }
 
 func (p *page) textAt(i int) []byte {
 	if i == 0 {
@@ -168,7 +185,7 @@ func (c *column) numberOf(values []string) uint32 {
 		for i, v := range values {
 			kept[i] = strings.Clone(v)
 		}
-		c.sets, c.number[key] = append(c.sets, kept), n
+		c.sets, c.number[key], c.items = append(c.sets, kept), n, append(c.items, 0)
 	}
 	return n
 }

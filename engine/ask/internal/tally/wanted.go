@@ -38,7 +38,7 @@ type sieve struct {
 	w      Wanted
 	at     []int    // columns
 	fits   [][]bool // of each of them, by the number of the set
-	chosen []int    // places in at of those that are chosen
+	chosen []bool   // likewise: which of them are
 	text   []byte
 	prefix uint64 // of identifiers, when digits is not 0
 	digits int
@@ -56,10 +56,7 @@ func (t *Table[Item]) sieve(w Wanted) sieve {
 		for n, values := range t.columns[l.Column].sets {
 			fits[n] = l.Fits(values)
 		}
-		if l.Chosen {
-			s.chosen = append(s.chosen, len(s.at))
-		}
-		s.at, s.fits = append(s.at, l.Column), append(s.fits, fits)
+		s.at, s.fits, s.chosen = append(s.at, l.Column), append(s.fits, fits), append(s.chosen, l.Chosen)
 	}
 	if layout.IsItemPrefix(w.Text) {
 		for _, d := range []byte(w.Text[:min(len(w.Text), layout.ItemIDLen-1)]) { // the last digit follows from the others
@@ -82,23 +79,63 @@ func (a *Ages) bucket(since int64) int {
 
 // Where an item falls that is let through by all but one chosen column.
 const (
-	out     = -2 // it is not let through
-	through = -1 // by all
-	byAge   = 1 << 20
+	out     = int16(-2) // it is not let through
+	through = int16(-1) // by all
+	byAge   = int16(1 << 14)
 )
 
 // judge tells whether a row is let through, or by all columns but one that is chosen, whose
 // place in at it gives.
-func (s *sieve) judge(p *page, i, wide int) int {
-	row, but := p.numbers[i*wide:(i+1)*wide], through
+func (s *sieve) judge(p *page, i int) int16 {
+	but := through
 	for k, c := range s.at {
-		if s.fits[k][row[c]] {
-			continue
+		if !s.fits[k][p.column(c)[i]] {
+			but = s.without(but, int16(k))
 		}
-		if but != through || !slices.Contains(s.chosen, k) {
-			return out
+	}
+	return s.rest(p, i, but)
+}
+
+// judgeAll judges each row of a page, column by column.
+func (s *sieve) judgeAll(p *page, buts []int16) []int16 {
+	buts = slices.Grow(buts[:0], p.rows)[:p.rows]
+	for i := range buts {
+		buts[i] = through
+	}
+	for k, c := range s.at {
+		fits := s.fits[k]
+		for i, number := range p.column(c) {
+			if !fits[number] {
+				buts[i] = s.without(buts[i], int16(k))
+			}
 		}
-		but = k
+	}
+	if s.plain() {
+		return buts
+	}
+	for i, but := range buts {
+		buts[i] = s.rest(p, i, but)
+	}
+	return buts
+}
+
+// without is where a row falls that a column does not let through, and that fell elsewhere before.
+func (s *sieve) without(but, k int16) int16 {
+	if but == through && s.chosen[k] {
+		return k
+	}
+	return out
+}
+
+// plain reports whether columns alone narrow.
+func (s *sieve) plain() bool {
+	return s.w.Ages.Only == nil && len(s.text) == 0 && s.w.Only == nil && s.w.Also == nil
+}
+
+// rest judges by all that is not a column.
+func (s *sieve) rest(p *page, i int, but int16) int16 {
+	if but == out {
+		return out
 	}
 	if a := &s.w.Ages; a.Only != nil && !a.Only[a.bucket(p.since[i])] {
 		if but != through || !a.Chosen {
@@ -106,13 +143,9 @@ func (s *sieve) judge(p *page, i, wide int) int {
 		}
 		but = byAge
 	}
-	if len(s.text) > 0 && !s.hasText(p, i) {
-		return out
-	}
-	if s.w.Only != nil && !s.w.Only[idOf(p.ids[i])] {
-		return out
-	}
-	if s.w.Also != nil && !s.w.Also(idOf(p.ids[i])) {
+	if len(s.text) > 0 && !s.hasText(p, i) ||
+		s.w.Only != nil && !s.w.Only[idOf(p.ids[i])] ||
+		s.w.Also != nil && !s.w.Also(idOf(p.ids[i])) {
 		return out
 	}
 	return but
@@ -143,40 +176,20 @@ func (t *Table[Item]) Count(w Wanted) (items int, counts []Count) {
 	if s.none {
 		return 0, nil
 	}
-	wide := len(t.columns)
-	sums := make([][]int, wide)
-	for c := range sums {
-		sums[c] = make([]int, len(t.columns[c].sets))
-	}
-	ages := make([]int, len(w.Ages.Most))
-	beside := make([]int, wide) // by the column, the place in at of its Let, if it is chosen; else -1
-	for c := range beside {
-		beside[c] = -1
-	}
-	for _, k := range s.chosen {
-		beside[s.at[k]] = k
-	}
-	for n := range t.pages {
-		p := &t.pages[n]
-		for i := range p.ids {
-			switch but := s.judge(p, i, wide); but {
-			case out:
-			case through:
-				items++
-				row := p.numbers[i*wide : (i+1)*wide]
-				for c, number := range row {
-					sums[c][number]++
-				}
-				if len(ages) > 0 {
-					ages[w.Ages.bucket(p.since[i])]++
-				}
-			case byAge:
-				ages[w.Ages.bucket(p.since[i])]++
-			default:
-				c := s.at[but]
-				sums[c][p.numbers[i*wide+c]]++
-			}
+	sums, ages := make([][]int, len(t.columns)), make([]int, len(w.Ages.Most))
+	if len(s.at) == 0 && s.plain() { // what all have is known
+		items = t.items
+		for c, col := range t.columns {
+			sums[c] = col.items
 		}
+		for n := range t.pages {
+			w.Ages.add(ages, t.pages[n].since)
+		}
+	} else {
+		for c, col := range t.columns {
+			sums[c] = make([]int, len(col.sets))
+		}
+		items = t.sift(&s, sums, ages)
 	}
 	for c, col := range t.columns {
 		byValue := map[string]int{}
@@ -197,6 +210,51 @@ func (t *Table[Item]) Count(w Wanted) (items int, counts []Count) {
 		}
 	}
 	return items, counts
+}
+
+// add counts when items moved last.
+func (a *Ages) add(ages []int, since []int64) {
+	if len(ages) == 0 {
+		return
+	}
+	for _, at := range since {
+		ages[a.bucket(at)]++
+	}
+}
+
+// sift counts the sets of each column, and the ages, of what a sieve lets through.
+func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
+	var buts []int16
+	var rows []int32
+	for n := range t.pages {
+		p := &t.pages[n]
+		buts, rows = s.judgeAll(p, buts), rows[:0]
+		for i, but := range buts {
+			switch but {
+			case out:
+			case through:
+				rows = append(rows, int32(i))
+			case byAge:
+				ages[s.w.Ages.bucket(p.since[i])]++
+			default:
+				c := s.at[but]
+				sums[c][p.column(c)[i]]++
+			}
+		}
+		items += len(rows)
+		for c, sum := range sums {
+			numbers := p.column(c)
+			for _, i := range rows {
+				sum[numbers[i]]++
+			}
+		}
+		if len(ages) > 0 {
+			for _, i := range rows {
+				ages[s.w.Ages.bucket(p.since[i])]++
+			}
+		}
+	}
+	return items
 }
 
 // Place is where an item stands in the order of ages.
@@ -255,7 +313,6 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 			all, limit = all[:n], all[n-1].age
 		}
 	}
-	wide := len(t.columns)
 	room := 4*most + 1024
 	for n := range t.pages {
 		p := &t.pages[n]
@@ -263,7 +320,7 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 			if age > limit || age < from.age || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
 				continue
 			}
-			if s.judge(p, i, wide) != through {
+			if s.judge(p, i) != through {
 				continue
 			}
 			if all = append(all, entry{age, p.ids[i]}); len(all) >= room {

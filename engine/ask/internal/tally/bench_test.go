@@ -1,0 +1,48 @@
+package tally
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkCount counts a million items with two values chosen, in twelve columns.
+func BenchmarkCount(b *testing.B) {
+	s := &shelf{items: map[uint64]thing{}}
+	const n = 1_000_000
+	wide := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
+	table := New(s, 16, wide, func(x thing) Row {
+		r := Row{Created: x.created, Since: x.since, Has: make([][]string, len(wide))}
+		for c := range wide {
+			r.Has[c] = []string{fmt.Sprint("v", x.created%int64(c+2))}
+		}
+		return r
+	})
+	for p := range table.pages {
+		pg := &table.pages[p]
+		pg.rows, pg.numbers = n/16, make([]uint32, n/16*len(wide))
+		for i := range pg.rows {
+			x := thing{created: int64(i), since: int64(i * 7 % 1000)}
+			pg.ids, pg.sums, pg.age, pg.since, pg.ends = append(pg.ids, uint64(p)<<52|uint64(i)), append(pg.sums, 0), append(pg.age, x.created<<1), append(pg.since, x.since), append(pg.ends, 0)
+			for c, has := range table.row(x).Has {
+				number := table.columns[c].numberOf(has)
+				pg.column(c)[i] = number
+				table.columns[c].items[number]++
+			}
+		}
+		table.items += pg.rows
+	}
+	is := func(v string) func([]string) bool { return func(has []string) bool { return has[0] == v } }
+	w := Wanted{Ages: Ages{Now: 1000, Most: []int64{30, 60, 200, 500, 1 << 60}}, Lets: []Let{{Column: 0, Fits: is("v1"), Chosen: true}, {Column: 1, Fits: is("v2"), Chosen: true}}}
+	for _, c := range []struct {
+		name string
+		w    Wanted
+	}{{"all", Wanted{Ages: w.Ages}}, {"two chosen", w}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if n, _ := table.Count(c.w); n == 0 {
+					b.Fatal("none")
+				}
+			}
+		})
+	}
+}
