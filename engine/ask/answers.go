@@ -109,6 +109,7 @@ type Details struct {
 	index    *index.Keeper
 	lists    *Lists
 	activity *Activity
+	listings *listings
 }
 
 // Rooms are what answers need of the floors below.
@@ -136,7 +137,7 @@ func New(r Rooms) *Answers {
 		activity,
 		&Reasons{r.Ledger, r.Settings, r.Index, activity},
 		&Figures{r.Ledger, r.Settings, r.Index},
-		&Details{r.Ledger, r.Guard, r.Control, r.Index, lists, activity},
+		&Details{r.Ledger, r.Guard, r.Control, r.Index, lists, activity, &listings{}},
 		r.Ledger, r.Folder, r.Index,
 	}
 }

@@ -181,6 +181,9 @@ func jsonAt(it *queue.Item, i int) gjson.Result {
 // item by.
 func (c *counting) textOf(it *queue.Item) string {
 	text := strings.ToLower(it.Label)
+	if c.known >= 0 && c.known < len(it.Facets) && it.Facets[c.known] == index.LongFacet {
+		text += "\n" + index.LongFacet
+	}
 	jsonAt(it, c.known).ForEach(func(_, value gjson.Result) bool {
 		text += "\n" + strings.ToLower(value.String())
 		return true

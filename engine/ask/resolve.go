@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
@@ -89,7 +90,10 @@ func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (fou
 			return found, nil
 		}
 	}
-	named, err := labelled(ctx, v, ref)
+	named := de.lists.labelled(v, ref)
+	if len(named) == 0 {
+		named, err = labelled(ctx, v, ref)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -134,6 +138,35 @@ func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error)
 		return nil
 	}
 	return found, walk(layout.ItemsDir, 0)
+}
+
+// labelled is the function of this name by the table, where one is kept: of the items that the table
+// knows. Of none the records have the word.
+func (li *Lists) labelled(v gitstore.View, label string) (found []layout.ItemID) {
+	if !li.quick.on {
+		return nil
+	}
+	const most = 1000
+	lines := []string{strings.ToLower(label), strings.ToLower(layout.EncodePath(label)), strings.ToLower(index.LongFacet)}
+	if _, value, ok := strings.Cut(label, ":"); ok {
+		lines = append(lines, strings.ToLower(value))
+	}
+	some, all := li.tallyOf().WithLine(most, lines...)
+	if !all {
+		return nil
+	}
+	encoded := layout.EncodePath(label)
+	for _, id := range some {
+		data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
+		if err != nil {
+			continue // it is gone
+		}
+		if m, err := layout.DecodeManifest(data); err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
+			found = append(found, m.Item)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 func labelled(ctx context.Context, v gitstore.View, label string) (found []layout.ItemID, err error) {

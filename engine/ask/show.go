@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,19 +137,8 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 		}
 		d.Workflows = append(d.Workflows, de.workflowDetail(rec.Execution, name, plan))
 	}
-	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.InventoryJSON)
-	if err != nil || data == nil {
-		return d, err
-	}
-	files, err := layout.InventoryFiles(data, most)
-	if err != nil {
-		return d, err
-	}
-	for p, f := range files {
-		d.Files = append(d.Files, FileDetail{Path: p, InventoryFile: f})
-	}
-	slices.SortFunc(d.Files, func(a, b FileDetail) int { return strings.Compare(a.Path, b.Path) })
-	return d, nil
+	d.Files, err = de.listings.of(v, id, most)
+	return d, err
 }
 
 func (de *Details) workflowDetail(x *state.Execution, name string, plan *state.Definition) WorkflowDetail {

@@ -112,6 +112,16 @@ func TestTableAgainstEveryItem(t *testing.T) {
 				t.Fatalf("round %d: %s in a: %d, want %d", round, c.Value, c.Items, values[c.Value])
 			}
 		}
+		line := fmt.Sprint("t", r.IntN(30))
+		lined := 0
+		for _, x := range s.items {
+			if x.text == line {
+				lined++
+			}
+		}
+		if found, whole := table.WithLine(1000, line, "nothing"); !whole || len(found) != lined {
+			t.Fatalf("round %d: %d items with %s, want %d", round, len(found), line, lined)
+		}
 		slices.SortFunc(all, func(a, b uint64) int {
 			x, y := s.items[a], s.items[b]
 			return slices.Compare([]int64{x.created, map[bool]int64{true: 1}[x.kin], int64(a)}, []int64{y.created, map[bool]int64{true: 1}[y.kin], int64(b)})

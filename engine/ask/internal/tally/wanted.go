@@ -257,6 +257,34 @@ func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
 	return items
 }
 
+// WithLine gives the items whose text has one of some lines, in small letters; all is false where there
+// are more than most.
+func (t *Table[Item]) WithLine(most int, lines ...string) (found []layout.ItemID, all bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for n := range t.pages {
+		p := &t.pages[n]
+		for _, line := range lines {
+			for at := 0; line != ""; at++ {
+				next := bytes.Index(p.text[at:], []byte(line))
+				if next < 0 {
+					break
+				}
+				at += next
+				i, _ := slices.BinarySearch(p.ends, uint32(at+1)) // the row whose text ends there or behind
+				text := string(p.textAt(i))
+				if id := idOf(p.ids[i]); slices.Contains(strings.Split(text, "\n"), line) && !slices.Contains(found, id) {
+					if len(found) == most {
+						return nil, false
+					}
+					found = append(found, id)
+				}
+			}
+		}
+	}
+	return found, true
+}
+
 // Place is where an item stands in the order of ages.
 type Place struct {
 	Item    layout.ItemID

@@ -182,7 +182,7 @@ func (b *bench) item() error {
 	if b.files == 0 {
 		return nil
 	}
-	for n := range 100 { // with what the step had, 200 attempts
+	for n := range 200 {
 		for _, act := range []string{"complete", "reset"} {
 			if _, _, err := b.ask("POST", "/api/v1/items/large/acts", `{"act":"`+act+`","step":"look","message":"`+strconv.Itoa(n)+`"}`); err != nil {
 				return err
@@ -192,7 +192,7 @@ func (b *bench) item() error {
 	for _, p := range []struct {
 		name, path string
 		most       time.Duration
-	}{{fmt.Sprintf("item of %d files, 100 attempts", b.files), "/items/large", 150 * time.Millisecond}, {"its history", "/items/large/log", 1500 * time.Millisecond}} {
+	}{{fmt.Sprintf("item of %d files, 200 attempts", b.files), "/items/large", 150 * time.Millisecond}, {"its history", "/items/large/log", 1500 * time.Millisecond}} {
 		took, _, err := b.slowest(p.path)
 		if err != nil {
 			return err
