@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,30 @@ type listings struct {
 type listing struct {
 	inventory gitstore.Hash
 	most      int
+}
+
+// File gives one file of an item's inventory, by its path as it stands there; ok is false where there
+// is none.
+func (de *Details) File(ctx context.Context, id layout.ItemID, path string) (f FileDetail, ok bool, err error) {
+	v, err := de.ledger.Store.Tip()
+	if err != nil {
+		return f, false, err
+	}
+	data, err := ledger.ReadOptional(v, layout.ItemDir(id)+"/"+layout.InventoryJSON)
+	if err != nil {
+		return f, false, err
+	}
+	f.Path = path
+	if data != nil {
+		f.InventoryFile, ok, err = layout.FileOf(data, path)
+		return f, ok, err
+	}
+	d, err := de.Show(ctx, id) // it may be retired
+	at := slices.IndexFunc(d.Files, func(f FileDetail) bool { return f.Path == path })
+	if err != nil || at < 0 {
+		return f, false, err
+	}
+	return d.Files[at], true, nil
 }
 
 // of gives the first files of an item, at most so many; 0: all.

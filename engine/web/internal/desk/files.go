@@ -48,34 +48,31 @@ func (d *Desk) SendFile(w http.ResponseWriter, r *http.Request, id layout.ItemID
 
 // OpenFile opens a listed file of an item; the caller closes it.
 func (d *Desk) OpenFile(ctx context.Context, id layout.ItemID, name string) (*os.File, int64, error) {
-	detail, err := d.Ask.Show(ctx, id)
+	missing := fault.New(fault.NotFound, fmt.Sprintf("item %s has no file %s", id.Short(), name))
+	f, ok, err := d.Ask.File(ctx, id, name)
+	if err == nil && !ok {
+		err = missing
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	missing := fault.New(fault.NotFound, fmt.Sprintf("item %s has no file %s", id.Short(), name))
-	for _, f := range detail.Files {
-		if f.Path != name {
-			continue
-		}
-		root, err := openContent(filepath.Join(d.Root, filepath.FromSlash(detail.Dir)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, 0, missing
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		defer root.Close()
-		at, err := layout.DecodePath(name)
-		if err != nil {
-			return nil, 0, missing
-		}
-		file, err := root.Open(filepath.FromSlash(at))
-		if err != nil {
-			return nil, 0, fault.New(fault.NotFound, fmt.Sprintf("%s of item %s is not there any more", name, id.Short()))
-		}
-		return file, f.Size, nil
+	root, err := openContent(filepath.Join(d.Root, filepath.FromSlash(layout.ItemDir(id))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, missing
 	}
-	return nil, 0, missing
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close()
+	at, err := layout.DecodePath(name)
+	if err != nil {
+		return nil, 0, missing
+	}
+	file, err := root.Open(filepath.FromSlash(at))
+	if err != nil {
+		return nil, 0, fault.New(fault.NotFound, fmt.Sprintf("%s of item %s is not there any more", name, id.Short()))
+	}
+	return file, f.Size, nil
 }
 
 // ResultFiles lists what an item is now and what its robots made beside it: the files below
