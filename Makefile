@@ -60,7 +60,7 @@ soak: $(BIN)
 	$(GO) run ./engine/internal/queuebench -items 1000000
 	$(GO) test -timeout 0 -run TestJoinLaws ./engine/sync -triples 200000
 	$(GO) test -timeout 0 -run TestRewritten ./engine/audit -histories 2000
-	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign' -count=1 ./...
+	BAGPIPE_SOAK=1 $(GO) test -timeout 120m -run 'Soak|Laws|Kill|Foreign|ServeCounts|ServeManyTabs' -count=1 ./...
 
 # Packages for release, in ./dist.
 dist:

@@ -87,7 +87,8 @@ func (br *browser) judge(path, name, check, axe string) {
 	t.Helper()
 	var found, broken []string
 	var shot []byte
-	br.do(chromedp.Navigate(br.s.base+path), chromedp.WaitReady("main"), chromedp.Evaluate(check, &found))
+	br.do(chromedp.Navigate(br.s.base+path), chromedp.WaitReady("main"),
+		chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil), chromedp.Evaluate(check, &found)) // what is closed is not judged
 	if axe != "" {
 		br.do(chromedp.Evaluate(axe, nil), chromedp.Evaluate(axeRules, &broken, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -149,7 +152,7 @@ func (s *site) byCalls(key string) {
 	if a := call("schedules/nightly/acts", `{"act":"fire"}`); a.code != 403 {
 		t.Errorf("an operator fires: %+v", a)
 	}
-	if a := call("deliveries/old.txt/nowhere/acts", `{"act":"withdraw"}`); a.code != 404 {
+	if a := call("deliveries/old.txt/nowhere/acts", `{"act":"withdraw"}`); a.code != 409 {
 		t.Errorf("no such delivery: %+v", a)
 	}
 	body := `{"act":"withdraw","message":"a mistake"}`
@@ -221,4 +224,54 @@ func (s *site) pagesOf() {
 	if a := s.ask("GET", "/api/v1/deliveries?cursor=nothing", ""); a.code != 400 {
 		b.t.Errorf("no cursor: %+v", a)
 	}
+}
+
+// Browsers come, are told what moves, and go, again and again: the server's memory does not grow with how
+// many there were.
+func TestServeViewersSoak(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 3)
+	s := b.serve("--no-run")
+	s.signIn()
+	var warm, last int
+	for round := range soak(3, 200) {
+		act := []string{"hold", "release"}[round%2]
+		held := []string{"<b>1</b> held", "<b>0</b> held"}[round%2]
+		var acted sync.Once
+		var ready, told sync.WaitGroup
+		viewers := soak(20, 500)
+		ready.Add(viewers)
+		for range viewers {
+			told.Go(func() {
+				s.told("", held, func() {
+					ready.Done()
+					ready.Wait() // all have their first part
+					acted.Do(func() { b.ok(act, "i0") })
+				})
+			})
+		}
+		told.Wait()
+		if last = s.resident(); round == 1 {
+			warm = last
+		}
+	}
+	if grown := last - warm; grown > 64<<10 {
+		t.Errorf("after the second round the server held %d KiB, and %d KiB more at the end", warm, grown)
+	}
+}
+
+// resident is the memory of the server, in KiB.
+func (s *site) resident() (kib int) {
+	s.b.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	s.b.must(err)
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			_, err = fmt.Sscan(rest, &kib)
+			s.b.must(err)
+		}
+	}
+	return kib
 }

@@ -70,7 +70,7 @@ func TestServePages(t *testing.T) {
 		}
 	}
 	list := s.ask("GET", "/items?list=letters.zip%0Anothing", "").body
-	if !strings.Contains(list, "1 items") || !strings.Contains(list, "nothing</p>") {
+	if !strings.Contains(list, "1 item ·") || !strings.Contains(list, "nothing</p>") {
 		t.Errorf("the pasted list: %s", list)
 	}
 	if a := s.ask("GET", "/items.csv?facet=status:failed", ""); strings.Count(a.body, "\n") != 2 || !strings.Contains(a.body, "parent.zip") {

@@ -84,8 +84,8 @@ func TestServePagesTell(t *testing.T) {
 	})
 	// Facets and columns; a text is looked for in identifiers.
 	b.ok("hold", "i1", "-m", "wait")
-	wants("/items?columns=lane,identifiers.barcode&q=35112103", "35112103187", `<th scope="col">identifiers.barcode</th>`, "1 to 1 of 1 items")
-	b.await("the facet", func() bool { return strings.Contains(page("/items?facet=held:yes"), "1 to 1 of 1 items") })
+	wants("/items?columns=lane,identifiers.barcode&q=35112103", "35112103187", `<th scope="col">identifiers.barcode</th>`, "1 to 1 of 1 item ")
+	b.await("the facet", func() bool { return strings.Contains(page("/items?facet=held:yes"), "1 to 1 of 1 item ") })
 	wants("/items?facet=held:yes", `class="on"`)
 	if a := s.ask("GET", "/items.csv?columns=label,identifiers.barcode&q=scans", ""); a.body != "item,label,identifiers.barcode\n"+item+",scans,35112103187\n" {
 		t.Errorf("the table: %q", a.body)

@@ -127,7 +127,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("the link was taken twice: %+v", a)
 	}
 	b.drop("zip")
-	b.await("the drop on the page", func() bool { return strings.Contains(s.ask("GET", "/", "").body, "<b>1</b> items") })
+	b.await("the drop on the page", func() bool { return strings.Contains(s.ask("GET", "/", "").body, "<b>1</b> item<") })
 	page := s.ask("GET", "/", "")
 	if policy := page.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(page.body, "Ada Keeper") {
 		t.Errorf("%s\n%s", policy, page.body)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,19 +121,17 @@ func (b *bench) cursor(skip int) (string, error) {
 	return path, nil
 }
 
-// facets compares with SQLite, which counts the same from a file with an index for each column.
+// facets compares with SQLite, which counts six of the columns: from a file with an index of each, as
+// any two values may be chosen, and from one with indexes made for this very question.
 func (b *bench) facets() error {
 	const path = "/api/v1/facets?facet=collection:maps&facet=status:in-progress"
-	took, _, err := b.slowest(path)
-	if err != nil {
-		return err
-	}
 	program, err := exec.LookPath("sqlite3")
 	if err != nil {
-		row("facets, two values chosen", took.Round(100*time.Microsecond).String(), "sqlite3 is not there to compare with")
+		row("facets, two values chosen", "", "sqlite3 is not there to compare with")
 		return nil
 	}
-	table, _, err := b.ask("GET", "/items.csv?columns=collection,lane,batch,workflow,status,step", "")
+	columns := []string{"collection", "lane", "batch", "workflow", "status", "step"}
+	table, _, err := b.ask("GET", "/items.csv?columns="+strings.Join(columns, ","), "")
 	if err != nil {
 		return err
 	}
@@ -140,40 +139,55 @@ func (b *bench) facets() error {
 	if err := os.WriteFile(file, table, 0o666); err != nil {
 		return err
 	}
-	db := filepath.Join(b.dir, "items.db")
-	_ = os.Remove(db) // of an earlier call
-	columns := []string{"collection", "lane", "batch", "workflow", "status", "step"}
-	var made, asked strings.Builder
-	fmt.Fprintf(&made, ".import --csv %q i\n", file)
+	var each, both, asked strings.Builder
+	fmt.Fprintf(&each, ".import --csv %q i\n", file)
 	asked.WriteString("pragma mmap_size=4000000000;\n")
 	for _, c := range columns {
-		fmt.Fprintf(&made, "create index by_%[1]s on i(%[1]s);\ncreate index both_%[1]s on i(collection, status, %[1]s);\n", c)
+		fmt.Fprintf(&each, "create index by_%[1]s on i(%[1]s);\n", c)
+		fmt.Fprintf(&both, "create index both_%[1]s on i(collection, status, %[1]s);\n", c)
 		fmt.Fprintf(&asked, "select %[1]s, count(*) from i where collection='maps' and status='in-progress' group by %[1]s;\n", c)
 	}
-	made.WriteString("analyze;\n")
-	run := func(script string) (time.Duration, error) {
-		cmd := b.command(program, db)
+	run := func(db, script string) (time.Duration, error) {
+		cmd := b.command(program, filepath.Join(b.dir, db))
 		cmd.Stdin = strings.NewReader(script)
 		began := time.Now()
 		err := cmd.Run()
 		return time.Since(began), err
 	}
-	if _, err := run(made.String()); err != nil {
-		return err
+	for db, made := range map[string]string{"each.db": each.String(), "both.db": each.String() + both.String()} {
+		_ = os.Remove(filepath.Join(b.dir, db)) // of an earlier call
+		if _, err := run(db, made+"analyze;\n"); err != nil {
+			return err
+		}
 	}
-	empty, err := run("select 1;\n")
-	if err != nil {
-		return err
-	}
-	best := time.Hour
-	for range 5 {
-		one, err := run(asked.String())
+	took := map[string][]time.Duration{}
+	for range b.tries { // side by side, as other work may stand beside
+		_, one, err := b.ask("GET", path, "")
 		if err != nil {
 			return err
 		}
-		best = min(best, one-empty)
+		took["ours"] = append(took["ours"], one)
+		empty, err := run("each.db", "select 1;\n")
+		if err != nil {
+			return err
+		}
+		for _, db := range []string{"each.db", "both.db"} {
+			one, err := run(db, asked.String())
+			if err != nil {
+				return err
+			}
+			took[db] = append(took[db], max(0, one-empty))
+		}
 	}
-	row("facets, two values chosen, all columns", took.Round(100*time.Microsecond).String(), fmt.Sprintf("sqlite3, six columns: %v, %.1f ×; at least 10", best.Round(100*time.Microsecond), best.Seconds()/took.Seconds()))
+	middle := func(of string) time.Duration {
+		slices.Sort(took[of])
+		return took[of][len(took[of])/2]
+	}
+	ours := middle("ours")
+	ratio := func(db string) string {
+		return fmt.Sprintf("%v, %.1f ×", middle(db).Round(100*time.Microsecond), middle(db).Seconds()/ours.Seconds())
+	}
+	row("facets, two values chosen, all columns, the median", ours.Round(100*time.Microsecond).String(), "sqlite3, six columns, an index of each: "+ratio("each.db")+"; at least 10; indexes made for these two: "+ratio("both.db"))
 	return nil
 }
 
