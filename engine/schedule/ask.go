@@ -186,7 +186,7 @@ func (k *Keeper) Set(ctx context.Context, who ledger.Actor, name string, o Order
 // Fire fires a schedule now, whatever is due, and waits for its end. work does what is ready in
 // a queue.
 func (k *Keeper) Fire(ctx context.Context, by ledger.Actor, name string, work Deed) (said string, bad bool, err error) {
-	f, err := k.fire(ctx, by, name)
+	f, err := fire(ctx, k, by, name)
 	if err != nil {
 		return "", false, err
 	}
@@ -202,7 +202,7 @@ func (k *Keeper) Fire(ctx context.Context, by ledger.Actor, name string, work De
 }
 
 // fire commits that a person fires a schedule now, by this engine.
-func (k *Keeper) fire(ctx context.Context, by ledger.Actor, name string) (*firing, error) {
+func fire(ctx context.Context, k *Keeper, by ledger.Actor, name string) (*firing, error) {
 	s, err := k.inForce(name)
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (k *Keeper) Hand(ctx context.Context, by ledger.Actor, name string) error {
 		return fault.New(fault.Busy, "no engine fires schedules in this process")
 	}
 	defer k.handed.giving.Done()
-	f, err := k.fire(ctx, by, name)
+	f, err := fire(ctx, k, by, name)
 	if err == nil {
 		to <- f
 	}

@@ -80,9 +80,9 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 		})
 	}
 	hands := make(chan *firing)
-	k.setHands(hands)
+	setHands(k, hands)
 	defer func() {
-		k.setHands(nil)
+		setHands(k, nil)
 		go func() { k.handed.giving.Wait(); close(hands) }()
 		for f := range hands {
 			begin(f)
@@ -111,7 +111,7 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 	}
 }
 
-func (k *Keeper) setHands(to chan *firing) {
+func setHands(k *Keeper, to chan *firing) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.handed.to = to

@@ -93,7 +93,7 @@ func registerCapabilities(a *API) {
 		return a.d.Schedule.Row(in.Name)
 	})
 	huma.Register(a.huma, a.operation(http.MethodGet, "deliveries", "What goes to other systems, waits, came there or failed"), func(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
-		out, err := a.deliveries(ctx, in)
+		out, err := deliveriesOf(ctx, a, in)
 		if err != nil {
 			return nil, problemOf(a.d, err)
 		}
@@ -135,7 +135,7 @@ func registerCapabilities(a *API) {
 	})
 }
 
-func (a *API) deliveries(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
+func deliveriesOf(ctx context.Context, a *API, in *deliveriesIn) (*deliveriesOut, error) {
 	which := delivery.Which{To: layout.Name(in.To), State: in.State, Within: desk.Within(ctx)}
 	if in.After != "" {
 		after, err := delivery.ParseCursor(in.After)

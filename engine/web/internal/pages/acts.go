@@ -14,7 +14,7 @@ import (
 )
 
 // back leads from an act to the page it was done on, which says that it was done.
-func (p *Pages) back(w http.ResponseWriter, r *http.Request, did string) (string, any, error) {
+func back(d *desk.Desk, w http.ResponseWriter, r *http.Request, did string) (string, any, error) {
 	to := own(r.PostFormValue("back"))
 	path, query, _ := strings.Cut(to, "?")
 	q, err := url.ParseQuery(query)
@@ -22,7 +22,7 @@ func (p *Pages) back(w http.ResponseWriter, r *http.Request, did string) (string
 		q = url.Values{}
 	}
 	q.Set("did", did)
-	http.Redirect(w, r, p.d.Base+path+"?"+q.Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, d.Base+path+"?"+q.Encode(), http.StatusSeeOther)
 	return "", nil, nil
 }
 
@@ -50,7 +50,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) (string, any, error)
 	if _, err := p.d.Do(r.Context(), id, wanted); err != nil {
 		return "", nil, err
 	}
-	return p.back(w, r, what)
+	return back(p.d, w, r, what)
 }
 
 // retry lets a group of failures be tried again.
@@ -76,7 +76,7 @@ func (p *Pages) retry(w http.ResponseWriter, r *http.Request) (string, any, erro
 	if len(refused) > 0 {
 		return "", nil, fault.New(fault.Refused, "Not tried again: "+strings.Join(refused, "; "))
 	}
-	return p.back(w, r, "retry")
+	return back(p.d, w, r, "retry")
 }
 
 // closeBatch closes a batch.
@@ -91,11 +91,11 @@ func (p *Pages) closeBatch(w http.ResponseWriter, r *http.Request) (string, any,
 	if err != nil {
 		return "", nil, err
 	}
-	return p.back(w, r, "close")
+	return back(p.d, w, r, "close")
 }
 
 // decideDelivery decides on a delivery.
-func (p *Pages) decideDelivery(w http.ResponseWriter, r *http.Request) (string, any, error) {
+func (p capabilities) decideDelivery(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
 	if (act == "refuse" || act == "withdraw") && message == "" {
 		return "", nil, fault.New(fault.Invalid, "To refuse, or to take back, needs a reason.")
@@ -104,11 +104,11 @@ func (p *Pages) decideDelivery(w http.ResponseWriter, r *http.Request) (string, 
 	if _, err := p.d.DecideDelivery(r.Context(), r.PathValue("item"), layout.Name(r.PathValue("target")), act, message); err != nil {
 		return "", nil, err
 	}
-	return p.back(w, r, "delivery-"+act)
+	return back(p.d, w, r, "delivery-"+act)
 }
 
 // sayOnDisposal has a word on a proposal.
-func (p *Pages) sayOnDisposal(w http.ResponseWriter, r *http.Request) (string, any, error) {
+func (p capabilities) sayOnDisposal(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
 	if act == "refuse" && message == "" {
 		return "", nil, fault.New(fault.Invalid, "To refuse needs a reason: say why the items are to stay.")
@@ -116,20 +116,20 @@ func (p *Pages) sayOnDisposal(w http.ResponseWriter, r *http.Request) (string, a
 	if _, err := p.d.SayOnDisposal(r.Context(), r.PathValue("key"), act, message); err != nil {
 		return "", nil, err
 	}
-	return p.back(w, r, "disposal-"+act)
+	return back(p.d, w, r, "disposal-"+act)
 }
 
 // orderSchedule starts, stops or fires a schedule.
-func (p *Pages) orderSchedule(w http.ResponseWriter, r *http.Request) (string, any, error) {
+func (p capabilities) orderSchedule(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	act := r.PostFormValue("act")
 	did, err := p.d.OrderSchedule(r.Context(), r.PathValue("name"), act, r.PostFormValue("now") != "")
 	switch {
 	case err != nil:
 		return "", nil, err
 	case !did.Changed:
-		return p.back(w, r, "nothing")
+		return back(p.d, w, r, "nothing")
 	}
-	return p.back(w, r, "schedule-"+act)
+	return back(p.d, w, r, "schedule-"+act)
 }
 
 // setStep enables or disables a step for all items.
@@ -152,5 +152,5 @@ func (p *Pages) setStep(w http.ResponseWriter, r *http.Request) (string, any, er
 	if _, err := acts.SetStep(r.Context(), ref, to, r.PostFormValue("message")); err != nil {
 		return "", nil, err
 	}
-	return p.back(w, r, did)
+	return back(p.d, w, r, did)
 }
