@@ -258,8 +258,11 @@ func (b *bench) screen() error {
 		for len(came) > 0 {
 			<-came
 		}
-		if _, _, err := b.ask("POST", "/api/v1/items/"+ids[n]+"/acts", `{"act":"hold"}`); err != nil {
-			return err
+		at := "/api/v1/items/" + ids[n] + "/acts"
+		if _, _, err := b.ask("POST", at, `{"act":"hold"}`); err != nil { // it is held already, as the load left it
+			if _, _, err := b.ask("POST", at, `{"act":"release"}`); err != nil {
+				return err
+			}
 		}
 		committed := time.Now()
 		select {
