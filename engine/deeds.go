@@ -159,6 +159,6 @@ func (d deeds) writeFeeds(ctx context.Context, do timetable.Do) (said string, fa
 	if err := d.e.Feed.Cycle(ctx); err != nil {
 		return "", false, err
 	}
-	n, err := d.e.Feed.WriteAll(settings.Below(d.e.Ledger.Root, do.Feeds))
+	n, err := d.e.Feed.WriteAll(ctx, settings.Below(d.e.Ledger.Root, do.Feeds))
 	return fmt.Sprintf("%d feeds written", n), false, err
 }

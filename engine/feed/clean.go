@@ -1,8 +1,8 @@
 package feed
 
 import (
-	"slices"
-	"strings"
+	"errors"
+	"os"
 	"time"
 )
 
@@ -10,125 +10,169 @@ import (
 const slack = 2
 
 // clean drops what is older than is kept, and of each feed what is beyond its newest. A post
-// goes from the list once it has been in its feeds for as long as listed says; its entries have
-// it then. One that waits for its entry stays. The parts are written first: a crash leaves posts
-// that entries have, too, and they are dropped the next time.
-func (f *Feeds) clean(listed time.Duration) error { return f.cleanAt(f.ledger.Now(), listed) }
+// goes from the list once it has been in its feeds for as long as listed says; its entries stay.
+// One that waits for its entries stays.
+func (f *Feeds) clean(listed time.Duration) error {
+	f.cleaned = f.ledger.Now()
+	return f.cleanAt(f.cleaned, listed)
+}
 
 func (f *Feeds) cleanAt(now time.Time, listed time.Duration) error {
-	before, done := now.Add(-keep), now.Add(-min(listed, keep))
-	failed := map[int]bool{}
-	for _, e := range f.entries() {
-		failed[e.Seq] = e.Error != ""
+	before, done := now.Add(-keep).Unix(), now.Add(-min(listed, keep)).Unix()
+	s := f.shelf
+	goes := func(r *record) bool {
+		return !s.waits(r) && (r.unlisted || r.date < before || r.date < done && !r.failed)
 	}
-	goes := func(p *Post) bool {
-		return !f.waits(p) && (p.Date.Before(before) || p.Date.Before(done) && !failed[p.Seq])
-	}
-	gone := 0
-	for n := range f.posts {
-		if goes(&f.posts[n]) {
+	gone, old, all := 0, 0, 0
+	for i := range s.records {
+		r := &s.records[i]
+		if r.unlisted {
+			if r.date < before {
+				old++
+			}
+			continue
+		}
+		if all++; goes(r) {
 			gone++
 		}
 	}
-	most, all := 0, 0
-	for _, n := range f.sizes() {
-		most, all = max(most, n), all+n
+	most, entries := 0, 0
+	for _, n := range s.sizes() {
+		most, entries = max(most, n), entries+n
 	}
-	if gone*slack <= len(f.posts) && most <= slack*mostEach && all <= mostInAll {
+	if gone*slack <= all && old*slack <= len(s.records) && most <= slack*mostEach && entries <= mostInAll {
 		return nil
 	}
-	posts := f.bySeq()
-	kept := f.newest(posts, before)
-	for n := range f.parts {
-		p := &f.parts[n]
-		p.entries = slices.DeleteFunc(p.entries, func(e Entry) bool { return !kept[e.Seq] })
-		for i := range p.entries {
-			if e := &p.entries[i]; goes(posts[e.Seq]) {
-				e.Post = posts[e.Seq]
-			}
-		}
-		if err := p.replace(partLine{Through: p.through, Turn: f.turn, Entries: p.entries}); err != nil {
-			return err
+	var left []record
+	for i, kept := range s.newest(before) {
+		if r := s.records[i]; s.waits(&r) || kept {
+			r.unlisted = goes(&r)
+			left = append(left, r)
 		}
 	}
-	var left []Post // those that entries point to stay as they are
-	for n := range f.posts {
-		if p := &f.posts[n]; f.waits(p) || kept[p.Seq] && !goes(p) {
-			left = append(left, *p)
-		}
-	}
-	f.posts = left
-	return f.journal.replace(f.line(left))
+	return f.replace(left)
 }
 
-// bySeq are the posts of the list, and those that entries have.
-func (f *Feeds) bySeq() map[int]*Post {
-	posts := map[int]*Post{}
-	for n := range f.posts {
-		posts[f.posts[n].Seq] = &f.posts[n]
-	}
-	for n := range f.parts {
-		for _, e := range f.parts[n].entries {
-			if e.Post != nil {
-				posts[e.Seq] = e.Post
-			}
-		}
-	}
-	return posts
-}
-
-// waits reports whether a post is still to get its entry, as where most: lets few be made.
-func (f *Feeds) waits(p *Post) bool { return p.Seq > f.parts[p.Part].through }
-
-// sizes counts the entries of each feed.
-func (f *Feeds) sizes() map[string]int {
-	n := map[string]int{}
-	for i := range f.parts {
-		for _, e := range f.parts[i].entries {
-			for _, name := range e.Feeds {
-				n[name]++
-			}
-		}
-	}
-	return n
-}
-
-// newest are the posts that stay in feeds: young ones which are among the newest of some feed.
-func (f *Feeds) newest(posts map[int]*Post, before time.Time) map[int]bool {
-	kept, n, total := map[int]bool{}, map[string]int{}, 0
-	for _, e := range f.entries() {
-		if p := posts[e.Seq]; p == nil || p.Date.Before(before) || total+len(e.Feeds) > mostInAll {
+// newest says of each post whether it stays: young ones which are among the newest of some feed,
+// and young ones without a template.
+func (s *shelf) newest(before int64) []bool {
+	kept, n, total := make([]bool, len(s.records)), make([]int, len(s.names)), 0
+	for i := len(s.records) - 1; i >= 0; i-- {
+		r := &s.records[i]
+		if r.made == 0 || r.date < before {
 			continue
 		}
-		kept[e.Seq] = e.Error != ""
-		for _, name := range e.Feeds {
+		if r.failed {
+			kept[i] = true
+			continue
+		}
+		set := s.sets[r.audience]
+		if total+len(set) > mostInAll {
+			continue
+		}
+		for _, name := range set {
 			if n[name]++; n[name] <= mostEach {
-				kept[e.Seq] = true
+				kept[i] = true
 			}
 		}
-		if kept[e.Seq] {
-			total += len(e.Feeds)
+		if kept[i] {
+			total += len(set)
 		}
 	}
 	return kept
 }
 
-// entries are all, the newest first.
-func (f *Feeds) entries() (all []Entry) {
-	for n := range f.parts {
-		all = append(all, f.parts[n].entries...)
+// copyAtOnce is how much of bodies and texts is read at once.
+const copyAtOnce = 1 << 20
+
+// replace writes the files anew with the posts that are left, and has them count. A crash before
+// that leaves the old ones, after it an old folder: the next that is written takes it away.
+func (f *Feeds) replace(left []record) error {
+	old := f.shelf
+	s, err := f.newFolder()
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(all, func(a, b Entry) int { return b.Seq - a.Seq })
-	return all
+	for i := range left {
+		left[i].audience = s.audience(old.feeds(left[i].audience))
+	}
+	if err := errors.Join(s.copyBodies(old, left), s.list(f.turn, listing{old.through, old.next, old.pending, left})); err != nil {
+		return err
+	}
+	for n := range s.parts {
+		if err := s.copyPart(old, n, f.turn); err != nil {
+			return err
+		}
+	}
+	return f.count(s)
 }
 
-// Names lists the feeds that have entries.
-func (f *Feeds) Names() (names []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for name := range f.sizes() {
-		names = append(names, name)
+// copyBodies brings the bodies over.
+func (s *shelf) copyBodies(old *shelf, left []record) error {
+	from := singles{path: old.bodies(), ahead: copyAtOnce}
+	defer from.close()
+	to, err := os.OpenFile(s.bodies(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(names, strings.Compare)
-	return names
+	var at int64
+	var out []byte
+	for i := range left {
+		data, err := from.at(left[i].body, true)
+		if err != nil {
+			return errors.Join(err, to.Close())
+		}
+		left[i].body = span{at, len(data)}
+		at += int64(len(data))
+		if out = append(out, data...); len(out) > copyAtOnce || i == len(left)-1 {
+			if _, err := to.Write(out); err != nil {
+				return errors.Join(err, to.Close())
+			}
+			out = out[:0]
+		}
+	}
+	return to.Close()
+}
+
+// copyPart brings the entries of a part over; those that were made together make a frame.
+func (s *shelf) copyPart(old *shelf, n, turn int) error {
+	from := singles{path: old.texts(n), ahead: copyAtOnce}
+	defer from.close()
+	var some []int
+	var out []byte
+	write := func(through int) error {
+		var made time.Time
+		if len(some) > 0 {
+			made = time.UnixMilli(s.records[some[0]].made)
+		}
+		if _, err := appendTo(s.texts(n), out); err != nil {
+			return err
+		}
+		err := s.enter(n, turn, through, made, some)
+		some, out = nil, nil
+		return err
+	}
+	var at int64
+	for i := range s.records {
+		r := &s.records[i]
+		if r.part != n || r.made == 0 {
+			continue
+		}
+		if len(some) > 0 && s.records[some[0]].made != r.made {
+			if err := write(s.records[some[len(some)-1]].seq); err != nil {
+				return err
+			}
+		}
+		data, err := from.at(r.text, true)
+		if err != nil {
+			return err
+		}
+		r.text = span{at, len(data)}
+		at += int64(len(data))
+		some, out = append(some, i), append(out, data...)
+	}
+	if through := old.parts[n].through; through > 0 {
+		return write(through)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,78 +36,198 @@ func some(n int) (posts []*Post) {
 }
 
 func testFeeds(dir string) *Feeds {
-	f := &Feeds{dir: dir}
-	f.forget()
-	return f
+	n := 0
+	return &Feeds{dir: dir, key: func() (string, error) {
+		n++
+		_, err := os.Stat(filepath.Join(dir, fmt.Sprint("k", n)))
+		for err == nil {
+			n++
+			_, err = os.Stat(filepath.Join(dir, fmt.Sprint("k", n)))
+		}
+		return fmt.Sprint("k", n), nil
+	}}
+}
+
+// put brings posts to the list.
+func put(t *testing.T, f *Feeds, posts ...*Post) {
+	t.Helper()
+	err := f.locked(func() error {
+		l := listing{through: "c", next: f.shelf.next}
+		for _, p := range posts {
+			body, err := p.body()
+			if err != nil {
+				return err
+			}
+			data := appendSummed(nil, body)
+			at, err := appendTo(f.shelf.bodies(), data)
+			if err != nil {
+				return err
+			}
+			l.records = append(l.records, record{seq: p.Seq, date: p.Date.Unix(), part: p.Part, audience: f.shelf.audience(p.To), body: span{at, len(data)}})
+			l.next = p.Seq + 1
+		}
+		return f.shelf.list(f.turn, l)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enter makes the entries of the posts that wait, most in a frame.
+func enter(t *testing.T, f *Feeds, r *renderer, most int, now time.Time) {
+	t.Helper()
+	err := f.locked(func() error {
+		s := f.shelf
+		bodies := singles{path: s.bodies()}
+		defer bodies.close()
+		for n := range s.parts {
+			var open []int
+			for i := range s.records {
+				if s.records[i].part == n && s.waits(&s.records[i]) {
+					open = append(open, i)
+				}
+			}
+			for some := range slices.Chunk(open, most) {
+				if err := s.make(n, some, f.turn, r, func() time.Time { return now }, &bodies); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// showFeed gives all entries of a feed, as the files have them.
+func showFeed(t *testing.T, f *Feeds, feed string) (rows []Row) {
+	t.Helper()
+	err := f.locked(func() (err error) {
+		from := newRows(f.shelf, 0)
+		defer from.close()
+		rows, err = from.of(feed, time.Unix(0, 0), 0)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func seqsOf(rows []Row) (seqs []int) {
+	for _, r := range rows {
+		seqs = append(seqs, r.Seq)
+	}
+	return seqs
 }
 
 func testRenderer(t *testing.T) *renderer {
-	return &renderer{parsed: map[string]template{}, warn: func(name string, err error) { t.Errorf("%s: %v", name, err) },
+	return &renderer{parsed: map[string]template{}, lines: map[string][]string{}, warn: func(name string, err error) { t.Errorf("%s: %v", name, err) },
 		read: func(name string) ([]byte, error) { return os.ReadFile("../../templates/feeds/" + name) }}
 }
 
-// TestALineThatWasCutIsMadeAgain cuts a part's file at each byte of its last line, as a crash
-// does: the next cycle has each post once.
-func TestALineThatWasCutIsMadeAgain(t *testing.T) {
-	dir := t.TempDir()
-	f := testFeeds(dir)
+// TestAFrameThatWasCutIsMadeAgain cuts a part's file in its last frame, as a crash does: the
+// next cycle has each post once. A bit that flips in any file is found.
+func TestAFrameThatWasCutIsMadeAgain(t *testing.T) {
+	f := testFeeds(t.TempDir())
 	posts := some(4)
 	for _, p := range posts {
 		p.Part = 0
 	}
-	make := func(f *Feeds) {
-		t.Helper()
-		var open []*Post
-		for _, p := range posts {
-			if p.Seq > f.parts[0].through {
-				open = append(open, p)
-			}
-		}
-		for n := range open { // a line for each
-			if err := f.parts[0].make(open[n:n+1], 1, testRenderer(t), func() time.Time { return time.Unix(0, 0) }); err != nil {
-				t.Fatal(err)
-			}
-		}
+	put(t, f, posts...)
+	enter(t, f, testRenderer(t), 1, time.Unix(1, 0))
+	want := showFeed(t, f, "person/ada")
+	if diff := cmp.Diff([]int{4, 3, 2, 1}, seqsOf(want)); diff != "" {
+		t.Fatal(diff)
 	}
-	make(f)
-	whole, err := os.ReadFile(filepath.Join(dir, "part-00"))
+	path := f.shelf.parts[0].path
+	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := strings.LastIndexByte(strings.TrimSuffix(string(whole), "\n"), '\n') + 1
-	for cut := last; cut < len(whole); cut += 7 {
-		if err := os.WriteFile(filepath.Join(dir, "part-00"), whole[:cut], 0o666); err != nil {
+	last := len(whole) * 3 / 4
+	for cut := last; cut < len(whole); cut++ {
+		if err := os.WriteFile(path, whole[:cut], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		again := testFeeds(dir)
-		if err := again.load(); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(again.parts[0].entries); n != 3 {
+		again := testFeeds(f.dir)
+		if n := len(showFeed(t, again, "person/ada")); n != 3 {
 			t.Fatalf("cut at %d of %d: %d entries are left of 4", cut, len(whole), n)
 		}
-		make(again)
-		data, err := os.ReadFile(filepath.Join(dir, "part-00"))
-		if err != nil || string(data) != string(whole) {
-			t.Fatalf("cut at %d: made again it differs (%v)", cut, err)
+		enter(t, again, testRenderer(t), 1, time.Unix(1, 0))
+		if diff := cmp.Diff(want, showFeed(t, testFeeds(f.dir), "person/ada")); diff != "" {
+			t.Fatalf("cut at %d: made again it differs (-want +got):\n%s", cut, diff)
 		}
 	}
-	whole[last/2] ^= 1 // damage that no crash makes
-	if err := os.WriteFile(filepath.Join(dir, "part-00"), whole, 0o666); err != nil {
+	files, err := filepath.Glob(filepath.Join(f.shelf.dir, "*"))
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := slices.Clone(whole)
+		damaged[len(damaged)-1] ^= 1
+		if err := os.WriteFile(path, damaged, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		again, found := testFeeds(f.dir), error(nil)
+		s := newShelf(f.shelf.dir)
+		if found = s.load(); found == nil {
+			again.shelf = s
+			from := newRows(s, 0)
+			_, found = from.of("person/ada", time.Unix(0, 0), 0)
+			from.close()
+		}
+		if n := len(s.records); found == nil && n == 4 || found != nil && !errors.Is(found, errDamaged) {
+			t.Errorf("%s: a flipped bit: %v", filepath.Base(path), found)
+		}
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Files of another version, and those of a part that is ahead of the list as after a crash of
+// the machine, are built anew.
+func TestFilesThatCannotBeAreBuiltAnew(t *testing.T) {
+	f := testFeeds(t.TempDir())
+	put(t, f, some(4)...)
+	enter(t, f, testRenderer(t), 4, time.Unix(1, 0))
+	if err := os.WriteFile(filepath.Join(f.dir, "part-00"), nil, 0o666); err != nil { // of version 1
 		t.Fatal(err)
 	}
-	if err := testFeeds(dir).load(); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("a flipped bit: %v", err)
+	if err := os.Truncate(f.shelf.posts.path, 0); err != nil {
+		t.Fatal(err)
+	}
+	again := testFeeds(f.dir)
+	if rows := showFeed(t, again, "person/ada"); len(rows) != 0 || again.shelf.through != "" || again.shelf.dir == f.shelf.dir {
+		t.Errorf("%+v", rows)
+	}
+	put(t, again, some(2)...)
+	if err := os.WriteFile(again.file("now"), []byte("1 "+filepath.Base(again.shelf.dir)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	other := testFeeds(f.dir)
+	if rows := showFeed(t, other, "person/ada"); len(rows) != 0 || other.shelf.through != "" {
+		t.Errorf("%+v", rows)
+	}
+	entries, err := os.ReadDir(f.dir)
+	if err != nil || len(entries) != 3 { // now, turn, and the folder
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 
 func TestMarkupOfPeopleIsEscapedAndControlCharactersAreShown(t *testing.T) {
 	r := testRenderer(t)
-	text, err := r.render(some(1)[0], "text")
+	text, err := r.render(some(1)[0].Type, "text", valuesOf(some(1)[0]))
 	if err != nil || strings.ContainsRune(text, '\x1b') {
 		t.Errorf("%q, %v", text, err)
 	}
-	html, err := r.render(some(1)[0], "html")
+	html, err := r.render(some(1)[0].Type, "html", valuesOf(some(1)[0]))
 	if err != nil || strings.Contains(html, "<script>") {
 		t.Errorf("%q, %v", html, err)
 	}
@@ -148,31 +269,31 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 		if n < 10 {
 			p.Date = now.Add(-keep - time.Hour)
 		}
-		f.posts = append(f.posts, *p)
-		if err := f.parts[p.Part].make([]*Post{p}, 1, testRenderer(t), func() time.Time { return now }); err != nil {
-			t.Fatal(err)
-		}
 	}
-	waiting := Post{Seq: len(posts) + 1, Date: now.Add(-keep - time.Hour), To: []string{"person/ada"}} // it has no entry yet
-	f.posts = append(f.posts, waiting)
-	if err := f.cleanAt(now, keep); err != nil {
+	put(t, f, posts...)
+	enter(t, f, testRenderer(t), 7, now)
+	waiting := &Post{Seq: len(posts) + 1, Date: now.Add(-keep - time.Hour), To: []string{"person/ada"}} // it has no entry yet
+	put(t, f, waiting)
+	before := showFeed(t, f, "person/ada")[:mostEach]
+	if err := f.locked(func() error { return f.cleanAt(now, keep) }); err != nil {
 		t.Fatal(err)
 	}
-	if last := len(f.posts) - 1; f.posts[last].Seq != waiting.Seq {
-		t.Fatal("a post that waits for its entry was dropped")
-	}
-	f.posts = f.posts[:len(f.posts)-1]
-	sizes := f.sizes()
-	if sizes["person/ada"] != mostEach || sizes["collection/rare"] != 9 || len(f.posts) != mostEach+9 {
-		t.Errorf("%v, %d posts", sizes, len(f.posts))
-	}
 	again := testFeeds(f.dir)
-	if err := again.load(); err != nil || len(again.posts) != len(f.posts)+1 || again.sizes()["person/ada"] != mostEach {
-		t.Errorf("read again: %v, %d posts", err, len(again.posts))
+	rows := showFeed(t, again, "person/ada")
+	if diff := cmp.Diff(before, rows); diff != "" {
+		t.Errorf("the newest changed (-want +got):\n%s", diff)
+	}
+	for _, s := range []*shelf{f.shelf, again.shelf} {
+		if sizes := s.sizes(); sizes["person/ada"] != mostEach || sizes["collection/rare"] != 9 || len(s.records) != mostEach+9+1 {
+			t.Errorf("%v, %d posts", sizes, len(s.records))
+		}
+		if last := s.records[len(s.records)-1]; last.seq != waiting.Seq || !s.waits(&last) {
+			t.Error("a post that waits for its entry was dropped")
+		}
 	}
 }
 
-// A post goes from the list once it is in its feeds for long enough; what has it stays whole.
+// A post goes from the list once it is in its feeds for long enough; its entries stay.
 func TestEntriesOutliveTheListOfPosts(t *testing.T) {
 	f := testFeeds(t.TempDir())
 	now := time.Unix(1_800_000_000, 0).UTC()
@@ -182,39 +303,38 @@ func TestEntriesOutliveTheListOfPosts(t *testing.T) {
 		if p.Date = now.Add(-time.Hour); n < 10 {
 			p.Date = now.Add(-8 * 24 * time.Hour)
 		}
-		f.posts = append(f.posts, *p)
 		r := testRenderer(t)
 		if n == 3 { // there is no template for it: it is no entry, and stays to be seen
 			r.read = func(string) ([]byte, error) { return nil, os.ErrNotExist }
 		}
-		if err := f.parts[p.Part].make([]*Post{p}, 1, r, func() time.Time { return now }); err != nil {
-			t.Fatal(err)
-		}
+		put(t, f, p)
+		enter(t, f, r, 1, now)
 	}
-	shown := f.Show("person/ada", 0)
-	if err := f.cleanAt(now, 7*24*time.Hour); err != nil {
+	shown := showFeed(t, f, "person/ada")
+	if err := f.locked(func() error { return f.cleanAt(now, 7*24*time.Hour) }); err != nil {
 		t.Fatal(err)
-	}
-	var left []int
-	for _, p := range f.Posts() {
-		left = append(left, p.Seq)
-	}
-	if want := []int{4, 11, 12}; !slices.Equal(left, want) {
-		t.Errorf("%v are listed, want %v", left, want)
 	}
 	again := testFeeds(f.dir)
-	if err := again.load(); err != nil {
-		t.Fatal(err)
-	}
 	for _, f := range []*Feeds{f, again} {
-		if diff := cmp.Diff(shown, f.Show("person/ada", 0)); diff != "" {
+		if diff := cmp.Diff(shown, showFeed(t, f, "person/ada")); diff != "" {
 			t.Errorf("the feed changed (-want +got):\n%s", diff)
 		}
+		rows, err := f.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []int
+		for _, p := range rows {
+			left = append(left, p.Seq)
+		}
+		if want := []int{4, 11, 12}; !slices.Equal(left, want) || rows[0].Status != "error" || rows[0].Reason == "" {
+			t.Errorf("%v are listed, want %v: %+v", left, want, rows[0])
+		}
 	}
-	if err := again.cleanAt(now.Add(30*24*time.Hour), 7*24*time.Hour); err != nil {
+	if err := again.locked(func() error { return again.cleanAt(now.Add(30*24*time.Hour), 7*24*time.Hour) }); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(again.Show("person/ada", 0)); n != 2 {
+	if n := len(showFeed(t, again, "person/ada")); n != 2 {
 		t.Errorf("%d entries are left of two", n)
 	}
 }
@@ -321,24 +441,71 @@ func TestAMonthThatIsOverIsArchived(t *testing.T) {
 	}
 }
 
-// A line that was written by whoever had lost the lock does not count.
-func TestALineOfATurnThatIsOverIsFencedOut(t *testing.T) {
-	f := testFeeds(t.TempDir())
-	posts := some(3)
-	for n, turn := range []int{4, 3, 5} {
-		posts[n].Part = 0
-		if err := f.parts[0].make(posts[n:n+1], turn, testRenderer(t), func() time.Time { return time.Unix(0, 0) }); err != nil {
+// What was written by whoever had lost the lock does not count, wherever it comes between what
+// was written by those who had it.
+func TestFramesOfATurnThatIsOverAreFencedOut(t *testing.T) {
+	posts := some(4)
+	for _, p := range posts {
+		p.Part = 0
+	}
+	begin := func() (f, stale *Feeds) {
+		f = testFeeds(t.TempDir())
+		put(t, f, posts[:2]...)
+		stale = testFeeds(f.dir)
+		if err := stale.locked(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.locked(func() error { return nil }); err != nil { // takes the next turn
+			t.Fatal(err)
+		}
+		return f, stale
+	}
+	// write has a process write its entries and the third post, as if it held the lock.
+	write := func(f *Feeds) {
+		t.Helper()
+		bodies := singles{path: f.shelf.bodies()}
+		defer bodies.close()
+		if err := f.shelf.make(0, []int{0, 1}, f.turn, testRenderer(t), func() time.Time { return time.Unix(int64(f.turn), 0) }, &bodies); err != nil {
+			t.Fatal(err)
+		}
+		body, err := posts[2].body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := appendTo(f.shelf.bodies(), appendSummed(nil, body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := listing{through: "d", next: 4, records: []record{{seq: 3, audience: f.shelf.audience([]string{fmt.Sprint("person/", f.turn)}), body: span{at, sumSize + len(body)}}}}
+		if err := f.shelf.list(f.turn, l); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again := testFeeds(f.dir)
-	if err := again.load(); err != nil {
-		t.Fatal(err)
-	}
-	if got := again.parts[0].entries; len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
-		t.Errorf("%+v", got)
-	}
-	if turn, err := again.takeTurn(); err != nil || turn != 6 {
-		t.Errorf("turn %d, %v", turn, err)
+	for _, staleFirst := range []bool{true, false} {
+		f, stale := begin()
+		if staleFirst {
+			write(stale)
+			write(f)
+		} else {
+			write(f)
+			write(stale)
+		}
+		again := testFeeds(f.dir)
+		rows := showFeed(t, again, "person/ada")
+		if diff := cmp.Diff([]int{2, 1}, seqsOf(rows)); diff != "" {
+			t.Errorf("stale first %t (-want +got):\n%s", staleFirst, diff)
+		}
+		for _, r := range rows {
+			if r.Made.Unix() != int64(f.turn) {
+				t.Errorf("stale first %t: post %d has the entry of turn %d", staleFirst, r.Seq, r.Made.Unix())
+			}
+		}
+		if n := len(again.shelf.records); n != 3 || again.shelf.feeds(again.shelf.records[2].audience)[0] != fmt.Sprint("person/", f.turn) {
+			t.Errorf("stale first %t: %d posts", staleFirst, n)
+		}
+		enter(t, again, testRenderer(t), 5, time.Unix(99, 0))
+		if rows := showFeed(t, testFeeds(f.dir), fmt.Sprint("person/", f.turn)); len(rows) != 1 || rows[0].Made.Unix() != 99 {
+			t.Errorf("stale first %t: %+v", staleFirst, rows)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"slices"
 	"strings"
@@ -89,14 +88,10 @@ func (f *Feeds) Post(ctx context.Context, kind string, collection layout.Name, a
 	return err
 }
 
-// postOf makes a post of a commit; nil: it is no activity.
-func (f *Feeds) postOf(v gitstore.View) (*Post, error) {
-	c, err := v.About()
-	if err != nil {
-		return nil, err
-	}
+// postOf makes a post of a commit, and gives the book that was in force; nil: it is no activity.
+func (f *Feeds) postOf(v gitstore.View, c gitstore.Commit) (*Post, *audience.Book, error) {
 	if f.ledger.Now().Sub(c.When) > keep {
-		return nil, nil
+		return nil, nil, nil
 	}
 	said := map[string]string{}
 	for _, t := range c.Trailers {
@@ -104,25 +99,18 @@ func (f *Feeds) postOf(v gitstore.View) (*Post, error) {
 	}
 	book, err := f.bookAt(v)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &Post{ID: c.Hash.String(), Date: c.When.UTC(), Poster: book.Named(strings.TrimSpace(c.Author.Email))}
-	sum := fnv.New32a()
-	sum.Write([]byte(p.Poster)) // a hash takes all
-	p.Part = int(sum.Sum32() % parts)
 	if said[postTrailer] != "" {
 		err = p.ofFile(v, said[postTrailer])
 	} else if p = p.ofTransition(book, said); p != nil {
 		err = p.lookUp(f.ledger, v, c, layout.ItemID(said["Bagpipe-Item"]), book)
 	}
 	if err != nil || p == nil || p.Type == "" {
-		return nil, err
+		return nil, nil, err
 	}
-	p.To = book.Recipients(audience.Post{Poster: p.Poster, Collection: p.Collection, App: p.App, Type: p.Type})
-	if len(p.To) == 0 {
-		return nil, nil
-	}
-	return p, nil
+	return p, book, nil
 }
 
 // ofFile is what a person or a program posted. A file that is none is no post.
@@ -251,12 +239,12 @@ func thumbnailAt(l *ledger.Ledger, v gitstore.View, id layout.ItemID) (string, e
 
 // bookAt reads feeds/ as it was at a commit. A file that was broken then counts as not there.
 func (f *Feeds) bookAt(v gitstore.View) (*audience.Book, error) {
-	at, err := hashOf(v, audience.Dir)
+	at, err := v.TreeOf(audience.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if b := f.books[at]; b != nil {
-		return b, nil
+	if b, is := f.books.Load(at); is {
+		return b.(*audience.Book), nil
 	}
 	b := audience.New()
 	for _, dir := range []string{audience.Dir, audience.PeopleDir, audience.CollectionsDir} {
@@ -277,17 +265,6 @@ func (f *Feeds) bookAt(v gitstore.View) (*audience.Book, error) {
 			}
 		}
 	}
-	f.books[at] = b
-	return b, nil
-}
-
-// hashOf is the hash of a folder at the top; zero: there is none.
-func hashOf(v gitstore.View, dir string) (h gitstore.Hash, err error) {
-	entries, err := v.List("")
-	for _, e := range entries {
-		if e.Name == dir {
-			h = e.Hash
-		}
-	}
-	return h, err
+	known, _ := f.books.LoadOrStore(at, b)
+	return known.(*audience.Book), nil
 }

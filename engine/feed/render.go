@@ -27,11 +27,12 @@ type template interface{ Execute(io.Writer, any) error }
 type renderer struct {
 	read   func(name string) ([]byte, error)
 	parsed map[string]template // nil: it is not there, or cannot be used
+	lines  map[string][]string // the templates for a type
 	warn   func(name string, err error)
 }
 
 func (f *Feeds) renderer(v gitstore.View) *renderer {
-	return &renderer{parsed: map[string]template{},
+	return &renderer{parsed: map[string]template{}, lines: map[string][]string{},
 		warn: func(name string, err error) {
 			f.ledger.Log.Warn("a feed template is passed over", "template", name, "err", err)
 		},
@@ -44,7 +45,16 @@ func (f *Feeds) renderer(v gitstore.View) *renderer {
 		}}
 }
 
-// line names the templates for a type, the most special first.
+func (r *renderer) inLine(kind string) []string {
+	names, known := r.lines[kind]
+	if !known {
+		names = inLine(kind)
+		r.lines[kind] = names
+	}
+	return names
+}
+
+// inLine names the templates for a type, the most special first.
 func inLine(kind string) (names []string) {
 	words := strings.Split(kind, ".")
 	n := len(words)
@@ -61,8 +71,33 @@ func inLine(kind string) (names []string) {
 	return names
 }
 
-// render gives the text of a post in one format.
-func (r *renderer) render(p *Post, format string) (string, error) {
+// renderAll gives the texts of a post, each with its length before it.
+func (r *renderer) renderAll(p *Post) (texts []byte, err error) {
+	values := valuesOf(p)
+	for _, format := range formats {
+		text, err := r.render(p.Type, format, values)
+		if err != nil {
+			return nil, err
+		}
+		texts = appendText(texts, text)
+	}
+	return texts, nil
+}
+
+// summary gives what renderAll made, by format.
+func summary(texts []byte) (map[string]string, error) {
+	d, by := decoder{rest: texts}, map[string]string{}
+	for _, format := range formats {
+		by[format] = string(d.text())
+	}
+	if d.bad {
+		return nil, errDamaged
+	}
+	return by, nil
+}
+
+// valuesOf is what templates are filled with.
+func valuesOf(p *Post) map[string]any {
 	values := map[string]any{"type": p.Type, "collection": p.Collection, "app": p.App, "date": p.Date, "poster": p.Poster, "person": p.Poster}
 	for key, value := range p.Data {
 		if text, is := value.(string); is {
@@ -70,7 +105,12 @@ func (r *renderer) render(p *Post, format string) (string, error) {
 		}
 		values[key] = value
 	}
-	for _, name := range inLine(p.Type) {
+	return values
+}
+
+// render gives the text of a post of a type in one format.
+func (r *renderer) render(kind, format string, values map[string]any) (string, error) {
+	for _, name := range r.inLine(kind) {
 		name += "." + format + ".tmpl"
 		t := r.template(name, format)
 		if t == nil {

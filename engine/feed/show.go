@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
@@ -32,8 +33,18 @@ type Row struct {
 const together = 5
 
 // Show gives the newest entries of a feed, most of them at most.
-func (f *Feeds) Show(feed string, most int) []Row {
-	rows := f.all(feed)
+func (f *Feeds) Show(ctx context.Context, feed string, most int) (rows []Row, err error) {
+	err = f.answer(ctx, func() error {
+		r := newRows(f.shelf, 0)
+		defer r.close()
+		rows, err = r.of(feed, f.ledger.Now().Add(-keep), mostEach)
+		return err
+	})
+	return shown(rows, most), err
+}
+
+// shown is what is shown of a feed's newest entries.
+func shown(rows []Row, most int) []Row {
 	rows = rows[:min(len(rows), mostEach)]
 	if rows = gathered(rows); len(rows) > most && most > 0 {
 		rows = rows[:most]
@@ -41,17 +52,75 @@ func (f *Feeds) Show(feed string, most int) []Row {
 	return rows
 }
 
-// all are the entries of a feed, the newest first.
-func (f *Feeds) all(feed string) (rows []Row) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	posts := f.bySeq()
-	for _, e := range f.entries() {
-		if p := posts[e.Seq]; p != nil && slices.Contains(e.Feeds, feed) {
-			rows = append(rows, Row{Post: *p, Summary: e.Summary, Made: e.Date})
-		}
+// rowsOf reads entries; with many read at once, each post once.
+type rowsOf struct {
+	shelf  *shelf
+	bodies singles
+	texts  [parts]singles
+	known  map[int]Row // by place in records; nil: few are read
+}
+
+func newRows(s *shelf, ahead int) *rowsOf {
+	r := &rowsOf{shelf: s, bodies: singles{path: s.bodies(), ahead: ahead}}
+	for n := range r.texts {
+		r.texts[n] = singles{path: s.texts(n), ahead: ahead}
 	}
-	return rows
+	if ahead > 0 {
+		r.known = map[int]Row{}
+	}
+	return r
+}
+
+func (r *rowsOf) close() {
+	r.bodies.close()
+	for n := range r.texts {
+		r.texts[n].close()
+	}
+}
+
+// of gives the entries of a feed since a time, the newest first and at most so many; 0: all.
+func (r *rowsOf) of(feed string, since time.Time, most int) (rows []Row, err error) {
+	s := r.shelf
+	number, is := s.numbers[feed]
+	if !is {
+		return nil, nil
+	}
+	gets := make([]bool, len(s.sets))
+	for n, set := range s.sets {
+		gets[n] = slices.Contains(set, number)
+	}
+	for i := len(s.records) - 1; i >= 0 && (most == 0 || len(rows) < most); i-- {
+		e := &s.records[i]
+		if !gets[e.audience] || e.made == 0 || e.failed || e.date < since.Unix() {
+			continue
+		}
+		row, known := r.known[i]
+		if !known {
+			if row, err = r.row(i); err != nil {
+				return nil, err
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (r *rowsOf) row(i int) (row Row, err error) {
+	e := &r.shelf.records[i]
+	p, err := r.shelf.post(i, &r.bodies)
+	if err != nil {
+		return row, err
+	}
+	texts, err := r.texts[e.part].at(e.text, false)
+	if err != nil {
+		return row, err
+	}
+	p.To = r.shelf.feeds(e.audience)
+	row = Row{Post: *p, Made: time.UnixMilli(e.made).UTC()}
+	if row.Summary, err = summary(texts); err == nil && r.known != nil {
+		r.known[i] = row
+	}
+	return row, err
 }
 
 // gathered shows as one what many of a kind are within an hour; the newest stands for them.
@@ -98,28 +167,60 @@ type PostRow struct {
 }
 
 // Posts lists the posts, the oldest first.
-func (f *Feeds) Posts() []PostRow {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	made := map[int]Entry{}
-	for _, e := range f.entries() {
-		made[e.Seq] = e
-	}
-	rows := []PostRow{}
-	for _, p := range f.posts {
-		r := PostRow{Post: p, Status: "posted", Modified: p.Date}
-		if e, is := made[p.Seq]; is {
-			r.Status, r.Reason, r.Modified = "processed", e.Error, e.Date
+func (f *Feeds) Posts(ctx context.Context) (rows []PostRow, err error) {
+	err = f.answer(ctx, func() error {
+		rows, err = f.list()
+		return err
+	})
+	return rows, err
+}
+
+func (f *Feeds) list() ([]PostRow, error) {
+	s, rows := f.shelf, []PostRow{}
+	from := newRows(s, copyAtOnce)
+	defer from.close()
+	for i := range s.records {
+		e := &s.records[i]
+		if e.unlisted {
+			continue
 		}
-		if r.Reason != "" {
-			r.Status = "error"
+		p, err := s.post(i, &from.bodies)
+		if err != nil {
+			return nil, err
+		}
+		p.To = s.feeds(e.audience)
+		r := PostRow{Post: *p, Status: "posted", Modified: p.Date}
+		if e.made != 0 {
+			r.Status, r.Modified = "processed", time.UnixMilli(e.made).UTC()
+		}
+		if e.failed {
+			why, err := from.texts[e.part].at(e.text, false)
+			if err != nil {
+				return nil, err
+			}
+			r.Status, r.Reason = "error", string(why)
 		}
 		rows = append(rows, r)
 	}
-	for _, p := range f.pending {
+	for _, p := range s.pending {
 		rows = append(rows, PostRow{Post: Post{ID: p.Commit, Date: p.Since, Data: map[string]any{}}, Status: "pending", Reason: p.Reason, Modified: p.Since})
 	}
-	return rows
+	return rows, nil
+}
+
+// Count gives how many feeds have entries, and how many posts are listed.
+func (f *Feeds) Count() (feeds, posts int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shelf == nil {
+		return 0, 0
+	}
+	for i := range f.shelf.records {
+		if !f.shelf.records[i].unlisted {
+			posts++
+		}
+	}
+	return len(f.shelf.sizes()), posts
 }
 
 // The elements of an Atom feed (RFC 4287).
@@ -217,28 +318,42 @@ func writeAtom(w io.Writer, feed string, rows []Row, now time.Time, of pages) er
 // WriteAll writes FOLDER/person/NAME.atom and FOLDER/collection/NAME.atom, and each as .json;
 // and, once a month is over, NAME-2026-11.atom, which has all entries of it and is not written
 // anew. Files that are there are replaced, each by one rename.
-func (f *Feeds) WriteAll(dir string) (n int, err error) {
-	now := f.ledger.Now()
-	for _, name := range f.Names() {
-		rows := f.Show(name, 0)
-		// A name may hold a slash of somebody's address.
-		to := filepath.Join(dir, filepath.Dir(name), layout.EncodePath(filepath.Base(name)))
-		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-			return n, err
+func (f *Feeds) WriteAll(ctx context.Context, dir string) (n int, err error) {
+	err = f.answer(ctx, func() error {
+		now, from := f.ledger.Now(), newRows(f.shelf, copyAtOnce)
+		defer from.close()
+		names := slices.Sorted(maps.Keys(f.shelf.sizes()))
+		for _, name := range names {
+			all, err := from.of(name, now.Add(-keep), 0)
+			if err != nil {
+				return err
+			}
+			if err := writeFeed(dir, name, all, now); err != nil {
+				return err
+			}
 		}
-		data, err := layout.EncodeJSON(rows)
-		if err != nil {
-			return n, err
-		}
-		if err := disk.WriteFile(to+".json", data, 0o666); err != nil {
-			return n, err
-		}
-		if err := writePages(to, name, rows, f.all(name), now); err != nil {
-			return n, err
-		}
-		n++
+		n = len(names)
+		return nil
+	})
+	return n, err
+}
+
+// writeFeed writes the files of one feed.
+func writeFeed(dir, name string, all []Row, now time.Time) error {
+	// A name may hold a slash of somebody's address.
+	to := filepath.Join(dir, filepath.Dir(name), layout.EncodePath(filepath.Base(name)))
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
 	}
-	return n, nil
+	rows := shown(slices.Clone(all), 0)
+	data, err := layout.EncodeJSON(rows)
+	if err != nil {
+		return err
+	}
+	if err := disk.WriteFile(to+".json", data, 0o666); err != nil {
+		return err
+	}
+	return writePages(to, name, rows, all, now)
 }
 
 // writePages writes a feed's document, and one of each month that is over and has none yet.

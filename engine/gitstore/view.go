@@ -38,6 +38,19 @@ func (v View) About() (Commit, error) {
 	return history.NewCommit(v.commit, c), err
 }
 
+// At gives the files at another commit, and that commit.
+func (v View) At(commit Hash) (View, Commit, error) {
+	c, err := v.db.ReadCommit(commit)
+	if err != nil {
+		return View{}, Commit{}, err
+	}
+	return View{db: v.db, commit: commit, tree: c.Tree}, history.NewCommit(commit, c), nil
+}
+
+// ReadMany makes reads of very many objects quick, by any view of the store, until end is
+// called; an error of end takes nothing from what was read.
+func (v View) ReadMany() (end func() error) { return v.db.ReadMany() }
+
 // Signed gives what of the commit a signature is of, and the signature; "": it has none.
 func (v View) Signed() (payload []byte, armored string, err error) {
 	data, err := v.db.ReadAs(v.commit, odb.TypeCommit)
@@ -60,6 +73,9 @@ func (v View) ReadFile(name string) ([]byte, error) {
 	}
 	return data, err
 }
+
+// TreeOf names the tree of a folder; zero when there is none. Equal trees hold equal files.
+func (v View) TreeOf(dir string) (Hash, error) { return trees.FindDir(v.db, v.tree, dir) }
 
 // List gives the names of a folder in their committed order; fs.ErrNotExist when there is
 // none. Links and submodules are not listed.

@@ -39,7 +39,10 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 		if c.Person != "" {
 			name = "person/" + c.Person
 		}
-		rows := e.Feed.Show(name, c.Limit)
+		rows, err := e.Feed.Show(ctx, name, c.Limit)
+		if err != nil {
+			return err
+		}
 		if len(rows) == 0 && c.Person == "" {
 			if err := e.Settings.CheckCollection(layout.Name(c.Collection)); err != nil {
 				return err
@@ -78,7 +81,7 @@ func (c *feedWrite) Run(ctx context.Context, on *screen.Screen, open Open) error
 		if err := e.Feed.Cycle(ctx); err != nil {
 			return err
 		}
-		n, err := e.Feed.WriteAll(c.Dir)
+		n, err := e.Feed.WriteAll(ctx, c.Dir)
 		if err != nil {
 			return err
 		}
@@ -98,8 +101,12 @@ func (c *feedPosts) Run(ctx context.Context, on *screen.Screen, open Open) error
 		if err := e.Feed.Cycle(ctx); err != nil {
 			return err
 		}
+		all, err := e.Feed.Posts(ctx)
+		if err != nil {
+			return err
+		}
 		rows := []feed.PostRow{}
-		for _, r := range e.Feed.Posts() {
+		for _, r := range all {
 			if c.Status == "" || r.Status == c.Status {
 				rows = append(rows, r)
 			}
@@ -161,7 +168,8 @@ func (c *feedRegenerate) Run(ctx context.Context, on *screen.Screen, open Open) 
 		if err := e.Feed.Regenerate(ctx); err != nil {
 			return err
 		}
-		on.Talk("%s made of %s", screen.Count(len(e.Feed.Names()), "feed"), screen.Count(len(e.Feed.Posts()), "post"))
+		feeds, posts := e.Feed.Count()
+		on.Talk("%s made of %s", screen.Count(feeds, "feed"), screen.Count(posts, "post"))
 		return nil
 	})
 }

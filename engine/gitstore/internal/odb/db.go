@@ -32,8 +32,8 @@ type DB struct {
 
 	objects *cache[Hash]
 	bases   *cache[baseKey]
-	last    atomic.Pointer[pack] // where the last object was found
 	clock   atomic.Uint64
+	recent
 
 	// mu guards packs and known; the slice is replaced, never changed in place.
 	// The largest pack comes first, those just written last.
@@ -47,6 +47,12 @@ type DB struct {
 
 	scanMu sync.Mutex // one look at the folder at a time
 	closed bool       // guarded by mu
+}
+
+// recent is where reads look first.
+type recent struct {
+	last atomic.Pointer[pack] // where the last object was found
+	many atomic.Pointer[Bulk] // the packs mapped for whoever reads very much; nil: nobody does
 }
 
 type baseKey struct {

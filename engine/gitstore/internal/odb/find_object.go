@@ -118,6 +118,16 @@ func (db *DB) touch(p *pack) {
 	db.opened.Add(-closed)
 }
 
+// entry reads an entry as it stands in its pack: from memory while packs are mapped.
+func (db *DB) entry(p *pack, at int64) (raw, error) {
+	if b := db.many.Load(); b != nil {
+		if r, ok := b.entry(p, at); ok {
+			return r, nil
+		}
+	}
+	return p.read(at)
+}
+
 // resolve reads an entry and applies the deltas it is made of.
 func (db *DB) resolve(p *pack, off int64) (Type, []byte, error) {
 	var deltas [][]byte
@@ -129,7 +139,7 @@ func (db *DB) resolve(p *pack, off int64) (Type, []byte, error) {
 		if t, data, ok = db.bases.find(baseKey{p.id, at}); ok {
 			break
 		}
-		r, err := p.read(at)
+		r, err := db.entry(p, at)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -22,17 +22,57 @@ const maxMapped = 64
 // Bulk holds packs mapped for Readers. It must be closed after them.
 type Bulk struct {
 	db     *DB
-	mu     sync.RWMutex // guards mapped
+	mu     sync.RWMutex // guards the rest; whoever reads a mapping holds it for reading
 	mapped map[*pack][]byte
+	closed bool
 }
 
 // Bulk begins to read very many objects.
 func (db *DB) Bulk() *Bulk { return &Bulk{db: db, mapped: map[*pack][]byte{}} }
 
+// ReadMany maps each pack that a read of the DB asks, until end is called: a read of an object
+// then asks the system for nothing. Of several callers the first maps, and ends it.
+func (db *DB) ReadMany() (end func() error) {
+	b := db.Bulk()
+	if !db.many.CompareAndSwap(nil, b) {
+		return func() error { return nil }
+	}
+	return func() error {
+		db.many.Store(nil)
+		return b.Close()
+	}
+}
+
+// entry reads the entry of a pack that begins at off; false: it is to be read otherwise.
+func (b *Bulk) entry(p *pack, off int64) (r raw, ok bool) {
+	b.bytesOf(p)
+	b.mu.RLock() // nothing is unmapped meanwhile
+	defer b.mu.RUnlock()
+	data := b.mapped[p]
+	if off < packHeaderLen || off >= int64(len(data)) {
+		return raw{}, false
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if e := recover(); e != nil {
+			if _, fault := e.(interface{ Addr() uintptr }); !fault {
+				panic(e)
+			}
+			ok = false // the disk does not give the page
+		}
+	}()
+	r, size, n, err := parseEntryHeader(data[off:], off)
+	if err == nil {
+		r.data, err = inflate(data[off+int64(n):], size, nil)
+	}
+	return r, err == nil
+}
+
 // Close unmaps the packs.
 func (b *Bulk) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.closed = true
 	var errs []error
 	for p, data := range b.mapped {
 		if data != nil {
@@ -54,6 +94,9 @@ func (b *Bulk) bytesOf(p *pack) []byte {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
 	if data, known = b.mapped[p]; !known {
 		_ = p.withPack(func(f *os.File) error { // else it stays nil, and is read otherwise
 			info, err := f.Stat()

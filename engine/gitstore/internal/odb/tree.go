@@ -112,6 +112,31 @@ func FindEntry(tree []byte, name string, dir bool) (e Entry, found bool, insertA
 	return Entry{}, false, insertAt
 }
 
+// Lookup gives the entry of a name. What stands behind it is not looked at.
+func Lookup(tree []byte, name string) (Entry, bool) {
+	for at := 0; at < len(tree); {
+		mode := len("100644 ") // the two that nearly all have are passed over without being read
+		switch rest := tree[at:]; {
+		case len(rest) > mode && string(rest[:mode]) == "100644 ":
+		case len(rest) > mode && string(rest[:mode-1]) == "40000 ":
+			mode--
+		default:
+			e, ok := entryAt(tree, at)
+			if !ok || string(e.Name) == name {
+				return e, ok
+			}
+			at += e.Len
+			continue
+		}
+		n := bytes.IndexByte(tree[at+mode:], 0)
+		if n < 0 || n == len(name) && string(tree[at+mode:at+mode+n]) == name {
+			return entryAt(tree, at)
+		}
+		at += mode + n + 1 + len(Hash{})
+	}
+	return Entry{}, false
+}
+
 // CompareNames orders names as Git's trees do: a folder's as if it ended in "/".
 func CompareNames[A, B string | []byte](a A, aDir bool, b B, bDir bool) int {
 	n := min(len(a), len(b))

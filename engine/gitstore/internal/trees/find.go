@@ -12,12 +12,18 @@ import (
 // on the way.
 func Find(db *odb.DB, tree odb.Hash, path string) (e odb.Entry, ok bool, err error) {
 	for {
-		data, err := db.ReadTree(tree)
+		data, err := db.ReadAs(tree, odb.TypeTree)
 		if err != nil {
 			return e, false, err
 		}
 		first, rest, more := strings.Cut(path, "/")
-		e, found, _ := odb.FindEntry(data, first, false)
+		e, found := odb.Lookup(data, first)
+		if !found { // nor behind an entry that cannot be read
+			err = odb.CheckTree(data)
+		}
+		if err != nil {
+			return e, false, err
+		}
 		if !found || !more {
 			return e, found, nil
 		}

@@ -1,0 +1,112 @@
+package feed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bagpipe/engine/audience"
+	"bagpipe/engine/gitstore"
+)
+
+// generate lets workers make the entries of the parts that have posts. Their number has no
+// effect on what is made.
+func (f *Feeds) generate(v gitstore.View, most int) error {
+	s := f.shelf
+	var open [parts][]int
+	n, before := 0, f.waiting
+	f.waiting = 0
+	for i := range s.records {
+		r := &s.records[i]
+		if !s.waits(r) {
+			continue
+		}
+		if n++; most > 0 && n > most { // the oldest come first
+			f.waiting++
+			continue
+		}
+		open[r.part] = append(open[r.part], i)
+	}
+	if f.waiting > before && f.waiting > most {
+		f.ledger.Warn(fmt.Sprintf("%d activities wait for their feeds, and were fewer before: most: in %s lets %d be made at a time", f.waiting, audience.PostsFile, most))
+	}
+	todo := make(chan int, parts)
+	for n := range open {
+		if len(open[n]) > 0 {
+			todo <- n
+		}
+	}
+	close(todo)
+	var work errgroup.Group
+	for range min(len(todo), max(1, f.workers)) {
+		r := f.renderer(v)
+		work.Go(func() error {
+			var err error
+			for n := range todo {
+				err = errors.Join(err, s.makeAll(n, open[n], f.turn, r, f.ledger.Now))
+			}
+			return err
+		})
+	}
+	return work.Wait()
+}
+
+// makeAll makes the entries of posts of one part.
+func (s *shelf) makeAll(n int, posts []int, turn int, r *renderer, now func() time.Time) error {
+	bodies := singles{path: s.bodies(), ahead: readTogether}
+	defer bodies.close()
+	for len(posts) > 0 {
+		some := posts[:min(len(posts), atOnce)]
+		posts = posts[len(some):]
+		if err := s.make(n, some, turn, r, now, &bodies); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTogether is how much of the bodies is read at once: the posts of one part stand among
+// those of all.
+const readTogether = 16 << 10
+
+func (s *shelf) make(n int, some []int, turn int, r *renderer, now func() time.Time, bodies *singles) error {
+	var out []byte
+	for _, i := range some {
+		post, err := s.post(i, bodies)
+		if err != nil {
+			return err
+		}
+		texts, err := r.renderAll(post)
+		if s.records[i].failed = err != nil; err != nil {
+			texts = []byte(err.Error())
+		}
+		s.records[i].text = span{int64(len(out)), sumSize + len(texts)}
+		out = appendSummed(out, texts)
+	}
+	at, err := appendTo(s.texts(n), out)
+	if err != nil {
+		return err
+	}
+	for _, i := range some {
+		s.records[i].text.at += at
+	}
+	return s.enter(n, turn, s.records[some[len(some)-1]].seq, now(), some)
+}
+
+// post gives a post of the list, but for the feeds that have it.
+func (s *shelf) post(i int, bodies *singles) (*Post, error) {
+	r := &s.records[i]
+	data, err := bodies.at(r.body, false)
+	if err != nil {
+		return nil, err
+	}
+	var b postBody
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, errors.Join(errDamaged, err)
+	}
+	return &Post{Seq: r.seq, ID: b.ID, Poster: b.Poster, Collection: b.Collection, App: b.App, Type: b.Type, Data: b.Data,
+		Date: time.Unix(r.date, 0).UTC(), Part: r.part}, nil
+}
