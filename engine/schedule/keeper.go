@@ -32,9 +32,9 @@ type Keeper struct {
 	seen    map[string]*State
 	hashes  map[string]gitstore.Hash           // of the states seen
 	running map[string]context.CancelCauseFunc // fired here
-	next    map[string]time.Time               // when to look again, by schedule; none: at once
-	book    *settings.Snapshot                 // by which next was reckoned
-	at      gitstore.Hash                      // the commit at which the states were read
+	agenda  agenda
+	book    *settings.Snapshot // by which next was reckoned
+	at      gitstore.Hash      // the commit at which the states were read
 	clock   clock
 	handed  handed
 }
@@ -61,7 +61,7 @@ type Ready func(*queue.Named) (int, error)
 func New(l *ledger.Ledger, s *settings.Source, deeds map[string]Deed, ready Ready) *Keeper {
 	return &Keeper{ledger: l, settings: s, deeds: deeds, ready: ready, Shifts: newShifts(s),
 		seen: map[string]*State{}, hashes: map[string]gitstore.Hash{}, running: map[string]context.CancelCauseFunc{},
-		next: map[string]time.Time{}, clock: clock{seen: map[string]time.Time{}}}
+		agenda: newAgenda(), clock: clock{seen: map[string]time.Time{}}}
 }
 
 // lookEvery is how exactly a due time is kept.
@@ -91,7 +91,11 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		for _, name := range k.ripe() {
+		ripe := k.ripe()
+		if err := k.beginNew(ctx, ripe); err != nil && ctx.Err() == nil {
+			told(err.Error(), true)
+		}
+		for _, name := range ripe {
 			fire, err := k.claim(ctx, name)
 			if err != nil && ctx.Err() == nil {
 				told(fmt.Sprintf("schedule %s: %v", name, err), true)
@@ -126,15 +130,22 @@ func (k *Keeper) ripe() (names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if book != k.book {
-		k.book, k.next = book, map[string]time.Time{}
+		k.book, k.agenda = book, newAgenda()
 	}
+	if k.agenda.idle(now) {
+		return nil
+	}
+	idle := true
 	for name := range book.Schedules {
 		if k.running[name] != nil && book.Schedules[name].Overlap != timetable.OverlapReplace {
 			continue
 		}
-		if at, known := k.next[name]; !known || !now.Before(at) || at.Sub(now) > 25*time.Hour { // or the clock was put back
-			names = append(names, name)
+		if k.agenda.ripe(name, now) {
+			names, idle = append(names, name), false
 		}
+	}
+	if idle {
+		k.agenda.rest()
 	}
 	slices.Sort(names)
 	return names
@@ -156,7 +167,7 @@ func (k *Keeper) refresh() error {
 		return err
 	}
 	if k.clock.behind(k.ledger.Now()) != (k.ledger.Now().Add(behindBy).Before(about.When)) {
-		k.next = map[string]time.Time{} // a clock that was wrong, or is
+		k.agenda = newAgenda() // a clock that was wrong, or is
 	}
 	k.clock.last = about.When
 	entries, err := v.List(layout.FiringsDir)
@@ -174,7 +185,7 @@ func (k *Keeper) refresh() error {
 			continue
 		}
 		k.seen[name], k.hashes[name] = s, e.Hash
-		delete(k.next, name)
+		k.agenda.again(name)
 		if _, f := s.running(); f.Stop != "" && f.Engine == k.ledger.ID && k.running[name] != nil {
 			k.running[name](errStopped)
 		}
@@ -193,7 +204,7 @@ func nameOf(file string) string {
 func (k *Keeper) later(name string, by time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.next[name] = k.ledger.Now().Add(by)
+	k.agenda.plan(name, k.ledger.Now().Add(by))
 }
 
 // behindBy is how far the clock may be behind the last commit.
@@ -313,7 +324,7 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 	case !next.After(now): // the clock is behind
 		next = now.Add(time.Minute)
 	}
-	k.next[s.Name] = next
+	k.agenda.plan(s.Name, next)
 	return false, nil
 }
 
@@ -395,7 +406,7 @@ func (k *Keeper) edit(ctx context.Context, who ledger.Actor, name string, change
 		}
 		now, begun := k.ledger.Now(), st == nil
 		if begun {
-			st = &State{Name: name, Status: Started, Since: now, Through: now, Firings: map[time.Time]Firing{}}
+			st = newState(name, now)
 		}
 		retimed := false
 		if s := k.settings.Current().Schedules[name]; s != nil {

@@ -42,7 +42,7 @@ func (k *Keeper) perform(performing, begun context.Context, f *firing) (said str
 		k.mu.Lock()
 		k.running[f.Name](nil)
 		delete(k.running, f.Name)
-		delete(k.next, f.Name)
+		k.agenda.again(f.Name)
 		k.mu.Unlock()
 	}()
 	ctx := begun
