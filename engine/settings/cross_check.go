@@ -43,13 +43,14 @@ func (k *checker) crossCheck(v tree, p string, data []byte) error {
 
 // definitionsAt reads the sound definitions of v.
 func (k *checker) definitionsAt(v tree) (map[string]*state.Definition, error) {
-	paths, err := Paths(v)
-	if err != nil {
+	entries, err := v.List(layout.WorkflowsDir) // alone: this is asked for each file, and others may be thousands
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	defs := map[string]*state.Definition{}
-	for _, p := range paths {
-		if path.Dir(p) != layout.WorkflowsDir {
+	for _, e := range entries {
+		p := path.Join(layout.WorkflowsDir, e.Name)
+		if e.IsDir || !isSettings(p) {
 			continue
 		}
 		data, err := v.ReadFile(p)
