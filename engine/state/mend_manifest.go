@@ -34,6 +34,7 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 	if !newInventory {
 		keys = append(keys[:len(keys):len(keys)], "inventory")
 	}
+	letMove(a, before, now)
 	for _, k := range keys {
 		breaches = append(breaches, restore(a, b, k)...)
 	}
@@ -56,12 +57,27 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 	return mended, breaches
 }
 
+// letMove has the members of before name the place in a catalog that now names, where the object
+// may have moved there.
+func letMove(a map[string]any, before, now []byte) {
+	was, errA := layout.DecodeManifest(before)
+	is, errB := layout.DecodeManifest(now)
+	source, ok := a["source"].(map[string]any)
+	if errA != nil || errB != nil || !ok || !samePlaces(was.Source, is.Source) {
+		return
+	}
+	moved := maps.Clone(source)
+	moved["name"] = is.Source.Name
+	moved["place"] = map[string]any{"catalog": string(is.Source.Place.Catalog), "path": is.Source.Place.Path, "stamp": is.Source.Place.Stamp}
+	a["source"] = moved
+}
+
 // sameItem compares what is read from the two.
 func sameItem(before, now []byte, newInventory bool) bool {
 	a, errA := layout.DecodeManifest(before)
 	b, errB := layout.DecodeManifest(now)
 	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Since.Equal(b.Since) && a.Batch == b.Batch &&
-		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && reflect.DeepEqual(a.Source, b.Source) &&
+		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && sameSource(a.Source, b.Source) &&
 		reflect.DeepEqual(a.Recognition, b.Recognition) &&
 		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory))
 }

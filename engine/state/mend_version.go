@@ -2,6 +2,7 @@ package state
 
 import (
 	"reflect"
+	"slices"
 
 	"bagpipe/layout"
 )
@@ -9,12 +10,15 @@ import (
 // The rules are: a manifest may become the next version of its item when nothing of
 // the item was under way, and the same commit started one workflow, at the time the
 // manifest gives. Then it says anew what was dropped; what the item is called, when it
-// came and whose child it is stay.
+// came and whose child it is stay. The version of an object in a catalog may end what is
+// under way, by the same commit, where no step is at work. Such an object may also be
+// somewhere else in its catalog, and have another name and stamp, without being another.
 
 // NewVersion reports whether now makes the next version of what before was. The statuses
 // of before must have been computed.
 func NewVersion(before, now *Execution, was, is layout.Manifest) bool {
-	if is.Version != was.Version+1 || is.Since.IsZero() || is.Source.Drop == "" {
+	inPlace := samePlaces(was.Source, is.Source)
+	if is.Version != was.Version+1 || is.Since.IsZero() || is.Source.Drop == "" && !inPlace {
 		return false
 	}
 	started := 0
@@ -26,7 +30,33 @@ func NewVersion(before, now *Execution, was, is layout.Manifest) bool {
 			}
 		}
 	}
+	if inPlace {
+		return started == 1 && AtWork(before) == "" && !slices.ContainsFunc(before.Names(), func(name string) bool {
+			return before.Workflows[name].Status.UnderWay() && len(now.Deactivations(name)) == 0
+		})
+	}
 	return started == 1 && before.Underway() == ""
+}
+
+// samePlaces reports whether both are objects that stay below the root of one catalog.
+func samePlaces(was, is layout.Source) bool {
+	if was.Place == nil || is.Place == nil || was.Place.Catalog != is.Place.Catalog {
+		return false
+	}
+	at, err := layout.DecodePath(is.Place.Path)
+	if err != nil {
+		return false
+	}
+	_, err = layout.ParseRelPath(at)
+	return err == nil
+}
+
+// sameSource compares what two manifests say was dropped; an object of a catalog may have moved.
+func sameSource(was, is layout.Source) bool {
+	if samePlaces(was, is) {
+		is.Place, is.Name = was.Place, was.Name
+	}
+	return reflect.DeepEqual(was, is)
 }
 
 // Attached reports whether now is what before was, of an item that was registered without

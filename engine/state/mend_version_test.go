@@ -50,6 +50,51 @@ func TestNewVersion(t *testing.T) {
 	}
 }
 
+func TestAnObjectOfACatalogIsElsewhereOrTheNextVersion(t *testing.T) {
+	at := func(catalog layout.Name, path, stamp string) layout.Source {
+		return layout.Source{Name: path, Place: &layout.Place{Catalog: catalog, Path: path, Stamp: stamp}}
+	}
+	was := layout.Manifest{Version: 1, Source: at("maps", "a", "1")}
+	since := t0.Add(time.Hour)
+	before := &Execution{Item: testID(t), Workflows: map[string]*Workflow{"trial.1": {Name: "trial", Created: t0, Status: InProgress}}}
+	now := func(intents map[layout.IntentKey]Intent) *Execution {
+		return &Execution{Item: testID(t), Intents: intents, Workflows: map[string]*Workflow{"trial.1": {}, "trial.2": {Name: "trial", Created: since}}}
+	}
+	ended := now(map[layout.IntentKey]Intent{"k": {Kind: DeactivateIntent, Workflow: "trial.1"}})
+	for name, c := range map[string]struct {
+		now    *Execution
+		source layout.Source
+		want   bool
+	}{
+		"ended":           {ended, at("maps", "b/a", "2"), true},
+		"goes on":         {now(nil), at("maps", "a", "2"), false},
+		"another catalog": {ended, at("scans", "a", "2"), false},
+		"out of the root": {ended, at("maps", "../a", "2"), false},
+		"hidden in %":     {ended, at("maps", "%2e./a", "2"), false},
+		"taken in":        {ended, layout.Source{}, false},
+	} {
+		if got := NewVersion(before, c.now, was, layout.Manifest{Version: 2, Since: since, Source: c.source}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+
+	text := strings.Replace(strings.Replace(manifestText, "ITEM", string(testID(t)), 1), `"digest": "sha256:aa"`, `"digest": "sha256:aa", "place": {"catalog": "maps", "path": "a", "stamp": "sha256:01"}`, 1)
+	for to, want := range map[string]string{
+		`"catalog": "maps", "path": "b/a", "stamp": "sha256:02"`:  "",
+		`"catalog": "maps", "path": "../a", "stamp": "sha256:02"`: "changed source",
+		`"catalog": "scans", "path": "a", "stamp": "sha256:01"`:   "changed source",
+	} {
+		moved := strings.Replace(text, `"catalog": "maps", "path": "a", "stamp": "sha256:01"`, to, 1)
+		if moved == text {
+			t.Fatal("the manifest of the tests has another form")
+		}
+		mended, breaches := MendManifest([]byte(text), []byte(moved), false)
+		if got := strings.Join(breaches, "; "); (want == "") != (got == "") || !strings.Contains(got, want) || want == "" && string(mended) != moved {
+			t.Errorf("%s: %q, want %q", to, got, want)
+		}
+	}
+}
+
 func TestMendVersion(t *testing.T) {
 	before := strings.Replace(manifestText, "ITEM", string(testID(t)), 1)
 	next := strings.NewReplacer(`"version": 1`, `"version": 2, "since": "2026-11-20T11:00:00Z"`, `"digest": "sha256:aa"`, `"digest": "sha256:ff"`).Replace(before)
