@@ -20,7 +20,7 @@ func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (e
 	if _, err := os.Lstat(dir); err == nil {
 		return fmt.Errorf("%s is there already", dir)
 	}
-	if err := Restore(ctx, url, dir, o); err != nil {
+	if err := Restore(ctx, url, dir, "", o); err != nil {
 		return err
 	}
 	defer func() {

@@ -14,17 +14,33 @@ import (
 	"bagpipe/layout/disk"
 )
 
+// ErrIsWorkspace refuses a folder that is to become a workspace.
+var ErrIsWorkspace = errors.New("is a workspace already")
+
+// placeFile names the site that a restored workspace is to become.
+const placeFile = layout.StateDir + "/restoring"
+
+// BecomesSite reports whether the workspace at root was restored to become the site, and did not.
+func BecomesSite(root string, place layout.Name) bool {
+	data, err := os.ReadFile(filepath.Join(root, placeFile))
+	return err == nil && string(data) == string(place)
+}
+
+// SiteIsRestored forgets what the workspace at root was to become.
+func SiteIsRestored(root string) error { return layout.RemoveIfThere(filepath.Join(root, placeFile)) }
+
 // Restore makes the repository of a workspace at dir from its history. dir may be there with
 // the folders of a backup in it, or what a killed restore left, and nothing else. The folders of bytes are the caller's to
-// copy, before or after.
-func Restore(ctx context.Context, history, dir string, o Options) error {
+// copy, before or after. Where the caller makes it the site place afterwards, BecomesSite knows
+// until SiteIsRestored.
+func Restore(ctx context.Context, history, dir string, place layout.Name, o Options) error {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
 	if outer, ok := enclosing(root); ok {
 		if outer == root {
-			return fmt.Errorf("%s is a workspace already", root)
+			return fmt.Errorf("%s %w", root, ErrIsWorkspace)
 		}
 		return fmt.Errorf("%s lies in the workspace %s", root, outer)
 	}
@@ -42,7 +58,13 @@ func Restore(ctx context.Context, history, dir string, o Options) error {
 	if err := disk.MkdirAll(root, 0o777); err != nil {
 		return err
 	}
-	ready := func(git string) error { return errors.Join(makeFolders(root), installHooks(git, o.Program)) }
+	ready := func(git string) error {
+		err := errors.Join(makeFolders(root), installHooks(git, o.Program))
+		if err == nil && place != "" {
+			err = disk.WriteFile(filepath.Join(root, placeFile), []byte(place), 0o600)
+		}
+		return err
+	}
 	if err := gitstore.Restore(ctx, history, root, ready); err != nil {
 		if made {
 			os.Remove(root) // nothing is left of a restore that was refused

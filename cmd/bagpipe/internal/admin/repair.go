@@ -95,7 +95,7 @@ func (c *backupCheck) Run(ctx context.Context, on *screen.Screen, options Option
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if err := engine.Restore(ctx, c.Dir, temp, o); err != nil {
+	if err := engine.Restore(ctx, c.Dir, temp, "", o); err != nil {
 		return err
 	}
 	on.Talk("%s is a history alone: no bytes were looked at", c.Dir)

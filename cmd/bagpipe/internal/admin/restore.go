@@ -40,7 +40,9 @@ func (c *Restore) Run(ctx context.Context, on *screen.Screen, program Program, o
 			return screen.WrongUse("--site: " + err.Error())
 		}
 	}
-	if err := engine.Restore(ctx, c.History, c.Dir, engine.Options{Program: string(program)}); err != nil {
+	err := engine.Restore(ctx, c.History, c.Dir, name, engine.Options{Program: string(program)})
+	cutShort := errors.Is(err, engine.ErrIsWorkspace) && name != "" && engine.BecomesSite(c.Dir, name)
+	if err != nil && !cutShort {
 		return err
 	}
 	fmt.Fprintf(on.Out, "Restored the history of %s\n", c.Dir)
@@ -60,10 +62,12 @@ func (c *Restore) takePlace(ctx context.Context, name layout.Name, options Optio
 	if err != nil {
 		return err
 	}
-	if !c.Alone {
-		if err := gitstore.AddRemote(ctx, root, "origin", c.History); err != nil {
-			return err
-		}
+	remotes, err := gitstore.Remotes(ctx, root)
+	if err == nil && !c.Alone && len(remotes) == 0 {
+		err = gitstore.AddRemote(ctx, root, "origin", c.History)
+	}
+	if err != nil {
+		return err
 	}
 	o, err := options()
 	if err != nil {
@@ -73,5 +77,8 @@ func (c *Restore) takePlace(ctx context.Context, name layout.Name, options Optio
 	if err != nil {
 		return err
 	}
-	return errors.Join(sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone), e.Close())
+	if err := errors.Join(sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone), e.Close()); err != nil {
+		return err
+	}
+	return engine.SiteIsRestored(root)
 }
