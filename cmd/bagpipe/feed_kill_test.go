@@ -30,16 +30,23 @@ func TestFeedsOutliveTheirEngines(t *testing.T) {
 	b.ok("add", filepath.Join(b.top, "in/one"))
 	notes := 0
 	kills := 0
+	start := func(workers int) *process {
+		b.env = append(slices.DeleteFunc(b.env, func(v string) bool { return strings.HasPrefix(v, "GOMAXPROCS=") }), fmt.Sprintf("GOMAXPROCS=%d", workers))
+		return b.start("run", "--watch")
+	}
 	for round := range soak(2, 60) {
-		b.env = append(slices.DeleteFunc(b.env, func(v string) bool { return strings.HasPrefix(v, "GOMAXPROCS=") }), fmt.Sprintf("GOMAXPROCS=%d", 1+round%4))
-		one, two := b.start("run", "--watch"), b.start("run", "--watch")
+		one, two := start(1+round%4), start(1+(round+1)%3)
 		for range 4 {
 			b.ok("note", "one", "-m", fmt.Sprintf("note %d", notes))
 			notes++
 		}
-		<-time.After(time.Duration(round) * 300 * time.Millisecond)
+		<-time.After(time.Duration(round%16) * 150 * time.Millisecond)
 		if one.kill() {
 			kills++
+		}
+		if round%3 == 1 && two.kill() {
+			kills++
+			continue
 		}
 		two.signal(syscall.SIGTERM)
 		two.code(0)
@@ -68,6 +75,21 @@ func TestFeedsOutliveTheirEngines(t *testing.T) {
 		return all
 	}
 	got := pairs()
+	// By the model each feed shows, alone or with others of a kind, its newest posts: all have the
+	// item's arrival and all notes, but bob the arrival alone, and cy nothing.
+	for name, want := range map[string]int{"--person ada": 1 + notes, "--person bob": 1, "--person cy": 0, "--person eve": 1 + notes, "--collection default": 1 + notes} {
+		var rows []feed.Row
+		if err := json.Unmarshal([]byte(b.ok(append(append([]string{"feed", "show"}, strings.Fields(name)...), "--format", "json", "--limit", "200")...)), &rows); err != nil {
+			t.Fatal(err)
+		}
+		shown := 0
+		for _, r := range rows {
+			shown += 1 + r.More
+		}
+		if want = min(want, 200); shown != want {
+			t.Errorf("%s: %d entries, by the model %d", name, shown, want)
+		}
+	}
 	if n := len(slices.Compact(slices.Clone(got))); n != len(got) {
 		t.Errorf("%d of %d are there twice", len(got)-n, len(got))
 	}
