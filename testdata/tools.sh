@@ -27,6 +27,9 @@ need zsh zsh
 need fish fish
 need man man-db
 need setfacl acl
+need tmux tmux
+[ -x /usr/sbin/smbd ] || need smbd samba
+need smbclient smbclient
 need rclone rclone
 python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
 need gdalinfo gdal-bin

@@ -80,7 +80,7 @@ func (p *place) settle(ctx context.Context, d Drop, s content.Survey, reason str
 			return nil
 		}
 	}
-	if reason == "" && p.paused == "" && s.Bad == nil && !s.Empty() {
+	if reason == "" && p.paused == "" { // an empty or a bad drop, too: set aside, its writer would write on in rejected/
 		reason, quiet = p.writersOf(ctx, d, still)
 	}
 	switch {
