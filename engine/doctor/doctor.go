@@ -37,13 +37,13 @@ type Finding struct {
 type Doctor struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
-	deposits bool // were made before in the store
+	deposits func(own string) bool
 	found    []Finding
 }
 
 // New gives a doctor for a workspace that is open, for reading at least. deposits reports
-// whether some were made in its store before.
-func New(l *ledger.Ledger, s *settings.Source, deposits bool) *Doctor {
+// whether some were made before in the store that a step names; "" is that of the settings.
+func New(l *ledger.Ledger, s *settings.Source, deposits func(own string) bool) *Doctor {
 	return &Doctor{ledger: l, settings: s, deposits: deposits}
 }
 
@@ -96,41 +96,64 @@ func (d *Doctor) account() {
 	d.all("account", Wrong, "the workspace belongs to "+disk.AccountName(os.Geteuid()), bad)
 }
 
+// store is a folder that deposits go to: that of the settings, or of a step's own.
+type store struct{ about, own, dir string }
+
+// stores gives the store of the settings, then those that steps of the definitions in force name.
+func (d *Doctor) stores() []store {
+	c := d.settings.Current()
+	all := []store{{"store", "", c.Settings.StoreDir(d.ledger.Root)}}
+	for _, name := range slices.Sorted(maps.Keys(c.Workflows)) {
+		for _, step := range c.Workflows[name].Def.Steps {
+			own, _ := step.With["store"].(string)
+			if own != "" && len(step.Command) == 0 && !slices.ContainsFunc(all, func(s store) bool { return s.own == own }) {
+				all = append(all, store{fmt.Sprintf("store of %s/%s", name, step.Name), own, settings.Below(d.ledger.Root, own)})
+			}
+		}
+	}
+	return all
+}
+
 func (d *Doctor) mounts(ctx context.Context) {
 	if err := d.ledger.CheckMounted(); err != nil {
 		d.say("mounts", Wrong, "%v", err)
 		return
 	}
-	store := d.settings.Current().Settings.StoreDir(d.ledger.Root)
 	mark, err := d.ledger.Mark(ctx)
 	if err != nil {
 		d.say("store", Wrong, "%v", err)
 		return
 	}
-	data, err := disk.ReadFile(filepath.Join(store, layout.StoreFile))
-	if err != nil && d.deposits {
-		d.say("store", Wrong, "%s has no %s, and deposits were made before: is it mounted?", layout.EncodePath(store), layout.StoreFile)
+	for _, s := range d.stores() {
+		d.store(s, mark)
+	}
+}
+
+func (d *Doctor) store(s store, mark layout.Mark) {
+	data, err := disk.ReadFile(filepath.Join(s.dir, layout.StoreFile))
+	if err != nil && d.deposits(s.own) {
+		d.say(s.about, Wrong, "%s has no %s, and deposits were made before: is it mounted?", layout.EncodePath(s.dir), layout.StoreFile)
 		return
 	}
 	if err != nil {
-		d.say("store", Poor, "%s has no %s: nothing was deposited in it yet", layout.EncodePath(store), layout.StoreFile)
+		d.say(s.about, Poor, "%s has no %s: nothing was deposited in it yet", layout.EncodePath(s.dir), layout.StoreFile)
 		return
 	}
 	listed, err := layout.DecodeStore(data)
 	if _, ours := listed.Workspaces[mark]; err != nil || !ours {
-		d.say("store", Wrong, "%s is not this workspace's: its %s does not list the mark %s", layout.EncodePath(store), layout.StoreFile, mark)
+		d.say(s.about, Wrong, "%s is not this workspace's: its %s does not list the mark %s", layout.EncodePath(s.dir), layout.StoreFile, mark)
 		return
 	}
-	real, err := filepath.EvalSymlinks(store)
+	real, err := filepath.EvalSymlinks(s.dir)
 	if err != nil {
-		d.say("store", Wrong, "%v", err)
+		d.say(s.about, Wrong, "%v", err)
 		return
 	}
 	where := "on the file system of the workspace"
 	if same, err := disk.SameFileSystem(d.ledger.Root, real); err != nil || !same {
 		where = "on a file system of its own"
 	}
-	d.say("store", Good, "%s is this workspace's, %s", layout.EncodePath(store), where)
+	d.say(s.about, Good, "%s is this workspace's, %s", layout.EncodePath(s.dir), where)
 }
 
 func (d *Doctor) clock(ctx context.Context) {
@@ -150,10 +173,10 @@ func (d *Doctor) clock(ctx context.Context) {
 
 func (d *Doctor) space() {
 	s := d.settings.Current().Settings
-	for about, dir := range map[string]string{"space": d.ledger.Root, "space of the store": s.StoreDir(d.ledger.Root)} {
+	look := func(about, dir string) {
 		free, err := disk.Free(dir)
 		if err != nil {
-			continue // told under its mounts
+			return // told under its mounts
 		}
 		inodes, bounded, err := disk.FreeInodes(dir)
 		switch {
@@ -164,6 +187,10 @@ func (d *Doctor) space() {
 		default:
 			d.say(about, Good, "%s free", folder.Size(free))
 		}
+	}
+	look("space", d.ledger.Root)
+	for _, s := range d.stores() {
+		look("space of the "+s.about, s.dir)
 	}
 }
 

@@ -19,9 +19,9 @@ func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	if err != nil {
 		return err
 	}
-	deposits := false
+	deposits := func(string) bool { return false }
 	if err := e.Index.Load(ctx); err == nil { // else the other findings are wanted all the more
-		_, deposits = e.Attempt.OldestDeposit("")
+		deposits = func(own string) bool { _, before := e.Attempt.OldestDeposit(own); return before }
 	}
 	found := doctor.New(e.Ledger, e.Settings, deposits).Look(ctx)
 	if err := errors.Join(c.print(on, found), e.Close()); err != nil {
