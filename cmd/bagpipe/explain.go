@@ -12,6 +12,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
@@ -20,6 +21,7 @@ type explainCmd struct {
 	Path       []string    `arg:"" help:"What would be dropped; it is only read."`
 	Collection layout.Name `default:"default" placeholder:"NAME" help:"As if dropped in inbox/NAME; default."`
 	Rules      []string    `placeholder:"FILE" help:"Ask this rule file, too, as if it were in rules/; in the place of one of the same name. May be given several times."`
+	All        bool        `help:"What every rule said; default: the three that come nearest of those that said no."`
 	JSON       bool        `name:"json" help:"Print one JSON object a line."`
 }
 
@@ -44,7 +46,7 @@ func (c *explainCmd) Run(ctx context.Context, a *app) error {
 				if i > 0 {
 					fmt.Fprintln(a.Out)
 				}
-				err = printRecognised(a, x)
+				err = c.print(a, x)
 			}
 			if err != nil {
 				return err
@@ -69,7 +71,7 @@ func readRules(files []string) (all []*settings.RuleFile, err error) {
 	return all, nil
 }
 
-func printRecognised(a *app, x ask.Recognised) error {
+func (c *explainCmd) print(a *app, x ask.Recognised) error {
 	t := screen.NewTable()
 	row := func(key, value string) {
 		if value != "" {
@@ -104,9 +106,16 @@ func printRecognised(a *app, x ask.Recognised) error {
 		return err
 	}
 	fmt.Fprintln(a.Out)
+	tried, left := x.Tried, 0
+	if !c.All {
+		tried, left = recognise.NearestTrials(tried, 3)
+	}
 	rules := screen.NewTable("rule", "verdict", "reason")
-	for _, r := range x.Tried {
+	for _, r := range tried {
 		rules.Row(r.Rule, r.Verdict, r.Reason)
+	}
+	if left > 0 {
+		rules.Row("…", recognise.No, screen.CountVerb(left, "more rule", "more rules")+"; --all lists them")
 	}
 	return rules.Print(a.Out)
 }

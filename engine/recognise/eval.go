@@ -17,6 +17,7 @@ type answer struct {
 	verdict Verdict
 	why     string
 	vars    vars
+	met     int // of a no: how near it came: the conditions that held before, or more
 }
 
 // questions are the conditions that can be asked of a candidate.
@@ -24,6 +25,10 @@ type questions struct{ *facts }
 
 // condition is one that was given.
 type condition func(ctx context.Context, v vars) answer
+
+// nearlyMet is what counts as met by a drop whose main file was found, and by one that all was met by but the
+// rule's program: far more than conditions on kinds and names.
+const nearlyMet = 100
 
 func no(format string, args ...any) answer {
 	return answer{verdict: No, why: fmt.Sprintf(format, args...)}
@@ -40,10 +45,11 @@ func unknown(format string, args ...any) answer {
 func (f questions) fits(ctx context.Context, m *Match, v vars) answer {
 	least := answer{verdict: Yes, vars: v}
 	var held []string
-	for _, c := range f.conditions(m) {
+	for i, c := range f.conditions(m) {
 		a := c(ctx, least.vars)
 		switch {
 		case a.verdict == No:
+			a.met += i
 			return a
 		case a.verdict < least.verdict:
 			least.verdict, least.why = a.verdict, a.why
@@ -137,7 +143,7 @@ func (f questions) named(globs Texts, v vars) answer {
 func (f questions) namedLike(p *pattern, v vars) answer {
 	groups, ok := p.match(layout.EncodePath(f.c.Name))
 	if !ok {
-		return no("another name")
+		return answer{verdict: No, why: "another name", met: -1} // nothing was looked for in it
 	}
 	return yes(v.with(groups), "its name")
 }
@@ -239,6 +245,7 @@ func (f questions) oneOf(ctx context.Context, list []Match, v vars) answer {
 		if a.verdict > best.verdict {
 			best = a
 		}
+		best.met = max(best.met, a.met)
 		whys = append(whys, a.why)
 	}
 	if best.verdict == No {

@@ -174,7 +174,7 @@ func TestValues(t *testing.T) {
 		Label: "Deed 0042 of 1871", Identifiers: map[string]string{"deed": "1871/0042", "no": "7"},
 		Metadata: map[string]any{"year": 1871.0, "text": "deed", "nan": "NaN", "list": "[1, 2]", "half": 12.5, "notary": "Dr. Weber", "at": "2013-11-27T03:18:41Z",
 			"day": "2013-11-27", "doy": "2013-11-27", "west": -77.25, "count": 4.0},
-		Tried: []Trial{{"test/deed", Yes, "its name"}}}
+		Tried: []Trial{{Rule: "test/deed", Verdict: Yes, Reason: "its name"}}}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Error(diff)
 	}

@@ -35,10 +35,31 @@ type Trial struct {
 	Rule    string  `json:"rule"`
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"`
+	Met     int     `json:"-"` // of a no: how much of the rule was met before the condition that did not hold
+}
+
+// NearestTrials gives the trials that did not say no, then the n of the others that came nearest to what their rules ask for,
+// those asked first before others; and how many are left out.
+func NearestTrials(all []Trial, n int) (near []Trial, left int) {
+	var noes []Trial
+	for _, t := range all {
+		if t.Verdict == No {
+			noes = append(noes, t)
+		} else {
+			near = append(near, t)
+		}
+	}
+	slices.SortStableFunc(noes, func(a, b Trial) int { return b.Met - a.Met })
+	n = min(n, len(noes))
+	return append(near, noes[:n]...), len(noes) - n
 }
 
 func (o *Outcome) tell(r *Rule, t *tried) {
-	o.Tried = append(o.Tried, Trial{r.ID(), t.verdict, cut(t.why, maxReason)})
+	trial := Trial{Rule: r.ID(), Verdict: t.verdict, Reason: cut(t.why, maxReason)}
+	if t.verdict == No {
+		trial.Met = t.met
+	}
+	o.Tried = append(o.Tried, trial)
 	o.Verdict = max(o.Verdict, min(t.verdict, Unknown))
 }
 

@@ -51,6 +51,7 @@ func (f *facts) ask(ctx context.Context, o Options, t *tried) {
 		}
 	}
 	if t.said = said; verdict <= t.verdict {
+		t.met = nearlyMet
 		t.verdict, t.why = verdict, strings.TrimSuffix("its program says "+verdict.String()+": "+said.Why, ": ")
 	}
 }

@@ -24,7 +24,9 @@ func (f questions) inSets(ctx context.Context, s *Sets, v vars) answer {
 		return unknown("its %d files would have to be compared with one another too often", len(l.files))
 	}
 	if i := slices.IndexFunc(sh.parts, func(p *part) bool { return p.lacks != "" }); i >= 0 {
-		return no("%s lacks %s", layout.EncodePath(sh.parts[i].key), short(sh.parts[i].lacks))
+		a := no("%s lacks %s", layout.EncodePath(sh.parts[i].key), short(sh.parts[i].lacks))
+		a.met = nearlyMet
+		return a
 	}
 	if a := s.bounds(len(sh.parts)); a != nil {
 		return *a
