@@ -11,15 +11,15 @@ import (
 
 // Summary is what a run did.
 type Summary struct {
-	Admitted int                  `json:"admitted"`
+	Admitted int                  `json:"takenIn"`
 	Rejected int                  `json:"rejected"`
 	Bad      []intake.Admitted    `json:"rejectedDrops"` // the first of them, and why
 	Steps    map[state.Status]int `json:"steps"`
-	Failed   []ask.Failure        `json:"failed"`       // steps that this run saw fail, and that stand so
-	Before   int                  `json:"failedBefore"` // failed steps of earlier runs
-	Waiting  int                  `json:"waiting"`      // steps that wait for a person
-	Later    int                  `json:"later"`        // steps that wait for their time
-	Tried    []ask.TriedLater     `json:"triedLater"`   // those of them that failed, or asked for it, and why
+	Failed   []ask.Failure        `json:"failed"`         // steps that this run saw fail, and that stand so
+	Before   int                  `json:"failedBefore"`   // failed steps of earlier runs
+	Waiting  int                  `json:"waitsForPerson"` // steps that wait for a person
+	Later    int                  `json:"later"`          // steps that wait for their time
+	Tried    []ask.TriedLater     `json:"triedLater"`     // those of them that failed, or asked for it, and why
 	Left
 	Undone
 	Mishaps []string          `json:"mishaps"`   // errors at a drop, an item or a step, which the rest went on past

@@ -103,7 +103,7 @@ func TestAProgramDoesAStepOverHTTP(t *testing.T) {
 	if step.Get("attempts.0.message").String() != "1 page" || !strings.Contains(step.String(), "@http") || gjson.Get(shown, "manifest.metadata.pages").Int() != 1 {
 		t.Errorf("shown: %s", shown)
 	}
-	text, err := os.ReadFile(filepath.Join(b.dir, gjson.Get(shown, "dir").String(), "derived/ocr/text"))
+	text, err := os.ReadFile(filepath.Join(b.dir, gjson.Get(shown, "folder").String(), "derived/ocr/text"))
 	if b.must(err); string(text) != "Dear Sir" {
 		t.Errorf("derived: %q", text)
 	}

@@ -39,7 +39,7 @@ func (b *bench) versions(barcode, want int, names map[string]bool) {
 	if got := gjson.Get(show, "manifest.version").Int(); got != int64(want) {
 		b.t.Errorf("book %d is at version %d, want %d", barcode, got, want)
 	}
-	dir := filepath.Join(b.dir, gjson.Get(show, "dir").String())
+	dir := filepath.Join(b.dir, gjson.Get(show, "folder").String())
 	seen := map[string]bool{}
 	for n := 1; n <= want; n++ {
 		home := dir
@@ -68,7 +68,7 @@ func (b *bench) versions(barcode, want int, names map[string]bool) {
 	if len(seen) != len(names) {
 		b.t.Errorf("book %d has the scans %v, want %v", barcode, seen, names)
 	}
-	log := b.git("log", "--format=%(trailers:key=Bagpipe-Version,valueonly,separator=)", "--", gjson.Get(show, "dir").String())
+	log := b.git("log", "--format=%(trailers:key=Bagpipe-Version,valueonly,separator=)", "--", gjson.Get(show, "folder").String())
 	if got := len(strings.Fields(log)); got != want-1 {
 		b.t.Errorf("the history has %d later versions of book %d, want %d", got, barcode, want-1)
 	}

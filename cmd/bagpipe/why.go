@@ -43,8 +43,13 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintf(a.Out, "  %s\n", screen.Local(withRemedies(x.Why, x.Remedy)))
 		}
 		said := map[string]bool{} // what helps a step stands once, not below those that wait for it as well
-		for _, w := range x.Steps {
-			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, w.Step, screen.Local(w.Why))
+		for i := 0; i < len(x.Steps); i++ {
+			w := x.Steps[i]
+			steps := string(w.Step)
+			for ; i+1 < len(x.Steps) && x.Steps[i+1].Workflow == w.Workflow && x.Steps[i+1].Why == w.Why; i++ { // they wait for the same
+				steps += ", " + string(x.Steps[i+1].Step)
+			}
+			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, steps, screen.Local(w.Why))
 			for _, r := range []ask.Remedy{w.Remedy, w.Instead} {
 				if command := shellText(r); command != "" && !said[command] {
 					said[command] = true

@@ -22,7 +22,7 @@ import (
 // Detail is everything about one item.
 type Detail struct {
 	Manifest   layout.Manifest           `json:"manifest"`
-	Dir        string                    `json:"dir"`
+	Dir        string                    `json:"folder"`
 	Held       []string                  `json:"held"`
 	Milestones map[layout.Name]time.Time `json:"milestones"`
 	Workflows  []WorkflowDetail          `json:"workflows"`
