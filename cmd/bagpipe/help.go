@@ -79,7 +79,14 @@ func usage(ctx *kong.Context, err error) string {
 	}
 	text, _, _ = strings.Cut(text, "; perhaps try --") // an option's value in the place of another's
 	text = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)$`).ReplaceAllString(text, "expected a value after it")
+	text = regexp.MustCompile(`expected int value but got ("[^"]*") \(short flag\)$`).ReplaceAllString(text, "expected a whole number, not $1")
+	text = regexp.MustCompile(`expected \w+ value but got ("[^"]*") \((short|long) flag\)$`).ReplaceAllString(text, "expected a value after it, not the option $1")
 	text = regexp.MustCompile(`expected a valid \d+ bit u?int but got ("[^"]*")$`).ReplaceAllString(text, "expected a whole number, not $1")
+	text = regexp.MustCompile(`^expected "<(\w+)>.*"$`).ReplaceAllStringFunc(text, func(lacks string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(lacks, `expected "<`), ">")
+		return "expected " + strings.ToUpper(name)
+	})
+	text = strings.Replace(text, `expected "<key>=<value>" but got `, "expected KEY=VALUE, not ", 1)
 	// An option that may be absent has the empty text among its values; nobody writes it.
 	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
 	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)

@@ -2,11 +2,15 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"unicode"
 
 	"bagpipe/engine/fault"
+	"bagpipe/layout"
 )
 
 // shellText is the command of a remedy; empty: there is none.
@@ -152,6 +156,9 @@ func errorText(err error) string {
 	for _, f := range fault.All(err) {
 		own := f.Error()
 		text = strings.Replace(text, own, withRemedies(own, f.FaultRemedies()...), 1)
+	}
+	if lacks, is := errors.AsType[*fs.PathError](err); is && errors.Is(lacks, fs.ErrNotExist) && slices.Contains([]string{"open", "stat", "lstat"}, lacks.Op) {
+		text = strings.Replace(text, lacks.Error(), layout.EncodePath(lacks.Path)+" is not there", 1)
 	}
 	return text
 }

@@ -87,7 +87,7 @@ func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.Rule
 func (c *rulesCheckCmd) tell(a *app, file string, f *settings.RuleFile, wrong error) error {
 	if !c.JSON {
 		if wrong != nil {
-			fmt.Fprintln(a.Out, wrong)
+			fmt.Fprintln(a.Out, errorText(wrong))
 		} else {
 			fmt.Fprintf(a.Out, "%s: valid: %s, %s\n", file, f.Name, screen.Count(len(f.Rules), "rule"))
 		}

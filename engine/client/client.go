@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"bagpipe/layout"
@@ -70,6 +71,9 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	defer cancel()
 	var spec struct{ Info struct{ Version string } }
 	if err := c.call(ctx, http.MethodGet, "openapi.json", nil, &spec); err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			err = fmt.Errorf("no server listens there: %w", syscall.ECONNREFUSED)
+		}
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
 	c.Version = spec.Info.Version

@@ -32,6 +32,9 @@ func SignTag(ctx context.Context, root, name string, commit Hash, who Signature,
 		args = append(args, "-c", "user.signingKey="+abs)
 	}
 	if _, err := gitSays(ctx, root, []byte(message), append(args, "tag", "--sign", "--file=-", "--cleanup=verbatim", name, commit.String())...); err != nil {
+		if key == "" && strings.Contains(err.Error(), "user.signingkey") {
+			return errors.New("no key is named, neither here nor as user.signingKey of Git's configuration")
+		}
 		return err
 	}
 	// Git 2.39 makes an unsigned tag, and no error, where it finds no key.

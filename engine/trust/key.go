@@ -47,7 +47,7 @@ func OpenKey(text string) (*Key, error) {
 		}
 		return &Key{public: public}, nil
 	case err != nil:
-		return nil, fmt.Errorf("read key %s: %w", text, err)
+		return nil, fmt.Errorf("%s is no SSH key: neither the secret nor the public part of one", text)
 	}
 	return &Key{public: own.PublicKey(), own: own}, nil
 }

@@ -53,7 +53,11 @@ func Load(file string) (r *Reader, err error) {
 		sf = static.New()
 	} else {
 		if sf, err = siegfried.Load(file); err != nil {
-			return nil, fmt.Errorf("read signature file %s: %w", file, err)
+			if _, lacks := os.Stat(file); lacks != nil {
+				return nil, lacks
+			}
+			said, _, _ := strings.Cut(err.Error(), "; try running") // a program of the library's
+			return nil, fmt.Errorf("read signature file %s: %s", file, said)
 		}
 	}
 	if sf == nil || len(sf.Identifiers()) == 0 {

@@ -96,7 +96,10 @@ func (c *backupCheck) Run(ctx context.Context, on *screen.Screen, options Option
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	if err := engine.Restore(ctx, c.Dir, temp, "", o); err != nil {
-		return err
+		if cause := errors.Unwrap(err); cause != nil { // what is said of the temporary folder helps nobody
+			err = cause
+		}
+		return fmt.Errorf("check backup: %w", err)
 	}
 	on.Talk("%s is a history alone: no bytes were looked at", c.Dir)
 	return c.audit(ctx, on, temp, o, false)
