@@ -64,6 +64,9 @@ func (a *Attempts) checkOpen(rec *ledger.Record, workflow string, step layout.Na
 	m := rec.Manifest
 	illegal := &state.IllegalError{Event: "claim", Item: m.Item, Workflow: workflow, Step: step}
 	if a.folder.HasVersionDir(m.Item, m.Version) {
+		if p := m.Source.Place; p != nil && a.PlaceMoved != nil { // of a scan that was killed: the next look ends it
+			a.PlaceMoved(*p)
+		}
 		illegal.Reason = fmt.Sprintf("version %d of the item is being taken in", m.Version+1)
 		return illegal
 	}
