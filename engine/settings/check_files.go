@@ -123,11 +123,15 @@ func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths
 	if !slices.Contains(paths, layout.SettingsFile) {
 		mistakes = append(mistakes, &layout.FileError{File: layout.SettingsFile, Text: "is not there"})
 	}
+	defs, err := k.definitionsAt(t) // once: files may be thousands
+	if err != nil {
+		return paths, nil, err
+	}
 	for _, p := range paths {
 		data, err := t.ReadFile(p)
 		if err == nil {
 			if err = k.checkFile(p, data); err == nil {
-				err = k.crossCheck(t, p, data)
+				err = k.crossCheck(t, defs, p, data)
 			}
 		}
 		var wrong *layout.FileError

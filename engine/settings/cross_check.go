@@ -18,12 +18,8 @@ import (
 // crossCheck checks what a settings file says of others, before an edit is
 // committed: a misspelt approval would let items pass without it, a misspelt
 // workflow would set every drop aside. data nil is a deletion. It looks at the
-// files as committed, so workflows are brought in first.
-func (k *checker) crossCheck(v tree, p string, data []byte) error {
-	defs, err := k.definitionsAt(v)
-	if err != nil {
-		return err
-	}
+// files as committed, so workflows are brought in first. defs are the definitions of v.
+func (k *checker) crossCheck(v tree, defs map[string]*state.Definition, p string, data []byte) error {
 	switch {
 	case p == layout.SettingsFile:
 		return k.crossCheckSettings(p, data, defs)
@@ -43,7 +39,7 @@ func (k *checker) crossCheck(v tree, p string, data []byte) error {
 
 // definitionsAt reads the sound definitions of v.
 func (k *checker) definitionsAt(v tree) (map[string]*state.Definition, error) {
-	entries, err := v.List(layout.WorkflowsDir) // alone: this is asked for each file, and others may be thousands
+	entries, err := v.List(layout.WorkflowsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -256,7 +257,10 @@ func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError,
 	if err == nil {
 		var v gitstore.View
 		if v, err = so.ledger.Store.Tip(); err == nil {
-			err = so.check.crossCheck(v, p, edited)
+			var defs map[string]*state.Definition
+			if defs, err = so.check.definitionsAt(v); err == nil {
+				err = so.check.crossCheck(v, defs, p, edited)
+			}
 		}
 	}
 	if errors.As(err, &refused) {
