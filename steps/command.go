@@ -67,7 +67,7 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 		base = os.Environ()
 	}
 	cmd.Env = append(slices.Clone(base), commandEnv(c)...)
-	started := func(int) {}
+	var started func(pid int)
 	if c.Children != nil {
 		cmd.ExtraFiles, started = []*os.File{c.Children.Pipe}, c.Children.Group
 		cmd.Env = append(cmd.Env, "BAGPIPE_READY="+c.Children.Ready)
@@ -78,7 +78,7 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	cmd.Stdout, cmd.Stderr = last, last
 	cmd.WaitDelay = termGrace // a grandchild that keeps the output open must not keep the step
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = runGroup(ctx, cmd, started)
+	err = RunLimited(ctx, cmd, 0, started)
 	if c.Spent != nil && cmd.ProcessState != nil {
 		c.Spent(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
 	}
@@ -154,19 +154,11 @@ func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string,
 
 // RunGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,
 // and SIGKILL after a while.
-func RunGroup(ctx context.Context, cmd *exec.Cmd) error { return RunLimited(ctx, cmd, 0) }
+func RunGroup(ctx context.Context, cmd *exec.Cmd) error { return RunLimited(ctx, cmd, 0, nil) }
 
 // RunLimited is RunGroup of a program that may write to so many bytes of memory; 0: any number.
-func RunLimited(ctx context.Context, cmd *exec.Cmd, memory int64) error {
-	return runGroup(ctx, cmd, func(pid int) {
-		if memory > 0 {
-			_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}, nil) // it has ended already
-		}
-	})
-}
-
-// runGroup tells started of the process group once it is there.
-func runGroup(ctx context.Context, cmd *exec.Cmd, started func(pid int)) error {
+// It tells started, if there is one, of the program once it is there: its process identifier is its group's.
+func RunLimited(ctx context.Context, cmd *exec.Cmd, memory int64, started func(pid int)) error {
 	// Pdeathsig follows the thread that started the child, so that thread must
 	// live as long as the child does.
 	runtime.LockOSThread()
@@ -174,7 +166,12 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, started func(pid int)) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	started(cmd.Process.Pid)
+	if memory > 0 {
+		_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}, nil) // it has ended already
+	}
+	if started != nil {
+		started(cmd.Process.Pid)
+	}
 	group := -cmd.Process.Pid
 	ended, killed := make(chan struct{}), make(chan struct{})
 	spare := context.AfterFunc(ctx, func() {

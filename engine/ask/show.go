@@ -60,7 +60,7 @@ type StepDetail struct {
 
 // Took is what an attempt took besides its time, in seconds.
 type Took struct {
-	CPU  float64 `json:"cpu,omitempty"`  // of processors, by a program started for the item
+	CPU  float64 `json:"cpu,omitempty"`  // of processors, by the program that did it
 	Idle float64 `json:"idle,omitempty"` // that the instance of a program that lives had nothing to do before
 }
 

@@ -11,8 +11,11 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bagpipe/steps"
 )
@@ -39,6 +42,7 @@ type instance struct {
 	log   *os.File // standard error, our end
 	kill  context.CancelCauseFunc
 	ended chan struct{} // closed when the program has ended
+	pid   atomic.Int64  // 0: it has not started
 
 	ends []bool // of its last items, which failed; the lock of Instances guards this
 	sick bool   // so many that it is not asked again; likewise
@@ -77,7 +81,7 @@ func launch(spec *Spec, dir string) (_ *instance, err error) {
 	readers.Go(i.follow)
 	go func() {
 		defer close(i.ended)
-		err := steps.RunLimited(ctx, cmd, spec.Memory)
+		err := steps.RunLimited(ctx, cmd, spec.Memory, func(pid int) { i.pid.Store(int64(pid)) })
 		_, _ = outEnd.Close(), logEnd.Close()
 		i.readLog() // what it said last
 		// A program that left its group may hold the pipes open: it is not waited for.
@@ -179,6 +183,9 @@ func (i *instance) process(these []*waiter) []*asked {
 		it.Sample = it.Sample && w.spec.Take == nil // a rule's program is asked about what is no item yet
 		params[n], calls[n] = it, w.call
 	}
+	if len(these) == 1 { // of several nobody knows which took what
+		these[0].spent, these[0].alone = i.spent()
+	}
 	spec := these[0].spec
 	ctx, cancel := context.WithTimeoutCause(context.Background(), spec.initMost(), errors.New("it did not take what it was asked"))
 	defer cancel()
@@ -255,6 +262,17 @@ func (i *instance) shutdown() {
 		i.fail(errors.New("the robot went on after shutdown"))
 		<-i.ended
 	}
+}
+
+// spent is the processor time that the program has taken since its start.
+func (i *instance) spent() (cpu time.Duration, ok bool) {
+	const whole = 2 // CPUCLOCK_SCHED, of a process: clock_getcpuclockid(3)
+	pid := i.pid.Load()
+	var t unix.Timespec
+	if pid == 0 || unix.ClockGettime(int32(^pid<<3|whole), &t) != nil {
+		return 0, false // it has ended
+	}
+	return time.Duration(t.Nano()), true
 }
 
 func (i *instance) alive() bool {

@@ -83,6 +83,8 @@ type waiter struct {
 	with     string
 	deadline time.Time
 	idle     time.Duration // how long its instance had nothing to do
+	spent    time.Duration // processor time of its instance before it
+	alone    bool          // that is known, and it has its instance to itself
 	left     bool          // it waits no more
 	sent     bool          // it is being asked for, and cannot leave any more
 
@@ -195,6 +197,9 @@ func (p *Instances) answer(ctx context.Context, g *group, w *waiter) (steps.Resu
 		w.call.Idled(w.idle)
 	}
 	res, err := w.line.inst.await(ctx, w.asked)
+	if cpu, ok := w.line.inst.spent(); ok && w.alone && w.call.Spent != nil {
+		w.call.Spent(cpu - w.spent)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ctx.Err() == nil {

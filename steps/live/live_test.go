@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +103,9 @@ func process(mode string, id int64, label, scratch string) {
 	case label == "content", mode == "sick" && label != "well":
 		say(`{"jsonrpc":"2.0","id":%d,"error":{"code":65,"message":"no pages"}}`, id)
 		return
+	case label == "burns":
+		for begin := burnt(); burnt()-begin < 50*time.Millisecond; {
+		}
 	case label == "hangs":
 		select {}
 	case strings.HasPrefix(label, "meets-"):
@@ -140,6 +144,15 @@ func process(mode string, id int64, label, scratch string) {
 	if mode == "twice" && label == "breaks" && first {
 		say(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id)
 	}
+}
+
+// burnt is the processor time of this process.
+func burnt() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // meeting is how many items wait for each other.
@@ -231,6 +244,21 @@ func TestAProgramIsStartedOnceForManyItems(t *testing.T) {
 	}
 	if n := f.noted(t, "start"); n != 1 {
 		t.Errorf("%d programs were started for one item after the other", n)
+	}
+}
+
+func TestProcessorTimeIsOfTheItemThatTookIt(t *testing.T) {
+	f := newFixture(t, "good")
+	took := map[string]time.Duration{}
+	for _, label := range []string{"burns", "one", "two"} {
+		c, _ := f.call(t, label, nil)
+		c.Spent = func(cpu time.Duration) { took[label] = cpu }
+		if _, err := f.Run(t.Context(), f.spec, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took["burns"] < 50*time.Millisecond || took["two"] >= took["burns"] || len(took) != 3 {
+		t.Errorf("%v", took)
 	}
 }
 
