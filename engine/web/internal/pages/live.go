@@ -98,7 +98,8 @@ type part struct {
 	mu    sync.Mutex // guards the rest
 	tip   string
 	at    time.Time
-	took  time.Duration // to render it
+	last  time.Duration // that it took to render it
+	took  time.Duration // the shorter of the last two times: one that is cold tells nothing
 	event string
 	err   error
 }
@@ -135,7 +136,8 @@ func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (event strin
 			one.event, one.err = eventOf(at, html)
 		}
 		one.tip, one.at = tip, time.Now()
-		one.took = one.at.Sub(now)
+		took := one.at.Sub(now)
+		one.took, one.last = min(one.last, took), took
 	}
 	return one.event, 0, one.err
 }
