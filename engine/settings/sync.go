@@ -34,9 +34,10 @@ import (
 //	deleted                 as last shown           the deletion is committed (bagpipe.yaml is restored)
 //	missing, never shown    there                   the file is written
 //
-// "As last shown" is remembered in .bagpipe/settings.json. Without that entry a
-// file that is as some version in its history was shown then, for a person's
-// edit is in no history; any other is taken for an edit.
+// "As last shown" is remembered in .bagpipe/settings.json. A committed file that has no
+// entry there, and any where the list is lost, was shown if it is as some version in its
+// history, for a person's edit is in none; every other is taken for an edit. So a file that
+// was removed and is put back as it was is new.
 
 const shownFile = layout.StateDir + "/settings.json"
 
@@ -78,14 +79,14 @@ func (so *Source) Sync(ctx context.Context) error {
 
 // syncFiles takes in what was edited in place, and shows what is committed.
 func (so *Source) syncFiles(ctx context.Context, v gitstore.View) error {
-	seen := so.readShown()
+	seen, lost := so.readShown()
 	before := fmt.Sprint(seen)
 	paths, err := so.allSettings(v)
 	if err != nil {
 		return err
 	}
 	for _, p := range paths {
-		if err := so.syncFile(ctx, v, p, seen); err != nil {
+		if err := so.syncFile(ctx, v, p, seen, lost); err != nil {
 			return err
 		}
 	}
@@ -122,7 +123,7 @@ func (so *Source) allSettings(v gitstore.View) ([]string, error) {
 	return paths, nil
 }
 
-func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen shown) error {
+func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen shown, lost bool) error {
 	committed, err := v.ReadFile(p)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", p, err)
@@ -132,7 +133,7 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	isThere, isCommitted := onDisk != nil, committed != nil
-	if isThere && seen[p] == "" && !bytes.Equal(onDisk, committed) {
+	if isThere && (isCommitted || lost) && seen[p] == "" && !bytes.Equal(onDisk, committed) {
 		if err := so.rememberShown(ctx, v, p, onDisk, seen); err != nil {
 			return err
 		}
@@ -150,6 +151,9 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 		return so.showSetting(p, committed, seen)
 	case !isCommitted && seen[p] == ledger.DigestOf(onDisk): // deleted by a push
 		delete(seen, p)
+		if lost { // it may be a person's
+			so.ledger.Warn(p + " is as a commit had it, and another removed it since; the file is taken away")
+		}
 		return os.Remove(so.ledger.Path(p))
 	case !isCommitted:
 		return so.commitSetting(ctx, p, nil, onDisk, seen)
@@ -305,13 +309,13 @@ func (so *Source) MarkDirty() {
 	}
 }
 
-func (so *Source) readShown() shown {
-	seen := shown{}
+// readShown reads the list; lost: it is absent or damaged, and is built anew.
+func (so *Source) readShown() (seen shown, lost bool) {
 	data, err := os.ReadFile(so.ledger.Path(shownFile))
-	if err != nil || json.Unmarshal(data, &seen) != nil {
-		return shown{} // absent or damaged: rebuilt
+	if err != nil || json.Unmarshal(data, &seen) != nil || seen == nil {
+		return shown{}, true
 	}
-	return seen
+	return seen, false
 }
 
 func (so *Source) writeShown(seen shown) error {
