@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
@@ -106,6 +107,9 @@ func (w *Work) checkPlace(ctx context.Context) error {
 
 func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	why, err := a.folder.PlaceChanged(ctx, m)
+	if fault.Is(err, fault.NotFound) { // the catalog was removed, and may come back
+		return &steps.Later{Reason: err.Error()}
+	}
 	if err != nil {
 		return steps.SystemFailure("look at the object in place: %w", err)
 	}

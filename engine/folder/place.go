@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/bags/archive"
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
@@ -44,7 +45,7 @@ func (fo *Folders) PlaceOf(m layout.Manifest) (path string, trusting bool, err e
 		root, trusting = fo.Roots(p.Catalog)
 	}
 	if root == "" {
-		return "", false, fmt.Errorf("the object stays in catalog %s, which is not in %s/", p.Catalog, layout.CatalogsDir)
+		return "", false, fault.New(fault.NotFound, fmt.Sprintf("the object stays in catalog %s, which is not in %s/", p.Catalog, layout.CatalogsDir))
 	}
 	return filepath.Join(root, rel), trusting, nil
 }
