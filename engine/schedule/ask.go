@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
@@ -67,7 +68,7 @@ func (k *Keeper) inForce(name string) (*timetable.Schedule, error) {
 	if s := k.settings.Current().Schedules[name]; s != nil {
 		return s, nil
 	}
-	broken, err := k.broken()
+	broken, err := broken(k.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (k *Keeper) inForce(name string) (*timetable.Schedule, error) {
 }
 
 // broken are the mistakes in files of schedules, by the schedule's name.
-func (k *Keeper) broken() (map[string]*layout.FileError, error) {
-	mistakes, err := k.settings.Mistakes(layout.SchedulesDir)
+func broken(so *settings.Source) (map[string]*layout.FileError, error) {
+	mistakes, err := so.Mistakes(layout.SchedulesDir)
 	by := map[string]*layout.FileError{}
 	for _, m := range mistakes {
 		by[strings.TrimSuffix(strings.TrimPrefix(m.File, layout.SchedulesDir+"/"), ".yaml")] = m

@@ -71,7 +71,7 @@ type Checked struct {
 // Check looks at the files of schedules, and at what those in force name, of all or of some.
 func (k *Keeper) Check(names []string) (all []Checked, err error) {
 	book := k.settings.Current()
-	broken, err := k.broken()
+	broken, err := broken(k.settings)
 	if err != nil {
 		return nil, err
 	}
