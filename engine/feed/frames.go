@@ -30,6 +30,9 @@ func (j *frames) read(each func(d *decoder)) (err error) {
 	if errors.Is(err, os.ErrNotExist) && j.at == 0 {
 		return nil
 	}
+	if errors.Is(err, os.ErrPermission) { // who may not read them must not build them anew
+		return err
+	}
 	if err != nil {
 		return errors.Join(errDamaged, err)
 	}
