@@ -174,6 +174,8 @@ func printItems(a *app, rows []ask.ItemRow) error {
 		switch {
 		case strings.HasPrefix(why, "is held by"):
 			why = strings.TrimPrefix(why, "is ")
+		case r.Held && why == "":
+			why = "held " + r.HeldBy
 		case r.Held:
 			why = "held; " + why
 		}
