@@ -51,6 +51,12 @@ func Fsck(ctx context.Context, root string, tip, since Hash) ([]string, error) {
 	return said, nil
 }
 
+// Connected looks whether the objects are there that other references than the tip need.
+func Connected(ctx context.Context, root string, tip Hash) error {
+	_, err := gitSays(ctx, root, nil, "rev-list", "--quiet", "--objects", "--all", "^"+tip.String())
+	return err
+}
+
 // ParentsFirst lists the commits of the workspace at root that lead to a tip and not to
 // since, which may be zero, each after its parents.
 func ParentsFirst(ctx context.Context, root string, tip, since Hash) ([]Hash, error) {

@@ -91,7 +91,7 @@ func (s *Store) Diff(ctx context.Context, from, to Hash, visit func(FileChange) 
 }
 
 // readChange reads the new bytes of a file that differs.
-func readChange(db *odb.DB, path string, blob Hash) (FileChange, error) {
+func readChange(db trees.Objects, path string, blob Hash) (FileChange, error) {
 	if blob.IsZero() {
 		return FileChange{Path: path, Deleted: true}, nil
 	}

@@ -107,11 +107,14 @@ func (o *owner) takeIn(from, to Hash) error {
 // maxTold bounds the changes of one call of Advanced.
 const maxTold = 4096
 
-func (o *owner) tellForeign(from, to Hash) error {
+func (o *owner) tellForeign(from, to Hash) (err error) {
 	o.announcer.settled()
 	var told []FileChange
-	err := trees.DiffCommits(o.repo.DB, from, to, func(path string, blob Hash) error {
-		c, err := readChange(o.repo.DB, path, blob)
+	bulk := o.repo.DB.Bulk()
+	defer func() { err = errors.Join(err, bulk.Close()) }()
+	read := bulk.Scan(nil)
+	err = trees.DiffCommits(read, from, to, func(path string, blob Hash) error {
+		c, err := readChange(read, path, blob)
 		if err != nil {
 			return err
 		}

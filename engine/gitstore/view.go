@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,20 @@ import (
 )
 
 // View is the committed files at one commit. It stays valid while the branch moves on; any
-// goroutine may use it.
+// goroutine may use it, but for one that a Scan gave.
 type View struct {
 	db     *odb.DB
+	scan   *odb.Scan // that reads it; nil: db does
 	commit Hash
 	tree   Hash
+}
+
+// objects is what reads trees and files.
+func (v View) objects() trees.Objects {
+	if v.scan != nil {
+		return v.scan
+	}
+	return v.db
 }
 
 // Entry is one name of a committed folder.
@@ -34,7 +44,11 @@ func (v View) Commit() Hash { return v.commit }
 
 // About gives the commit itself.
 func (v View) About() (Commit, error) {
-	c, err := v.db.ReadCommit(v.commit)
+	read := v.db.ReadCommit
+	if v.scan != nil {
+		read = v.scan.ReadCommit
+	}
+	c, err := read(v.commit)
 	return history.NewCommit(v.commit, c), err
 }
 
@@ -53,9 +67,12 @@ func (v View) ReadMany() (end func() error) { return v.db.ReadMany() }
 
 // Signed gives what of the commit a signature is of, and the signature; "": it has none.
 func (v View) Signed() (payload []byte, armored string, err error) {
-	data, err := v.db.ReadAs(v.commit, odb.TypeCommit)
+	data, err := v.objects().ReadAs(v.commit, odb.TypeCommit)
 	if err != nil {
 		return nil, "", err
+	}
+	if !bytes.Contains(data, []byte("\n"+odb.SignatureHeader)) {
+		return data, "", nil
 	}
 	payload, armored = odb.SplitSignature(data)
 	return payload, armored, nil
@@ -67,7 +84,7 @@ func (v View) Tree() Hash { return v.tree }
 // ReadFile gives a file's bytes, which must not be changed; fs.ErrNotExist when there is
 // none.
 func (v View) ReadFile(name string) ([]byte, error) {
-	data, err := trees.ReadFile(v.db, v.tree, name)
+	data, err := trees.ReadFile(v.objects(), v.tree, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", err, v.commit)
 	}
@@ -75,18 +92,38 @@ func (v View) ReadFile(name string) ([]byte, error) {
 }
 
 // TreeOf names the tree of a folder; zero when there is none. Equal trees hold equal files.
-func (v View) TreeOf(dir string) (Hash, error) { return trees.FindDir(v.db, v.tree, dir) }
+func (v View) TreeOf(dir string) (Hash, error) { return trees.FindDir(v.objects(), v.tree, dir) }
+
+// ReadFiles is ReadFile of some files of one folder, whose way is gone once; nil where there is none.
+func (v View) ReadFiles(dir string, names ...string) (files [][]byte, err error) {
+	files = make([][]byte, len(names))
+	objects := v.objects()
+	h, err := trees.FindDir(objects, v.tree, dir)
+	if err != nil || h.IsZero() {
+		return files, err
+	}
+	tree, err := objects.ReadTree(h)
+	for i := 0; i < len(names) && err == nil; i++ {
+		if e, ok, _ := odb.FindEntry(tree, names[i], false); ok && e.Mode.IsRegular() {
+			files[i], err = trees.ReadBlob(objects, dir+"/"+names[i], e.Hash)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s", err, v.commit)
+	}
+	return files, nil
+}
 
 // List gives the names of a folder in their committed order; fs.ErrNotExist when there is
 // none. Links and submodules are not listed.
 func (v View) List(dir string) ([]Entry, error) {
-	h, err := trees.FindDir(v.db, v.tree, dir)
+	h, err := trees.FindDir(v.objects(), v.tree, dir)
 	if err == nil && h.IsZero() {
 		return nil, &fs.PathError{Op: "list committed", Path: dir, Err: fs.ErrNotExist}
 	}
 	var tree []byte
 	if err == nil {
-		tree, err = v.db.ReadTree(h)
+		tree, err = v.objects().ReadTree(h)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list %s at %s: %w", dir, v.commit, err)

@@ -61,6 +61,13 @@ func (f Records) Same(o Records) bool {
 
 // ReadRecords reads an item's files.
 func ReadRecords(r gitstore.Reader, id layout.ItemID) (f Records, err error) {
+	if v, is := r.(gitstore.View); is {
+		files, err := v.ReadFiles(layout.ItemDir(id), layout.ManifestJSON, layout.ExecutionJSON, layout.InventoryJSON, layout.DepositsJSON)
+		if err != nil {
+			return f, fmt.Errorf("item %s: %w", id, err)
+		}
+		return Records{Manifest: files[0], Execution: files[1], Inventory: files[2], Deposits: files[3]}, nil
+	}
 	dir := layout.ItemDir(id) + "/"
 	for name, to := range map[string]*[]byte{
 		layout.ManifestJSON: &f.Manifest, layout.ExecutionJSON: &f.Execution, layout.InventoryJSON: &f.Inventory,
@@ -80,10 +87,16 @@ func (f Records) Absent() bool { return f.Manifest == nil && f.Execution == nil 
 // Sound tells whether the records can be used by themselves: what is not is
 // nothing to hold others against.
 func (f Records) Sound(id layout.ItemID) bool {
+	_, sound := f.Usable(id)
+	return sound
+}
+
+// Usable is Sound, and gives the execution record.
+func (f Records) Usable(id layout.ItemID) (*state.Execution, bool) {
 	x, err := state.Decode(f.Execution)
 	if err != nil || x.Item != id {
-		return false
+		return nil, false
 	}
 	m, err := layout.DecodeManifest(f.Manifest)
-	return err == nil && m.Item == id
+	return x, err == nil && m.Item == id
 }

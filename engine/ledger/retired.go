@@ -228,8 +228,22 @@ func RetiredLines(before gitstore.Reader, c gitstore.FileChange) (map[layout.Ite
 	if err != nil {
 		return nil, err
 	}
+	return movedLines(old, c.Data), nil
+}
+
+// MovedLines is RetiredLines of a file that a scan found to differ.
+func MovedLines(read *gitstore.Scan, d gitstore.Difference) (map[layout.ItemID]layout.Standing, error) {
+	if !layout.IsRetiredPath(d.Path) {
+		return nil, nil
+	}
+	old, errOld := read.Blob(d, d.Was)
+	now, errNow := read.Blob(d, d.Is)
+	return movedLines(old, now), errors.Join(errOld, errNow)
+}
+
+func movedLines(old, now []byte) map[layout.ItemID]layout.Standing {
 	was, _ := layout.DecodeRetired(old)
-	is, _ := layout.DecodeRetired(c.Data)
+	is, _ := layout.DecodeRetired(now)
 	moved := map[layout.ItemID]layout.Standing{}
 	for id, s := range is.Items {
 		if was.Items[id] != s {
@@ -241,7 +255,7 @@ func RetiredLines(before gitstore.Reader, c gitstore.FileChange) (map[layout.Ite
 			moved[id] = layout.Standing{}
 		}
 	}
-	return moved, nil
+	return moved
 }
 
 // Missing is the error of an item without records at the tip.

@@ -52,10 +52,11 @@ func AppendCommit(dst []byte, tree Hash, parents []Hash, author, committer Perso
 func WithSignature(commit []byte, armored string) []byte {
 	head, rest, _ := bytes.Cut(commit, []byte("\n\n"))
 	lines := strings.ReplaceAll(strings.TrimRight(armored, "\n"), "\n", "\n ")
-	return slices.Concat(head, []byte("\n"+signatureHeader+lines+"\n\n"), rest)
+	return slices.Concat(head, []byte("\n"+SignatureHeader+lines+"\n\n"), rest)
 }
 
-const signatureHeader = "gpgsig "
+// SignatureHeader begins the line of a commit that holds its signature.
+const SignatureHeader = "gpgsig "
 
 // SplitSignature parts a commit's bytes into what was signed and the signature; "": there is
 // none.
@@ -68,7 +69,7 @@ func SplitSignature(commit []byte) (payload []byte, armored string) {
 	var sig []string
 	in := false
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
-		switch after, begins := bytes.CutPrefix(line, []byte(signatureHeader)); {
+		switch after, begins := bytes.CutPrefix(line, []byte(SignatureHeader)); {
 		case begins && sig == nil:
 			in, sig = true, append(sig, string(after))
 		case in && len(line) > 0 && line[0] == ' ':

@@ -36,6 +36,8 @@ func bulkAgrees(t *testing.T, db *DB, objects []Hash) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
+	scanned(t, db, nil, objects)
+	scanned(t, db, NewDigests(), objects)
 }
 
 // onePack writes a pack of n blobs, and gives what is in it.

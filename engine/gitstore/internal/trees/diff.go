@@ -1,19 +1,26 @@
 package trees
 
-import (
-	"bytes"
-	"slices"
-
-	"bagpipe/engine/gitstore/internal/odb"
-)
+import "bagpipe/engine/gitstore/internal/odb"
 
 // Visit is told the path of a file that differs and the name of its bytes; zero when the
 // file is gone.
 type Visit func(path string, blob odb.Hash) error
 
+// Objects gives trees and blobs; package odb has several ways.
+type Objects interface {
+	ReadTree(h odb.Hash) ([]byte, error)
+	ReadAs(h odb.Hash, t odb.Type) ([]byte, error)
+}
+
+// Commits are Objects that give commits, too.
+type Commits interface {
+	Objects
+	ReadCommit(h odb.Hash) (odb.Commit, error)
+}
+
 // DiffCommits visits every file that differs from one commit to another, in the order of
 // paths. The zero commit has no files.
-func DiffCommits(db *odb.DB, from, to odb.Hash, visit Visit) error {
+func DiffCommits(db Commits, from, to odb.Hash, visit Visit) error {
 	var roots [2]odb.Hash
 	for i, h := range []odb.Hash{from, to} {
 		if h.IsZero() {
@@ -25,83 +32,82 @@ func DiffCommits(db *odb.DB, from, to odb.Hash, visit Visit) error {
 		}
 		roots[i] = c.Tree
 	}
-	return diff(db, roots[0], roots[1], "", visit)
+	return Diff(db, roots[0], roots[1], "", func(path string, _, is odb.Hash) error { return visit(path, is) })
 }
 
-// diff compares two trees of the folder dir; zero is the empty tree. Equal trees are
-// passed over unread.
-func diff(db *odb.DB, from, to odb.Hash, dir string, visit Visit) error {
+// Diff visits every file of the folder dir that differs from one of its trees to another, in the
+// order of paths, with the names of its bytes there and here; zero: there is no file. The zero
+// tree is empty. Equal trees are passed over unread.
+func Diff(db Objects, from, to odb.Hash, dir string, visit func(path string, was, is odb.Hash) error) error {
 	if from == to {
 		return nil
 	}
-	old, err := entries(db, from)
+	old, err := treeOf(db, from)
 	if err != nil {
 		return err
 	}
-	now, err := entries(db, to)
+	now, err := treeOf(db, to)
 	if err != nil {
 		return err
 	}
-	for len(old) > 0 || len(now) > 0 {
-		var x, y odb.Entry // of one name; the zero Entry: there is none
-		switch order := compare(old, now); {
-		case order < 0:
-			x, old = old[0], old[1:]
-		case order > 0:
-			y, now = now[0], now[1:]
-		default:
-			x, old, y, now = old[0], old[1:], now[0], now[1:]
+	x, moreOld := odb.EntryAt(old, 0)
+	y, moreNow := odb.EntryAt(now, 0)
+	for moreOld || moreNow {
+		var a, b odb.Entry // of one name; the zero Entry: there is none
+		order := compare(x, moreOld, y, moreNow)
+		if order <= 0 {
+			a = x
+			x, moreOld = odb.EntryAt(old, x.At+x.Len)
 		}
-		if err := diffEntry(db, x, y, dir, visit); err != nil {
+		if order >= 0 {
+			b = y
+			y, moreNow = odb.EntryAt(now, y.At+y.Len)
+		}
+		if a.Hash == b.Hash && a.Mode == b.Mode {
+			continue
+		}
+		if err := diffEntry(db, a, b, dir, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entries lists a tree; the list does not share the cache's memory.
-func entries(db *odb.DB, tree odb.Hash) ([]odb.Entry, error) {
+func treeOf(db Objects, tree odb.Hash) ([]byte, error) {
 	if tree.IsZero() {
 		return nil, nil
 	}
-	data, err := db.ReadTree(tree)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(odb.Entries(bytes.Clone(data))), nil
+	return db.ReadTree(tree)
 }
 
-// compare tells which list's first entry comes first in Git's order; 0: both.
-func compare(a, b []odb.Entry) int {
+// compare tells which of two entries, where there are more, comes first in Git's order; 0: both.
+func compare(a odb.Entry, moreA bool, b odb.Entry, moreB bool) int {
 	switch {
-	case len(a) == 0:
+	case !moreA:
 		return 1
-	case len(b) == 0:
+	case !moreB:
 		return -1
 	}
-	return odb.CompareNames(a[0].Name, a[0].Mode.IsDir(), b[0].Name, b[0].Mode.IsDir())
+	return odb.CompareNames(a.Name, a.Mode.IsDir(), b.Name, b.Mode.IsDir())
 }
 
 // diffEntry compares the entries of one name.
-func diffEntry(db *odb.DB, x, y odb.Entry, dir string, visit Visit) error {
-	if x.Hash == y.Hash && x.Mode == y.Mode {
-		return nil
-	}
+func diffEntry(db Objects, x, y odb.Entry, dir string, visit func(path string, was, is odb.Hash) error) error {
 	name := x.Name
 	if name == nil {
 		name = y.Name
 	}
 	path := join(dir, string(name))
 	if x.Mode.IsDir() || y.Mode.IsDir() {
-		return diff(db, dirHash(x), dirHash(y), path, visit)
+		return Diff(db, dirHash(x), dirHash(y), path, visit)
 	}
 	switch {
 	case y.Mode.IsRegular() && x.Mode.IsRegular() && x.Hash == y.Hash:
 		return nil // only the permissions changed
 	case y.Mode.IsRegular():
-		return visit(path, y.Hash)
+		return visit(path, fileHash(x), y.Hash)
 	case x.Mode.IsRegular():
-		return visit(path, odb.Hash{})
+		return visit(path, x.Hash, odb.Hash{})
 	}
 	return nil
 }
@@ -109,6 +115,14 @@ func diffEntry(db *odb.DB, x, y odb.Entry, dir string, visit Visit) error {
 // dirHash names the tree of a folder's entry; the empty tree for any other entry.
 func dirHash(e odb.Entry) odb.Hash {
 	if !e.Mode.IsDir() {
+		return odb.Hash{}
+	}
+	return e.Hash
+}
+
+// fileHash names the bytes of a file's entry; zero for any other entry.
+func fileHash(e odb.Entry) odb.Hash {
+	if !e.Mode.IsRegular() {
 		return odb.Hash{}
 	}
 	return e.Hash

@@ -10,7 +10,7 @@ import (
 
 // Find follows a path down from a tree. ok is false when a name is missing, or no folder
 // on the way.
-func Find(db *odb.DB, tree odb.Hash, path string) (e odb.Entry, ok bool, err error) {
+func Find(db Objects, tree odb.Hash, path string) (e odb.Entry, ok bool, err error) {
 	for {
 		data, err := db.ReadAs(tree, odb.TypeTree)
 		if err != nil {
@@ -38,7 +38,7 @@ func Find(db *odb.DB, tree odb.Hash, path string) (e odb.Entry, ok bool, err err
 func IsRoot(dir string) bool { return dir == "" || dir == "." }
 
 // FindDir names the tree of a folder; zero when there is none.
-func FindDir(db *odb.DB, tree odb.Hash, dir string) (odb.Hash, error) {
+func FindDir(db Objects, tree odb.Hash, dir string) (odb.Hash, error) {
 	if IsRoot(dir) {
 		return tree, nil
 	}
@@ -51,7 +51,7 @@ func FindDir(db *odb.DB, tree odb.Hash, dir string) (odb.Hash, error) {
 
 // ReadFile gives a file's bytes, which must not be changed; fs.ErrNotExist when there is
 // none.
-func ReadFile(db *odb.DB, tree odb.Hash, path string) ([]byte, error) {
+func ReadFile(db Objects, tree odb.Hash, path string) ([]byte, error) {
 	e, ok, err := Find(db, tree, path)
 	if err == nil && (!ok || !e.Mode.IsRegular()) {
 		return nil, &fs.PathError{Op: "read committed", Path: path, Err: fs.ErrNotExist}
@@ -63,7 +63,7 @@ func ReadFile(db *odb.DB, tree odb.Hash, path string) ([]byte, error) {
 }
 
 // ReadBlob gives the bytes of a file whose name is known.
-func ReadBlob(db *odb.DB, path string, blob odb.Hash) ([]byte, error) {
+func ReadBlob(db Objects, path string, blob odb.Hash) ([]byte, error) {
 	data, err := db.ReadAs(blob, odb.TypeBlob)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)

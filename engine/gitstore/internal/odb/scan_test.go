@@ -1,0 +1,108 @@
+package odb
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// scanned reads objects by a Scan, and compares with what Read gives.
+func scanned(t *testing.T, db *DB, d *Digests, objects []Hash) {
+	t.Helper()
+	b := db.Bulk()
+	s := b.Scan(d)
+	for _, h := range slices.Concat(objects, objects[:len(objects)/2]) {
+		kind, want, err := db.ReadUncached(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.ReadAs(h, kind); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%s reads as %.60q, want %.60q: %v", h, got, want, err)
+		}
+	}
+	if d != nil {
+		if err := b.Rest(d, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestFindsWhatDoesNotFit flips each of some bytes of a pack, and gives a name in its index
+// another object's place.
+func TestRestFindsWhatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	path, _ := onePack(t, dir, 40)
+	pack, err := os.ReadFile(path + ".pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := os.ReadFile(path + ".idx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := func() error {
+		db, err := Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		b := db.Bulk()
+		defer b.Close()
+		return b.Rest(NewDigests(), func() error { return nil })
+	}
+	write := func(name string, data []byte) {
+		t.Helper()
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rest(); err != nil {
+		t.Fatal(err)
+	}
+	for at := packHeaderLen; at < len(pack)-20; at += 997 {
+		bad := bytes.Clone(pack)
+		bad[at] ^= 4
+		write(path+".pack", bad)
+		if err := rest(); !errors.Is(err, ErrDigest) && !errors.Is(err, errCorrupt) {
+			t.Fatalf("byte %d was flipped: %v", at, err)
+		}
+	}
+	write(path+".pack", pack)
+	offsets := indexHead + 24*40
+	copy(index[offsets:offsets+4], index[offsets+4:offsets+8])
+	write(path+".idx", index)
+	if err := rest(); !errors.Is(err, ErrDigest) {
+		t.Fatalf("two names of one place: %v", err)
+	}
+}
+
+func TestStrict(t *testing.T) {
+	blob := Name(TypeBlob, []byte("a"))
+	tree := func(entries ...string) (data []byte) { // MODE NAME
+		for _, e := range entries {
+			mode, name, _ := strings.Cut(e, " ")
+			data = AppendEntry(data, Mode(mode), name, blob)
+		}
+		return data
+	}
+	for _, good := range [][]byte{tree(), tree("100644 a", "40000 b"), tree("100644 a.b", "40000 a", "120000 c", "100755 d")} {
+		if err := strict(TypeTree, good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range [][]byte{tree("100644 b", "100644 a"), tree("100644 a", "100644 a"), tree("40000 a", "100644 a.b"),
+		tree("100666 a"), tree("40000 .Git"), tree("100644 ."), tree("100644 "), tree("100644 a")[:10]} {
+		if strict(TypeTree, bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bagpipe/engine/gitstore/internal/history"
+	"bagpipe/engine/gitstore/internal/odb"
+	"bagpipe/engine/gitstore/internal/trees"
+)
+
+// Scanning is what Scans share. It is closed after them.
+type Scanning struct {
+	db      *odb.DB
+	bulk    *odb.Bulk
+	digests *odb.Digests
+}
+
+// Scanning begins to read very many commits; with digests each object that is read is held against
+// its name.
+func (s *Store) Scanning(digests bool) *Scanning {
+	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk()}
+	if digests {
+		c.digests = odb.NewDigests()
+	}
+	return c
+}
+
+// Close ends the mappings of packs.
+func (c *Scanning) Close() error { return c.bulk.Close() }
+
+// Rest holds those objects of the repository against their names that no Scan has read. An error
+// that Unfit tells of is what was found.
+func (c *Scanning) Rest(ctx context.Context) error { return c.bulk.Rest(c.digests, ctx.Err) }
+
+// Unfit reports whether an error says that an object is damaged, or is not there.
+func Unfit(err error) bool {
+	return errors.Is(err, odb.ErrDigest) || errors.Is(err, odb.ErrMissing) || odb.IsCorrupt(err)
+}
+
+// Scan reads commits that mostly follow one another, and remembers what it read lately. It is one
+// goroutine's.
+type Scan struct {
+	of   *Scanning
+	objs *odb.Scan
+}
+
+// Scan makes one.
+func (c *Scanning) Scan() *Scan { return &Scan{of: c, objs: c.bulk.Scan(c.digests)} }
+
+// At gives the files at a commit, for the goroutine of the Scan alone.
+func (s *Scan) At(commit Hash) (View, error) {
+	c, err := s.objs.ReadCommit(commit)
+	if err != nil {
+		return View{}, err
+	}
+	return View{db: s.of.db, scan: s.objs, commit: commit, tree: c.Tree}, nil
+}
+
+// Commit gives a commit and the files at it.
+func (s *Scan) Commit(h Hash) (Commit, View, error) {
+	c, err := s.objs.ReadCommit(h)
+	if err != nil {
+		return Commit{}, View{}, err
+	}
+	return history.NewCommit(h, c), View{db: s.of.db, scan: s.objs, commit: h, tree: c.Tree}, nil
+}
+
+// Difference is a file that differs, with the names of its bytes on either side; zero: there is none.
+type Difference struct {
+	Path    string
+	Was, Is Hash
+}
+
+// Diff visits every file that differs from one view to another, in the order of paths; the zero
+// view has no files. Equal subtrees are passed over unread, and no file is read.
+func (s *Scan) Diff(from, to View, visit func(Difference) error) error {
+	return trees.Diff(s.objs, from.tree, to.tree, "", func(path string, was, is Hash) error { return visit(Difference{path, was, is}) })
+}
+
+// Blob gives the bytes of a file, which must not be changed; nil of the zero name.
+func (s *Scan) Blob(d Difference, h Hash) ([]byte, error) {
+	if h.IsZero() {
+		return nil, nil
+	}
+	data, err := trees.ReadBlob(s.objs, d.Path, h)
+	if err == nil && data == nil {
+		data = []byte{}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a change: %w", err)
+	}
+	return data, nil
+}
