@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -84,29 +85,10 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	if !since.IsZero() {
 		a.report.Since = since.String()
 	}
-	var said []string
-	var commits []gitstore.Hash
-	var found []result
-	looking, within := errgroup.WithContext(ctx)
-	looking.Go(func() (err error) { // one thread of it waits for the other, and git for the disk
-		said, err = gitstore.Fsck(within, a.ledger.Root, v.Commit(), since)
-		return err
-	})
-	var unread error // what cannot be replayed where objects are damaged
-	looking.Go(func() error {
-		if commits, unread = gitstore.ParentsFirst(within, a.ledger.Root, v.Commit(), since); unread == nil {
-			found, unread = a.each(within, commits)
-		}
-		return nil
-	})
-	if err := looking.Wait(); err != nil {
-		return a.report, err
-	}
-	for _, line := range said {
-		a.tell(Finding{Kind: Object, Text: line})
-	}
-	if a.report.Commits = len(commits); unread != nil {
-		return a.report, unread
+	commits, found, err := a.replayAll(ctx, v.Commit(), since)
+	a.report.Commits = len(commits)
+	if err != nil {
+		return a.report, errors.Join(a.damaged(ctx, v.Commit(), since, err), err)
 	}
 	if o.Root != "" {
 		if err := a.root(commits, found, o.Root); err != nil {
@@ -139,14 +121,48 @@ const (
 	answers              // of a Bagpipe, in answer to one
 )
 
+// replayAll goes through all commits, and holds every object against its name: those that the
+// commits need as they are read, the others of the repository after them.
+func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (commits []gitstore.Hash, found []result, err error) {
+	reading := a.ledger.Store.Scanning(true)
+	defer func() { err = errors.Join(err, reading.Close()) }()
+	if commits, err = gitstore.ParentsFirst(ctx, a.ledger.Root, tip, since); err != nil {
+		return nil, nil, err
+	}
+	if found, err = a.each(ctx, reading, commits); err != nil || !since.IsZero() {
+		return commits, found, err
+	}
+	if err = reading.Rest(ctx); err == nil {
+		err = gitstore.Connected(ctx, a.ledger.Root, tip)
+	}
+	return commits, found, err
+}
+
+// damaged tells, in git's words, which objects are not there or are not sound, where one was met
+// when commits were read.
+func (a *Auditor) damaged(ctx context.Context, tip, since gitstore.Hash, met error) error {
+	if ctx.Err() != nil {
+		return nil // it is told already
+	}
+	said, err := gitstore.Fsck(ctx, a.ledger.Root, tip, since)
+	if err == nil && len(said) == 0 && gitstore.Unfit(met) {
+		said = []string{met.Error()}
+	}
+	for _, line := range said {
+		a.tell(Finding{Kind: Object, Text: line})
+	}
+	return err
+}
+
 // each looks at the commits one by one, some side by side: what is asked of one rests on it
 // and its parents alone.
-func (a *Auditor) each(ctx context.Context, commits []gitstore.Hash) ([]result, error) {
+func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits []gitstore.Hash) ([]result, error) {
 	found := make([]result, len(commits))
 	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() error {
+			w := newReader(reading)
 			for {
 				from := int(next.Add(chunk)) - chunk
 				if from >= len(commits) {
@@ -157,7 +173,7 @@ func (a *Auditor) each(ctx context.Context, commits []gitstore.Hash) ([]result, 
 						return err
 					}
 					var err error
-					if found[i], err = a.commit(ctx, commits[i]); err != nil {
+					if found[i], err = a.commit(ctx, w, commits[i]); err != nil {
 						return fmt.Errorf("audit commit %s: %w", commits[i], err)
 					}
 				}
@@ -167,7 +183,7 @@ func (a *Auditor) each(ctx context.Context, commits []gitstore.Hash) ([]result, 
 	return found, workers.Wait()
 }
 
-const chunk = 64 // neighbours share most of their trees
+const chunk = 512 // neighbours share most of their trees
 
 // review asks guard of the commits from the first that no replay explains, and tells all
 // findings in order.

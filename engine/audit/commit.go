@@ -20,22 +20,24 @@ import (
 type committed struct {
 	gitstore.Commit
 	a           *Auditor
+	read        *reader
 	before, now gitstore.View
 	items       []layout.ItemID
 	out         result
 }
 
 // commit looks at one.
-func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
-	v, err := a.ledger.Store.At(h)
-	if err != nil {
-		return result{}, err
-	}
-	c := &committed{a: a, now: v}
-	if c.Commit, err = v.About(); err != nil {
+func (a *Auditor) commit(ctx context.Context, read *reader, h gitstore.Hash) (result, error) {
+	c := &committed{a: a, read: read}
+	var err error
+	if c.Commit, c.now, err = read.Commit(h); err != nil {
 		return result{}, err
 	}
 	if err := c.signature(); err != nil {
+		return c.out, err
+	}
+	pinned, err := c.changed()
+	if err != nil {
 		return c.out, err
 	}
 	switch {
@@ -44,10 +46,6 @@ func (a *Auditor) commit(ctx context.Context, h gitstore.Hash) (result, error) {
 	case len(c.Parents) > 1:
 		c.out.kind = byHand
 		return c.out, nil
-	}
-	pinned, err := c.changed(ctx)
-	if err != nil {
-		return c.out, err
 	}
 	byBagpipe := ledger.ByBagpipe(c.Commit)
 	switch {
@@ -67,39 +65,39 @@ func (c *committed) find(kind string, id layout.ItemID, text string) {
 	c.out.findings = append(c.out.findings, Finding{Commit: c.Hash.String(), Item: id, Kind: kind, Text: text})
 }
 
-// changed lists the items and pinned definitions that the commit changed.
-func (c *committed) changed(ctx context.Context) (pinned map[string][]byte, err error) {
-	var from gitstore.Hash
+// changed lists the items and pinned definitions that the commit changed, and reads every file
+// that its first parent did not have.
+func (c *committed) changed() (pinned map[string][]byte, err error) {
 	if len(c.Parents) > 0 {
-		from = c.Parents[0]
-		if c.before, err = c.a.ledger.Store.At(from); err != nil {
+		if c.before, err = c.read.At(c.Parents[0]); err != nil {
 			return nil, err
 		}
 	}
-	items := map[layout.ItemID]bool{}
-	pinned = map[string][]byte{}
-	var before gitstore.Reader = gitstore.Files{}
-	if !from.IsZero() {
-		before = c.before
-	}
-	err = c.a.ledger.Store.Diff(ctx, from, c.Hash, func(f gitstore.FileChange) error {
-		if id, rest, ok := layout.ItemOfPath(f.Path); ok && ledger.IsRecord(rest) {
-			items[id] = true
-		}
-		lines, err := ledger.RetiredLines(before, f)
+	err = c.read.Diff(c.before, c.now, func(f gitstore.Difference) error {
+		data, err := c.read.Blob(f, f.Is)
 		if err != nil {
 			return err
 		}
-		for id := range lines {
-			items[id] = true
-		}
-		c.out.list = c.out.list || f.Path == layout.SignersFile
-		if strings.HasPrefix(f.Path, layout.PinnedDir+"/") {
-			pinned[f.Path] = f.Data
+		id, rest, ok := layout.ItemOfPath(f.Path)
+		switch {
+		case ok && ledger.IsRecord(rest):
+			c.items = append(c.items, id)
+		case ok:
+		case strings.HasPrefix(f.Path, layout.PinnedDir+"/"):
+			if pinned == nil {
+				pinned = map[string][]byte{}
+			}
+			pinned[f.Path] = data
+		default:
+			c.out.list = c.out.list || f.Path == layout.SignersFile
+			lines, err := ledger.MovedLines(c.read.Scan, f)
+			c.items = slices.AppendSeq(c.items, maps.Keys(lines))
+			return err
 		}
 		return nil
 	})
-	c.items = slices.Sorted(maps.Keys(items))
+	slices.Sort(c.items)
+	c.items = slices.Compact(c.items)
 	return pinned, err
 }
 
@@ -175,7 +173,7 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 		return c.recovered(id, before, now)
 	}
 	site := layout.Name(trailer(c.Commit, "Bagpipe-Site"))
-	h, tr, err := replay(id, site, before, now, plans)
+	h, tr, err := c.read.replay(id, site, before, now, plans)
 	if err != nil {
 		c.find(Event, id, "it is no lawful event: "+err.Error())
 		return nil
@@ -185,7 +183,7 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 	if _, started := h.event.(state.Start); started { // it says what it makes of the item
 		of = now
 	}
-	m, err := layout.DecodeManifest(of.Manifest)
+	m, err := c.read.manifest(id, of.Manifest)
 	if err != nil {
 		c.find(Event, id, "it leaves a manifest that cannot be read: "+err.Error())
 		return nil

@@ -77,9 +77,8 @@ type happened struct {
 	before   []string // workflows that the new version of the item ended
 }
 
-// eventOf finds the event that made y of x.
-func eventOf(x, y *state.Execution, plans state.Plans) (happened, error) {
-	d := differ(x, y)
+// eventOf finds the event that made y of x; d is what y has more.
+func eventOf(d difference, x, y *state.Execution, plans state.Plans) (happened, error) {
 	switch {
 	case len(d.workflows) == 1 && len(d.attempts) == 0:
 		return startOf(d, y, plans)

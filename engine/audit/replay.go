@@ -11,24 +11,26 @@ import (
 
 // replay makes the event happen again, at a site, that led from the records before to those
 // now. An error says why none did.
-func replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plans state.Plans) (h happened, tr state.Transition, err error) {
+func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plans state.Plans) (h happened, tr state.Transition, err error) {
 	y, err := state.Decode(now.Execution)
 	if err != nil {
 		return h, tr, err
 	}
+	defer r.keep(id, now.Execution, y)
 	x := &state.Execution{Item: id}
 	if before.Execution != nil {
-		if x, err = state.Decode(before.Execution); err != nil {
+		if x, err = r.take(id, before.Execution); err != nil {
 			return h, tr, err
 		}
-		m, err := layout.DecodeManifest(before.Manifest)
+		m, err := r.manifest(id, before.Manifest)
 		if err != nil {
 			return h, tr, err
 		}
 		x.Manifest, x.Since, x.Bare, x.Site = before.Manifest, m.Since, m.Source.Bare(), state.Site{Name: site}
 		x.Recompute(plans)
 	}
-	if h, err = eventOf(x, y, plans); err != nil {
+	d := differ(x, y)
+	if h, err = eventOf(d, x, y, plans); err != nil {
 		return h, tr, err
 	}
 	for _, k := range h.before {
@@ -44,20 +46,22 @@ func replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plan
 	if h.workflow != "" && h.plan == nil {
 		return h, tr, fmt.Errorf("the definition that %s runs by is not in the history", h.workflow)
 	}
-	fresh := differ(x, y).intents
+	if len(h.before) > 0 {
+		d = differ(x, y)
+	}
 	if tr, err = state.Apply(x, h.plan, h.event); err != nil {
 		return h, tr, err
 	}
-	rename(x, y, fresh)
+	rename(x, y, d.intents)
 	made := x.Encode()
-	if before := state.EncodeBefore(x); !bytes.Equal(made, now.Execution) && bytes.Equal(before, now.Execution) {
-		made = before
+	if bytes.Equal(made, now.Execution) {
+		return h, tr, nil
+	}
+	if bytes.Equal(state.EncodeBefore(x), now.Execution) {
 		tr.From, tr.To = asBefore(tr.From), asBefore(tr.To)
+		return h, tr, nil
 	}
-	if !bytes.Equal(made, now.Execution) {
-		return h, tr, fmt.Errorf("the event makes another record: %s", firstDifference(made, now.Execution))
-	}
-	return h, tr, nil
+	return h, tr, fmt.Errorf("the event makes another record: %s", firstDifference(made, now.Execution))
 }
 
 // asBefore is a status as versions told it that scheduled no workflow.

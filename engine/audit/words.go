@@ -19,14 +19,15 @@ var spoken = []string{"Bagpipe-Item", "Bagpipe-Workflow", "Bagpipe-Step", "Bagpi
 
 // misworded says what a commit's subject and trailers say otherwise than its records.
 func misworded(c gitstore.Commit, id layout.ItemID, m layout.Manifest, h happened, tr state.Transition, site layout.Name) (wrong []string) {
-	want := trailersOf(expected(id, m, h, tr))
+	message := expected(id, m, h, tr)
+	want := trailersOf(message)
 	for _, key := range spoken {
 		is, should := trailer(c, key), want[key]
 		if key == "Bagpipe-Item" && is == "" || is != should {
 			wrong = append(wrong, fmt.Sprintf("its trailer %s says %q, and the records %q", key, ledger.Clip(is, 100), ledger.Clip(should, 100)))
 		}
 	}
-	subject, _, _ := strings.Cut(expected(id, m, h, tr), "\n")
+	subject, _, _ := strings.Cut(message, "\n")
 	if c.Subject != subject {
 		wrong = append(wrong, fmt.Sprintf("its subject is %q, by the records %q", ledger.Clip(c.Subject, 200), ledger.Clip(subject, 200)))
 	}

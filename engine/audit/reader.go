@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"bytes"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+)
+
+// reader is what one goroutine reads commits with. The records that the commits left last it has
+// in decoded form: the next commit of an item begins from them.
+type reader struct {
+	*gitstore.Scan
+	items map[layout.ItemID]*last
+}
+
+// last is what the last commit of an item left, as far as it was asked for.
+type last struct {
+	execution, manifest []byte
+	x                   *state.Execution // nil: somebody took it
+	m                   layout.Manifest
+}
+
+// mostItems bounds the items of a reader; some kilobytes each.
+const mostItems = 1 << 14
+
+func newReader(reading *gitstore.Scanning) *reader {
+	return &reader{Scan: reading.Scan(), items: map[layout.ItemID]*last{}}
+}
+
+func (r *reader) of(id layout.ItemID) *last {
+	l := r.items[id]
+	if l == nil {
+		if len(r.items) >= mostItems { // all go: the next commits need others
+			clear(r.items)
+		}
+		l = &last{}
+		r.items[id] = l
+	}
+	return l
+}
+
+// take gives what an execution record decodes to; it is the caller's.
+func (r *reader) take(id layout.ItemID, data []byte) (*state.Execution, error) {
+	if l := r.items[id]; l != nil && l.x != nil && bytes.Equal(l.execution, data) {
+		x := l.x
+		l.x = nil
+		return x, nil
+	}
+	return state.Decode(data)
+}
+
+// keep keeps what data decodes to.
+func (r *reader) keep(id layout.ItemID, data []byte, x *state.Execution) {
+	l := r.of(id)
+	l.execution, l.x = data, x
+}
+
+// manifest gives what a manifest decodes to, to be read only.
+func (r *reader) manifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
+	if l := r.items[id]; l != nil && l.manifest != nil && bytes.Equal(l.manifest, data) {
+		return l.m, nil
+	}
+	m, err := layout.DecodeManifest(data)
+	if err == nil {
+		l := r.of(id)
+		l.manifest, l.m = data, m
+	}
+	return m, err
+}
