@@ -45,6 +45,7 @@ func measure(c *exec.Cmd) (sample, error) {
 type workspace struct {
 	b    *bench
 	root string
+	made int // items
 }
 
 func (b *bench) newWorkspace(name, workflow string) (*workspace, error) {
@@ -68,16 +69,17 @@ func (w *workspace) command(args ...string) *exec.Cmd {
 
 const addedAtOnce = 1000
 
-// register makes n items of small files.
-func (w *workspace) register(n int) error {
+// register makes n items of small files; more are options of add.
+func (w *workspace) register(n int, more ...string) error {
 	dir := filepath.Join(w.b.work, "drops")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for begin := 0; begin < n; begin += addedAtOnce {
-		args := []string{"add", "--workflow", "bench"}
-		for i := begin; i < min(begin+addedAtOnce, n); i++ {
+	begin, end := w.made, w.made+n
+	for w.made = end; begin < end; begin += addedAtOnce {
+		args := append([]string{"add", "--workflow", "bench"}, more...)
+		for i := begin; i < min(begin+addedAtOnce, end); i++ {
 			name := filepath.Join(dir, strconv.Itoa(i)+".txt")
 			if err := os.WriteFile(name, []byte(strconv.Itoa(i)), 0o666); err != nil {
 				return err
