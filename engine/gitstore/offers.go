@@ -39,7 +39,7 @@ func MayHaveOffers(root string) bool {
 }
 
 // Offers lists the branches for/NAME of the workspace at root, and those that its remotes had
-// when they were fetched from; at most so many.
+// when they were fetched from; at most so many, 0: all.
 func Offers(ctx context.Context, root string, most int) (all []Offer, err error) {
 	out, err := gitSays(ctx, root, nil, "for-each-ref", fmt.Sprintf("--count=%d", most), "--format=%(objectname) %(refname)", offerRefs, remoteOffers)
 	if err != nil {

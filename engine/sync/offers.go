@@ -26,7 +26,7 @@ import (
 const (
 	offersLock = layout.StateDir + "/offers.lock"
 	refusals   = layout.StateDir + "/offers.json"
-	// offersAtOnce is how many branches one call looks at; the next call goes on.
+	// offersAtOnce is how many branches one call looks at, and are listed; the next call goes on.
 	offersAtOnce = 1000
 )
 
@@ -64,15 +64,22 @@ func (s *Syncer) TakeOffers(ctx context.Context, again bool) (looked []Offered, 
 		return nil, fmt.Errorf("wait for who joins branches: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	there, err := gitstore.Offers(ctx, root, offersAtOnce)
+	there, err := gitstore.Offers(ctx, root, 0) // of many, the first may stay for good
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
 	known, kept := readRefusals(root), map[string]Offered{}
 	for _, o := range there {
 		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
-		if was, ok := known[next.key()]; ok && was.Commit == next.Commit && !again {
+		was, ok := known[next.key()]
+		if ok && was.Commit == next.Commit && !again {
 			kept[next.key()] = was
+			continue
+		}
+		if len(looked) == s.atOnce {
+			if ok && was.Commit == next.Commit {
+				kept[next.key()] = was
+			}
 			continue
 		}
 		if next.Refused, err = s.takeOffer(ctx, o); err != nil {

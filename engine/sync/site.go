@@ -19,10 +19,13 @@ import (
 type Syncer struct {
 	ledger *ledger.Ledger
 	guard  *guard.Guard
+	atOnce int // branches that one call of TakeOffers looks at
 }
 
 // New makes a Syncer.
-func New(l *ledger.Ledger, g *guard.Guard) *Syncer { return &Syncer{ledger: l, guard: g} }
+func New(l *ledger.Ledger, g *guard.Guard) *Syncer {
+	return &Syncer{ledger: l, guard: g, atOnce: offersAtOnce}
+}
 
 // Name gives the workspace its name among those that share its history, for good. No engine
 // may run, as it would work on under no name. The configuration has the mark first, the

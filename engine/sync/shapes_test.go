@@ -1,0 +1,180 @@
+package sync_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/state"
+	"bagpipe/engine/sync"
+	"bagpipe/layout"
+)
+
+// held commits a note on an item on another commit, and gives its key.
+func (w *world) noted(on gitstore.Hash, id layout.ItemID) (gitstore.Hash, layout.IntentKey) {
+	w.Helper()
+	v, err := w.e.Ledger.Store.At(on)
+	if err != nil {
+		w.Fatal(err)
+	}
+	p := layout.ItemDir(id) + "/" + layout.ExecutionJSON
+	data, err := v.ReadFile(p)
+	if err != nil {
+		w.Fatal(err)
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		w.Fatal(err)
+	}
+	at := w.clock.Add(time.Duration(w.n) * time.Second)
+	key, err := layout.NewIntentKey(at, bytes.NewReader(fmt.Appendf(nil, "%32d", w.n)), "0123abcd")
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := state.Apply(x, nil, state.Remark{Key: key, At: at, By: "Ada <ada@example.org>", Text: fmt.Sprint("reason ", w.n)}); err != nil {
+		w.Fatal(err)
+	}
+	x.Recompute(w.e.Ledger.PlansAt(v))
+	return w.commit(on, map[string][]byte{p: x.Encode()}), key
+}
+
+// intents are those of an item at a commit.
+func (w *world) intents(at gitstore.Hash, id layout.ItemID) map[layout.IntentKey]state.Intent {
+	w.Helper()
+	v, err := w.e.Ledger.Store.At(at)
+	if err != nil {
+		w.Fatal(err)
+	}
+	data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON)
+	if err != nil {
+		w.Fatal(err)
+	}
+	x, err := state.Decode(data)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return x.Intents
+}
+
+// merged commits a tree of one commit with several parents, as a person does.
+func (w *world) merged(tree gitstore.Hash, parents ...gitstore.Hash) gitstore.Hash {
+	w.Helper()
+	args := []string{"-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit-tree", tree.String() + "^{tree}", "-m", "merged"}
+	for _, p := range parents {
+		args = append(args, "-p", p.String())
+	}
+	h, err := gitstore.ParseHash(w.git(nil, args...))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return h
+}
+
+// Two histories that merged each other crosswise have two commits from which both began.
+func TestCrissCross(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id := w.items[0]
+	join := func(a, b gitstore.Hash) gitstore.Hash {
+		t.Helper()
+		base, err := w.e.Ledger.Store.Base(ctx, a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined, err := w.e.Guard.JoinCommit(ctx, base, a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return joined
+	}
+	a1, k1 := w.noted(w.base, id)
+	b1, k2 := w.noted(w.base, id)
+	tree := join(a1, b1)
+	a2, k3 := w.noted(w.merged(tree, a1, b1), id)
+	b2, k4 := w.noted(w.merged(tree, b1, a1), id)
+	if bases := w.git(nil, "merge-base", "--all", a2.String(), b2.String()); strings.Count(bases, "\n") != 1 {
+		t.Fatalf("both began from %q, want two commits", bases)
+	}
+	joined := join(a2, b2)
+	if again := join(b2, a2); again != joined {
+		t.Errorf("joined as %s, and the other way round as %s", joined, again)
+	}
+	got := w.intents(joined, id)
+	for _, k := range []layout.IntentKey{k1, k2, k3, k4} {
+		if _, there := got[k]; !there {
+			t.Errorf("the join lacks note %s", k)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("the join has %d intents, want 4", len(got))
+	}
+}
+
+// A merge of three that has the files of one alone is completed by those of the others.
+func TestOctopus(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id := w.items[0]
+	a, k1 := w.noted(w.base, id)
+	b, k2 := w.noted(w.base, id)
+	c, k3 := w.noted(w.base, id)
+	w.git(nil, "update-ref", "refs/heads/main", w.merged(a, a, b, c).String())
+	if err := w.e.Ledger.Store.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.e.Guard.LookAtAll(ctx, func() bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	v, err := w.e.Ledger.Store.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := w.intents(v.Commit(), id)
+	for _, k := range []layout.IntentKey{k1, k2, k3} {
+		if _, there := got[k]; !there {
+			t.Errorf("the history lacks note %s", k)
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("there are %d intents, want the 3 notes", len(got))
+	}
+}
+
+// Branches that stay, however many, keep none behind them from being joined.
+func TestOffersBehindMany(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	alien := w.git(nil, "-c", "user.name=Eve", "-c", "user.email=eve@example.org", "commit-tree", w.base.String()+"^{tree}", "-m", "unrelated")
+	var in bytes.Buffer
+	const many = 12
+	for i := range many {
+		fmt.Fprintf(&in, "create refs/heads/for/a%03d %s\n", i, alien)
+	}
+	good, key := w.noted(w.base, w.items[0])
+	fmt.Fprintf(&in, "create refs/heads/for/z %s\n", good)
+	w.git(in.Bytes(), "update-ref", "--stdin")
+	s := sync.New(w.e.Ledger, w.e.Guard)
+	s.AtOnce(5)
+	looked := 0
+	for range 4 {
+		some, err := s.TakeOffers(ctx, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked += len(some)
+	}
+	if looked != many+1 {
+		t.Errorf("%d branches were looked at, want each of %d once", looked, many+1)
+	}
+	v, err := w.e.Ledger.Store.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := w.intents(v.Commit(), w.items[0])[key]; !there {
+		t.Error("the branch behind those that stay was not joined")
+	}
+}
