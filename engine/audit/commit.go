@@ -80,7 +80,7 @@ func (c *committed) changed() (pinned map[string][]byte, err error) {
 		}
 		id, rest, ok := layout.ItemOfPath(f.Path)
 		switch {
-		case ok && ledger.IsRecord(rest):
+		case ok && ledger.IsJudged(rest, f.Is.IsZero()):
 			c.items = append(c.items, id)
 		case ok:
 		case strings.HasPrefix(f.Path, layout.PinnedDir+"/"):

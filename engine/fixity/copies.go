@@ -35,6 +35,11 @@ type record struct {
 }
 
 func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
+	if last, retired, err := ledger.Stood(c.ledger, v, id); err != nil {
+		return nil, err
+	} else if retired {
+		v = last
+	}
 	rec, err := c.ledger.Read(v, id, "")
 	if err != nil {
 		return nil, err

@@ -65,6 +65,10 @@ type Options struct {
 	// such a Change is refused.
 	MakeWay func(path, at string) (author Signature, message string)
 
+	// Gone visits paths that once were followed, and may stand in the workspace still where
+	// nobody knows what was written there; another goroutine at a time may call visit. nil: none.
+	Gone func(v View, visit func(path string) error) error
+
 	// Moved is told after the branch, found moved back to from, was moved forward
 	// again to to: from Open's goroutine, or the owner's. nil: logged as a warning.
 	Moved func(from, to Hash)

@@ -88,7 +88,7 @@ func (s *Store) begin() error {
 	}
 	if s.opts.Follow != nil {
 		s.follower = follow.New(follow.Options{
-			Repo: s.repo, Wants: s.opts.Follow, Edited: s.opts.Edited, Stop: s.stop,
+			Repo: s.repo, Wants: s.opts.Follow, Gone: s.gone, Edited: s.opts.Edited, Stop: s.stop,
 			Tip: func() (Hash, error) {
 				v, err := s.Tip()
 				return v.commit, err
@@ -104,6 +104,18 @@ func (s *Store) begin() error {
 		}
 	})
 	return nil
+}
+
+// gone visits what is shown no more.
+func (s *Store) gone(at Hash, visit func(path string) error) error {
+	if s.opts.Gone == nil {
+		return nil
+	}
+	v, err := s.At(at)
+	if err != nil {
+		return err
+	}
+	return s.opts.Gone(v, visit)
 }
 
 // advance tells of one move of the branch.

@@ -95,7 +95,11 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		if err != nil {
 			return nil, err
 		}
-		breaches = append(breaches, unfounded...)
+		lost, err := lostDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, id, now)
+		if err != nil {
+			return nil, err
+		}
+		breaches = append(append(breaches, unfounded...), lost...)
 		x, err := state.Decode(mended.Execution)
 		if err != nil {
 			return nil, fmt.Errorf("item %s: %w", id, err)
@@ -122,6 +126,8 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		files := now.Changes(id, mended)
 		if now.Absent() || now.Retired != (layout.Standing{}) {
 			err = g.bringBack(r, id, v.want, want, files)
+		} else if len(lost) > 0 {
+			err = g.besides(r, id, v.want, want, files)
 		}
 		return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, err
 	})
@@ -140,14 +146,8 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 // bringBack adds to files what stood beside an item's records that r lacks, and takes the item's
 // line away: not from a file of a newer schema, where records that stand go before it.
 func (g *Guard) bringBack(r gitstore.Reader, id layout.ItemID, v version, is ledger.Records, files map[string][]byte) error {
-	if at := cmp.Or(v.at, v.beside); !at.IsZero() {
-		before, err := g.ledger.Store.At(at)
-		if err != nil {
-			return err
-		}
-		if err := ledger.Beside(g.ledger, before, is.Retired != layout.Standing{}, r, id, files); err != nil {
-			return err
-		}
+	if err := g.besides(r, id, v, is, files); err != nil {
+		return err
 	}
 	err := ledger.Recall(g.ledger, r, id, files)
 	var newer *layout.SchemaError
@@ -155,6 +155,19 @@ func (g *Guard) bringBack(r gitstore.Reader, id layout.ItemID, v version, is led
 		return nil
 	}
 	return err
+}
+
+// besides adds to files what stood beside an item's records that r lacks.
+func (g *Guard) besides(r gitstore.Reader, id layout.ItemID, v version, is ledger.Records, files map[string][]byte) error {
+	at := cmp.Or(v.at, v.beside)
+	if at.IsZero() {
+		return nil
+	}
+	before, err := g.ledger.Store.At(at)
+	if err != nil {
+		return err
+	}
+	return ledger.Beside(g.ledger, before, is.Retired != layout.Standing{}, r, id, files)
 }
 
 // stays reports whether an answer is wanted though the records hold all that they should.

@@ -178,7 +178,7 @@ func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items m
 		}
 	}
 	err = x.g.ledger.Store.Diff(ctx, from, to, func(c gitstore.FileChange) error {
-		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsRecord(rest) {
+		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsJudged(rest, c.Deleted) {
 			items[id] = true
 		}
 		moved, err := ledger.RetiredLines(before, c)
@@ -222,6 +222,13 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	} else if stray != "" && len(what) == 0 {
 		mended, what = before, []string{stray}
 		mended.Retired = layout.Standing{}
+	}
+	if len(others) == 0 {
+		lost, err := lostDeliveries(x.view, main, view, id, now)
+		if err != nil {
+			return err
+		}
+		what = append(what, lost...)
 	}
 	unfounded, err := x.g.disposals(ctx, view, id, before, &mended, plans)
 	if err != nil {
@@ -279,6 +286,25 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	at.items[id] = next
 	return nil
+}
+
+// lostDeliveries says so where what is known of an item's deliveries stood at a commit, and does not
+// at view, though the item does.
+func lostDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) ([]string, error) {
+	if commit.IsZero() || now.Absent() || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
+		return nil, nil
+	}
+	before, err := at(commit)
+	if err != nil {
+		return nil, err
+	}
+	p := layout.ItemDir(id) + "/" + layout.DeliveryJSON
+	was, errWas := ledger.ReadOptional(before, p)
+	is, errIs := ledger.ReadOptional(view, p)
+	if err := errors.Join(errWas, errIs); err != nil || was == nil || is != nil {
+		return nil, err
+	}
+	return []string{"removed " + layout.DeliveryJSON}, nil
 }
 
 // stray says so where a commit says that an item's records last stood in one that does not lead

@@ -92,9 +92,10 @@ func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 		SignAll:   l.SignAll,
 		Advanced:  l.advanced,
 		Patient:   patient,
+		Gone:      retiredCopies,
 		Follow: func(path string) bool {
 			_, rest, ok := layout.ItemOfPath(path)
-			return ok && (IsRecord(rest) || rest == layout.QualityJSON) || path == layout.ControlsFile ||
+			return ok && isShown(rest) || path == layout.ControlsFile ||
 				strings.HasPrefix(path, layout.PinnedDir+"/") || strings.HasPrefix(path, layout.BatchesDir+"/") || strings.HasPrefix(path, layout.FiringsDir+"/")
 		},
 		MakeWay: func(path, at string) (gitstore.Signature, string) {

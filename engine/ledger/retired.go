@@ -27,6 +27,37 @@ var committedNames = []string{layout.ManifestJSON, layout.ExecutionJSON, layout.
 // SideNames are those of them that are no Records.
 var SideNames = committedNames[4:]
 
+// isShown tells those that are shown in an item's folder.
+func isShown(rest string) bool { return IsRecord(rest) || rest == layout.QualityJSON }
+
+// retiredCopies visits the paths where the records of retired items were shown.
+func retiredCopies(v gitstore.View, visit func(path string) error) error {
+	var mu sync.Mutex // guards what visit does
+	return EachRetired(context.Background(), v, gitstore.Hash{}, func(id layout.ItemID, _ layout.Standing) error {
+		records, err := ReadRecords(v, id)
+		if err != nil || !records.Absent() { // they stand, whatever the line says
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, name := range committedNames {
+			if !isShown(name) {
+				continue
+			}
+			if err := visit(layout.ItemDir(id) + "/" + name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// IsJudged reports whether a change of a file of an item is held against what it was: of a record,
+// and the removal of what is known of deliveries.
+func IsJudged(rest string, gone bool) bool {
+	return IsRecord(rest) || gone && rest == layout.DeliveryJSON
+}
+
 // ReadRetired reads the line of a retired item; zero: there is none. A file that cannot be read
 // has no lines.
 func ReadRetired(r gitstore.Reader, id layout.ItemID) (layout.Standing, error) {

@@ -12,7 +12,9 @@ import (
 	"bagpipe/engine/audit"
 	"bagpipe/engine/fixity"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
+	"bagpipe/layout"
 )
 
 // Audit proves the history.
@@ -89,34 +91,56 @@ func (c *auditWords) payload(ctx context.Context, on *screen.Screen, e *engine.E
 	if err != nil {
 		return err
 	}
+	ids := make([]layout.ItemID, 0, len(rows))
 	for _, r := range rows {
-		p, err := fixity.PayloadOf(e.Fixity, r.Item)
+		ids = append(ids, r.Item)
+	}
+	v, err := e.Ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	retired, err := ledger.FindRetired(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	for _, id := range append(ids, retired...) {
+		p, err := fixity.PayloadOf(e.Fixity, id)
 		if err != nil {
 			continue // told of as a record
 		}
 		if len(p.Missing) > 0 {
-			_, rec, err := e.Ledger.ReadTip(r.Item, "")
-			if err == nil && e.Ledger.Site.Mine(state.Admitter(rec.Execution)) { // another's may be there
+			mine, err := c.mine(e, v, id)
+			if err == nil && mine { // another's may be there
 				report.Findings++
-				c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: strings.Join(p.Missing, ", ") + ": the bytes are not here"})
+				c.print(on, audit.Finding{Item: id, Kind: audit.Payload, Text: strings.Join(p.Missing, ", ") + ": the bytes are not here"})
 			}
 			continue
 		}
-		found, err := e.Fixity.Check(ctx, r.Item)
+		found, err := e.Fixity.Check(ctx, id)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			report.Findings++
-			c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: err.Error()})
+			c.print(on, audit.Finding{Item: id, Kind: audit.Payload, Text: err.Error()})
 			continue
 		}
 		for _, copy := range found.Failed() {
 			report.Findings++
-			c.print(on, audit.Finding{Item: r.Item, Kind: audit.Payload, Text: copy + ": " + found.Copies[copy].Message})
+			c.print(on, audit.Finding{Item: id, Kind: audit.Payload, Text: copy + ": " + found.Copies[copy].Message})
 		}
 	}
 	return nil
+}
+
+// mine reports whether this site admitted an item.
+func (c *auditWords) mine(e *engine.Engine, v gitstore.View, id layout.ItemID) (bool, error) {
+	records, err := ledger.StandingOf(e.Ledger, v, id)
+	if err != nil {
+		return false, err
+	}
+	x, err := state.Decode(records.Execution)
+	return err == nil && e.Ledger.Site.Mine(state.Admitter(x)), err
 }
 
 func (c *auditWords) print(on *screen.Screen, f audit.Finding) {

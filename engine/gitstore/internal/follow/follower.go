@@ -15,6 +15,8 @@ type Options struct {
 	Repo *repo.Repo
 	// Wants reports whether a committed path is shown as a file.
 	Wants func(path string) bool
+	// Gone visits paths that were shown before a commit, and are not committed there.
+	Gone func(at odb.Hash, visit func(path string) error) error
 	// Edited is told of a file that a person edited in place, after the edit was kept
 	// beside as keptAs. nil: the edit is logged.
 	Edited func(path, keptAs string)

@@ -127,6 +127,9 @@ func (f *Follower) workOut() {
 		}
 		return f.writeAgain(path, blob)
 	})
+	if err == nil && from.IsZero() { // no mark says what was written before
+		err = f.o.Gone(to, func(path string) error { return f.writeAgain(path, odb.Hash{}) })
+	}
 	f.mu.Lock()
 	f.lost.working = false
 	switch {
