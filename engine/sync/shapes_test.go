@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
 	"bagpipe/engine/state"
 	"bagpipe/engine/sync"
 	"bagpipe/layout"
@@ -85,7 +86,7 @@ func TestCrissCross(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		joined, err := w.e.Guard.JoinCommit(ctx, base, a, b)
+		joined, err := guard.JoinCommit(ctx, w.e.Ledger, base, a, b)
 		if err != nil {
 			t.Fatal(err)
 		}
