@@ -124,7 +124,7 @@ const (
 // replayAll goes through all commits, and holds every object against its name: those that the
 // commits need as they are read, the others of the repository after them.
 func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (commits []gitstore.Hash, found []result, err error) {
-	reading := a.ledger.Store.Scanning(true)
+	reading := gitstore.NewScanning(a.ledger.Store, true)
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	if commits, err = gitstore.ParentsFirst(ctx, a.ledger.Root, tip, since); err != nil {
 		return nil, nil, err

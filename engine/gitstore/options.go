@@ -32,10 +32,7 @@ type Options struct {
 	// the message; "": nothing does.
 	Trailer string
 
-	// Sign gives the SSH signature of a commit: of the last one of each group, or of all
-	// where SignAll says so. nil: none is signed.
-	Sign    func(commit []byte) (armored string, err error)
-	SignAll bool
+	Signing
 
 	// ReadOnly opens without writing: the leftovers of dead processes and the followed
 	// files stay as they are, and Commit answers ErrReadOnly.
@@ -76,6 +73,14 @@ type Options struct {
 	// Edited is told, from the follower's goroutine, of a followed file that a
 	// person edited in place, after it was kept beside as keptAs.
 	Edited func(path, keptAs string)
+}
+
+// Signing says which commits are signed, and by what.
+type Signing struct {
+	// Sign gives the SSH signature of a commit: of the last one of each group, or of all
+	// where SignAll says so. nil: none is signed.
+	Sign    func(commit []byte) (armored string, err error)
+	SignAll bool
 }
 
 // withDefaults fills in the zero values.

@@ -3,13 +3,10 @@ package gitstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"bagpipe/engine/gitstore/internal/maintain"
 	"bagpipe/engine/gitstore/internal/ref"
-	"bagpipe/engine/gitstore/internal/repo"
-	"bagpipe/layout"
 )
 
 // Publication, in this order, each step made possible by the one before:
@@ -52,7 +49,7 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 	o.reflog.Note(b.Move)
 	after := []error{
 		maintain.AddHints(o.repo, o.work.Replaced),
-		writePublished(o.repo, b.To),
+		ref.WritePublished(o.repo, b.To),
 		p.release(),
 		o.repo.DB.Add(p.base, index),
 	}
@@ -60,33 +57,4 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 		o.repo.Log.Warn("after publication", "pack", p.base, "error", err)
 	}
 	return nil
-}
-
-// publishedFile remembers where a Bagpipe process last moved the branch, or saw it moved by
-// others. It tells a branch that was moved back from one that never was further. It is not
-// synced: an older commit in it is only less telling.
-const publishedFile = layout.StateDir + "/published"
-
-func readPublished(r *repo.Repo) Hash {
-	data, err := r.FS.ReadFile(r.State(publishedFile))
-	if err != nil || len(data) < 40 {
-		return Hash{}
-	}
-	h, err := ParseHash(string(data[:40]))
-	if err != nil {
-		return Hash{}
-	}
-	return h
-}
-
-// writePublished overwrites the one line in place; a reader holds the turn lock, so it
-// never sees half of it.
-func writePublished(r *repo.Repo, h Hash) (err error) {
-	f, err := r.OpenFile(r.State(publishedFile), os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = f.WriteAt([]byte(h.String()+"\n"), 0)
-	return err
 }

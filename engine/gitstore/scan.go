@@ -17,9 +17,9 @@ type Scanning struct {
 	digests *odb.Digests
 }
 
-// Scanning begins to read very many commits; with digests each object that is read is held against
+// NewScanning begins to read very many commits; with digests each object that is read is held against
 // its name.
-func (s *Store) Scanning(digests bool) *Scanning {
+func NewScanning(s *Store, digests bool) *Scanning {
 	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk()}
 	if digests {
 		c.digests = odb.NewDigests()

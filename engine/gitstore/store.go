@@ -88,7 +88,7 @@ func (s *Store) begin() error {
 	}
 	if s.opts.Follow != nil {
 		s.follower = follow.New(follow.Options{
-			Repo: s.repo, Wants: s.opts.Follow, Gone: s.gone, Edited: s.opts.Edited, Stop: s.stop,
+			Repo: s.repo, Wants: s.opts.Follow, Gone: goneFrom(s), Edited: s.opts.Edited, Stop: s.stop,
 			Tip: func() (Hash, error) {
 				v, err := s.Tip()
 				return v.commit, err
@@ -106,16 +106,18 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// gone visits what is shown no more.
-func (s *Store) gone(at Hash, visit func(path string) error) error {
-	if s.opts.Gone == nil {
-		return nil
+// goneFrom visits what was shown, and is not committed, at a commit.
+func goneFrom(s *Store) func(at Hash, visit func(path string) error) error {
+	return func(at Hash, visit func(path string) error) error {
+		if s.opts.Gone == nil {
+			return nil
+		}
+		v, err := s.At(at)
+		if err != nil {
+			return err
+		}
+		return s.opts.Gone(v, visit)
 	}
-	v, err := s.At(at)
-	if err != nil {
-		return err
-	}
-	return s.opts.Gone(v, visit)
 }
 
 // advance tells of one move of the branch.

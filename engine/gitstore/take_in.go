@@ -16,7 +16,7 @@ func (o *owner) settle(lock *ref.Lock) error {
 	if err != nil {
 		return err
 	}
-	known, published := *o.known.tip.Load(), readPublished(o.repo)
+	known, published := *o.known.tip.Load(), ref.ReadPublished(o.repo)
 	if now == known && (now == published || published.IsZero()) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (o *owner) settle(lock *ref.Lock) error {
 		}
 	}
 	if now != published {
-		if err := writePublished(o.repo, now); err != nil {
+		if err := ref.WritePublished(o.repo, now); err != nil {
 			o.repo.Log.Warn("remember publication", "error", err)
 		}
 	}
@@ -135,7 +135,7 @@ func (o *owner) tellForeign(from, to Hash) (err error) {
 // findTip is settle at Open: it fails when there is no branch.
 func (o *owner) findTip() (err error) {
 	// As published last: nothing to settle, and nobody to wait for.
-	if now, err := ref.Read(o.repo); err == nil && !now.IsZero() && now == readPublished(o.repo) {
+	if now, err := ref.Read(o.repo); err == nil && !now.IsZero() && now == ref.ReadPublished(o.repo) {
 		o.known.tip.Store(&now)
 		return nil
 	}
@@ -148,7 +148,7 @@ func (o *owner) findTip() (err error) {
 	if err != nil {
 		return err
 	}
-	published := readPublished(o.repo)
+	published := ref.ReadPublished(o.repo)
 	if now == published && !now.IsZero() {
 		o.known.tip.Store(&now)
 		return nil

@@ -43,7 +43,7 @@ type Folder = trees.Folder
 func (v View) Commit() Hash { return v.commit }
 
 // About gives the commit itself.
-func (v View) About() (Commit, error) {
+func (v View) About() (history.Commit, error) {
 	read := v.db.ReadCommit
 	if v.scan != nil {
 		read = v.scan.ReadCommit
@@ -53,10 +53,10 @@ func (v View) About() (Commit, error) {
 }
 
 // At gives the files at another commit, and that commit.
-func (v View) At(commit Hash) (View, Commit, error) {
+func (v View) At(commit Hash) (View, history.Commit, error) {
 	c, err := v.db.ReadCommit(commit)
 	if err != nil {
-		return View{}, Commit{}, err
+		return View{}, history.Commit{}, err
 	}
 	return View{db: v.db, commit: commit, tree: c.Tree}, history.NewCommit(commit, c), nil
 }
