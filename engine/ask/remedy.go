@@ -102,7 +102,7 @@ func remedyOfFailed(l *ledger.Ledger, it *queue.Item, run *queue.Run, i int) Rem
 		return r
 	}
 	verb := fault.Retry
-	if run.Steps[i].Kind == state.ContentKind { // trying the same content again does not help
+	if run.Steps[i].Kind == state.ContentKind && !run.Plan.Steps[i].Manual { // a robot would find the same again
 		if it.Parent == nil {
 			return Remedy{Verb: fault.AddVersion, Item: it.ID}
 		}
