@@ -70,6 +70,9 @@ func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
 // Rows lists deliveries by label, item and target: those to a target, in a state; "": all.
 func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, error) {
 	rows, _, err := List(ctx, k, Which{To: to, State: in}, 0)
+	if _, is := k.settings.Current().Settings.Targets[string(to)]; err == nil && len(rows) == 0 && to != "" && !is {
+		err = fault.New(fault.NotFound, fmt.Sprintf("no target %q below targets: in %s", to, layout.SettingsFile))
+	}
 	return rows, err
 }
 
