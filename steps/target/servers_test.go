@@ -251,12 +251,12 @@ func TestS3Mending(t *testing.T) {
 			}
 			_, err = s.Client.PutObject(t.Context(), s.Bucket, c.Place+"/data/b", strings.NewReader("Z"), 1, minio.PutObjectOptions{})
 			must(t, err)
-			sent := int64(0)
-			b.Progress = func(n int64) { sent += n }
+			var sent atomic.Int64
+			b.Progress = func(n int64) { sent.Add(n) }
 			made, err := to.Replace(t.Context(), c, b)
 			must(t, err)
-			if sent > 300_000 { // the sound file is read, and not sent again
-				t.Errorf("%d bytes went for one of a byte", sent)
+			if sent.Load() > 300_000 { // the sound file is read, and not sent again
+				t.Errorf("%d bytes went for one of a byte", sent.Load())
 			}
 			if _, _, err := to.Check(t.Context(), made, target.Read); err != nil {
 				t.Error(err)
