@@ -197,6 +197,7 @@ func TestAWorkerThatLies(t *testing.T) {
 	f.await("a failed attempt", func() bool {
 		return strings.Contains(f.step("a", "derive").Get("attempts.0.message").String(), "was not announced")
 	})
+	f.await("the second suspension", func() bool { return f.state("liar") == "suspended" })
 	if out := f.ok("workers", "list"); !strings.Contains(out, "suspended: derived/x was not announced") {
 		t.Errorf("%s", out)
 	}

@@ -75,8 +75,9 @@ func (w *Work) perform(ctx context.Context, c *steps.Call) (res steps.Result, er
 	}
 	_ = write.Close()
 	f.ended.Store(time.Now().UnixNano())
-	if wrong := <-taken; wrong != nil && ctx.Err() == nil {
-		err = wrong
+	wrong := <-taken
+	if ended := err != nil && errors.Is(wrong, context.Canceled); wrong != nil && ctx.Err() == nil && !ended {
+		err = wrong // else what ended the program ended the taking, too
 	}
 	if err == nil {
 		err = f.ready.left()
