@@ -57,6 +57,9 @@ func commandChildren(c *Call, said map[string]childDoc) ([]Child, error) {
 		name := entry.Name()
 		from := layout.ChildrenDir + "/" + name
 		if err := plainTree(c.Scratch, from); err != nil {
+			if _, gone := os.Lstat(filepath.Join(c.Scratch, from)); c.Children != nil && errors.Is(gone, fs.ErrNotExist) {
+				continue // it was told of while the program ran, and is being taken
+			}
 			return nil, fmt.Errorf("children: %w", err)
 		}
 		doc, there := said[layout.EncodePath(name)]
