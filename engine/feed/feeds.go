@@ -148,8 +148,7 @@ func (f *Feeds) load() error {
 		}
 		if err := f.shelf.load(); errors.Is(err, errDamaged) {
 			f.warn("the feeds are built anew", "err", err)
-			err = f.clear()
-			if err != nil {
+			if err := f.clear(); err != nil {
 				return err
 			}
 		} else if err != nil {
