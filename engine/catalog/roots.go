@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +22,7 @@ func (k *Keeper) Catalog(name layout.Name) (*roots.Catalog, error) {
 	if c := k.settings.Current().Catalogs[name]; c != nil {
 		return c, nil
 	}
-	return nil, fault.New(fault.NotFound, fmt.Sprintf("no catalog %q in %s/", name, layout.CatalogsDir))
+	return nil, fault.Unknown("catalog", name, " in "+layout.CatalogsDir+"/", maps.Keys(k.settings.Current().Catalogs))
 }
 
 // PlaceRoot is the root of a catalog; "" where there is none of the name.

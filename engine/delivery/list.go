@@ -71,7 +71,7 @@ func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
 func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, error) {
 	rows, _, err := List(ctx, k, Which{To: to, State: in}, 0)
 	if _, is := k.settings.Current().Settings.Targets[string(to)]; err == nil && len(rows) == 0 && to != "" && !is {
-		err = fault.New(fault.NotFound, fmt.Sprintf("no target %q below targets: in %s", to, layout.SettingsFile))
+		err = fault.Unknown("target", string(to), " below targets: in "+layout.SettingsFile, slices.Values(k.settings.Current().Settings.TargetNames()))
 	}
 	return rows, err
 }

@@ -1,6 +1,12 @@
 package fault
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
 
 // Kind tells callers how to go on after an error.
 type Kind int
@@ -35,6 +41,32 @@ type Error struct {
 // New gives an error of a kind.
 func New(k Kind, text string, remedies ...Remedy) *Error {
 	return &Error{Kind: k, Text: text, Remedies: remedies}
+}
+
+// namesTold is how many names Unknown lists.
+const namesTold = 10
+
+// Unknown is the NotFound of a name that is none of those that are there: "no schedule
+// "nigthly" in schedules/; there are nightly, weekly". What says of what kind the name is,
+// where (" in schedules/") may be empty, all need no order.
+func Unknown[N ~string](what string, name N, where string, all iter.Seq[N]) *Error {
+	text := fmt.Sprintf("no %s %q%s", what, name, where)
+	var there []string
+	for n := range all {
+		there = append(there, string(n))
+	}
+	slices.Sort(there)
+	switch n := len(there); {
+	case n == 0:
+		text += "; there is none"
+	case n == 1:
+		text += "; there is " + there[0]
+	case n > namesTold:
+		text += fmt.Sprintf("; there are %s and %d more", strings.Join(there[:namesTold], ", "), n-namesTold)
+	default:
+		text += "; there are " + strings.Join(there, ", ")
+	}
+	return New(NotFound, text)
 }
 
 func (e *Error) Error() string {

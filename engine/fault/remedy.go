@@ -50,6 +50,8 @@ const (
 
 	NameSite  Verb = "name-site"
 	AddRemote Verb = "add-remote"
+	// RemoveRemote forgets a remote, Name.
+	RemoveRemote Verb = "remove-remote"
 	// SignNothing has commits signed no more.
 	SignNothing Verb = "sign-nothing"
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
@@ -28,7 +27,7 @@ func knownTarget(c *Checks, name layout.Name) error {
 	if slices.Contains(names, string(name)) {
 		return nil
 	}
-	return fault.New(fault.NotFound, fmt.Sprintf("the settings have no target %q; there are: %s", name, strings.Join(names, ", ")))
+	return fault.Unknown("target", string(name), " in the settings", slices.Values(names))
 }
 
 // Poor says what targets cannot do, by their names, as they were opened last.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -29,16 +32,61 @@ func Folders(ctx context.Context, root, dir string) (paths []string, err error) 
 
 // AddRemote names an address that the workspace at root syncs with. One that is a path of
 // this machine is kept whole, as Git asks it from the repository's folder.
-func AddRemote(ctx context.Context, root, name, url string) error {
-	if !strings.Contains(url, ":") {
-		abs, err := filepath.Abs(url)
+func AddRemote(ctx context.Context, root, name, address string) error {
+	if !strings.Contains(address, ":") {
+		abs, err := filepath.Abs(address)
 		if err != nil {
 			return err
 		}
-		url = abs
+		address = abs
 	}
-	_, err := gitSays(ctx, root, nil, "remote", "add", "--", name, url)
+	there, err := RemoteURLs(ctx, root)
+	if err != nil {
+		return err
+	}
+	if old, is := there[name]; is {
+		if old == address {
+			return nil
+		}
+		return fault.New(fault.Refused, fmt.Sprintf("remote %s is there: %s", name, Redacted(old)), fault.Remedy{Verb: fault.RemoveRemote, Name: name})
+	}
+	_, err = gitSays(ctx, root, nil, "remote", "add", "--", name, address)
 	return err
+}
+
+// RemoveRemote forgets a remote, and what was fetched from it.
+func RemoveRemote(ctx context.Context, root, name string) error {
+	there, err := RemoteURLs(ctx, root)
+	if err != nil {
+		return err
+	}
+	if _, is := there[name]; !is {
+		return fault.Unknown("remote", name, "", maps.Keys(there))
+	}
+	_, err = gitSays(ctx, root, nil, "remote", "remove", "--", name)
+	return err
+}
+
+// Redacted is an address without the password that may stand in it.
+func Redacted(address string) string {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return address
+}
+
+// RemoteURLs gives the addresses of the remotes of the workspace at root, by their names.
+func RemoteURLs(ctx context.Context, root string) (map[string]string, error) {
+	names, err := Remotes(ctx, root)
+	urls := map[string]string{}
+	for _, name := range names {
+		out, err := gitSays(ctx, root, nil, "remote", "get-url", "--", name)
+		if err != nil {
+			return nil, err
+		}
+		urls[name] = strings.TrimSpace(string(out))
+	}
+	return urls, err
 }
 
 // Remotes lists the names of the remotes of the workspace at root.

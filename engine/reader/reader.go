@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,7 @@ func (rs *Readers) Read(ctx context.Context, name string) (o Outcome, err error)
 	o = Outcome{Reader: name, Taken: []intake.Admitted{}, Failed: []string{}}
 	r, there := rs.settings.Current().Settings.Readers[name]
 	if !there {
-		return o, fault.New(fault.NotFound, fmt.Sprintf("the settings have no reader %q", name))
+		return o, fault.Unknown("reader", name, " in the settings", maps.Keys(rs.settings.Current().Settings.Readers))
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(r.Timeout), mostTime))
 	defer cancel()

@@ -75,7 +75,7 @@ func (k *Keeper) inForce(name string) (*timetable.Schedule, error) {
 	if wrong := broken[name]; wrong != nil {
 		return nil, wrong
 	}
-	return nil, fault.New(fault.NotFound, fmt.Sprintf("no schedule %q in %s/", name, layout.SchedulesDir))
+	return nil, fault.Unknown("schedule", name, " in "+layout.SchedulesDir+"/", maps.Keys(k.settings.Current().Schedules))
 }
 
 // broken are the mistakes in files of schedules, by the schedule's name.

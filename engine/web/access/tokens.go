@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -47,7 +46,7 @@ func (b *Book) RemoveToken(id string) error {
 	return edit(b, "tokens.json", func(f *tokensFile) error {
 		tokens := maps.Clone(f.Tokens)
 		if _, ok := tokens[id]; !ok {
-			return fault.New(fault.NotFound, fmt.Sprintf("no token %q", id))
+			return fault.Unknown("token", id, "", maps.Keys(tokens))
 		}
 		delete(tokens, id)
 		*f = tokensFile{schema, tokens}

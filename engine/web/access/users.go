@@ -58,7 +58,7 @@ func (b *Book) RemoveUser(name string) error {
 	return edit(b, "users.json", func(f *usersFile) error {
 		users := maps.Clone(f.Users)
 		if _, ok := users[name]; !ok {
-			return fault.New(fault.NotFound, fmt.Sprintf("no user %q", name))
+			return fault.Unknown("user", name, "", maps.Keys(users))
 		}
 		delete(users, name)
 		*f = usersFile{schema, users}

@@ -176,7 +176,51 @@ type Options func() (engine.Options, error)
 
 // Remote names where a workspace syncs.
 type Remote struct {
-	Add remoteAdd `cmd:"" help:"Name a repository that this workspace syncs with."`
+	Add    remoteAdd    `cmd:"" help:"Name a repository that this workspace syncs with."`
+	List   remoteList   `cmd:"" help:"List the repositories that this workspace syncs with."`
+	Remove remoteRemove `cmd:"" help:"Sync with a repository no more."`
+}
+
+type remoteList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists names and addresses.
+func (c *remoteList) Run(ctx context.Context, on *screen.Screen, around screen.Around) error {
+	root, err := engine.Find(string(around))
+	if err != nil {
+		return err
+	}
+	urls, err := gitstore.RemoteURLs(ctx, root)
+	if err != nil {
+		return err
+	}
+	for name, address := range urls {
+		urls[name] = gitstore.Redacted(address)
+	}
+	if c.JSON {
+		return on.JSON(urls)
+	}
+	if len(urls) == 0 {
+		on.Talk("no remotes; add one with: bagpipe remote add NAME URL")
+		return nil
+	}
+	t := screen.NewTable("remote", "address")
+	for _, name := range slices.Sorted(maps.Keys(urls)) {
+		t.Row(name, urls[name])
+	}
+	return t.Print(on.Out)
+}
+
+type remoteRemove struct {
+	Name string `arg:"" help:"The remote's name, as listed."`
+}
+
+// Run forgets one; the repository itself stays as it is.
+func (c *remoteRemove) Run(ctx context.Context, on *screen.Screen, open Open) error {
+	return open.plain(ctx, func(e *engine.Engine) error {
+		return told(gitstore.RemoveRemote(ctx, e.Root(), c.Name), on, "%s: removed; what is there stays", c.Name)
+	})
 }
 
 type remoteAdd struct {

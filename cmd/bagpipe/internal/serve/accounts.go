@@ -219,9 +219,18 @@ func (c *tokenAdd) Run(on *screen.Screen, around screen.Around) error {
 	if c.Expires > 0 {
 		t.Expires = time.Now().UTC().Add(c.Expires).Truncate(time.Second)
 	}
+	before, err := book.Tokens()
+	if err != nil {
+		return err
+	}
 	id, token, err := book.AddToken(rand.Reader, t)
 	if err != nil {
 		return err
+	}
+	for _, other := range slices.Sorted(maps.Keys(before)) {
+		if before[other].Name == c.Name {
+			on.Talk("%s had a token before, %s, which is good as well until: bagpipe token remove %s", c.Name, other, other)
+		}
 	}
 	on.Talk("token %s of %s (%s); it is shown this once", id, c.Name, c.Role)
 	fmt.Fprintln(on.Out, token)
