@@ -31,6 +31,7 @@ say tests
 CGO_ENABLED=1 go test -race -short -timeout 30m $(go list ./... ./testdata/sample | grep -v '/cmd/bagpipe$')
 go test -parallel 4 -timeout 40m ./cmd/bagpipe
 go vet -tags otel ./cmd/bagpipe/... # what packages are built with
+GOARCH=arm64 go build -o /dev/null ./cmd/bagpipe # for which there is a package
 go test -tags otel ./cmd/bagpipe/internal/tracing
 
 # The demo's figures follow the shipped workflow. In a folder of its own: ./demo may

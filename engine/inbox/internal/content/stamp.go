@@ -56,7 +56,7 @@ func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bo
 		line = fmt.Appendf(line, "%d\n", changed.UnixNano())
 		h.Write(line)
 		if st.Mode&unix.S_IFMT == unix.S_IFREG {
-			names, line = append(names, st.Nlink), line[:n]
+			names, line = append(names, uint64(st.Nlink)), line[:n]
 		}
 		linked.Write(line)
 		return nil
