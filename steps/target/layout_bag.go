@@ -168,7 +168,7 @@ func (t *bagTarget) send(ctx context.Context, b Bag, own vouchers, tree *files.T
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			what, ok := hashed(localFile(b, f.Path, f.Size), a, own.want(a, sums, f.Path))
+			what, ok := hashed(t.b, localFile(b, f.Path, f.Size), a, own.want(a, sums, f.Path))
 			err := t.b.write(gctx, to+"/"+f.Path, what)
 			if _, there := have[f.Path]; there && errors.Is(err, fs.ErrExist) { // of an earlier bag that was never finished
 				if err := t.b.remove(gctx, to+"/"+f.Path); err != nil {

@@ -1,11 +1,13 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"strconv"
@@ -21,7 +23,8 @@ import (
 
 // ocflTarget keeps the bags of an item as the versions of one OCFL 1.1 object. The rules are:
 //
-//   - the logical state of a version is the bag; a content is stored once in an object;
+//   - the logical state of a version is the bag, held against its manifests as it is written; a
+//     content is stored once in an object, by its digest where a store might take its name for another's;
 //   - a version's message ends with (version N), the item's: its first bag is vN where all
 //     were deposited, in order and without revisions; the copy's record says which it is;
 //   - a version is staged outside the storage root: content, inventory, sidecar; where there
@@ -79,7 +82,7 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 			return t.answer(ctx, b, at, version, nil)
 		}
 	}
-	sums, err := sumsOf(ctx, b.Dir)
+	sums, err := sumsOf(ctx, b.Dir, own)
 	if err != nil {
 		return none, err
 	}
@@ -167,8 +170,9 @@ func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string, read
 	return c, err
 }
 
-// sumsOf gives the SHA-512 of every file of a bag.
-func sumsOf(ctx context.Context, dir string) (map[string]string, error) {
+// sumsOf gives the SHA-512 of every file of a bag. Those that its manifests have are taken from them,
+// and what is written is held against them; the others are read, and held against its manifests here.
+func sumsOf(ctx context.Context, dir string, own vouchers) (map[string]string, error) {
 	tree, err := files.Scan(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -176,14 +180,34 @@ func sumsOf(ctx context.Context, dir string) (map[string]string, error) {
 	if err := tree.CheckRegular(); err != nil {
 		return nil, err
 	}
-	sums := map[string]string{}
-	for i := range tree.Files {
-		if !utf8.ValidString(tree.Files[i].Path) {
-			return nil, fmt.Errorf("%s: an OCFL inventory has no names that are not UTF-8", layout.EncodePath(tree.Files[i].Path))
-		}
+	a, listed, err := own.sums()
+	if err != nil {
+		return nil, err
 	}
-	err = files.Hash(ctx, tree, []files.Algorithm{files.SHA512}, files.HashOptions{}, func(h files.Hashed) error {
-		sums[tree.Files[h.Index].Path] = hex.EncodeToString(h.Sums.Of(files.SHA512))
+	sums := map[string]string{}
+	var plan []files.Planned
+	left := maps.Clone(listed)
+	for i := range tree.Files {
+		name := tree.Files[i].Path
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("%s: an OCFL inventory has no names that are not UTF-8", layout.EncodePath(name))
+		}
+		delete(left, name)
+		if a == files.SHA512 && listed[name] != nil {
+			sums[name] = hex.EncodeToString(listed[name])
+			continue
+		}
+		plan = append(plan, files.Planned{Index: i, Path: name, Size: tree.Files[i].Size, Set: files.SetOf(files.SHA512, a)})
+	}
+	for _, name := range sortedKeys(left) {
+		return nil, damage("%s is not in the bag, as %d files that its manifests name are", layout.EncodePath(name), len(left))
+	}
+	err = files.HashPlan(ctx, dir, plan, files.HashOptions{}, func(h files.Hashed) error {
+		name := tree.Files[h.Index].Path
+		if want := listed[name]; want != nil && !bytes.Equal(h.Sums.Of(a), want) {
+			return damage("%s is not in the bag as its manifest says", layout.EncodePath(name))
+		}
+		sums[name] = hex.EncodeToString(h.Sums.Of(files.SHA512))
 		return nil
 	})
 	return sums, err

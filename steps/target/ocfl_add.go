@@ -28,17 +28,16 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 	if t.b.traits().renames {
 		stage = path.Join(root.stage, string(b.Item))
 	}
-	if stage != at {
-		if err := t.clear(ctx, stage, made.Head, first, fresh); err != nil {
-			return err
-		}
+	there, err := t.leftovers(ctx, stage, made.Head, first, fresh)
+	if err != nil {
+		return err
 	}
 	if first {
 		if err := t.b.replace(ctx, path.Join(stage, objectMark), []byte("ocfl_object_1.1\n")); err != nil {
 			return err
 		}
 	}
-	if err := t.send(ctx, b, stage, fresh); err != nil {
+	if err := t.send(ctx, b, stage, fresh, there); err != nil {
 		return err
 	}
 	dirs := []string{path.Join(stage, made.Head)}
@@ -71,25 +70,39 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 	return t.b.remove(ctx, path.Join(root.stage, string(b.Item)))
 }
 
-// clear removes what a dead put staged for another version or bag.
-func (t *ocflTarget) clear(ctx context.Context, stage, head string, first bool, fresh []logical) error {
+// leftovers lists what a dead put left of a version where it is made, and removes what it left of
+// another version or bag: in an object it would be content that no inventory names.
+func (t *ocflTarget) leftovers(ctx context.Context, stage, head string, first bool, fresh []logical) (there map[string]bool, err error) {
+	staged, below := t.b.traits().renames, head
 	ours := map[string]bool{head + "/" + inventoryName: true, head + "/" + sidecarName: true}
-	if first {
+	if staged {
+		below = ""
+	}
+	if staged && first {
 		ours[objectMark], ours[inventoryName], ours[sidecarName] = true, true, true
 	}
 	for _, f := range fresh {
 		ours[f.at] = true
 	}
-	err := t.b.list(ctx, stage, true, func(name string, _ int64) error {
+	there = map[string]bool{}
+	var strays []string
+	err = t.b.list(ctx, path.Join(stage, below), true, func(name string, _ int64) error {
+		name = path.Join(below, name)
+		there[name] = true
 		if !ours[name] {
-			return errEnough
+			strays = append(strays, name)
 		}
 		return nil
 	})
-	if err != nil { // also of a link, or what else is in the way
-		err = t.b.remove(ctx, stage)
+	if staged && ctx.Err() == nil && (err != nil || len(strays) > 0) { // a link, too, or what else is in the way
+		return nil, t.b.remove(ctx, stage)
 	}
-	return err
+	for _, name := range strays {
+		if err == nil {
+			err = t.b.remove(ctx, path.Join(stage, name))
+		}
+	}
+	return there, err
 }
 
 // describe writes an inventory and, last, its sidecar.
@@ -101,36 +114,40 @@ func (t *ocflTarget) describe(ctx context.Context, dir string, data []byte) erro
 }
 
 // send writes and reads back the content that the object has not; a dead put's files that
-// are right are kept.
-func (t *ocflTarget) send(ctx context.Context, b Bag, stage string, fresh []logical) error {
+// are right are kept: there names them.
+func (t *ocflTarget) send(ctx context.Context, b Bag, stage string, fresh []logical, there map[string]bool) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
 	for _, f := range fresh {
-		g.Go(func() error { return t.sendOne(gctx, b, stage, f) })
+		g.Go(func() error { return t.sendOne(gctx, b, stage, f, there[f.at]) })
 	}
 	return g.Wait()
 }
 
-func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical) error {
+// sendOne writes and reads back one content, or keeps what may stand there if it is right.
+func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical, mayStand bool) error {
 	name := path.Join(stage, f.at)
 	want, err := hex.DecodeString(f.digest)
 	if err != nil {
 		return err
 	}
-	if sum, err := t.there(ctx, name); err == nil && bytes.Equal(sum, want) {
-		return nil
-	} else if err == nil {
-		if err := t.b.remove(ctx, name); err != nil {
+	if mayStand {
+		sum, err := t.there(ctx, name)
+		if err == nil && bytes.Equal(sum, want) {
+			return nil
+		}
+		if err == nil {
+			err = t.b.remove(ctx, name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	info, err := os.Lstat(filepath.Join(b.Dir, filepath.FromSlash(f.name)))
 	if err != nil {
 		return err
 	}
-	what, vouched := hashed(localFile(b, f.name, info.Size()), files.SHA512, want)
+	what, vouched := hashed(t.b, localFile(b, f.name, info.Size()), files.SHA512, want)
 	err = t.b.write(ctx, name, what)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late, is judged, too
 		return err
@@ -270,10 +287,10 @@ func (t *ocflTarget) mendOne(ctx context.Context, b Bag, root *storageRoot, at s
 		if err := setAside(ctx, t.b, name, bad); err != nil {
 			return err
 		}
-		return t.sendOne(ctx, b, at, f)
+		return t.sendOne(ctx, b, at, f, true)
 	}
 	stage := path.Join(root.stage, string(b.Item))
-	if err := t.sendOne(ctx, b, stage, f); err != nil {
+	if err := t.sendOne(ctx, b, stage, f, true); err != nil {
 		return err
 	}
 	if err := t.b.settle(ctx, path.Join(stage, f.at)); err != nil {

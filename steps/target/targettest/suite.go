@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/bags"
+	"bagpipe/bags/files"
 	"bagpipe/bags/tagfile"
 	"bagpipe/layout"
 	"bagpipe/steps/target"
@@ -30,8 +31,8 @@ const Item = layout.ItemID("3fa9c0d2e1b7a49")
 // Now is the clock of the suite.
 func Now() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
 
-// NewBag makes a bag of the suite's item of some files, dated.
-func NewBag(t testing.TB, title string, at time.Time, content map[string]string) target.Bag {
+// NewBag makes a bag of the suite's item of some files, dated; of no algorithms, by the default ones.
+func NewBag(t testing.TB, title string, at time.Time, content map[string]string, as ...files.Algorithm) target.Bag {
 	t.Helper()
 	from, dir := t.TempDir(), filepath.Join(t.TempDir(), string(Item))
 	for name, text := range content {
@@ -39,7 +40,7 @@ func NewBag(t testing.TB, title string, at time.Time, content map[string]string)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	o := bags.CreateOptions{Payload: from, Dest: dir, Date: at, Agent: "Bagpipe"}
+	o := bags.CreateOptions{Payload: from, Dest: dir, Date: at, Agent: "Bagpipe", Algorithms: as}
 	o.Info = append(o.Info, field("External-Description", title))
 	_, err := bags.Create(t.Context(), o)
 	must(t, err)
@@ -59,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Place) {
 	t.Run("AtOnce", func(t *testing.T) { atOnce(t, open(t)) })
 	t.Run("Absent", func(t *testing.T) { absent(t, open(t)) })
 	t.Run("Damage", func(t *testing.T) { damaged(t, open(t)) })
+	t.Run("Broken", func(t *testing.T) { broken(t, open(t)) })
 	t.Run("Remove", func(t *testing.T) { removed(t, open(t)) })
 }
 
@@ -222,6 +224,25 @@ func damaged(t *testing.T, p Place) {
 		}
 		check(t, p, made)
 		sameBag(t, p, made, b)
+	}
+}
+
+// broken bags are no copies: the bytes that go are held against the bag's manifests.
+func broken(t *testing.T, p Place) {
+	for version, as := range [][]files.Algorithm{{files.SHA256, files.SHA512}, {files.SHA256}} {
+		for name, harm := range map[string]func(dir string) error{
+			"altered": func(dir string) error { return os.WriteFile(filepath.Join(dir, "data/a.txt"), []byte("X"), 0o644) },
+			"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "data/a.txt")) },
+		} {
+			b := NewBag(t, name, Now(), content, as...)
+			b.Version = 1 + version
+			must(t, harm(b.Dir))
+			var wrong *target.Damage
+			if c, err := p.Put(t.Context(), b); !errors.As(err, &wrong) {
+				t.Errorf("a bag of which a file is %s (%v): %v, %+v", name, as, err, c)
+			}
+			must(t, target.Remove(t.Context(), p.Target, Item))
+		}
 	}
 }
 
