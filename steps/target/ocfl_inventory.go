@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bagpipe/bags/files"
 )
 
 const (
@@ -171,11 +173,12 @@ func (v *inventory) next(id string, b Bag, sums map[string]string) (made *invent
 	version := &objectVersion{Created: b.At.UTC().Format(time.RFC3339), Message: fmt.Sprintf("%s (version %d)", b.Message, b.Version),
 		User: &objectUser{Name: b.By, Address: "bagpipe:" + url.PathEscape(b.By)}, State: map[string][]string{}}
 	made.Versions[made.Head] = version
+	names := contentNames{fold: files.NewFolder(), taken: map[string]string{}}
 	for _, name := range sortedKeys(sums) {
 		digest := sums[name]
 		version.State[digest] = append(version.State[digest], name)
 		if len(made.Manifest[digest]) == 0 {
-			at := made.Head + "/content/" + contentName(name, digest)
+			at := made.Head + "/content/" + names.of(name, digest)
 			made.Manifest[digest] = []string{at}
 			fresh = append(fresh, logical{name, digest, at})
 		}

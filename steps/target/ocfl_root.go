@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/bags/files"
 	"bagpipe/layout"
 
 	"github.com/srerickson/ocfl-go/extension"
@@ -146,13 +147,29 @@ func (r *storageRoot) object(id string) (string, error) {
 // objectID is the identifier of an item's object: a URI.
 func objectID(item layout.ItemID) string { return "bagpipe:" + string(item) }
 
-// contentName is the name of a file in content/: its own where every store can hold it, or
-// its digest.
-func contentName(name, digest string) string {
-	if layout.EncodePath(name) == name {
-		return name
+// contentNames gives the files of a version their names in content/. taken are those given, and the
+// folders above them, by their folded spelling.
+type contentNames struct {
+	fold  files.Folder
+	taken map[string]string
+}
+
+// of is a file's own name where every store can hold it beside those given before, or its digest: a
+// store that does not tell upper case, or composed letters, apart would put one file over another.
+func (c contentNames) of(name, digest string) string {
+	byDigest := "~named-by-digest/" + digest
+	if layout.EncodePath(name) != name {
+		return byDigest
 	}
-	return "~named-by-digest/" + digest
+	for at := name; at != "."; at = path.Dir(at) {
+		if other, is := c.taken[c.fold.Fold(at)]; is && (other != at || at == name) {
+			return byDigest
+		}
+	}
+	for at := name; at != "."; at = path.Dir(at) {
+		c.taken[c.fold.Fold(at)] = at
+	}
+	return name
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -12,10 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/bags/files"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
 	"bagpipe/testdata/sample"
 
+	"github.com/minio/minio-go/v7"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -242,6 +244,55 @@ func TestOCFLGoesOn(t *testing.T) {
 			valid(t, filepath.Join(dir, "ocfl"))
 		})
 	}
+}
+
+// Names that a store may take for one, as it does not tell case or normalisation apart, do not stand
+// beside each other in an object; what is got has them all the same.
+func TestOCFLNamesOfOneFold(t *testing.T) {
+	dir := filepath.Join(sample.TempDir(t), "vault")
+	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
+	content := map[string]string{"Read": "1", "READ": "2", "read/x": "3", "D/y": "4", "d/y": "5", "d/z": "6", "\u00e9": "7", "e\u0301": "8"}
+	b := targettest.NewBag(t, "one", targettest.Now(), content)
+	c, err := to.Put(t.Context(), b)
+	must(t, err)
+	valid(t, filepath.Join(dir, "ocfl"))
+	fold, seen := files.NewFolder(), map[string]string{}
+	object := filepath.Join(dir, c.Place, "v1", "content")
+	must(t, filepath.WalkDir(object, func(p string, _ os.DirEntry, err error) error {
+		folded := fold.Fold(p)
+		if seen[folded] != "" {
+			t.Errorf("%s and %s may be one", p, seen[folded])
+		}
+		seen[folded] = p
+		return err
+	}))
+	back := sample.TempDir(t)
+	must(t, to.Get(t.Context(), c, back))
+	for name, text := range content {
+		if got, err := os.ReadFile(filepath.Join(back, "data", name)); err != nil || string(got) != text {
+			t.Errorf("%s is %q: %v", name, got, err)
+		}
+	}
+}
+
+// What a dead put of another bag left in an object on S3, where nothing is staged, is no part of it.
+func TestOCFLOnS3LeavesNoStrays(t *testing.T) {
+	s := targettest.NewS3(t, false)
+	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
+	put := func(prefix string) target.Copy {
+		c := target.Config{Kind: target.KindS3, Layout: target.LayoutOCFL, Secrets: s.Secrets, S3Config: s.S3Config}
+		c.Prefix = prefix
+		made, err := open(t, c).Put(t.Context(), b)
+		must(t, err)
+		return made
+	}
+	place := put("first").Place
+	for _, name := range []string{"v1/content/data/a", "v1/content/data/stray"} {
+		_, err := s.Client.PutObject(t.Context(), s.Bucket, "second/"+place+"/"+name, strings.NewReader("stray"), 5, minio.PutObjectOptions{})
+		must(t, err)
+	}
+	put("second")
+	valid(t, filepath.Join(s.Dir, "buckets", s.Bucket, "second/ocfl"))
 }
 
 // A storage root of another layout is gone on with as it says; a broken object is refused.
