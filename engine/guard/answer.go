@@ -57,7 +57,7 @@ func (g *Guard) answerItems(ctx context.Context, ids []layout.ItemID) error {
 func (g *Guard) answered(id layout.ItemID, v *verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.unlisted || g.touched[id] {
+	if g.touched.has(id) {
 		g.verdicts[id] = &verdict{want: v.want}
 	} else {
 		delete(g.verdicts, id)
@@ -91,7 +91,7 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 		}
 		plans := g.ledger.PlansAt(r)
 		mended, breaches := judge(id, want, now, plans)
-		unfounded, err := g.disposals(ctx, wrong, id, want, &mended, plans)
+		unfounded, err := disposals(ctx, g.ledger, wrong, id, want, &mended, plans)
 		if err != nil {
 			return nil, err
 		}

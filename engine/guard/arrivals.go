@@ -27,26 +27,34 @@ type Guard struct {
 
 	mu       sync.Mutex // guards the rest
 	tip      gitstore.Hash
-	windows  []window               // not yet looked at, oldest first
-	unlisted bool                   // the items of the first window are not in touched
-	touched  map[layout.ItemID]bool // in windows
-	looking  map[layout.ItemID]bool // in the windows being looked at
-	lookAll  bool                   // unlisted, of those
+	windows  []window // not yet looked at, oldest first
+	touched  touched  // in windows
+	looking  touched  // in the windows being looked at
 	verdicts map[layout.ItemID]*verdict
 	restored
 	saved gitstore.Hash // what checkedFile holds
 	News  chan struct{} // there are windows
 	told  int           // answers
 
+	Joiner *Joiner
+
 	// Requires says, by the settings committed there, whose commits must be signed from then
 	// on: People, Sites. nil: nobody's.
 	Requires func(gitstore.Reader) []string
 }
 
+// touched are the items that some windows touched; unlisted: those of the first are not listed.
+type touched struct {
+	items    map[layout.ItemID]bool
+	unlisted bool
+}
+
+func (t touched) has(id layout.ItemID) bool { return t.unlisted || t.items[id] }
+
 // New gives a guard that has not looked at anything; Open notes what came since the last
 // look.
 func New(l *ledger.Ledger) *Guard {
-	return &Guard{ledger: l, touched: map[layout.ItemID]bool{}, verdicts: map[layout.ItemID]*verdict{},
+	return &Guard{ledger: l, Joiner: &Joiner{ledger: l}, touched: touched{items: map[layout.ItemID]bool{}}, verdicts: map[layout.ItemID]*verdict{},
 		restored: restored{pinned: map[string]*pinnedVerdict{}}, News: make(chan struct{}, 1)}
 }
 
@@ -98,12 +106,12 @@ func (g *Guard) Arrived(adv gitstore.Advance) {
 	}
 	for _, c := range adv.Changes {
 		if id, _, ok := layout.ItemOfPath(c.Path); ok {
-			g.touched[id] = true
+			g.touched.items[id] = true
 		}
 		if layout.IsRetiredPath(c.Path) {
 			lines, _ := layout.DecodeRetired(c.Data)
 			for id := range lines.Items {
-				g.touched[id] = true
+				g.touched.items[id] = true
 			}
 		}
 	}
@@ -132,7 +140,7 @@ func (g *Guard) Since() (from gitstore.Hash, ok bool) {
 func (g *Guard) Unseen(id layout.ItemID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.unlisted || g.lookAll || g.touched[id] || g.looking[id] || g.verdicts[id] != nil
+	return g.touched.has(id) || g.looking.has(id) || g.verdicts[id] != nil
 }
 
 // Look looks at everything that arrived, and answers for one item.
@@ -200,9 +208,7 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 			return nil
 		}
 		windows := g.windows
-		wasUnlisted := g.unlisted
-		g.looking, g.lookAll = g.touched, g.unlisted
-		g.windows, g.unlisted, g.touched = nil, false, map[layout.ItemID]bool{}
+		g.looking, g.windows, g.touched = g.touched, nil, touched{items: map[layout.ItemID]bool{}}
 		seed := &branch{items: maps.Clone(g.verdicts), pinned: maps.Clone(g.pinned), signers: g.signers}
 		g.mu.Unlock()
 		for _, w := range windows {
@@ -214,12 +220,12 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 		g.mu.Lock()
 		if err != nil { // to be looked at again
 			g.windows = append(windows, g.windows...)
-			g.unlisted = wasUnlisted
-			maps.Copy(g.touched, g.looking)
+			g.touched.unlisted = g.looking.unlisted
+			maps.Copy(g.touched.items, g.looking.items)
 		} else {
 			g.verdicts, g.pinned, g.signers = seed.items, seed.pinned, seed.signers
 		}
-		g.looking, g.lookAll = nil, false
+		g.looking = touched{}
 		g.mu.Unlock()
 		if err != nil {
 			return fmt.Errorf("look at what others committed: %w", err)

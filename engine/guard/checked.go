@@ -39,7 +39,7 @@ func (g *Guard) Open() error {
 		}
 	}
 	g.windows = append([]window{{from, g.tip}}, g.windows...)
-	g.unlisted = true
+	g.touched.unlisted = true
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 func (g *Guard) SaveChecked() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.signers != nil || g.lookAll || len(g.looking) > 0 {
+	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.signers != nil || g.looking.unlisted || len(g.looking.items) > 0 {
 		return
 	}
 	name := g.ledger.Path(checkedFile)

@@ -52,7 +52,8 @@ type examiner struct {
 	branches map[gitstore.Hash]*branch
 	heirs    map[gitstore.Hash]int  // children yet to come
 	fromHere map[gitstore.Hash]bool // it descends from w.from
-	views    map[gitstore.Hash]gitstore.View
+	read     *gitstore.Scan
+	views    map[gitstore.Hash]gitstore.View // of the commit at hand
 	bases    map[gitstore.Hash]gitstore.Hash // of the commit at hand: what its main parent has in common with another
 	tell     func(layout.ItemID, breach)     // of each breach, once; may be nil
 
@@ -66,14 +67,20 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 	if err != nil {
 		return nil, err
 	}
-	x := &examiner{g: g, w: w, seed: seed,
+	return newExaminer(g, w, seed).all(ctx, commits)
+}
+
+func newExaminer(g *Guard, w window, seed *branch) *examiner {
+	return &examiner{g: g, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
-	return x.all(ctx, commits)
 }
 
 // all holds commits, parents first, against their parents, and gives the last one's branch.
 func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *branch, err error) {
 	last = x.seed
+	reading := gitstore.NewScanning(x.g.ledger.Store, false)
+	defer func() { err = errors.Join(err, reading.Close()) }()
+	x.read = reading.Scan()
 	for _, c := range commits {
 		for _, p := range c.Parents {
 			x.heirs[p]++
@@ -143,6 +150,11 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 	if err := x.list(c, main, at, others); err != nil {
 		return nil, err
 	}
+	if len(others) > 0 && x.wrong == "" {
+		if touched, err = x.ofJoin(ctx, c, at, others, touched); err != nil {
+			return nil, err
+		}
+	}
 	for id := range touched {
 		if err := x.item(ctx, c, main, at, others, id); err != nil {
 			return nil, err
@@ -153,6 +165,32 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 	}
 	x.branches[c.Hash] = at
 	return at, nil
+}
+
+// ofJoin gives those of the items touched by a merge that are to be held against their parents:
+// where the merge is the join of what was committed, items that one side alone touched are what
+// they were on that side, which was looked at, unless something is to be answered there.
+func (x *examiner) ofJoin(ctx context.Context, c gitstore.Commit, at *branch, others map[gitstore.Hash]*branch, touched map[layout.ItemID]bool) (map[layout.ItemID]bool, error) {
+	both, is, err := x.g.Joiner.both(ctx, c)
+	if err != nil || !is {
+		return touched, err
+	}
+	of := maps.Clone(both)
+	for id, v := range at.items {
+		if len(v.breaches) > 0 || v.want.at.IsZero() {
+			of[id] = true
+		}
+	}
+	for _, b := range others {
+		for id, v := range b.items {
+			if len(v.breaches) > 0 || v.want.at.IsZero() {
+				of[id] = true
+			} else if !both[id] && at.items[id] == nil { // what both changed is the main parent's until it is joined
+				at.items[id] = v
+			}
+		}
+	}
+	return of, nil
 }
 
 // mainParent is the parent whose line holds what this workspace knew.
@@ -171,27 +209,31 @@ func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
 // changed lists the items and pinned definitions that differ between two commits.
 func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
 	items = map[layout.ItemID]bool{}
-	var before gitstore.Reader = gitstore.Files{}
+	var before gitstore.View
 	if !from.IsZero() {
 		if before, err = x.view(from); err != nil {
 			return nil, nil, err
 		}
 	}
-	err = x.g.ledger.Store.Diff(ctx, from, to, func(c gitstore.FileChange) error {
-		if id, rest, ok := layout.ItemOfPath(c.Path); ok && ledger.IsJudged(rest, c.Deleted) {
+	now, err := x.view(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = x.read.Diff(before, now, func(d gitstore.Difference) error {
+		if id, rest, ok := layout.ItemOfPath(d.Path); ok && ledger.IsJudged(rest, d.Is.IsZero()) {
 			items[id] = true
 		}
-		moved, err := ledger.RetiredLines(before, c)
+		moved, err := ledger.MovedLines(x.read, d)
 		if err != nil {
 			return err
 		}
 		for id := range moved {
 			items[id] = true
 		}
-		if digest, ok := pinnedDigest(c.Path); ok {
+		if digest, ok := pinnedDigest(d.Path); ok {
 			pinned = append(pinned, digest)
 		}
-		return nil
+		return ctx.Err()
 	})
 	return items, pinned, err
 }
@@ -216,7 +258,8 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if err != nil {
 		return err
 	}
-	mended, what := judge(id, before, now, plans)
+	held := hold(id, before, now, plans)
+	mended, what := held.mended, held.breaches
 	if stray, err := x.stray(ctx, c, id, before, now); err != nil {
 		return err
 	} else if stray != "" && len(what) == 0 {
@@ -230,12 +273,15 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		}
 		what = append(what, lost...)
 	}
-	unfounded, err := x.g.disposals(ctx, view, id, before, &mended, plans)
+	unfounded, err := disposals(ctx, x.g.ledger, view, id, before, &mended, plans)
 	if err != nil {
 		return err
 	}
 	what = append(what, unfounded...)
-	unclaimed, forged := x.g.madeUp(c, before, mended)
+	if len(what) > 0 || held.is == nil {
+		held.decode(before, mended)
+	}
+	unclaimed, forged := madeUp(x.g.ledger.ID, c, held.was, held.is)
 	misstates := false
 	if len(what) == 0 && len(others) == 0 && len(unclaimed) == 0 {
 		what = misstated(c, id, now, plans)
@@ -288,25 +334,6 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	return nil
 }
 
-// lostDeliveries says so where what is known of an item's deliveries stood at a commit, and does not
-// at view, though the item does.
-func lostDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) ([]string, error) {
-	if commit.IsZero() || now.Absent() || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
-		return nil, nil
-	}
-	before, err := at(commit)
-	if err != nil {
-		return nil, err
-	}
-	p := layout.ItemDir(id) + "/" + layout.DeliveryJSON
-	was, errWas := ledger.ReadOptional(before, p)
-	is, errIs := ledger.ReadOptional(view, p)
-	if err := errors.Join(errWas, errIs); err != nil || was == nil || is != nil {
-		return nil, err
-	}
-	return []string{"removed " + layout.DeliveryJSON}, nil
-}
-
 // stray says so where a commit says that an item's records last stood in one that does not lead
 // to it, and may be gone some day, or beside which other files stood.
 func (x *examiner) stray(ctx context.Context, c gitstore.Commit, id layout.ItemID, before, now ledger.Records) (string, error) {
@@ -332,16 +359,6 @@ func (x *examiner) stray(ctx context.Context, c gitstore.Commit, id layout.ItemI
 		return "", err
 	}
 	return "retired the item by a commit where what stands beside its records was another", nil
-}
-
-// LeadsTo reports whether the commit in which an item's records last stood leads to another.
-func LeadsTo(ctx context.Context, l *ledger.Ledger, s layout.Standing, c gitstore.Commit) (bool, error) {
-	h, err := gitstore.ParseHash(s.Commit)
-	if err != nil || slices.Contains(c.Parents, h) {
-		return err == nil, nil //nolint:nilerr // it names no commit
-	}
-	base, err := l.Store.Base(ctx, h, c.Hash)
-	return base == h, err
 }
 
 // joined is what an item's records should be before a commit: those of its main parent, joined
@@ -406,19 +423,6 @@ func (x *examiner) onlyLacks(id layout.ItemID, now, before ledger.Records, main 
 	return state.OnlyLacks(is, records...), nil
 }
 
-// meant is what a commit means that only takes away what the record told of.
-func meant(before, now ledger.Records) *state.Reversal {
-	a, errA := state.Decode(before.Execution)
-	b, errB := state.Decode(now.Execution)
-	if errA != nil || errB != nil {
-		return nil
-	}
-	if r, ok := state.Reverted(a, b); ok {
-		return &r
-	}
-	return nil
-}
-
 // answers reports whether a commit says that it answers another.
 func answers(c gitstore.Commit, to gitstore.Hash) bool {
 	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == answersTrailer && t.Value == to.String() })
@@ -468,20 +472,11 @@ func (x *examiner) join(id layout.ItemID, before ledger.Records, other, base ver
 	return united, nil
 }
 
-// versionOf is the version of an item by its manifest; 0: it cannot be read.
-func versionOf(f ledger.Records) int {
-	m, err := layout.DecodeManifest(f.Manifest)
-	if err != nil {
-		return 0
-	}
-	return m.Version
-}
-
 // view is kept for the commit at hand: there may be very many items.
 func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
 	v, ok := x.views[h]
 	if !ok {
-		if v, err = x.g.ledger.Store.At(h); err == nil {
+		if v, err = x.read.At(h); err == nil {
 			x.views[h] = v
 		}
 	}

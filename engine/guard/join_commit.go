@@ -3,8 +3,10 @@ package guard
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -52,13 +54,27 @@ func Diverged(l *ledger.Ledger, at gitstore.Reader, files map[string][]byte) (al
 	return all
 }
 
-// JoinCommit writes the commit that joins two: a function of them, byte for byte, whichever
+// Joiner joins commits, and remembers the join that it made last.
+type Joiner struct {
+	ledger *ledger.Ledger
+	mu     sync.Mutex // guards last
+	last   joined
+}
+
+// joined is a commit that is the join of its parents, and the items whose records both changed.
+type joined struct {
+	commit gitstore.Hash
+	both   map[layout.ItemID]bool
+}
+
+// Commit writes the commit that joins two: a function of them, byte for byte, whichever
 // comes first. base is what both began from.
-func JoinCommit(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (gitstore.Hash, error) {
+func (j *Joiner) Commit(ctx context.Context, base, a, b gitstore.Hash) (gitstore.Hash, error) {
 	if b.String() < a.String() {
 		a, b = b, a
 	}
-	files, err := JoinTrees(ctx, l, base, a, b)
+	l := j.ledger
+	files, both, err := joinTrees(ctx, l, base, a, b)
 	if err != nil {
 		return a, err
 	}
@@ -66,28 +82,62 @@ func JoinCommit(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash)
 	if err != nil {
 		return a, err
 	}
-	return l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, JoinMessage(a, b, Diverged(l, v, files)...))
+	made, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, JoinMessage(a, b, Diverged(l, v, files)...))
+	if err == nil {
+		j.mu.Lock()
+		j.last = joined{made, both}
+		j.mu.Unlock()
+	}
+	return made, err
 }
 
-// IsJoin reports whether a commit with two parents holds what JoinCommit of them would.
-func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (bool, error) {
+// both gives the items whose records both parents of a join changed; false: the commit is no
+// join, or not that of its parents.
+func (j *Joiner) both(ctx context.Context, c gitstore.Commit) (both map[layout.ItemID]bool, is bool, err error) {
+	if len(c.Parents) != 2 || c.Committer.Email != gitstore.JoinerEmail {
+		return nil, false, nil
+	}
+	j.mu.Lock()
+	last := j.last
+	j.mu.Unlock()
+	if last.commit == c.Hash {
+		return last.both, true, nil
+	}
+	return isJoin(ctx, j.ledger, c)
+}
+
+// IsJoin reports whether a commit with two parents holds what the Joiner makes of them.
+func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (is bool, err error) {
+	_, is, err = isJoin(ctx, l, c)
+	return is, err
+}
+
+func isJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[layout.ItemID]bool, is bool, err error) {
 	if len(c.Parents) != 2 {
-		return false, nil
+		return nil, false, nil
 	}
 	a, b := c.Parents[0], c.Parents[1]
 	base, err := l.Store.Base(ctx, a, b)
 	if err != nil || base.IsZero() || b.String() < a.String() {
-		return false, err
+		return nil, false, err
 	}
-	want, err := JoinTrees(ctx, l, base, a, b)
+	want, both, err := joinTrees(ctx, l, base, a, b)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	is, err := changes(ctx, l, a, c.Hash)
-	if err != nil {
-		return false, err
+	reading := gitstore.NewScanning(l.Store, false)
+	defer func() { err = errors.Join(err, reading.Close()) }()
+	read := reading.Scan()
+	found, err := changes(ctx, read, a, c.Hash)
+	if err == nil {
+		is, err = holds(l, read, a, c.Hash, found, want)
 	}
-	now, err := l.Store.At(c.Hash)
+	return both, is, err
+}
+
+// holds reports whether what a commit changed of its parent a is what was to be changed.
+func holds(l *ledger.Ledger, read *gitstore.Scan, a, commit gitstore.Hash, is, want map[string][]byte) (bool, error) {
+	now, err := read.At(commit)
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +153,7 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (bool, err
 	if len(want) == 0 {
 		return true, nil
 	}
-	v, err := l.Store.At(a)
+	v, err := read.At(a)
 	if err != nil {
 		return false, err
 	}

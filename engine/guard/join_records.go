@@ -128,6 +128,15 @@ func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []s
 	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, conflicts, nil
 }
 
+// versionOf is the version of an item by its manifest; 0: it cannot be read.
+func versionOf(f ledger.Records) int {
+	m, err := layout.DecodeManifest(f.Manifest)
+	if err != nil {
+		return 0
+	}
+	return m.Version
+}
+
 // inventoryOf is that of some which a manifest names; else the first.
 func inventoryOf(manifest []byte, of ...ledger.Records) []byte {
 	m, err := layout.DecodeManifest(manifest)

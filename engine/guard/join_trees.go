@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -18,26 +19,39 @@ import (
 // JoinTrees gives what is to change in the files of commit a so that they hold what those of
 // b do; base is what both began from. It is a function of its arguments.
 func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (map[string][]byte, error) {
+	files, _, err := joinTrees(ctx, l, base, a, b)
+	return files, err
+}
+
+// joinTrees is JoinTrees; it gives the items besides whose records both sides changed.
+func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
+	reading := gitstore.NewScanning(l.Store, false)
+	defer func() { err = errors.Join(err, reading.Close()) }()
 	var ours, theirs map[string][]byte
 	comparing, within := errgroup.WithContext(ctx)
-	comparing.Go(func() (err error) { ours, err = changes(within, l, base, a); return err })
-	comparing.Go(func() (err error) { theirs, err = changes(within, l, base, b); return err })
+	comparing.Go(func() (err error) { ours, err = changes(within, reading.Scan(), base, a); return err })
+	comparing.Go(func() (err error) { theirs, err = changes(within, reading.Scan(), base, b); return err })
 	if err := comparing.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var j joining
-	if err := j.open(l, base, a, b); err != nil {
-		return nil, err
+	j := joining{ledger: l}
+	if err := j.open(reading.Scan(), base, a, b); err != nil {
+		return nil, nil, err
 	}
+	return j.all(ctx, ours, theirs)
+}
+
+// all joins what either side changed.
+func (j *joining) all(ctx context.Context, ours, theirs map[string][]byte) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
 	mine, err := j.touched(ours)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	other, err := j.touched(theirs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	files, both := map[string][]byte{}, map[layout.ItemID]bool{}
+	files, both = map[string][]byte{}, map[layout.ItemID]bool{}
 	for id := range other.lines {
 		both[id] = mine.records[id] || mine.beside[id]
 	}
@@ -57,7 +71,7 @@ func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) 
 			continue
 		}
 		if files[p], err = j.file(ctx, p, here, data); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if files[p] == nil && here == nil {
 			delete(files, p)
@@ -70,24 +84,24 @@ func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) 
 			continue
 		}
 		if err := j.item(id, files, stood); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := j.lines(files, stood); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return files, j.bury(files)
+	return files, both, j.bury(files)
 }
 
-// touched are the items that one side changed.
-type touched struct {
+// side are the items that one side changed.
+type side struct {
 	records map[layout.ItemID]bool            // their records or lines
 	beside  map[layout.ItemID]bool            // other files of their folders
 	lines   map[layout.ItemID]layout.Standing // as they are now
 }
 
-func (j *joining) touched(files map[string][]byte) (t touched, err error) {
-	t = touched{records: map[layout.ItemID]bool{}, beside: map[layout.ItemID]bool{}, lines: map[layout.ItemID]layout.Standing{}}
+func (j *joining) touched(files map[string][]byte) (t side, err error) {
+	t = side{records: map[layout.ItemID]bool{}, beside: map[layout.ItemID]bool{}, lines: map[layout.ItemID]layout.Standing{}}
 	for p, data := range files {
 		if id, rest, ok := layout.ItemOfPath(p); ok && ledger.IsRecord(rest) {
 			t.records[id] = true
@@ -142,17 +156,23 @@ func (j *joining) bury(files map[string][]byte) error {
 }
 
 // changes are the files that differ; nil is one that is gone.
-func changes(ctx context.Context, l *ledger.Ledger, from, to gitstore.Hash) (map[string][]byte, error) {
+func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	err := l.Store.Diff(ctx, from, to, func(c gitstore.FileChange) error {
-		if files[c.Path] = c.Data; c.Deleted {
-			files[c.Path] = nil
-		} else if c.Data == nil {
-			files[c.Path] = []byte{}
+	before, err := read.At(from)
+	if err != nil {
+		return nil, err
+	}
+	now, err := read.At(to)
+	if err != nil {
+		return nil, err
+	}
+	return files, read.Diff(before, now, func(d gitstore.Difference) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		return nil
+		files[d.Path], err = read.Blob(d, d.Is)
+		return err
 	})
-	return files, err
 }
 
 // joining reads the three commits of a join.
@@ -161,10 +181,9 @@ type joining struct {
 	base, a, b gitstore.View
 }
 
-func (j *joining) open(l *ledger.Ledger, base, a, b gitstore.Hash) (err error) {
-	j.ledger = l
+func (j *joining) open(read *gitstore.Scan, base, a, b gitstore.Hash) (err error) {
 	for h, v := range map[gitstore.Hash]*gitstore.View{base: &j.base, a: &j.a, b: &j.b} {
-		if *v, err = l.Store.At(h); err != nil {
+		if *v, err = read.At(h); err != nil {
 			return err
 		}
 	}

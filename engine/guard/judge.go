@@ -23,25 +23,53 @@ type version struct {
 // judge holds an item's records against what they were; see the package comment.
 // Without breaches mended is now.
 func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (mended ledger.Records, breaches []string) {
-	if !before.Sound(id) {
-		return now, nil
+	h := hold(id, before, now, plans)
+	return h.mended, h.breaches
+}
+
+// held is what judge came to, and the execution records before and mended, decoded; nil: they
+// were not.
+type held struct {
+	mended   ledger.Records
+	breaches []string
+	was, is  *state.Execution
+}
+
+// decode reads the execution records; what cannot be read is nil.
+func (h *held) decode(before, mended ledger.Records) {
+	h.was, h.is = nil, nil
+	if x, err := state.Decode(before.Execution); err == nil {
+		h.was = x
+	}
+	if x, err := state.Decode(mended.Execution); err == nil {
+		h.is = x
+	}
+}
+
+func hold(id layout.ItemID, before, now ledger.Records, plans state.Plans) held {
+	x, sound := before.Usable(id)
+	if !sound {
+		return held{mended: now}
 	}
 	was := before.Retired
 	before.Retired = layout.Standing{}
 	switch {
 	case now.Absent():
-		return before, []string{"removed the item's records"}
+		return held{mended: before, breaches: []string{"removed the item's records"}}
 	case now.Retired != (layout.Standing{}):
 		if what := judgeRetired(before, was, now, plans); what != "" {
-			return before, []string{what}
+			return held{mended: before, breaches: []string{what}}
 		}
-		return now, nil
+		return held{mended: now}
 	}
+	h := held{was: x}
+	h.mended, h.is, h.breaches = judgeStanding(id, before, now, x, plans)
+	return h
+}
+
+// judgeStanding is judge of records that stand; x and is are the execution records, decoded.
+func judgeStanding(id layout.ItemID, before, now ledger.Records, x *state.Execution, plans state.Plans) (mended ledger.Records, is *state.Execution, breaches []string) {
 	mended = now
-	x, err := state.Decode(before.Execution)
-	if err != nil {
-		return now, nil // sound has read it
-	}
 	is, unusable := readExecution(id, now.Execution)
 	if unusable != "" {
 		mended.Execution, is = before.Execution, x
@@ -51,7 +79,7 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 		breaches = append(breaches, found...)
 	}
 	if found, done := mendTombstone(before, &mended, is); done {
-		return mended, append(breaches, found...)
+		return mended, is, append(breaches, found...)
 	}
 	renewed := state.Progressed(x, is) && isInventory(id, now)
 	manifest, found := mendManifest(before, now, x, is, plans, renewed)
@@ -60,7 +88,8 @@ func judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) (men
 	if !renewed {
 		breaches = append(breaches, mendInventory(before, &mended)...)
 	}
-	return mended, append(breaches, mendDeposits(before, &mended)...)
+	breaches = append(breaches, mendDeposits(before, &mended)...)
+	return mended, is, breaches
 }
 
 // judgeRetired says what is not lawful in an item's being retired; was is where its records
@@ -90,6 +119,9 @@ func judgeRetired(before ledger.Records, was layout.Standing, now ledger.Records
 // mendManifest lets the manifest say anew what was dropped where the commit made a new
 // version of the item.
 func mendManifest(before, now ledger.Records, x, is *state.Execution, plans state.Plans, renewed bool) ([]byte, []string) {
+	if now.Manifest != nil && bytes.Equal(before.Manifest, now.Manifest) {
+		return now.Manifest, nil
+	}
 	was, errA := layout.DecodeManifest(before.Manifest)
 	m, errB := layout.DecodeManifest(now.Manifest)
 	x.Since = was.Since
@@ -138,8 +170,11 @@ func isInventory(id layout.ItemID, f ledger.Records) bool {
 
 // mendInventory puts the inventory back that the manifest speaks of.
 func mendInventory(before ledger.Records, mended *ledger.Records) []string {
+	if bytes.Equal(before.Inventory, mended.Inventory) {
+		return nil
+	}
 	m, err := layout.DecodeManifest(mended.Manifest)
-	if err != nil || m.Inventory == nil || bytes.Equal(before.Inventory, mended.Inventory) ||
+	if err != nil || m.Inventory == nil ||
 		ledger.DigestOf(before.Inventory) != m.Inventory.Digest || ledger.DigestOf(mended.Inventory) == m.Inventory.Digest {
 		return nil
 	}

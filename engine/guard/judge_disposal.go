@@ -73,7 +73,7 @@ func intended(x *state.Execution, proposal string) bool {
 }
 
 // disposals takes out what begins an item's disposal without the approvals it needs at view.
-func (g *Guard) disposals(ctx context.Context, view gitstore.View, id layout.ItemID, before ledger.Records, mended *ledger.Records, plans state.Plans) ([]string, error) {
+func disposals(ctx context.Context, l *ledger.Ledger, view gitstore.View, id layout.ItemID, before ledger.Records, mended *ledger.Records, plans state.Plans) ([]string, error) {
 	mark := []byte(`"kind": "` + state.DisposeIntent + `"`)
 	if !bytes.Contains(mended.Execution, mark) || bytes.Contains(before.Execution, mark) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (g *Guard) disposals(ctx context.Context, view gitstore.View, id layout.Ite
 	if before.Manifest != nil {
 		manifest = before.Manifest
 	}
-	why, err := warrant.Lawful(ctx, g.ledger.Store, view, string(in.Target), id, manifest, mended.Execution, in.At)
+	why, err := warrant.Lawful(ctx, l.Store, view, string(in.Target), id, manifest, mended.Execution, in.At)
 	if err != nil || why == "" {
 		return nil, err
 	}

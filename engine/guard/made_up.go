@@ -9,15 +9,13 @@ import (
 	"bagpipe/layout"
 )
 
-// madeUp tells of attempts that nobody made, and of those in this engine's name; see the
+// madeUp tells of attempts that nobody made, and of those in an engine's name; see the
 // package comment.
-func (g *Guard) madeUp(c gitstore.Commit, before, now ledger.Records) (unclaimed, forged []string) {
-	a, errA := state.Decode(before.Execution)
-	b, errB := state.Decode(now.Execution)
-	if errA != nil || errB != nil { // an item is new, or judged as it was
+func madeUp(engine layout.EngineID, c gitstore.Commit, a, b *state.Execution) (unclaimed, forged []string) {
+	if a == nil || b == nil { // an item is new, or judged as it was
 		return nil, nil
 	}
-	forged = state.Forged(a, b, g.ledger.ID)
+	forged = state.Forged(a, b, engine)
 	back := func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Recovered" || t.Key == answersTrailer }
 	switch {
 	case ledger.ByBagpipe(c) && slices.ContainsFunc(c.Trailers, back): // what was done comes back as a whole
@@ -30,9 +28,25 @@ func (g *Guard) madeUp(c gitstore.Commit, before, now ledger.Records) (unclaimed
 
 // misstated tells of statuses in a commit by hand that do not follow from its record.
 func misstated(c gitstore.Commit, id layout.ItemID, now ledger.Records, plans state.Plans) []string {
+	if ledger.ByBagpipe(c) {
+		return nil
+	}
 	m, err := layout.DecodeManifest(now.Manifest)
-	if err != nil || ledger.ByBagpipe(c) || !now.Sound(id) {
+	if err != nil || !now.Sound(id) {
 		return nil
 	}
 	return state.Misstated(now.Execution, m.Since, plans)
+}
+
+// meant is what a commit means that only takes away what the record told of.
+func meant(before, now ledger.Records) *state.Reversal {
+	a, errA := state.Decode(before.Execution)
+	b, errB := state.Decode(now.Execution)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	if r, ok := state.Reverted(a, b); ok {
+		return &r
+	}
+	return nil
 }

@@ -25,11 +25,10 @@ type Breach struct {
 // every breach, the first first.
 func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitstore.Hash) ([]Breach, error) {
 	var told []Breach
-	x := &examiner{g: g, w: window{from: from}, seed: newBranch(),
-		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{from: true},
-		tell: func(id layout.ItemID, b breach) {
-			told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil})
-		}}
+	x := newExaminer(g, window{from: from}, newBranch())
+	x.tell = func(id layout.ItemID, b breach) {
+		told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil})
+	}
 	read := make([]gitstore.Commit, len(commits))
 	for i, h := range commits {
 		v, err := g.ledger.Store.At(h)

@@ -238,7 +238,7 @@ func (w *world) join(a, b gitstore.Hash) gitstore.Hash {
 	case b:
 		return a
 	}
-	joined, err := guard.JoinCommit(ctx, w.e.Ledger, base, a, b)
+	joined, err := w.e.Guard.Joiner.Commit(ctx, base, a, b)
 	if err != nil {
 		w.Fatal(err)
 	}

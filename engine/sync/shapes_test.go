@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/guard"
 	"bagpipe/engine/state"
 	"bagpipe/engine/sync"
 	"bagpipe/layout"
@@ -86,7 +85,7 @@ func TestCrissCross(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		joined, err := guard.JoinCommit(ctx, w.e.Ledger, base, a, b)
+		joined, err := w.e.Guard.Joiner.Commit(ctx, base, a, b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/guard"
 	"bagpipe/layout"
 )
 
@@ -118,7 +117,7 @@ func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, e
 	case base == b:
 		return a, nil
 	}
-	joined, err := guard.JoinCommit(ctx, s.ledger, base, a, b)
+	joined, err := s.guard.Joiner.Commit(ctx, base, a, b)
 	if err != nil {
 		return a, fmt.Errorf("join %s and %s: %w", a.String()[:12], b.String()[:12], err)
 	}
