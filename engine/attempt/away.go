@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -96,6 +99,8 @@ func (w *Away) Withdraw() { w.release() }
 func (w *Away) Scratch() string { return w.a.folder.ScratchDir(w.attempt.AttemptRef) }
 
 // End ends the attempt as its robot said. log is what the robot printed, "" if nothing came.
+// An error says that the end is not in the history: fault.Refused where it never will be, as the
+// attempt is not the current one; else the attempt is in progress, and the next engine adopts it.
 func (w *Away) End(ctx context.Context, res steps.Result, failure error, log string) error {
 	if failure == nil {
 		failure = w.checkPlace(ctx)
@@ -108,7 +113,11 @@ func (w *Away) End(ctx context.Context, res steps.Result, failure error, log str
 	}
 	w.suspect()
 	w.finish(ctx)
-	return w.Err
+	err := w.attempt.unended
+	if errors.Is(err, state.ErrStale) || ledger.IsRefused(err) {
+		return fault.New(fault.Refused, err.Error())
+	}
+	return err
 }
 
 // takeLog appends the file of a log to the attempt's.

@@ -23,6 +23,7 @@ type claimed struct {
 	checks      []steps.Check          // what the robot found of the object's quality
 	given       given                  // what the robot was given
 	told        map[layout.ItemID]bool // the children that its program told of while it ran
+	unended     error                  // why its end is not in the history; nil: it is
 }
 
 // Worker is who performs an attempt, as its record names it.

@@ -217,6 +217,7 @@ func (w *Work) finish(ctx context.Context) {
 	}
 	w.attempt.keepProgress(w.scratch, w.Err)
 	err := w.settle(w.endDurably(ctx))
+	w.attempt.unended = err
 	w.attempt.given.unlock()
 	if errors.Is(err, state.ErrStale) {
 		w.warn("an attempt lost its claim; its result does not count", "attempt", w.attempt.Key.String())

@@ -73,11 +73,11 @@ func (r Claimants) Put(ctx context.Context, account string, h wire.Held, path st
 		return errNotCurrent()
 	}
 	defer root.Close()
-	if err := cutAt(root, string(rel), offset); err != nil {
-		return err
+	if err := r.writing(l, func() error { return cutAt(root, string(rel), offset) }); err != nil {
+		return ended(err)
 	}
 	in := &summed{from: body, sum: sha256.New()}
-	if _, err := appendPart(root, string(rel), offset, in); err != nil {
+	if _, err := r.appendPart(l, root, string(rel), offset, in); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -87,11 +87,15 @@ func (r Claimants) Put(ctx context.Context, account string, h wire.Held, path st
 		return nil
 	}
 	bad := fault.New(fault.Invalid, fmt.Sprintf("the bytes of %s are not those of Content-Digest", path))
-	f, err := root.OpenFile(string(rel), os.O_WRONLY, 0)
-	if err != nil {
-		return errors.Join(bad, err)
+	return errors.Join(bad, r.writing(l, func() error { return cutAt(root, string(rel), offset) }))
+}
+
+// ended words an error of writing for a program over HTTP.
+func ended(err error) error {
+	if errors.Is(err, errEnding) {
+		return errNotCurrent()
 	}
-	return errors.Join(bad, f.Truncate(offset), f.Close())
+	return err
 }
 
 // cutAt takes back what a file has behind an offset.

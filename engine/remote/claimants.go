@@ -225,8 +225,11 @@ func (r Claimants) held(account string, h wire.Held) (*loan, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.loans[ref]
-	if l == nil || l.ending || l.http == nil || l.worker != ClaimantName(account) {
+	if l == nil || l.http == nil || l.worker != ClaimantName(account) {
 		return nil, errNotCurrent()
+	}
+	if l.ending {
+		return nil, fault.New(fault.Busy, "the attempt is being ended")
 	}
 	return l, nil
 }
@@ -312,6 +315,7 @@ func (r Claimants) End(ctx context.Context, account string, h wire.Held, e wire.
 	if l = r.close(l.ref); l == nil {
 		return errNotCurrent()
 	}
+	l.settled()
 	if e.Log != "" {
 		if err := os.WriteFile(l.logFile(), []byte(e.Log), 0o600); err != nil {
 			r.reopen(l)
@@ -321,7 +325,11 @@ func (r Claimants) End(ctx context.Context, account string, h wire.Held, e wire.
 	if failure == nil {
 		failure = sound(c.Scratch, res)
 	}
-	return r.end(l, res, failure)
+	err = r.end(l, res, failure)
+	if err != nil && !fault.Is(err, fault.Refused) {
+		return fault.New(fault.Busy, "the end could not be committed, and is to be told again: "+err.Error())
+	}
+	return err
 }
 
 // endedBy reports whether an end that this account sent was taken.

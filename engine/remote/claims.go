@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bagpipe/engine/attempt"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -25,10 +26,11 @@ type loan struct {
 	expires  time.Time
 	send     []string // folders
 	robot    layout.Name
-	prepared bool       // the worker has asked for what the robot is given
-	prepare  sync.Mutex // held while that is prepared: the attempt is not ended meanwhile
-	shared   bool       // the worker shares the file system
-	ending   bool       // its end is being committed; no lease is judged
+	prepared bool         // the worker has asked for what the robot is given
+	prepare  sync.Mutex   // held while that is prepared: the attempt is not ended meanwhile
+	shared   bool         // the worker shares the file system
+	ending   bool         // its end is being committed; no lease is judged, and no part is taken
+	parts    sync.RWMutex // held while some bytes of a part are written
 	asked
 	http *claimed // of a program that came over HTTP; nil: a worker's
 }
@@ -217,7 +219,7 @@ func (r *Remote) over(l *loan, err error) {
 	delete(r.loans, l.ref)
 	delete(r.granted, l.offer)
 	r.mu.Unlock()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, context.Canceled) && !fault.Is(err, fault.Refused) {
 		r.rooms.Log.Error("end an attempt of a worker", "item", l.ref.Item, "step", l.ref.Step, "attempt", l.ref.Key.String(), "worker", l.worker, "err", err)
 	}
 	r.rooms.Nudge()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/attempt"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -35,6 +36,7 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 		problem(w, http.StatusConflict, "the attempt is being ended")
 		return
 	}
+	l.settled()
 	res, failure, want, bad := r.checked(q.Context(), l, end)
 	if len(want) > 0 || bad != nil && q.Context().Err() != nil {
 		r.reopen(l)
@@ -57,11 +59,19 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 		r.took[l.want] = r.took[l.want].Add(took)
 	}
 	r.mu.Unlock()
-	_ = r.end(l, res, failure) // the engine's own log has it; the worker can do nothing about it
-	w.WriteHeader(http.StatusNoContent)
+	switch err := r.end(l, res, failure); {
+	case err == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case fault.Is(err, fault.Refused):
+		problem(w, http.StatusGone, "this attempt is not the current one: "+err.Error())
+	default:
+		problem(w, http.StatusServiceUnavailable, "the end could not be committed, and is to be told again: "+err.Error())
+	}
 }
 
-// end commits an end that was checked.
+// end commits an end that was checked. Only then it counts, and is acknowledged. Where it could not be
+// committed, and will not be refused, the loan stays as it is: this engine stops, and the next one adopts
+// the attempt, whose worker tells the end again.
 func (r *Remote) end(l *loan, res steps.Result, failure error) error {
 	ctx, log := context.Background(), l.logFile()
 	if _, err := os.Lstat(log); err != nil {
@@ -72,6 +82,12 @@ func (r *Remote) end(l *loan, res steps.Result, failure error) error {
 		err = l.work.GiveUp(ctx, fmt.Sprintf("%s gave it back: %s", l.who(), res.Message))
 	} else {
 		err = l.work.End(ctx, res, failure, log)
+	}
+	if err != nil {
+		if fault.Is(err, fault.Refused) {
+			r.over(l, err)
+		}
+		return err
 	}
 	r.mu.Lock()
 	if w := r.workers[l.worker]; w != nil && w.Engine == l.ref.Key.Engine {
@@ -91,8 +107,8 @@ func (r *Remote) end(l *loan, res steps.Result, failure error) error {
 	}
 	r.ended[l.ref] = l.held.Nonce
 	r.mu.Unlock()
-	r.over(l, err)
-	return err
+	r.over(l, nil)
+	return nil
 }
 
 // timedOut reports whether a robot took longer than its step may.

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -158,6 +160,45 @@ func (t *table) close(ref layout.AttemptRef) *loan {
 	}
 	l.ending = true
 	return l
+}
+
+// errEnding says that the bytes of an attempt which is being ended do not change any more: they may be verified
+// already.
+var errEnding = errors.New("the attempt is being ended, or has ended")
+
+// writing calls f, which writes below the scratch folder of a loan that is not being ended. After settled no
+// such call is under way.
+func (t *table) writing(l *loan, f func() error) error {
+	l.parts.RLock()
+	defer l.parts.RUnlock()
+	t.mu.Lock()
+	over := l.ending || t.loans[l.ref] != l
+	t.mu.Unlock()
+	if over {
+		return errEnding
+	}
+	return f()
+}
+
+// settled waits until nothing is written any more of a loan that is being ended.
+func (l *loan) settled() {
+	l.parts.Lock()
+	defer l.parts.Unlock()
+}
+
+// part writes the bytes of a part as they come.
+type part struct {
+	t  *table
+	l  *loan
+	to *os.File
+}
+
+func (p part) Write(data []byte) (n int, err error) {
+	err = p.t.writing(p.l, func() error {
+		n, err = p.to.Write(data)
+		return err
+	})
+	return n, err
 }
 
 // reopen lets a loan go on whose end did not count.

@@ -251,7 +251,7 @@ func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 	}
 	defer root.Close()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(partTime))
-	code, err := appendPart(root, rel, offset, http.MaxBytesReader(w, q.Body, mostPart))
+	code, err := r.appendPart(l, root, rel, offset, http.MaxBytesReader(w, q.Body, mostPart))
 	if err != nil {
 		problem(w, code, err.Error())
 		return
@@ -262,10 +262,28 @@ func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 // partTime bounds one part of a slow link.
 const partTime = 10 * time.Minute
 
-func appendPart(root *os.Root, rel string, offset int64, body io.Reader) (code int, err error) {
+// appendPart writes a part of a file of a loan, unless that is being ended.
+func (t *table) appendPart(l *loan, root *os.Root, rel string, offset int64, body io.Reader) (code int, err error) {
+	var f *os.File
+	err = t.writing(l, func() (err error) {
+		f, err = openAt(root, rel, offset)
+		return err
+	})
+	if err != nil {
+		return http.StatusConflict, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err = io.Copy(part{t, l, f}, body); errors.Is(err, errEnding) {
+		return http.StatusConflict, err
+	}
+	return http.StatusBadRequest, err
+}
+
+// openAt opens a file below scratch at its end, which must be at offset; 0 begins it anew.
+func openAt(root *os.Root, rel string, offset int64) (*os.File, error) {
 	if dir := filepath.Dir(rel); dir != "." {
 		if err := root.MkdirAll(dir, 0o777); err != nil {
-			return http.StatusConflict, err
+			return nil, err
 		}
 	}
 	flags := os.O_WRONLY | os.O_CREATE
@@ -274,19 +292,17 @@ func appendPart(root *os.Root, rel string, offset int64, body io.Reader) (code i
 	}
 	f, err := root.OpenFile(rel, flags, 0o666)
 	if err != nil {
-		return http.StatusConflict, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() != offset) {
+		err = fmt.Errorf("%d bytes of %s are here, not %d", info.Size(), layout.EncodePath(rel), offset)
+	}
+	if err == nil {
+		_, err = f.Seek(offset, io.SeekStart)
+	}
 	if err != nil {
-		return http.StatusConflict, err
+		return nil, errors.Join(err, f.Close())
 	}
-	if !info.Mode().IsRegular() || info.Size() != offset {
-		return http.StatusConflict, fmt.Errorf("%d bytes of %s are here, not %d", info.Size(), layout.EncodePath(rel), offset)
-	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return http.StatusInternalServerError, err
-	}
-	_, err = io.Copy(f, body)
-	return http.StatusBadRequest, err
+	return f, nil
 }

@@ -1,0 +1,155 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/engine/state"
+	"bagpipe/layout"
+	"bagpipe/steps"
+)
+
+// lending is an attempt whose end is committed as the test says.
+type lending struct {
+	dir    string
+	answer error
+	before func() // it is committed
+	ends   int
+}
+
+func (w *lending) Prepare(context.Context) (*steps.Call, *state.Step, error) {
+	return &steps.Call{}, &state.Step{}, nil
+}
+func (w *lending) Again(ctx context.Context) (*steps.Call, *state.Step, error) { return w.Prepare(ctx) }
+func (w *lending) Scratch() string                                             { return w.dir }
+func (w *lending) GiveUp(context.Context, string) error                        { return nil }
+func (w *lending) LostBefore() int                                             { return 0 }
+func (w *lending) Leave()                                                      {}
+
+func (w *lending) End(context.Context, steps.Result, error, string) error {
+	if w.before != nil {
+		w.before()
+	}
+	w.ends++
+	return w.answer
+}
+
+// lentOne is a remote with one loan.
+func lentOne(t *testing.T) (*Remote, *loan, *lending) {
+	t.Helper()
+	r := New(Rooms{Now: time.Now, Log: slog.New(slog.DiscardHandler), Nudge: func() {}, Room: func() error { return nil }}, Place{Secret: make([]byte, 32)})
+	w := &lending{dir: t.TempDir()}
+	id, err := layout.NewItemID(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := layout.AttemptRef{Item: id, Workflow: "far.1", Step: "derive", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
+	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: "w", work: w, lease: time.Minute, expires: time.Now().Add(time.Minute)}
+	r.loans[ref] = l
+	return r, l, w
+}
+
+func (l *loan) ask(r *Remote, method, what string, body io.Reader) int {
+	q := httptest.NewRequest(method, "/"+l.held.Path()+"/"+what, body)
+	q.Header.Set("Authorization", "Bearer "+l.held.Nonce)
+	a := httptest.NewRecorder()
+	r.Handler().ServeHTTP(a, q)
+	return a.Code
+}
+
+func endOf(t *testing.T, files ...wire.File) io.Reader {
+	t.Helper()
+	end := wire.EndOf(steps.Result{}, nil)
+	end.Files = files
+	data, err := wire.EncodeDocument(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(data)
+}
+
+// An end is acknowledged when it is committed, and only then: one that the history refuses is told to be too
+// late, and one that could not be committed is to be told again, to the next engine.
+func TestAnEndIsAcknowledgedWhenItIsCommitted(t *testing.T) {
+	r, l, w := lentOne(t)
+	w.answer = errors.New("no space left")
+	for range 2 {
+		if code := l.ask(r, http.MethodPost, "end", endOf(t)); code != http.StatusServiceUnavailable && code != http.StatusConflict {
+			t.Errorf("an end that was not committed is answered %d", code)
+		}
+	}
+	if w.ends != 1 || r.loans[l.ref] != l {
+		t.Errorf("%d ends, loan %v: the attempt is the next engine's", w.ends, r.loans[l.ref])
+	}
+	r, l, w = lentOne(t)
+	w.answer = fault.New(fault.Refused, "another attempt stands in its place")
+	for range 2 {
+		if code := l.ask(r, http.MethodPost, "end", endOf(t)); code != http.StatusGone {
+			t.Errorf("an end that the history refused is answered %d", code)
+		}
+	}
+	r, l, w = lentOne(t)
+	for range 2 {
+		if code := l.ask(r, http.MethodPost, "end", endOf(t)); code != http.StatusNoContent {
+			t.Errorf("an end that was committed is answered %d", code)
+		}
+	}
+	if w.ends != 1 {
+		t.Errorf("it was committed %d times", w.ends)
+	}
+}
+
+// What was verified is what is published: a part that comes late, or twice, changes nothing from the end on.
+func TestALatePartChangesNothingThatWasVerified(t *testing.T) {
+	r, l, w := lentOne(t)
+	if code := l.ask(r, http.MethodPut, "made?offset=0&p=x", bytes.NewReader([]byte("hello"))); code != http.StatusNoContent {
+		t.Fatalf("a part is answered %d", code)
+	}
+	slow, feed := io.Pipe()
+	stuck := make(chan int, 1)
+	go func() { stuck <- l.ask(r, http.MethodPut, "made?offset=0&p=y", slow) }()
+	if _, err := feed.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); ; {
+		if got, _ := os.ReadFile(filepath.Join(w.dir, "y")); string(got) == "half" {
+			break
+		}
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("the first half was not written")
+		}
+	}
+	w.before = func() {
+		if code := l.ask(r, http.MethodPut, "made?offset=0&p=x", bytes.NewReader([]byte("HELLO"))); code != http.StatusConflict {
+			t.Errorf("a part that came twice is answered %d", code)
+		}
+		if _, err := feed.Write([]byte("more")); err != nil {
+			t.Error(err)
+		}
+		_ = feed.Close()
+		if code := <-stuck; code != http.StatusConflict {
+			t.Errorf("the rest of a slow part is answered %d", code)
+		}
+	}
+	told := wire.File{Path: "x", Size: 5, SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}
+	if code := l.ask(r, http.MethodPost, "end", endOf(t, told)); code != http.StatusNoContent {
+		t.Errorf("the end is answered %d", code)
+	}
+	for name, want := range map[string]string{"x": "hello", "y": "half"} {
+		if got, err := os.ReadFile(filepath.Join(w.dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q: %v", name, got, err)
+		}
+	}
+}
