@@ -47,24 +47,26 @@ func (w *Worker) third() time.Duration {
 }
 
 func (w *Worker) beat(ctx context.Context) error {
-	data, err := wire.Encode(w.pulse())
-	if err != nil {
-		return err
-	}
-	var orders wire.Orders
-	if err := w.exchange(ctx, wire.VerbBeat, data, &orders); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.heard = w.o.Now()
-	w.mu.Unlock()
-	if orders.Unknown {
-		if err := w.hello(ctx); err != nil {
+	for _, b := range w.pulse().Parts() {
+		data, err := wire.Encode(b)
+		if err != nil {
 			return err
 		}
-		orders = w.welcome.Orders
+		var orders wire.Orders
+		if err := w.exchange(ctx, wire.VerbBeat, data, &orders); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.heard = w.o.Now()
+		w.mu.Unlock()
+		if orders.Unknown {
+			if err := w.hello(ctx); err != nil {
+				return err
+			}
+			orders = w.greeted().Orders
+		}
+		w.obey(ctx, orders)
 	}
-	w.obey(ctx, orders)
 	return nil
 }
 

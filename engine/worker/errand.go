@@ -41,7 +41,7 @@ func (s *statusError) Error() string { return fmt.Sprintf("HTTP %d: %s", s.code,
 
 // request asks once. The caller closes the body of the answer.
 func (e *errand) request(ctx context.Context, method, what string, body io.Reader, header http.Header) (*http.Response, error) {
-	q, err := http.NewRequestWithContext(ctx, method, e.w.welcome.Transfer+e.a.held.Path()+"/"+what, body)
+	q, err := http.NewRequestWithContext(ctx, method, e.w.greeted().Transfer+e.a.held.Path()+"/"+what, body)
 	if err != nil {
 		return nil, err
 	}

@@ -57,13 +57,11 @@ type Options struct {
 
 // Worker performs steps.
 type Worker struct {
-	o       Options
-	http    *http.Client
-	welcome wire.Welcome
-	shared  string
-	robots  []wire.Robot
-	cache   *cache
-	lock    *flock.Flock // on the folder
+	o      Options
+	http   *http.Client
+	robots []wire.Robot
+	cache  *cache
+	lock   *flock.Flock // on the folder
 
 	gone   chan error               // the engine does not want this worker any more
 	claims chan struct{}            // slots and those claimed ahead
@@ -77,6 +75,8 @@ type Worker struct {
 
 // state is what changes while a worker works.
 type state struct {
+	welcome  wire.Welcome // the engine's last
+	shared   string       // what the engine's probe holds, where it was found
 	running  map[layout.AttemptRef]*attempt
 	classes  map[string]context.CancelFunc // pulls by class
 	heard    time.Time                     // the engine's last answer
@@ -186,8 +186,9 @@ func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
 	if err := w.o.Link.Listen(func(data []byte) { w.heardOrders(side, data) }); err != nil {
 		return err
 	}
-	w.obey(side, w.welcome.Orders)
-	w.o.Say(fmt.Sprintf("worker %s: %s, engine at %s", w.o.Config.Name, layout.Count(w.o.Config.Slots, "slot"), w.welcome.Transfer))
+	welcome := w.greeted()
+	w.obey(side, welcome.Orders)
+	w.o.Say(fmt.Sprintf("worker %s: %s, engine at %s", w.o.Config.Name, layout.Count(w.o.Config.Slots, "slot"), welcome.Transfer))
 	var beating sync.WaitGroup
 	beating.Go(func() { w.beating(side) })
 	err := w.untilEnd(side, drain)
@@ -261,7 +262,7 @@ func (w *Worker) hello(ctx context.Context) error {
 		if err == nil && welcome.Refused != "" {
 			return &ErrRefused{welcome.Refused}
 		}
-		if err == nil && w.shared == "" && w.probe(welcome.Probe) {
+		if err == nil && w.probe(welcome.Probe) {
 			continue // tell that the file system is shared
 		}
 		if err == nil {
@@ -269,6 +270,10 @@ func (w *Worker) hello(ctx context.Context) error {
 			defer w.mu.Unlock()
 			w.welcome, w.heard, w.lease = welcome, w.o.Now(), welcome.Lease
 			return nil
+		}
+		var other *wire.VersionError
+		if errors.As(err, &other) {
+			return &ErrRefused{"its program is another release than this one: " + err.Error()}
 		}
 		w.o.Log.Info("the engine does not answer", "err", err)
 		select {
@@ -281,16 +286,28 @@ func (w *Worker) hello(ctx context.Context) error {
 	}
 }
 
-// probe looks for the engine's file, where the worker may use a shared file system.
+// greeted is how the engine welcomed this worker last.
+func (w *Worker) greeted() wire.Welcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.welcome
+}
+
+// probe looks for the engine's file, where the worker may use a shared file system. It reports whether it was
+// found, and not known before.
 func (w *Worker) probe(path string) bool {
 	if w.o.Config.Bytes == bytesTransfer {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	if err == nil {
-		w.shared = string(data)
+	if err != nil {
+		return false
 	}
-	return w.shared != ""
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fresh := w.shared != string(data)
+	w.shared = string(data)
+	return fresh
 }
 
 func (w *Worker) ask(ctx context.Context) (welcome wire.Welcome, err error) {
@@ -299,10 +316,13 @@ func (w *Worker) ask(ctx context.Context) (welcome wire.Welcome, err error) {
 		_, _ = fmt.Sscanf(string(info), "MemTotal: %d kB", &memory) // 0 where the system does not tell
 	}
 	free, _ := disk.Free(w.o.Config.Folder)
+	w.mu.Lock()
+	shared := w.shared
+	w.mu.Unlock()
 	h := wire.Hello{Head: wire.Now(), Name: w.o.Key.Name, Engine: w.o.Engine, Build: w.o.Build,
 		Machine: wire.Machine{Host: w.o.Host, PID: os.Getpid(), CPUs: runtime.NumCPU(), Memory: int64(memory) << 10, Scratch: int64(free)},
 		Labels:  w.o.Config.Labels, Slots: w.o.Config.Slots, Prefetch: w.o.Config.Prefetch,
-		Robots: w.robots, Shared: w.shared}
+		Robots: w.robots, Shared: shared}
 	data, err := wire.Encode(h)
 	if err != nil {
 		return welcome, err

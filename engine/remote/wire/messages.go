@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"bagpipe/bags/archive"
@@ -110,6 +111,34 @@ type Beat struct {
 	Engine  layout.EngineID `json:"engine"`
 	State   string          `json:"state"`
 	Running []Told          `json:"running,omitempty"`
+}
+
+// mostNote bounds the note of an attempt in a beat, and mostTold the attempts that one beat tells of: however many
+// run, no beat is larger than a message may be. Names are far shorter than what is left for each.
+const mostNote, mostTold = 300, 100
+
+// Parts gives the beats that tell of the same, each small enough for a message. A beat of which nothing runs is
+// one.
+func (b Beat) Parts() (parts []Beat) {
+	all := b.Running
+	for i := range all {
+		all[i].Note = clipped(all[i].Note, mostNote)
+	}
+	for {
+		b.Running = all[:min(len(all), mostTold)]
+		parts, all = append(parts, b), all[len(b.Running):]
+		if len(all) == 0 {
+			return parts
+		}
+	}
+}
+
+// clipped is the beginning of a text, whole letters of it.
+func clipped(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // Told is an attempt and how far it has come.

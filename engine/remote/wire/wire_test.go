@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,35 @@ func TestOtherProtocolsAndLargeMessagesAreRefused(t *testing.T) {
 	}
 	if _, err := wire.Encode(wire.Refusal{Head: wire.Now(), Refused: strings.Repeat("x", wire.MaxMessage)}); err == nil {
 		t.Error("a message beyond the limit is encoded")
+	}
+}
+
+// A worker of many slots tells of all that runs, whatever its robots say of their progress.
+func TestBeatsOfManyAttemptsAreMessages(t *testing.T) {
+	beat := wire.Beat{Head: wire.Now(), Engine: "5c1e9a70", State: "ready"}
+	for n := range 10_000 {
+		held := wire.Held{Item: "3fa9c0d2e1b7a45", Workflow: strings.Repeat("w", 64) + ".1", Step: layout.Name(strings.Repeat("s", 64)), Attempt: fmt.Sprintf("%d-5c1e9a70", n+1), Nonce: strings.Repeat("f", 32)}
+		beat.Running = append(beat.Running, wire.Told{Held: held, Note: strings.Repeat("\x01ü", 2000), Percent: 99})
+	}
+	told := 0
+	for _, part := range beat.Parts() {
+		if _, err := wire.Encode(part); err != nil {
+			t.Fatal(err)
+		}
+		if part.Engine != beat.Engine || part.State != beat.State {
+			t.Errorf("a part is of %s, %s", part.Engine, part.State)
+		}
+		for _, one := range part.Running {
+			if told++; one.Attempt != fmt.Sprintf("%d-5c1e9a70", told) {
+				t.Fatalf("attempt %s is told as number %d", one.Attempt, told)
+			}
+		}
+	}
+	if told != 10_000 {
+		t.Errorf("%d attempts are told of", told)
+	}
+	if parts := (wire.Beat{}).Parts(); len(parts) != 1 {
+		t.Errorf("nothing runs: %d beats", len(parts))
 	}
 }
 
