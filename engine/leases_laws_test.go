@@ -31,6 +31,7 @@ type lane struct {
 	mu     sync.Mutex // guards the rest
 	epoch  string
 	offers [][]byte
+	cut    bool // it answers nobody
 }
 
 func (l *lane) Begin(_ context.Context, epoch string) error {
@@ -62,6 +63,18 @@ func (l *lane) Look(context.Context) (string, uint64, error) {
 func (l *lane) Queue(context.Context, string) (bus.Queue, error) { return bus.Queue{}, nil }
 
 func (l *lane) Connected() bool { return true }
+
+func (l *lane) Answers(context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.cut
+}
+
+func (l *lane) set(cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = cut
+}
 
 // take gives one of the offers; keep leaves it there, to be delivered again.
 func (l *lane) take(n int, keep bool) []byte {
@@ -209,25 +222,61 @@ func (w *lessees) finish(held wire.Held) {
 	w.took = append(w.took, held)
 }
 
+// newLessees makes a workspace of items whose one step is for workers, with a lease of a second.
+func newLessees(t *testing.T, items int) *lessees {
+	t.Helper()
+	w := &lessees{site: newSite(t), lane: &lane{}, last: map[string]string{}}
+	w.must(os.WriteFile(filepath.Join(w.root, "workflows", "far.yaml"), []byte("schema: 1\nname: far\nsteps:\n  - name: register\n  - name: derive\n    command: [far-robot]\n"), 0o644))
+	settings, err := os.ReadFile(filepath.Join(w.root, "bagpipe.yaml"))
+	w.must(err)
+	w.must(os.WriteFile(filepath.Join(w.root, "bagpipe.yaml"), append(settings, "\nworkers:\n  lease: 1s\n  lost: 1000\n  steps: {far/derive: {only: true}}\n"...), 0o644))
+	drop := filepath.Join(t.TempDir(), "drop.txt")
+	w.must(os.WriteFile(drop, []byte("x"), 0o644))
+	w.do(func(e *engine.Engine) {
+		for i := range items {
+			_, err := e.Intake.Add(context.Background(), drop, intake.AddOptions{Workflow: "far", Label: fmt.Sprintf("item-%d", i)})
+			w.must(err)
+		}
+	})
+	return w
+}
+
+// An engine that the server does not answer hears no worker, and judges no lease until it does; then whole leases
+// begin.
+func TestNoLeaseIsJudgedWhileTheServerDoesNotAnswer(t *testing.T) {
+	w := newLessees(t, 1)
+	w.begin()
+	h := &hand{name: "w", id: "0000abc0"}
+	for begun := time.Now(); len(h.holds) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("nothing was granted")
+		}
+		w.hello(h)
+		w.claim(h, 0, false)
+	}
+	lost := func() bool { return strings.Contains(git(t, w.root, "log", "--format=%B"), "was not heard of for 1s") }
+	w.lane.set(true)
+	time.Sleep(3 * time.Second)
+	if lost() {
+		t.Fatal("a lease was judged while the engine was cut off")
+	}
+	w.lane.set(false)
+	for begun := time.Now(); !lost(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the lease was not judged after the cut")
+		}
+	}
+	w.end()
+}
+
 // TestLeasesObeyTheLaws: whatever offers, claims, beats, ends, clocks and restarts do, an end counts only if its
 // attempt is the current one (law 5), each step is completed once, and no end that was acknowledged is lost (law 8).
 func TestLeasesObeyTheLaws(t *testing.T) {
 	few(t, "6")
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &lessees{site: newSite(t), rt: rt, lane: &lane{}, last: map[string]string{}}
-		w.must(os.WriteFile(filepath.Join(w.root, "workflows", "far.yaml"), []byte("schema: 1\nname: far\nsteps:\n  - name: register\n  - name: derive\n    command: [far-robot]\n"), 0o644))
-		settings, err := os.ReadFile(filepath.Join(w.root, "bagpipe.yaml"))
-		w.must(err)
-		w.must(os.WriteFile(filepath.Join(w.root, "bagpipe.yaml"), append(settings, "\nworkers:\n  lease: 1s\n  lost: 1000\n  steps: {far/derive: {only: true}}\n"...), 0o644))
-		drop := filepath.Join(t.TempDir(), "drop.txt")
-		w.must(os.WriteFile(drop, []byte("x"), 0o644))
 		const items = 3
-		w.do(func(e *engine.Engine) {
-			for i := range items {
-				_, err := e.Intake.Add(context.Background(), drop, intake.AddOptions{Workflow: "far", Label: fmt.Sprintf("item-%d", i)})
-				w.must(err)
-			}
-		})
+		w := newLessees(t, items)
+		w.rt = rt
 		for i := range 2 {
 			w.hands = append(w.hands, &hand{name: layout.Name(fmt.Sprintf("w%d", i)), id: layout.EngineID(fmt.Sprintf("%08x", 0xabc0+i))})
 		}

@@ -178,8 +178,8 @@ func (r Claimants) lendTo(account string, w *attempt.Away) (*loan, error) {
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: c.name, work: w, lease: leaseOf(p), send: p.Send, http: bounded(w, now)}
 	l.expires = now.Add(l.lease)
 	r.mu.Lock()
-	r.loans[ref] = l
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	r.enter(l)
 	return l, nil
 }
 
@@ -373,23 +373,24 @@ func resultOf(c *steps.Call, e wire.Ended) (steps.Result, error) {
 	return res, err
 }
 
-// late ends the attempts that programs have for longer than their steps' timeout.
-func (r Claimants) late(now time.Time) {
+// late takes the attempts that programs have for longer than their steps' timeout.
+func (r Claimants) late(now time.Time) (over []*loan) {
 	r.mu.Lock()
-	var over []*loan
+	defer r.mu.Unlock()
 	for _, l := range r.loans {
 		if h := l.http; h != nil && !l.ending && !h.until.IsZero() && now.After(h.until) {
-			l.ending = true
+			r.conclude(l)
 			over = append(over, l)
 		}
 	}
-	r.mu.Unlock()
-	for _, l := range over {
-		l.prepare.Lock()
-		err := l.work.End(context.Background(), noResult, steps.SystemFailure("timed out after %s", l.http.limit), "")
-		l.prepare.Unlock()
-		r.over(l, err)
-	}
+	return over
+}
+
+// timeOut ends an attempt that took too long.
+func (r Claimants) timeOut(l *loan) {
+	l.prepare.Lock()
+	defer l.prepare.Unlock()
+	r.over(l, l.work.End(context.Background(), noResult, steps.SystemFailure("timed out after %s", l.http.limit), ""))
 }
 
 // who words whose attempt a loan is.

@@ -140,6 +140,8 @@ func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
 		g = r.claim(name, c)
 		r.mu.Lock()
 		w.pinged = false
+	case r.rooms.Room() != nil:
+		g.Return = r.rooms.Room().Error()
 	case r.elsewhere(w, o):
 		g.Return = "another worker is to try it first"
 	case r.closing || !w.works() || !w.meets(o.demand, r.rooms.Version):
@@ -190,14 +192,15 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	defer close(got)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.offers, o.id)
+	r.withhold(o)
 	if !ok {
 		return wire.Grant{Head: wire.Now(), Gone: true}
 	}
 	lease := time.Duration(o.demand.Lease)
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
 		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since)}}
-	r.loans[ref], r.granted[o.id] = l, l
+	r.enter(l)
+	r.granted[o.id] = l
 	return l.grant()
 }
 

@@ -163,7 +163,7 @@ func (r operator) rehearse(c wire.Control) (string, error) {
 		expires: r.rooms.Now().Add(lease), robot: robotName(s)}
 	grant := l.grant()
 	r.mu.Lock()
-	r.loans[l.ref] = l
+	r.enter(l)
 	r.mu.Unlock()
 	r.tell(w.Name, wire.Orders{Head: wire.Now(), Try: &grant})
 	select {

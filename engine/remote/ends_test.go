@@ -57,7 +57,7 @@ func lentOne(t *testing.T) (*Remote, *loan, *lending) {
 	}
 	ref := layout.AttemptRef{Item: id, Workflow: "far.1", Step: "derive", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: "w", work: w, lease: time.Minute, expires: time.Now().Add(time.Minute)}
-	r.loans[ref] = l
+	r.enter(l)
 	return r, l, w
 }
 

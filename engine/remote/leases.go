@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"bagpipe/engine/attempt"
@@ -84,6 +85,8 @@ func (r *Remote) judging(ctx context.Context) {
 	tick := time.NewTicker(judgeEvery)
 	defer tick.Stop()
 	last, shown, saved := r.rooms.Now(), time.Time{}, time.Time{}
+	var ending sync.WaitGroup // an end may wait for the disk, and is not waited for
+	defer ending.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,13 +94,16 @@ func (r *Remote) judging(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := r.rooms.Now()
-		if now.Sub(last) > pausedAfter || !r.place.Broker.Connected() {
+		if now.Sub(last) > pausedAfter || !r.place.Broker.Connected() || r.overdue(now) && !r.hears(ctx) {
+			now = r.rooms.Now()
 			r.renew(now)
 		}
 		last = now
-		Claimants{r}.late(now)
+		for _, l := range (Claimants{r}).late(now) {
+			ending.Go(func() { Claimants{r}.timeOut(l) })
+		}
 		for _, l := range r.expired(now) {
-			r.lose(ctx, l)
+			ending.Go(func() { r.lose(ctx, l) })
 		}
 		if now.Sub(shown) >= shownEvery {
 			shown = now
@@ -111,6 +117,13 @@ func (r *Remote) judging(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// hears reports whether the broker answers: a link that carries nothing looks like workers that say nothing.
+func (r *Remote) hears(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pausedAfter)
+	defer cancel()
+	return r.place.Broker.Answers(ctx)
 }
 
 var errLost = errors.New("lost")
@@ -223,7 +236,7 @@ func (r *Remote) Adopt(guests map[layout.EngineID]string, hurried func() bool, d
 		}
 		l := Claimants{r}.adopted(ref, w, guests[ref.Key.Engine])
 		r.mu.Lock()
-		r.loans[ref] = l
+		r.enter(l)
 		r.mu.Unlock()
 		n++
 	}

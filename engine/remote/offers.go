@@ -60,19 +60,13 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	if p.Only || r.place.Away {
 		otherwise = NotNow
 	}
-	offered := 0
-	for _, o := range r.offers {
-		if o.demand.class == d.class {
-			offered++
-		}
-	}
 	if r.given(d, able) {
 		return Away
 	}
 	switch {
 	case r.closing || able == 0 || r.trouble != "":
 		return otherwise
-	case otherwise == Here && offered >= free:
+	case otherwise == Here && r.offered[d.class] >= free:
 		return Here
 	case len(r.offers) >= min(max(2*r.allFree(), leastOffered), mostOffered):
 		return otherwise
@@ -150,6 +144,7 @@ func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	closing := r.closing
 	if !closing {
 		r.offers[o.id] = o
+		r.offered[d.class]++
 	}
 	r.mu.Unlock()
 	if closing {

@@ -61,5 +61,8 @@ func (b *noBroker) Look(context.Context) (epoch string, offers uint64, err error
 // Queue is empty.
 func (b *noBroker) Queue(context.Context, string) (bus.Queue, error) { return bus.Queue{}, nil }
 
+// Answers is always so.
+func (b *noBroker) Answers(context.Context) bool { return true }
+
 // Connected is always so.
 func (b *noBroker) Connected() bool { return true }

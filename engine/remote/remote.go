@@ -27,6 +27,7 @@ type Broker interface {
 	Look(ctx context.Context) (epoch string, offers uint64, err error)
 	Queue(ctx context.Context, class string) (bus.Queue, error)
 	Connected() bool
+	Answers(ctx context.Context) bool // now, and after what came before
 }
 
 // Guests shows workers among the engines of the workspace; *claim.Engine does.

@@ -170,7 +170,8 @@ func (s *Service) listen(after string) (net.Listener, error) {
 	if _, asked, _ := net.SplitHostPort(s.o.Listen); asked == "0" {
 		n = -1
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n+1)))
+	watchful := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2}} // a dead worker is noticed in 15 s
+	l, err := watchful.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(n+1)))
 	if err != nil {
 		return nil, fmt.Errorf("listen for the workers' bytes: %w", err)
 	}

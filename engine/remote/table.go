@@ -28,6 +28,7 @@ type table struct {
 	closing bool
 	serial  int
 	noted
+	counted
 
 	asks      []*ask               // the claims that wait, the longest first
 	claimants map[string]*claimant // by account
@@ -55,17 +56,39 @@ func newTable(rooms Rooms) table {
 	return table{version: rooms.Version, now: rooms.Now, offers: map[string]*offer{}, loans: map[layout.AttemptRef]*loan{},
 		granted: map[string]*loan{},
 		noted:   noted{barren: map[string]time.Time{}, took: map[string]wire.Took{}, aimed: map[string]demand{}, failedAt: map[stepAt]layout.Name{}},
+		counted: counted{map[string]int{}, map[layout.EngineID]int{}},
 		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, claimants: map[string]*claimant{}}
 }
 
+// counted is kept beside offers and loans: every step that is looked at asks for it.
+type counted struct {
+	offered map[string]int          // offers, by class
+	busy    map[layout.EngineID]int // loans that are not being ended
+}
+
 // running counts the loans of a worker; t.mu is held.
-func (t *table) running(w *worker) (n int) {
-	for ref, l := range t.loans {
-		if ref.Key.Engine == w.Engine && !l.ending {
-			n++
-		}
+func (t *table) running(w *worker) int { return t.busy[w.Engine] }
+
+// enter takes a loan in; t.mu is held.
+func (t *table) enter(l *loan) {
+	t.loans[l.ref] = l
+	t.busy[l.ref.Key.Engine]++
+}
+
+// conclude begins the end of a loan; t.mu is held.
+func (t *table) conclude(l *loan) {
+	l.ending = true
+	if t.busy[l.ref.Key.Engine]--; t.busy[l.ref.Key.Engine] <= 0 {
+		delete(t.busy, l.ref.Key.Engine)
 	}
-	return n
+}
+
+// withhold removes an offer; t.mu is held.
+func (t *table) withhold(o *offer) {
+	delete(t.offers, o.id)
+	if t.offered[o.demand.class]--; t.offered[o.demand.class] <= 0 {
+		delete(t.offered, o.demand.class)
+	}
 }
 
 // serve finds the classes that a worker may pull from; t.mu is held.
@@ -113,9 +136,9 @@ func (t *table) allFree() (n int) {
 
 // takeBack removes offers that nobody claims; t.mu is held.
 func (t *table) takeBack(which func(*offer) bool) (back []*attempt.Away) {
-	for id, o := range t.offers {
+	for _, o := range t.offers {
 		if !o.claiming && which(o) {
-			delete(t.offers, id)
+			t.withhold(o)
 			back = append(back, o.work)
 		}
 	}
@@ -158,7 +181,7 @@ func (t *table) close(ref layout.AttemptRef) *loan {
 	if l == nil || l.ending {
 		return nil
 	}
-	l.ending = true
+	t.conclude(l)
 	return l
 }
 
@@ -206,6 +229,7 @@ func (t *table) reopen(l *loan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.ending, l.expires = false, t.now().Add(l.lease)
+	t.busy[l.ref.Key.Engine]++
 }
 
 // renew gives all leases anew: this engine was cut off, and could hear nobody.
@@ -220,13 +244,25 @@ func (t *table) renew(now time.Time) {
 	}
 }
 
+// overdue reports whether a lease ran out; t.mu is taken.
+func (t *table) overdue(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.loans {
+		if !l.ending && now.After(l.expires) {
+			return true
+		}
+	}
+	return false
+}
+
 // expired takes the loans whose leases ran out.
 func (t *table) expired(now time.Time) (gone []*loan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.loans {
 		if !l.ending && now.After(l.expires) {
-			l.ending = true
+			t.conclude(l)
 			gone = append(gone, l)
 		}
 	}

@@ -189,6 +189,9 @@ func (e *Engine) Close() {
 // Connected reports whether the server is reached.
 func (e *Engine) Connected() bool { return e.conn.IsConnected() }
 
+// Answers reports whether the server answers until ctx ends. What it sent before has come by then.
+func (e *Engine) Answers(ctx context.Context) bool { return e.conn.FlushWithContext(ctx) == nil }
+
 // Answer has f answer what workers ask.
 func (e *Engine) Answer(f func(name layout.Name, verb string, data []byte) []byte) error {
 	_, err := e.conn.Subscribe(wire.AllAsks, func(m *nats.Msg) {

@@ -1,0 +1,33 @@
+package remote
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+)
+
+type noGuests struct{}
+
+func (noGuests) ShowGuest(layout.EngineID, string, int) error { return nil }
+func (noGuests) HideGuest(layout.EngineID) error              { return nil }
+
+// An engine whose disk is full grants nothing: it could not commit the claim, nor take what the robot makes. The
+// offer stands.
+func TestNothingIsGrantedWithoutRoom(t *testing.T) {
+	r, _, _ := lentOne(t)
+	r.place.Broker, r.rooms.Guests, r.rooms.Report = &noBroker{}, noGuests{}, func(string) {}
+	r.rooms.Room = func() error { return errors.New("paused: 3 MB are free") }
+	hello := wire.Hello{Head: wire.Now(), Name: "w", Engine: "5c1e9a70", Slots: 1, Robots: []wire.Robot{{Name: "ocr"}}}
+	if welcome := (gate{r}).hello("w", hello); welcome.Refused != "" {
+		t.Fatal(welcome.Refused)
+	}
+	want := wire.Want{Robot: "ocr"}
+	r.offers["1"] = &offer{id: "1", demand: demand{Want: want, class: want.Class()}}
+	g := r.claim("w", wire.Claim{Head: wire.Now(), Engine: "5c1e9a70", Offer: "1", Epoch: r.epoch})
+	if !strings.Contains(g.Return, "3 MB are free") || r.offers["1"] == nil || r.offers["1"].claiming {
+		t.Errorf("the claim is answered %+v", g)
+	}
+}
