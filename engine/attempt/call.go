@@ -27,7 +27,7 @@ func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, er
 	if err != nil {
 		return steps.Result{}, err
 	}
-	c.Rounds, c.Aside = w.a.folder.Rounds, aside
+	c.Rounds, c.Aside = w.a.folder.Rounds, func(wait func() error) error { return aside(ctx, wait) }
 	if w.plan.Starts != "" {
 		return w.startNext(ctx, c)
 	}

@@ -33,8 +33,9 @@ type Work struct {
 }
 
 // Aside calls wait while others run in the caller's place, and answers as wait does once
-// the caller has a place again: a robot that waits for the disk does no work.
-type Aside func(wait func() error) error
+// the caller has a place again: a robot that waits for the disk does no work. Where ctx ends
+// first it answers with its cause, too, and the caller has no place: it is to end.
+type Aside func(ctx context.Context, wait func() error) error
 
 // Pool runs work in a fixed number of slots.
 type Pool struct {
@@ -216,12 +217,13 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.mu.Lock()
 	p.line(r, 1)
 	p.mu.Unlock()
-	leave, ok := p.enter(r, w.Within)
+	ok := p.enter(r, w.Within)
 	p.change(func() { r.ahead--; p.ahead--; p.line(r, -1); p.late = p.late || !ok })
 	if !ok {
 		return
 	}
-	defer leave()
+	at := &place{p, r, true}
+	defer at.leave()
 	if t := w.Timeout; t > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, t, &TimeoutError{After: t})
 		defer cancel()
@@ -229,10 +231,10 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	}
 	begin := p.now()
 	var waited time.Duration
-	w.Run(ctx, func(wait func() error) error {
+	w.Run(ctx, func(ctx context.Context, wait func() error) error {
 		since := p.now()
 		defer func() { waited += p.now().Sub(since) }()
-		return p.aside(r, wait)
+		return at.aside(ctx, wait)
 	})
 	took := p.now().Sub(begin) - waited
 	p.mu.Lock()
@@ -242,39 +244,27 @@ func (p *Pool) inSlot(ctx context.Context, w Work, r *stepRoom) {
 	p.late = p.late && took > soon
 }
 
-// aside gives the places of a running piece of work to others while it waits, and takes
-// them again, when the pool drains, too.
-func (p *Pool) aside(r *stepRoom, wait func() error) error {
-	<-p.slots
-	p.leave(r)
-	defer func() {
-		p.sit(r, nil, nil)
-		p.slots <- struct{}{}
-	}()
-	return wait()
-}
-
 // enter takes a place of the step, then a slot; not when the pool drains first, or within
 // is over.
-func (p *Pool) enter(r *stepRoom, within time.Duration) (leave func(), ok bool) {
+func (p *Pool) enter(r *stepRoom, within time.Duration) (ok bool) {
 	var over <-chan time.Time
 	if within > 0 {
 		over = time.After(within)
 	}
 	if p.Draining() || !p.sit(r, p.drain, over) {
-		return nil, false
+		return false
 	}
 	select {
 	case p.slots <- struct{}{}:
 		if !p.Draining() {
-			return func() { <-p.slots; p.leave(r) }, true
+			return true
 		}
 		<-p.slots
 	case <-p.drain:
 	case <-over:
 	}
 	p.leave(r)
-	return nil, false
+	return false
 }
 
 // sit waits for a place of the step; false when give is closed, or over comes, first. nil

@@ -232,6 +232,53 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// A piece of work that is cancelled while it waits, or waits for its place, ends without one: all places may be
+// of those that wait for it.
+func TestACancelledOneNeedsNoPlaceToEnd(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := New(1, time.Now)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			there, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			p.Go(t.Context(), Work{Step: "w/make", Instances: 1, Finish: func() {}, Run: func(_ context.Context, aside Aside) {
+				ended <- aside(ctx, func() error {
+					select {
+					case <-there:
+						return nil
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				})
+			}})
+			synctest.Wait()
+			for range 2 { // the second gets the place that the first leaves
+				p.Go(t.Context(), Work{Step: "w/piece", Finish: func() {}, Run: func(context.Context, Aside) { <-goOn }})
+			}
+			synctest.Wait()
+			if late {
+				close(there)
+				synctest.Wait()
+			}
+			cancel(ErrInterrupted)
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, ErrInterrupted) {
+					t.Errorf("late %v: it answers %v", late, err)
+				}
+			default:
+				t.Errorf("late %v: it waits for a place", late)
+			}
+			close(goOn)
+			p.Drain()
+			p.Wait()
+			if p.Busy() != 0 || len(p.slots) != 0 {
+				t.Errorf("late %v: %d are at work, %d slots are taken", late, p.Busy(), len(p.slots))
+			}
+		})
+	}
+}
+
 // TestOthersRunAsideOneThatWaits: a piece of work that waits for the disk keeps no place,
 // and goes on only once it has one again.
 func TestOthersRunAsideOneThatWaits(t *testing.T) {
@@ -239,8 +286,8 @@ func TestOthersRunAsideOneThatWaits(t *testing.T) {
 		p := New(1, time.Now)
 		durable, other, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		var onward atomic.Bool
-		p.Go(t.Context(), Work{Step: "w/deposit", Instances: 1, Finish: func() {}, Run: func(_ context.Context, aside Aside) {
-			if err := aside(func() error { <-durable; return ErrInterrupted }); err != ErrInterrupted {
+		p.Go(t.Context(), Work{Step: "w/deposit", Instances: 1, Finish: func() {}, Run: func(ctx context.Context, aside Aside) {
+			if err := aside(ctx, func() error { <-durable; return ErrInterrupted }); err != ErrInterrupted {
 				t.Errorf("the wait answers %v", err)
 			}
 			onward.Store(true)
