@@ -156,6 +156,52 @@ func TestAnAttemptOverHTTPOutlivesTheEngine(t *testing.T) {
 	}
 }
 
+// A claim, and an end, that come again with their key after the engine was killed are answered as they were: nothing
+// is granted anew, and the program learns that its end counts.
+func TestAClaimIsNotMadeTwice(t *testing.T) {
+	t.Parallel()
+	b, s := leasing(t, "2h", "")
+	for _, label := range []string{"note", "card", "map"} {
+		b.write("in/"+label, label)
+		b.ok("add", "--workflow", "far", b.top+"/in/"+label)
+	}
+	call := func(path, body, key string) answer {
+		t.Helper()
+		a := s.ask("POST", path, body, "Content-Type", "application/json", "Idempotency-Key", key)
+		if a.code != 200 {
+			t.Fatalf("POST %s: %+v", path, a)
+		}
+		return a
+	}
+	again := func() {
+		b.must(s.cmd.Process.Kill())
+		_, _ = s.cmd.Process.Wait()
+		token := s.token
+		s = b.serve()
+		s.token = token
+	}
+	const claims = "/api/v1/queues/far/ocr/claims"
+	first := call(claims, `{"most":3,"wait":"20s"}`, "three")
+	if n := gjson.Get(first.body, "attempts.#").Int(); n < 2 {
+		t.Fatalf("granted: %s", first.body)
+	}
+	again()
+	if a := call(claims, `{"most":3,"wait":"20s"}`, "three"); gjson.Get(a.body, "attempts").String() != gjson.Get(first.body, "attempts").String() || a.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("again: %s, first: %s", a.body, first.body)
+	}
+	got := gjson.Get(first.body, "attempts.0")
+	at := "/api/v1/attempts/" + strings.Join([]string{got.Get("item").String(), got.Get("workflow").String(), got.Get("step").String(), got.Get("attempt").String()}, "/")
+	b.await("the attempt", func() bool { return s.ask("PUT", at, `{}`, "Content-Type", "application/json").code == 200 })
+	ended := call(at+"/end", `{"exit":0,"message":"read"}`, "end")
+	again()
+	if a := call(at+"/end", `{"exit":0,"message":"read"}`, "end"); gjson.Get(a.body, "@ugly").String() != gjson.Get(ended.body, "@ugly").String() {
+		t.Errorf("the end again: %s, first: %s", a.body, ended.body)
+	}
+	if n := strings.Count(b.git("log", "--format=%(trailers:key=Bagpipe-Request,valueonly)"), " claimed"); n != int(gjson.Get(first.body, "attempts.#").Int()) {
+		t.Errorf("%d claims are in the history", n)
+	}
+}
+
 // What is placed on workers alone waits where no engine serves workers.
 func TestOnlyOnWorkersWaits(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,7 @@ func (w *Away) Lend(ctx context.Context, to Worker, cancelled func(error)) (ref 
 		return ref, false
 	}
 	ref = w.attempt.AttemptRef
+	w.Answers("")
 	w.watch(cancelled)
 	if w.a.index.Loaded().Held(ref.Item) || !w.mayRun() {
 		w.finish(ctx) // held, or its step disabled, meanwhile
@@ -70,6 +71,9 @@ func (w *Away) watch(cancelled func(error)) {
 	ctx, _ := w.a.cancels.bind(context.Background(), ref)
 	context.AfterFunc(ctx, func() { cancelled(context.Cause(ctx)) })
 }
+
+// Answers names the request that the end of the attempt answers; "": none.
+func (w *Away) Answers(request string) { w.attempt.by.Request = request }
 
 // Prepare gives what the robot is given. After an error the caller ends the attempt with it.
 func (w *Away) Prepare(ctx context.Context) (c *steps.Call, s *state.Step, err error) {

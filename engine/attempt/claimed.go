@@ -31,6 +31,7 @@ type Worker struct {
 	Engine  layout.EngineID
 	Runner  string
 	Version string // of the program
+	Request string // that the commit answers; "": none
 }
 
 // here is this process as the performer.
@@ -41,6 +42,6 @@ func here(l *ledger.Ledger) Worker {
 // robot is who causes the attempt's transitions.
 func (c *claimed) robot(l *ledger.Ledger) ledger.Actor {
 	who := l.ByRobot(c.Step)
-	who.Agent = string(c.Step) + " " + c.by.Runner
+	who.Agent, who.Request = string(c.Step)+" "+c.by.Runner, c.by.Request
 	return who
 }

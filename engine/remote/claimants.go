@@ -15,6 +15,7 @@ import (
 	"bagpipe/engine/queue"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/settings"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -104,8 +105,9 @@ func (r *table) Hand(w *attempt.Away, id queue.StepID) {
 	}
 }
 
-// Claim waits for a step until ctx ends, and lends it. ok is false where there was none.
-func (r Claimants) Claim(ctx context.Context, account string, want func(queue.StepID) bool) (out wire.Leased, ok bool, err error) {
+// Claim waits for a step until ctx ends, and lends it. ok is false where there was none. The commit names the
+// request that it answers.
+func (r Claimants) Claim(ctx context.Context, account, request string, want func(queue.StepID) bool) (out wire.Leased, ok bool, err error) {
 	a := &ask{want: want, got: make(chan *attempt.Away, 1)}
 	r.mu.Lock()
 	full := r.closing || len(r.asks) >= mostAsks
@@ -129,11 +131,22 @@ func (r Claimants) Claim(ctx context.Context, account string, want func(queue.St
 		w.Withdraw()
 		return out, false, nil
 	}
-	l, err := r.lendTo(account, w)
+	l, err := r.lendTo(account, request, w)
 	if err != nil || l == nil {
 		return out, false, err
 	}
-	return wire.Leased{Item: l.ref.Item, Workflow: l.ref.Workflow, Step: l.ref.Step, Attempt: l.ref.Key.String(), Lease: l.lease.String(), Seconds: l.lease.Seconds()}, true, nil
+	return leased(l.held, l.lease), true, nil
+}
+
+func leased(h wire.Held, lease time.Duration) wire.Leased {
+	return wire.Leased{Item: h.Item, Workflow: h.Workflow, Step: h.Step, Attempt: h.Attempt, Lease: lease.String(), Seconds: lease.Seconds()}
+}
+
+// Leased words again how an attempt was granted that the history knows.
+func (r Claimants) Leased(h wire.Held) wire.Leased {
+	workflow, _ := state.Instance(h.Workflow)
+	p, _ := r.rooms.Settings.Current().Settings.Workers.Placed(workflow, string(h.Step))
+	return leased(h, leaseOf(p))
 }
 
 // giveUp takes a claim back; it gives the step that was handed over meanwhile, if one was.
@@ -155,7 +168,7 @@ func (r Claimants) giveUp(a *ask) *attempt.Away {
 }
 
 // lendTo commits a claim.
-func (r Claimants) lendTo(account string, w *attempt.Away) (*loan, error) {
+func (r Claimants) lendTo(account, request string, w *attempt.Away) (*loan, error) {
 	c, err := r.claimant(account)
 	if err != nil {
 		w.Withdraw()
@@ -167,7 +180,7 @@ func (r Claimants) lendTo(account string, w *attempt.Away) (*loan, error) {
 	got := make(chan struct{})
 	var ref layout.AttemptRef
 	defer close(got)
-	ref, ok := w.Lend(context.Background(), attempt.Worker{Engine: c.id, Runner: r.rooms.Attempts.RunnerOf(string(c.name) + "@http")}, func(why error) {
+	ref, ok := w.Lend(context.Background(), attempt.Worker{Engine: c.id, Runner: r.rooms.Attempts.RunnerOf(string(c.name) + "@http"), Request: request}, func(why error) {
 		<-got
 		r.cancel(ref, why)
 	})
@@ -298,8 +311,8 @@ func (r Claimants) Given(ctx context.Context, account string, h wire.Held) (g wi
 	return g, err
 }
 
-// End ends an attempt as its program says.
-func (r Claimants) End(ctx context.Context, account string, h wire.Held, e wire.Ended) error {
+// End ends an attempt as its program says. The commit names the request that it answers.
+func (r Claimants) End(ctx context.Context, account, request string, h wire.Held, e wire.Ended) error {
 	if r.endedBy(account, h) { // the answer was lost on its way
 		return nil
 	}
@@ -321,6 +334,9 @@ func (r Claimants) End(ctx context.Context, account string, h wire.Held, e wire.
 			r.reopen(l)
 			return err
 		}
+	}
+	if w, is := l.work.(*attempt.Away); is {
+		w.Answers(request)
 	}
 	if failure == nil {
 		failure = sound(c.Scratch, res)

@@ -114,7 +114,7 @@ func (a *API) registerClaims() {
 	post(a, http.MethodPost, attemptPath+"/end", "End an attempt", func(ctx context.Context, in *endIn) (endAnswer, error) {
 		l, account, err := a.d.Lends(ctx)
 		if err == nil {
-			err = l.End(ctx, account, in.held(), in.Body)
+			err = l.End(ctx, account, desk.RequestFor(ctx, attemptEnded), in.held(), in.Body)
 		}
 		return endAnswer{in.Attempt, err == nil}, err
 	})
@@ -158,7 +158,7 @@ func (a *API) claim(ctx context.Context, which string, body claimBody) (out clai
 	wait = min(max(wait, atLeast), longestWait)
 	for len(out.Attempts) < max(body.Most, 1) {
 		waiting, cancel := context.WithTimeout(ctx, wait)
-		one, ok, err := l.Claim(waiting, account, func(id queue.StepID) bool { return q.Wants(id) })
+		one, ok, err := l.Claim(waiting, account, desk.RequestFor(ctx, claimed), func(id queue.StepID) bool { return q.Wants(id) })
 		cancel()
 		if err != nil && len(out.Attempts) == 0 {
 			return out, err

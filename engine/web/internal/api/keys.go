@@ -9,11 +9,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
@@ -99,39 +101,76 @@ func (a *API) begin(ctx context.Context, name string, call *keyedCall) (*keyedCa
 }
 
 // load reads the calls of the last day from the history: an earlier process may have answered
-// them. Of a call that made several commits, the last counts. The lock is held.
+// them. Of a call that made several commits, the last counts, but of one that claimed attempts all. The lock is
+// held.
 func (a *API) load(ctx context.Context) error {
 	a.keys.calls = map[string]*keyedCall{}
+	granted := map[string][]wire.Leased{}
 	for c, err := range a.d.Ask.History(ctx, "", 0) {
 		if err != nil {
 			return err
 		}
 		if a.d.Now().Sub(c.When) >= keysLast {
-			return nil
+			break
 		}
 		line := desk.LineOf(c)
 		name, body, ok := strings.Cut(line.Trailers[ledger.RequestTrailer], " ")
-		if !ok || a.keys.calls[name] != nil {
+		if !ok {
+			continue
+		}
+		body, what, _ := strings.Cut(body, " ")
+		if what == claimed {
+			granted[name] = append(granted[name], a.leased(line))
+		}
+		if a.keys.calls[name] != nil {
 			continue
 		}
 		call := &keyedCall{body: body, at: c.When, done: true, status: http.StatusOK, kind: "application/json"}
 		a.keys.calls[name] = call
-		if body, many := strings.CutSuffix(body, " many"); many {
-			p := Problem{Status: http.StatusConflict, Title: "Conflict", Code: "interrupted",
-				Detail: "this call changed several items before the server was restarted, which does not know any more whether that was all; the log names them"}
-			if call.answer, err = json.Marshal(p); err != nil {
-				return err
-			}
-			call.body, call.status, call.kind = body, p.Status, p.ContentType("")
-			continue
-		}
-		data, err := json.Marshal(answerFrom(line))
-		if err != nil {
+		if err := call.say(line, what); err != nil {
 			return err
 		}
-		call.answer = append(data, '\n')
+	}
+	for name, all := range granted {
+		slices.Reverse(all)
+		if err := a.keys.calls[name].answerWith(claimAnswer{all}); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// say words the answer to a call from a commit that it made.
+func (k *keyedCall) say(line desk.Line, what string) error {
+	switch what {
+	case "many":
+		p := Problem{Status: http.StatusConflict, Title: "Conflict", Code: "interrupted",
+			Detail: "this call changed several items before the server was restarted, which does not know any more whether that was all; the log names them"}
+		k.status, k.kind = p.Status, p.ContentType("")
+		return k.answerWith(p)
+	case attemptEnded:
+		return k.answerWith(endAnswer{line.Trailers["Bagpipe-Attempt"], true})
+	}
+	return k.answerWith(answerFrom(line))
+}
+
+func (k *keyedCall) answerWith(what any) error {
+	data, err := json.Marshal(what)
+	k.answer = append(data, '\n')
+	return err
+}
+
+// The calls whose answers are read from their commits in ways of their own.
+const claimed, attemptEnded = "claimed", "ended"
+
+// leased is the attempt that a commit granted; without an engine its lease is not known.
+func (a *API) leased(line desk.Line) wire.Leased {
+	of := line.Trailers
+	h := wire.Held{Item: layout.ItemID(of["Bagpipe-Item"]), Workflow: of["Bagpipe-Workflow"], Step: layout.Name(of["Bagpipe-Step"]), Attempt: of["Bagpipe-Attempt"]}
+	if a.d.Lender == nil {
+		return wire.Leased{Item: h.Item, Workflow: h.Workflow, Step: h.Step, Attempt: h.Attempt}
+	}
+	return a.d.Lender.Leased(h)
 }
 
 // answerFrom is the answer to the call that made a commit.

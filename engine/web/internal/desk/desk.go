@@ -105,6 +105,15 @@ func AnsweringMany(ctx context.Context) context.Context {
 	return ctx
 }
 
+// RequestFor names a call whose answer is read from its commits in a way of its own, which what says; "": it
+// has no key.
+func RequestFor(ctx context.Context, what string) string {
+	if request := requestOf(ctx); request != "" {
+		return request + " " + what
+	}
+	return ""
+}
+
 func requestOf(ctx context.Context) string {
 	request, _ := ctx.Value(requestKey{}).(string)
 	return request

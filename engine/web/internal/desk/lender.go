@@ -16,15 +16,18 @@ import (
 // claimed it; of any other, and of one that has ended, the answer is fault.Refused.
 type Lender interface {
 	// Claim waits for a step until ctx ends; ok is false where there was none.
-	Claim(ctx context.Context, account string, want func(queue.StepID) bool) (l wire.Leased, ok bool, err error)
+	// request is that which the commit answers.
+	Claim(ctx context.Context, account, request string, want func(queue.StepID) bool) (l wire.Leased, ok bool, err error)
+	// Leased words again how an attempt was granted.
+	Leased(h wire.Held) wire.Leased
 	// Keep gives an attempt a whole lease, and notes how far it has come.
 	Keep(account string, t wire.Told) (lease time.Duration, err error)
 	Given(ctx context.Context, account string, h wire.Held) (wire.Given, error)
 	ServeFile(w http.ResponseWriter, q *http.Request, account string, h wire.Held, path string) error
 	// Put takes a part of a file, at the offset that the file has.
 	Put(ctx context.Context, account string, h wire.Held, path string, offset int64, digest string, body io.Reader) error
-	// End ends an attempt, and answers when that is committed.
-	End(ctx context.Context, account string, h wire.Held, e wire.Ended) error
+	// End ends an attempt, and answers when that is committed; request is that which the commit answers.
+	End(ctx context.Context, account, request string, h wire.Held, e wire.Ended) error
 }
 
 // Lends gives the lender and the account of who asks, which needs a role for it and reaches
