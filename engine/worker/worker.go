@@ -115,7 +115,7 @@ func New(o Options) (*Worker, error) {
 	if w.lock, err = lockFolder(o.Config.Folder); err != nil {
 		return nil, err
 	}
-	if err := w.clear(); err != nil {
+	if err := clearAttempts(w.attempts()); err != nil {
 		return nil, err
 	}
 	w.cache = newCache(filepath.Join(o.Config.Folder, "cache"), int64(o.Config.Cache))
@@ -132,9 +132,8 @@ func lockFolder(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// clear removes what a worker before left of its attempts.
-func (w *Worker) clear() error {
-	dir := w.attempts()
+// clearAttempts removes what a worker before left of its attempts.
+func clearAttempts(dir string) error {
 	if err := disk.RemoveTree(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

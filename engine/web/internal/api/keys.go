@@ -120,7 +120,7 @@ func (a *API) load(ctx context.Context) error {
 		}
 		body, what, _ := strings.Cut(body, " ")
 		if what == claimed {
-			granted[name] = append(granted[name], a.leased(line))
+			granted[name] = append(granted[name], leased(a.d.Lender, line))
 		}
 		if a.keys.calls[name] != nil {
 			continue
@@ -164,13 +164,13 @@ func (k *keyedCall) answerWith(what any) error {
 const claimed, attemptEnded = "claimed", "ended"
 
 // leased is the attempt that a commit granted; without an engine its lease is not known.
-func (a *API) leased(line desk.Line) wire.Leased {
+func leased(by desk.Lender, line desk.Line) wire.Leased {
 	of := line.Trailers
 	h := wire.Held{Item: layout.ItemID(of["Bagpipe-Item"]), Workflow: of["Bagpipe-Workflow"], Step: layout.Name(of["Bagpipe-Step"]), Attempt: of["Bagpipe-Attempt"]}
-	if a.d.Lender == nil {
+	if by == nil {
 		return wire.Leased{Item: h.Item, Workflow: h.Workflow, Step: h.Step, Attempt: h.Attempt}
 	}
-	return a.d.Lender.Leased(h)
+	return by.Leased(h)
 }
 
 // answerFrom is the answer to the call that made a commit.
