@@ -26,13 +26,18 @@ type loan struct {
 	expires  time.Time
 	send     []string // folders
 	robot    layout.Name
-	prepared bool         // the worker has asked for what the robot is given
-	prepare  sync.Mutex   // held while that is prepared: the attempt is not ended meanwhile
-	shared   bool         // the worker shares the file system
-	ending   bool         // its end is being committed; no lease is judged, and no part is taken
-	parts    sync.RWMutex // held while some bytes of a part are written
+	prepared bool // the worker has asked for what the robot is given
+	shared   bool // the worker shares the file system
+	ending   bool // its end is being committed; no lease is judged, and no part is taken
+	turns
 	asked
 	http *claimed // of a program that came over HTTP; nil: a worker's
+}
+
+// turns are the locks of a loan.
+type turns struct {
+	prepare sync.Mutex   // held while what the robot is given is prepared: the attempt is not ended meanwhile
+	parts   sync.RWMutex // held while some bytes of a part are written
 }
 
 // lent is what a worker has: a step's attempt, or a rehearsal of one.
