@@ -2,6 +2,10 @@ package remote
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,5 +33,28 @@ func TestNothingIsGrantedWithoutRoom(t *testing.T) {
 	g := r.claim("w", wire.Claim{Head: wire.Now(), Engine: "5c1e9a70", Offer: "1", Epoch: r.epoch})
 	if !strings.Contains(g.Return, "3 MB are free") || r.offers["1"] == nil || r.offers["1"].claiming {
 		t.Errorf("the claim is answered %+v", g)
+	}
+}
+
+// Uploads wait while the engine's disk is full, and go on where they were.
+func TestUploadsWaitForRoom(t *testing.T) {
+	r, l, w := lentOne(t)
+	full := errors.New("paused: 3 MB are free")
+	r.rooms.Room = func() error { return full }
+	for _, c := range []struct {
+		full error
+		code int
+	}{{nil, http.StatusNoContent}, {full, http.StatusInsufficientStorage}, {nil, http.StatusNoContent}} {
+		size := int64(0)
+		if info, err := os.Stat(filepath.Join(w.dir, "x")); err == nil {
+			size = info.Size()
+		}
+		full = c.full
+		if code := l.ask(r, http.MethodPut, fmt.Sprintf("made?p=x&offset=%d", size), strings.NewReader("half")); code != c.code {
+			t.Errorf("a part, full: %v: %d", c.full, code)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(w.dir, "x")); err != nil || string(data) != "halfhalf" {
+		t.Errorf("%q came: %v", data, err)
 	}
 }

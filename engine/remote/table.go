@@ -29,7 +29,11 @@ type table struct {
 	serial  int
 	noted
 	counted
+	asking
+}
 
+// asking are the programs that come over HTTP.
+type asking struct {
 	asks      []*ask               // the claims that wait, the longest first
 	claimants map[string]*claimant // by account
 }
@@ -57,7 +61,7 @@ func newTable(rooms Rooms) table {
 		granted: map[string]*loan{},
 		noted:   noted{barren: map[string]time.Time{}, took: map[string]wire.Took{}, aimed: map[string]demand{}, failedAt: map[stepAt]layout.Name{}},
 		counted: counted{map[string]int{}, map[layout.EngineID]int{}},
-		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, claimants: map[string]*claimant{}}
+		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, asking: asking{claimants: map[string]*claimant{}}}
 }
 
 // counted is kept beside offers and loans: every step that is looked at asks for it.

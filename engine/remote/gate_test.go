@@ -1,0 +1,56 @@
+package remote
+
+import (
+	"strings"
+	"testing"
+
+	"bagpipe/engine/attempt"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/remote/bus"
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+)
+
+// telling has a worker that hears its orders.
+type telling struct {
+	noBroker
+	told func(wire.Orders)
+}
+
+func (b *telling) Tell(_ layout.Name, data []byte) {
+	var o wire.Orders
+	if wire.Decode(data, &o) == nil && b.told != nil {
+		go b.told(o)
+	}
+}
+
+var _ Broker = (*bus.Engine)(nil)
+
+// A worker that lost three attempts in a row must answer a ping before it is granted another.
+func TestAWorkerThatLostThreeMustAnswer(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		r, _, _ := lentOne(t)
+		line := &telling{}
+		r.place.Broker, r.rooms.Guests, r.rooms.Report = line, noGuests{}, func(string) {}
+		hello := wire.Hello{Head: wire.Now(), Name: "w", Engine: "5c1e9a71", Slots: 1, Robots: []wire.Robot{{Name: "ocr"}}}
+		if welcome := (gate{r}).hello("w", hello); welcome.Refused != "" {
+			t.Fatal(welcome.Refused)
+		}
+		r.workers["w"].lapses = mostLapses
+		if answers {
+			line.told = func(o wire.Orders) {
+				if o.Beat {
+					r.beat("w", wire.Beat{Head: wire.Now(), Engine: "5c1e9a71", State: StateReady})
+				}
+			}
+		}
+		want := wire.Want{Robot: "ocr"}
+		away := &attempt.Away{Work: &attempt.Work{Entry: queue.Entry{Item: &queue.Item{}}}}
+		r.offers["1"] = &offer{id: "1", demand: demand{Want: want, class: want.Class()}, work: away}
+		r.closing = true // whoever comes so far is granted nothing all the same
+		g := r.claim("w", wire.Claim{Head: wire.Now(), Engine: "5c1e9a71", Offer: "1", Epoch: r.epoch})
+		if strings.Contains(g.Return, "does not answer") == answers || g.Return == "" {
+			t.Errorf("answers %v: %+v", answers, g)
+		}
+	}
+}
