@@ -28,6 +28,7 @@ func open(t *testing.T, c target.Config) target.Target {
 }
 
 func TestFolder(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			targettest.Run(t, func(t *testing.T) targettest.Place {

@@ -65,6 +65,7 @@ func drawn(r target.OCFLReport, code string) bool {
 
 // What is done to a sound storage root draws its code.
 func TestOCFLCodes(t *testing.T) {
+	t.Parallel()
 	vault := filepath.Join(sample.TempDir(t), "vault")
 	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: vault})
 	for n := 1; n <= 2; n++ {

@@ -21,6 +21,7 @@ import (
 )
 
 func TestSFTP(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			targettest.Run(t, func(t *testing.T) targettest.Place {
@@ -33,6 +34,7 @@ func TestSFTP(t *testing.T) {
 }
 
 func TestS3(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			targettest.Run(t, func(t *testing.T) targettest.Place {
@@ -180,6 +182,7 @@ func TestS3SendsTheAlteredAlone(t *testing.T) {
 // An upload in parts that was interrupted goes on with the parts that are there, and leaves
 // no other.
 func TestS3Parts(t *testing.T) {
+	t.Parallel()
 	s := targettest.NewS3(t, false)
 	to := open(t, target.Config{Kind: target.KindS3, Layout: target.LayoutTar, Secrets: s.Secrets, S3Config: s.S3Config})
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"big": strings.Repeat("0123456789abcdef", 9<<20)})

@@ -23,6 +23,7 @@ import (
 
 // OpenSSH's server passes the suite: with its extensions and its own digests, and without.
 func TestSSHD(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, verify string
 		options      []string
@@ -122,6 +123,7 @@ func TestSSHDThatRefuses(t *testing.T) {
 // What servers and networks do to an upload: the put goes on, or the target is down, and says why;
 // the next put makes a sound copy. No message holds a secret.
 func TestS3Faults(t *testing.T) {
+	t.Parallel()
 	s := targettest.NewS3(t, false)
 	proxy := targettest.NewTamper(t, s.Endpoint, "")
 	config := s.S3Config
@@ -206,6 +208,7 @@ func TestS3OwnCA(t *testing.T) {
 // What the server states of the parts' digests is believed where it is what was computed here, and
 // nothing is read back.
 func TestS3Vouches(t *testing.T) {
+	t.Parallel()
 	s := targettest.NewS3(t, false)
 	proxy := targettest.NewTamper(t, s.Endpoint, "")
 	config := s.S3Config
@@ -309,6 +312,7 @@ func TestS3Abandoned(t *testing.T) {
 
 // What an interrupted get left is gone on with: whole files are not sent again.
 func TestGetGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 		t.Run(form, func(t *testing.T) {
 			s := targettest.NewSFTP(t)
