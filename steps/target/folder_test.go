@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"bagpipe/layout"
 	"bagpipe/steps/target"
 	"bagpipe/steps/target/targettest"
@@ -52,6 +54,46 @@ func TestFolderThatIsNotMounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, target.Config{Kind: target.KindFolder, Path: dir})
+}
+
+// A folder is never seen without its mark: several that open a new target at once all do, and one
+// that was killed while it made the folder leaves nothing that the next waits for.
+func TestTargetsAreMadeWithTheirMark(t *testing.T) {
+	s := targettest.NewSFTP(t)
+	for _, kind := range []string{target.KindFolder, target.KindSFTP} {
+		t.Run(kind, func(t *testing.T) {
+			for n := range 20 {
+				top := sample.TempDir(t)
+				dir, half := filepath.Join(top, "deep", "vault"), filepath.Join(top, "deep", ".vault.new")
+				if n%2 == 1 {
+					if err := os.MkdirAll(half, 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := target.Config{Kind: kind, Path: dir}
+				if kind == target.KindSFTP {
+					c.SFTPConfig = s.SFTPConfig
+				}
+				var all errgroup.Group
+				for range 8 {
+					all.Go(func() error {
+						to, err := target.Open("test", c, targettest.Now)
+						if err != nil {
+							return err
+						}
+						return to.Close()
+					})
+				}
+				if err := all.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				open(t, c)
+				if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) != 1 {
+					t.Fatalf("left: %v, %v", left, err)
+				}
+			}
+		})
+	}
 }
 
 // What a dead put left is gone on with: files that are whole are kept.

@@ -130,20 +130,36 @@ func (s *server) look() error {
 		return err
 	}
 	mark := s.at(layout.StoreFile)
+	_, there := c.Lstat(s.config.Path) // first: it may be made meanwhile
 	if _, err := c.Lstat(mark); err == nil {
 		return nil
 	}
-	if _, err := c.Lstat(s.config.Path); !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(there, fs.ErrNotExist) {
 		return errors.Join(&Down{fmt.Errorf("the folder %s has no %s: is it mounted there? If it is a new target, make that file in it, empty", layout.EncodePath(s.config.Path), layout.StoreFile)}, s.close())
 	}
-	if err := c.MkdirAll(s.config.Path); err != nil {
-		return s.failed(err)
+	return s.failed(s.makeMarked(c, mark))
+}
+
+// makeMarked is the makeMarked of a folder, there.
+func (s *server) makeMarked(c *sftp.Client, mark string) error {
+	made := unnamed(s.config.Path)
+	marked := path.Join(made, layout.StoreFile)
+	err := c.MkdirAll(made)
+	if err == nil {
+		var f *sftp.File
+		if f, err = c.OpenFile(marked, os.O_WRONLY|os.O_CREATE); err == nil {
+			err = f.Close()
+		}
 	}
-	f, err := c.OpenFile(mark, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return s.failed(err)
+	if err == nil {
+		err = c.Rename(made, s.config.Path)
 	}
-	return s.failed(f.Close())
+	if _, none := c.Lstat(mark); none != nil {
+		return err
+	}
+	_ = c.Remove(marked) // who makes it anew meanwhile comes here, too
+	_ = c.RemoveDirectory(made)
+	return nil
 }
 
 func (s *server) at(name string) string { return path.Join(s.config.Path, name) }
