@@ -112,8 +112,11 @@ func TellProgress(scratch string, p Progress) (err error) {
 const tellEvery = time.Second
 
 // TellBytes lets a built-in robot's bytes be told; the function it gives ends
-// that. A robot that ends sooner than tellEvery tells nothing.
+// that. A robot that ends sooner than tellEvery tells nothing, nor does one without scratch folder.
 func TellBytes(c *Call) (stop func()) {
+	if c.Scratch == "" {
+		return func() {}
+	}
 	t := &teller{scratch: c.Scratch}
 	c.Progress = t.note
 	return t.stop

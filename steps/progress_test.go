@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestProgressIsTheLastWholeLine(t *testing.T) {
@@ -71,5 +73,24 @@ func TestProgressDoesNotGrow(t *testing.T) {
 	}
 	if p, ok := ReadProgress(dir); !ok || p.Percent != 2999%101 || p.Note != strings.TrimSpace(strings.Repeat("long ", 10)) {
 		t.Errorf("%+v, %v", p, ok)
+	}
+}
+
+// The bytes of a built-in robot are told below its scratch folder, and nowhere without one.
+func TestBytesAreToldInScratch(t *testing.T) {
+	for _, scratch := range []string{"", t.TempDir()} {
+		t.Chdir(t.TempDir())
+		synctest.Test(t, func(t *testing.T) {
+			c := &Call{Folders: Folders{Scratch: scratch}}
+			stop := TellBytes(c)
+			if c.Progress != nil {
+				c.Progress(40, 100)
+			}
+			time.Sleep(tellEvery + time.Millisecond)
+			stop()
+		})
+		if p, ok := ReadProgress(scratch); ok != (scratch != "") || ok && p.Percent != 40 {
+			t.Errorf("told below %q: %+v, %v", scratch, p, ok)
+		}
 	}
 }
