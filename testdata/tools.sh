@@ -31,7 +31,7 @@ need tmux tmux
 [ -x /usr/sbin/smbd ] || need smbd samba
 need smbclient smbclient
 need rclone rclone
-python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
+python3 -c 'import rdflib' 2>/dev/null || /usr/bin/python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
 need gdalinfo gdal-bin
 need cs2cs proj-bin
 need clamd clamav-daemon
