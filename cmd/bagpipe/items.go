@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/admin"
@@ -18,7 +15,6 @@ import (
 	"bagpipe/engine/export"
 	"bagpipe/engine/fixity"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 
 	"github.com/tidwall/gjson"
 )
@@ -226,17 +222,8 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 			}
 			return e.Export.Write(a.Out, f, c.Table, items)
 		}
-		if err := os.Mkdir(c.To, 0o777); err != nil {
+		if err := e.Export.Folder(ctx, c.To, f, c.Table, items); err != nil {
 			return err
-		}
-		for _, id := range items {
-			var doc bytes.Buffer
-			if err := e.Export.Write(&doc, f, c.Table, []layout.ItemID{id}); err != nil {
-				return err
-			}
-			if err := disk.WriteFile(filepath.Join(c.To, string(id)+f.Ending()), doc.Bytes(), 0o644); err != nil {
-				return err
-			}
 		}
 		a.Talk("%s: %s", c.To, screen.Count(len(items), "file"))
 		return nil

@@ -66,10 +66,10 @@ func fileID(i int) string { return "file-" + strconv.Itoa(i+1) }
 
 // fileSection lists the files of the inventory, and gives their names in its order.
 func (x *xmlDocument) fileSection(r *record) (names []string) {
-	if r.inventory == nil || len(r.inventory.Files) == 0 {
+	names = r.fileNames()
+	if len(names) == 0 {
 		return nil
 	}
-	names = slices.Sorted(maps.Keys(r.inventory.Files))
 	x.start("mets:fileSec", "ID", "files-1")
 	x.start("mets:fileGrp", "ID", "group-1", "USE", "Representations/v"+strconv.Itoa(r.version()))
 	for i, name := range names {

@@ -1,11 +1,13 @@
 package export
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -64,18 +66,12 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 			}
 		}
 	}
-	var mets bytes.Buffer
-	if err := x.Write(&mets, METS, "", []layout.ItemID{id}); err != nil {
+	if err := create(filepath.Join(made, crateFile), r.writeCrate); err != nil {
 		return "", err
 	}
-	crate, err := r.crate()
+	err = create(filepath.Join(made, "mets.xml"), func(w io.Writer) error { return x.Write(w, METS, "", []layout.ItemID{id}) })
 	if err != nil {
 		return "", err
-	}
-	for file, data := range map[string][]byte{"mets.xml": mets.Bytes(), crateFile: crate} {
-		if err := os.WriteFile(filepath.Join(made, file), data, 0o666); err != nil {
-			return "", err
-		}
 	}
 	if err := disk.SyncTree(made); err != nil {
 		return "", err
@@ -83,48 +79,123 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 	return name, disk.Rename(made, name)
 }
 
+// Folder writes a document of each item, ITEM and the format's ending, into a folder, which is made.
+// A crash leaves it with some; what stands in it under such a name is whole.
+func (x *Exports) Folder(ctx context.Context, dir string, f Format, table string, items []layout.ItemID) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	for _, id := range items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := filepath.Join(dir, string(id)+f.Ending())
+		err := create(name+packageEnding, func(w io.Writer) error { return x.Write(w, f, table, []layout.ItemID{id}) })
+		if err == nil {
+			err = os.Rename(name+packageEnding, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return disk.SyncTree(dir)
+}
+
+// create writes a file as it comes: a document of 100,000 files is not held in memory.
+func create(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
 const crateFile = "ro-crate-metadata.json"
 
 type entity map[string]any
 
-func refer(id string) entity { return entity{"@id": id} }
+// reference to an entity; a root has one for each file.
+type crateRef struct {
+	ID string `json:"@id"`
+}
 
-// crate describes a package as RO-Crate 1.2 has it.
-func (r *record) crate() ([]byte, error) {
+// writeCrate describes a package as RO-Crate 1.2 has it, an entity a line.
+func (r *record) writeCrate(to io.Writer) error {
+	out := bufio.NewWriter(to)
+	fmt.Fprint(out, `{"@context": "https://w3id.org/ro/crate/1.2/context", "@graph": [`)
+	between := "\n"
+	for _, each := range []func(func(entity) error) error{r.crateRoot, r.crateFiles} {
+		err := each(func(e entity) error {
+			data, err := json.Marshal(e)
+			fmt.Fprintf(out, "%s%s", between, data) // an error of the writer stays until it is flushed
+			between = ",\n"
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(out, "\n]}\n")
+	return out.Flush()
+}
+
+// crateRoot tells of the description, the package, its terms and its METS.
+func (r *record) crateRoot(tell func(entity) error) error {
 	m := r.Manifest
-	root := entity{"@id": "./", "@type": "Dataset", "identifier": r.id(), "name": cmp.Or(m.Label, string(m.Item)),
-		"description":   cmp.Or(r.text("description", "abstract", "dc:description"), "Version "+fmt.Sprint(r.version())+" of an item of the collection "+string(m.Collection)),
-		"datePublished": stamp(r.published()), "dateCreated": stamp(m.Created), "version": fmt.Sprint(r.version())}
-	graph := []entity{{"@id": crateFile, "@type": "CreativeWork", "conformsTo": refer("https://w3id.org/ro/crate/1.2"), "about": refer("./")}, root}
+	parts := []crateRef{{"mets.xml"}}
+	for _, name := range r.fileNames() {
+		parts = append(parts, crateRef{layout.ContentDir + "/" + reference(name)})
+	}
 	licence := r.text("license", "licence", "rights", "dc:rights")
 	about := entity{"@id": "#license", "@type": "CreativeWork", "name": cmp.Or(licence, "Not stated"), "description": "As the item's metadata say"}
 	if licence == "" {
 		about["description"] = "The item's metadata do not say under which terms it may be used"
 	}
-	graph = append(graph, about)
-	root["license"] = refer("#license")
-	parts := []entity{refer("mets.xml")}
-	graph = append(graph, entity{"@id": "mets.xml", "@type": "File", "name": "METS with PREMIS", "encodingFormat": "application/xml"})
-	if r.inventory != nil {
-		formats := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(r.inventory.Files)) {
-			f := r.inventory.Files[name]
-			id := layout.ContentDir + "/" + reference(name)
-			parts = append(parts, refer(id))
-			encoding := []any{cmp.Or(f.Type, "application/octet-stream")}
-			if f.PUID != "" {
-				at := "https://www.nationalarchives.gov.uk/PRONOM/" + f.PUID
-				formats[at] = cmp.Or(f.Format, f.PUID)
-				encoding = append(encoding, refer(at))
-			}
-			graph = append(graph, entity{"@id": id, "@type": "File", "name": name, "contentSize": fmt.Sprint(f.Size), "encodingFormat": encoding, "sha256": f.SHA256})
-		}
-		for _, at := range slices.Sorted(maps.Keys(formats)) {
-			graph = append(graph, entity{"@id": at, "@type": "WebPage", "name": formats[at]})
+	for _, e := range []entity{
+		{"@id": crateFile, "@type": "CreativeWork", "conformsTo": crateRef{"https://w3id.org/ro/crate/1.2"}, "about": crateRef{"./"}},
+		{"@id": "./", "@type": "Dataset", "identifier": r.id(), "name": cmp.Or(m.Label, string(m.Item)),
+			"description":   cmp.Or(r.text("description", "abstract", "dc:description"), "Version "+fmt.Sprint(r.version())+" of an item of the collection "+string(m.Collection)),
+			"datePublished": stamp(r.published()), "dateCreated": stamp(m.Created), "version": fmt.Sprint(r.version()), "license": crateRef{"#license"}, "hasPart": parts},
+		about,
+		{"@id": "mets.xml", "@type": "File", "name": "METS with PREMIS", "encodingFormat": "application/xml"},
+	} {
+		if err := tell(e); err != nil {
+			return err
 		}
 	}
-	root["hasPart"] = parts
-	return layout.EncodeJSON(entity{"@context": "https://w3id.org/ro/crate/1.2/context", "@graph": graph})
+	return nil
+}
+
+// crateFiles tells of the files, and of their formats.
+func (r *record) crateFiles(tell func(entity) error) error {
+	formats := map[string]string{}
+	for _, name := range r.fileNames() {
+		f := r.inventory.Files[name]
+		encoding := []any{cmp.Or(f.Type, "application/octet-stream")}
+		if f.PUID != "" {
+			at := "https://www.nationalarchives.gov.uk/PRONOM/" + f.PUID
+			formats[at] = cmp.Or(f.Format, f.PUID)
+			encoding = append(encoding, crateRef{at})
+		}
+		err := tell(entity{"@id": layout.ContentDir + "/" + reference(name), "@type": "File", "name": name, "contentSize": fmt.Sprint(f.Size), "encodingFormat": encoding, "sha256": f.SHA256})
+		if err != nil {
+			return err
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(formats)) {
+		if err := tell(entity{"@id": at, "@type": "WebPage", "name": formats[at]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileNames are those of the inventory, in order; none where there is none.
+func (r *record) fileNames() []string {
+	if r.inventory == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.inventory.Files))
 }
 
 // published is when the present version was deposited first, or else when the item was made.

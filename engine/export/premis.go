@@ -124,10 +124,7 @@ func (x *xmlDocument) objects(r *record) {
 	}
 	x.relationship("structural", "represents", r.id())
 	x.stop("premis:object")
-	if r.inventory == nil {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.inventory.Files)) {
+	for _, name := range r.fileNames() {
 		x.file(r, name, r.inventory.Files[name])
 	}
 }
