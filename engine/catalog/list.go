@@ -20,8 +20,8 @@ type lister struct {
 	buf  []byte
 }
 
-func newLister(root string) (*lister, error) {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+func newLister(at place) (*lister, error) {
+	fd, err := unix.Open(at.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,14 @@ func newLister(root string) (*lister, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return &lister{root: root, fd: fd, dev: uint64(st.Dev), buf: make([]byte, 64<<10)}, nil
+	var fsys unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fsys); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	if nameOf(&fsys) != at.device { // mounted, or no more, since it was asked for
+		return nil, errors.Join(errMounted, unix.Close(fd))
+	}
+	return &lister{root: at.root, fd: fd, dev: uint64(st.Dev), buf: make([]byte, 64<<10)}, nil
 }
 
 func (l *lister) close() error { return unix.Close(l.fd) }
@@ -107,7 +114,12 @@ func (l *lister) list(path string, into []entry) (n node, partial, err error) {
 			partial = err
 		}
 	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return n, nil, err
+	}
+	n.stirred = time.Unix(st.Mtim.Unix()).UnixNano() != n.mtime // a name that was moved meanwhile may be listed twice, or not at all
 	slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	n.entries = slices.CompactFunc(n.entries, func(a, b entry) bool { return a.name == b.name })
 	return n, partial, nil
 }
 
@@ -172,8 +184,12 @@ func deviceOf(root string) (string, error) {
 	if err := unix.Statfs(filepath.Clean(root), &st); err != nil {
 		return "", err
 	}
+	return nameOf(&st), nil
+}
+
+func nameOf(st *unix.Statfs_t) string {
 	var b [8]byte
 	binary.LittleEndian.PutUint32(b[:4], uint32(st.Fsid.Val[0]))
 	binary.LittleEndian.PutUint32(b[4:], uint32(st.Fsid.Val[1]))
-	return hexOf(b[:]), nil
+	return hexOf(b[:])
 }

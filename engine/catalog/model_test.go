@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type world struct {
 type thing struct {
 	item           layout.ItemID // since the last scan that ended
 	moved, written bool
+	linked         bool // another name has its bytes: which of them keeps the item is open
 }
 
 func newWorld(t *rapid.T, dir string) *world {
@@ -169,6 +171,32 @@ func (w *world) link(*rapid.T) {
 	w.must(os.Symlink("/etc", w.at(fmt.Sprintf("l%d", w.n))))
 }
 
+func (w *world) hardLink(*rapid.T) {
+	name, f := w.pick()
+	if f == nil {
+		return
+	}
+	to := w.name(rapid.SampledFrom(w.dirs()).Draw(w.t, "to"))
+	w.must(os.Link(w.at(name), w.at(to)))
+	f.linked = true
+	w.held[to] = &thing{linked: true}
+}
+
+// during changes files while they are scanned.
+func (w *world) during(*rapid.T) {
+	ended := make(chan error)
+	go func() {
+		_, err := w.e.Catalog.Scan(context.Background(), "c", catalog.Options{AcceptGone: true})
+		ended <- err
+	}()
+	acts := []func(*rapid.T){w.create, w.write, w.rename, w.rename, w.renameFolder, w.remove}
+	for range rapid.IntRange(1, 6).Draw(w.t, "acts") {
+		acts[rapid.IntRange(0, len(acts)-1).Draw(w.t, "act")](w.t)
+	}
+	w.must(<-ended)
+	w.versions()
+}
+
 func (w *world) forget(*rapid.T) {
 	_ = os.RemoveAll(filepath.Join(w.e.Root(), ".bagpipe", "catalogs"))
 }
@@ -242,7 +270,7 @@ func (w *world) scan(*rapid.T) {
 		if m.Source.Place.Path != name {
 			w.t.Fatalf("item %s is at %s, not %s", item, m.Source.Place.Path, name)
 		}
-		if f.item != "" && f.item != item && !(f.moved && f.written) {
+		if f.item != "" && f.item != item && !f.linked && !(f.moved && f.written) {
 			w.t.Fatalf("%s was item %s, and is %s", name, f.item, item)
 		}
 		f.item, f.moved, f.written = item, false, false
@@ -267,14 +295,22 @@ func (w *world) versions() {
 	}
 }
 
+// check sets how often rapid tries, unless more is asked for by the flag.
+func check(t *testing.T, times int) {
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := flag.Set("rapid.checks", strconv.Itoa(times)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", f.DefValue) })
+}
+
 // Whatever happens to the files, between scans and while one is cut short, a deep scan misses
 // nothing, takes nothing for gone that is there, and makes no version without a change.
 func TestScanAgainstAModel(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // more of them are asked for by the flag
-		if err := flag.Set("rapid.checks", "20"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	check(t, 20)
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp("", "catalog")
 		if err != nil {
@@ -284,7 +320,7 @@ func TestScanAgainstAModel(t *testing.T) {
 		w := newWorld(r, dir)
 		defer w.e.Close()
 		acts := map[string]func(*rapid.T){"create": w.create, "write": w.write, "touch": w.touch, "rename": w.rename, "renameFolder": w.renameFolder,
-			"remove": w.remove, "link": w.link, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
+			"remove": w.remove, "link": w.link, "hardLink": w.hardLink, "during": w.during, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
 		names := slices.Sorted(maps.Keys(acts))
 		for range rapid.IntRange(5, 40).Draw(r, "acts") {
 			acts[rapid.SampledFrom(names).Draw(r, "act")](r)

@@ -159,7 +159,12 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if err := s.k.checkRoot(s.cat); err != nil {
 		return err
 	}
-	found, err := s.walkAll(ctx)
+	found, err := s.walkAll(ctx, device)
+	if err == nil || errors.Is(err, errMounted) {
+		if _, s.report.Away = s.away(); s.report.Away != "" { // since the scan began
+			return nil
+		}
+	}
 	if err != nil || s.o.Check {
 		return err
 	}
@@ -209,26 +214,22 @@ func (s *scan) away() (device, why string) {
 	return device, ""
 }
 
-// walkAll lists, waits for what is too young, and gives the folders that were looked at.
-func (s *scan) walkAll(ctx context.Context) ([]*node, error) {
-	w := s.walker(s.old)
-	if err := w.run(ctx, s.from()...); err != nil {
-		return nil, fmt.Errorf("list %s: %w", layout.EncodePath(s.cat.Root), err)
-	}
-	s.now = maps.Clone(s.old)
-	found := map[string]*node{}
-	note := func(w *walk) {
-		for _, n := range w.found {
-			s.now[n.path], found[n.path] = n, n
+// walkAll lists, waits for what is too young, and gives the folders that were looked at. Before
+// something is taken for gone, each folder whose time has moved since it was listed is listed
+// again: what vanished from one may have come into another that was listed before.
+func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
+	w := s.walker(device)
+	from := s.from()
+	for round := 0; ; round++ {
+		if err := w.run(ctx, from...); err != nil {
+			return nil, fmt.Errorf("list %s: %w", layout.EncodePath(s.cat.Root), err)
 		}
-	}
-	note(w)
-	if s.o.Check {
-		s.missing(w.found)
-		return nil, nil
-	}
-	for range 2 {
-		if len(w.unrest) == 0 {
+		s.tell("list", len(w.found), w.entries)
+		if s.o.Check {
+			s.missing(w.found)
+			return nil, nil
+		}
+		if len(w.young) == 0 || round == 2 {
 			break
 		}
 		select {
@@ -236,18 +237,21 @@ func (s *scan) walkAll(ctx context.Context) ([]*node, error) {
 			return nil, ctx.Err()
 		case <-time.After(s.k.Racy + s.k.Racy/40):
 		}
-		again := s.walker(s.old)
-		again.shallow = false
-		if err := again.run(ctx, outermost(w.unrest)...); err != nil {
-			return nil, err
+		again := s.walker(device)
+		again.before = looked{tree{}, w.young}
+		for _, n := range w.found {
+			again.before.seen[n.path] = n
 		}
-		note(again)
 		w = again
 	}
-	for _, path := range w.unrest { // it goes on changing: the next scan looks at it
-		s.now[path].unsure(time.Now().Add(-s.k.Racy).UnixNano(), s.trusting())
+	s.now = maps.Clone(s.old)
+	list := w.found
+	for _, n := range list {
+		s.now[n.path] = n
 	}
-	list := slices.Collect(maps.Values(found))
+	for path := range w.young { // it goes on changing: the next scan looks at it
+		s.now[path].unsure(time.Now(), s.k.Racy, s.trusting())
+	}
 	slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
 	for _, n := range list {
 		if s.report.Entries += len(n.entries); n.state == Unread {
@@ -308,8 +312,8 @@ func outermost(dirs []string) (out []string) {
 	return out
 }
 
-func (s *scan) walker(old tree) *walk {
-	return &walk{root: s.cat.Root, old: old, trusting: s.trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
+func (s *scan) walker(device string) *walk {
+	return &walk{place: place{s.cat.Root, device}, old: s.old, trusting: s.trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
 		listed: func(folders, entries int) { s.tell("list", folders, entries) }}
 }
 
@@ -319,16 +323,14 @@ func (s *scan) tell(stage string, folders, entries int) {
 	}
 }
 
-// unsure makes the next scan take what is younger than since for changed.
-func (n *node) unsure(since int64, trusting bool) {
-	if n.mtime > since {
+// unsure makes the next scan take what changed just now for changed.
+func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
+	if recent(n.mtime, now, racy) {
 		n.mtime = 0
 	}
 	for i := range n.entries {
-		e := &n.entries[i]
-		if e.kind != folder && (e.ctime > since || trusting && e.mtime > since) {
-			e.ctime = 0
-			if trusting {
+		if e := &n.entries[i]; e.recent(now, racy, trusting) {
+			if e.ctime = 0; trusting {
 				e.mtime = 0
 			}
 		}

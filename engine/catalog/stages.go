@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -44,9 +43,7 @@ func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirt
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if rules, err = s.rulesIn(n, rules); err != nil {
-		return false, err
-	}
+	rules = s.rulesIn(n, rules)
 	due := n.rules == "" // it was committed before it was recognised
 	again := s.o.Full || due || n.rules != rules
 	var fresh []object
@@ -160,24 +157,16 @@ func (s *scan) undo(path string) {
 
 // rulesIn says by what a folder's entries are recognised: the rules in force, and the rule
 // files of this folder and those above.
-func (s *scan) rulesIn(n *node, above string) (string, error) {
+func (s *scan) rulesIn(n *node, above string) string {
 	if n.find(recognise.MarkerName) == nil {
-		return above, nil
+		return above
 	}
-	f, err := os.Open(filepath.Join(s.cat.Root, n.path, recognise.MarkerName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return above, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
 	h := sha256.New()
 	io.WriteString(h, above)
-	if _, err := io.Copy(h, io.LimitReader(f, 64<<10)); err != nil {
-		return "", err
+	if !recognise.HashMarker(h, filepath.Join(s.cat.Root, n.path)) {
+		return above
 	}
-	return hexOf(h.Sum(nil)[:8]), nil
+	return hexOf(h.Sum(nil)[:8])
 }
 
 // recogniseAll asks the rules of the entries that need it, side by side, and gives the
@@ -218,7 +207,9 @@ func (s *scan) recognise(ctx context.Context, dir string, e *entry) (verdict, st
 	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true})
 	var broken *layout.FileError
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrNotExist): // vanished since it was listed, or unconfirmed
+		return e.verdict, "", nil
+	case errors.Is(err, fs.ErrPermission):
 		s.problem(join(dir, e.name), "could not be looked into: "+strings.TrimSpace(err.Error()))
 		return e.verdict, "", nil
 	case errors.As(err, &broken):

@@ -72,6 +72,7 @@ type node struct {
 	pages   int
 
 	changed bool // it is not as it was committed
+	stirred bool // its time moved while it was listed
 }
 
 // tree is all folders of a catalog by their paths.

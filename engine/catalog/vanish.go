@@ -1,11 +1,12 @@
 package catalog
 
 import (
+	"maps"
 	"slices"
 )
 
 // The rules are: what vanished from a folder that was listed has moved, where something new has
-// its inode, size and time; else it is gone. A folder that moved takes along what is known of
+// its inode, size and time; else it is gone, and comes back where something new has them later. A folder that moved takes along what is known of
 // all below it. Where too much is gone at once nothing is, before a person says so.
 
 // vanishing is the part of a scan that settles what vanished.
@@ -67,10 +68,32 @@ func (s vanishing) settle(found []*node) {
 			left = append(left, v)
 		}
 	}
+	lost = append(lost, s.findGone()...)
 	s.takeForGone(left)
-	for _, v := range lost {
+	for _, v := range lost { // now that nothing is found by its place in a folder
 		v.in.forgetLost()
 	}
+}
+
+// findGone looks for entries that were taken for gone before, and gives those that are elsewhere:
+// one was moved twice while it was scanned, or a disk came back by parts.
+func (s vanishing) findGone() (found []vanished) {
+	for _, path := range slices.Sorted(maps.Keys(s.now)) {
+		if len(s.fresh) == 0 {
+			break
+		}
+		n := s.now[path]
+		for i := range n.entries {
+			if e := &n.entries[i]; e.gone && (e.item != "" || e.kind == folder) && s.find(vanished{n, i}) {
+				found = append(found, vanished{n, i})
+				if !n.changed {
+					n.changed = true
+					s.keep(n)
+				}
+			}
+		}
+	}
+	return found
 }
 
 func (n *node) forgetLost() {

@@ -17,11 +17,11 @@ const racy = 2 * time.Second
 
 // walk lists folders and compares them with what is known.
 type walk struct {
-	root     string
+	place
+	before   looked // by the walk before this one
 	old      tree
 	trusting bool // size and modification time alone
 	shallow  bool // folders whose own time is as it was are not listed
-	all      bool // what is known is not trusted: each entry is fresh
 	racy     time.Duration
 	listed   func(folders, entries int)
 
@@ -31,13 +31,22 @@ type walk struct {
 	busy    int
 	found   []*node // of folders that were looked at; known ones that are as they were, too
 	entries int
-	unrest  []string // folders with changes that are too young
+	young   map[string]bool // folders with changes that a later one could not be told from
 	err     error
+}
+
+// place is where a root is.
+type place struct{ root, device string }
+
+// looked is what a walk found, which the next one need not list again.
+type looked struct {
+	seen  tree            // folders whose own time is as it was then are not listed; nil: there was no such walk
+	young map[string]bool // these are
 }
 
 // run looks at the folders from and all below them.
 func (w *walk) run(ctx context.Context, from ...string) error {
-	w.more = sync.NewCond(&w.mu)
+	w.more, w.young = sync.NewCond(&w.mu), map[string]bool{}
 	w.stack = append(w.stack, from...)
 	stop := context.AfterFunc(ctx, func() { w.fail(ctx.Err()) })
 	defer stop()
@@ -59,7 +68,7 @@ func (w *walk) fail(err error) {
 }
 
 func (w *walk) work() {
-	l, err := newLister(w.root)
+	l, err := newLister(w.place)
 	if err != nil {
 		w.fail(err)
 		return
@@ -72,9 +81,9 @@ func (w *walk) work() {
 			return
 		}
 		var n *node
-		var unrest bool
-		n, scratch, unrest = w.look(l, path, scratch[:0])
-		w.done(path, n, unrest)
+		var young bool
+		n, scratch, young = w.look(l, path, scratch[:0])
+		w.done(path, n, young)
 	}
 }
 
@@ -94,14 +103,14 @@ func (w *walk) next() (path string, ok bool) {
 	return path, true
 }
 
-func (w *walk) done(path string, n *node, unrest bool) {
+func (w *walk) done(path string, n *node, young bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy--
 	w.found = append(w.found, n)
 	w.entries += len(n.entries)
-	if unrest {
-		w.unrest = append(w.unrest, path)
+	if young {
+		w.young[path] = true
 	}
 	if n.state != Unread {
 		for i := range n.entries {
@@ -117,11 +126,14 @@ func (w *walk) done(path string, n *node, unrest bool) {
 }
 
 // look lists one folder, unless it need not be, and compares it.
-func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry, unrest bool) {
-	old := w.old[path]
-	if w.shallow && old != nil && old.state == Present && old.rules != "" {
-		if mtime, inode, err := l.stat(path); err == nil && mtime == old.mtime && (w.trusting || inode == old.inode) {
-			return old, scratch, false
+func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry, young bool) {
+	old, seen := w.old[path], w.before.seen[path]
+	if seen == nil && w.shallow && w.before.seen == nil && old != nil && old.state == Present && old.rules != "" {
+		seen = old
+	}
+	if seen != nil && seen.state != Unread && !w.before.young[path] {
+		if mtime, inode, err := l.stat(path); err == nil && mtime == seen.mtime && (w.trusting || inode == seen.inode) {
+			return seen, scratch, false
 		}
 	}
 	now, partial, err := l.list(path, scratch)
@@ -130,18 +142,41 @@ func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry
 	}
 	n := w.compare(old, &now)
 	if partial != nil {
-		n = n.but(Unread, "an entry could not be looked at: "+reason(partial))
+		n = n.partly(partial)
 	}
-	return n, now.entries, w.young(n)
+	return n, now.entries, now.stirred || w.isYoung(n)
 }
 
-// young reports whether a folder has changes that a later one could not be told from.
-func (w *walk) young(n *node) bool {
+// partly is a folder with entries that could not be looked at: nothing in it is lost by that.
+func (n *node) partly(cause error) *node {
+	out := *n.but(Unread, "an entry could not be looked at: "+reason(cause))
+	out.entries = slices.Clone(out.entries)
+	for i := range out.entries {
+		out.entries[i].lost = false
+	}
+	return &out
+}
+
+// isYoung reports whether a folder has changes that a later one could not be told from.
+func (w *walk) isYoung(n *node) bool {
 	if !n.changed {
 		return false
 	}
-	since := time.Now().Add(-w.racy).UnixNano()
-	return n.mtime > since || slices.ContainsFunc(n.entries, func(e entry) bool { return e.fresh && max(e.mtime*b2i(w.trusting), e.ctime) > since })
+	now := time.Now()
+	return recent(n.mtime, now, w.racy) || slices.ContainsFunc(n.entries, func(e entry) bool { return e.fresh && e.recent(now, w.racy, w.trusting) })
+}
+
+// ahead is how far another machine's clock may go before this one's. A time that is later than
+// that was set by someone, and the next change has another.
+const ahead = 24 * time.Hour
+
+// recent reports whether a change at a time may be followed by one at the same time.
+func recent(at int64, now time.Time, racy time.Duration) bool {
+	return at > now.Add(-racy).UnixNano() && at < now.Add(ahead).UnixNano()
+}
+
+func (e *entry) recent(now time.Time, racy time.Duration, trusting bool) bool {
+	return e.kind != folder && (recent(e.ctime, now, racy) || trusting && recent(e.mtime, now, racy))
 }
 
 func b2i(b bool) int64 {
@@ -195,7 +230,7 @@ func (w *walk) compare(old, now *node) *node {
 		}
 		return &out
 	}
-	if !w.all && old.state == Present && (w.trusting || old.inode == now.inode) && old.mtime == now.mtime && w.sameEntries(old.entries, now.entries) {
+	if old.state == Present && (w.trusting || old.inode == now.inode) && old.mtime == now.mtime && w.sameEntries(old.entries, now.entries) {
 		return old
 	}
 	out := *old
@@ -242,7 +277,7 @@ func (w *walk) merge(old, now []entry) []entry {
 		default:
 			e, was := now[0], old[0]
 			e.verdict, e.item = was.verdict, was.item
-			if e.fresh = w.all || was.gone || !w.same(&was, &e); e.kind != was.kind {
+			if e.fresh = was.gone || !w.same(&was, &e); e.kind != was.kind {
 				e.verdict, e.item = unknown, ""
 			}
 			out, old, now = append(out, e), old[1:], now[1:]

@@ -37,8 +37,7 @@ func (m *marker) plugins() bool { return m != nil && len(m.files)+len(m.folders)
 // readMarker reads a folder's metadata.rule; nil when there is none. What is wrong
 // with it is a *layout.FileError that names the file as shown.
 func readMarker(dir, shown string) (*marker, error) {
-	at := filepath.Join(dir, MarkerName)
-	r, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	r, err := openMarker(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
@@ -61,6 +60,34 @@ func readMarker(dir, shown string) (*marker, error) {
 		return nil, &layout.FileError{File: shown, Text: fmt.Sprintf("is larger than %d bytes", maxRuleFile)}
 	}
 	return parseMarker(shown, data)
+}
+
+// openMarker opens a folder's metadata.rule; it follows no link, and does not wait for a pipe.
+func openMarker(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, MarkerName), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+}
+
+// HashMarker writes to h what tells a folder's metadata.rule from another one: its bytes, or why
+// they cannot be read. It reports whether there is such a file.
+func HashMarker(h io.Writer, dir string) bool {
+	f, err := openMarker(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err == nil {
+		defer f.Close()
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+			err = errors.New("no regular file")
+		}
+	}
+	if err == nil {
+		_, err = io.Copy(h, io.LimitReader(f, maxRuleFile+1))
+	}
+	if err != nil {
+		io.WriteString(h, "\x00"+cause(err).Error())
+	}
+	return true
 }
 
 // The elements that a metadata.rule may have, by what they stand in.
