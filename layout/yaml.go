@@ -240,7 +240,7 @@ func checkKeys(file string, n ast.Node, t reflect.Type) error {
 			key := kv.Key.String()
 			ft, ok := fields[key]
 			if !ok {
-				return at(file, kv, fmt.Sprintf("unknown key %q; expected one of: %s", key, strings.Join(sortedKeys(fields), ", ")))
+				return at(file, kv, fmt.Sprintf("unknown key %q; expected one of: %s", key, strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
 			}
 			if err := checkKeys(file, kv.Value, ft); err != nil {
 				return err
@@ -279,10 +279,6 @@ func yamlFields(t reflect.Type) map[string]reflect.Type {
 	}
 	knownFields.Store(t, fields)
 	return fields
-}
-
-func sortedKeys(m map[string]reflect.Type) []string {
-	return slices.Sorted(maps.Keys(m))
 }
 
 // anchored finds the first anchor, alias or merge key: a few lines of them can

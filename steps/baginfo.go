@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func bagInfo(c *Call, metadata map[string]any, received []tagfile.Field) []tagfi
 
 func metadataFields(metadata map[string]any) (fields []tagfile.Field) {
 	for _, l := range infoLabels {
-		for _, key := range sortedKeys(metadata) {
+		for _, key := range slices.Sorted(maps.Keys(metadata)) {
 			if !strings.EqualFold(key, l.name) {
 				continue
 			}
@@ -54,15 +55,6 @@ func metadataFields(metadata map[string]any) (fields []tagfile.Field) {
 		}
 	}
 	return fields
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // values takes a text or number, or a list of them.
