@@ -52,16 +52,6 @@ func forCommits(options string) bool {
 // None reports whether the list lists nobody.
 func (s Signers) None() bool { return len(s.of) == 0 }
 
-// Lists reports whether a key with the fingerprint, SHA256:…, is listed.
-func (s Signers) Lists(fingerprint string) bool {
-	for raw := range s.of {
-		if key, err := ssh.ParsePublicKey([]byte(raw)); err == nil && ssh.FingerprintSHA256(key) == fingerprint {
-			return true
-		}
-	}
-	return false
-}
-
 // ErrUnsigned is a commit without a signature.
 var ErrUnsigned = errors.New("it is not signed")
 

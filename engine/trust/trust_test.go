@@ -48,7 +48,7 @@ func TestSSHKeygenAgrees(t *testing.T) {
 			signers := ParseSigners([]byte("# people\nada@example.org namespaces=\"git\" " + key.Public() + "\nbob@example.org cert-authority " + key.Public() + "\n"))
 			for _, s := range []string{armored, theirs} {
 				who, fingerprint, err := signers.Vouch([]byte(payload), s)
-				if err != nil || who != "ada@example.org" || !signers.Lists(fingerprint) {
+				if err != nil || who != "ada@example.org" || !strings.Contains(say("", "ssh-keygen", "-lf", file), " "+fingerprint+" ") {
 					t.Errorf("vouch: %q, %v", who, err)
 				}
 				if _, _, err := signers.Vouch([]byte(payload+"."), s); err == nil {
