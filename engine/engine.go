@@ -185,7 +185,15 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Settings.OnChange(e.Index.CountDeployed)
 	e.Control.OnChange(e.Index.Recontrol)
-	l.Connect(e.Guard, e.Index.AroundOf, e.Guard.Arrived, e.Control.NoteControls, e.Settings.NoteSettings, e.Index.NoteItems, e.Attempt.NoteCancels, e.Intake.Identities.Note, e.Fixity.Note)
+	l.Connect(e.Guard, e.Index.AroundOf,
+		e.Guard.Arrived,
+		e.Control.NoteControls,
+		e.Settings.NoteSettings,
+		e.Index.NoteItems,
+		e.Attempt.NoteCancels,
+		e.Intake.Identities.Note,
+		e.Fixity.Note,
+	)
 	return e, nil
 }
 
