@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"syscall"
 	"time"
@@ -26,6 +27,8 @@ import (
 	"bagpipe/engine/mounted"
 	"bagpipe/layout"
 	"bagpipe/steps"
+
+	"github.com/alecthomas/kong"
 )
 
 // globals are the options of every command.
@@ -302,4 +305,35 @@ func (a *app) onItem(ctx context.Context, ref string, f func(*engine.Engine, lay
 		}
 		return f(e, id)
 	})
+}
+
+// version is set at build time.
+var version = "dev"
+
+// decodeDuration is how options take a time: by layout.ParseDuration.
+func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("TIME", &text); err != nil {
+		return err
+	}
+	d, err := layout.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	target.SetInt(int64(d))
+	return nil
+}
+
+// decodeTime is how options take a point in time.
+func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("TIME", &text); err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("expected a time such as 2020-01-31T12:00:00Z, not %q", text)
+	}
+	target.Set(reflect.ValueOf(t))
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/admin"
 	"bagpipe/cmd/bagpipe/internal/bagtool"
 	"bagpipe/cmd/bagpipe/internal/farm"
+	"bagpipe/cmd/bagpipe/internal/garbage"
 	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/serve"
@@ -30,7 +31,7 @@ func main() {
 	if code, ok := steps.Decoder(); ok { // this process was started to read files
 		os.Exit(code)
 	}
-	collectLate()
+	garbage.CollectLate()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -1,4 +1,4 @@
-package main
+package garbage
 
 import (
 	"os"
@@ -18,9 +18,9 @@ const (
 	room = 64 << 20
 )
 
-// collectLate puts the first collection off; after it there is room between two, and where
+// CollectLate puts the first collection off; after it there is room between two, and where
 // more is in use the usual pace holds. Who set a pace of their own keeps it.
-func collectLate() {
+func CollectLate() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package garbage
 
 import (
 	"runtime"
@@ -16,7 +16,7 @@ func TestCollectLateEndsWithTheFirstCollection(t *testing.T) {
 		debug.SetGCPercent(pace)
 		debug.SetMemoryLimit(most)
 	}()
-	collectLate()
+	CollectLate()
 	if got := debug.SetMemoryLimit(-1); got != uncollected {
 		t.Fatalf("limit %d", got)
 	}
