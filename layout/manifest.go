@@ -3,6 +3,9 @@ package layout
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -12,6 +15,19 @@ const manifestSchema = 1
 // ManifestConflicts is the member of a manifest that keeps, by key, all values that histories
 // gave it apart, until a person chose one.
 const ManifestConflicts = "conflicts"
+
+// RecordKeys are what paths into an item's records begin with: the keys of a manifest, and
+// execution, below which the execution metadata is.
+func RecordKeys() []string {
+	keys := []string{"execution", ManifestConflicts}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Manifest]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Manifest is manifest.json: what an item is. It changes only when the content
 // or its description does.

@@ -149,11 +149,7 @@ func (c *queueCmd) answer(e *engine.Engine) ([]byte, error) {
 }
 
 func (c *queueCmd) ask() ask.QueueAsk {
-	wanted := ask.QueueAsk{Which: c.Which, Where: where(c.Where), For: c.For, Limit: c.Limit}
-	if c.Where != "" {
-		wanted.Asked = &ask.Asked{}
-	}
-	return wanted
+	return ask.QueueAsk{Which: c.Which, Where: where(c.Where), For: c.For, Limit: c.Limit, Asked: &ask.Asked{}}
 }
 
 // tellRetrying counts what is not listed, as it failed and its next try has not come.

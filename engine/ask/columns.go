@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -37,23 +36,12 @@ func CheckColumns(columns []string) error {
 // Misspelt refuses columns that no item has and whose first name is no key of the records.
 func (q *Asked) Misspelt(columns []string) error {
 	for _, path := range q.Missing() {
-		if first, _, _ := strings.Cut(path, "."); slices.Contains(columns, path) && !slices.Contains(recordKeys(), first) {
+		if first, _, _ := strings.Cut(path, "."); slices.Contains(columns, path) && !slices.Contains(layout.RecordKeys(), first) {
 			return fmt.Errorf("no item that was looked at has %s; expected %s, or a path such as metadata.title, source.bytes or execution.milestones.archived",
 				path, strings.Join(rowColumns, ", "))
 		}
 	}
 	return nil
-}
-
-// recordKeys are the keys of a manifest, and the one that paths into the execution metadata
-// begin with.
-func recordKeys() []string {
-	keys := []string{"execution", layout.ManifestConflicts}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[layout.Manifest]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		keys = append(keys, name)
-	}
-	return keys
 }
 
 // Columns lists, of each item, what stands at some columns; a value that is not there does

@@ -128,7 +128,7 @@ func (qu *QueueLists) Queue(ask QueueAsk) ([]QueueRow, error) {
 		ready = nil
 	}
 	for _, list := range [][]queue.Entry{ready, people} {
-		a.order(list, q.Order)
+		asked.order(list, q.Order)
 	}
 	rows := make([]QueueRow, 0, len(ready)+len(people))
 	for _, en := range ready {

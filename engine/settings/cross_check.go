@@ -156,6 +156,28 @@ func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.De
 	return err
 }
 
+// crossCheckPaths refuses paths of a queue that lead into no record of any item.
+func crossCheckPaths(y *layout.YAML, q *queue.Named) error {
+	keys := layout.RecordKeys()
+	check := func(at, path string) error {
+		if first, _, _ := strings.Cut(path, "."); !slices.Contains(keys, first) {
+			return y.Errorf(at, "path %s: the records of items have no %s; they have %s", path, first, strings.Join(keys, ", "))
+		}
+		return nil
+	}
+	for _, p := range q.Condition().Paths() {
+		if err := check("$.where", p); err != nil {
+			return err
+		}
+	}
+	for i, o := range q.Order {
+		if err := check(fmt.Sprintf("$.order[%d]", i), strings.TrimPrefix(o, "-")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // crossCheckQueue refuses a queue of steps that no workflow has.
 func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) error {
 	q, err := queue.ParseNamed(p, data)
@@ -181,7 +203,7 @@ func crossCheckQueue(p string, data []byte, defs map[string]*state.Definition) e
 			return y.Errorf(fmt.Sprintf("$.steps[%d]", i), "no workflow in workflows/ has %q", text)
 		}
 	}
-	return nil
+	return crossCheckPaths(y, q)
 }
 
 // settingsAt reads bagpipe.yaml of v; nil when it is not there or broken.
