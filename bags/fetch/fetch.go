@@ -32,6 +32,8 @@ import (
 //     its place; what is there already is not fetched and not replaced;
 //   - a part that was left by an interrupted call is gone on with where the server
 //     can, and started anew where the digest then says that it was another file;
+//   - some room on the file system stays free, give or take roomEvery: a length in
+//     fetch.txt may be "-", and a server may send without end;
 //   - a file that cannot be had does not keep the others from being fetched.
 
 // Dir is the folder, inside a bag, of files that are not whole yet.
@@ -50,6 +52,7 @@ type Allowed struct {
 type Options struct {
 	Allowed  Allowed
 	Limits   archive.Limits    // FileBytes bounds one file
+	Free     int64             // bytes that stay free on the bag's file system; default 64 MiB
 	Parallel int               // files at once; default 4
 	Client   http.RoundTripper // default: the standard transport, with time-outs
 	Stall    time.Duration     // without a byte for this long, a transfer is given up; default 1m
@@ -80,6 +83,8 @@ const (
 	fetchTries    = 3
 	fetchStall    = time.Minute
 	fetchPause    = time.Second
+	fetchFree     = 64 << 20
+	roomEvery     = 8 << 20 // bytes between two looks at the room, of all files together
 )
 
 // Complete gets the files that fetch.txt lists and that are not there. fetch.txt stays:
@@ -115,14 +120,16 @@ type fetcher struct {
 	mu    sync.Mutex // guards the rest
 	did   Fetched
 	so    files.Progress
+	asked int64           // bytes since the room was looked at
 	begun map[string]bool // parts of files that could not be had: the next call goes on with them
 }
 
 func newFetcher(h *bags.Holes, o Options) (*fetcher, error) {
-	f := &fetcher{o: o, bag: h, begun: map[string]bool{}}
+	f := &fetcher{o: o, bag: h, begun: map[string]bool{}, asked: roomEvery}
 	f.o.Limits = o.Limits.WithDefaults()
 	f.did.Failed = []Problem{}
 	f.stall, f.pause = cmp.Or(max(o.Stall, 0), fetchStall), cmp.Or(max(o.Pause, 0), fetchPause)
+	f.o.Free = cmp.Or(max(o.Free, 0), fetchFree)
 	f.o.Parallel = cmp.Or(max(o.Parallel, 0), fetchParallel)
 	transport := o.Client
 	if transport == nil {
@@ -221,6 +228,9 @@ func (f *fetcher) try(ctx context.Context, l bags.Hole) (again bool, err error) 
 	}
 	if l.Length >= 0 && had > l.Length {
 		had = 0
+	}
+	if err := f.room(l.Length - had); err != nil { // a length that is not true keeps no other file away
+		return false, errors.Join(err, out.Close())
 	}
 	n, again, err := f.transfer(ctx, l, out, had)
 	if err == nil {

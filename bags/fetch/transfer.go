@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"bagpipe/bags"
+	"bagpipe/layout/disk"
 )
 
 // This file gets the bytes of one file that fetch.txt lists.
@@ -66,6 +68,9 @@ func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io
 			if rule, detail := f.o.Limits.OverFile(n); rule != "" {
 				return n, false, fmt.Errorf("%s: %s", rule, detail)
 			}
+			if err := f.roomFor(int64(got)); err != nil {
+				return n, false, machineError{err}
+			}
 			if _, err := out.Write(buf[:got]); err != nil {
 				return n, false, machineError{err}
 			}
@@ -80,6 +85,30 @@ func (f *fetcher) copy(ctx context.Context, cancel func(), out *os.File, body io
 			return n, true, rerr
 		}
 	}
+}
+
+// roomFor is room for n further bytes, looked at every so many.
+func (f *fetcher) roomFor(n int64) error {
+	f.mu.Lock()
+	f.asked += n
+	look := f.asked >= roomEvery
+	if look {
+		f.asked = 0
+	}
+	f.mu.Unlock()
+	if !look {
+		return nil
+	}
+	return f.room(n)
+}
+
+// room refuses to write need bytes where less than what is to stay free would be left.
+func (f *fetcher) room(need int64) error {
+	free, err := disk.Free(f.bag.Dir)
+	if need = max(need, 0); err == nil && int64(min(free, math.MaxInt64))-f.o.Free < need {
+		err = fmt.Errorf("no room: %d bytes are free, of which %d stay free, and %d or more are to come", free, f.o.Free, need)
+	}
+	return err
 }
 
 // get asks for what follows the first had bytes. A server that sends all is taken

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,6 +80,33 @@ func TestStoreFull(t *testing.T) {
 	if n := len(stored()); n != 2 {
 		t.Errorf("%d bags in the store", n)
 	}
+}
+
+// A file whose length fetch.txt does not say does not fill the file system: what came is kept, and
+// with room the next call goes on.
+func TestFetchLeavesRoom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	disk, shelf := filepath.Join(b.top, "disk"), filepath.Join(b.top, "shelf")
+	b.must(errors.Join(os.Mkdir(disk, 0o777), os.Mkdir(shelf, 0o777), os.Mkdir(filepath.Join(b.top, "bag"), 0o777)))
+	b.write("bag/film.mov", strings.Repeat("0123456789abcdef", 3<<20)) // 48 MiB
+	b.ok("bag", "create", "--in-place", filepath.Join(b.top, "bag"))
+	b.must(os.Rename(filepath.Join(b.top, "bag/data/film.mov"), filepath.Join(shelf, "film.mov")))
+	b.mount("tmpfs", disk, "-t", "tmpfs", "-o", "size=96m")
+	bag := filepath.Join(disk, "bag")
+	b.must(os.CopyFS(bag, os.DirFS(filepath.Join(b.top, "bag"))))
+	b.must(os.WriteFile(filepath.Join(bag, "fetch.txt"), []byte("file://"+shelf+"/film.mov - data/film.mov\n"), 0o666))
+	out := b.start("bag", "fetch", bag, "--allow-folder", shelf).code(int(screen.ExitError))
+	if !strings.Contains(out, "no room: ") {
+		t.Errorf("fetch into 96 MiB: %s", out)
+	}
+	var fs syscall.Statfs_t
+	b.must(syscall.Statfs(disk, &fs))
+	if free := int64(fs.Bavail) * fs.Bsize; free < 48<<20 {
+		t.Errorf("%d bytes are left free", free)
+	}
+	b.ok("bag", "fetch", bag, "--allow-folder", shelf, "--free", "16MiB")
+	b.ok("bag", "validate", bag)
 }
 
 // mount mounts for the length of the test, which is skipped where that is not allowed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"path"
@@ -48,7 +49,7 @@ func (rs *Readers) fetch(ctx context.Context, h *handed) (file string, clear fun
 		clear()
 		return "", nil, err
 	}
-	got, err := fetch.Complete(ctx, dir, fetch.Options{Allowed: set.Allowed(rs.ledger.Root), Limits: set.ArchiveLimits()})
+	got, err := fetch.Complete(ctx, dir, fetch.Options{Allowed: set.Allowed(rs.ledger.Root), Limits: set.ArchiveLimits(), Free: int64(min(set.Free(), math.MaxInt64))})
 	if err == nil && len(got.Failed) > 0 {
 		err = fmt.Errorf("%s: %s", got.Failed[0].URL, got.Failed[0].Text)
 	}

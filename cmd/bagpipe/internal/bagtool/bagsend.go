@@ -24,6 +24,7 @@ type bagFetchCmd struct {
 	Dir         string   `arg:"" help:"The bag's folder."`
 	AllowHost   []string `placeholder:"HOST" help:"A host that http and https URLs may name: example.org, example.org:8080, *.example.org; may be given several times."`
 	AllowFolder []string `placeholder:"DIR" sep:"none" help:"A folder that file URLs may lead into; may be given several times."`
+	Free        sizeFlag `placeholder:"SIZE" help:"Leave so much room on the bag's file system; 64MiB."`
 	bagWork
 }
 
@@ -36,7 +37,7 @@ func (c *bagFetchCmd) Run(ctx context.Context, on *screen.Screen, around screen.
 		return err
 	}
 	m := c.meter(on, "fetch")
-	did, err := fetch.Complete(ctx, c.Dir, fetch.Options{Allowed: allowed, Progress: m.Report})
+	did, err := fetch.Complete(ctx, c.Dir, fetch.Options{Allowed: allowed, Free: int64(c.Free), Progress: m.Report})
 	m.Close()
 	if err != nil || !c.JSON {
 		sayRecovered(on, c.Dir, did.Recovered)
