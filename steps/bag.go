@@ -73,7 +73,7 @@ func bag(ctx context.Context, c *Call) (Result, error) {
 	}
 	message := fmt.Sprintf("BagIt 1.0: %s, %s", layout.Count(made.Files, "file"), layout.Count(made.Bytes, "byte"))
 	if n := len(made.EmptyFolders); n > 0 {
-		message += fmt.Sprintf("; %s, in data/ and in no manifest, first: %s", layout.Count(n, "empty folder"), layout.EncodePath(made.EmptyFolders[0]))
+		message += fmt.Sprintf("; with a warning: %s in data/ and in no manifest, first: %s", layout.Count(n, "empty folder"), layout.EncodePath(made.EmptyFolders[0]))
 	}
 	if without {
 		message += "; without Bagpipe's records, which a profile does not allow"

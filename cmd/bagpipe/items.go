@@ -21,11 +21,12 @@ import (
 
 type itemsCmd struct {
 	itemFilter
-	Sort   string `placeholder:"PATHS" help:"Sort by these, with commas between them; -PATH: the highest first; default: the oldest first."`
-	Limit  int    `placeholder:"N" help:"N items alone."`
-	Skip   int    `placeholder:"N" help:"Not the first N."`
-	Parent string `placeholder:"ITEM" help:"Only the children of this item."`
-	Facets bool   `help:"Count the items by what they have in common, instead of listing them."`
+	Sort     string `placeholder:"PATHS" help:"Sort by these, with commas between them; -PATH: the highest first; default: the oldest first."`
+	Limit    int    `placeholder:"N" help:"N items alone."`
+	Skip     int    `placeholder:"N" help:"Not the first N."`
+	Parent   string `placeholder:"ITEM" help:"Only the children of this item."`
+	Facets   bool   `help:"Count the items by what they have in common, instead of listing them."`
+	Warnings bool   `help:"List the steps that were completed with warnings, instead of the items."`
 
 	Columns []string `placeholder:"PATHS" help:"Print these, with commas between them: item, label, status, step and what else is listed, or paths of the records, as in metadata.title, source.bytes or execution.milestones.archived."`
 	CSV     bool     `name:"csv" xor:"form" help:"Print comma-separated values, with a heading."`
@@ -39,6 +40,9 @@ func (c *itemsCmd) Validate() error {
 	}
 	if c.Facets && (c.CSV || len(c.Columns) > 0) {
 		return errors.New("--facets counts; leave --columns and --csv out")
+	}
+	if c.Warnings && (c.Facets || c.CSV || len(c.Columns) > 0) {
+		return errors.New("--warnings lists steps; leave --facets, --columns and --csv out")
 	}
 	if err := ask.CheckColumns(c.Columns); err != nil {
 		return fmt.Errorf("--columns: %w", err)
@@ -62,6 +66,9 @@ func (c *itemsCmd) Run(ctx context.Context, a *app) error {
 		if c.Sort != "" {
 			page.Sort, f.Asked = strings.Split(c.Sort, ","), &ask.Asked{}
 		}
+		if c.Warnings {
+			return c.warnings(a, e, f, page)
+		}
 		if c.CSV || len(c.Columns) > 0 {
 			return c.columns(a, e, f, page)
 		}
@@ -75,6 +82,31 @@ func (c *itemsCmd) Run(ctx context.Context, a *app) error {
 		}
 		return printItems(a, rows)
 	})
+}
+
+// warnings lists steps, and what their robots said.
+func (c *itemsCmd) warnings(a *app, e *engine.Engine, f ask.Filter, page ask.Page) error {
+	rows, err := e.Ask.Warned(f, page)
+	if err != nil {
+		return err
+	}
+	a.tellMissing(f.Asked)
+	if c.JSON {
+		return a.JSON(rows)
+	}
+	if len(rows) == 0 {
+		a.Talk("nothing was completed with warnings")
+		return nil
+	}
+	t := screen.NewTable("item", "collection", "label", "workflow", "step", "message")
+	for _, r := range rows {
+		t.Row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Step, r.Message)
+	}
+	if err := t.Print(a.Out); err != nil {
+		return err
+	}
+	a.Talk("all of them: bagpipe show ITEM STEP --log")
+	return nil
 }
 
 // listed are the columns of a listing.
@@ -175,7 +207,11 @@ func printItems(a *app, rows []ask.ItemRow) error {
 		case r.Held:
 			why = "held; " + why
 		}
-		t.Row(r.Item.Short(), r.Collection, r.Label, r.Workflow, r.Status, r.Step, why)
+		workflow := r.Workflow
+		if r.Others > 0 {
+			workflow += fmt.Sprintf(" +%d", r.Others)
+		}
+		t.Row(r.Item.Short(), r.Collection, r.Label, workflow, r.Status, r.Step, why)
 	}
 	return t.Print(a.Out)
 }

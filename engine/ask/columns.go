@@ -16,7 +16,7 @@ import (
 
 // rowColumns are the columns that tell where an item stands, by their keys in ItemRow;
 // others are paths of its records.
-var rowColumns = []string{"item", "collection", "label", "lane", "created", "workflow", "status", "step", "since", "why", "held", "heldBy", "waitsForPerson",
+var rowColumns = []string{"item", "collection", "label", "lane", "created", "workflow", "status", "step", "since", "why", "held", "heldBy", "waitsForPerson", "otherWorkflows",
 	"parent", "children", "childrenFailed"}
 
 // CheckColumns refuses a column that is neither one of an ItemRow nor a path as conditions
