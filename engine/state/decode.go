@@ -16,6 +16,14 @@ import (
 // Decode reads execution.json. Statuses are not read: Compute writes them. A
 // newer schema is a *layout.SchemaError.
 func Decode(data []byte) (*Execution, error) {
+	if x, ok := plain(data); ok {
+		return x, nil
+	}
+	return decode(data)
+}
+
+// decode is the long way, for whatever Encode does not write.
+func decode(data []byte) (*Execution, error) {
 	if !utf8.Valid(data) { // two keys could become one when it is written
 		return nil, errors.New("read " + layout.ExecutionJSON + ": not UTF-8")
 	}

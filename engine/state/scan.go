@@ -1,6 +1,7 @@
 package state
 
 import (
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -37,7 +38,21 @@ func (q *Scan) Decode(data []byte) (*Execution, error) {
 	if x, ok := q.read(data); ok {
 		return x, nil
 	}
-	return Decode(data)
+	return decode(data)
+}
+
+var scans = sync.Pool{New: func() any { return &Scan{} }}
+
+// plain is the short way to a record that is kept; false: it is not for this one.
+func plain(data []byte) (*Execution, bool) {
+	q := scans.Get().(*Scan)
+	defer scans.Put(q)
+	x, ok := q.read(data)
+	if !ok {
+		return nil, false
+	}
+	q.x, q.steps, q.flows = nil, nil, nil // they are the record's
+	return x, true
 }
 
 // read is the short way; false: it is not for this record.
@@ -54,9 +69,8 @@ func (q *Scan) read(data []byte) (*Execution, bool) {
 func (q *Scan) begin() {
 	if q.x == nil {
 		q.x = &Execution{Intents: map[layout.IntentKey]Intent{}, Milestones: map[layout.Name]time.Time{}, Workflows: map[string]*Workflow{}}
-		q.forget()
 	}
-	if len(q.texts) > maxShared || len(q.names) > maxShared || len(q.attempts) > maxShared {
+	if q.texts == nil || len(q.texts) > maxShared || len(q.names) > maxShared || len(q.attempts) > maxShared {
 		q.forget()
 	}
 	*q.x = Execution{Intents: emptied(q.x.Intents), Milestones: emptied(q.x.Milestones), Workflows: emptied(q.x.Workflows)}

@@ -30,7 +30,7 @@ func sameAsDecode(t *testing.T, q *Scan, data []byte) bool {
 	if !ok {
 		return false
 	}
-	want, err := Decode(data)
+	want, err := decode(data)
 	if err != nil {
 		t.Fatalf("taken, and Decode says: %v\n%s", err, data)
 	}
@@ -84,6 +84,25 @@ func TestScanIsDecode(t *testing.T) {
 	}
 }
 
+// A record that Decode gave stays as it is, whatever is read after it.
+func TestDecodedIsKept(t *testing.T) {
+	kept := map[string]*Execution{}
+	for seed := range uint64(50) {
+		data := drivenRecord(t, rand.New(rand.NewPCG(seed, 8)))
+		x, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[string(data)] = x
+	}
+	for data, x := range kept {
+		want, err := decode([]byte(data))
+		if err != nil || !reflect.DeepEqual(x, want) {
+			t.Fatalf("it changed (%v):\n%s", err, cmp.Diff(want, x, cmp.Exporter(func(reflect.Type) bool { return true })))
+		}
+	}
+}
+
 // What a record is refused for, the general reader reads.
 func TestScanFallsBack(t *testing.T) {
 	q := &Scan{}
@@ -98,7 +117,7 @@ func TestScanFallsBack(t *testing.T) {
 		if _, ok := q.read(other); ok {
 			t.Errorf("%s was taken", change[1])
 		}
-		want, err := Decode(other)
+		want, err := decode(other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,9 +162,16 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
-	b.Run("general", func(b *testing.B) {
+	b.Run("kept", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Decode(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("general", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := decode(data); err != nil {
 				b.Fatal(err)
 			}
 		}
