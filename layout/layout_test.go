@@ -1,10 +1,12 @@
 package layout
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math/rand"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,7 +205,6 @@ func TestItemIDAsANumber(t *testing.T) {
 	}
 }
 
-// ManifestHead says what DecodeManifest says, or that it does not know.
 // A record is not written that could not be read again.
 func TestManifestRefusesNumbers(t *testing.T) {
 	m := Manifest{Item: "3fa9c0d2e1b7a49", Metadata: map[string]any{"a": map[string]any{"b": []any{json.Number("1"), json.Number("1e400")}}}}
@@ -218,6 +219,7 @@ func TestManifestRefusesNumbers(t *testing.T) {
 	}
 }
 
+// ManifestHead says what DecodeManifest says, or that it does not know.
 func TestManifestHead(t *testing.T) {
 	m := Manifest{Item: "3fa9c0d2e1b7a45", Version: 2, Collection: "maps", Label: "a \"map\"", Lane: "normal", Batch: "b",
 		Created: time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.UTC), Source: Source{Name: "x", Kind: "file", Files: 1, Bytes: 2, Taken: time.Unix(1, 0).UTC()},
@@ -248,6 +250,33 @@ func TestManifestHead(t *testing.T) {
 		if _, ok := ManifestHead(bad); ok {
 			t.Errorf("%s was taken", change[1])
 		}
+	}
+	r, taken := rand.New(rand.NewSource(9)), 0
+	for range 50_000 {
+		bad := bytes.Clone(data)
+		at := r.Intn(len(bad))
+		bits := []string{`"`, `\"`, `\u0041`, "0", ".", "-", "e999", "null", "{}", "[", ",", " ", `"x": 1,`, "9999", "é", "\xff", "\x00"}
+		switch bit := bits[r.Intn(len(bits))]; r.Intn(3) {
+		case 0:
+			bad[at] = byte(r.Intn(256))
+		case 1:
+			bad = slices.Concat(data[:at], []byte(bit), data[at:])
+		case 2:
+			bad = slices.Concat(data[:at], data[min(at+1+r.Intn(20), len(data)):])
+		}
+		head, ok := ManifestHead(bad)
+		if !ok {
+			continue
+		}
+		taken++
+		whole, err := DecodeManifest(bad)
+		whole.Source, whole.Metadata, whole.Inventory, whole.Recognition = head.Source, nil, nil, nil
+		if err != nil || !reflect.DeepEqual(head, whole) {
+			t.Fatalf("taken, and DecodeManifest says %v:\n%+v\n%+v\n%s", err, head, whole, bad)
+		}
+	}
+	if taken < 1000 {
+		t.Errorf("only %d were taken", taken)
 	}
 }
 

@@ -283,7 +283,10 @@ func (c *committed) described(id layout.ItemID, before, now ledger.Records, h ha
 	if same {
 		return
 	}
-	m, err := layout.DecodeManifest(now.Manifest)
+	m, err := c.read.manifest(id, now.Manifest)
+	if err == nil && (now.Inventory != nil || bytes.Contains(now.Manifest, []byte(`"inventory"`))) { // the head leaves it out
+		m, err = layout.DecodeManifest(now.Manifest)
+	}
 	if err != nil {
 		c.find(Event, id, "it leaves a manifest that cannot be read: "+err.Error())
 		return

@@ -57,15 +57,19 @@ func (r *reader) keep(id layout.ItemID, data []byte, x *state.Execution) {
 	l.execution, l.x = data, x
 }
 
-// manifest gives what a manifest decodes to, to be read only.
+// manifest gives of what a manifest decodes to what layout.ManifestHead gives, to be read only.
 func (r *reader) manifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
 	if l := r.items[id]; l != nil && l.manifest != nil && bytes.Equal(l.manifest, data) {
 		return l.m, nil
 	}
-	m, err := layout.DecodeManifest(data)
-	if err == nil {
-		l := r.of(id)
-		l.manifest, l.m = data, m
+	m, ok := layout.ManifestHead(data)
+	if !ok {
+		var err error
+		if m, err = layout.DecodeManifest(data); err != nil {
+			return m, err
+		}
 	}
-	return m, err
+	l := r.of(id)
+	l.manifest, l.m = data, m
+	return m, nil
 }
