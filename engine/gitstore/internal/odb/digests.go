@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -168,22 +168,34 @@ func strict(t Type, data []byte) error {
 		return nil
 	}
 	var last Entry
+	at := 0
 	for e := range Entries(data) {
+		at += e.Len
 		switch e.Mode {
 		case ModeFile, ModeDir, "100755", "120000", "160000":
 		default:
 			return fmt.Errorf("%w: tree: mode %.10s", errCorrupt, e.Mode)
 		}
-		name := string(e.Name)
-		if name == "" || name == "." || name == ".." || strings.EqualFold(name, ".git") || strings.Contains(name, "/") || e.Hash.IsZero() {
-			return fmt.Errorf("%w: tree: an entry %.40q", errCorrupt, name)
+		if noName(e.Name) || e.Hash.IsZero() {
+			return fmt.Errorf("%w: tree: an entry %.40q", errCorrupt, e.Name)
 		}
 		if last.Name != nil && CompareNames(last.Name, last.Mode.IsDir(), e.Name, e.Mode.IsDir()) >= 0 {
-			return fmt.Errorf("%w: tree: %.40q is out of order", errCorrupt, name)
+			return fmt.Errorf("%w: tree: %.40q is out of order", errCorrupt, e.Name)
 		}
 		last = e
 	}
-	return CheckTree(data)
+	return wholeTree(data, at)
+}
+
+// noName reports whether no file may be called so.
+func noName(name []byte) bool {
+	switch len(name) {
+	case 0:
+		return true
+	case 1, 2:
+		return len(bytes.Trim(name, ".")) == 0 || bytes.IndexByte(name, '/') >= 0
+	}
+	return len(name) == len(".git") && bytes.EqualFold(name, []byte(".git")) || bytes.IndexByte(name, '/') >= 0
 }
 
 // wholeIndex gives the bytes of a pack's index until done is called.

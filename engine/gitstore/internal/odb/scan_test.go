@@ -94,13 +94,13 @@ func TestStrict(t *testing.T) {
 		}
 		return data
 	}
-	for _, good := range [][]byte{tree(), tree("100644 a", "40000 b"), tree("100644 a.b", "40000 a", "120000 c", "100755 d")} {
+	for _, good := range [][]byte{tree(), tree("100644 a", "40000 b"), tree("100644 a.b", "40000 a", "120000 c", "100755 d"), tree("100644 ...", "100644 .a", "100644 .gi", "100644 a.")} {
 		if err := strict(TypeTree, good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range [][]byte{tree("100644 b", "100644 a"), tree("100644 a", "100644 a"), tree("40000 a", "100644 a.b"),
-		tree("100666 a"), tree("40000 .Git"), tree("100644 ."), tree("100644 "), tree("100644 a")[:10]} {
+		tree("100666 a"), tree("40000 .Git"), tree("100644 ."), tree("100644 .."), tree("100644 a/b"), tree("100644 a/b/c"), tree("40000 /"), tree("100644 "), tree("100644 a")[:10]} {
 		if strict(TypeTree, bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -88,6 +88,11 @@ func CheckTree(tree []byte) error {
 	for e := range Entries(tree) {
 		at += e.Len
 	}
+	return wholeTree(tree, at)
+}
+
+// wholeTree refuses a tree whose entries end at a byte before its end.
+func wholeTree(tree []byte, at int) error {
 	if at != len(tree) {
 		return fmt.Errorf("%w: tree: malformed at byte %d", errCorrupt, at)
 	}
