@@ -194,7 +194,7 @@ func (s *stalls) giveBack(index *queue.Index) {
 func (r *run) away(id queue.StepID, s *state.Step) (away, may bool) {
 	if r.o.Workers == nil {
 		p, placed := r.e.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
-		return s.External || placed && p.Only && settings.StaysHere(s, attempt.Abroad{Attempts: r.e.Attempt}.Robots()) == "", false
+		return s.External || placed && p.Only && settings.StaysHere(s, attempt.Abroad{Attempts: r.e.Attempt}.Robots(), r.e.Settings.Current().Asks()) == "", false
 	}
 	where := r.o.Workers.May(id, s)
 	return where != remote.Here, where == remote.Away
@@ -208,7 +208,7 @@ func (r *run) aimed(entry queue.Entry) bool {
 	}
 	id, abroad := entry.ID(), attempt.Abroad{Attempts: r.e.Attempt}
 	_, placed := r.e.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
-	return placed && settings.StaysHere(&run.Plan.Steps[entry.N], abroad.Robots()) == "" && abroad.Target(entry.Item.ID) != ""
+	return placed && settings.StaysHere(&run.Plan.Steps[entry.N], abroad.Robots(), r.e.Settings.Current().Asks()) == "" && abroad.Target(entry.Item.ID) != ""
 }
 
 // hurried reports whether an end that cannot be committed is given up after a few tries.

@@ -14,6 +14,7 @@ type Builtin struct {
 	Childless  bool
 	Deposits   bool
 	Archives   bool
+	Here       string // why it runs on the engine's machine alone, whose means it uses; "": anywhere
 }
 
 // Builtins gives the robots by the name that stands under robot:.
@@ -26,19 +27,19 @@ func Builtins() map[layout.Name]Builtin {
 		"inventory":  {Robot: Func(inventory), Childless: true},
 		"identify":   {Robot: Func(identify), Childless: true},
 		"virus-scan": {Robot: Func(virusScan), Parameters: []string{"address", "time", "unscanned"}, Check: checks(virusParams), Childless: true},
-		"views":      {Robot: Func(drawViews), Childless: true},
+		"views":      {Robot: Func(drawViews), Childless: true, Here: "its pictures are kept beside the items"},
 		"describe":   {Robot: Func(describeObject), Parameters: []string{"business"}, Check: checks(businessParam), Childless: true},
-		"tag":        {Robot: Func(tagObject), Bare: true, Childless: true},
-		"bag":        {Robot: Func(bag), Parameters: []string{"algorithms"}, Check: checks(algorithmsParam), Childless: true, Archives: true},
+		"tag":        {Robot: Func(tagObject), Bare: true, Childless: true, Here: "it asks the vocabularies and places"},
+		"bag":        {Robot: Func(bag), Parameters: []string{"algorithms"}, Check: checks(algorithmsParam), Childless: true, Archives: true, Here: "it writes down what the history has"},
 		"deposit":    {Robot: Func(deposit), Parameters: []string{"store"}, Check: checks(storeParam), Childless: true, Deposits: true},
-		"shelve":     {Robot: Func(shelve), Parameters: []string{"target", "match", "puids", "withdraw"}, Check: checks(shelveParams), Bare: true, Childless: true},
+		"shelve":     {Robot: Func(shelve), Parameters: []string{"target", "match", "puids", "withdraw"}, Check: checks(shelveParams), Bare: true, Childless: true, Here: "it sends to a target"},
 		"publish": {Robot: Func(publish), Parameters: []string{"target", "fields", "dc", "withdraw"}, Check: func(with map[string]any) error {
 			_, _, err := publishParams(with)
 			return err
-		}, Bare: true, Childless: true},
+		}, Bare: true, Childless: true, Here: "it sends to a target"},
 		"cleanup": {Robot: Func(cleanup), Parameters: []string{"drop"}, Check: checks(dropParam), Bare: true, Childless: true, Deposits: true},
 		"noop":    {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true, Childless: true},
-		"quality": {Robot: Func(quality), Parameters: []string{"fail"}, Check: checks(failParam), Childless: true},
+		"quality": {Robot: Func(quality), Parameters: []string{"fail"}, Check: checks(failParam), Childless: true, Here: "it asks the rules"},
 	}
 }
 

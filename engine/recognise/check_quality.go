@@ -38,6 +38,11 @@ func (b *Book) QualityChecks(manifest []byte, now time.Time) (all []Checked) {
 	return all
 }
 
+// Checks reports whether some rule asks for checks of objects.
+func (b *Book) Checks() bool {
+	return b != nil && slices.ContainsFunc(b.files, func(f *File) bool { return len(f.Quality) > 0 })
+}
+
 // asked are the checks for an item, in the order of the files.
 func (b *Book) asked(manifest []byte, now time.Time) (all []*Check) {
 	values := func(path string) gjson.Result { return gjson.GetBytes(manifest, path) }

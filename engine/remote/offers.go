@@ -48,8 +48,9 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	if s.External {
 		return r.wanted(id)
 	}
-	p, ok := r.rooms.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
-	if !ok || settings.StaysHere(s, r.rooms.Robots) != "" {
+	now := r.rooms.Settings.Current()
+	p, ok := now.Settings.Workers.Placed(id.Workflow, string(id.Step))
+	if !ok || settings.StaysHere(s, r.rooms.Robots, now.Asks()) != "" {
 		return Here
 	}
 	d := demandOf(s, p)

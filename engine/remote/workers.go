@@ -204,7 +204,7 @@ func (r gate) drop(name layout.Name) {
 // findDemands finds what the placed steps ask for, of the workflows in force and of those that
 // items in flight have. It reports whether that has changed.
 func (r *Remote) findDemands() bool {
-	set := r.rooms.Settings.Current().Settings
+	now := r.rooms.Settings.Current()
 	found := map[string]demand{}
 	for _, d := range r.rooms.Plans() {
 		for i := range d.Steps {
@@ -212,7 +212,7 @@ func (r *Remote) findDemands() bool {
 			if s.External {
 				continue
 			}
-			if p, ok := set.Workers.Placed(d.Name, s.Name); ok && settings.StaysHere(s, r.rooms.Robots) == "" {
+			if p, ok := now.Settings.Workers.Placed(d.Name, s.Name); ok && settings.StaysHere(s, r.rooms.Robots, now.Asks()) == "" {
 				want := demandOf(s, p)
 				found[want.class] = want
 			}

@@ -226,7 +226,7 @@ func (k *checker) crossCheckPlacements(y *layout.YAML, s *Settings, defs map[str
 					continue
 				}
 				found = true
-				if why := StaysHere(&d.Steps[i], k.robots); why != "" {
+				if why := StaysHere(&d.Steps[i], k.robots, Asks{}); why != "" {
 					return y.Errorf(at, "%s/%s is done on the engine's machine: %s", d.Name, step, why)
 				}
 			}

@@ -108,9 +108,20 @@ func checkLease(y *layout.YAML, at string, lease layout.Duration) error {
 	return nil
 }
 
-// StaysHere says why a step cannot be done by a worker; "" where it can.
-func StaysHere(s *state.Step, robots map[layout.Name]steps.Builtin) string {
+// Asks are what built-in robots ask, where it is in force, that stays with the engine.
+type Asks struct {
+	LeavesOut  bool // rules name what is left out of drops
+	Checks     bool // rules have objects checked
+	Signatures bool // the workspace has its own signatures of formats
+}
+
+// StaysHere says why a step cannot be done by a worker; "" where it can. asks is what is in force.
+func StaysHere(s *state.Step, robots map[layout.Name]steps.Builtin, asks Asks) string {
 	each, _ := s.With["each"].(string)
+	builtin := s.Robot
+	if s.Command != nil {
+		builtin = ""
+	}
 	switch {
 	case s.Starts != "":
 		return "it starts a workflow"
@@ -120,10 +131,18 @@ func StaysHere(s *state.Step, robots map[layout.Name]steps.Builtin) string {
 		return "it is the first step"
 	case s.Persistent:
 		return "its program is kept running"
-	case s.Command == nil && robots[layout.Name(s.Robot)].Deposits:
+	case robots[layout.Name(builtin)].Deposits:
 		return "it works in the store"
-	case s.Command == nil && s.Robot == "split" && each == "object":
+	case robots[layout.Name(builtin)].Here != "":
+		return robots[layout.Name(builtin)].Here
+	case builtin == "split" && each == "object":
 		return "it asks the rules"
+	case builtin == "unpack" && asks.LeavesOut:
+		return "it leaves out what the rules name"
+	case builtin == "validate" && asks.Checks:
+		return "it makes the checks of the rules"
+	case builtin == "identify" && asks.Signatures:
+		return "the workspace has its own signatures of formats"
 	}
 	return ""
 }

@@ -359,3 +359,8 @@ func (so *Source) Current() *Snapshot {
 	defer so.mu.Unlock()
 	return so.config
 }
+
+// Asks are what built-in robots ask of the snapshot.
+func (s *Snapshot) Asks() Asks {
+	return Asks{LeavesOut: s.Book.LeavesOut() != nil, Checks: s.Book.Checks(), Signatures: s.Settings.Formats != ""}
+}

@@ -99,7 +99,7 @@ func (c *Config) check(y *layout.YAML, builtins map[layout.Name]steps.Builtin) e
 		if err := o.check(y, at, builtins); err != nil {
 			return err
 		}
-		key := o.Builtin + "\x00" + o.Name
+		key := o.Builtin + "\x00" + o.name()
 		if seen[key] {
 			return y.Errorf(at, "%s is offered twice", o.name())
 		}
@@ -113,7 +113,7 @@ func (o Robot) check(y *layout.YAML, at string, builtins map[layout.Name]steps.B
 	case o.Builtin != "" && (o.Name != "" || o.Command != nil || o.Env != nil || o.WarmUp != nil):
 		return y.Errorf(at, "builtin: stands alone, with instances:")
 	case o.Builtin != "":
-		if b, ok := builtins[layout.Name(o.Builtin)]; !ok || b.Deposits {
+		if b, ok := builtins[layout.Name(o.Builtin)]; !ok || b.Deposits || b.Here != "" {
 			return y.Errorf(at+".builtin", "no built-in robot %q that a worker could run", o.Builtin)
 		}
 	case len(o.Command) == 0:

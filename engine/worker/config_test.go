@@ -36,7 +36,12 @@ func TestConfig(t *testing.T) {
 	if o, ok := c.robot("ocr-robot"); !ok || o.Instances != 2 || c.Cache != 20<<30 {
 		t.Errorf("%+v", c)
 	}
+	if _, err := ParseConfig("worker.yaml", []byte("schema: 1\nrobots: [{command: [/bin/true]}, {command: [/bin/sh]}]\n"), steps.Builtins()); err != nil {
+		t.Errorf("two programs that have the names of their files: %v", err)
+	}
 	for text, want := range map[string]string{
+		"schema: 1\nrobots: [{builtin: bag}]\n":                                 `no built-in robot "bag"`,
+		"schema: 1\nrobots: [{command: [/bin/sh]}, {command: [/usr/bin/sh]}]\n": "sh is offered twice",
 		"schema: 2\n": "expected schema: 1",
 		"schema: 1\n": "a worker that offers none",
 		"schema: 1\nrobots: [{builtin: deposit}]\n":                                             `no built-in robot "deposit"`,

@@ -18,7 +18,7 @@
 //	cache: 20GiB             # of files by their digests; default: none
 //	bytes: auto              # or transfer: not the file system, though it is shared
 //	robots:
-//	  - builtin: validate
+//	  - builtin: inventory
 //	  - name: ocr-robot      # what a step's command names
 //	    command: [/opt/ocr/ocr-robot]
 //	    version: "4.1"
