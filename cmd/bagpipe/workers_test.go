@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"bagpipe/layout"
 
@@ -188,7 +189,7 @@ func TestWorkersDoWhatThisMachineDoes(t *testing.T) {
 	f.git("fsck", "--strict", "--no-dangling")
 }
 
-// The engine is killed and started again while a robot runs: the attempt goes on, and its end
+// The engine is killed and started again, or stopped for longer than a lease, while a robot runs: the attempt goes on, and its end
 // counts, once. Then the server's files are removed, and the steps still come.
 func TestAttemptsOutliveTheEngine(t *testing.T) {
 	t.Parallel()
@@ -206,12 +207,23 @@ func TestAttemptsOutliveTheEngine(t *testing.T) {
 	if attempts := f.step("a", "derive").Get("attempts").Array(); len(attempts) != 1 {
 		t.Errorf("attempts: %v", attempts)
 	}
+	f.must(os.Remove(filepath.Join(f.top, "go")))
+	f.folder("paused")
+	f.await("the robot", func() bool { return f.exists("begun-paused-w") })
+	f.engine.signal(syscall.SIGSTOP) // for longer than a lease
+	time.Sleep(3 * time.Second)
+	f.write("go", "")
+	f.engine.signal(syscall.SIGCONT)
+	f.done("a", "paused")
+	if n := f.step("paused", "derive").Get("attempts.#").Int(); n != 1 || f.effects("effect-paused") != 1 {
+		t.Errorf("%d attempts while the engine was paused", n)
+	}
 	f.must(os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")))
 	f.folder("b")
-	f.done("a", "b")
+	f.done("a", "paused", "b")
 	out := f.ok("remote", "rebuild")
 	f.folder("c")
-	f.done("a", "b", "c")
+	f.done("a", "paused", "b", "c")
 	if out += f.ok("remote", "verify"); !strings.Contains(out, "0 on offer") {
 		t.Errorf("%s", out)
 	}

@@ -72,6 +72,9 @@ func (w *Away) watch(cancelled func(error)) {
 	context.AfterFunc(ctx, func() { cancelled(context.Cause(ctx)) })
 }
 
+// Spent notes the processor time of the robot's program; 0: it is not known.
+func (w *Away) Spent(cpu time.Duration) { w.attempt.CPU = max(0, cpu) }
+
 // Answers names the request that the end of the attempt answers; "": none.
 func (w *Away) Answers(request string) { w.attempt.by.Request = request }
 

@@ -59,6 +59,9 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 		r.took[l.want] = r.took[l.want].Add(took)
 	}
 	r.mu.Unlock()
+	if w, is := l.work.(*attempt.Away); is {
+		w.Spent(end.CPU)
+	}
 	switch err := r.end(l, res, failure); {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)

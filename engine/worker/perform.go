@@ -101,6 +101,8 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 		return answer, call.Shared, err
 	}
 	seated := e.w.o.Now()
+	cpu := time.Duration(0)
+	c.Spent = func(spent time.Duration) { cpu = spent }
 	res, failure := e.run(ctx, call, c)
 	leave()
 	ended := e.w.o.Now()
@@ -114,7 +116,7 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 		return answer, call.Shared, failure
 	}
 	answer = wire.EndOf(res, failure)
-	answer.Times = wire.Times{Fetched: fetched.Sub(begun), Ran: ended.Sub(seated)}
+	answer.Times = wire.Times{Fetched: fetched.Sub(begun), Ran: ended.Sub(seated), CPU: cpu}
 	defer func() { answer.Sent = e.w.o.Now().Sub(ended) }()
 	if err := e.sendLog(ctx); err != nil {
 		return answer, call.Shared, err

@@ -54,6 +54,7 @@ type Times struct {
 	Fetched time.Duration `json:"fetched,omitempty"`
 	Ran     time.Duration `json:"ran,omitempty"`
 	Sent    time.Duration `json:"sent,omitempty"`
+	CPU     time.Duration `json:"cpu,omitempty"` // processor time of the program; 0: not known
 }
 
 // Output is a steps.Output with percent-encoded paths.
