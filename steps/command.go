@@ -94,54 +94,6 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	return res, err
 }
 
-// notStarted says in plain words why a program could not be started.
-type notStarted struct {
-	text string
-	error
-}
-
-func (n notStarted) Error() string { return n.text }
-func (n notStarted) Unwrap() error { return n.error }
-
-// whyNotStarted words the error of a start.
-func whyNotStarted(program string, err error) error {
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return notStarted{program + " is in no folder of the PATH", err}
-	case errors.Is(err, fs.ErrPermission):
-		if info, statErr := os.Stat(program); statErr == nil && info.Mode()&0o111 == 0 {
-			return notStarted{fmt.Sprintf("%s is there, and is not executable: chmod +x %s", program, layout.EncodePath(program)), err}
-		}
-		return err
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	f, openErr := os.Open(program)
-	if errors.Is(openErr, fs.ErrNotExist) {
-		return notStarted{program + " is not there", err}
-	}
-	if openErr != nil {
-		return err
-	}
-	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := io.ReadFull(f, head) // shorter ones are fine
-	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
-	rest, isScript := bytes.CutPrefix(line, []byte("#!"))
-	if !isScript {
-		return err
-	}
-	interpreter := strings.Trim(string(rest), " \t")
-	if first, _, more := strings.Cut(interpreter, " "); more {
-		interpreter = first
-	}
-	hint := ""
-	if strings.HasSuffix(interpreter, "\r") {
-		hint = "; its lines end as in Windows"
-	}
-	return notStarted{fmt.Sprintf("%s is there, and its interpreter %q is not%s", program, interpreter, hint), err}
-}
-
 // RunProgram runs a program in a process group of its own, which ends with ctx and with this
 // process. What it prints goes to log; last is its last line.
 func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string, err error) {

@@ -41,6 +41,10 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
+		unwell, err := e.Schedule.Unwell()
+		if err != nil {
+			return err
+		}
 		behind, err := e.Schedule.Behind()
 		if err != nil {
 			return err
@@ -63,12 +67,13 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 			return a.JSON(struct {
 				ask.Status
 				Due        []schedule.Row           `json:"due"`
+				Unwell     []schedule.Row           `json:"schedulesFailed"`
 				Behind     float64                  `json:"clockBehind,omitzero"`
 				Deliveries []delivery.Asking        `json:"deliveries"`
 				Offered    []sync.Offered           `json:"offered"`
 				Diverged   []sync.Diverged          `json:"diverged"`
 				Targets    map[layout.Name][]string `json:"targets"`
-			}{s, append([]schedule.Row{}, due...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()})
+			}{s, append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()})
 		}
 		if behind > 0 {
 			fmt.Fprintf(a.Out, "The clock is %s behind the last commit: schedules of cron and at wait until it is right\n\n", behind.Round(time.Second))
@@ -82,6 +87,10 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		}
 		a.List("Due, and nobody works: bagpipe run --watch", linesOf(due, func(r schedule.Row) string {
 			return fmt.Sprintf("schedule %s since %s", r.Name, screen.When(r.Next))
+		}))
+		a.List("Schedules that failed last", linesOf(unwell, func(r schedule.Row) string {
+			line := fmt.Sprintf("%s, due %s: %s", r.Name, screen.When(r.Last.Due), cmp.Or(r.Last.Message, r.Last.Outcome))
+			return line + "; more with: bagpipe schedule show " + r.Name
 		}))
 		a.List("Done with other outputs at two sites", linesOf(diverged, admin.DivergenceText))
 		a.List("Pushed, and not joined", linesOf(offered, offeredLine))

@@ -38,12 +38,18 @@ func (r *rooms) noteCold(id queue.StepID, failed error) {
 	}
 }
 
+// Why a step is not claimed.
+const (
+	coldWarmUp = "warm-up failed"
+	coldRobot  = "robot did not get ready" // one that lives
+)
+
 // coldLine says why a step is not claimed.
 func coldLine(id queue.StepID, failed error) string {
-	return fmt.Sprintf("%s: the warm-up failed: %s", id, ledger.OneLine(failed.Error(), 500))
+	return fmt.Sprintf("%s: the %s", id, ledger.OneLine(failed.Error(), 500))
 }
 
-// forgetColdSteps removes the reasons of engines that were killed.
+// forgetColdSteps removes the reasons of engines that have ended: the run that begins has its own.
 func (r *rooms) forgetColdSteps() {
 	entries, _ := os.ReadDir(r.ledger.Path(layout.WarmUpDir)) // not there: nothing to remove
 	for _, entry := range entries {
@@ -53,18 +59,20 @@ func (r *rooms) forgetColdSteps() {
 	}
 }
 
-// ColdSteps lists the steps that living engines do not claim, with the reasons.
+// ColdSteps lists the steps that engines do not claim, with the reasons, or did not to their end,
+// until the next run begins.
 func (a *Attempts) ColdSteps(alive map[layout.EngineID]bool) []string {
 	out := []string{}
 	engines, _ := os.ReadDir(a.ledger.Path(layout.WarmUpDir)) // not there: nothing is cold
 	for _, entry := range engines {
+		text := "engine %s does not claim %s"
 		if !alive[layout.EngineID(entry.Name())] {
-			continue
+			text = "engine %s, which has ended, did not claim %s"
 		}
 		notes, _ := filepath.Glob(filepath.Join(a.coldDir(layout.EngineID(entry.Name())), "*"))
 		for _, note := range notes {
-			if text, err := os.ReadFile(note); err == nil {
-				out = append(out, fmt.Sprintf("engine %s does not claim %s", entry.Name(), ledger.OneLine(string(text), 600)))
+			if reason, err := os.ReadFile(note); err == nil {
+				out = append(out, fmt.Sprintf(text, entry.Name(), ledger.OneLine(string(reason), 600)))
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (a *Attempts) NewWarmUps(atOnce int, drained <-chan struct{}, grave func(st
 func (w *WarmUps) End() {
 	w.wg.Wait()
 	w.local.live.Close()
-	_ = os.RemoveAll(w.coldDir(w.ledger.ID)) // it says nothing once the engine is gone
+	_ = os.Remove(w.coldDir(w.ledger.ID)) // it is empty unless a step stayed cold, of which why and status tell on
 }
 
 // Ready reports whether a step may be claimed, and begins its warm-up if it has to.
@@ -112,6 +112,12 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 		}
 	})
 	err := w.inTurn(ctx, func() error { return w.warmUp(ctx, id, s, n) })
+	if what := coldWarmUp; err != nil {
+		if s.Persistent && s.WarmUp == nil {
+			what = coldRobot
+		}
+		err = fmt.Errorf("%s: %w", what, err)
+	}
 	w.mu.Lock()
 	u.running, u.done, u.news = false, err == nil, true
 	if err != nil {
@@ -123,7 +129,7 @@ func (w *WarmUps) run(ctx context.Context, id queue.StepID, s *state.Step, u *wa
 	if ctx.Err() == nil {
 		w.note(id, err)
 		if err != nil {
-			w.grave(fmt.Sprintf("%s is not claimed by this engine: its warm-up failed: %v; it is tried again at %s", id, err, layout.FormatTime(again)))
+			w.grave(fmt.Sprintf("%s is not claimed by this engine: its %v; it is tried again at %s", id, err, layout.FormatTime(again)))
 		}
 	}
 	w.ended()

@@ -62,6 +62,17 @@ func (k *Keeper) Overdue() (rows []Row, err error) {
 	return rows, err
 }
 
+// Unwell are the schedules, not stopped by a person, whose last firing failed or was lost.
+func (k *Keeper) Unwell() (rows []Row, err error) {
+	all, err := k.Rows()
+	for _, r := range all {
+		if r.Status == Started && r.Last != nil && (r.Last.Outcome == Failed || r.Last.Outcome == Lost) {
+			rows = append(rows, r)
+		}
+	}
+	return rows, err
+}
+
 // inForce gives a schedule. Of one that is not in force as its file is broken, the error is the
 // file's.
 func (k *Keeper) inForce(name string) (*timetable.Schedule, error) {

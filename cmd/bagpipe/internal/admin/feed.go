@@ -43,6 +43,11 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 		if err != nil {
 			return err
 		}
+		if len(rows) == 0 && c.Person != "" {
+			if err := e.Feed.CheckPerson(c.Person); err != nil {
+				return err
+			}
+		}
 		if len(rows) == 0 && c.Person == "" {
 			if err := e.Settings.CheckCollection(layout.Name(c.Collection)); err != nil {
 				return err
