@@ -3,6 +3,7 @@ package engine_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ import (
 var roomFloors = map[string]int{"engine": 10, "engine/intake": 7, "engine/attempt": 7, "engine/intake/recognition": 6, "engine/index": 6,
 	"engine/guard": 5, "engine/control": 5, "engine/settings": 5, "engine/ledger": 4, "engine/gitstore": 3}
 
-// The trips that doc.go lists lead through files that are there, down and up once.
+// The trips that doc.go lists lead through files and functions that are there, down and up once.
 func TestTripsGoDownAndComeBackOnce(t *testing.T) {
 	data, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -26,8 +27,15 @@ func TestTripsGoDownAndComeBackOnce(t *testing.T) {
 				continue
 			}
 			file := strings.Fields(stop)[0]
-			if _, err := os.Stat(filepath.Join("..", file)); err != nil {
+			source, err := os.ReadFile(filepath.Join("..", file))
+			if err != nil {
 				t.Errorf("the trip of %s: %v", name, err)
+			}
+			names, _, _ := strings.Cut(strings.TrimSpace(stop[len(file):]), ":")
+			for _, called := range strings.Split(names, ", ") {
+				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + called + `\b`).Match(source) {
+					t.Errorf("the trip of %s: %s has no function %s", name, file, called)
+				}
 			}
 			floor, known := roomFloors[filepath.Dir(file)]
 			if !known {
