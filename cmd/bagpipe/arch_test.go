@@ -22,7 +22,7 @@ var floors = map[string]int{
 	"bagpipe/engine/ask": 8, "bagpipe/engine/feed": 8, "bagpipe/engine/schedule": 8, "bagpipe/engine/catalog": 8, "bagpipe/engine/reader": 8,
 	"bagpipe/engine/delivery": 8, "bagpipe/engine/sync": 8, "bagpipe/engine/audit": 8, "bagpipe/engine/export": 8, "bagpipe/engine/atlas": 8, "bagpipe/engine/search": 8, "bagpipe/engine/fixity": 8, "bagpipe/engine/doctor": 8, "bagpipe/engine/disposal": 8,
 	"bagpipe/engine/act": 7, "bagpipe/engine/intake": 7, "bagpipe/engine/attempt": 7,
-	"bagpipe/engine/index": 6, "bagpipe/engine/intake/recognition": 6, "bagpipe/engine/intake/identity": 6, "bagpipe/engine/intake/sidecar": 6,
+	"bagpipe/engine/index": 6, "bagpipe/engine/handover": 6, "bagpipe/engine/intake/recognition": 6, "bagpipe/engine/intake/identity": 6, "bagpipe/engine/intake/sidecar": 6,
 	"bagpipe/engine/settings": 5, "bagpipe/engine/guard": 5, "bagpipe/engine/control": 5,
 	"bagpipe/engine/ledger": 4, "bagpipe/engine/warrant": 4, "bagpipe/engine/folder": 4,
 	"bagpipe/engine/gitstore": 3, "bagpipe/engine/queue": 3, "bagpipe/engine/claim": 3, "bagpipe/engine/inbox": 3,

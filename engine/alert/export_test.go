@@ -12,9 +12,6 @@ const AlertsFile = alertsFile
 // News is what a digest says is new.
 func (d *Digest) News() string { return d.news() }
 
-// Said adds an answer to an error.
-func Said(err error, text string) error { return said(err, text) }
-
 // Post sends a digest to an address.
 func Post(ctx context.Context, url string, data []byte) error { return post(ctx, url, data) }
 

@@ -8,20 +8,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"bagpipe/engine/feed"
+	"bagpipe/engine/handover"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/notice"
 	"bagpipe/engine/settings"
@@ -48,7 +45,7 @@ func (t *Teller) handOver(ctx context.Context, n *notice.Wish, k *kept, d Digest
 	case n.Atom != "":
 		err = t.toAtom(n, k, d)
 	default:
-		err = t.runCommand(ctx, n.Command, d, data)
+		err = handover.Run(ctx, t.ledger.Root, n.Command, []string{"BAGPIPE_NOTICE=" + d.ID, "BAGPIPE_NEWS=" + d.Text}, data)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -83,7 +80,7 @@ func Signature(key []byte, id string, at time.Time, body []byte) string {
 
 // post sends a digest to an address. No redirection is followed, and of the answer only the
 // beginning is read.
-func (t *Teller) post(ctx context.Context, n *notice.Wish, d Digest, data []byte) (err error) {
+func (t *Teller) post(ctx context.Context, n *notice.Wish, d Digest, data []byte) error {
 	trust, err := t.trust(n)
 	if err != nil {
 		return err
@@ -97,8 +94,6 @@ func (t *Teller) post(ctx context.Context, n *notice.Wish, d Digest, data []byte
 		return err
 	}
 	at := t.ledger.Now()
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "bagpipe")
 	req.Header.Set("webhook-id", d.ID)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
 	if secret != "" {
@@ -110,37 +105,7 @@ func (t *Teller) post(ctx context.Context, n *notice.Wish, d Digest, data []byte
 	}
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSClientConfig: trust},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // for the message alone
-	if resp.StatusCode/100 != 2 {
-		return said(fmt.Errorf("%s answered %s", n.URL, resp.Status), string(text))
-	}
-	return nil
-}
-
-// runCommand runs a program in the workspace, in a process group of its own, with the digest
-// on standard input.
-func (t *Teller) runCommand(ctx context.Context, command []string, d Digest, data []byte) error {
-	name := command[0]
-	if strings.Contains(name, "/") {
-		name = settings.Below(t.ledger.Root, name)
-	}
-	cmd := exec.CommandContext(ctx, name, command[1:]...)
-	cmd.Dir, cmd.Stdin = t.ledger.Root, bytes.NewReader(data)
-	cmd.Env = append(os.Environ(), "BAGPIPE_NOTICE="+d.ID, "BAGPIPE_NEWS="+d.Text)
-	out := &firstBytes{most: 1000}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		return said(fmt.Errorf("%s: %w", command[0], err), out.String())
-	}
-	return nil
+	return handover.Post(client, req)
 }
 
 // toAtom writes the last digests as a feed (RFC 4287), by rename.
@@ -163,25 +128,4 @@ func (t *Teller) toAtom(n *notice.Wish, k *kept, d Digest) error {
 		return err
 	}
 	return disk.WriteFile(path, out.Bytes(), 0o666)
-}
-
-// said adds what was answered to an error, if anything was.
-func said(err error, text string) error {
-	if text = ledger.OneLine(ledger.Printable(text), 200); text == "" {
-		return err
-	}
-	return fmt.Errorf("%w: %s", err, text)
-}
-
-// firstBytes keeps the beginning of what is written.
-type firstBytes struct {
-	bytes.Buffer
-	most int
-}
-
-func (b *firstBytes) Write(p []byte) (int, error) {
-	if left := b.most - b.Len(); left > 0 {
-		b.Buffer.Write(p[:min(left, len(p))])
-	}
-	return len(p), nil
 }
