@@ -43,6 +43,9 @@ func (b *bench) sitesRound(items int) (round []sample, err error) {
 		collection string
 		share      int // of a hundred
 	}{{"ours", 9}, {"both", 1}, {"theirs", 9}, {"rest", 81}} {
+		if _, err := measure(lab.command("collection", "add", of.collection)); err != nil {
+			return nil, err
+		}
 		if err := lab.register(items*of.share/100, "--collection", of.collection); err != nil {
 			return nil, err
 		}
