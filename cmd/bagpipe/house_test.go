@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,24 @@ func loadHouse(t *testing.T) []*packages.Package {
 		t.Fatalf("go list names %d packages", len(all))
 	}
 	return all
+}
+
+// The sources are those of arm64, too, for which there is a package. They are checked without
+// a build: a build of all that they import takes minutes.
+func TestTheSourcesAreForArm64(t *testing.T) {
+	t.Parallel()
+	all, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedFiles | packages.NeedCompiledGoFiles,
+		Env:  append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0"),
+	}, "bagpipe/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages.Visit(all, nil, func(p *packages.Package) {
+		for _, err := range p.Errors {
+			t.Error(err)
+		}
+	})
 }
 
 // measure gives p's size, and for each dimension the name of the largest.
