@@ -165,7 +165,7 @@ func (s *sweep) sound(to target.Target, c target.Copy) {
 
 // kept reports whether the damaged bytes are there still, or a sound copy.
 func (s *sweep) kept(to target.Target, c target.Copy) bool {
-	if _, _, err := to.Check(s.Context(), c, target.Read); err == nil || s.c.Kind == target.KindS3 { // there they are the older version
+	if _, _, err := to.Check(s.Context(), c, target.Read); err == nil {
 		return true
 	}
 	for _, name := range s.names() {
