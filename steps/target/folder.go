@@ -249,12 +249,31 @@ func (f *folder) remove(_ context.Context, name string) error {
 	return f.down(disk.RemoveTree(filepath.Join(f.dir, filepath.FromSlash(name))))
 }
 
+// replace makes the file under the name of a part, always the same, so that a kill leaves nothing beside
+// it that the next call does not take.
 func (f *folder) replace(_ context.Context, name string, data []byte) error {
 	return f.in(func(root *os.Root) error {
+		part := staged(name)
 		if err := f.make(root, path.Dir(name)); err != nil {
 			return err
 		}
-		at := filepath.Join(f.dir, filepath.FromSlash(name))
-		return disk.WriteFile(at, data, 0o644)
+		if err := root.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		out, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(data)
+		if err == nil {
+			err = out.Sync()
+		}
+		if err := errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+		if err := root.Rename(part, name); err != nil {
+			return err
+		}
+		return disk.SyncDir(filepath.Join(f.dir, filepath.FromSlash(path.Dir(name))))
 	})
 }

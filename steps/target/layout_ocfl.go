@@ -227,6 +227,9 @@ func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, ver
 	if err != nil {
 		return 0, 0, err
 	}
+	if name := have.stray(there, version); name != "" {
+		return 0, 0, damage("%s is in no inventory", layout.EncodePath(name))
+	}
 	var plan []files.Planned
 	var want []logical
 	seen := map[string]bool{}
@@ -272,7 +275,26 @@ func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Leve
 	if err == nil && there.digest() != c.Digest {
 		err = damage("its tag manifests are not those that were written")
 	}
+	if err == nil {
+		err = t.described(ctx, at, c.State)
+	}
 	return n, size, err
+}
+
+// described judges what tells of a version, beside the object's inventory: the object's declaration
+// and the version's own inventory.
+func (t *ocflTarget) described(ctx context.Context, at, version string) error {
+	mark, err := readAll(ctx, t.b, path.Join(at, objectMark))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(mark) != objectText {
+		return damage("its declaration %s is missing, or another", objectMark)
+	}
+	if err == nil {
+		_, _, err = readInventory(ctx, t.b, path.Join(at, version))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return damage("%s has no inventory", version)
+	}
+	return unsound(err)
 }
 
 // Get copies the logical state of a version.

@@ -33,7 +33,7 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 		return err
 	}
 	if first {
-		if err := t.b.replace(ctx, path.Join(stage, objectMark), []byte("ocfl_object_1.1\n")); err != nil {
+		if err := t.b.replace(ctx, path.Join(stage, objectMark), []byte(objectText)); err != nil {
 			return err
 		}
 	}
@@ -225,7 +225,7 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 	if err != nil {
 		return none, err
 	}
-	have, err := t.mendInventory(ctx, at, c.State)
+	have, err := t.mendInventory(ctx, b, root, at, c.State)
 	if err != nil {
 		return none, err
 	}
@@ -246,7 +246,13 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 			return none, err
 		}
 	}
+	if err := t.mendRest(ctx, b, root, at, have, c.State); err != nil {
+		return none, err
+	}
 	made, err := t.answer(ctx, b, at, c.State, nil)
+	if err == nil {
+		err = t.described(ctx, at, c.State)
+	}
 	if err == nil && made.Digest != c.Digest {
 		err = damage("what was mended is not the bag that was written")
 	}
@@ -257,7 +263,7 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 }
 
 // mendInventory takes an inventory that is broken from the newest version that has it.
-func (t *ocflTarget) mendInventory(ctx context.Context, at, version string) (*inventory, error) {
+func (t *ocflTarget) mendInventory(ctx context.Context, b Bag, root *storageRoot, at, version string) (*inventory, error) {
 	have, _, err := readInventory(ctx, t.b, at)
 	var wrong *Damage
 	if err == nil || !errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +284,53 @@ func (t *ocflTarget) mendInventory(ctx context.Context, at, version string) (*in
 	if have == nil {
 		return nil, err
 	}
-	return have, t.describe(ctx, at, data)
+	return have, t.describeAnew(ctx, b, root, at, "", data)
+}
+
+// describeAnew writes an inventory of an object, below dir, in the place of a broken one, which is set aside.
+func (t *ocflTarget) describeAnew(ctx context.Context, b Bag, root *storageRoot, at, dir string, data []byte) error {
+	for _, name := range []string{inventoryName, sidecarName} {
+		if err := setAside(ctx, t.b, path.Join(at, dir, name), path.Join(asideIn(root, b), dir, name)); err != nil {
+			return err
+		}
+	}
+	return t.describe(ctx, path.Join(at, dir), data)
+}
+
+// mendRest sets aside what no inventory has, and writes the object's declaration and the version's own
+// inventory anew where they are broken.
+func (t *ocflTarget) mendRest(ctx context.Context, b Bag, root *storageRoot, at string, have *inventory, version string) error {
+	there := map[string]int64{}
+	err := t.b.list(ctx, at, true, func(name string, size int64) error {
+		there[name] = size
+		return nil
+	})
+	for err == nil {
+		name := have.stray(there, version)
+		if name == "" {
+			break
+		}
+		delete(there, name)
+		err = setAside(ctx, t.b, path.Join(at, name), path.Join(asideIn(root, b), name))
+	}
+	var wrong *Damage
+	if err == nil {
+		err = t.described(ctx, at, version)
+	}
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if err := setAside(ctx, t.b, path.Join(at, objectMark), path.Join(asideIn(root, b), objectMark)); err != nil {
+		return err
+	}
+	if err := t.b.replace(ctx, path.Join(at, objectMark), []byte(objectText)); err != nil {
+		return err
+	}
+	data, err := have.upTo(version).encode()
+	if err != nil {
+		return err
+	}
+	return t.describeAnew(ctx, b, root, at, version, data)
 }
 
 func (t *ocflTarget) mendOne(ctx context.Context, b Bag, root *storageRoot, at string, f logical) error {

@@ -24,6 +24,7 @@ const (
 	sidecarName   = inventoryName + ".sha512"
 	inventoryType = "https://ocfl.io/1.1/spec/#inventory"
 	objectMark    = "0=ocfl_object_1.1"
+	objectText    = "ocfl_object_1.1\n"
 )
 
 // inventory is an OCFL object's (OCFL 1.1, section 3.5). What others wrote into it stays.
@@ -98,6 +99,53 @@ func (v *inventory) state(version string) ([]logical, error) {
 	}
 	slices.SortFunc(all, func(a, b logical) int { return strings.Compare(a.name, b.name) })
 	return all, nil
+}
+
+// stray gives the first of the files of an object that no inventory has: in a version's folder, or in
+// no version's; "": there is none. The folder after the newest may be a version on its way.
+func (v *inventory) stray(there map[string]int64, version string) (first string) {
+	known := map[string]bool{}
+	for _, paths := range v.Manifest {
+		for _, p := range paths {
+			known[p] = true
+		}
+	}
+	next := ""
+	if head, err := v.headNumber(); err == nil {
+		next = "v" + strconv.Itoa(head+1)
+	}
+	for name := range there {
+		top, rest, below := strings.Cut(name, "/")
+		switch {
+		case known[name]:
+		case !below && (strings.HasPrefix(name, "0="+objectValue) || strings.HasPrefix(strings.TrimPrefix(name, "."), inventoryName)): // a part of one, too
+		case below && (top == "extensions" || top == "logs" || top == next || v.Versions[top] != nil && top != version):
+		case top == version && strings.HasPrefix(rest, inventoryName):
+		case first == "" || name < first:
+			first = name
+		}
+	}
+	return first
+}
+
+// upTo is the inventory as it was when a version of it was the newest.
+func (v *inventory) upTo(version string) *inventory {
+	then := *v
+	then.Head, then.Manifest, then.Versions = version, map[string][]string{}, map[string]*objectVersion{}
+	for n := 1; ; n++ {
+		name := "v" + strconv.Itoa(n)
+		then.Versions[name] = v.Versions[name]
+		for digest, paths := range v.Manifest {
+			for _, p := range paths {
+				if strings.HasPrefix(p, name+"/") {
+					then.Manifest[digest] = append(then.Manifest[digest], p)
+				}
+			}
+		}
+		if name == version || v.Versions[name] == nil {
+			return &then
+		}
+	}
 }
 
 // check says why an object's inventory is not gone on with.

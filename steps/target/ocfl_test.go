@@ -230,6 +230,7 @@ func TestOCFLGoesOn(t *testing.T) {
 				put("inventory.json.sha512")
 			case "sidecar":
 				put("inventory.json.sha512")
+				must(t, os.WriteFile(filepath.Join(object, ".inventory.json.sha512.part"), []byte("half"), 0o644))
 			case "staged":
 				put("inventory.json")
 				put("inventory.json.sha512")
@@ -241,6 +242,51 @@ func TestOCFLGoesOn(t *testing.T) {
 			must(t, err)
 			if c.State != "v2" {
 				t.Errorf("it is %s now", c.State)
+			}
+			valid(t, filepath.Join(dir, "ocfl"))
+		})
+	}
+}
+
+// A version's own inventory, the object's declaration, and files that no inventory has, are part of a copy: what is wrong
+// with them is found, and mended, also of a version that is not the newest.
+func TestOCFLMendsWhatTellsOfIt(t *testing.T) {
+	for name, harm := range map[string]func(object string) error{
+		"inventory": func(object string) error {
+			return os.WriteFile(filepath.Join(object, "v1/inventory.json"), []byte("{}"), 0o644)
+		},
+		"none":        func(object string) error { return os.Remove(filepath.Join(object, "v1/inventory.json")) },
+		"sidecar":     func(object string) error { return os.Remove(filepath.Join(object, "v1/inventory.json.sha512")) },
+		"declaration": func(object string) error { return os.Remove(filepath.Join(object, "0=ocfl_object_1.1")) },
+		"stray":       func(object string) error { return os.WriteFile(filepath.Join(object, "stray"), nil, 0o644) },
+		"content":     func(object string) error { return os.WriteFile(filepath.Join(object, "v1/content/stray"), nil, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(sample.TempDir(t), "vault")
+			to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
+			first := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
+			c, err := to.Put(t.Context(), first)
+			must(t, err)
+			second := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": "B"})
+			second.Version = 2
+			_, err = to.Put(t.Context(), second)
+			must(t, err)
+			object := filepath.Join(dir, c.Place)
+			before, err := os.ReadFile(filepath.Join(object, "v1/inventory.json"))
+			must(t, err, harm(object))
+			var wrong *target.Damage
+			if _, _, err := to.Check(t.Context(), c, target.Read); !errors.As(err, &wrong) {
+				t.Errorf("it was not found: %v", err)
+			}
+			c, err = to.Replace(t.Context(), c, first)
+			must(t, err)
+			if _, _, err := to.Check(t.Context(), c, target.Read); err != nil {
+				t.Error(err)
+			}
+			after, err := os.ReadFile(filepath.Join(object, "v1/inventory.json"))
+			must(t, err)
+			if string(after) != string(before) {
+				t.Errorf("the inventory is\n%s\nand was\n%s", after, before)
 			}
 			valid(t, filepath.Join(dir, "ocfl"))
 		})

@@ -463,7 +463,7 @@ func (s *server) remove(_ context.Context, name string) error {
 }
 
 // replace renames over what is there, where the server offers it; elsewhere there is a
-// moment without the file.
+// moment without the file, unless it is the same: another engine may rename its folder just then.
 func (s *server) replace(ctx context.Context, name string, data []byte) error {
 	part := staged(name)
 	err := s.remove(ctx, part)
@@ -475,13 +475,26 @@ func (s *server) replace(ctx context.Context, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.with(func(c *sftp.Client) error {
-		if _, offered := c.HasExtension(renameName); offered {
-			return c.PosixRename(s.at(part), s.at(name))
+	rename := (*sftp.Client).PosixRename
+	err = s.with(func(c *sftp.Client) error {
+		if _, offered := c.HasExtension(renameName); !offered {
+			rename = (*sftp.Client).Rename
+			if _, err := c.Lstat(s.at(name)); err == nil {
+				return fs.ErrExist
+			}
 		}
+		return rename(c, s.at(part), s.at(name))
+	})
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if there, err := readAll(ctx, s, name); err == nil && bytes.Equal(there, data) {
+		return s.remove(ctx, part)
+	}
+	return s.with(func(c *sftp.Client) error {
 		if err := c.Remove(s.at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return c.Rename(s.at(part), s.at(name))
+		return rename(c, s.at(part), s.at(name))
 	})
 }

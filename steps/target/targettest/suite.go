@@ -208,7 +208,7 @@ func absent(t *testing.T, p Place) {
 
 func damaged(t *testing.T, p Place) {
 	b := NewBag(t, "one", Now(), content)
-	for _, part := range []string{"big", ".tar", "manifest-sha512.txt", "bagit.txt", "inventory.json"} {
+	for _, part := range []string{"big", ".tar", "manifest-sha512.txt", "bagit.txt", "inventory.json", "v1/inventory.json", "0=ocfl_object"} {
 		c := put(t, p, b)
 		if !p.Damage(t, part) {
 			continue
