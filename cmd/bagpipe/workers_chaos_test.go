@@ -11,39 +11,43 @@ import (
 	"time"
 )
 
-// Something of a fleet is killed, stopped or deleted again and again while steps run. In the
-// end the history has each of them completed once, by the attempt that was granted last.
+// Something of a fleet is killed, stopped, cut off or deleted again and again while steps run. Two minutes after
+// the last of it nothing is left to be done; the history has each step completed once, by the attempt that was granted
+// last, and the bytes are those that it tells of.
 func TestKillsInAFleet(t *testing.T) {
 	t.Parallel()
-	items, rounds := soak(8, 400), soak(5, 200)
+	items, rounds := soak(14, 400), soak(7, 200)
 	f := newFleetWith(t, "1s\n  lost: 1000", "  - name: derive\n    command: [far-robot]\n  - name: count\n    robot: inventory\n", "{far/derive: {only: true}, far/count: {only: true}}")
-	workers := map[string]*process{}
+	workers, cables := map[string]*process{}, map[string]*link{}
 	for i := range 3 {
 		name := fmt.Sprintf("w%d", i)
-		workers[name] = f.worker(name, "bytes: transfer\n")
+		cable, port := newLink(t, f.port)
+		f.ok("remote", "invite", name, filepath.Join(f.top, name+".key"), "--url", fmt.Sprintf("nats://127.0.0.1:%d", port))
+		cables[name], workers[name] = cable, f.worker(name, "bytes: transfer\n")
 	}
 	for i := range items {
 		f.folder(fmt.Sprintf("box-%d", i))
 		if i%2 == 1 && i/2 < rounds {
-			f.trouble(workers, i/2)
+			f.trouble(workers, cables, i/2)
 		}
 	}
 	for n := items / 2; n < rounds; n++ {
-		f.trouble(workers, n)
+		f.trouble(workers, cables, n)
 	}
 	f.await("all items", func() bool { return len(f.labels("completed")) == items })
 	f.engine.signal(syscall.SIGTERM)
 	f.engine.code(0)
 	f.git("fsck", "--strict", "--no-dangling")
+	f.ok("audit", "--payload")
 	f.fenced(items)
 }
 
 // trouble does the n-th bad thing to some of the fleet, and mends it.
-func (f *fleet) trouble(workers map[string]*process, n int) {
+func (f *fleet) trouble(workers map[string]*process, cables map[string]*link, n int) {
 	f.t.Helper()
 	name := fmt.Sprintf("w%d", rand.IntN(len(workers)))
 	w := workers[name]
-	switch n % 5 {
+	switch n % 7 {
 	case 0:
 		f.engine.kill()
 		f.serve()
@@ -55,9 +59,17 @@ func (f *fleet) trouble(workers map[string]*process, n int) {
 		w.kill()
 		workers[name] = f.worker(name, "bytes: transfer\n")
 	case 3:
-		f.must(os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")))
+		f.await("the server's files to be gone", func() bool { return os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")) == nil }) // it may be writing more
 	case 4:
 		f.ok("remote", "rebuild")
+	case 5: // for less than a lease, or for longer
+		cables[name].set(true)
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Millisecond)
+		cables[name].set(false)
+	case 6:
+		f.engine.signal(syscall.SIGSTOP)
+		time.Sleep(1500 * time.Millisecond)
+		f.engine.signal(syscall.SIGCONT)
 	}
 }
 
