@@ -7,17 +7,31 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/sync"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
 
+// halfCloned reports whether dir is what a Clone left that was killed: the name of the site comes
+// last, and before it nothing is taken in or done there.
+func halfCloned(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, layout.RepositoryDir+".restoring")); err == nil {
+		return true
+	}
+	name, clone := gitstore.SiteOf(dir)
+	return clone && name == ""
+}
+
 // Clone makes a second workspace, a site of that name, of the history at url, which becomes
 // its remote origin. It has the records of the items and not their bytes. dir must not be
 // there; what is made is removed again where the clone is refused.
 func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (err error) {
 	if _, err := os.Lstat(dir); err == nil {
+		if halfCloned(dir) {
+			return fault.New(fault.Refused, fmt.Sprintf("%s was begun by a clone that was cut off, and holds nothing of its own", dir), fault.Remedy{Verb: fault.CloneAnew, Name: dir})
+		}
 		return fmt.Errorf("%s is there already", dir)
 	}
 	if err := Restore(ctx, url, dir, "", o); err != nil {

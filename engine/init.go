@@ -38,6 +38,9 @@ func Init(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	if err := layOut(root, files); err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("no folder can be made there: %w; choose another, or make it first as an account that may", err)
+		}
 		return fmt.Errorf("make workspace %s: %w", root, err)
 	}
 	e, err := newEngine(root, o)
@@ -94,7 +97,11 @@ func layOut(root string, files map[string][]byte) error {
 		if slices.Contains(closed, d) {
 			perm = 0o750
 		}
-		if err := errors.Join(disk.MkdirAll(root, 0o777), disk.MkdirAll(filepath.Join(root, d), perm)); err != nil {
+		err := disk.MkdirAll(root, 0o777)
+		if err == nil {
+			err = disk.MkdirAll(filepath.Join(root, d), perm)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,9 @@ func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, e
 	if err := e.Attempt.Recovery.ForgetLeftovers(ctx); err != nil {
 		return gitstore.Report{}, fmt.Errorf("remove what ended attempts left: %w", err)
 	}
+	if err := e.Settings.SweepTemps(); err != nil {
+		return gitstore.Report{}, fmt.Errorf("remove temporary files of settings: %w", err)
+	}
 	if compact {
 		return e.Ledger.Store.Compact(ctx)
 	}

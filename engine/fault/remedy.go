@@ -50,6 +50,8 @@ const (
 
 	NameSite  Verb = "name-site"
 	AddRemote Verb = "add-remote"
+	// CloneAnew removes what a clone left in a folder, Name, that was cut off; another can be made then.
+	CloneAnew Verb = "clone-anew"
 	// RemoveRemote forgets a remote, Name.
 	RemoveRemote Verb = "remove-remote"
 	// SignNothing has commits signed no more.

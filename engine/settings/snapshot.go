@@ -8,8 +8,10 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/audience"
 	"bagpipe/engine/gitstore"
@@ -56,6 +58,29 @@ func (c *Snapshot) KeptBy(id queue.StepID) (by []*timetable.Schedule) {
 var settingsDirs = []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SchedulesDir, layout.SearchesDir, layout.CatalogsDir,
 	layout.WordsDir, layout.PlacesDir,
 	audience.Dir, audience.PeopleDir, audience.CollectionsDir}
+
+// tempAge is how old a temporary file is that nobody writes any more.
+const tempAge = time.Hour
+
+// tempOf is the name of a temporary file beside a settings file, as disk.WriteFile makes them.
+var tempOf = regexp.MustCompile(`^\.[A-Za-z0-9._-]+\.yaml[0-9]{6,}$`)
+
+// SweepTemps removes the temporary files that killed processes left in the folders of settings.
+func (so *Source) SweepTemps() error {
+	var errs []error
+	for _, dir := range append([]string{"."}, settingsDirs...) {
+		entries, _ := os.ReadDir(so.ledger.Path(dir)) // not there: nothing to remove
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !tempOf.MatchString(e.Name()) {
+				continue
+			}
+			if info, err := e.Info(); err == nil && so.ledger.Clock().Sub(info.ModTime()) > tempAge {
+				errs = append(errs, os.Remove(so.ledger.Path(dir+"/"+e.Name())))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // isSettings tells whether a committed path is one people edit.
 func isSettings(p string) bool {
