@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/settings"
 )
 
 const (
@@ -29,7 +30,7 @@ func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, e
 	if err := e.Attempt.Recovery.ForgetLeftovers(ctx); err != nil {
 		return gitstore.Report{}, fmt.Errorf("remove what ended attempts left: %w", err)
 	}
-	if err := e.Settings.SweepTemps(); err != nil {
+	if err := settings.SweepTemps(e.Ledger.Root, e.Ledger.Clock()); err != nil {
 		return gitstore.Report{}, fmt.Errorf("remove temporary files of settings: %w", err)
 	}
 	if compact {

@@ -86,7 +86,7 @@ func (c *itemsCmd) Run(ctx context.Context, a *app) error {
 
 // warnings lists steps, and what their robots said.
 func (c *itemsCmd) warnings(a *app, e *engine.Engine, f ask.Filter, page ask.Page) error {
-	rows, err := e.Ask.Warned(f, page)
+	rows, err := ask.Warned(e.Ask.Lists, f, page)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		unwell, err := e.Schedule.Unwell()
+		unwell, err := schedule.Unwell(e.Schedule)
 		if err != nil {
 			return err
 		}

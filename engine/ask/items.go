@@ -1,11 +1,9 @@
 package ask
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
-	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
@@ -81,67 +79,6 @@ func standing(it *queue.Item) (row ItemRow) {
 	}
 	row.Others = max(row.Others-1, 0)
 	return row
-}
-
-// WarnedRow is a step that is completed, and whose robot's message has warnings.
-type WarnedRow struct {
-	Item       layout.ItemID `json:"item"`
-	Collection layout.Name   `json:"collection"`
-	Label      string        `json:"label"`
-	Workflow   string        `json:"workflow"`
-	Step       layout.Name   `json:"step"`
-	Ended      time.Time     `json:"ended"`
-	Message    string        `json:"message"`
-}
-
-// warns finds warnings in what the robot of a completed step said: "2 warnings, first: …", "3 with
-// warnings", "warning: …", and not "0 warnings".
-var warns = regexp.MustCompile(`(?i)\b0*[1-9][0-9]* (further )?warnings?\b|\bwith (a )?warnings?\b|\bwarning:`)
-
-// Warned lists the steps completed with warnings, of the items that fit: of each item the latest
-// attempts of its steps. The messages stand in the items' records, which are read one by one.
-func (li *Lists) Warned(f Filter, page Page) ([]WarnedRow, error) {
-	v, err := li.ledger.Store.Tip()
-	if err != nil {
-		return nil, err
-	}
-	items, err := li.paged(f, page)
-	if err != nil {
-		return nil, err
-	}
-	rows := []WarnedRow{}
-	for it := range items {
-		read, err := ledger.ReadRecords(v, it.ID)
-		if err != nil || read.Execution == nil || it.Broken != "" || it.Disposed() {
-			continue // status and show tell of records that cannot be read
-		}
-		x, err := state.Decode(read.Execution)
-		if err != nil {
-			continue
-		}
-		for r := range it.Runs {
-			run := &it.Runs[r]
-			if w := x.Workflows[run.Name]; w != nil && (f.Workflow == "" || f.Workflow == run.Plan.Name || f.Workflow == run.Name) {
-				rows = append(rows, warnedSteps(it, run, w, f.Step)...)
-			}
-		}
-	}
-	if rows = rows[min(page.From, len(rows)):]; page.Limit > 0 {
-		rows = rows[:min(page.Limit, len(rows))]
-	}
-	return rows, nil
-}
-
-func warnedSteps(it *queue.Item, run *queue.Run, w *state.Workflow, only layout.Name) (rows []WarnedRow) {
-	for i := range run.Steps {
-		name := layout.Name(run.Plan.Steps[i].Name)
-		if s := w.Steps[name]; s != nil && run.Steps[i].Status == state.Completed && (only == "" || only == name) {
-			if _, a, ok := s.Current(); ok && warns.MatchString(a.Message) {
-				rows = append(rows, WarnedRow{it.ID, it.Collection, it.Label, run.Name, name, a.Ended, a.Message})
-			}
-		}
-	}
-	return rows
 }
 
 // overtaken reports whether the same workflow was started on the item again.

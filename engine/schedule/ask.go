@@ -63,7 +63,7 @@ func (k *Keeper) Overdue() (rows []Row, err error) {
 }
 
 // Unwell are the schedules, not stopped by a person, whose last firing failed or was lost.
-func (k *Keeper) Unwell() (rows []Row, err error) {
+func Unwell(k *Keeper) (rows []Row, err error) {
 	all, err := k.Rows()
 	for _, r := range all {
 		if r.Status == Started && r.Last != nil && (r.Last.Outcome == Failed || r.Last.Outcome == Lost) {

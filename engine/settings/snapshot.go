@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,17 +66,17 @@ const tempAge = time.Hour
 // tempOf is the name of a temporary file beside a settings file, as disk.WriteFile makes them.
 var tempOf = regexp.MustCompile(`^\.[A-Za-z0-9._-]+\.yaml[0-9]{6,}$`)
 
-// SweepTemps removes the temporary files that killed processes left in the folders of settings.
-func (so *Source) SweepTemps() error {
+// SweepTemps removes the temporary files that killed processes left in the folders of settings of the workspace root.
+func SweepTemps(root string, now time.Time) error {
 	var errs []error
 	for _, dir := range append([]string{"."}, settingsDirs...) {
-		entries, _ := os.ReadDir(so.ledger.Path(dir)) // not there: nothing to remove
+		entries, _ := os.ReadDir(filepath.Join(root, dir)) // not there: nothing to remove
 		for _, e := range entries {
 			if !e.Type().IsRegular() || !tempOf.MatchString(e.Name()) {
 				continue
 			}
-			if info, err := e.Info(); err == nil && so.ledger.Clock().Sub(info.ModTime()) > tempAge {
-				errs = append(errs, os.Remove(so.ledger.Path(dir+"/"+e.Name())))
+			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > tempAge {
+				errs = append(errs, os.Remove(filepath.Join(root, dir, e.Name())))
 			}
 		}
 	}
