@@ -117,7 +117,7 @@ func killWhileToldOf(t *testing.T, tells string) {
 	b := broodBy(t, children, tells)
 	b.ok("status")
 	kills := 0
-	for n := range soak(4, 40) { // each goes a little further than the one before
+	for n := range soak(4, 9) { // each goes a little further than the one before; ten in a row would hold the item
 		r := b.start("run", "-j", "2")
 		moved := b.awaitMoves(r, 2+2*n)
 		<-time.After(time.Duration(n%4) * 900 * time.Microsecond)
