@@ -14,6 +14,7 @@ import (
 	"bagpipe/bags/archive/internal/sevens"
 	"bagpipe/bags/archive/internal/tars"
 	"bagpipe/bags/archive/internal/volume"
+	"bagpipe/layout/disk"
 )
 
 // Format is an archive's format.
@@ -43,7 +44,7 @@ func Sniff(path string) (Format, error) {
 	if !info.Mode().IsRegular() {
 		return None, nil
 	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return None, fmt.Errorf("recognise %s: %w", path, err)
 	}

@@ -176,6 +176,8 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 	var mu sync.Mutex // guards workflows and n.changed
 	var g errgroup.Group
 	g.SetLimit(2 * runtime.GOMAXPROCS(0))
+	marks := &recognise.Marks{}
+	c := recognise.Candidate{Collection: s.cat.Collection, Inbox: s.cat.Root, Above: recognise.FoldersTo(s.cat.Root, n.path)}
 	for i := range n.entries {
 		e := &n.entries[i]
 		path := join(n.path, e.name)
@@ -183,7 +185,7 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 			continue
 		}
 		g.Go(func() error {
-			v, workflow, err := s.recognise(ctx, n.path, e)
+			v, workflow, err := s.recognise(ctx, c, marks, n.path, e)
 			mu.Lock()
 			defer mu.Unlock()
 			if n.changed = n.changed || v != e.verdict; err == nil {
@@ -196,15 +198,13 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 }
 
 // recognise asks the rules of one entry.
-func (s *scan) recognise(ctx context.Context, dir string, e *entry) (verdict, string, error) {
+func (s *scan) recognise(ctx context.Context, c recognise.Candidate, marks *recognise.Marks, dir string, e *entry) (verdict, string, error) {
 	s.asked.Add(1)
 	if e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file {
 		return no, "", nil
 	}
-	at := filepath.Join(s.cat.Root, dir)
-	c := recognise.Candidate{Path: filepath.Join(at, e.name), Name: e.name, Collection: s.cat.Collection, File: e.kind == file, Inbox: s.cat.Root,
-		Above: recognise.FoldersTo(s.cat.Root, dir)}
-	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true})
+	c.Path, c.Name, c.File = filepath.Join(s.cat.Root, dir, e.name), e.name, e.kind == file
+	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true, Marks: marks})
 	var broken *layout.FileError
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // vanished since it was listed, or unconfirmed

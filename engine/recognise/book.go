@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -145,6 +144,8 @@ type Options struct {
 	// several objects apart, or fits everything does not take it.
 	Within bool
 
+	Marks *Marks // rule files of the folders that several candidates lie in; nil: they are read
+
 	Ask func(ctx context.Context, a Asked) (Said, error) // asks a rule's program; nil: none is asked
 }
 
@@ -155,7 +156,7 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	rules, folderType, err := b.order(c)
+	rules, folderType, err := b.order(c, f.isFolder(), o.Marks)
 	if err != nil {
 		return nil, err
 	}
@@ -195,18 +196,15 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 
 // facts begins to look at a candidate.
 func (b *Book) facts(ctx context.Context, c Candidate, o Options) (*facts, error) {
-	kind, err := KindFolder, error(nil)
-	if c.Files == nil {
-		kind, err = KindOf(c.Path)
-	}
+	f := &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn}
+	kind, info, err := kindOf(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
 	}
-	info, err := os.Lstat(c.Path)
-	if err != nil {
-		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
+	if f.kind, f.size = kind, info.Size(); c.Files != nil {
+		f.kind = KindFolder
 	}
-	return &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, kind: kind, size: info.Size()}, nil
+	return f, nil
 }
 
 // tried is what a rule said.

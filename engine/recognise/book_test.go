@@ -24,7 +24,7 @@ func parsed(t testing.TB, text string) *File {
 // asked lists the rules that are asked of a candidate, in order.
 func asked(t *testing.T, b *Book, c Candidate) string {
 	t.Helper()
-	rules, _, err := b.order(c)
+	rules, _, err := b.order(c, isFolder(c), nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -33,6 +33,11 @@ func asked(t *testing.T, b *Book, c Candidate) string {
 		ids = append(ids, r.ID())
 	}
 	return strings.Join(ids, " ")
+}
+
+func isFolder(c Candidate) bool {
+	info, err := os.Lstat(c.Path)
+	return c.Files != nil || err == nil && info.IsDir()
 }
 
 func TestOrderOfFiles(t *testing.T) {

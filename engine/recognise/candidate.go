@@ -54,29 +54,29 @@ func FoldersTo(root, rel string) (all []Folder) {
 	return all
 }
 
-// KindOf tells a folder, a bag, an archive and any other file apart.
-func KindOf(path string) (string, error) {
+// kindOf tells a folder, a bag, an archive and any other file apart.
+func kindOf(path string) (string, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if info.IsDir() {
 		if _, err := os.Lstat(filepath.Join(path, "bagit.txt")); err == nil {
-			return KindBag, nil
+			return KindBag, info, nil
 		}
-		return KindFolder, nil
+		return KindFolder, info, nil
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(path)))
+		return "", nil, fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(path)))
 	}
 	format, err := archive.Sniff(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if format != archive.None {
-		return KindArchive, nil
+		return KindArchive, info, nil
 	}
-	return KindFile, nil
+	return KindFile, info, nil
 }
 
 // facts are what is known of a candidate, found out when it is first asked for, and

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"bagpipe/layout"
@@ -60,6 +61,31 @@ func readMarker(dir, shown string) (*marker, error) {
 		return nil, &layout.FileError{File: shown, Text: fmt.Sprintf("is larger than %d bytes", maxRuleFile)}
 	}
 	return parseMarker(shown, data)
+}
+
+// Marks are the rule files of the folders that several candidates lie in, each read once. It
+// may be used by several goroutines.
+type Marks struct {
+	mu sync.Mutex // guards by
+	by map[string]func() (*marker, error)
+}
+
+// read gives a folder's rule file.
+func (s *Marks) read(dir, shown string) (*marker, error) {
+	if s == nil {
+		return readMarker(dir, shown)
+	}
+	s.mu.Lock()
+	if s.by == nil {
+		s.by = map[string]func() (*marker, error){}
+	}
+	once := s.by[dir]
+	if once == nil {
+		once = sync.OnceValues(func() (*marker, error) { return readMarker(dir, shown) })
+		s.by[dir] = once
+	}
+	s.mu.Unlock()
+	return once()
 }
 
 // openMarker opens a folder's metadata.rule; it follows no link, and does not wait for a pipe.

@@ -2,7 +2,6 @@ package recognise
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"bagpipe/layout"
@@ -108,26 +107,28 @@ func (b *Book) listed(name string) string {
 
 // order gives the rules for a candidate in the order in which they are asked, and
 // the type that a metadata.rule gives its folder.
-func (b *Book) order(c Candidate) (rules []*Rule, folderType string, err error) {
+func (b *Book) order(c Candidate, folder bool, marks *Marks) (rules []*Rule, folderType string, err error) {
 	if len(b.Broken) > 0 {
 		return nil, "", b.Broken[0]
 	}
-	folder := c.Files != nil
 	all := c.above()
-	if !folder {
-		info, gone := os.Lstat(c.Path)
-		if folder = gone == nil && info.IsDir(); folder {
-			all = append([]ruled{{dir: c.Path, shown: c.Name, name: c.Name, own: true}}, all...)
+	if folder {
+		own := ruled{dir: c.Path, shown: c.Name, name: c.Name, own: true}
+		if c.Files != nil { // files that lie loose have no rule file of their own
+			own = ruled{name: c.Name, own: true}
 		}
-	} else {
-		all = append([]ruled{{name: c.Name, own: true}}, all...)
+		all = append([]ruled{own}, all...)
 	}
 	plugins := false
 	for i := range all {
-		if all[i].dir == "" { // files that lie loose have none of their own
+		if all[i].dir == "" {
 			continue
 		}
-		if all[i].m, err = readMarker(all[i].dir, all[i].shown); err != nil {
+		read := marks.read
+		if all[i].own { // no other candidate lies in it
+			read = readMarker
+		}
+		if all[i].m, err = read(all[i].dir, all[i].shown); err != nil {
 			return nil, "", err
 		}
 		if plugins = plugins || all[i].m.plugins(); folderType == "" {

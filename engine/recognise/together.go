@@ -90,7 +90,7 @@ func endsLike(glob, low string) bool {
 
 // joining are the rules that can join loose files.
 func (b *Book) joining(c Candidate) []*Rule {
-	rules, _, err := b.order(c)
+	rules, _, err := b.order(c, true, nil)
 	if err != nil { // all that lies there is held for it
 		rules = b.rules
 	}
