@@ -118,6 +118,9 @@ func nearCommands(node *kong.Node, word string) (near []string) {
 		}
 	}
 	visit(node, strings.TrimPrefix(strings.TrimPrefix(node.Path(), "bagpipe"), " "))
+	if len(near) == 0 && node.Parent != nil {
+		return nearCommands(node.Parent, word)
+	}
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(strings.Count(a, " "), strings.Count(b, " ")) })
 	return slices.Compact(near)
 }

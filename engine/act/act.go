@@ -3,9 +3,7 @@ package act
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -78,7 +76,7 @@ func (ac *Acts) Own(ctx context.Context, id layout.ItemID, site layout.Name, tak
 		return err
 	}
 	if known, err := ledger.ReadOptional(v, layout.SitePath(site)); err != nil || known == nil {
-		return errors.Join(fault.New(fault.NotFound, fmt.Sprintf("there is no site %s in the history", site)), err)
+		return errors.Join(ledger.UnknownSite(v, site), err)
 	}
 	return ac.intend(ctx, id, state.OwnIntent, "given to "+string(site), text,
 		state.Own{Key: ac.ledger.IntentKey, Site: site, TakeOver: takeOver, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"strings"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
@@ -30,6 +32,19 @@ func ReadOptional(r gitstore.Reader, p string) ([]byte, error) {
 		return nil, nil
 	}
 	return data, err
+}
+
+// UnknownSite refuses a site that the history does not know, with those that it does.
+func UnknownSite(v gitstore.View, name layout.Name) error {
+	entries, err := v.List(layout.SitesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	known := map[layout.Name]bool{}
+	for _, e := range entries {
+		known[layout.Name(strings.TrimSuffix(e.Name, ".json"))] = true
+	}
+	return errors.Join(fault.Unknown("site", name, " in the history", maps.Keys(known)), err)
 }
 
 // OfBefore refuses a workflow that worked on a version which has been replaced.

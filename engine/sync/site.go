@@ -100,7 +100,7 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 	}
 	site, err := layout.DecodeSite(data)
 	if data == nil || err != nil {
-		return errors.Join(fault.New(fault.NotFound, fmt.Sprintf("there is no site %s in the history", name)), err)
+		return errors.Join(ledger.UnknownSite(v, name), err)
 	}
 	if site.Clone {
 		if err := gitstore.Configure(ctx, l.Root, "clone", "true"); err != nil {
