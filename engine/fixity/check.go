@@ -87,7 +87,7 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 				found.How = HowUnreadable
 			}
 			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
-		case absent(err):
+		case absent(err), fault.Is(err, fault.NotFound): // not found: it stays in a catalog that was removed
 			found.Outcome = layout.FixityAbsent
 		case err != nil:
 			return out, fmt.Errorf("item %s: %s: %w", id.Short(), look.copy, err)
