@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ type site struct {
 	root  string
 	clone string
 	item  layout.ItemID
+
+	mu    sync.Mutex // guards warns
 	warns []string
 }
 
@@ -51,7 +54,11 @@ func (s *site) options() engine.Options {
 	o := fixedOptions(&fixedClock{})
 	o.Now = time.Now
 	o.Random = bytesForever{}
-	o.Warn = func(text string) { s.warns = append(s.warns, text) }
+	o.Warn = func(text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.warns = append(s.warns, text)
+	}
 	return o
 }
 

@@ -63,7 +63,7 @@ type Options struct {
 	Program string
 	Version string // of this program, for attempts and bags
 	// Warn is told, once each, what a person should know though the command goes
-	// on: a refused setting, a file edited in place. nil: not told.
+	// on: a refused setting, a file edited in place; by several goroutines. nil: not told.
 	Warn func(text string)
 }
 

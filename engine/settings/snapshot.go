@@ -215,6 +215,9 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 	if err := so.brokenAnew(v, paths, c); err != nil {
 		return nil, err
 	}
+	if len(c.Rules) == 0 && len(c.broken) == 0 { // a push removed them: to reject all drops would be for good
+		c.broken = append(c.broken, &layout.FileError{File: layout.RulesDir + "/", Text: "there is no rule; write one, or bring back those that were removed"})
+	}
 	if c.Settings == nil {
 		if err := so.settingsRemoved(ctx, v, c); err != nil {
 			return nil, err
