@@ -32,6 +32,7 @@ func New(r Rooms) *Attempts {
 		return r.Settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
 	}}
 	a := &Attempts{rooms: in, Recovery: &Recovery{in}, Targets: &target.Pool{Now: r.Ledger.Now, Notes: r.Ledger.Path(layout.StateDir + "/targets")}, Live: programs}
+	a.Targets.Used = a.used
 	a.performer = a.local()
 	return a
 }

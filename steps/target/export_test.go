@@ -27,7 +27,7 @@ type Stops struct {
 // OpenStopping opens a target whose engine dies at the k-th point among: before a write, in the
 // middle of it, and before each rename, removal and settling; 0: it lives on.
 func OpenStopping(name layout.Name, c Config, now func() time.Time, k int) (Target, *Stops, error) {
-	b, err := openBackend(name, c, now)
+	b, err := openBackend(name, c, now, func() (bool, error) { return false, nil })
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,7 +27,7 @@ type folder struct {
 
 // openFolder opens a folder. One that is not there is made, and marked; one without the mark
 // is not used, as it may be where something else should be mounted.
-func openFolder(dir string, streams int) (*folder, error) {
+func openFolder(dir string, streams int, used func() (bool, error)) (*folder, error) {
 	mark := filepath.Join(dir, layout.StoreFile)
 	_, there := os.Lstat(dir) // first: it may be made meanwhile
 	if _, err := os.Lstat(mark); err == nil {
@@ -36,36 +36,14 @@ func openFolder(dir string, streams int) (*folder, error) {
 	if !errors.Is(there, fs.ErrNotExist) {
 		return nil, &Down{fmt.Errorf("the folder %s has no %s: is it mounted? If it is a new target, make that file in it, empty", layout.EncodePath(dir), layout.StoreFile)}
 	}
+	if err := mayMake(dir, used); err != nil {
+		return nil, err
+	}
 	if err := makeMarked(dir); err != nil {
 		return nil, &Down{err}
 	}
 	return &folder{dir, streams}, nil
 }
-
-// makeMarked makes a folder that has the mark before it has its name: one that a killed
-// program left without would be waited for as one that is not mounted. Of two that make it at
-// once one does.
-func makeMarked(dir string) error {
-	made := unnamed(dir)
-	err := disk.MkdirAll(made, 0o755)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(made, layout.StoreFile), nil, 0o644) // empty: whole as soon as it is there
-	}
-	if err == nil {
-		err = disk.SyncDir(made)
-	}
-	if err == nil {
-		err = disk.Rename(made, dir)
-	}
-	if _, none := os.Lstat(filepath.Join(dir, layout.StoreFile)); none != nil {
-		return err
-	}
-	_ = os.RemoveAll(made) // who makes it anew meanwhile comes here, too
-	return nil
-}
-
-// unnamed is where a target's folder is made.
-func unnamed(dir string) string { return path.Join(path.Dir(dir), "."+path.Base(dir)+".new") }
 
 func (f *folder) traits() traits {
 	return traits{renames: true, streams: cmp.Or(f.streams, runtime.GOMAXPROCS(0))}

@@ -8,9 +8,16 @@ import (
 	"bagpipe/layout"
 )
 
-// Open connects to a target. Errors: *Down; others are of the configuration.
+// Open connects to a target. The folder of a new one is made. Errors: *Down; others are of the
+// configuration.
 func Open(name layout.Name, c Config, now func() time.Time) (Target, error) {
-	b, err := openBackend(name, c, now)
+	return openUsed(name, c, now, func() (bool, error) { return false, nil })
+}
+
+// openUsed is Open; used is asked where the folder is not there. What copies were made in is
+// somewhere else, and never made.
+func openUsed(name layout.Name, c Config, now func() time.Time, used func() (bool, error)) (Target, error) {
+	b, err := openBackend(name, c, now, used)
 	if err != nil {
 		return nil, err
 	}
@@ -27,14 +34,14 @@ func Open(name layout.Name, c Config, now func() time.Time) (Target, error) {
 	}
 }
 
-func openBackend(name layout.Name, c Config, now func() time.Time) (backend, error) {
+func openBackend(name layout.Name, c Config, now func() time.Time, used func() (bool, error)) (backend, error) {
 	switch c.Kind {
 	case KindFolder:
-		return openFolder(c.Path, c.Streams)
+		return openFolder(c.Path, c.Streams, used)
 	case KindS3:
 		return openS3(name, c, now)
 	case KindSFTP:
-		return openSFTP(name, c)
+		return openSFTP(name, c, used)
 	}
 	return nil, fmt.Errorf("target %s: kind %q is not known", name, c.Kind)
 }

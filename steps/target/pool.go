@@ -16,6 +16,9 @@ import (
 type Pool struct {
 	Now   func() time.Time
 	Notes string // a folder for what targets cannot do, as they were opened last; "": none is kept
+	// Used tells whether copies were made on a target: its folder, if it is not there, is then not
+	// made. nil: none were.
+	Used func(layout.Name) (bool, error)
 
 	mu   sync.Mutex // guards open
 	open map[string]pooled
@@ -35,7 +38,12 @@ func (p *Pool) take(key string, name layout.Name, c Config) (Target, error) {
 	if t, is := p.open[key]; is && t.config == c {
 		return t.Target, nil
 	}
-	t, err := Open(name, c, p.Now)
+	t, err := openUsed(name, c, p.Now, func() (bool, error) {
+		if p.Used == nil {
+			return false, nil
+		}
+		return p.Used(name)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ const (
 	renameName  = "posix-rename@openssh.com"
 )
 
-func openSFTP(name layout.Name, c Config) (*server, error) {
+func openSFTP(name layout.Name, c Config, used func() (bool, error)) (*server, error) {
 	known, err := knownhosts.New(c.KnownHosts)
 	if err != nil {
 		return nil, &Down{fmt.Errorf("read the known hosts: %w", err)}
@@ -65,7 +65,7 @@ func openSFTP(name layout.Name, c Config) (*server, error) {
 	if s.login.HostKeyAlgorithms, err = keyKinds(known, c.address()); err != nil {
 		return nil, err
 	}
-	return s, s.look()
+	return s, s.look(used)
 }
 
 // keyKinds are the algorithms of the keys that are known of a host: a server with several keys is
@@ -124,7 +124,7 @@ func (s *server) authentication(name layout.Name) (ssh.AuthMethod, error) {
 }
 
 // look finds the target's folder, by the rules of a folder here.
-func (s *server) look() error {
+func (s *server) look(used func() (bool, error)) error {
 	c, err := s.dial()
 	if err != nil {
 		return err
@@ -137,29 +137,10 @@ func (s *server) look() error {
 	if !errors.Is(there, fs.ErrNotExist) {
 		return errors.Join(&Down{fmt.Errorf("the folder %s has no %s: is it mounted there? If it is a new target, make that file in it, empty", layout.EncodePath(s.config.Path), layout.StoreFile)}, s.close())
 	}
+	if err := mayMake(s.config.Path, used); err != nil {
+		return errors.Join(err, s.close())
+	}
 	return s.failed(s.makeMarked(c, mark))
-}
-
-// makeMarked is the makeMarked of a folder, there.
-func (s *server) makeMarked(c *sftp.Client, mark string) error {
-	made := unnamed(s.config.Path)
-	marked := path.Join(made, layout.StoreFile)
-	err := c.MkdirAll(made)
-	if err == nil {
-		var f *sftp.File
-		if f, err = c.OpenFile(marked, os.O_WRONLY|os.O_CREATE); err == nil {
-			err = f.Close()
-		}
-	}
-	if err == nil {
-		err = c.Rename(made, s.config.Path)
-	}
-	if _, none := c.Lstat(mark); none != nil {
-		return err
-	}
-	_ = c.Remove(marked) // who makes it anew meanwhile comes here, too
-	_ = c.RemoveDirectory(made)
-	return nil
 }
 
 func (s *server) at(name string) string { return path.Join(s.config.Path, name) }
