@@ -94,7 +94,7 @@ func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Cop
 	out := &Copied{Item: id, Collection: r.Manifest.Collection, Label: r.Manifest.Label, Versions: []int{}}
 	made := map[layout.Name]map[int]layout.DepositCopy{}
 	for version := 1; version <= max(r.Manifest.Version, 1); version++ {
-		if _, there := r.targets[c.to][version]; there {
+		if copied, there := r.targets[c.to][version]; there && !c.gone(ctx, copied) {
 			continue
 		}
 		if err := c.version(ctx, r, version, out, made); err != nil {
@@ -105,6 +105,15 @@ func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Cop
 		return out, nil
 	}
 	return out, c.commit(ctx, out, made)
+}
+
+// gone reports whether nothing is there of a copy that the last look found damaged.
+func (c copying) gone(ctx context.Context, copied layout.DepositCopy) bool {
+	if copied.Outcome != layout.FixityFailed {
+		return false
+	}
+	_, _, err := c.t.Check(ctx, copied, target.Exists)
+	return absent(err)
 }
 
 func (c copying) version(ctx context.Context, r *record, version int, out *Copied, made map[layout.Name]map[int]layout.DepositCopy) (err error) {

@@ -226,6 +226,9 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 		return none, err
 	}
 	have, err := t.mendInventory(ctx, b, root, at, c.State)
+	if errors.Is(err, fs.ErrNotExist) { // nothing tells of the object
+		return t.Put(ctx, b)
+	}
 	if err != nil {
 		return none, err
 	}
