@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"strings"
 	"time"
 
 	"bagpipe/engine/control"
@@ -15,6 +16,15 @@ import (
 // Remedy is what lets a step go on. The zero Remedy is none.
 type Remedy = fault.Remedy
 
+// letGo is what lets a held item go on. Copies that are damaged are to be mended: a release
+// would leave them so, and tell no one any more.
+func letGo(it *queue.Item) Remedy {
+	if strings.Contains(it.HeldBy, ": "+state.HeldByFixity) {
+		return Remedy{Verb: fault.Mend, Item: it.ID}
+	}
+	return Remedy{Verb: fault.Release, Item: it.ID}
+}
+
 // remedy is the act that lets a step go on. A step that waits for other steps or other
 // items has the remedy of the first of them; before are the items already followed.
 func (re *Reasons) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, before []layout.ItemID) Remedy {
@@ -26,7 +36,7 @@ func (re *Reasons) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 	}
 	switch why.Code {
 	case "held":
-		return Remedy{Verb: fault.Release, Item: it.ID}
+		return letGo(it)
 	case "inactive":
 		return Remedy{Verb: fault.Activate, Item: it.ID, Run: run.Name}
 	case "manual":

@@ -82,7 +82,7 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 	case len(it.Runs) == 0:
 		out.Why, out.Remedy = "no workflow was started on it", Remedy{Verb: fault.Start, Item: id, Run: "WORKFLOW"}
 	case len(out.Steps) == 0 && it.Held:
-		out.Why, out.Remedy = "every step is done; it is held "+it.HeldBy, Remedy{Verb: fault.Release, Item: id}
+		out.Why, out.Remedy = "every step is done; it is held "+it.HeldBy, letGo(it)
 	case len(out.Steps) == 0:
 		out.Why = "every step is done"
 	}

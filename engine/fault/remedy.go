@@ -12,6 +12,7 @@ const (
 	MoreSteps     Verb = "more-steps"  // of a run, at once
 	Start         Verb = "start"       // Item and Run, a workflow; both may be empty
 	Release       Verb = "release"     // Item
+	Mend          Verb = "mend"        // Item, whose copies are damaged
 	Recall        Verb = "recall"      // Item
 	Activate      Verb = "activate"    // Item, Run
 	Deactivate    Verb = "deactivate"  // Item, Run

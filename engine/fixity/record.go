@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -68,7 +69,7 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 }
 
 // heldBy is what the text of a hold begins with that a check placed.
-const heldBy = "fixity: "
+const heldBy = state.HeldByFixity
 
 // NoSoundCopy stands in the text of a hold where no copy is known to be sound any more.
 const NoSoundCopy = "no copy is sound: "

@@ -77,6 +77,9 @@ func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey)
 	return ok && current.Compare(k) > 0 && s.Attempts[k].State == InProgress
 }
 
+// HeldByFixity begins the text of a hold that a check of copies placed.
+const HeldByFixity = "fixity: "
+
 // Deaths is how many engines in a row died while they were at a step, since it ended, was given back
 // or a person let it be tried again.
 func Deaths(x *Execution, workflow string, step layout.Name) (n int) {
