@@ -119,8 +119,30 @@ func (v *ocflValidation) objectBelow(at string) (found bool) {
 	return found
 }
 
+// pipe gives the first name in a folder, or below it, that is a pipe, a device or a socket, or leads
+// to one: whoever reads it may wait for ever.
+func (v *ocflValidation) pipe(at string, below bool) (found string) {
+	root := filepath.Join(v.dir, filepath.FromSlash(at))
+	_ = filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && p != root && !below {
+			return fs.SkipDir
+		}
+		if info, serr := os.Stat(p); err == nil && serr == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			rel, _ := filepath.Rel(v.dir, p) // both are below it
+			found = filepath.ToSlash(rel)
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
 func (v *ocflValidation) object(ctx context.Context, at string) error {
 	v.Objects++
+	if name := v.pipe(at, true); name != "" {
+		v.more(name, []ocflcodes.Fault{{Code: "E090", Text: "neither a file nor a folder; its object is not read"}})
+		return nil
+	}
 	v.judge(ctx, at)
 	more, err := ocflcodes.Object(ctx, filepath.Join(v.dir, filepath.FromSlash(at)), v.seen)
 	v.more(at, more)
@@ -180,6 +202,10 @@ func (v *ocflValidation) add(at, severity string, err error) {
 
 // storage walks a storage root: below it are folders, objects, and nothing between.
 func (v *ocflValidation) storage(ctx context.Context) error {
+	if name := v.pipe(".", false); name != "" {
+		v.more(name, []ocflcodes.Fault{{Code: "E090", Text: "neither a file nor a folder; the storage root is not read"}})
+		return nil
+	}
 	spec, faults, err := ocflcodes.Root(v.dir)
 	if err != nil {
 		return err
@@ -210,7 +236,7 @@ func (v *ocflValidation) walk(ctx context.Context, at string) error {
 		return strings.HasPrefix(e.Name(), "0="+objectValue) || e.Name() == inventoryName
 	}) {
 		v.depths[strings.Contains(at, "/")] = true
-		if err := v.object(ctx, at); err != nil {
+		if err := v.object(ctx, at); err != nil || v.pipe(at, false) != "" {
 			return err
 		}
 		return v.inRoot(at)
