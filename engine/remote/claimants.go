@@ -238,6 +238,9 @@ func (r Claimants) held(account string, h wire.Held) (*loan, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.loans[ref]
+	if l == nil && r.resuming { // it may be one of those
+		return nil, fault.New(fault.Busy, "the attempts of an engine before are being taken up; ask again")
+	}
 	if l == nil || l.http == nil || l.worker != ClaimantName(account) {
 		return nil, errNotCurrent()
 	}

@@ -61,6 +61,24 @@ func lentOne(t *testing.T) (*Remote, *loan, *lending) {
 	return r, l, w
 }
 
+// Until what an engine before lent is taken up, nobody is told that an attempt is not theirs.
+func TestNoAttemptIsLostWhileAttemptsAreTakenUp(t *testing.T) {
+	r, l, _ := lentOne(t)
+	other := l.ref
+	other.Key.N++
+	held := func() error {
+		_, err := Claimants{r}.held("x", wire.HeldOf(other, ""))
+		return err
+	}
+	if err := held(); !fault.Is(err, fault.Busy) {
+		t.Errorf("before: %v", err)
+	}
+	r.resuming = false
+	if err := held(); !fault.Is(err, fault.Refused) {
+		t.Errorf("after: %v", err)
+	}
+}
+
 func (l *loan) ask(r *Remote, method, what string, body io.Reader) int {
 	q := httptest.NewRequest(method, "/"+l.held.Path()+"/"+what, body)
 	q.Header.Set("Authorization", "Bearer "+l.held.Nonce)

@@ -240,5 +240,8 @@ func (r *Remote) Adopt(guests map[layout.EngineID]string, hurried func() bool, d
 		r.mu.Unlock()
 		n++
 	}
+	r.mu.Lock()
+	r.resuming = false
+	r.mu.Unlock()
 	return n, nil
 }

@@ -85,7 +85,9 @@ type Remote struct {
 
 // New gives the workers of an engine; Run is what makes them work.
 func New(rooms Rooms, place Place) *Remote {
-	return &Remote{rooms: rooms, place: place, fresh: make(chan struct{}, 1), doubts: make(chan struct{}, 1), table: newTable(rooms)}
+	r := &Remote{rooms: rooms, place: place, fresh: make(chan struct{}, 1), doubts: make(chan struct{}, 1), table: newTable(rooms)}
+	r.resuming = true
+	return r
 }
 
 // Run offers, judges leases and tells how things stand, until ctx ends. Then what is on offer

@@ -36,6 +36,7 @@ type table struct {
 type asking struct {
 	asks      []*ask               // the claims that wait, the longest first
 	claimants map[string]*claimant // by account
+	resuming  bool                 // what an engine before lent is not taken up yet
 }
 
 // noted is what is remembered of steps and classes.
