@@ -16,11 +16,14 @@ import (
 // Remedy is what lets a step go on. The zero Remedy is none.
 type Remedy = fault.Remedy
 
-// letGo is what lets a held item go on. Copies that are damaged are to be mended: a release
-// would leave them so, and tell no one any more.
+// letGo is what lets a held item go on. Copies that are damaged are to be mended, and of values in
+// conflict one is to be chosen: a release would leave them so, and tell no one any more.
 func letGo(it *queue.Item) Remedy {
-	if strings.Contains(it.HeldBy, ": "+state.HeldByFixity) {
+	switch {
+	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity):
 		return Remedy{Verb: fault.Mend, Item: it.ID}
+	case strings.Contains(it.HeldBy, ": "+state.HeldByConflict):
+		return Remedy{Verb: fault.ShowConflict, Item: it.ID}
 	}
 	return Remedy{Verb: fault.Release, Item: it.ID}
 }

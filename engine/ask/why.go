@@ -79,6 +79,8 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 		return out, ledger.NoInstance(id, workflow)
 	}
 	switch {
+	case it.Disposed():
+		out.Why = "it was disposed of"
 	case len(it.Runs) == 0:
 		out.Why, out.Remedy = "no workflow was started on it", Remedy{Verb: fault.Start, Item: id, Run: "WORKFLOW"}
 	case len(out.Steps) == 0 && it.Held:

@@ -281,7 +281,7 @@ func holdFor(x *state.Execution, a, b ledger.Records, conflicts []string) error 
 	if err != nil {
 		return err
 	}
-	text := ledger.Clip("two histories changed what describes the item: "+strings.Join(conflicts, "; ")+". Choose one of the values, or push what is right and release the item.", ledger.MaxMessage)
+	text := ledger.Clip(state.HeldByConflict+strings.Join(conflicts, "; ")+". Choose one of the values, or push what is right and release the item.", ledger.MaxMessage)
 	_, err = state.Apply(x, nil, state.Hold{Key: key, At: lastTime(x), By: "bagpipe join", Text: text, Answers: hex.EncodeToString(sum[:20])})
 	return err
 }

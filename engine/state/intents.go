@@ -77,8 +77,11 @@ func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey)
 	return ok && current.Compare(k) > 0 && s.Attempts[k].State == InProgress
 }
 
-// HeldByFixity begins the text of a hold that a check of copies placed.
-const HeldByFixity = "fixity: "
+// What the text of a hold begins with that a check of copies placed, or a join.
+const (
+	HeldByFixity   = "fixity: "
+	HeldByConflict = "two histories changed what describes the item: "
+)
 
 // Deaths is how many engines in a row died while they were at a step, since it ended, was given back
 // or a person let it be tried again.
