@@ -3,12 +3,15 @@ package admin
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/fixity"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // Recover fills a workspace from deposits.
@@ -32,12 +35,20 @@ func (c *Recover) Run(ctx context.Context, on *screen.Screen, open Open) error {
 			which.Items = append(which.Items, id)
 		}
 		recovered, there := 0, 0
+		wanting := map[string]bool{} // other targets of the items' collections
 		err := e.Fixity.Recover(ctx, which, func(r fixity.Recovered) {
 			if len(r.Versions) == 0 {
 				there++
 				return
 			}
 			recovered++
+			targets, _ := e.Settings.Current().Settings.Goals(r.Collection)
+			if len(targets) == 0 {
+				targets = []string{string(steps.StoreTarget)}
+			}
+			for _, name := range targets {
+				wanting[name] = name != string(c.From)
+			}
 			if c.JSON {
 				if err := on.JSONLine(r); err != nil {
 					on.Talk("bagpipe: %v", err)
@@ -48,6 +59,11 @@ func (c *Recover) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		})
 		if !c.JSON && (err == nil || recovered+there > 0) {
 			fmt.Fprintf(on.Out, "%s recovered from %s, %d there already\n", screen.Count(recovered, "item"), c.From, there)
+			for _, name := range slices.Sorted(maps.Keys(wanting)) {
+				if wanting[name] {
+					on.Talk("what %s holds is not known; before the next run: bagpipe deposit copy --to %s", name, name)
+				}
+			}
 		}
 		return err
 	})
