@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps/live"
@@ -32,9 +33,23 @@ func New(r Rooms) *Attempts {
 		return r.Settings.Current().Settings.Backoff().Wait(failures, rand.Float64())
 	}}
 	a := &Attempts{rooms: in, Recovery: &Recovery{in}, Targets: &target.Pool{Now: r.Ledger.Now, Notes: r.Ledger.Path(layout.StateDir + "/targets")}, Live: programs}
-	a.Targets.Used = a.used
+	a.Targets.Used = func(name layout.Name) (bool, error) { return used(in, name) }
 	a.performer = a.local()
 	return a
+}
+
+// used reports whether an item has a copy on a target.
+func used(in rooms, name layout.Name) (bool, error) {
+	v, err := in.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	for it := range in.index.Loaded().Items() {
+		if d, err := ledger.ReadDeposits(v, it.ID); err == nil && len(d.Targets[name]) > 0 { // fixity status tells of one that cannot be read
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // local performs on this machine.

@@ -50,20 +50,6 @@ func opener(pool *target.Pool, root string, set *settings.Settings, store string
 	}
 }
 
-// used reports whether an item has a copy on a target.
-func (a *Attempts) used(name layout.Name) (bool, error) {
-	v, err := a.ledger.Store.Tip()
-	if err != nil {
-		return false, err
-	}
-	for it := range a.index.Loaded().Items() {
-		if d, err := ledger.ReadDeposits(v, it.ID); err == nil && len(d.Targets[name]) > 0 { // fixity status tells of one that cannot be read
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // recordDeposits adds the copies that a step made to the item's deposits.json.
 func (a *Attempts) recordDeposits(res steps.Result) func(*ledger.Record, map[string][]byte) error {
 	if len(res.Deposits) == 0 {
