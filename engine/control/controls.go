@@ -206,7 +206,7 @@ func (pa *Panel) TrialStands(r gitstore.Reader, t *state.Trial, step layout.Name
 // end that is not final, or lets the item wait, leaves the trial standing.
 func (pa *Panel) EndControl(a layout.AttemptRef, unavailable bool) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
-	if t := pa.Current().Steps[ref].Trial; t == nil || t.Item != a.Item {
+	if !pa.Current().Disabled(ref) { // the trial may be newer than what is current here
 		return nil
 	}
 	return func(rec *ledger.Record, files map[string][]byte) error {
