@@ -141,12 +141,9 @@ func TestTheSameRecordsHereAndThere(t *testing.T) {
 func (f *fleet) told(label string) string {
 	f.t.Helper()
 	shown := f.ok("show", label, "--json")
-	dir := filepath.Join(f.dir, gjson.Get(shown, "folder").String())
 	var all strings.Builder
 	for _, name := range []string{"manifest.json", "inventory.json", "execution.json"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		f.must(err)
-		all.Write(data)
+		all.WriteString(f.git("show", "main:"+gjson.Get(shown, "folder").String()+"/"+name)) // the files follow the commit
 	}
 	id := gjson.Get(shown, "manifest.item").String()
 	all.WriteString(f.git("log", "--reverse", "--format=%s%n%(trailers)", "--", gjson.Get(shown, "folder").String()))
