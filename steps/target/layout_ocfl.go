@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"os"
@@ -40,6 +41,16 @@ type ocflTarget struct {
 
 	mu   sync.Mutex // guards root
 	root *storageRoot
+
+	turns [64]sync.Mutex // of puts, by item; see alone
+}
+
+// alone has one put at a time of an item: both would make the version in the same place, and one
+// could carry into the object what the other has not written to its end.
+func (t *ocflTarget) alone(item layout.ItemID) (done func()) {
+	turn := &t.turns[crc32.ChecksumIEEE([]byte(item))%uint32(len(t.turns))]
+	turn.Lock()
+	return turn.Unlock
 }
 
 func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
@@ -57,6 +68,7 @@ func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
 
 // Put finds the bag among the object's versions, or adds one.
 func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
+	defer t.alone(b.Item)()
 	root, err := t.open(ctx)
 	if err != nil {
 		return none, err
