@@ -28,9 +28,8 @@ type folder struct {
 // openFolder opens a folder. One that is not there is made, and marked; one without the mark
 // is not used, as it may be where something else should be mounted.
 func openFolder(dir string, streams int, used func() (bool, error)) (*folder, error) {
-	mark := filepath.Join(dir, layout.StoreFile)
 	_, there := os.Lstat(dir) // first: it may be made meanwhile
-	if _, err := os.Lstat(mark); err == nil {
+	if marked(dir) {
 		return &folder{dir, streams}, nil
 	}
 	if !errors.Is(there, fs.ErrNotExist) {

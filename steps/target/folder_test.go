@@ -56,6 +56,28 @@ func TestFolderThatIsNotMounted(t *testing.T) {
 	open(t, target.Config{Kind: target.KindFolder, Path: dir})
 }
 
+// A disk that goes while its target is open leaves an empty folder where it was mounted.
+func TestATargetWhoseDiskGoesIsDown(t *testing.T) {
+	dir := filepath.Join(sample.TempDir(t), "vault")
+	p, c := &target.Pool{Now: targettest.Now}, target.Config{Kind: target.KindFolder, Path: dir}
+	if _, err := p.Take("vault", c); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".off"), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	var down *target.Down
+	if _, err := p.Take("vault", c); !errors.As(err, &down) {
+		t.Errorf("its disk is gone: %v", err)
+	}
+	if err := errors.Join(os.Remove(dir), os.Rename(dir+".off", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Take("vault", c); err != nil {
+		t.Error(err)
+	}
+}
+
 // A folder is never seen without its mark: several that open a new target at once all do, and one
 // that was killed while it made the folder leaves nothing that the next waits for.
 func TestTargetsAreMadeWithTheirMark(t *testing.T) {

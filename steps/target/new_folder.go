@@ -12,6 +12,12 @@ import (
 	"bagpipe/layout/disk"
 )
 
+// marked reports whether a folder has the mark of a target.
+func marked(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, layout.StoreFile))
+	return err == nil
+}
+
 // mayMake refuses to make a folder in which copies were made.
 func mayMake(dir string, used func() (bool, error)) error {
 	is, err := used()
@@ -39,7 +45,7 @@ func makeMarked(dir string) error {
 	if err == nil {
 		err = disk.Rename(made, dir)
 	}
-	if _, none := os.Lstat(filepath.Join(dir, layout.StoreFile)); none != nil {
+	if !marked(dir) {
 		return err
 	}
 	_ = os.RemoveAll(made) // who makes it anew meanwhile comes here, too

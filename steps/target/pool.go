@@ -35,7 +35,7 @@ func (p *Pool) Take(name layout.Name, c Config) (Target, error) { return p.take(
 func (p *Pool) take(key string, name layout.Name, c Config) (Target, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t, is := p.open[key]; is && t.config == c {
+	if t, is := p.open[key]; is && t.config == c && (c.Kind != KindFolder || marked(c.Path)) { // a disk may have gone since
 		return t.Target, nil
 	}
 	t, err := openUsed(name, c, p.Now, func() (bool, error) {
