@@ -27,13 +27,15 @@ func (n notStarted) Unwrap() error { return n.error }
 func whyNotStarted(program string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		if at := notExecutable(program); at != "" {
-			return notStarted{fmt.Sprintf("%s is there, and is not executable: chmod +x %s", at, layout.EncodePath(at)), err}
+		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+			if at := filepath.Join(dir, program); mayNotRun(at) {
+				return notExecutable(at, err)
+			}
 		}
 		return notStarted{program + " is in no folder of the PATH", err}
 	case errors.Is(err, fs.ErrPermission):
-		if info, statErr := os.Stat(program); statErr == nil && info.Mode()&0o111 == 0 {
-			return notStarted{fmt.Sprintf("%s is there, and is not executable: chmod +x %s", program, layout.EncodePath(program)), err}
+		if mayNotRun(program) {
+			return notExecutable(program, err)
 		}
 		return err
 	case !errors.Is(err, fs.ErrNotExist):
@@ -65,14 +67,12 @@ func whyNotStarted(program string, err error) error {
 	return notStarted{fmt.Sprintf("%s is there, and its interpreter %q is not%s", program, interpreter, hint), err}
 }
 
-// notExecutable is the file of a program's name in a folder of the PATH that may not be executed; "":
-// there is none.
-func notExecutable(program string) string {
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		at := filepath.Join(dir, program)
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 {
-			return at
-		}
-	}
-	return ""
+// mayNotRun reports whether a file is there, and nobody may execute it.
+func mayNotRun(at string) bool {
+	info, err := os.Stat(at)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0
+}
+
+func notExecutable(at string, err error) error {
+	return notStarted{fmt.Sprintf("%s is there, and is not executable: chmod +x %s", at, layout.EncodePath(at)), err}
 }
