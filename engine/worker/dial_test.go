@@ -4,6 +4,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A peer that is dead is noticed in 15 seconds, by the system, whether bytes are under way or none.
@@ -29,7 +31,7 @@ func TestDeadPeersAreNoticed(t *testing.T) {
 		return value
 	}
 	idle, each, times := option(syscall.TCP_KEEPIDLE), option(syscall.TCP_KEEPINTVL), option(syscall.TCP_KEEPCNT)
-	if sent := option(tcpUserTimeout); sent != 15_000 || idle+each*times != 15 {
+	if sent := option(unix.TCP_USER_TIMEOUT); sent != 15_000 || idle+each*times != 15 {
 		t.Errorf("what was sent stands for %d ms; idle it is asked after %d s, %d times, every %d s", sent, idle, times, each)
 	}
 }
