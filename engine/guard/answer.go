@@ -287,3 +287,24 @@ func (g *Guard) tellAnswer(text string) {
 		g.ledger.Warn("more items are held for what was pushed; the status lists them")
 	}
 }
+
+// answers reports whether a commit says that it answers another.
+func answers(c gitstore.Commit, to gitstore.Hash) bool {
+	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == answersTrailer && t.Value == to.String() })
+}
+
+// add notes a breach, but not again what an earlier commit did and this one only
+// left so.
+func add(was *verdict, b breach) []breach {
+	if was == nil {
+		return []breach{b}
+	}
+	said := func(text string) bool {
+		return slices.ContainsFunc(was.breaches, func(o breach) bool { return slices.Contains(o.what, text) })
+	}
+	b.what = slices.DeleteFunc(b.what, said)
+	if len(b.what) == 0 {
+		return was.breaches
+	}
+	return append(slices.Clone(was.breaches), b)
+}

@@ -238,6 +238,59 @@ func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items m
 	return items, pinned, err
 }
 
+// looked is what a commit did to an item's records.
+type looked struct {
+	before, now       ledger.Records
+	mended            ledger.Records // now, as it may be
+	what              []string       // the breaches
+	misstates         bool           // they are of the records' own statements
+	unclaimed, forged []string       // attempts that nobody made
+}
+
+// look holds an item's records against what they were.
+func (x *examiner) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash, want version, others map[gitstore.Hash]*branch, id layout.ItemID) (l looked, err error) {
+	view, err := x.view(c.Hash)
+	if err != nil {
+		return l, err
+	}
+	plans := x.g.ledger.PlansAt(view)
+	if l.before, err = x.joined(id, want, others, plans); err != nil {
+		return l, err
+	}
+	if l.now, err = ledger.StandingOf(x.g.ledger, view, id); err != nil {
+		return l, err
+	}
+	held := hold(id, l.before, l.now, plans)
+	l.mended, l.what = held.mended, held.breaches
+	if stray, err := x.stray(ctx, c, id, l.before, l.now); err != nil {
+		return l, err
+	} else if stray != "" && len(l.what) == 0 {
+		l.mended, l.what = l.before, []string{stray}
+		l.mended.Retired = layout.Standing{}
+	}
+	if len(others) == 0 {
+		lost, err := lostDeliveries(x.view, main, view, id, l.now)
+		if err != nil {
+			return l, err
+		}
+		l.what = append(l.what, lost...)
+	}
+	unfounded, err := disposals(ctx, x.g.ledger, view, id, l.before, &l.mended, plans)
+	if err != nil {
+		return l, err
+	}
+	l.what = append(l.what, unfounded...)
+	if len(l.what) > 0 || held.is == nil {
+		held.decode(l.before, l.mended)
+	}
+	l.unclaimed, l.forged = madeUp(x.g.ledger.ID, c, held.was, held.is)
+	if len(l.what) == 0 && len(others) == 0 && len(l.unclaimed) == 0 {
+		l.what = misstated(c, id, l.now, plans)
+		l.misstates = len(l.what) > 0
+	}
+	return l, nil
+}
+
 // item holds one item against what it should be.
 func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
 	was := at.items[id]
@@ -245,64 +298,26 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if was != nil {
 		want = was.want
 	}
-	view, err := x.view(c.Hash)
+	l, err := x.look(ctx, c, main, want, others, id)
 	if err != nil {
 		return err
-	}
-	plans := x.g.ledger.PlansAt(view)
-	before, err := x.joined(id, want, others, plans)
-	if err != nil {
-		return err
-	}
-	now, err := ledger.StandingOf(x.g.ledger, view, id)
-	if err != nil {
-		return err
-	}
-	held := hold(id, before, now, plans)
-	mended, what := held.mended, held.breaches
-	if stray, err := x.stray(ctx, c, id, before, now); err != nil {
-		return err
-	} else if stray != "" && len(what) == 0 {
-		mended, what = before, []string{stray}
-		mended.Retired = layout.Standing{}
-	}
-	if len(others) == 0 {
-		lost, err := lostDeliveries(x.view, main, view, id, now)
-		if err != nil {
-			return err
-		}
-		what = append(what, lost...)
-	}
-	unfounded, err := disposals(ctx, x.g.ledger, view, id, before, &mended, plans)
-	if err != nil {
-		return err
-	}
-	what = append(what, unfounded...)
-	if len(what) > 0 || held.is == nil {
-		held.decode(before, mended)
-	}
-	unclaimed, forged := madeUp(x.g.ledger.ID, c, held.was, held.is)
-	misstates := false
-	if len(what) == 0 && len(others) == 0 && len(unclaimed) == 0 {
-		what = misstated(c, id, now, plans)
-		misstates = len(what) > 0
 	}
 	next := &verdict{want: version{at: c.Hash}}
 	switch {
-	case len(what) > 0 && (now.Absent() || now.Retired != layout.Standing{}) && len(others) == 0: // kept by name: there may be very many
+	case len(l.what) > 0 && (l.now.Absent() || l.now.Retired != layout.Standing{}) && len(others) == 0: // kept by name: there may be very many
 		next.want = want
-	case len(what) > 0:
-		next.want = version{files: mended, beside: cmp.Or(want.at, want.beside)}
+	case len(l.what) > 0:
+		next.want = version{files: l.mended, beside: cmp.Or(want.at, want.beside)}
 	}
-	if len(what) > 0 {
-		b := breach{commit: c, what: what}
+	if len(l.what) > 0 {
+		b := breach{commit: c, what: l.what}
 		switch {
-		case misstates:
+		case l.misstates:
 			b.lacks = true
 		case len(others) > 0:
-			b.lacks, err = x.onlyLacks(id, now, before, main, others)
+			b.lacks, err = x.onlyLacks(id, l.now, l.before, main, others)
 		default:
-			b.meant = meant(before, now)
+			b.meant = meant(l.before, l.now)
 		}
 		if err != nil {
 			return err
@@ -312,15 +327,15 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 			x.found(id, next.breaches[len(next.breaches)-1])
 		}
 	}
-	if len(unclaimed) > 0 {
-		x.found(id, breach{commit: c, what: unclaimed, forged: true})
+	if len(l.unclaimed) > 0 {
+		x.found(id, breach{commit: c, what: l.unclaimed, forged: true})
 	}
-	if forged = append(forged, unclaimed...); len(forged) > 0 {
+	if forged := append(l.forged, l.unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
-	} else if was != nil && len(what) == 0 {
+	} else if was != nil && len(l.what) == 0 {
 		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
 	}
-	if x.wrong != "" && string(before.Manifest)+string(before.Execution) != string(now.Manifest)+string(now.Execution) {
+	if x.wrong != "" && string(l.before.Manifest)+string(l.before.Execution) != string(l.now.Manifest)+string(l.now.Execution) {
 		b := breach{commit: c, what: []string{x.wrong}, forged: true}
 		next.breaches = append(next.breaches, b)
 		x.found(id, b)
@@ -421,27 +436,6 @@ func (x *examiner) onlyLacks(id layout.ItemID, now, before ledger.Records, main 
 		}
 	}
 	return state.OnlyLacks(is, records...), nil
-}
-
-// answers reports whether a commit says that it answers another.
-func answers(c gitstore.Commit, to gitstore.Hash) bool {
-	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == answersTrailer && t.Value == to.String() })
-}
-
-// add notes a breach, but not again what an earlier commit did and this one only
-// left so.
-func add(was *verdict, b breach) []breach {
-	if was == nil {
-		return []breach{b}
-	}
-	said := func(text string) bool {
-		return slices.ContainsFunc(was.breaches, func(o breach) bool { return slices.Contains(o.what, text) })
-	}
-	b.what = slices.DeleteFunc(b.what, said)
-	if len(b.what) == 0 {
-		return was.breaches
-	}
-	return append(slices.Clone(was.breaches), b)
 }
 
 // join unites the records of two parents.
