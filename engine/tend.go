@@ -8,6 +8,7 @@ import (
 
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/index"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
 
@@ -15,7 +16,8 @@ const (
 	pollEvery    = 200 * time.Millisecond // for what other writers did to the branch
 	beatEvery    = 10 * time.Second
 	recoverEvery = 2 * time.Second
-	settleEvery  = 6 * time.Second // for settings edited in place
+	settleEvery  = 6 * time.Second // for settings that could not be taken in, or whose edit was not seen
+	editsLook    = 400 * time.Millisecond
 )
 
 // tend does what has to be done now and then: see what others committed, show
@@ -24,8 +26,9 @@ func (r *run) tend(ctx context.Context) {
 	e := r.e
 	saved := e.Ledger.Now()
 	every := func(d time.Duration) *time.Ticker { return time.NewTicker(d) }
-	poll, beat, recover, settings := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery)
-	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settings.Stop() }()
+	poll, beat, recover, settle, looks := every(pollEvery), every(beatEvery), every(recoverEvery), every(settleEvery), every(editsLook)
+	defer func() { poll.Stop(); beat.Stop(); recover.Stop(); settle.Stop(); looks.Stop() }()
+	edits := settings.NewEdits(e.Ledger.Path)
 	for {
 		var err error
 		select {
@@ -50,7 +53,11 @@ func (r *run) tend(ctx context.Context) {
 				r.pool.Drain()
 			}
 			e.Index.OfferTrials()
-		case <-settings.C:
+		case <-looks.C:
+			if edits.Due() {
+				err = e.Settings.Sync(ctx)
+			}
+		case <-settle.C:
 			err = e.Settings.Sync(ctx)
 		case <-e.Settings.Changed():
 			err = e.sync(ctx)

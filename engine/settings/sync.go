@@ -22,8 +22,8 @@ import (
 )
 
 // The rules are: a settings file in the workspace and its committed version are
-// brought together by the next command and, ten times a minute, by a running
-// engine.
+// brought together by the next command and, within a second, by a running engine (edits.go),
+// which also looks at all of them ten times a minute.
 //
 //	on disk                 committed               then
 //	as committed            -                       nothing

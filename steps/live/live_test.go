@@ -108,6 +108,8 @@ func process(mode string, id int64, label, scratch string) {
 		}
 	case label == "hangs":
 		select {}
+	case label == "hungry":
+		note(fmt.Sprint(len(make([]byte, 4<<30))))
 	case strings.HasPrefix(label, "meets-"):
 		if !meets(scratch) {
 			say(`{"jsonrpc":"2.0","id":%d,"error":{"code":65,"message":"the others did not come"}}`, id)
@@ -300,6 +302,17 @@ func TestAnItemThatEndsEveryInstanceFails(t *testing.T) {
 	f := newFixture(t, "good")
 	_, err := f.do(t, "kills")
 	if steps.KindOf(err) != steps.System || err == nil || !strings.Contains(err.Error(), "the robot ended 3 times at this item") || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("%v", err)
+	}
+	if _, err := f.do(t, "next"); err != nil {
+		t.Errorf("the next item: %v", err)
+	}
+}
+
+func TestAProgramTakesNoMoreMemoryThanItMay(t *testing.T) {
+	f := newFixture(t, "good")
+	f.spec.Memory = 1 << 30
+	if _, err := f.do(t, "hungry"); err == nil || !strings.Contains(err.Error(), "the robot ended 3 times at this item") {
 		t.Errorf("%v", err)
 	}
 	if _, err := f.do(t, "next"); err != nil {
