@@ -208,12 +208,15 @@ func (a *Attempts) checkStore(ctx context.Context, dir, own string) error {
 	return s.Check()
 }
 
-// OldestDeposit finds the oldest item that was deposited in the store named own; "" is that of
-// the settings. A deposit that was reset since counts: its milestone stays reached.
+// OldestDeposit finds the oldest item that this site deposited in the store named own; "" is that
+// of the settings. A deposit that was reset since counts: its milestone stays reached. Where
+// records cannot be read, what other sites deposited counts, too: no store is made.
 func (a *Attempts) OldestDeposit(own string) (id layout.ItemID, ok bool) {
+	v, unread := a.ledger.Store.Tip()
 	for it := range a.index.Loaded().Items() {
 		for r := range it.Runs {
-			if a.depositedBy(it, &it.Runs[r], own) {
+			step := a.depositedBy(it, &it.Runs[r], own)
+			if step != "" && (unread != nil || a.doneHere(v, it.ID, it.Runs[r].Name, step)) {
 				return it.ID, true
 			}
 		}
@@ -221,13 +224,33 @@ func (a *Attempts) OldestDeposit(own string) (id layout.ItemID, ok bool) {
 	return "", false
 }
 
-func (a *Attempts) depositedBy(it *queue.Item, run *queue.Run, own string) bool {
+// depositedBy is the step by which a run deposited in the store; "": none did.
+func (a *Attempts) depositedBy(it *queue.Item, run *queue.Run, own string) (step string) {
 	for i := range run.Steps {
-		step := &run.Plan.Steps[i]
-		if named, _ := step.With["store"].(string); !a.Deposits(step) || named != own {
+		planned := &run.Plan.Steps[i]
+		if named, _ := planned.With["store"].(string); !a.Deposits(planned) || named != own {
 			continue
 		}
-		if _, reached := it.Milestones[layout.Name(step.Milestone)]; reached || run.Steps[i].Status == state.Completed {
+		if _, reached := it.Milestones[layout.Name(planned.Milestone)]; reached || run.Steps[i].Status == state.Completed {
+			return planned.Name
+		}
+	}
+	return ""
+}
+
+// doneHere reports whether an engine of this site, not of another that shares the history,
+// completed a step.
+func (a *Attempts) doneHere(v gitstore.View, id layout.ItemID, run, step string) bool {
+	site := a.ledger.Site
+	if site == (state.Site{}) {
+		return true // each store is its own
+	}
+	rec, err := a.ledger.Read(v, id, run)
+	if err != nil {
+		return true // is told of by the step that works on it
+	}
+	for _, attempt := range rec.Execution.Workflows[run].Steps[layout.Name(step)].Attempts {
+		if attempt.State == state.Completed && site.Mine(state.SiteOf(attempt.Runner)) {
 			return true
 		}
 	}
