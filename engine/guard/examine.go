@@ -176,18 +176,20 @@ func (x *examiner) ofJoin(ctx context.Context, c gitstore.Commit, at *branch, ot
 		return touched, err
 	}
 	of := maps.Clone(both)
-	for id, v := range at.items {
-		if len(v.breaches) > 0 || v.want.at.IsZero() {
-			of[id] = true
-		}
-	}
-	for _, b := range others {
-		for id, v := range b.items {
+	open := func(items map[layout.ItemID]*verdict) {
+		for id, v := range items {
 			if len(v.breaches) > 0 || v.want.at.IsZero() {
 				of[id] = true
-			} else if !both[id] && at.items[id] == nil { // what both changed is the main parent's until it is joined
-				at.items[id] = v
 			}
+		}
+	}
+	open(at.items)
+	for _, b := range others {
+		open(b.items)
+	}
+	for id := range touched {
+		if !of[id] { // the main parent's verdict may be of before the other side touched it
+			at.items[id] = &verdict{want: version{at: c.Hash}}
 		}
 	}
 	return of, nil

@@ -2,6 +2,7 @@ package sync_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -37,6 +38,7 @@ type world struct {
 	base  gitstore.Hash
 	clock time.Time
 	n     int
+	by    string // who commits; "": Ada
 }
 
 func newWorld(t *testing.T) *world {
@@ -92,7 +94,7 @@ func (w *world) git(in []byte, args ...string) string {
 func (w *world) commit(on gitstore.Hash, files map[string][]byte) gitstore.Hash {
 	w.n++
 	var in bytes.Buffer
-	fmt.Fprintf(&in, "commit refs/bagpipe/made\nmark :1\ncommitter Ada <ada@example.org> %d +0000\ndata 2\nx\nfrom %s\n", w.clock.Unix()+int64(w.n), on)
+	fmt.Fprintf(&in, "commit refs/bagpipe/made\nmark :1\ncommitter %s %d +0000\ndata 2\nx\nfrom %s\n", cmp.Or(w.by, "Ada <ada@example.org>"), w.clock.Unix()+int64(w.n), on)
 	for _, p := range slices.Sorted(maps.Keys(files)) {
 		if files[p] == nil {
 			fmt.Fprintf(&in, "D %s\n", p)

@@ -14,32 +14,36 @@ import (
 	"bagpipe/layout"
 )
 
-// held commits a note on an item on another commit, and gives its key.
-func (w *world) noted(on gitstore.Hash, id layout.ItemID) (gitstore.Hash, layout.IntentKey) {
+// event commits an event of an item on another commit.
+func (w *world) event(on gitstore.Hash, id layout.ItemID, workflow string, e state.Event) gitstore.Hash {
 	w.Helper()
 	v, err := w.e.Ledger.Store.At(on)
 	if err != nil {
 		w.Fatal(err)
 	}
-	p := layout.ItemDir(id) + "/" + layout.ExecutionJSON
-	data, err := v.ReadFile(p)
+	rec, err := w.e.Ledger.Read(v, id, workflow)
 	if err != nil {
 		w.Fatal(err)
 	}
-	x, err := state.Decode(data)
-	if err != nil {
+	if _, err := state.Apply(rec.Execution, rec.Plan, e); err != nil {
 		w.Fatal(err)
 	}
-	at := w.clock.Add(time.Duration(w.n) * time.Second)
+	rec.Execution.Recompute(w.e.Ledger.PlansAt(v))
+	return w.commit(on, map[string][]byte{layout.ItemDir(id) + "/" + layout.ExecutionJSON: rec.Execution.Encode()})
+}
+
+// now is a second later with each commit.
+func (w *world) now() time.Time { return w.clock.Add(time.Duration(w.n) * time.Second) }
+
+// noted commits a note on an item on another commit, and gives its key.
+func (w *world) noted(on gitstore.Hash, id layout.ItemID) (gitstore.Hash, layout.IntentKey) {
+	w.Helper()
+	at := w.now()
 	key, err := layout.NewIntentKey(at, bytes.NewReader(fmt.Appendf(nil, "%32d", w.n)), "0123abcd")
 	if err != nil {
 		w.Fatal(err)
 	}
-	if _, err := state.Apply(x, nil, state.Remark{Key: key, At: at, By: "Ada <ada@example.org>", Text: fmt.Sprint("reason ", w.n)}); err != nil {
-		w.Fatal(err)
-	}
-	x.Recompute(w.e.Ledger.PlansAt(v))
-	return w.commit(on, map[string][]byte{p: x.Encode()}), key
+	return w.event(on, id, "", state.Remark{Key: key, At: at, By: "Ada <ada@example.org>", Text: fmt.Sprint("reason ", w.n)}), key
 }
 
 // intents are those of an item at a commit.
@@ -141,6 +145,37 @@ func TestOctopus(t *testing.T) {
 	}
 	if len(got) != 3 {
 		t.Errorf("there are %d intents, want the 3 notes", len(got))
+	}
+}
+
+// What one side did to an item that both had touched before they parted is that side's, whichever
+// parent a join names first, and a join of the join is no breach.
+func TestAJoinOfAJoinIsLawful(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, other := w.items[0], w.items[1]
+	const run = "accession.1"
+	attempt := layout.AttemptKey{N: 1, Engine: "0123abcd"}
+	for range 8 { // parents stand in the order of their hashes
+		trunk, _ := w.noted(w.base, id)
+		w.by = "Bagpipe <bagpipe@host>"
+		done := w.event(trunk, id, run, state.Claim{Workflow: run, Step: "unpack", Attempt: attempt, At: w.now(), Runner: "host:1"})
+		done = w.event(done, id, run, state.End{Workflow: run, Step: "unpack", Attempt: attempt, State: state.Completed, At: w.now()})
+		w.by = ""
+		apart, _ := w.noted(trunk, other)
+		later, _ := w.noted(trunk, id)
+		tip := w.join(later, w.join(apart, done))
+		commits, err := gitstore.ParentsFirst(ctx, w.e.Root(), tip, w.base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := w.e.Guard.Review(ctx, w.base, commits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range told {
+			t.Errorf("item %s at %s: %v", b.Item, b.Commit.Hash, b.What)
+		}
 	}
 }
 
