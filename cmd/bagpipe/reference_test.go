@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,31 @@ func TestReferenceSettings(t *testing.T) {
 				t.Errorf("docs/reference.md: parameter %s of robot %s is not named", p, name)
 			}
 		}
+	}
+}
+
+// TestReferenceEnvironment holds the table of what programs find in their environment to the code that
+// sets it.
+func TestReferenceEnvironment(t *testing.T) {
+	code, err := os.ReadFile("../../steps/command.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../docs/workflows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, set []string
+	for _, m := range regexp.MustCompile("(?m)^  \\| (`BAGPIPE_.*?) \\|").FindAllStringSubmatch(string(docs), -1) {
+		told = append(told, strings.Split(strings.ReplaceAll(m[1], "`", ""), ", ")...)
+	}
+	for _, m := range regexp.MustCompile(`"(BAGPIPE_[A-Z_]+)=`).FindAllStringSubmatch(string(code), -1) {
+		set = append(set, m[1])
+	}
+	slices.Sort(told)
+	slices.Sort(set)
+	if len(set) == 0 || !slices.Equal(told, set) {
+		t.Errorf("docs/workflows.md tells of\n%v, and steps/command.go sets\n%v", told, set)
 	}
 }
 
