@@ -28,7 +28,8 @@ type Goal struct {
 	Layout string
 	Target target.Target
 	Down   error
-	Held   layout.DepositCopy // the recorded copy of the item's version; zero: there is none
+	Held   layout.DepositCopy         // the recorded copy of the item's version; zero: there is none
+	Record map[int]layout.DepositCopy // those of all its versions
 }
 
 // outcome is what became of one goal.
@@ -138,6 +139,8 @@ func (c *Call) putOnTargets(ctx context.Context) ([]outcome, error) {
 		done.Go(func() {
 			o := outcome{name: g.Name, err: g.Down}
 			if o.err == nil {
+				b := b
+				b.Record = g.Record
 				o.copy, o.err = g.Target.Put(ctx, b)
 			}
 			all[i] = o

@@ -26,8 +26,8 @@ func (a *Attempts) goals(ctx context.Context, v gitstore.Reader, m layout.Manife
 	}
 	all := &steps.Goals{Copies: copies}
 	for _, name := range names {
-		g := steps.Goal{Name: layout.Name(name), Layout: set.Targets[name].Layout,
-			Held: held.Targets[layout.Name(name)][max(m.Version, 1)]}
+		record := held.Targets[layout.Name(name)]
+		g := steps.Goal{Name: layout.Name(name), Layout: set.Targets[name].Layout, Held: record[max(m.Version, 1)], Record: record}
 		if g.Name == steps.StoreTarget {
 			g.Down = a.checkStore(ctx, store, own)
 		}

@@ -121,8 +121,21 @@ func checkDue(ctx context.Context, c *Checks, d dueCopies) (Result, error) {
 	}
 	out := Result{Item: d.item, Collection: r.Manifest.Collection, Label: r.Manifest.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: true}
 	set := c.settings.Current().Settings
-	return out, c.targetCopies(ctx, r, &out, func(name layout.Name, version int) (target.Level, bool) {
+	err = c.targetCopies(ctx, r, &out, func(name layout.Name, version int) (target.Level, bool) {
 		asked := set.Targets[string(name)].Fixity
 		return cmp.Or(asked.Level, target.Read), slices.Contains(d.copies[name], version) && asked.Hours.Hold(c.ledger.Now().Local())
+	})
+	if err != nil {
+		return out, err
+	}
+	broken := map[layout.Name]bool{} // of an OCFL object the other versions may be, too
+	for name, versions := range out.noted {
+		for _, copied := range versions {
+			broken[name] = broken[name] || copied.Layout == target.LayoutOCFL && copied.Outcome == layout.FixityFailed
+		}
+	}
+	return out, c.targetCopies(ctx, r, &out, func(name layout.Name, version int) (target.Level, bool) {
+		_, looked := out.noted[name][version]
+		return target.Read, broken[name] && !looked
 	})
 }

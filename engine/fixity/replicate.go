@@ -125,9 +125,8 @@ func (c copying) version(ctx context.Context, r *record, version int, out *Copie
 		return err
 	}
 	defer func() { err = errors.Join(err, good.drop()) }()
-	bag := bagFor(c.Checks, r, version, good.dir, "copy")
 	note := func(name layout.Name, t target.Target) error {
-		copied, err := t.Put(ctx, bag)
+		copied, err := t.Put(ctx, bagFor(c.Checks, r, version, good.dir, "copy", r.targets[name]))
 		if err != nil {
 			return err
 		}
@@ -176,70 +175,4 @@ func (c copying) commit(ctx context.Context, out *Copied, made map[layout.Name]m
 		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.DepositsJSON: data}, Author: who.Author,
 			Message: ledger.Message(subject, text, []ledger.Trailer{{"Bagpipe-Item", string(id)}, {"Bagpipe-Target", string(c.to)}, {"Bagpipe-Agent", who.Agent}})}, nil
 	})
-}
-
-// mend replaces the copies on targets that a check found damaged, from a sound one; without
-// one they stay as they are.
-func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
-	bad := map[int]map[layout.Name]bool{}
-	for name, versions := range r.noted {
-		for version, copied := range versions {
-			if copied.Outcome == layout.FixityFailed {
-				if bad[version] == nil {
-					bad[version] = map[layout.Name]bool{}
-				}
-				bad[version][name] = true
-			}
-		}
-	}
-	if len(bad) == 0 {
-		return r, nil
-	}
-	v, err := c.ledger.Store.Tip()
-	if err != nil {
-		return r, err
-	}
-	rec, err := c.read(v, r.Item)
-	if err != nil {
-		return r, err
-	}
-	for version, names := range bad {
-		good, err := c.sound(ctx, rec, version, "", names, "")
-		if fault.Is(err, fault.Damaged) || absent(err) {
-			continue // the item is held
-		}
-		if err != nil {
-			return r, err
-		}
-		for name := range names {
-			if err == nil {
-				err = c.mendCopy(ctx, r, rec, name, version, good)
-			}
-		}
-		if err := errors.Join(err, good.drop()); err != nil {
-			return r, err
-		}
-	}
-	return r, nil
-}
-
-func (c *Checks) mendCopy(ctx context.Context, r Result, rec *record, name layout.Name, version int, good *soundBag) error {
-	t, err := c.target(name)
-	if err != nil {
-		return err
-	}
-	was := r.noted[name][version]
-	made, err := t.Replace(ctx, was, bagFor(c, rec, version, good.dir, "mend"))
-	if err != nil {
-		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
-	}
-	made.Written, made.LastFailure = c.ledger.Now(), &layout.DepositFailure{At: was.Verified, Message: was.Message}
-	r.noted[name][version] = made
-	called := copyName(name, version, rec.Manifest)
-	found := r.Copies[called]
-	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
-	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
-	found.How = ""
-	r.Copies[called] = found
-	return nil
 }

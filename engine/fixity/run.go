@@ -48,6 +48,8 @@ type Result struct {
 	Copies     map[string]layout.FixityCheck `json:"copies"`
 
 	noted       map[layout.Name]map[int]layout.DepositCopy // those on targets, as they are known now
+	known       map[layout.Name]map[int]layout.DepositCopy // all on record
+	read        map[layout.Name]bool                       // targets whose copies were read
 	targetsOnly bool                                       // the copies of the workspace were not looked at
 	partly      bool                                       // some of these were
 	healed      []string                                   // copies that were replaced

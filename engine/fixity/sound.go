@@ -163,9 +163,9 @@ func (f fetching) validated(ctx context.Context) (_ *soundBag, err error) {
 	return had(dir, string(f.name)+":"+f.copied.Place, drop, report), err
 }
 
-// bagFor describes a bag for a target.
-func bagFor(c *Checks, r *record, version int, dir, why string) target.Bag {
+// bagFor describes a bag for a target, of which record has the copies.
+func bagFor(c *Checks, r *record, version int, dir, why string, record map[int]layout.DepositCopy) target.Bag {
 	m, l := r.Manifest, c.ledger
-	return target.Bag{Item: m.Item, Name: c.settings.Current().Settings.Collection(m.Collection).Bag.NameOf(r.Committed.Manifest), Version: version, Dir: dir, By: l.ByPerson().Author.Name, At: l.Now(),
+	return target.Bag{Item: m.Item, Name: c.settings.Current().Settings.Collection(m.Collection).Bag.NameOf(r.Committed.Manifest), Version: version, Dir: dir, By: l.ByPerson().Author.Name, At: l.Now(), Record: record,
 		Message: fmt.Sprintf("%s: %s (%s/%s)", why, m.Item, m.Collection, m.Label)}
 }

@@ -54,7 +54,9 @@ func (c *Checks) open(name layout.Name, take func(layout.Name, target.Config) (t
 // that is down says nothing about its copies.
 // level says how close the look at a copy is; false: there is none.
 func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level func(layout.Name, int) (target.Level, bool)) error {
-	out.noted = map[layout.Name]map[int]layout.DepositCopy{}
+	if out.noted == nil {
+		out.noted, out.read, out.known = map[layout.Name]map[int]layout.DepositCopy{}, map[layout.Name]bool{}, r.targets
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
 		for _, version := range slices.Sorted(maps.Keys(r.targets[name])) {
 			how, looked := level(name, version)
@@ -82,6 +84,7 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 				out.noted[name] = map[int]layout.DepositCopy{}
 			}
 			out.noted[name][version] = copied
+			out.read[name] = how == target.Read
 		}
 	}
 	return nil

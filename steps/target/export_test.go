@@ -22,6 +22,16 @@ type Stops struct {
 	left  int        // writes until then; negative: it lives on
 	Count int        // writes so far
 	dead  bool
+	pause func() // called in the place of a death, once
+}
+
+// OpenPausing opens a target that calls pause at the point at which OpenStopping's engine dies.
+func OpenPausing(name layout.Name, c Config, now func() time.Time, k int, pause func()) (Target, error) {
+	t, s, err := OpenStopping(name, c, now, k)
+	if err == nil {
+		s.pause = pause
+	}
+	return t, err
 }
 
 // OpenStopping opens a target whose engine dies at the k-th point among: before a write, in the
@@ -37,7 +47,7 @@ func OpenStopping(name layout.Name, c Config, now func() time.Time, k int) (Targ
 	case LayoutTar:
 		return &tarTarget{b, now}, s, nil
 	case LayoutOCFL:
-		return &ocflTarget{b: b, now: now}, s, nil
+		return newOCFL(b, now), s, nil
 	}
 	return &bagTarget{b, now}, s, nil
 }
@@ -47,7 +57,12 @@ func (s *Stops) point() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Count++
-	if s.left--; s.left == 0 || s.dead {
+	s.left--
+	if s.left == 0 && s.pause != nil {
+		s.pause()
+		return nil
+	}
+	if s.left == 0 || s.dead {
 		s.dead = true
 		return ErrStopped
 	}
@@ -89,8 +104,15 @@ func (s *stopping) write(ctx context.Context, name string, f file) error {
 	if err := s.point(); err != nil {
 		return err
 	}
+	whole := f.open
+	if s.pausesIn() {
+		f.open = func(offset int64) (reader, error) {
+			r, err := whole(offset)
+			return &pausing{r, f.size / 2, s.pause}, err
+		}
+		return s.backend.write(ctx, name, f)
+	}
 	if s.point() != nil {
-		whole := f.open
 		f.open = func(offset int64) (reader, error) {
 			r, err := whole(offset)
 			return &half{r, f.size / 2}, err
@@ -98,6 +120,38 @@ func (s *stopping) write(ctx context.Context, name string, f file) error {
 		return errors.Join(ErrStopped, s.backend.write(ctx, name, f))
 	}
 	return s.backend.write(ctx, name, f)
+}
+
+// pausesIn reports whether the pause is in the middle of the write that comes, and counts its point then.
+func (s *Stops) pausesIn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pause == nil || s.left != 1 {
+		return false
+	}
+	s.left--
+	s.Count++
+	return true
+}
+
+// pausing calls pause in the middle.
+type pausing struct {
+	reader
+	left  int64
+	pause func()
+}
+
+func (p *pausing) Read(b []byte) (int, error) {
+	if p.left <= 0 && p.pause != nil {
+		p.pause()
+		p.pause = nil
+	}
+	if p.pause != nil {
+		b = b[:min(int64(len(b)), p.left)]
+	}
+	n, err := p.reader.Read(b)
+	p.left -= int64(n)
+	return n, err
 }
 
 // half breaks off in the middle.

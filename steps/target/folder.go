@@ -72,7 +72,9 @@ func (f *folder) down(err error) error {
 			return &Down{err}
 		}
 	}
-	if errors.Is(err, syscall.EIO) {
+	var at *fs.PathError
+	out := errors.As(err, &at) && at.Err.Error() == "path escapes from parent" // a link; the error has no name
+	if out || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOTDIR) {
 		return &Damage{err.Error()}
 	}
 	return err
@@ -101,9 +103,8 @@ func (f *folder) open(_ context.Context, name string, offset int64) (r reader, e
 }
 
 func (f *folder) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
-	at := filepath.Join(f.dir, filepath.FromSlash(dir))
 	if !deep {
-		entries, err := os.ReadDir(at)
+		entries, err := os.ReadDir(filepath.Join(f.dir, filepath.FromSlash(dir)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -123,12 +124,9 @@ func (f *folder) list(ctx context.Context, dir string, deep bool, each func(stri
 		}
 		return nil
 	}
-	tree, err := files.Scan(ctx, at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return f.down(err)
+	tree, err := f.scan(ctx, dir)
+	if err != nil || tree == nil {
+		return err
 	}
 	if err := tree.CheckRegular(); err != nil {
 		return &Damage{err.Error()}
@@ -139,6 +137,37 @@ func (f *folder) list(ctx context.Context, dir string, deep bool, each func(stri
 		}
 	}
 	return nil
+}
+
+func (f *folder) survey(ctx context.Context, dir string) (survey, error) {
+	tree, err := f.scan(ctx, dir)
+	if err != nil || tree == nil {
+		return survey{}, err
+	}
+	s := survey{files: map[string]int64{}, empty: tree.EmptyFolders()}
+	for i := range tree.Files {
+		s.files[tree.Files[i].Path] = tree.Files[i].Size
+	}
+	for i := range tree.Others {
+		s.odd = append(s.odd, tree.Others[i].Path)
+	}
+	return s, nil
+}
+
+// scan lists all below a folder; nil where there is none.
+func (f *folder) scan(ctx context.Context, dir string) (*files.Tree, error) {
+	at := filepath.Join(f.dir, filepath.FromSlash(dir))
+	switch info, err := os.Lstat(at); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && !info.IsDir() && dir != "":
+		return nil, damage("%s is no folder", layout.EncodePath(dir))
+	}
+	tree, err := files.Scan(ctx, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return tree, f.down(err)
 }
 
 func (f *folder) folders(_ context.Context, dir string) (names []string, err error) {

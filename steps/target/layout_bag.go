@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -329,11 +330,19 @@ func (t *bagTarget) differing(ctx context.Context, own vouchers, tree *files.Tre
 		return nil, err
 	}
 	bad = map[string]bool{}
+	above := map[string]bool{} // the folders that the bag's files are in
 	for i := range tree.Files {
 		bad[tree.Files[i].Path] = true
+		for dir := path.Dir(tree.Files[i].Path); dir != "." && !above[dir]; dir = path.Dir(dir) {
+			above[dir] = true
+		}
 	}
+	wanted := maps.Clone(bad)
 	var plan []files.Planned
 	err = t.b.list(ctx, at, true, func(name string, size int64) error {
+		if above[name] || wanted[path.Dir(name)] {
+			return damage("%s is a file in a folder's place, or in one in a file's", layout.EncodePath(name))
+		}
 		if !bad[name] {
 			bad[name] = true
 			return nil
@@ -458,14 +467,17 @@ func setAside(ctx context.Context, b backend, at, to string) error {
 	return err
 }
 
-// stands reports whether there is a file, or a folder with files.
+// stands reports whether there is a file, a folder or what is neither.
 func stands(ctx context.Context, b backend, at string) (bool, error) {
 	r, err := b.open(ctx, at, 0)
 	if err == nil {
 		return true, r.Close()
 	}
 	var wrong *Damage
-	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &wrong) {
+	if errors.As(err, &wrong) { // no regular file, or one that cannot be read
+		return true, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	err = b.list(ctx, at, true, func(string, int64) error { return errEnough })

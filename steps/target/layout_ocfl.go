@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"maps"
 	"os"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -31,13 +34,16 @@ import (
 //   - a version is staged outside the storage root: content, inventory, sidecar; where there
 //     are renames its folder then comes in by one, else (S3) in that order in its place; the
 //     object's inventory.json next, its sidecar last;
+//   - what a put stages has a name of its own. The next put of the item takes it, whoever it was: of two
+//     engines that put one item at once, one finds that it lost;
 //   - a crash leaves a version that the inventory does not name, or a sidecar of the
 //     inventory before: both are finished from the version's own inventory;
 //   - an object that others went on with is gone on with where its inventory is sound, of
 //     OCFL 1.1 and sha512.
 type ocflTarget struct {
-	b   backend
-	now func() time.Time
+	b     backend
+	now   func() time.Time
+	token string // of this target among those that put into the same storage root
 
 	mu   sync.Mutex // guards root
 	root *storageRoot
@@ -53,6 +59,7 @@ func (t *ocflTarget) alone(item layout.ItemID) (done func()) {
 	return turn.Unlock
 }
 
+// open finds the storage root, or makes it.
 func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,9 +73,18 @@ func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
 	return r, err
 }
 
+// newOCFL gives a target.
+func newOCFL(b backend, now func() time.Time) *ocflTarget {
+	return &ocflTarget{b: b, now: now, token: strings.ToLower(rand.Text()[:8])}
+}
+
 // Put finds the bag among the object's versions, or adds one.
-func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
+func (t *ocflTarget) Put(ctx context.Context, b Bag) (layout.DepositCopy, error) {
 	defer t.alone(b.Item)()
+	return meanwhile(func() (layout.DepositCopy, error) { return t.put(ctx, b) })
+}
+
+func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
 	root, err := t.open(ctx)
 	if err != nil {
 		return none, err
@@ -91,8 +107,12 @@ func (t *ocflTarget) Put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 			return none, err
 		}
 		if version != "" {
-			return t.answer(ctx, b, at, version, nil)
+			c, err := t.answer(ctx, b, at, version, nil)
+			return c, errors.Join(err, t.staging(root, b.Item).clear(ctx))
 		}
+	}
+	if err := have.holds(at, b); err != nil {
+		return none, err
 	}
 	sums, err := sumsOf(ctx, b.Dir, own)
 	if err != nil {
@@ -231,22 +251,21 @@ func (t *ocflTarget) verify(ctx context.Context, at string, have *inventory, ver
 	if err != nil {
 		return 0, 0, err
 	}
-	there := map[string]int64{}
-	err = t.b.list(ctx, at, true, func(name string, size int64) error {
-		there[name] = size
-		return nil
-	})
+	there, err := t.b.survey(ctx, at)
 	if err != nil {
 		return 0, 0, err
 	}
-	if name := have.stray(there, version); name != "" {
-		return 0, 0, damage("%s is in no inventory", layout.EncodePath(name))
+	if strays := have.strays(there, version, t.comes(ctx, at, have, there)); len(strays) > 0 {
+		return 0, 0, damage("%s is in no inventory", layout.EncodePath(strays[0]))
 	}
 	var plan []files.Planned
 	var want []logical
 	seen := map[string]bool{}
 	for _, f := range state {
-		length, is := there[f.at]
+		length, is := there.files[f.at]
+		if !is && slices.Contains(there.odd, f.at) {
+			return n, size, damage("%s is no regular file: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
+		}
 		if !is {
 			return n, size, damage("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
 		}
@@ -280,25 +299,43 @@ func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Leve
 		return 0, 0, err
 	}
 	n, size, err := t.verify(ctx, at, have, c.State, level, nil, nil)
-	if err != nil || level == Exists {
+	if err != nil {
 		return n, size, err
 	}
 	there, err := t.vouchers(ctx, at, have, c.State)
-	if err == nil && there.digest() != c.Digest {
+	if err == nil && there.digest() != c.Digest { // also where another bag has become the version
 		err = damage("its tag manifests are not those that were written")
 	}
-	if err == nil {
+	if err == nil && level == Read {
 		err = t.described(ctx, at, c.State)
 	}
 	return n, size, err
 }
 
-// described judges what tells of a version, beside the object's inventory: the object's declaration
-// and the version's own inventory.
+// comes reports whether the folder after the newest version is the next one, which came in and is not
+// yet in the object's inventory. Where versions are made in their place it may be on its way.
+func (t *ocflTarget) comes(ctx context.Context, at string, have *inventory, there survey) bool {
+	name := have.following()
+	if _, is := there.files[name+"/"+inventoryName]; !is || !t.b.traits().renames {
+		return !t.b.traits().renames
+	}
+	next, _, err := readInventory(ctx, t.b, path.Join(at, name))
+	if err == nil && next.ID == have.ID && next.Head == name {
+		_, _, err = t.verify(ctx, at, next, name, Read, nil, nil)
+		return err == nil
+	}
+	return false
+}
+
+// described judges what tells of a version, beside the object's inventory: the object's and the storage
+// root's declarations and the version's own inventory.
 func (t *ocflTarget) described(ctx context.Context, at, version string) error {
 	mark, err := readAll(ctx, t.b, path.Join(at, objectMark))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(mark) != objectText {
 		return damage("its declaration %s is missing, or another", objectMark)
+	}
+	if err == nil {
+		err = rootDeclared(ctx, t.b, at)
 	}
 	if err == nil {
 		_, _, err = readInventory(ctx, t.b, path.Join(at, version))
@@ -328,11 +365,7 @@ func (t *ocflTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (
 		return err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
-	sizes := map[string]int64{}
-	err = t.b.list(ctx, at, true, func(name string, size int64) error {
-		sizes[name] = size
-		return nil
-	})
+	there, err := t.b.survey(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -347,7 +380,7 @@ func (t *ocflTarget) Get(ctx context.Context, c layout.DepositCopy, to string) (
 	g.SetLimit(t.b.traits().streams)
 	for _, f := range state {
 		g.Go(func() error {
-			size, is := sizes[f.at]
+			size, is := there.files[f.at]
 			if !is {
 				return damage("%s is missing: %s", layout.EncodePath(f.name), layout.EncodePath(f.at))
 			}

@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"bagpipe/bags/files"
 	"bagpipe/layout"
@@ -18,15 +21,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// add writes a version, and makes it the object's newest.
+// errTaken is a put that another engine came before.
+var errTaken = errors.New("another engine puts the item there at the same time")
+
+// add writes a version, and makes it the object's newest. Another engine may do so at the same time: it takes
+// what this one staged, or has the version's folder first. What this one lost it does not make up for.
 func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
+	err := t.addStaged(ctx, b, root, at, made, fresh)
+	if t.b.traits().renames && errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(&Down{errTaken}, t.b.remove(ctx, t.staging(root, b.Item).own))
+	}
+	return err
+}
+
+func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
 	data, err := made.encode()
 	if err != nil {
 		return err
 	}
 	stage, first := at, made.Head == "v1"
+	own := t.staging(root, b.Item)
 	if t.b.traits().renames {
-		stage = path.Join(root.stage, string(b.Item))
+		stage = own.own
+		if err := own.claim(ctx); err != nil {
+			return err
+		}
 	}
 	there, err := t.leftovers(ctx, stage, made.Head, first, fresh)
 	if err != nil {
@@ -53,6 +72,9 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 		return err
 	}
 	if stage != at {
+		if err := own.whole(ctx, made.Head, first, fresh); err != nil {
+			return err
+		}
 		from, to := path.Join(stage, made.Head), path.Join(at, made.Head)
 		if first {
 			from, to = stage, at
@@ -67,33 +89,115 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 	if err := t.describe(ctx, at, data); err != nil {
 		return err
 	}
-	return t.b.remove(ctx, path.Join(root.stage, string(b.Item)))
+	return own.clear(ctx)
+}
+
+// staging is where versions of an item are made, before they come into its object.
+type staging struct {
+	b    backend
+	dir  string // of the storage root
+	item layout.ItemID
+	own  string // the folder of this target
+}
+
+func (t *ocflTarget) staging(root *storageRoot, item layout.ItemID) staging {
+	return staging{t.b, root.stage, item, path.Join(root.stage, string(item)+"."+t.token)}
+}
+
+// stagedFor reports whether a folder beside the objects is where a version of the item is made.
+func stagedFor(name string, item layout.ItemID) bool {
+	rest, is := strings.CutPrefix(name, string(item))
+	return is && (rest == "" || rest[0] == '.' && rest != asideEnd)
+}
+
+// clear removes what is staged of the item, also of a put that died or is to find that it lost.
+func (s staging) clear(ctx context.Context) error {
+	if !s.b.traits().renames {
+		return nil
+	}
+	names, err := s.b.folders(ctx, s.dir)
+	for _, name := range names {
+		if err == nil && stagedFor(name, s.item) {
+			err = s.b.remove(ctx, path.Join(s.dir, name))
+		}
+	}
+	return err
+}
+
+// claim takes what a dead put of the item left: of several that do one gets it. An engine that was only thought
+// dead finds its folder gone.
+func (s staging) claim(ctx context.Context) error {
+	names, err := s.b.folders(ctx, s.dir)
+	mine := slices.Contains(names, path.Base(s.own))
+	for _, name := range names {
+		left := path.Join(s.dir, name)
+		switch {
+		case err != nil:
+		case left == s.own || !stagedFor(name, s.item):
+		case mine:
+			err = s.b.remove(ctx, left)
+		default:
+			err = s.b.rename(ctx, left, s.own)
+			if mine = err == nil; errors.Is(err, fs.ErrNotExist) { // another took it
+				err = nil
+			}
+		}
+	}
+	return err
+}
+
+// whole wants all of a version to stand where it was made, and nothing else.
+func (s staging) whole(ctx context.Context, head string, first bool, fresh []logical) error {
+	below := ""
+	if !first {
+		below = head
+	}
+	there, err := s.b.survey(ctx, path.Join(s.own, below))
+	if err != nil {
+		return err
+	}
+	ours := stagedNames(head, first, fresh)
+	for name := range ours {
+		if _, is := there.files[strings.TrimPrefix(name, below+"/")]; !is {
+			return fs.ErrNotExist
+		}
+	}
+	if len(there.files)+len(there.empty)+len(there.odd) != len(ours) {
+		return &Down{errTaken}
+	}
+	return nil
+}
+
+// stagedNames are the files that are made of a version; of an object's first, with the object's own.
+func stagedNames(head string, first bool, fresh []logical) map[string]bool {
+	ours := map[string]bool{head + "/" + inventoryName: true, head + "/" + sidecarName: true}
+	if first {
+		ours[objectMark], ours[inventoryName], ours[sidecarName] = true, true, true
+	}
+	for _, f := range fresh {
+		ours[f.at] = true
+	}
+	return ours
 }
 
 // leftovers lists what a dead put left of a version where it is made, and removes what it left of
 // another version or bag: in an object it would be content that no inventory names.
 func (t *ocflTarget) leftovers(ctx context.Context, stage, head string, first bool, fresh []logical) (there map[string]bool, err error) {
 	staged, below := t.b.traits().renames, head
-	ours := map[string]bool{head + "/" + inventoryName: true, head + "/" + sidecarName: true}
+	ours := stagedNames(head, staged && first, fresh)
 	if staged {
 		below = ""
 	}
-	if staged && first {
-		ours[objectMark], ours[inventoryName], ours[sidecarName] = true, true, true
-	}
-	for _, f := range fresh {
-		ours[f.at] = true
-	}
+	found, err := t.b.survey(ctx, path.Join(stage, below))
+	strays := slices.Concat(found.odd, found.empty)
 	there = map[string]bool{}
-	var strays []string
-	err = t.b.list(ctx, path.Join(stage, below), true, func(name string, _ int64) error {
+	for name := range found.files {
 		name = path.Join(below, name)
 		there[name] = true
 		if !ours[name] {
 			strays = append(strays, name)
 		}
-		return nil
-	})
+	}
 	if staged && ctx.Err() == nil && (err != nil || len(strays) > 0) { // a link, too, or what else is in the way
 		return nil, t.b.remove(ctx, stage)
 	}
@@ -144,6 +248,9 @@ func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical
 		}
 	}
 	info, err := os.Lstat(filepath.Join(b.Dir, filepath.FromSlash(f.name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = damage("%s is not in the bag", layout.EncodePath(f.name))
+	}
 	if err != nil {
 		return err
 	}
@@ -199,165 +306,44 @@ func (t *ocflTarget) finish(ctx context.Context, at string) (*inventory, error) 
 	if err != nil {
 		return have, nil // judged by who goes on
 	}
-	next, data, err := readInventory(ctx, t.b, path.Join(at, "v"+strconv.Itoa(n+1)))
+	name := "v" + strconv.Itoa(n+1)
+	next, data, err := readInventory(ctx, t.b, path.Join(at, name))
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, &wrong) && !t.b.traits().renames:
-		return have, nil // none, or one that was not written to its end
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &wrong):
+		return have, t.inTheWay(ctx, at, name) // none, or one that was not written to its end
 	case err != nil:
 		return nil, err
-	case next.ID != have.ID || next.Head != "v"+strconv.Itoa(n+1):
-		return nil, damage("v%d is another's", n+1)
+	case next.ID != have.ID || next.Head != name:
+		return nil, inTheWay(at, name, "its inventory is of "+layout.EncodePath(next.ID+" "+next.Head))
 	}
 	if _, _, err := t.verify(ctx, at, next, next.Head, Read, nil, nil); err != nil {
+		if errors.As(err, &wrong) {
+			err = inTheWay(at, name, wrong.Text)
+		}
 		return nil, err
 	}
 	return next, t.describe(ctx, at, data)
 }
 
-// Replace writes the content of a version that is damaged anew; the damaged bytes stay
-// aside until the new ones were read back.
-func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (none layout.DepositCopy, err error) {
-	at, err := layout.DecodePath(c.Place)
-	if err != nil {
-		return none, err
-	}
-	root, err := t.open(ctx)
-	if err != nil {
-		return none, err
-	}
-	have, err := t.mendInventory(ctx, b, root, at, c.State)
-	if errors.Is(err, fs.ErrNotExist) { // nothing tells of the object
-		return t.Put(ctx, b)
-	}
-	if err != nil {
-		return none, err
-	}
-	state, err := have.state(c.State)
-	if err != nil {
-		return none, err
-	}
-	for _, f := range state {
-		sum, err := sumOf(ctx, t.b, path.Join(at, f.at), files.SHA512)
-		if err == nil && hex.EncodeToString(sum) == f.digest {
-			continue
-		}
-		var wrong *Damage
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &wrong) {
-			return none, err
-		}
-		if err := t.mendOne(ctx, b, root, at, f); err != nil {
-			return none, err
-		}
-	}
-	if err := t.mendRest(ctx, b, root, at, have, c.State); err != nil {
-		return none, err
-	}
-	made, err := t.answer(ctx, b, at, c.State, nil)
-	if err == nil {
-		err = t.described(ctx, at, c.State)
-	}
-	if err == nil && made.Digest != c.Digest {
-		err = damage("what was mended is not the bag that was written")
-	}
-	if err == nil { // also of a mend that was killed
-		err = errors.Join(t.b.remove(ctx, asideIn(root, b)), t.b.remove(ctx, path.Join(root.stage, string(b.Item))))
-	}
-	return made, err
-}
-
-// mendInventory takes an inventory that is broken from the newest version that has it.
-func (t *ocflTarget) mendInventory(ctx context.Context, b Bag, root *storageRoot, at, version string) (*inventory, error) {
-	have, _, err := readInventory(ctx, t.b, at)
-	var wrong *Damage
-	if err == nil || !errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) {
-		return have, err
-	}
-	n, nerr := strconv.Atoi(version[min(1, len(version)):])
-	if nerr != nil {
-		return nil, err
-	}
-	var data []byte
-	for ; ; n++ { // the newest has it all
-		v, own, rerr := readInventory(ctx, t.b, path.Join(at, "v"+strconv.Itoa(n)))
-		if rerr != nil {
-			break
-		}
-		have, data = v, own
-	}
-	if have == nil {
-		return nil, err
-	}
-	return have, t.describeAnew(ctx, b, root, at, "", data)
-}
-
-// describeAnew writes an inventory of an object, below dir, in the place of a broken one, which is set aside.
-func (t *ocflTarget) describeAnew(ctx context.Context, b Bag, root *storageRoot, at, dir string, data []byte) error {
-	for _, name := range []string{inventoryName, sidecarName} {
-		if err := setAside(ctx, t.b, path.Join(at, dir, name), path.Join(asideIn(root, b), dir, name)); err != nil {
-			return err
-		}
-	}
-	return t.describe(ctx, path.Join(at, dir), data)
-}
-
-// mendRest sets aside what no inventory has, and writes the object's declaration and the version's own
-// inventory anew where they are broken.
-func (t *ocflTarget) mendRest(ctx context.Context, b Bag, root *storageRoot, at string, have *inventory, version string) error {
-	there := map[string]int64{}
-	err := t.b.list(ctx, at, true, func(name string, size int64) error {
-		there[name] = size
-		return nil
-	})
-	for err == nil {
-		name := have.stray(there, version)
-		if name == "" {
-			break
-		}
-		delete(there, name)
-		err = setAside(ctx, t.b, path.Join(at, name), path.Join(asideIn(root, b), name))
-	}
-	var wrong *Damage
-	if err == nil {
-		err = t.described(ctx, at, version)
-	}
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	if err := setAside(ctx, t.b, path.Join(at, objectMark), path.Join(asideIn(root, b), objectMark)); err != nil {
-		return err
-	}
-	if err := t.b.replace(ctx, path.Join(at, objectMark), []byte(objectText)); err != nil {
-		return err
-	}
-	data, err := have.upTo(version).encode()
-	if err != nil {
-		return err
-	}
-	return t.describeAnew(ctx, b, root, at, version, data)
-}
-
-func (t *ocflTarget) mendOne(ctx context.Context, b Bag, root *storageRoot, at string, f logical) error {
-	name, bad := path.Join(at, f.at), path.Join(asideIn(root, b), f.at)
+// inTheWay refuses what stands where the next version belongs and is none, where a version comes in
+// as a whole: another program writes it, or died. Empty folders go.
+func (t *ocflTarget) inTheWay(ctx context.Context, at, name string) error {
 	if !t.b.traits().renames {
-		if err := setAside(ctx, t.b, name, bad); err != nil {
-			return err
-		}
-		return t.sendOne(ctx, b, at, f, true)
+		return nil // a put of ours that died, and is gone on with
 	}
-	stage := path.Join(root.stage, string(b.Item))
-	if err := t.sendOne(ctx, b, stage, f, true); err != nil {
+	there, err := t.b.survey(ctx, path.Join(at, name))
+	if wrong := (*Damage)(nil); errors.As(err, &wrong) {
+		return inTheWay(at, name, wrong.Text)
+	}
+	if err != nil {
 		return err
 	}
-	if err := t.b.settle(ctx, path.Join(stage, f.at)); err != nil {
-		return err
+	if len(there.files)+len(there.odd) > 0 {
+		return inTheWay(at, name, "no inventory names it")
 	}
-	if err := setAside(ctx, t.b, name, bad); err != nil {
-		return err
-	}
-	return t.b.rename(ctx, path.Join(stage, f.at), name)
+	return t.b.remove(ctx, path.Join(at, name))
 }
 
-// asideIn is where damaged content of an object is until it is mended.
-func asideIn(root *storageRoot, b Bag) string {
-	return path.Join(root.stage, string(b.Item)+".damaged")
+func inTheWay(at, name, why string) error {
+	return &Down{fmt.Errorf("%s stands where the item's next version belongs: %s; a check that mends sets it aside", layout.EncodePath(path.Join(at, name)), why)}
 }

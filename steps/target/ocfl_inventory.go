@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 const (
@@ -101,31 +103,58 @@ func (v *inventory) state(version string) ([]logical, error) {
 	return all, nil
 }
 
-// stray gives the first of the files of an object that no inventory has: in a version's folder, or in
-// no version's; "": there is none. The folder after the newest may be a version on its way.
-func (v *inventory) stray(there map[string]int64, version string) (first string) {
-	known := map[string]bool{}
+// following is the folder of the version after the newest; "" of an object that is not continued.
+func (v *inventory) following() string {
+	n, err := v.headNumber()
+	if err != nil {
+		return ""
+	}
+	return "v" + strconv.Itoa(n+1)
+}
+
+// strays gives what stands in an object and no inventory has, in a version's folder or in no version's, in
+// order. comes: the folder after the newest is a version on its way.
+func (v *inventory) strays(there survey, version string, comes bool) (all []string) {
+	known, next := map[string]bool{}, v.following()
 	for _, paths := range v.Manifest {
 		for _, p := range paths {
 			known[p] = true
 		}
 	}
-	next := ""
-	if head, err := v.headNumber(); err == nil {
-		next = "v" + strconv.Itoa(head+1)
-	}
-	for name := range there {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(there.files)), there.odd, there.empty) {
 		top, rest, below := strings.Cut(name, "/")
 		switch {
-		case known[name]:
-		case !below && (strings.HasPrefix(name, "0="+objectValue) || strings.HasPrefix(strings.TrimPrefix(name, "."), inventoryName)): // a part of one, too
-		case below && (top == "extensions" || top == "logs" || top == next || v.Versions[top] != nil && top != version):
-		case top == version && strings.HasPrefix(rest, inventoryName):
-		case first == "" || name < first:
-			first = name
+		case known[name] && !slices.Contains(there.empty, name), top == "extensions", top == "logs":
+		case !below && (describes(name) || strings.TrimSuffix(strings.TrimPrefix(name, "."), ".part") == objectMark):
+		case below && (top == next && comes || v.Versions[top] != nil && top != version):
+		case top == version && describes(rest):
+		default:
+			all = append(all, name)
 		}
 	}
-	return first
+	slices.Sort(all)
+	return all
+}
+
+// describes reports whether a name is that of an inventory or its sidecar, or of a part of one.
+func describes(name string) bool {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "."), ".part")
+	return name == inventoryName || name == sidecarName
+}
+
+// holds wants the copies of versions before a bag's that are on record in an object, at a place, as sound, to be there. nil is
+// no object.
+func (v *inventory) holds(at string, b Bag) error {
+	for _, n := range sortedKeys(b.Record) {
+		c := b.Record[n]
+		if n >= b.Version || c.Outcome != layout.FixityPassed || c.Layout != LayoutOCFL || c.Place != layout.EncodePath(at) {
+			continue
+		}
+		if there := v.version(c.State); there == nil || there.of() != n {
+			return &Down{fmt.Errorf("version %d of the item is on record as %s of %s, and is not there: a check that mends writes it again, and then this one is added", n, c.State, c.Place)}
+		}
+	}
+	return nil
 }
 
 // upTo is the inventory as it was when a version of it was the newest.
@@ -146,6 +175,14 @@ func (v *inventory) upTo(version string) *inventory {
 			return &then
 		}
 	}
+}
+
+// version is one of an object's; nil: there is none.
+func (v *inventory) version(name string) *objectVersion {
+	if v == nil {
+		return nil
+	}
+	return v.Versions[name]
 }
 
 // check says why an object's inventory is not gone on with.

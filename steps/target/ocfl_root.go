@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,22 +35,32 @@ type storageRoot struct {
 	layout extension.Layout
 }
 
-// openRoot finds the storage root, or makes it.
+// openRoot finds the storage root, or makes it. One that has its layout alone, of a making that died or as its declaration
+// went, is declared again.
 func openRoot(ctx context.Context, b backend) (*storageRoot, error) {
 	for _, dir := range []string{"", rootFolder} {
-		is, err := declared(ctx, b, dir)
+		is, laidOut, err := declared(ctx, b, dir)
 		if err != nil {
 			return nil, err
 		}
-		if !is {
+		if !is && !laidOut {
 			continue
 		}
 		r := &storageRoot{dir: dir, stage: "staging"}
 		if dir == "" {
 			r.stage = "extensions/bagpipe-staging"
 		}
-		r.layout, err = readLayout(ctx, b, dir)
+		if r.layout, err = readLayout(ctx, b, dir); err == nil && !is {
+			err = b.replace(ctx, path.Join(dir, rootMark), []byte(rootText))
+		}
 		return r, err
+	}
+	names, err := b.folders(ctx, rootFolder)
+	if err != nil {
+		return nil, err
+	}
+	if names = slices.DeleteFunc(names, func(name string) bool { return name == "extensions" }); len(names) > 0 {
+		return nil, &Down{fmt.Errorf("the folder %s has folders, and neither %s nor %s: how a storage root there was laid out cannot be told. Give it these two files again", rootFolder, rootMark, layoutFile)}
 	}
 	r := &storageRoot{dir: rootFolder, stage: "staging", layout: extension.Ext0004().(extension.Layout)}
 	config, err := json.MarshalIndent(r.layout, "", "  ")
@@ -71,23 +82,43 @@ func openRoot(ctx context.Context, b backend) (*storageRoot, error) {
 	return r, nil
 }
 
-// declared reports whether a folder is a storage root that is gone on with. One of another
-// version, or an object, is an error: nothing is made in it.
-func declared(ctx context.Context, b backend, dir string) (is bool, err error) {
+// declared reports whether a folder is a storage root that is gone on with, and whether it says how it is laid out.
+// One of another version, or an object, is an error: nothing is made in it.
+func declared(ctx context.Context, b backend, dir string) (is, laidOut bool, err error) {
 	other := ""
 	err = b.list(ctx, dir, false, func(name string, _ int64) error {
 		switch {
 		case name == rootMark:
 			is = true
+		case name == layoutFile:
+			laidOut = true
 		case strings.HasPrefix(name, "0=ocfl_"):
 			other = name
 		}
 		return nil
 	})
 	if err == nil && other != "" {
-		return false, fmt.Errorf("the target's folder has %s: a storage root of OCFL 1.1 alone is gone on with", layout.EncodePath(other))
+		return false, false, fmt.Errorf("the target's folder has %s: a storage root of OCFL 1.1 alone is gone on with", layout.EncodePath(other))
 	}
-	return is, err
+	return is, laidOut, err
+}
+
+// rootDeclared wants the declaration of the storage root that an object stands in.
+func rootDeclared(ctx context.Context, b backend, object string) error {
+	dirs := []string{""}
+	if strings.HasPrefix(object, rootFolder+"/") {
+		dirs = []string{rootFolder, ""}
+	}
+	for _, dir := range dirs {
+		text, err := readAll(ctx, b, path.Join(dir, rootMark))
+		if err == nil && string(text) == rootText {
+			return nil
+		}
+		if wrong := (*Damage)(nil); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &wrong) {
+			return err
+		}
+	}
+	return damage("the declaration %s of its storage root is missing, or another", rootMark)
 }
 
 func ending(text []byte) string {
@@ -172,4 +203,4 @@ func (c contentNames) of(name, digest string) string {
 	return name
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -334,6 +334,11 @@ func TestOCFLOnS3LeavesNoStrays(t *testing.T) {
 		return made
 	}
 	place := put("first").Place
+	one := b
+	b = targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
+	b.Item = "3fa9c0d2e1b7b48"
+	put("second") // the storage root
+	b = one
 	for _, name := range []string{"v1/content/data/a", "v1/content/data/stray"} {
 		_, err := s.Client.PutObject(t.Context(), s.Bucket, "second/"+place+"/"+name, strings.NewReader("stray"), 5, minio.PutObjectOptions{})
 		must(t, err)

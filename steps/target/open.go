@@ -28,7 +28,7 @@ func openUsed(name layout.Name, c Config, now func() time.Time, used func() (boo
 	case LayoutTar:
 		return &tarTarget{b, now}, nil
 	case LayoutOCFL:
-		return &ocflTarget{b: b, now: now}, nil
+		return newOCFL(b, now), nil
 	default:
 		return &bagTarget{b, now}, nil
 	}

@@ -27,6 +27,24 @@ func Remove(ctx context.Context, t Target, item layout.ItemID) error {
 	return fmt.Errorf("remove item %s: %w", item.Short(), errors.ErrUnsupported)
 }
 
+// Sweep removes what a mend that was killed set aside of a copy of an item, which a look has just found sound by
+// reading it. record has the copies of all its versions there. Errors: *Down.
+func Sweep(ctx context.Context, t Target, item layout.ItemID, c layout.DepositCopy, record map[int]layout.DepositCopy) error {
+	at, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return err
+	}
+	switch t := t.(type) {
+	case *bagTarget:
+		return t.b.remove(ctx, aside(at))
+	case *tarTarget:
+		return t.b.remove(ctx, aside(at))
+	case *ocflTarget:
+		return t.sweep(ctx, at, item, c.State, record)
+	}
+	return nil
+}
+
 // removeOf removes what is named for an item in the folder where its bags belong.
 func removeOf(ctx context.Context, b backend, item layout.ItemID, ending string) error {
 	dir := path.Dir(Place(item, 1))
@@ -70,7 +88,17 @@ func (t *ocflTarget) removeObject(ctx context.Context, item layout.ItemID) error
 	if err != nil {
 		return err
 	}
-	for _, at := range []string{path.Join(root.stage, string(item)), object} {
+	names, err := t.b.folders(ctx, root.stage)
+	if err != nil {
+		return err
+	}
+	all := []string{path.Join(root.stage, string(item)), object}
+	for _, name := range names {
+		if stagedFor(name, item) || name == string(item)+asideEnd {
+			all = append(all, path.Join(root.stage, name))
+		}
+	}
+	for _, at := range all {
 		if keeper, is := unpaced(t.b).(versioned); is {
 			err = keeper.purge(ctx, at+"/")
 		} else {

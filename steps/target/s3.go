@@ -241,6 +241,14 @@ func (b *bucket) list(ctx context.Context, dir string, deep bool, each func(stri
 	return ctx.Err()
 }
 
+func (b *bucket) survey(ctx context.Context, dir string) (survey, error) {
+	s := survey{files: map[string]int64{}}
+	return s, b.list(ctx, dir, true, func(name string, size int64) error {
+		s.files[name] = size
+		return nil
+	})
+}
+
 func (b *bucket) folders(ctx context.Context, dir string) (names []string, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends the listing

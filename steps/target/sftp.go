@@ -235,6 +235,11 @@ func (s *server) with(do func(*sftp.Client) error) error {
 func (s *server) open(_ context.Context, name string, offset int64) (r reader, err error) {
 	err = s.with(func(c *sftp.Client) error {
 		info, err := c.Lstat(s.at(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if above, aerr := c.Lstat(s.at(path.Dir(name))); aerr == nil && !above.IsDir() {
+				return damage("%s is no folder", layout.EncodePath(path.Dir(name)))
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -269,54 +274,6 @@ func (r *serverReader) Read(b []byte) (int, error) {
 }
 
 func (r *serverReader) Close() error { return r.s.failed(r.reader.Close()) }
-
-func (s *server) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
-	return s.with(func(c *sftp.Client) error { return s.walk(ctx, c, dir, "", deep, each) })
-}
-
-func (s *server) walk(ctx context.Context, c *sftp.Client, dir, below string, deep bool, each func(string, int64) error) error {
-	entries, err := c.ReadDirContext(ctx, s.at(path.Join(dir, below)))
-	if errors.Is(err, fs.ErrNotExist) && below == "" {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(below, e.Name())
-		switch {
-		case strings.Contains(e.Name(), "/") || e.Name() == "..":
-			return damage("%s is no name", layout.EncodePath(e.Name()))
-		case e.Mode().IsRegular():
-			if err := each(name, e.Size()); err != nil {
-				return err
-			}
-		case e.IsDir() && deep:
-			if err := s.walk(ctx, c, dir, name, deep, each); err != nil {
-				return err
-			}
-		case !e.IsDir() && deep:
-			return damage("%s is no regular file", layout.EncodePath(name))
-		}
-	}
-	return nil
-}
-
-func (s *server) folders(ctx context.Context, dir string) (names []string, err error) {
-	err = s.with(func(c *sftp.Client) error {
-		entries, err := c.ReadDirContext(ctx, s.at(dir))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		for _, e := range entries {
-			if e.IsDir() {
-				names = append(names, e.Name())
-			}
-		}
-		return err
-	})
-	return names, err
-}
 
 // makeAll makes a folder and those above it. A folder that another stream makes just now makes
 // MkdirAll fail, once for each level at most.
@@ -435,7 +392,12 @@ func (s *server) remove(_ context.Context, name string) error {
 		s.mu.Lock()
 		clear(s.made)
 		s.mu.Unlock()
-		err := c.RemoveAll(s.at(name))
+		info, err := c.Lstat(s.at(name))
+		if err == nil && info.IsDir() {
+			err = c.RemoveAll(s.at(name))
+		} else if err == nil { // a link, too, which RemoveAll would follow
+			err = c.Remove(s.at(name))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -46,6 +46,9 @@ type Bag struct {
 	By, Message string
 	At          time.Time
 	Progress    func(bytes int64) // counts what was written and read back, called by several goroutines at once; may be nil
+	// Record has the copies of the item's versions that are on record there. Of OCFL, whose versions share one
+	// object, a put waits where an earlier one, sound by its record, is gone, and a mend keeps what it set aside of others.
+	Record map[int]layout.DepositCopy
 }
 
 // Level says how close a look is.
@@ -80,6 +83,8 @@ type backend interface {
 	// list gives the files below a folder, their names relative to it; only those directly
 	// in it unless deep. None where there is no folder.
 	list(ctx context.Context, dir string, deep bool, each func(name string, size int64) error) error
+	// survey tells what stands below a folder; nothing where there is none.
+	survey(ctx context.Context, dir string) (survey, error)
 	// folders gives the names of the folders directly in a folder; none where there is none.
 	folders(ctx context.Context, dir string) ([]string, error)
 	// write makes a file; what a dead write of it left may be gone on with. Where files
@@ -104,6 +109,13 @@ type backend interface {
 	// traits tells what the backend can do.
 	traits() traits
 	close() error
+}
+
+// survey is what stands below a folder, by names relative to it.
+type survey struct {
+	files map[string]int64 // with their sizes
+	empty []string         // folders with nothing in them
+	odd   []string         // links, pipes, devices
 }
 
 // traits are what backends differ in.

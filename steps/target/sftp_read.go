@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
 
+	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
 	"bagpipe/bags/files"
+	"bagpipe/layout"
 )
 
 const (
@@ -108,4 +112,83 @@ func (s *server) ask(ctx context.Context, command string) ([]byte, error) {
 			}
 		}
 	}
+}
+
+func (s *server) list(ctx context.Context, dir string, deep bool, each func(string, int64) error) error {
+	return s.with(func(c *sftp.Client) error { return s.walk(ctx, c, dir, "", deep, each, nil) })
+}
+
+func (s *server) survey(ctx context.Context, dir string) (survey, error) {
+	found := survey{files: map[string]int64{}}
+	each := func(name string, size int64) error {
+		found.files[name] = size
+		return nil
+	}
+	return found, s.with(func(c *sftp.Client) error { return s.walk(ctx, c, dir, "", true, each, &found) })
+}
+
+// walk lists files; links, pipes and empty folders are noted in found. Without found a link or pipe is damage.
+func (s *server) walk(ctx context.Context, c *sftp.Client, dir, below string, deep bool, each func(string, int64) error, found *survey) error {
+	if deep && below == "" && dir != "" { // a link leads elsewhere
+		if info, err := c.Lstat(s.at(dir)); err == nil && !info.IsDir() {
+			return damage("%s is no folder", layout.EncodePath(dir))
+		}
+	}
+	entries, err := s.entries(ctx, c, path.Join(dir, below))
+	if errors.Is(err, fs.ErrNotExist) && below == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 && below != "" && found != nil {
+		found.empty = append(found.empty, below)
+	}
+	for _, e := range entries {
+		name := path.Join(below, e.Name())
+		switch {
+		case strings.Contains(e.Name(), "/") || e.Name() == "..":
+			return damage("%s is no name", layout.EncodePath(e.Name()))
+		case e.Mode().IsRegular():
+			if err := each(name, e.Size()); err != nil {
+				return err
+			}
+		case e.IsDir() && deep:
+			if err := s.walk(ctx, c, dir, name, deep, each, found); err != nil {
+				return err
+			}
+		case !e.IsDir() && found != nil:
+			found.odd = append(found.odd, name)
+		case !e.IsDir() && deep:
+			return damage("%s is no regular file", layout.EncodePath(name))
+		}
+	}
+	return nil
+}
+
+// entries lists a folder. What is none is damage.
+func (s *server) entries(ctx context.Context, c *sftp.Client, dir string) ([]fs.FileInfo, error) {
+	entries, err := c.ReadDirContext(ctx, s.at(dir))
+	if err != nil {
+		if info, lerr := c.Lstat(s.at(dir)); lerr == nil && !info.IsDir() {
+			err = damage("%s is no folder", layout.EncodePath(dir))
+		}
+	}
+	return entries, err
+}
+
+func (s *server) folders(ctx context.Context, dir string) (names []string, err error) {
+	err = s.with(func(c *sftp.Client) error {
+		entries, err := s.entries(ctx, c, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+		return err
+	})
+	return names, err
 }

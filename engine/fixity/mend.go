@@ -1,0 +1,149 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+	"bagpipe/steps/target"
+)
+
+// mending is what is done about what a look found of one item.
+type mending struct {
+	*Checks
+	found  Result
+	record *record
+}
+
+// mend replaces the copies on targets that a check found damaged, from a sound one; without
+// one they stay as they are. What mends that were killed set aside of sound ones goes.
+func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
+	bad := map[int]map[layout.Name]bool{}
+	for _, name := range slices.Sorted(maps.Keys(r.noted)) {
+		for version, copied := range r.noted[name] {
+			switch {
+			case copied.Outcome == layout.FixityFailed:
+				if bad[version] == nil {
+					bad[version] = map[layout.Name]bool{}
+				}
+				bad[version][name] = true
+			case r.read[name]:
+				if err := c.sweepAside(ctx, r, name, copied); err != nil {
+					return r, err
+				}
+			}
+		}
+	}
+	if len(bad) == 0 {
+		return r, nil
+	}
+	v, err := c.ledger.Store.Tip()
+	if err != nil {
+		return r, err
+	}
+	rec, err := c.read(v, r.Item)
+	if err != nil {
+		return r, err
+	}
+	m := mending{c, r, rec}
+	for _, version := range slices.Sorted(maps.Keys(bad)) { // of an OCFL object the earlier ones are there first
+		if err := m.version(ctx, version, bad[version]); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// sweepAside removes what a mend that was killed set aside of a copy that was read and is sound.
+func (c *Checks) sweepAside(ctx context.Context, r Result, name layout.Name, copied layout.DepositCopy) error {
+	t, err := c.target(name)
+	if err == nil {
+		err = target.Sweep(ctx, t, r.Item, copied, r.known[name])
+	}
+	if down := (*target.Down)(nil); errors.As(err, &down) {
+		return nil // the next look does it
+	}
+	if err != nil {
+		return fmt.Errorf("item %s: target %s: what a mend set aside: %w", r.Item.Short(), name, err)
+	}
+	return nil
+}
+
+// version replaces the damaged copies of a version. One that cannot be replaced now stays damaged, and says why.
+func (m mending) version(ctx context.Context, version int, names map[layout.Name]bool) (err error) {
+	good, err := m.soundOf(ctx, version, names)
+	if fault.Is(err, fault.Damaged) || absent(err) {
+		return nil // the item is held
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, good.drop()) }()
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		err := m.copy(ctx, name, version, good)
+		var down *target.Down
+		var wrong *target.Damage
+		switch {
+		case errors.As(err, &down), errors.As(err, &wrong):
+			m.unmended(name, version, err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// soundOf gives a sound bag for damaged copies: from another copy or, where none is sound, from a damaged OCFL object, of
+// which what tells of it alone may be at fault.
+func (m mending) soundOf(ctx context.Context, version int, damaged map[layout.Name]bool) (*soundBag, error) {
+	good, err := m.sound(ctx, m.record, version, "", damaged, "")
+	if !fault.Is(err, fault.Damaged) && !absent(err) {
+		return good, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(damaged)) {
+		if m.record.targets[name][version].Layout != target.LayoutOCFL {
+			continue
+		}
+		if own, err := m.sound(ctx, m.record, version, name, nil, ""); err == nil {
+			return own, nil
+		}
+	}
+	return nil, err
+}
+
+// unmended notes why a damaged copy was not replaced.
+func (m mending) unmended(name layout.Name, version int, why error) {
+	called := copyName(name, version, m.record.Manifest)
+	found, copied := m.found.Copies[called], m.found.noted[name][version]
+	found.Message = ledger.Clip(found.Message+"; not mended: "+ledger.Printable(why.Error()), ledger.MaxMessage)
+	copied.Message = found.Message
+	m.found.Copies[called], m.found.noted[name][version] = found, copied
+}
+
+func (m mending) copy(ctx context.Context, name layout.Name, version int, good *soundBag) error {
+	t, err := m.target(name)
+	if err != nil {
+		return err
+	}
+	r, was := m.found, m.found.noted[name][version]
+	known := maps.Clone(m.record.targets[name])
+	maps.Copy(known, r.noted[name]) // as this look found them
+	made, err := t.Replace(ctx, was, bagFor(m.Checks, m.record, version, good.dir, "mend", known))
+	if err != nil {
+		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
+	}
+	made.Written, made.LastFailure = m.ledger.Now(), &layout.DepositFailure{At: was.Verified, Message: was.Message}
+	r.noted[name][version] = made
+	called := copyName(name, version, m.record.Manifest)
+	found := r.Copies[called]
+	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
+	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
+	found.How = ""
+	r.Copies[called] = found
+	return nil
+}
