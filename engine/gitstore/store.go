@@ -172,6 +172,15 @@ func (s *Store) CaughtUp(ctx context.Context) error {
 	return s.follower.CaughtUp(ctx)
 }
 
+// Shown gives the files as they were committed when the workspace last showed them all, which a
+// killed process leaves behind the branch; where that is not known, as they are at the tip.
+func (s *Store) Shown() (View, error) {
+	if at := follow.Shown(s.repo); !at.IsZero() {
+		return s.At(at)
+	}
+	return s.Tip()
+}
+
 // Repair brings the followed files in line with the branch: those that changed since the
 // mark in .bagpipe, or all when there is none. Edited ones are kept beside and reported.
 // Repair is called once, at start; until then no mark is written. When another process

@@ -17,21 +17,45 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// CheckMounted answers a *mounted.Error when the workspace's folders are not there.
+// CheckMounted answers a *mounted.Error when the workspace's folders are not there. A clone in
+// which the first items of others have not been shown yet is whole.
 func (l *Ledger) CheckMounted() error {
-	v, err := l.Store.Tip()
+	v, err := l.Store.Shown()
 	if err != nil {
 		return err
 	}
+	names, err := itemFolders(v)
+	if err != nil {
+		return err
+	}
+	return mounted.Folders(l.Root, names)
+}
+
+// MakeItemFolders makes the folders of items/ that a commit of others has, before the branch
+// moves there: without one a killed process would leave what looks like a missing mount.
+func (l *Ledger) MakeItemFolders(commit gitstore.Hash) error {
+	v, err := l.Store.At(commit)
+	if err != nil {
+		return err
+	}
+	names, err := itemFolders(v)
+	for _, name := range names {
+		err = errors.Join(err, disk.MkdirAll(l.Path(layout.ItemsDir+"/"+name), 0o750))
+	}
+	return err
+}
+
+// itemFolders are the names in items/.
+func itemFolders(v gitstore.View) ([]string, error) {
 	entries, err := v.List(layout.ItemsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
 		names = append(names, entry.Name)
 	}
-	return mounted.Folders(l.Root, names)
+	return names, nil
 }
 
 // Foreign says that the workspace belongs to another account than the one that acts: what

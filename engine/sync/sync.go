@@ -134,6 +134,9 @@ func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash) (did bool, err 
 			if to, err = s.join(ctx, tip, theirs); err != nil {
 				return to, err
 			}
+			if err := s.ledger.MakeItemFolders(to); err != nil {
+				return to, err
+			}
 			known[tip] = to
 		}
 		did = to != tip

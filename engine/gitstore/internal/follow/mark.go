@@ -94,6 +94,9 @@ func (m *marker) write() error {
 	return m.repo.FS.Rename(name+".tmp", name)
 }
 
+// Shown gives the commit up to which the followed files are right, zero when that is not known.
+func Shown(r *repo.Repo) odb.Hash { return (&marker{repo: r}).read() }
+
 // read gives the commit up to which the followed files are right, zero when that is not
 // known.
 func (m *marker) read() odb.Hash {
