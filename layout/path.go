@@ -159,6 +159,9 @@ func ParseRelPath(s string) (RelPath, error) {
 // EncodePath makes any bytes fit for JSON and for one line of text: bytes that
 // are not UTF-8, control characters and '%' become %XX.
 func EncodePath(p string) string {
+	if plain(p) {
+		return p
+	}
 	var b strings.Builder
 	for i := 0; i < len(p); {
 		r, n := utf8.DecodeRuneInString(p[i:])
@@ -174,6 +177,16 @@ func EncodePath(p string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// plain reports whether a path stands for itself, as most do.
+func plain(p string) bool {
+	for i := range len(p) {
+		if c := p[i]; c < 0x20 || c >= 0x7f || c == '%' {
+			return false
+		}
+	}
+	return true
 }
 
 // DecodePath reverses EncodePath; a '%' without two hexadecimal digits after it

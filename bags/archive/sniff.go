@@ -64,26 +64,41 @@ func sniff(r io.ReadSeeker, name string) Format {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return None
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")),
-		bytes.HasPrefix(head, []byte("PK\x07\x08PK\x03\x04")):
-		if isDocument(name, head) {
-			return None
-		}
-		return Zip
-	case isTarHeader(head):
-		return Tar
-	case bytes.HasPrefix(head, []byte(sevens.Magic)):
-		return unlessDocument(name, SevenZip)
-	case bytes.HasPrefix(head, []byte(rars.Magic4)), bytes.HasPrefix(head, []byte(rars.Magic5)):
-		return unlessDocument(name, Rar)
+	if format, sure := SniffFirst(name, head); sure {
+		return format
 	}
 	for _, c := range compress.All() {
 		if c.Is(head) {
 			return sniffCompressed(r, name, c)
 		}
 	}
-	return FormatOfName(name)
+	return None
+}
+
+// SniffFirst tells by a file's name and its first bytes, 512 or all, which archive it is. sure is
+// false for what is compressed: Sniff looks whether a tar is in it.
+func SniffFirst(name string, head []byte) (f Format, sure bool) {
+	head = head[:min(len(head), tars.Block)]
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")),
+		bytes.HasPrefix(head, []byte("PK\x07\x08PK\x03\x04")):
+		if isDocument(name, head) {
+			return None, true
+		}
+		return Zip, true
+	case isTarHeader(head):
+		return Tar, true
+	case bytes.HasPrefix(head, []byte(sevens.Magic)):
+		return unlessDocument(name, SevenZip), true
+	case bytes.HasPrefix(head, []byte(rars.Magic4)), bytes.HasPrefix(head, []byte(rars.Magic5)):
+		return unlessDocument(name, Rar), true
+	}
+	for _, c := range compress.All() {
+		if c.Is(head) {
+			return None, false
+		}
+	}
+	return FormatOfName(name), true
 }
 
 func sniffCompressed(r io.Reader, name string, c compress.Compression) Format {

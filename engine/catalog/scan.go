@@ -83,6 +83,7 @@ type scan struct {
 
 	old, now tree
 	touched  map[string]bool // folders with a change in them, or below
+	shelves  *recognise.Survey
 }
 
 // tally is what a scan tells.

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"sync"
+	"sync/atomic"
 
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
@@ -172,53 +172,86 @@ func (s *scan) rulesIn(n *node, above string) string {
 // recogniseAll asks the rules of the entries that need it, side by side, and gives the
 // workflows that they name.
 func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows map[string]string, err error) {
-	workflows = map[string]string{}
-	var mu sync.Mutex // guards workflows and n.changed
-	var g errgroup.Group
-	g.SetLimit(2 * runtime.GOMAXPROCS(0))
-	marks := &recognise.Marks{}
-	c := recognise.Candidate{Collection: s.cat.Collection, Inbox: s.cat.Root, Above: recognise.FoldersTo(s.cat.Root, n.path)}
+	var due []*entry
 	for i := range n.entries {
 		e := &n.entries[i]
-		path := join(n.path, e.name)
-		if e.gone || !(again || e.fresh || e.verdict == part || e.kind == folder && s.touched[path]) {
-			continue
+		if !e.gone && (again || e.fresh || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
+			due = append(due, e)
 		}
+	}
+	if len(due) == 0 {
+		return nil, nil
+	}
+	if s.shelves == nil {
+		s.shelves = survey(s)
+	}
+	shelf, said := s.shelves.Shelf(n.path), make([]recognised, len(due))
+	var next atomic.Int64
+	var g errgroup.Group
+	for range min(len(due), 2*runtime.GOMAXPROCS(0)) {
 		g.Go(func() error {
-			v, workflow, err := s.recognise(ctx, c, marks, n.path, e)
-			mu.Lock()
-			defer mu.Unlock()
-			if n.changed = n.changed || v != e.verdict; err == nil {
-				e.verdict, workflows[e.name] = v, workflow
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(due) {
+					return nil
+				}
+				var err error
+				if said[i], err = s.recognise(ctx, shelf, n.path, due[i]); err != nil {
+					return err
+				}
 			}
-			return err
 		})
 	}
-	return workflows, g.Wait()
+	if err := errors.Join(g.Wait(), shelf.Close()); err != nil {
+		return nil, err
+	}
+	s.asked.Add(int64(len(due)))
+	workflows = map[string]string{}
+	for i, e := range due {
+		if e.verdict != said[i].verdict {
+			e.verdict, n.changed = said[i].verdict, true
+		}
+		if said[i].workflow != "" {
+			workflows[e.name] = said[i].workflow
+		}
+		if said[i].again {
+			e.mtime, e.ctime, n.changed = 0, 0, true
+		}
+	}
+	return workflows, nil
+}
+
+// recognised is what the rules say of an entry.
+type recognised struct {
+	verdict  verdict
+	workflow string
+	again    bool // it could not be read now
 }
 
 // recognise asks the rules of one entry.
-func (s *scan) recognise(ctx context.Context, c recognise.Candidate, marks *recognise.Marks, dir string, e *entry) (verdict, string, error) {
-	s.asked.Add(1)
+func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string, e *entry) (recognised, error) {
 	if e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file {
-		return no, "", nil
+		return recognised{verdict: no}, nil
 	}
-	c.Path, c.Name, c.File = filepath.Join(s.cat.Root, dir, e.name), e.name, e.kind == file
-	o, err := s.book.Recognise(ctx, c, recognise.Options{Limits: s.limits, Particular: true, Marks: marks})
+	ask := shelf.File
+	if e.kind == folder {
+		ask = shelf.Folder
+	}
+	o, err := ask(ctx, e.name)
 	var broken *layout.FileError
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // vanished since it was listed, or unconfirmed
-		return e.verdict, "", nil
-	case errors.Is(err, fs.ErrPermission):
-		s.problem(join(dir, e.name), "could not be looked into: "+strings.TrimSpace(err.Error()))
-		return e.verdict, "", nil
+		return recognised{verdict: e.verdict}, nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE):
+		s.problem(join(dir, e.name), "could not be looked into: "+plainText(err))
+		return recognised{verdict: e.verdict, again: e.kind == file && !errors.Is(err, fs.ErrPermission)}, nil
 	case errors.As(err, &broken):
 		s.problem(join(dir, e.name), "waits: "+err.Error())
-		return e.verdict, "", nil
+		return recognised{verdict: e.verdict}, nil
 	case err != nil:
-		return e.verdict, "", err
+		return recognised{}, err
 	}
-	return verdictOf(o, e.kind), o.Workflow, nil
+	return recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}, nil
 }
 
 func verdictOf(o *recognise.Outcome, k kind) verdict {

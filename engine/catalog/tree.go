@@ -3,6 +3,7 @@ package catalog
 import (
 	"strings"
 
+	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 )
 
@@ -73,6 +74,8 @@ type node struct {
 
 	changed bool // it is not as it was committed
 	stirred bool // its time moved while it was listed
+
+	ends *recognise.Endings // of the names in it and below; nil: not found out yet
 }
 
 // tree is all folders of a catalog by their paths.

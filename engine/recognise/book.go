@@ -23,6 +23,9 @@ type Book struct {
 	drops    List
 	inside   List
 	turn     chan struct{}
+	sieve    *sieve
+	words    map[string]bool    // of keywords
+	byKind   map[string][]*Rule // of rules
 
 	// Broken are the mistakes of one file about another: while there are any, nothing
 	// is recognised.
@@ -39,7 +42,7 @@ const lastFile = "default"
 
 // NewBook brings files into order: by order, then by name; default.yaml comes last.
 func NewBook(files []*File) *Book {
-	b := &Book{files: slices.Clone(files), byName: map[string]*Rule{}, turn: make(chan struct{}, listAtOnce)}
+	b := &Book{files: slices.Clone(files), byName: map[string]*Rule{}, turn: make(chan struct{}, listAtOnce), sieve: newSieve(files), words: map[string]bool{}}
 	slices.SortStableFunc(b.files, func(x, y *File) int {
 		last := func(f *File) int {
 			if f.Name == lastFile {
@@ -63,7 +66,21 @@ func NewBook(files []*File) *Book {
 	for _, f := range b.files {
 		b.addKeywords(f)
 	}
+	b.byKind = map[string][]*Rule{}
+	for _, kind := range []string{KindFolder, KindArchive, KindBag, KindFile} {
+		b.byKind[kind] = ofKind(b.rules, kind)
+	}
 	return b
+}
+
+// ofKind gives the rules that may take a candidate of a kind.
+func ofKind(rules []*Rule, kind string) (out []*Rule) {
+	for _, r := range rules {
+		if r.isFor(kind) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (l List) and(m List) List {
@@ -88,7 +105,7 @@ func (b *Book) addKeywords(f *File) {
 				*list.to = append(*list.to, r)
 			}
 		}
-		b.keywords = append(b.keywords, out)
+		b.keywords, b.words[out.word] = append(b.keywords, out), true
 	}
 }
 
@@ -144,9 +161,10 @@ type Options struct {
 	// several objects apart, or fits everything does not take it.
 	Within bool
 
-	Marks *Marks // rule files of the folders that several candidates lie in; nil: they are read
-
 	Ask func(ctx context.Context, a Asked) (Said, error) // asks a rule's program; nil: none is asked
+
+	marks *marks // rule files of the folders that several candidates lie in; nil: they are read
+	brief bool   // the verdict, the rule and the workflow are wanted alone
 }
 
 // Recognise asks the rules what a candidate is. Its error is about the machine alone,
@@ -156,10 +174,15 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	rules, folderType, err := b.order(c, f.isFolder(), o.Marks)
+	rules, folderType, err := b.order(c, f.isFolder(), o.marks)
 	if err != nil {
 		return nil, err
 	}
+	return f.judge(ctx, rules, folderType, o)
+}
+
+// judge asks rules of a candidate, in their order.
+func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o Options) (*Outcome, error) {
 	kind, out := f.kind, &Outcome{Kind: f.kind}
 	base := f.base()
 	split := f.split(ctx, rules, o, out)
@@ -171,6 +194,9 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 		}
 		if r.Match.everything && r.Program == nil && (best != nil || alone || o.Particular && kind == KindFolder) {
 			break // it fits everything; what a rule took for something is better
+		}
+		if o.brief && f.saysNo(r) {
+			continue
 		}
 		t := f.try(ctx, r, base)
 		f.ask(ctx, o, t)
@@ -191,12 +217,16 @@ func (b *Book) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome,
 	if best == nil {
 		best = split
 	}
+	if o.brief {
+		out.settle(best)
+		return out, nil
+	}
 	return out, f.decide(ctx, out, best, folderType)
 }
 
 // facts begins to look at a candidate.
 func (b *Book) facts(ctx context.Context, c Candidate, o Options) (*facts, error) {
-	f := &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn}
+	f := &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, sieve: b.sieve}
 	kind, info, err := kindOf(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)

@@ -95,6 +95,10 @@ type facts struct {
 	objects   []string // the files that name several sets
 	mimes     []string
 	documents map[string]*document
+
+	first  []byte // of a file: as much as its type is told by; nil: not read yet
+	listed Listed // of a folder: what is known without a look at it; nil: nothing
+	sieve  *sieve
 }
 
 // document is one XML or JSON file that was read.
@@ -124,6 +128,9 @@ func (f *facts) base() vars {
 
 // head gives the first bytes of a file inside a folder, or of the file itself with "".
 func (f *facts) head(rel string, n int64) ([]byte, error) {
+	if rel == "" && f.first != nil && (n <= int64(len(f.first)) || len(f.first) < mimeHead) {
+		return f.first[:min(n, int64(len(f.first)))], nil
+	}
 	r, err := f.open(rel)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -119,7 +118,7 @@ func (s *search) folder(ctx context.Context, at string, torn bool) error {
 
 // list gives the names in a folder that are looked at.
 func (s *search) list(ctx context.Context, at string) (folders, files []string, err error) {
-	entries, err := fs.ReadDir(s.root.FS(), path.Join(".", at))
+	entries, err := readDir(s.root, at)
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -44,6 +44,9 @@ func unknown(format string, args ...any) answer {
 // least that one says.
 func (f questions) fits(ctx context.Context, m *Match, v vars) answer {
 	least := answer{verdict: Yes, vars: v}
+	if m.everything {
+		return least
+	}
 	var held []string
 	for i, c := range f.conditions(m) {
 		a := c(ctx, least.vars)
@@ -68,46 +71,121 @@ func (f questions) fits(ctx context.Context, m *Match, v vars) answer {
 
 // conditions are those of m that are given, what costs least first.
 func (f questions) conditions(m *Match) (list []condition) {
-	add := func(given bool, c condition) {
-		if given {
-			list = append(list, c)
-		}
+	add := func(c condition) { list = append(list, c) }
+	if len(m.Collection) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.inCollection(m.Collection, v) })
 	}
-	add(len(m.Collection) > 0, func(ctx context.Context, v vars) answer { return f.inCollection(m.Collection, v) })
-	add(len(m.Kind) > 0, func(ctx context.Context, v vars) answer { return f.ofKind(m.Kind, v) })
-	add(len(m.Name) > 0, func(ctx context.Context, v vars) answer { return f.named(m.Name, v) })
-	add(m.regexp != nil, func(ctx context.Context, v vars) answer { return f.namedLike(m.regexp, v) })
-	add(len(m.Extension) > 0, func(ctx context.Context, v vars) answer { return f.extension(m.Extension, v) })
-	add(m.Size != nil, func(ctx context.Context, v vars) answer { return f.sized(ctx, m.Size, v) })
-	add(len(m.MIME) > 0, func(ctx context.Context, v vars) answer { return f.ofType(m.MIME, v) })
-	add(len(m.Magic) > 0, func(ctx context.Context, v vars) answer { return f.begins(m.Magic, v) })
-	add(m.Top != "", func(ctx context.Context, v vars) answer { return f.inOne(ctx, m.Top, v) })
-	add(m.find != nil, func(ctx context.Context, v vars) answer { return f.finds(ctx, m.find, v) })
-	add(m.Sets != nil, func(ctx context.Context, v vars) answer { return f.inSets(ctx, m.Sets, v) })
+	if len(m.Kind) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.ofKind(m.Kind, v) })
+	}
+	if len(m.Name) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.named(m.Name, v) })
+	}
+	if m.regexp != nil {
+		add(func(ctx context.Context, v vars) answer { return f.namedLike(m.regexp, v) })
+	}
+	if len(m.Extension) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.extension(m.Extension, v) })
+	}
+	if m.Size != nil {
+		add(func(ctx context.Context, v vars) answer { return f.sized(ctx, m.Size, v) })
+	}
+	if len(m.MIME) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.ofType(m.MIME, v) })
+	}
+	if len(m.Magic) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.begins(m.Magic, v) })
+	}
+	if m.Top != "" {
+		add(func(ctx context.Context, v vars) answer { return f.inOne(ctx, m.Top, v) })
+	}
+	if m.find != nil {
+		add(func(ctx context.Context, v vars) answer { return f.finds(ctx, m.find, v) })
+	}
+	if m.Sets != nil {
+		add(func(ctx context.Context, v vars) answer { return f.inSets(ctx, m.Sets, v) })
+	}
 	for _, glob := range m.Holds {
-		add(true, func(ctx context.Context, v vars) answer { return f.holds(ctx, glob, v) })
+		add(func(ctx context.Context, v vars) answer { return f.holds(ctx, glob, v) })
 	}
 	for _, glob := range m.Lacks {
-		add(true, func(ctx context.Context, v vars) answer { return f.lacks(ctx, glob, v) })
+		add(func(ctx context.Context, v vars) answer { return f.lacks(ctx, glob, v) })
 	}
 	for _, glob := range m.May {
-		add(true, func(ctx context.Context, v vars) answer { return f.may(ctx, glob, v) })
+		add(func(ctx context.Context, v vars) answer { return f.may(ctx, glob, v) })
 	}
 	for i := range m.Count {
-		add(true, func(ctx context.Context, v vars) answer { return f.counted(ctx, &m.Count[i], v) })
+		add(func(ctx context.Context, v vars) answer { return f.counted(ctx, &m.Count[i], v) })
 	}
 	for i := range m.XML {
-		add(true, func(ctx context.Context, v vars) answer { return f.inXML(ctx, &m.XML[i], v) })
+		add(func(ctx context.Context, v vars) answer { return f.inXML(ctx, &m.XML[i], v) })
 	}
 	for i := range m.JSON {
-		add(true, func(ctx context.Context, v vars) answer { return f.inJSON(ctx, &m.JSON[i], v) })
+		add(func(ctx context.Context, v vars) answer { return f.inJSON(ctx, &m.JSON[i], v) })
 	}
 	for i := range m.All {
-		add(true, func(ctx context.Context, v vars) answer { return f.fits(ctx, &m.All[i], v) })
+		add(func(ctx context.Context, v vars) answer { return f.fits(ctx, &m.All[i], v) })
 	}
-	add(len(m.Any) > 0, func(ctx context.Context, v vars) answer { return f.oneOf(ctx, m.Any, v) })
-	add(m.Not != nil, func(ctx context.Context, v vars) answer { return f.opposite(ctx, m.Not, v) })
+	if len(m.Any) > 0 {
+		add(func(ctx context.Context, v vars) answer { return f.oneOf(ctx, m.Any, v) })
+	}
+	if m.Not != nil {
+		add(func(ctx context.Context, v vars) answer { return f.opposite(ctx, m.Not, v) })
+	}
 	return list
+}
+
+// saysNo reports whether a rule takes a candidate in no case, by what costs little to ask.
+func (f *facts) saysNo(r *Rule) bool {
+	if f.listed != nil && f.isFolder() {
+		for _, wanted := range f.sieve.needs[r] {
+			if !f.listed.Endings().meets(wanted) {
+				return true
+			}
+		}
+	}
+	return questions{f}.deny(&r.Match)
+}
+
+// deny reports whether one of the conditions does not hold, without a reason for people.
+func (f questions) deny(m *Match) bool {
+	switch {
+	case len(m.Kind) > 0 && !slices.Contains(m.Kind, f.kind),
+		len(m.Collection) > 0 && !slices.Contains(m.Collection, string(f.c.Collection)),
+		len(m.Extension) > 0 && f.ending(m.Extension) == "",
+		len(m.Name) > 0 && f.like(m.Name) == "",
+		f.isFolder() && len(m.MIME)+len(m.Magic) > 0,
+		f.kind == KindFile && m.asksInside():
+		return true
+	}
+	if m.regexp != nil && !m.regexp.re.MatchString(layout.EncodePath(f.c.Name)) {
+		return true
+	}
+	if len(m.MIME) > 0 {
+		if types, err := f.mime(); err == nil && !mimeFits(m.MIME, types) {
+			return true
+		}
+	}
+	for i := range m.All {
+		if f.deny(&m.All[i]) {
+			return true
+		}
+	}
+	for i := range m.Any {
+		if !f.deny(&m.Any[i]) {
+			return false
+		}
+	}
+	return len(m.Any) > 0
+}
+
+// asksInside reports whether a file, which has nothing inside, does not fit.
+func (m *Match) asksInside() bool {
+	if m.Top != "" || m.find != nil || m.Sets != nil || len(m.Holds)+len(m.Count) > 0 {
+		return true
+	}
+	named := func(d InDocument) bool { return d.File != "" }
+	return slices.ContainsFunc(m.XML, named) || slices.ContainsFunc(m.JSON, named)
 }
 
 func (f questions) inCollection(wanted Texts, v vars) answer {
@@ -132,12 +210,20 @@ func withArticle(kind string) string {
 }
 
 func (f questions) named(globs Texts, v vars) answer {
-	for _, glob := range globs {
-		if layout.MatchPattern(glob, f.c.Name) {
-			return yes(v, "name like "+glob)
-		}
+	if glob := f.like(globs); glob != "" {
+		return yes(v, "name like "+glob)
 	}
 	return no("name not like %s", strings.Join(globs, " or "))
+}
+
+// like gives the first pattern that the name fits; "": none.
+func (f questions) like(globs Texts) string {
+	for _, glob := range globs {
+		if layout.MatchPattern(glob, f.c.Name) {
+			return glob
+		}
+	}
+	return ""
 }
 
 func (f questions) namedLike(p *pattern, v vars) answer {
@@ -158,13 +244,21 @@ func short(text string) string {
 }
 
 func (f questions) extension(wanted Texts, v vars) answer {
+	if ext := f.ending(wanted); ext != "" {
+		return yes(v, "extension "+ext[1:])
+	}
+	return no("extension not %s", strings.Join(wanted, " or "))
+}
+
+// ending gives the first extension that the name has, with its dot; "": none.
+func (f questions) ending(wanted Texts) string {
 	name := strings.ToLower(f.c.Name)
 	for _, e := range wanted {
 		if ext := "." + strings.ToLower(strings.TrimPrefix(e, ".")); strings.HasSuffix(name, ext) && len(name) > len(ext) {
-			return yes(v, "extension "+ext[1:])
+			return ext
 		}
 	}
-	return no("extension not %s", strings.Join(wanted, " or "))
+	return ""
 }
 
 func (f questions) sized(ctx context.Context, r *Range, v vars) answer {
@@ -224,6 +318,9 @@ func (f questions) begins(wanted []Magic, v vars) answer {
 }
 
 func (f questions) hasBytes(m *Magic) (bool, error) {
+	if end := m.At + int64(len(m.bytes)); f.first != nil && (end <= int64(len(f.first)) || len(f.first) < mimeHead) {
+		return end <= int64(len(f.first)) && string(f.first[m.At:end]) == string(m.bytes), nil
+	}
 	r, err := f.open("")
 	if err != nil {
 		return false, err

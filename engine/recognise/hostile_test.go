@@ -202,3 +202,11 @@ func TestNamesThatMustBeEncoded(t *testing.T) {
 		}
 	}
 }
+
+// A folder is listed whatever the names of folders in it are.
+func TestFoldersWithNamesOfAnyBytes(t *testing.T) {
+	folder := tree(t, "f", map[string]string{"\xff\\/a.b": "", "c": ""})
+	if got := said(t, folder, `holds: '**/*.b'`); got != `yes: holds %FF\/a.b` {
+		t.Error(got)
+	}
+}

@@ -44,7 +44,10 @@ func (f *facts) listing(ctx context.Context) *listing {
 	case f.c.Files != nil:
 		f.listFiles(l)
 	case f.isFolder():
-		l.err = f.listFolder(ctx, l)
+		if f.listed == nil || !f.listListed(l) {
+			*l = listing{}
+			l.err = f.listFolder(ctx, l)
+		}
 	case f.kind == KindArchive:
 		select {
 		case f.turn <- struct{}{}:
@@ -79,6 +82,29 @@ func (f *facts) listFiles(l *listing) {
 	}
 }
 
+// listListed lists a folder by what is known of it; false: that is not all.
+func (f *facts) listListed(l *listing) bool {
+	var err error
+	whole := f.listed.Files(func(p string, size int64) bool {
+		if strings.Count(p, "/") > maxLevels || len(f.lists.Deny) > 0 && f.deniedAbove(p) {
+			return true
+		}
+		err = l.add(f, p, func() int64 { return size })
+		return err == nil
+	})
+	return whole || err != nil
+}
+
+// deniedAbove reports whether a folder above a path is on the black list.
+func (f *facts) deniedAbove(p string) bool {
+	for i := range len(p) {
+		if p[i] == '/' && f.denied(p[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // listFolder walks a folder through its own handle, so that a link that takes a
 // folder's place meanwhile leads nowhere.
 func (f *facts) listFolder(ctx context.Context, l *listing) error {
@@ -86,32 +112,52 @@ func (f *facts) listFolder(ctx context.Context, l *listing) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case p == ".":
-			return nil
-		case d.IsDir():
-			if strings.Count(p, "/") >= maxLevels || f.denied(p) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return l.add(f, p, func() int64 {
-			if info, err := d.Info(); err == nil {
-				return info.Size()
-			}
-			return 0
-		})
-	})
-	err = errors.Join(err, root.Close())
+	err = errors.Join(f.listBelow(ctx, root, "", l), root.Close())
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
+}
+
+func (f *facts) listBelow(ctx context.Context, root *os.Root, at string, l *listing) error {
+	entries, err := readDir(root, at)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		p := path.Join(at, e.Name())
+		switch {
+		case !e.IsDir():
+			err = l.add(f, p, func() int64 {
+				if info, err := e.Info(); err == nil {
+					return info.Size()
+				}
+				return 0
+			})
+		case strings.Count(p, "/") < maxLevels && !f.denied(p):
+			err = f.listBelow(ctx, root, p, l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDir gives what lies in a folder below root, sorted by name. Names may be any bytes, which
+// io/fs refuses.
+func readDir(root *os.Root, at string) (_ []fs.DirEntry, err error) {
+	dir, err := root.Open(path.Join(".", at))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	entries, err := dir.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // add notes one file, unless it is not to be looked at.

@@ -63,22 +63,24 @@ func readMarker(dir, shown string) (*marker, error) {
 	return parseMarker(shown, data)
 }
 
-// Marks are the rule files of the folders that several candidates lie in, each read once. It
+// marks are the rule files of the folders that several candidates lie in, each read once. It
 // may be used by several goroutines.
-type Marks struct {
+type marks struct {
+	lacks func(dir string) bool // a folder is known to have none
+
 	mu sync.Mutex // guards by
 	by map[string]func() (*marker, error)
 }
 
 // read gives a folder's rule file.
-func (s *Marks) read(dir, shown string) (*marker, error) {
+func (s *marks) read(dir, shown string) (*marker, error) {
 	if s == nil {
 		return readMarker(dir, shown)
 	}
-	s.mu.Lock()
-	if s.by == nil {
-		s.by = map[string]func() (*marker, error){}
+	if s.lacks(dir) {
+		return nil, nil
 	}
+	s.mu.Lock()
 	once := s.by[dir]
 	if once == nil {
 		once = sync.OnceValues(func() (*marker, error) { return readMarker(dir, shown) })

@@ -107,7 +107,7 @@ func (b *Book) listed(name string) string {
 
 // order gives the rules for a candidate in the order in which they are asked, and
 // the type that a metadata.rule gives its folder.
-func (b *Book) order(c Candidate, folder bool, marks *Marks) (rules []*Rule, folderType string, err error) {
+func (b *Book) order(c Candidate, folder bool, marks *marks) (rules []*Rule, folderType string, err error) {
 	if len(b.Broken) > 0 {
 		return nil, "", b.Broken[0]
 	}
@@ -124,11 +124,7 @@ func (b *Book) order(c Candidate, folder bool, marks *Marks) (rules []*Rule, fol
 		if all[i].dir == "" {
 			continue
 		}
-		read := marks.read
-		if all[i].own { // no other candidate lies in it
-			read = readMarker
-		}
-		if all[i].m, err = read(all[i].dir, all[i].shown); err != nil {
+		if all[i].m, err = marks.read(all[i].dir, all[i].shown); err != nil {
 			return nil, "", err
 		}
 		if plugins = plugins || all[i].m.plugins(); folderType == "" {
@@ -145,6 +141,9 @@ func (b *Book) order(c Candidate, folder bool, marks *Marks) (rules []*Rule, fol
 		}
 	} else {
 		rules = b.keyed(all, folder)
+	}
+	if len(rules) == 0 {
+		return b.rules, folderType, nil
 	}
 	return unique(append(rules, b.rules...)), folderType, nil
 }
@@ -194,6 +193,9 @@ func (b *Book) keyed(all []ruled, folder bool) (rules []*Rule) {
 		}
 	}
 	for _, w := range append(words, "") {
+		if !b.words[w] {
+			continue
+		}
 		for _, k := range b.keywords {
 			if k.word != w {
 				continue

@@ -72,20 +72,29 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
+// settle says which rule decided; false: the candidate is refused.
+func (o *Outcome) settle(best *tried) bool {
+	if best == nil {
+		o.Refused = "no rule in rules/ fits this drop"
+		return false
+	}
+	r := best.rule
+	o.Verdict, o.Rule, o.Workflow = best.verdict, r.ID(), r.Workflow
+	if r.Verdict == "no" {
+		o.Verdict, o.Workflow = No, ""
+		o.Refused = cut("rule "+r.ID()+" refuses it: "+strings.TrimSuffix(r.Description, ".")+" ("+best.why+")", maxLabel)
+		return false
+	}
+	return true
+}
+
 // decide fills in what the best rule says. What it takes from side-cars and is not
 // there is left out.
 func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType string) error {
-	if best == nil {
-		o.Refused = "no rule in rules/ fits this drop"
+	if !o.settle(best) {
 		return nil
 	}
-	r := best.rule
-	o.Verdict, o.Rule = best.verdict, r.ID()
-	if r.Verdict == "no" {
-		o.Verdict, o.Refused = No, cut("rule "+r.ID()+" refuses it: "+strings.TrimSuffix(r.Description, ".")+" ("+best.why+")", maxLabel)
-		return nil
-	}
-	v := best.vars
+	r, v := best.rule, best.vars
 	if l := f.names; l != nil && l.err == nil {
 		v = v.with(map[string]string{"top": l.topName()})
 	}
@@ -94,7 +103,7 @@ func (f *facts) decide(ctx context.Context, o *Outcome, best *tried, folderType 
 	if r.Known == KnownVersion && best.verdict == Yes { // what only looks like the object may be another
 		o.Known = KnownVersion
 	}
-	o.Workflow, o.Collection, o.Lane = r.Workflow, layout.Name(r.Collection), r.Lane
+	o.Collection, o.Lane = layout.Name(r.Collection), r.Lane
 	o.Label = cut(v.text(r.Label), maxLabel)
 	o.Identifiers = map[string]string{}
 	for key, value := range r.Identifiers {

@@ -24,8 +24,12 @@ func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 }
 
 func open(name string, flag int, perm fs.FileMode) (int, error) {
+	return openAt(unix.AT_FDCWD, name, flag, perm)
+}
+
+func openAt(dir int, name string, flag int, perm fs.FileMode) (int, error) {
 	for {
-		fd, err := unix.Open(name, flag|unix.O_CLOEXEC, uint32(perm.Perm()))
+		fd, err := unix.Openat(dir, name, flag|unix.O_CLOEXEC, uint32(perm.Perm()))
 		if err == nil {
 			return fd, nil
 		}
@@ -141,8 +145,23 @@ func Move(from, to string) error {
 type Raw struct{ fd int }
 
 // OpenRaw opens name. What is no regular file is fs.ErrInvalid, and no link is followed.
-func OpenRaw(name string) (f Raw, size int64, err error) {
-	fd, err := open(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+func OpenRaw(name string) (f Raw, size int64, err error) { return Folder{unix.AT_FDCWD}.OpenRaw(name) }
+
+// Folder is a folder open for what lies in it: names are looked up from there.
+type Folder struct{ fd int }
+
+// OpenFolder opens a folder.
+func OpenFolder(name string) (Folder, error) {
+	fd, err := open(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	return Folder{fd}, err
+}
+
+// Close closes the folder.
+func (d Folder) Close() error { return unix.Close(d.fd) }
+
+// OpenRaw is OpenRaw of a name in the folder.
+func (d Folder) OpenRaw(name string) (f Raw, size int64, err error) {
+	fd, err := openAt(d.fd, name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return Raw{}, 0, err
 	}

@@ -1,0 +1,182 @@
+package recognise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"bagpipe/bags/archive"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// Survey recognises what lies below a folder that is known already: of what was listed, nothing is
+// listed again, and of a file the beginning is read, once. It tells verdicts, rules and workflows
+// alone: no reasons, and nothing that stands in files.
+type Survey struct {
+	b     *Book
+	o     Options
+	root  Candidate
+	known func(path string) Listed
+	marks marks
+}
+
+// Survey begins one of the folder root. known tells of a folder below it what is known; nil: nothing.
+func (b *Book) Survey(root string, collection layout.Name, o Options, known func(path string) Listed) *Survey {
+	s := &Survey{b: b, o: o, root: Candidate{Collection: collection, Inbox: root}, known: known}
+	s.marks.by = map[string]func() (*marker, error){}
+	s.marks.lacks = func(dir string) bool {
+		l := known(strings.TrimPrefix(strings.TrimPrefix(dir, root), "/"))
+		return l != nil && !l.Has(MarkerName)
+	}
+	s.o.marks, s.o.brief = &s.marks, true
+	return s
+}
+
+// Shelf is one folder whose entries are recognised, perhaps side by side.
+type Shelf struct {
+	*Survey
+	path  string // below the root
+	dir   string
+	above Candidate
+	files func() ([]*Rule, error) // that are asked of a file here
+	other func() ([]*Rule, error) // of a folder of which neither name nor rule file says more
+	open  func() (disk.Folder, error)
+
+	opened bool // written by open
+}
+
+// Shelf begins with the folder at a path below the root; its rule file counts as it is now.
+func (s *Survey) Shelf(path string) *Shelf {
+	h := &Shelf{Survey: s, path: path, dir: s.root.Inbox, above: s.root}
+	if path != "" {
+		h.dir += "/" + path
+	}
+	h.above.Above = FoldersTo(s.root.Inbox, path)
+	order := func(folder bool) func() ([]*Rule, error) {
+		return sync.OnceValues(func() ([]*Rule, error) {
+			c := h.above
+			c.Files = []string{} // it has no rule file of its own
+			rules, _, err := s.b.order(c, folder, &s.marks)
+			return rules, err
+		})
+	}
+	h.files, h.other = order(false), order(true)
+	h.open = sync.OnceValues(func() (disk.Folder, error) {
+		h.opened = true
+		return disk.OpenFolder(h.dir)
+	})
+	return h
+}
+
+// Close ends the looks at files.
+func (h *Shelf) Close() error {
+	if !h.opened {
+		return nil
+	}
+	in, err := h.open()
+	if err != nil {
+		return nil // told of each file
+	}
+	return in.Close()
+}
+
+func (h *Shelf) candidate(name string, file bool) *facts {
+	c := h.above
+	c.Path, c.Name, c.File = h.dir+"/"+name, name, file
+	return &facts{c: c, lists: &h.b.inside, limits: h.o.Limits, turn: h.b.turn, sieve: h.b.sieve}
+}
+
+// File recognises a file. One that is none any more is fs.ErrNotExist.
+func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
+	f := h.candidate(name, true)
+	in, err := h.open()
+	if err == nil {
+		err = f.readFirst(in)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(name), err)
+	}
+	rules, err := h.files()
+	if err != nil {
+		return nil, err
+	}
+	return f.judge(ctx, h.forKind(rules, f.kind), "", h.o)
+}
+
+// Folder recognises a folder.
+func (h *Shelf) Folder(ctx context.Context, name string) (*Outcome, error) {
+	f := h.candidate(name, false)
+	info, err := os.Lstat(f.c.Path)
+	if err == nil && !info.IsDir() {
+		err = fs.ErrNotExist // as the folder that it was
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(name), err)
+	}
+	if f.listed = h.known(strings.TrimPrefix(h.path+"/"+name, "/")); f.listed == nil {
+		return h.b.Recognise(ctx, f.c, h.o)
+	}
+	if f.kind = KindFolder; f.listed.Has("bagit.txt") {
+		f.kind = KindBag
+	}
+	rules, err := h.other()
+	if err == nil && (h.b.words[fold1(name)] || f.listed.Has(MarkerName)) {
+		rules, _, err = h.b.order(f.c, true, &h.marks)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.judge(ctx, h.forKind(rules, f.kind), "", h.o)
+}
+
+// forKind leaves out the rules for other kinds.
+func (h *Shelf) forKind(rules []*Rule, kind string) []*Rule {
+	if len(rules) > 0 && len(rules) == len(h.b.rules) && &rules[0] == &h.b.rules[0] {
+		return h.b.byKind[kind]
+	}
+	return ofKind(rules, kind)
+}
+
+// readFirst reads as much of a file as its kind and type are told by.
+func (f *facts) readFirst(in disk.Folder) error {
+	r, size, err := in.OpenRaw(f.c.Name)
+	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, syscall.ELOOP) {
+		err = fs.ErrNotExist // as the file that it was
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close() // read only: nothing can be lost
+	var buf [mimeHead]byte
+	n := 0
+	for n < min(len(buf), int(size)) {
+		some, err := r.Read(buf[n:])
+		if n += some; errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.size, f.kind, f.first = size, KindFile, append(make([]byte, 0, n), buf[:n]...)
+	format, sure := archive.SniffFirst(f.c.Name, f.first)
+	if !sure {
+		if format, err = archive.Sniff(f.c.Path); err != nil {
+			return err
+		}
+	}
+	if format != archive.None {
+		f.kind = KindArchive
+	}
+	return nil
+}
+
+// EndsOf notes how the name of a file or folder ends.
+func (b *Book) EndsOf(name string, to *Endings) { b.sieve.add(name, to) }
