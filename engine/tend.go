@@ -54,11 +54,13 @@ func (r *run) tend(ctx context.Context) {
 			}
 			e.Index.OfferTrials()
 		case <-looks.C:
-			if edits.Due() {
-				err = e.Settings.Sync(ctx)
-			}
+			seldom(looks, editsLook, func() {
+				if edits.Due() {
+					err = e.Settings.Sync(ctx)
+				}
+			})
 		case <-settle.C:
-			err = e.Settings.Sync(ctx)
+			seldom(settle, settleEvery, func() { err = e.Settings.Sync(ctx) })
 		case <-e.Settings.Changed():
 			err = e.sync(ctx)
 		}
@@ -66,6 +68,17 @@ func (r *run) tend(ctx context.Context) {
 			r.each(err)
 		}
 	}
+}
+
+// lookShare bounds what looks at settings take of a processor: one is followed by a pause that is so
+// many times as long.
+const lookShare = 300
+
+// seldom does what a ticker says, and has the next be later where very many settings make it slow.
+func seldom(t *time.Ticker, every time.Duration, do func()) {
+	begun := time.Now()
+	do()
+	t.Reset(max(every, min(lookShare*time.Since(begun), 5*time.Minute)))
 }
 
 // deliverEvery is how often a watching run looks what has to be delivered.

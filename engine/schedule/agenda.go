@@ -21,8 +21,12 @@ func (a *agenda) again(name string) {
 	a.soonest = time.Time{}
 }
 
-// plan has a schedule looked at next at a time.
-func (a *agenda) plan(name string, at time.Time) {
+// plan has a schedule looked at next at a time, and within a day: a look that is further ahead
+// could not be told from one that was planned before the clock was put back.
+func (a *agenda) plan(name string, at, now time.Time) {
+	if most := now.Add(24 * time.Hour); at.After(most) {
+		at = most
+	}
 	a.next[name] = at
 	a.soonest = time.Time{}
 }

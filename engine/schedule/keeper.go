@@ -204,7 +204,8 @@ func nameOf(file string) string {
 func (k *Keeper) later(name string, by time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.agenda.plan(name, k.ledger.Now().Add(by))
+	now := k.ledger.Now()
+	k.agenda.plan(name, now.Add(by), now)
 }
 
 // behindBy is how far the clock may be behind the last commit.
@@ -324,7 +325,7 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 	case !next.After(now): // the clock is behind
 		next = now.Add(time.Minute)
 	}
-	k.agenda.plan(s.Name, next)
+	k.agenda.plan(s.Name, next, now)
 	return false, nil
 }
 
