@@ -67,7 +67,7 @@ func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context)
 			}
 		}
 		if err == nil && mend {
-			r, err = c.mend(ctx, r)
+			r = heal(ctx, c, r)
 		}
 		if err == nil && len(r.noted) > 0 { // of targets that are down nothing is known
 			err = c.record(ctx, r)
@@ -79,6 +79,9 @@ func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context)
 		case err != nil:
 			errs = append(errs, err)
 		default:
+			if r.unhealed != nil {
+				errs = append(errs, r.unhealed)
+			}
 			told(r)
 		}
 	}

@@ -20,6 +20,12 @@ type mending struct {
 	record *record
 }
 
+// heal mends what was found, and notes why that is not done: what is damaged is damaged all the same.
+func heal(ctx context.Context, c *Checks, r Result) Result {
+	r, r.unhealed = c.mend(ctx, r)
+	return r
+}
+
 // mend replaces the copies on targets that a check found damaged, from a sound one; without
 // one they stay as they are. What mends that were killed set aside of sound ones goes.
 func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {

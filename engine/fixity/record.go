@@ -159,7 +159,7 @@ func (c *Checks) Status() (Status, error) {
 			continue
 		}
 		s.Checked++
-		at := oldest(d)
+		at := oldest(d, view{})
 		if s.Oldest.IsZero() || at.Before(s.Oldest) {
 			s.Oldest = at
 		}

@@ -53,6 +53,7 @@ type Result struct {
 	targetsOnly bool                                       // the copies of the workspace were not looked at
 	partly      bool                                       // some of these were
 	healed      []string                                   // copies that were replaced
+	unhealed    error                                      // why damaged copies could not be
 }
 
 // Failed names the copies that are not what they were, sorted.
@@ -73,6 +74,8 @@ type Which struct {
 	Older  time.Duration   // of those, which were not checked for so long; 0: all
 	// Parallel is how many are checked at once; 0: as many as there are processors, and two.
 	Parallel int
+
+	of Sweep // whose looks count; zero: those at all copies
 }
 
 // Run checks items and records what was found, one commit an item; told is called by one
@@ -95,10 +98,10 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passe
 		group.Go(func() error {
 			r, err := c.Check(ctx, id)
 			if err == nil && which.Mend {
-				r, err = c.mend(ctx, r)
+				r = heal(ctx, c, r)
 			}
 			if err == nil {
-				err = c.record(ctx, r)
+				err = cmp.Or(ctx.Err(), c.record(ctx, r))
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -112,6 +115,9 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passe
 				}
 				errs = append(errs, err)
 				return nil
+			}
+			if r.unhealed != nil {
+				errs = append(errs, r.unhealed)
 			}
 			told(r)
 			return nil
@@ -141,14 +147,17 @@ func (c *Checks) choose(which Which) ([]layout.ItemID, error) {
 		return items, nil
 	}
 	now := c.ledger.Now()
-	last, err := seenBySweeps(v, now, len(items))
+	which.of.Of = cmp.Or(which.of.Of, OfItems)
+	last, err := seenBySweeps(v, which.of, now, len(items))
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range items {
 		// What cannot be read, or is to come, says nothing: the check itself tells of it.
-		if d, err := ledger.ReadDeposits(v, id); err == nil && !oldest(d).After(now.Add(clockSkew)) && oldest(d).After(last[id]) {
-			last[id] = oldest(d)
+		if d, err := ledger.ReadDeposits(v, id); err == nil {
+			if at := oldest(d, which.of.view()); !at.After(now.Add(clockSkew)) && at.After(last[id]) {
+				last[id] = at
+			}
 		}
 	}
 	if which.Older > 0 {
@@ -171,16 +180,19 @@ func mixed(id layout.ItemID) uint64 {
 	return h.Sum64()
 }
 
-// oldest is when the copy was looked at that was looked at longest ago; zero: none was.
-func oldest(d layout.Deposits) (at time.Time) {
-	for _, versions := range d.Targets {
+// oldest is when the copy of a view was looked at that was looked at longest ago; zero: none was.
+func oldest(d layout.Deposits, w view) (at time.Time) {
+	for name, versions := range d.Targets {
 		for _, c := range versions {
-			if at.IsZero() || c.Verified.Before(at) {
+			if w.target(name) && (at.IsZero() || c.Verified.Before(at)) {
 				at = c.Verified
 			}
 		}
 	}
-	for _, c := range d.Copies {
+	for name, c := range d.Copies {
+		if !w.local(name) {
+			continue
+		}
 		if at.IsZero() || c.At.Before(at) {
 			at = c.At
 		}

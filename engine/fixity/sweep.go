@@ -22,13 +22,16 @@ import (
 
 // The rules are: a sweep looks at many items, and commits one record of all of them, in pages:
 //
-//	fixity/2026/11/KEY-0001.json   {"items": {"3fa9…": {"at": "…", "copies": {"source": "ok", "vault": "away"}}}, "schema": 1}
+//	fixity/2026/11/KEY-0001.json   {"at": ["tape"], "items": {"3fa9…": {"at": "…", "copies": {"source": "ok", "vault": "away"}}},
+//	                                "of": "items", "schema": 1}
 //	fixity/2026/11/KEY.json        {"away": {"vault": 12}, "begun": "…", "by": "nightly", "changed": 1, "ended": "…",
 //	                                "healed": 1, "missing": 0, "of": "items", "ok": 4211, "pages": 5, "schema": 1,
+//	                                "at": ["tape"],
 //	                                "stopped": "…", "unreadable": 0}
 //
 // A page is committed once it is full, the record at the end: a crash keeps the pages, and
-// what they have counts as looked at. An item's own record changes where a copy of it is not
+// what they have counts as looked at, by sweeps of the same copies: a look at the store says
+// nothing of a tape. An item's own record changes where a copy of it is not
 // as it was, or was not and is sound again.
 
 // What a sweep looks at.
@@ -55,7 +58,7 @@ const SweepDir = "fixity"
 const (
 	sweepSchema = 1
 	pageRows    = 1000
-	// A sweep of whose first copies so many are damaged finds a disk at fault, and stops.
+	// A sweep that finds so many of its first items damaged, healed or not, finds a disk at fault, and stops.
 	firstItems, mostFailed = 100, 10
 )
 
@@ -76,6 +79,7 @@ type Sweep struct {
 type Swept struct {
 	Schema     int            `json:"schema"`
 	Of         string         `json:"of"`
+	At         []layout.Name  `json:"at,omitempty"` // of targets only these
 	By         string         `json:"by"`
 	Begun      time.Time      `json:"begun"`
 	Ended      time.Time      `json:"ended"`
@@ -96,6 +100,15 @@ func (s *Swept) Checked() int { return s.OK + s.Damaged() + s.Healed }
 // Damaged is how many items have a copy that is not as it was, and was not healed.
 func (s *Swept) Damaged() int { return s.Changed + s.Missing + s.Unreadable }
 
+// view is which copies the sweep looks at.
+func (w Sweep) view() view {
+	v := view{at: w.At}
+	if w.Of == OfStore || w.Of == OfTargets {
+		v.of = w.Of
+	}
+	return v
+}
+
 // row is one item in a page.
 type row struct {
 	At     time.Time         `json:"at"`
@@ -104,6 +117,8 @@ type row struct {
 
 type page struct {
 	Schema int                   `json:"schema"`
+	Of     string                `json:"of,omitempty"` // "": OfItems
+	At     []layout.Name         `json:"at,omitempty"`
 	Items  map[layout.ItemID]row `json:"items"`
 }
 
@@ -136,12 +151,10 @@ func (c *Checks) Sweep(ctx context.Context, what Sweep, told func(Result)) (Swep
 	}
 	begun := c.ledger.Now()
 	s := &sweeping{Checks: c, key: begun.Format(SweepDir+"/2006/01/") + string(intent), what: what,
-		out:  Swept{Schema: sweepSchema, Of: what.Of, By: what.By, Begun: begun, Away: map[string]int{}},
-		page: page{sweepSchema, map[layout.ItemID]row{}}}
-	look := view{at: what.At, pace: newPace(what.Rate)}
-	if what.Of != OfItems && what.Of != OfCatalogs {
-		look.of = what.Of
-	}
+		out:  Swept{Schema: sweepSchema, Of: what.Of, At: what.At, By: what.By, Begun: begun, Away: map[string]int{}},
+		page: page{sweepSchema, what.Of, what.At, map[layout.ItemID]row{}}}
+	look := what.view()
+	look.pace = newPace(what.Rate)
 	stopped, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	group, gctx := errgroup.WithContext(stopped)
@@ -172,12 +185,11 @@ func (s *sweeping) one(ctx context.Context, id layout.ItemID, look view) (Result
 	before := len(r.Failed())
 	if before > 0 && s.what.Heal {
 		failed := r.Failed()
-		mended, err := s.mend(ctx, r)
-		switch {
-		case err == nil:
-			r = mended
-		case !fault.Is(err, fault.Busy): // busy: whichever copy may be sound is away
-			return r, err
+		if r = heal(ctx, s.Checks, r); ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		if fault.Is(r.unhealed, fault.Busy) { // whichever copy may be sound is away
+			r.unhealed = nil
 		}
 		for _, name := range failed {
 			if r.Copies[name].Outcome == layout.FixityPassed {
@@ -215,9 +227,12 @@ func (s *sweeping) take(ctx context.Context, r Result, err error, told func(Resu
 		s.errs = append(s.errs, err)
 		return nil
 	}
+	if r.unhealed != nil {
+		s.errs = append(s.errs, r.unhealed)
+	}
 	s.note(r)
 	told(r)
-	if n := s.out.Damaged(); n >= mostFailed && s.out.Checked() <= firstItems {
+	if n := s.out.Damaged() + s.out.Healed; n >= mostFailed && s.out.Checked() <= firstItems {
 		stop(fmt.Errorf("%d of the first %d items are damaged: a disk may be at fault, and nothing more was read", n, s.out.Checked()))
 	}
 	if len(s.page.Items) < pageRows {
@@ -306,7 +321,7 @@ func (s *sweeping) commit(ctx context.Context, path string, data []byte, subject
 
 // toSweep lists the items of a sweep, those looked at longest ago first.
 func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
-	which := Which{Sample: what.Sample, Older: what.Older}
+	which := Which{Sample: what.Sample, Older: what.Older, of: what}
 	if which.Sample == 0 && which.Older == 0 {
 		which.Sample = 1 // for the order
 	}
@@ -329,7 +344,7 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 	if err != nil || what.Every == 0 {
 		return items, err
 	}
-	last, err := lastSweep(v, what.Of)
+	last, err := lastSweep(v, what)
 	if err != nil {
 		return nil, err
 	}
@@ -338,11 +353,11 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 		since = min(24*time.Hour, what.Every)
 	}
 	n := int(math.Ceil(float64(len(items)) * float64(max(since, 0)) / float64(what.Every)))
-	due, err := c.choose(Which{Items: which.Items, Older: what.Every, Sample: 1})
+	due, err := c.choose(Which{Items: which.Items, Older: what.Every, Sample: 1, of: what})
 	if err != nil {
 		return nil, err
 	}
-	seen, err := seenBySweeps(v, c.ledger.Now(), len(items))
+	seen, err := seenBySweeps(v, what, c.ledger.Now(), len(items))
 	if err != nil {
 		return nil, err
 	}

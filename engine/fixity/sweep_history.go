@@ -1,6 +1,7 @@
 package fixity
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -47,8 +48,29 @@ func isPage(path string) bool {
 	return i > 0 && len(path)-i == len("-0001.json") && !strings.ContainsAny(path[i+1:i+5], "abcdef")
 }
 
-// seenBySweeps is when sweeps looked at items last, of at most so many.
-func seenBySweeps(v gitstore.View, now time.Time, most int) (map[layout.ItemID]time.Time, error) {
+// covers reports whether the sweep that the page is of looked at all copies at which another looks.
+func (p page) covers(what Sweep) bool {
+	of := cmp.Or(p.Of, OfItems)
+	if of != OfItems && of != what.Of {
+		return false
+	}
+	return len(p.At) == 0 || len(what.At) > 0 && !slices.ContainsFunc(what.At, func(name layout.Name) bool { return !slices.Contains(p.At, name) })
+}
+
+// saw reports whether a copy at which a view looks was there to be read.
+func (r row) saw(w view) bool {
+	for name, how := range r.Copies {
+		name, _, _ = strings.Cut(name, " ") // of an older version: copyName
+		own := slices.Contains([]string{Source, Content, Derived, Deposit}, name)
+		if how != howAway && (own && w.local(name) || !own && w.target(layout.Name(name))) {
+			return true
+		}
+	}
+	return false
+}
+
+// seenBySweeps is when sweeps saw the copies last at which a sweep looks, of at most so many items.
+func seenBySweeps(v gitstore.View, what Sweep, now time.Time, most int) (map[layout.ItemID]time.Time, error) {
 	last := map[layout.ItemID]time.Time{}
 	err := records(v, func(path string) (bool, error) {
 		if !isPage(path) {
@@ -59,11 +81,11 @@ func seenBySweeps(v gitstore.View, now time.Time, most int) (map[layout.ItemID]t
 			return false, err
 		}
 		var p page
-		if json.Unmarshal(data, &p) != nil {
-			return true, nil // somebody's
+		if json.Unmarshal(data, &p) != nil || !p.covers(what) {
+			return true, nil // somebody's, or of other copies
 		}
 		for id, r := range p.Items {
-			if r.At.After(last[id]) && !r.At.After(now.Add(clockSkew)) {
+			if r.saw(what.view()) && r.At.After(last[id]) && !r.At.After(now.Add(clockSkew)) {
 				last[id] = r.At
 			}
 		}
@@ -72,8 +94,8 @@ func seenBySweeps(v gitstore.View, now time.Time, most int) (map[layout.ItemID]t
 	return last, err
 }
 
-// lastSweep is when the last sweep of a kind began; zero: there was none.
-func lastSweep(v gitstore.View, of string) (begun time.Time, err error) {
+// lastSweep is when the last sweep of the same copies began; zero: there was none.
+func lastSweep(v gitstore.View, what Sweep) (begun time.Time, err error) {
 	err = records(v, func(path string) (bool, error) {
 		if isPage(path) {
 			return true, nil
@@ -83,7 +105,7 @@ func lastSweep(v gitstore.View, of string) (begun time.Time, err error) {
 			return false, err
 		}
 		var s Swept
-		if json.Unmarshal(data, &s) != nil || s.Of != of {
+		if json.Unmarshal(data, &s) != nil || s.Of != what.Of || !slices.Equal(s.At, what.At) {
 			return true, nil
 		}
 		begun = s.Begun

@@ -79,6 +79,8 @@ type Do struct {
 	Others  `yaml:",inline"`
 
 	Parallel int              `yaml:"-"` // of the schedule: how much is done at once; 0: as much as can be
+	By       string           `yaml:"-"` // the schedule
+	Since    time.Time        `yaml:"-"` // of a firing that is resumed: when it was begun; zero: it is not
 	Which    *condition.Where `yaml:"-"` // nil: all
 }
 
@@ -285,7 +287,7 @@ func (s *Schedule) readDo() (at string, err error) {
 	if s.Trigger.Queue != "" && reflect.DeepEqual(*d, Do{}) {
 		d.Queue = s.Trigger.Queue
 	}
-	d.Parallel = s.Parallel
+	d.Parallel, d.By = s.Parallel, s.Name
 	given := 0
 	for _, is := range []bool{len(d.Command) > 0, d.Fixity != "", d.Start != "", d.Scan != "", d.Read != "", d.Queue != "", d.Deliver != "", d.Dispose != "", d.Feeds != ""} {
 		if is {
