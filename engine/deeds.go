@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"bagpipe/engine/ask"
 	"bagpipe/engine/catalog"
@@ -58,7 +59,7 @@ func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, f
 // sweep looks at many items, and commits one record of it.
 func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	s, err := d.e.Fixity.Sweep(ctx, fixity.Sweep{Of: do.Fixity, At: do.At, Sample: do.Part, Older: do.OlderFor, Every: do.EveryFor, Rate: do.PerSec,
-		Heal: do.Heal, Parallel: do.Parallel, By: "a schedule"}, func(fixity.Result) {})
+		Heal: do.Heal, Parallel: do.Parallel, By: do.By}, func(fixity.Result) {})
 	said = fmt.Sprintf("%d checked, %d damaged", s.Checked(), s.Damaged())
 	if s.Healed > 0 {
 		said += fmt.Sprintf(", %d healed", s.Healed)
@@ -75,7 +76,8 @@ func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed 
 	return said, s.Damaged() > 0 || s.Stopped != "", err
 }
 
-// startOnItems starts a workflow on the items that fit and do not have it under way.
+// startOnItems starts a workflow on the items that fit and do not have it under way. A firing that is
+// resumed passes over those that got it since it was begun: they may have done it by now.
 func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	if err := d.e.Index.Load(ctx); err != nil {
 		return "", false, err
@@ -84,8 +86,14 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 	if err != nil {
 		return "", false, err
 	}
-	started, underWay := 0, 0
+	started, underWay, before := 0, 0, 0
 	for _, row := range rows {
+		if has, err := d.startedSince(row.Item, do.Start, do.Since); err != nil {
+			return fmt.Sprintf("started on %d", started), true, err
+		} else if has {
+			before++
+			continue
+		}
 		_, err := d.e.Act.Start(ctx, row.Item, do.Start, d.e.Ledger.Now())
 		var illegal *state.IllegalError
 		switch {
@@ -97,7 +105,28 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 			started++
 		}
 	}
-	return fmt.Sprintf("%s started on %d of %s, under way on %d", do.Start, started, layout.Count(len(rows), "item"), underWay), false, nil
+	said = fmt.Sprintf("%s started on %d of %s, under way on %d", do.Start, started, layout.Count(len(rows), "item"), underWay)
+	if before > 0 {
+		said += fmt.Sprintf(", and on %d before the engine was gone", before)
+	}
+	return said, false, nil
+}
+
+// startedSince reports whether an item was given a workflow since a time; zero: never.
+func (d deeds) startedSince(id layout.ItemID, workflow string, since time.Time) (bool, error) {
+	if since.IsZero() {
+		return false, nil
+	}
+	_, rec, err := d.e.Ledger.ReadTip(id, "")
+	if err != nil {
+		return false, err
+	}
+	for name, w := range rec.Execution.Workflows {
+		if of, _ := state.Numbered(name); of == workflow && !w.Created.Before(since.Truncate(time.Millisecond)) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // scanCatalog brings a catalog up to date. What wants a person fails it.

@@ -230,7 +230,7 @@ func fire(ctx context.Context, k *Keeper, by ledger.Actor, name string) (*firing
 		st.Firings[due] = Firing{Begun: due, Engine: k.ledger.ID}
 		return "fired", due, nil
 	})
-	return &firing{s, due, nil}, err
+	return &firing{Schedule: s, due: due}, err
 }
 
 // Hand fires a schedule now, whatever is due, by the Run of this process, and does not wait for its

@@ -232,7 +232,8 @@ func (k *Keeper) Behind() (time.Duration, error) {
 type firing struct {
 	*timetable.Schedule
 	due    time.Time
-	byHand Deed // that does what is ready in a queue; nil: the loop does that hands steps out
+	byHand Deed      // that does what is ready in a queue; nil: the loop does that hands steps out
+	begun  time.Time // of one that is resumed; zero: it begins
 }
 
 // due are the times for which a schedule is to be fired now.
@@ -360,7 +361,7 @@ func (k *Keeper) claim(ctx context.Context, name string) (*firing, error) {
 		case len(fire) > 0:
 			due, st.Through = fire[0], fire[0]
 			st.Firings[due] = Firing{Begun: now, Engine: k.ledger.ID}
-			out = &firing{s, due, nil}
+			out = &firing{Schedule: s, due: due}
 			return "fired", due, nil
 		case !passed.IsZero():
 			st.Through = passed
@@ -390,7 +391,7 @@ func (k *Keeper) takeUp(s *timetable.Schedule, st *State, due time.Time, f Firin
 	}
 	f.Resumed, f.Engine = true, k.ledger.ID
 	st.Firings[due] = f
-	*out = &firing{s, due, nil}
+	*out = &firing{Schedule: s, due: due, begun: f.Begun}
 	return "resumed", due, nil
 }
 

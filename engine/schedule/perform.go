@@ -100,7 +100,9 @@ func (k *Keeper) do(ctx context.Context, f *firing) (said string, failed bool, e
 	case f.Do.Read != "":
 		return k.deeds["read"](ctx, f.Do)
 	case f.Do.Start != "":
-		return k.deeds["start"](ctx, f.Do)
+		d := f.Do
+		d.Since = f.begun
+		return k.deeds["start"](ctx, d)
 	case f.Do.Dispose != "":
 		return k.deeds["dispose"](ctx, f.Do)
 	case f.Do.Deliver != "":
