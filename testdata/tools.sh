@@ -26,6 +26,7 @@ need promtool prometheus
 need zsh zsh
 need fish fish
 need man man-db
+need strace strace
 need setfacl acl
 need tmux tmux
 [ -x /usr/sbin/smbd ] || need smbd samba

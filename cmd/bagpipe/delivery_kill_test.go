@@ -89,17 +89,15 @@ esac
 	return b
 }
 
-// copied is a workspace and its targets as they stand now.
+// copied is a workspace and what lies beside it, as they stand now.
 func (b *bench) copied(t *testing.T, name string) *bench {
 	t.Helper()
 	c := *b
 	c.t, c.top = t, filepath.Join(t.TempDir(), name)
 	c.dir = filepath.Join(c.top, "ws")
 	b.must(os.MkdirAll(c.top, 0o777))
-	for _, dir := range []string{"ws", "portal"} {
-		if out, err := exec.Command("cp", "-a", filepath.Join(b.top, dir), c.top).CombinedOutput(); err != nil {
-			t.Fatalf("copy %s: %v: %s", dir, err, out)
-		}
+	if out, err := exec.Command("cp", "-a", b.top+"/.", c.top).CombinedOutput(); err != nil {
+		t.Fatalf("copy %s: %v: %s", b.top, err, out)
 	}
 	return &c
 }
