@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine/fault"
 
 	"github.com/alecthomas/kong"
 )
@@ -111,7 +112,7 @@ func nearCommands(node *kong.Node, word string) (near []string) {
 				continue
 			}
 			full := strings.TrimSpace(path + " " + child.Name)
-			if child.Name == word || len(word) > 2 && strings.HasPrefix(child.Name, word) || distance(child.Name, word) <= len(word)/3 {
+			if child.Name == word || len(word) > 2 && strings.HasPrefix(child.Name, word) || fault.Distance(child.Name, word) <= len(word)/3 {
 				near = append(near, full)
 			}
 			visit(child, full)
@@ -123,26 +124,4 @@ func nearCommands(node *kong.Node, word string) (near []string) {
 	}
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(strings.Count(a, " "), strings.Count(b, " ")) })
 	return slices.Compact(near)
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := above
-			if a[i] != b[j] {
-				change++
-			}
-			above = row[j+1]
-			row[j+1] = min(change, row[j]+1, above+1)
-		}
-	}
-	return row[len(b)]
 }

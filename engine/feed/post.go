@@ -63,12 +63,15 @@ func CheckType(t string) error {
 	return nil
 }
 
-// Post commits a post of the acting person.
+// Post commits a post of the acting person; fault.Refused where the person is private.
 func (f *Feeds) Post(ctx context.Context, kind string, collection layout.Name, app string, data map[string]any) error {
 	if err := CheckType(kind); err != nil {
 		return err
 	}
 	who := f.ledger.ByPerson()
+	if err := refusePrivate(ctx, f, who.Author.Email); err != nil {
+		return err
+	}
 	file, err := layout.EncodeJSON(posted{Schema: 1, Type: kind, Collection: collection, App: app, Data: data, By: who.Agent})
 	if err != nil {
 		return err

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"bagpipe/engine/audience"
-	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -55,19 +53,6 @@ func shown(rows []Row, most int) []Row {
 }
 
 // rowsOf reads entries; with many read at once, each post once.
-// CheckPerson refuses a name that no file in feeds/people has. Whoever has none is known by an address.
-func (f *Feeds) CheckPerson(name string) error {
-	v, err := f.ledger.Store.Tip()
-	if err != nil {
-		return err
-	}
-	book, err := f.bookAt(v)
-	if err != nil || strings.Contains(name, "@") || book.People[name] != nil {
-		return err
-	}
-	return fault.Unknown("person", name, " in "+audience.PeopleDir+"/", maps.Keys(book.People))
-}
-
 type rowsOf struct {
 	shelf  *shelf
 	bodies singles

@@ -30,26 +30,31 @@ type tree interface {
 // and the mistakes, each a *layout.FileError. Of a workspace that was restored and not opened
 // since, they are what its history has.
 func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
-	if info, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("there is no folder %s", root)
-	} else if err != nil {
+	t, err := treeAt(ctx, root)
+	if err != nil {
 		return nil, nil, err
-	} else if !info.IsDir() {
-		return nil, nil, fmt.Errorf("%s is not a folder", root)
 	}
-	t := tree(folderTree(root))
+	return checkTree(t, root, robots)
+}
+
+// treeAt is the settings as they lie in a workspace or in a clone of one.
+func treeAt(ctx context.Context, root string) (tree, error) {
+	if info, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no folder %s", root)
+	} else if err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", root)
+	}
 	there := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(root, name))
 		return err == nil
 	}
 	if there(layout.RepositoryDir) && there(layout.StateDir) && !there(shownFile) {
 		files, err := gitstore.FilesOf(ctx, root, "main", append([]string{layout.SettingsFile}, settingsDirs...)...)
-		if err != nil {
-			return nil, nil, err
-		}
-		t = overlay{t, files}
+		return overlay{folderTree(root), files}, err
 	}
-	return checkTree(t, root, robots)
+	return folderTree(root), nil
 }
 
 // overlay is a tree over another, as files in a workspace stand over what its history has.
@@ -115,11 +120,15 @@ func checkCommit(ctx context.Context, root, commit string, robots map[layout.Nam
 	return files, mistakes, err
 }
 
+func newChecker(root string, robots map[layout.Name]steps.Builtin) *checker {
+	return &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
+}
+
 func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
 	if paths, err = Paths(t); err != nil {
 		return nil, nil, err
 	}
-	k := &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
+	k := newChecker(root, robots)
 	if !slices.Contains(paths, layout.SettingsFile) {
 		mistakes = append(mistakes, &layout.FileError{File: layout.SettingsFile, Text: "is not there"})
 	}

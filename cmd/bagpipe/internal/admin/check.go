@@ -26,6 +26,7 @@ type Check struct {
 type checked struct {
 	Files    int       `json:"files"`
 	Mistakes []mistake `json:"mistakes"`
+	Warnings []mistake `json:"warnings"` // what is allowed, and hardly meant
 }
 
 type mistake struct {
@@ -47,10 +48,17 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	if err != nil {
 		return err
 	}
+	doubts, err := settings.Doubts(ctx, c.Dir)
+	if err != nil {
+		return err
+	}
 	if c.JSON {
-		err = on.JSON(checked{len(paths), worded(mistakes)})
+		err = on.JSON(checked{len(paths), worded(mistakes), worded(doubts)})
 	} else {
 		printMistakes(on, mistakes)
+		for _, d := range doubts {
+			on.Talk("warning: %v", d)
+		}
 		if len(mistakes) == 0 {
 			_, err = fmt.Fprintf(on.Out, "%s: sound\n", screen.Count(len(paths), "file"))
 		}

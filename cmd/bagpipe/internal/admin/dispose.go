@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
@@ -106,6 +107,9 @@ func (c *disposePropose) Run(ctx context.Context, on *screen.Screen, open Open) 
 	if c.Due == (len(c.Item) > 0) {
 		return screen.WrongUse("give items, or --due")
 	}
+	if strings.TrimSpace(c.Reason) == "" {
+		return screen.WrongUse("expected -m TEXT: why they are to be disposed of")
+	}
 	return open.with(ctx, func(e *engine.Engine) error {
 		d := disposal.Draft{Reason: c.Reason, Authority: c.Authority}
 		for _, ref := range c.Item {
@@ -155,10 +159,15 @@ func (c *word) say(ctx context.Context, on *screen.Screen, open Open, says strin
 			return err
 		}
 		r, err := e.Disposal.Row(ctx, c.Proposal)
-		if err == nil {
+		switch {
+		case err != nil:
+			return err
+		case r.Status == disposal.Proposed:
+			on.Talk("proposal %s waits: %s", r.Key, strings.Join(slices.Compact(slices.Sorted(maps.Values(r.Waits))), "; "))
+		default:
 			on.Talk("proposal %s is %s", r.Key, r.Status)
 		}
-		return err
+		return nil
 	})
 }
 

@@ -63,7 +63,11 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 			return on.JSON(rows)
 		}
 		if len(rows) == 0 {
-			on.Talk("nothing in %s", name)
+			why, err := feed.WhyEmpty(e.Feed, c.Person, c.Collection)
+			if err != nil {
+				return err
+			}
+			on.Talk("nothing in %s: %s", name, why)
 		}
 		for n := range rows {
 			if c.Format == "html" {

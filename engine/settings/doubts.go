@@ -1,0 +1,132 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"bagpipe/engine/audience"
+	"bagpipe/engine/fault"
+	"bagpipe/layout"
+)
+
+// doubting looks for names below feeds/ that nothing has. They are no mistakes, as the file of a
+// person may come with a later push.
+type doubting struct {
+	book        *audience.Book
+	isNone      func(collection string) bool
+	collections []string
+	all         []error
+}
+
+// Doubts gives what is allowed in the settings that CheckFolder checks, and hardly meant; each a
+// *layout.FileError.
+func Doubts(ctx context.Context, root string) ([]error, error) {
+	v, err := treeAt(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := Paths(v)
+	if err != nil {
+		return nil, err
+	}
+	k := newChecker(root, nil)
+	d := &doubting{book: audience.New(), isNone: func(string) bool { return false }}
+	sources := map[string]*layout.YAML{}
+	for _, p := range paths {
+		if !strings.HasPrefix(p, audience.Dir+"/") && p != layout.SettingsFile {
+			continue
+		}
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		if p == layout.SettingsFile {
+			d.know(k, v, p, data)
+			continue
+		}
+		if d.book.Add(p, data) == nil { // mistakes are told by themselves
+			if sources[p], err = layout.ParseYAML(p, data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(sources)) {
+		name := strings.TrimSuffix(path.Base(p), ".yaml")
+		switch path.Dir(p) {
+		case audience.PeopleDir:
+			d.person(sources[p], d.book.People[name])
+		case audience.CollectionsDir:
+			d.collection(sources[p], "$", name)
+			c := d.book.Collections[name]
+			d.people(sources[p], "$.members", c.Members)
+			d.controls(sources[p], c.OptOut)
+		}
+	}
+	return d.all, nil
+}
+
+// know takes in which collections there are. A clone has no inbox, whose folders say so where
+// collections are open.
+func (d *doubting) know(k *checker, v tree, p string, data []byte) {
+	s, err := ParseSettings(p, data)
+	if err != nil {
+		return
+	}
+	_, err = v.List(layout.InboxDir)
+	if s.Inbox.Collections == openCollections && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	d.collections = append(slices.Collect(maps.Keys(s.Collections)), defaultCollection)
+	d.isNone = func(name string) bool { return !k.isCollection(s, name) }
+}
+
+func (d *doubting) person(y *layout.YAML, p *audience.Person) {
+	d.people(y, "$.follows", p.Follows)
+	d.controls(y, p.OptOut)
+}
+
+func (d *doubting) people(y *layout.YAML, at string, names []string) {
+	for i, name := range names {
+		d.oneOf(y, fmt.Sprintf("%s[%d]", at, i), name)
+	}
+}
+
+// oneOf doubts a name that no file of a person has; whoever has none is known by an address.
+func (d *doubting) oneOf(y *layout.YAML, at, name string) {
+	if strings.Contains(name, "@") || d.book.People[name] != nil {
+		return
+	}
+	text := fmt.Sprintf("no person %q in %s/", name, audience.PeopleDir)
+	d.doubt(y, at, text, fault.Nearest(name, maps.Keys(d.book.People)))
+}
+
+func (d *doubting) controls(y *layout.YAML, all []audience.Control) {
+	for i, c := range all {
+		at := fmt.Sprintf("$.optOut[%d]", i)
+		if c.Collection != "" {
+			d.collection(y, at+".collection", c.Collection)
+		}
+		if c.Poster != "" {
+			d.oneOf(y, at+".poster", c.Poster)
+		}
+	}
+}
+
+func (d *doubting) collection(y *layout.YAML, at, name string) {
+	if d.isNone(name) {
+		d.doubt(y, at, fmt.Sprintf("no collection %q", name), fault.Nearest(name, slices.Values(d.collections)))
+	}
+}
+
+func (d *doubting) doubt(y *layout.YAML, at, text, near string) {
+	if near != "" {
+		text += fmt.Sprintf("; did you mean %s?", near)
+	}
+	d.all = append(d.all, y.Errorf(at, "%s", text))
+}
