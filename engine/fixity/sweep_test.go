@@ -191,15 +191,16 @@ func TestAHealingSweepStopsAtADiskAtFault(t *testing.T) {
 	}
 }
 
-// What cannot be healed is damaged all the same: counted, on record, held, and the error told.
+// What cannot be healed is damaged all the same: counted, on record, held, and it is told why.
 func TestWhatCannotBeHealedIsOnRecord(t *testing.T) {
 	b := newBench(t, 2)
 	b.flip("vault", 0)
 	folder := filepath.Dir(filepath.Dir(b.file("vault", 0)))
 	b.must(os.WriteFile(filepath.Join(filepath.Dir(folder), "."+filepath.Base(folder)+".damaged"), []byte("in the way"), 0o666))
-	s, _, err := b.sweep(time.Hour, fixity.Sweep{Heal: true})
-	if err == nil || !strings.Contains(err.Error(), "mend item") || s.Changed != 1 || s.OK != 1 {
-		t.Errorf("%+v, %v", s, err)
+	s, found, err := b.sweep(time.Hour, fixity.Sweep{Heal: true})
+	why := fmt.Sprint(err, found[b.item[0]].Copies["vault"].Message)
+	if s.Changed != 1 || s.OK != 1 || !strings.Contains(why, "mend") {
+		t.Errorf("%+v: %s", s, why)
 	}
 	_, rec, err := b.e.Ledger.ReadTip(b.item[0], "")
 	b.must(err)
