@@ -9,7 +9,7 @@
 //
 // An item is not disposed of while it is held, is under way, has a child that is held, is part
 // of an item that is under way, lies in a catalog, or has a copy that a store does not let go
-// yet; nor while a target that has a copy is away. All of that is asked again when it begins.
+// yet; nor while a target that has a copy, or a part that is shelved or published, is away. All of that is asked again when it begins.
 //
 //	begun    one commit: the intent dispose, after which nothing happens to the item any more;
 //	         nothing was removed yet

@@ -324,7 +324,7 @@ func (k *Keeper) heldChild(id layout.ItemID) *queue.Item {
 	return nil
 }
 
-// copiesMayGo asks the targets that have a copy whether they are there, and let it go.
+// copiesMayGo asks the targets that have a copy, or a part to be read, whether they are there, and let it go.
 func (k *Keeper) copiesMayGo(ctx context.Context, v gitstore.View, rec *ledger.Record, refused func(string, ...any) error) error {
 	d, err := ledger.ReadDeposits(v, rec.Manifest.Item)
 	if err != nil {
@@ -342,6 +342,15 @@ func (k *Keeper) copiesMayGo(ctx context.Context, v gitstore.View, rec *ledger.R
 			if err := reachable(ctx, t, c); err != nil {
 				return refused("target %s: %v", name, err)
 			}
+		}
+	}
+	shelves, err := k.shelves(v, rec.Manifest.Item)
+	if err != nil {
+		return err
+	}
+	for _, name := range shelves {
+		if _, err := k.target(name, true); err != nil {
+			return refused("target %s: %v", name, err)
 		}
 	}
 	return nil

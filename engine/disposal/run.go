@@ -163,6 +163,15 @@ func (k *Keeper) remove(ctx context.Context, id layout.ItemID, elsewhere bool) (
 	for name := range d.Targets {
 		names[name] = true
 	}
+	if !elsewhere {
+		shelves, err := k.shelves(v, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range shelves {
+			names[name] = true
+		}
+	}
 	if len(d.Targets) == 0 && slices.Contains(stores, "") {
 		names[steps.StoreTarget] = true
 	}
@@ -199,27 +208,41 @@ func (k *Keeper) remove(ctx context.Context, id layout.ItemID, elsewhere bool) (
 
 // ownStores names the stores in which deposit steps of the item put bags; "": that of the settings.
 func (k *Keeper) ownStores(v gitstore.View, id layout.ItemID) (stores []string, err error) {
+	return stores, k.tried(v, id, func(s state.Step, status state.Status) {
+		own, _ := s.With["store"].(string)
+		if s.Robot == "deposit" && (own != "" || status == state.Completed) {
+			stores = append(stores, own)
+		}
+	})
+}
+
+// shelves names the targets on which steps of the item put parts of it to be read.
+func (k *Keeper) shelves(v gitstore.View, id layout.ItemID) (names []layout.Name, err error) {
+	return names, k.tried(v, id, func(s state.Step, _ state.Status) {
+		if name, is := s.With["target"].(string); is && (s.Robot == "shelve" || s.Robot == "publish") {
+			names = append(names, layout.Name(name))
+		}
+	})
+}
+
+// tried calls each for the steps of an item that were tried at least once.
+func (k *Keeper) tried(v gitstore.View, id layout.ItemID, each func(state.Step, state.Status)) error {
 	rec, err := k.Ledger.Read(v, id, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, w := range rec.Execution.Workflows {
 		plan, err := k.Ledger.PinnedPlan(v, w.Digest)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range plan.Steps {
-			s := w.Steps[layout.Name(plan.Steps[i].Name)]
-			if plan.Steps[i].Robot != "deposit" || s == nil || len(s.Attempts) == 0 {
-				continue
-			}
-			own, _ := plan.Steps[i].With["store"].(string)
-			if own != "" || s.Status == state.Completed {
-				stores = append(stores, own)
+			if s := w.Steps[layout.Name(plan.Steps[i].Name)]; s != nil && len(s.Attempts) > 0 {
+				each(plan.Steps[i], s.Status)
 			}
 		}
 	}
-	return stores, nil
+	return nil
 }
 
 func (k *Keeper) removeFromStore(ctx context.Context, own string, id layout.ItemID) error {
