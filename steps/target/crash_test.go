@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"bagpipe/steps/target"
@@ -79,6 +80,40 @@ func sweepOnce(t *testing.T, kind swept, form string) {
 	}
 }
 
+// TestFullAtEachWrite has the store refuse each write in turn, and all after it: the disk is full, the quota is used
+// up, the device fails. Then the copies before are as they were; and once there is room the same engine's next
+// call makes what the refused one would have, and leaves nothing else.
+func TestFullAtEachWrite(t *testing.T) {
+	for _, kind := range sweptKinds() {
+		errs := []error{syscall.ENOSPC}
+		if kind.kind == target.KindFolder {
+			errs = append(errs, syscall.EDQUOT, syscall.EIO)
+		}
+		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+			for _, fails := range errs {
+				t.Run(fmt.Sprintf("%s/%s/%v", kind.kind, form, fails), func(t *testing.T) {
+					t.Parallel()
+					c, dir := kind.open(t)
+					step := 1
+					if testing.Short() {
+						step = 5
+					}
+					for more, k := true, 1; more; k += step {
+						s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, fails: fails}
+						s.c.Layout = form
+						if kind.kind == target.KindS3 {
+							s.c.Prefix = fmt.Sprintf("k%d/", k)
+						} else {
+							s.c.Path = s.dir
+						}
+						more = s.run()
+					}
+				})
+			}
+		}
+	}
+}
+
 func killedAt(t *testing.T, kind swept, form string, k int) (killed bool) {
 	t.Run(fmt.Sprint(k), func(t *testing.T) {
 		s := sweep{T: t, k: k}
@@ -94,6 +129,8 @@ type sweep struct {
 	c   target.Config
 	dir string
 	k   int
+
+	fails error // of the writes; nil: the engine is killed
 }
 
 // run reports whether the engine was killed at all.
@@ -101,7 +138,7 @@ func (s *sweep) run() bool {
 	one := targettest.NewBag(s.T, "one", targettest.Now(), map[string]string{"a": "A", "d/b": strings.Repeat("B", 5000)})
 	two := targettest.NewBag(s.T, "two", targettest.Now(), map[string]string{"a": "A", "d/c": strings.Repeat("C", 5000)})
 	two.Version = 2
-	to, stops, err := target.OpenStopping("test", s.c, targettest.Now, s.k)
+	to, stops, err := target.OpenFailing("test", s.c, targettest.Now, s.k, s.fails)
 	must(s.T, err)
 	first, errOne := to.Put(s.Context(), one)
 	second, errTwo := target.Copy{}, target.ErrStopped
@@ -114,15 +151,22 @@ func (s *sweep) run() bool {
 		_, errMend = to.Replace(s.Context(), first, one)
 	}
 	for _, err := range []error{errOne, errTwo, errMend} {
-		if err != nil && !errors.Is(err, target.ErrStopped) {
+		if err != nil && !errors.Is(err, target.ErrStopped) && !s.refused(err) {
 			s.Fatalf("killed at %d: %v", s.k, err)
 		}
 	}
-	must(s.T, to.Close())
+	again, ended := to, false
+	if s.fails != nil {
+		ended = stops.Heal()
+		defer func() { must(s.T, to.Close()) }()
+	} else {
+		ended = stops.Dead()
+		must(s.T, to.Close())
+		again = open(s.T, s.c)
+	}
 	if errTwo == nil && !broken {
 		s.Fatal("nothing was damaged")
 	}
-	again := open(s.T, s.c)
 	if errOne == nil && !broken && s.c.Layout != target.LayoutOCFL { // an OCFL object may want its inventory finished first
 		s.sound(again, first)
 	}
@@ -153,7 +197,14 @@ func (s *sweep) run() bool {
 			s.Errorf("killed at %d: %s is left", s.k, name)
 		}
 	}
-	return stops.Dead()
+	return ended
+}
+
+// refused reports whether an error is that of a store that took no more.
+func (s *sweep) refused(err error) bool {
+	var down *target.Down
+	var wrong *target.Damage
+	return s.fails != nil && (errors.As(err, &down) || s.fails == syscall.EIO && errors.As(err, &wrong))
 }
 
 func (s *sweep) sound(to target.Target, c target.Copy) {

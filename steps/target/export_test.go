@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -23,6 +24,36 @@ type Stops struct {
 	Count int        // writes so far
 	dead  bool
 	pause func() // called in the place of a death, once
+	fails error  // of all writes from that point on, in the place of a death
+}
+
+// OpenFailing opens a target all of whose writes fail from the point on at which OpenStopping's engine dies, until
+// Heal is called: what is there can be read, and removed.
+func OpenFailing(name layout.Name, c Config, now func() time.Time, k int, fails error) (Target, *Stops, error) {
+	t, s, err := OpenStopping(name, c, now, k)
+	if err == nil {
+		s.fails = fails
+	}
+	return t, s, err
+}
+
+// Heal ends the failures, and reports whether there was one.
+func (s *Stops) Heal() (failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed, s.dead, s.left = s.dead, false, -1
+	return failed
+}
+
+// failure is that of a write at a dead point: an engine's end, or what the store said.
+func (s *stopping) failure() error {
+	if s.fails == nil {
+		return ErrStopped
+	}
+	if f, is := s.backend.(*folder); is {
+		return f.down(&fs.PathError{Op: "write", Path: "x", Err: s.fails})
+	}
+	return &Down{s.fails}
 }
 
 // OpenPausing opens a target that calls pause at the point at which OpenStopping's engine dies.
@@ -72,7 +103,7 @@ func (s *Stops) point() error {
 func (s *Stops) isDead() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dead {
+	if s.dead && s.fails == nil {
 		return ErrStopped
 	}
 	return nil
@@ -101,8 +132,8 @@ func (s *stopping) list(ctx context.Context, dir string, deep bool, each func(st
 }
 
 func (s *stopping) write(ctx context.Context, name string, f file) error {
-	if err := s.point(); err != nil {
-		return err
+	if s.point() != nil {
+		return s.failure()
 	}
 	whole := f.open
 	if s.pausesIn() {
@@ -117,7 +148,10 @@ func (s *stopping) write(ctx context.Context, name string, f file) error {
 			r, err := whole(offset)
 			return &half{r, f.size / 2}, err
 		}
-		return errors.Join(ErrStopped, s.backend.write(ctx, name, f))
+		if err := s.backend.write(ctx, name, f); s.fails == nil {
+			return errors.Join(ErrStopped, err)
+		}
+		return s.failure()
 	}
 	return s.backend.write(ctx, name, f)
 }
@@ -170,29 +204,29 @@ func (h *half) Read(b []byte) (int, error) {
 }
 
 func (s *stopping) replace(ctx context.Context, name string, data []byte) error {
-	if err := s.point(); err != nil {
-		return err
+	if s.point() != nil {
+		return s.failure()
 	}
 	return s.backend.replace(ctx, name, data)
 }
 
 func (s *stopping) settle(ctx context.Context, name string) error {
-	if err := s.point(); err != nil {
-		return err
+	if s.point() != nil {
+		return s.failure()
 	}
 	return s.backend.settle(ctx, name)
 }
 
 func (s *stopping) rename(ctx context.Context, from, to string) error {
-	if err := s.point(); err != nil {
-		return err
+	if s.point() != nil {
+		return s.failure()
 	}
 	return s.backend.rename(ctx, from, to)
 }
 
 func (s *stopping) remove(ctx context.Context, name string) error {
-	if err := s.point(); err != nil {
-		return err
+	if s.point() != nil && s.fails == nil {
+		return ErrStopped
 	}
 	return s.backend.remove(ctx, name)
 }

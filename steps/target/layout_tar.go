@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/bags/files"
@@ -252,10 +253,10 @@ func (t *tarTarget) send(ctx context.Context, packed *tarBag, own vouchers, to s
 		r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // lets the write go on
 		end <- judged{c, err}
 	}()
-	whole := false
+	whole, begun := false, atomic.Int32{} // parts are opened by several goroutines
 	what.open = func(offset int64) (reader, error) {
 		from, err := packed.open(offset)
-		if err != nil || offset > 0 {
+		if n := begun.Add(1); err != nil || offset > 0 || n > 1 { // what is sent once more is read back
 			return from, err
 		}
 		return &reading{from, func(b []byte) (int, error) {
@@ -270,7 +271,7 @@ func (t *tarTarget) send(ctx context.Context, packed *tarBag, own vouchers, to s
 	err = t.b.write(ctx, to, what)
 	w.Close()
 	j := <-end
-	return j.DepositCopy, whole && j.err == nil, err
+	return j.DepositCopy, whole && begun.Load() == 1 && j.err == nil, err
 }
 
 // readBack judges a tar that was written: by the server's digest of it, where it computes one, which

@@ -113,6 +113,7 @@ func (m ocflMend) version(ctx context.Context, have *inventory, version string) 
 		return none, err
 	}
 	made, err := m.answer(ctx, m.bag, m.at, version, nil)
+	made.Retention = m.b.traits().until(made.Written)
 	if err == nil {
 		err = m.described(ctx, m.at, version)
 	}

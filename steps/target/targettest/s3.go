@@ -53,8 +53,8 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 // NewS3 starts a server with an empty bucket, one with object lock if asked; it ends with
-// the test. Where its program cannot be built the test is skipped.
-func NewS3(t testing.TB, lock bool) *S3 {
+// the test. options are the program's beside. Where it cannot be built the test is skipped.
+func NewS3(t testing.TB, lock bool, options ...string) *S3 {
 	t.Helper()
 	program, err := built()
 	if err != nil {
@@ -67,7 +67,8 @@ func NewS3(t testing.TB, lock bool) *S3 {
 	address := l.Addr().String()
 	must(t, l.Close())
 	must(t, os.Mkdir(filepath.Join(s.Dir, "buckets"), 0o755))
-	args := []string{"--port", address, "--access", accessKey, "--secret", secretKey, "--quiet", "posix"}
+	args := append([]string{"--port", address, "--access", accessKey, "--secret", secretKey, "--quiet"}, options...)
+	args = append(args, "posix")
 	if errors.Is(unix.Setxattr(s.Dir, "user.is", []byte("there"), 0), unix.ENOTSUP) {
 		args = append(args, "--sidecar", filepath.Join(s.Dir, "sidecar")) // it hides what is written over a delete marker
 		must(t, os.Mkdir(filepath.Join(s.Dir, "sidecar"), 0o755))
