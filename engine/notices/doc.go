@@ -12,7 +12,8 @@
 // schedules are read from the commits since the last look. A digest is made when something is
 // new, the last one is as old as every: says, and the hours are not quiet. It is written down
 // with its identifier, and what it tells of, before it is sent: a crash sends it once more,
-// under the same identifier. One that cannot be handed over is tried again, ever more seldom,
+// under the same identifier. A mail that the server takes for some, and refuses for now for others, is
+// tried again for these alone. One that cannot be handed over is tried again, ever more seldom,
 // for a day; then it is given up, and told of. What is new meanwhile waits for the next.
 //
 // NAME.json may be deleted: what waits then is told once more. Of several engines on one host

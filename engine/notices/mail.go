@@ -11,22 +11,23 @@ import (
 	"net"
 	"net/mail"
 	"net/smtp"
+	"net/textproto"
 	"strings"
 	"time"
 
 	"bagpipe/engine/notice"
 )
 
-// PartlyError tells that a mail went to some of those it was for. It is not sent again, as
-// those would get it twice.
-type PartlyError struct{ Refused []string }
+// PartlyError tells that a mail went to some of those it was for. It is not sent to them again;
+// Later are those whom the server refused for now alone (RFC 5321, 4.2.1: 4yz).
+type PartlyError struct{ Refused, Later []string }
 
 func (e *PartlyError) Error() string {
 	return "the mail server took the mail, but not for " + strings.Join(e.Refused, "; ")
 }
 
-// mail sends a digest by a server that speaks TLS, and by no other.
-func (t *Teller) mail(ctx context.Context, n *notice.Wish, d Digest) (err error) {
+// mail sends a digest by a server that speaks TLS, and by no other, to some of those whom the wish names.
+func (t *Teller) mail(ctx context.Context, n *notice.Wish, to []string, d Digest) (err error) {
 	m := n.Mail
 	trust, err := t.trust(n)
 	if err != nil {
@@ -68,21 +69,27 @@ func (t *Teller) mail(ctx context.Context, n *notice.Wish, d Digest) (err error)
 			return err
 		}
 	}
-	return deliver(c, m, letter(m, d))
+	return deliver(c, m, to, letter(m, d))
 }
 
 // deliver hands a letter to the server, for those whom it takes one for.
-func deliver(c *smtp.Client, m *notice.Mail, text []byte) error {
+func deliver(c *smtp.Client, m *notice.Mail, all []string, text []byte) error {
 	if err := c.Mail(bare(m.From)); err != nil {
 		return err
 	}
-	var refused []string
-	for _, to := range m.To {
-		if err := c.Rcpt(bare(to)); err != nil {
-			refused = append(refused, to+": "+err.Error())
+	var refused, later []string
+	for _, to := range all {
+		err := c.Rcpt(bare(to))
+		if err == nil {
+			continue
+		}
+		refused = append(refused, to+": "+err.Error())
+		var answer *textproto.Error
+		if errors.As(err, &answer) && answer.Code/100 == 4 {
+			later = append(later, to)
 		}
 	}
-	if len(refused) == len(m.To) {
+	if len(refused) == len(all) {
 		return fmt.Errorf("the mail server refused everybody: %s", strings.Join(refused, "; "))
 	}
 	w, err := c.Data()
@@ -97,7 +104,7 @@ func deliver(c *smtp.Client, m *notice.Mail, text []byte) error {
 	}
 	_ = c.Quit() // it has it all the same
 	if len(refused) > 0 {
-		return &PartlyError{refused}
+		return &PartlyError{refused, later}
 	}
 	return nil
 }

@@ -304,6 +304,7 @@ type server struct {
 	mu     sync.Mutex
 	letter string
 	to     []string
+	busy   bool // for those who are called later
 }
 
 func (s *server) serve() {
@@ -343,6 +344,11 @@ func (s *server) talk(conn net.Conn) {
 				continue
 			}
 			s.mu.Lock()
+			if s.busy && strings.Contains(line, "later") {
+				s.mu.Unlock()
+				say("450 try again later")
+				continue
+			}
 			s.to = append(s.to, strings.TrimSpace(line))
 			s.mu.Unlock()
 			say("250 ok")
@@ -410,6 +416,56 @@ func TestMailGoesToThoseWhomTheServerTakesItFor(t *testing.T) {
 	}
 	b.now = b.now.Add(time.Hour)
 	b.must(b.e.Notices.Tell(context.Background(), true)) // those who got it get it once
+}
+
+// Who was refused for now is tried again, alone; who was refused for good is not.
+func TestMailIsTriedAgainForThoseRefusedForNow(t *testing.T) {
+	s, address, ca := mailServer(t, false)
+	s.busy = true
+	b := newBench(t, fmt.Sprintf("{mail: {server: '%s', from: bp@example.org, to: [ada@example.org, nobody@example.org, later@example.org]}, ca: '%s'}", address, ca))
+	b.fail(1)
+	told := func() string {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return strings.Join(s.to, " ")
+	}
+	for range 2 { // it is refused again
+		if got := told(); got != "RCPT TO:<ada@example.org>" {
+			t.Fatalf("to %s", got)
+		}
+		b.now = b.now.Add(2 * time.Hour)
+		if err := b.e.Notices.Tell(t.Context(), false); err == nil || !strings.Contains(err.Error(), "tried again: the mail server refused everybody: later@example.org") {
+			t.Fatal(err)
+		}
+	}
+	s.mu.Lock()
+	s.busy = false
+	s.mu.Unlock()
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(b.e.Notices.Tell(t.Context(), false))
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(b.e.Notices.Tell(t.Context(), false))
+	if got := told(); got != "RCPT TO:<ada@example.org> RCPT TO:<later@example.org>" {
+		t.Errorf("to %s", got)
+	}
+}
+
+// Very many failures are one digest, which says how many there are and names the first.
+func TestManyFailuresAreOneDigest(t *testing.T) {
+	many := 230
+	if os.Getenv("BAGPIPE_SOAK") != "" {
+		many = 10_000
+	}
+	h := &hook{}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}") // until all have failed
+	b.fail(many)
+	b.now = b.now.Add(time.Hour)
+	b.must(b.e.Notices.Tell(t.Context(), false))
+	if len(h.got) != 1 || h.got[0].Counts["failures"] != many || len(h.got[0].News) != 200 || h.got[0].Text != fmt.Sprint(many, " failed") || len(h.bodies[0]) > 200_000 {
+		t.Errorf("%d digests", len(h.got))
+	}
 }
 
 func TestNoMailGoesWithoutTLS(t *testing.T) {

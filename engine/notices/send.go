@@ -41,7 +41,11 @@ func (t *Teller) handOver(ctx context.Context, n *notice.Wish, k *kept, d Digest
 	case n.URL != "":
 		err = t.post(ctx, n, d, data)
 	case n.Mail != nil:
-		err = t.mail(ctx, n, d)
+		to := n.Mail.To
+		if p := k.Pending; p != nil && len(p.To) > 0 {
+			to = p.To
+		}
+		err = t.mail(ctx, n, to, d)
 	case n.Atom != "":
 		err = t.toAtom(n, k, d)
 	default:

@@ -108,6 +108,7 @@ type pending struct {
 	First  time.Time `json:"first"`
 	Next   time.Time `json:"next"`
 	Tries  int       `json:"tries"`
+	To     []string  `json:"to,omitempty"` // of a mail: those who did not get it yet; none: nobody did
 }
 
 // Tell tells each of notify: what is new and due; with now, whatever the intervals say.
@@ -179,8 +180,12 @@ func (t *Teller) tell(ctx context.Context, v gitstore.View, name string, n *noti
 	}
 	err = t.handOver(ctx, n, k, p.Digest)
 	var partly *PartlyError
-	switch p.Tries++; {
-	case err == nil || errors.As(err, &partly):
+	p.Tries++
+	if errors.As(err, &partly) {
+		p.To = partly.Later
+	}
+	switch {
+	case err == nil || partly != nil && len(p.To) == 0:
 		k.Pending = nil
 	case now.Sub(p.First) >= tryFor:
 		k.Pending = nil
