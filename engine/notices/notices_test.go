@@ -134,12 +134,9 @@ func (b *bench) fail(n int) {
 	for i := range n {
 		b.put(dir, fmt.Sprintf("%d.txt", i), fmt.Sprint(b.now, i))
 	}
-	entries, err := os.ReadDir(dir)
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	b.must(err)
-	for _, entry := range entries {
-		_, err := b.e.Intake.Add(b.Context(), filepath.Join(dir, entry.Name()), intake.AddOptions{})
-		b.must(err)
-	}
+	b.must(b.e.Intake.AddAll(b.Context(), paths, intake.AddOptions{}, func(_ intake.Admitted, err error) { b.must(err) }))
 	_, err = b.e.Run(b.Context(), engine.RunOptions{Jobs: 2})
 	if err != nil && !strings.Contains(err.Error(), "notify") {
 		b.Fatal(err)

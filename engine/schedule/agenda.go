@@ -7,13 +7,22 @@ import "time"
 type agenda struct {
 	next    map[string]time.Time // by schedule; none: at once
 	soonest time.Time            // of next, while nothing changes; zero: not known
+	seen    time.Time            // what the clock showed last
 }
 
 func newAgenda() agenda { return agenda{next: map[string]time.Time{}} }
 
-// mostAhead is how far ahead a look may be planned; what is further was planned before the clock
-// was put back.
-const mostAhead = 25 * time.Hour
+// putBack is by how much a clock that goes back makes what was planned void: nothing waits longer by it.
+const putBack = time.Second
+
+// see notes what the clock shows. Where it was put back all is looked at anew, as what was planned
+// by it is further away now.
+func (a *agenda) see(now time.Time) {
+	if now.Add(putBack).Before(a.seen) {
+		*a = newAgenda()
+	}
+	a.seen = now
+}
 
 // again has a schedule looked at with the next look.
 func (a *agenda) again(name string) {
@@ -21,12 +30,8 @@ func (a *agenda) again(name string) {
 	a.soonest = time.Time{}
 }
 
-// plan has a schedule looked at next at a time, and within a day: a look that is further ahead
-// could not be told from one that was planned before the clock was put back.
-func (a *agenda) plan(name string, at, now time.Time) {
-	if most := now.Add(24 * time.Hour); at.After(most) {
-		at = most
-	}
+// plan has a schedule looked at next at a time.
+func (a *agenda) plan(name string, at time.Time) {
 	a.next[name] = at
 	a.soonest = time.Time{}
 }
@@ -34,13 +39,11 @@ func (a *agenda) plan(name string, at, now time.Time) {
 // ripe reports whether a schedule is to be looked at.
 func (a *agenda) ripe(name string, now time.Time) bool {
 	at, known := a.next[name]
-	return !known || !now.Before(at) || at.Sub(now) > mostAhead
+	return !known || !now.Before(at)
 }
 
 // idle reports whether none is.
-func (a *agenda) idle(now time.Time) bool {
-	return now.Before(a.soonest) && a.soonest.Sub(now) <= mostAhead
-}
+func (a *agenda) idle(now time.Time) bool { return now.Before(a.soonest) }
 
 // rest notes that each was asked, and none is to be looked at.
 func (a *agenda) rest() {

@@ -5,6 +5,7 @@
 // person's, or what who opens the engine hands over.
 //
 //	{
+//	  "ended": "…",                   when the last firing did: every: counts from then
 //	  "firings": {                    the last twenty, by the time they were due
 //	    "2026-11-24T02:30:00Z": {"begun": "…", "ended": "…", "engine": "5c1e9a70", "message": "…",
 //	                             "outcome": "completed", "resumed": true}

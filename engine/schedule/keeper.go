@@ -132,7 +132,7 @@ func (k *Keeper) ripe() (names []string) {
 	if book != k.book {
 		k.book, k.agenda = book, newAgenda()
 	}
-	if k.agenda.idle(now) {
+	if k.agenda.see(now); k.agenda.idle(now) {
 		return nil
 	}
 	idle := true
@@ -204,8 +204,7 @@ func nameOf(file string) string {
 func (k *Keeper) later(name string, by time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.ledger.Now()
-	k.agenda.plan(name, now.Add(by), now)
+	k.agenda.plan(name, k.ledger.Now().Add(by))
 }
 
 // behindBy is how far the clock may be behind the last commit.
@@ -326,7 +325,7 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 	case !next.After(now): // the clock is behind
 		next = now.Add(time.Minute)
 	}
-	k.agenda.plan(s.Name, next, now)
+	k.agenda.plan(s.Name, next)
 	return false, nil
 }
 
@@ -382,11 +381,11 @@ func (k *Keeper) takeUp(s *timetable.Schedule, st *State, due time.Time, f Firin
 	switch {
 	case f.Stop != "":
 		f.Ended, f.Outcome, f.Message = k.ledger.Now(), Ended, "by "+f.Stop+"; its engine was gone"
-		st.Firings[due] = f
+		st.Firings[due], st.Ended = f, f.Ended
 		return "ended", due, nil
 	case f.Resumed:
 		f.Ended, f.Outcome, f.Message = k.ledger.Now(), Lost, "its engine was gone twice"
-		st.Firings[due] = f
+		st.Firings[due], st.Ended = f, f.Ended
 		return Lost, due, nil
 	}
 	f.Resumed, f.Engine = true, k.ledger.ID

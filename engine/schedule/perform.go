@@ -75,7 +75,7 @@ func (k *Keeper) perform(performing, begun context.Context, f *firing) (said str
 			return "", f.due, nil // another engine took it for lost
 		}
 		was.raw, was.Ended, was.Outcome, was.Message = nil, k.ledger.Now(), outcome, message
-		st.Firings[f.due] = was
+		st.Firings[f.due], st.Ended = was, was.Ended
 		if f.Overlap != timetable.OverlapWait && outcome != Replaced && was.Ended.After(st.Through) {
 			st.Through = was.Ended
 		}

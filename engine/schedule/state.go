@@ -38,6 +38,7 @@ type State struct {
 	Since   time.Time
 	Through time.Time
 	Timing  string               // the trigger that Through is of; "": not noted
+	Ended   time.Time            // when the last firing did; zero: not noted
 	Firings map[time.Time]Firing // by the time they were due
 
 	unknown map[string]json.RawMessage
@@ -74,7 +75,7 @@ func read(r gitstore.Reader, name string) (*State, error) {
 		return nil, fmt.Errorf("read %s: %w", path(name), err)
 	}
 	version, firings := 0, map[string]json.RawMessage{}
-	for key, to := range map[string]any{"schema": &version, "name": &s.Name, "status": &s.Status, "since": &s.Since, "through": &s.Through, "timing": &s.Timing, "firings": &firings} {
+	for key, to := range map[string]any{"schema": &version, "name": &s.Name, "status": &s.Status, "since": &s.Since, "through": &s.Through, "timing": &s.Timing, "ended": &s.Ended, "firings": &firings} {
 		if raw, ok := s.unknown[key]; ok {
 			if err := json.Unmarshal(raw, to); err != nil {
 				return nil, fmt.Errorf("read %s: %s: %w", path(name), key, err)
@@ -101,12 +102,9 @@ func (s *State) encode() ([]byte, error) {
 	for key, raw := range s.unknown {
 		all[key] = raw
 	}
-	dues := s.Dues()
-	for i, due := range dues {
-		f := s.Firings[due]
+	s.forget()
+	for due, f := range s.Firings {
 		switch {
-		case i < len(dues)-mostFirings && !f.runs():
-			delete(s.Firings, due)
 		case f.raw != nil:
 			firings[layout.FormatTime(due)] = f.raw
 		default:
@@ -118,7 +116,31 @@ func (s *State) encode() ([]byte, error) {
 	if s.Timing != "" {
 		all["timing"] = s.Timing
 	}
+	if !s.Ended.IsZero() {
+		all["ended"] = layout.FormatTime(s.Ended)
+	}
 	return layout.EncodeJSON(all)
+}
+
+// forget leaves the last firings alone. Those of a clock that was ahead of the one by which the last
+// ended go first: it was put back since.
+func (s *State) forget() {
+	dues := s.Dues()
+	ahead := func(due time.Time) bool { return !s.Ended.IsZero() && due.After(s.Ended) }
+	slices.SortStableFunc(dues, func(a, b time.Time) int {
+		switch {
+		case ahead(a) == ahead(b):
+			return 0
+		case ahead(a):
+			return -1
+		}
+		return 1
+	})
+	for _, due := range dues[:max(0, len(dues)-mostFirings)] {
+		if !s.Firings[due].runs() {
+			delete(s.Firings, due)
+		}
+	}
 }
 
 // adopt takes in the trigger of the file as it is now: what was due by an older one, before
@@ -155,9 +177,9 @@ func (s *State) running() (due time.Time, f Firing) {
 // ahead reports whether some time of the state is still to come: the clock was put back. Those
 // do not count.
 func (s *State) ended(now time.Time) (last time.Time, ahead bool) {
-	times := []time.Time{s.Since}
+	times := []time.Time{s.Since, s.Ended}
 	for _, f := range s.Firings {
-		if f.Outcome != Missed {
+		if s.Ended.IsZero() && f.Outcome != Missed { // of a state that was written before that was noted
 			times = append(times, f.Ended)
 		}
 	}

@@ -1,0 +1,133 @@
+package schedule_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bagpipe/engine"
+	"bagpipe/engine/claim"
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/queue"
+	"bagpipe/engine/schedule"
+	"bagpipe/engine/timetable"
+	"bagpipe/steps"
+)
+
+// begin starts a keeper of schedules that were written so, and gives how often each was fired, and when
+// by a clock that is right.
+func (n *night) begin(files map[string]string) (fired func(name string) []time.Time) {
+	n.clock = &clock{}
+	root := filepath.Join(n.t.TempDir(), "ws")
+	o := engine.Options{Now: n.clock.now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()},
+		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}}
+	n.must(engine.Init(n.t.Context(), root, o))
+	n.must(os.MkdirAll(filepath.Join(root, "schedules"), 0o777))
+	for name, more := range files {
+		n.must(os.WriteFile(filepath.Join(root, "schedules", name+".yaml"), fmt.Appendf(nil, "schema: 1\nname: %s\ndo: {start: accession}\n%s\n", name, more), 0o666))
+	}
+	var err error
+	n.e, err = engine.Open(n.t.Context(), root, o)
+	n.must(err)
+	var mu sync.Mutex
+	at := map[string][]time.Time{}
+	deed := func(_ context.Context, d timetable.Do) (string, bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		at[d.By] = append(at[d.By], time.Now())
+		return "done", false, nil
+	}
+	k := schedule.New(n.e.Ledger, n.e.Settings, map[string]schedule.Deed{"start": deed}, func(*queue.Named) (int, error) { return 0, nil })
+	ctx, cancel := context.WithCancel(n.t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		k.Run(ctx, ctx, func(text string, bad bool) {
+			if bad {
+				n.t.Error(text)
+			}
+		})
+	})
+	n.kill = func() { cancel(); done.Wait(); n.must(n.e.Close()) }
+	time.Sleep(time.Second)
+	return func(name string) []time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return at[name]
+	}
+}
+
+// A clock that is two hours behind the last commit keeps what is due by the clock from being fired, and is
+// told of; once it is right that is fired again, and nothing twice.
+func TestAClockThatIsBehindStopsCronAndAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{t: t}
+		fired := n.begin(map[string]string{"cron": "trigger: {cron: '*/15 * * * *'}", "at": "trigger: {at: '2000-01-01T01:10:00Z'}"})
+		defer func() { n.kill() }()
+		time.Sleep(time.Hour)
+		if got := len(fired("cron")); got != 4 {
+			t.Fatalf("fired %d times in an hour", got)
+		}
+		n.clock.leap(-2 * time.Hour)
+		time.Sleep(time.Hour)
+		behind, err := n.e.Schedule.Behind()
+		n.must(err)
+		if got := len(fired("cron")); got != 4 || behind < 55*time.Minute || behind > 65*time.Minute {
+			t.Errorf("fired %d times, and behind by %s", got, behind)
+		}
+		n.clock.leap(2 * time.Hour)
+		time.Sleep(20 * time.Minute)
+		behind, err = n.e.Schedule.Behind()
+		n.must(err)
+		// What was missed is fired once, and what fell due since.
+		if got := len(fired("cron")); got != 6 || len(fired("at")) != 1 || behind != 0 {
+			t.Errorf("fired %d times, at %d times, and behind by %s", got, len(fired("at")), behind)
+		}
+		row, err := n.e.Schedule.Row("cron")
+		n.must(err)
+		if len(row.Firings) != 6 {
+			t.Errorf("%d due times of 6 firings", len(row.Firings))
+		}
+	})
+}
+
+// However often the clock is put back, what is due every ten minutes waits no longer than that.
+func TestAClockThatIsPutBackLetsNothingWaitLongerThanAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{t: t}
+		fired := n.begin(map[string]string{"every": "trigger: {every: 10m}"})
+		defer func() { n.kill() }()
+		random := rand.New(rand.NewSource(1))
+		for range 40 {
+			time.Sleep(time.Duration(11+random.Intn(25)) * time.Minute)
+			n.clock.leap(time.Duration(random.Intn(6*60)-5*60) * time.Minute)
+		}
+		all := fired("every")
+		for i := 1; i < len(all); i++ {
+			if waited := all[i].Sub(all[i-1]); waited < time.Minute {
+				t.Fatalf("firing %d came %s after the one before", i, waited)
+			}
+			if waited := all[i].Sub(all[i-1]); waited > 20*time.Minute+5*time.Second { // begun, and put back just before it was due
+				t.Errorf("firing %d came %s after the one before", i, waited)
+			}
+		}
+		if len(all) < 40 {
+			t.Errorf("fired %d times", len(all))
+		}
+		row, err := n.e.Schedule.Row("every")
+		n.must(err)
+		if len(row.Firings) != 20 {
+			t.Errorf("%d firings are on record, not the last 20", len(row.Firings))
+		}
+		for i := 1; i < len(row.Firings); i++ {
+			if !row.Firings[i].Due.Before(row.Firings[i-1].Due) {
+				t.Errorf("firings are not by their due times")
+			}
+		}
+	})
+}
