@@ -295,16 +295,13 @@ func answers(c gitstore.Commit, to gitstore.Hash) bool {
 
 // add notes a breach, but not again what an earlier commit did and this one only
 // left so.
-func add(was *verdict, b breach) []breach {
-	if was == nil {
-		return []breach{b}
-	}
+func add(open []breach, b breach) []breach {
 	said := func(text string) bool {
-		return slices.ContainsFunc(was.breaches, func(o breach) bool { return slices.Contains(o.what, text) })
+		return slices.ContainsFunc(open, func(o breach) bool { return slices.Contains(o.what, text) })
 	}
 	b.what = slices.DeleteFunc(b.what, said)
 	if len(b.what) == 0 {
-		return was.breaches
+		return open
 	}
-	return append(slices.Clone(was.breaches), b)
+	return append(slices.Clip(open), b)
 }

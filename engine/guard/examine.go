@@ -52,6 +52,7 @@ type examiner struct {
 	branches map[gitstore.Hash]*branch
 	heirs    map[gitstore.Hash]int  // children yet to come
 	fromHere map[gitstore.Hash]bool // it descends from w.from
+	within   map[gitstore.Hash]bool // it is one of the window
 	read     *gitstore.Scan
 	views    map[gitstore.Hash]gitstore.View // of the commit at hand
 	bases    map[gitstore.Hash]gitstore.Hash // of the commit at hand: what its main parent has in common with another
@@ -72,7 +73,7 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 
 func newExaminer(g *Guard, w window, seed *branch) *examiner {
 	return &examiner{g: g, w: w, seed: seed,
-		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}}
+		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}, within: map[gitstore.Hash]bool{}}
 }
 
 // all holds commits, parents first, against their parents, and gives the last one's branch.
@@ -82,6 +83,7 @@ func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *br
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	x.read = reading.Scan()
 	for _, c := range commits {
+		x.within[c.Hash] = true
 		for _, p := range c.Parents {
 			x.heirs[p]++
 		}
@@ -295,10 +297,13 @@ func (x *examiner) look(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 
 // item holds one item against what it should be.
 func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
-	was := at.items[id]
 	want := version{at: main}
-	if was != nil {
+	if was := at.items[id]; was != nil {
 		want = was.want
+	}
+	open, err := x.open(ctx, main, at, others, id)
+	if err != nil {
+		return err
 	}
 	l, err := x.look(ctx, c, main, want, others, id)
 	if err != nil {
@@ -324,28 +329,23 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		if err != nil {
 			return err
 		}
-		next.breaches = add(was, b)
-		if was == nil || len(next.breaches) > len(was.breaches) {
+		next.breaches = add(open, b)
+		if len(next.breaches) > len(open) {
 			x.found(id, next.breaches[len(next.breaches)-1])
 		}
+	} else { // such as a revert, which a join undid
+		next.breaches = slices.DeleteFunc(open, func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
 	}
 	if len(l.unclaimed) > 0 {
 		x.found(id, breach{commit: c, what: l.unclaimed, forged: true})
 	}
 	if forged := append(l.forged, l.unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
-	} else if was != nil && len(l.what) == 0 {
-		next.breaches = slices.DeleteFunc(slices.Clone(was.breaches), func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
 	}
 	if x.wrong != "" && string(l.before.Manifest)+string(l.before.Execution) != string(l.now.Manifest)+string(l.now.Execution) {
 		b := breach{commit: c, what: []string{x.wrong}, forged: true}
 		next.breaches = append(next.breaches, b)
 		x.found(id, b)
-	}
-	for _, b := range others {
-		if v := b.items[id]; v != nil { // such as a revert, which the join undid
-			next.breaches = append(next.breaches, slices.DeleteFunc(slices.Clone(v.breaches), func(b breach) bool { return !b.forged && b.meant == nil })...)
-		}
 	}
 	at.items[id] = next
 	return nil

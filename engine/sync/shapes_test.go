@@ -121,23 +121,11 @@ func TestCrissCross(t *testing.T) {
 // A merge of three that has the files of one alone is completed by those of the others.
 func TestOctopus(t *testing.T) {
 	w := newWorld(t)
-	ctx := context.Background()
 	id := w.items[0]
 	a, k1 := w.noted(w.base, id)
 	b, k2 := w.noted(w.base, id)
 	c, k3 := w.noted(w.base, id)
-	w.git(nil, "update-ref", "refs/heads/main", w.merged(a, a, b, c).String())
-	if err := w.e.Ledger.Store.Refresh(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.e.Guard.LookAtAll(ctx, func() bool { return false }); err != nil {
-		t.Fatal(err)
-	}
-	v, err := w.e.Ledger.Store.Tip()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := w.intents(v.Commit(), id)
+	got := w.intents(w.answered(w.merged(a, a, b, c)), id)
 	for _, k := range []layout.IntentKey{k1, k2, k3} {
 		if _, there := got[k]; !there {
 			t.Errorf("the history lacks note %s", k)
@@ -152,7 +140,6 @@ func TestOctopus(t *testing.T) {
 // parent a join names first, and a join of the join is no breach.
 func TestAJoinOfAJoinIsLawful(t *testing.T) {
 	w := newWorld(t)
-	ctx := context.Background()
 	id, other := w.items[0], w.items[1]
 	const run = "accession.1"
 	attempt := layout.AttemptKey{N: 1, Engine: "0123abcd"}
@@ -165,17 +152,96 @@ func TestAJoinOfAJoinIsLawful(t *testing.T) {
 		apart, _ := w.noted(trunk, other)
 		later, _ := w.noted(trunk, id)
 		tip := w.join(later, w.join(apart, done))
-		commits, err := gitstore.ParentsFirst(ctx, w.e.Root(), tip, w.base)
+		if open := w.breaches(tip); len(open) > 0 {
+			t.Errorf("open: %v", open)
+		}
+	}
+}
+
+// answered moves main to a commit and gives what the guard made of it.
+func (w *world) answered(h gitstore.Hash) gitstore.Hash {
+	w.Helper()
+	ctx := context.Background()
+	w.git(nil, "update-ref", "refs/heads/main", h.String())
+	if err := w.e.Ledger.Store.Refresh(ctx); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.e.Guard.LookAtAll(ctx, func() bool { return false }); err != nil {
+		w.Fatal(err)
+	}
+	v, err := w.e.Ledger.Store.Tip()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return v.Commit()
+}
+
+// breaches are those of the history up to a commit that nothing answers.
+func (w *world) breaches(tip gitstore.Hash) (open []string) {
+	w.Helper()
+	commits, err := gitstore.ParentsFirst(context.Background(), w.e.Root(), tip, w.base)
+	if err != nil {
+		w.Fatal(err)
+	}
+	told, err := w.e.Guard.Review(context.Background(), w.base, commits)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, b := range told {
+		if b.Open {
+			open = append(open, fmt.Sprintf("%s at %s: %v", b.Item, b.Commit.Hash, b.What))
+		}
+	}
+	return open
+}
+
+// A revert that one side answered is answered, though the other side had it, too.
+func TestWhatOneSideAnsweredIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	id, other := w.items[0], w.items[1]
+	path := layout.ItemDir(id) + "/" + layout.ExecutionJSON
+	for range 6 { // parents stand in the order of their hashes
+		before, err := w.e.Ledger.Store.At(w.base)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := w.e.Guard.Review(ctx, w.base, commits)
+		was, err := before.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range told {
-			t.Errorf("item %s at %s: %v", b.Item, b.Commit.Hash, b.What)
+		key, err := layout.NewIntentKey(w.now(), bytes.NewReader(fmt.Appendf(nil, "%32d", w.n)), "0123abcd")
+		if err != nil {
+			t.Fatal(err)
 		}
+		held := w.event(w.base, id, "", state.Hold{Key: key, At: w.now(), By: "Ada <ada@example.org>", Text: "why"})
+		reverted := w.commit(held, map[string][]byte{path: was})
+		apart, _ := w.noted(reverted, other)
+		answered := w.answered(reverted)
+		if answered == reverted {
+			t.Fatal("nothing answered the revert")
+		}
+		tip := w.join(answered, apart)
+		if open := w.breaches(tip); len(open) > 0 {
+			t.Errorf("open: %v", open)
+		}
+		w.base = w.answered(tip)
+	}
+}
+
+// Who joins a history that removed an item's records, and that nobody had answered, answers the
+// commit that did.
+func TestAnAnswerNamesWhatRemovedTheItem(t *testing.T) {
+	w := newWorld(t)
+	id, other := w.items[0], w.items[1]
+	dir := layout.ItemDir(id)
+	gone := w.commit(w.base, map[string][]byte{dir + "/" + layout.ExecutionJSON: nil, dir + "/" + layout.ManifestJSON: nil})
+	apart, _ := w.noted(w.base, other)
+	tip := w.answered(w.join(gone, apart))
+	if body := w.git(nil, "log", "-1", "--format=%B", tip.String()); !strings.Contains(body, "Bagpipe-Answers: "+gone.String()) {
+		t.Errorf("the answer does not name %s:\n%s", gone, body)
+	}
+	if open := w.breaches(tip); len(open) > 0 {
+		t.Errorf("open: %v", open)
 	}
 }
 
