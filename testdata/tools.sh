@@ -3,6 +3,14 @@
 # Debian's packages. Both do without: what needs one that is missing is skipped and
 # says so.
 set -eu
+cd "$(dirname "$0")/.."
+# Another implementation's reader of OCFL, by npm, in .cache.
+ocfl=0.2.2
+if ! grep -q "\"version\": \"$ocfl\"" .cache/ocfl/node_modules/@ocfl/ocfl-fs/package.json 2>/dev/null; then
+	mkdir -p .cache/ocfl
+	{ command -v npm >/dev/null 2>&1 && npm install --prefix .cache/ocfl --no-save --ignore-scripts --no-audit --no-fund "@ocfl/ocfl-fs@$ocfl" >/dev/null 2>&1; } ||
+		echo "not installed: @ocfl/ocfl-fs; with npm this script installs it"
+fi
 missing=
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 # Debian has 7z in 7zip, and older releases in p7zip-full.

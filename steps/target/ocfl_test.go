@@ -3,9 +3,11 @@ package target_test
 import (
 	"crypto/sha512"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"bagpipe/steps/target/targettest"
 	"bagpipe/testdata/sample"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/minio/minio-go/v7"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -364,5 +367,54 @@ func TestOCFLOfOthers(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(c.Place, "%25", "%"), "inventory.json"), []byte("{}"), 0o644))
 	if _, err := to.Put(t.Context(), b); err == nil {
 		t.Error("a broken object was gone on with")
+	}
+}
+
+// Another implementation reads our storage root: it finds the object by its identifier, takes the inventory by its sidecar, and
+// reads of each version what was put.
+func TestOCFLReadByAnother(t *testing.T) {
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	must(t, err)
+	modules := filepath.Join(filepath.Dir(string(module)), ".cache/ocfl/node_modules")
+	if _, err := os.Stat(filepath.Join(modules, "@ocfl/ocfl-fs")); err != nil {
+		t.Skip(err) // testdata/tools.sh installs it
+	}
+	dir := filepath.Join(sample.TempDir(t), "vault")
+	to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
+	want := map[string]map[string]string{}
+	for n, content := range []map[string]string{
+		{"a": "A", "twin": "A", "d/é": "é", "100%\nname": "C", "Read": "1", "READ": "2", "empty": ""},
+		{"a": "A", "d/é": "changed", "new": "N"}, {"a": "A"},
+	} {
+		b := targettest.NewBag(t, "one", targettest.Now(), content)
+		b.Version = n + 1
+		c, err := to.Put(t.Context(), b)
+		must(t, err)
+		sums := map[string]string{}
+		must(t, filepath.WalkDir(b.Dir, func(p string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(p)
+			sum := sha512.Sum512(data)
+			sums[strings.TrimPrefix(p, b.Dir+"/")] = hex.EncodeToString(sum[:])
+			return err
+		}))
+		want[c.State] = sums
+	}
+	cmd := exec.Command("node", "testdata/read-ocfl.cjs", modules, filepath.Join(dir, "ocfl"), "bagpipe:"+string(targettest.Item))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	must(t, err)
+	var got struct {
+		IDs      []string
+		Versions map[string]map[string]string
+	}
+	must(t, json.Unmarshal(out, &got))
+	if diff := cmp.Diff(want, got.Versions); diff != "" {
+		t.Errorf("what is read is not what was put:\n%s", diff)
+	}
+	if want := []string{"bagpipe:" + string(targettest.Item)}; !slices.Equal(got.IDs, want) {
+		t.Errorf("it lists %q", got.IDs)
 	}
 }
