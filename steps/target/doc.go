@@ -11,7 +11,8 @@
 // Bytes first, the pointer last, everywhere:
 //
 //   - where files can be renamed (a folder, SFTP), a copy is made under a name that begins with
-//     a dot, read back, and renamed; what stands under its own name is whole;
+//     a dot and ends with the target's token, read back, and renamed; what stands under its own name is whole.
+//     The next put takes the part that another left, dead or alive, and whoever lost its part waits;
 //   - where they cannot (S3), bagit.txt is written last, and the copy read back before: a bag
 //     without its bagit.txt is none, and the next attempt goes on with it.
 //

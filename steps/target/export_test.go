@@ -76,11 +76,11 @@ func OpenStopping(name layout.Name, c Config, now func() time.Time, k int) (Targ
 	b = &stopping{b, s}
 	switch c.Layout {
 	case LayoutTar:
-		return &tarTarget{b, now}, s, nil
+		return &tarTarget{b, now, newToken()}, s, nil
 	case LayoutOCFL:
 		return newOCFL(b, now), s, nil
 	}
-	return &bagTarget{b, now}, s, nil
+	return &bagTarget{b, now, newToken()}, s, nil
 }
 
 // point is one at which the engine may die.

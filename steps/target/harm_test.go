@@ -196,6 +196,9 @@ func TestOCFLHarm(t *testing.T) {
 			harmedKinds(t, func(t *testing.T, open func(*testing.T, string) *harmed) {
 				h := open(t, target.LayoutOCFL)
 				must(t, c.harm(h.object))
+				if r, err := target.ValidateOCFL(t.Context(), filepath.Join(h.dir, "ocfl"), false); err != nil || r.Valid {
+					t.Errorf("ocfl validate finds nothing: %+v, %v", r, err)
+				}
 				for n := 1; n <= 2; n++ {
 					if slices.Contains(c.of, n) {
 						h.found(t, n)

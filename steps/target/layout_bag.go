@@ -23,8 +23,9 @@ import (
 
 // bagTarget keeps each bag as it is, file by file.
 type bagTarget struct {
-	b   backend
-	now func() time.Time
+	b     backend
+	now   func() time.Time
+	token string // of this target among those that put on the same store
 }
 
 // Put finds the bag among the revisions there, or makes the next.
@@ -69,6 +70,9 @@ func (t *bagTarget) put(ctx context.Context, b Bag) (layout.DepositCopy, error) 
 			if err == nil { // a dead put may have renamed it just now
 				err = t.b.settle(ctx, at)
 			}
+			if err == nil {
+				err = parts(t.b, at, t.token).clear(ctx)
+			}
 			c := t.copy(at, there.digest(), n, size)
 			c.Retention = time.Time{} // as the put said that wrote it
 			return t.versioned(ctx, c, at, err)
@@ -91,7 +95,12 @@ func (t *bagTarget) versioned(ctx context.Context, c layout.DepositCopy, at stri
 }
 
 // make writes the copy, reads it back, and gives it its name or its declaration.
-func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
+func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (layout.DepositCopy, error) {
+	c, err := t.makeStaged(ctx, b, own, at)
+	return c, parts(t.b, at, t.token).lost(ctx, err)
+}
+
+func (t *bagTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
 	tree, err := files.Scan(ctx, b.Dir)
 	if err != nil {
 		return none, err
@@ -101,7 +110,11 @@ func (t *bagTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 	}
 	stage, last := at, declaration
 	if t.b.traits().renames {
-		stage, last = staged(at), ""
+		part := parts(t.b, at, t.token)
+		stage, last = part.at(), ""
+		if err := part.claim(ctx); err != nil {
+			return none, err
+		}
 	}
 	for try := 1; ; try++ {
 		vouched, err := t.send(ctx, b, own, tree, stage, last)
@@ -369,7 +382,7 @@ func (t *bagTarget) differing(ctx context.Context, own vouchers, tree *files.Tre
 // damaged one goes, where files can be renamed. Elsewhere the declaration goes first, so that what
 // stands there is no bag meanwhile.
 func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.Tree, at string, bad map[string]bool) (none layout.DepositCopy, err error) {
-	stage := staged(at)
+	stage := parts(t.b, at, t.token).at()
 	_, sums, err := own.sums()
 	if err != nil {
 		return none, err
@@ -446,10 +459,7 @@ func mended(ctx context.Context, b backend, at string, made func() (layout.Depos
 	if err != nil {
 		return c, err
 	}
-	if b.traits().renames {
-		err = b.remove(ctx, staged(at))
-	}
-	return c, errors.Join(err, b.remove(ctx, aside(at)))
+	return c, errors.Join(parts(b, at, "").clear(ctx), b.remove(ctx, aside(at)))
 }
 
 // setAside makes room at a damaged copy's place, to which it gives another name. Where nothing stands, what a dead Replace set

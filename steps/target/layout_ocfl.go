@@ -3,7 +3,6 @@ package target
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -75,7 +73,7 @@ func (t *ocflTarget) open(ctx context.Context) (*storageRoot, error) {
 
 // newOCFL gives a target.
 func newOCFL(b backend, now func() time.Time) *ocflTarget {
-	return &ocflTarget{b: b, now: now, token: strings.ToLower(rand.Text()[:8])}
+	return &ocflTarget{b: b, now: now, token: newToken()}
 }
 
 // Put finds the bag among the object's versions, or adds one.

@@ -25,8 +25,9 @@ import (
 // tarTarget keeps each bag as one tar. Its vouchers come first, so that one pass over the
 // stream judges all that follows.
 type tarTarget struct {
-	b   backend
-	now func() time.Time
+	b     backend
+	now   func() time.Time
+	token string // of this target among those that put on the same store
 }
 
 const tarEnd = ".tar"
@@ -153,7 +154,7 @@ func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, er
 		case how >= RedatedBag:
 			c, err := t.verify(ctx, at, there.digest(), b.Progress)
 			if err == nil {
-				err = t.b.settle(ctx, at)
+				err = errors.Join(t.b.settle(ctx, at), parts(t.b, at, t.token).clear(ctx))
 			}
 			c.Retention = time.Time{} // as the put said that wrote it
 			if err == nil {
@@ -194,7 +195,12 @@ func (t *tarTarget) named(ctx context.Context, dir string) (names []string, err 
 	return names, err
 }
 
-func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
+func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (layout.DepositCopy, error) {
+	c, err := t.makeStaged(ctx, b, own, at)
+	return c, parts(t.b, at, t.token).lost(ctx, err)
+}
+
+func (t *tarTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at string) (none layout.DepositCopy, err error) {
 	packed, err := newTarBag(ctx, b, at)
 	if err != nil {
 		return none, err
@@ -205,7 +211,11 @@ func (t *tarTarget) make(ctx context.Context, b Bag, own vouchers, at string) (n
 	}
 	stage := at
 	if t.b.traits().renames {
-		stage = staged(at)
+		part := parts(t.b, at, t.token)
+		stage = part.at()
+		if err := part.claim(ctx); err != nil {
+			return none, err
+		}
 	}
 	for try := 1; ; try++ {
 		c, sure, err := t.send(ctx, packed, own, stage, size)

@@ -21,17 +21,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errTaken is a put that another engine came before.
-var errTaken = errors.New("another engine puts the item there at the same time")
-
 // add writes a version, and makes it the object's newest. Another engine may do so at the same time: it takes
 // what this one staged, or has the version's folder first. What this one lost it does not make up for.
 func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
-	err := t.addStaged(ctx, b, root, at, made, fresh)
-	if t.b.traits().renames && errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(&Down{errTaken}, t.b.remove(ctx, t.staging(root, b.Item).own))
-	}
-	return err
+	return t.staging(root, b.Item).lost(ctx, t.addStaged(ctx, b, root, at, made, fresh))
 }
 
 func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
@@ -42,7 +35,7 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 	stage, first := at, made.Head == "v1"
 	own := t.staging(root, b.Item)
 	if t.b.traits().renames {
-		stage = own.own
+		stage = own.at()
 		if err := own.claim(ctx); err != nil {
 			return err
 		}
@@ -72,7 +65,7 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 		return err
 	}
 	if stage != at {
-		if err := own.whole(ctx, made.Head, first, fresh); err != nil {
+		if err := whole(ctx, t.b, stage, made.Head, first, fresh); err != nil {
 			return err
 		}
 		from, to := path.Join(stage, made.Head), path.Join(at, made.Head)
@@ -86,6 +79,9 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 			return nil
 		}
 	}
+	if now, _, err := readInventory(ctx, t.b, at); err == nil && now.version(made.Head) != nil {
+		return fs.ErrExist // another engine has gone on with the object since
+	}
 	if err := t.describe(ctx, at, data); err != nil {
 		return err
 	}
@@ -93,15 +89,8 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 }
 
 // staging is where versions of an item are made, before they come into its object.
-type staging struct {
-	b    backend
-	dir  string // of the storage root
-	item layout.ItemID
-	own  string // the folder of this target
-}
-
 func (t *ocflTarget) staging(root *storageRoot, item layout.ItemID) staging {
-	return staging{t.b, root.stage, item, path.Join(root.stage, string(item)+"."+t.token)}
+	return staging{t.b, root.stage, string(item) + "." + t.token, func(name string) bool { return stagedFor(name, item) }}
 }
 
 // stagedFor reports whether a folder beside the objects is where a version of the item is made.
@@ -110,49 +99,13 @@ func stagedFor(name string, item layout.ItemID) bool {
 	return is && (rest == "" || rest[0] == '.' && rest != asideEnd)
 }
 
-// clear removes what is staged of the item, also of a put that died or is to find that it lost.
-func (s staging) clear(ctx context.Context) error {
-	if !s.b.traits().renames {
-		return nil
-	}
-	names, err := s.b.folders(ctx, s.dir)
-	for _, name := range names {
-		if err == nil && stagedFor(name, s.item) {
-			err = s.b.remove(ctx, path.Join(s.dir, name))
-		}
-	}
-	return err
-}
-
-// claim takes what a dead put of the item left: of several that do one gets it. An engine that was only thought
-// dead finds its folder gone.
-func (s staging) claim(ctx context.Context) error {
-	names, err := s.b.folders(ctx, s.dir)
-	mine := slices.Contains(names, path.Base(s.own))
-	for _, name := range names {
-		left := path.Join(s.dir, name)
-		switch {
-		case err != nil:
-		case left == s.own || !stagedFor(name, s.item):
-		case mine:
-			err = s.b.remove(ctx, left)
-		default:
-			err = s.b.rename(ctx, left, s.own)
-			if mine = err == nil; errors.Is(err, fs.ErrNotExist) { // another took it
-				err = nil
-			}
-		}
-	}
-	return err
-}
-
 // whole wants all of a version to stand where it was made, and nothing else.
-func (s staging) whole(ctx context.Context, head string, first bool, fresh []logical) error {
+func whole(ctx context.Context, b backend, stage, head string, first bool, fresh []logical) error {
 	below := ""
 	if !first {
 		below = head
 	}
-	there, err := s.b.survey(ctx, path.Join(s.own, below))
+	there, err := b.survey(ctx, path.Join(stage, below))
 	if err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func (m ocflMend) content(ctx context.Context, f logical) error {
 		}
 		return m.sendOne(ctx, m.bag, m.at, f, true)
 	}
-	stage := m.staging(m.root, m.bag.Item).own
+	stage := m.staging(m.root, m.bag.Item).at()
 	if err := m.sendOne(ctx, m.bag, stage, f, true); err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package target
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
@@ -26,13 +28,16 @@ func openUsed(name layout.Name, c Config, now func() time.Time, used func() (boo
 	}
 	switch cmp.Or(c.Layout, LayoutBag) {
 	case LayoutTar:
-		return &tarTarget{b, now}, nil
+		return &tarTarget{b, now, newToken()}, nil
 	case LayoutOCFL:
 		return newOCFL(b, now), nil
 	default:
-		return &bagTarget{b, now}, nil
+		return &bagTarget{b, now, newToken()}, nil
 	}
 }
+
+// newToken tells a target from others that put on the same store.
+func newToken() string { return strings.ToLower(rand.Text()[:8]) }
 
 func openBackend(name layout.Name, c Config, now func() time.Time, used func() (bool, error)) (backend, error) {
 	switch c.Kind {

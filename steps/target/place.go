@@ -1,7 +1,11 @@
 package target
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +59,81 @@ func ParsePlace(base string) (item layout.ItemID, version, revision int, is bool
 
 // staged is the name that a copy is made under.
 func staged(at string) string { return path.Dir(at) + "/." + path.Base(at) + ".part" }
+
+// errTaken is a put that another engine came before.
+var errTaken = errors.New("another engine puts the item there at the same time")
+
+// staging is where something of a place is made before it comes there: a folder, with what a put of this target makes in it, own,
+// and what others make, or left as they died, which is its.
+type staging struct {
+	b        backend
+	dir, own string
+	is       func(name string) bool
+}
+
+// parts is where the copy of a place is made.
+func parts(b backend, at, token string) staging {
+	base := path.Base(staged(at))
+	return staging{b, path.Dir(at), base + "-" + token, func(name string) bool { return name == base || strings.HasPrefix(name, base+"-") }}
+}
+
+// at is the path of what this target makes.
+func (s staging) at() string { return path.Join(s.dir, s.own) }
+
+func (s staging) names(ctx context.Context) ([]string, error) {
+	names, err := s.b.folders(ctx, s.dir)
+	if err == nil {
+		err = s.b.list(ctx, s.dir, false, func(name string, _ int64) error {
+			names = append(names, name)
+			return nil
+		})
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !s.is(name) }), err
+}
+
+// claim takes what a dead put left: of several that do one gets it. An engine that was only thought dead
+// finds that it lost.
+func (s staging) claim(ctx context.Context) error {
+	names, err := s.names(ctx)
+	mine := slices.Contains(names, s.own)
+	for _, name := range names {
+		switch {
+		case err != nil:
+			return err
+		case name == s.own:
+		case mine:
+			err = s.b.remove(ctx, path.Join(s.dir, name))
+		default:
+			err = s.b.rename(ctx, path.Join(s.dir, name), s.at())
+			if mine = err == nil; errors.Is(err, fs.ErrNotExist) { // another took it
+				err = nil
+			}
+		}
+	}
+	return err
+}
+
+// clear removes what is made, also of a put that died or is to find that it lost.
+func (s staging) clear(ctx context.Context) error {
+	if !s.b.traits().renames {
+		return nil
+	}
+	names, err := s.names(ctx)
+	for _, name := range names {
+		if err == nil {
+			err = s.b.remove(ctx, path.Join(s.dir, name))
+		}
+	}
+	return err
+}
+
+// lost gives a put's error its meaning: what this target made is gone where another took it.
+func (s staging) lost(ctx context.Context, err error) error {
+	if !s.b.traits().renames || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(&Down{errTaken}, s.b.remove(ctx, s.at()))
+}
 
 // aside is the name that a damaged copy has until a sound one stands in its place.
 func aside(at string) string { return path.Dir(at) + "/." + path.Base(at) + ".damaged" }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"bagpipe/layout"
 
@@ -116,6 +117,9 @@ func (t *ocflTarget) removeObject(ctx context.Context, item layout.ItemID) error
 func namedFor(name, ending string) layout.ItemID {
 	if len(name) > 0 && name[0] == '.' {
 		name = name[1:]
+		if part, _, is := strings.Cut(name, ".part-"); is {
+			name = part
+		}
 		for _, end := range []string{".part", ".damaged"} {
 			if base := len(name) - len(end); base > 0 && name[base:] == end {
 				name = name[:base]
