@@ -38,6 +38,8 @@ need strace strace
 need setfacl acl
 need tmux tmux
 [ -x /usr/sbin/smbd ] || need smbd samba
+[ -x /usr/sbin/exim4 ] || need exim4 exim4-daemon-light
+/usr/bin/python3 -c 'import feedparser' 2>/dev/null || missing="$missing python3-feedparser"
 need smbclient smbclient
 need rclone rclone
 python3 -c 'import rdflib' 2>/dev/null || /usr/bin/python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"

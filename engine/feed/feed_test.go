@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bagpipe/layout"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -357,6 +360,63 @@ func fitsAtom(t *testing.T, document string) {
 	cmd.Stdin = strings.NewReader(document)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s\n%s", err, out, document)
+	}
+}
+
+// readByAnother has python3-feedparser read a document, and gives of each entry its id, title, author, time
+// and text.
+func readByAnother(t *testing.T, document string) (entries [][]string) {
+	t.Helper()
+	const script = `import feedparser, json, sys
+d = feedparser.parse(sys.stdin.buffer.read())
+if d.bozo or d.version != "atom10": sys.exit(repr(d.get("bozo_exception")) + d.version)
+print(json.dumps([[e.id, e.title, e.author, e.updated, e.content[0].value] for e in d.entries]))`
+	cmd := exec.Command("/usr/bin/python3", "-c", script)
+	cmd.Stdin = strings.NewReader(document)
+	if exec.Command("/usr/bin/python3", "-c", "import feedparser").Run() != nil {
+		t.Skip("python3-feedparser is not here")
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	if err := json.Unmarshal(out, &entries); err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// A reader of others' finds in the Atom of a feed what was put in, escaped as it was.
+func TestAnotherReaderReadsAtom(t *testing.T) {
+	r, now := testRenderer(t), time.Unix(1_800_000_000, 0)
+	var rows []Row
+	var want [][]string
+	for _, p := range some(3) {
+		p.ID, p.Data["person"], p.Data["label"] = fmt.Sprint("commit ", p.Seq), "Ada & <Bob>", "Müller's \"map\" <script>alert(1)</script> &amp;"
+		texts, err := r.renderAll(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := summary(texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, Row{Post: *p, Summary: said})
+		want = append(want, []string{urn("post " + p.ID), said["text"], "Ada & <Bob>", layout.FormatTime(p.Date), ""})
+	}
+	var out strings.Builder
+	if err := WriteAtom(&out, "person/ada", rows, now); err != nil {
+		t.Fatal(err)
+	}
+	got := readByAnother(t, out.String())
+	for i := range got {
+		if text := got[i][4]; !strings.Contains(text, "Müller") || strings.Contains(text, "<script") {
+			t.Errorf("the text is %q", text)
+		}
+		got[i][4] = ""
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-put in +read):\n%s", diff)
 	}
 }
 
