@@ -17,40 +17,46 @@ func (f *Feeds) clean(listed time.Duration) error {
 	return f.cleanAt(f.cleaned, listed)
 }
 
-func (f *Feeds) cleanAt(now time.Time, listed time.Duration) error {
-	before, done := now.Add(-keep).Unix(), now.Add(-min(listed, keep)).Unix()
+func (f *Feeds) cleanAt(now time.Time, list time.Duration) error {
+	before, done := now.Add(-keep).Unix(), now.Add(-min(list, keep)).Unix()
 	s := f.shelf
 	goes := func(r *record) bool {
 		return !s.waits(r) && (r.unlisted || r.date < before || r.date < done && !r.failed)
 	}
-	gone, old, all := 0, 0, 0
+	kept := s.newest(before)
+	gone, dropped, listed := 0, 0, 0
 	for i := range s.records {
 		r := &s.records[i]
+		if !s.waits(r) && !kept[i] {
+			dropped++
+		}
 		if r.unlisted {
-			if r.date < before {
-				old++
-			}
 			continue
 		}
-		if all++; goes(r) {
+		if listed++; goes(r) {
 			gone++
 		}
 	}
-	most, entries := 0, 0
-	for _, n := range s.sizes() {
-		most, entries = max(most, n), entries+n
-	}
-	if gone*slack <= all && old*slack <= len(s.records) && most <= slack*mostEach && entries <= mostInAll {
+	// A post stays that any feed has among its newest, so that the others have more: what counts is what would go.
+	if gone*slack <= listed && dropped*slack <= len(s.records) && (dropped == 0 || s.entries() <= mostInAll) {
 		return nil
 	}
 	var left []record
-	for i, kept := range s.newest(before) {
+	for i, kept := range kept {
 		if r := s.records[i]; s.waits(&r) || kept {
 			r.unlisted = goes(&r)
 			left = append(left, r)
 		}
 	}
 	return f.replace(left)
+}
+
+// entries counts those of all feeds.
+func (s *shelf) entries() (n int) {
+	for _, of := range s.sizes() {
+		n += of
+	}
+	return n
 }
 
 // newest says of each post whether it stays: young ones which are among the newest of some feed,

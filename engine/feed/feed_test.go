@@ -296,6 +296,28 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 	}
 }
 
+// Where a feed has more than its newest as others have them among theirs, nothing would go, and nothing is
+// written anew.
+func TestNothingIsWrittenAnewWhereNothingWouldGo(t *testing.T) {
+	f := testFeeds(t.TempDir())
+	now := time.Unix(1_800_000_000, 0).UTC()
+	posts := some(3 * mostEach) // of each collection its newest, and of person/ada all of them
+	for _, p := range posts {
+		p.Date = now.Add(-time.Hour)
+	}
+	put(t, f, posts...)
+	enter(t, f, testRenderer(t), 50, now)
+	folder := f.shelf.dir
+	for range 2 {
+		if err := f.locked(func() error { return f.cleanAt(now, keep) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.shelf.dir != folder || f.shelf.sizes()["person/ada"] != len(posts) {
+		t.Errorf("%s became %s, with %v", folder, f.shelf.dir, f.shelf.sizes())
+	}
+}
+
 // A post goes from the list once it is in its feeds for long enough; its entries stay.
 func TestEntriesOutliveTheListOfPosts(t *testing.T) {
 	f := testFeeds(t.TempDir())
