@@ -216,7 +216,7 @@ func (a *Attempts) OldestDeposit(own string) (id layout.ItemID, ok bool) {
 	for it := range a.index.Loaded().Items() {
 		for r := range it.Runs {
 			step := a.depositedBy(it, &it.Runs[r], own)
-			if step != "" && (unread != nil || a.doneHere(v, it.ID, it.Runs[r].Name, step)) {
+			if step != "" && (unread != nil || doneHere(a.ledger, v, it.ID, it.Runs[r].Name, step)) {
 				return it.ID, true
 			}
 		}
@@ -240,12 +240,12 @@ func (a *Attempts) depositedBy(it *queue.Item, run *queue.Run, own string) (step
 
 // doneHere reports whether an engine of this site, not of another that shares the history,
 // completed a step.
-func (a *Attempts) doneHere(v gitstore.View, id layout.ItemID, run, step string) bool {
-	site := a.ledger.Site
+func doneHere(l *ledger.Ledger, v gitstore.View, id layout.ItemID, run, step string) bool {
+	site := l.Site
 	if site == (state.Site{}) {
 		return true // each store is its own
 	}
-	rec, err := a.ledger.Read(v, id, run)
+	rec, err := l.Read(v, id, run)
 	if err != nil {
 		return true // is told of by the step that works on it
 	}

@@ -174,7 +174,7 @@ func (s *Store) CaughtUp(ctx context.Context) error {
 
 // Shown gives the files as they were committed when the workspace last showed them all, which a
 // killed process leaves behind the branch; where that is not known, as they are at the tip.
-func (s *Store) Shown() (View, error) {
+func Shown(s *Store) (View, error) {
 	if at := follow.Shown(s.repo); !at.IsZero() {
 		return s.At(at)
 	}

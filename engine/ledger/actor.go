@@ -20,7 +20,7 @@ import (
 // CheckMounted answers a *mounted.Error when the workspace's folders are not there. A clone in
 // which the first items of others have not been shown yet is whole.
 func (l *Ledger) CheckMounted() error {
-	v, err := l.Store.Shown()
+	v, err := gitstore.Shown(l.Store)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (l *Ledger) CheckMounted() error {
 
 // MakeItemFolders makes the folders of items/ that a commit of others has, before the branch
 // moves there: without one a killed process would leave what looks like a missing mount.
-func (l *Ledger) MakeItemFolders(commit gitstore.Hash) error {
+func MakeItemFolders(l *Ledger, commit gitstore.Hash) error {
 	v, err := l.Store.At(commit)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -134,7 +135,7 @@ func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash) (did bool, err 
 			if to, err = s.join(ctx, tip, theirs); err != nil {
 				return to, err
 			}
-			if err := s.ledger.MakeItemFolders(to); err != nil {
+			if err := ledger.MakeItemFolders(s.ledger, to); err != nil {
 				return to, err
 			}
 			known[tip] = to
