@@ -110,7 +110,7 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 		delete(out.Copies, Derived) // what steps make is removed in time
 	}
 	if w.of == "" {
-		judge(r, out.Copies)
+		judge(c.ledger.Site, r, out.Copies)
 	} else if found, is := out.Copies[Deposit]; is && r.deposited && found.Outcome == layout.FixityAbsent {
 		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "a deposit was made, and is not in the store"
 		out.Copies[Deposit] = found
@@ -140,8 +140,8 @@ func (r *record) atWork() bool {
 	return false
 }
 
-// judge fails an item of which nothing is left.
-func judge(r *record, copies map[string]layout.FixityCheck) {
+// judge fails an item of which nothing is left, unless it came in at another site and is there alone.
+func judge(site state.Site, r *record, copies map[string]layout.FixityCheck) {
 	there := false
 	for _, found := range copies {
 		there = there || found.Outcome != layout.FixityAbsent
@@ -150,7 +150,7 @@ func judge(r *record, copies map[string]layout.FixityCheck) {
 		found := copies[Deposit]
 		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "a deposit was made, and is not in the store"
 		copies[Deposit] = found
-	} else if !there {
+	} else if !there && site.Mine(state.Admitter(r.Execution)) {
 		found := copies[Source]
 		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, "no copy of the item is there"
 		copies[Source] = found
@@ -208,7 +208,7 @@ func (o ownCopies) derived(ctx context.Context) (found layout.FixityCheck, err e
 
 // deposit validates the bag in the store.
 func (o ownCopies) deposit(ctx context.Context) (found layout.FixityCheck, err error) {
-	if !o.r.deposited || len(o.r.targets) > 0 {
+	if !o.r.deposited && o.r.elsewhere == "" || len(o.r.targets) > 0 {
 		return found, os.ErrNotExist
 	}
 	dir, err := o.r.bag(max(o.r.Manifest.Version, 1))

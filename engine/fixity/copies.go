@@ -1,6 +1,7 @@
 package fixity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,8 +31,9 @@ type record struct {
 	inventory *layout.Inventory // nil: not made yet
 	targets   map[layout.Name]map[int]layout.DepositCopy
 	pace      *pace
-	deposited bool     // a deposit of its version was completed
-	stores    []string // where bags of it may stand, those of its steps first
+	deposited bool        // a deposit of its version was completed here
+	elsewhere layout.Name // the site that deposited it, where this one did not
+	stores    []string    // where bags of it may stand, those of its steps first
 }
 
 func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
@@ -44,7 +46,7 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &record{Record: rec}
+	r, ever := &record{Record: rec}, false
 	if rec.Manifest.Inventory != nil {
 		data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.InventoryJSON)
 		if err != nil {
@@ -69,8 +71,13 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 			if own, _ := plan.Steps[i].With["store"].(string); own != "" {
 				r.stores = append(r.stores, settings.Below(c.ledger.Root, own))
 			}
-			r.deposited = r.deposited || !w.Created.Before(rec.Manifest.Since) && everCompleted(w.Steps[layout.Name(plan.Steps[i].Name)])
+			here, other := depositedBy(c.ledger.Site, w.Steps[layout.Name(plan.Steps[i].Name)])
+			r.deposited = r.deposited || here && !w.Created.Before(rec.Manifest.Since)
+			r.elsewhere, ever = cmp.Or(r.elsewhere, other), ever || here
 		}
+	}
+	if ever {
+		r.elsewhere = ""
 	}
 	d, err := ledger.ReadDeposits(v, id)
 	if err != nil {
@@ -81,27 +88,35 @@ func (c *Checks) read(v gitstore.View, id layout.ItemID) (*record, error) {
 	return r, nil
 }
 
-// everCompleted reports whether a step was completed once: a reset of deposit leaves the bag in
-// the store.
-func everCompleted(s *state.StepRecord) bool {
+// depositedBy reports whether this site completed a deposit once, and which other site did: its bag
+// stands in a store of that site's. A deposit that was reset since counts: the bag stays.
+func depositedBy(site state.Site, s *state.StepRecord) (here bool, other layout.Name) {
 	for _, a := range s.Attempts {
-		if a.State == state.Completed {
-			return true
+		if a.State != state.Completed {
+			continue
+		}
+		if by := state.SiteOf(a.Runner); site == (state.Site{}) || site.Mine(by) {
+			here = true
+		} else {
+			other = cmp.Or(by, anotherSite)
 		}
 	}
-	return false
+	return here, other
 }
+
+// anotherSite stands for a site that had no name when it deposited.
+const anotherSite = "(without a name then)"
 
 // bag finds the newest bag of a version of the item. One that was deposited and is not
 // there in a store that is is damage; a store that is not there is not, nor is it missed by a
-// version that was not deposited yet.
+// version that was not deposited yet, or by another site.
 func (r *record) bag(version int) (dir string, err error) {
 	for _, store := range r.stores {
 		if dir, is := steps.Deposited(store, r.Manifest.Item, version); is {
 			return dir, nil
 		}
 	}
-	if version == max(r.Manifest.Version, 1) && !r.deposited {
+	if r.elsewhere != "" || version == max(r.Manifest.Version, 1) && !r.deposited {
 		return "", fs.ErrNotExist
 	}
 	for _, store := range r.stores {

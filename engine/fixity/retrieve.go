@@ -68,10 +68,17 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 		err = h.object(ctx, &out)
 	case absent(err) && out.Version == now:
 		err = fault.New(fault.Damaged, fmt.Sprintf("item %s was deposited, and its bag is not in the store", id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
+	case absent(err) && r.elsewhere != "":
+		err = r.isElsewhere()
 	case absent(err):
 		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; what is kept of it is in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
 	}
 	return out, err
+}
+
+// isElsewhere says that what is asked for is at another site.
+func (r *record) isElsewhere() error {
+	return fault.New(fault.NotFound, fmt.Sprintf("item %s was deposited by site %s, in a store of its own, and its bytes are not here; get its payload from there", r.Manifest.Item.Short(), r.elsewhere))
 }
 
 // outside refuses a place among what the workspace itself keeps.
@@ -171,6 +178,9 @@ func (h handing) bag(ctx context.Context, bag, to string) (n int, size int64, er
 func (h handing) object(ctx context.Context, out *Retrieved) error {
 	r := h.r
 	object, err := h.c.object(r.Manifest)
+	if err != nil && r.elsewhere != "" {
+		return r.isElsewhere()
+	}
 	if err != nil || r.inventory == nil {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet, and has no inventory to check a copy by", r.Manifest.Item.Short()), fault.Remedy{Verb: fault.Why, Item: r.Manifest.Item})
 	}

@@ -66,6 +66,17 @@ func (r Result) Failed() (copies []string) {
 	return copies
 }
 
+// Elsewhere reports whether nothing of the item is here, which is no damage of one that came in at
+// another site.
+func (r Result) Elsewhere() bool {
+	for _, found := range r.Copies {
+		if found.Outcome != layout.FixityAbsent {
+			return false
+		}
+	}
+	return len(r.Copies) > 0
+}
+
 // Which are the items to check.
 type Which struct {
 	Items  []layout.ItemID // none: all

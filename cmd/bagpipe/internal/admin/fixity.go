@@ -167,6 +167,10 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 				}
 			}
 		}
+		if r.Elsewhere() {
+			on.Talk("absent   %s  %s/%s: its bytes are not here; it came in at another site", r.Item.Short(), r.Collection, r.Label)
+			return
+		}
 		on.Talk("sound    %s  %s/%s: %s", r.Item.Short(), r.Collection, r.Label, strings.Join(copies, ", "))
 	}
 }
