@@ -67,7 +67,7 @@ func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, 
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		about, name, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(about) // mode, type, hash, size
-		if len(fields) != 4 || fields[1] != "blob" || path.Ext(name) != ".yaml" {
+		if len(fields) != 4 || fields[1] != "blob" || path.Ext(name) != ".yaml" && name != layout.WorkspaceFile {
 			continue
 		}
 		size, err := strconv.ParseInt(fields[3], 10, 64)

@@ -97,7 +97,15 @@ func CheckPushed(ctx context.Context, root, before, commit string, robots map[la
 		return []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}, nil
 	}
 	now, mistakes, err := checkCommit(ctx, root, commit, robots)
-	if err != nil || len(mistakes) == 0 || before == "" {
+	if err != nil {
+		return nil, err
+	}
+	if wrong, err := checkMark(ctx, root, before, commit); err != nil {
+		return nil, err
+	} else if wrong != nil {
+		mistakes = append(mistakes, wrong)
+	}
+	if len(mistakes) == 0 || before == "" {
 		return mistakes, err
 	}
 	then, old, err := checkCommit(ctx, root, before, robots)
@@ -109,6 +117,30 @@ func CheckPushed(ctx context.Context, root, before, commit string, robots map[la
 		return errors.As(m, &at) && bytes.Equal(now[at.File], then[at.File]) &&
 			slices.ContainsFunc(old, func(o error) bool { return o.Error() == m.Error() })
 	}), nil
+}
+
+// checkMark refuses a commit in which the workspace has another mark than at the commit before, or
+// none: stores know it by that.
+func checkMark(ctx context.Context, root, before, commit string) (mistake, err error) {
+	var marks [2]layout.Workspace
+	for n, at := range []string{before, commit} {
+		if at == "" {
+			return nil, nil
+		}
+		files, err := gitstore.FilesOf(ctx, root, at, layout.WorkspaceFile)
+		if err != nil {
+			return nil, err
+		}
+		if data, there := files[layout.WorkspaceFile]; there {
+			if marks[n], err = layout.DecodeWorkspace(data); err != nil && n == 1 {
+				return &layout.FileError{File: layout.WorkspaceFile, Text: err.Error()}, nil
+			}
+		}
+	}
+	if was := marks[0].Mark; was != "" && marks[1].Mark != was {
+		return &layout.FileError{File: layout.WorkspaceFile, Text: fmt.Sprintf("expected the workspace's mark %q, by which its stores know it", was)}, nil
+	}
+	return nil, nil
 }
 
 func checkCommit(ctx context.Context, root, commit string, robots map[layout.Name]steps.Builtin) (gitstore.Files, []error, error) {
