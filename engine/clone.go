@@ -34,7 +34,8 @@ func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (e
 		}
 		return fmt.Errorf("%s is there already", dir)
 	}
-	if err := Restore(ctx, url, dir, "", o); err != nil {
+	begun := func(_, git string) error { return gitstore.ConfigureClone(ctx, git) } // halfCloned knows it from its first moment
+	if err := restore(ctx, url, dir, o, begun); err != nil {
 		return err
 	}
 	defer func() {
@@ -51,7 +52,7 @@ func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (e
 			return err
 		}
 	}
-	if err := errors.Join(gitstore.Configure(ctx, dir, "clone", "true"), gitstore.AddRemote(ctx, dir, "origin", url)); err != nil {
+	if err := gitstore.AddRemote(ctx, dir, "origin", url); err != nil {
 		return err
 	}
 	e, err := Open(ctx, dir, o)

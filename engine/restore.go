@@ -34,6 +34,16 @@ func SiteIsRestored(root string) error { return layout.RemoveIfThere(filepath.Jo
 // copy, before or after. Where the caller makes it the site place afterwards, BecomesSite knows
 // until SiteIsRestored.
 func Restore(ctx context.Context, history, dir string, place layout.Name, o Options) error {
+	return restore(ctx, history, dir, o, func(root, git string) error {
+		if place == "" {
+			return nil
+		}
+		return disk.WriteFile(filepath.Join(root, placeFile), []byte(place), 0o600)
+	})
+}
+
+// restore is Restore; first is done to the repository git before it gets its name in root.
+func restore(ctx context.Context, history, dir string, o Options, first func(root, git string) error) error {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -60,10 +70,10 @@ func Restore(ctx context.Context, history, dir string, place layout.Name, o Opti
 	}
 	ready := func(git string) error {
 		err := errors.Join(makeFolders(root), installHooks(git, o.Program))
-		if err == nil && place != "" {
-			err = disk.WriteFile(filepath.Join(root, placeFile), []byte(place), 0o600)
+		if err != nil {
+			return err
 		}
-		return err
+		return first(root, git)
 	}
 	if err := gitstore.Restore(ctx, history, root, ready); err != nil {
 		if made {

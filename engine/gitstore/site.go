@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/go-git/go-git/v5/config"
@@ -63,6 +64,11 @@ func ConfigureKey(ctx context.Context, root, key string) error {
 		}
 	}
 	return nil
+}
+
+// ConfigureClone sets the key clone of a repository that has not got its name yet.
+func ConfigureClone(ctx context.Context, git string) error {
+	return exec.CommandContext(ctx, "git", "--git-dir="+git, "config", section+".clone", "true").Run()
 }
 
 // Configure sets one of Bagpipe's own keys: site, siteMark, clone or sign.
