@@ -155,10 +155,10 @@ func (l *inboxLoop) growing(waiting []inbox.Waiting) {
 		if w.Taken {
 			continue
 		}
-		if w.Barred {
+		if w.Barred || w.Crowded {
 			l.summary.Barred++
 		}
-		if w.Barred || w.Held || w.Late {
+		if w.Barred || w.Crowded || w.Held || w.Late {
 			l.summary.Stuck++
 		}
 		l.summary.Growing = append(l.summary.Growing, fault.Advice{Text: ask.WaitingRow(w).String(), Remedies: w.Remedies})

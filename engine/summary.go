@@ -31,7 +31,7 @@ type Summary struct {
 // Left are the drops that a run left in the inbox.
 type Left struct {
 	Growing []fault.Advice `json:"growing"` // why each is left
-	Barred  int            `json:"barred"`  // those that wait for a person
+	Barred  int            `json:"barred"`  // those that wait for a person, or for free space
 	Stuck   int            `json:"-"`       // those that are not just on their way
 }
 

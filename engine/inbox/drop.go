@@ -58,6 +58,7 @@ type Waiting struct {
 	Taken    bool      // it was taken in before, and its original stays
 	Barred   bool      // a person must do something, as Reason says
 	Held     bool      // it is whole, and something else is in its way
+	Crowded  bool      // it waits for more free space than there is
 }
 
 // Rejected is a settled drop that cannot be admitted. Rule is a short constant

@@ -39,7 +39,7 @@ func (in *Intake) Fitting(ctx context.Context, drops []inbox.Drop) (fit []inbox.
 		}
 		need := s.Room() * float64(expanded)
 		if need > left {
-			wait = append(wait, inbox.Waiting{Drop: d, Reason: crowded(need, left, expanded, s.Room())})
+			wait = append(wait, inbox.Waiting{Drop: d, Reason: crowded(need, left, expanded, s.Room()), Crowded: true})
 			continue
 		}
 		left -= need
