@@ -30,6 +30,8 @@ type auditWords struct {
 	Root    string `placeholder:"FINGERPRINT" help:"The key, SHA256:…, that must have signed the first trust/allowed_signers."`
 	JSON    bool   `name:"json" help:"Print JSON, one object a line; the last is the summary."`
 	Quiet   bool   `short:"q" help:"Print findings alone."`
+
+	named *strings.Replacer // of places in findings; nil: they stand as they are
 }
 
 // Run prints a line for each finding; exit code 1 when there is one.
@@ -144,6 +146,9 @@ func (c *auditWords) mine(e *engine.Engine, v gitstore.View, id layout.ItemID) (
 }
 
 func (c *auditWords) print(on *screen.Screen, f audit.Finding) {
+	if c.named != nil {
+		f.Text = c.named.Replace(f.Text)
+	}
 	if c.JSON {
 		if err := on.JSONLine(f); err != nil {
 			on.Talk("bagpipe: %v", err)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
 )
 
 // Repair replaces damaged objects of the history.
@@ -75,7 +77,7 @@ type Backup struct {
 }
 
 type backupCheck struct {
-	Dir string `arg:"" help:"A copy of a workspace, or of its history alone."`
+	Dir string `arg:"" help:"A copy of a workspace, of its history alone, or a folder with its history and the folders of bytes beside it."`
 	auditWords
 }
 
@@ -95,12 +97,53 @@ func (c *backupCheck) Run(ctx context.Context, on *screen.Screen, options Option
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if err := engine.Restore(ctx, c.Dir, temp, "", o); err != nil {
+	history, beside := laidOut(c.Dir)
+	if err := engine.Restore(ctx, history, temp, "", o); err != nil {
 		if cause := errors.Unwrap(err); cause != nil { // what is said of the temporary folder helps nobody
 			err = cause
 		}
 		return fmt.Errorf("check backup: %w", err)
 	}
-	on.Talk("%s is a history alone: no bytes were looked at", c.Dir)
-	return c.audit(ctx, on, temp, o, false)
+	if beside == nil {
+		on.Talk("%s is a history alone: no bytes were looked at", c.Dir)
+		return c.audit(ctx, on, temp, o, false)
+	}
+	for _, dir := range beside {
+		if err := os.Symlink(dir, filepath.Join(temp, filepath.Base(dir))); err != nil {
+			return err
+		}
+	}
+	c.named = strings.NewReplacer(temp, c.Dir)
+	on.Talk("the history is %s, and the bytes are those beside it", history)
+	return c.audit(ctx, on, temp, o, true)
+}
+
+// laidOut finds the parts of a backup in a folder: its one repository or bundle, and, as absolute
+// paths, the folders of items and deposits beside it. Another folder is a history itself.
+func laidOut(dir string) (history string, beside []string) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir, nil
+	}
+	entries, _ := os.ReadDir(abs) // no folder: a bundle, or an address
+	var repositories, bundles []string
+	for _, e := range entries {
+		at := filepath.Join(abs, e.Name())
+		_, err := os.Stat(filepath.Join(at, "HEAD"))
+		switch {
+		case err == nil:
+			repositories = append(repositories, at)
+		case strings.HasSuffix(e.Name(), ".bundle"):
+			bundles = append(bundles, at)
+		case e.Name() == layout.ItemsDir || e.Name() == "store":
+			beside = append(beside, at)
+		}
+	}
+	if len(repositories) == 0 {
+		repositories = bundles
+	}
+	if len(repositories) != 1 {
+		return dir, nil
+	}
+	return repositories[0], beside
 }
