@@ -127,7 +127,7 @@ func (a *app) code(err error) screen.Exit {
 			err = fmt.Errorf("%w: %w", err, a.unwritable)
 		}
 	}
-	a.Talk("bagpipe: %s", errorText(err))
+	a.Talk("bagpipe: %s", screen.Local(errorText(err)))
 	if errors.As(err, &w) {
 		return screen.ExitUsage
 	}

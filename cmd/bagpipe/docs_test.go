@@ -336,6 +336,11 @@ func TestChangelog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, version := range strings.Split(string(data), "\n## ")[1:] {
+		if name, text, _ := strings.Cut(version, "\n\n"); !strings.HasPrefix(text, "**Upgrading.** ") {
+			t.Errorf("%s does not begin with **Upgrading.**, and what has to be done", name)
+		}
+	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
 		switch heading, is := strings.CutPrefix(strings.TrimSpace(line), "### "); {

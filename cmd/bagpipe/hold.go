@@ -176,7 +176,7 @@ type itemSetCmd struct {
 // Validate is called by kong.
 func (c *itemSetCmd) Validate() error {
 	if c.Label == "" && c.ToLane == "" && c.ToCollection == "" && len(c.Identifier)+len(c.Metadata) == 0 {
-		return errors.New("expected what is to be set: --label, --to-lane, --to-collection, --identifier or --metadata")
+		return errors.New("expected what is to be set: --label, --to-lane, --to-collection, --identifier or --metadata (--lane and --collection choose items)")
 	}
 	return c.holdArgs.Validate()
 }

@@ -184,9 +184,9 @@ func (c *itemsCmd) facets(a *app, e *engine.Engine, f ask.Filter) error {
 	if c.JSON {
 		return a.JSON(rows)
 	}
-	t := screen.NewTable("facet", "items", "value")
+	t := screen.NewTable("facet", "value", "items")
 	for _, r := range rows {
-		t.Row(r.Facet, r.Items, r.Value)
+		t.Row(r.Facet, r.Value, r.Items)
 	}
 	return t.Print(a.Out)
 }

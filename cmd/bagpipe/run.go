@@ -257,6 +257,11 @@ func (c *runCmd) tellStart(a *app, e *engine.Engine, jobs int) {
 		a.Log.Info("started", "version", version, "workspace", e.Ledger.Root, "commit", tip, "workflows", len(in.Workflows), "rules", len(in.Rules),
 			"queues", len(in.Queues), "store", in.Settings.StoreDir(e.Ledger.Root), "jobs", jobs, "watch", c.Watch)
 	}
+	if beside, err := e.Ask.Beside(); err == nil && !c.Quiet { // what is in the way of telling keeps no run
+		for _, other := range beside {
+			a.Say(screen.Local("also at work here: " + other))
+		}
+	}
 	if c.Watch && !c.Quiet {
 		a.Say(fmt.Sprintf("bagpipe %s: %s at commit %.12s, %s, %s, store %s, %s at once", version, e.Ledger.Root, tip,
 			screen.Count(len(in.Workflows), "workflow"), screen.Count(len(in.Rules), "rule"), in.Settings.StoreDir(e.Ledger.Root), screen.Count(jobs, "step")))

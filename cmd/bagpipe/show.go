@@ -202,7 +202,7 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 		t.Row("retired", fmt.Sprintf("its records last stood in commit %s", d.Retired[:12]))
 	}
 	for _, h := range d.Held {
-		t.Row("held", h)
+		t.Row("held", screen.Local(h))
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
 		t.Row("milestone", fmt.Sprintf("%s %s", name, screen.When(d.Milestones[name])))

@@ -50,7 +50,7 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 				steps += ", " + string(x.Steps[i+1].Step)
 			}
 			fmt.Fprintf(a.Out, "  %s/%s: %s\n", w.Workflow, steps, screen.Local(w.Why))
-			for _, r := range []ask.Remedy{w.Remedy, w.Instead} {
+			for _, r := range []ask.Remedy{w.Remedy, w.Again, w.Instead} {
 				if command := shellText(r); command != "" && !said[command] {
 					said[command] = true
 					fmt.Fprintf(a.Out, "    %s\n", command)
@@ -82,7 +82,7 @@ func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 			if r.Usual > 0 {
 				usual = screen.Age(time.Duration(r.Usual * float64(time.Second)))
 			}
-			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), r.Why)
+			t.Row(r.Item.Short(), r.Label, r.Workflow, r.Step, screen.Figure(screen.Age(time.Duration(r.For*float64(time.Second)))), screen.Figure(usual), screen.Local(r.Why))
 		}
 		return t.Print(a.Out)
 	})

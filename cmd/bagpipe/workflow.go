@@ -68,7 +68,7 @@ func (c *workflowShowCmd) Run(ctx context.Context, a *app) error {
 }
 
 type workflowCheckCmd struct {
-	File string `arg:"" help:"A definition, such as workflows/accession.yaml."`
+	File string `arg:"" help:"A definition, such as workflows/accession.yaml, or the name of one of the workspace."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
@@ -99,6 +99,16 @@ func foundIn(wrong error) found {
 
 func (c *workflowCheckCmd) Run(a *app) error {
 	data, err := os.ReadFile(c.File)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(c.File) == c.File {
+		if root, found := engine.Find(a.workspaceDir()); found == nil {
+			named := filepath.Join(root, layout.WorkflowsDir, c.File+".yaml")
+			if of, errNamed := os.ReadFile(named); errNamed == nil {
+				c.File, data, err = named, of, nil
+			} else if !strings.Contains(c.File, ".") {
+				return fmt.Errorf("there is no file %s, and no workflow of that name in %s", layout.EncodePath(c.File), layout.EncodePath(filepath.Dir(named)))
+			}
+		}
+	}
 	if err != nil {
 		return err
 	}

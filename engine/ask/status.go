@@ -178,6 +178,12 @@ func gridOf(w queue.WorkflowCount) Grid {
 	return g
 }
 
+// Beside lists the other engines that are alive, a line each.
+func (ac *Activity) Beside() ([]string, error) {
+	beside, _, err := ac.engines()
+	return beside, err
+}
+
 // engines lists the engines that are alive, what they hold, and what they do not
 // claim.
 func (ac *Activity) engines() (out, cold []string, err error) {

@@ -24,6 +24,7 @@ type Waiting struct {
 	Before   int             `json:"before"`          // steps that are handed out earlier, of one that is ready
 	Items    []layout.ItemID `json:"items,omitempty"` // other items that it waits for, or that fill its limit: the first of them
 	Remedy   Remedy          `json:"-"`               // lets it go on
+	Again    Remedy          `json:"-"`               // where it was not the content's fault after all
 	Instead  Remedy          `json:"-"`               // another way
 }
 

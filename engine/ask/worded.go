@@ -20,6 +20,7 @@ type Words interface {
 type WaitingSaid struct {
 	Waiting
 	Command string `json:"command,omitempty"`
+	Again   string `json:"again,omitempty"`
 	Instead string `json:"instead,omitempty"`
 }
 
@@ -34,7 +35,7 @@ func (x Explained) Said(w Words) ExplainedSaid {
 	x.Why = w.With(x.Why, x.Remedy)
 	out := ExplainedSaid{Explained: x, Steps: []WaitingSaid{}}
 	for _, s := range x.Steps {
-		out.Steps = append(out.Steps, WaitingSaid{s, w.Command(s.Remedy), w.Command(s.Instead)})
+		out.Steps = append(out.Steps, WaitingSaid{s, w.Command(s.Remedy), w.Command(s.Again), w.Command(s.Instead)})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -82,7 +83,9 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 // Folder writes a document of each item, ITEM and the format's ending, into a folder, which is made.
 // A crash leaves it with some; what stands in it under such a name is whole.
 func (x *Exports) Folder(ctx context.Context, dir string, f Format, table string, items []layout.ItemID) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
+	if err := os.Mkdir(dir, 0o777); errors.Is(err, fs.ErrExist) {
+		return fault.New(fault.Refused, layout.EncodePath(dir)+" is there already; name a folder that is not, which is made")
+	} else if err != nil {
 		return err
 	}
 	for _, id := range items {

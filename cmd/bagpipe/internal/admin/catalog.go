@@ -181,7 +181,7 @@ func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 			return on.JSON(append([]catalog.Row{}, rows...))
 		}
 		if len(rows) == 0 {
-			on.Talk("no catalogs; they stand in %s/NAME.yaml", layout.CatalogsDir)
+			on.Talk("no catalogs; add one with: bagpipe catalog add NAME DIR")
 			return nil
 		}
 		t := screen.NewTable("catalog", "root", "state", "folders", "files", "items", "gone", "unread", "unconfirmed", "scanned")
@@ -195,12 +195,26 @@ func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 		}
 		err = t.Print(on.Out)
 		for _, r := range rows {
-			if r.Away != "" {
-				on.Talk("%s: %s", r.Name, r.Away)
-			}
+			hint(on, r)
 		}
 		return err
 	})
+}
+
+// hint says what a catalog wants of a person.
+func hint(on *screen.Screen, r catalog.Row) {
+	switch {
+	case r.Away != "":
+		on.Talk("%s: %s", r.Name, r.Away)
+	case r.Scanned.IsZero():
+		on.Talk("%s was never scanned: bagpipe catalog scan %s", r.Name, r.Name)
+	}
+	if n := r.States[catalog.Unconfirmed]; n > 0 {
+		on.Talk("%s: %s not there; if that is right: bagpipe catalog scan %s --accept-gone", r.Name, screen.CountVerb(n, "entry is", "entries are"), r.Name)
+	}
+	if n := r.States[catalog.Unread]; n > 0 {
+		on.Talk("%s: %s not read; a scan says why: bagpipe catalog scan %s", r.Name, screen.CountVerb(n, "entry was", "entries were"), r.Name)
+	}
 }
 
 // told prints what was done, where it was.
@@ -214,37 +228,64 @@ func told(err error, on *screen.Screen, format string, args ...any) error {
 func number(n int) screen.Figure { return screen.Figure(fmt.Sprint(n)) }
 
 type catalogList struct {
-	Name string `arg:"" help:"The catalog's name."`
+	Name string `arg:"" optional:"" help:"A catalog; default: all."`
 	Path string `arg:"" optional:"" help:"A folder below its root."`
 	All  bool   `help:"List all entries, not items alone."`
 	Gone bool   `help:"List what is gone."`
 	JSON bool   `name:"json" help:"Print JSON, one object a line."`
 }
 
-// Run lists what a catalog knows.
+// Run lists what one catalog knows, or each.
 func (c *catalogList) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		const columns = "%-8s %-7s %-7s %-11s %s\n" // not a table: there may be millions
+		names := []layout.Name{layout.Name(c.Name)}
+		if c.Name == "" {
+			if names = slices.Sorted(maps.Keys(e.Settings.Current().Catalogs)); len(names) == 0 {
+				on.Talk("no catalogs; add one with: bagpipe catalog add NAME DIR")
+				return nil
+			}
+		}
 		rows := 0
-		err := e.Catalog.Entries(layout.Name(c.Name), catalog.Which{Below: c.Path, All: c.All, Gone: c.Gone}, func(row catalog.Entry) {
-			if c.JSON {
-				_ = on.JSONLine(row) // to a closed pipe, as when only the first lines are wanted
-				return
+		for _, name := range names {
+			if err := e.Catalog.Entries(name, catalog.Which{Below: c.Path, All: c.All, Gone: c.Gone}, func(row catalog.Entry) { c.print(on, name, row, &rows) }); err != nil {
+				return err
 			}
-			item := "-"
-			if row.Item != "" {
-				item = row.Item.Short()
-			}
-			if rows++; rows == 1 {
-				fmt.Fprintf(on.Out, columns, "ITEM", "KIND", "VERDICT", "STATE", "PATH")
-			}
-			fmt.Fprintf(on.Out, columns, item, row.Kind, row.Verdict, row.State, row.Path)
-		})
-		if err == nil && rows == 0 && !c.JSON {
+		}
+		if rows == 0 && !c.JSON {
 			on.Talk("nothing to list; --all lists all entries")
 		}
-		return err
+		return nil
 	})
+}
+
+// listed is an entry in a list of several catalogs.
+type listed struct {
+	Catalog layout.Name `json:"catalog"`
+	catalog.Entry
+}
+
+// print is a row, the catalog first where several are listed; not a table's, as there may be millions.
+func (c *catalogList) print(on *screen.Screen, name layout.Name, row catalog.Entry, rows *int) {
+	if c.JSON && c.Name == "" {
+		_ = on.JSONLine(listed{name, row}) // to a closed pipe, as when only the first lines are wanted
+		return
+	}
+	if c.JSON {
+		_ = on.JSONLine(row) // likewise
+		return
+	}
+	const columns = "%-8s %-7s %-7s %-11s %s\n"
+	path, title, item := row.Path, "PATH", "-"
+	if c.Name == "" {
+		path, title = fmt.Sprintf("%-11s %s", name, row.Path), fmt.Sprintf("%-11s %s", "CATALOG", "PATH")
+	}
+	if row.Item != "" {
+		item = row.Item.Short()
+	}
+	if *rows++; *rows == 1 {
+		fmt.Fprintf(on.Out, columns, "ITEM", "KIND", "VERDICT", "STATE", title)
+	}
+	fmt.Fprintf(on.Out, columns, item, row.Kind, row.Verdict, row.State, path)
 }
 
 type catalogRemove struct {

@@ -3,6 +3,7 @@ package bagtool
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/steps/target"
@@ -38,7 +39,19 @@ func (c *ocflValidateCmd) Run(ctx context.Context, on *screen.Screen) error {
 		fmt.Fprintf(on.Out, "%s: %s, %s\n", c.Path, screen.Count(r.Objects, "object"), word)
 	}
 	if err == nil && !r.Valid {
+		hintBelow(on, c.Path)
 		return screen.ExitError
 	}
 	return err
+}
+
+// hintBelow names a storage root that stands in the folder, as it does in that of a target.
+func hintBelow(on *screen.Screen, dir string) {
+	if marks, _ := filepath.Glob(filepath.Join(dir, "0=ocfl*")); len(marks) > 0 {
+		return
+	}
+	below, _ := filepath.Glob(filepath.Join(dir, "*", "0=ocfl_1*"))
+	for _, mark := range below {
+		on.Talk("%s is no storage root; %s is one: bagpipe ocfl validate %s", dir, filepath.Dir(mark), filepath.Dir(mark))
+	}
 }
