@@ -64,7 +64,7 @@ func open(root string, o Options) (*Store, error) {
 		return nil, errors.Join(err, r.DB.Close())
 	}
 	s.owner = newOwner(r, o, &s.known, s.stop, s.advance, &s.maintainer.Graph.Own)
-	if err := s.begin(); err != nil {
+	if err := begin(s); err != nil {
 		return nil, errors.Join(err, r.DB.Close(), s.owner.locker.Close())
 	}
 	return s, nil
@@ -74,7 +74,7 @@ func open(root string, o Options) (*Store, error) {
 type NotBare = repo.NotBare
 
 // begin clears up, finds the tip and starts the goroutines.
-func (s *Store) begin() error {
+func begin(s *Store) error {
 	if s.opts.ReadOnly {
 		tip, err := ref.Read(s.repo)
 		s.known.tip.Store(&tip)

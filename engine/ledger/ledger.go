@@ -82,7 +82,7 @@ func (l *Ledger) Open(patient func() bool) (err error) {
 // StoreOptions say how the store of a workspace is opened, or made.
 func (l *Ledger) StoreOptions(patient func() bool) gitstore.Options {
 	return gitstore.Options{
-		Trailer:   l.siteTrailer(),
+		Trailer:   siteTrailer(l.Site),
 		Now:       l.Clock,
 		Committer: gitstore.Signature{Name: CommitterName, Email: CommitterEmail + l.Host.Name},
 		Log:       l.Log,

@@ -81,11 +81,11 @@ func Clip(s string, most int) string {
 }
 
 // siteTrailer names the site in every commit.
-func (l *Ledger) siteTrailer() string {
-	if l.Site.Name == "" {
+func siteTrailer(site state.Site) string {
+	if site.Name == "" {
 		return ""
 	}
-	return "Bagpipe-Site: " + string(l.Site.Name) + "\n"
+	return "Bagpipe-Site: " + string(site.Name) + "\n"
 }
 
 // StepMessage words a transition of a step.
