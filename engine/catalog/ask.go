@@ -186,7 +186,10 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 		if c := t[join(at, e.name)]; e.kind == folder && c != nil && out.State == Present {
 			out.State, out.Why = c.state, c.why
 		}
-		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || out.State == Unread || out.State == Unconfirmed) {
+		if e.verdict == refused {
+			out.Why = n.refused[e.name]
+		}
+		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || e.verdict == refused || out.State == Unread || out.State == Unconfirmed) {
 			each(out)
 		}
 		if e.kind == folder {

@@ -160,6 +160,9 @@ func (n *node) pack(b []byte) []byte {
 		}
 		b = packText(append(b, flags), e.name)
 		b = packText(b, string(e.item))
+		if e.verdict == refused {
+			b = packText(b, n.refused[e.name])
+		}
 		b = binary.AppendVarint(b, e.size)
 		b = binary.AppendVarint(b, e.mtime)
 		b = binary.AppendVarint(b, e.ctime-e.mtime)
@@ -243,7 +246,9 @@ func (u *unpacker) node() *node {
 		flags := u.rest[0]
 		u.rest = u.rest[1:]
 		e.kind, e.verdict, e.gone = kind(flags&3), verdict(flags>>2&7), flags&(1<<5) != 0
-		e.name, e.item = u.text(), layout.ItemID(u.text())
+		if e.name, e.item = u.text(), layout.ItemID(u.text()); e.verdict == refused {
+			n.refuse(e.name, u.text())
+		}
 		e.size, e.mtime = u.signed(), u.signed()
 		e.ctime, e.inode = e.mtime+u.signed(), u.number()
 	}

@@ -26,7 +26,8 @@
 // An entry is: gone, if it is; file, folder, link or other; verdict; and of a file size,
 // modification time, change time (= where it is the same); inode; the item, if it is one.
 // Verdicts are unknown, yes, maybe and no, as recognition has them, and part: of the object
-// that a folder above is. An entry that is gone is kept while it, or what was below it, may be
+// that a folder above is. Of refused, an object that cannot be an item, the item that it was, or -,
+// and the reason stand behind the inode; what is in it stays part of it. An entry that is gone is kept while it, or what was below it, may be
 // an item; what is below a gone folder is gone by that.
 //
 // States: present; unconfirmed, where so much was gone that a person is asked; unread, where

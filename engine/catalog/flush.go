@@ -219,10 +219,14 @@ func (s *scan) failed(o object, err error) {
 	}
 	o.in.changed = true
 	s.keep(o.in)
-	var refused *intake.Refused
-	if errors.As(err, &refused) {
-		e.verdict, e.item = no, ""
-		s.problem(o.path, refused.Reason)
+	var no *intake.Refused
+	if errors.As(err, &no) {
+		e.verdict = refused
+		if !o.known {
+			e.item = ""
+		}
+		o.in.refuse(o.name, no.Reason)
+		s.problem(o.path, no.Reason)
 		return
 	}
 	var waits *inbox.WaitsError

@@ -66,10 +66,10 @@ func (n *node) files() map[string][]byte {
 	}
 	out := map[string][]byte{}
 	if n.pages == 1 {
-		head = append(appendEntries(head, n.entries, nil), ",\n"...)
+		head = append(n.appendEntries(head, nil), ",\n"...)
 	} else {
 		for i := range n.pages {
-			page := appendEntries([]byte("{\n"), n.entries, func(name string) bool { return pageOf(name, n.pages) == i })
+			page := n.appendEntries([]byte("{\n"), func(name string) bool { return pageOf(name, n.pages) == i })
 			out[pageFile(i)] = append(page, ",\n  \"schema\": 1\n}\n"...)
 		}
 	}
@@ -103,12 +103,12 @@ func appendText(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
-func appendEntries(b []byte, entries []entry, only func(string) bool) []byte {
+func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 	b = append(b, "  \"entries\": {"...)
 	first := true
 	line := make([]byte, 0, 160)
-	for i := range entries {
-		e := &entries[i]
+	for i := range n.entries {
+		e := &n.entries[i]
 		if only != nil && !only(e.name) {
 			continue
 		}
@@ -117,8 +117,10 @@ func appendEntries(b []byte, entries []entry, only func(string) bool) []byte {
 		}
 		first = false
 		b = appendText(append(b, "\n    "...), encodeName(e.name))
-		line = e.append(line[:0])
-		b = append(append(append(b, ": \""...), line...), '"')
+		if line = e.append(line[:0]); e.verdict == refused {
+			line = e.appendWhy(line, n.refused[e.name])
+		}
+		b = appendText(append(b, ": "...), string(line))
 	}
 	if !first {
 		b = append(b, "\n  "...)
@@ -147,6 +149,14 @@ func (e *entry) append(b []byte) []byte {
 	return b
 }
 
+// appendWhy says why an object is refused.
+func (e *entry) appendWhy(b []byte, why string) []byte {
+	if e.item == "" {
+		b = append(b, " -"...)
+	}
+	return append(append(b, ' '), why...)
+}
+
 func appendTime(b []byte, ns int64) []byte {
 	return time.Unix(0, ns).UTC().AppendFormat(b, time.RFC3339Nano)
 }
@@ -154,25 +164,25 @@ func appendTime(b []byte, ns int64) []byte {
 var errEntry = errors.New("an entry is not as catalogs write it")
 
 // parseEntry reads what append wrote.
-func parseEntry(name, text string) (e entry, err error) {
+func parseEntry(name, text string) (e entry, why string, err error) {
 	if e.name, err = layout.DecodePath(name); err != nil {
-		return e, err
+		return e, "", err
 	}
 	f := strings.Fields(text)
 	if len(f) > 0 && f[0] == "gone" {
 		e.gone, f = true, f[1:]
 	}
 	if len(f) < 3 {
-		return e, errEntry
+		return e, "", errEntry
 	}
 	k, v := slices.Index(kindWords[:], f[0]), slices.Index(verdictWords[:], f[1])
 	if k < 0 || v < 0 {
-		return e, errEntry
+		return e, "", errEntry
 	}
 	e.kind, e.verdict, f = kind(k), verdict(v), f[2:]
 	if e.kind != folder {
 		if len(f) < 4 {
-			return e, errEntry
+			return e, "", errEntry
 		}
 		var errs [3]error
 		e.size, errs[0] = strconv.ParseInt(f[0], 10, 64)
@@ -181,17 +191,22 @@ func parseEntry(name, text string) (e entry, err error) {
 			e.ctime, errs[2] = parseTime(f[2])
 		}
 		if err := errors.Join(errs[:]...); err != nil {
-			return e, err
+			return e, "", err
 		}
 		f = f[3:]
 	}
 	if e.inode, err = strconv.ParseUint(f[0], 10, 64); err != nil {
-		return e, err
+		return e, "", err
+	}
+	if e.verdict == refused && len(f) > 1 {
+		if why = strings.Join(f[2:], " "); f[1] == "-" {
+			return e, why, nil
+		}
 	}
 	if len(f) > 1 {
 		e.item, err = layout.ParseItemID(f[1])
 	}
-	return e, err
+	return e, why, err
 }
 
 func parseTime(text string) (int64, error) {
@@ -241,9 +256,12 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 	}
 	for _, p := range parts {
 		for name, text := range p.Entries {
-			e, err := parseEntry(name, text)
+			e, why, err := parseEntry(name, text)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", dir, name, err)
+			}
+			if e.verdict == refused {
+				n.refuse(e.name, why)
 			}
 			n.entries = append(n.entries, e)
 		}

@@ -27,6 +27,7 @@ type object struct {
 	name     string
 	item     layout.ItemID
 	workflow string
+	known    bool // it was an item before this scan
 }
 
 // entry finds the object's entry, which moves when entries are forgotten.
@@ -115,12 +116,16 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 		dirty := e.fresh || due
 		path := join(n.path, e.name)
 		if e.kind == folder {
-			if !e.verdict.isObject() {
+			if !e.verdict.isWhole() {
 				s.undo(path)
 			}
-			if dirty, err = s.visit(ctx, path, rules, e.verdict.isObject()); err != nil {
+			if dirty, err = s.visit(ctx, path, rules, e.verdict.isWhole()); err != nil {
 				return nil, err
 			}
+		}
+		if e.verdict == refused {
+			s.problem(path, n.refused[e.name])
+			continue
 		}
 		if !e.verdict.isObject() {
 			if e.item != "" {
@@ -137,6 +142,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			o.item, n.changed = e.item, true
 			fresh = append(fresh, o)
 		case dirty || e.moved:
+			o.known = true
 			s.changed = append(s.changed, o)
 		}
 	}

@@ -15,15 +15,19 @@ const (
 	no
 	maybe
 	yes
-	part // of the object that a folder above is
+	part    // of the object that a folder above is
+	refused // an object that cannot be an item: its folder says why
 )
 
-var verdictWords = [...]string{"unknown", "no", "maybe", "yes", "part"}
+var verdictWords = [...]string{"unknown", "no", "maybe", "yes", "part", "refused"}
 
 func (v verdict) String() string { return verdictWords[v] }
 
 // isObject reports whether an entry may be an item.
 func (v verdict) isObject() bool { return v == yes || v == maybe }
+
+// isWhole reports whether what is in a folder of this verdict belongs to one object.
+func (v verdict) isWhole() bool { return v.isObject() || v == refused }
 
 type kind uint8
 
@@ -71,11 +75,20 @@ type node struct {
 	why     string
 	device  string // of the root
 	pages   int
+	refused map[string]string // why, of entries whose verdict is so, by their names
 
 	changed bool // it is not as it was committed
 	stirred bool // its time moved while it was listed
 
 	ends *recognise.Endings // of the names in it and below; nil: not found out yet
+}
+
+// refuse notes why an entry is refused.
+func (n *node) refuse(name, why string) {
+	if n.refused == nil {
+		n.refused = map[string]string{}
+	}
+	n.refused[name] = why
 }
 
 // tree is all folders of a catalog by their paths.
