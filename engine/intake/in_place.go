@@ -18,6 +18,7 @@ import (
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // The rules are: an object in place becomes an item under an identifier that its catalog has
@@ -56,6 +57,11 @@ func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, er
 	m.Created = d.taken.At
 	guard, err := a.flagKnown(ctx, &m)
 	if err != nil {
+		return false, err
+	}
+	// Killed once it is committed, and before its records are shown, the workspace of a first item
+	// would look as if items/ were not mounted.
+	if err := disk.MkdirAll(in.ledger.Path(layout.ItemsDir+"/"+string(o.Item[:1])), 0o750); err != nil {
 		return false, err
 	}
 	return true, in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
