@@ -107,7 +107,8 @@ func BenchmarkFolder(b *testing.B) {
 }
 
 // BenchmarkVersion adds a version in which one file of 20,000 changed: the part of the bytes that is
-// written, in per cent.
+// written, in per cent, and the bytes that are written a file of the bag: its line in two inventories and in the
+// bag's manifests. The part is below 1 % where a file has a hundred times as many on the average.
 func BenchmarkVersion(b *testing.B) {
 	const files = 20_000
 	vault := filepath.Join(sample.TempDir(b), "vault")
@@ -145,6 +146,7 @@ func BenchmarkVersion(b *testing.B) {
 		}
 	}
 	b.ReportMetric(100*float64(written)/float64(c.Bytes), "%-written")
+	b.ReportMetric(float64(written)/files, "B-a-file")
 }
 
 // BenchmarkValidate judges an OCFL storage root beside a bag of the same bytes.
