@@ -18,11 +18,13 @@ import (
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/timetable"
 	"bagpipe/steps"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// begin starts a keeper of schedules that were written so, and gives how often each was fired, and when
-// by a clock that is right.
-func (n *night) begin(files map[string]string) (fired func(name string) []time.Time) {
+// begin starts a keeper of schedules that were written so, whose firings take so long, and gives how often
+// each was fired, and when by a clock that is right.
+func (n *night) begin(files map[string]string, takes time.Duration) (fired func(name string) []time.Time) {
 	n.clock = &clock{}
 	root := filepath.Join(n.t.TempDir(), "ws")
 	o := engine.Options{Now: n.clock.now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()},
@@ -37,11 +39,15 @@ func (n *night) begin(files map[string]string) (fired func(name string) []time.T
 	n.must(err)
 	var mu sync.Mutex
 	at := map[string][]time.Time{}
-	deed := func(_ context.Context, d timetable.Do) (string, bool, error) {
+	deed := func(ctx context.Context, d timetable.Do) (string, bool, error) {
 		mu.Lock()
-		defer mu.Unlock()
 		at[d.By] = append(at[d.By], time.Now())
-		return "done", false, nil
+		mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(takes):
+		}
+		return "done", false, ctx.Err()
 	}
 	k := schedule.New(n.e.Ledger, n.e.Settings, map[string]schedule.Deed{"start": deed}, func(*queue.Named) (int, error) { return 0, nil })
 	ctx, cancel := context.WithCancel(n.t.Context())
@@ -67,7 +73,7 @@ func (n *night) begin(files map[string]string) (fired func(name string) []time.T
 func TestAClockThatIsBehindStopsCronAndAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &night{t: t}
-		fired := n.begin(map[string]string{"cron": "trigger: {cron: '*/15 * * * *'}", "at": "trigger: {at: '2000-01-01T01:10:00Z'}"})
+		fired := n.begin(map[string]string{"cron": "trigger: {cron: '*/15 * * * *'}", "at": "trigger: {at: '2000-01-01T01:10:00Z'}"}, 0)
 		defer func() { n.kill() }()
 		time.Sleep(time.Hour)
 		if got := len(fired("cron")); got != 4 {
@@ -100,7 +106,7 @@ func TestAClockThatIsBehindStopsCronAndAt(t *testing.T) {
 func TestAClockThatIsPutBackLetsNothingWaitLongerThanAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &night{t: t}
-		fired := n.begin(map[string]string{"every": "trigger: {every: 10m}"})
+		fired := n.begin(map[string]string{"every": "trigger: {every: 10m}"}, 0)
 		defer func() { n.kill() }()
 		random := rand.New(rand.NewSource(1))
 		for range 40 {
@@ -127,6 +133,41 @@ func TestAClockThatIsPutBackLetsNothingWaitLongerThanAnInterval(t *testing.T) {
 		for i := 1; i < len(row.Firings); i++ {
 			if !row.Firings[i].Due.Before(row.Firings[i-1].Due) {
 				t.Errorf("firings are not by their due times")
+			}
+		}
+	})
+}
+
+// What falls due while a firing of 25 minutes runs is absorbed, done after it, or done in its place.
+func TestOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{t: t}
+		const line = "trigger: {cron: '*/10 * * * *'}\noverlap: "
+		fired := n.begin(map[string]string{"skip": line + "skip", "wait": line + "wait", "all": line + "wait\nmissed: all", "replace": line + "replace"}, 25*time.Minute)
+		defer func() { n.kill() }()
+		begun := time.Now()
+		time.Sleep(90*time.Minute + 30*time.Second)
+		for name, want := range map[string][]int{"skip": {10, 40, 70}, "wait": {10, 35, 60, 85}, "all": {10, 35, 60, 85}, "replace": {10, 20, 30, 40, 50, 60, 70, 80, 90}} {
+			var got []int
+			for _, at := range fired(name) {
+				got = append(got, int(at.Sub(begun).Round(time.Minute).Minutes()))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: fired at minutes (-want +got):\n%s", name, diff)
+			}
+		}
+		for name, want := range map[string]string{"skip": schedule.Completed, "replace": schedule.Replaced} {
+			row, err := n.e.Schedule.Row(name)
+			n.must(err)
+			if got := row.Firings[1].Outcome; got != want {
+				t.Errorf("%s: the firing before the last is %q", name, got)
+			}
+		}
+		row, err := n.e.Schedule.Row("all")
+		n.must(err)
+		for i, f := range row.Firings { // each due time has its turn
+			if want := 10 * (len(row.Firings) - i); int(f.Due.Sub(begun).Round(time.Minute).Minutes()) != want {
+				t.Errorf("all: firing %d was due at %s, want minute %d", i, f.Due, want)
 			}
 		}
 	})
