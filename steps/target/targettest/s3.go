@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -32,24 +34,32 @@ const (
 	secretKey = "secret-of-the-suite"
 )
 
-// built is the server's program; it is built once.
+// built is the server's program; it is built once, below .cache of the module.
 var built = sync.OnceValues(func() (string, error) {
 	module, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "s3-")
+	root := filepath.Dir(string(module))
+	sums, err := os.ReadFile(filepath.Join(root, "testdata/s3/go.sum"))
 	if err != nil {
 		return "", err
 	}
-	at := filepath.Join(dir, "versitygw")
-	cmd := exec.Command("go", "build", "-o", at, "github.com/versity/versitygw/cmd/versitygw")
-	cmd.Dir = filepath.Join(filepath.Dir(string(module)), "testdata/s3")
+	at := filepath.Join(root, fmt.Sprintf(".cache/test/versitygw-%08x-%s", crc32.ChecksumIEEE(sums), runtime.Version()))
+	if _, err := os.Stat(at); err == nil {
+		return at, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return "", err
+	}
+	made := fmt.Sprintf("%s.%d", at, os.Getpid()) // several tests build it at once
+	cmd := exec.Command("go", "build", "-o", made, "github.com/versity/versitygw/cmd/versitygw")
+	cmd.Dir = filepath.Join(root, "testdata/s3")
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the S3 server: %w: %s", err, out)
 	}
-	return at, nil
+	return at, os.Rename(made, at)
 })
 
 // NewS3 starts a server with an empty bucket, one with object lock if asked; it ends with
