@@ -79,15 +79,14 @@ type Engine struct {
 	Attempt  *attempt.Attempts
 	Act      *act.Acts
 	Ask      *ask.Answers
-	Alert    *alert.Alerts
 	Capabilities
 
-	pool       atomic.Pointer[runner.Pool] // of the run under way; nil: none
-	nextAnchor time.Time                   // of the loop that syncs alone
+	pool atomic.Pointer[runner.Pool] // of the run under way; nil: none
 }
 
-// Capabilities are the rooms of floor 8 that do one thing each.
+// Capabilities are the rooms of floors 8 and 9 that do one thing each.
 type Capabilities struct {
+	Alert    *alert.Alerts
 	Fixity   *fixity.Checks
 	Schedule *schedule.Keeper
 	Export   *export.Exports

@@ -18,11 +18,12 @@ func (e *Engine) keepSynced(ctx context.Context, tell func(string)) {
 	tick := time.NewTicker(settingsLook)
 	defer tick.Stop()
 	var last time.Time
+	anchors := anchoring{e: e}
 	for {
 		if gitstore.MayHaveOffers(e.Root()) { // no hook was called, or it was killed
 			e.takeOffers(ctx, tell)
 		}
-		e.anchorWhenDue(ctx, tell)
+		anchors.whenDue(ctx, tell)
 		if every := e.syncsEvery(); every > 0 && e.Ledger.Clock().Sub(last) >= every {
 			e.syncOnce(ctx, tell)
 			last = e.Ledger.Clock()
@@ -42,7 +43,7 @@ func (e *Engine) syncsEvery() time.Duration {
 // lastSync tells other sites what the run did.
 func (e *Engine) lastSync(ctx context.Context, tell func(string)) {
 	if ctx.Err() == nil {
-		e.anchorWhenDue(ctx, tell)
+		(&anchoring{e: e}).whenDue(ctx, tell)
 	}
 	if e.syncsEvery() > 0 && ctx.Err() == nil {
 		e.syncOnce(ctx, tell)
@@ -68,11 +69,18 @@ func (e *Engine) Anchor(ctx context.Context, key string) (name, stamp string, er
 	return name, stamp, err
 }
 
-// anchorWhenDue makes an anchor where the last one of this site is older than the settings say.
+// anchoring makes anchors at their times; one loop uses it.
+type anchoring struct {
+	e    *Engine
+	next time.Time // zero: it is not known yet
+}
+
+// whenDue makes an anchor where the last one of this site is older than the settings say.
 // A failure is told, and tried again an hour later.
-func (e *Engine) anchorWhenDue(ctx context.Context, tell func(string)) {
+func (a *anchoring) whenDue(ctx context.Context, tell func(string)) {
+	e := a.e
 	every := time.Duration(e.Settings.Current().Settings.Anchor.Every)
-	if every <= 0 || e.Ledger.Clock().Before(e.nextAnchor) {
+	if every <= 0 || e.Ledger.Clock().Before(a.next) {
 		return
 	}
 	last, err := audit.New(e.Ledger, e.Guard).LastOwn(ctx)
@@ -80,10 +88,10 @@ func (e *Engine) anchorWhenDue(ctx context.Context, tell func(string)) {
 		_, _, err = e.Anchor(ctx, "")
 		last = e.Ledger.Now()
 	}
-	e.nextAnchor = last.Add(every)
+	a.next = last.Add(every)
 	if err != nil {
 		tell("the history is not anchored: " + err.Error())
-		e.nextAnchor = e.Ledger.Clock().Add(time.Hour)
+		a.next = e.Ledger.Clock().Add(time.Hour)
 	}
 }
 

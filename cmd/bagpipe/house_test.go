@@ -73,6 +73,24 @@ func TestHouseSizes(t *testing.T) {
 	}
 }
 
+// TestTheEngineOnlyWires holds the type that everything hangs on to less than other types: rooms, and
+// what opens, closes and runs them.
+func TestTheEngineOnlyWires(t *testing.T) {
+	const fields, methods = 12, 20
+	for _, p := range loadHouse(t) {
+		if p.PkgPath != "bagpipe/engine" {
+			continue
+		}
+		engine := p.Types.Scope().Lookup("Engine").Type().(*types.Named)
+		if n := engine.Underlying().(*types.Struct).NumFields(); n > fields {
+			t.Errorf("Engine has %d fields, more than %d", n, fields)
+		}
+		if n := engine.NumMethods(); n > methods {
+			t.Errorf("Engine has %d methods, more than %d", n, methods)
+		}
+	}
+}
+
 // loadHouse parses and type-checks the packages of this module. Those of other modules
 // are read from the compiler's export data.
 func loadHouse(t *testing.T) []*packages.Package {
