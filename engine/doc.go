@@ -4,7 +4,7 @@
 // It owns the wiring (engine.go): which room knows which, who vetoes a change, who is told
 // of commits. It owns the loops: steps to the pool (dispatch.go), the inbox
 // (intake_loop.go), what others commit (guard_loop.go), the store's upkeep (maintain.go),
-// alerts (alarm.go), and what is done now and then (tend.go). It must not know rules: what
+// alerts (alarm.go), and what is done now and then (periodic.go). It must not know rules: what
 // a drop, a step or a decision means is the rooms'.
 //
 // # The trip of one drop
