@@ -172,3 +172,27 @@ func TestOverlap(t *testing.T) {
 		}
 	})
 }
+
+// A clock that was weeks ahead for a while, and is right again, keeps a schedule from being fired no longer than
+// until somebody commits by the right one.
+func TestAClockThatWasWeeksAheadIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{t: t}
+		fired := n.begin(map[string]string{"cron": "trigger: {cron: '*/15 * * * *'}", "other": "trigger: {cron: '0 0 1 7 *'}"}, 0)
+		defer func() { n.kill() }()
+		n.clock.leap(40 * 24 * time.Hour)
+		time.Sleep(20 * time.Minute)
+		n.clock.leap(-40 * 24 * time.Hour)
+		before := len(fired("cron"))
+		time.Sleep(time.Hour)
+		if got := len(fired("cron")); got != before || before == 0 {
+			t.Errorf("fired %d times, and %d while the clock was behind the last commit", before, got-before)
+		}
+		_, err := n.e.Schedule.Set(t.Context(), n.e.Ledger.ByPerson(), "other", schedule.Order{Status: schedule.Stopped})
+		n.must(err)
+		time.Sleep(time.Hour)
+		if got := len(fired("cron")) - before; got != 4 {
+			t.Errorf("fired %d times in an hour by the right clock", got)
+		}
+	})
+}

@@ -227,6 +227,12 @@ func (k *Keeper) Behind() (time.Duration, error) {
 	return k.clock.last.Sub(k.ledger.Now()), nil
 }
 
+func (k *Keeper) isBehind() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.clock.behind(k.ledger.Now())
+}
+
 // firing is what was claimed.
 type firing struct {
 	*timetable.Schedule
@@ -238,11 +244,8 @@ type firing struct {
 // due are the times for which a schedule is to be fired now.
 func (k *Keeper) due(s *timetable.Schedule, st *State) (fire []time.Time, passed time.Time, err error) {
 	now := k.ledger.Now()
-	k.mu.Lock()
-	behind := k.clock.behind(k.ledger.Now())
-	k.mu.Unlock()
 	switch {
-	case s.Timed() && behind:
+	case s.Timed() && k.isBehind():
 		return nil, passed, nil
 	case s.Trigger.Queue == "":
 		fire, passed = s.Due(st.Through, k.clock.counted(s.Name, st, now), now)
@@ -289,7 +292,7 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 		k.later(s.Name, time.Hour)
 		return false, nil
 	}
-	if known.Timing != s.Timing() && known.Timing != "" {
+	if known.Timing != s.Timing() && known.Timing != "" || s.Timed() && known.ahead(k.ledger.Now()) && !k.isBehind() {
 		return true, nil
 	}
 	at, f := known.running()
@@ -412,6 +415,9 @@ func (k *Keeper) edit(ctx context.Context, who ledger.Actor, name string, change
 		retimed := false
 		if s := k.settings.Current().Schedules[name]; s != nil {
 			retimed = st.adopt(s.Timing(), now)
+			if s.Timed() && st.ahead(now) && !k.isBehind() {
+				retimed, st.Since, st.Through = true, now, now
+			}
 		}
 		what, due, err := change(st)
 		if err != nil {

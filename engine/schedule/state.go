@@ -156,6 +156,13 @@ func (s *State) adopt(timing string, now time.Time) (changed bool) {
 	return changed
 }
 
+// mostAhead is how far what was fired may be ahead of the clock: by as much as it may have been put back.
+const mostAhead = 25 * time.Hour
+
+// ahead reports whether what was fired is so far ahead of the clock that it was fired by one that was wrong:
+// to wait for that would take too long.
+func (s *State) ahead(now time.Time) bool { return s.Through.Sub(now) > mostAhead }
+
 // Dues are the times of the firings, in order.
 func (s *State) Dues() []time.Time {
 	return slices.SortedFunc(maps.Keys(s.Firings), time.Time.Compare)
