@@ -12,6 +12,7 @@ import (
 
 const (
 	filesInFolder  = 20
+	registeredOf   = 100 // of so many files one, in the table of objects that become items
 	changedFolders = 100
 )
 
@@ -73,6 +74,9 @@ func catalogs(b *bench) (err error) {
 	row("deep, nothing changed", middle(rounds[1]), "1.2, aim 0.8")
 	row("shallow, nothing changed", middle(rounds[2]), "0.15")
 	row(strconv.Itoa(changedFolders)+" folders changed", middle(rounds[3]), "those alone committed")
+	if err := b.registered(files / registeredOf); err != nil {
+		return err
+	}
 	for line := range strings.Lines(counted) {
 		if kib, is := strings.CutPrefix(line, "size-pack: "); is {
 			n, err := strconv.Atoi(strings.TrimSpace(kib))
@@ -80,6 +84,35 @@ func catalogs(b *bench) (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// registered prints what it takes to make items of objects in place, beside sha512sum, which reads
+// the same files.
+func (b *bench) registered(objects int) (err error) {
+	w, err := b.newWorkspace("registered", noopWorkflow())
+	if err != nil {
+		return err
+	}
+	root := filepath.Join(b.work, "objects")
+	defer func() { err = errors.Join(err, w.remove(), os.RemoveAll(root)) }()
+	if _, err := fill(root, objects); err != nil {
+		return err
+	}
+	if _, err := measure(w.command("catalog", "add", "c", root)); err != nil {
+		return err
+	}
+	floor, err := measure(b.command("find", root, "-type", "f", "-exec", "sha512sum", "{}", "+"))
+	if err != nil {
+		return err
+	}
+	s, err := measure(w.command("catalog", "scan", "-q"))
+	if err != nil {
+		return err
+	}
+	n := float64(objects)
+	fmt.Printf("  %d objects become items: %.0f/s, %.2f ms of a processor each, %.0f x sha512sum  (target: 5,000/s)\n",
+		objects, n/s.wall.Seconds(), 1000*s.cpu.Seconds()/n, s.cpu.Seconds()/floor.cpu.Seconds())
 	return nil
 }
 
