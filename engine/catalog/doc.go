@@ -46,8 +46,9 @@
 //
 // A version is committed before the record that has its new times, a record with a new item's
 // identifier before the item. So a scan that was killed is gone on with by the next one: it
-// finds the change again, or registers what it finds unregistered. Where a great deal is new,
-// records are first committed without verdicts (rules is empty), and then by and by.
+// finds the change again, or registers what it finds unregistered. Records are committed by and
+// by, once what is in them was recognised, and with them the changed ones above as not recognised
+// yet (rules is empty), which lead to them.
 //
 // .bagpipe/catalogs/NAME.checkpoint is the tree as of one Git tree, and whether all items in it
 // are registered; without it the records are read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"bagpipe/engine/fault"
@@ -16,8 +17,7 @@ import (
 )
 
 const (
-	recordsAtOnce  = 500  // in one commit
-	manyRecords    = 2000 // of which the listing is committed before anything is recognised
+	recordsAtOnce  = 500 // in one commit
 	objectsAtOnce  = 1000
 	admittedAtOnce = 256 // side by side: they share their commits
 )
@@ -39,7 +39,7 @@ func (s *scan) flush(ctx context.Context) error {
 		return err
 	}
 	s.changed = nil
-	if err := s.commit(ctx, s.records); err != nil {
+	if err := s.commit(ctx, append(s.unfinishedOf(s.now), s.records...)); err != nil {
 		return err
 	}
 	s.records = nil
@@ -51,22 +51,28 @@ func (s *scan) flush(ctx context.Context) error {
 	return nil
 }
 
-// listFirst commits what was listed where that is a great deal, so that a scan that is
-// interrupted need not list it again.
-func (s *scan) listFirst(ctx context.Context, found []*node) error {
-	var changed []*node
-	for _, n := range found {
-		if n.changed {
-			changed = append(changed, n)
+// unfinishedOf gives the changed folders above those whose records are to be committed, outermost first.
+// They are committed as not recognised yet: a scan that is killed would leave records below them that
+// no other one leads to.
+func (k *stock) unfinishedOf(now tree) (above []*node) {
+	seen := map[string]bool{}
+	for _, n := range k.records {
+		seen[n.path] = true
+	}
+	for _, n := range k.records {
+		for path := n.path; path != ""; {
+			if path = parentOf(path); seen[path] {
+				continue
+			}
+			seen[path] = true
+			if up := now[path]; up != nil && up.changed {
+				up.rules = ""
+				above = append(above, up)
+			}
 		}
 	}
-	if len(changed) < manyRecords {
-		return nil
-	}
-	for _, n := range changed {
-		n.rules = "" // not recognised yet
-	}
-	return s.commit(ctx, changed)
+	slices.SortFunc(above, func(a, b *node) int { return cmpPath(a.path, b.path) })
+	return above
 }
 
 // finish commits what is left, and registers what a scan before left unregistered.

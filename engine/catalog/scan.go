@@ -181,9 +181,6 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.listFirst(ctx, found); err != nil {
-		return err
-	}
 	if _, err = s.visit(ctx, "", rules, false); err != nil {
 		return err
 	}
