@@ -74,7 +74,7 @@ func catalogs(b *bench) (err error) {
 	row("deep, nothing changed", middle(rounds[1]), "1.2, aim 0.8")
 	row("shallow, nothing changed", middle(rounds[2]), "0.15")
 	row(strconv.Itoa(changedFolders)+" folders changed", middle(rounds[3]), "those alone committed")
-	if err := b.registered(files / registeredOf); err != nil {
+	if err := registered(b, files/registeredOf); err != nil {
 		return err
 	}
 	for line := range strings.Lines(counted) {
@@ -89,7 +89,7 @@ func catalogs(b *bench) (err error) {
 
 // registered prints what it takes to make items of objects in place, beside sha512sum, which reads
 // the same files.
-func (b *bench) registered(objects int) (err error) {
+func registered(b *bench, objects int) (err error) {
 	w, err := b.newWorkspace("registered", noopWorkflow())
 	if err != nil {
 		return err
