@@ -227,7 +227,7 @@ func (k *Keeper) Behind() (time.Duration, error) {
 	return k.clock.last.Sub(k.ledger.Now()), nil
 }
 
-func (k *Keeper) isBehind() bool {
+func isBehind(k *Keeper) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.clock.behind(k.ledger.Now())
@@ -245,7 +245,7 @@ type firing struct {
 func (k *Keeper) due(s *timetable.Schedule, st *State) (fire []time.Time, passed time.Time, err error) {
 	now := k.ledger.Now()
 	switch {
-	case s.Timed() && k.isBehind():
+	case s.Timed() && isBehind(k):
 		return nil, passed, nil
 	case s.Trigger.Queue == "":
 		fire, passed = s.Due(st.Through, k.clock.counted(s.Name, st, now), now)
@@ -292,7 +292,7 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 		k.later(s.Name, time.Hour)
 		return false, nil
 	}
-	if known.Timing != s.Timing() && known.Timing != "" || s.Timed() && known.ahead(k.ledger.Now()) && !k.isBehind() {
+	if known.Timing != s.Timing() && known.Timing != "" || s.Timed() && known.ahead(k.ledger.Now()) && !isBehind(k) {
 		return true, nil
 	}
 	at, f := known.running()
@@ -415,7 +415,7 @@ func (k *Keeper) edit(ctx context.Context, who ledger.Actor, name string, change
 		retimed := false
 		if s := k.settings.Current().Schedules[name]; s != nil {
 			retimed = st.adopt(s.Timing(), now)
-			if s.Timed() && st.ahead(now) && !k.isBehind() {
+			if s.Timed() && st.ahead(now) && !isBehind(k) {
 				retimed, st.Since, st.Through = true, now, now
 			}
 		}
