@@ -64,7 +64,7 @@ var settingsDirs = []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesD
 const tempAge = time.Hour
 
 // tempOf is the name of a temporary file beside a settings file, as disk.WriteFile makes them.
-var tempOf = regexp.MustCompile(`^\.[A-Za-z0-9._-]+\.yaml[0-9]{6,}$`)
+var tempOf = regexp.MustCompile(`^\.[A-Za-z0-9._-]+\.(?:yaml|geojson)[0-9]{6,}$`)
 
 // SweepTemps removes the temporary files that killed processes left in the folders of settings of the workspace root.
 func SweepTemps(root string, now time.Time) error {
