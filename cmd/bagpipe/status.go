@@ -37,45 +37,18 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		}
 		a.tellMissing(f.Asked)
 		s = s.Said(remedyWords{})
-		due, err := e.Schedule.Overdue()
+		b, err := besidesOf(ctx, e)
 		if err != nil {
 			return err
-		}
-		unwell, err := schedule.Unwell(e.Schedule)
-		if err != nil {
-			return err
-		}
-		behind, err := e.Schedule.Behind()
-		if err != nil {
-			return err
-		}
-		asking, err := delivery.Asked(ctx, e.Delivery)
-		if err != nil {
-			return err
-		}
-		offered, err := sync.Offers(ctx, e.Root())
-		if err != nil {
-			return err
-		}
-		diverged := []sync.Diverged{}
-		if e.Ledger.Site.Name != "" {
-			if diverged, err = sync.Divergences(ctx, e.Ledger); err != nil {
-				return err
-			}
 		}
 		if c.JSON {
 			return a.JSON(struct {
 				ask.Status
-				Due        []schedule.Row           `json:"due"`
-				Unwell     []schedule.Row           `json:"schedulesFailed"`
-				Behind     float64                  `json:"clockBehind,omitzero"`
-				Deliveries []delivery.Asking        `json:"deliveries"`
-				Offered    []sync.Offered           `json:"offered"`
-				Diverged   []sync.Diverged          `json:"diverged"`
-				Targets    map[layout.Name][]string `json:"targets"`
-			}{s, append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(), append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()})
+				besides
+			}{s, b})
 		}
-		if behind > 0 {
+		if b.Behind > 0 {
+			behind := time.Duration(b.Behind * float64(time.Second))
 			fmt.Fprintf(a.Out, "The clock is %s behind the last commit: schedules of cron and at wait until it is right\n\n", behind.Round(time.Second))
 		}
 		var causes []ask.FailureGroup
@@ -85,25 +58,69 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		if err := printStatus(a, s, causes); err != nil {
 			return err
 		}
-		a.List("Due, and nobody works: bagpipe run --watch", linesOf(due, func(r schedule.Row) string {
-			return fmt.Sprintf("schedule %s since %s", r.Name, screen.When(r.Next))
-		}))
-		a.List("Schedules that failed last", linesOf(unwell, func(r schedule.Row) string {
-			line := fmt.Sprintf("%s, due %s: %s", r.Name, screen.When(r.Last.Due), cmp.Or(r.Last.Message, r.Last.Outcome))
-			return line + "; more with: bagpipe schedule show " + r.Name
-		}))
-		a.List("Done with other outputs at two sites", linesOf(diverged, admin.DivergenceText))
-		a.List("Pushed, and not joined", linesOf(offered, offeredLine))
-		listDeliveries(a, asking)
-		var poor []string
-		for _, name := range slices.Sorted(maps.Keys(e.Fixity.Poor())) {
-			for _, text := range e.Fixity.Poor()[name] {
-				poor = append(poor, string(name)+": "+text)
-			}
-		}
-		a.List("Targets", poor)
+		b.print(a)
 		return nil
 	})
+}
+
+// besides is what the status tells besides the items.
+type besides struct {
+	Due        []schedule.Row           `json:"due"`
+	Unwell     []schedule.Row           `json:"schedulesFailed"`
+	Behind     float64                  `json:"clockBehind,omitzero"` // seconds
+	Deliveries []delivery.Asking        `json:"deliveries"`
+	Offered    []sync.Offered           `json:"offered"`
+	Diverged   []sync.Diverged          `json:"diverged"`
+	Targets    map[layout.Name][]string `json:"targets"` // what they cannot do
+}
+
+func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
+	due, err := e.Schedule.Overdue()
+	if err != nil {
+		return b, err
+	}
+	unwell, err := schedule.Unwell(e.Schedule)
+	if err != nil {
+		return b, err
+	}
+	behind, err := e.Schedule.Behind()
+	if err != nil {
+		return b, err
+	}
+	asking, err := delivery.Asked(ctx, e.Delivery)
+	if err != nil {
+		return b, err
+	}
+	offered, err := sync.Offers(ctx, e.Root())
+	if err != nil {
+		return b, err
+	}
+	diverged := []sync.Diverged{}
+	if e.Ledger.Site.Name != "" {
+		diverged, err = sync.Divergences(ctx, e.Ledger)
+	}
+	return besides{append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(),
+		append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()}, err
+}
+
+func (b besides) print(a *app) {
+	a.List("Due, and nobody works: bagpipe run --watch", linesOf(b.Due, func(r schedule.Row) string {
+		return fmt.Sprintf("schedule %s since %s", r.Name, screen.When(r.Next))
+	}))
+	a.List("Schedules that failed last", linesOf(b.Unwell, func(r schedule.Row) string {
+		line := fmt.Sprintf("%s, due %s: %s", r.Name, screen.When(r.Last.Due), cmp.Or(r.Last.Message, r.Last.Outcome))
+		return line + "; more with: bagpipe schedule show " + r.Name
+	}))
+	a.List("Done with other outputs at two sites", linesOf(b.Diverged, admin.DivergenceText))
+	a.List("Pushed, and not joined", linesOf(b.Offered, offeredLine))
+	listDeliveries(a, b.Deliveries)
+	var poor []string
+	for _, name := range slices.Sorted(maps.Keys(b.Targets)) {
+		for _, text := range b.Targets[name] {
+			poor = append(poor, string(name)+": "+text)
+		}
+	}
+	a.List("Targets", poor)
 }
 
 // offeredLine says why a branch that asks to be joined is not.
