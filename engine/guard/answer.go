@@ -75,72 +75,86 @@ func (g *Guard) answerItem(ctx context.Context, id layout.ItemID, v *verdict) er
 	if err != nil {
 		return err
 	}
-	text := v.text()
-	at := v.breaches[len(v.breaches)-1].commit.Hash
-	last := at.String()
-	wrong, err := g.ledger.Store.At(at)
+	last := v.breaches[len(v.breaches)-1].commit.Hash
+	wrong, err := g.ledger.Store.At(last)
 	if err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
 	}
-	did := false
-	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
-		did = false
-		now, err := ledger.StandingOf(g.ledger, r, id)
-		if err != nil {
-			return nil, err
-		}
-		plans := g.ledger.PlansAt(r)
-		mended, breaches := judge(id, want, now, plans)
-		unfounded, err := disposals(ctx, g.ledger, wrong, id, want, &mended, plans)
-		if err != nil {
-			return nil, err
-		}
-		lost, err := lostDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, id, now)
-		if err != nil {
-			return nil, err
-		}
-		breaches = append(append(breaches, unfounded...), lost...)
-		x, err := state.Decode(mended.Execution)
-		if err != nil {
-			return nil, fmt.Errorf("item %s: %w", id, err)
-		}
-		who := g.ledger.ByEngine()
-		if v.peaceful() {
-			change, err := g.complete(id, v, now, mended, plans)
-			did = change != nil
-			if change != nil || err == nil {
-				return change, err
-			}
-			text = strings.TrimSuffix(v.text(), ".") + ": it comes too late: " + err.Error()
-		}
-		if len(breaches) == 0 && (!v.stays() || x.Answered(last)) {
-			return nil, nil
-		}
-		hold := state.Hold{Key: key, At: g.ledger.Now(), By: who.Agent, Text: text, Answers: last}
-		if _, err := state.Apply(x, nil, hold); err != nil {
-			return nil, err
-		}
-		x.Recompute(plans)
-		mended.Execution, mended.Retired = x.Encode(), layout.Standing{}
-		did = true
-		files := now.Changes(id, mended)
-		if now.Absent() || now.Retired != (layout.Standing{}) {
-			err = g.bringBack(r, id, v.want, want, files)
-		} else if len(lost) > 0 {
-			err = g.besides(r, id, v.want, want, files)
-		}
-		return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(id, mended, text, who.Agent)}, err
+	a := &answer{g: g, id: id, v: v, want: want, wrong: wrong, key: key}
+	var change *gitstore.Change
+	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (_ *gitstore.Change, err error) {
+		change, err = a.change(ctx, r)
+		return change, err
 	})
 	if err != nil {
 		return fmt.Errorf("answer for item %s: %w", id.Short(), err)
 	}
-	if did {
-		g.ledger.Log.Info("answered", "item", id, "commit", last)
+	if change != nil {
+		g.ledger.Log.Info("answered", "item", id, "commit", last.String())
 		if !v.peaceful() {
-			g.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), text))
+			g.tellAnswer(fmt.Sprintf("item %s is held: %s", id.Short(), a.text))
 		}
 	}
 	return nil
+}
+
+// answer is one to the breaches of an item.
+type answer struct {
+	g     *Guard
+	id    layout.ItemID
+	v     *verdict
+	want  ledger.Records   // as they should be
+	wrong gitstore.View    // at the last breach
+	key   layout.IntentKey // of the hold
+	text  string           // of the hold
+}
+
+// change makes the answer's commit on what is there; nil: nothing is left to do.
+func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Change, error) {
+	g, v, last := a.g, a.v, a.wrong.Commit().String()
+	now, err := ledger.StandingOf(g.ledger, r, a.id)
+	if err != nil {
+		return nil, err
+	}
+	plans := g.ledger.PlansAt(r)
+	mended, breaches := judge(a.id, a.want, now, plans)
+	unfounded, err := disposals(ctx, g.ledger, a.wrong, a.id, a.want, &mended, plans)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := lostDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, a.id, now)
+	if err != nil {
+		return nil, err
+	}
+	x, err := state.Decode(mended.Execution)
+	if err != nil {
+		return nil, fmt.Errorf("item %s: %w", a.id, err)
+	}
+	a.text = v.text()
+	if v.peaceful() {
+		change, err := g.complete(a.id, v, now, mended, plans)
+		if change != nil || err == nil {
+			return change, err
+		}
+		a.text = strings.TrimSuffix(a.text, ".") + ": it comes too late: " + err.Error()
+	}
+	if len(breaches)+len(unfounded)+len(lost) == 0 && (!v.stays() || x.Answered(last)) {
+		return nil, nil
+	}
+	who := g.ledger.ByEngine()
+	hold := state.Hold{Key: a.key, At: g.ledger.Now(), By: who.Agent, Text: a.text, Answers: last}
+	if _, err := state.Apply(x, nil, hold); err != nil {
+		return nil, err
+	}
+	x.Recompute(plans)
+	mended.Execution, mended.Retired = x.Encode(), layout.Standing{}
+	files := now.Changes(a.id, mended)
+	if now.Absent() || now.Retired != (layout.Standing{}) {
+		err = g.bringBack(r, a.id, v.want, a.want, files)
+	} else if len(lost) > 0 {
+		err = g.besides(r, a.id, v.want, a.want, files)
+	}
+	return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(a.id, mended, a.text, who.Agent)}, err
 }
 
 // bringBack adds to files what stood beside an item's records that r lacks, and takes the item's
