@@ -53,6 +53,14 @@ func (w view) target(name layout.Name) bool {
 	return (w.of != OfStore || name == steps.StoreTarget) && (len(w.at) == 0 || slices.Contains(w.at, name))
 }
 
+// refuseDisposed refuses an item of which nothing is kept but its records.
+func refuseDisposed(m layout.Manifest) error {
+	if m.Disposed == nil {
+		return nil
+	}
+	return fault.New(fault.Refused, fmt.Sprintf("item %s was disposed of at %s", m.Item.Short(), layout.FormatTime(m.Disposed.At)))
+}
+
 func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, error) {
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
@@ -65,8 +73,8 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 	if r.atWork() {
 		return Result{}, errAtWork
 	}
-	if r.Manifest.Disposed != nil {
-		return Result{}, fault.New(fault.Refused, fmt.Sprintf("item %s was disposed of at %s", id.Short(), layout.FormatTime(r.Manifest.Disposed.At)))
+	if err := refuseDisposed(r.Manifest); err != nil {
+		return Result{}, err
 	}
 	r.pace = w.pace
 	m := r.Manifest

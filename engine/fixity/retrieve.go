@@ -47,6 +47,9 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 	if err != nil {
 		return out, err
 	}
+	if err := refuseDisposed(r.Manifest); err != nil {
+		return out, err
+	}
 	now := max(r.Manifest.Version, 1)
 	if version == 0 {
 		out.Version = now
