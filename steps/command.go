@@ -85,7 +85,7 @@ func runCommand(ctx context.Context, argv []string, c *Call) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	res, err := commandResult(c, last.String(), whyNotStarted(cmd.Path, err))
+	res, err := commandResult(c, last.String(), WhyNotStarted(cmd.Path, err))
 	var failed *Failure
 	if full := last.full(); full != nil && errors.As(err, &failed) && failed.Kind == System {
 		// What stopped the log will have stopped the program.
@@ -101,7 +101,7 @@ func RunProgram(ctx context.Context, cmd *exec.Cmd, log io.Writer) (last string,
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, termGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = RunGroup(ctx, cmd)
-	return out.String(), whyNotStarted(cmd.Path, err)
+	return out.String(), WhyNotStarted(cmd.Path, err)
 }
 
 // RunGroup runs cmd and, when ctx ends, ends its whole process group: SIGTERM,

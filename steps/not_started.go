@@ -23,8 +23,8 @@ type notStarted struct {
 func (n notStarted) Error() string { return n.text }
 func (n notStarted) Unwrap() error { return n.error }
 
-// whyNotStarted words the error of a start.
-func whyNotStarted(program string, err error) error {
+// WhyNotStarted words the error of a start of a program; any other error it gives back as it is.
+func WhyNotStarted(program string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

@@ -88,6 +88,10 @@ func launch(spec *Spec, dir string) (_ *instance, err error) {
 		_, _ = out.SetReadDeadline(time.Now().Add(time.Second)), log.Close()
 		readers.Wait()
 		_ = out.Close()
+		if cmd.Process == nil {
+			i.fail(fmt.Errorf("the robot was not started: %w", steps.WhyNotStarted(cmd.Path, err)))
+			return
+		}
 		i.fail(fmt.Errorf("the robot ended: %w", cmp.Or(err, errors.New("exit code 0"))))
 	}()
 	return i, nil
