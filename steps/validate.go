@@ -56,7 +56,7 @@ func validate(ctx context.Context, c *Call) (Result, error) {
 	first, _ := report.FirstError()
 	more := ""
 	if n := report.Errors - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s, which stand in the step's log)", layout.Count(n, "further error"))
+		more = fmt.Sprintf(" (and %s in the step's log)", layout.Count(n, "further error"))
 	}
 	result.Message = ""
 	return result, ContentFailure("bag is not valid: %s%s", findingText(first), more)

@@ -177,7 +177,7 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	}
 	a.List("Steps", controlLines(s.Steps))
 	if len(causes) > 0 {
-		a.List("Failed, by cause (bagpipe failures lists the items)", linesOf(causes, causeLine))
+		a.List("Failed, by cause (bagpipe items --status failed lists the items)", linesOf(causes, causeLine))
 	} else {
 		a.List("Failed", failureLines(s.Failures), manyFailed)
 	}

@@ -153,6 +153,7 @@ func groupID(of ...string) string {
 var (
 	hexes   = regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b|\b[0-9a-fA-F]*[0-9][0-9a-fA-F]*(-[0-9a-fA-F]{2,})*\b`)
 	finding = regexp.MustCompile(`^bag is not valid: .+?: ([a-z]+(?:-[a-z]+)*): `)
+	further = regexp.MustCompile(` \(and [0-9]+ further errors?\b[^)]*\)$`) // of how many findings a bag has
 	Numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`)
 )
 
@@ -163,7 +164,7 @@ func likeness(x act.Failing) string {
 	if label := strings.TrimSpace(x.Label); len(label) >= 3 {
 		m = replaceWord(m, label, "LABEL")
 	}
-	m = finding.ReplaceAllString(m, "bag is not valid: FILE: $1: ")
+	m = finding.ReplaceAllString(further.ReplaceAllString(m, ""), "bag is not valid: FILE: $1: ")
 	m = hexes.ReplaceAllStringFunc(m, func(s string) string {
 		if len(s) < 6 && !strings.HasPrefix(strings.ToLower(s), "0x") {
 			return s

@@ -14,6 +14,8 @@ func TestLikenessOfAShortLabel(t *testing.T) {
 		{"Öl", "Öl: Ölfarbe", "LABEL: Ölfarbe"},
 		{"(1)", "scan(1) is torn", "scanLABEL is torn"},
 		{"scan-7.tif", "cannot read scan-7.tif", "cannot read LABEL"},
+		{"box", "bag is not valid: data/a: missing: listed and not there (and 1 further error in the step's log)", "bag is not valid: FILE: missing: listed and not there"},
+		{"box", "bag is not valid: data/b: missing: listed and not there (and 12 further errors, which stand in the step's log)", "bag is not valid: FILE: missing: listed and not there"},
 	} {
 		if got := likeness(act.Failing{Label: c.label, Message: c.message}); got != c.want {
 			t.Errorf("%q of %q: %q, want %q", c.message, c.label, got, c.want)
