@@ -120,7 +120,7 @@ func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	if a.PlaceMoved != nil {
 		a.PlaceMoved(*p)
 	}
-	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + "; the next scan takes note of it"}
+	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + "; a scan takes note of what changed or moved, and what is gone waits until it is back"}
 }
 
 // qualities is what attempts find of the quality of objects.

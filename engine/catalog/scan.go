@@ -252,7 +252,7 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 	}
 	slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
 	for _, n := range list {
-		if s.report.Entries += len(n.entries); n.state == Unread {
+		if s.report.Entries += n.there(); n.state == Unread {
 			if s.report.Unread == nil {
 				s.report.Unread = map[string]string{}
 			}
@@ -339,7 +339,7 @@ func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
 func (s *scan) missing(found []*node) {
 	for _, n := range found {
 		s.report.Folders++
-		s.report.Entries += len(n.entries)
+		s.report.Entries += n.there()
 		for i := range n.entries {
 			if e := &n.entries[i]; e.lost {
 				s.report.Missing = append(s.report.Missing, layout.EncodePath(join(n.path, e.name)))

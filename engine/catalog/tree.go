@@ -125,6 +125,16 @@ func (n *node) find(name string) *entry {
 	return nil
 }
 
+// there counts the entries that were not gone when the folder was listed.
+func (n *node) there() (count int) {
+	for i := range n.entries {
+		if !n.entries[i].gone && !n.entries[i].lost {
+			count++
+		}
+	}
+	return count
+}
+
 // below visits a folder and the folders below it that have records.
 func (t tree) below(path string, visit func(*node)) {
 	n := t[path]
