@@ -217,7 +217,7 @@ func printItems(a *app, rows []ask.ItemRow) error {
 }
 
 type exportCmds struct {
-	Records exportCmd  `cmd:"" default:"withargs" help:"Write what was done with items as PREMIS, METS, RDF or tables."`
+	Records exportCmd  `cmd:"" default:"withargs" help:"Write what was done with items as PREMIS, METS, RDF (turtle, jsonld) or tables (csv, jsonl)."`
 	Stac    admin.STAC `cmd:"" help:"Keep a folder up to date as a static STAC catalog of all items."`
 }
 

@@ -150,7 +150,7 @@ func (a *Auditor) anchors(ctx context.Context, tip gitstore.View, signers string
 		case !gitstore.Leads(ctx, a.ledger.Root, anchor.Commit, tip.Commit()):
 			find("its commit %s is not in the history, which was another when it was signed", anchor.Commit)
 		case anchor.Signed != "":
-			find("no signer that is listed vouches for it: %s", ledger.Clip(strings.TrimSpace(anchor.Signed), 300))
+			find("no signer that is listed in %s, or in the file of --signers, vouches for it: %s", layout.SignersFile, ledger.Clip(strings.TrimSpace(anchor.Signed), 300))
 		}
 	}
 	return nil

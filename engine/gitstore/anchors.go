@@ -33,7 +33,7 @@ func SignTag(ctx context.Context, root, name string, commit Hash, who Signature,
 	}
 	if _, err := gitSays(ctx, root, []byte(message), append(args, "tag", "--sign", "--file=-", "--cleanup=verbatim", name, commit.String())...); err != nil {
 		if key == "" && strings.Contains(err.Error(), "user.signingkey") {
-			return errors.New("no key is named, neither here nor as user.signingKey of Git's configuration")
+			return errors.New("no key is named, neither here (--key FILE) nor as user.signingKey of Git's configuration")
 		}
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/delivery"
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -118,7 +119,11 @@ type deliveryWithdraw struct {
 // Run takes items back.
 func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
+		err := e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
+		if err != nil && !fault.Is(err, fault.Refused) {
+			return fmt.Errorf("%w; it stays delivered: withdraw it again once the target is there", err)
+		}
+		return err
 	})
 }
 

@@ -74,6 +74,9 @@ func (c *invite) Run(on *screen.Screen, around screen.Around) error {
 		}
 	}
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; nothing is written over it", layout.EncodePath(c.File))
+	}
 	if err != nil {
 		return err
 	}
