@@ -25,10 +25,10 @@ import (
 // bench is a workspace with items that are on the store, a vault and a tape, and a clock that the test moves.
 type bench struct {
 	*testing.T
-	e    *engine.Engine
-	dir  string
-	now  time.Time
-	item []layout.ItemID
+	e     *engine.Engine
+	dir   string
+	clock *sample.Clock
+	item  []layout.ItemID
 }
 
 func (b *bench) must(err error) {
@@ -40,9 +40,9 @@ func (b *bench) must(err error) {
 
 func newBench(t *testing.T, items int) *bench {
 	t.Helper()
-	b := &bench{T: t, dir: sample.TempDir(t), now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+	b := &bench{T: t, dir: sample.TempDir(t), clock: sample.NewClock(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))}
 	root := filepath.Join(b.dir, "ws")
-	o := engine.Options{Now: func() time.Time { return b.now }, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Host: claim.Host{Name: "test", PID: os.Getpid()},
+	o := engine.Options{Now: b.clock.Now, Random: rand.New(rand.NewSource(1)), Robots: steps.Builtins(), Host: claim.Host{Name: "test", PID: os.Getpid()},
 		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}}
 	b.must(engine.Init(t.Context(), root, o))
 	b.must(os.WriteFile(filepath.Join(root, "bagpipe.yaml"), []byte("schema: 1\ntargets:\n  vault: {kind: folder, path: ../vault}\n  tape: {kind: folder, path: ../tape}\n"+
@@ -70,7 +70,7 @@ func newBench(t *testing.T, items int) *bench {
 // sweep gives what a sweep found, by item, some time later.
 func (b *bench) sweep(later time.Duration, what fixity.Sweep) (fixity.Swept, map[layout.ItemID]fixity.Result, error) {
 	b.Helper()
-	b.now = b.now.Add(later)
+	b.clock.Move(later)
 	found := map[layout.ItemID]fixity.Result{}
 	s, err := b.e.Fixity.Sweep(b.Context(), what, func(r fixity.Result) { found[r.Item] = r })
 	return s, found, err

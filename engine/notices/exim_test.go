@@ -124,7 +124,7 @@ func TestMailByAServerOfOthers(t *testing.T) {
 	if m.Header.Get("Subject") != "bagpipe: 2 failed" || !strings.HasPrefix(m.Header.Get("Message-Id"), "<msg_") || !strings.Contains(m.Header.Get("Received"), "TLS") && !strings.Contains(m.Header.Get("Received"), "esmtps") {
 		t.Errorf("%v", m.Header)
 	}
-	b.now = b.now.Add(2 * time.Hour)
+	b.clock.Move(2 * time.Hour)
 	if err := b.e.Notices.Tell(t.Context(), false); err == nil || !strings.Contains(err.Error(), "tried again: the mail server refused everybody: later@example.org: 451") {
 		t.Error(err)
 	}

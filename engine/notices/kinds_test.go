@@ -21,7 +21,7 @@ import (
 func (b *bench) told(h *hook) *notices.Digest {
 	b.Helper()
 	before := len(h.got)
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	b.must(b.e.Notices.Tell(b.Context(), false))
 	if len(h.got) == before {
 		return nil

@@ -36,6 +36,7 @@ import (
 	"bagpipe/engine/notice"
 	"bagpipe/engine/notices"
 	"bagpipe/steps"
+	"bagpipe/testdata/sample"
 )
 
 // TestSignatureIsThePublishedOne takes the vectors of Standard Webhooks: the signature of each
@@ -94,15 +95,15 @@ func TestSignatureIsThePublishedOne(t *testing.T) {
 // bench is a workspace with one item whose step fails, and a clock that the test moves.
 type bench struct {
 	*testing.T
-	e   *engine.Engine
-	now time.Time
+	e     *engine.Engine
+	clock *sample.Clock
 }
 
 func newBench(t *testing.T, notify string) *bench {
 	t.Helper()
-	b := &bench{T: t, now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+	b := &bench{T: t, clock: sample.NewClock(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))}
 	root := filepath.Join(t.TempDir(), "ws")
-	o := engine.Options{Now: func() time.Time { return b.now }, Random: mathrand.New(mathrand.NewSource(1)), Robots: steps.Builtins(),
+	o := engine.Options{Now: b.clock.Now, Random: mathrand.New(mathrand.NewSource(1)), Robots: steps.Builtins(),
 		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()}}
 	b.must(engine.Init(t.Context(), root, o))
 	b.put(root, "workflows/w.yaml", "schema: 1\nname: w\nsteps:\n  - name: register\n  - name: scan\n    command: [sh, -c, 'test -e \"$OK\" || { echo why >&2; exit 65; }']\n")
@@ -132,7 +133,7 @@ func (b *bench) fail(n int) {
 	b.Helper()
 	dir := b.TempDir()
 	for i := range n {
-		b.put(dir, fmt.Sprintf("%d.txt", i), fmt.Sprint(b.now, i))
+		b.put(dir, fmt.Sprintf("%d.txt", i), fmt.Sprint(b.clock.Now(), i))
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	b.must(err)
@@ -178,7 +179,7 @@ func TestADigestIsToldOnceAndWhatIsMendedToo(t *testing.T) {
 		t.Fatalf("%+v", h.got)
 	}
 	key, _ := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	if got := h.heads[0]; got.Get("webhook-id") != h.got[0].ID || got.Get("webhook-signature") != notices.Signature(key, h.got[0].ID, b.now, h.bodies[0]) {
+	if got := h.heads[0]; got.Get("webhook-id") != h.got[0].ID || got.Get("webhook-signature") != notices.Signature(key, h.got[0].ID, b.clock.Now(), h.bodies[0]) {
 		t.Errorf("%v", got)
 	}
 	b.must(b.e.Notices.Tell(t.Context(), true))
@@ -188,7 +189,7 @@ func TestADigestIsToldOnceAndWhatIsMendedToo(t *testing.T) {
 	ok := filepath.Join(t.TempDir(), "ok")
 	b.put(filepath.Dir(ok), "ok", "")
 	t.Setenv("OK", ok)
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	_, err := b.e.Run(t.Context(), engine.RunOptions{Jobs: 2, RetryFailed: true})
 	b.must(err)
 	if len(h.got) != 2 || h.got[1].Counts["mended"] != 3 || len(h.got[1].News) != 0 || len(h.got[1].Mended) != 3 {
@@ -203,15 +204,15 @@ func TestTriesGoOnForADayUnderOneIdentifier(t *testing.T) {
 	defer server.Close()
 	b := newBench(t, "{url: '"+server.URL+"'}")
 	b.fail(1)
-	begun, last := b.now, 0
+	begun, last := b.clock.Now(), 0
 	for hours := 0; hours < 30; hours++ {
-		b.now = b.now.Add(time.Hour)
+		b.clock.Move(time.Hour)
 		err := b.e.Notices.Tell(t.Context(), false)
 		if len(h.got) == last {
 			break
 		}
-		if last = len(h.got); err == nil || b.now.Sub(begun) < 24*time.Hour != strings.Contains(err.Error(), "tried again") {
-			t.Fatalf("after %s: %v", b.now.Sub(begun), err)
+		if last = len(h.got); err == nil || b.clock.Now().Sub(begun) < 24*time.Hour != strings.Contains(err.Error(), "tried again") {
+			t.Fatalf("after %s: %v", b.clock.Now().Sub(begun), err)
 		}
 	}
 	if len(h.got) < 20 {
@@ -247,7 +248,7 @@ func TestHostileWebhooks(t *testing.T) {
 			defer server.Close()
 			b := newBench(t, "{url: '"+server.URL+"'}")
 			b.fail(1)
-			b.now = b.now.Add(time.Hour)
+			b.clock.Move(time.Hour)
 			if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "tried again") {
 				t.Error(err)
 			}
@@ -265,9 +266,9 @@ func TestNothingIsToldInQuietHours(t *testing.T) {
 	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}")
 	b.fail(1)
 	if len(h.got) != 0 {
-		t.Fatalf("told at %s", b.now)
+		t.Fatalf("told at %s", b.clock.Now())
 	}
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	b.must(b.e.Notices.Tell(t.Context(), false))
 	if len(h.got) != 1 {
 		t.Errorf("told %d times", len(h.got))
@@ -411,7 +412,7 @@ func TestMailGoesToThoseWhomTheServerTakesItFor(t *testing.T) {
 	if got := strings.Join(s.to, " "); got != "RCPT TO:<ada@example.org>" {
 		t.Errorf("to %s", got)
 	}
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	b.must(b.e.Notices.Tell(context.Background(), true)) // those who got it get it once
 }
 
@@ -430,7 +431,7 @@ func TestMailIsTriedAgainForThoseRefusedForNow(t *testing.T) {
 		if got := told(); got != "RCPT TO:<ada@example.org>" {
 			t.Fatalf("to %s", got)
 		}
-		b.now = b.now.Add(2 * time.Hour)
+		b.clock.Move(2 * time.Hour)
 		if err := b.e.Notices.Tell(t.Context(), false); err == nil || !strings.Contains(err.Error(), "tried again: the mail server refused everybody: later@example.org") {
 			t.Fatal(err)
 		}
@@ -438,9 +439,9 @@ func TestMailIsTriedAgainForThoseRefusedForNow(t *testing.T) {
 	s.mu.Lock()
 	s.busy = false
 	s.mu.Unlock()
-	b.now = b.now.Add(2 * time.Hour)
+	b.clock.Move(2 * time.Hour)
 	b.must(b.e.Notices.Tell(t.Context(), false))
-	b.now = b.now.Add(2 * time.Hour)
+	b.clock.Move(2 * time.Hour)
 	b.must(b.e.Notices.Tell(t.Context(), false))
 	if got := told(); got != "RCPT TO:<ada@example.org> RCPT TO:<later@example.org>" {
 		t.Errorf("to %s", got)
@@ -458,7 +459,7 @@ func TestManyFailuresAreOneDigest(t *testing.T) {
 	defer server.Close()
 	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}") // until all have failed
 	b.fail(many)
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	b.must(b.e.Notices.Tell(t.Context(), false))
 	if len(h.got) != 1 || h.got[0].Counts["failures"] != many || len(h.got[0].News) != 200 || h.got[0].Text != fmt.Sprint(many, " failed") || len(h.bodies[0]) > 200_000 {
 		t.Errorf("%d digests", len(h.got))
@@ -469,14 +470,14 @@ func TestNoMailGoesWithoutTLS(t *testing.T) {
 	s, address, ca := mailServer(t, true)
 	b := newBench(t, fmt.Sprintf("{mail: {server: '%s', from: bp@example.org, to: [ada@example.org]}, ca: '%s'}", address, ca))
 	b.fail(1)
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "offers no TLS") || s.letter != "" {
 		t.Errorf("%v %q", err, s.letter)
 	}
 	_, trusted, _ := mailServer(t, false)
 	b = newBench(t, fmt.Sprintf("{mail: {server: '%s', from: bp@example.org, to: [ada@example.org]}}", trusted))
 	b.fail(1)
-	b.now = b.now.Add(time.Hour)
+	b.clock.Move(time.Hour)
 	if err := b.e.Notices.Tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that nobody vouches for: %v", err)
 	}
