@@ -115,8 +115,8 @@ func TestAClockThatIsPutBackLetsNothingWaitLongerThanAnInterval(t *testing.T) {
 		}
 		all := fired("every")
 		for i := 1; i < len(all); i++ {
-			if waited := all[i].Sub(all[i-1]); waited < time.Minute {
-				t.Fatalf("firing %d came %s after the one before", i, waited)
+			if i > 1 && all[i].Sub(all[i-2]) < time.Minute { // a leap ahead makes one due at once
+				t.Fatalf("firings %d to %d came within %s", i-2, i, all[i].Sub(all[i-2]))
 			}
 			if waited := all[i].Sub(all[i-1]); waited > 20*time.Minute+5*time.Second { // begun, and put back just before it was due
 				t.Errorf("firing %d came %s after the one before", i, waited)
