@@ -120,7 +120,10 @@ func nearCommands(node *kong.Node, word string) (near []string) {
 	}
 	visit(node, strings.TrimPrefix(strings.TrimPrefix(node.Path(), "bagpipe"), " "))
 	if len(near) == 0 && node.Parent != nil {
-		return nearCommands(node.Parent, word)
+		if near = nearCommands(node.Parent, word); len(near) > 3 {
+			return nil // so many have it that it tells nothing
+		}
+		return near
 	}
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(strings.Count(a, " "), strings.Count(b, " ")) })
 	return slices.Compact(near)

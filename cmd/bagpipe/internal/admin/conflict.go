@@ -51,6 +51,9 @@ func (c *conflictList) Run(ctx context.Context, on *screen.Screen, open Open) er
 		if c.JSON {
 			return on.JSON(all)
 		}
+		if len(all) == 0 {
+			on.Talk("no conflicts")
+		}
 		for _, k := range all {
 			fmt.Fprintf(on.Out, "%s  %s/%s: %s has %s\n", k.Item.Short(), k.Collection, k.Label, k.Key, screen.Count(len(k.Values), "value"))
 		}
@@ -154,6 +157,9 @@ func (c *Divergences) Run(ctx context.Context, on *screen.Screen, open Open) err
 		}
 		if c.JSON {
 			return on.JSON(all)
+		}
+		if len(all) == 0 {
+			on.Talk("no step was done with other outputs at another site")
 		}
 		for _, d := range all {
 			fmt.Fprintln(on.Out, DivergenceText(d))
