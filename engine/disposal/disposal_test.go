@@ -105,6 +105,31 @@ func (b *bench) found(text string) (paths []string) {
 	return paths
 }
 
+// Of two processes that dispose of an item at once one makes the tombstone, and the other leaves it as it is.
+func TestTwoDisposalsAtOnceMakeOneTombstone(t *testing.T) {
+	b := newBench(t)
+	one, two := b.open("ada"), b.open("bob")
+	defer one.Close()
+	defer two.Close()
+	told := 0
+	disposal.SetAfter(one.Disposal, func(what string) error {
+		if what != "begun" {
+			return nil
+		}
+		return two.Disposal.Run(t.Context(), "", func(disposal.Told) { told++ })
+	})
+	b.must(one.Disposal.Run(t.Context(), "", func(to disposal.Told) {
+		if told++; !to.Gone || to.Disposed == nil || to.Inventory == nil {
+			t.Errorf("told %+v", to)
+		}
+	}))
+	_, rec, err := one.Ledger.ReadTip(b.gone, "")
+	b.must(err)
+	if d := rec.Manifest.Disposed; told != 2 || d == nil || d.Inventory == nil || len(d.History) == 0 {
+		t.Errorf("%d told; the tombstone says %+v", told, d)
+	}
+}
+
 // A disposal that is ended after any of its durable steps, with all that only memory knew lost,
 // is gone on with: no byte of the item is left, and no other item lost one.
 func TestADisposalEndedAnywhereIsGoneOnWith(t *testing.T) {

@@ -299,6 +299,9 @@ func (k *Keeper) bury(ctx context.Context, r *Row, id layout.ItemID, removed []s
 		if err != nil {
 			return nil, err
 		}
+		if d = rec.Manifest.Disposed; d != nil { // another process was at it, too, and came first
+			return nil, nil
+		}
 		in, is := state.Disposal(rec.Execution)
 		if !is {
 			return nil, errors.New("its disposal is not begun")
