@@ -15,7 +15,6 @@ import (
 	"bagpipe/engine/ask"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
-	"bagpipe/engine/fixity"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
@@ -164,7 +163,7 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	if s.Paused != "" {
 		fmt.Fprintf(a.Out, "%s\n\n", s.Paused)
 	}
-	lost := func(h ask.ItemRow) bool { return strings.Contains(h.HeldBy, fixity.NoSoundCopy) }
+	lost := func(h ask.ItemRow) bool { return strings.Contains(h.HeldBy, state.NoSoundCopy) }
 	if first := linesOf(slices.DeleteFunc(slices.Clone(s.Holds), func(h ask.ItemRow) bool { return !lost(h) }), holdLine); len(first) > 0 {
 		fmt.Fprintf(a.Out, "No sound copy is known of\n  %s\n\n", strings.Join(first, "\n  "))
 		s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), lost)

@@ -60,18 +60,21 @@ func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context)
 				break
 			}
 		}
-		r, err := checkDue(ctx, c, *d)
-		for name, versions := range d.copies {
-			if len(versions) > 0 && err == nil && r.noted[name] == nil {
-				away[name] = true
+		r, err := alone(ctx, c, mend, d.item, func() (Result, error) {
+			r, err := checkDue(ctx, c, *d)
+			for name, versions := range d.copies {
+				if len(versions) > 0 && err == nil && r.noted[name] == nil {
+					away[name] = true
+				}
 			}
-		}
-		if err == nil && mend {
-			r = heal(ctx, c, r)
-		}
-		if err == nil && len(r.noted) > 0 { // of targets that are down nothing is known
-			err = c.record(ctx, r)
-		}
+			if err == nil && mend {
+				r = heal(ctx, c, r)
+			}
+			if err == nil && len(r.noted) > 0 { // of targets that are down nothing is known
+				err = c.record(ctx, r)
+			}
+			return r, err
+		})
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, errAtWork):

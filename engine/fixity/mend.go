@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 	"bagpipe/steps/target"
 )
 
@@ -19,6 +24,27 @@ type mending struct {
 	found  Result
 	record *record
 }
+
+// alone calls do, which looks at an item and, if mend is set, mends it and notes so; then no other process of the
+// workspace does so meanwhile, of which one would take the other's copy for a damaged one.
+func alone(ctx context.Context, c *Checks, mend bool, id layout.ItemID, do func() (Result, error)) (r Result, err error) {
+	if !mend {
+		return do()
+	}
+	dir := c.ledger.Path(layout.StateDir + "/mends")
+	if err := disk.MkdirAll(dir, 0o777); err != nil {
+		return Result{}, err
+	}
+	lock := flock.New(filepath.Join(dir, string(id[:2]))) // of some hundred, which stay
+	if _, err := lock.TryLockContext(ctx, mendPoll); err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return do()
+}
+
+// mendPoll is how often it is looked whether another process has mended an item.
+const mendPoll = 50 * time.Millisecond
 
 // heal mends what was found, and notes why that is not done: what is damaged is damaged all the same.
 func heal(ctx context.Context, c *Checks, r Result) Result {

@@ -2,6 +2,7 @@ package fixity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,9 +72,6 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 // heldBy is what the text of a hold begins with that a check placed.
 const heldBy = state.HeldByFixity
 
-// NoSoundCopy stands in the text of a hold where no copy is known to be sound any more.
-const NoSoundCopy = "no copy is sound: "
-
 // release ends the holds that checks placed, once no copy is known to be damaged any more. A
 // person's hold stays, and so do all beside it, as a release ends every one.
 func release(ctx context.Context, c *Checks, id layout.ItemID, known layout.Deposits) error {
@@ -97,7 +95,7 @@ func release(ctx context.Context, c *Checks, id layout.ItemID, known layout.Depo
 	if len(holds) == 0 {
 		return nil
 	}
-	return c.act.Release(ctx, id, heldBy+"all copies are sound again")
+	return unlessSo(c.act.Release(ctx, id, heldBy+"all copies are sound again"))
 }
 
 // hold keeps a damaged item's steps from starting, unless something does already.
@@ -116,14 +114,23 @@ func (c *Checks) hold(ctx context.Context, r Result, known map[string]layout.Fix
 	}
 	text := heldBy + strings.Join(what, "; ")
 	if len(known) > 0 && len(Result{Copies: known}.Failed()) == len(known) {
-		text = heldBy + NoSoundCopy + strings.Join(what, "; ")
+		text = heldBy + state.NoSoundCopy + strings.Join(what, "; ")
 	}
 	for _, key := range rec.Execution.Holds() { // its steps do not start
-		if !strings.Contains(text, NoSoundCopy) || strings.Contains(rec.Execution.Intents[key].Text, NoSoundCopy) {
+		was := rec.Execution.Intents[key].Text
+		if !strings.Contains(text, state.NoSoundCopy) || strings.Contains(was, state.NoSoundCopy) || !strings.HasPrefix(was, heldBy) {
 			return nil
 		}
 	}
-	return c.act.Hold(ctx, r.Item, text)
+	return unlessSo(c.act.Hold(ctx, r.Item, text))
+}
+
+// unlessSo leaves out the error of a hold or release of what another process held or released meanwhile.
+func unlessSo(err error) error {
+	if so := (*state.IllegalError)(nil); errors.As(err, &so) {
+		return nil
+	}
+	return err
 }
 
 // Status is when the items were checked last.

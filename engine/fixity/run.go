@@ -107,13 +107,16 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passe
 	group.SetLimit(cmp.Or(which.Parallel, max(2, runtime.GOMAXPROCS(0))))
 	for _, id := range items {
 		group.Go(func() error {
-			r, err := c.Check(ctx, id)
-			if err == nil && which.Mend {
-				r = heal(ctx, c, r)
-			}
-			if err == nil {
-				err = cmp.Or(ctx.Err(), c.record(ctx, r))
-			}
+			r, err := alone(ctx, c, which.Mend, id, func() (Result, error) {
+				r, err := c.Check(ctx, id)
+				if err == nil && which.Mend {
+					r = heal(ctx, c, r)
+				}
+				if err == nil {
+					err = cmp.Or(ctx.Err(), c.record(ctx, r))
+				}
+				return r, err
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			if errors.Is(err, errAtWork) {

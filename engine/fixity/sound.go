@@ -87,12 +87,16 @@ type fetching struct {
 	copied layout.DepositCopy
 	item   layout.ItemID
 	into   string // "": a folder in scratch
-	own    string // ownScratch
+	ledger *ledger.Ledger
 }
 
-// ownScratch is this engine's part of scratch, which goes with it.
-func ownScratch(l *ledger.Ledger) string {
-	return l.Path(layout.ScratchDir + "/" + string(l.ID))
+// ownScratch is this engine's part of scratch, which goes with it. Others leave it while the engine is known to live.
+func ownScratch(l *ledger.Ledger) (string, error) {
+	if _, err := l.Seat.Engine(); err != nil {
+		return "", err
+	}
+	dir := l.Path(layout.ScratchDir + "/" + string(l.ID))
+	return dir, disk.MkdirAll(dir, 0o755)
 }
 
 // fetch gets a copy from a target and judges it: by its digest on record, and by validating it.
@@ -101,7 +105,7 @@ func fetch(ctx context.Context, c *Checks, name layout.Name, copied layout.Depos
 	if err != nil {
 		return nil, err
 	}
-	f := fetching{name, t, copied, id, into, ownScratch(c.ledger)}
+	f := fetching{name, t, copied, id, into, c.ledger}
 	_, there := os.Lstat(into)
 	b, err := f.compared(ctx)
 	var away *target.Down
@@ -139,10 +143,11 @@ func (f fetching) compared(ctx context.Context) (*soundBag, error) {
 func (f fetching) validated(ctx context.Context) (_ *soundBag, err error) {
 	dir, drop := f.into, func() error { return nil }
 	if dir == "" {
-		if err := disk.MkdirAll(f.own, 0o755); err != nil {
+		own, err := ownScratch(f.ledger)
+		if err != nil {
 			return nil, err
 		}
-		top, err := os.MkdirTemp(f.own, "fetch-")
+		top, err := os.MkdirTemp(own, "fetch-")
 		if err != nil {
 			return nil, err
 		}

@@ -164,7 +164,7 @@ func (c *Checks) Sweep(ctx context.Context, what Sweep, told func(Result)) (Swep
 			if gctx.Err() != nil {
 				return nil
 			}
-			r, err := s.one(gctx, id, look)
+			r, err := alone(gctx, s.Checks, what.Heal, id, func() (Result, error) { return s.one(gctx, id, look) })
 			return s.take(gctx, r, err, told, stop)
 		})
 	}

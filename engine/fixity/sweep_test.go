@@ -67,6 +67,29 @@ func newBench(t *testing.T, items int) *bench {
 	return b
 }
 
+// A process that gets a copy into scratch is known to live: another would remove the scratch of a dead one.
+func TestWhoGetsACopyIsKnownToLive(t *testing.T) {
+	b := newBench(t, 1)
+	b.must(b.e.Close())
+	root := filepath.Join(b.dir, "ws")
+	e, err := engine.Open(t.Context(), root, engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(2)), Robots: steps.Builtins(), Host: claim.Host{Name: "test", PID: os.Getpid()}})
+	b.must(err)
+	b.e = e
+	b.must(e.Index.Load(t.Context()))
+	for _, copies := range []string{filepath.Join(b.dir, "vault/?"), filepath.Join(root, "store/?")} {
+		lost, err := filepath.Glob(copies)
+		if b.must(err); len(lost) != 1 {
+			t.Fatal(lost)
+		}
+		b.must(disk.RemoveTree(lost[0]))
+	}
+	_, err = e.Fixity.Run(t.Context(), fixity.Which{Mend: true}, func(fixity.Result) {})
+	b.must(err)
+	if _, err := os.Stat(filepath.Join(root, ".bagpipe/engines", string(e.Ledger.ID))); err != nil {
+		t.Error(err)
+	}
+}
+
 // sweep gives what a sweep found, by item, some time later.
 func (b *bench) sweep(later time.Duration, what fixity.Sweep) (fixity.Swept, map[layout.ItemID]fixity.Result, error) {
 	b.Helper()

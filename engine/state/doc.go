@@ -67,7 +67,8 @@
 //	            in "digest"
 //	own         the engines of "site" do the steps     until an own names it in "target"
 //
-// A hold with a target is an engine's answer to the commit named there. A release
+// A hold with a target is an engine's answer to the commit named there. It is placed beside other
+// holds; the first that says "fixity: no copy is sound: …", beside those of fixity; any other only where there is none. A release
 // or an activate names the very intents its author saw, so a hold placed
 // elsewhere at the same time survives the join. A reset likewise names the very
 // completion its author saw: one intent for each. A step whose engine is gone is

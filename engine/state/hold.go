@@ -1,13 +1,15 @@
 package state
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
 )
 
 // Hold keeps every step of the item from starting. One that answers a commit
-// names it, and is placed beside other holds.
+// names it, and is placed beside other holds; one that says that no copy is sound, beside those of fixity.
 type Hold struct {
 	Key     layout.IntentKey
 	At      time.Time
@@ -52,11 +54,25 @@ type Activate struct {
 }
 
 func (e Hold) apply(x *Execution, _ *Definition) (Transition, error) {
-	if holds := x.Holds(); len(holds) > 0 && e.Answers == "" {
+	if holds := x.Holds(); len(holds) > 0 && e.Answers == "" && !e.graver(x, holds) {
 		return Transition{}, &IllegalError{Event: "hold", Item: x.Item, Reason: "is held already, by " + x.Intents[holds[0]].By}
 	}
 	x.intend(e.Key, Intent{Kind: HoldIntent, At: e.At, By: e.By, Text: e.Text, Target: layout.IntentKey(e.Answers)})
 	return Transition{}, nil
+}
+
+// graver reports whether it says that no copy is sound, and the holds in place are of fixity and do not.
+func (e Hold) graver(x *Execution, holds []layout.IntentKey) bool {
+	return strings.HasPrefix(e.Text, HeldByFixity+NoSoundCopy) && !slices.ContainsFunc(holds, func(k layout.IntentKey) bool {
+		text, is := strings.CutPrefix(x.Intents[k].Text, HeldByFixity)
+		return !is || strings.HasPrefix(text, NoSoundCopy)
+	})
+}
+
+// Gravest gives the hold to name of several: one that says that no copy is sound, or the first.
+func Gravest(x *Execution, holds []layout.IntentKey) layout.IntentKey {
+	n := slices.IndexFunc(holds, func(k layout.IntentKey) bool { return strings.HasPrefix(x.Intents[k].Text, HeldByFixity+NoSoundCopy) })
+	return holds[max(n, 0)]
 }
 
 func (e Release) apply(x *Execution, _ *Definition) (Transition, error) {

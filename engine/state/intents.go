@@ -80,6 +80,7 @@ func (x *Execution) Lost(workflow string, step layout.Name, k layout.AttemptKey)
 // What the text of a hold begins with that a check of copies placed, or a join.
 const (
 	HeldByFixity   = "fixity: "
+	NoSoundCopy    = "no copy is sound: " // follows HeldByFixity where no copy is known to be sound any more
 	HeldByConflict = "two histories changed what describes the item: "
 )
 

@@ -145,6 +145,15 @@ func TestIllegalEventsChangeNothing(t *testing.T) {
 		}
 		return x
 	}
+	lost := func() *Execution {
+		x := open()
+		for n, text := range []string{"fixity: a", "fixity: no copy is sound: a"} {
+			if _, err := Apply(x, nil, Hold{Key: layout.IntentKey(fmt.Sprintf("0%d-A", n)), At: t0, By: "P", Text: text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return x
+	}
 	for _, c := range []struct {
 		name  string
 		x     *Execution
@@ -165,6 +174,8 @@ func TestIllegalEventsChangeNothing(t *testing.T) {
 		{"retry of a completed step", done(), Retry{Key: "02-A", Workflow: wf, Step: "unpack", At: t0}, false},
 		{"retry of a waiting step", open(), Retry{Key: "02-A", Workflow: wf, Step: "unpack", At: t0}, false},
 		{"hold twice", held(), Hold{Key: "02-A", At: t0}, false},
+		{"hold beside a person's", held(), Hold{Key: "03-A", At: t0, Text: "fixity: no copy is sound: b"}, false},
+		{"hold twice for want of a sound copy", lost(), Hold{Key: "03-A", At: t0, Text: "fixity: no copy is sound: b"}, false},
 		{"release what is not held", open(), Release{At: t0}, false},
 		{"no such step", open(), Claim{Workflow: wf, Step: "nope", Attempt: key(1), At: t0}, false},
 		{"no such workflow", open(), Claim{Workflow: "x.1", Step: "unpack", Attempt: key(1), At: t0}, false},

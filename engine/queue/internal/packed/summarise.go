@@ -34,7 +34,7 @@ func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(d
 		it.Milestones = maps.Clone(x.Milestones)
 	}
 	if holds := x.Holds(); len(holds) > 0 {
-		it.Held, it.HeldBy = true, x.HoldText(holds[0])
+		it.Held, it.HeldBy = true, x.HoldText(state.Gravest(x, holds))
 	}
 	if in, is := state.Disposal(x); is {
 		if it.Milestones == nil {
