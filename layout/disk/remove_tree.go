@@ -47,6 +47,9 @@ func removeFolder(parent int, name, path string) error {
 	}
 	defer unix.Close(fd) // read only: nothing can be lost
 	entries, err := NamesIn(fd)
+	if errors.Is(err, fs.ErrNotExist) { // another removed the folder since it was opened
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("remove: %w", &fs.PathError{Op: "readdir", Path: path, Err: err})
 	}

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,5 +52,22 @@ func TestRemoveTree(t *testing.T) {
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Errorf("what the removed link led to: %v", err)
+	}
+}
+
+// Two that remove one tree at once both find it gone.
+func TestRemoveTreeByTwoAtOnce(t *testing.T) {
+	for range 5 {
+		top := filepath.Join(t.TempDir(), "top")
+		for n := range 100 {
+			if err := os.MkdirAll(filepath.Join(top, fmt.Sprint(n), "a", "b"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := make(chan error)
+		go func() { other <- RemoveTree(top) }()
+		if err := errors.Join(RemoveTree(top), <-other); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
