@@ -16,20 +16,21 @@ func (x *examiner) open(ctx context.Context, main gitstore.Hash, at *branch, oth
 	if len(others) == 0 {
 		return slices.Clone(at.breaches(id)), nil
 	}
-	sides := slices.SortedFunc(maps.Keys(others), func(a, b gitstore.Hash) int { return strings.Compare(a.String(), b.String()) })
+	rest := slices.SortedFunc(maps.Keys(others), func(a, b gitstore.Hash) int { return strings.Compare(a.String(), b.String()) })
+	sides := append([]gitstore.Hash{main}, rest...)
 	of := func(side gitstore.Hash) []breach {
 		if side == main {
 			return at.breaches(id)
 		}
 		return others[side].breaches(id)
 	}
-	for _, side := range append([]gitstore.Hash{main}, sides...) {
+	for _, side := range sides {
 		for _, b := range of(side) {
 			if has(open, b) {
 				continue
 			}
 			done := false
-			for _, other := range append(sides, main) {
+			for _, other := range sides {
 				if !done && !has(of(other), b) {
 					if done, err = x.answered(ctx, other, b); err != nil {
 						return nil, err
