@@ -453,48 +453,10 @@ func (v vouchers) want(a files.Algorithm, sums map[string][]byte, name string) [
 	return digestOf(a, v[name])
 }
 
-// mended removes what was set aside, once made has made a sound copy.
-func mended(ctx context.Context, b backend, at string, made func() (layout.DepositCopy, error)) (layout.DepositCopy, error) {
-	c, err := made()
-	if err != nil {
-		return c, err
-	}
-	return c, errors.Join(parts(b, at, "").clear(ctx), b.remove(ctx, aside(at)))
-}
-
-// setAside makes room at a damaged copy's place, to which it gives another name. Where nothing stands, what a dead Replace set
-// aside stays; where a copy does, that is the newer of two broken ones.
-func setAside(ctx context.Context, b backend, at, to string) error {
-	if there, err := stands(ctx, b, at); err != nil || !there {
-		return err
-	}
-	err := b.rename(ctx, at, to)
-	if errors.Is(err, fs.ErrExist) {
-		if err = b.remove(ctx, to); err == nil {
-			err = b.rename(ctx, at, to)
-		}
-	}
-	return err
-}
-
-// stands reports whether there is a file, a folder or what is neither.
-func stands(ctx context.Context, b backend, at string) (bool, error) {
-	r, err := b.open(ctx, at, 0)
-	if err == nil {
-		return true, r.Close()
-	}
-	var wrong *Damage
-	if errors.As(err, &wrong) { // no regular file, or one that cannot be read
-		return true, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	err = b.list(ctx, at, true, func(string, int64) error { return errEnough })
-	if errors.Is(err, errEnough) {
-		return true, nil
-	}
-	return false, err
+func digestOf(a files.Algorithm, data []byte) []byte {
+	h := a.New()
+	h.Write(data)
+	return h.Sum(nil)
 }
 
 // Poor says what the store cannot do.

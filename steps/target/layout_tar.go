@@ -432,12 +432,6 @@ func (t *tarTarget) judge(ctx context.Context, in io.Reader, at, want string, te
 		Digest: "sha512:" + hex.EncodeToString(whole.Sum(nil)), Retention: t.b.traits().until(now), Written: now, Verified: now, Outcome: layout.FixityPassed}, err
 }
 
-func digestOf(a files.Algorithm, data []byte) []byte {
-	h := a.New()
-	h.Write(data)
-	return h.Sum(nil)
-}
-
 // Check reads the tar, or asks for its vouchers alone.
 func (t *tarTarget) Check(ctx context.Context, c layout.DepositCopy, level Level) (int, int64, error) {
 	at, err := layout.DecodePath(c.Place)
