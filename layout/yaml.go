@@ -104,7 +104,7 @@ func (y *YAML) Decode(v any) error {
 	if err := checkKeys(y.file, y.body, reflect.TypeOf(v)); err != nil {
 		return err
 	}
-	if err := yaml.NodeToValue(y.body, v, yaml.Strict()); err != nil {
+	if err := yaml.NodeToValue(y.body, v); err != nil {
 		return fileError(y.file, err)
 	}
 	return nil
