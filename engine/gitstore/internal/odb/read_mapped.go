@@ -16,8 +16,9 @@ import (
 // the disk does not give (a fault, not an error) are left to ReadUncached, which
 // names the fault.
 
-// maxMapped bounds how many packs a Bulk maps: the first that are asked for.
-const maxMapped = 64
+// maxMapped bounds how many packs a Bulk maps: the first that are asked for. A history of a day
+// has some hundred, of one group of transitions each; Linux allows a process 65,530 mappings.
+const maxMapped = 1024
 
 // Bulk holds packs mapped for Readers. It must be closed after them.
 type Bulk struct {
