@@ -70,8 +70,7 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 			return nil, err
 		}
 	}
-	checked := s.digests != nil && !s.digests.seen(at)
-	if checked {
+	if s.digests != nil && !s.digests.seen(at) {
 		if s.hash.name(found, data) != h {
 			return nil, fmt.Errorf("%s: %w", h, ErrDigest)
 		}
@@ -81,9 +80,6 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 		s.digests.note(at)
 	}
 	data, err := expect(h, t, found, data, nil)
-	if err == nil && t == TypeTree && !checked { // strict goes over the whole, too
-		err = CheckTree(data)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +88,21 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 }
 
 // ReadTree gives a tree that Entries goes over to its end.
-func (s *Scan) ReadTree(h Hash) ([]byte, error) { return s.ReadAs(h, TypeTree) }
+func (s *Scan) ReadTree(h Hash) ([]byte, error) {
+	tree, err := s.ReadAs(h, TypeTree)
+	if err != nil {
+		return nil, err
+	}
+	kept := s.objects.slot(h.bits())
+	if kept.key == h && kept.whole {
+		return tree, nil
+	}
+	if err := CheckTree(tree); err != nil {
+		return tree, err
+	}
+	kept.whole = kept.key == h
+	return tree, nil
+}
 
 // ReadCommit gives a commit.
 func (s *Scan) ReadCommit(h Hash) (Commit, error) {
@@ -200,9 +210,10 @@ type slotted[K comparable] struct {
 }
 
 type slot[K comparable] struct {
-	key  K
-	t    Type // 0: the slot is empty
-	data []byte
+	key   K
+	t     Type // 0: the slot is empty
+	whole bool // a tree that CheckTree went over
+	data  []byte
 }
 
 // slotBits is for about as many objects as fit in scanCacheBytes.
@@ -212,9 +223,11 @@ func newSlotted[K comparable](limit int) slotted[K] {
 	return slotted[K]{slots: make([]slot[K], 1<<slotBits), limit: limit}
 }
 
+func (r *slotted[K]) slot(at uint64) *slot[K] { return &r.slots[at>>(64-slotBits)] }
+
 // find gives what is kept under a key, whose bits at choose the slot.
 func (r *slotted[K]) find(at uint64, key K) (Type, []byte, bool) {
-	if s := &r.slots[at>>(64-slotBits)]; s.t != 0 && s.key == key {
+	if s := r.slot(at); s.t != 0 && s.key == key {
 		return s.t, s.data, true
 	}
 	return 0, nil, false
@@ -225,9 +238,9 @@ func (r *slotted[K]) put(at uint64, key K, t Type, data []byte) {
 		clear(r.slots)
 		r.size = 0
 	}
-	s := &r.slots[at>>(64-slotBits)]
+	s := r.slot(at)
 	r.size += len(data) - len(s.data)
-	*s = slot[K]{key, t, data}
+	*s = slot[K]{key: key, t: t, data: data}
 }
 
 func (h Hash) bits() uint64 { return binary.BigEndian.Uint64(h[8:]) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,44 @@ func TestRestFindsWhatDoesNotFit(t *testing.T) {
 	write(path+".idx", index)
 	if err := rest(); !errors.Is(err, ErrDigest) {
 		t.Fatalf("two names of one place: %v", err)
+	}
+}
+
+// A tree that ends amidst an entry is given as bytes, and as a tree is not, how often it is asked.
+func TestAScanChecksEachTreeThatIsReadAsOne(t *testing.T) {
+	dir := t.TempDir()
+	b := NewBuilder()
+	whole := AppendEntry(nil, "100644", "a", b.AddBlob([]byte("a")))
+	good, _ := b.AddTree(whole, nil, Placed{})
+	bad, _ := b.AddTree(whole[:len(whole)-1], nil, Placed{})
+	pack, index, name := b.Finish()
+	path := filepath.Join(dir, "pack", "pack-"+name.String())
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for ext, data := range map[string][]byte{".pack": pack, ".idx": index} {
+		if err := os.WriteFile(path+ext, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	bulk := db.Bulk()
+	defer bulk.Close()
+	s := bulk.Scan(nil)
+	for range 3 {
+		if got, err := s.ReadAs(bad, TypeTree); err != nil || len(got) != len(whole)-1 {
+			t.Errorf("the damaged tree's bytes: %q, %v", got, err)
+		}
+		if _, err := s.ReadTree(bad); !IsCorrupt(err) {
+			t.Errorf("the damaged tree: %v", err)
+		}
+		if _, err := s.ReadTree(good); err != nil {
+			t.Errorf("the whole tree: %v", err)
+		}
 	}
 }
 
