@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"bagpipe/engine/feed"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // Two engines with differing numbers of workers make the feeds, and are killed again and again:
@@ -103,6 +105,53 @@ func TestFeedsOutliveTheirEngines(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, pairs()); diff != "" {
 		t.Errorf("made anew they differ (-killed +anew):\n%s", diff)
+	}
+}
+
+// Few commits are read one by one, and many by scans: feeds that were made in both ways are those
+// that are made of the whole history at once.
+func TestManyCommitsGiveTheFeedsThatFewGive(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/feeds/collections/default.yaml", "schema: 1\nmembers: [ada, bob]\n")
+	b.ok("status") // takes the file in
+	made := 0
+	post := func(n int) {
+		var in strings.Builder
+		for i := range n {
+			name := fmt.Sprintf("posts/2026/11/%06d", made)
+			file := fmt.Sprintf(`{"by": "x", "collection": "default", "data": {"title": "Map %d"}, "schema": 1, "type": "museum.loan"}`, made)
+			message := "post: museum.loan\n\nBagpipe-Post: " + name + "\n"
+			fmt.Fprintf(&in, "commit refs/heads/main\ncommitter P <p%d@example.org> now\ndata %d\n%s\n", made%7, len(message), message)
+			if i == 0 {
+				in.WriteString("from refs/heads/main^0\n")
+			}
+			fmt.Fprintf(&in, "M 100644 inline %s.json\ndata %d\n%s\n", name, len(file), file)
+			made++
+		}
+		c := exec.Command("git", "-C", b.dir, "fast-import", "--quiet", "--date-format=now")
+		c.Stdin = strings.NewReader(in.String())
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("fast-import: %v\n%s", err, out)
+		}
+	}
+	posts := func() (all []feed.PostRow) {
+		if err := json.Unmarshal([]byte(b.ok("feed", "posts", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	var few []feed.PostRow
+	for _, n := range []int{20, 600, 20} {
+		post(n)
+		few = posts()
+	}
+	if len(few) != made {
+		t.Fatalf("%d posts, not %d", len(few), made)
+	}
+	b.ok("feed", "regenerate")
+	if diff := cmp.Diff(few, posts(), cmpopts.IgnoreFields(feed.PostRow{}, "Modified")); diff != "" {
+		t.Errorf("made at once they differ (-few +many):\n%s", diff)
 	}
 }
 

@@ -32,7 +32,7 @@ type activity struct {
 // collector turns commits into posts that come to the list.
 type collector struct {
 	f       *Feeds
-	tip     gitstore.View
+	readers []reader // one for each worker
 	listing listing
 	bodies  []byte // that are to be written, of the last records
 	known   map[recipients]int
@@ -62,12 +62,12 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 	if err != nil {
 		return err
 	}
-	end := tip.ReadMany()
+	readers, end := f.readers(tip, len(commits))
 	defer func() { err = errors.Join(err, end()) }()
-	c := &collector{f: f, tip: tip, listing: listing{through: tip.Commit().String(), next: s.next}, known: map[recipients]int{}}
+	c := &collector{f: f, readers: readers, listing: listing{through: tip.Commit().String(), next: s.next}, known: map[recipients]int{}}
 	for _, p := range s.pending {
 		if h, err := gitstore.ParseHash(p.Commit); err == nil && f.ledger.Now().Sub(p.Since) <= keep {
-			c.add(h, f.activityOf(tip, h), &p)
+			c.add(h, f.activityOf(readers[0], h), &p)
 		}
 	}
 	for len(commits) > 0 {
@@ -86,21 +86,50 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 	return s.list(f.turn, c.listing)
 }
 
+// reader gives a commit and the files at it. It is one goroutine's.
+type reader func(commit gitstore.Hash) (gitstore.Commit, gitstore.View, error)
+
+// manyCommits is from how many on commits are read by scans, which keep the trees of neighbours.
+const manyCommits = 256
+
+// readers gives a reader for each worker, until end is called.
+func (f *Feeds) readers(tip gitstore.View, commits int) (readers []reader, end func() error) {
+	workers := make([]reader, max(1, f.workers))
+	if commits < manyCommits {
+		for i := range workers {
+			workers[i] = func(h gitstore.Hash) (gitstore.Commit, gitstore.View, error) {
+				v, about, err := tip.At(h)
+				return about, v, err
+			}
+		}
+		return workers, func() error { return nil }
+	}
+	scanning := gitstore.NewScanning(f.ledger.Store, false)
+	for i := range workers {
+		workers[i] = scanning.Scan().Commit
+	}
+	return workers, scanning.Close
+}
+
+// mostTogether is how many neighbours a worker looks up, whose trees are mostly differences from one
+// another; whoever begins between two full trees reads up to fifty of them for nothing.
+const mostTogether = 512
+
 // addAll adds what commits are; workers look them up side by side.
 func (c *collector) addAll(ctx context.Context, commits []gitstore.Hash) error {
 	found := make([]activity, len(commits))
 	var work errgroup.Group
 	var next atomic.Int64
-	const stretch = 32 // neighbours have most of their folders in common
-	for range max(1, c.f.workers) {
+	stretch := min(mostTogether, len(commits)/(2*len(c.readers))+1)
+	for _, read := range c.readers {
 		work.Go(func() error {
 			for ctx.Err() == nil {
-				from := int(next.Add(stretch)) - stretch
+				from := int(next.Add(int64(stretch))) - stretch
 				if from >= len(commits) {
 					return nil
 				}
 				for i := from; i < min(from+stretch, len(commits)); i++ {
-					found[i] = c.f.activityOf(c.tip, commits[i])
+					found[i] = c.f.activityOf(read, commits[i])
 				}
 			}
 			return ctx.Err()
@@ -119,8 +148,8 @@ func (c *collector) addAll(ctx context.Context, commits []gitstore.Hash) error {
 }
 
 // activityOf looks a commit up.
-func (f *Feeds) activityOf(tip gitstore.View, h gitstore.Hash) (a activity) {
-	v, about, err := tip.At(h)
+func (f *Feeds) activityOf(read reader, h gitstore.Hash) (a activity) {
+	about, v, err := read(h)
 	if err == nil {
 		a.post, a.book, err = f.postOf(v, about)
 	}
@@ -194,16 +223,30 @@ func (c *collector) write() error {
 	return nil
 }
 
-// postBody is what is written of a post; the rest is in its record.
-type postBody struct {
-	ID         string         `json:"id"`
-	Poster     string         `json:"poster,omitempty"`
-	Collection string         `json:"collection,omitempty"`
-	App        string         `json:"app,omitempty"`
-	Type       string         `json:"type"`
-	Data       map[string]any `json:"data"`
+// body is what is written of a post; the rest is in its record.
+func (p *Post) body() ([]byte, error) {
+	data, err := json.Marshal(p.Data)
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	for _, text := range []string{p.ID, p.Poster, p.Collection, p.App, p.Type} {
+		b = appendText(b, text)
+	}
+	return append(b, data...), nil
 }
 
-func (p *Post) body() ([]byte, error) {
-	return json.Marshal(postBody{p.ID, p.Poster, p.Collection, p.App, p.Type, p.Data})
+// readBody reads what body gave.
+func (p *Post) readBody(body []byte) error {
+	d := decoder{rest: body}
+	for _, text := range []*string{&p.ID, &p.Poster, &p.Collection, &p.App, &p.Type} {
+		*text = string(d.text())
+	}
+	if d.bad {
+		return errDamaged
+	}
+	if err := json.Unmarshal(d.rest, &p.Data); err != nil {
+		return errors.Join(errDamaged, err)
+	}
+	return nil
 }

@@ -17,7 +17,7 @@
 // They are not synced: what a crash of the machine tears is found by the sums and the cursors.
 //
 //	turn             how often the lock was taken
-//	now              "2 KEY": the version of the format, and the folder that counts
+//	now              "3 KEY": the version of the format, and the folder that counts
 //	KEY/audiences    frames: lists of feeds that have a post together
 //	KEY/posts        frames: the posts of the commits up to one
 //	KEY/bodies       what the posts say, one after the other
@@ -34,7 +34,7 @@
 //	             less those before, audience's number, place in bodies less the end of the one before, bytes there
 //	part-NN      turn, from, through, milliseconds since 1970, place in text-NN, count, and of each entry:
 //	             sequence less the one before, 2 x bytes in text-NN (+1: no template could be used)
-//	bodies       CRC-32C, JSON of the post
+//	bodies       CRC-32C, id, poster, collection, app and type of the post, JSON of its data
 //	text-NN      CRC-32C, the text in each format, in the order of formats; or the error
 //
 // The post in the feeds of its audience is one entry each: an entry costs no byte of its own.

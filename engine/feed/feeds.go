@@ -29,7 +29,7 @@ const (
 )
 
 // version is that of the files; those of another are built anew.
-const version = "2"
+const version = "3"
 
 // Pending is a commit whose records could not be read: whether it is an activity is not known.
 type Pending struct {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 )
 
 // errDamaged is a file that is to be built anew.
@@ -164,7 +165,7 @@ func (s *singles) at(where span, whole bool) (data []byte, err error) {
 		}
 	}
 	if where.at < s.from || where.at+int64(where.size) > s.from+int64(len(s.got)) {
-		s.from, s.got = where.at, make([]byte, max(where.size, s.ahead))
+		s.from, s.got = where.at, slices.Grow(s.got[:0], max(where.size, s.ahead))[:max(where.size, s.ahead)]
 		n, err := s.file.ReadAt(s.got, where.at)
 		if s.got = s.got[:n]; err != nil && err != io.EOF {
 			return nil, err

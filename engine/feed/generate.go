@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -56,7 +55,7 @@ func (f *Feeds) generate(v gitstore.View, most int) error {
 
 // makeAll makes the entries of posts of one part.
 func (s *shelf) makeAll(n int, posts []int, turn int, r *renderer, now func() time.Time) error {
-	bodies := singles{path: s.bodies(), ahead: readTogether}
+	bodies := singles{path: s.bodies()} // those of one part stand far from one another
 	defer bodies.close()
 	for len(posts) > 0 {
 		some := posts[:min(len(posts), atOnce)]
@@ -67,10 +66,6 @@ func (s *shelf) makeAll(n int, posts []int, turn int, r *renderer, now func() ti
 	}
 	return nil
 }
-
-// readTogether is how much of the bodies is read at once: the posts of one part stand among
-// those of all.
-const readTogether = 16 << 10
 
 func (s *shelf) make(n int, some []int, turn int, r *renderer, now func() time.Time, bodies *singles) error {
 	var out []byte
@@ -103,10 +98,6 @@ func (s *shelf) post(i int, bodies *singles) (*Post, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b postBody
-	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, errors.Join(errDamaged, err)
-	}
-	return &Post{Seq: r.seq, ID: b.ID, Poster: b.Poster, Collection: b.Collection, App: b.App, Type: b.Type, Data: b.Data,
-		Date: time.Unix(r.date, 0).UTC(), Part: r.part}, nil
+	p := &Post{Seq: r.seq, Date: time.Unix(r.date, 0).UTC(), Part: r.part}
+	return p, p.readBody(data)
 }
