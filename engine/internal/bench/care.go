@@ -73,9 +73,10 @@ func (b *bench) feeds(posts int) (err error) {
 	}
 	fmt.Printf("\nfeeds: %d posts, %d collections of %d members, 3 formats\n"+
 		"  git log with trailers          %s\n  all feeds, one processor       %s\n  all feeds, two processors      %s: %.1f x git log (target: 5), %.2f x one (target: 1.6)\n"+
+		"  processor time                 %.1f x git log by one, %.1f x by two\n"+
 		"  %d entries, %.2f bytes on disk for each (target: 16), beside the texts\n  200 entries shown in %d ms, the program's start in it (target: 50)\n",
 		posts, collections, membersEach, floor.wall, out[0].wall, out[1].wall, out[1].wall.Seconds()/floor.wall.Seconds(), out[0].wall.Seconds()/out[1].wall.Seconds(),
-		entries, float64(size)/float64(max(entries, 1)), show.wall.Milliseconds())
+		out[0].cpu.Seconds()/floor.cpu.Seconds(), out[1].cpu.Seconds()/floor.cpu.Seconds(), entries, float64(size)/float64(max(entries, 1)), show.wall.Milliseconds())
 	return nil
 }
 
