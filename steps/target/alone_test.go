@@ -145,11 +145,11 @@ func TestAsideIsSwept(t *testing.T) {
 func TestTwoEngines(t *testing.T) {
 	for _, kind := range sweptKinds() {
 		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
-			for _, same := range []bool{true, false} {
-				if kind.kind == target.KindS3 && form == target.LayoutOCFL && !same {
-					continue // without renames, and with another bag in the same version, one may spoil the other's
+			for _, other := range []string{"same", "next", "revised"} {
+				if kind.kind == target.KindS3 && form == target.LayoutBag && other == "revised" {
+					continue // one may spoil the other's tag files, which have one place
 				}
-				t.Run(fmt.Sprintf("%s/%s/same=%v", kind.kind, form, same), func(t *testing.T) {
+				t.Run(kind.kind+"/"+form+"/"+other, func(t *testing.T) {
 					t.Parallel()
 					step := 1
 					if testing.Short() {
@@ -164,7 +164,7 @@ func TestTwoEngines(t *testing.T) {
 						} else {
 							c.Path = at
 						}
-						more = twoEngines(t, c, at, same, k)
+						more = twoEngines(t, c, at, other, k)
 					}
 				})
 			}
@@ -172,10 +172,86 @@ func TestTwoEngines(t *testing.T) {
 	}
 }
 
-func twoEngines(t *testing.T, c target.Config, dir string, same bool, k int) (met bool) {
+// Two engines mend one copy: another comes at each write of the first, and mends it, too. The copy is sound in the end, and
+// nothing is left; the first engine has mended it, or is told that another came.
+func TestTwoMends(t *testing.T) {
+	for _, kind := range sweptKinds() {
+		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+			t.Run(kind.kind+"/"+form, func(t *testing.T) {
+				t.Parallel()
+				step := 1
+				if testing.Short() {
+					step = 3
+				}
+				c, dir := kind.open(t)
+				c.Layout = form
+				for more, k := true, 1; more; k += step {
+					at := filepath.Join(dir, fmt.Sprint("k", k))
+					if kind.kind == target.KindS3 {
+						c.Prefix = fmt.Sprintf("k%d/", k)
+					} else {
+						c.Path = at
+					}
+					more = twoMends(t, c, at, k)
+				}
+			})
+		}
+	}
+}
+
+func twoMends(t *testing.T, c target.Config, dir string, k int) (met bool) {
+	bag := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "d/b": strings.Repeat("B", 5000)})
+	late := open(t, c)
+	was, err := late.Put(t.Context(), bag)
+	must(t, err)
+	bag.Record = map[int]target.Copy{1: was}
+	s := sweep{T: t, c: c, dir: dir, k: k}
+	if !s.damage() {
+		t.Fatal("nothing was damaged")
+	}
+	var lateErr error
+	to, err := target.OpenPausing("test", c, targettest.Now, k, func() {
+		met = true
+		_, lateErr = late.Replace(t.Context(), was, bag)
+	})
+	must(t, err)
+	_, err = to.Replace(t.Context(), was, bag)
+	must(t, to.Close())
+	if !met {
+		must(t, err)
+		return false
+	}
+	var down *target.Down
+	for _, err := range []error{err, lateErr} {
+		if err != nil && !errors.As(err, &down) {
+			t.Errorf("at %d: an engine: %v", k, err)
+		}
+	}
+	if err != nil && lateErr != nil {
+		t.Errorf("at %d: both engines: %v; %v", k, err, lateErr)
+	}
+	if _, _, err := late.Check(t.Context(), was, target.Read); err != nil {
+		t.Errorf("at %d: the copy: %v; the engines: %v; %v", k, err, lateErr, err)
+	}
+	if err != nil { // the look that follows
+		must(t, target.Sweep(t.Context(), late, bag.Item, was, bag.Record))
+	}
+	for _, name := range leftIn(t, dir) {
+		t.Errorf("at %d: %s is left; the engines: %v, %v", k, name, err, lateErr)
+	}
+	if c.Layout == target.LayoutOCFL {
+		valid(t, filepath.Join(dir, "ocfl"))
+	}
+	return true
+}
+
+func twoEngines(t *testing.T, c target.Config, dir, which string, k int) (met bool) {
 	bag := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "d/b": strings.Repeat("B", 5000)})
 	other := bag
-	if !same {
+	switch which {
+	case "revised":
+		other = targettest.NewBag(t, "two", targettest.Now(), map[string]string{"a": "A", "d/b": strings.Repeat("B", 5000)})
+	case "next":
 		other = targettest.NewBag(t, "two", targettest.Now(), map[string]string{"a": "Z", "d/b": strings.Repeat("B", 9000)})
 		other.Version = 2
 	}

@@ -327,12 +327,23 @@ func (t *bagTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 		if err := setAside(ctx, t.b, at, aside(at)); err != nil {
 			return none, err
 		}
-		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
+		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) {
+			return remade(func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) }, func() (layout.DepositCopy, error) { return t.there(ctx, own, at) })
+		})
 	}
 	if err != nil {
 		return none, err
 	}
-	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.mend(ctx, b, own, tree, at, bad) })
+	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) {
+		c, err := t.mend(ctx, b, own, tree, at, bad)
+		return c, parts(t.b, at, t.token).lost(ctx, err)
+	})
+}
+
+// there reads the copy of a bag that stands at its place.
+func (t *bagTarget) there(ctx context.Context, own vouchers, at string) (layout.DepositCopy, error) {
+	n, size, err := verify(ctx, t.b, at, own.digest(), Read, nil)
+	return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
 }
 
 // differing lists what is wrong with a copy: names of the bag that are missing or damaged, and
@@ -411,17 +422,20 @@ func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.T
 	if _, err := t.send(ctx, b, own, part, stage, ""); err != nil {
 		return none, err
 	}
+	staged := map[string]bool{}
 	for i := range part.Files {
 		name := part.Files[i].Path
 		if err := t.readOne(ctx, own, sums, stage+"/"+name, name); err != nil {
 			return none, err
 		}
+		staged[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(bad)) {
-		if err := setAside(ctx, t.b, at+"/"+name, aside(at)+"/"+name); err != nil {
-			return none, err
+		err := setAside(ctx, t.b, at+"/"+name, aside(at)+"/"+name)
+		if err == nil && staged[name] {
+			err = comeIn(ctx, t.b, stage+"/"+name, at+"/"+name, aside(at)+"/"+name)
 		}
-		if err := t.b.rename(ctx, stage+"/"+name, at+"/"+name); err != nil && !errors.Is(err, fs.ErrNotExist) { // which is not the bag's
+		if err != nil {
 			return none, err
 		}
 	}

@@ -30,8 +30,8 @@ import (
 //   - a version's message ends with (version N), the item's: its first bag is vN where all
 //     were deposited, in order and without revisions; the copy's record says which it is;
 //   - a version is staged outside the storage root: content, inventory, sidecar; where there
-//     are renames its folder then comes in by one, else (S3) in that order in its place; the
-//     object's inventory.json next, its sidecar last;
+//     are renames its folder then comes in by one, else (S3, see ocfl_in_place.go) in that order in its
+//     place; the object's inventory.json next, its sidecar last;
 //   - what a put stages has a name of its own. The next put of the item takes it, whoever it was: of two
 //     engines that put one item at once, one finds that it lost;
 //   - a crash leaves a version that the inventory does not name, or a sidecar of the
@@ -79,7 +79,11 @@ func newOCFL(b backend, now func() time.Time) *ocflTarget {
 // Put finds the bag among the object's versions, or adds one.
 func (t *ocflTarget) Put(ctx context.Context, b Bag) (layout.DepositCopy, error) {
 	defer t.alone(b.Item)()
-	return meanwhile(func() (layout.DepositCopy, error) { return t.put(ctx, b) })
+	c, err := meanwhile(func() (layout.DepositCopy, error) { return t.put(ctx, b) })
+	if errors.Is(err, fs.ErrExist) {
+		err = &Down{errTaken}
+	}
+	return c, err
 }
 
 func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, err error) {
@@ -95,7 +99,7 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	if err != nil {
 		return none, err
 	}
-	have, err := t.finish(ctx, at)
+	have, err := t.finish(ctx, at, objectID(b.Item))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return none, err
 	}
@@ -314,7 +318,9 @@ func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Leve
 // yet in the object's inventory. Where versions are made in their place it may be on its way.
 func (t *ocflTarget) comes(ctx context.Context, at string, have *inventory, there survey) bool {
 	name := have.following()
-	if _, is := there.files[name+"/"+inventoryName]; !is || !t.b.traits().renames {
+	_, described := there.files[name+"/"+inventoryName]
+	_, ended := there.files[name+"/"+sidecarName]
+	if !described || !ended {
 		return !t.b.traits().renames
 	}
 	next, _, err := readInventory(ctx, t.b, path.Join(at, name))

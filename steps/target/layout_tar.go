@@ -88,13 +88,6 @@ func (t *tarBag) size() (n int64, err error) {
 	return n + 2*tarBlock, nil
 }
 
-type counter int64
-
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
-	return len(b), nil
-}
-
 // open gives the tar from an offset on.
 func (t *tarBag) open(offset int64) (reader, error) {
 	r, w := io.Pipe()
@@ -225,11 +218,15 @@ func (t *tarTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 		if err != nil && (stage != at || !errors.Is(err, fs.ErrExist)) {
 			return none, err
 		}
-		if err != nil || !sure {
+		stood := err != nil
+		if stood || !sure {
 			c, err = t.readBack(ctx, packed, own, stage)
 		}
 		c.Place = layout.EncodePath(at)
 		var wrong *Damage
+		if stood && errors.As(err, &wrong) { // another engine's came in first, of another bag
+			return c, fs.ErrExist
+		}
 		if errors.As(err, &wrong) && try == 1 && stage != at {
 			if err := t.b.remove(ctx, stage); err != nil {
 				return none, err
@@ -329,11 +326,11 @@ func (t *tarTarget) vouchers(ctx context.Context, at string) (vouchers, error) {
 // ours has is damage.
 func (t *tarTarget) walk(ctx context.Context, at string, also io.Writer, each func(name string, size int64, r io.Reader) error) (err error) {
 	in, err := t.b.open(ctx, at, 0)
-	if err != nil {
-		return err
+	if err == nil {
+		defer func() { err = errors.Join(err, in.Close()) }()
+		err = walkTar(ctx, in, also, each)
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	return walkTar(ctx, in, also, each)
+	return err
 }
 
 func walkTar(ctx context.Context, in io.Reader, also io.Writer, each func(name string, size int64, r io.Reader) error) error {
@@ -489,7 +486,9 @@ func (t *tarTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err := setAside(ctx, t.b, at, aside(at)); err != nil {
 		return none, err
 	}
-	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) })
+	return mended(ctx, t.b, at, func() (layout.DepositCopy, error) {
+		return remade(func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) }, func() (layout.DepositCopy, error) { return t.verify(ctx, at, own.digest(), nil) })
+	})
 }
 
 // Poor says what the store cannot do.

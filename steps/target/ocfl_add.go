@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,17 +27,17 @@ func (t *ocflTarget) add(ctx context.Context, b Bag, root *storageRoot, at strin
 }
 
 func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at string, made *inventory, fresh []logical) error {
+	if !t.b.traits().renames {
+		return t.addInPlace(ctx, b, at, made, fresh)
+	}
 	data, err := made.encode()
 	if err != nil {
 		return err
 	}
-	stage, first := at, made.Head == "v1"
-	own := t.staging(root, b.Item)
-	if t.b.traits().renames {
-		stage = own.at()
-		if err := own.claim(ctx); err != nil {
-			return err
-		}
+	first, own := made.Head == "v1", t.staging(root, b.Item)
+	stage := own.at()
+	if err := own.claim(ctx); err != nil {
+		return err
 	}
 	there, err := t.leftovers(ctx, stage, made.Head, first, fresh)
 	if err != nil {
@@ -53,7 +52,7 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 		return err
 	}
 	dirs := []string{path.Join(stage, made.Head)}
-	if first && stage != at { // the whole object comes in by one rename
+	if first { // the whole object comes in by one rename
 		dirs = append(dirs, stage)
 	}
 	for _, dir := range dirs {
@@ -64,20 +63,14 @@ func (t *ocflTarget) addStaged(ctx context.Context, b Bag, root *storageRoot, at
 	if err := t.b.settle(ctx, stage); err != nil {
 		return err
 	}
-	if stage != at {
-		if err := whole(ctx, t.b, stage, made.Head, first, fresh); err != nil {
-			return err
-		}
-		from, to := path.Join(stage, made.Head), path.Join(at, made.Head)
-		if first {
-			from, to = stage, at
-		}
-		if err := t.b.rename(ctx, from, to); err != nil {
-			return err
-		}
-		if first {
-			return nil
-		}
+	if err := whole(ctx, t.b, stage, made.Head, first, fresh); err != nil {
+		return err
+	}
+	if first {
+		return t.b.rename(ctx, stage, at)
+	}
+	if err := t.b.rename(ctx, path.Join(stage, made.Head), path.Join(at, made.Head)); err != nil {
+		return err
 	}
 	if now, _, err := readInventory(ctx, t.b, at); err == nil && now.version(made.Head) != nil {
 		return fs.ErrExist // another engine has gone on with the object since
@@ -133,31 +126,19 @@ func stagedNames(head string, first bool, fresh []logical) map[string]bool {
 	return ours
 }
 
-// leftovers lists what a dead put left of a version where it is made, and removes what it left of
+// leftovers lists what a dead put left of a version where it is staged, and removes what it left of
 // another version or bag: in an object it would be content that no inventory names.
 func (t *ocflTarget) leftovers(ctx context.Context, stage, head string, first bool, fresh []logical) (there map[string]bool, err error) {
-	staged, below := t.b.traits().renames, head
-	ours := stagedNames(head, staged && first, fresh)
-	if staged {
-		below = ""
-	}
-	found, err := t.b.survey(ctx, path.Join(stage, below))
-	strays := slices.Concat(found.odd, found.empty)
+	ours := stagedNames(head, first, fresh)
+	found, err := t.b.survey(ctx, stage)
+	strays := len(found.odd)+len(found.empty) > 0
 	there = map[string]bool{}
 	for name := range found.files {
-		name = path.Join(below, name)
 		there[name] = true
-		if !ours[name] {
-			strays = append(strays, name)
-		}
+		strays = strays || !ours[name]
 	}
-	if staged && ctx.Err() == nil && (err != nil || len(strays) > 0) { // a link, too, or what else is in the way
+	if ctx.Err() == nil && (err != nil || strays) { // a link, too, or what else is in the way
 		return nil, t.b.remove(ctx, stage)
-	}
-	for _, name := range strays {
-		if err == nil {
-			err = t.b.remove(ctx, path.Join(stage, name))
-		}
 	}
 	return there, err
 }
@@ -171,27 +152,43 @@ func (t *ocflTarget) describe(ctx context.Context, dir string, data []byte) erro
 }
 
 // send writes and reads back the content that the object has not; a dead put's files that
-// are right are kept: there names them.
+// are right are kept: there names them. Where others may write at the same time, content gets another place in fresh.
 func (t *ocflTarget) send(ctx context.Context, b Bag, stage string, fresh []logical, there map[string]bool) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
-	for _, f := range fresh {
-		g.Go(func() error { return t.sendOne(gctx, b, stage, f, there[f.at]) })
+	for i := range fresh {
+		g.Go(func() error {
+			err := t.sendOne(gctx, b, stage, fresh[i], there[fresh[i].at])
+			if errors.Is(err, errOtherBytes) {
+				version, _, _ := strings.Cut(fresh[i].at, "/")
+				fresh[i].at = version + "/content/" + byDigest(fresh[i].digest)
+				err = t.sendOne(gctx, b, stage, fresh[i], true)
+			}
+			return err
+		})
 	}
 	return g.Wait()
 }
 
-// sendOne writes and reads back one content, or keeps what may stand there if it is right.
+// errOtherBytes says that other bytes stand where content belongs, and may be another engine's.
+var errOtherBytes = &Down{errors.New("other bytes stand in its place: another engine writes there at the same time")}
+
+// sendOne writes and reads back one content, or keeps what may stand there if it is right. What is not is
+// removed, but where files cannot be renamed and the place is not that of the digest: errOtherBytes.
 func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical, mayStand bool) error {
 	name := path.Join(stage, f.at)
 	want, err := hex.DecodeString(f.digest)
 	if err != nil {
 		return err
 	}
+	shared := !t.b.traits().renames && path.Base(f.at) != f.digest
 	if mayStand {
-		sum, err := t.there(ctx, name)
+		sum, err := thereSum(ctx, t.b, name)
 		if err == nil && bytes.Equal(sum, want) {
 			return nil
+		}
+		if err == nil && shared {
+			return errOtherBytes
 		}
 		if err == nil {
 			err = t.b.remove(ctx, name)
@@ -209,34 +206,38 @@ func (t *ocflTarget) sendOne(ctx context.Context, b Bag, stage string, f logical
 	}
 	what, vouched := hashed(t.b, localFile(b, f.name, info.Size()), files.SHA512, want)
 	err = t.b.write(ctx, name, what)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late, is judged, too
+	stood := errors.Is(err, fs.ErrExist) // another engine's, or a dead one's that came late, is judged, too
+	if err != nil && !stood {
 		return err
 	}
 	if err == nil && vouched() {
 		return nil
 	}
 	sum, err := sumOf(ctx, t.b, name, files.SHA512)
+	if err == nil && stood && shared && !bytes.Equal(sum, want) {
+		return errOtherBytes
+	}
 	if err == nil && !bytes.Equal(sum, want) {
 		err = damage("%s was altered on its way", layout.EncodePath(f.name))
 	}
 	return err
 }
 
-// there gives the digest of a file that a dead put may have left.
-func (t *ocflTarget) there(ctx context.Context, name string) ([]byte, error) {
-	r, err := t.b.open(ctx, name, 0) // most are not there, and no server need be asked for their digests
+// thereSum gives the digest of a file that a dead put may have left.
+func thereSum(ctx context.Context, b backend, name string) ([]byte, error) {
+	r, err := b.open(ctx, name, 0) // most are not there, and no server need be asked for their digests
 	if err != nil {
 		return nil, err
 	}
 	if err := r.Close(); err != nil {
 		return nil, err
 	}
-	return sumOf(ctx, t.b, name, files.SHA512)
+	return sumOf(ctx, b, name, files.SHA512)
 }
 
 // finish reads an object's inventory, and ends what a crash left of a version: its folder is
 // there and the inventory does not name it, or the sidecar is the one before.
-func (t *ocflTarget) finish(ctx context.Context, at string) (*inventory, error) {
+func (t *ocflTarget) finish(ctx context.Context, at, id string) (*inventory, error) {
 	have, data, err := readInventory(ctx, t.b, at)
 	var wrong *Damage
 	if errors.As(err, &wrong) && data != nil { // the same bytes stand in the version's folder
@@ -252,21 +253,26 @@ func (t *ocflTarget) finish(ctx context.Context, at string) (*inventory, error) 
 		}
 		have, err = newest, t.b.replace(ctx, path.Join(at, sidecarName), sidecar(data))
 	}
-	if err != nil {
+	none, n := errors.Is(err, fs.ErrNotExist), 0
+	if none && t.b.traits().renames || err != nil && !none { // of an object that is made in its place v1 may be there
 		return nil, err
 	}
-	n, err := have.headNumber()
-	if err != nil {
-		return have, nil // judged by who goes on
+	if !none {
+		if n, err = have.headNumber(); err != nil {
+			return have, nil // judged by who goes on
+		}
+		id = have.ID
 	}
 	name := "v" + strconv.Itoa(n+1)
-	next, data, err := readInventory(ctx, t.b, path.Join(at, name))
+	next, data, err := claimed(ctx, t.b, at, name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && none:
+		return nil, err
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &wrong):
 		return have, t.inTheWay(ctx, at, name) // none, or one that was not written to its end
 	case err != nil:
 		return nil, err
-	case next.ID != have.ID || next.Head != name:
+	case next.ID != id || next.Head != name:
 		return nil, inTheWay(at, name, "its inventory is of "+layout.EncodePath(next.ID+" "+next.Head))
 	}
 	if _, _, err := t.verify(ctx, at, next, next.Head, Read, nil, nil); err != nil {

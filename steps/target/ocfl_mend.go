@@ -49,7 +49,7 @@ func (t *ocflTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (
 		made, err = m.version(ctx, have, c.State)
 	}
 	if err != nil {
-		return none, err
+		return none, t.staging(root, b.Item).lost(ctx, err)
 	}
 	if made.Digest != c.Digest {
 		return none, damage("what was mended is not the bag that was written")
@@ -264,7 +264,7 @@ func (m ocflMend) content(ctx context.Context, f logical) error {
 	if err := m.aside(ctx, f.at); err != nil {
 		return err
 	}
-	return m.b.rename(ctx, path.Join(stage, f.at), path.Join(m.at, f.at))
+	return comeIn(ctx, m.b, path.Join(stage, f.at), path.Join(m.at, f.at), path.Join(m.asideDir(), f.at))
 }
 
 const (

@@ -188,13 +188,12 @@ type contentNames struct {
 // of is a file's own name where every store can hold it beside those given before, or its digest: a
 // store that does not tell upper case, or composed letters, apart would put one file over another.
 func (c contentNames) of(name, digest string) string {
-	byDigest := "~named-by-digest/" + digest
 	if layout.EncodePath(name) != name {
-		return byDigest
+		return byDigest(digest)
 	}
 	for at := name; at != "."; at = path.Dir(at) {
 		if other, is := c.taken[c.fold.Fold(at)]; is && (other != at || at == name) {
-			return byDigest
+			return byDigest(digest)
 		}
 	}
 	for at := name; at != "."; at = path.Dir(at) {
@@ -202,5 +201,8 @@ func (c contentNames) of(name, digest string) string {
 	}
 	return name
 }
+
+// byDigest is the name in content/ of what stands there by its digest.
+func byDigest(digest string) string { return "~named-by-digest/" + digest }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

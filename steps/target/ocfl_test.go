@@ -251,6 +251,26 @@ func TestOCFLGoesOn(t *testing.T) {
 	}
 }
 
+// Content that a version has of older ones is read before its copy counts; what older versions alone have is not.
+func TestOCFLReadsWhatItGoesOnWith(t *testing.T) {
+	for name, sound := range map[string]bool{"a": false, "old": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(sample.TempDir(t), "vault")
+			to := open(t, target.Config{Kind: target.KindFolder, Layout: target.LayoutOCFL, Path: dir})
+			c, err := to.Put(t.Context(), targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "old": "O"}))
+			must(t, err)
+			at := filepath.Join(dir, c.Place, "v1/content/data", name)
+			must(t, os.Chmod(at, 0o644), os.WriteFile(at, []byte("X"), 0o644))
+			second := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "b": "B"})
+			second.Version = 2
+			var wrong *target.Damage
+			if _, err := to.Put(t.Context(), second); sound && err != nil || !sound && !errors.As(err, &wrong) {
+				t.Errorf("a put over damage of %s: %v", name, err)
+			}
+		})
+	}
+}
+
 // A version's own inventory, the object's declaration, and files that no inventory has, are part of a copy: what is wrong
 // with them is found, and mended, also of a version that is not the newest.
 func TestOCFLMendsWhatTellsOfIt(t *testing.T) {

@@ -129,7 +129,7 @@ func (s staging) clear(ctx context.Context) error {
 
 // lost gives a put's error its meaning: what this target made is gone where another took it.
 func (s staging) lost(ctx context.Context, err error) error {
-	if !s.b.traits().renames || !errors.Is(err, fs.ErrNotExist) {
+	if !s.b.traits().renames || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTaken) {
 		return err
 	}
 	return errors.Join(&Down{errTaken}, s.b.remove(ctx, s.at()))
@@ -147,6 +147,19 @@ func mended(ctx context.Context, b backend, at string, made func() (layout.Depos
 	return c, errors.Join(parts(b, at, "").clear(ctx), b.remove(ctx, aside(at)))
 }
 
+// remade makes a copy in the place of a damaged one; where another engine has done so at the same time, it is that
+// one, which there reads.
+func remade(made, there func() (layout.DepositCopy, error)) (layout.DepositCopy, error) {
+	c, err := made()
+	if errors.Is(err, fs.ErrExist) {
+		c, err = there()
+		if wrong := (*Damage)(nil); errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
+			err = &Down{errTaken}
+		}
+	}
+	return c, err
+}
+
 // setAside makes room at a damaged copy's place, to which it gives another name. Where nothing stands, what a dead Replace set
 // aside stays; where a copy does, that is the newer of two broken ones.
 func setAside(ctx context.Context, b backend, at, to string) error {
@@ -160,6 +173,22 @@ func setAside(ctx context.Context, b backend, at, to string) error {
 		}
 	}
 	return err
+}
+
+// comeIn gives a file of a mend its name, from which what stood there was set aside just now. Where another engine's mend has
+// ended meanwhile, and swept what this one made, that was the sound file: it gets its name back.
+func comeIn(ctx context.Context, b backend, made, at, to string) error {
+	err := b.rename(ctx, made, at)
+	switch {
+	case errors.Is(err, fs.ErrExist): // another engine's came in first
+		return errors.Join(&Down{errTaken}, b.remove(ctx, made))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := b.rename(ctx, to, at); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return &Down{errTaken}
 }
 
 // stands reports whether there is a file, a folder or what is neither.

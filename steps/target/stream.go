@@ -102,3 +102,11 @@ type reading struct {
 }
 
 func (r *reading) Read(b []byte) (int, error) { return r.read(b) }
+
+// counter counts what is written.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
