@@ -47,6 +47,7 @@ bench:
 	$(GO) run ./bags/internal/bench
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/audit ./engine/fixity ./engine/export
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./steps/target
+	$(GO) test -run '^$$' -bench . -benchtime 200x ./engine/search -args -items 100000
 	$(GO) test -run '^$$' -bench . -benchtime 2000x ./engine/remote/bus
 	BAGPIPE_BENCH=1 $(GO) test -count=1 -timeout 30m -v -run TestFiguresOfWorkers ./cmd/bagpipe
 

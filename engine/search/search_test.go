@@ -24,7 +24,7 @@ import (
 
 // library is a workspace whose items are records alone.
 type library struct {
-	*testing.T
+	testing.TB
 	*rand.Rand
 	root  string
 	items []layout.ItemID
@@ -211,7 +211,7 @@ func TestIndexIsTheScan(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	l := &library{T: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
 	l.must(engine.Init(context.Background(), l.root, l.options(false)))
 	for range items {
 		id, err := layout.NewItemID(crand.Reader)
@@ -238,7 +238,7 @@ func TestIndexIsTheScan(t *testing.T) {
 // TestIndexIsBuiltWithoutWhoAsked: who asked first has gone before the index is there; who asks
 // next finds it built.
 func TestIndexIsBuiltWithoutWhoAsked(t *testing.T) {
-	l := &library{T: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
 	l.must(engine.Init(context.Background(), l.root, l.options(false)))
 	id, err := layout.NewItemID(crand.Reader)
 	l.must(err)
