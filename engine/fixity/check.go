@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"bagpipe/bags"
 	"bagpipe/bags/files"
@@ -302,7 +304,8 @@ func unreadable(err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || fault.Is(err, fault.Busy):
 		return err
-	case errors.As(err, &path), errors.As(err, &broken), errors.As(err, &special), errors.Is(err, files.ErrChanged):
+	case errors.As(err, &path), errors.As(err, &broken), errors.As(err, &special), errors.Is(err, files.ErrChanged),
+		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO): // by hashing, which opens without names
 		return notRead{damage(err.Error())}
 	}
 	return err

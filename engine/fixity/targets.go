@@ -102,7 +102,9 @@ func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout
 	case errors.As(err, &down):
 		found.Outcome = layout.FixityDown
 	case errors.As(err, &wrong):
-		found.Outcome, found.How = layout.FixityFailed, HowChanged
+		if found.Outcome, found.How = layout.FixityFailed, HowChanged; wrong.Unread {
+			found.How = HowUnreadable
+		}
 	case absent(err):
 		found.How = HowMissing
 		found.Outcome, err = layout.FixityFailed, errors.New("nothing of it is there")

@@ -230,3 +230,9 @@ func (s *stopping) remove(ctx context.Context, name string) error {
 	}
 	return s.backend.remove(ctx, name)
 }
+
+// Unsound is what is said of a copy whose reading fails with an error.
+func Unsound(err error) error { return unsound(err) }
+
+// InFolder is what a folder says of an error.
+func InFolder(err error) error { return (&folder{}).down(err) }

@@ -74,8 +74,8 @@ func (f *folder) down(err error) error {
 	}
 	var at *fs.PathError
 	out := errors.As(err, &at) && at.Err.Error() == "path escapes from parent" // a link; the error has no name
-	if out || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOTDIR) {
-		return &Damage{err.Error()}
+	if unread := errors.Is(err, syscall.EIO); out || unread || errors.Is(err, syscall.ENOTDIR) {
+		return &Damage{err.Error(), unread}
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (f *folder) list(ctx context.Context, dir string, deep bool, each func(stri
 		return err
 	}
 	if err := tree.CheckRegular(); err != nil {
-		return &Damage{err.Error()}
+		return &Damage{Text: err.Error()}
 	}
 	for i := range tree.Files {
 		if err := each(tree.Files[i].Path, tree.Files[i].Size); err != nil {

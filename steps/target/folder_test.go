@@ -2,8 +2,10 @@ package target_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +29,27 @@ func open(t *testing.T, c target.Config) target.Target {
 		}
 	})
 	return to
+}
+
+// A copy that the disk does not give is damaged otherwise than one whose bytes are others; a disk that is full, or whose
+// bytes may not be read, is down.
+func TestWhatTheDiskDoesNotGiveIsUnread(t *testing.T) {
+	at := func(err error) error { return &fs.PathError{Op: "read", Path: "data/a", Err: err} }
+	for _, say := range []func(error) error{target.Unsound, target.InFolder} {
+		var wrong *target.Damage
+		if err := say(at(syscall.EIO)); !errors.As(err, &wrong) || !wrong.Unread {
+			t.Errorf("an error of the disk is %#v", err)
+		}
+		if err := say(&target.Damage{Text: "changed"}); !errors.As(err, &wrong) || wrong.Unread {
+			t.Errorf("damage is %#v", err)
+		}
+	}
+	for _, err := range []error{syscall.EACCES, syscall.ENOSPC, syscall.ESTALE} {
+		var down *target.Down
+		if err := target.InFolder(at(err)); !errors.As(err, &down) {
+			t.Errorf("%v is %#v", err, err)
+		}
+	}
 }
 
 func TestFolder(t *testing.T) {

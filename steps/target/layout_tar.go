@@ -365,7 +365,7 @@ func torn(err error) error {
 		return err
 	}
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Damage{"the tar is not as it was written: " + err.Error()}
+		return &Damage{Text: "the tar is not as it was written: " + err.Error()}
 	}
 	return err
 }
@@ -479,7 +479,7 @@ func (t *tarTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err != nil {
 		return none, err
 	}
-	found, err := t.verify(ctx, at, own.digest(), nil)
+	found, err := t.verify(ctx, at, own.digest(), b.Progress)
 	if err == nil && found.Digest == c.Digest {
 		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.Put(ctx, b) })
 	}

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bagpipe/bags/files"
 	"bagpipe/bags/tagfile"
@@ -204,7 +205,7 @@ func sumOf(ctx context.Context, b backend, name string, a files.Algorithm) (sum 
 	return h.Sum(nil), errors.Join(err, r.Close())
 }
 
-// unsound makes damage of a file that is not as it was listed.
+// unsound makes damage of a file that is not as it was listed, or that the disk does not give.
 func unsound(err error) error {
 	var broken *files.Error
 	var wrong *Damage
@@ -214,8 +215,9 @@ func unsound(err error) error {
 	if down := (*Down)(nil); errors.As(err, &down) { // a connection that is cut says nothing of the copy
 		return err
 	}
-	if errors.Is(err, files.ErrChanged) || errors.As(err, &broken) || errors.Is(err, fs.ErrNotExist) {
-		return &Damage{err.Error()}
+	unread := errors.Is(err, syscall.EIO)
+	if unread || errors.Is(err, files.ErrChanged) || errors.As(err, &broken) || errors.Is(err, fs.ErrNotExist) {
+		return &Damage{err.Error(), unread}
 	}
 	return err
 }

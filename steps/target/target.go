@@ -70,11 +70,14 @@ func (d *Down) Error() string { return d.Err.Error() }
 func (d *Down) Unwrap() error { return d.Err }
 
 // Damage is what is wrong with a copy.
-type Damage struct{ Text string }
+type Damage struct {
+	Text   string
+	Unread bool // the disk does not give its bytes
+}
 
 func (d *Damage) Error() string { return d.Text }
 
-func damage(format string, args ...any) error { return &Damage{fmt.Sprintf(format, args...)} }
+func damage(format string, args ...any) error { return &Damage{Text: fmt.Sprintf(format, args...)} }
 
 // backend is where files are: a tree of names, relative, with slashes.
 type backend interface {
