@@ -68,7 +68,7 @@ func (c *Checks) Due(ctx context.Context, mend bool, yield func(context.Context)
 				}
 			}
 			if err == nil && mend {
-				r = heal(ctx, c, r)
+				r = heal(ctx, c, r, nil)
 			}
 			if err == nil && len(r.noted) > 0 { // of targets that are down nothing is known
 				err = c.record(ctx, r)

@@ -47,14 +47,14 @@ func alone(ctx context.Context, c *Checks, mend bool, id layout.ItemID, do func(
 const mendPoll = 50 * time.Millisecond
 
 // heal mends what was found, and notes why that is not done: what is damaged is damaged all the same.
-func heal(ctx context.Context, c *Checks, r Result) Result {
-	r, r.unhealed = c.mend(ctx, r)
+func heal(ctx context.Context, c *Checks, r Result, p *pace) Result {
+	r, r.unhealed = c.mend(ctx, r, p)
 	return r
 }
 
 // mend replaces the copies on targets that a check found damaged, from a sound one; without
 // one they stay as they are. What mends that were killed set aside of sound ones goes.
-func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
+func (c *Checks) mend(ctx context.Context, r Result, p *pace) (Result, error) {
 	bad := map[int]map[layout.Name]bool{}
 	for _, name := range slices.Sorted(maps.Keys(r.noted)) {
 		for version, copied := range r.noted[name] {
@@ -82,6 +82,7 @@ func (c *Checks) mend(ctx context.Context, r Result) (Result, error) {
 	if err != nil {
 		return r, err
 	}
+	rec.pace = p
 	m := mending{c, r, rec}
 	for _, version := range slices.Sorted(maps.Keys(bad)) { // of an OCFL object the earlier ones are there first
 		if err := m.version(ctx, version, bad[version]); err != nil {
@@ -165,7 +166,9 @@ func (m mending) copy(ctx context.Context, name layout.Name, version int, good *
 	r, was := m.found, m.found.noted[name][version]
 	known := maps.Clone(m.record.targets[name])
 	maps.Copy(known, r.noted[name]) // as this look found them
-	made, err := t.Replace(ctx, was, bagFor(m.Checks, m.record, version, good.dir, "mend", known))
+	bag := bagFor(m.Checks, m.record, version, good.dir, "mend", known)
+	bag.Progress = m.record.pace.each(ctx)
+	made, err := t.Replace(ctx, was, bag)
 	if err != nil {
 		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
 	}

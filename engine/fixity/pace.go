@@ -8,22 +8,18 @@ import (
 	"bagpipe/bags/files"
 )
 
-// pace bounds the bytes that a check reads in a second, over all its items. Whoever has read
-// waits until what was read may have been: what a file holds more than that goes at once.
+// pace counts the bytes that a sweep reads, and writes where it heals, and bounds them in a second, over all its
+// items. Whoever has read waits until what was read may have been: what a file holds more than that goes at once.
+// The nil pace counts and bounds nothing.
 type pace struct {
-	perSecond float64
+	perSecond float64 // 0: any number
 
-	mu   sync.Mutex // guards free
-	free time.Time  // when what was read so far may have been
+	mu    sync.Mutex // guards the rest
+	free  time.Time  // when what was read so far may have been
+	bytes int64      // so far
 }
 
-// newPace gives a bound; nil, which bounds nothing, for none.
-func newPace(perSecond int64) *pace {
-	if perSecond <= 0 {
-		return nil
-	}
-	return &pace{perSecond: float64(perSecond)}
-}
+func newPace(perSecond int64) *pace { return &pace{perSecond: float64(max(perSecond, 0))} }
 
 // take waits for n bytes that were read.
 func (p *pace) take(ctx context.Context, n int64) error {
@@ -31,6 +27,11 @@ func (p *pace) take(ctx context.Context, n int64) error {
 		return ctx.Err()
 	}
 	p.mu.Lock()
+	p.bytes += n
+	if p.perSecond == 0 {
+		p.mu.Unlock()
+		return ctx.Err()
+	}
 	now := time.Now()
 	if p.free.IsZero() || now.Sub(p.free) > time.Second { // what was not read is not made up for
 		p.free = now
@@ -51,7 +52,15 @@ func (p *pace) take(ctx context.Context, n int64) error {
 	}
 }
 
-// progress has whoever hashes files wait; nil where nothing is bounded.
+// each has whoever says how many bytes went wait; nil of the nil pace.
+func (p *pace) each(ctx context.Context) func(bytes int64) {
+	if p == nil {
+		return nil
+	}
+	return func(bytes int64) { _ = p.take(ctx, bytes) } // whoever says so asks ctx itself
+}
+
+// progress has whoever hashes files wait; nil of the nil pace.
 func (p *pace) progress(ctx context.Context) func(files.Progress) {
 	if p == nil {
 		return nil

@@ -110,7 +110,7 @@ func (c *Checks) Run(ctx context.Context, which Which, told func(Result)) (passe
 			r, err := alone(ctx, c, which.Mend, id, func() (Result, error) {
 				r, err := c.Check(ctx, id)
 				if err == nil && which.Mend {
-					r = heal(ctx, c, r)
+					r = heal(ctx, c, r, nil)
 				}
 				if err == nil {
 					err = cmp.Or(ctx.Err(), c.record(ctx, r))

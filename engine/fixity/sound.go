@@ -44,7 +44,7 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 	if (only == "" || only == steps.StoreTarget) && !avoid[steps.StoreTarget] {
 		dir, err := r.bag(version)
 		if err == nil {
-			report, rerr := checkBag(ctx, dir, id, nil)
+			report, rerr := checkBag(ctx, dir, id, r.pace)
 			if err = rerr; err == nil {
 				return had(dir, dir, func() error { return nil }, report), nil
 			}
@@ -60,7 +60,7 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 		if !there || avoid[name] || name == steps.StoreTarget || only != "" && name != only {
 			continue
 		}
-		b, err := fetch(ctx, c, name, copied, id, into)
+		b, err := fetch(ctx, c, r, name, copied, into)
 		if err == nil {
 			return b, nil
 		}
@@ -88,6 +88,7 @@ type fetching struct {
 	item   layout.ItemID
 	into   string // "": a folder in scratch
 	ledger *ledger.Ledger
+	pace   *pace
 }
 
 // ownScratch is this engine's part of scratch, which goes with it. Others leave it while the engine is known to live.
@@ -100,12 +101,12 @@ func ownScratch(l *ledger.Ledger) (string, error) {
 }
 
 // fetch gets a copy from a target and judges it: by its digest on record, and by validating it.
-func fetch(ctx context.Context, c *Checks, name layout.Name, copied layout.DepositCopy, id layout.ItemID, into string) (*soundBag, error) {
+func fetch(ctx context.Context, c *Checks, r *record, name layout.Name, copied layout.DepositCopy, into string) (*soundBag, error) {
 	t, err := c.target(name)
 	if err != nil {
 		return nil, err
 	}
-	f := fetching{name, t, copied, id, into, c.ledger}
+	f := fetching{name, t, copied, r.Manifest.Item, into, c.ledger, r.pace}
 	_, there := os.Lstat(into)
 	b, err := f.compared(ctx)
 	var away *target.Down
@@ -164,7 +165,10 @@ func (f fetching) validated(ctx context.Context) (_ *soundBag, err error) {
 	if err := f.t.Get(ctx, f.copied, dir); err != nil {
 		return nil, err
 	}
-	report, err := checkBag(ctx, dir, f.item, nil)
+	if err := f.pace.take(ctx, f.copied.Bytes); err != nil {
+		return nil, err
+	}
+	report, err := checkBag(ctx, dir, f.item, f.pace)
 	return had(dir, string(f.name)+":"+f.copied.Place, drop, report), err
 }
 

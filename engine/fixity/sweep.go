@@ -24,7 +24,7 @@ import (
 //
 //	fixity/2026/11/KEY-0001.json   {"at": ["tape"], "items": {"3fa9…": {"at": "…", "copies": {"source": "ok", "vault": "away"}}},
 //	                                "of": "items", "schema": 1}
-//	fixity/2026/11/KEY.json        {"away": {"vault": 12}, "begun": "…", "by": "nightly", "changed": 1, "ended": "…",
+//	fixity/2026/11/KEY.json        {"away": {"vault": 12}, "begun": "…", "by": "nightly", "bytes": 72910411, "changed": 1, "ended": "…",
 //	                                "healed": 1, "missing": 0, "of": "items", "ok": 4211, "pages": 5, "schema": 1,
 //	                                "at": ["tape"],
 //	                                "stopped": "…", "unreadable": 0}
@@ -90,6 +90,7 @@ type Swept struct {
 	Unreadable int            `json:"unreadable"`
 	Healed     int            `json:"healed"`
 	Away       map[string]int `json:"away,omitempty"`    // copies, by target
+	Bytes      int64          `json:"bytes"`             // that were read, and written where it healed
 	Passed     int            `json:"passed,omitempty"`  // over, as they are worked on
 	Stopped    string         `json:"stopped,omitempty"` // why it did not go on
 }
@@ -169,6 +170,7 @@ func (c *Checks) Sweep(ctx context.Context, what Sweep, told func(Result)) (Swep
 		})
 	}
 	err = group.Wait()
+	s.out.Bytes = look.pace.bytes
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		s.out.Stopped, err = cause.Error(), nil
 	}
@@ -185,7 +187,7 @@ func (s *sweeping) one(ctx context.Context, id layout.ItemID, look view) (Result
 	before := len(r.Failed())
 	if before > 0 && s.what.Heal {
 		failed := r.Failed()
-		if r = heal(ctx, s.Checks, r); ctx.Err() != nil {
+		if r = heal(ctx, s.Checks, r, look.pace); ctx.Err() != nil {
 			return r, ctx.Err()
 		}
 		if fault.Is(r.unhealed, fault.Busy) { // whichever copy may be sound is away

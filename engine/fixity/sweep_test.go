@@ -214,6 +214,21 @@ func TestAHealingSweepStopsAtADiskAtFault(t *testing.T) {
 	}
 }
 
+// What healing reads and writes counts for the rate: the sound copy is read, the bad one written anew and read back.
+func TestHealingIsPaced(t *testing.T) {
+	b := newBench(t, 1)
+	plain, _, err := b.sweep(time.Hour, fixity.Sweep{})
+	b.must(err)
+	b.flip("vault", 0)
+	healed, _, err := b.sweep(time.Hour, fixity.Sweep{Heal: true})
+	b.must(err)
+	payload, err := os.Stat(b.file("vault", 0))
+	b.must(err)
+	if more := healed.Bytes - plain.Bytes; healed.Healed != 1 || plain.Bytes == 0 || more < 3*payload.Size() {
+		t.Errorf("%d bytes were read where all was sound, %d more where a file of %d was healed", plain.Bytes, more, payload.Size())
+	}
+}
+
 // What cannot be healed is damaged all the same: counted, on record, held, and it is told why.
 func TestWhatCannotBeHealedIsOnRecord(t *testing.T) {
 	b := newBench(t, 2)

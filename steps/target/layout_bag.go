@@ -314,7 +314,7 @@ func (t *bagTarget) Replace(ctx context.Context, c layout.DepositCopy, b Bag) (n
 	if err != nil {
 		return none, err
 	}
-	if _, _, err := verify(ctx, t.b, at, own.digest(), Read, nil); err == nil { // a dead Replace made it
+	if _, _, err := verify(ctx, t.b, at, own.digest(), Read, b.Progress); err == nil { // a dead Replace made it
 		return mended(ctx, t.b, at, func() (layout.DepositCopy, error) { return t.Put(ctx, b) })
 	}
 	tree, err := files.Scan(ctx, b.Dir)
