@@ -45,7 +45,7 @@ bench:
 	$(GO) run ./engine/internal/queuebench
 	$(GO) run ./engine/web/internal/bench -items 1000000 -files 100000
 	$(GO) run ./bags/internal/bench
-	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/audit ./engine/fixity ./engine/export
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./bags ./bags/archive ./steps/views ./engine/inbox ./engine/claim ./engine/queue ./engine ./engine/audit ./engine/fixity ./engine/export ./engine/delivery
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./steps/target
 	$(GO) test -run '^$$' -bench . -benchtime 200x ./engine/search -args -items 100000
 	$(GO) test -run '^$$' -bench . -benchtime 2000x ./engine/remote/bus
