@@ -77,22 +77,27 @@ type Sweep struct {
 
 // Swept is what a sweep found: fixity/YYYY/MM/KEY.json.
 type Swept struct {
-	Schema     int            `json:"schema"`
-	Of         string         `json:"of"`
-	At         []layout.Name  `json:"at,omitempty"` // of targets only these
-	By         string         `json:"by"`
-	Begun      time.Time      `json:"begun"`
-	Ended      time.Time      `json:"ended"`
-	Pages      int            `json:"pages"`
-	OK         int            `json:"ok"` // items
-	Changed    int            `json:"changed"`
-	Missing    int            `json:"missing"`
-	Unreadable int            `json:"unreadable"`
-	Healed     int            `json:"healed"`
-	Away       map[string]int `json:"away,omitempty"`    // copies, by target
-	Bytes      int64          `json:"bytes"`             // that were read, and written where it healed
-	Passed     int            `json:"passed,omitempty"`  // over, as they are worked on
-	Stopped    string         `json:"stopped,omitempty"` // why it did not go on
+	Schema int           `json:"schema"`
+	Of     string        `json:"of"`
+	At     []layout.Name `json:"at,omitempty"` // of targets only these
+	By     string        `json:"by"`
+	Begun  time.Time     `json:"begun"`
+	Ended  time.Time     `json:"ended"`
+	Pages  int           `json:"pages"`
+	Outcomes
+	Away    map[string]int `json:"away,omitempty"`    // copies, by target
+	Bytes   int64          `json:"bytes"`             // that were read, and written where it healed
+	Passed  int            `json:"passed,omitempty"`  // over, as they are worked on
+	Stopped string         `json:"stopped,omitempty"` // why it did not go on
+}
+
+// Outcomes is how many items a sweep found how, each by the worst of its copies.
+type Outcomes struct {
+	OK         int `json:"ok"`
+	Changed    int `json:"changed"`
+	Missing    int `json:"missing"`
+	Unreadable int `json:"unreadable"`
+	Healed     int `json:"healed"`
 }
 
 // Checked is how many items were looked at.
