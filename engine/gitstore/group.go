@@ -241,7 +241,7 @@ func (o *owner) readWork() error {
 func (o *owner) remember(b *built) {
 	o.own.Add(b.entries) // before the tip: all commits up to it are there
 	o.known.tip.Store(&b.To)
-	o.known.view.Store(&View{db: o.repo.DB, commit: b.To, tree: o.work.Root()})
+	o.known.view.Store(o.known.next.Swap(nil))
 	o.work.KeepWritten()
 	for _, blob := range o.builder.Blobs() { // the next edit of the item reads them
 		o.repo.DB.Keep(blob.Name, odb.TypeBlob, blob.Data)

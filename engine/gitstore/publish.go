@@ -19,7 +19,8 @@ import (
 //  2. pack-X.pack under its final name (without its index no reader sees it), and
 //     the index under a temporary name, renamed to pack-X.idx when whole.
 //  3. pack, index and the branch's new value synced, side by side; then the
-//     packs' folder.
+//     packs' folder. Readers of this process know the pack from here on: the branch
+//     must not name, for them, a commit that no pack they know holds.
 //  4. the branch moved by Git's own protocol, its folder synced (ref/lock.go).
 //  5. .keep removed, the publication remembered, the replaced versions noted for
 //     maintenance; not synced. The reflog follows later (ref/reflog.go).
@@ -39,11 +40,17 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 	if err := p.sync(prepareRef); err != nil {
 		return errors.Join(fmt.Errorf("sync pack: %w", err), p.remove())
 	}
+	if err := o.repo.DB.Add(p.base, index); err != nil {
+		return errors.Join(fmt.Errorf("read the pack's index: %w", err), p.remove())
+	}
+	o.known.next.Store(&View{db: o.repo.DB, commit: b.To, tree: o.work.Root()})
 	moved, err := lock.Move(b.From)
 	if !moved {
+		o.known.next.Store(nil)
 		return errors.Join(err, p.remove())
 	}
 	if err != nil {
+		o.known.next.Store(nil)
 		return errors.Join(err, p.release()) // the branch needs the pack
 	}
 	o.reflog.Note(b.Move)
@@ -51,7 +58,6 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 		maintain.AddHints(o.repo, o.work.Replaced),
 		ref.WritePublished(o.repo, b.To),
 		p.release(),
-		o.repo.DB.Add(p.base, index),
 	}
 	if err := errors.Join(after...); err != nil { // the commits are durable all the same
 		o.repo.Log.Warn("after publication", "pack", p.base, "error", err)

@@ -22,6 +22,9 @@ func (s *Store) Tip() (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	if v := s.known.next.Load(); v != nil && v.commit == h { // readers wait for no group of this process to be remembered
+		return *v, nil
+	}
 	if known := *s.known.tip.Load(); h != known && !known.IsZero() {
 		rel := history.Relation{Behind: h.IsZero()}
 		if !h.IsZero() {

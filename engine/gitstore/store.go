@@ -34,6 +34,7 @@ type Store struct {
 type known struct {
 	tip  atomic.Pointer[Hash] // where the owner knows the branch to be
 	view atomic.Pointer[View] // at the commit published last
+	next atomic.Pointer[View] // at the commit that the owner is moving the branch to; nil: it moves none
 
 	figures figures
 }

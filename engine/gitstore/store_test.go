@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/layout/disk"
+
 	"go.uber.org/goleak"
 )
 
@@ -378,6 +380,37 @@ func TestBranchMovedBackIsMovedForward(t *testing.T) {
 			}
 			fsck(t, root)
 		})
+	}
+}
+
+// Who reads while a group is being published reads the branch as it is, and need not look for its pack on
+// the disk: of many callers each would list the folder of packs.
+func TestTipWhileTheBranchIsMoved(t *testing.T) {
+	root := initRoot(t, testOptions(), map[string][]byte{"a": []byte("0\n")})
+	var s *Store
+	seen := 0
+	m := &meddler{FS: disk.OS{}, renamed: func(name string) {
+		if s == nil || !strings.HasSuffix(name, "refs/heads/main") {
+			return
+		}
+		seen++
+		if n, err := filepath.Glob(filepath.Join(root, ".git/objects/pack/pack-*.idx")); err != nil || s.Packs() != len(n) {
+			t.Errorf("%d packs are known, of %d: %v", s.Packs(), len(n), err)
+		}
+		v, err := s.Tip()
+		if err != nil || v.Commit().String() != strings.TrimSpace(git(t, root, "rev-parse", "HEAD")) {
+			t.Errorf("Tip while the branch is moved: %s, %v", v.Commit(), err)
+		}
+		if data, err := v.ReadFile("a"); err != nil || string(data) != "1\n" {
+			t.Errorf("a is %q, %v", data, err)
+		}
+	}}
+	o := testOptions()
+	o.FS = m
+	s = openRoot(t, root, o)
+	put(t, s, "a", "1\n")
+	if seen != 1 {
+		t.Errorf("the branch was moved %d times", seen)
 	}
 }
 
