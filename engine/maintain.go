@@ -39,6 +39,27 @@ func (e *Engine) Maintain(ctx context.Context, compact bool) (gitstore.Report, e
 	return e.Ledger.Store.Maintain(ctx)
 }
 
+// JoinPacks joins the store's small packs whenever there are many, until ctx ends: where no run
+// does it, as beside pages alone, each group of acts leaves a pack, and a reader asks them all.
+func (e *Engine) JoinPacks(ctx context.Context) {
+	const look = 5 * time.Second
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if e.Ledger.Store.Packs() < packsFrom {
+			continue
+		}
+		if _, err := e.Ledger.Store.Join(ctx); err != nil && ctx.Err() == nil {
+			e.Ledger.Log.Warn("join the store's packs", "err", err)
+		}
+	}
+}
+
 // upkeep keeps the store of a run quick to read, beside the work.
 type upkeep struct {
 	*account

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -345,5 +346,30 @@ func TestServeEvents(t *testing.T) {
 	b.ok("step", "complete", "i1", "look")
 	if a := <-waiting; gjson.Get(a.body, "events.0.to").String() != "completed" {
 		t.Errorf("the event: %+v", a)
+	}
+}
+
+// Where no run joins packs, as beside pages alone, the pages do: each act of one caller leaves a pack, and with some
+// thousand of them a lookup takes a hundred times as long.
+func TestServeJoinsPacks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 1)
+	s := b.serve("--no-run")
+	s.program("operator")
+	packs := func() int {
+		found, err := filepath.Glob(filepath.Join(b.dir, ".git/objects/pack/*.idx"))
+		b.must(err)
+		return len(found)
+	}
+	for n := 0; packs() < 210 && n < 400; n++ { // some may have been joined before all are there
+		if a := s.ask("POST", "/api/v1/items/i0/acts", fmt.Sprintf(`{"act":%q}`, []string{"hold", "release"}[n%2]), "Content-Type", "application/json"); a.code != 200 {
+			t.Fatalf("act %d: %+v", n, a)
+		}
+	}
+	b.await("the packs to be joined", func() bool { return packs() < 50 })
+	if out := b.git("fsck", "--strict", "--no-dangling"); strings.TrimSpace(out) != "" {
+		t.Error(out)
 	}
 }

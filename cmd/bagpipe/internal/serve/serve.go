@@ -157,6 +157,9 @@ func (c *Command) serve(ctx context.Context, b Bench, e *engine.Engine, site *we
 		ran = b.Watch(working, e, b.Jobs(c.Jobs), counts, workers)
 	} else {
 		wg.Go(func() { site.Follow(answering) })
+		if !e.Ledger.ReadOnly {
+			wg.Go(func() { e.JoinPacks(answering) })
+		}
 	}
 	if ran == nil || ran == error(screen.ExitThreshold) {
 		select {
