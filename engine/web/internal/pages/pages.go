@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/web/internal/bulk"
@@ -98,11 +100,10 @@ func (p *Pages) Static() http.Handler {
 	})
 }
 
-// Handler answers those who were let in.
-func (p *Pages) Handler() http.Handler {
-	mux := http.NewServeMux()
+// routes are the pages, by the patterns of their addresses.
+func (p *Pages) routes() map[string]viewer {
 	l, m, c, o := lists{p.d}, many{p.d, p.jobs}, accounts{p.d}, capabilities{p.d}
-	for pattern, view := range map[string]viewer{
+	return map[string]viewer{
 		"GET /{$}": p.overview, "GET /live": p.live,
 		"GET /items": p.items, "GET /items.csv": p.table, "GET /items/{id}": p.item,
 		"GET /items/{id}/files/{path...}":       p.file,
@@ -136,7 +137,16 @@ func (p *Pages) Handler() http.Handler {
 		"GET /engines": l.engines, "GET /settings": c.settings,
 		"GET /users": c.list, "POST /users": c.set,
 		"GET /log": l.history,
-	} {
+	}
+}
+
+// Routes are the patterns of the pages that are for those who were let in.
+func Routes() []string { return slices.Sorted(maps.Keys((&Pages{}).routes())) }
+
+// Handler answers those who were let in.
+func (p *Pages) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, view := range p.routes() {
 		mux.Handle(pattern, p.show(view))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

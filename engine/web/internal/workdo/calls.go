@@ -3,7 +3,9 @@ package workdo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/fault"
@@ -21,10 +23,9 @@ func New(d *desk.Desk) *Calls { return &Calls{d} }
 // call answers a request, or gives the error to be told.
 type call func(w http.ResponseWriter, r *http.Request) error
 
-// Handler answers requests whose paths begin after workflow/.
-func (c *Calls) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, f := range map[string]call{
+// routes are the calls, by the patterns of their paths.
+func (c *Calls) routes() map[string]call {
+	return map[string]call{
 		"GET /workflow_queue":                                  c.query,
 		"GET /workflow_queue/lane_ids":                         c.lanes,
 		"GET /workflow_queue/all_queued":                       c.queued,
@@ -42,7 +43,16 @@ func (c *Calls) Handler() http.Handler {
 		"DELETE /objects/{object}/workflows/{workflow}":        c.remove,
 		"GET /workflow_templates":                              c.templates,
 		"GET /workflow_templates/{workflow}":                   c.template,
-	} {
+	}
+}
+
+// Routes are the patterns of the calls, whose paths begin after workflow/.
+func Routes() []string { return slices.Sorted(maps.Keys((&Calls{}).routes())) }
+
+// Handler answers requests whose paths begin after workflow/.
+func (c *Calls) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, f := range c.routes() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := f(w, r); err != nil {
 				c.refuse(w, r, err)
