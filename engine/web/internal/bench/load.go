@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,29 +9,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// some gives identifiers of items, from all over the list.
-func (b *bench) some(n int, query string) (ids []string, err error) {
-	step := max(1, b.items/max(1, n))
-	for at := 0; len(ids) < n && at < b.items; at += step * 100 {
-		data, _, err := b.ask("GET", fmt.Sprintf("/api/v1/items?limit=100&skip=%d%s", at, query), "")
+// some gives identifiers of items, the oldest first.
+func (b *bench) some(n int) (ids []string, err error) {
+	for next := "/api/v1/items?limit=1000"; next != "" && len(ids) < n; {
+		data, behind, err := b.page(next)
 		if err != nil {
 			return nil, err
 		}
-		found := gjson.GetBytes(data, "#.item").Array()
-		if len(found) == 0 {
-			break
-		}
-		for _, id := range found {
+		for _, id := range gjson.GetBytes(data, "#.item").Array() {
 			ids = append(ids, id.String())
 		}
+		next = behind
 	}
-	return ids, nil
+	return ids[:min(n, len(ids))], nil
 }
 
 // load commits transitions at a rate until stop is called: items are held and released. It gives how
 // many a second there were.
 func (b *bench) load(rate int) (stop func() float64, err error) {
-	ids, err := b.some(2000, "")
+	ids, err := b.some(2000)
 	if err != nil {
 		return nil, err
 	}

@@ -101,24 +101,28 @@ func (b *bench) pages() error {
 
 // cursor is the path of the page behind so many items.
 func (b *bench) cursor(skip int) (string, error) {
-	r, err := b.request(http.MethodGet, b.at+fmt.Sprintf("/api/v1/items?limit=50&skip=%d", skip), nil)
+	_, path, err := b.page(fmt.Sprintf("/api/v1/items?limit=50&skip=%d", skip))
+	if err == nil && path == "" {
+		err = errors.New("the page has no next one")
+	}
+	return path, err
+}
+
+// page gives a page of a listing, and the path of the next; "": there is none.
+func (b *bench) page(path string) (data []byte, next string, err error) {
+	r, err := b.request(http.MethodGet, b.at+path, nil)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	r.Header.Set("Authorization", "Bearer "+b.token)
 	resp, err := b.client.Do(r)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return "", err
-	}
-	path, _, ok := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
-	if !ok {
-		return "", errors.New("the page has no next one")
-	}
-	return path, nil
+	data, err = io.ReadAll(resp.Body)
+	next, _, _ = strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
+	return data, next, err
 }
 
 // facets compares with SQLite, which counts six of the columns: from a file with an index of each, as
@@ -242,7 +246,7 @@ func (b *bench) watch(ctx context.Context, part string, came func()) error {
 
 // screen measures from the answer to an act to the part of the page that shows it.
 func (b *bench) screen() error {
-	ids, err := b.some(100, "")
+	ids, err := b.some(100)
 	if err != nil {
 		return err
 	}
@@ -279,15 +283,19 @@ func (b *bench) screen() error {
 
 // look measures what many viewers cost.
 func (b *bench) look() error {
-	rate := func() (float64, error) {
+	rate := func() (perSecond float64, each time.Duration, err error) {
 		stop, err := b.load(1_000_000) // as many as can be
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		time.Sleep(8 * time.Second)
-		return stop(), nil
+		const lasts = 8 * time.Second
+		before := b.worked()
+		time.Sleep(lasts)
+		worked := b.worked() - before
+		perSecond = stop()
+		return perSecond, time.Duration(float64(worked) / max(perSecond*lasts.Seconds(), 1)), nil
 	}
-	alone, err := rate()
+	alone, each, err := rate()
 	if err != nil {
 		return err
 	}
@@ -299,7 +307,7 @@ func (b *bench) look() error {
 		viewers.Go(func() { _ = b.watch(ctx, "", func() { parts.Add(1) }) }) // one that ends early is seen in the parts
 	}
 	time.Sleep(2 * time.Second)
-	beside, err := rate()
+	beside, eachBeside, err := rate()
 	held := b.memory() - before
 	end()
 	viewers.Wait()
@@ -307,18 +315,18 @@ func (b *bench) look() error {
 		return err
 	}
 	row(fmt.Sprintf("%d viewers: memory", b.viewers), fmt.Sprintf("%d MiB", held>>20), "at most 32")
-	row(fmt.Sprintf("%d viewers: transitions", b.viewers), fmt.Sprintf("%.0f/s", beside), fmt.Sprintf("%.2f of %.0f/s without; at least 0.9; %d parts were shown", beside/alone, alone, parts.Load()))
+	row(fmt.Sprintf("%d viewers: transitions", b.viewers), fmt.Sprintf("%.0f/s", beside), fmt.Sprintf("%.2f of %.0f/s without; at least 0.9; of processor time each %v, and %v without; %d parts were shown", beside/alone, alone, eachBeside.Round(10*time.Microsecond), each.Round(10*time.Microsecond), parts.Load()))
 	return nil
 }
 
 // completions measures manual steps completed by 64 callers.
 func (b *bench) completions() error {
 	const n = 4000
-	ids, err := b.some(n, "")
+	ids, err := b.some(n)
 	if err != nil {
 		return err
 	}
-	do := func(body string) (float64, error) {
+	do := func(body string) (rate float64, n int64, err error) {
 		turns := make(chan string)
 		var callers sync.WaitGroup
 		var failed atomic.Pointer[error]
@@ -335,24 +343,26 @@ func (b *bench) completions() error {
 				}
 			})
 		}
-		for _, id := range ids[:min(n, len(ids))] {
+		for _, id := range ids {
 			turns <- id
 		}
 		close(turns)
 		callers.Wait()
 		if done.Load() == 0 && failed.Load() != nil {
-			return 0, *failed.Load()
+			return 0, 0, *failed.Load()
 		}
-		return float64(done.Load()) / time.Since(began).Seconds(), nil
+		return float64(done.Load()) / time.Since(began).Seconds(), done.Load(), nil
 	}
-	if _, err := do(`{"act":"start","workflow":"people"}`); err != nil {
+	if _, _, err := do(`{"act":"start","workflow":"people"}`); err != nil {
 		return err
 	}
-	rate, err := do(`{"act":"complete","workflow":"people","step":"look"}`)
+	before := b.worked()
+	rate, done, err := do(`{"act":"complete","workflow":"people","step":"look"}`)
 	if err != nil {
 		return err
 	}
-	row("completions of manual steps, 64 callers", fmt.Sprintf("%.0f/s", rate), "at least 1000/s")
+	each := (b.worked() - before) / time.Duration(done)
+	row("completions of manual steps, 64 callers", fmt.Sprintf("%.0f/s", rate), fmt.Sprintf("at least 1000/s; %v of processor time each", each.Round(10*time.Microsecond)))
 	return nil
 }
 
