@@ -23,6 +23,9 @@ func (s *site) post(path string, pairs ...string) answer {
 	return s.ask("POST", path, form.Encode(), "Content-Type", formType, "Origin", s.base, "Sec-Fetch-Site", "same-origin")
 }
 
+// rawTime is a time in a text that is not as people write it.
+var rawTime = regexp.MustCompile(`>[^<]*\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
 // Every page is shown, links to pages that are there, and holds foreign text as text.
 func TestServePages(t *testing.T) {
 	t.Parallel()
@@ -56,6 +59,9 @@ func TestServePages(t *testing.T) {
 				if strings.Contains(a.body, bad) {
 					t.Errorf("%s holds %q", path, bad)
 				}
+			}
+			if raw := rawTime.FindString(a.body); raw != "" && !strings.Contains(path, "/log") && !strings.Contains(path, "/files/") {
+				t.Errorf("%s has a time as records have it: %s", path, raw)
 			}
 			for _, part := range strings.Split(a.body, `href="/`)[1:] {
 				to, _, _ := strings.Cut(part, `"`)

@@ -116,6 +116,10 @@ func TestServeRolesOnEveryRoute(t *testing.T) {
 	for _, a := range askers {
 		tokens = append(tokens, b.tokenOf(a.role, a.collection))
 	}
+	for i, a := range askers {
+		s.token = tokens[i]
+		s.headLeadsOn(a.role, a.collection)
+	}
 	routes := web.Routes()
 	for route := range mayPage {
 		if !slices.Contains(routes, route) {
@@ -145,6 +149,23 @@ func TestServeRolesOnEveryRoute(t *testing.T) {
 		if got := s.ask(method, names.Replace(row.path), names.Replace(row.body), "Content-Type", formType); got.code != 401 && got.code != led && got.code != no {
 			t.Errorf("%s: a stranger gets %d", route, got.code)
 		}
+	}
+}
+
+// No link in the head of a page leads an account to where it may not go.
+func (s *site) headLeadsOn(role, collection string) {
+	s.b.t.Helper()
+	_, head, _ := strings.Cut(s.ask("GET", "/", "").body, "<nav")
+	head, _, _ = strings.Cut(head, "</nav>")
+	links := strings.Split(head, `href="`)[1:]
+	for _, link := range links {
+		path, _, _ := strings.Cut(link, `"`)
+		if a := s.ask("GET", path, ""); a.code != shown {
+			s.b.t.Errorf("%s %s: the head leads to %s, which answers %d", role, collection, path, a.code)
+		}
+	}
+	if len(links) < 8 {
+		s.b.t.Errorf("%s %s: the head has %d links", role, collection, len(links))
 	}
 }
 

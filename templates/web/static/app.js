@@ -113,6 +113,13 @@
     });
   }
 
+  // On a small screen the head is one line, which shows where one is, and facets are opened by whoever wants them.
+  if (matchMedia("(max-width: 50rem)").matches) {
+    const row = document.querySelector("header nav ul"), at = row && row.querySelector("[aria-current]"), facets = document.getElementById("facets");
+    if (at) row.scrollLeft = at.offsetLeft - row.offsetLeft - 16;
+    if (facets && !facets.querySelector(".on")) facets.open = false;
+  }
+
   // Opened rows stay open where htmx exchanges something.
   let rows = [];
   document.body.addEventListener("htmx:beforeSwap", () => { rows = [...document.querySelectorAll("details[open][id]")].map((d) => d.id); });

@@ -83,7 +83,7 @@ type cell struct {
 
 // gridHeads are the columns of a grid.
 func gridHeads() []string {
-	return []string{"waiting", "ready", "for a person", "in progress", "failed", "skipped", "completed"}
+	return []string{"waiting", "of these ready", "of these for a person", "in progress", "failed", "skipped", "completed"}
 }
 
 func gridCells(workflow string, row ask.GridRow) []cell {

@@ -167,6 +167,7 @@ type frame struct {
 	Role   string
 	Acts   bool // the account may act here
 	Admin  bool
+	Whole  bool // it reaches all collections
 	Data   any
 	Failed string // an act that was refused
 }
@@ -200,7 +201,7 @@ func (p *Pages) problem(w http.ResponseWriter, r *http.Request, status int, text
 func (p *Pages) frame(r *http.Request, page string, data any) frame {
 	who := desk.Who(r.Context())
 	return frame{Page: page, Here: strings.TrimPrefix(r.URL.RequestURI(), "/"), Query: r.URL.Query(), Who: who.Name, Role: string(who.Role),
-		Acts: !p.d.ReadOnly && who.Role.May("operator"), Admin: !p.d.ReadOnly && who.Role.May("admin"), Data: data}
+		Acts: !p.d.ReadOnly && who.Role.May("operator"), Admin: !p.d.ReadOnly && who.Role.May("admin"), Whole: p.d.Whole(r.Context()) == nil, Data: data}
 }
 
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, page string, data any) {

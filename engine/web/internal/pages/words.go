@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ func (p *Pages) words() template.FuncMap {
 		"span":      span,
 		"open":      func(s state.Status) bool { return s != state.Completed && s != state.Skipped },
 		"pageList":  func() []menuItem { return menu },
+		"said":      timesIn,
+		"runs":      func() bool { return p.d.Lender != nil },
 		"did":       func(what string) string { return done[what] },
 		"waits":     waits,
 		"first":     first,
@@ -48,6 +51,20 @@ func (p *Pages) words() template.FuncMap {
 		"tone":      func(word string) state.Status { return tones[word] },
 		"percent":   func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 	}
+}
+
+// instant is a time as records have it.
+var instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// timesIn writes the times in a sentence as those beside it are written.
+func timesIn(text string) string {
+	return instant.ReplaceAllStringFunc(text, func(at string) string {
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			return at
+		}
+		return when(t)
+	})
 }
 
 // mostRows is how many of the items of an act a page lists; those that were refused are all listed.
@@ -171,11 +188,14 @@ func thousands(n int) string {
 }
 
 // menuItem is a page in the head of every page.
-type menuItem struct{ Name, Page, Path string }
+type menuItem struct {
+	Name, Page string // the page is its address, but for the first
+	Whole      bool   // it is for accounts that reach all collections
+}
 
-var menu = []menuItem{{"Overview", "overview", ""}, {"Items", "items", "items"}, {"Search", "search", "search"}, {"For people", "mine", "mine"}, {"Failures", "failures", "failures"}, {"Queues", "queues", "queues"},
-	{"Batches", "batches", "batches"}, {"Workflows", "workflows", "workflows"},
-	{"Schedules", "schedules", "schedules"}, {"Deliveries", "deliveries", "deliveries"}, {"Catalogs", "catalogs", "catalogs"}, {"Disposals", "disposals", "disposals"}, {"Stats", "stats", "stats"}, {"Inbox", "inbox", "inbox"}, {"Engines", "engines", "engines"}, {"Settings", "settings", "settings"}, {"Users", "users", "users"}, {"Log", "log", "log"}}
+var menu = []menuItem{{"Overview", "", false}, {"Items", "items", false}, {"Search", "search", false}, {"For people", "mine", false}, {"Failures", "failures", false}, {"Queues", "queues", true},
+	{"Batches", "batches", true}, {"Workflows", "workflows", false}, {"Schedules", "schedules", true}, {"Deliveries", "deliveries", false}, {"Catalogs", "catalogs", true},
+	{"Disposals", "disposals", true}, {"Stats", "stats", true}, {"Inbox", "inbox", false}, {"Engines", "engines", true}, {"Settings", "settings", true}, {"Users", "users", true}, {"Log", "log", true}}
 
 // menuSort is an order of the list of items.
 type menuSort struct{ Name, Value string }

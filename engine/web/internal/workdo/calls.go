@@ -24,7 +24,7 @@ func New(d *desk.Desk) *Calls { return &Calls{d} }
 type call func(w http.ResponseWriter, r *http.Request) error
 
 // routes are the calls, by the patterns of their paths.
-func (c *Calls) routes() map[string]call {
+func routes(c *Calls) map[string]call {
 	return map[string]call{
 		"GET /workflow_queue":                                  c.query,
 		"GET /workflow_queue/lane_ids":                         c.lanes,
@@ -47,12 +47,12 @@ func (c *Calls) routes() map[string]call {
 }
 
 // Routes are the patterns of the calls, whose paths begin after workflow/.
-func Routes() []string { return slices.Sorted(maps.Keys((&Calls{}).routes())) }
+func Routes() []string { return slices.Sorted(maps.Keys(routes(&Calls{}))) }
 
 // Handler answers requests whose paths begin after workflow/.
 func (c *Calls) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, f := range c.routes() {
+	for pattern, f := range routes(c) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := f(w, r); err != nil {
 				c.refuse(w, r, err)
