@@ -31,6 +31,10 @@ type Change struct {
 	Files   map[string][]byte
 	Message string
 	Author  Signature
+	// Next makes the commit that follows this one in its group, of the same request; nil: there
+	// is none. It is called as apply is. Its refusal, or a nil Change, ends the request's commits
+	// and takes nothing from those before. A clone has none.
+	Next func(Reader) (*Change, error)
 }
 
 // ErrClosed answers calls after Close.
@@ -59,6 +63,7 @@ type request struct {
 	done  chan struct{} // closed when hash and err are set
 
 	broken bool // its edit failed half way, and is left out
+	alone  bool // what follows on it failed half way, and is left out
 }
 
 // Commit hands an edit to the owner goroutine, which applies it to the tree as it then is
@@ -69,6 +74,8 @@ type request struct {
 // quick, and is called on the owner goroutine. Its error is returned as it is, and no
 // commit is written. A nil Change asks for no commit, and is answered with the tip. A
 // Change without files is a commit of the same tree.
+//
+// The answer names the last commit that was made of the edit and what follows on it.
 //
 // When ctx ends before the edit's group began, no commit was written and ctx's error is
 // returned; after that the group's end is awaited.

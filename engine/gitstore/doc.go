@@ -21,7 +21,8 @@
 //
 //   - When Commit returns, the commit is durable and the branch holds it.
 //   - An edit sees the files as they are when it is applied, with the earlier edits of its
-//     group; the order of commits is the order of arrival.
+//     group; the order of commits is the order of arrival. What follows on an edit
+//     (Change.Next) is committed right behind it, in its group.
 //   - When another writer moved the branch (a push, git update-ref, another Bagpipe), its
 //     changes are told to Advanced, and pending edits are applied again to the new tree.
 //   - The branch moves by Git's own protocol (ref/lock.go), never away from a published

@@ -158,6 +158,32 @@ func (o *owner) buildOne(b *built, r *request) error {
 	if r.broken {
 		return ref.ErrMoved // the trees in memory are half changed: begin again without it
 	}
+	if r.err != nil || r.alone {
+		return nil
+	}
+	return o.buildNext(b, r, c.Next)
+}
+
+// buildNext makes the commits that follow on the one of a request. It gives an error only when
+// the group must be begun again.
+func (o *owner) buildNext(b *built, r *request, next func(Reader) (*Change, error)) error {
+	for next != nil {
+		if err := o.seal(b, o.opts.SignAll && o.opts.Sign != nil); err != nil {
+			return err
+		}
+		c, err := next(o.work)
+		if err != nil || c == nil {
+			return nil
+		}
+		clean, err := o.edit(b, r, c)
+		if r.alone = !clean; r.alone {
+			return ref.ErrMoved
+		}
+		if err != nil {
+			return nil
+		}
+		next = c.Next
+	}
 	return nil
 }
 
