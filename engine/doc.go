@@ -24,7 +24,7 @@
 //	engine/dispatch.go              launch: the step goes to the pool
 //	engine/attempt/work.go          claim, run, finish
 //	engine/attempt/ends.go          complete: one state.Event
-//	engine/ledger/transition.go     Step: applied to the item as it is at the tip
+//	engine/ledger/transition.go     StepThen: applied to the item as it is at the tip, and what follows on it
 //	engine/ledger/transact.go       Transact
 //	engine/gitstore/commit.go       CommitTo
 //	engine/guard/arrivals.go        Arrived

@@ -52,12 +52,12 @@ func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result) e
 	if res.Status == steps.Skipped {
 		end = state.Skipped
 	}
-	_, err := a.ledger.Step(ctx, c.Item, c.Workflow, c.robot(a.ledger), res.Message, func(rec *ledger.Record) (state.Event, error) {
+	_, err := a.ledger.StepThen(ctx, c.Item, c.Workflow, c.robot(a.ledger), res.Message, func(rec *ledger.Record) (state.Event, error) {
 		c.Content = rec.Manifest.Source.Bare() && slices.ContainsFunc(res.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: end,
 			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
-	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)))
+	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), unasked(a))
 	return err
 }
 
@@ -150,10 +150,37 @@ func (a *Attempts) failInternally(ctx context.Context, c *claimed, cause *Intern
 // condition does not hold.
 func (a *Attempts) notNeeded(ctx context.Context, id layout.ItemID, workflow string, step layout.Name, why string) error {
 	_, err := a.ledger.Step(ctx, id, workflow, a.ledger.ByEngine(), why, func(rec *ledger.Record) (state.Event, error) {
-		return state.Unneeded{Workflow: workflow, Step: step, Attempt: rec.Execution.NextKey(step, a.ledger.ID),
-			At: a.ledger.Now(), By: a.ledger.ByEngine().Agent}, nil
+		return unneeded(a.ledger, rec, workflow, step), nil
 	}, nil)
 	return err
+}
+
+func unneeded(l *ledger.Ledger, rec *ledger.Record, workflow string, step layout.Name) state.Event {
+	return state.Unneeded{Workflow: workflow, Step: step, Attempt: rec.Execution.NextKey(step, l.ID), At: l.Now(), By: l.ByEngine().Agent}
+}
+
+// unasked is the skip, as notNeeded makes it, of the first step of the workflow that could start after its
+// last transition and that nobody asked for; nil: there is none. A step that more than the item's
+// own record has a say in is left to the queue: other items, a control, a run for some steps alone.
+func unasked(a *Attempts) func(*ledger.Record, string) *ledger.Follow {
+	return func(rec *ledger.Record, workflow string) *ledger.Follow {
+		x, w := rec.Execution, rec.Execution.Workflows[workflow]
+		for i := range rec.Plan.Steps {
+			step := layout.Name(rec.Plan.Steps[i].Name)
+			if _, unasked := w.Skip[step]; !unasked || !rec.Plan.Steps[i].OnRequest || w.Steps[step].Status != state.Waiting {
+				continue
+			}
+			if x.Blocked(workflow, rec.Plan, i, a.ledger.Now()) != nil {
+				continue
+			}
+			_, controlled := a.control.Current().Steps[control.RefOf(workflow, step)]
+			if index := a.index.Loaded(); controlled || index == nil || index.Narrowed() || rec.Manifest.Batch != "" || rec.Manifest.Parent != nil || w.Multiplied() {
+				return nil
+			}
+			return &ledger.Follow{Who: a.ledger.ByEngine(), Text: x.Unneeded(workflow, rec.Plan, i), Event: unneeded(a.ledger, rec, workflow, step)}
+		}
+		return nil
+	}
 }
 
 // Returned is how an attempt ends that nobody could finish; it costs no retry.

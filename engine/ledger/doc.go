@@ -2,7 +2,8 @@
 //
 // It owns an item's committed records, pinned definitions, batches, the words and trailers
 // of commits, and the transaction: one transition, one commit, acknowledged when the
-// commit is durable. It must not know policy: which step is ready, who may act, what
+// commit is durable. What follows on a transition has a commit of its own behind it (StepThen).
+// It must not know policy: which step is ready, who may act, what
 // other writers' commits are worth.
 //
 // Ledger asks a Gate before each change of an item, and calls each Observer with every move

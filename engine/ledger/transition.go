@@ -110,8 +110,24 @@ func (l *Ledger) ByEngine() Actor {
 func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, who Actor, text string,
 	event func(*Record) (state.Event, error), more func(*Record, map[string][]byte) error,
 ) (state.Transition, error) {
-	var tr state.Transition
-	err := l.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+	return l.StepThen(ctx, id, workflow, who, text, event, more, nil)
+}
+
+// Follow is a transition that another one brings about.
+type Follow struct {
+	Who   Actor
+	Text  string
+	Event state.Event
+}
+
+// StepThen is Step, and then what follows on it in the same workflow: a commit each, of the same
+// group, so that the item is written once and takes no further turn of the queue. then is asked
+// after each transition, with the item as that left it and the workflow, until it answers nil; it
+// must be quick.
+func (l *Ledger) StepThen(ctx context.Context, id layout.ItemID, workflow string, who Actor, text string,
+	event func(*Record) (state.Event, error), more func(*Record, map[string][]byte) error, then func(*Record, string) *Follow,
+) (tr state.Transition, err error) {
+	err = l.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := l.Read(r, id, workflow)
 		if err != nil {
 			return nil, err
@@ -120,25 +136,58 @@ func (l *Ledger) Step(ctx context.Context, id layout.ItemID, workflow string, wh
 		if err != nil {
 			return nil, err
 		}
-		if tr, err = state.Apply(rec.Execution, rec.Plan, ev); err != nil {
-			return nil, err
-		}
-		dir := layout.ItemDir(id) + "/"
-		data := rec.Execution.Encode()
-		files := map[string][]byte{dir + layout.ExecutionJSON: data}
-		if more != nil {
-			if err := more(rec, files); err != nil {
-				return nil, err
-			}
-		}
-		l.Decoded.Keep(id, data, rec.Execution)
-		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent))}, nil
+		var c *gitstore.Change
+		c, tr, err = apply(l, rec, ev, who, text, more, then)
+		return c, err
 	})
 	if err == nil {
 		l.Log.Debug("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
 	}
 	return tr, err
+}
+
+// apply applies an event to a record, which is no more the caller's.
+func apply(l *Ledger, rec *Record, ev state.Event, who Actor, text string, more func(*Record, map[string][]byte) error,
+	then func(*Record, string) *Follow,
+) (*gitstore.Change, state.Transition, error) {
+	tr, err := state.Apply(rec.Execution, rec.Plan, ev)
+	if err != nil {
+		return nil, tr, err
+	}
+	id := rec.Execution.Item
+	dir := layout.ItemDir(id) + "/"
+	data := rec.Execution.Encode()
+	c := &gitstore.Change{Files: map[string][]byte{dir + layout.ExecutionJSON: data}, Author: who.Author}
+	if more != nil {
+		if err := more(rec, c.Files); err != nil {
+			return nil, tr, err
+		}
+	}
+	if then != nil && then(rec, tr.Workflow) != nil { // asked again at its turn, when the manifest may be another
+		c.Next = follow(l, id, tr.Workflow, then)
+	}
+	l.Decoded.Keep(id, data, rec.Execution)
+	c.Message = who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent))
+	return c, tr, nil
+}
+
+// follow makes the commit of what follows on the last transition of a workflow.
+func follow(l *Ledger, id layout.ItemID, workflow string, then func(*Record, string) *Follow) func(gitstore.Reader) (*gitstore.Change, error) {
+	return func(r gitstore.Reader) (*gitstore.Change, error) {
+		rec, err := l.Read(r, id, workflow)
+		if err != nil {
+			return nil, err
+		}
+		f := then(rec, workflow)
+		if f == nil {
+			return nil, nil
+		}
+		c, tr, err := apply(l, rec, f.Event, f.Who, f.Text, nil, then)
+		if err == nil {
+			l.Log.Debug("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
+		}
+		return c, err
+	}
 }
 
 // Merge lays new over old, object by object; null removes a key.

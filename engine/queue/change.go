@@ -39,6 +39,13 @@ func (i *Index) Only(want func(Entry) (is bool, again time.Time)) {
 	x.only = want
 }
 
+// Narrowed reports whether Only keeps something from being handed out.
+func (i *Index) Narrowed() bool {
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	return i.s.only != nil
+}
+
 // Put replaces what the index knows of an item.
 func (i *Index) Put(it *Item) {
 	x := i.s
