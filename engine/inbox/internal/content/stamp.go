@@ -3,14 +3,15 @@ package content
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
+	"hash"
 	"io/fs"
-	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,38 +38,73 @@ const Tick = 100 * time.Millisecond
 // StampOf opens no file. It reports false where a stamp proves nothing: the folder has
 // changed within the last tick before now, or lies on a network file system.
 func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bool, err error) {
-	h, linked, newest := sha256.New(), sha256.New(), time.Time{}
-	var names []uint64
-	var line []byte
-	err = filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil {
+	w := stamping{all: sha256.New(), linked: sha256.New()}
+	err = w.entry(ctx, unix.AT_FDCWD, dir, "")
+	if len(w.names) > 0 {
+		s.least = slices.Min(w.names)
+	}
+	for _, n := range w.names {
+		w.line = append(strconv.AppendUint(w.line[:0], n-s.least, 10), '\n')
+		w.linked.Write(w.line)
+	}
+	w.all.Sum(s.all[:0])
+	w.linked.Sum(s.linked[:0])
+	return s, now.Sub(w.newest) > Tick && !IsNetwork(dir), err
+}
+
+// stamping makes a Stamp.
+type stamping struct {
+	all, linked hash.Hash
+	names       []uint64 // of each file, in the order of the walk
+	newest      time.Time
+	line        []byte
+}
+
+// entry adds what lies under a name in an open folder, and all below it, in the order of names;
+// shown is its path in the stamp.
+func (w *stamping) entry(ctx context.Context, in int, name, shown string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(in, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "lstat", Path: name + shown, Err: err}
+	}
+	w.add(&st, shown)
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
+	}
+	fd, err := unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(fd) // read only: nothing can be lost
+	below, err := disk.NamesIn(fd)
+	if err != nil {
+		return &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	slices.SortFunc(below, func(a, b disk.Named) int { return strings.Compare(a.Name, b.Name) })
+	for _, n := range below {
+		if err := w.entry(ctx, fd, n.Name, shown+"/"+n.Name); err != nil {
 			return err
 		}
-		var st unix.Stat_t
-		if err := unix.Lstat(at, &st); err != nil {
-			return &fs.PathError{Op: "lstat", Path: at, Err: err}
-		}
-		changed := time.Unix(st.Ctim.Unix())
-		newest = Later(newest, changed)
-		line = fmt.Appendf(line[:0], "%s\t%o\t%d\t%d\t%d\t", layout.EncodePath(at[len(dir):]), st.Mode&unix.S_IFMT, st.Size, st.Ino,
-			time.Unix(st.Mtim.Unix()).UnixNano())
-		n := len(line)
-		line = fmt.Appendf(line, "%d\n", changed.UnixNano())
-		h.Write(line)
-		if st.Mode&unix.S_IFMT == unix.S_IFREG {
-			names, line = append(names, uint64(st.Nlink)), line[:n]
-		}
-		linked.Write(line)
-		return nil
-	})
-	if len(names) > 0 {
-		s.least = slices.Min(names)
 	}
-	for _, n := range names {
-		line = fmt.Appendf(line[:0], "%d\n", n-s.least)
-		linked.Write(line)
+	return nil
+}
+
+// add adds one entry.
+func (w *stamping) add(st *unix.Stat_t, shown string) {
+	changed := time.Unix(st.Ctim.Unix())
+	w.newest = Later(w.newest, changed)
+	w.line = append(w.line[:0], layout.EncodePath(shown)...)
+	for _, n := range []int64{int64(st.Mode & unix.S_IFMT), st.Size, int64(st.Ino), time.Unix(st.Mtim.Unix()).UnixNano()} {
+		w.line = strconv.AppendInt(append(w.line, '\t'), n, 10)
 	}
-	h.Sum(s.all[:0])
-	linked.Sum(s.linked[:0])
-	return s, now.Sub(newest) > Tick && !IsNetwork(dir), err
+	end := len(w.line)
+	w.line = append(strconv.AppendInt(append(w.line, '\t'), changed.UnixNano(), 10), '\n')
+	w.all.Write(w.line)
+	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		w.names, w.line = append(w.names, uint64(st.Nlink)), append(w.line[:end], '\n')
+	}
+	w.linked.Write(w.line)
 }
