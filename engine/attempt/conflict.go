@@ -59,12 +59,15 @@ func (g *given) look(dir string, step layout.Name, manifest, execution []byte) {
 	}
 	note(layout.ContentDir)
 	for _, below := range []string{layout.DerivedDir, layout.DerivedDir + "/" + string(step)} {
-		entries, err := os.ReadDir(filepath.Join(dir, below))
+		if below != layout.DerivedDir && g.places[layout.RelPath(below)] == nil {
+			break
+		}
+		names, err := disk.Names(filepath.Join(dir, below))
 		if err != nil {
 			continue // there is nothing that could be overwritten
 		}
-		for _, e := range entries {
-			note(below + "/" + e.Name())
+		for _, n := range names {
+			note(below + "/" + n.Name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,20 @@ func NamesIn(fd int) (names []Named, err error) {
 	}
 }
 
+// Names lists the folder dir, in no order.
+func Names(dir string) ([]Named, error) {
+	fd, err := open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) // read only: nothing can be lost
+	names, err := NamesIn(fd)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: err}
+	}
+	return names, nil
+}
+
 // appendNames reads struct linux_dirent64: inode, offset, length, type, name.
 func appendNames(names []Named, records []byte) []Named {
 	const length, kind, name = 16, 18, 19
@@ -53,11 +68,6 @@ func appendNames(names []Named, records []byte) []Named {
 
 // IsEmpty reports whether dir is a folder with nothing in it.
 func IsEmpty(dir string) bool {
-	fd, err := open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd) // read only: nothing can be lost
-	names, err := NamesIn(fd)
+	names, err := Names(dir)
 	return err == nil && len(names) == 0
 }
