@@ -65,6 +65,9 @@ func (c *Call) progress() func(files.Progress) {
 	return func(p files.Progress) { c.Progress(p.Bytes, p.TotalBytes) }
 }
 
+// MakeScratch makes the scratch folder of a robot that is Seldom in need of one; it may be there.
+func (c *Call) MakeScratch() error { return os.MkdirAll(c.Scratch, 0o777) }
+
 // logf writes a line to the attempt's log. A log that cannot be written does not
 // fail the step: its owner notices.
 func (c *Call) logf(format string, args ...any) {

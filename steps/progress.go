@@ -117,14 +117,14 @@ func TellBytes(c *Call) (stop func()) {
 	if c.Scratch == "" {
 		return func() {}
 	}
-	t := &teller{scratch: c.Scratch}
+	t := &teller{call: c}
 	c.Progress = t.note
 	return t.stop
 }
 
 // teller writes the newest count, now and then.
 type teller struct {
-	scratch string
+	call *Call
 
 	mu          sync.Mutex // guards the rest
 	done, total int64
@@ -154,7 +154,9 @@ func (t *teller) tell() {
 		if t.total > 0 {
 			p.Note, p.Percent = fmt.Sprintf("%d of %d bytes", t.done, t.total), int(min(100, 100*float64(t.done)/float64(t.total)))
 		}
-		_ = TellProgress(t.scratch, p) // told or not, the step goes on
+		if t.call.MakeScratch() == nil {
+			_ = TellProgress(t.call.Scratch, p) // told or not, the step goes on
+		}
 	}
 	t.timer.Reset(tellEvery)
 }

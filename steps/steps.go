@@ -65,7 +65,7 @@ type Folders struct {
 	Source  string // Dir/source, holding the drop under its own name; read only
 	Content string // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
 	Place   string // the object of a catalog, which stays there, is never linked to and never removed; "": it was taken in
-	Scratch string // empty, writable, on the item's file system, removed after the attempt
+	Scratch string // empty, writable, on the item's file system, removed after the attempt; see MakeScratch
 	Store   string // the folder deposits go to
 }
 

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,7 +139,7 @@ func writeReport(c *Call, r bags.Report) error {
 		return err
 	}
 	dir := filepath.Join(c.Scratch, reportOut)
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := errors.Join(c.MakeScratch(), os.Mkdir(dir, 0o755)); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "report.json"), data, 0o644)

@@ -62,7 +62,7 @@ func bytesHere(r rooms, id layout.ItemID) error {
 	return &steps.Later{Reason: fmt.Sprintf("the item's bytes are not here; copy %s from site %s, but for its records", layout.ItemDir(id), from)}
 }
 
-// prepare makes the scratch folder, unless the robot is bare, and gives the robot's view of
+// prepare makes the scratch folder, unless the robot is bare or makes it itself, and gives the robot's view of
 // the item; the inputs are kept where the step says so.
 func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error) {
 	if w.writing, err = w.a.folder.Begin(); err != nil {
@@ -70,15 +70,17 @@ func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error)
 	}
 	if !bare {
 		w.scratch = w.a.folder.ScratchDir(w.attempt.AttemptRef)
-		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
-			return nil, err
-		}
 	}
 	if err := bytesHere(w.a.rooms, w.attempt.Item); err != nil {
 		return nil, err
 	}
 	if c, err = w.a.newCall(ctx, w); err != nil {
 		return nil, err
+	}
+	if !bare && (!seldom(w) || c.Decoded.Source.Place != nil) {
+		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.openPlace(ctx, c); err != nil {
 		return nil, err
@@ -115,6 +117,11 @@ func (w *Work) verifyDeposited(ctx context.Context, c *steps.Call) error {
 // bare reports whether the step needs no scratch folder.
 func (w *Work) bare() bool {
 	return w.plan.Starts != "" || w.plan.Command == nil && w.a.robots[layout.Name(w.plan.Robot)].Bare
+}
+
+// seldom reports whether the robot of w's step makes its scratch folder itself, when it needs one.
+func seldom(w *Work) bool {
+	return w.plan.Command == nil && w.plan.Starts == "" && w.a.robots[layout.Name(w.plan.Robot)].Seldom
 }
 
 // newCall gives the robot's view of the item, by the history that the claim is in.

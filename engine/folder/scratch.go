@@ -93,7 +93,7 @@ func (s *spareFolders) Take(dir string) error {
 // removed, with what is in it.
 func (s *spareFolders) Give(dir string, reusable bool) error {
 	if !reusable || !disk.IsEmpty(dir) {
-		if unix.Rmdir(dir) == nil { // most programs leave it empty
+		if err := unix.Rmdir(dir); err == nil || errors.Is(err, fs.ErrNotExist) { // most programs leave it empty, and some robots make none
 			return nil
 		}
 		return disk.RemoveTree(dir)
