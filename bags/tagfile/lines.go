@@ -31,13 +31,18 @@ var (
 // lineBuffers hold 64 KiB each: more than a bag of few files has in all its tag files.
 var lineBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
+var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+
 // EachLine calls do for every line. LF, CR and CR LF end lines (RFC 8493, 2.3). bom
 // reports whether the text began with a byte-order mark, which is passed over.
 func EachLine(r io.Reader, enc encoding.Encoding, do func(Line)) (bom bool, err error) {
 	if enc != nil {
 		r = enc.NewDecoder().Reader(r)
 	}
-	b := bufio.NewReader(r)
+	b := readers.Get().(*bufio.Reader)
+	defer readers.Put(b)
+	defer b.Reset(nil)
+	b.Reset(r)
 	if head, _ := b.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
 		bom = true
 		if _, err := b.Discard(3); err != nil {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"io/fs"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,8 +11,11 @@ import (
 // write, or not at all, when the process is killed. It is a page of memory.
 const amendable = 4096
 
+// amended hold what Amend reads.
+var amended = sync.Pool{New: func() any { return new([amendable]byte) }}
+
 // Amend gives a small file new bytes where it stands, without a file made beside and
-// one removed, which takes ten times as long. edit is given the bytes and answers with
+// one removed, which takes ten times as long. edit is given the bytes, which it must not keep, and answers with
 // the new ones, which must not be fewer; with nil it leaves the file as it is. Who
 // opens the file meanwhile waits, by a lease of the kernel's, so that every reader
 // sees the old bytes or the new ones. It syncs nothing: a power cut may leave the old
@@ -30,7 +34,8 @@ func (OS) Amend(name string, edit func(old []byte) []byte) (done bool, err error
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
 		return false, nil
 	}
-	var buf [amendable]byte
+	buf := amended.Get().(*[amendable]byte)
+	defer amended.Put(buf)
 	old, ok := readWhole(fd, buf[:])
 	if !ok {
 		return false, nil

@@ -76,9 +76,9 @@ func digest(ctx context.Context, path string) (Sum, error) {
 		return Sum{}, err
 	}
 	if !info.IsDir() {
-		var buf lent
+		buf := lents.Get().(*lent)
 		defer buf.giveBack()
-		l, err := hashFile(ctx, path, ".", &buf)
+		l, err := hashFile(ctx, path, ".", buf)
 		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
 	}
 	return digestFolder(ctx, path)
@@ -106,10 +106,14 @@ func (l *lent) forFile(size int64) []byte {
 	return l.whole[:]
 }
 
+var lents = sync.Pool{New: func() any { return new(lent) }}
+
 func (l *lent) giveBack() {
 	if l.whole != nil {
 		Buffers.Put(l.whole)
+		l.whole = nil
 	}
+	lents.Put(l)
 }
 
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
@@ -120,10 +124,10 @@ func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			var buf lent
+			buf := lents.Get().(*lent)
 			defer buf.giveBack()
 			for rel := range work {
-				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, &buf)
+				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf)
 				if err != nil {
 					cancel(err) // the first one counts
 					continue

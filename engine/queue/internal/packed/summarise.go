@@ -64,7 +64,7 @@ func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(d
 	if asks && x.Manifest == nil {
 		x.Manifest, _ = m.Encode(nil) // it was decoded from JSON
 	}
-	var room [8]last
+	var room [16]last // a workflow has seldom more steps
 	for r := range runs {
 		lasts := lastOf(room[:0], x.Workflows[runs[r].Name], runs[r].Plan)
 		for i := range runs[r].Steps {
