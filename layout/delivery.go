@@ -36,7 +36,7 @@ const (
 	DeliveryForbidden   = "forbidden"   // a person refused it
 	DeliverySending     = "sending"     // an engine is at it
 	DeliveryDelivered   = "delivered"   // the target holds it
-	DeliveryUnconfirmed = "unconfirmed" // the target holds it, and no rule says so any more
+	DeliveryUnconfirmed = "unconfirmed" // the target holds it, and no rule says so any more, or a person wants it back
 	DeliveryWithdrawn   = "withdrawn"   // the target held it
 	DeliveryFailed      = "failed"      // it is tried again when a person says so
 )

@@ -202,7 +202,7 @@ func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunO
 	case len(s.Stopped) > 0:
 		exit = screen.ExitThreshold
 	case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || len(s.Cold) > 0 || s.Undelivered > 0 ||
-		slices.ContainsFunc(s.Deliveries, func(d delivery.Asking) bool { return d.State == layout.DeliveryReady }) ||
+		slices.ContainsFunc(s.Deliveries, delivery.Asking.TriedAgain) ||
 		slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
 		exit = screen.ExitSomeFailed
 	}

@@ -134,7 +134,7 @@ func offeredLine(o sync.Offered) string {
 func listDeliveries(a *app, all []delivery.Asking) {
 	var person, again []delivery.Asking
 	for _, d := range all {
-		if d.State == layout.DeliveryReady {
+		if d.TriedAgain() {
 			again = append(again, d)
 		} else {
 			person = append(person, d)
@@ -142,7 +142,11 @@ func listDeliveries(a *app, all []delivery.Asking) {
 	}
 	a.List("Deliveries that wait for a person", linesOf(person, askingLine))
 	a.List("Deliveries that are tried again", linesOf(again, func(d delivery.Asking) string {
-		return fmt.Sprintf("%s: %s, from %s on: %s", d.Target, screen.CountVerb(d.Count, "item goes again", "items go again"), screen.When(d.Next), d.Message)
+		what := screen.CountVerb(d.Count, "item goes again", "items go again")
+		if d.State == layout.DeliveryUnconfirmed {
+			what = screen.CountVerb(d.Count, "item is to be taken back", "items are to be taken back")
+		}
+		return fmt.Sprintf("%s: %s, from %s on: %s", d.Target, what, screen.When(d.Next), d.Message)
 	}))
 }
 

@@ -18,7 +18,7 @@ import (
 // Asking is how many deliveries to a target wait in one state: for a person, or to be tried again.
 type Asking struct {
 	Target  layout.Name `json:"target"`
-	State   string      `json:"state"` // waits, failed, or ready: tried again
+	State   string      `json:"state"` // waits, failed, or tried again: ready, or unconfirmed where it is to be taken back
 	Count   int         `json:"deliveries"`
 	Next    time.Time   `json:"next,omitzero"`     // of those tried again, the first
 	Message string      `json:"message,omitempty"` // why that did not go
@@ -29,9 +29,14 @@ func asksPerson(d *layout.Delivery) bool {
 	return d.State == layout.DeliveryWaits || d.State == layout.DeliveryFailed
 }
 
-// triedAgain reports whether a delivery did not go, and goes by itself later.
+// TriedAgain reports whether they are tried again by themselves.
+func (a Asking) TriedAgain() bool {
+	return a.State == layout.DeliveryReady || a.State == layout.DeliveryUnconfirmed
+}
+
+// triedAgain reports whether a delivery did not go, or was not taken back, and is tried again by itself.
 func triedAgain(d *layout.Delivery) bool {
-	return d.State == layout.DeliveryReady && d.Message != ""
+	return d.Message != "" && (d.State == layout.DeliveryReady || toTakeBack(d))
 }
 
 // candidates are the items that an engine's last look found to have something to send, or to

@@ -17,12 +17,15 @@ func refusedf(format string, args ...any) error {
 	return fault.New(fault.Refused, fmt.Sprintf(format, args...))
 }
 
-// Approve lets a delivery go that waits, was refused or was taken back, as by decides.
+// Approve lets a delivery go that waits, was refused, or was taken back or is to be, as by decides.
 func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
 	return k.decide(ctx, by, id, to, layout.DeliveryApproved, text, func(d *layout.Delivery) error {
-		switch d.State {
-		case layout.DeliveryWaits, layout.DeliveryForbidden, layout.DeliveryWithdrawn:
+		switch {
+		case d.State == layout.DeliveryWaits, d.State == layout.DeliveryForbidden, d.State == layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryReady
+			return nil
+		case toTakeBack(d) && d.Engine == "":
+			d.State, d.Sent.Maybe = layout.DeliveryReady, true // the target is asked whether it holds it still
 			return nil
 		}
 		return refusedf("the delivery of item %s to %s is %s; there is nothing to approve", id.Short(), to, d.State)
@@ -64,7 +67,8 @@ func (k *Keeper) Retry(ctx context.Context, by ledger.Actor, id layout.ItemID, t
 	})
 }
 
-// Withdraw takes an item back from a target, for good.
+// Withdraw takes an item back from a target, for good. From a target that is away it is taken back by
+// the first Pass that finds it there; the error then is a *target.Down.
 func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
 	failure, err := takeBack(ctx, k, id, to, who, func(o *object, d *layout.Delivery) error {
 		if d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn || d.Engine != "" {
@@ -80,7 +84,7 @@ func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemI
 // takeBack takes an item back from a target: committed before it begins, so that no other engine
 // sends or confirms it meanwhile, and when the target holds it no more. A crash between leaves it
 // unconfirmed with an engine that is gone; Pass goes on with it. may refuse. failure is the
-// target's, which holds the item still.
+// target's, which holds the item still; what may decided stands where the target was only away.
 func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return nil, err
@@ -106,8 +110,10 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 		if d.Engine = ""; failure != nil {
 			d.Attempts++
 			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
-			d.Sent.Maybe = true
-			d.Decision, d.Message = before, ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			d.Sent.Maybe, d.Message = true, ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			if !Away(failure) {
+				d.Decision = before
+			}
 			return nil
 		}
 		d.State, d.Sent, d.Attempts, d.After, d.Message = layout.DeliveryWithdrawn, nil, 0, time.Time{}, ""

@@ -246,13 +246,16 @@ func (w *trade) republish(*rapid.T) {
 func (w *trade) decide(t *rapid.T) {
 	id, i := w.pick()
 	ctx, d := context.Background(), w.e.Delivery
-	w.portal.mode = ""
 	what := rapid.SampledFrom(decisions).Draw(t, "decision")
+	mode := rapid.SampledFrom([]string{"", "down", "refuses"}).Draw(t, "mode")
+	w.portal.mode = mode
+	defer func() { w.portal.mode = "" }()
 	do := map[string]func(context.Context, ledger.Actor, layout.ItemID, layout.Name, string) error{
 		layout.DeliveryApproved: d.Approve, layout.DeliveryRefused: d.Refuse, layout.DeliveryTakeBack: d.Withdraw}[what]
-	if err := do(ctx, w.e.Ledger.ByPerson(), id, "portal", ""); err == nil {
+	switch err := do(ctx, w.e.Ledger.ByPerson(), id, "portal", ""); {
+	case err == nil || what == layout.DeliveryTakeBack && delivery.Away(err): // what is away is taken back later
 		i.decided, i.of = what, i.version
-	} else if !fault.Is(err, fault.Refused) {
+	case !fault.Is(err, fault.Refused) && mode != "refuses":
 		w.must(err)
 	}
 }

@@ -193,10 +193,15 @@ func failed(s *settings.Settings, d *layout.Delivery, failure error, now time.Ti
 	d.Attempts++
 	d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
 	d.State = layout.DeliveryFailed
-	var down *target.Down
-	if errors.As(failure, &down) && d.Attempts < mostTries {
+	if Away(failure) && d.Attempts < mostTries {
 		d.State, d.After = layout.DeliveryReady, now.Add(backoff(s, d.Attempts))
 	}
+}
+
+// Away reports whether it was the target, away or overloaded, that kept a delivery or a withdrawal.
+func Away(failure error) bool {
+	var down *target.Down
+	return errors.As(failure, &down)
 }
 
 func backoff(s *settings.Settings, n int) time.Duration {

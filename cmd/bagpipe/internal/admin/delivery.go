@@ -8,7 +8,6 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/delivery"
-	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -120,8 +119,8 @@ type deliveryWithdraw struct {
 func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return c.each(ctx, on, open, layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
 		err := e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
-		if err != nil && !fault.Is(err, fault.Refused) {
-			return fmt.Errorf("%w; it stays delivered: withdraw it again once the target is there", err)
+		if delivery.Away(err) {
+			return fmt.Errorf("%w; it is taken back by a run once the target is there", err)
 		}
 		return err
 	})
