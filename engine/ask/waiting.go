@@ -9,6 +9,7 @@ import (
 	"bagpipe/engine/claim"
 	"bagpipe/engine/control"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/state"
@@ -36,6 +37,9 @@ func (re *Reasons) waiting(it *queue.Item, run *queue.Run, i int, now time.Time)
 	w.Remedy = re.remedy(it, run, i, now, nil)
 	if open = re.worded(&w, it, run, i); !open {
 		return w, false
+	}
+	if folder.SaysGone(s.Message) && (w.Code == "retry" || s.Status == state.Failed) {
+		w.Instead = Remedy{Verb: fault.Deactivate, Item: it.ID, Run: run.Name}
 	}
 	k := re.index.Loaded().Keepers(it.ID, run.Name, i, why.Code, namedKeepers)
 	if w.Items = k.Items; !k.Open && k.All > 0 && !strings.Contains(w.Why, " on item ") { // which names it

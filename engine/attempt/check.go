@@ -2,11 +2,12 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
@@ -96,8 +97,8 @@ func (w *Work) openPlace(ctx context.Context, c *steps.Call) (err error) {
 	return nil
 }
 
-// checkPlace answers a *steps.Later where the object in place is not as it was catalogued:
-// what a robot made of it is of no state that is recorded.
+// checkPlace answers a *steps.Later where the object in place is not as it was catalogued, as
+// what a robot made of it is of no state that is recorded, and a *goneError where it is gone.
 func (w *Work) checkPlace(ctx context.Context) error {
 	if w.attempt.placed.Source.Place == nil {
 		return nil
@@ -106,10 +107,13 @@ func (w *Work) checkPlace(ctx context.Context) error {
 }
 
 func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
-	why, err := a.folder.PlaceChanged(ctx, m)
-	if fault.Is(err, fault.NotFound) { // the catalog was removed, and may come back
-		return &steps.Later{Reason: err.Error()}
+	if gone := a.folder.PlaceGone(m); gone != "" {
+		if a.PlaceMoved != nil {
+			a.PlaceMoved(*m.Source.Place)
+		}
+		return &goneError{gone}
 	}
+	why, err := a.folder.PlaceChanged(ctx, m)
 	if err != nil {
 		return steps.SystemFailure("look at the object in place: %w", err)
 	}
@@ -120,7 +124,29 @@ func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	if a.PlaceMoved != nil {
 		a.PlaceMoved(*p)
 	}
-	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + "; a scan takes note of what changed or moved, and what is gone waits until it is back"}
+	then := "; a scan takes note of what changed or moved"
+	if why == folder.NotThere {
+		then = ", nor anything else of the catalog's root: is it mounted?"
+	}
+	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + then}
+}
+
+// goneError fails a step whose object is gone from its catalog, or whose catalog was removed.
+type goneError struct{ text string }
+
+func (g *goneError) Error() string { return g.text + "; once it is back the step can be tried again" }
+
+// goneTries is how often a step is tried again whose object is gone: it may be on its way elsewhere.
+const goneTries = 5
+
+// retrying is how often a step that failed so is tried again by itself, and the pause after the
+// failures-th failure in a row.
+func (a *Attempts) retrying(s *state.Step, failure error, failures int) (retries int, pause time.Duration) {
+	var gone *goneError
+	if errors.As(failure, &gone) {
+		return max(s.Retries, goneTries), a.settings.Current().Settings.LaterPause()
+	}
+	return s.Retries, a.backoff(s, failures)
 }
 
 // qualities is what attempts find of the quality of objects.

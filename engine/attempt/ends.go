@@ -105,8 +105,10 @@ func (a *Attempts) fail(ctx context.Context, c *claimed, err error, text string,
 		end := state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: state.Failed, Unavailable: gone, Kind: kind,
 			Started: from, At: to, Message: message, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones, Progress: c.progress, Yield: c.Yield}
 		failures := rec.Execution.Failures(c.Workflow, c.Step) + 1
-		if s := a.settings.Deployed(rec.Plan.Name, rec.Plan.Step(c.Step)); s != nil && again && !s.OnBatchComplete && kind == state.SystemKind && failures <= s.Retries {
-			end.RetryAt = a.ledger.Now().Add(a.backoff(s, failures))
+		if s := a.settings.Deployed(rec.Plan.Name, rec.Plan.Step(c.Step)); s != nil && again && !s.OnBatchComplete && kind == state.SystemKind {
+			if retries, pause := a.retrying(s, err, failures); failures <= retries {
+				end.RetryAt = a.ledger.Now().Add(pause)
+			}
 		}
 		return end, nil
 	}, control.AlsoFiles(qualities{a.rooms}.note(c, contentText(err)), a.control.EndControl(c.AttemptRef, gone)))

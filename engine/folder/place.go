@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bagpipe/bags/archive"
@@ -45,7 +46,7 @@ func (fo *Folders) PlaceOf(m layout.Manifest) (path string, trusting bool, err e
 		root, trusting = fo.Roots(p.Catalog)
 	}
 	if root == "" {
-		return "", false, fault.New(fault.NotFound, fmt.Sprintf("the object stays in catalog %s, which is not in %s/", p.Catalog, layout.CatalogsDir))
+		return "", false, fault.New(fault.NotFound, fmt.Sprintf("the object stays in catalog %s%s", p.Catalog, noCatalog))
 	}
 	return filepath.Join(root, rel), trusting, nil
 }
@@ -59,6 +60,9 @@ func (fo *Folders) ObjectOf(m layout.Manifest) (string, error) {
 	return place, err
 }
 
+// NotThere is what PlaceChanged says of an object of which nothing is in its place.
+const NotThere = "is not there"
+
 // PlaceChanged says how an object in place is not what its item's record says; "" where it is,
 // and where the item was taken in.
 func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why string, err error) {
@@ -68,12 +72,43 @@ func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why str
 	}
 	stamp, err := StampPlace(ctx, path, trusting)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "is not there", nil
+		return NotThere, nil
 	}
 	if err == nil && stamp != m.Source.Place.Stamp {
 		why = "has changed since it was catalogued"
 	}
 	return why, err
+}
+
+// The ways in which the failure of a step begins or goes on whose object is gone from its place.
+const (
+	goneFrom  = " is gone from catalog "
+	noCatalog = ", which is not in " + layout.CatalogsDir + "/"
+)
+
+// PlaceGone says that an object is not in its place any more, though the root of its catalog is
+// there and not empty, as that of a mount is which is away; "" where that is not so.
+func (fo *Folders) PlaceGone(m layout.Manifest) string {
+	path, _, err := fo.PlaceOf(m)
+	if fault.Is(err, fault.NotFound) {
+		return err.Error()
+	}
+	if err != nil || path == "" {
+		return ""
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	root, _ := fo.Roots(m.Source.Place.Catalog)
+	if entries, err := os.ReadDir(root); err != nil || len(entries) == 0 {
+		return ""
+	}
+	return m.Source.Place.Path + goneFrom + string(m.Source.Place.Catalog)
+}
+
+// SaysGone reports whether a step's message is that of PlaceGone.
+func SaysGone(message string) bool {
+	return strings.Contains(message, goneFrom) || strings.Contains(message, noCatalog)
 }
 
 // StampPlace is the state of an object: name, type, size, inode, modification and change time
