@@ -182,7 +182,12 @@ func (s *Schedule) onTheWall(at time.Time) bool {
 func TestParseRefuses(t *testing.T) {
 	for _, tc := range []struct{ more, want string }{
 		{"trigger: {cron: '31 2'}", "five fields"},
-		{"trigger: {cron: '*/0 * * * *'}", "s.yaml:4"},
+		{"trigger: {cron: '*/0 * * * *'}", "s.yaml:4:17: minute \"*/0\": expected 0 to 59"},
+		{"trigger: {cron: '99 2 * * *'}", "minute \"99\": expected 0 to 59; *, lists"},
+		{"trigger: {cron: '0 24 * * *'}", "hour \"24\": expected 0 to 23"},
+		{"trigger: {cron: '0 0 0 * *'}", "day \"0\": expected 1 to 31"},
+		{"trigger: {cron: '0 0 * 13 *'}", "month \"13\": expected 1 to 12, or JAN to DEC"},
+		{"trigger: {cron: '0 0 * * Freitag'}", "weekday \"Freitag\": expected 0 to 7, or SUN to SAT"},
 		{"trigger: {cron: '0 0 31 2 *'}", "never due"},
 		{"trigger: {cron: '0 0 * * *', every: 1h}", "expected one of cron, every, at and queue"},
 		{"trigger: {every: fast}", "such as 30s"},

@@ -247,7 +247,7 @@ func (s *Schedule) readTrigger() (at string, err error) {
 			return "$.trigger.cron", fmt.Errorf("expected five fields, minute hour day month weekday, not %q", t.Cron)
 		}
 		if r.cron, err = cron.ParseStandard(t.Cron); err != nil {
-			return "$.trigger.cron", err
+			return "$.trigger.cron", cronFault(fields)
 		}
 		r.hourly = strings.HasPrefix(fields[1], "*")
 		if _, ever := s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Time{}); !ever && s.From == "" && s.Until == "" {
