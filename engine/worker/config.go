@@ -173,10 +173,16 @@ func (c *Config) offered(build string) (all []wire.Robot, err error) {
 	return all, nil
 }
 
+// Startable refuses a configuration of which a robot's program cannot be started.
+func (c *Config) Startable() error {
+	_, err := c.offered("")
+	return err
+}
+
 func digestOf(program string) (sum string, err error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", err
+		return "", steps.WhyNotStarted(program, err)
 	}
 	f, err := os.Open(path)
 	if err != nil {

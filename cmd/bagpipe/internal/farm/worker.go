@@ -57,6 +57,9 @@ func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
 	}
 	builtins := steps.Builtins()
 	config, err := worker.ParseConfig(c.Config, data, builtins)
+	if err == nil {
+		err = config.Startable()
+	}
 	if err != nil {
 		return err
 	}
