@@ -140,6 +140,9 @@ func (k *Keeper) Say(ctx context.Context, who ledger.Actor, key, says, text stri
 	if says == warrant.Approved && row.isProposer(who.Author.Email) {
 		return fault.New(fault.Refused, fmt.Sprintf("proposal %s is your own: who proposes does not approve", row.Key))
 	}
+	if says == warrant.Approved && slices.ContainsFunc(row.Approved, func(s warrant.Said) bool { return s.Person == row.people(who.Author.Email) }) {
+		return fault.New(fault.Refused, fmt.Sprintf("you approved proposal %s already; one person counts once", row.Key))
+	}
 	return k.commit(ctx, who, warrant.VoicePath(row.Key, who.Author.Email), data, fmt.Sprintf("dispose: %s %s", says, row.Key), text, row.Key)
 }
 
