@@ -136,7 +136,7 @@ func (d *Doctor) store(s store, mark layout.Mark) {
 		return
 	}
 	if err != nil {
-		d.say(s.about, Poor, "%s has no %s: nothing was deposited in it yet", layout.EncodePath(s.dir), layout.StoreFile)
+		d.say(s.about, Good, "%s has no %s: the first deposit makes it", layout.EncodePath(s.dir), layout.StoreFile)
 		return
 	}
 	listed, err := layout.DecodeStore(data)
@@ -250,7 +250,7 @@ func (d *Doctor) programs() {
 		}
 	}
 	if len(unused) > 0 {
-		d.say("programs", Poor, "not there, for workflows to which no collection sends drops: %s", strings.Join(unused, "; "))
+		d.say("programs", Good, "not there, and wanted only by workflows to which no collection sends drops: %s", strings.Join(unused, "; "))
 	}
 	if found == n {
 		d.say("programs", Good, "those of %s that run one are there", layout.Count(n, "step"))
