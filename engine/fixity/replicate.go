@@ -21,6 +21,7 @@ type Copied struct {
 	Collection layout.Name   `json:"collection"`
 	Label      string        `json:"label"`
 	Versions   []int         `json:"versions"` // that were copied; none: all were there
+	Found      []int         `json:"found"`    // that stood there unrecorded, and were read and recorded
 	From       string        `json:"from,omitempty"`
 }
 
@@ -39,9 +40,12 @@ func (c *Checks) Copy(ctx context.Context, to layout.Name, items []layout.ItemID
 	if err != nil {
 		return 0, err
 	}
-	k := copying{c, to, t}
+	k := copying{Checks: c, to: to, t: t}
 	all := len(items) == 0
 	if all {
+		if err := k.look(ctx); err != nil {
+			return 0, err
+		}
 		for it := range c.index.Loaded().Items() {
 			if !it.Disposed() {
 				items = append(items, it.ID)
@@ -71,6 +75,17 @@ type copying struct {
 	*Checks
 	to layout.Name
 	t  target.Target
+
+	stands map[layout.ItemID][]int // versions of which a copy stands there, whatever the records say; of all items alone
+}
+
+// look notes what stands on the target: after a recovery from another one no record says so.
+func (c *copying) look(ctx context.Context) error {
+	c.stands = map[layout.ItemID][]int{}
+	return c.t.Walk(ctx, func(f target.Found) error {
+		c.stands[f.Item] = append(c.stands[f.Item], f.Version)
+		return nil
+	})
 }
 
 // item copies what is not there; nil where an item was not deposited, and not named.
@@ -91,7 +106,7 @@ func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Cop
 	case r.atWork():
 		return nil, errAtWork
 	}
-	out := &Copied{Item: id, Collection: r.Manifest.Collection, Label: r.Manifest.Label, Versions: []int{}}
+	out := &Copied{Item: id, Collection: r.Manifest.Collection, Label: r.Manifest.Label, Versions: []int{}, Found: []int{}}
 	made := map[layout.Name]map[int]layout.DepositCopy{}
 	for version := 1; version <= max(r.Manifest.Version, 1); version++ {
 		if copied, there := r.targets[c.to][version]; there && !c.gone(ctx, copied) {
@@ -101,7 +116,7 @@ func (c copying) item(ctx context.Context, id layout.ItemID, unnamed bool) (*Cop
 			return nil, err
 		}
 	}
-	if len(out.Versions) == 0 {
+	if len(made) == 0 {
 		return out, nil
 	}
 	return out, c.commit(ctx, out, made)
@@ -147,6 +162,10 @@ func (c copying) version(ctx context.Context, r *record, version int, out *Copie
 	}
 	if err := note(c.to, c.t); err != nil {
 		return fmt.Errorf("target %s: %w", c.to, err)
+	}
+	if _, recorded := r.targets[c.to][version]; !recorded && slices.Contains(c.stands[r.Manifest.Item], version) {
+		out.Found = append(out.Found, version)
+		return nil
 	}
 	out.Versions, out.From = append(out.Versions, version), good.from
 	return nil

@@ -43,7 +43,11 @@ func (c *depositCopy) Run(ctx context.Context, on *screen.Screen, open Open) err
 				if err := on.JSONLine(r); err != nil {
 					on.Talk("bagpipe: %v", err)
 				}
-			case !c.Quiet && len(r.Versions) > 0:
+			case c.Quiet:
+			case len(r.Found) > 0:
+				fmt.Fprintf(on.Out, "found   %s  %s/%s: %s, which no record had; checked\n", r.Item.Short(), r.Collection, r.Label, screen.Count(len(r.Found), "version"))
+			}
+			if !c.JSON && !c.Quiet && len(r.Versions) > 0 {
 				fmt.Fprintf(on.Out, "copied  %s  %s/%s: %s, from %s; checked\n", r.Item.Short(), r.Collection, r.Label, screen.Count(len(r.Versions), "version"), r.From)
 			}
 		})
