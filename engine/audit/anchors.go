@@ -53,6 +53,44 @@ func (a *Auditor) Anchor(ctx context.Context, key string) (name string, err erro
 	return name, nil
 }
 
+// Unlisted says why whoever goes by trust/allowed_signers, as it stands at the tip, does not take the anchor of that
+// name for signed; "": it is listed.
+func (a *Auditor) Unlisted(ctx context.Context, name string) (why string, err error) {
+	v, err := a.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	signers, done, err := listedSigners(v)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	all, err := gitstore.Anchors(ctx, a.ledger.Root, signers)
+	i := slices.IndexFunc(all, func(o gitstore.Anchor) bool { return o.Name == name })
+	if err != nil || i < 0 || all[i].Signed == "" {
+		return "", err
+	}
+	return fmt.Sprintf("its key is not listed in %s: an audit does not take it for signed until it is, but with a list of your own (--signers)", layout.SignersFile), nil
+}
+
+// listedSigners puts the committed list of signers into a file, which done removes.
+func listedSigners(tip gitstore.View) (file string, done func() error, err error) {
+	listed, err := ledger.ReadOptional(tip, layout.SignersFile)
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "bagpipe-audit-")
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() error { return os.RemoveAll(dir) }
+	file = filepath.Join(dir, "signers")
+	if err := os.WriteFile(file, listed, 0o600); err != nil {
+		return "", nil, errors.Join(err, done())
+	}
+	return file, done, nil
+}
+
 // LastOwn is when this site made its last anchor, by its name; zero: never.
 func (a *Auditor) LastOwn(ctx context.Context) (last time.Time, err error) {
 	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
@@ -110,19 +148,12 @@ func (a *Auditor) stated(ctx context.Context, o gitstore.Anchor) (string, error)
 // signers: the file, or where it is "" the committed one.
 func (a *Auditor) anchors(ctx context.Context, tip gitstore.View, signers string) (err error) {
 	if signers == "" {
-		dir, err := os.MkdirTemp("", "bagpipe-audit-")
+		listed, done, err := listedSigners(tip)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		listed, err := ledger.ReadOptional(tip, layout.SignersFile)
-		if err != nil {
-			return err
-		}
-		signers = filepath.Join(dir, "signers")
-		if err := os.WriteFile(signers, listed, 0o600); err != nil {
-			return err
-		}
+		defer func() { err = errors.Join(err, done()) }()
+		signers = listed
 	}
 	if _, err := os.Stat(signers); err != nil {
 		return fmt.Errorf("read the signers: %w", err)

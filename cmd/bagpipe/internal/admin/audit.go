@@ -175,6 +175,13 @@ type Anchor struct {
 func (c *Anchor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		name, stamp, err := e.Anchor(ctx, c.Key)
+		if name != "" {
+			if why, noSigners := audit.New(e.Ledger, e.Guard).Unlisted(ctx, name); noSigners != nil {
+				err = errors.Join(err, noSigners)
+			} else if why != "" {
+				on.Talk("warning: %s: %s", name, why)
+			}
+		}
 		switch {
 		case err != nil && name == "":
 			return err
