@@ -59,7 +59,7 @@ func bytesHere(r rooms, id layout.ItemID) error {
 	if r.ledger.Site.Mine(from) || r.folder.HasBytes(id) {
 		return nil
 	}
-	return &steps.Later{Reason: fmt.Sprintf("the item's bytes are not here; copy %s from site %s, but for its records", layout.ItemDir(id), from)}
+	return &steps.Later{Reason: fmt.Sprintf("%s; copy %s from site %s, but for its records", folder.NotHere, layout.ItemDir(id), from)}
 }
 
 // prepare makes the scratch folder, unless the robot is bare or makes it itself, and gives the robot's view of

@@ -96,9 +96,21 @@ func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
 		return fmt.Sprintf("the bytes of item %s were removed from this workspace once they were deposited (%s)%s; the steps before that need them put back into %s/%s",
 			m.Item.Short(), freed, kept, layout.ItemDir(m.Item), layout.SourceDir)
 	}
-	return fmt.Sprintf("the bytes of %sitem %s are not in this workspace: %s does not hold %s/%s as it was dropped%s. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
+	return fmt.Sprintf("the bytes of %sitem %s"+absent+"%s does not hold %s/%s as it was dropped%s. It was taken in at %s by %s: if that was here, they were deleted, or not restored; if the records came by a push, they are in the workspace that took it in. Put %s, %s, %s and %s back from there, or from a backup",
 		what, m.Item.Short(), layout.ItemDir(m.Item), layout.SourceDir, m.Source.Name, kept, layout.FormatTime(since), takenBy(m, x),
 		layout.SourceDir, layout.ContentDir, layout.DerivedDir, layout.VersionsDir)
+}
+
+// What a step says whose item's bytes are not in the workspace.
+const (
+	absent = " are not in this workspace: "
+	// NotHere is what a step says that waits for the bytes of another site's item.
+	NotHere = "the item's bytes are not here"
+)
+
+// SaysAbsent reports whether a step's message is that the item's bytes are not in the workspace.
+func SaysAbsent(message string) bool {
+	return strings.Contains(message, NotHere) || strings.Contains(message, absent)
 }
 
 // takenBy is who registered the version that an item is at, as HOST:PID.

@@ -8,6 +8,7 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/engine/act"
 	"bagpipe/engine/ask"
 	"bagpipe/engine/fixity"
 	"bagpipe/layout"
@@ -90,7 +91,17 @@ type payloadGet struct {
 // Run prints a line for each item whose bytes came.
 func (c *payloadGet) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.with(ctx, func(e *engine.Engine) error {
-		return c.moved(ctx, on, e, "from", func(id layout.ItemID) (fixity.Moved, error) { return fixity.PayloadGet(ctx, e.Fixity, id, c.From) })
+		return c.moved(ctx, on, e, "from", func(id layout.ItemID) (fixity.Moved, error) {
+			m, err := fixity.PayloadGet(ctx, e.Fixity, id, c.From)
+			if err != nil || len(m.Parts) == 0 {
+				return m, err
+			}
+			again, err := act.BytesCame(ctx, e.Act, id)
+			if len(again) > 0 {
+				on.Talk("%s: done by the next run, which it kept waiting: %s", id.Short(), strings.Join(again, ", "))
+			}
+			return m, err
+		})
 	})
 }
 
