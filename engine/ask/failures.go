@@ -153,18 +153,19 @@ func groupID(of ...string) string {
 var (
 	hexes   = regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b|\b[0-9a-fA-F]*[0-9][0-9a-fA-F]*(-[0-9a-fA-F]{2,})*\b`)
 	finding = regexp.MustCompile(`^bag is not valid: .+?: ([a-z]+(?:-[a-z]+)*): `)
-	further = regexp.MustCompile(` \(and [0-9]+ further errors?\b[^)]*\)$`) // of how many findings a bag has
+	opening = regexp.MustCompile(`^(bag is not valid: (FILE: [a-z-]+: )?|exit code [0-9]+: )`) // words that are no label's
+	further = regexp.MustCompile(` \(and [0-9]+ further errors?\b[^)]*\)$`)                    // of how many findings a bag has
 	Numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`)
 )
 
 // likeness is a message without what differs from item to item: its label, and
 // numbers and identifiers, for which # stands.
 func likeness(x act.Failing) string {
-	m := x.Message
+	m := finding.ReplaceAllString(further.ReplaceAllString(x.Message, ""), "bag is not valid: FILE: $1: ")
 	if label := strings.TrimSpace(x.Label); len(label) >= 3 {
-		m = replaceWord(m, label, "LABEL")
+		begin := len(opening.FindString(m))
+		m = m[:begin] + replaceWord(m[begin:], label, "LABEL")
 	}
-	m = finding.ReplaceAllString(further.ReplaceAllString(m, ""), "bag is not valid: FILE: $1: ")
 	m = hexes.ReplaceAllStringFunc(m, func(s string) string {
 		if len(s) < 6 && !strings.HasPrefix(strings.ToLower(s), "0x") {
 			return s

@@ -14,6 +14,10 @@ func TestLikenessOfAShortLabel(t *testing.T) {
 		{"Öl", "Öl: Ölfarbe", "LABEL: Ölfarbe"},
 		{"(1)", "scan(1) is torn", "scanLABEL is torn"},
 		{"scan-7.tif", "cannot read scan-7.tif", "cannot read LABEL"},
+		{"bag", "bag is not valid: data/a: missing: listed and not there", "bag is not valid: FILE: missing: listed and not there"},
+		{"valid", "bag is not valid: data/a: missing: listed and not there", "bag is not valid: FILE: missing: listed and not there"},
+		{"exit", "exit code 3: exit is down", "exit code #: LABEL is down"},
+		{"missing", "bag is not valid: data/a: missing: listed and not there", "bag is not valid: FILE: missing: listed and not there"},
 		{"box", "bag is not valid: data/a: missing: listed and not there (and 1 further error in the step's log)", "bag is not valid: FILE: missing: listed and not there"},
 		{"box", "bag is not valid: data/b: missing: listed and not there (and 12 further errors, which stand in the step's log)", "bag is not valid: FILE: missing: listed and not there"},
 	} {

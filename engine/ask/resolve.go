@@ -26,7 +26,11 @@ func ambiguous(ref string, items []layout.ItemID) error {
 	if len(items) > most {
 		shown = append(shown, "…")
 	}
-	return fault.New(fault.Invalid, fmt.Sprintf("%q fits %d items: %s; give more of the identifier", ref, len(items), strings.Join(shown, ", ")))
+	give := "give more of the identifier"
+	if !slices.ContainsFunc(items, func(id layout.ItemID) bool { return strings.HasPrefix(string(id), ref) }) {
+		give = "give the identifier of the one that is meant, or its beginning"
+	}
+	return fault.New(fault.Invalid, fmt.Sprintf("%q fits %d items: %s; %s", ref, len(items), strings.Join(shown, ", "), give))
 }
 
 // Resolve finds the one item that ref names: an identifier, a unique prefix of

@@ -278,7 +278,7 @@ func openPrerequisite(it *queue.Item, run *queue.Run, i int) (of *queue.Run, ste
 	return of, step, ok
 }
 
-// tellOnce leaves the failure of a step, and what helps, to the line of that step.
+// tellOnce leaves why a step failed, or is tried again, and what helps, to the line of that step.
 func tellOnce(w *Waiting, it *queue.Item, run *queue.Run, i int) {
 	switch w.Code {
 	case "failed":
@@ -286,8 +286,14 @@ func tellOnce(w *Waiting, it *queue.Item, run *queue.Run, i int) {
 			w.Why, w.Remedy = fmt.Sprintf("the workflow stands still as %s failed", run.Plan.Steps[p].Name), Remedy{}
 		}
 	case "requires":
-		if of, p, ok := openPrerequisite(it, run, i); ok && of == run && of.Steps[p].Status == state.Failed {
+		of, p, ok := openPrerequisite(it, run, i)
+		if !ok || of != run {
+			return
+		}
+		if of.Steps[p].Status == state.Failed {
 			w.Why, w.Remedy = fmt.Sprintf("waits for %s, which failed", of.Plan.Steps[p].Name), Remedy{}
+		} else if b := of.Steps[p].Blocked; b != nil && b.Code == "retry" {
+			w.Why, w.Remedy = fmt.Sprintf("waits for %s, which is tried again later", of.Plan.Steps[p].Name), Remedy{}
 		}
 	}
 }
