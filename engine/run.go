@@ -282,6 +282,13 @@ func (r *run) beat(ctx context.Context) {
 	}
 }
 
+// workersOnly reports whether remote workers alone do a step.
+func workersOnly(r *run, run *queue.Run, i int) bool {
+	step := &run.Plan.Steps[i]
+	p, placed := r.e.Settings.Current().Settings.Workers.Placed(run.Plan.Name, step.Name)
+	return placed && p.Only && !step.External
+}
+
 // conclude looks over the index for what is left.
 func (r *run) conclude(ctx context.Context) {
 	asking, err := delivery.Asked(context.WithoutCancel(ctx), r.e.Delivery)
@@ -316,6 +323,8 @@ func (r *run) conclude(ctx context.Context) {
 					r.summary.Waiting++
 				case why != nil && !why.Until.IsZero() && now.Before(why.Until):
 					r.summary.Later++
+				case why == nil && run.Steps[n].Status == state.Waiting && workersOnly(r, run, n):
+					r.summary.Workers++
 				}
 			}
 		}

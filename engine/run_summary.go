@@ -37,9 +37,10 @@ type Left struct {
 
 // Undone is what a run left without having tried, beside steps that wait for a person.
 type Undone struct {
-	Cold        []string          `json:"cold"`        // steps that it did not claim as their warm-up failed
-	Deliveries  []delivery.Asking `json:"deliveries"`  // those that wait for a person, or are tried again
-	Undelivered int               `json:"undelivered"` // deliveries that did not go in this run
+	Cold        []string          `json:"cold"`           // steps that it did not claim as their warm-up failed
+	Deliveries  []delivery.Asking `json:"deliveries"`     // those that wait for a person, or are tried again
+	Undelivered int               `json:"undelivered"`    // deliveries that did not go in this run
+	Workers     int               `json:"waitsForWorker"` // steps that are ready, and for remote workers alone
 }
 
 // itemRun is one run of a workflow on an item.

@@ -123,9 +123,7 @@ func (a *app) code(err error) screen.Exit {
 	case errors.As(a.unwritable, &foreign) && errors.Is(err, gitstore.ErrReadOnly):
 		err = foreign
 	case errors.Is(err, gitstore.ErrReadOnly):
-		if err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err); a.unwritable != nil && errors.Is(err, gitstore.ErrReadOnly) {
-			err = fmt.Errorf("%w: %w", err, a.unwritable)
-		}
+		err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err) // why else was told when it was opened
 	}
 	a.Talk("bagpipe: %s", screen.Local(errorText(err)))
 	if errors.As(err, &w) {

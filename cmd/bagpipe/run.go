@@ -327,6 +327,9 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	if s.Later > 0 {
 		fmt.Fprintf(a.Out, "; %s for a later time", screen.CountVerb(s.Later, "step waits", "steps wait"))
 	}
+	if s.Workers > 0 {
+		fmt.Fprintf(a.Out, "; %s for a remote worker (bagpipe serve lets them in)", screen.CountVerb(s.Workers, "step waits", "steps wait"))
+	}
 	if s.Before > 0 {
 		fmt.Fprintf(a.Out, "; %s earlier (bagpipe status)", screen.CountVerb(s.Before, "step failed", "steps failed"))
 	}

@@ -141,7 +141,7 @@ const goneTries = 5
 
 // retrying is how often a step that failed so is tried again by itself, and the pause after the
 // failures-th failure in a row.
-func (a *Attempts) retrying(s *state.Step, failure error, failures int) (retries int, pause time.Duration) {
+func retrying(a *Attempts, s *state.Step, failure error, failures int) (retries int, pause time.Duration) {
 	var gone *goneError
 	if errors.As(failure, &gone) {
 		return max(s.Retries, goneTries), a.settings.Current().Settings.LaterPause()

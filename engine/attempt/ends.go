@@ -106,7 +106,7 @@ func (a *Attempts) fail(ctx context.Context, c *claimed, err error, text string,
 			Started: from, At: to, Message: message, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones, Progress: c.progress, Yield: c.Yield}
 		failures := rec.Execution.Failures(c.Workflow, c.Step) + 1
 		if s := a.settings.Deployed(rec.Plan.Name, rec.Plan.Step(c.Step)); s != nil && again && !s.OnBatchComplete && kind == state.SystemKind {
-			if retries, pause := a.retrying(s, err, failures); failures <= retries {
+			if retries, pause := retrying(a, s, err, failures); failures <= retries {
 				end.RetryAt = a.ledger.Now().Add(pause)
 			}
 		}
