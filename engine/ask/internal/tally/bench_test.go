@@ -10,7 +10,7 @@ func BenchmarkCount(b *testing.B) {
 	s := &shelf{items: map[uint64]thing{}}
 	const n = 1_000_000
 	wide := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
-	table := New(s, 16, wide, func(x thing) Row {
+	table := New(s, 4096, wide, func(x thing) Row {
 		r := Row{Created: x.created, Since: x.since, Has: make([][]string, len(wide))}
 		for c := range wide {
 			r.Has[c] = []string{fmt.Sprint("v", x.created%int64(c+2))}
@@ -19,15 +19,19 @@ func BenchmarkCount(b *testing.B) {
 	})
 	for p := range table.pages {
 		pg := &table.pages[p]
-		pg.rows, pg.numbers = n/16, make([]uint32, n/16*len(wide))
+		numbers := make([][]uint32, len(wide))
+		pg.rows = n / len(table.pages)
 		for i := range pg.rows {
 			x := thing{created: int64(i), since: int64(i * 7 % 1000)}
-			pg.ids, pg.sums, pg.age, pg.since, pg.ends = append(pg.ids, uint64(p)<<52|uint64(i)), append(pg.sums, 0), append(pg.age, x.created<<1), append(pg.since, x.since), append(pg.ends, 0)
+			pg.ids, pg.sums, pg.age, pg.since, pg.ends = append(pg.ids, uint64(p)<<44|uint64(i)), append(pg.sums, 0), append(pg.age, x.created<<1), append(pg.since, x.since), append(pg.ends, 0)
 			for c, has := range table.row(x).Has {
 				number := table.columns[c].numberOf(has)
-				pg.column(c)[i] = number
+				numbers[c] = append(numbers[c], number)
 				table.columns[c].items[number]++
 			}
+		}
+		for _, column := range numbers {
+			pg.columns = append(pg.columns, cellsOf(column))
 		}
 		table.items += pg.rows
 	}

@@ -51,7 +51,7 @@ type page struct {
 	sums    []uint64 // of what the row was made of
 	age     []int64  // Created and Kin
 	since   []int64
-	numbers []uint32 // of all rows those of their sets in the first column, then in the second, …
+	columns []cells
 	text    []byte
 	ends    []uint32 // of each row's text
 }
@@ -123,11 +123,14 @@ func (t *Table[Item]) follow(n int) {
 	if stamp == was.stamp {
 		return
 	}
+	numbers := make([]uint32, len(all)*len(t.columns)) // of all rows those in the first column, then in the second, …
 	now := page{stamp: stamp, rows: len(all), ids: make([]uint64, 0, len(all)), sums: make([]uint64, 0, len(all)), age: make([]int64, 0, len(all)), since: make([]int64, 0, len(all)),
-		numbers: make([]uint32, len(all)*len(t.columns)), text: make([]byte, 0, len(was.text)), ends: make([]uint32, 0, len(all))}
-	for c, col := range t.columns {
-		for _, number := range was.column(c) {
-			col.items[number]--
+		columns: make([]cells, len(t.columns)), text: make([]byte, 0, len(was.text)), ends: make([]uint32, 0, len(all))}
+	if was.rows > 0 {
+		for c, col := range t.columns {
+			for i := range was.rows {
+				col.items[was.columns[c].at(i)]--
+			}
 		}
 	}
 	for i, f := range all {
@@ -135,7 +138,7 @@ func (t *Table[Item]) follow(n int) {
 		if f.at >= 0 {
 			now.age, now.since = append(now.age, was.age[f.at]), append(now.since, was.since[f.at])
 			for c := range t.columns {
-				now.column(c)[i] = was.column(c)[f.at]
+				numbers[c*len(all)+i] = was.columns[c].at(f.at)
 			}
 			now.text = append(now.text, was.textAt(f.at)...)
 		} else {
@@ -146,23 +149,22 @@ func (t *Table[Item]) follow(n int) {
 			}
 			now.age, now.since = append(now.age, age), append(now.since, r.Since)
 			for c := range t.columns {
-				now.column(c)[i] = t.columns[c].numberOf(r.Has[c])
+				numbers[c*len(all)+i] = t.columns[c].numberOf(r.Has[c])
 			}
 			now.text = append(now.text, r.Text...)
 		}
 		now.ends = append(now.ends, uint32(len(now.text)))
 	}
 	for c, col := range t.columns {
-		for _, number := range now.column(c) {
+		column := numbers[c*len(all) : (c+1)*len(all)]
+		now.columns[c] = cellsOf(column)
+		for _, number := range column {
 			col.items[number]++
 		}
 	}
 	t.items += len(now.ids) - len(was.ids)
 	*was = now
 }
-
-// column is the numbers of a column, by the row.
-func (p *page) column(c int) []uint32 { return p.numbers[c*p.rows : (c+1)*p.rows] }
 
 func (p *page) textAt(i int) []byte {
 	if i == 0 {

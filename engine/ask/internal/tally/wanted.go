@@ -89,7 +89,7 @@ const (
 func (s *sieve) judge(p *page, i int) int16 {
 	but := through
 	for k, c := range s.at {
-		if !s.fits[k][p.column(c)[i]] {
+		if !s.fits[k][p.columns[c].at(i)] {
 			but = s.without(but, int16(k))
 		}
 	}
@@ -103,12 +103,7 @@ func (s *sieve) judgeAll(p *page, buts []int16) []int16 {
 		buts[i] = through
 	}
 	for k, c := range s.at {
-		fits := s.fits[k]
-		for i, number := range p.column(c) {
-			if !fits[number] {
-				buts[i] = s.without(buts[i], int16(k))
-			}
-		}
+		p.columns[c].unfit(s.fits[k], func(i int) { buts[i] = s.without(buts[i], int16(k)) })
 	}
 	if s.plain() {
 		return buts
@@ -238,15 +233,15 @@ func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
 				ages[s.w.Ages.bucket(p.since[i])]++
 			default:
 				c := s.at[but]
-				sums[c][p.column(c)[i]]++
+				sums[c][p.columns[c].at(i)]++
 			}
 		}
 		items += len(rows)
+		if len(rows) == 0 {
+			continue
+		}
 		for c, sum := range sums {
-			numbers := p.column(c)
-			for _, i := range rows {
-				sum[numbers[i]]++
-			}
+			p.columns[c].add(rows, sum)
 		}
 		if len(ages) > 0 {
 			for _, i := range rows {
