@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -121,7 +122,7 @@ func (c *Command) Run(ctx context.Context, on *screen.Screen, b Bench) (err erro
 	}
 	counts := metrics.New(e.Ledger, e.Settings, e.Index, b.Version)
 	site, err := web.New(rooms,
-		web.Place{Root: e.Root(), Base: c.Base, Version: b.Version, ReadOnly: e.Ledger.ReadOnly, Health: counts.Health, Words: b.Words, Now: time.Now, Random: rand.Reader, Log: e.Ledger.Log},
+		web.Place{Root: e.Root(), Base: c.Base, Version: b.Version, ReadOnly: e.Ledger.ReadOnly, Health: counts.Health, Words: b.Words, Now: time.Now, Random: rand.Reader, Log: slog.New(screen.Telling(e.Ledger.Log.Handler(), on.Err))},
 		web.Options{Hosts: c.names(), Local: local, TLS: config != nil, Proxy: web.Proxy{Header: c.ProxyHeader, From: c.proxies}, Watched: counts.Handler()})
 	if err != nil {
 		return err
