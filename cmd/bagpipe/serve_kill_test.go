@@ -13,11 +13,11 @@ import (
 )
 
 // again starts the server anew after a kill, for the same program.
-func (s *site) again() *site {
+func (s *site) again(args ...string) *site {
 	s.b.t.Helper()
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
-	next := s.b.serve()
+	next := s.b.serve(args...)
 	next.token = s.token
 	return next
 }

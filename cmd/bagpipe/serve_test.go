@@ -21,6 +21,7 @@ type site struct {
 	base  string // http://127.0.0.1:PORT
 	link  string // lets one browser in
 	token string // of a program; "": none is given
+	out   string // the file of what it prints
 	jar   http.CookieJar
 }
 
@@ -30,7 +31,7 @@ func (b *bench) serve(args ...string) *site {
 	out, err := os.Create(filepath.Join(b.t.TempDir(), "serve.out"))
 	b.must(err)
 	s := &site{b: b, cmd: exec.Command("bagpipe", append([]string{"-C", b.dir, "serve", "--listen", "127.0.0.1:0"}, args...)...)}
-	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = b.env, out, out
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr, s.out = b.env, out, out, out.Name()
 	b.must(s.cmd.Start())
 	b.t.Cleanup(func() { _ = s.cmd.Process.Kill(); _, _ = s.cmd.Process.Wait() })
 	b.await("the link", func() bool {
@@ -49,6 +50,14 @@ func (b *bench) serve(args ...string) *site {
 	s.jar, err = cookiejar.New(nil)
 	b.must(err)
 	return s
+}
+
+// said is what the server has printed.
+func (s *site) said() string {
+	s.b.t.Helper()
+	text, err := os.ReadFile(s.out)
+	s.b.must(err)
+	return string(text)
 }
 
 // answer is what came back.
