@@ -21,7 +21,8 @@
 //
 // Each removal may be done again. After a crash the item is as it was, or it is begun, and the
 // next run of the same proposal goes on; doing it twice gives the same item. At a site that
-// gets the tombstone by a sync Tidy removes the bytes that it still has.
+// gets the tombstone by a sync Tidy removes the bytes that it still has, access copies that it made itself too: while
+// their target is away the item's folder stays, and the next run goes on.
 //
 // A Keeper has no state but what it was made of.
 package disposal

@@ -347,7 +347,7 @@ func (k *Keeper) copiesMayGo(ctx context.Context, v gitstore.View, rec *ledger.R
 			}
 		}
 	}
-	shelves, err := k.shelves(v, rec.Manifest.Item)
+	shelves, err := k.shelves(v, rec.Manifest.Item, false)
 	if err != nil {
 		return err
 	}

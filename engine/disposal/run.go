@@ -139,7 +139,8 @@ func (k *Keeper) begin(ctx context.Context, r *Row, id layout.ItemID) error {
 }
 
 // remove removes all bytes of an item, and names where they were. It may be done again. Of a
-// tombstone of another site, whose stores are not this one's, only copies on record are missed.
+// tombstone of another site, whose stores are not this one's, only copies on record are missed, and
+// what steps put on access targets here.
 func (k *Keeper) remove(ctx context.Context, id layout.ItemID, elsewhere bool) (removed []string, err error) {
 	v, err := k.Ledger.Store.Tip()
 	if err != nil {
@@ -163,14 +164,12 @@ func (k *Keeper) remove(ctx context.Context, id layout.ItemID, elsewhere bool) (
 	for name := range d.Targets {
 		names[name] = true
 	}
-	if !elsewhere {
-		shelves, err := k.shelves(v, id)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range shelves {
-			names[name] = true
-		}
+	shelves, err := k.shelves(v, id, elsewhere)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range shelves {
+		names[name] = true
 	}
 	if len(d.Targets) == 0 && slices.Contains(stores, "") {
 		names[steps.StoreTarget] = true
@@ -208,25 +207,32 @@ func (k *Keeper) remove(ctx context.Context, id layout.ItemID, elsewhere bool) (
 
 // ownStores names the stores in which deposit steps of the item put bags; "": that of the settings.
 func (k *Keeper) ownStores(v gitstore.View, id layout.ItemID) (stores []string, err error) {
-	return stores, k.tried(v, id, func(s state.Step, status state.Status) {
+	return stores, k.tried(v, id, func(s state.Step, r *state.StepRecord) {
 		own, _ := s.With["store"].(string)
-		if s.Robot == "deposit" && (own != "" || status == state.Completed) {
+		if s.Robot == "deposit" && (own != "" || r.Status == state.Completed) {
 			stores = append(stores, own)
 		}
 	})
 }
 
-// shelves names the targets on which steps of the item put parts of it to be read.
-func (k *Keeper) shelves(v gitstore.View, id layout.ItemID) (names []layout.Name, err error) {
-	return names, k.tried(v, id, func(s state.Step, _ state.Status) {
-		if name, is := s.With["target"].(string); is && (s.Robot == "shelve" || s.Robot == "publish") {
+// shelves names the targets on which steps of the item put parts of it to be read; here: those that were tried at this site.
+func (k *Keeper) shelves(v gitstore.View, id layout.ItemID, here bool) (names []layout.Name, err error) {
+	return names, k.tried(v, id, func(s state.Step, r *state.StepRecord) {
+		name, is := s.With["target"].(string)
+		if !is || s.Robot != "shelve" && s.Robot != "publish" {
+			return
+		}
+		tried := func(a state.Attempt) bool {
+			return k.Ledger.Site == (state.Site{}) || k.Ledger.Site.Mine(state.SiteOf(a.Runner))
+		}
+		if !here || slices.ContainsFunc(slices.Collect(maps.Values(r.Attempts)), tried) {
 			names = append(names, layout.Name(name))
 		}
 	})
 }
 
 // tried calls each for the steps of an item that were tried at least once.
-func (k *Keeper) tried(v gitstore.View, id layout.ItemID, each func(state.Step, state.Status)) error {
+func (k *Keeper) tried(v gitstore.View, id layout.ItemID, each func(state.Step, *state.StepRecord)) error {
 	rec, err := k.Ledger.Read(v, id, "")
 	if err != nil {
 		return err
@@ -238,7 +244,7 @@ func (k *Keeper) tried(v gitstore.View, id layout.ItemID, each func(state.Step, 
 		}
 		for i := range plan.Steps {
 			if s := w.Steps[layout.Name(plan.Steps[i].Name)]; s != nil && len(s.Attempts) > 0 {
-				each(plan.Steps[i], s.Status)
+				each(plan.Steps[i], s)
 			}
 		}
 	}
@@ -348,8 +354,8 @@ func report(d layout.Disposed) string {
 }
 
 // Tidy removes what this workspace has of items that were disposed of elsewhere, and counts
-// the items.
-func (k *Keeper) Tidy(ctx context.Context) (n int, err error) {
+// the items. The errors of items of which something stays, as a target is away, are joined; the others go on.
+func (k *Keeper) Tidy(ctx context.Context) (n int, errs error) {
 	v, err := k.Ledger.Store.Tip()
 	if err != nil {
 		return 0, err
@@ -365,15 +371,20 @@ func (k *Keeper) Tidy(ctx context.Context) (n int, err error) {
 		if rec.Manifest.Disposed == nil || !k.left(v, it.ID) {
 			continue
 		}
-		if _, err := k.remove(ctx, it.ID, true); err != nil {
-			return n, fmt.Errorf("item %s: %w", it.ID.Short(), err)
+		_, err = k.remove(ctx, it.ID, true)
+		if err == nil {
+			err = k.forgetCopies(ctx, it.ID)
 		}
-		if err := k.forgetCopies(ctx, it.ID); err != nil {
-			return n, err
+		switch {
+		case ctx.Err() != nil:
+			return n, errors.Join(errs, ctx.Err())
+		case err != nil:
+			errs = errors.Join(errs, fmt.Errorf("item %s, which was disposed of elsewhere: %w", it.ID.Short(), err))
+		default:
+			n++
 		}
-		n++
 	}
-	return n, nil
+	return n, errs
 }
 
 // left reports whether something of a tombstone's bytes may be here.

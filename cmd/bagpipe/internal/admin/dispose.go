@@ -213,11 +213,11 @@ func (c *disposeRun) Run(ctx context.Context, on *screen.Screen, open Open) erro
 			return err
 		}
 		tidied, err := e.Disposal.Tidy(ctx)
-		if err != nil {
-			return err
-		}
 		if tidied > 0 {
 			on.Talk("%s disposed of elsewhere, and removed here", screen.CountVerb(tidied, "item was", "items were"))
+		}
+		if err != nil {
+			return err
 		}
 		if gone+stay == 0 && !c.JSON {
 			on.Talk("nothing is approved that is not done")
