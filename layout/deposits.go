@@ -59,7 +59,8 @@ type FixityCheck struct {
 	Files   int       `json:"files,omitempty"`
 	Bytes   int64     `json:"bytes,omitempty"`
 	Message string    `json:"message,omitempty"`
-	How     string    `json:"how,omitempty"` // of a failed one: changed, missing or unreadable
+	How     string    `json:"how,omitempty"`   // of a failed one: changed, missing or unreadable
+	Aside   string    `json:"aside,omitempty"` // as of DepositCopy
 }
 
 // DepositCopy is the copy of one version of an item on one target.
@@ -77,6 +78,7 @@ type DepositCopy struct {
 	Outcome     string          `json:"outcome"`
 	Message     string          `json:"message,omitempty"` // what is wrong
 	LastFailure *DepositFailure `json:"lastFailure,omitempty"`
+	Aside       string          `json:"aside,omitempty"` // where bytes stand that a mend set aside, as place
 }
 
 // DepositFailure is the last look at a copy that found it wanting.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -64,8 +65,8 @@ func (c *Checks) mend(ctx context.Context, r Result, p *pace) (Result, error) {
 					bad[version] = map[layout.Name]bool{}
 				}
 				bad[version][name] = true
-			case r.read[name]:
-				if err := c.sweepAside(ctx, r, name, copied); err != nil {
+			case r.read[name] && copied.Aside != "":
+				if err := c.sweepAside(ctx, r, name, version); err != nil {
 					return r, err
 				}
 			}
@@ -93,10 +94,18 @@ func (c *Checks) mend(ctx context.Context, r Result, p *pace) (Result, error) {
 }
 
 // sweepAside removes what a mend that was killed set aside of a copy that was read and is sound.
-func (c *Checks) sweepAside(ctx context.Context, r Result, name layout.Name, copied layout.DepositCopy) error {
+func (c *Checks) sweepAside(ctx context.Context, r Result, name layout.Name, version int) error {
+	copied := r.noted[name][version]
 	t, err := c.target(name)
 	if err == nil {
 		err = target.Sweep(ctx, t, r.Item, copied, r.known[name])
+	}
+	if err == nil {
+		called := copyName(name, version, layout.Manifest{Version: r.version})
+		found := r.Copies[called]
+		copied.Aside = setAside(ctx, t, r.Item, copied)
+		found.Aside, r.noted[name][version] = copied.Aside, copied
+		r.Copies[called] = found
 	}
 	if down := (*target.Down)(nil); errors.As(err, &down) {
 		return nil // the next look does it
@@ -146,7 +155,36 @@ func (m mending) soundOf(ctx context.Context, version int, damaged map[layout.Na
 			return own, nil
 		}
 	}
+	if whole, gerr := m.gathered(ctx, version); gerr == nil {
+		return whole, nil
+	} else if ctx.Err() != nil {
+		return nil, gerr
+	}
 	return nil, err
+}
+
+// gathered makes a sound bag of the files that the copies of a version have sound, each of which may be damaged in others.
+func (m mending) gathered(ctx context.Context, version int) (*soundBag, error) {
+	var from []target.Kept
+	var names []string
+	var whole layout.DepositCopy
+	for _, name := range slices.Sorted(maps.Keys(m.record.targets)) {
+		copied, there := m.record.targets[name][version]
+		if !there || copied.Layout == target.LayoutTar || whole.Digest != "" && copied.Digest != whole.Digest {
+			continue
+		}
+		t, err := m.target(name)
+		if err != nil {
+			return nil, err
+		}
+		from, names, whole = append(from, target.Kept{Target: t, Copy: copied}), append(names, string(name)), copied
+	}
+	get := func(ctx context.Context, dir string) error { return target.Gather(ctx, from, whole.Digest, dir) }
+	b, err := fetching{"", get, whole, m.record.Manifest.Item, "", m.ledger, m.record.pace}.compared(ctx)
+	if err == nil {
+		b.from = "the sound files of " + strings.Join(names, ", ")
+	}
+	return b, err
 }
 
 // unmended notes why a damaged copy was not replaced.
@@ -173,12 +211,13 @@ func (m mending) copy(ctx context.Context, name layout.Name, version int, good *
 		return fmt.Errorf("mend item %s on target %s: %w", r.Item.Short(), name, err)
 	}
 	made.Written, made.LastFailure = m.ledger.Now(), &layout.DepositFailure{At: was.Verified, Message: was.Message}
+	made.Aside = setAside(ctx, t, r.Item, made)
 	r.noted[name][version] = made
 	called := copyName(name, version, m.record.Manifest)
 	found := r.Copies[called]
 	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
 	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
-	found.How = ""
+	found.How, found.Aside = "", made.Aside
 	r.Copies[called] = found
 	return nil
 }

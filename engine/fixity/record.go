@@ -139,6 +139,7 @@ type Status struct {
 	Checked int       `json:"checked"` // at least once
 	Never   int       `json:"never"`
 	Failed  []Result  `json:"failed"`          // by the last check
+	Aside   []Result  `json:"aside,omitempty"` // of which a mend set bytes aside that are there still
 	Oldest  time.Time `json:"oldest,omitzero"` // when the item was checked that was checked longest ago
 	Newest  time.Time `json:"newest,omitzero"` // when the last check was
 }
@@ -173,8 +174,12 @@ func (c *Checks) Status() (Status, error) {
 		if at.After(s.Newest) {
 			s.Newest = at
 		}
-		if r := (Result{Item: it.ID, Collection: it.Collection, Label: it.Label, Copies: knownCopies(d)}); len(r.Failed()) > 0 {
+		r := Result{Item: it.ID, Collection: it.Collection, Label: it.Label, Copies: knownCopies(d)}
+		if len(r.Failed()) > 0 {
 			s.Failed = append(s.Failed, r)
+		}
+		if len(r.Aside()) > 0 {
+			s.Aside = append(s.Aside, r)
 		}
 	}
 	return s, nil

@@ -40,7 +40,7 @@ func (b *bagged) ReadFile(path string) ([]byte, error) {
 
 // bagged gets a bag, reads its records, and places its bytes where they are asked for.
 func (r *recovery) bagged(ctx context.Context, f target.Found, last bool, out *Recovered) (_ *bagged, err error) {
-	got, err := fetching{r.From, r.t, f.Copy, f.Item, "", r.ledger, nil}.validated(ctx)
+	got, err := fetching{r.From, getOf(r.t, f.Copy), f.Copy, f.Item, "", r.ledger, nil}.validated(ctx)
 	if err != nil {
 		return nil, err
 	}

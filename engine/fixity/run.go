@@ -50,6 +50,7 @@ type Result struct {
 	noted       map[layout.Name]map[int]layout.DepositCopy // those on targets, as they are known now
 	known       map[layout.Name]map[int]layout.DepositCopy // all on record
 	read        map[layout.Name]bool                       // targets whose copies were read
+	version     int                                        // the item's
 	targetsOnly bool                                       // the copies of the workspace were not looked at
 	partly      bool                                       // some of these were
 	healed      []string                                   // copies that were replaced
@@ -60,6 +61,16 @@ type Result struct {
 func (r Result) Failed() (copies []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
 		if r.Copies[name].Outcome == layout.FixityFailed {
+			copies = append(copies, name)
+		}
+	}
+	return copies
+}
+
+// Aside names the copies of which a mend set bytes aside that are there still, sorted.
+func (r Result) Aside() (copies []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
+		if r.Copies[name].Aside != "" {
 			copies = append(copies, name)
 		}
 	}

@@ -83,12 +83,17 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 // fetching is one copy on a target that is got from there.
 type fetching struct {
 	name   layout.Name
-	t      target.Target
+	get    func(ctx context.Context, dir string) error
 	copied layout.DepositCopy
 	item   layout.ItemID
 	into   string // "": a folder in scratch
 	ledger *ledger.Ledger
 	pace   *pace
+}
+
+// getOf gets a copy as it stands.
+func getOf(t target.Target, copied layout.DepositCopy) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error { return t.Get(ctx, copied, dir) }
 }
 
 // ownScratch is this engine's part of scratch, which goes with it. Others leave it while the engine is known to live.
@@ -106,7 +111,7 @@ func fetch(ctx context.Context, c *Checks, r *record, name layout.Name, copied l
 	if err != nil {
 		return nil, err
 	}
-	f := fetching{name, t, copied, r.Manifest.Item, into, c.ledger, r.pace}
+	f := fetching{name, getOf(t, copied), copied, r.Manifest.Item, into, c.ledger, r.pace}
 	_, there := os.Lstat(into)
 	b, err := f.compared(ctx)
 	var away *target.Down
@@ -162,7 +167,7 @@ func (f fetching) validated(ctx context.Context) (_ *soundBag, err error) {
 	if err := disk.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	if err := f.t.Get(ctx, f.copied, dir); err != nil {
+	if err := f.get(ctx, dir); err != nil {
 		return nil, err
 	}
 	if err := f.pace.take(ctx, f.copied.Bytes); err != nil {

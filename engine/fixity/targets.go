@@ -56,6 +56,7 @@ func (c *Checks) open(name layout.Name, take func(layout.Name, target.Config) (t
 func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level func(layout.Name, int) (target.Level, bool)) error {
 	if out.noted == nil {
 		out.noted, out.read, out.known = map[layout.Name]map[int]layout.DepositCopy{}, map[layout.Name]bool{}, r.targets
+		out.version = r.Manifest.Version
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
 		for _, version := range slices.Sorted(maps.Keys(r.targets[name])) {
@@ -63,7 +64,7 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 			if !looked {
 				continue
 			}
-			found, err := c.targetCopy(ctx, name, r.targets[name][version], how)
+			found, err := c.targetCopy(ctx, name, r.Manifest.Item, r.targets[name][version], how)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -79,7 +80,7 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 				return err
 			}
 			copied := r.targets[name][version]
-			copied.Verified, copied.Outcome, copied.Message = found.At, found.Outcome, found.Message
+			copied.Verified, copied.Outcome, copied.Message, copied.Aside = found.At, found.Outcome, found.Message, found.Aside
 			if out.noted[name] == nil {
 				out.noted[name] = map[int]layout.DepositCopy{}
 			}
@@ -90,13 +91,16 @@ func (c *Checks) targetCopies(ctx context.Context, r *record, out *Result, level
 	return nil
 }
 
-func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout.DepositCopy, level target.Level) (found layout.FixityCheck, err error) {
+func (c *Checks) targetCopy(ctx context.Context, name layout.Name, id layout.ItemID, copied layout.DepositCopy, level target.Level) (found layout.FixityCheck, err error) {
 	found = layout.FixityCheck{Outcome: layout.FixityPassed, Path: string(name) + ":" + copied.Place}
 	t, err := c.open(name, c.targets.Looking)
 	if err == nil {
 		found.Files, found.Bytes, err = t.Check(ctx, copied, level)
 	}
 	var down *target.Down
+	if err == nil || t != nil && !errors.As(err, &down) {
+		found.Aside = setAside(ctx, t, id, copied)
+	}
 	var wrong *target.Damage
 	switch {
 	case errors.As(err, &down):
@@ -115,6 +119,15 @@ func (c *Checks) targetCopy(ctx context.Context, name layout.Name, copied layout
 		found.Message = ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)
 	}
 	return found, nil
+}
+
+// setAside tells where bytes stand that a mend set aside of a copy. What the target does not say now it says at the next look.
+func setAside(ctx context.Context, t target.Target, id layout.ItemID, copied layout.DepositCopy) string {
+	at, err := target.Aside(ctx, t, id, copied)
+	if err != nil {
+		return copied.Aside
+	}
+	return at
 }
 
 // keepTargets writes what was found of the copies on targets into the item's record.
@@ -145,7 +158,7 @@ func knownCopies(d layout.Deposits) map[string]layout.FixityCheck {
 		newest := slices.Max(slices.Collect(maps.Keys(versions)))
 		for version, c := range versions {
 			all[copyName(name, version, layout.Manifest{Version: newest})] = layout.FixityCheck{At: c.Verified, Outcome: c.Outcome,
-				Path: string(name) + ":" + c.Place, Files: c.Files, Bytes: c.Bytes, Message: c.Message}
+				Path: string(name) + ":" + c.Place, Files: c.Files, Bytes: c.Bytes, Message: c.Message, Aside: c.Aside}
 		}
 	}
 	return all

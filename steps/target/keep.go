@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"bagpipe/bags/files"
 	"bagpipe/layout"
@@ -144,4 +146,154 @@ func TarDigest(ctx context.Context, item layout.ItemID, place, dir string) (stri
 		return "", err
 	}
 	return "sha512:" + hex.EncodeToString(h.Sum(nil)), ctx.Err()
+}
+
+// Kept is a copy on a target.
+type Kept struct {
+	Target
+	Copy layout.DepositCopy
+}
+
+// Gather writes a bag into to, an empty folder, out of copies of it that may be damaged in different files: each file from the
+// first that has it as the bag's manifests say, which the tag manifests vouch for, and for those digest. Copies that are no bag
+// and no OCFL version are passed over. Nothing is synced, and the bag not validated. Errors: *Damage where a file is sound in none; *Down.
+func Gather(ctx context.Context, from []Kept, digest, to string) (err error) {
+	var all []pieces
+	for _, k := range from {
+		p, err := piecesOf(ctx, k)
+		if down := (*Down)(nil); errors.As(err, &down) || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if err == nil {
+			all = append(all, p)
+		}
+	}
+	into, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	own, err := vouched(ctx, all, digest)
+	if err != nil {
+		return err
+	}
+	a, sums, err := own.sums()
+	if err != nil {
+		return err
+	}
+	for name := range own {
+		sums[name] = own.want(a, sums, name)
+	}
+	for _, name := range sortedKeys(sums) {
+		is := false
+		for i := 0; err == nil && !is && i < len(all); i++ {
+			is, err = all[i].take(ctx, into, name, a, sums[name])
+		}
+		if err == nil && !is {
+			err = damage("%s is sound in no copy", layout.EncodePath(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces are the files of a copy: where each stands on the backend, by its name in the bag.
+type pieces struct {
+	b  backend
+	at map[string]string
+}
+
+func piecesOf(ctx context.Context, k Kept) (p pieces, err error) {
+	dir, err := layout.DecodePath(k.Copy.Place)
+	if err != nil {
+		return p, err
+	}
+	p.at = map[string]string{}
+	switch t := k.Target.(type) {
+	case *bagTarget:
+		p.b = t.b
+		return p, t.b.list(ctx, dir, true, func(name string, _ int64) error {
+			p.at[name] = path.Join(dir, name)
+			return nil
+		})
+	case *ocflTarget:
+		p.b = t.b
+		have, _, err := readInventory(ctx, t.b, dir)
+		if wrong := (*Damage)(nil); errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
+			have, _, err = readInventory(ctx, t.b, path.Join(dir, k.Copy.State))
+		}
+		if err != nil {
+			return p, err
+		}
+		state, err := have.state(k.Copy.State)
+		for _, f := range state {
+			p.at[f.name] = path.Join(dir, f.at)
+		}
+		return p, err
+	}
+	return p, errors.ErrUnsupported
+}
+
+// vouched gives the tag manifests that have a digest, from the first copy in which they are sound, and the payload manifests that
+// they vouch for.
+func vouched(ctx context.Context, all []pieces, digest string) (vouchers, error) {
+	for _, p := range all {
+		own := vouchers{}
+		for name := range p.at {
+			if !isTagManifest(name) {
+				continue
+			}
+			if data, err := readAll(ctx, p.b, p.at[name]); err == nil {
+				own[name] = data
+			}
+		}
+		if own.digest() != digest {
+			continue
+		}
+		for _, a := range strongest {
+			sums, payload := map[string][]byte{}, "manifest-"+string(a)+".txt"
+			for line := range strings.Lines(string(own["tagmanifest-"+string(a)+".txt"])) {
+				if err := readSum(strings.TrimRight(line, "\r\n"), a, sums); err != nil {
+					return nil, err
+				}
+			}
+			for i := 0; sums[payload] != nil && own[payload] == nil && i < len(all); i++ {
+				if data, err := readAll(ctx, all[i].b, all[i].at[payload]); err == nil && bytes.Equal(digestOf(a, data), sums[payload]) {
+					own[payload] = data
+				}
+			}
+		}
+		return own, ctx.Err()
+	}
+	return nil, damage("the tag manifests are sound in no copy")
+}
+
+// take writes a file below a root if the copy has it with a digest.
+func (p pieces) take(ctx context.Context, into *os.Root, name string, a files.Algorithm, want []byte) (is bool, err error) {
+	at, there := p.at[name]
+	if !there || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return false, nil
+	}
+	in, err := p.b.open(ctx, at, 0)
+	if err == nil {
+		if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return false, errors.Join(err, in.Close())
+		}
+		out, oerr := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, files.FilePerm)
+		if oerr != nil {
+			return false, errors.Join(oerr, in.Close())
+		}
+		h := a.New()
+		err = copyTold(ctx, io.MultiWriter(out, h), in, nil)
+		err = errors.Join(err, in.Close(), out.Close())
+		if is = err == nil && bytes.Equal(h.Sum(nil), want); !is {
+			err = errors.Join(err, into.Remove(name))
+		}
+	}
+	if down := (*Down)(nil); errors.As(err, &down) || ctx.Err() != nil {
+		return false, errors.Join(err, ctx.Err())
+	}
+	return is, nil // what cannot be read is had from another
 }

@@ -46,6 +46,34 @@ func Sweep(ctx context.Context, t Target, item layout.ItemID, c layout.DepositCo
 	return nil
 }
 
+// Aside tells where bytes stand, as places do, that mends set aside of a copy of an item, of OCFL of any of its versions, and
+// that are not removed yet; "": none. Errors: *Down.
+func Aside(ctx context.Context, t Target, item layout.ItemID, c layout.DepositCopy) (string, error) {
+	dir, err := layout.DecodePath(c.Place)
+	if err != nil {
+		return "", err
+	}
+	var b backend
+	switch t := t.(type) {
+	case *bagTarget:
+		b, dir = t.b, aside(dir)
+	case *tarTarget:
+		b, dir = t.b, aside(dir)
+	case *ocflTarget:
+		root, err := t.open(ctx)
+		if err != nil {
+			return "", err
+		}
+		b, dir = t.b, asideIn(root, item)
+	default:
+		return "", nil
+	}
+	if is, err := stands(ctx, b, dir); err != nil || !is {
+		return "", err
+	}
+	return layout.EncodePath(dir), nil
+}
+
 // removeOf removes what is named for an item in the folder where its bags belong.
 func removeOf(ctx context.Context, b backend, item layout.ItemID, ending string) error {
 	dir := path.Dir(Place(item, 1))

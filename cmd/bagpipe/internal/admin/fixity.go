@@ -173,6 +173,19 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 		}
 		on.Talk("sound    %s  %s/%s: %s", r.Item.Short(), r.Collection, r.Label, strings.Join(copies, ", "))
 	}
+	if !c.JSON && !c.Quiet {
+		for _, line := range asideLines(r) {
+			on.Talk("aside    %s", line)
+		}
+	}
+}
+
+// asideLines tell where bytes stand that mends set aside of an item's copies.
+func asideLines(r fixity.Result) (lines []string) {
+	for _, name := range r.Aside() {
+		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s: what a mend set aside stands in %s", r.Item.Short(), r.Collection, r.Label, name, screen.Local(r.Copies[name].Aside)))
+	}
+	return lines
 }
 
 type fixityStatus struct {
@@ -210,4 +223,9 @@ func printFixity(on *screen.Screen, s fixity.Status) {
 		}
 	}
 	on.List("Damaged", lines)
+	lines = nil
+	for _, r := range s.Aside {
+		lines = append(lines, asideLines(r)...)
+	}
+	on.List("Set aside by mends, until fixity run --mend reads the copy and finds it sound", lines)
 }
