@@ -42,6 +42,7 @@ need tmux tmux
 /usr/bin/python3 -c 'import feedparser' 2>/dev/null || missing="$missing python3-feedparser"
 need smbclient smbclient
 need rclone rclone
+need btrfs btrfs-progs
 python3 -c 'import rdflib' 2>/dev/null || /usr/bin/python3 -c 'import rdflib' 2>/dev/null || missing="$missing python3-rdflib"
 need gdalinfo gdal-bin
 need cs2cs proj-bin

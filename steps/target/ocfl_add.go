@@ -105,7 +105,7 @@ func whole(ctx context.Context, b backend, stage, head string, first bool, fresh
 	ours := stagedNames(head, first, fresh)
 	for name := range ours {
 		if _, is := there.files[strings.TrimPrefix(name, below+"/")]; !is {
-			return fs.ErrNotExist
+			return fmt.Errorf("%s: %w", layout.EncodePath(name), fs.ErrNotExist)
 		}
 	}
 	if len(there.files)+len(there.empty)+len(there.odd) != len(ours) {

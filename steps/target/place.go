@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -132,7 +133,10 @@ func (s staging) lost(ctx context.Context, err error) error {
 	if !s.b.traits().renames || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTaken) {
 		return err
 	}
-	return errors.Join(&Down{errTaken}, s.b.remove(ctx, s.at()))
+	if !errors.Is(err, errTaken) {
+		err = fmt.Errorf("%w: %v", errTaken, err) // says which of its files is gone
+	}
+	return errors.Join(&Down{err}, s.b.remove(ctx, s.at()))
 }
 
 // aside is the name that a damaged copy has until a sound one stands in its place.

@@ -66,11 +66,17 @@ var built = sync.OnceValues(func() (string, error) {
 // the test. options are the program's beside. Where it cannot be built the test is skipped.
 func NewS3(t testing.TB, lock bool, options ...string) *S3 {
 	t.Helper()
+	return NewS3In(t, t.TempDir(), lock, options...)
+}
+
+// NewS3In is NewS3 of a server that keeps all in a folder.
+func NewS3In(t testing.TB, dir string, lock bool, options ...string) *S3 {
+	t.Helper()
 	program, err := built()
 	if err != nil {
 		t.Skip(err)
 	}
-	s := &S3{Dir: t.TempDir(), Secrets: filepath.Join(t.TempDir(), "secrets.yaml")}
+	s := &S3{Dir: dir, Secrets: filepath.Join(t.TempDir(), "secrets.yaml")}
 	must(t, os.WriteFile(s.Secrets, []byte("accessKey: "+accessKey+"\nsecretKey: "+secretKey+"\n"), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
