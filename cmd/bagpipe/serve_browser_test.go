@@ -298,6 +298,24 @@ func TestServeManyTabs(t *testing.T) {
 	if kept := in(last, `String(document.activeElement === window.was && window.was.isConnected)`); kept != "true" {
 		t.Error("what had the focus was exchanged")
 	}
+	// What is selected stays, and what is paused stands still, until that ends.
+	held := func(tab context.Context) string { return in(tab, `document.querySelectorAll(".figures b")[3].textContent`) }
+	b.must(chromedp.Run(last, chromedp.Evaluate(`getSelection().selectAllChildren(document.querySelector("table.grid")); scrollTo(0, 40); 0`, nil)))
+	b.ok("hold", "i1")
+	b.await("the hold in another tab", func() bool { return held(tabs[0]) == "1" })
+	if got := held(last) + in(last, `String(getSelection().isCollapsed)`); got != "0false" {
+		t.Errorf("beside a selection: %s", got)
+	}
+	b.must(chromedp.Run(last, chromedp.Evaluate(`getSelection().removeAllRanges(); 0`, nil)))
+	b.await("the hold once nothing is selected", func() bool { return held(last) == "1" })
+	b.must(chromedp.Run(last, chromedp.Evaluate(`document.getElementById("live").click(); 0`, nil)))
+	b.ok("release", "i1")
+	b.await("the release in another tab", func() bool { return held(tabs[0]) == "0" })
+	if got := held(last) + in(last, `document.getElementById("live").getAttribute("aria-pressed")`); got != "1false" {
+		t.Errorf("paused: %s", got)
+	}
+	b.must(chromedp.Run(last, chromedp.Evaluate(`document.getElementById("live").click(); 0`, nil)))
+	b.await("the release once it goes on", func() bool { return held(last) == "0" })
 	streams := func() int {
 		out, err := exec.Command("ss", "-Htn", "state", "established", "dst", strings.TrimPrefix(s.base, "http://")).Output()
 		if err != nil {
