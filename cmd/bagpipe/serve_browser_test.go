@@ -299,7 +299,9 @@ func TestServeManyTabs(t *testing.T) {
 		t.Error("what had the focus was exchanged")
 	}
 	// What is selected stays, and what is paused stands still, until that ends.
-	held := func(tab context.Context) string { return in(tab, `document.querySelectorAll(".figures b")[3].textContent`) }
+	held := func(tab context.Context) string {
+		return in(tab, `document.querySelectorAll(".figures b")[3].textContent`)
+	}
 	b.must(chromedp.Run(last, chromedp.Evaluate(`getSelection().selectAllChildren(document.querySelector("table.grid")); scrollTo(0, 40); 0`, nil)))
 	b.ok("hold", "i1")
 	b.await("the hold in another tab", func() bool { return held(tabs[0]) == "1" })

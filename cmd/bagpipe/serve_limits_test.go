@@ -187,3 +187,24 @@ func TestServeReadOnly(t *testing.T) {
 		t.Errorf("the branch went from %s to %s", before, now)
 	}
 }
+
+// A body that is larger than any call needs is not read to its end, and no page or call takes it.
+func TestServeLargeBodies(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 1)
+	s := b.serve("--no-run")
+	s.program("admin")
+	large := strings.Repeat("x", 4<<20)
+	for _, c := range [][4]string{{"POST", "/api/v1/items/i0/acts", `{"act":"hold","message":"` + large + `"}`, "application/json"}, {"POST", "/items/i0/acts", "act=hold&message=" + large, formType},
+		{"PUT", "/workflow/objects/i0/workflows/trial/look", `<process name="look" status="completed" text="` + large + `"/>`, "application/xml"}} {
+		a, err := s.request(c[0], c[1], c[2], "Content-Type", c[3])
+		if err == nil && (a.code < 400 || a.code >= 500) {
+			t.Errorf("%s %s: %d %.200s", c[0], c[1], a.code, a.body)
+		}
+	}
+	if held := gjson.Get(s.ask("GET", "/api/v1/items?held=true", "").body, "#").Int(); held != 0 {
+		t.Errorf("%d items are held", held)
+	}
+}

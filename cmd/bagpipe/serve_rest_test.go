@@ -89,6 +89,9 @@ func TestServeSeedCalls(t *testing.T) {
 	if a := s.ask("GET", query, ""); a.code != 200 || attr(t, a.body, "objects", "", "count") != "2" || !strings.HasPrefix(attr(t, a.body, "object", "", "id"), "druid:") {
 		t.Errorf("Query: %+v", a)
 	}
+	if a := s.ask("GET", query+"&completed=dor:googleScannedBookWF:descriptive-metadata", ""); a.code != 200 || attr(t, a.body, "objects", "", "count") != "0" {
+		t.Errorf("Query for two that are completed: %+v", a)
+	}
 	put := func(step, body string, code int, more ...string) answer {
 		t.Helper()
 		a := s.ask("PUT", wf+"/"+step+strings.Join(more, ""), body)
