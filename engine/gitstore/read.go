@@ -63,10 +63,14 @@ func (s *Store) At(commit Hash) (View, error) {
 	return View{db: s.repo.DB, commit: commit, tree: c.Tree}, nil
 }
 
-// HoldsBlob reports whether these bytes were ever committed as a file, or at least stored
-// in the repository. It is quick whatever the length of the history.
-func (s *Store) HoldsBlob(data []byte) (bool, error) {
-	return s.repo.DB.Has(odb.Name(odb.TypeBlob, data))
+// HoldsBlobs reports of each of some files whether its bytes were ever committed, or at least
+// stored in the repository. It is quick whatever the length of the history.
+func (s *Store) HoldsBlobs(files [][]byte) ([]bool, error) {
+	var blobs []Hash
+	for _, data := range files {
+		blobs = append(blobs, odb.Name(odb.TypeBlob, data))
+	}
+	return s.repo.DB.HasEach(blobs)
 }
 
 // HasTree reports whether a tree is in the repository.

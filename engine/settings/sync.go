@@ -19,6 +19,8 @@ import (
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The rules are: a settings file in the workspace and its committed version are
@@ -85,10 +87,24 @@ func (so *Source) syncFiles(ctx context.Context, v gitstore.View) error {
 	if err != nil {
 		return err
 	}
+	if err := recall(ctx, so, v, paths, seen, lost); err != nil {
+		return err
+	}
+	last := ""
+	together := &together{seen: seen}
 	for _, p := range paths {
-		if err := so.syncFile(ctx, v, p, seen, lost); err != nil {
+		if dir := path.Dir(p); dir != last { // files of one folder may name those of another
+			if err := together.commit(ctx, so); err != nil {
+				return err
+			}
+			last = dir
+		}
+		if err := so.syncFile(ctx, v, p, seen, lost, together); err != nil {
 			return err
 		}
+	}
+	if err := together.commit(ctx, so); err != nil {
+		return err
 	}
 	if fmt.Sprint(seen) != before {
 		return so.writeShown(seen)
@@ -123,7 +139,7 @@ func (so *Source) allSettings(v gitstore.View) ([]string, error) {
 	return paths, nil
 }
 
-func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen shown, lost bool) error {
+func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen shown, lost bool, together *together) error {
 	committed, err := v.ReadFile(p)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", p, err)
@@ -133,11 +149,6 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	isThere, isCommitted := onDisk != nil, committed != nil
-	if isThere && (isCommitted || lost) && seen[p] == "" && !bytes.Equal(onDisk, committed) {
-		if err := so.rememberShown(ctx, v, p, onDisk, seen); err != nil {
-			return err
-		}
-	}
 	switch {
 	case isThere && isCommitted && bytes.Equal(onDisk, committed):
 		seen[p] = ledger.DigestOf(committed)
@@ -146,7 +157,7 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 		delete(seen, p)
 		return nil
 	case !isThere && seen[p] == ledger.DigestOf(committed) && p != layout.SettingsFile:
-		return so.commitSetting(ctx, p, committed, nil, seen)
+		return so.commitSetting(ctx, p, committed, nil, seen, together)
 	case !isThere:
 		return so.showSetting(p, committed, seen)
 	case !isCommitted && seen[p] == ledger.DigestOf(onDisk): // deleted by a push
@@ -156,11 +167,11 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 		}
 		return os.Remove(so.ledger.Path(p))
 	case !isCommitted:
-		return so.commitSetting(ctx, p, nil, onDisk, seen)
+		return so.commitSetting(ctx, p, nil, onDisk, seen, together)
 	case seen[p] == ledger.DigestOf(onDisk):
 		return so.showSetting(p, committed, seen)
 	case seen[p] == "" || seen[p] == ledger.DigestOf(committed):
-		return so.commitSetting(ctx, p, committed, onDisk, seen)
+		return so.commitSetting(ctx, p, committed, onDisk, seen, together)
 	}
 	kept := p + ".edited-" + so.ledger.Now().UTC().Format("20060102T150405Z")
 	if err := disk.Rename(so.ledger.Path(p), so.ledger.Path(kept)); err != nil {
@@ -170,13 +181,51 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 	return so.showSetting(p, committed, seen)
 }
 
-// rememberShown finds out whether a file that is not remembered, as after
-// rm -rf .bagpipe, is what an older commit holds. It was shown then, and what was
-// committed since must not be taken back by it.
-func (so *Source) rememberShown(ctx context.Context, v gitstore.View, p string, onDisk []byte, seen shown) error {
-	if known, err := so.ledger.Store.HoldsBlob(onDisk); err != nil || !known {
+// recall remembers of files that are not remembered, as after rm -rf .bagpipe, which were shown. The
+// store is asked once for the bytes of all of them: thousands may be new.
+func recall(ctx context.Context, so *Source, v gitstore.View, paths []string, seen shown, lost bool) error {
+	var unknown []string
+	var files [][]byte
+	for _, p := range paths {
+		if seen[p] != "" {
+			continue
+		}
+		onDisk, err := os.ReadFile(so.ledger.Path(p))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		committed, err := v.ReadFile(p)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		if (committed != nil || lost) && !bytes.Equal(onDisk, committed) {
+			unknown, files = append(unknown, p), append(files, onDisk)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	held, err := so.ledger.Store.HoldsBlobs(files)
+	if err != nil {
 		return err
 	}
+	for i, p := range unknown {
+		if held[i] {
+			if err := so.rememberShown(ctx, v, p, files[i], seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rememberShown finds out whether a file that is not remembered, and whose bytes some commit may
+// hold, is what an older commit holds. It was shown then, and what was committed since must not
+// be taken back by it.
+func (so *Source) rememberShown(ctx context.Context, v gitstore.View, p string, onDisk []byte, seen shown) error {
 	for c, err := range so.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
 		if err != nil {
 			return fmt.Errorf("look for %s in the history: %w", p, err)
@@ -215,7 +264,7 @@ func (so *Source) showSetting(p string, committed []byte, seen shown) error {
 
 // commitSetting checks an edit and commits it as the person's; a refused one is
 // reported and left where it is. edited nil is a deletion.
-func (so *Source) commitSetting(ctx context.Context, p string, committed, edited []byte, seen shown) error {
+func (so *Source) commitSetting(ctx context.Context, p string, committed, edited []byte, seen shown, together *together) error {
 	verb := "changed"
 	switch {
 	case edited == nil:
@@ -242,13 +291,53 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 		so.ledger.Warn(fmt.Sprintf("%v; %s", refused, note))
 		return nil
 	}
-	if err := so.PutSetting(ctx, p, committed, edited, verb); err != nil {
+	together.edits = append(together.edits, edit{p, committed, edited, verb})
+	if independent(path.Dir(p)) {
+		return nil
+	}
+	return together.commit(ctx, so)
+}
+
+// edit is a file that was checked, and is to be committed.
+type edit struct {
+	path     string
+	was, now []byte // nil: there is none
+	verb     string
+}
+
+// together are edits of one folder that are committed side by side, each by a commit of its own, so that
+// a group of commits waits for the disk once. A crash leaves some that the next sync finds as committed.
+type together struct {
+	seen  shown
+	edits []edit
+}
+
+// independent reports whether no file of a folder says anything of another there.
+func independent(dir string) bool { return dir == layout.SchedulesDir || dir == layout.QueuesDir }
+
+// Few edits are committed one after the other, in the order of their names; of more at most so many at once.
+const (
+	fewEdits     = 8
+	mostTogether = 256
+)
+
+func (t *together) commit(ctx context.Context, so *Source) error {
+	group, gctx := errgroup.WithContext(ctx)
+	if group.SetLimit(mostTogether); len(t.edits) <= fewEdits {
+		group.SetLimit(1)
+	}
+	for _, e := range t.edits {
+		group.Go(func() error { return so.PutSetting(gctx, e.path, e.was, e.now, e.verb) })
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	delete(seen, p)
-	if edited != nil {
-		seen[p] = ledger.DigestOf(edited)
+	for _, e := range t.edits {
+		if delete(t.seen, e.path); e.now != nil {
+			t.seen[e.path] = ledger.DigestOf(e.now)
+		}
 	}
+	t.edits = nil
 	return nil
 }
 

@@ -243,26 +243,52 @@ const hasScans = 4
 
 // Has reports whether the object exists.
 func (db *DB) Has(h Hash) (bool, error) {
-	if _, _, ok := db.objects.find(h); ok {
-		return true, nil
-	}
+	has, err := db.HasEach([]Hash{h})
+	return has[0], err
+}
+
+// HasEach is Has of each of some objects. For those that are not there it looks at the packs'
+// folder again, a few times for all of them.
+func (db *DB) HasEach(objects []Hash) (has []bool, err error) {
+	has = make([]bool, len(objects))
 	for i := range hasScans + 1 {
 		if i > 0 {
 			if _, err := db.rescan(); err != nil {
-				return false, err
+				return has, err
 			}
 		}
-		if _, _, ok, err := db.locate(h); ok || err != nil {
-			return ok, err
+		wanting := 0
+		for n, h := range objects {
+			if has[n] {
+				continue
+			}
+			if has[n], err = db.seen(h); err != nil {
+				return has, err
+			}
+			if !has[n] {
+				wanting++
+			}
 		}
-		if _, err := os.Lstat(db.loosePath(h)); err == nil {
-			return true, nil
+		if wanting == 0 {
+			break
 		}
 		if i > 0 && i < hasScans {
 			time.Sleep(scanPause)
 		}
 	}
-	return false, nil
+	return has, nil
+}
+
+// seen reports whether an object stands where it was looked last.
+func (db *DB) seen(h Hash) (bool, error) {
+	if _, _, ok := db.objects.find(h); ok {
+		return true, nil
+	}
+	if _, _, ok, err := db.locate(h); ok || err != nil {
+		return ok, err
+	}
+	_, err := os.Lstat(db.loosePath(h))
+	return err == nil, nil
 }
 
 // Read gives an object. The bytes are shared: they must not be changed.
