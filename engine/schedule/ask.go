@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/timetable"
@@ -38,8 +41,20 @@ type Fired struct {
 
 // Rows tells how the schedules in force stand, by their names.
 func (k *Keeper) Rows() (rows []Row, err error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return nil, err
+	}
+	states, err := v.List(layout.FiringsDir) // of thousands of schedules few may have one
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, e := range states {
+		seen[strings.TrimSuffix(e.Name, ".json")] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.settings.Current().Schedules)) {
-		r, err := k.Row(name)
+		r, err := rowAt(k, v, name, seen[name])
 		if err != nil {
 			return nil, err
 		}
@@ -101,16 +116,24 @@ func broken(so *settings.Source) (map[string]*layout.FileError, error) {
 
 // Row tells how one schedule stands.
 func (k *Keeper) Row(name string) (row Row, err error) {
-	s, err := k.inForce(name)
-	if err != nil {
-		return row, err
-	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return row, err
 	}
+	return rowAt(k, v, name, true)
+}
+
+// rowAt is Row at a commit; seen is false where the schedule has no state there.
+func rowAt(k *Keeper, v gitstore.View, name string, seen bool) (row Row, err error) {
+	s, err := k.inForce(name)
+	if err != nil {
+		return row, err
+	}
 	row = Row{Name: name, Trigger: s.Trigger.String(), Zone: s.Zone, Status: Started}
-	st, err := read(v, name)
+	var st *State
+	if seen {
+		st, err = read(v, name)
+	}
 	if err != nil { // as somebody pushed it
 		row.Status, row.Trouble = Broken, err.Error()
 		return row, nil
