@@ -81,7 +81,7 @@ func (w *Away) Answers(request string) { w.attempt.by.Request = request }
 // Prepare gives what the robot is given. After an error the caller ends the attempt with it.
 func (w *Away) Prepare(ctx context.Context) (c *steps.Call, s *state.Step, err error) {
 	err = w.guard(func() error {
-		c, err = prepare(ctx, w.Work, false)
+		c, err = prepare(ctx, w.Work, false, false) // what its worker sends is put there
 		return err
 	})
 	return c, w.plan, laterWhenFull(err)

@@ -23,7 +23,7 @@ import (
 
 // call prepares the attempt's scratch folder and calls the step's robot.
 func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, err error) {
-	c, err := prepare(ctx, w, w.bare())
+	c, err := prepare(ctx, w, w.bare(), seldom(w))
 	if err != nil {
 		return steps.Result{}, err
 	}
@@ -62,9 +62,9 @@ func bytesHere(r rooms, id layout.ItemID) error {
 	return &steps.Later{Reason: fmt.Sprintf("%s; copy %s from site %s, but for its records", folder.NotHere, layout.ItemDir(id), from)}
 }
 
-// prepare makes the scratch folder, unless the robot is bare or makes it itself, and gives the robot's view of
-// the item; the inputs are kept where the step says so.
-func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error) {
+// prepare makes the scratch folder, unless the robot is bare, or seldom needs it and makes it then,
+// and gives the robot's view of the item; the inputs are kept where the step says so.
+func prepare(ctx context.Context, w *Work, bare, seldom bool) (c *steps.Call, err error) {
 	if w.writing, err = w.a.folder.Begin(); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func prepare(ctx context.Context, w *Work, bare bool) (c *steps.Call, err error)
 	if c, err = w.a.newCall(ctx, w); err != nil {
 		return nil, err
 	}
-	if !bare && (!seldom(w) || c.Decoded.Source.Place != nil) {
+	if !bare && (!seldom || c.Decoded.Source.Place != nil) {
 		if err := w.a.folder.Spares.Take(w.scratch); err != nil {
 			return nil, err
 		}
