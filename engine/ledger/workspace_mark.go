@@ -56,6 +56,13 @@ func (l *Ledger) Mark(ctx context.Context) (mark layout.Mark, err error) {
 	return w.Mark, err
 }
 
+// LookAtMark reads the workspace's mark anew, and mends the file: a join may have brought one that was spoiled.
+func LookAtMark(ctx context.Context, l *Ledger) error {
+	l.mark.Store(nil)
+	_, err := l.Mark(ctx)
+	return err
+}
+
 // newer reports whether a file is of a later version of the program, and to be left alone.
 func newer(err error) bool {
 	var schema *layout.SchemaError

@@ -90,7 +90,11 @@ func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, e
 	if fetched != nil {
 		return r, errors.Join(append(errs, fetched)...)
 	}
-	if err := s.guard.LookAtFew(ctx); err != nil {
+	err := s.guard.LookAtFew(ctx)
+	if err == nil && len(r.Joined) > 0 {
+		err = ledger.LookAtMark(ctx, s.ledger)
+	}
+	if err != nil {
 		return r, errors.Join(append(errs, err)...)
 	}
 	offered, err := s.TakeOffers(ctx, again)
