@@ -26,9 +26,10 @@ func halfCloned(dir string) bool {
 
 // Clone makes a second workspace, a site of that name, of the history at url, which becomes
 // its remote origin. It has the records of the items and not their bytes. dir must not be
-// there; what is made is removed again where the clone is refused.
+// there, or be empty, as one that was killed at once leaves it; what is made is removed again where the clone is refused.
 func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (err error) {
-	if _, err := os.Lstat(dir); err == nil {
+	entries, noFolder := os.ReadDir(dir)
+	if _, err := os.Lstat(dir); err == nil && (noFolder != nil || len(entries) > 0) {
 		if halfCloned(dir) {
 			return fault.New(fault.Refused, fmt.Sprintf("%s was begun by a clone that was cut off, and holds nothing of its own", dir), fault.Remedy{Verb: fault.CloneAnew, Name: dir})
 		}

@@ -276,3 +276,49 @@ func (s *sites) verify() {
 		}
 	}
 }
+
+// A clone that was killed, wherever, is a whole site, or nothing, or is known for what it is: to do nothing
+// there, and how to begin anew.
+func TestKilledClone(t *testing.T) {
+	b := newBench(t)
+	hub, to := filepath.Join(b.top, "hub.git"), filepath.Join(b.top, "field")
+	b.git("init", "-q", "--bare", "-b", "main", hub)
+	b.write("in/a.txt", "a")
+	b.ok("add", filepath.Join(b.top, "in", "a.txt"))
+	b.ok("site", "ws")
+	b.ok("remote", "add", "origin", hub)
+	b.ok("sync")
+	rnd := rand.New(rand.NewPCG(14, 0))
+	whole, cut := time.Duration(0), 0
+	for n := range 12 {
+		site := fmt.Sprintf("field%d", n) // a whole one keeps its name
+		p, begun := b.start("clone", hub, to, "--site", site), time.Now()
+		if n == 0 { // how long one takes here
+			p.code(0)
+			whole = time.Since(begun)
+		} else {
+			time.Sleep(time.Duration(rnd.Int64N(int64(whole))))
+			p.kill()
+		}
+		again := b.start("clone", hub, to, "--site", site)
+		<-again.end
+		said := again.out.String()
+		switch {
+		case strings.Contains(said, "is there already"):
+			field := *b
+			field.dir = to
+			field.ok("sync")
+			field.ok("payload", "status")
+		case strings.Contains(said, "was begun by a clone that was cut off"):
+			if cut++; !strings.Contains(said, "rm -r "+to) {
+				t.Fatalf("round %d: %s", n, said)
+			}
+		case again.cmd.ProcessState.ExitCode() != 0:
+			t.Fatalf("round %d: %s", n, said)
+		}
+		if !eventually(func() bool { return os.RemoveAll(to) == nil }) { // a git that outlived its clone may still write there
+			t.Fatalf("round %d: %s stays", n, to)
+		}
+	}
+	t.Logf("%d of 11 clones were cut off", cut)
+}
