@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -307,6 +308,7 @@ type edit struct {
 
 // together are edits of one folder that are committed side by side, each by a commit of its own, so that
 // a group of commits waits for the disk once. A crash leaves some that the next sync finds as committed.
+// The commits stand in the order of the edits: each request takes the next edit as the store comes to it.
 type together struct {
 	seen  shown
 	edits []edit
@@ -315,19 +317,24 @@ type together struct {
 // independent reports whether no file of a folder says anything of another there.
 func independent(dir string) bool { return dir == layout.SchedulesDir || dir == layout.QueuesDir }
 
-// Few edits are committed one after the other, in the order of their names; of more at most so many at once.
-const (
-	fewEdits     = 8
-	mostTogether = 256
-)
+// mostTogether is how many edits are handed to the store at once.
+const mostTogether = 256
 
 func (t *together) commit(ctx context.Context, so *Source) error {
 	group, gctx := errgroup.WithContext(ctx)
-	if group.SetLimit(mostTogether); len(t.edits) <= fewEdits {
-		group.SetLimit(1)
-	}
-	for _, e := range t.edits {
-		group.Go(func() error { return so.PutSetting(gctx, e.path, e.was, e.now, e.verb) })
+	group.SetLimit(mostTogether)
+	var taken atomic.Int64
+	for range t.edits {
+		group.Go(func() error {
+			var mine *edit
+			_, err := so.ledger.Store.Commit(gctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+				if mine == nil { // not again, where another writer moved the branch
+					mine = &t.edits[taken.Add(1)-1]
+				}
+				return so.change(r, mine)
+			})
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -365,21 +372,26 @@ func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError,
 // PutSetting commits one settings file, unless another writer changed it since.
 func (so *Source) PutSetting(ctx context.Context, p string, was, data []byte, verb string) error {
 	_, err := so.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
-		now, err := r.ReadFile(p)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		if (now == nil) == (data == nil) && bytes.Equal(now, data) {
-			return nil, nil // another process committed the same edit
-		}
-		if (now == nil) != (was == nil) || !bytes.Equal(now, was) {
-			return nil, fmt.Errorf("%s was changed by another writer just now; run the command again", p)
-		}
-		who := so.ledger.ByPerson()
-		return &gitstore.Change{Files: map[string][]byte{p: data}, Author: who.Author,
-			Message: ledger.Message("settings: "+verb+" "+p, "", []ledger.Trailer{{"Bagpipe-Settings", p}, {"Bagpipe-Agent", who.Agent}})}, nil
+		return so.change(r, &edit{p, was, data, verb})
 	})
 	return err
+}
+
+// change makes the commit of an edit; nil: it is committed already.
+func (so *Source) change(r gitstore.Reader, e *edit) (*gitstore.Change, error) {
+	now, err := r.ReadFile(e.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if (now == nil) == (e.now == nil) && bytes.Equal(now, e.now) {
+		return nil, nil // another process committed the same edit
+	}
+	if (now == nil) != (e.was == nil) || !bytes.Equal(now, e.was) {
+		return nil, fmt.Errorf("%s was changed by another writer just now; run the command again", e.path)
+	}
+	who := so.ledger.ByPerson()
+	return &gitstore.Change{Files: map[string][]byte{e.path: e.now}, Author: who.Author,
+		Message: ledger.Message("settings: "+e.verb+" "+e.path, "", []ledger.Trailer{{"Bagpipe-Settings", e.path}, {"Bagpipe-Agent", who.Agent}})}, nil
 }
 
 // NoteSettings asks for settings that others committed to be read; an observer.
