@@ -189,12 +189,14 @@ func (w *Worker) Run(ctx context.Context, drain <-chan struct{}) error {
 	w.obey(side, welcome.Orders)
 	w.o.Say(fmt.Sprintf("worker %s: %s, engine at %s", w.o.Config.Name, layout.Count(w.o.Config.Slots, "slot"), welcome.Transfer))
 	var beating sync.WaitGroup
-	beating.Go(func() { w.beating(side) })
+	beats, still := context.WithCancel(context.WithoutCancel(ctx)) // until the last attempt is given back
+	defer still()
+	beating.Go(func() { w.beating(beats) })
 	err := w.untilEnd(side, drain)
 	w.drain()
-	w.countDown()
+	w.countDown(ctx)
 	w.wg.Wait()
-	stop()
+	still()
 	beating.Wait()
 	w.lastBeat(context.WithoutCancel(ctx))
 	return err
@@ -358,10 +360,14 @@ func (w *Worker) drain() {
 	}
 }
 
-// countDown tells how many attempts are left, until there are none.
-func (w *Worker) countDown() {
+// countDown tells how many attempts are left, until there are none. Once ctx ends it ends their robots, also of those
+// that are granted still.
+func (w *Worker) countDown(ctx context.Context) {
 	told := -1
 	for {
+		if ctx.Err() != nil {
+			w.endAll(context.Cause(ctx))
+		}
 		n := w.busy()
 		if n != told {
 			w.o.Say(fmt.Sprintf("worker %s: draining, %d at work", w.o.Config.Name, n))
