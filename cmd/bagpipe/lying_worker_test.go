@@ -198,7 +198,7 @@ func TestAWorkerThatLies(t *testing.T) {
 		return strings.Contains(f.step("a", "derive").Get("attempts.0.message").String(), "was not announced")
 	})
 	f.await("the second suspension", func() bool { return f.state("liar") == "suspended" })
-	if out := f.ok("workers", "list"); !strings.Contains(out, "suspended: derived/x was not announced") {
+	if out := f.ok("workers", "list"); !strings.Contains(out, "suspended: derived/x was not announced") || !strings.Contains(out, " messages refused\n") || !strings.Contains(out, " messages refused since the engine began\n") {
 		t.Errorf("%s", out)
 	}
 	f.ok("workers", "resume", "liar")

@@ -54,6 +54,12 @@ func (m *Metrics) workers(w *writer) {
 	took("fetch_seconds_total", "How long their files were fetched", func(t wire.Took) float64 { return t.Fetch })
 	took("run_seconds_total", "How long their robots ran", func(t wire.Took) float64 { return t.Run })
 	took("send_seconds_total", "How long what they made was sent", func(t wire.Took) float64 { return t.Send })
+	w.family("bagpipe_refused_messages_total", "counter", "Messages to the engine that it refused, since it began: malformed, too late, of another's attempt.")
+	w.value(float64(s.Refused))
+	w.family("bagpipe_worker_refused_messages_total", "counter", "Those of them that came with a worker's key or named its attempt, since it came.")
+	for _, one := range s.Workers {
+		w.value(float64(one.Refused), "worker", string(one.Name))
+	}
 	w.family("bagpipe_worker_slots", "gauge", "Robots that a worker runs at once.")
 	for _, one := range s.Workers {
 		w.value(float64(one.Slots), "worker", string(one.Name), "state", one.State)

@@ -66,6 +66,7 @@ func (r *Remote) Answer(name layout.Name, verb string, data []byte) []byte {
 	reply, err := r.answer(name, verb, data)
 	if err != nil {
 		r.rooms.Log.Warn("a worker's message was refused", "worker", name, "verb", verb, "err", err)
+		r.refused(name)
 		reply = wire.Refusal{Head: wire.Now(), Refused: err.Error()}
 	}
 	out, err := wire.Encode(reply)

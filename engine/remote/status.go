@@ -30,7 +30,7 @@ func (r *Remote) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Epoch, s.Trouble, s.Warning, s.Plain = r.epoch, r.trouble, r.place.Warning, r.place.Plain
-	s.Classes = maps.Clone(r.took)
+	s.Classes, s.Refused = maps.Clone(r.took), r.refusals
 	for _, o := range r.offers {
 		s.Offers[o.demand.Want.String()]++
 	}
@@ -53,7 +53,7 @@ func (r *Remote) status() Status {
 			state = StateStopped
 		}
 		one := WorkerStatus{Name: w.Name, Machine: w.Machine, Build: w.Build, Engine: w.Engine, State: state, Slots: w.Slots, Labels: w.Labels, Robots: w.Robots,
-			Running: running[w.Engine], Ends: wire.Ends{Done: w.done, Failed: w.failed}, Suspect: w.suspect, Took: w.took, Since: w.since.UTC(), Beat: w.seen.UTC(), Shared: w.Shared != ""}
+			Running: running[w.Engine], Ends: wire.Ends{Done: w.done, Failed: w.failed, Refused: w.refused}, Suspect: w.suspect, Took: w.took, Since: w.since.UTC(), Beat: w.seen.UTC(), Shared: w.Shared != ""}
 		delete(running, w.Engine)
 		slices.SortFunc(one.Running, func(a, b wire.RunningStatus) int {
 			return strings.Compare(string(a.Item)+a.Attempt, string(b.Item)+b.Attempt)

@@ -61,14 +61,39 @@ func newTable(rooms Rooms) table {
 	return table{version: rooms.Version, now: rooms.Now, offers: map[string]*offer{}, loans: map[layout.AttemptRef]*loan{},
 		granted: map[string]*loan{},
 		noted:   noted{barren: map[string]time.Time{}, took: map[string]wire.Took{}, aimed: map[string]demand{}, failedAt: map[stepAt]layout.Name{}},
-		counted: counted{map[string]int{}, map[layout.EngineID]int{}},
+		counted: counted{offered: map[string]int{}, busy: map[layout.EngineID]int{}},
 		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, asking: asking{claimants: map[string]*claimant{}}}
 }
 
 // counted is kept beside offers and loans: every step that is looked at asks for it.
 type counted struct {
-	offered map[string]int          // offers, by class
-	busy    map[layout.EngineID]int // loans that are not being ended
+	offered  map[string]int          // offers, by class
+	busy     map[layout.EngineID]int // loans that are not being ended
+	refusals int                     // messages that were refused, whoever sent them
+}
+
+// refused counts a message that was refused. name is whose key it came with; "" or a name that is not connected is
+// counted in the sum alone. t.mu is taken.
+func (t *table) refused(name layout.Name) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refusals++
+	if w := t.workers[name]; w != nil {
+		w.refused++
+	}
+}
+
+// refusedOf is refused of a request that names an attempt of the worker with this engine identifier.
+func (t *table) refusedOf(id layout.EngineID) {
+	name := layout.Name("")
+	t.mu.Lock()
+	for _, w := range t.workers {
+		if w.Engine == id {
+			name = w.Name
+		}
+	}
+	t.mu.Unlock()
+	t.refused(name)
 }
 
 // running counts the loans of a worker; t.mu is held.

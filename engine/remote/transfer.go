@@ -56,6 +56,7 @@ func (r transfer) fenced(next func(http.ResponseWriter, *http.Request, *loan)) h
 		nonce, _ := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
 		ref, err := held.Ref()
 		if err != nil {
+			r.refused("")
 			problem(w, http.StatusBadRequest, err.Error())
 			return
 		}
@@ -66,6 +67,7 @@ func (r transfer) fenced(next func(http.ResponseWriter, *http.Request, *loan)) h
 		case done != "" && done == nonce && strings.HasSuffix(q.URL.Path, "/end"):
 			w.WriteHeader(http.StatusNoContent) // the answer was lost on its way
 		case l == nil || l.held.Nonce != nonce:
+			r.refusedOf(ref.Key.Engine)
 			problem(w, http.StatusGone, "this attempt is not the current one")
 		default:
 			next(w, q, l)

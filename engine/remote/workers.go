@@ -28,6 +28,7 @@ type worker struct {
 	pinged  bool   // it has just answered
 	lapses  int    // attempts in a row that were lost, or timed out
 	suspect string // why it was suspended: it lied
+	refused int    // its messages that were refused
 }
 
 // The states of a worker, as it tells them.
@@ -74,6 +75,7 @@ func (r gate) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	welcome := wire.Welcome{Head: wire.Now(), Lease: lease, Transfer: r.place.Transfer, Probe: r.place.Probe}
 	if welcome.Refused = r.refusal(name, h); welcome.Refused != "" {
 		r.rooms.Log.Warn("a worker was refused", "worker", name, "why", welcome.Refused)
+		r.refused(name)
 		return welcome
 	}
 	h.Shared = trueIf(h.Shared == r.place.Probed)
@@ -82,7 +84,7 @@ func (r gate) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	w := &worker{Hello: h, met: r.rooms.Now(), seen: r.rooms.Now(), since: r.rooms.Now(), state: StateReady}
 	if before != nil && before.Engine == h.Engine {
 		w.since, w.stopped, w.drained, w.done, w.failed = before.since, before.stopped, before.drained, before.done, before.failed
-		w.took = before.took
+		w.took, w.refused = before.took, before.refused
 	}
 	if before != nil {
 		w.lapses, w.suspect = before.lapses, before.suspect

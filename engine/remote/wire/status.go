@@ -29,12 +29,14 @@ type Status struct {
 	Trouble  string          `json:"trouble,omitempty"` // why nothing is granted
 	Warning  string          `json:"warning,omitempty"` // of the NATS server
 	Plain    bool            `json:"plain,omitempty"`
+	Refused  int             `json:"refused,omitempty"` // messages: malformed, of another's attempt, too late, or of one that may not come
 }
 
-// Ends are how many attempts a worker ended.
+// Ends are how many attempts a worker ended, and how many of its messages were refused.
 type Ends struct {
-	Done   int `json:"done"`
-	Failed int `json:"failed"`
+	Done    int `json:"done"`
+	Failed  int `json:"failed"`
+	Refused int `json:"refused,omitempty"`
 }
 
 // Took is how long attempts took altogether, in seconds: from the offer to the grant, to fetch what the robot

@@ -71,9 +71,15 @@ func (c *workersList) Run(on *screen.Screen, around screen.Around) error {
 		if w.Suspect != "" {
 			fmt.Fprintf(on.Out, "%-20s suspended: %s\n", "", w.Suspect)
 		}
+		if w.Refused > 0 {
+			fmt.Fprintf(on.Out, "%-20s %s refused\n", "", screen.Count(w.Refused, "message"))
+		}
 	}
 	for _, want := range slices.Sorted(maps.Keys(s.Offers)) {
 		fmt.Fprintf(on.Out, "on offer: %d of %s\n", s.Offers[want], want)
+	}
+	if s.Refused > 0 {
+		fmt.Fprintf(on.Out, "%s refused since the engine began\n", screen.Count(s.Refused, "message"))
 	}
 	if s.Unheard > 0 {
 		fmt.Fprintf(on.Out, "%s of workers that have not come back\n", screen.Count(s.Unheard, "attempt"))
