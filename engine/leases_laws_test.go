@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type lane struct {
 	epoch  string
 	offers [][]byte
 	cut    bool // it answers nobody
+	stuck  bool // it delivers nothing
 }
 
 func (l *lane) Begin(_ context.Context, epoch string) error {
@@ -60,7 +62,14 @@ func (l *lane) Look(context.Context) (string, uint64, error) {
 	return l.epoch, 1 << 20, nil
 }
 
-func (l *lane) Queue(context.Context, string) (bus.Queue, error) { return bus.Queue{}, nil }
+func (l *lane) Queue(context.Context, string) (bus.Queue, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stuck {
+		return bus.Queue{Pending: uint64(len(l.offers)), Pulling: 1}, nil
+	}
+	return bus.Queue{}, nil
+}
 
 func (l *lane) Connected() bool { return true }
 
@@ -118,6 +127,7 @@ type lessees struct {
 type hand struct {
 	name  layout.Name
 	id    layout.EngineID
+	slots int // 0: 4
 	holds []wire.Held
 	stale []wire.Held // it was told that these are not its
 }
@@ -153,7 +163,7 @@ func (w *lessees) say(h *hand, verb string, m, answer wire.Message) {
 
 func (w *lessees) hello(h *hand) {
 	var welcome wire.Welcome
-	w.say(h, wire.VerbHello, wire.Hello{Head: wire.Now(), Name: h.name, Engine: h.id, Machine: wire.Machine{Host: "far", PID: 1}, Slots: 4, Robots: []wire.Robot{{Name: "far-robot"}}}, &welcome)
+	w.say(h, wire.VerbHello, wire.Hello{Head: wire.Now(), Name: h.name, Engine: h.id, Machine: wire.Machine{Host: "far", PID: 1}, Slots: cmp.Or(h.slots, 4), Robots: []wire.Robot{{Name: "far-robot"}}}, &welcome)
 }
 
 func (w *lessees) claim(h *hand, n int, keep bool) {

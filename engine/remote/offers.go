@@ -43,6 +43,9 @@ const (
 	patience = 5 * time.Second
 )
 
+// mostAtOnce is how much may be on offer while so many slots are free.
+func mostAtOnce(free int) int { return min(max(2*free, leastOffered), mostOffered) }
+
 // May says who may do one more of a step. It never waits: the queue is locked meanwhile.
 func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	if s.External {
@@ -69,7 +72,7 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 		return otherwise
 	case otherwise == Here && r.offered[d.class] >= free:
 		return Here
-	case len(r.offers) >= min(max(2*r.allFree(), leastOffered), mostOffered):
+	case len(r.offers) >= mostAtOnce(r.allFree()):
 		return otherwise
 	}
 	return Away

@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// standing looks at how much is in the lane, and at its epoch.
+func (l *lane) standing() (offers int, epoch string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.offers), l.epoch
+}
+
+func (w *lessees) await(what string, is func() bool) {
+	w.t.Helper()
+	for begun := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			offers, epoch := w.lane.standing()
+			w.t.Fatalf("%s did not come; %d on offer, epoch %s", what, offers, epoch)
+		}
+	}
+}
+
+// At most twice the free slots is on offer, and at least 16. A stream that delivers nothing is made anew, with all of
+// it, and work goes on.
+func TestOffersAreBoundedAndMadeAnew(t *testing.T) {
+	w := newLessees(t, 40)
+	w.begin()
+	small, large := &hand{name: "small", id: "0000abc0"}, &hand{name: "large", id: "0000abc1", slots: 12}
+	offered := func(n int) func() bool {
+		return func() bool { got, _ := w.lane.standing(); return got == n }
+	}
+	w.hello(small) // 4 slots
+	w.await("16 on offer", offered(16))
+	w.hello(large)
+	w.await("32 on offer", offered(32))
+	time.Sleep(300 * time.Millisecond)
+	if n, _ := w.lane.standing(); n != 32 {
+		t.Errorf("%d on offer for 16 free slots, want 32", n)
+	}
+	w.lane.mu.Lock()
+	before, one := w.lane.epoch, bytes.Clone(w.lane.offers[0])
+	w.lane.stuck = true
+	w.lane.mu.Unlock()
+	w.offset.Add(int64(6 * time.Second))
+	w.await("another epoch", func() bool {
+		w.beat(small)
+		w.beat(large)
+		_, epoch := w.lane.standing()
+		return epoch != before
+	})
+	w.lane.mu.Lock()
+	w.lane.stuck = false
+	w.lane.mu.Unlock()
+	w.await("32 on offer again", func() bool {
+		w.beat(small)
+		w.beat(large)
+		return offered(32)()
+	})
+	w.lane.mu.Lock()
+	w.lane.offers = append(w.lane.offers, one)
+	w.lane.mu.Unlock()
+	if w.claim(small, 32, false); len(small.holds) != 0 {
+		t.Error("an offer of the stream before was granted")
+	}
+	w.await("a grant", func() bool { w.claim(small, 0, false); return len(small.holds) == 1 })
+	w.end()
+}

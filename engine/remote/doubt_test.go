@@ -1,0 +1,73 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"bagpipe/engine/remote/bus"
+	"bagpipe/engine/remote/wire"
+)
+
+// standing is a broker whose stream stands as the test says.
+type standing struct {
+	noBroker
+	at    string // its epoch
+	there uint64
+	lost  error // of Look
+	queue bus.Queue
+	none  error // of Queue: the consumer is gone
+}
+
+func (b *standing) Look(context.Context) (string, uint64, error) { return b.at, b.there, b.lost }
+func (b *standing) Queue(context.Context, string) (bus.Queue, error) {
+	return b.queue, b.none
+}
+
+// A stream is doubted that is gone, another's, or behind; or whose consumer is gone, or delivers nothing for five
+// seconds while workers pull and have free slots.
+func TestAStreamThatIsDoubted(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*standing)
+		age    time.Duration
+		busy   bool
+		want   string // "": it is relied on
+	}{
+		"all is well":        {func(*standing) {}, time.Minute, false, ""},
+		"gone":               {func(b *standing) { b.lost = bus.ErrNoStream }, 0, true, "it is gone"},
+		"another's":          {func(b *standing) { b.at = "then" }, 0, true, "another's"},
+		"behind":             {func(b *standing) { b.there = 0 }, 6 * time.Second, true, "it holds 0 offers, and 1 were put into it"},
+		"not yet there":      {func(b *standing) { b.there = 0 }, 4 * time.Second, true, ""},
+		"no consumer":        {func(b *standing) { b.none = errors.New("no such consumer") }, 6 * time.Second, false, "delivers nothing"},
+		"delivers nothing":   {func(b *standing) { b.queue.Pulling = 1 }, 6 * time.Second, false, "delivers nothing (1 wait, 1 pull)"},
+		"for a moment":       {func(b *standing) { b.queue.Pulling = 1 }, 4 * time.Second, false, ""},
+		"all slots are busy": {func(b *standing) { b.queue.Pulling = 1 }, time.Minute, true, ""},
+	} {
+		r, _, _ := lentOne(t)
+		b := &standing{at: "now", there: 1, queue: bus.Queue{Pending: 1}}
+		c.change(b)
+		r.place.Broker, r.epoch = b, "now"
+		want := wire.Want{Robot: "ocr"}
+		r.offers["1"] = &offer{id: "1", sent: true, since: r.rooms.Now().Add(-c.age), demand: demand{Want: want, class: want.Class()}}
+		w := &worker{Hello: wire.Hello{Name: "w", Engine: "5c1e9a71", Slots: 1, Robots: []wire.Robot{{Name: "ocr"}}}, state: StateReady}
+		if c.busy {
+			r.busy[w.Engine] = 1
+		}
+		r.workers["w"] = w
+		err := stream{r}.doubt(t.Context())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// On offer is twice as much as slots are free, at least 16 and at most 4,096.
+func TestHowMuchIsOnOffer(t *testing.T) {
+	for free, want := range map[int]int{0: 16, 8: 16, 9: 18, 100: 200, 2048: 4096, 10_000: 4096} {
+		if got := mostAtOnce(free); got != want {
+			t.Errorf("%d free slots: %d on offer, want %d", free, got, want)
+		}
+	}
+}
