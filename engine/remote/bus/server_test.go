@@ -1,0 +1,92 @@
+package bus
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// own is the embedded server, and an engine's connection to it.
+func own(t testing.TB) (*Server, *Engine) {
+	t.Helper()
+	s, err := Serve(ServerOptions{Listen: "127.0.0.1:0", Store: t.TempDir(), Key: func(string) (layout.Name, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	e, err := s.Engine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return s, e
+}
+
+// The server of this process syncs whatever it acknowledges, also after it began anew.
+func TestTheEmbeddedServerSyncsAlways(t *testing.T) {
+	s, _ := own(t)
+	for range 2 {
+		if c := s.running().JetStreamConfig(); c == nil || !c.SyncAlways {
+			t.Fatalf("the store: %+v", c)
+		}
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A consumer that was deleted alone is seen, though its stream is there; a stream that is made anew has it again, and
+// delivers.
+func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
+	_, e := own(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	class := wire.Class("ocr", nil, "")
+	filled := func(epoch string) {
+		t.Helper()
+		err := e.Begin(ctx, epoch)
+		if err == nil {
+			err = e.Class(ctx, class)
+		}
+		if err == nil {
+			err = e.Publish(ctx, []Message{{class, []byte(epoch + "-1")}, {class, []byte(epoch + "-2")}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, n, err := e.Look(ctx); err != nil || at != epoch || n != 2 {
+			t.Fatalf("epoch %s: %q, %d offers, %v", epoch, at, n, err)
+		}
+	}
+	filled("one")
+	if q, err := e.Queue(ctx, class); err != nil || q.Pending != 2 {
+		t.Fatalf("the queue: %+v, %v", q, err)
+	}
+	if err := e.js.DeleteConsumer(ctx, wire.Stream, class); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := e.Queue(ctx, class); err == nil {
+		t.Errorf("a queue whose consumer is gone: %+v", q)
+	}
+	filled("two")
+	w := &Worker{conn: e.conn, js: e.js, pulls: map[string]jetstream.Consumer{}}
+	for _, want := range []string{"two-1", "two-2"} {
+		p, ok, err := w.Pull(ctx, class, 5*time.Second)
+		if err != nil || !ok || string(p.Data()) != want {
+			t.Fatalf("pulled %v, %v; want %s", ok, err, want)
+		}
+		p.Done()
+	}
+	if err := e.js.DeleteStream(ctx, wire.Stream); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.Look(ctx); err != ErrNoStream {
+		t.Errorf("a stream that is gone: %v", err)
+	}
+}
