@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Who listens is told once when the server is lost, with the reason, and once when it is reached again.
+func TestTheConnectionIsToldOf(t *testing.T) {
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch at := strings.TrimPrefix(q.URL.Path, "/api/v1/"); {
+		case at == "openapi.json":
+			_, _ = w.Write([]byte(`{"info":{"version":"1"}}`))
+		case at == "workflows":
+			_, _ = w.Write([]byte(`[]`))
+		case down.Load():
+			panic(http.ErrAbortHandler)
+		default:
+			select {
+			case <-q.Context().Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"last": "c1", "events": []any{}})
+		}
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := Dial(ctx, server.URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	events := c.Events(ctx)
+	if err := c.watch.begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	down.Store(true)
+	go func() { time.Sleep(1200 * time.Millisecond); down.Store(false) }() // it is asked for several times meanwhile
+	lost := false
+	for e := range events {
+		if e.Kind != EventConnection || (e.Err == nil) != lost || e.At.IsZero() {
+			t.Fatalf("lost %v: %+v", lost, e)
+		}
+		if lost {
+			break
+		}
+		lost = true
+	}
+	if !lost || ctx.Err() != nil {
+		t.Errorf("lost %v: %v", lost, ctx.Err())
+	}
+}
