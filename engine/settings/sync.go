@@ -331,7 +331,7 @@ func (t *together) commit(ctx context.Context, so *Source) error {
 				if mine == nil { // not again, where another writer moved the branch
 					mine = &t.edits[taken.Add(1)-1]
 				}
-				return so.change(r, mine)
+				return mine.change(so.ledger, r)
 			})
 			return err
 		})
@@ -372,13 +372,13 @@ func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError,
 // PutSetting commits one settings file, unless another writer changed it since.
 func (so *Source) PutSetting(ctx context.Context, p string, was, data []byte, verb string) error {
 	_, err := so.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
-		return so.change(r, &edit{p, was, data, verb})
+		return (&edit{p, was, data, verb}).change(so.ledger, r)
 	})
 	return err
 }
 
 // change makes the commit of an edit; nil: it is committed already.
-func (so *Source) change(r gitstore.Reader, e *edit) (*gitstore.Change, error) {
+func (e *edit) change(l *ledger.Ledger, r gitstore.Reader) (*gitstore.Change, error) {
 	now, err := r.ReadFile(e.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -389,7 +389,7 @@ func (so *Source) change(r gitstore.Reader, e *edit) (*gitstore.Change, error) {
 	if (now == nil) != (e.was == nil) || !bytes.Equal(now, e.was) {
 		return nil, fmt.Errorf("%s was changed by another writer just now; run the command again", e.path)
 	}
-	who := so.ledger.ByPerson()
+	who := l.ByPerson()
 	return &gitstore.Change{Files: map[string][]byte{e.path: e.now}, Author: who.Author,
 		Message: ledger.Message("settings: "+e.verb+" "+e.path, "", []ledger.Trailer{{"Bagpipe-Settings", e.path}, {"Bagpipe-Agent", who.Agent}})}, nil
 }
