@@ -81,31 +81,8 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 	r.pace = w.pace
 	m := r.Manifest
 	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: w.of == OfTargets, partly: w.of == OfStore}
-	own := ownCopies{c, r}
-	for _, look := range []struct {
-		copy string
-		at   func(context.Context) (layout.FixityCheck, error)
-	}{{Source, own.source}, {Content, own.content}, {Derived, own.derived}, {Deposit, own.deposit}} {
-		if !w.local(look.copy) {
-			continue
-		}
-		found, err := look.at(ctx)
-		var wrong damage
-		switch {
-		case errors.As(err, &wrong):
-			if found.How = HowChanged; errors.As(err, new(notRead)) {
-				found.How = HowUnreadable
-			}
-			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
-		case absent(err), fault.Is(err, fault.NotFound): // not found: it stays in a catalog that was removed
-			found.Outcome = layout.FixityAbsent
-		case err != nil:
-			return out, fmt.Errorf("item %s: %s: %w", id.Short(), look.copy, err)
-		default:
-			found.Outcome = layout.FixityPassed
-		}
-		found.At = c.ledger.Now()
-		out.Copies[look.copy] = found
+	if err := (ownCopies{c, r}).look(ctx, w, out.Copies); err != nil {
+		return out, err
 	}
 	if len(r.targets) > 0 { // which the store is one of, or not
 		delete(out.Copies, Deposit)
@@ -171,6 +148,36 @@ func judge(site state.Site, r *record, copies map[string]layout.FixityCheck) {
 type ownCopies struct {
 	c *Checks
 	r *record
+}
+
+// look reads the workspace's own copies that are wanted, and notes what it found.
+func (o ownCopies) look(ctx context.Context, w view, copies map[string]layout.FixityCheck) error {
+	for _, one := range []struct {
+		copy string
+		at   func(context.Context) (layout.FixityCheck, error)
+	}{{Source, o.source}, {Content, o.content}, {Derived, o.derived}, {Deposit, o.deposit}} {
+		if !w.local(one.copy) {
+			continue
+		}
+		found, err := one.at(ctx)
+		var wrong damage
+		switch {
+		case errors.As(err, &wrong):
+			if found.How = HowChanged; errors.As(err, new(notRead)) {
+				found.How = HowUnreadable
+			}
+			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
+		case absent(err), fault.Is(err, fault.NotFound): // not found: it stays in a catalog that was removed
+			found.Outcome = layout.FixityAbsent
+		case err != nil:
+			return fmt.Errorf("item %s: %s: %w", o.r.Manifest.Item.Short(), one.copy, err)
+		default:
+			found.Outcome = layout.FixityPassed
+		}
+		found.At = o.c.ledger.Now()
+		copies[one.copy] = found
+	}
+	return nil
 }
 
 // source compares what was dropped with its digest.
