@@ -53,29 +53,9 @@ const howToSum = `The same by SHA-256 alone, with sha256sum; the anchor states %
 // recorded of an item at the newest anchor, or at the tip where no anchor has the item. Of a
 // retired item the commit where its records last stood is taken for the tip.
 func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) error {
-	tip, err := a.ledger.Store.Tip()
+	at, anchor, err := a.provenAt(ctx, id)
 	if err != nil {
 		return err
-	}
-	if last, retired, err := ledger.Stood(a.ledger, tip, id); err != nil {
-		return err
-	} else if f, err := ledger.ReadRecords(tip, id); err != nil {
-		return err
-	} else if retired && f.Absent() {
-		tip = last
-	}
-	at := tip
-	anchor, err := a.lastAnchor(ctx, tip.Commit())
-	if err != nil {
-		return err
-	}
-	if anchor.Name != "" {
-		if at, err = a.ledger.Store.At(anchor.Commit); err != nil {
-			return err
-		}
-		if _, err := at.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON); errors.Is(err, fs.ErrNotExist) {
-			at, anchor = tip, gitstore.Anchor{} // it came later
-		}
 	}
 	f, err := ledger.ReadRecords(at, id)
 	if err != nil {
@@ -120,6 +100,37 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 		}
 	}
 	return r.err
+}
+
+// provenAt gives the commit whose records of an item a receipt is of, and its anchor: the last
+// anchor that has the item; without one the tip, and where the item is retired the commit at
+// which its records last stood.
+func (a *Auditor) provenAt(ctx context.Context, id layout.ItemID) (at gitstore.View, anchor gitstore.Anchor, err error) {
+	if at, err = a.ledger.Store.Tip(); err != nil {
+		return at, anchor, err
+	}
+	last, retired, err := ledger.Stood(a.ledger, at, id)
+	if err != nil {
+		return at, anchor, err
+	}
+	f, err := ledger.ReadRecords(at, id)
+	if err != nil {
+		return at, anchor, err
+	}
+	if retired && f.Absent() {
+		at = last
+	}
+	if anchor, err = a.lastAnchor(ctx, at.Commit()); err != nil || anchor.Name == "" {
+		return at, anchor, err
+	}
+	anchored, err := a.ledger.Store.At(anchor.Commit)
+	if err != nil {
+		return at, anchor, err
+	}
+	if _, err := anchored.ReadFile(layout.ItemDir(id) + "/" + layout.ExecutionJSON); errors.Is(err, fs.ErrNotExist) {
+		return at, gitstore.Anchor{}, nil // the item came later
+	}
+	return anchored, anchor, nil
 }
 
 type recordFile struct {
