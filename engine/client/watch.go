@@ -145,16 +145,45 @@ func (w *watch) look(ctx context.Context, id layout.ItemID) {
 	}
 }
 
+// transition is one as the engine tells of it.
+type transition struct {
+	Time                               time.Time
+	Item                               layout.ItemID
+	Workflow, Step, To, Attempt, Agent string
+}
+
+// pass tells of a transition of an item that this client sent, and reports whether it is of one.
+// Those of others are kept for a while, as an answer to a submission may come after them.
+func (w *watch) pass(e transition) bool {
+	told := Event{Kind: EventStep, At: e.Time, Item: e.Item, Workflow: e.Workflow, Step: e.Step, Attempt: e.Attempt, Status: e.To}
+	told.Worker, told.Host, told.PID = performer(e.Agent)
+	if e.To == "in-progress" {
+		told.Kind = EventClaimed
+	}
+	w.mu.Lock()
+	ours := w.sent[e.Item]
+	if len(ours) == 0 && e.Step != "" {
+		if w.early = append(w.early, told); len(w.early) > mostEarly {
+			w.early = w.early[1:]
+		}
+	}
+	w.mu.Unlock()
+	if len(ours) == 0 {
+		return false
+	}
+	if told.Key = ours[0].Key; e.Step != "" {
+		w.tell(told)
+	}
+	return true
+}
+
 // follow long-polls the events after a commit until the client is closed.
 func (w *watch) follow(ctx context.Context, after string) {
 	lost := false
 	for ctx.Err() == nil {
 		var got struct {
 			Last   string
-			Events []struct {
-				Time                                           time.Time
-				Item, Workflow, Step, From, To, Attempt, Agent string
-			}
+			Events []transition
 		}
 		q := url.Values{"wait": {"30s"}, "after": {after}}
 		if after == "" { // from now on
@@ -188,26 +217,8 @@ func (w *watch) follow(ctx context.Context, after string) {
 		after = got.Last
 		moved := map[layout.ItemID]bool{}
 		for _, e := range got.Events {
-			id := layout.ItemID(e.Item)
-			told := Event{Kind: EventStep, At: e.Time, Item: id, Workflow: e.Workflow, Step: e.Step, Attempt: e.Attempt, Status: e.To}
-			told.Worker, told.Host, told.PID = performer(e.Agent)
-			if e.To == "in-progress" {
-				told.Kind = EventClaimed
-			}
-			w.mu.Lock()
-			ours := w.sent[id]
-			if len(ours) == 0 && e.Step != "" {
-				if w.early = append(w.early, told); len(w.early) > mostEarly {
-					w.early = w.early[1:]
-				}
-			}
-			w.mu.Unlock()
-			if len(ours) == 0 {
-				continue
-			}
-			moved[id] = true
-			if told.Key = ours[0].Key; e.Step != "" {
-				w.tell(told)
+			if w.pass(e) {
+				moved[e.Item] = true
 			}
 		}
 		for id := range moved {
