@@ -32,6 +32,7 @@ type Row struct {
 	Item    layout.ItemID `json:"item"`
 	Label   string        `json:"label"`
 	Refused string        `json:"refused,omitempty" doc:"why it is, or would be"`
+	Done    bool          `json:"done" doc:"it was acted on, or refused"`
 	stamp   string
 }
 
@@ -225,6 +226,7 @@ func (j *Jobs) each(ctx context.Context, job *Job) {
 			}
 			if job.Begun {
 				job.Done++
+				job.Rows[i].Done = true
 			}
 			return nil
 		})
