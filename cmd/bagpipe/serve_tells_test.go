@@ -75,6 +75,7 @@ func TestServePagesTell(t *testing.T) {
 	s.post("/items/"+item+"/acts", "act", "release", "back", "")
 	wants("/items/"+item, `<th scope="col" class="n">Waited</th>`, "Start it")
 	wants("/queues/trial", "limit: of the step", "inFlight: of the workflow", "trial/scan in progress")
+	wants("/workflows/trial", "The graph as a table", `<th scope="row">scan</th><td>a command</td><td>look</td>`)
 	// A newer definition: the items go on by theirs.
 	b.write("ws/workflows/trial.yaml", "schema: 1\nname: trial\ndescription: a newer one\nsteps:\n  - name: register\n"+steps)
 	b.ok("add", "--workflow", "trial", "--label", "newer", filepath.Join(b.top, "in/i0"))

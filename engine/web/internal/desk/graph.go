@@ -59,6 +59,26 @@ func GraphOf(d *state.Definition, counts *ask.Grid) *Graph {
 	return g
 }
 
+// GraphRow is one step of a graph as its table tells it.
+type GraphRow struct {
+	Step  layout.Name
+	Kind  string   // what does the step
+	Needs []string // the steps right above it
+	Soft  bool     // it may fail
+}
+
+// Rows tell in words what SVG draws, in the order of the definition.
+func (g *Graph) Rows() []GraphRow {
+	rows := make([]GraphRow, len(g.boxes))
+	for i, b := range g.boxes {
+		rows[i] = GraphRow{Step: layout.Name(b.name), Kind: b.kind, Soft: b.soft}
+	}
+	for _, l := range g.lines {
+		rows[l.to].Needs = append(rows[l.to].Needs, g.boxes[l.from].name)
+	}
+	return rows
+}
+
 func kindOf(s *state.Step, i int) string {
 	switch {
 	case i == 0:

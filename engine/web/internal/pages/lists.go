@@ -123,8 +123,29 @@ type workflowView struct {
 	Plan     *state.Definition
 	Text     string
 	Graph    template.HTML
+	Rows     []graphRow                  // the same as a table
 	Controls map[string]*ask.StepControl // nil: the step is enabled
 	Versions []ask.VersionRow
+}
+
+// graphRow is one step of a graph, and how many items stand where at it.
+type graphRow struct {
+	desk.GraphRow
+	Cells []cell
+}
+
+// tableOf tells what a graph draws.
+func tableOf(g *desk.Graph, workflow string, counts *ask.Grid) (rows []graphRow) {
+	for _, r := range g.Rows() {
+		row := ask.GridRow{Step: r.Step}
+		if counts != nil {
+			if i := slices.IndexFunc(counts.Steps, func(s ask.GridRow) bool { return s.Step == r.Step }); i >= 0 {
+				row = counts.Steps[i]
+			}
+		}
+		rows = append(rows, graphRow{r, gridCells(workflow, row)})
+	}
+	return rows
 }
 
 // workflow shows a definition in force, with how many items stand where.
@@ -148,7 +169,8 @@ func (p lists) workflow(_ http.ResponseWriter, r *http.Request) (string, any, er
 			counts = &s.Grids[i]
 		}
 	}
-	v.Graph = desk.GraphOf(plan, counts).SVG(false)
+	g := desk.GraphOf(plan, counts)
+	v.Graph, v.Rows = g.SVG(false), tableOf(g, plan.Name, counts)
 	for i := range s.Steps {
 		v.Controls[s.Steps[i].Step] = &s.Steps[i]
 	}
