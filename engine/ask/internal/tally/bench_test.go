@@ -5,10 +5,15 @@ import (
 	"testing"
 )
 
-// BenchmarkCount counts a million items with two values chosen, in twelve columns.
+// BenchmarkCount counts and lists items with two values chosen, in twelve columns.
 func BenchmarkCount(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmarkCount(b, n) })
+	}
+}
+
+func benchmarkCount(b *testing.B, n int) {
 	s := &shelf{items: map[uint64]thing{}}
-	const n = 1_000_000
 	wide := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
 	table := New(s, 4096, wide, func(x thing) Row {
 		r := Row{Created: x.created, Since: x.since, Has: make([][]string, len(wide))}
@@ -23,7 +28,7 @@ func BenchmarkCount(b *testing.B) {
 		pg.rows = n / len(table.pages)
 		for i := range pg.rows {
 			x := thing{created: int64(i), since: int64(i * 7 % 1000)}
-			pg.ids, pg.sums, pg.age, pg.since, pg.ends = append(pg.ids, uint64(p)<<44|uint64(i)), append(pg.sums, 0), append(pg.age, x.created<<1), append(pg.since, x.since), append(pg.ends, 0)
+			pg.ids, pg.sums, pg.age, pg.since, pg.ends = append(pg.ids, uint64(p)<<44|uint64(i)), append(pg.sums, 0), append(pg.age, int64(uint64(i*4096+p)*0x9E3779B97F4A7C15>>40)<<1), append(pg.since, x.since), append(pg.ends, 0)
 			for c, has := range table.row(x).Has {
 				number := table.columns[c].numberOf(has)
 				numbers[c] = append(numbers[c], number)
@@ -44,6 +49,13 @@ func BenchmarkCount(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				if n, _ := table.Count(c.w); n == 0 {
+					b.Fatal("none")
+				}
+			}
+		})
+		b.Run("the oldest of "+c.name, func(b *testing.B) {
+			for b.Loop() {
+				if len(table.Oldest(c.w, Place{}, 128)) == 0 {
 					b.Fatal("none")
 				}
 			}

@@ -36,41 +36,53 @@ func (c *cells) at(i int) uint32 {
 	return c.many[i]
 }
 
-// unfit calls do with each row whose number does not fit.
-func (c *cells) unfit(fits []bool, do func(row int)) {
+// room is what cells need while they are looked at, of each name of a page. Made once for all pages, it is
+// not cleared for each: with few rows a page that took longer than the rows.
+type room struct {
+	fits [1 << 8]bool
+	sums [1 << 8]int32
+}
+
+// sift sets, of each row whose number does not fit, where it falls: to k where the column is chosen and
+// the row was let through before, else out.
+func (c *cells) sift(r *room, fits []bool, chosen bool, k int16, buts []int16) {
 	if c.few == nil {
 		for i, n := range c.many {
 			if !fits[n] {
-				do(i)
+				buts[i] = without(buts[i], k, chosen)
 			}
 		}
 		return
 	}
-	var here [1 << 8]bool
 	for at, n := range c.names {
-		here[at] = fits[n]
+		r.fits[at] = fits[n]
 	}
 	for i, at := range c.few {
-		if !here[at] {
-			do(i)
+		if !r.fits[at] {
+			buts[i] = without(buts[i], k, chosen)
 		}
 	}
 }
 
 // add counts the numbers of some rows in sums.
-func (c *cells) add(rows []int32, sums []int) {
-	if c.few == nil {
+func (c *cells) add(r *room, rows []int32, sums []int) {
+	switch {
+	case c.few == nil:
 		for _, i := range rows {
 			sums[c.many[i]]++
 		}
-		return
-	}
-	var most [1 << 8]int32
-	here := most[:len(c.names)]
-	for _, i := range rows {
-		here[c.few[i]]++
-	}
-	for at, n := range c.names {
-		sums[n] += int(here[at])
+	case len(rows) < len(c.names):
+		for _, i := range rows {
+			sums[c.names[c.few[i]]]++
+		}
+	default:
+		here := r.sums[:len(c.names)]
+		clear(here)
+		for _, i := range rows {
+			here[c.few[i]]++
+		}
+		for at, n := range c.names {
+			sums[n] += int(here[at])
+		}
 	}
 }

@@ -43,10 +43,11 @@ type sieve struct {
 	prefix uint64 // of identifiers, when digits is not 0
 	digits int
 	none   bool
+	room   room
 }
 
-func (t *Table[Item]) sieve(w Wanted) sieve {
-	s := sieve{w: w, text: []byte(w.Text)}
+func (t *Table[Item]) sieve(w Wanted) *sieve {
+	s := &sieve{w: w, text: []byte(w.Text)}
 	for _, l := range w.Lets {
 		if l.Column < 0 {
 			s.none = true
@@ -90,7 +91,7 @@ func (s *sieve) judge(p *page, i int) int16 {
 	but := through
 	for k, c := range s.at {
 		if !s.fits[k][p.columns[c].at(i)] {
-			but = s.without(but, int16(k))
+			but = without(but, int16(k), s.chosen[k])
 		}
 	}
 	return s.rest(p, i, but)
@@ -98,13 +99,7 @@ func (s *sieve) judge(p *page, i int) int16 {
 
 // judgeAll judges each row of a page, column by column.
 func (s *sieve) judgeAll(p *page, buts []int16) []int16 {
-	buts = slices.Grow(buts[:0], p.rows)[:p.rows]
-	for i := range buts {
-		buts[i] = through
-	}
-	for k, c := range s.at {
-		p.columns[c].unfit(s.fits[k], func(i int) { buts[i] = s.without(buts[i], int16(k)) })
-	}
+	buts = s.judgeColumns(p, buts)
 	if s.plain() {
 		return buts
 	}
@@ -114,9 +109,21 @@ func (s *sieve) judgeAll(p *page, buts []int16) []int16 {
 	return buts
 }
 
+// judgeColumns judges each row of a page by its columns alone.
+func (s *sieve) judgeColumns(p *page, buts []int16) []int16 {
+	buts = slices.Grow(buts[:0], p.rows)[:p.rows]
+	for i := range buts {
+		buts[i] = through
+	}
+	for k, c := range s.at {
+		p.columns[c].sift(&s.room, s.fits[k], s.chosen[k], int16(k), buts)
+	}
+	return buts
+}
+
 // without is where a row falls that a column does not let through, and that fell elsewhere before.
-func (s *sieve) without(but, k int16) int16 {
-	if but == through && s.chosen[k] {
+func without(but, k int16, chosen bool) int16 {
+	if but == through && chosen {
 		return k
 	}
 	return out
@@ -184,7 +191,7 @@ func (t *Table[Item]) Count(w Wanted) (items int, counts []Count) {
 		for c, col := range t.columns {
 			sums[c] = make([]int, len(col.sets))
 		}
-		items = t.sift(&s, sums, ages)
+		items = t.sift(s, sums, ages)
 	}
 	for c, col := range t.columns {
 		byValue := map[string]int{}
@@ -241,7 +248,7 @@ func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
 			continue
 		}
 		for c, sum := range sums {
-			p.columns[c].add(rows, sum)
+			p.columns[c].add(&s.room, rows, sum)
 		}
 		if len(ages) > 0 {
 			for _, i := range rows {
@@ -287,6 +294,9 @@ type Place struct {
 	Kin     bool
 }
 
+// SameInstant reports whether both are kin of one instant, which have an order of their own.
+func (p Place) SameInstant(as Place) bool { return p.Kin && as.Kin && p.Created == as.Created }
+
 func (p Place) age() int64 {
 	if p.Kin {
 		return p.Created<<1 | 1
@@ -325,7 +335,8 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 		return 0
 	}
 	var all []entry
-	limit := int64(1<<63 - 1)
+	const young = int64(1<<63 - 1)
+	limit := young
 	cut := func() {
 		slices.SortFunc(all, compare)
 		n := most
@@ -336,14 +347,19 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 			all, limit = all[:n], all[n-1].age
 		}
 	}
-	room := 4*most + 1024
+	room := 2 * most
+	var buts []int16
 	for n := range t.pages {
 		p := &t.pages[n]
+		many := limit == young && len(s.at) > 0 // as long as too few were found, most rows of a page are judged
+		if many {
+			buts = s.judgeColumns(p, buts)
+		}
 		for i, age := range p.age {
 			if age > limit || age < from.age || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
 				continue
 			}
-			if s.judge(p, i) != through {
+			if many && (buts[i] != through || s.rest(p, i, through) != through) || !many && s.judge(p, i) != through {
 				continue
 			}
 			if all = append(all, entry{age, p.ids[i]}); len(all) >= room {
