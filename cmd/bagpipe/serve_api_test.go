@@ -53,6 +53,11 @@ func TestServeAnswersAsJSON(t *testing.T) {
 		"workflows":                            {"workflow", "list"},
 		"milestones":                           {"milestones"},
 		"stalled?longer-than=1h":               {"stalled", "--longer-than", "1h"},
+		"items?limit=3":                        {"items", "--limit", "3"},
+		"items?limit=2&skip=1":                 {"items", "--limit", "2", "--skip", "1"},
+		"items?limit=2&skip=3":                 {"items", "--limit", "2", "--skip", "3"},
+		"items?limit=9&skip=4":                 {"items", "--limit", "9", "--skip", "4"},
+		"items?limit=2&skip=900":               {"items", "--limit", "2", "--skip", "900"},
 	} {
 		want := b.ok(append(command, "--json")...)
 		if a := s.ask("GET", "/api/v1/"+call, ""); a.code != 200 || compact(t, a.body) != compact(t, want) {

@@ -117,7 +117,7 @@ func Warned(li *Lists, f Filter, page Page) ([]WarnedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := li.paged(f, page)
+	items, _, err := li.paged(f, Page{Sort: page.Sort, After: page.After}) // of an item there may be several rows, or none
 	if err != nil {
 		return nil, err
 	}

@@ -195,8 +195,8 @@ func (t quickTable) count(w tally.Wanted, counts map[Facet]int) (items int) {
 	return items
 }
 
-// list gives the items of an index that fit, the oldest first, behind one; nil: all.
-func (t quickTable) list(of *queue.Index, w tally.Wanted, last *queue.Item) func(yield func(*queue.Item) bool) {
+// list gives the items of an index that fit, the oldest first, behind one; nil: all but the first skip.
+func (t quickTable) list(of *queue.Index, w tally.Wanted, last *queue.Item, skip int) func(yield func(*queue.Item) bool) {
 	return func(yield func(*queue.Item) bool) {
 		const first, more = 128, 16
 		for most := first; ; most *= more {
@@ -204,13 +204,20 @@ func (t quickTable) list(of *queue.Index, w tally.Wanted, last *queue.Item) func
 			if last != nil {
 				after = tally.Place{Item: last.ID, Created: last.Created.UnixMilli(), Kin: last.Parent != nil}
 			}
-			places := t.Oldest(w, after, most)
+			places := t.Oldest(w, after, most+skip)
+			whole := len(places) < most+skip
+			begin := min(skip, len(places))
+			for begin > 0 && begin < len(places) && places[begin].SameInstant(places[begin-1]) {
+				begin--
+			}
+			places = places[begin:]
+			skipped := begin
 			var same []*queue.Item // kin of one instant have an order of their own
 			for i, p := range places {
 				if it := of.Item(p.Item); it != nil {
 					same = append(same, it)
 				}
-				if i+1 < len(places) && p.Kin && places[i+1].Kin && places[i+1].Created == p.Created {
+				if i+1 < len(places) && p.SameInstant(places[i+1]) {
 					continue
 				}
 				slices.SortStableFunc(same, queue.CompareAge)
@@ -218,16 +225,20 @@ func (t quickTable) list(of *queue.Index, w tally.Wanted, last *queue.Item) func
 					if last != nil && queue.CompareAge(it, last) <= 0 {
 						continue
 					}
+					if skipped < skip {
+						skipped++
+						continue
+					}
 					if !yield(it) {
 						return
 					}
 				}
 				if len(same) > 0 {
-					last = same[len(same)-1]
+					last, skip = same[len(same)-1], skipped
 				}
 				same = same[:0]
 			}
-			if len(places) < most {
+			if whole {
 				return
 			}
 		}

@@ -184,7 +184,7 @@ func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) { return li.s
 // selectedAfter is selected of the items that come after one; nil: of all.
 func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item], error) {
 	if t, w, ok, err := li.tallied(f, false); ok || err != nil {
-		return t.list(li.index.Loaded(), w, last), err
+		return t.list(li.index.Loaded(), w, last, 0), err
 	}
 	if err := li.CheckFilter(f); err != nil {
 		return nil, err

@@ -66,11 +66,10 @@ func readCursor(text string, sort []string) (c cursor, err error) {
 
 // each visits the items of a page, until visit reports false.
 func (li *Lists) each(f Filter, page Page, visit func(*queue.Item) bool) error {
-	items, err := li.paged(f, page)
+	items, n, err := li.paged(f, page)
 	if err != nil {
 		return err
 	}
-	n := 0
 	for it := range items {
 		if page.Limit > 0 && n == page.From+page.Limit {
 			break
@@ -82,27 +81,31 @@ func (li *Lists) each(f Filter, page Page, visit func(*queue.Item) bool) error {
 	return nil
 }
 
-// paged gives the items that fit in the order of a page, from its cursor on.
-func (li *Lists) paged(f Filter, page Page) (iter.Seq[*queue.Item], error) {
+// paged gives the items that fit in the order of a page, from its cursor on, and how many it has left
+// out already: by the table all that the page skips, none of which is read then.
+func (li *Lists) paged(f Filter, page Page) (items iter.Seq[*queue.Item], skipped int, err error) {
 	var c cursor
 	var last *queue.Item
 	if page.After != "" {
-		var err error
 		if c, err = readCursor(page.After, page.Sort); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if last = li.index.Loaded().Item(c.Item); last == nil {
-			return nil, fault.New(fault.Invalid, "the item of the cursor is not there any more; begin with the first page")
+			return nil, 0, fault.New(fault.Invalid, "the item of the cursor is not there any more; begin with the first page")
 		}
 	}
 	if len(page.Sort) == 0 {
-		return li.selectedAfter(f, last)
+		if t, w, ok, err := li.tallied(f, false); err == nil && ok && last == nil {
+			return t.list(li.index.Loaded(), w, nil, page.From), page.From, nil
+		}
+		items, err = li.selectedAfter(f, last)
+		return items, 0, err
 	}
-	items, err := li.selected(f)
-	if err != nil {
-		return nil, err
+	if items, err = li.selected(f); err != nil {
+		return nil, 0, err
 	}
-	return li.sorted(items, page.Sort, f.Asked, last, c.keys)
+	items, err = li.sorted(items, page.Sort, f.Asked, last, c.keys)
+	return items, 0, err
 }
 
 // sorted gives items in an order of paths; with last, those that come after what stood there
