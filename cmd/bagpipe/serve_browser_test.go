@@ -328,4 +328,32 @@ func TestServeManyTabs(t *testing.T) {
 	if n := streams(); n > 6 {
 		t.Errorf("%d connections for %d tabs", n, len(tabs))
 	}
+	br.keepsPlace()
+}
+
+// keepsPlace opens a row of an item, i1 at its step look, scrolls to it, and wants both to stay so when something changes around it.
+func (br *browser) keepsPlace() {
+	s, b := br.s, br.s.b
+	s.program("operator")
+	if a := s.ask("PUT", "/workflow/objects/i1/workflows/trial/look", `<process name="look" status="error" message="torn" text="`+strings.Repeat("a line of it&#10;", 60)+`"/>`, "Content-Type", "application/xml"); a.code != 200 {
+		b.t.Fatalf("an attempt that failed: %+v", a)
+	}
+	s.token = ""
+	tab, end := chromedp.NewContext(br.ctx)
+	defer end()
+	const place = `(() => { const d = document.querySelector("[data-part] td details"); return [d === window.was, d.open, Math.round(d.getBoundingClientRect().top), d.closest(".scroll").scrollLeft].join(" ") })()`
+	var before, after string
+	var shown bool
+	b.must(chromedp.Run(tab, chromedp.EmulateViewport(500, 400), chromedp.Navigate(s.base+"/items/i1"), chromedp.WaitReady("[data-part] td details", chromedp.ByQuery),
+		chromedp.Evaluate(`window.was = document.querySelector("[data-part] td details"); was.open = true; was.closest(".scroll").scrollLeft = 120; scrollTo(0, scrollY + was.getBoundingClientRect().top - 40); 0`, nil),
+		chromedp.Sleep(300*time.Millisecond), chromedp.Evaluate(place, &before)))
+	b.ok("hold", "i1", "-m", "wait for the list")
+	b.await("the hold on the item's page", func() bool {
+		b.must(chromedp.Run(tab, chromedp.Evaluate(`document.querySelector("[data-part]").textContent.includes("wait for the list")`, &shown)))
+		return shown
+	})
+	b.must(chromedp.Run(tab, chromedp.Evaluate(place, &after)))
+	if before != after || !strings.HasPrefix(before, "true true 4") || !strings.HasSuffix(before, " 120") {
+		b.t.Errorf("the opened row stood at %q, and then at %q", before, after)
+	}
 }

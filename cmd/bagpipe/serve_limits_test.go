@@ -163,16 +163,8 @@ func TestServeReadOnly(t *testing.T) {
 	b.workflow("trial", "  - name: look\n    manual: true\n")
 	b.addItems("trial", 1)
 	s := b.serve("--read-only")
-	s.signIn()
 	before := b.git("rev-parse", "main")
-	for _, page := range []string{"/items", "/items/i0", "/mine", "/failures", "/inbox", "/workflows/trial"} {
-		if a := s.ask("GET", page, ""); a.code != 200 || strings.Count(a.body, `method="post"`) != 1 { // to sign out
-			t.Errorf("%s offers an act: %d %s", page, a.code, a.body)
-		}
-	}
-	if a := s.post("/items/i0/acts", "act", "hold"); a.code != 403 || !strings.Contains(a.body, "read-only") {
-		t.Errorf("an act: %+v", a)
-	}
+	s.onlyLooks()
 	s.program("admin")
 	for _, c := range [][3]string{{"POST", "/api/v1/items/i0/acts", `{"act":"hold"}`}, {"POST", "/api/v1/acts", `{"act":"hold","items":["i0"]}`}, {"PUT", "/api/v1/steps/trial/look", `{"status":"disabled"}`},
 		{"PUT", "/workflow/objects/i0/workflows/trial/look", `<process name="look" status="completed"/>`}} {
@@ -185,6 +177,43 @@ func TestServeReadOnly(t *testing.T) {
 	}
 	if now := b.git("rev-parse", "main"); now != before {
 		t.Errorf("the branch went from %s to %s", before, now)
+	}
+}
+
+// A workspace that the server may not write to is shown, and no act is offered or done.
+func TestServeWithoutTheRightToWrite(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 1)
+	before := b.git("rev-parse", "main")
+	s := b.serveAs(b.withoutWriting())
+	s.onlyLooks()
+	for _, page := range []string{"/", "/queues", "/batches", "/workflows", "/stats", "/engines", "/settings", "/log", "/items/i0/log", "/api/v1/items", "/healthz"} {
+		if a := s.ask("GET", page, ""); a.code != 200 {
+			t.Errorf("%s: %d %s", page, a.code, a.body)
+		}
+	}
+	if a := s.ask("POST", "/api/v1/items/i0/acts", `{"act":"hold"}`, "Content-Type", "application/json"); a.code != 403 {
+		t.Errorf("an act by a call: %+v", a)
+	}
+	if now := b.git("rev-parse", "main"); now != before {
+		t.Errorf("the branch went from %s to %s", before, now)
+	}
+}
+
+// onlyLooks signs in, and wants no page to offer an act, and none to be done.
+func (s *site) onlyLooks() {
+	t := s.b.t
+	t.Helper()
+	s.signIn()
+	for _, page := range []string{"/items", "/items/i0", "/mine", "/failures", "/inbox", "/workflows/trial"} {
+		if a := s.ask("GET", page, ""); a.code != 200 || strings.Count(a.body, `method="post"`) != 1 { // to sign out
+			t.Errorf("%s offers an act: %d %s", page, a.code, a.body)
+		}
+	}
+	if a := s.post("/items/i0/acts", "act", "hold"); a.code != 403 || !strings.Contains(a.body, "read-only") {
+		t.Errorf("an act: %+v", a)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,10 +29,17 @@ type site struct {
 // serve starts bagpipe serve on a free port. It does not outlive the test.
 func (b *bench) serve(args ...string) *site {
 	b.t.Helper()
+	return b.serveAs(nil, args...)
+}
+
+// serveAs is serve by another user; nil: by who runs the tests.
+func (b *bench) serveAs(user *syscall.Credential, args ...string) *site {
+	b.t.Helper()
 	out, err := os.Create(filepath.Join(b.t.TempDir(), "serve.out"))
 	b.must(err)
 	s := &site{b: b, cmd: exec.Command("bagpipe", append([]string{"-C", b.dir, "serve", "--listen", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr, s.out = b.env, out, out, out.Name()
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	b.must(s.cmd.Start())
 	b.t.Cleanup(func() { _ = s.cmd.Process.Kill(); _, _ = s.cmd.Process.Wait() })
 	b.await("the link", func() bool {
@@ -102,6 +110,40 @@ func (s *site) request(method, path, body string, headers ...string) (answer, er
 	return answer{resp.StatusCode, resp.Header, string(data)}, err
 }
 
+// listens are the sockets of the server at which anybody can reach it: TCP and Unix ones that listen, and
+// all of UDP, with their addresses as proc(5) tells them.
+func (s *site) listens() (open []string) {
+	s.b.t.Helper()
+	proc := filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid))
+	own := map[string]bool{}
+	files, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		s.b.t.Skip("there is no /proc here")
+	}
+	for _, f := range files {
+		to, _ := os.Readlink(filepath.Join(proc, "fd", f.Name())) // it may be closed by now
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			own[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	for _, kind := range []struct {
+		name               string
+		address, is, inode int // columns
+		listening          string
+	}{{"tcp", 1, 3, 9, "0A"}, {"tcp6", 1, 3, 9, "0A"}, {"udp", 1, 3, 9, ""}, {"udp6", 1, 3, 9, ""}, {"unix", 5, 3, 6, "00010000"}} {
+		text, err := os.ReadFile(filepath.Join(proc, "net", kind.name))
+		if err != nil {
+			continue // this machine has no such sockets
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > kind.inode && own[f[kind.inode]] && (kind.listening == "" || f[kind.is] == kind.listening) {
+				open = append(open, kind.name+" "+f[kind.address])
+			}
+		}
+	}
+	return open
+}
+
 const formType = "application/x-www-form-urlencoded"
 
 // signIn enters by the link.
@@ -162,6 +204,9 @@ func TestServe(t *testing.T) {
 		if a := s.ask(c.method, c.path, "", c.headers...); a.code != c.want {
 			t.Errorf("%s %s %v: %d, not %d: %s", c.method, c.path, c.headers, a.code, c.want, a.body)
 		}
+	}
+	if open := s.listens(); len(open) != 1 || !strings.HasPrefix(open[0], "tcp 0100007F:") { // 127.0.0.1
+		t.Errorf("it listens at %q", open)
 	}
 	git := filepath.Join(b.dir, ".git")
 	b.must(os.Rename(git, git+"-away"))
