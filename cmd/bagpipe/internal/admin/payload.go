@@ -93,10 +93,10 @@ func (c *payloadGet) Run(ctx context.Context, on *screen.Screen, open Open) erro
 	return open.with(ctx, func(e *engine.Engine) error {
 		return c.moved(ctx, on, e, "from", func(id layout.ItemID) (fixity.Moved, error) {
 			m, err := fixity.PayloadGet(ctx, e.Fixity, id, c.From)
-			if err != nil || len(m.Parts) == 0 {
+			if err != nil {
 				return m, err
 			}
-			again, err := act.BytesCame(ctx, e.Act, id)
+			again, err := act.BytesCame(ctx, e.Act, id) // also where none came now: one that was killed may have brought them
 			if len(again) > 0 {
 				on.Talk("%s: done by the next run, which it kept waiting: %s", id.Short(), strings.Join(again, ", "))
 			}
