@@ -144,14 +144,20 @@ type Status struct {
 	Newest  time.Time `json:"newest,omitzero"` // when the last check was
 }
 
-// Status reads what was found of all items; it looks at no copy.
+// Status reads what checks and sweeps of all copies found of all items; it looks at no copy.
 func (c *Checks) Status() (Status, error) {
 	s := Status{Failed: []Result{}}
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
 		return s, err
 	}
-	for it := range c.index.Loaded().Items() {
+	loaded := c.index.Loaded()
+	// The record of an item whose copies a sweep found sound does not change: pages of sweeps tell of it.
+	swept, err := seenBySweeps(v, Sweep{Of: OfItems}, c.ledger.Now(), loaded.Len())
+	if err != nil {
+		return s, err
+	}
+	for it := range loaded.Items() {
 		if it.Disposed() {
 			continue
 		}
@@ -162,12 +168,17 @@ func (c *Checks) Status() (Status, error) {
 			s.Failed = append(s.Failed, Result{Item: it.ID, Collection: it.Collection, Label: it.Label, Copies: map[string]layout.FixityCheck{layout.DepositsJSON: unread}})
 			continue
 		}
-		if len(d.Copies) == 0 { // a deposit is no check
+		at := swept[it.ID]
+		if len(d.Copies) > 0 { // a deposit is no check
+			if own := oldest(d, view{}); own.After(at) {
+				at = own
+			}
+		}
+		if at.IsZero() {
 			s.Never++
 			continue
 		}
 		s.Checked++
-		at := oldest(d, view{})
 		if s.Oldest.IsZero() || at.Before(s.Oldest) {
 			s.Oldest = at
 		}
