@@ -76,10 +76,19 @@ func (c *failuresListCmd) Run(ctx context.Context, a *app) error {
 		t := screen.NewTable("group", "items", "workflow", "step", "kind", "oldest", "newest", "message", "such as")
 		now := time.Now()
 		for _, g := range groups {
-			t.Row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, screen.Figure(screen.Age(now.Sub(g.Oldest))), screen.Figure(screen.Age(now.Sub(g.Newest))), g.Message, exampleText(g))
+			t.Row(g.ID, g.Count, g.Workflow, g.Step, g.Kind, screen.Figure(screen.Age(now.Sub(g.Oldest))), screen.Figure(screen.Age(now.Sub(g.Newest))), causeText(g), exampleText(g))
 		}
 		return t.Print(a.Out)
 	})
+}
+
+// causeText is the message of a group of one item as it stands, else that of the group, without
+// what differs between its items.
+func causeText(g ask.FailureGroup) string {
+	if g.Count == 1 && len(g.Examples) == 1 {
+		return g.Examples[0].Message
+	}
+	return g.Message
 }
 
 func exampleText(g ask.FailureGroup) string {

@@ -232,7 +232,7 @@ func parentLine(p ask.ItemRow) string {
 }
 
 func causeLine(g ask.FailureGroup) string {
-	return fmt.Sprintf("%s  %s: %s/%s (%s): %s", g.ID, screen.Count(g.Count, "item"), cmp.Or(g.Workflow, "record"), g.Step, g.Kind, g.Message)
+	return fmt.Sprintf("%s  %s: %s/%s (%s): %s", g.ID, screen.Count(g.Count, "item"), cmp.Or(g.Workflow, "record"), g.Step, g.Kind, causeText(g))
 }
 
 func laterLine(l ask.TriedLater) string {
