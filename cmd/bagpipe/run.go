@@ -494,6 +494,7 @@ func reportLine(r engine.Report) string {
 func (p *progress) close() {
 	close(p.ended)
 	if p.bar != nil {
+		p.at.Store(new(string)) // nothing is at work any more
 		p.bar.SetTotal(p.done, true)
 		p.bars.Wait()
 	}

@@ -73,6 +73,9 @@ func TestARunInATerminal(t *testing.T) {
 			t.Errorf("no %q in %q", want, out)
 		}
 	}
+	if last := out[strings.LastIndex(out, "steps "):]; strings.Contains(last, " of i0") {
+		t.Errorf("at the end a step is shown as at work: %q", last)
+	}
 	for _, no := range []string{"slow.1/scan", "slow.1/after"} {
 		if strings.Contains(out, no) {
 			t.Errorf("%q in %q", no, out)
