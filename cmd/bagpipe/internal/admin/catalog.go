@@ -19,7 +19,7 @@ import (
 type Catalog struct {
 	Add    catalogAdd    `cmd:"" help:"Catalogue a folder where it is: its objects become items, and nothing is written there."`
 	Scan   catalogScan   `cmd:"" help:"Bring catalogs up to date: what is new becomes items, what has changed their next versions."`
-	Status catalogStatus `cmd:"" help:"Say how catalogs stand."`
+	Status catalogStatus `cmd:"" default:"withargs" help:"Say how catalogs stand."`
 	List   catalogList   `cmd:"" help:"List what a catalog knows: its items, or all."`
 	Remove catalogRemove `cmd:"" help:"Forget a catalog; its items and its records in the history stay."`
 }

@@ -21,7 +21,7 @@ import (
 
 // Conflict lists and settles what two histories said differently of an item.
 type Conflict struct {
-	List   conflictList   `cmd:"" help:"List the items that two histories describe differently."`
+	List   conflictList   `cmd:"" default:"withargs" help:"List the items that two histories describe differently."`
 	Show   conflictShow   `cmd:"" help:"Show the values of an item that are in conflict."`
 	Choose conflictChoose `cmd:"" help:"Choose one of the values; with the last one the item goes on."`
 }

@@ -16,7 +16,7 @@ import (
 
 // Payload tells where items' bytes are, and moves them: no history holds them.
 type Payload struct {
-	Status payloadStatus `cmd:"" help:"List the items whose bytes are not here."`
+	Status payloadStatus `cmd:"" default:"withargs" help:"List the items whose bytes are not here."`
 	Get    payloadGet    `cmd:"" help:"Bring the bytes of items here, from a folder, from HOST:FOLDER by rsync over ssh, or from their deposits."`
 	Put    payloadPut    `cmd:"" help:"Take the bytes of items to a folder, or to HOST:FOLDER by rsync over ssh."`
 }

@@ -25,14 +25,14 @@ import (
 // User manages who signs in to the pages.
 type User struct {
 	Add    userAdd    `cmd:"" help:"Add a person who signs in, or change one; the password is read from standard input."`
-	List   userList   `cmd:"" help:"List who signs in."`
+	List   userList   `cmd:"" default:"withargs" help:"List who signs in."`
 	Remove userRemove `cmd:"" help:"Remove a person; what the person did stays in the history."`
 }
 
 // Token manages the accounts of programs.
 type Token struct {
 	Add    tokenAdd    `cmd:"" help:"Add a program's account, and print its token, which is shown once."`
-	List   tokenList   `cmd:"" help:"List the tokens."`
+	List   tokenList   `cmd:"" default:"withargs" help:"List the tokens."`
 	Remove tokenRemove `cmd:"" help:"Remove a token; its program is refused from then on."`
 }
 
