@@ -20,6 +20,8 @@ type Remedy = fault.Remedy
 // conflict one is to be chosen: a release would leave them so, and tell no one any more.
 func letGo(it *queue.Item) Remedy {
 	switch {
+	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"content: "), strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"source: "):
+		return Remedy{Verb: fault.PutBack, Item: it.ID} // a mend replaces copies on targets alone
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity):
 		return Remedy{Verb: fault.Mend, Item: it.ID}
 	case strings.Contains(it.HeldBy, ": "+state.HeldByConflict):

@@ -13,6 +13,8 @@ const (
 	Start         Verb = "start"         // Item and Run, a workflow; both may be empty
 	Release       Verb = "release"       // Item
 	Mend          Verb = "mend"          // Item, whose copies are damaged
+	PutBack       Verb = "put-back"      // Item, whose bytes in the workspace are damaged
+	GetPayload    Verb = "get-payload"   // Item, whose bytes another site has
 	ShowConflict  Verb = "show-conflict" // Item
 	Recall        Verb = "recall"        // Item
 	Activate      Verb = "activate"      // Item, Run
@@ -45,7 +47,7 @@ const (
 	ListQueues      Verb = "list-queues"
 	ListRules       Verb = "list-rules"
 	AddCollection   Verb = "add-collection" // Name
-	AddVersion      Verb = "add-version"    // Item; Name, a path, empty: of the whole
+	AddVersion      Verb = "add-version"    // Item; Name, a path, empty: of a delivery that is whole, and is to come
 	AddDrop         Verb = "add-drop"       // Name, a path, which is moved; Collection, Batch
 
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it

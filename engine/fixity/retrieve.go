@@ -81,7 +81,8 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 
 // isElsewhere says that what is asked for is at another site.
 func (r *record) isElsewhere() error {
-	return fault.New(fault.NotFound, fmt.Sprintf("item %s was deposited by site %s, in a store of its own, and its bytes are not here; get its payload from there", r.Manifest.Item.Short(), r.elsewhere))
+	return fault.New(fault.NotFound, fmt.Sprintf("item %s was deposited by site %s, in a store of its own, and its bytes are not here", r.Manifest.Item.Short(), r.elsewhere),
+		fault.Remedy{Verb: fault.GetPayload, Item: r.Manifest.Item})
 }
 
 // outside refuses a place among what the workspace itself keeps.
