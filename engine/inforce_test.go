@@ -31,3 +31,31 @@ func TestADropGoesByTheSettingsCommittedBeforeIt(t *testing.T) {
 		}
 	})
 }
+
+// A refused edit is found by each look at the settings, and told of once.
+func TestARefusedEditIsToldOfOnce(t *testing.T) {
+	s := newSite(t)
+	ctx := context.Background()
+	file := filepath.Join(s.root, "bagpipe.yaml")
+	good, err := os.ReadFile(file)
+	s.must(err)
+	told := func(e *engine.Engine, text string, want int) {
+		t.Helper()
+		s.must(os.WriteFile(file, []byte(text), 0o644))
+		for range 3 {
+			s.must(e.Settings.Sync(ctx))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.warns) != want {
+			t.Errorf("told of %d, not of %d: %q", len(s.warns), want, s.warns)
+		}
+	}
+	s.do(func(e *engine.Engine) {
+		told(e, "schema: 1\nspeed: 3\n", 1)
+		told(e, "schema: 1\nspeeds: 3\n", 2)
+		told(e, string(good), 2)
+		told(e, "schema: 1\nspeeds: 3\n", 3)
+		s.must(os.WriteFile(file, good, 0o644))
+	})
+}

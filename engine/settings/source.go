@@ -16,8 +16,9 @@ type Source struct {
 	mu     sync.Mutex // guards config
 	config *Snapshot
 
-	dirty      chan struct{} // the settings changed at the tip
-	syncTurn   sync.Mutex    // held while settings are taken in and read: by one goroutine at a time
+	dirty      chan struct{}     // the settings changed at the tip
+	syncTurn   sync.Mutex        // held while settings are taken in and read: by one goroutine at a time
+	refused    map[string]string // what was last told of an edit that was refused, by path; syncTurn guards it
 	onSettings []func(*Snapshot)
 }
 
@@ -33,7 +34,7 @@ type checker struct {
 // New gives a source of which nothing is in force yet; Sync reads it. robots are those
 // that definitions may name.
 func New(l *ledger.Ledger, robots map[layout.Name]steps.Builtin) *Source {
-	return &Source{ledger: l, check: &checker{robots: robots, path: l.Path, inHand: true}, dirty: make(chan struct{}, 1)}
+	return &Source{ledger: l, check: &checker{robots: robots, path: l.Path, inHand: true}, dirty: make(chan struct{}, 1), refused: map[string]string{}}
 }
 
 // OnChange has told called with each snapshot that comes into force: in their order, one

@@ -152,6 +152,7 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 	isThere, isCommitted := onDisk != nil, committed != nil
 	switch {
 	case isThere && isCommitted && bytes.Equal(onDisk, committed):
+		delete(so.refused, p)
 		seen[p] = ledger.DigestOf(committed)
 		return nil
 	case !isThere && !isCommitted:
@@ -289,9 +290,13 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 		if committed == nil && path.Dir(p) == layout.RulesDir {
 			note = "until it is put right, or removed, all drops wait"
 		}
-		so.ledger.Warn(fmt.Sprintf("%v; %s", refused, note))
+		if text := fmt.Sprintf("%v; %s", refused, note); so.refused[p] != text { // each look at the settings finds it again
+			so.refused[p] = text
+			so.ledger.Warn(text)
+		}
 		return nil
 	}
+	delete(so.refused, p)
 	together.edits = append(together.edits, edit{p, committed, edited, verb})
 	if independent(path.Dir(p)) {
 		return nil
