@@ -178,7 +178,7 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Notices.Others = notices.Others{Disposal: e.Disposal, Search: e.Search}
 	e.Catalog = catalog.New(l, e.Settings, e.Intake)
 	e.Reader = reader.New(l, e.Settings, e.Intake)
-	e.Attempt.PlaceMoved, e.Folder.Roots = e.Catalog.Want, e.Catalog.PlaceRoot
+	e.Attempt.PlaceMoved, e.Folder.Roots, e.Fixity.Gone = e.Catalog.Want, e.Catalog.PlaceRoot, e.Catalog.Gone
 	e.Schedule = schedule.New(l, e.Settings, deeds{e}.byName(), deeds{e}.readyOf)
 	e.Guard.Requires = settings.RequiredAt
 	e.Settings.OnChange(e.Index.ApplyLimits)

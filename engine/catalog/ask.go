@@ -145,6 +145,17 @@ type Which struct {
 	Gone  bool   // only what is gone
 }
 
+// Gone gives the items of a catalog whose object a scan found gone.
+func (k *Keeper) Gone(name layout.Name) (map[layout.ItemID]bool, error) {
+	gone := map[layout.ItemID]bool{}
+	err := k.Entries(name, Which{Gone: true}, func(e Entry) {
+		if e.Item != "" {
+			gone[e.Item] = true
+		}
+	})
+	return gone, err
+}
+
 // Entries lists what a catalog knows, each folder before what is below it.
 func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	if _, err := k.Catalog(name); err != nil {

@@ -42,17 +42,25 @@ func (c *Checks) Check(ctx context.Context, id layout.ItemID) (Result, error) {
 
 // view is which copies of an item are looked at, and how fast.
 type view struct {
-	of   string        // OfStore, OfTargets; "": all
+	of   string        // OfStore, OfTargets, OfCatalogs; "": all
 	at   []layout.Name // of targets only these; none: all
 	pace *pace         // nil: as fast as it goes
 }
 
 func (w view) local(name string) bool {
-	return w.of != OfTargets && (w.of != OfStore || name == Deposit)
+	switch w.of {
+	case OfTargets:
+		return false
+	case OfStore:
+		return name == Deposit
+	case OfCatalogs:
+		return name == Source || name == Content
+	}
+	return true
 }
 
 func (w view) target(name layout.Name) bool {
-	return (w.of != OfStore || name == steps.StoreTarget) && (len(w.at) == 0 || slices.Contains(w.at, name))
+	return w.of != OfCatalogs && (w.of != OfStore || name == steps.StoreTarget) && (len(w.at) == 0 || slices.Contains(w.at, name))
 }
 
 // refuseDisposed refuses an item of which nothing is kept but its records.
@@ -80,7 +88,10 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 	}
 	r.pace = w.pace
 	m := r.Manifest
-	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: w.of == OfTargets, partly: w.of == OfStore}
+	out := Result{Item: id, Collection: m.Collection, Label: m.Label, Copies: map[string]layout.FixityCheck{}, targetsOnly: w.of == OfTargets, partly: w.of == OfStore || w.of == OfCatalogs}
+	if m.Source.Place != nil {
+		out.catalog = m.Source.Place.Catalog
+	}
 	if err := (ownCopies{c, r}).look(ctx, w, out.Copies); err != nil {
 		return out, err
 	}
@@ -111,6 +122,25 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 		err = errAtWork
 	}
 	return out, err
+}
+
+// notInPlace tells of an object that stays in a catalog, and is not in its place, what a look found: its catalog's root
+// is away, or, as a sweep of catalogs is told, the object is gone. What a scan found gone no sweep of catalogs looks at.
+func notInPlace(c *Checks, m layout.Manifest, w view, found *layout.FixityCheck) {
+	path, _, err := c.folder.PlaceOf(m)
+	if err != nil || path == "" {
+		return // it was taken in, or its catalog was removed
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return // it has no inventory
+	}
+	gone := c.folder.PlaceGone(m)
+	switch {
+	case gone == "":
+		found.Outcome = layout.FixityDown
+	case w.of == OfCatalogs:
+		found.Outcome, found.How, found.Message = layout.FixityFailed, HowMissing, gone
+	}
 }
 
 // errAtWork is an item that is being worked on: its files may change at any moment.
@@ -169,6 +199,9 @@ func (o ownCopies) look(ctx context.Context, w view, copies map[string]layout.Fi
 			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
 		case absent(err), fault.Is(err, fault.NotFound): // not found: it stays in a catalog that was removed
 			found.Outcome = layout.FixityAbsent
+			if one.copy == Source || one.copy == Content {
+				notInPlace(o.c, o.r.Manifest, w, &found)
+			}
 		case err != nil:
 			return fmt.Errorf("item %s: %s: %w", o.r.Manifest.Item.Short(), one.copy, err)
 		default:

@@ -42,9 +42,9 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 		switch {
 		case r.targetsOnly:
 		case r.partly && d.Copies != nil:
-			maps.Copy(d.Copies, r.local())
+			maps.Copy(d.Copies, r.local(d.Copies))
 		default:
-			d.Copies = r.local()
+			d.Copies = r.local(d.Copies)
 		}
 		r.keepTargets(&d)
 		now = d

@@ -33,11 +33,14 @@ type Checks struct {
 	act      *act.Acts
 	targets  *target.Pool
 	book     *book
+
+	// Gone gives the items of a catalog of which a scan found that the object is gone.
+	Gone func(catalog layout.Name) (map[layout.ItemID]bool, error)
 }
 
 // New gives the checks of a workspace.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, i *index.Keeper, a *act.Acts, t *target.Pool) *Checks {
-	return &Checks{l, s, f, i, a, t, &book{}}
+	return &Checks{ledger: l, settings: s, folder: f, index: i, act: a, targets: t, book: &book{}}
 }
 
 // Result is what was found of one item.
@@ -50,6 +53,7 @@ type Result struct {
 	noted       map[layout.Name]map[int]layout.DepositCopy // those on targets, as they are known now
 	known       map[layout.Name]map[int]layout.DepositCopy // all on record
 	read        map[layout.Name]bool                       // targets whose copies were read
+	catalog     layout.Name                                // where its object stays; "": it was taken in
 	version     int                                        // the item's
 	targetsOnly bool                                       // the copies of the workspace were not looked at
 	partly      bool                                       // some of these were

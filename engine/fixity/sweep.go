@@ -85,7 +85,7 @@ type Swept struct {
 	Ended  time.Time     `json:"ended"`
 	Pages  int           `json:"pages"`
 	Outcomes
-	Away    map[string]int `json:"away,omitempty"`    // copies, by target
+	Away    map[string]int `json:"away,omitempty"`    // copies, by target; objects, by "catalog NAME"
 	Bytes   int64          `json:"bytes"`             // that were read, and written where it healed
 	Passed  int            `json:"passed,omitempty"`  // over, as they are worked on
 	Stopped string         `json:"stopped,omitempty"` // why it did not go on
@@ -109,7 +109,7 @@ func (s *Swept) Damaged() int { return s.Changed + s.Missing + s.Unreadable }
 // view is which copies the sweep looks at.
 func (w Sweep) view() view {
 	v := view{at: w.At}
-	if w.Of == OfStore || w.Of == OfTargets {
+	if w.Of == OfStore || w.Of == OfTargets || w.Of == OfCatalogs {
 		v.of = w.Of
 	}
 	return v
@@ -204,20 +204,23 @@ func (s *sweeping) one(ctx context.Context, id layout.ItemID, look view) (Result
 			}
 		}
 	}
-	if before == 0 && !s.wasDamaged(id) {
+	if before == 0 && !s.wasDamaged(r, look) {
 		return r, nil
 	}
 	return r, s.record(ctx, r)
 }
 
-// wasDamaged reports whether the item's record says that some copy is.
-func (s *sweeping) wasDamaged(id layout.ItemID) bool {
+// wasDamaged reports whether the item's record says that some copy is that was looked at, or is there no more.
+func (s *sweeping) wasDamaged(r Result, look view) bool {
 	v, err := s.ledger.Store.Tip()
 	if err != nil {
 		return true
 	}
-	d, err := ledger.ReadDeposits(v, id)
-	return err != nil || len(Result{Copies: knownCopies(d)}.Failed()) > 0
+	d, err := ledger.ReadDeposits(v, r.Item)
+	return err != nil || slices.ContainsFunc(Result{Copies: knownCopies(d)}.Failed(), func(name string) bool {
+		found, looked := r.Copies[name]
+		return looked && found.Outcome != layout.FixityDown || !looked && look.of == "" && len(look.at) == 0
+	})
 }
 
 // take counts what was found of an item.
@@ -257,13 +260,15 @@ func (s *sweeping) note(r Result) {
 			at.Copies[name] = howOK
 		case layout.FixityDown:
 			at.Copies[name] = howAway
-			s.out.Away[name]++
+			s.out.Away[r.awayAs(name)]++
 		case layout.FixityFailed:
 			at.Copies[name] = cmp.Or(found.How, HowChanged)
 			worst = at.Copies[name]
 		}
 	}
-	if len(r.Copies) == 0 { // none is where was looked
+	delete(s.out.Away, "")
+	seen := slices.ContainsFunc(slices.Collect(maps.Values(at.Copies)), func(how string) bool { return how != howAway })
+	if len(r.Copies) == 0 || len(at.Copies) > 0 && !seen { // none is where was looked, or all are away
 		return
 	}
 	switch {
@@ -278,9 +283,20 @@ func (s *sweeping) note(r Result) {
 	default:
 		s.out.OK++
 	}
-	if len(at.Copies) > 0 && slices.ContainsFunc(slices.Collect(maps.Values(at.Copies)), func(how string) bool { return how != howAway }) {
+	if seen {
 		s.page.Items[r.Item] = at
 	}
+}
+
+// awayAs is by which name a copy is counted that is away; "": it is counted by another name.
+func (r Result) awayAs(name string) string {
+	switch {
+	case r.catalog != "" && name == Source:
+		return "catalog " + string(r.catalog)
+	case r.catalog != "" && name == Content: // the same object
+		return ""
+	}
+	return name
 }
 
 // turn commits the page. mu is the caller's.
@@ -337,14 +353,8 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 		return nil, err
 	}
 	if what.Of == OfCatalogs {
-		for it := range c.index.Loaded().Items() {
-			rec, err := c.ledger.Read(v, it.ID, "")
-			if err == nil && rec.Manifest.Source.Place != nil && !it.Disposed() {
-				which.Items = append(which.Items, it.ID)
-			}
-		}
-		if len(which.Items) == 0 {
-			return nil, nil
+		if which.Items, err = c.inCatalogs(v); err != nil || len(which.Items) == 0 {
+			return nil, err
 		}
 	}
 	items, err := c.choose(which)
@@ -371,4 +381,28 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 	// Those never looked at are not all due at once, when there are very many.
 	due = slices.DeleteFunc(due, func(id layout.ItemID) bool { return seen[id].IsZero() })
 	return items[:min(len(items), max(n, len(due), 1))], nil
+}
+
+// inCatalogs lists the items whose object stays in a catalog, but for those that its scan found gone.
+func (c *Checks) inCatalogs(v gitstore.View) (items []layout.ItemID, err error) {
+	gone := map[layout.Name]map[layout.ItemID]bool{}
+	for it := range c.index.Loaded().Items() {
+		rec, err := c.ledger.Read(v, it.ID, "")
+		if err != nil || rec.Manifest.Source.Place == nil || it.Disposed() {
+			continue
+		}
+		name := rec.Manifest.Source.Place.Catalog
+		if gone[name] == nil {
+			if gone[name], err = c.Gone(name); fault.Is(err, fault.NotFound) {
+				continue // the catalog was removed
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if !gone[name][it.ID] {
+			items = append(items, it.ID)
+		}
+	}
+	return items, nil
 }

@@ -139,11 +139,16 @@ func (r Result) keepTargets(d *layout.Deposits) {
 	}
 }
 
-// local are the copies in the workspace and in the store, which copies: of the record has.
-func (r Result) local() map[string]layout.FixityCheck {
+// local are the copies in the workspace, in a catalog and in the store, which copies: of the record has. Of one that is
+// away what is known stays.
+func (r Result) local(known map[string]layout.FixityCheck) map[string]layout.FixityCheck {
 	out := map[string]layout.FixityCheck{}
 	for _, name := range []string{Source, Content, Derived, Deposit} {
-		if found, is := r.Copies[name]; is {
+		found, is := r.Copies[name]
+		if found.Outcome == layout.FixityDown {
+			found, is = known[name]
+		}
+		if is {
 			out[name] = found
 		}
 	}
