@@ -25,6 +25,7 @@ import (
 	"bagpipe/layout/disk"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/errgroup"
 )
 
 // Look is how often a run looks for news.
@@ -39,6 +40,8 @@ const (
 	firstTry  = 30 * time.Second // between tries; then twice as long, up to mostWait
 	mostWait  = time.Hour
 	inAtom    = 50 // digests
+	// mostHanded is how many digests are handed over at once.
+	mostHanded = 16
 )
 
 // Teller tells what notify: asks for.
@@ -134,50 +137,65 @@ func (t *Teller) Tell(ctx context.Context, now bool) error {
 	if ok, err := lock.TryLock(); err != nil || !ok {
 		return err // another engine tells
 	}
-	var errs []error
-	waits := false
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	errs, nexts := make([]error, len(names)), make([]time.Time, len(names))
+	var handing errgroup.Group // one that hangs does not hold up the others
+	handing.SetLimit(mostHanded)
+	for i, name := range names {
 		if next := t.next[name]; !now && at.Before(next) && next.Sub(at) <= tryFor {
-			waits = true
+			nexts[i] = next
 			continue
 		}
-		next, err := t.tell(ctx, v, name, all[name], now)
-		t.next[name] = next
-		errs = append(errs, err)
-		waits = waits || !next.IsZero()
+		k, next, err := t.prepare(ctx, v, name, all[name], now)
+		if errs[i], nexts[i] = err, next; err != nil || k == nil {
+			continue
+		}
+		handing.Go(func() error {
+			nexts[i], errs[i] = t.tell(ctx, name, all[name], k)
+			return nil
+		})
 	}
-	if t.seen, t.at = v.Commit(), at; waits { // the next look is soon
-		t.seen = gitstore.Hash{}
+	errs = append(errs, handing.Wait())
+	t.seen, t.at = v.Commit(), at
+	for i, name := range names {
+		if t.next[name] = nexts[i]; !nexts[i].IsZero() { // the next look is soon
+			t.seen = gitstore.Hash{}
+		}
 	}
 	return errors.Join(append(errs, lock.Unlock())...)
 }
 
-// tell tells one what is new; what waits for its time waits until next.
-func (t *Teller) tell(ctx context.Context, v gitstore.View, name string, n *notice.Wish, soon bool) (next time.Time, err error) {
+// prepare gives what one is to be told now, with its digest; nil: nothing is, before next.
+func (t *Teller) prepare(ctx context.Context, v gitstore.View, name string, n *notice.Wish, soon bool) (_ *kept, next time.Time, err error) {
 	k, err := t.read(name)
 	if err != nil {
-		return next, err
+		return nil, next, err
 	}
 	now := t.ledger.Now()
 	if k.Pending == nil {
 		due := k.At.Add(max(time.Duration(n.Every), fewest))
 		switch {
 		case n.IsQuiet(now):
-			return now.Add(fewest), nil
+			return nil, now.Add(fewest), nil
 		case !soon && now.Before(due) && !now.Before(k.At):
-			return due, nil
+			return nil, due, nil
 		}
 		if err := t.digest(ctx, v, name, n, k); err != nil || k.Pending == nil {
-			return next, errors.Join(err, t.write(name, k))
+			return nil, next, errors.Join(err, t.write(name, k))
 		}
 		if err := t.write(name, k); err != nil { // with its identifier, before it is sent
-			return now, err
+			return nil, now, err
 		}
 	}
-	p := k.Pending
-	if !soon && now.Before(p.Next) && !now.Before(p.First) {
-		return p.Next, nil
+	if p := k.Pending; !soon && now.Before(p.Next) && !now.Before(p.First) {
+		return nil, p.Next, nil
 	}
+	return k, next, nil
+}
+
+// tell hands a digest over; where that fails it is tried again at next.
+func (t *Teller) tell(ctx context.Context, name string, n *notice.Wish, k *kept) (next time.Time, err error) {
+	p, now := k.Pending, t.ledger.Now()
 	err = t.handOver(ctx, n, k, p.Digest)
 	var partly *PartlyError
 	p.Tries++
