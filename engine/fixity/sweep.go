@@ -353,7 +353,7 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 		return nil, err
 	}
 	if what.Of == OfCatalogs {
-		if which.Items, err = c.inCatalogs(v); err != nil || len(which.Items) == 0 {
+		if which.Items, err = inCatalogs(c, v); err != nil || len(which.Items) == 0 {
 			return nil, err
 		}
 	}
@@ -384,7 +384,7 @@ func (c *Checks) toSweep(what Sweep) ([]layout.ItemID, error) {
 }
 
 // inCatalogs lists the items whose object stays in a catalog, but for those that its scan found gone.
-func (c *Checks) inCatalogs(v gitstore.View) (items []layout.ItemID, err error) {
+func inCatalogs(c *Checks, v gitstore.View) (items []layout.ItemID, err error) {
 	gone := map[layout.Name]map[layout.ItemID]bool{}
 	for it := range c.index.Loaded().Items() {
 		rec, err := c.ledger.Read(v, it.ID, "")
