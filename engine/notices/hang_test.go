@@ -60,6 +60,10 @@ func TestAMissedFiringIsTold(t *testing.T) {
 	ctx, root := t.Context(), b.e.Root()
 	b.put(root, "schedules/s.yaml", "schema: 1\nname: s\ntrigger: {cron: '0 * * * *'}\nmissed: skip\ndo: {command: ['true']}\n")
 	b.must(b.e.Settings.Sync(ctx))
+	b.must(b.e.Index.Load(ctx))
+	if d := b.told(h); d != nil { // from here on
+		t.Fatalf("nothing has happened, and it tells %+v", d)
+	}
 	keep := func(until func() bool) {
 		ctx, end := context.WithCancel(ctx)
 		done := make(chan struct{})
