@@ -16,7 +16,7 @@ func (l *lane) standing() (offers int, epoch string) {
 func (w *lessees) await(what string, is func() bool) {
 	w.t.Helper()
 	for begun := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begun) > 30*time.Second {
+		if time.Since(begun) > time.Minute {
 			offers, epoch := w.lane.standing()
 			w.t.Fatalf("%s did not come; %d on offer, epoch %s", what, offers, epoch)
 		}

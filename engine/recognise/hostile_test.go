@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Documents that would cost memory or time are refused in words.
@@ -30,6 +32,17 @@ func TestHostileXML(t *testing.T) {
 	}
 }
 
+// processor is the time that this process has spent on all cores: what is slow because of others
+// costs none of it.
+func processor(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // An XPath that goes through a large document again and again ends.
 func TestSlowXPath(t *testing.T) {
 	var b strings.Builder
@@ -38,12 +51,12 @@ func TestSlowXPath(t *testing.T) {
 		b.WriteString(strings.Repeat("<a>", 100) + fmt.Sprint(i) + strings.Repeat("</a>", 100))
 	}
 	b.WriteString("</r>")
-	begun := time.Now()
+	begun := processor(t)
 	got := said(t, tree(t, "f", map[string]string{"x.xml": b.String(), "y": ""}), "xml: [{file: x.xml, path: '//a[count(//a//a//a) = 7]'}]")
 	if !strings.Contains(got, "the XPath goes through the document too often") {
 		t.Errorf("%s", got)
 	}
-	if took := time.Since(begun); took > time.Minute {
+	if took := processor(t) - begun; took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -121,11 +134,11 @@ func truncated(t *testing.T, path string) string {
 func TestSlowExpressionsAreNot(t *testing.T) {
 	f := rules(t, "rules: [{name: r, match: {find: '^(([a-z])+.)+[A-Z]([a-z])+$'}}]\n")
 	drop := zipped(t, "x.zip", map[string]string{strings.Repeat(strings.Repeat("a", 200)+"/", 9) + "b": "x", "y": "z"})
-	begun := time.Now()
+	begun := processor(t)
 	if got := ask(t, drop, f).said("test/r"); !strings.HasPrefix(got, "no: ") {
 		t.Error(got)
 	}
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := processor(t) - begun; took > 5*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -140,9 +153,9 @@ func FuzzParse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		begun := time.Now()
+		begun := processor(t)
 		file, err := Parse("rules/x.yaml", data)
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := processor(t) - begun; took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		if (err == nil) == (file == nil) {
@@ -182,12 +195,12 @@ func TestManySets(t *testing.T) {
 	} {
 		f := questions{&facts{kind: KindFolder, names: c.l}}
 		b := rules(t, "rules:\n  - name: r\n    match: {sets: {"+c.sets+"}}\n")
-		begun := time.Now()
+		begun := processor(t)
 		a := f.inSets(t.Context(), b.Rules[0].Match.Sets, vars{})
 		if got := a.verdict.String() + ": " + a.why; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %.200s; want %s", about, got, c.want)
 		}
-		if took := time.Since(begun); took > 30*time.Second {
+		if took := processor(t) - begun; took > 30*time.Second {
 			t.Errorf("%s: it took %s", about, took)
 		}
 	}
