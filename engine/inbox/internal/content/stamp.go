@@ -38,8 +38,8 @@ const Tick = 100 * time.Millisecond
 // StampOf opens no file. It reports false where a stamp proves nothing: the folder has
 // changed within the last tick before now, or lies on a network file system.
 func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bool, err error) {
-	w := stamping{all: sha256.New(), linked: sha256.New()}
-	err = w.entry(ctx, unix.AT_FDCWD, dir, "")
+	w := stamping{dir: dir, all: sha256.New(), linked: sha256.New()}
+	err = w.entry(ctx, unix.AT_FDCWD, dir, "", 0)
 	if len(w.names) > 0 {
 		s.least = slices.Min(w.names)
 	}
@@ -54,21 +54,25 @@ func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bo
 
 // stamping makes a Stamp.
 type stamping struct {
+	dir         string
 	all, linked hash.Hash
 	names       []uint64 // of each file, in the order of the walk
 	newest      time.Time
 	line        []byte
 }
 
+// mostOpen is how many folders a stamp holds open, one in the other; those deeper are opened by their path and closed at once.
+const mostOpen = 32
+
 // entry adds what lies under a name in an open folder, and all below it, in the order of names;
-// shown is its path in the stamp.
-func (w *stamping) entry(ctx context.Context, in int, name, shown string) error {
+// shown is its path in the stamp, and depth how many folders of that it lies in.
+func (w *stamping) entry(ctx context.Context, in int, name, shown string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstatat(in, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &fs.PathError{Op: "lstat", Path: name + shown, Err: err}
+		return &fs.PathError{Op: "lstat", Path: w.dir + shown, Err: err}
 	}
 	w.add(&st, shown)
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -76,16 +80,26 @@ func (w *stamping) entry(ctx context.Context, in int, name, shown string) error 
 	}
 	fd, err := unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: name, Err: err}
+		return &fs.PathError{Op: "open", Path: w.dir + shown, Err: err}
 	}
-	defer unix.Close(fd) // read only: nothing can be lost
 	below, err := disk.NamesIn(fd)
+	if depth < mostOpen {
+		defer unix.Close(fd) // read only: nothing can be lost
+	} else {
+		unix.Close(fd) // read only
+	}
 	if err != nil {
-		return &fs.PathError{Op: "readdir", Path: name, Err: err}
+		return &fs.PathError{Op: "readdir", Path: w.dir + shown, Err: err}
 	}
 	slices.SortFunc(below, func(a, b disk.Named) int { return strings.Compare(a.Name, b.Name) })
 	for _, n := range below {
-		if err := w.entry(ctx, fd, n.Name, shown+"/"+n.Name); err != nil {
+		at := shown + "/" + n.Name
+		if depth < mostOpen {
+			err = w.entry(ctx, fd, n.Name, at, depth+1)
+		} else {
+			err = w.entry(ctx, unix.AT_FDCWD, w.dir+at, at, depth+1)
+		}
+		if err != nil {
 			return err
 		}
 	}
