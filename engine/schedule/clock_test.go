@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -169,6 +170,30 @@ func TestOverlap(t *testing.T) {
 			if want := 10 * (len(row.Firings) - i); int(f.Due.Sub(begun).Round(time.Minute).Minutes()) != want {
 				t.Errorf("all: firing %d was due at %s, want minute %d", i, f.Due, want)
 			}
+		}
+	})
+}
+
+// What was missed has its turn each, though firings may not overlap; what falls due while one of them
+// runs is absorbed.
+func TestEachMissedTimeHasItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{t: t}
+		n.begin(map[string]string{"all": "trigger: {cron: '*/10 * * * *'}\nmissed: all"}, 3*time.Minute)
+		defer func() { n.kill() }()
+		begun := time.Now()
+		time.Sleep(5 * time.Minute)
+		n.clock.leap(35*time.Minute + 5*time.Second)
+		time.Sleep(25 * time.Minute)
+		row, err := n.e.Schedule.Row("all")
+		n.must(err)
+		var got []int
+		for _, f := range row.Firings {
+			got = append(got, int(f.Due.Sub(begun).Round(time.Minute).Minutes()))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([]int{10, 20, 30, 40, 60}, got); diff != "" {
+			t.Errorf("fired for minutes (-want +got):\n%s", diff)
 		}
 	})
 }

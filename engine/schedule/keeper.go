@@ -249,7 +249,7 @@ func (k *Keeper) due(s *timetable.Schedule, st *State) (fire []time.Time, passed
 		return nil, passed, nil
 	case s.Trigger.Queue == "":
 		fire, passed = s.Due(st.Through, k.clock.counted(s.Name, st, now), now)
-		return fire, passed, nil
+		return st.notDuring(s, fire), passed, nil
 	case !s.Open(now):
 		return nil, passed, nil
 	}

@@ -77,7 +77,10 @@ func (k *Keeper) perform(performing, begun context.Context, f *firing) (said str
 		was.raw, was.Ended, was.Outcome, was.Message = nil, k.ledger.Now(), outcome, message
 		st.Firings[f.due], st.Ended = was, was.Ended
 		if f.Overlap != timetable.OverlapWait && outcome != Replaced && was.Ended.After(st.Through) {
-			st.Through = was.Ended
+			missed, _ := f.Due(st.Through, was.Ended, was.Begun)
+			if f.Missed != timetable.MissedAll || len(st.notDuring(f.Schedule, missed)) == 0 {
+				st.Through = was.Ended
+			}
 		}
 		return outcome, f.due, nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
 
@@ -158,6 +159,22 @@ func (s *State) adopt(timing string, now time.Time) (changed bool) {
 
 // mostAhead is how far what was fired may be ahead of the clock: by as much as it may have been put back.
 const mostAhead = 25 * time.Hour
+
+// notDuring gives those of the times due that fell into no firing which was running, and is no
+// other's to wait for: what overlaps is left out, what was missed before it is not.
+func (s *State) notDuring(of *timetable.Schedule, due []time.Time) []time.Time {
+	if of.Overlap == timetable.OverlapWait || of.Missed != timetable.MissedAll {
+		return due
+	}
+	return slices.DeleteFunc(due, func(t time.Time) bool {
+		for _, f := range s.Firings {
+			if f.Outcome != Missed && f.Outcome != Replaced && t.After(f.Begun) && !t.After(f.Ended) {
+				return true
+			}
+		}
+		return false
+	})
+}
 
 // ahead reports whether what was fired is so far ahead of the clock that it was fired by one that was wrong:
 // to wait for that would take too long.
