@@ -41,3 +41,16 @@ func ParsePart(text string) (float64, error) {
 	}
 	return part / 100, nil
 }
+
+// FormatSize writes a number of bytes for people: 512 B, 1.5 MiB, powers of 1024.
+func FormatSize(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/unit, 0
+	for v >= unit && i < 4 {
+		v, i = v/unit, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
+}

@@ -160,8 +160,8 @@ func checkSpace(dir string, need int64) error {
 		return err
 	}
 	if free < uint64(need)+storeReserve {
-		return &Later{After: fullStore, Reason: fmt.Sprintf("no space in the store: %s has %d bytes free, the bag needs %d and %d are kept free",
-			dir, free, need, int64(storeReserve))}
+		return &Later{After: fullStore, Reason: fmt.Sprintf("no space in the store: %s has %s free, the bag needs %s and %s are kept free",
+			dir, layout.FormatSize(free), layout.FormatSize(uint64(need)), layout.FormatSize(storeReserve))}
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func (c *Call) checkStored(ctx context.Context, at string) (r bags.Report, err e
 		return r, failure(err)
 	}
 	if first, bad := r.FirstError(); bad {
-		return r, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten: %s", layout.EncodePath(at), findingText(first))
+		return r, SystemFailure("the bag in the store at %s is not valid; nothing was overwritten, and another try will find the same until a mend from a sound copy, or a backup, has brought the bag back: %s", layout.EncodePath(at), findingText(first))
 	}
 	return r, nil
 }

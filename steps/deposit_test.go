@@ -35,7 +35,7 @@ func TestDepositNeverOverwrites(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(it.deposited(), "data/a"), []byte("Z"), 0o644))
 	before := it.state()
 	_, err := it.run("deposit")
-	wantFailure(t, err, System, "not valid", "nothing was overwritten")
+	wantFailure(t, err, System, "not valid", "nothing was overwritten", "until a mend from a sound copy, or a backup")
 
 	must(t, os.WriteFile(filepath.Join(it.deposited(), "tagmanifest-sha512.txt"), nil, 0o644))
 	_, err = it.run("deposit")

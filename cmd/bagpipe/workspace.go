@@ -7,7 +7,7 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
-	"bagpipe/engine/folder"
+	"bagpipe/layout"
 )
 
 type initCmd struct {
@@ -50,7 +50,7 @@ func (c *maintainCmd) Run(ctx context.Context, a *app) error {
 			return nil
 		}
 		fmt.Fprintf(a.Out, "%s joined; packs: %d before, %d after; %s before, %s after\n",
-			screen.Count(r.Joined, "pack"), r.PacksBefore, r.PacksAfter, folder.Size(uint64(r.BytesBefore)), folder.Size(uint64(r.BytesAfter)))
+			screen.Count(r.Joined, "pack"), r.PacksBefore, r.PacksAfter, layout.FormatSize(uint64(r.BytesBefore)), layout.FormatSize(uint64(r.BytesAfter)))
 		return nil
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
@@ -181,11 +180,11 @@ func (d *Doctor) space() {
 		inodes, bounded, err := disk.FreeInodes(dir)
 		switch {
 		case free < s.Free():
-			d.say(about, Wrong, "%s free, less than limits: free: nothing is taken in or started", folder.Size(free))
+			d.say(about, Wrong, "%s free, less than limits: free: nothing is taken in or started", layout.FormatSize(free))
 		case err == nil && bounded && inodes < 10_000:
-			d.say(about, Poor, "%s free, and room for %d more files", folder.Size(free), inodes)
+			d.say(about, Poor, "%s free, and room for %d more files", layout.FormatSize(free), inodes)
 		default:
-			d.say(about, Good, "%s free", folder.Size(free))
+			d.say(about, Good, "%s free", layout.FormatSize(free))
 		}
 	}
 	look("space", d.ledger.Root)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
 
@@ -50,22 +51,10 @@ func (s *freeSpace) look() error {
 		return err
 	}
 	if least := s.least(); free < least {
-		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", Size(free), s.root, Size(least))
+		return fmt.Errorf("paused: %s free in %s, less than limits: free: %s in bagpipe.yaml; nothing is taken in or started until there is room", layout.FormatSize(free), s.root, layout.FormatSize(least))
 	}
 	if inodes, bounded, err := disk.FreeInodes(s.root); err == nil && bounded && inodes < fewInodes {
 		return fmt.Errorf("paused: the file system of %s has places for %d more files; nothing is taken in or started until there are %d", s.root, inodes, fewInodes)
 	}
 	return nil
-}
-
-func Size(n uint64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n)/unit, 0
-	for v >= unit && i < 4 {
-		v, i = v/unit, i+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
 }

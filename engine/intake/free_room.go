@@ -8,7 +8,6 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -62,7 +61,7 @@ func mostExpanded(drops []inbox.Drop, l archive.Limits) (most float64) {
 
 func crowded(need, left float64, expanded int64, room float64) string {
 	return fmt.Sprintf("waits for free space: it needs %s (limits: room: %g times its %s), and %s is free above limits: free:",
-		folder.Size(uint64(need)), room, folder.Size(uint64(expanded)), folder.Size(uint64(max(left, 0))))
+		layout.FormatSize(uint64(need)), room, layout.FormatSize(uint64(expanded)), layout.FormatSize(uint64(max(left, 0))))
 }
 
 // room is what a path that a person adds needs, and what there is.

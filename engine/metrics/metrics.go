@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"bagpipe/engine/control"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
@@ -132,7 +131,7 @@ func (m *Metrics) Health() error {
 		return err
 	}
 	if least := m.settings.Current().Settings.Free(); free < least {
-		return fmt.Errorf("%s free, less than limits: free: %s", folder.Size(free), folder.Size(least))
+		return fmt.Errorf("%s free, less than limits: free: %s", layout.FormatSize(free), layout.FormatSize(least))
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/attempt"
-	"bagpipe/engine/folder"
 	"bagpipe/engine/remote"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
@@ -114,7 +113,7 @@ func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
 		bytes = "on the shared file system"
 	}
 	fmt.Fprintf(on.Out, "%s: %s, %s, on %s:%d since %s, bagpipe %s\nMachine: %s, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, screen.Count(w.Slots, "slot"), w.Host, w.PID,
-		screen.When(w.Since), w.Build, screen.Count(w.CPUs, "core"), folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), bytes, robotsText(w.Robots))
+		screen.When(w.Since), w.Build, screen.Count(w.CPUs, "core"), layout.FormatSize(uint64(w.Memory)), layout.FormatSize(uint64(w.Scratch)), bytes, robotsText(w.Robots))
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		fmt.Fprintf(on.Out, "Label: %s=%s\n", key, w.Labels[key])
 	}
@@ -151,7 +150,7 @@ func (c *workersMeta) Run(ctx context.Context, on *screen.Screen, around screen.
 	}
 	for _, w := range told {
 		fmt.Fprintf(on.Out, "%s: bagpipe %s, %s:%d, %s, %s of memory, %s free, %s\n", w.Name, w.Build, w.Host, w.PID, screen.Count(w.CPUs, "core"),
-			folder.Size(uint64(w.Memory)), folder.Size(uint64(w.Scratch)), screen.Count(w.Slots, "slot"))
+			layout.FormatSize(uint64(w.Memory)), layout.FormatSize(uint64(w.Scratch)), screen.Count(w.Slots, "slot"))
 		for _, o := range w.Robots {
 			kind := "program " + o.Digest
 			if o.Builtin {
