@@ -144,7 +144,7 @@ func (m mending) version(ctx context.Context, version int, names map[layout.Name
 // which what tells of it alone may be at fault.
 func (m mending) soundOf(ctx context.Context, version int, damaged map[layout.Name]bool) (*soundBag, error) {
 	good, err := m.sound(ctx, m.record, version, "", damaged, "")
-	if !fault.Is(err, fault.Damaged) && !absent(err) {
+	if !fault.Is(err, fault.Damaged) && !fault.Is(err, fault.Busy) && !absent(err) { // busy: one is away
 		return good, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(damaged)) {
@@ -174,6 +174,9 @@ func (m mending) gathered(ctx context.Context, version int) (*soundBag, error) {
 			continue
 		}
 		t, err := m.target(name)
+		if down := (*target.Down)(nil); errors.As(err, &down) {
+			continue // the others may do
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -59,6 +59,11 @@ func TestGather(t *testing.T) {
 						t.Errorf("%s is %q: %v", name, got, err)
 					}
 				}
+				at := filepath.Join(to, "full")
+				must(t, os.Mkdir(at, 0o755), os.MkdirAll(filepath.Join(at, "data/c"), 0o755)) // what cannot be written is no damage of a copy
+				if err := target.Gather(t.Context(), from, from[0].Copy.Digest, at); err == nil || errors.As(err, new(*target.Damage)) {
+					t.Errorf("into a folder where a file cannot be written: %v", err)
+				}
 				spoil(1, "data/a")
 				var wrong *target.Damage
 				if _, err := gather(); !errors.As(err, &wrong) || fmt.Sprint(err) != "data/a is sound in no copy" {

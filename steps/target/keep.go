@@ -156,13 +156,23 @@ type Kept struct {
 
 // Gather writes a bag into to, an empty folder, out of copies of it that may be damaged in different files: each file from the
 // first that has it as the bag's manifests say, which the tag manifests vouch for, and for those digest. Copies that are no bag
-// and no OCFL version are passed over. Nothing is synced, and the bag not validated. Errors: *Damage where a file is sound in none; *Down.
+// and no OCFL version are passed over. Nothing is synced, and the bag not validated. Errors: *Damage where a file is sound in none;
+// *Down where it may be in one that cannot be asked; of writing into to.
 func Gather(ctx context.Context, from []Kept, digest, to string) (err error) {
 	var all []pieces
+	var away error
+	defer func() {
+		if wrong := (*Damage)(nil); errors.As(err, &wrong) && away != nil {
+			err = away
+		}
+	}()
 	for _, k := range from {
 		p, err := piecesOf(ctx, k)
-		if down := (*Down)(nil); errors.As(err, &down) || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if down := (*Down)(nil); errors.As(err, &down) {
+			away = err
 		}
 		if err == nil {
 			all = append(all, p)
@@ -188,6 +198,9 @@ func Gather(ctx context.Context, from []Kept, digest, to string) (err error) {
 		is := false
 		for i := 0; err == nil && !is && i < len(all); i++ {
 			is, err = all[i].take(ctx, into, name, a, sums[name])
+			if down := (*Down)(nil); errors.As(err, &down) && ctx.Err() == nil {
+				away, all[i].at, err = err, nil, nil // others may have it
+			}
 		}
 		if err == nil && !is {
 			err = damage("%s is sound in no copy", layout.EncodePath(name))
@@ -270,30 +283,52 @@ func vouched(ctx context.Context, all []pieces, digest string) (vouchers, error)
 	return nil, damage("the tag manifests are sound in no copy")
 }
 
-// take writes a file below a root if the copy has it with a digest.
+// take writes a file below a root if the copy has it with a digest. What cannot be read is had from another copy; an error is of
+// what cannot be written, or *Down.
 func (p pieces) take(ctx context.Context, into *os.Root, name string, a files.Algorithm, want []byte) (is bool, err error) {
 	at, there := p.at[name]
 	if !there || !filepath.IsLocal(filepath.FromSlash(name)) {
 		return false, nil
 	}
 	in, err := p.b.open(ctx, at, 0)
-	if err == nil {
-		if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
-			return false, errors.Join(err, in.Close())
-		}
-		out, oerr := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, files.FilePerm)
-		if oerr != nil {
-			return false, errors.Join(oerr, in.Close())
-		}
-		h := a.New()
-		err = copyTold(ctx, io.MultiWriter(out, h), in, nil)
-		err = errors.Join(err, in.Close(), out.Close())
-		if is = err == nil && bytes.Equal(h.Sum(nil), want); !is {
-			err = errors.Join(err, into.Remove(name))
-		}
+	if err != nil {
+		return false, unreadable(ctx, err)
 	}
+	defer in.Close() //nolint:errcheck // opened for reading
+	if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return false, err
+	}
+	f, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, files.FilePerm)
+	if err != nil {
+		return false, err
+	}
+	out, h := &writing{Writer: f}, a.New()
+	err = copyTold(ctx, io.MultiWriter(out, h), in, nil)
+	if wrote := errors.Join(out.err, f.Close()); wrote != nil {
+		return false, errors.Join(wrote, into.Remove(name))
+	}
+	if err == nil && bytes.Equal(h.Sum(nil), want) {
+		return true, nil
+	}
+	return false, errors.Join(unreadable(ctx, err), into.Remove(name))
+}
+
+// unreadable leaves of an error of reading what is not the copy's own.
+func unreadable(ctx context.Context, err error) error {
 	if down := (*Down)(nil); errors.As(err, &down) || ctx.Err() != nil {
-		return false, errors.Join(err, ctx.Err())
+		return errors.Join(err, ctx.Err())
 	}
-	return is, nil // what cannot be read is had from another
+	return nil
+}
+
+// writing keeps the error of a writer, which a copy tells together with those of its reader.
+type writing struct {
+	io.Writer
+	err error
+}
+
+func (w *writing) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	w.err = errors.Join(w.err, err)
+	return n, err
 }
