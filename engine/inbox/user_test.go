@@ -3,68 +3,28 @@ package inbox
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/layout/disk"
+	"bagpipe/testdata/sample"
 )
 
 // Permissions bind everybody but root, so as root this test runs itself again as
 // nobody.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() == 0 {
-		asNobody(t)
+		sample.AsNobody(t)
 		return
 	}
 	t.Run("unreadable is bad", testUnreadable)
 	t.Run("read-only folder", testReadOnlyFolder)
 	t.Run("read-only folder across", testReadOnlyAcross)
 	t.Run("collection not writable", testCollectionNotWritable)
-}
-
-const nobody = 65534
-
-func asNobody(t *testing.T) {
-	dir, err := os.MkdirTemp("", "bp-nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { disk.RemoveTree(dir) })
-	program := filepath.Join(dir, "test")
-	if err := errors.Join(os.Chmod(dir, 0o755), copyProgram(program), os.Chown(dir, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "-test.run=^TestAsOrdinaryUser$", "-test.v")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestAsOrdinaryUser") {
-		t.Errorf("as nobody: %v\n%s", err, out)
-	}
-}
-
-func copyProgram(to string) (err error) {
-	in, err := os.Open(os.Args[0])
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
 }
 
 func testUnreadable(t *testing.T) {
