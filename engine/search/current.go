@@ -17,7 +17,10 @@ import (
 	"bagpipe/layout/disk"
 )
 
-const indexFile = "index.db"
+const (
+	indexFile = "index.db"
+	pageBytes = 4096 // of a page of the database: SQLite's own default
+)
 
 func (s *Searches) path() string { return filepath.Join(s.ledger.Path(layout.SearchDir), indexFile) }
 
@@ -79,8 +82,12 @@ func (s *Searches) bringTo(ctx context.Context, v gitstore.View) (err error) {
 
 // tree is the one that the index follows from.
 func (s *Searches) tree(ctx context.Context) (tree gitstore.Hash, err error) {
-	if _, err := os.Stat(s.path()); err != nil {
+	info, err := os.Stat(s.path())
+	if err != nil {
 		return tree, err
+	}
+	if info.Size()%pageBytes != 0 { // cut within its last page, which SQLite takes for zeros
+		return tree, errOther
 	}
 	db, conn, err := openDB(ctx, s.path())
 	if err != nil {
