@@ -141,27 +141,18 @@ func (w *Worker) obey(ctx context.Context, o wire.Orders) {
 	if o.Epoch == "" {
 		return
 	}
-	anew := o.Epoch != w.epoch // pulls wait at a stream that is gone, until their time is over
-	w.epoch, w.stopped = o.Epoch, o.Stop
+	w.stopped = o.Stop
 	if o.Drain {
 		w.draining = true
 	}
-	pulls{w}.from(ctx, o.Classes, anew)
-}
-
-// pulls are what waits for offers.
-type pulls struct{ *Worker }
-
-// from has these classes pulled from and no others, with new pulls where the stream is another; w.mu is held.
-func (w pulls) from(ctx context.Context, classes []string, anew bool) {
 	want := map[string]bool{}
 	if !w.draining && !w.stopped {
-		for _, class := range classes {
+		for _, class := range o.Classes {
 			want[class] = true
 		}
 	}
 	for class, stop := range w.classes {
-		if anew || !want[class] {
+		if !want[class] {
 			stop()
 			delete(w.classes, class)
 		}

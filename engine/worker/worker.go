@@ -79,7 +79,6 @@ type state struct {
 	shared   string       // what the engine's probe holds, where it was found
 	running  map[layout.AttemptRef]*attempt
 	classes  map[string]context.CancelFunc // pulls by class
-	epoch    string                        // of the stream that they pull from
 	heard    time.Time                     // the engine's last answer
 	draining bool
 	stopped  bool
