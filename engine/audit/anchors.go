@@ -148,12 +148,11 @@ func (a *Auditor) stated(ctx context.Context, o gitstore.Anchor) (string, error)
 // signers: the file, or where it is "" the committed one.
 func (a *Auditor) anchors(ctx context.Context, tip gitstore.View, signers string) (err error) {
 	if signers == "" {
-		listed, done, err := listedSigners(tip)
-		if err != nil {
+		var done func() error
+		if signers, done, err = listedSigners(tip); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, done()) }()
-		signers = listed
 	}
 	if _, err := os.Stat(signers); err != nil {
 		return fmt.Errorf("read the signers: %w", err)
