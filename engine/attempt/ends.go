@@ -169,7 +169,7 @@ func unasked(a *Attempts) func(*ledger.Record, string) *ledger.Follow {
 		x, w := rec.Execution, rec.Execution.Workflows[workflow]
 		for i := range rec.Plan.Steps {
 			step := layout.Name(rec.Plan.Steps[i].Name)
-			if _, unasked := w.Skip[step]; !unasked || !rec.Plan.Steps[i].OnRequest || w.Steps[step].Status != state.Waiting {
+			if _, skipped := w.Skip[step]; !skipped || !rec.Plan.Steps[i].OnRequest || w.Steps[step].Status != state.Waiting {
 				continue
 			}
 			if x.Blocked(workflow, rec.Plan, i, a.ledger.Now()) != nil {
