@@ -51,7 +51,9 @@ type watch struct {
 	mu    sync.Mutex // guards the rest
 	stop  context.CancelFunc
 	sent  map[layout.ItemID][]*Sent
-	early []Event // of items that nobody submitted here, or not yet
+	early []Event            // of items that nobody submitted here, or not yet
+	fresh []layout.ItemID    // to be looked at once all that happened to them is told
+	nudge context.CancelFunc // ends the poll under way
 	ears  []*ear
 }
 
@@ -84,7 +86,7 @@ func (w *watch) begin(ctx context.Context) error {
 	default:
 	}
 	following, stop := context.WithCancel(context.Background())
-	w.stop = stop
+	w.stop, w.nudge = stop, func() {}
 	w.wg.Go(func() { w.follow(following, at.Last) })
 	return nil
 }
@@ -108,18 +110,8 @@ func (w *watch) add(s *Sent) {
 		early = append(early, e)
 		return true
 	})
-	w.wg.Go(func() { // it may have ended before anyone watched
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		go func() {
-			select {
-			case <-w.closed:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		w.look(ctx, s.Item)
-	})
+	w.fresh = append(w.fresh, s.Item) // it may have ended before anyone watched
+	w.nudge()
 	w.mu.Unlock()
 	for _, e := range early {
 		w.tell(e)
@@ -185,14 +177,23 @@ func (w *watch) follow(ctx context.Context, after string) {
 			Last   string
 			Events []transition
 		}
-		q := url.Values{"wait": {"30s"}, "after": {after}}
+		polling, fresh, wait := w.poll(ctx)
+		q := url.Values{"wait": {wait}, "after": {after}}
 		if after == "" { // from now on
 			q = url.Values{"wait": {"1ms"}}
 		}
-		err := w.c.call(ctx, http.MethodGet, "events?"+q.Encode(), nil, &got)
+		err := w.c.call(polling, http.MethodGet, "events?"+q.Encode(), nil, &got)
 		switch {
 		case ctx.Err() != nil:
 			return
+		case err != nil && polling.Err() != nil: // something was submitted meanwhile
+			continue
+		case err != nil:
+			w.mu.Lock()
+			w.fresh = append(fresh, w.fresh...)
+			w.mu.Unlock()
+		}
+		switch {
 		case is(err, http.StatusGone):
 			after = ""
 			continue
@@ -215,16 +216,30 @@ func (w *watch) follow(ctx context.Context, after string) {
 			w.lookAll(ctx)
 		}
 		after = got.Last
-		moved := map[layout.ItemID]bool{}
 		for _, e := range got.Events {
-			if w.pass(e) {
-				moved[e.Item] = true
+			if w.pass(e) && !slices.Contains(fresh, e.Item) {
+				fresh = append(fresh, e.Item)
 			}
 		}
-		for id := range moved {
+		for _, id := range fresh {
 			w.look(ctx, id)
 		}
 	}
+}
+
+// poll gives what the next poll is done under, and the items to be looked at after it, for whose
+// sake it does not wait; what is submitted while it waits ends it.
+func (w *watch) poll(ctx context.Context) (polling context.Context, fresh []layout.ItemID, wait string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nudge() // the poll before is over
+	fresh, w.fresh = w.fresh, nil
+	if len(fresh) > 0 {
+		w.nudge = func() {}
+		return ctx, fresh, "1ms"
+	}
+	polling, w.nudge = context.WithCancel(ctx)
+	return polling, nil, "30s"
 }
 
 // lookAll looks at everything that is under way.

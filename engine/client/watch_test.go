@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,5 +57,55 @@ func TestTheConnectionIsToldOf(t *testing.T) {
 	}
 	if !lost || ctx.Err() != nil {
 		t.Errorf("lost %v: %v", lost, ctx.Err())
+	}
+}
+
+// Of an item that is over before its events were read, all is told, its end last.
+func TestAQuickEndIsToldLast(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch at := strings.TrimPrefix(q.URL.Path, "/api/v1/"); {
+		case at == "openapi.json":
+			_, _ = w.Write([]byte(`{"info":{"version":"1"}}`))
+		case at == "workflows":
+			_, _ = w.Write([]byte(`[]`))
+		case at == "items/i1":
+			_, _ = w.Write([]byte(`{"workflows":[{"status":"completed"}]}`))
+		case asked.Add(1) == 2: // the poll under way hears of nothing
+			select {
+			case <-q.Context().Done():
+			case <-time.After(2 * time.Second):
+			}
+			fallthrough
+		case q.URL.Query().Get("after") != "c1":
+			_ = json.NewEncoder(w).Encode(map[string]any{"last": "c1", "events": []any{}})
+		default:
+			_, _ = w.Write([]byte(`{"last":"c2","events":[{"item":"i1","step":"read","to":"in-progress","attempt":"1-a"},{"item":"i1","step":"read","to":"completed","attempt":"1-a"}]}`))
+		}
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := Dial(ctx, server.URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	events := c.Events(ctx)
+	if err := c.watch.begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for asked.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	c.watch.add(&Sent{Item: "i1", Key: "k", c: c, ended: make(chan struct{}), free: func() {}})
+	var heard []string
+	for e := range events {
+		if heard = append(heard, e.Kind+" "+e.Step); e.Kind == EventItem {
+			break
+		}
+	}
+	if want := []string{"claimed read", "step read", "item "}; !slices.Equal(heard, want) {
+		t.Errorf("heard %q, not %q", heard, want)
 	}
 }
