@@ -114,9 +114,23 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 	var out, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &wrong
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(wrong.Bytes()))
+		return out.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, gitsReason(wrong.String()))
 	}
 	return out.Bytes(), nil
+}
+
+// gitsReason is what git said went wrong, in one line.
+func gitsReason(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
+		switch line {
+		case "", "Please make sure you have the correct access rights", "and the repository exists.":
+		default:
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // Fetch brings the branches main, site/* and for/* of a remote, and gives the tips of the first
