@@ -49,7 +49,12 @@ func (c *placeArgs) filter() ask.Filter {
 // order that is none, would not tell that they are misspelt.
 func (a *app) tellMissing(asked *ask.Asked) {
 	for _, path := range asked.Missing() {
-		a.Talk("warning: no item that was looked at has %s", path)
+		switch path {
+		case "workflow", "step", "status":
+			a.Talk("warning: no item that was looked at has %s; --%[1]s chooses by it", path)
+		default:
+			a.Talk("warning: no item that was looked at has %s", path)
+		}
 	}
 }
 
