@@ -15,21 +15,12 @@ import (
 	"bagpipe/layout"
 )
 
-// record commits what was found of an item, and holds it where a copy is damaged, or
+// record commits what was found of an item, and what is known of copies that were not come to, and holds it where a copy is damaged, or
 // lets it go again.
 func (c *Checks) record(ctx context.Context, r Result) error {
 	outcome := layout.FixityPassed
-	var text []string
-	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
-		found := r.Copies[name]
-		line := name + ": " + found.Outcome
-		if found.Message != "" {
-			line += ": " + found.Message
-		}
-		text = append(text, line)
-		if found.Outcome == layout.FixityFailed {
-			outcome = layout.FixityFailed
-		}
+	if len(r.Failed()) > 0 {
+		outcome = layout.FixityFailed
 	}
 	who := c.ledger.ByPerson()
 	var now layout.Deposits // what is known of all copies
@@ -52,9 +43,16 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 		if err != nil {
 			return nil, err
 		}
-		subject := fmt.Sprintf("fixity: %s %s (%s/%s)", outcome, r.Item, r.Collection, ledger.Clip(r.Label, 100))
+		stands, text := outcome, r.lines()
+		for _, name := range (Result{Copies: knownCopies(d)}).Failed() {
+			if found := knownCopies(d)[name]; r.Copies[name].Outcome != layout.FixityFailed { // it was not come to
+				stands = layout.FixityFailed
+				text = append(text, fmt.Sprintf("%s: %s: %s, found at %s", name, stands, found.Message, found.At.UTC().Format(time.RFC3339)))
+			}
+		}
+		subject := fmt.Sprintf("fixity: %s %s (%s/%s)", stands, r.Item, r.Collection, ledger.Clip(r.Label, 100))
 		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(r.Item) + "/" + layout.DepositsJSON: data}, Author: who.Author,
-			Message: ledger.Message(subject, strings.Join(text, "\n"), []ledger.Trailer{{"Bagpipe-Item", string(r.Item)}, {"Bagpipe-Fixity", outcome}, {"Bagpipe-Agent", who.Agent}})}, nil
+			Message: ledger.Message(subject, strings.Join(text, "\n"), []ledger.Trailer{{"Bagpipe-Item", string(r.Item)}, {"Bagpipe-Fixity", stands}, {"Bagpipe-Agent", who.Agent}})}, nil
 	})
 	switch {
 	case err != nil:
@@ -67,6 +65,18 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 		return slices.Contains([]string{Source, Content, Derived}, name)
 	})
 	return c.hold(ctx, r, copies)
+}
+
+// lines tell of each copy that was looked at.
+func (r Result) lines() (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
+		line := name + ": " + r.Copies[name].Outcome
+		if found := r.Copies[name]; found.Message != "" {
+			line += ": " + found.Message
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // heldBy is what the text of a hold begins with that a check placed.
