@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,19 +10,26 @@ import (
 	"bagpipe/layout"
 )
 
-// A bag that is not valid fails, and its report is there all the same.
-func TestAFailedStepsReportIsKept(t *testing.T) {
-	ctx := context.Background()
+// newWorkspace is the engine of a new workspace with a fixed clock, and its folder.
+func newWorkspace(t *testing.T) (*engine.Engine, string) {
+	t.Helper()
 	root := filepath.Join(t.TempDir(), "w")
 	o := fixedOptions(&fixedClock{})
-	if err := engine.Init(ctx, root, o); err != nil {
+	if err := engine.Init(t.Context(), root, o); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(ctx, root, o)
+	e, err := engine.Open(t.Context(), root, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	t.Cleanup(func() { _ = e.Close() })
+	return e, root
+}
+
+// A bag that is not valid fails, and its report is there all the same.
+func TestAFailedStepsReportIsKept(t *testing.T) {
+	ctx := t.Context()
+	e, root := newWorkspace(t)
 	drop := filepath.Join(t.TempDir(), "bag")
 	if err := os.MkdirAll(filepath.Join(drop, "data"), 0o755); err != nil {
 		t.Fatal(err)

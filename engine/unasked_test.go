@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,17 +15,8 @@ import (
 // Steps that nobody asked for are skipped with the end of the step before them, however many
 // items are at work; where one is asked for, what comes after it waits.
 func TestUnaskedStepsAreSkippedWithTheEndBeforeThem(t *testing.T) {
-	ctx := context.Background()
-	root := filepath.Join(t.TempDir(), "w")
-	o := fixedOptions(&fixedClock{})
-	if err := engine.Init(ctx, root, o); err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.Open(ctx, root, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	ctx := t.Context()
+	e, root := newWorkspace(t)
 	if err := e.Settings.AddCollection(ctx, "reading-room", settings.Collection{Approvals: []string{"shelve"}}); err != nil {
 		t.Fatal(err)
 	}

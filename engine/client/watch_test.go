@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,6 +12,22 @@ import (
 	"testing"
 	"time"
 )
+
+// listening is a client of a server, and what it hears from now on, for a minute at most.
+func listening(t *testing.T, server *httptest.Server) (context.Context, *Client, iter.Seq[Event]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	c, err := Dial(ctx, server.URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); c.Close(); server.Close() })
+	events := c.Events(ctx)
+	if err := c.watch.begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx, c, events
+}
 
 // Who listens is told once when the server is lost, with the reason, and once when it is reached again.
 func TestTheConnectionIsToldOf(t *testing.T) {
@@ -31,18 +48,7 @@ func TestTheConnectionIsToldOf(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(map[string]any{"last": "c1", "events": []any{}})
 		}
 	}))
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c, err := Dial(ctx, server.URL, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	events := c.Events(ctx)
-	if err := c.watch.begin(ctx); err != nil {
-		t.Fatal(err)
-	}
+	ctx, _, events := listening(t, server)
 	down.Store(true)
 	go func() { time.Sleep(1200 * time.Millisecond); down.Store(false) }() // it is asked for several times meanwhile
 	lost := false
@@ -83,18 +89,7 @@ func TestAQuickEndIsToldLast(t *testing.T) {
 			_, _ = w.Write([]byte(`{"last":"c2","events":[{"item":"i1","step":"read","to":"in-progress","attempt":"1-a"},{"item":"i1","step":"read","to":"completed","attempt":"1-a"}]}`))
 		}
 	}))
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c, err := Dial(ctx, server.URL, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	events := c.Events(ctx)
-	if err := c.watch.begin(ctx); err != nil {
-		t.Fatal(err)
-	}
+	_, c, events := listening(t, server)
 	for asked.Load() < 2 {
 		time.Sleep(time.Millisecond)
 	}

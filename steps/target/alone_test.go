@@ -140,6 +140,27 @@ func TestAsideIsSwept(t *testing.T) {
 	}
 }
 
+// atEachWrite tries with the k-th write of an act, for each k until there is none, and in short tests for each short-th; every
+// try has a place of its own.
+func atEachWrite(t *testing.T, kind swept, form string, short int, try func(c target.Config, at string, k int) (more bool)) {
+	t.Helper()
+	step := 1
+	if testing.Short() {
+		step = short
+	}
+	c, dir := kind.open(t)
+	c.Layout = form
+	for more, k := true, 1; more; k += step {
+		at := filepath.Join(dir, fmt.Sprint("k", k))
+		if kind.kind == target.KindS3 {
+			c.Prefix = fmt.Sprintf("k%d/", k)
+		} else {
+			c.Path = at
+		}
+		more = try(c, at, k)
+	}
+}
+
 // Two engines put one item on one target: another comes at each write of the first, and puts the same bag, or
 // another of the next version. What stands in the end is sound; the first engine has its copy, or is told that it lost.
 func TestTwoEngines(t *testing.T) {
@@ -151,21 +172,7 @@ func TestTwoEngines(t *testing.T) {
 				}
 				t.Run(kind.kind+"/"+form+"/"+other, func(t *testing.T) {
 					t.Parallel()
-					step := 1
-					if testing.Short() {
-						step = 4
-					}
-					c, dir := kind.open(t)
-					c.Layout = form
-					for more, k := true, 1; more; k += step {
-						at := filepath.Join(dir, fmt.Sprint("k", k))
-						if kind.kind == target.KindS3 {
-							c.Prefix = fmt.Sprintf("k%d/", k)
-						} else {
-							c.Path = at
-						}
-						more = twoEngines(t, c, at, other, k)
-					}
+					atEachWrite(t, kind, form, 4, func(c target.Config, at string, k int) bool { return twoEngines(t, c, at, other, k) })
 				})
 			}
 		}
@@ -179,21 +186,7 @@ func TestTwoMends(t *testing.T) {
 		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
 			t.Run(kind.kind+"/"+form, func(t *testing.T) {
 				t.Parallel()
-				step := 1
-				if testing.Short() {
-					step = 3
-				}
-				c, dir := kind.open(t)
-				c.Layout = form
-				for more, k := true, 1; more; k += step {
-					at := filepath.Join(dir, fmt.Sprint("k", k))
-					if kind.kind == target.KindS3 {
-						c.Prefix = fmt.Sprintf("k%d/", k)
-					} else {
-						c.Path = at
-					}
-					more = twoMends(t, c, at, k)
-				}
+				atEachWrite(t, kind, form, 3, func(c target.Config, at string, k int) bool { return twoMends(t, c, at, k) })
 			})
 		}
 	}
