@@ -191,24 +191,9 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 	if s.shelves == nil {
 		s.shelves = survey(s)
 	}
-	shelf, said := s.shelves.Shelf(n.path), make([]recognised, len(due))
-	var next atomic.Int64
-	var g errgroup.Group
-	for range min(len(due), 2*runtime.GOMAXPROCS(0)) {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(due) {
-					return nil
-				}
-				var err error
-				if said[i], err = s.recognise(ctx, shelf, n.path, due[i]); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	if err := errors.Join(g.Wait(), shelf.Close()); err != nil {
+	shelf := s.shelves.Shelf(n.path)
+	said, err := s.askAll(ctx, shelf, n, due)
+	if err := errors.Join(err, shelf.Close()); err != nil {
 		return nil, err
 	}
 	s.asked.Add(int64(len(due)))
@@ -227,6 +212,64 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 	return workflows, nil
 }
 
+// askAll asks the rules of entries: first of their names alone, then, side by side, of those that must
+// be looked at.
+func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry) ([]recognised, error) {
+	said := make([]recognised, len(due))
+	var looks []int
+	for i, e := range due {
+		known := false
+		var err error
+		if said[i], known, err = s.byName(ctx, shelf, n, e); err != nil {
+			return nil, err
+		}
+		if !known {
+			looks = append(looks, i)
+		}
+	}
+	var next atomic.Int64
+	var g errgroup.Group
+	for range min(len(looks), 2*runtime.GOMAXPROCS(0)) {
+		g.Go(func() error {
+			for {
+				at := int(next.Add(1)) - 1
+				if at >= len(looks) {
+					return nil
+				}
+				i := looks[at]
+				var err error
+				if said[i], err = s.recognise(ctx, shelf, n.path, due[i]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return said, g.Wait()
+}
+
+// byName asks what the names of entries tell. In a folder whose entries may be gone nothing is told by them.
+func (s *scan) byName(ctx context.Context, shelf *recognise.Shelf, n *node, e *entry) (r recognised, known bool, err error) {
+	switch {
+	case e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file:
+		return recognised{verdict: no}, true, nil
+	case e.kind == folder || n.state != Present:
+		return r, false, nil
+	}
+	o, known, err := shelf.ByName(ctx, e.name, e.size)
+	if !known || err != nil {
+		return r, false, waits(err)
+	}
+	return recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}, true, nil
+}
+
+// waits leaves out that a rule file is broken: each entry that it is about tells so when it is looked at.
+func waits(err error) error {
+	if broken := (*layout.FileError)(nil); errors.As(err, &broken) {
+		return nil
+	}
+	return err
+}
+
 // recognised is what the rules say of an entry.
 type recognised struct {
 	verdict  verdict
@@ -236,9 +279,6 @@ type recognised struct {
 
 // recognise asks the rules of one entry.
 func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string, e *entry) (recognised, error) {
-	if e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file {
-		return recognised{verdict: no}, nil
-	}
 	ask := shelf.File
 	if e.kind == folder {
 		ask = shelf.Folder

@@ -45,6 +45,9 @@ func (s vanishing) identityOf(dir string, e *entry, t tree) (id identity, ok boo
 
 // settle finds what moved, and takes the rest for gone, or asks.
 func (s vanishing) settle(found []*node) {
+	if len(s.old) == 0 {
+		return // nothing was there to vanish
+	}
 	var lost []vanished
 	for _, n := range found {
 		if !n.changed {

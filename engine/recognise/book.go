@@ -25,7 +25,7 @@ type Book struct {
 	turn     chan struct{}
 	sieve    *sieve
 	words    map[string]bool    // of keywords
-	byKind   map[string][]*Rule // of rules
+	byKind   map[string][]*Rule // of rules; "": of files and archives
 
 	// Broken are the mistakes of one file about another: while there are any, nothing
 	// is recognised.
@@ -67,16 +67,16 @@ func NewBook(files []*File) *Book {
 		b.addKeywords(f)
 	}
 	b.byKind = map[string][]*Rule{}
-	for _, kind := range []string{KindFolder, KindArchive, KindBag, KindFile} {
+	for _, kind := range []string{KindFolder, KindArchive, KindBag, KindFile, ""} {
 		b.byKind[kind] = ofKind(b.rules, kind)
 	}
 	return b
 }
 
-// ofKind gives the rules that may take a candidate of a kind.
+// ofKind gives the rules that may take a candidate of a kind; "" is a file or an archive.
 func ofKind(rules []*Rule, kind string) (out []*Rule) {
 	for _, r := range rules {
-		if r.isFor(kind) {
+		if r.isFor(kind) || kind == "" && (r.isFor(KindFile) || r.isFor(KindArchive)) {
 			out = append(out, r)
 		}
 	}

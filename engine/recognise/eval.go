@@ -147,10 +147,11 @@ func (f *facts) saysNo(r *Rule) bool {
 	return questions{f}.deny(&r.Match)
 }
 
-// deny reports whether one of the conditions does not hold, without a reason for people.
+// deny reports whether one of the conditions does not hold, without a reason for people. Of a file
+// whose kind is not known yet ("") the kind and the content are not asked.
 func (f questions) deny(m *Match) bool {
 	switch {
-	case len(m.Kind) > 0 && !slices.Contains(m.Kind, f.kind),
+	case len(m.Kind) > 0 && f.kind != "" && !slices.Contains(m.Kind, f.kind),
 		len(m.Collection) > 0 && !slices.Contains(m.Collection, string(f.c.Collection)),
 		len(m.Extension) > 0 && f.ending(m.Extension) == "",
 		len(m.Name) > 0 && f.like(m.Name) == "",
@@ -161,7 +162,7 @@ func (f questions) deny(m *Match) bool {
 	if m.regexp != nil && !m.regexp.re.MatchString(layout.EncodePath(f.c.Name)) {
 		return true
 	}
-	if len(m.MIME) > 0 {
+	if len(m.MIME) > 0 && f.kind != "" {
 		if types, err := f.mime(); err == nil && !mimeFits(m.MIME, types) {
 			return true
 		}
@@ -186,6 +187,24 @@ func (m *Match) asksInside() bool {
 	}
 	named := func(d InDocument) bool { return d.File != "" }
 	return slices.ContainsFunc(m.XML, named) || slices.ContainsFunc(m.JSON, named)
+}
+
+// asksContent reports whether the answer of conditions may differ between a file and an archive of the
+// same name and size, or with the bytes of the file.
+func (m *Match) asksContent() bool {
+	if len(m.MIME)+len(m.Magic)+len(m.XML)+len(m.JSON)+len(m.Lacks)+len(m.May) > 0 || m.asksInside() {
+		return true
+	}
+	if len(m.Kind) > 0 && slices.Contains(m.Kind, KindFile) != slices.Contains(m.Kind, KindArchive) {
+		return true
+	}
+	one := func(m Match) bool { return m.asksContent() }
+	return slices.ContainsFunc(m.All, one) || slices.ContainsFunc(m.Any, one) || m.Not != nil && m.Not.asksContent()
+}
+
+// isNamed reports whether names are all that the conditions ask, so that what deny does not deny holds.
+func (m *Match) isNamed() bool {
+	return m.Size == nil && len(m.All)+len(m.Any) == 0 && m.Not == nil && !m.asksContent()
 }
 
 func (f questions) inCollection(wanted Texts, v vars) answer {

@@ -17,7 +17,7 @@ import (
 )
 
 // Survey recognises what lies below a folder that is known already: of what was listed, nothing is
-// listed again, and of a file the beginning is read, once. It tells verdicts, rules and workflows
+// listed again, and of a file whose name does not decide the beginning is read, once. It tells verdicts, rules and workflows
 // alone: no reasons, and nothing that stands in files.
 type Survey struct {
 	b     *Book
@@ -93,6 +93,36 @@ func (h *Shelf) candidate(name string, file bool) *facts {
 	return &facts{c: c, lists: &h.b.inside, limits: h.o.Limits, turn: h.b.turn, sieve: h.b.sieve}
 }
 
+// ByName recognises a file without a look at it, by its name and its size as it was listed. ok is false
+// where a rule that the name fits asks more: File answers then.
+func (h *Shelf) ByName(ctx context.Context, name string, size int64) (o *Outcome, ok bool, err error) {
+	rules, err := h.files()
+	if err != nil {
+		return nil, false, err
+	}
+	f := h.candidate(name, true)
+	f.size = size
+	fits := false
+	for _, r := range h.forKind(rules, "") {
+		if (questions{f}).deny(&r.Match) {
+			continue
+		}
+		if r.Program != nil || r.Split != "" || r.Match.asksContent() || r.Expect.asksContent() {
+			return nil, false, nil
+		}
+		if fits = true; r.Match.isNamed() && r.Expect.everything && r.Verdict != "maybe" {
+			break // it decides, or a rule before it
+		}
+	}
+	if f.kind = KindFile; !fits {
+		o = &Outcome{Kind: f.kind}
+		o.settle(nil)
+		return o, true, nil
+	}
+	o, err = f.judge(ctx, h.forKind(rules, f.kind), "", h.o)
+	return o, err == nil, err
+}
+
 // File recognises a file. One that is none any more is fs.ErrNotExist.
 func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
 	f := h.candidate(name, true)
@@ -136,7 +166,7 @@ func (h *Shelf) Folder(ctx context.Context, name string) (*Outcome, error) {
 	return f.judge(ctx, h.forKind(rules, f.kind), "", h.o)
 }
 
-// forKind leaves out the rules for other kinds.
+// forKind leaves out the rules for other kinds; "" is a file that may be an archive.
 func (h *Shelf) forKind(rules []*Rule, kind string) []*Rule {
 	if len(rules) > 0 && len(rules) == len(h.b.rules) && &rules[0] == &h.b.rules[0] {
 		return h.b.byKind[kind]

@@ -169,6 +169,46 @@ func summary(o *Outcome, err error, folder bool) string {
 	return fmt.Sprintf("%s %s %s %t", o.Verdict, o.Rule, o.Workflow, o.Refused != "")
 }
 
+func sizeOf(t *rapid.T, path string) int64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// A file whose name decides is not looked at; one of whose content a rule asks is.
+func TestNamesThatDecide(t *testing.T) {
+	root := t.TempDir()
+	for _, c := range []struct {
+		rules, name string
+		ok          bool
+		rule        string
+	}{
+		{"[{name: a, match: {name: '*.tif'}}]", "x.dat", true, ""},
+		{"[{name: a, match: {name: '*.tif'}}, {name: b, match: {mime: image/png}}]", "x.tif", true, "test/a"},
+		{"[{name: a, match: {name: '*.tif'}}, {name: b, match: {mime: image/png}}]", "x.dat", false, ""},
+		{"[{name: a, match: {name: '*.tif'}, verdict: maybe}, {name: b, match: {mime: image/png}}]", "x.tif", false, ""},
+		{"[{name: a, match: {name: '*.zip', kind: archive}}]", "x.dat", true, ""},
+		{"[{name: a, match: {name: '*.zip', kind: archive}}]", "x.zip", false, ""},
+		{"[{name: a, match: {name: '*.zip', kind: [archive, file]}}]", "x.zip", true, "test/a"},
+		{"[{name: a, match: {kind: folder, holds: x}}, {name: b, match: {size: {min: 10}}}]", "x", true, ""},
+		{"[{name: a, match: {size: {max: 9}}, expect: {magic: [{text: II}]}}]", "x", false, ""},
+		{"[{name: a, match: {any: [{name: y}, {xml: [{path: /a}]}]}}]", "x", false, ""},
+		{"[{name: a, match: {not: {lacks: y}}}]", "x", false, ""},
+	} {
+		f, err := Parse("rules/test.yaml", []byte("schema: 1\nname: test\nrules: "+c.rules+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := NewBook([]*File{f}).Survey(root, "maps", Options{Particular: true}, func(string) Listed { return nil }).Shelf("")
+		o, ok, err := h.ByName(t.Context(), c.name, 5)
+		if ok != c.ok || err != nil || ok && o.Rule != c.rule {
+			t.Errorf("%s of %s: %v %+v %v, expected %v and rule %q", c.name, c.rules, ok, o, err, c.ok, c.rule)
+		}
+	}
+}
+
 // What is recognised by what is known is recognised as what is looked at.
 func TestShelfIsRecognise(t *testing.T) {
 	all, base := shipped(t), t.TempDir()
@@ -209,6 +249,11 @@ func TestShelfIsRecognise(t *testing.T) {
 				ask := h.File
 				if e.IsDir() {
 					ask = h.Folder
+				}
+				if !e.IsDir() {
+					if got, ok, err := h.ByName(t.Context(), e.Name(), sizeOf(t, c.Path)); (ok || err != nil) && summary(got, err, false) != wanted {
+						t.Errorf("%s by its name: %s, expected %s\n%s", layout.EncodePath(filepath.Join(rel, e.Name())), summary(got, err, false), wanted, text)
+					}
 				}
 				if got, err := ask(t.Context(), e.Name()); summary(got, err, e.IsDir()) != wanted {
 					t.Errorf("%s: %s, expected %s\n%s", layout.EncodePath(filepath.Join(rel, e.Name())), summary(got, err, e.IsDir()), wanted, text)
