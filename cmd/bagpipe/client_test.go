@@ -36,6 +36,12 @@ func TestAGoProgramServesAStep(t *testing.T) {
 			if strings.Contains(text.String(), "empty") {
 				return client.Content("nothing to read")
 			}
+			if strings.Contains(text.String(), "picture") {
+				return client.Skip("it has no text")
+			}
+			if strings.Contains(text.String(), "early") {
+				return client.Later("the dictionary is not there yet")
+			}
 			a.Progress("reading", 50)
 			if strings.Contains(text.String(), "slow") { // beats keep it for longer than its lease
 				select {
@@ -51,11 +57,15 @@ func TestAGoProgramServesAStep(t *testing.T) {
 			return nil
 		})
 	}()
-	for _, label := range []string{"slow", "empty"} {
+	for _, label := range []string{"slow", "empty", "picture", "early"} {
 		b.write("in/"+label, label)
 		b.ok("add", "--workflow", "far", b.top+"/in/"+label)
 	}
-	b.await("the items' ends", func() bool { return len(b.labels("completed")) == 2 && len(b.labels("failed")) == 1 })
+	b.await("the items' ends", func() bool { return len(b.labels("completed")) == 3 && len(b.labels("failed")) == 1 })
+	if step := gjson.Get(b.ok("show", "picture", "--json"), `workflows.0.steps.#(step=="ocr")`); step.Get("status").String() != "skipped" || step.Get("attempts.0.message").String() != "it has no text" {
+		t.Errorf("picture: %s", step)
+	}
+	b.await("a reason to wait", func() bool { return strings.Contains(b.ok("why", "early"), "the dictionary is not there yet") })
 	slow := b.ok("show", "slow", "--json")
 	if step := gjson.Get(slow, `workflows.0.steps.#(step=="ocr")`); step.Get("attempts.#").Int() != 1 || gjson.Get(slow, "manifest.metadata.files").Int() != 1 {
 		t.Errorf("slow: %s", step)
