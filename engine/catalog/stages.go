@@ -220,7 +220,7 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 	for i, e := range due {
 		known := false
 		var err error
-		if said[i], known, err = s.byName(ctx, shelf, n, e); err != nil {
+		if said[i], known, err = byName(ctx, shelf, n, e); err != nil {
 			return nil, err
 		}
 		if !known {
@@ -248,7 +248,7 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 }
 
 // byName asks what the names of entries tell. In a folder whose entries may be gone nothing is told by them.
-func (s *scan) byName(ctx context.Context, shelf *recognise.Shelf, n *node, e *entry) (r recognised, known bool, err error) {
+func byName(ctx context.Context, shelf *recognise.Shelf, n *node, e *entry) (r recognised, known bool, err error) {
 	switch {
 	case e.kind == link || e.kind == other || e.name == recognise.MarkerName && e.kind == file:
 		return recognised{verdict: no}, true, nil
