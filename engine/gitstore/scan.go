@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"bagpipe/engine/gitstore/internal/history"
 	"bagpipe/engine/gitstore/internal/odb"
@@ -15,6 +16,7 @@ type Scanning struct {
 	db      *odb.DB
 	bulk    *odb.Bulk
 	digests *odb.Digests
+	line    map[Hash][]byte // commits that Line read; the Scans begin after it
 }
 
 // NewScanning begins to read very many commits; with digests each object that is read is held against
@@ -39,6 +41,43 @@ func Unfit(err error) bool {
 	return errors.Is(err, odb.ErrDigest) || errors.Is(err, odb.ErrMissing) || odb.IsCorrupt(err)
 }
 
+// mostKept is how many bytes of commits Line keeps: of some 200,000.
+const mostKept = 64 << 20
+
+// Line lists the commits from the one after since, which may be zero, to a tip, the oldest first, where each
+// has one parent; ok is false where some has more, or cannot be read, and ParentsFirst has the
+// answer. It is called before the first Scan is made: they have what it read at hand.
+func (c *Scanning) Line(ctx context.Context, tip, since Hash) (commits []Hash, ok bool) {
+	s := c.bulk.Scan(c.digests)
+	c.line = map[Hash][]byte{}
+	var block []byte // many commits in one, which costs the collector less than an object for each
+	kept := 0
+	for h := tip; h != since; {
+		data, err := s.ReadAs(h, odb.TypeCommit)
+		if err != nil || ctx.Err() != nil {
+			return nil, false
+		}
+		parents, err := odb.ParentsOf(data)
+		if err != nil || len(parents) > 1 || len(parents) == 0 && !since.IsZero() {
+			return nil, false
+		}
+		if kept += len(data); kept < mostKept {
+			if len(block)+len(data) > cap(block) {
+				block = make([]byte, 0, max(len(data), 1<<18))
+			}
+			block = append(block, data...)
+			c.line[h] = block[len(block)-len(data):]
+		}
+		commits = append(commits, h)
+		if len(parents) == 0 {
+			break
+		}
+		h = parents[0]
+	}
+	slices.Reverse(commits)
+	return commits, true
+}
+
 // Scan reads commits that mostly follow one another, and remembers what it read lately. It is one
 // goroutine's.
 type Scan struct {
@@ -60,7 +99,11 @@ func (s *Scan) At(commit Hash) (View, error) {
 
 // Commit gives a commit and the files at it.
 func (s *Scan) Commit(h Hash) (Commit, View, error) {
-	c, err := s.objs.ReadCommit(h)
+	read := s.objs.ReadCommit
+	if data, known := s.of.line[h]; known {
+		read = func(Hash) (odb.Commit, error) { return odb.ParseCommit(data) }
+	}
+	c, err := read(h)
 	if err != nil {
 		return Commit{}, View{}, err
 	}

@@ -144,6 +144,23 @@ func ParseCommit(data []byte) (Commit, error) {
 	return c, nil
 }
 
+// ParentsOf gives the parents of a commit from its bytes, of which it reads no more.
+func ParentsOf(data []byte) (parents []Hash, err error) {
+	for {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if value, is := bytes.CutPrefix(line, []byte("parent ")); is {
+			h, err := ParseHash(string(value))
+			if err != nil {
+				return nil, fmt.Errorf("%w: commit: parent: %w", errCorrupt, err)
+			}
+			parents = append(parents, h)
+		} else if !bytes.HasPrefix(line, []byte("tree ")) {
+			return parents, nil
+		}
+		data = rest
+	}
+}
+
 func (c *Commit) header(key, value string) (err error) {
 	switch key {
 	case "tree":

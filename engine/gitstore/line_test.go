@@ -1,0 +1,80 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestALineIsGits compares Line with git rev-list, and what a Scan gives of its commits with what a
+// View gives. Where commits meet there is no line.
+func TestALineIsGits(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, testOptions())
+	for i := range 30 {
+		put(t, s, fmt.Sprintf("items/%d", i%7), fmt.Sprint(i))
+	}
+	tip := func() Hash { return tipOf(t, s) }
+	ctx, c := context.Background(), NewScanning(s, false)
+	defer c.Close()
+	all, err := ParentsFirst(ctx, root, tip(), Hash{})
+	if err != nil || len(all) < 31 {
+		t.Fatalf("%d commits, %v", len(all), err)
+	}
+	for _, n := range []int{0, 1, 17, len(all)} {
+		var since Hash
+		if n > 0 {
+			since = all[n-1]
+		}
+		line, ok := c.Line(ctx, tip(), since)
+		if !ok || !slices.Equal(line, all[n:]) {
+			t.Errorf("since %d of %d: %d commits, %v", n, len(all), len(line), ok)
+		}
+		scan := c.Scan()
+		for _, h := range line {
+			got, _, err := scan.Commit(h)
+			if want := aboutOf(t, s, h); err != nil || got.Subject != want.Subject || got.When != want.When || got.Hash != h {
+				t.Fatalf("%v is read as %+v: %v", want, got, err)
+			}
+		}
+	}
+	aside := git(t, root, "commit-tree", "-m", "aside", "-p", all[20].String(), tip().String()+"^{tree}")
+	git(t, root, "fsck", "--no-dangling")
+	from, err := ParseHash(aside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Line(ctx, tip(), from); ok {
+		t.Error("a commit beside the line was met on it")
+	}
+	merge, err := ParseHash(git(t, root, "commit-tree", "-m", "merge", "-p", tip().String(), "-p", aside, tip().String()+"^{tree}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Line(ctx, merge, Hash{}); ok {
+		t.Error("a merge is part of a line")
+	}
+}
+
+func tipOf(t *testing.T, s *Store) Hash {
+	t.Helper()
+	v, err := s.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Commit()
+}
+
+func aboutOf(t *testing.T, s *Store, h Hash) Commit {
+	t.Helper()
+	v, err := s.Tip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c, err := v.At(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
