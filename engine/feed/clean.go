@@ -14,20 +14,22 @@ const slack = 2
 // One that waits for its entries stays.
 func (f *Feeds) clean(listed time.Duration) error {
 	f.cleaned = f.ledger.Now()
-	return f.cleanAt(f.cleaned, listed)
+	_, err := f.cleanAt(f.cleaned, listed, f.shelf.waits)
+	return err
 }
 
-func (f *Feeds) cleanAt(now time.Time, list time.Duration) error {
+// cleanAt drops posts, but those that wait, and reports whether it did.
+func (f *Feeds) cleanAt(now time.Time, list time.Duration, waits func(*record) bool) (bool, error) {
 	before, done := now.Add(-keep).Unix(), now.Add(-min(list, keep)).Unix()
 	s := f.shelf
 	goes := func(r *record) bool {
-		return !s.waits(r) && (r.unlisted || r.date < before || r.date < done && !r.failed)
+		return !waits(r) && (r.unlisted || r.date < before || r.date < done && !r.failed)
 	}
-	kept := s.newest(before)
+	kept := s.newest(before, waits)
 	gone, dropped, listed := 0, 0, 0
 	for i := range s.records {
 		r := &s.records[i]
-		if !s.waits(r) && !kept[i] {
+		if !waits(r) && !kept[i] {
 			dropped++
 		}
 		if r.unlisted {
@@ -39,16 +41,16 @@ func (f *Feeds) cleanAt(now time.Time, list time.Duration) error {
 	}
 	// A post stays that any feed has among its newest, so that the others have more: what counts is what would go.
 	if gone*slack <= listed && dropped*slack <= len(s.records) && (dropped == 0 || s.entries() <= mostInAll) {
-		return nil
+		return false, nil
 	}
 	var left []record
 	for i, kept := range kept {
-		if r := s.records[i]; s.waits(&r) || kept {
+		if r := s.records[i]; waits(&r) || kept {
 			r.unlisted = goes(&r)
 			left = append(left, r)
 		}
 	}
-	return f.replace(left)
+	return true, f.replace(left)
 }
 
 // entries counts those of all feeds.
@@ -61,11 +63,11 @@ func (s *shelf) entries() (n int) {
 
 // newest says of each post whether it stays: young ones which are among the newest of some feed,
 // and young ones without a template.
-func (s *shelf) newest(before int64) []bool {
+func (s *shelf) newest(before int64, waits func(*record) bool) []bool {
 	kept, n, total := make([]bool, len(s.records)), make([]int, len(s.names)), 0
 	for i := len(s.records) - 1; i >= 0; i-- {
 		r := &s.records[i]
-		if r.made == 0 || r.date < before {
+		if waits(r) || r.date < before {
 			continue
 		}
 		if r.failed {

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"sync/atomic"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"bagpipe/engine/audience"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 )
 
 const (
-	mostPending = 1000   // commits that wait for their records; more are a damaged history
-	lookedAt    = 4096   // commits whose posts are in memory together
-	mostKnown   = 20_000 // recipients that are remembered
+	mostPending    = 1000    // commits that wait for their records; more are a damaged history
+	stretchesAhead = 4       // stretches of commits whose posts are in memory together
+	bodiesAtOnce   = 1 << 20 // bytes of bodies that are written together
+	mostKnown      = 20_000  // recipients that are remembered
 )
 
 // activity is what a commit is: a post, and the book by which its recipients are chosen; nil:
@@ -58,11 +60,10 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 			return err
 		}
 	}
-	commits, err := gitstore.ParentsFirst(ctx, f.ledger.Root, tip.Commit(), since)
+	commits, readers, end, err := commitsSince(ctx, f.ledger, f.workers, tip, since)
 	if err != nil {
 		return err
 	}
-	readers, end := f.readers(tip, len(commits))
 	defer func() { err = errors.Join(err, end()) }()
 	c := &collector{f: f, readers: readers, listing: listing{through: tip.Commit().String(), next: s.next}, known: map[recipients]int{}}
 	for _, p := range s.pending {
@@ -70,12 +71,8 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 			c.add(h, f.activityOf(readers[0], h), &p)
 		}
 	}
-	for len(commits) > 0 {
-		some := commits[:min(len(commits), lookedAt)]
-		commits = commits[len(some):]
-		if err := c.addAll(ctx, some); err != nil {
-			return err
-		}
+	if err := c.addAll(ctx, commits); err != nil {
+		return err
 	}
 	if s.through == c.listing.through && len(c.listing.records) == 0 && len(c.listing.pending) == len(s.pending) {
 		return nil
@@ -92,57 +89,121 @@ type reader func(commit gitstore.Hash) (gitstore.Commit, gitstore.View, error)
 // manyCommits is from how many on commits are read by scans, which keep the trees of neighbours.
 const manyCommits = 256
 
-// readers gives a reader for each worker, until end is called.
-func (f *Feeds) readers(tip gitstore.View, commits int) (readers []reader, end func() error) {
-	workers := make([]reader, max(1, f.workers))
-	if commits < manyCommits {
-		for i := range workers {
-			workers[i] = func(h gitstore.Hash) (gitstore.Commit, gitstore.View, error) {
-				v, about, err := tip.At(h)
-				return about, v, err
-			}
+// commitsSince lists the commits that come after one, parents first, and gives each worker a reader
+// of them, until end is called.
+func commitsSince(ctx context.Context, l *ledger.Ledger, workers int, tip gitstore.View, since gitstore.Hash) (commits []gitstore.Hash, readers []reader, end func() error, err error) {
+	readers = make([]reader, max(1, workers))
+	for i := range readers {
+		readers[i] = func(h gitstore.Hash) (gitstore.Commit, gitstore.View, error) {
+			v, about, err := tip.At(h)
+			return about, v, err
 		}
-		return workers, func() error { return nil }
 	}
-	scanning := gitstore.NewScanning(f.ledger.Store, false)
-	for i := range workers {
-		workers[i] = scanning.Scan().Commit
+	end = func() error { return nil }
+	commits, is := few(readers[0], tip.Commit(), since)
+	if is {
+		return commits, readers, end, nil
 	}
-	return workers, scanning.Close
+	scanning := gitstore.NewScanning(l.Store, false)
+	if commits, is = scanning.Line(ctx, tip.Commit(), since); !is {
+		if commits, err = gitstore.ParentsFirst(ctx, l.Root, tip.Commit(), since); err != nil {
+			return nil, nil, nil, errors.Join(err, scanning.Close())
+		}
+	}
+	if len(commits) < manyCommits {
+		return commits, readers, end, scanning.Close()
+	}
+	for i := range readers {
+		readers[i] = scanning.Scan().Commit
+	}
+	return commits, readers, scanning.Close, nil
+}
+
+// few lists the commits from the one after since to a tip, the oldest first, where they are few of one
+// parent each, as they mostly are: no program is called then.
+func few(read reader, tip, since gitstore.Hash) (commits []gitstore.Hash, is bool) {
+	for h := tip; h != since; {
+		about, _, err := read(h)
+		if err != nil || len(about.Parents) > 1 || len(about.Parents) == 0 && !since.IsZero() || len(commits) == manyCommits {
+			return nil, false
+		}
+		if commits = append(commits, h); len(about.Parents) == 0 {
+			break
+		}
+		h = about.Parents[0]
+	}
+	slices.Reverse(commits)
+	return commits, true
 }
 
 // mostTogether is how many neighbours a worker looks up, whose trees are mostly differences from one
 // another; whoever begins between two full trees reads up to fifty of them for nothing.
-const mostTogether = 512
+const mostTogether = 1024
 
-// addAll adds what commits are; workers look them up side by side.
+// stretch is neighbours that one worker looks up.
+type stretch struct {
+	commits []gitstore.Hash
+	found   []activity
+	done    chan struct{} // closed once they are found
+}
+
+// addAll adds what commits are; workers look them up side by side, and some stretches ahead of the one
+// that is added.
 func (c *collector) addAll(ctx context.Context, commits []gitstore.Hash) error {
-	found := make([]activity, len(commits))
-	var work errgroup.Group
-	var next atomic.Int64
-	stretch := min(mostTogether, len(commits)/(2*len(c.readers))+1)
+	work, ctx := errgroup.WithContext(ctx)
+	todo, inOrder := make(chan *stretch), make(chan *stretch, stretchesAhead)
+	work.Go(func() error {
+		defer close(todo)
+		defer close(inOrder)
+		for some := range slices.Chunk(commits, min(mostTogether, len(commits)/(2*len(c.readers))+1)) {
+			s := &stretch{some, make([]activity, len(some)), make(chan struct{})}
+			for _, to := range []chan *stretch{inOrder, todo} {
+				select {
+				case to <- s:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		return nil
+	})
 	for _, read := range c.readers {
 		work.Go(func() error {
-			for ctx.Err() == nil {
-				from := int(next.Add(int64(stretch))) - stretch
-				if from >= len(commits) {
-					return nil
+			for s := range todo {
+				for i := 0; i < len(s.commits) && ctx.Err() == nil; i++ {
+					s.found[i] = c.f.activityOf(read, s.commits[i])
 				}
-				for i := from; i < min(from+stretch, len(commits)); i++ {
-					found[i] = c.f.activityOf(read, commits[i])
-				}
+				close(s.done)
 			}
 			return ctx.Err()
 		})
 	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for i, h := range commits {
-		c.add(h, found[i], nil)
+	work.Go(func() error {
+		for s := range inOrder {
+			select {
+			case <-s.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if err := c.addStretch(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return work.Wait()
+}
+
+// addStretch adds what the commits of a stretch are.
+func (c *collector) addStretch(s *stretch) error {
+	for i, h := range s.commits {
+		c.add(h, s.found[i], nil)
 		if p := c.listing.pending; len(p) > mostPending {
 			return fmt.Errorf("more than %d commits cannot be read: commit %s: %s", mostPending, h, p[mostPending].Reason)
 		}
+	}
+	if len(c.bodies) < bodiesAtOnce {
+		return nil
 	}
 	return c.write()
 }

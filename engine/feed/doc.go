@@ -6,7 +6,8 @@
 // A cycle does three things, under the lock of the folder, which the processes of one host
 // share: it turns the commits since the last cycle into posts, looking up the item's label and
 // parent as of each commit; it lets workers take the posts part by part, and write for each
-// its text in every format; and it drops what is too old. A post belongs to one of 64 parts, by
+// its text in every format; and it drops what is too old. Of a long history most posts would be
+// dropped as soon as they have their texts: they are dropped before. A post belongs to one of 64 parts, by
 // the FNV-1a sum of its poster. Feeds holds of each post what is needed to find it; its lock is
 // held for a cycle, and for an answer. Workers share nothing that changes: each has a part, with
 // the files and the records of that part, for itself.

@@ -51,6 +51,12 @@ func testFeeds(dir string) *Feeds {
 	}}
 }
 
+// cleanedAt is clean at a moment.
+func cleanedAt(f *Feeds, now time.Time, listed time.Duration) error {
+	_, err := f.cleanAt(now, listed, f.shelf.waits)
+	return err
+}
+
 // put brings posts to the list.
 func put(t *testing.T, f *Feeds, posts ...*Post) {
 	t.Helper()
@@ -278,7 +284,7 @@ func TestOldEntriesAndThoseBeyondTheMostAreDropped(t *testing.T) {
 	waiting := &Post{Seq: len(posts) + 1, Date: now.Add(-keep - time.Hour), To: []string{"person/ada"}} // it has no entry yet
 	put(t, f, waiting)
 	before := showFeed(t, f, "person/ada")[:mostEach]
-	if err := f.locked(func() error { return f.cleanAt(now, keep) }); err != nil {
+	if err := f.locked(func() error { return cleanedAt(f, now, keep) }); err != nil {
 		t.Fatal(err)
 	}
 	again := testFeeds(f.dir)
@@ -309,7 +315,7 @@ func TestNothingIsWrittenAnewWhereNothingWouldGo(t *testing.T) {
 	enter(t, f, testRenderer(t), 50, now)
 	folder := f.shelf.dir
 	for range 2 {
-		if err := f.locked(func() error { return f.cleanAt(now, keep) }); err != nil {
+		if err := f.locked(func() error { return cleanedAt(f, now, keep) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -336,7 +342,7 @@ func TestEntriesOutliveTheListOfPosts(t *testing.T) {
 		enter(t, f, r, 1, now)
 	}
 	shown := showFeed(t, f, "person/ada")
-	if err := f.locked(func() error { return f.cleanAt(now, 7*24*time.Hour) }); err != nil {
+	if err := f.locked(func() error { return cleanedAt(f, now, 7*24*time.Hour) }); err != nil {
 		t.Fatal(err)
 	}
 	again := testFeeds(f.dir)
@@ -356,7 +362,7 @@ func TestEntriesOutliveTheListOfPosts(t *testing.T) {
 			t.Errorf("%v are listed, want %v: %+v", left, want, rows[0])
 		}
 	}
-	if err := again.locked(func() error { return again.cleanAt(now.Add(30*24*time.Hour), 7*24*time.Hour) }); err != nil {
+	if err := again.locked(func() error { return cleanedAt(again, now.Add(30*24*time.Hour), 7*24*time.Hour) }); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(showFeed(t, again, "person/ada")); n != 2 {

@@ -98,7 +98,7 @@ func (f *Feeds) cycle(ctx context.Context) (err error) {
 		if err := f.collect(ctx, v); err != nil {
 			return fmt.Errorf("collect posts: %w", err)
 		}
-		if err := f.generate(v, book.Most); err != nil {
+		if err := f.make(ctx, v, book); err != nil {
 			return fmt.Errorf("make feeds: %w", err)
 		}
 		return f.clean(book.Keep)

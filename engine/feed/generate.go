@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,35 @@ import (
 	"bagpipe/engine/audience"
 	"bagpipe/engine/gitstore"
 )
+
+// make makes the entries of the posts that have none. Posts that clean would drop as soon as their
+// texts are made, as most of a long history, are dropped before. But where a post has no template, older
+// ones stay in its feeds: then all is made.
+func (f *Feeds) make(ctx context.Context, v gitstore.View, book *audience.Book) (err error) {
+	thinned, failed := false, f.shelf.failed()
+	if n := len(f.shelf.records); n > mostEach && f.shelf.waits(&f.shelf.records[n-1]) {
+		if thinned, err = f.cleanAt(f.ledger.Now(), book.Keep, func(*record) bool { return false }); err != nil {
+			return err
+		}
+	}
+	if err := f.generate(v, book.Most); err != nil || !thinned || f.shelf.failed() <= failed {
+		return err
+	}
+	if err := errors.Join(f.clear(), f.collect(ctx, v)); err != nil {
+		return err
+	}
+	return f.generate(v, book.Most)
+}
+
+// failed counts the posts without a template.
+func (s *shelf) failed() (n int) {
+	for i := range s.records {
+		if s.records[i].failed {
+			n++
+		}
+	}
+	return n
+}
 
 // generate lets workers make the entries of the parts that have posts. Their number has no
 // effect on what is made.

@@ -100,6 +100,9 @@ func (f *Feeds) postOf(v gitstore.View, c gitstore.Commit) (*Post, *audience.Boo
 	for _, t := range c.Trailers {
 		said[t.Key] = t.Value
 	}
+	if said[postTrailer] == "" && said["Bagpipe-Item"] == "" {
+		return nil, nil, nil
+	}
 	book, err := f.bookAt(v)
 	if err != nil {
 		return nil, nil, err
@@ -141,8 +144,6 @@ func (p *Post) ofTransition(book *audience.Book, said map[string]string) *Post {
 	to, step := said["Bagpipe-To"], said["Bagpipe-Step"]
 	app, _ := state.Numbered(said["Bagpipe-Workflow"])
 	switch {
-	case said["Bagpipe-Item"] == "":
-		return nil
 	case said["Bagpipe-Intent"] != "" && step == "":
 		to = said["Bagpipe-Intent"]
 	case step == "":
