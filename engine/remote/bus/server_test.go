@@ -2,7 +2,9 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +90,83 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 	}
 	if _, _, err := e.Look(ctx); err != ErrNoStream {
 		t.Errorf("a stream that is gone: %v", err)
+	}
+}
+
+// A pull ends when the server that it waits at is gone, not when its time is over; what is offered at the new one
+// is pulled at once, also after a pull that was given up.
+func TestAPullEndsWithItsConnection(t *testing.T) {
+	class, wait := wire.Class("ocr", nil, ""), time.Minute
+	seed, public, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Serve(ServerOptions{Listen: "127.0.0.1:0", Store: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Key: func(key string) (layout.Name, bool) { return "w", key == public }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	e, err := s.Engine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	back := make(chan struct{}, 10)
+	w, err := Dial(DialOptions{Name: "w", Outside: Outside{URLs: []string{"nats://" + s.Addr()}, Seed: seed}, Changed: func(text string) {
+		if strings.Contains(text, "again") {
+			back <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	begin := func(epoch string) { // as often as it takes the engine to come back, too
+		t.Helper()
+		for errors.Join(e.Begin(ctx, epoch), e.Class(ctx, class)) != nil {
+			if ctx.Err() != nil {
+				t.Fatal(ctx.Err())
+			}
+		}
+	}
+	pulling := func(ctx context.Context) (ended chan error) {
+		t.Helper()
+		ended = make(chan error, 1)
+		go func() {
+			_, _, err := w.Pull(ctx, class, wait)
+			ended <- err
+		}()
+		for {
+			if q, err := e.Queue(ctx, class); err != nil || ctx.Err() != nil {
+				t.Fatal(err, ctx.Err())
+			} else if q.Pulling == 1 {
+				return ended
+			}
+		}
+	}
+	begin("one")
+	ended := pulling(ctx)
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || ctx.Err() != nil {
+		t.Fatalf("a pull whose server is gone: %v, %v", err, ctx.Err())
+	}
+	<-back
+	begin("two")
+	given, stop := context.WithCancel(ctx)
+	ended = pulling(given)
+	stop()
+	<-ended
+	if err := e.Publish(ctx, []Message{{class, []byte("first")}}); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	p, ok, err := w.Pull(ctx, class, wait)
+	if err != nil || !ok || string(p.Data()) != "first" || time.Since(begun) > ackWait/2 {
+		t.Fatalf("pulled %v, %v after %s", ok, err, time.Since(begun))
 	}
 }

@@ -28,8 +28,9 @@ type Worker struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
 
-	mu    sync.Mutex // guards pulls
+	mu    sync.Mutex // guards pulls and cut
 	pulls map[string]jetstream.Consumer
+	cut   chan struct{} // closed when this connection is lost
 	gone  chan struct{} // closed when the server will not have this key any more
 }
 
@@ -42,9 +43,10 @@ func Dial(o DialOptions) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{name: o.Name, pulls: map[string]jetstream.Consumer{}, gone: make(chan struct{})}
+	w := &Worker{name: o.Name, pulls: map[string]jetstream.Consumer{}, cut: make(chan struct{}), gone: make(chan struct{})}
 	opts := append(append(lasting(), means...), nats.Name(string(o.Name)), nats.CustomInboxPrefix(wire.InboxPrefix(o.Name)),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			w.lost()
 			if err != nil {
 				o.Changed("the connection was lost: " + err.Error())
 			}
@@ -102,10 +104,19 @@ func (p Pulled) Later() { _ = p.m.NakWithDelay(200 * time.Millisecond) }
 // Working asks for more time.
 func (p Pulled) Working() { _ = p.m.InProgress() }
 
-// Pull waits for one offer of a class; ok is false where none came in time.
+// lost ends the pulls of a connection: the server that they wait at may be gone, and would answer none of them.
+func (w *Worker) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.cut)
+	w.cut = make(chan struct{})
+}
+
+// Pull waits for one offer of a class; ok is false where none came in time. It ends with an error when the connection
+// is lost. A pull that has ended is forgotten by the server, too: it would be given the offer of another.
 func (w *Worker) Pull(ctx context.Context, class string, wait time.Duration) (p Pulled, ok bool, err error) {
 	w.mu.Lock()
-	c := w.pulls[class]
+	c, cut := w.pulls[class], w.cut
 	w.mu.Unlock()
 	if c == nil {
 		if c, err = w.js.Consumer(ctx, wire.Stream, class); err != nil {
@@ -115,17 +126,22 @@ func (w *Worker) Pull(ctx context.Context, class string, wait time.Duration) (p 
 		w.pulls[class] = c
 		w.mu.Unlock()
 	}
-	got, err := c.Fetch(1, jetstream.FetchMaxWait(wait))
+	ctx, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	got, err := c.Fetch(1, jetstream.FetchContext(ctx))
 	if err != nil {
 		return p, false, err
 	}
 	select {
 	case m, there := <-got.Messages():
-		if !there {
-			return p, false, got.Error()
+		if there {
+			return Pulled{m}, true, nil
 		}
-		return Pulled{m}, true, nil
-	case <-ctx.Done():
-		return p, false, ctx.Err()
+	case <-cut:
+		return p, false, nats.ErrDisconnected
 	}
+	if err = got.Error(); errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return p, false, err
 }
