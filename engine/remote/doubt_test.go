@@ -50,7 +50,7 @@ func TestAStreamThatIsDoubted(t *testing.T) {
 		c.change(b)
 		r.place.Broker, r.epoch = b, "now"
 		want := wire.Want{Robot: "ocr"}
-		r.offers["1"] = &offer{id: "1", sent: true, since: r.rooms.Now().Add(-c.age), demand: demand{Want: want, class: want.Class()}}
+		r.offers["1"] = &offer{id: "1", sent: r.rooms.Now().Add(-c.age), demand: demand{Want: want, class: want.Class()}}
 		w := &worker{Hello: wire.Hello{Name: "w", Engine: "5c1e9a71", Slots: 1, Robots: []wire.Robot{{Name: "ocr"}}}, state: StateReady}
 		if c.busy {
 			r.busy[w.Engine] = 1

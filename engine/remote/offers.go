@@ -22,8 +22,8 @@ type offer struct {
 	demand   demand
 	work     *attempt.Away
 	since    time.Time
-	sent     bool // it is in the stream
-	claiming bool // a worker's claim of it is being committed
+	sent     time.Time // when it was put into the stream; zero: it is not in it
+	claiming bool      // a worker's claim of it is being committed
 }
 
 // Where says who may do a step now.
@@ -170,27 +170,44 @@ func withdraw(back []*attempt.Away) {
 // stream keeps the broker's stream of offers as the table has them.
 type stream struct{ *Remote }
 
-// publishing puts what is on offer into the stream, as much together as there is.
+// publishing puts what is on offer into the stream, as much together as there is. What could not be put into it is
+// put again; an offer that is in it twice is granted once.
 func (r stream) publishing(ctx context.Context) {
+	failing := false
 	for {
 		select {
 		case <-r.fresh:
 		case <-ctx.Done():
 			return
 		}
-		if err := r.publish(ctx); err != nil && ctx.Err() == nil {
+		err := r.publish(ctx)
+		if err == nil || ctx.Err() != nil {
+			failing = false
+			continue
+		}
+		if !failing {
 			r.rooms.Log.Warn("put offers into the stream", "err", err)
-			signal(r.doubts)
+		}
+		failing = true
+		signal(r.doubts)
+		select {
+		case <-time.After(publishPause):
+			signal(r.fresh)
+		case <-ctx.Done():
 		}
 	}
 }
 
-func (r stream) publish(ctx context.Context) error {
+// publishPause is how long offers wait that could not be put into the stream.
+const publishPause = 200 * time.Millisecond
+
+func (r stream) publish(ctx context.Context) (err error) {
 	r.mu.Lock()
 	var messages []bus.Message
+	var sent []*offer
 	classes, epoch := map[string]bool{}, r.epoch
 	for _, o := range r.offers {
-		if o.sent {
+		if !o.sent.IsZero() {
 			continue
 		}
 		data, err := wire.Encode(wire.Offer{Head: wire.Now(), ID: o.id, Epoch: epoch})
@@ -198,10 +215,15 @@ func (r stream) publish(ctx context.Context) error {
 			r.mu.Unlock()
 			return err
 		}
-		o.sent, classes[o.demand.class] = true, true
-		messages = append(messages, bus.Message{Class: o.demand.class, Data: data})
+		o.sent, classes[o.demand.class] = r.rooms.Now(), true
+		messages, sent = append(messages, bus.Message{Class: o.demand.class, Data: data}), append(sent, o)
 	}
 	r.mu.Unlock()
+	defer func() {
+		if err != nil {
+			r.unsent(sent)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for class := range classes {
@@ -210,6 +232,15 @@ func (r stream) publish(ctx context.Context) error {
 		}
 	}
 	return r.place.Broker.Publish(ctx, messages)
+}
+
+// unsent notes that offers are not in the stream, as far as is known.
+func (r stream) unsent(offers []*offer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range offers {
+		o.sent = time.Time{}
+	}
 }
 
 // begin makes the stream anew, and the classes' queues.
@@ -325,7 +356,7 @@ func (r stream) doubt(ctx context.Context) error {
 	r.mu.Lock()
 	want, sent, still := r.epoch, uint64(0), map[string]bool{}
 	for _, o := range r.offers {
-		if !o.sent || r.rooms.Now().Sub(o.since) < patience {
+		if o.sent.IsZero() || r.rooms.Now().Sub(o.sent) < patience {
 			continue
 		}
 		sent++

@@ -301,11 +301,24 @@ var (
 	ErrNoLeader = errors.New("none of the NATS servers leads the stream; they need a majority")
 )
 
+// lookTime bounds a look at servers that may be choosing who leads: nobody answers what was asked meanwhile, and what
+// is asked afterwards is answered at once.
+const lookTime = 2 * time.Second
+
 // Look gives the epoch of the stream that is there, and how many offers are in it.
 func (e *Engine) Look(ctx context.Context) (epoch string, offers uint64, err error) {
-	stream, err := e.js.Stream(ctx, wire.Stream)
+	within := ctx
+	if e.replicas > 1 {
+		var stop context.CancelFunc
+		within, stop = context.WithTimeout(ctx, lookTime)
+		defer stop()
+	}
+	stream, err := e.js.Stream(within, wire.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return "", 0, ErrNoStream
+	}
+	if err != nil && e.replicas > 1 && ctx.Err() == nil && e.Connected() {
+		return "", 0, ErrNoLeader
 	}
 	if err != nil {
 		return "", 0, err
