@@ -62,6 +62,8 @@ func (l *lane) Look(context.Context) (string, uint64, error) {
 	return l.epoch, 1 << 20, nil
 }
 
+func (l *lane) Behind(context.Context) ([]string, error) { return nil, nil }
+
 func (l *lane) Queue(context.Context, string) (bus.Queue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -124,12 +124,20 @@ func (r operator) verifyStream() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	behind, err := r.place.Broker.Behind(ctx)
+	if err != nil {
+		return "", err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if epoch != r.epoch {
 		return "", fmt.Errorf("the stream is of epoch %s; the engine's is %s", epoch, r.epoch)
 	}
-	return fmt.Sprintf("epoch %s: %d on offer, %d in the stream, %d claimed", epoch, len(r.offers), there, len(r.loans)), nil
+	text := fmt.Sprintf("epoch %s: %d on offer, %d in the stream, %d claimed", epoch, len(r.offers), there, len(r.loans))
+	if len(behind) > 0 {
+		text += "; behind: " + strings.Join(behind, ", ")
+	}
+	return text, nil
 }
 
 // rehearsals number the attempts of rehearsals: those of steps are fewer.

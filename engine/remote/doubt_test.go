@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +62,41 @@ func TestAStreamThatIsDoubted(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+}
+
+// refusing is a broker that takes no offers for so many times, and then tells what it took.
+type refusing struct {
+	noBroker
+	times int
+	took  chan []bus.Message
+}
+
+func (b *refusing) Publish(_ context.Context, all []bus.Message) error {
+	if b.times--; b.times >= 0 {
+		return errors.New("no leader")
+	}
+	b.took <- all
+	return nil
+}
+
+// Offers that the stream did not take are put into it again, and are not missed there meanwhile.
+func TestOffersThatTheStreamDidNotTake(t *testing.T) {
+	r, _, _ := lentOne(t)
+	b := &refusing{times: 2, took: make(chan []bus.Message, 1)}
+	r.place.Broker = b
+	r.offers["1"] = &offer{id: "1", demand: demand{class: "ocr"}}
+	if err := (stream{r}).publish(t.Context()); err == nil || !r.offers["1"].sent.IsZero() {
+		t.Fatalf("refused: %v, sent %s", err, r.offers["1"].sent)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { stream{r}.publishing(ctx) })
+	signal(r.fresh)
+	if all := <-b.took; len(all) != 1 || all[0].Class != "ocr" {
+		t.Errorf("put again: %v", all)
+	}
+	stop()
+	wg.Wait()
 }
 
 // On offer is twice as much as slots are free, at least 16 and at most 4,096.

@@ -52,6 +52,8 @@ func (b *noBroker) Publish(context.Context, []bus.Message) error { return nil }
 func (b *noBroker) Tell(layout.Name, []byte) {}
 
 // Look finds what was begun.
+func (b *noBroker) Behind(context.Context) ([]string, error) { return nil, nil }
+
 func (b *noBroker) Look(context.Context) (epoch string, offers uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,6 +25,7 @@ type Broker interface {
 	Publish(ctx context.Context, offers []bus.Message) error
 	Tell(name layout.Name, data []byte)
 	Look(ctx context.Context) (epoch string, offers uint64, err error)
+	Behind(ctx context.Context) (servers []string, err error)
 	Queue(ctx context.Context, class string) (bus.Queue, error)
 	Connected() bool
 	Answers(ctx context.Context) bool // now, and after what came before

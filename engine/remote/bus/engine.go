@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -344,4 +346,36 @@ func (e *Engine) Queue(ctx context.Context, class string) (Queue, error) {
 	}
 	info := c.CachedInfo()
 	return Queue{Pending: info.NumPending, Pulling: info.NumWaiting}, nil
+}
+
+// Behind names the servers that do not hold the stream, or a class's queue, as the one that leads does. One more that is
+// lost then may cost seconds until the stream is made anew.
+func (e *Engine) Behind(ctx context.Context) (servers []string, err error) {
+	stream, err := e.js.Stream(ctx, wire.Stream)
+	if err != nil {
+		return nil, err
+	}
+	clusters := []*jetstream.ClusterInfo{stream.CachedInfo().Cluster}
+	e.mu.Lock()
+	classes := slices.Sorted(maps.Keys(e.made))
+	e.mu.Unlock()
+	for _, class := range classes {
+		c, err := e.js.Consumer(ctx, wire.Stream, class)
+		if err != nil {
+			return nil, fmt.Errorf("look at the queue of class %s: %w", class, err)
+		}
+		clusters = append(clusters, c.CachedInfo().Cluster)
+	}
+	for _, c := range clusters {
+		if c == nil { // of one server
+			continue
+		}
+		for _, peer := range c.Replicas {
+			if (!peer.Current || peer.Offline) && !slices.Contains(servers, peer.Name) {
+				servers = append(servers, peer.Name)
+			}
+		}
+	}
+	slices.Sort(servers)
+	return servers, nil
 }
