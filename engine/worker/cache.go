@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"bagpipe/engine/remote/wire"
 )
@@ -18,10 +19,14 @@ type cache struct {
 	dir  string
 	most int64 // bytes; 0: nothing is kept
 
-	mu sync.Mutex // guards the folder against two that make room
+	mu   sync.Mutex // guards the folder against two that make room, and size
+	size int64      // of its files in bytes, at most so many; unknown: they are to be counted
 }
 
-func newCache(dir string, most int64) *cache { return &cache{dir: dir, most: most} }
+// unknown is the size of a cache whose files were not counted yet.
+const unknown = -1
+
+func newCache(dir string, most int64) *cache { return &cache{dir: dir, most: most, size: unknown} }
 
 func (c *cache) path(sum string) string { return filepath.Join(c.dir, sum[:2], sum) }
 
@@ -36,7 +41,11 @@ func (c *cache) give(root *os.Root, f wire.File) bool {
 	}
 	defer in.Close()
 	e := errand{w: &Worker{cache: newCache("", 0)}}
-	return e.put(root, f, in, 0) == nil
+	if e.put(root, f, in, 0) != nil {
+		return false
+	}
+	_ = os.Chtimes(c.path(f.SHA256), time.Time{}, time.Now()) // used last; where that cannot be noted it goes earlier
+	return true
 }
 
 // keep copies a verified file into the cache. What goes wrong costs the next fetch alone.
@@ -73,17 +82,22 @@ func (c *cache) add(in io.Reader, f wire.File) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(out.Name()))
 	}
+	c.size += f.Size
 	return nil
 }
 
-// room removes the oldest files until size more fit; c.mu is held.
+// room removes the files used longest ago where size more would not fit, and a tenth of all besides: they are counted then,
+// and not for each file. c.mu is held.
 func (c *cache) room(size int64) error {
+	if c.size != unknown && c.size+size <= c.most {
+		return nil
+	}
 	type kept struct {
 		path string
 		info fs.FileInfo
 	}
 	var all []kept
-	total := size
+	total := int64(0)
 	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return ignoreMissing(err)
@@ -95,18 +109,22 @@ func (c *cache) room(size int64) error {
 		}
 		return ignoreMissing(err)
 	})
-	if err != nil || total <= c.most {
+	if err != nil {
 		return err
+	}
+	c.size = total
+	if total+size <= c.most {
+		return nil
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.info.ModTime().Compare(b.info.ModTime()) })
 	for _, k := range all {
-		if total <= c.most {
+		if c.size+size <= c.most-c.most/10 {
 			return nil
 		}
 		if err := os.Remove(k.path); err != nil {
 			return err
 		}
-		total -= k.info.Size()
+		c.size -= k.info.Size()
 	}
 	return nil
 }
