@@ -2,6 +2,7 @@ package remote
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // The rules are: a request names an attempt in its path and its nonce as the bearer's token.
@@ -155,14 +157,20 @@ func openPlain(root *os.Root, rel string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", layout.EncodePath(rel))
-	}
+	info, err := plain(f, rel)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
+}
+
+// plain looks at an open file, which must be a regular one.
+func plain(f *os.File, rel string) (fs.FileInfo, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", layout.EncodePath(rel))
+	}
+	return info, err
 }
 
 // serveBundle sends many small files as one tar stream.
@@ -179,26 +187,35 @@ func (r transfer) serveBundle(w http.ResponseWriter, q *http.Request, l *loan) {
 	}
 	defer root.Close()
 	w.Header().Set("Content-Type", "application/x-tar")
-	out := tar.NewWriter(w)
+	wide := bufio.NewWriterSize(w, bundleBuffer)
+	out, folders := tar.NewWriter(wide), disk.Below(root)
+	defer folders.Close()
 	for _, p := range paths {
-		if err := bundle(out, root, p); err != nil { // a stream that is cut off; the worker asks again
+		if err := bundle(out, folders, p); err != nil { // a stream that is cut off; the worker asks again
 			r.rooms.Log.Warn("send a bundle", "item", l.ref.Item, "file", p, "err", err)
 			return
 		}
 	}
-	_ = out.Close() // the worker sees where the stream ends
+	_ = errors.Join(out.Close(), wide.Flush()) // the worker sees where the stream ends
 }
 
-func bundle(out *tar.Writer, root *os.Root, encoded string) error {
+// bundleBuffer is how many bytes of small files are sent together.
+const bundleBuffer = 256 << 10
+
+func bundle(out *tar.Writer, folders *disk.Folders, encoded string) error {
 	rel, err := sendablePath(encoded)
 	if err != nil {
 		return err
 	}
-	f, info, err := openPlain(root, rel)
+	f, err := folders.OpenFile(rel, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	info, err := plain(f, rel)
+	if err != nil {
+		return err
+	}
 	if err := out.WriteHeader(&tar.Header{Name: encoded, Size: info.Size(), Mode: 0o600, Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -14,9 +15,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 	"bagpipe/steps"
 )
 
@@ -152,27 +155,106 @@ func (e *errand) fetchBundle(ctx context.Context, root *os.Root, files []wire.Fi
 		return files, err
 	}
 	defer res.Body.Close()
-	for in := tar.NewReader(res.Body); ; {
-		h, err := in.Next()
-		if err != nil {
-			break // what has not come is fetched alone
-		}
-		f, ok := want[h.Name]
-		if !ok || h.Size != f.Size {
-			continue
-		}
-		if err := e.put(root, f, in, 0); err == nil {
-			delete(want, h.Name)
-		} else if isFull(err) {
-			return nil, err
-		}
-	}
+	err = e.unpack(res.Body, root, want)
 	for _, f := range files {
 		if _, missing := want[f.Path]; missing {
 			left = append(left, f)
 		}
 	}
-	return left, nil
+	return left, err
+}
+
+// unpackers is how many files of a bundle are verified and written side by side.
+const unpackers = 2
+
+// arrived is a file of a bundle and its bytes.
+type arrived struct {
+	wire.File
+	data []byte
+}
+
+// unpack writes the files of a bundle that are as announced, and takes them off those that are wanted. Only a full disk
+// is an error: what has not come is fetched alone.
+func (e *errand) unpack(body io.Reader, root *os.Root, want map[string]wire.File) (full error) {
+	files, spare := make(chan arrived, unpackers), make(chan []byte, 2*unpackers)
+	var mu sync.Mutex // guards want and full meanwhile
+	var writing sync.WaitGroup
+	for range unpackers {
+		writing.Go(func() {
+			folders := disk.Below(root)
+			defer folders.Close()
+			for a := range files {
+				err := e.putSmall(root, folders, a)
+				mu.Lock()
+				if err == nil {
+					delete(want, a.Path)
+				} else if isFull(err) {
+					full = err
+				}
+				mu.Unlock()
+				select {
+				case spare <- a.data:
+				default:
+				}
+			}
+		})
+	}
+	defer writing.Wait()
+	defer close(files)
+	for in := tar.NewReader(bufio.NewReaderSize(body, smallFile)); ; {
+		h, err := in.Next()
+		if err != nil {
+			return nil
+		}
+		mu.Lock()
+		f, ok := want[h.Name]
+		stop := full
+		mu.Unlock()
+		if stop != nil {
+			return stop
+		}
+		if !ok || h.Size != f.Size || f.Size > smallFile {
+			continue
+		}
+		a := arrived{File: f}
+		select {
+		case a.data = <-spare:
+		default:
+			a.data = make([]byte, smallFile)
+		}
+		a.data = a.data[:f.Size]
+		if _, err := io.ReadFull(in, a.data); err != nil {
+			return nil
+		}
+		files <- a
+	}
+}
+
+// putSmall writes a file that is as announced.
+func (e *errand) putSmall(root *os.Root, folders *disk.Folders, a arrived) (err error) {
+	if sum := sha256.Sum256(a.data); hex.EncodeToString(sum[:]) != a.SHA256 {
+		return errDigest
+	}
+	rel, err := decoded(a.Path)
+	if err != nil {
+		return err
+	}
+	out, err := folders.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, modeOf(a.File))
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(a.data)
+	if err = errors.Join(err, out.Close()); err == nil {
+		e.w.cache.keep(root, rel, a.File)
+	}
+	return err
+}
+
+func modeOf(f wire.File) os.FileMode {
+	if f.Exec {
+		return 0o700
+	}
+	return 0o600
 }
 
 // errDigest says that bytes came which are not those announced.
@@ -231,17 +313,14 @@ func (e *errand) put(root *os.Root, f wire.File, in io.Reader, from int64) (err 
 	if err != nil {
 		return err
 	}
-	flags, mode := os.O_RDWR|os.O_CREATE, os.FileMode(0o600)
-	if f.Exec {
-		mode = 0o700
-	}
+	flags := os.O_RDWR | os.O_CREATE
 	if from == 0 {
 		flags |= os.O_TRUNC
 	}
 	if err := root.MkdirAll(filepath.Dir(rel), 0o700); err != nil {
 		return err
 	}
-	out, err := root.OpenFile(rel, flags, mode)
+	out, err := root.OpenFile(rel, flags, modeOf(f))
 	if err != nil {
 		return err
 	}

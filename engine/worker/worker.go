@@ -101,7 +101,7 @@ func New(o Options) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{o: o, http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: o.Config.Slots + o.Config.Prefetch,
-		DialContext: dialer().DialContext, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
+		DialContext: dialer().DialContext, ReadBufferSize: smallFile, WriteBufferSize: smallFile, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
 		gone: make(chan error, 1), claims: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
 	w.running, w.classes = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}
 	for _, r := range o.Config.Robots {
