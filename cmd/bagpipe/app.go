@@ -35,6 +35,7 @@ import (
 type globals struct {
 	Dir     string `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
 	Verbose bool   `short:"v" help:"Log what happens to standard error."`
+	journal.Options
 }
 
 // app is what the commands share: where they print, which workspace they open, which

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"bagpipe/cmd/bagpipe/internal/bagtool"
 	"bagpipe/cmd/bagpipe/internal/farm"
 	"bagpipe/cmd/bagpipe/internal/garbage"
-	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/serve"
 	"bagpipe/steps"
@@ -67,7 +65,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	printed := &screen.Output{W: out, Colours: screen.Colours(out)}
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
-	if err := app.openLog(cmp.Or(cli.Run.Options, journal.FromEnvironment())); err != nil {
+	if err := app.openLog(cli.Options); err != nil {
 		return int(app.code(err))
 	}
 	defer app.log.Close()
@@ -78,6 +76,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: func() { app.stays(resumes) }, Jobs: jobsOr, Drain: app.drain, Words: remedyWords{}, Version: version})
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
+	if app.log != nil {
+		app.log.Info("command ended", "command", kctx.Command(), "code", int(code))
+	}
 	if err := printed.Failure(); err != nil && code == screen.ExitDone && !errors.Is(err, syscall.EPIPE) {
 		app.Talk("bagpipe: %v", err)
 		return int(screen.ExitError)

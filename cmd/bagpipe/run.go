@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"bagpipe/cmd/bagpipe/internal/journal"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/service"
 	"bagpipe/cmd/bagpipe/internal/tracing"
@@ -41,7 +40,6 @@ type runCmd struct {
 	RetryFailed bool     `help:"First let every failed step be tried again."`
 	FailFast    bool     `help:"Start nothing new once a step has failed for good; what runs is finished."`
 
-	journal.Options
 	Traces string `placeholder:"URL" help:"Send traces of the items' steps to a collector (OpenTelemetry, OTLP over HTTP), as in http://localhost:4318/v1/traces; of programs built with -tags otel."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`

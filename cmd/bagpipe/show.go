@@ -22,12 +22,12 @@ import (
 )
 
 type showCmd struct {
-	Item  string `arg:"" help:"Identifier, the beginning of one, or label; -: those that standard input names, one a line."`
-	Step  string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
-	Log   bool   `help:"Print the log of the step's last attempt that has one."`
-	Files bool   `help:"List every file; default: the first ten."`
-	Rules bool   `help:"What every rule said that was asked."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	Item    string `arg:"" help:"Identifier, the beginning of one, or label; -: those that standard input names, one a line."`
+	Step    string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
+	Printed bool   `help:"Print the log of the step's last attempt that has one."`
+	Files   bool   `help:"List every file; default: the first ten."`
+	Rules   bool   `help:"What every rule said that was asked."`
+	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Validate is called by kong.
@@ -35,12 +35,12 @@ func (c *showCmd) Validate() error {
 	switch {
 	case c.Item == "-" && c.Step != "":
 		return errors.New("of several items no step is shown; name one item")
-	case c.Log && c.Step == "":
-		return errors.New("--log prints the log of a step; name the step after the item")
+	case c.Printed && c.Step == "":
+		return errors.New("--printed gives the log of a step; name the step after the item")
 	case c.Step != "" && (c.Files || c.Rules):
 		return errors.New("--files and --rules are about the item; leave the step out")
-	case c.Log && c.JSON:
-		return errors.New("--log prints the log as it is; leave --json out")
+	case c.Printed && c.JSON:
+		return errors.New("--printed gives the log as it is; leave --json out")
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (c *showCmd) step(a *app, root string, d ask.Detail) error {
 			continue
 		}
 		switch {
-		case c.Log:
+		case c.Printed:
 			return printLog(a, root, w, w.Steps[i])
 		case c.JSON:
 			return a.JSON(w.Steps[i])

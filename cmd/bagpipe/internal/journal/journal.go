@@ -17,11 +17,6 @@ type Options struct {
 	LogFormat string `name:"log-format" env:"BAGPIPE_LOG_FORMAT" enum:"text,json" default:"text" help:"With --log: text or json."`
 }
 
-// FromEnvironment is where a command without options of its own logs.
-func FromEnvironment() Options {
-	return Options{Log: os.Getenv("BAGPIPE_LOG"), LogFormat: os.Getenv("BAGPIPE_LOG_FORMAT")}
-}
-
 // Log is an open log.
 type Log struct {
 	*slog.Logger
