@@ -39,9 +39,17 @@ func MayHaveOffers(root string) bool {
 }
 
 // Offers lists the branches for/NAME of the workspace at root, and those that its remotes had
-// when they were fetched from; at most so many, 0: all.
-func Offers(ctx context.Context, root string, most int) (all []Offer, err error) {
-	out, err := gitSays(ctx, root, nil, "for-each-ref", fmt.Sprintf("--count=%d", most), "--format=%(objectname) %(refname)", offerRefs, remoteOffers)
+// when they were fetched from; at most so many, 0: all. Of own branches that are named, those
+// alone are listed that are there.
+func Offers(ctx context.Context, root string, most int, own ...string) (all []Offer, err error) {
+	refs := []string{offerRefs, remoteOffers}
+	if len(own) > 0 {
+		refs = nil
+	}
+	for _, b := range own {
+		refs = append(refs, Offer{Branch: b}.ref())
+	}
+	out, err := gitSays(ctx, root, nil, slices.Concat([]string{"for-each-ref", fmt.Sprintf("--count=%d", most), "--format=%(objectname) %(refname)"}, refs)...)
 	if err != nil {
 		return nil, err
 	}

@@ -40,10 +40,11 @@ type Offered struct {
 
 func (o Offered) key() string { return o.Remote + ":" + o.Branch }
 
-// Offers lists the branches that stand there, with why those that were looked at stay.
-func Offers(ctx context.Context, root string) (all []Offered, err error) {
+// Offers lists the branches that stand there, with why those that were looked at stay; of this
+// workspace's own that are named, those alone.
+func Offers(ctx context.Context, root string, own ...string) (all []Offered, err error) {
 	known := readRefusals(root)
-	there, err := gitstore.Offers(ctx, root, offersAtOnce)
+	there, err := gitstore.Offers(ctx, root, offersAtOnce, own...)
 	for _, o := range there {
 		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
 		if was, ok := known[next.key()]; ok && was.Commit == next.Commit {

@@ -240,15 +240,16 @@ func (c *remoteAdd) Run(ctx context.Context, on *screen.Screen, open Open) error
 
 // Sync joins the workspace's history with those of other sites.
 type Sync struct {
-	JSON   bool `name:"json" help:"Print JSON."`
-	Offers bool `hidden:"" help:"Join the branches for/NAME alone, for the hook that is told of a push."`
+	JSON   bool     `name:"json" help:"Print JSON."`
+	Offers bool     `hidden:"" help:"Join the branches for/NAME alone, for the hook that is told of a push."`
+	Pushed []string `hidden:"" sep:"none" placeholder:"BRANCH" help:"With --offers: a branch that was pushed."`
 }
 
 // Run syncs with every remote.
 func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		if c.Offers {
-			return takeOffers(ctx, on, e)
+			return takeOffers(ctx, on, e, c.Pushed)
 		}
 		reports, err := sync.New(e.Ledger, e.Guard).Sync(ctx, true)
 		if err != nil && reports == nil {
@@ -272,17 +273,35 @@ func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	})
 }
 
-// takeOffers is what who pushed sees.
-func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine) error {
+// takeOffers is what who pushed sees. Of many who push at once one has what all pushed joined, and
+// each is told of the own branches: those that are not there any more are joined. Hooks of earlier
+// versions do not say which were pushed, and tell of all that were looked at.
+func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine, pushed []string) error {
 	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
 	if err != nil {
 		return err
 	}
-	all, err := sync.Offers(ctx, e.Root())
-	if len(looked) == 0 && len(all) == 0 { // another process was quicker
+	there, err := sync.Offers(ctx, e.Root(), pushed...)
+	if len(pushed) == 0 && len(looked) == 0 && len(there) == 0 { // another process was quicker
 		fmt.Fprintln(on.Out, "joined")
 	}
-	for _, o := range looked {
+	if len(pushed) == 0 {
+		for _, o := range looked {
+			fmt.Fprintln(on.Out, OfferText(o))
+		}
+		return err
+	}
+	waiting := map[string]sync.Offered{}
+	for _, o := range there {
+		waiting[o.Branch] = o
+	}
+	for _, b := range pushed {
+		o, is := waiting[b]
+		if is && o.Refused == "" {
+			fmt.Fprintf(on.Out, "%s: waits until those before it are looked at\n", b)
+			continue
+		}
+		o.Branch = b
 		fmt.Fprintln(on.Out, OfferText(o))
 	}
 	return err
