@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync/atomic"
 
@@ -60,6 +61,8 @@ type Auditor struct {
 	tell   func(Finding)
 	report Report
 	sums   map[gitstore.Hash]string // of folders, as this audit reckoned them
+
+	doubted map[layout.ItemID]bool // see twice
 }
 
 // New gives an auditor for a workspace that is open, for reading at least.
@@ -98,7 +101,7 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	if err := a.review(ctx, since, commits, found); err != nil {
 		return a.report, err
 	}
-	if err := a.twice(ctx, v, since); err != nil {
+	if err := a.twice(v); err != nil {
 		return a.report, err
 	}
 	return a.report, a.anchors(ctx, v, o.Signers)
@@ -160,9 +163,11 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 	found := make([]result, len(commits))
 	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
-	for range runtime.GOMAXPROCS(0) {
+	readers := make([]*reader, runtime.GOMAXPROCS(0))
+	for i := range readers {
+		w := newReader(reading)
+		readers[i] = w
 		workers.Go(func() error {
-			w := newReader(reading)
 			for {
 				from := int(next.Add(chunk)) - chunk
 				if from >= len(commits) {
@@ -180,7 +185,12 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 			}
 		})
 	}
-	return found, workers.Wait()
+	err := workers.Wait()
+	a.doubted = map[layout.ItemID]bool{}
+	for _, w := range readers {
+		maps.Copy(a.doubted, w.doubted)
+	}
+	return found, err
 }
 
 const chunk = 512 // neighbours share most of their trees

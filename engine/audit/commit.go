@@ -24,6 +24,7 @@ type committed struct {
 	before, now gitstore.View
 	items       []layout.ItemID
 	out         result
+	explained   bool // one event made its record, or none changed it
 }
 
 // commit looks at one.
@@ -40,6 +41,13 @@ func (a *Auditor) commit(ctx context.Context, read *reader, h gitstore.Hash) (re
 	if err != nil {
 		return c.out, err
 	}
+	defer func() {
+		for _, id := range c.items {
+			if !c.explained {
+				read.doubted[id] = true
+			}
+		}
+	}()
 	switch {
 	case len(c.Parents) > 1 && c.Committer.Email == gitstore.JoinerEmail:
 		return c.out, c.join(ctx)
@@ -104,9 +112,12 @@ func (c *committed) changed() (pinned map[string][]byte, err error) {
 // join holds a join commit against the join of its parents.
 func (c *committed) join(ctx context.Context) error {
 	c.out.kind = joined
-	is, err := guard.IsJoin(ctx, c.a.ledger, c.Commit)
+	both, is, err := guard.IsJoin(ctx, c.a.ledger, c.Commit)
 	if err != nil {
 		return err
+	}
+	if is { // the others' records are as a commit before it left them
+		c.items = slices.DeleteFunc(c.items, func(id layout.ItemID) bool { return !both[id] })
 	}
 	if !is {
 		c.find(Join, "", "it is not the join of its parents")
@@ -162,10 +173,10 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 		return err
 	}
 	plans := c.a.ledger.PlansAt(c.now)
-	if before.Retired != now.Retired {
+	if c.explained = before.Retired != now.Retired; c.explained {
 		return c.retired(ctx, id, before, now, plans)
 	}
-	if before.Execution != nil && bytes.Equal(before.Execution, now.Execution) {
+	if c.explained = before.Execution != nil && bytes.Equal(before.Execution, now.Execution); c.explained {
 		c.asIs(id, before, now, plans)
 		return nil
 	}
@@ -178,6 +189,7 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 		c.find(Event, id, "it is no lawful event: "+err.Error())
 		return nil
 	}
+	c.explained = true
 	c.described(id, before, now, h, plans)
 	of := before
 	if _, started := h.event.(state.Start); started { // it says what it makes of the item

@@ -12,7 +12,8 @@ import (
 // in decoded form: the next commit of an item begins from them.
 type reader struct {
 	*gitstore.Scan
-	items map[layout.ItemID]*last
+	items   map[layout.ItemID]*last
+	doubted map[layout.ItemID]bool // see Auditor.twice
 }
 
 // last is what the last commit of an item left, as far as it was asked for.
@@ -26,7 +27,7 @@ type last struct {
 const mostItems = 1 << 14
 
 func newReader(reading *gitstore.Scanning) *reader {
-	return &reader{Scan: reading.Scan(), items: map[layout.ItemID]*last{}}
+	return &reader{Scan: reading.Scan(), items: map[layout.ItemID]*last{}, doubted: map[layout.ItemID]bool{}}
 }
 
 func (r *reader) of(id layout.ItemID) *last {

@@ -17,6 +17,9 @@ func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.R
 		return h, tr, err
 	}
 	defer r.keep(id, now.Execution, y)
+	if severalCompleted(y) {
+		r.doubted[id] = true
+	}
 	x := &state.Execution{Item: id}
 	if before.Execution != nil {
 		if x, err = r.take(id, before.Execution); err != nil {

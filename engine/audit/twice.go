@@ -1,63 +1,53 @@
 package audit
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
-	"bagpipe/layout"
 )
 
-// twice tells of the steps that more than one attempt completed and no reset took back, by
-// the records at the tip that differ from those at since.
-func (a *Auditor) twice(ctx context.Context, v gitstore.View, since gitstore.Hash) error {
-	var mu sync.Mutex // guards found
-	var found []Finding
-	var from gitstore.Hash // the files at since
-	if !since.IsZero() {
-		was, err := a.ledger.Store.At(since)
+// twice tells of the steps that more than one attempt completed and no reset took back, by the
+// records at the tip of the items that are doubted: those of which a commit left a step that
+// several completed, and those that changed otherwise than by one event. All others were seen, as
+// the replay made them, to have none.
+func (a *Auditor) twice(v gitstore.View) error {
+	for _, id := range slices.Sorted(maps.Keys(a.doubted)) {
+		last, err := ledger.StandingOf(a.ledger, v, id)
 		if err != nil {
 			return err
 		}
-		from = was.Tree()
-	}
-	look := func(data []byte) {
-		x, err := state.Decode(data)
+		x, err := state.Decode(last.Execution)
 		if err != nil {
-			return // told where it was committed
+			continue // it is not there, or told where it was committed
 		}
 		for _, text := range completedTwice(x) {
-			mu.Lock()
-			found = append(found, Finding{Item: x.Item, Kind: Twice, Text: text})
-			mu.Unlock()
+			a.tell(Finding{Item: id, Kind: Twice, Text: text})
 		}
 	}
-	err := v.Folders(ctx, from, layout.ItemsDir, ledger.ItemDepth, func(f gitstore.Folder) error {
-		data, err := f.ReadFile(layout.ExecutionJSON)
-		if err == nil && data != nil {
-			look(data)
-		}
-		return err
-	})
-	if err == nil {
-		err = ledger.EachRetired(ctx, v, from, func(id layout.ItemID, _ layout.Standing) error {
-			last, err := ledger.StandingOf(a.ledger, v, id)
-			if err == nil && last.Retired != (layout.Standing{}) {
-				look(last.Execution)
+	return nil
+}
+
+// severalCompleted reports whether more than one attempt completed a step, taken back or not.
+func severalCompleted(x *state.Execution) bool {
+	for _, w := range x.Workflows {
+		for _, s := range w.Steps {
+			n := 0
+			for _, at := range s.Attempts {
+				if at.State == state.Completed {
+					n++
+				}
 			}
-			return err
-		})
+			if n > 1 {
+				return true
+			}
+		}
 	}
-	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(string(a.Item)+a.Text, string(b.Item)+b.Text) })
-	for _, f := range found {
-		a.tell(f)
-	}
-	return err
+	return false
 }
 
 func completedTwice(x *state.Execution) (said []string) {

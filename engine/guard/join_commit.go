@@ -103,16 +103,12 @@ func (j *Joiner) both(ctx context.Context, c gitstore.Commit) (both map[layout.I
 	if last.commit == c.Hash {
 		return last.both, true, nil
 	}
-	return isJoin(ctx, j.ledger, c)
+	return IsJoin(ctx, j.ledger, c)
 }
 
-// IsJoin reports whether a commit with two parents holds what the Joiner makes of them.
-func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (is bool, err error) {
-	_, is, err = isJoin(ctx, l, c)
-	return is, err
-}
-
-func isJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[layout.ItemID]bool, is bool, err error) {
+// IsJoin reports whether a commit with two parents holds what the Joiner makes of them, and gives
+// the items whose records both parents changed.
+func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[layout.ItemID]bool, is bool, err error) {
 	if len(c.Parents) != 2 {
 		return nil, false, nil
 	}

@@ -357,7 +357,7 @@ func TestAJoinOfAnEarlierVersionIsOne(t *testing.T) {
 				t.Fatal(errAt)
 			}
 			c, errAbout := v.About()
-			is, err := guard.IsJoin(ctx, l, c)
+			_, is, err := guard.IsJoin(ctx, l, c)
 			if errAbout != nil || err != nil {
 				t.Fatal(errAbout, err)
 			}
