@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints eleven tables:
+// It prints thirteen tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -38,6 +38,10 @@
 //	sites        100,000 items at two sites (or as many as -synced says), a tenth of them held
 //	             at either, a tenth of these at both: a sync that joins them, one with nothing
 //	             new, and the audit of that history beside git fsck --full.
+//	pushes       2,000 items under run --watch that syncs every second, beside one that does not;
+//	             and 50 people who push 20 times each to for/ meanwhile: how they are answered.
+//	old          1,000,000 items (or as many as -old says): an anchor, a receipt, and the first
+//	             command where nine tenths are retired, beside a workspace that never had these.
 //	catalogs     1,000,000 empty files (or as many as -files says), twenty in a folder, catalogued
 //	             by rules that take none of them, and scanned again, deep, shallow and with 100
 //	             folders changed, beside find -printf; bytes of history and memory. A hundredth

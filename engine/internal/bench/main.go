@@ -16,17 +16,18 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands, robots, latency, inbox, accession, feeds, schedules, fixity, sites or catalogs (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, robots, latency, inbox, accession, feeds, schedules, fixity, sites, pushes, old or catalogs (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
 	peer := flag.String("peer", "", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN (default: shared/peers/accession.py beside the repository)")
 	robots := flag.Int("robots", 10_000, "how many items a robot that lives is measured with")
 	synced := flag.Int("synced", 100_000, "how many items two sites have")
+	aged := flag.Int("old", 1_000_000, "how many items a workspace has of which most are retired")
 	posts := flag.Int("posts", manyPosts, "how many activities the feeds are made of")
 	files := flag.Int("files", 1_000_000, "how many files a catalog has, twenty in a folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, &bench{rounds: *rounds, peer: *peer, posts: *posts, synced: *synced, files: *files}, *dir, *only, *items, *drops, *robots)
+	err := run(ctx, &bench{rounds: *rounds, peer: *peer, posts: *posts, synced: *synced, aged: *aged, files: *files}, *dir, *only, *items, *drops, *robots)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -67,9 +68,11 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops, robots i
 		"schedules": b.schedules,
 		"fixity":    b.fixity,
 		"sites":     func() error { return b.sites(b.synced) },
+		"pushes":    b.pushes,
+		"old":       func() error { return b.old(b.aged) },
 		"catalogs":  func() error { return catalogs(b) },
 	}
-	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity", "sites", "catalogs"} {
+	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity", "sites", "pushes", "old", "catalogs"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -102,6 +105,7 @@ type bench struct {
 	peer    string
 	posts   int
 	synced  int
+	aged    int
 	files   int
 	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
 }

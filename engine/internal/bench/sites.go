@@ -46,7 +46,7 @@ func (b *bench) sitesRound(items int) (round []sample, err error) {
 		if _, err := measure(lab.command("collection", "add", of.collection)); err != nil {
 			return nil, err
 		}
-		if err := lab.register(items*of.share/100, "--collection", of.collection); err != nil {
+		if err := lab.imported(of.collection, items*of.share/100, 0, false); err != nil {
 			return nil, err
 		}
 	}
