@@ -107,8 +107,8 @@ func (r *Row) count(t tree, at string) {
 	}
 	r.Folders++
 	r.States[n.state]++
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		if e.gone {
 			r.Gone++
 			continue
@@ -184,8 +184,8 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 	if state == Present {
 		state = n.state
 	}
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		out := Entry{Path: layout.EncodePath(join(at, e.name)), Kind: kindWords[e.kind], Verdict: e.verdict.String(), State: state, Item: e.item, Size: e.size}
 		if e.mtime != 0 {
 			out.Modified = time.Unix(0, e.mtime).UTC()

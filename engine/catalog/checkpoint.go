@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -23,7 +23,7 @@ import (
 
 const (
 	stateDir        = layout.StateDir + "/catalogs"
-	checkpointMagic = "catalog checkpoint 1\n"
+	checkpointMagic = "catalog checkpoint 2\n"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -42,10 +42,8 @@ func (k *Keeper) load(name layout.Name) (t tree, complete bool, err error) {
 	if err != nil || hash == "" {
 		return tree{}, true, err
 	}
-	if data, err := os.ReadFile(k.checkpointPath(name)); err == nil {
-		if t := decodeCheckpoint(data, hash); t != nil {
-			return t, true, nil
-		}
+	if t := readCheckpoint(k.checkpointPath(name), hash); t != nil {
+		return t, true, nil
 	}
 	t, err = readTree(v, name, k.soundNode)
 	return t, false, err
@@ -151,37 +149,71 @@ func (n *node) pack(b []byte) []byte {
 	b = binary.AppendVarint(b, n.mtime)
 	b = binary.AppendUvarint(b, n.inode)
 	b = binary.AppendUvarint(b, uint64(n.pages))
-	b = binary.AppendUvarint(b, uint64(len(n.entries)))
-	for i := range n.entries {
-		e := &n.entries[i]
-		flags := byte(e.kind) | byte(e.verdict)<<2
-		if e.gone {
-			flags |= 1 << 5
-		}
-		b = packText(append(b, flags), e.name)
-		b = packText(b, string(e.item))
-		if e.verdict == refused {
-			b = packText(b, n.refused[e.name])
-		}
-		b = binary.AppendVarint(b, e.size)
-		b = binary.AppendVarint(b, e.mtime)
-		b = binary.AppendVarint(b, e.ctime-e.mtime)
-		b = binary.AppendUvarint(b, e.inode)
+	if n.packed.text != "" {
+		return n.packed.append(b)
 	}
-	return b
+	p := packed{count: len(n.entries), there: n.there(), marked: n.isMarked(), refuses: n.refuses(), folders: n.hasFolders()}
+	var text []byte
+	for i := range n.entries {
+		text = n.entries[i].pack(text, n.refused)
+	}
+	p.text = string(text)
+	return p.append(b)
 }
 
-// decodeCheckpoint gives nil for what is not the checkpoint of this hash.
-func decodeCheckpoint(data []byte, hash string) tree {
-	body, sum := data[:max(0, len(data)-4)], data[max(0, len(data)-4):]
-	if len(sum) < 4 || crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(sum) {
+func (p packed) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(p.count))
+	b = binary.AppendUvarint(b, uint64(p.there))
+	b = append(b, byte(b2i(p.marked)|b2i(p.refuses)<<1|b2i(p.folders)<<2))
+	return packText(b, p.text)
+}
+
+func (e *entry) pack(b []byte, refusals map[string]string) []byte {
+	flags := byte(e.kind) | byte(e.verdict)<<2
+	if e.gone {
+		flags |= 1 << 5
+	}
+	b = packText(append(b, flags), e.name)
+	b = packText(b, string(e.item))
+	if e.verdict == refused {
+		b = packText(b, refusals[e.name])
+	}
+	b = binary.AppendVarint(b, e.size)
+	b = binary.AppendVarint(b, e.mtime)
+	b = binary.AppendVarint(b, e.ctime-e.mtime)
+	return binary.AppendUvarint(b, e.inode)
+}
+
+// readCheckpoint gives nil for what is not the checkpoint of this hash.
+func readCheckpoint(path, hash string) tree {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil
 	}
-	body, ok := bytes.CutPrefix(body, []byte(checkpointMagic+hash))
+	defer f.Close() // read only: nothing can be lost
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	return decodeCheckpoint(f, info.Size(), hash)
+}
+
+// decodeCheckpoint reads a checkpoint of size bytes. Names are cut from one text.
+func decodeCheckpoint(f io.Reader, size int64, hash string) tree {
+	var body strings.Builder
+	body.Grow(int(max(0, size-4)))
+	sum, tail := crc32.New(castagnoli), make([]byte, 5)
+	if _, err := io.CopyBuffer(io.MultiWriter(&body, sum), struct{ io.Reader }{io.LimitReader(f, size-4)}, make([]byte, 256<<10)); err != nil {
+		return nil
+	}
+	if n, err := io.ReadFull(f, tail); n != 4 || !errors.Is(err, io.ErrUnexpectedEOF) || binary.BigEndian.Uint32(tail) != sum.Sum32() {
+		return nil
+	}
+	text, ok := strings.CutPrefix(body.String(), checkpointMagic+hash)
 	if !ok {
 		return nil
 	}
-	r := &unpacker{rest: string(body)} // names are cut from one text
+	r := &unpacker{rest: text}
 	t := tree{}
 	for r.rest != "" && !r.bad {
 		n := r.node()
@@ -193,64 +225,18 @@ func decodeCheckpoint(data []byte, hash string) tree {
 	return t
 }
 
-type unpacker struct {
-	rest string
-	bad  bool
-}
-
-func (u *unpacker) number() (n uint64) {
-	for shift := 0; shift < 64; shift += 7 {
-		if u.rest == "" {
-			break
-		}
-		c := u.rest[0]
-		u.rest = u.rest[1:]
-		if n |= uint64(c&0x7f) << shift; c < 0x80 {
-			return n
-		}
-	}
-	u.bad = true
-	return 0
-}
-
-func (u *unpacker) signed() int64 {
-	n := u.number()
-	return int64(n>>1) ^ -int64(n&1)
-}
-
-func (u *unpacker) text() string {
-	n := u.number()
-	if n > uint64(len(u.rest)) {
-		u.bad = true
-		return ""
-	}
-	s := u.rest[:n]
-	u.rest = u.rest[n:]
-	return s
-}
-
 func (u *unpacker) node() *node {
 	n := &node{path: u.text(), rules: u.text(), state: u.text(), why: u.text(), device: u.text(), mtime: u.signed(), inode: u.number(), pages: int(u.number())}
-	count := u.number()
-	if u.bad || count > uint64(len(u.rest)) {
+	n.packed.count, n.packed.there = int(u.number()), int(u.number())
+	if u.rest == "" {
 		u.bad = true
 		return n
 	}
-	n.entries = make([]entry, count)
-	for i := range n.entries {
-		e := &n.entries[i]
-		if u.rest == "" {
-			u.bad = true
-			return n
-		}
-		flags := u.rest[0]
-		u.rest = u.rest[1:]
-		e.kind, e.verdict, e.gone = kind(flags&3), verdict(flags>>2&7), flags&(1<<5) != 0
-		if e.name, e.item = u.text(), layout.ItemID(u.text()); e.verdict == refused {
-			n.refuse(e.name, u.text())
-		}
-		e.size, e.mtime = u.signed(), u.signed()
-		e.ctime, e.inode = e.mtime+u.signed(), u.number()
+	flags := u.rest[0]
+	u.rest = u.rest[1:]
+	n.packed.marked, n.packed.refuses, n.packed.folders = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	if n.packed.text = u.text(); n.packed.count < 0 || n.packed.count > len(n.packed.text) {
+		u.bad = true
 	}
 	return n
 }

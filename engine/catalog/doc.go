@@ -51,7 +51,8 @@
 // yet (rules is empty), which lead to them.
 //
 // .bagpipe/catalogs/NAME.checkpoint is the tree as of one Git tree, and whether all items in it
-// are registered; without it the records are read.
+// are registered; without it the records are read. The entries of a folder stay packed until they
+// are asked for.
 //
 // # Locks
 //

@@ -89,8 +89,8 @@ func (s *scan) finish(ctx context.Context) error {
 		return s.flush(ctx)
 	}
 	for _, n := range s.now {
-		for i := range n.entries {
-			if e := &n.entries[i]; e.item != "" && !e.gone {
+		for i := range n.all() {
+			if e := &n.all()[i]; e.item != "" && !e.gone {
 				s.fresh = append(s.fresh, object{path: join(n.path, e.name), in: n, name: e.name, item: e.item})
 			}
 		}

@@ -41,8 +41,8 @@ func FuzzCheckpoint(f *testing.F) {
 		if u.bad {
 			return
 		}
-		if len(n.entries) > len(data) {
-			t.Fatalf("%d entries of %d bytes", len(n.entries), len(data))
+		if len(n.all()) > len(data) {
+			t.Fatalf("%d entries of %d bytes", len(n.all()), len(data))
 		}
 		read := data[:len(data)-len(u.rest)]
 		again := &unpacker{rest: string(n.pack(nil))}

@@ -32,8 +32,8 @@ func (l listed) Endings() recognise.Endings {
 		return *l.n.ends
 	}
 	var ends recognise.Endings
-	for i := range l.n.entries {
-		e := &l.n.entries[i]
+	for i := range l.n.all() {
+		e := &l.n.all()[i]
 		switch below := l.below(e); {
 		case e.gone:
 		case e.kind == folder && below.n == nil:
@@ -62,8 +62,8 @@ func (l listed) below(e *entry) listed {
 func (l listed) Files(visit func(path string, size int64) bool) bool { return l.files("", visit) }
 
 func (l listed) files(prefix string, visit func(path string, size int64) bool) bool {
-	for i := range l.n.entries {
-		e := &l.n.entries[i]
+	for i := range l.n.all() {
+		e := &l.n.all()[i]
 		switch below := l.below(e); {
 		case e.gone:
 		case e.kind != folder:

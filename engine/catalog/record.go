@@ -56,10 +56,10 @@ func pageOf(name string, pages int) int {
 // files encodes a folder's record: bytes by file name.
 func (n *node) files() map[string][]byte {
 	n.pages = max(n.pages, 1)
-	for len(n.entries) > n.pages*pageMost {
+	for len(n.all()) > n.pages*pageMost {
 		n.pages *= 2
 	}
-	head := make([]byte, 0, 256+96*len(n.entries))
+	head := make([]byte, 0, 256+96*len(n.all()))
 	head = append(head, "{\n"...)
 	if n.device != "" {
 		head = appendMember(head, "device", n.device)
@@ -107,8 +107,8 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 	b = append(b, "  \"entries\": {"...)
 	first := true
 	line := make([]byte, 0, 160)
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		if only != nil && !only(e.name) {
 			continue
 		}
@@ -306,9 +306,9 @@ func readTree(r gitstore.Reader, catalog layout.Name, sound func(layout.Name, st
 			continue
 		}
 		t[path] = n
-		for i := range n.entries {
-			if n.entries[i].kind == folder {
-				todo = append(todo, join(path, n.entries[i].name))
+		for i := range n.all() {
+			if n.all()[i].kind == folder {
+				todo = append(todo, join(path, n.all()[i].name))
 			}
 		}
 	}

@@ -82,8 +82,15 @@ type scan struct {
 	tally
 
 	old, now tree
-	touched  map[string]bool // folders with a change in them, or below
 	shelves  *recognise.Survey
+	changes
+}
+
+// changes are what a scan has to visit.
+type changes struct {
+	touched map[string]bool // folders with a change in them, or below
+	told    map[string]bool // folders with something refused in them, or below
+	steady  bool            // all was recognised by the rules in force, and no folder has rules of its own
 }
 
 // tally is what a scan tells.
@@ -176,11 +183,12 @@ func (s *scan) run(ctx context.Context) (err error) {
 		root.device, root.changed = device, true
 	}
 	vanishing{s, map[identity]vanished{}}.settle(found)
-	s.touch(found)
 	rules, err := s.k.rules(s.cat)
 	if err != nil {
 		return err
 	}
+	s.touch(s.now, rules)
+	s.steady = s.steady && !s.o.Full
 	if _, err = s.visit(ctx, "", rules, false); err != nil {
 		return err
 	}
@@ -206,7 +214,7 @@ func (s *scan) away() (device, why string) {
 	if root.device != "" && root.device != device {
 		return device, "its root is on another file system than it was: is it mounted?"
 	}
-	if len(entries) == 0 && slices.ContainsFunc(root.entries, func(e entry) bool { return !e.gone }) {
+	if len(entries) == 0 && slices.ContainsFunc(root.all(), func(e entry) bool { return !e.gone }) {
 		return device, "its root is empty, and was not: is it mounted?"
 	}
 	return device, ""
@@ -242,15 +250,17 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 		}
 		w = again
 	}
-	s.now = maps.Clone(s.old)
 	list := w.found
-	for _, n := range list {
-		s.now[n.path] = n
+	if s.now = s.old; slices.ContainsFunc(list, func(n *node) bool { return s.old[n.path] != n }) {
+		s.now = maps.Clone(s.old)
+		for _, n := range list {
+			s.now[n.path] = n
+		}
+		slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
 	}
 	for path := range w.young { // it goes on changing: the next scan looks at it
 		s.now[path].unsure(time.Now(), s.k.Racy, s.trusting())
 	}
-	slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
 	for _, n := range list {
 		if s.report.Entries += n.there(); n.state == Unread {
 			if s.report.Unread == nil {
@@ -326,8 +336,8 @@ func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
 	if recent(n.mtime, now, racy) {
 		n.mtime = 0
 	}
-	for i := range n.entries {
-		if e := &n.entries[i]; e.recent(now, racy, trusting) {
+	for i := range n.all() {
+		if e := &n.all()[i]; e.recent(now, racy, trusting) {
 			if e.ctime = 0; trusting {
 				e.mtime = 0
 			}
@@ -340,8 +350,8 @@ func (s *scan) missing(found []*node) {
 	for _, n := range found {
 		s.report.Folders++
 		s.report.Entries += n.there()
-		for i := range n.entries {
-			if e := &n.entries[i]; e.lost {
+		for i := range n.all() {
+			if e := &n.all()[i]; e.lost {
 				s.report.Missing = append(s.report.Missing, layout.EncodePath(join(n.path, e.name)))
 			}
 		}
@@ -352,17 +362,32 @@ func (s *scan) missing(found []*node) {
 	slices.Sort(s.report.Missing)
 }
 
-// touch notes the folders in or below which something changed.
-func (s *scan) touch(found []*node) {
-	s.touched = map[string]bool{}
-	for _, n := range s.now {
-		if !n.changed && n.rules != "" {
-			continue
+// touch notes the folders in or below which something changed, and those that a visit may leave out.
+func (c *changes) touch(now tree, rules string) {
+	c.touched, c.told, c.steady = map[string]bool{}, map[string]bool{}, true
+	for _, n := range now {
+		switch {
+		case n.changed || n.rules == "":
+			upTo(c.touched, n.path)
+		case n.refuses():
+			upTo(c.told, n.path)
 		}
-		for path := n.path; !s.touched[path]; path = parentOf(path) {
-			s.touched[path] = true
+		if n.isMarked() || n.rules != rules && n.rules != "" {
+			c.steady = false
 		}
 	}
+}
+
+// upTo notes a folder and those above it.
+func upTo(set map[string]bool, path string) {
+	for ; !set[path]; path = parentOf(path) {
+		set[path] = true
+	}
+}
+
+// isIdle reports whether a visit of a folder below an entry would find nothing to do and nothing to tell.
+func (c *changes) isIdle(path string, e *entry) bool {
+	return c.steady && !e.fresh && !e.moved && !c.touched[path] && !c.told[path]
 }
 
 // rules names the rules in force, and what else decides of an object.

@@ -72,8 +72,8 @@ func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirt
 // visitPart makes all in a folder parts of the object above it.
 func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (dirty bool, err error) {
 	dirty = due || n.changed && !n.onlyMoved()
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		if e.gone {
 			continue
 		}
@@ -83,7 +83,11 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 		if e.kind != folder {
 			continue
 		}
-		below, err := s.visit(ctx, join(n.path, e.name), rules, true)
+		path := join(n.path, e.name)
+		if !due && s.isIdle(path, e) {
+			continue
+		}
+		below, err := s.visit(ctx, path, rules, true)
 		if err != nil {
 			return dirty, err
 		}
@@ -94,12 +98,12 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 
 // onlyMoved reports whether a folder lies elsewhere with all that was in it.
 func (n *node) onlyMoved() bool {
-	for i := range n.entries {
-		if e := &n.entries[i]; e.fresh || !e.moved || e.lost {
+	for i := range n.all() {
+		if e := &n.all()[i]; e.fresh || !e.moved || e.lost {
 			return false
 		}
 	}
-	return len(n.entries) > 0
+	return len(n.all()) > 0
 }
 
 // visitFree recognises a folder's entries, and gives the objects that are new.
@@ -108,14 +112,14 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 	if err != nil {
 		return nil, err
 	}
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		if e.gone {
 			continue
 		}
 		dirty := e.fresh || due
 		path := join(n.path, e.name)
-		if e.kind == folder {
+		if e.kind == folder && (dirty || !s.isIdle(path, e)) {
 			if !e.verdict.isWhole() {
 				s.undo(path)
 			}
@@ -152,19 +156,19 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 // undo takes back that a folder is part of an object which is none any more.
 func (s *scan) undo(path string) {
 	n := s.now[path]
-	if n == nil || len(n.entries) == 0 || n.entries[0].verdict != part {
+	if n == nil || len(n.all()) == 0 || n.all()[0].verdict != part {
 		return
 	}
 	n.rules, n.changed = "", true
-	for i := range n.entries {
-		n.entries[i].verdict = unknown
+	for i := range n.all() {
+		n.all()[i].verdict = unknown
 	}
 }
 
 // rulesIn says by what a folder's entries are recognised: the rules in force, and the rule
 // files of this folder and those above.
 func (s *scan) rulesIn(n *node, above string) string {
-	if n.find(recognise.MarkerName) == nil {
+	if !n.isMarked() {
 		return above
 	}
 	h := sha256.New()
@@ -179,8 +183,8 @@ func (s *scan) rulesIn(n *node, above string) string {
 // workflows that they name.
 func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows map[string]string, err error) {
 	var due []*entry
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.all() {
+		e := &n.all()[i]
 		if !e.gone && (again || e.fresh || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
 			due = append(due, e)
 		}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 
 	"bagpipe/engine/recognise"
@@ -68,6 +69,7 @@ const (
 type node struct {
 	path    string // below the root; "" is the root
 	entries []entry
+	packed  packed // entries, until all unpacks them
 	mtime   int64
 	inode   uint64
 	rules   string
@@ -110,25 +112,28 @@ func parentOf(path string) string {
 
 // find gives an entry by its name.
 func (n *node) find(name string) *entry {
-	lo, hi := 0, len(n.entries)
+	lo, hi := 0, len(n.all())
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if n.entries[mid].name < name {
+		if n.all()[mid].name < name {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	if lo < len(n.entries) && n.entries[lo].name == name {
-		return &n.entries[lo]
+	if lo < len(n.all()) && n.all()[lo].name == name {
+		return &n.all()[lo]
 	}
 	return nil
 }
 
 // there counts the entries that were not gone when the folder was listed.
 func (n *node) there() (count int) {
-	for i := range n.entries {
-		if !n.entries[i].gone && !n.entries[i].lost {
+	if n.packed.text != "" {
+		return n.packed.there
+	}
+	for i := range n.all() {
+		if !n.all()[i].gone && !n.all()[i].lost {
 			count++
 		}
 	}
@@ -142,9 +147,131 @@ func (t tree) below(path string, visit func(*node)) {
 		return
 	}
 	visit(n)
-	for i := range n.entries {
-		if n.entries[i].kind == folder {
-			t.below(join(path, n.entries[i].name), visit)
+	if !n.hasFolders() {
+		return
+	}
+	for i := range n.all() {
+		if n.all()[i].kind == folder {
+			t.below(join(path, n.all()[i].name), visit)
 		}
 	}
+}
+
+// packed are the entries of a folder as a checkpoint has them, and what is asked of all folders.
+type packed struct {
+	text         string // "": they are unpacked
+	count, there int
+	marked       bool // node.isMarked
+	refuses      bool // node.refuses
+	folders      bool // node.hasFolders
+}
+
+// all are the entries of a folder. A folder belongs to one goroutine until they are unpacked.
+func (n *node) all() []entry {
+	if n.packed.text == "" {
+		return n.entries
+	}
+	r := unpacker{rest: n.packed.text}
+	n.entries = make([]entry, n.packed.count)
+	for i := range n.entries {
+		if why := r.entry(&n.entries[i]); n.entries[i].verdict == refused {
+			n.refuse(n.entries[i].name, why)
+		}
+	}
+	n.packed = packed{}
+	return n.entries
+}
+
+// each visits the entries, which stay packed, until visit answers false.
+func (n *node) each(visit func(*entry) bool) bool {
+	if n.packed.text == "" {
+		for i := range n.entries {
+			if !visit(&n.entries[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	r, e := unpacker{rest: n.packed.text}, entry{}
+	for range n.packed.count {
+		if r.entry(&e); !visit(&e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *node) size() int {
+	if n.packed.text != "" {
+		return n.packed.count
+	}
+	return len(n.entries)
+}
+
+// isMarked reports whether a folder has, or had, rules of its own.
+func (n *node) isMarked() bool {
+	return n.packed.marked || n.packed.text == "" && n.find(recognise.MarkerName) != nil
+}
+
+// refuses reports whether an object in a folder is refused.
+func (n *node) refuses() bool {
+	return n.packed.refuses || slices.ContainsFunc(n.entries, func(e entry) bool { return e.verdict == refused })
+}
+
+// hasFolders reports whether a folder has, or had, folders in it.
+func (n *node) hasFolders() bool {
+	return n.packed.folders || slices.ContainsFunc(n.entries, func(e entry) bool { return e.kind == folder })
+}
+
+type unpacker struct {
+	rest string
+	bad  bool
+}
+
+func (u *unpacker) number() (n uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		if u.rest == "" {
+			break
+		}
+		c := u.rest[0]
+		u.rest = u.rest[1:]
+		if n |= uint64(c&0x7f) << shift; c < 0x80 {
+			return n
+		}
+	}
+	u.bad = true
+	return 0
+}
+
+func (u *unpacker) signed() int64 {
+	n := u.number()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+func (u *unpacker) text() string {
+	n := u.number()
+	if n > uint64(len(u.rest)) {
+		u.bad = true
+		return ""
+	}
+	s := u.rest[:n]
+	u.rest = u.rest[n:]
+	return s
+}
+
+// entry reads one entry, and why it is refused.
+func (u *unpacker) entry(e *entry) (why string) {
+	if u.rest == "" {
+		u.bad = true
+		return ""
+	}
+	flags := u.rest[0]
+	u.rest = u.rest[1:]
+	*e = entry{kind: kind(flags & 3), verdict: verdict(flags >> 2 & 7), gone: flags&(1<<5) != 0}
+	if e.name, e.item = u.text(), layout.ItemID(u.text()); e.verdict == refused {
+		why = u.text()
+	}
+	e.size, e.mtime = u.signed(), u.signed()
+	e.ctime, e.inode = e.mtime+u.signed(), u.number()
+	return why
 }

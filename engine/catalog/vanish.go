@@ -53,8 +53,8 @@ func (s vanishing) settle(found []*node) {
 		if !n.changed {
 			continue
 		}
-		for i := range n.entries {
-			e := &n.entries[i]
+		for i := range n.all() {
+			e := &n.all()[i]
 			if e.lost {
 				lost = append(lost, vanished{n, i})
 			}
@@ -86,8 +86,8 @@ func (s vanishing) findGone() (found []vanished) {
 			break
 		}
 		n := s.now[path]
-		for i := range n.entries {
-			if e := &n.entries[i]; e.gone && (e.item != "" || e.kind == folder) && s.find(vanished{n, i}) {
+		for i := range n.all() {
+			if e := &n.all()[i]; e.gone && (e.item != "" || e.kind == folder) && s.find(vanished{n, i}) {
 				found = append(found, vanished{n, i})
 				if !n.changed {
 					n.changed = true
@@ -100,13 +100,13 @@ func (s vanishing) findGone() (found []vanished) {
 }
 
 func (n *node) forgetLost() {
-	n.entries = slices.DeleteFunc(n.entries, func(e entry) bool { return e.lost })
+	n.entries = slices.DeleteFunc(n.all(), func(e entry) bool { return e.lost })
 }
 
 // find looks for an entry that vanished among what is new. Of a folder that is not there as a
 // whole, as it has changed as well, what was in it may be.
 func (s vanishing) find(v vanished) bool {
-	e := &v.in.entries[v.at]
+	e := &v.in.all()[v.at]
 	if id, ok := s.identityOf(v.in.path, e, s.old); ok {
 		if to, is := s.fresh[id]; is {
 			delete(s.fresh, id)
@@ -120,8 +120,8 @@ func (s vanishing) find(v vanished) bool {
 		return false
 	}
 	any := false
-	for i := range n.entries {
-		if !n.entries[i].gone {
+	for i := range n.all() {
+		if !n.all()[i].gone {
 			any = s.find(vanished{n, i}) || any
 		}
 	}
@@ -135,7 +135,7 @@ func (s vanishing) find(v vanished) bool {
 
 // move carries what is known of an entry to where it is now.
 func (s vanishing) move(from, to vanished) {
-	was, is := from.in.entries[from.at], &to.in.entries[to.at]
+	was, is := from.in.all()[from.at], &to.in.all()[to.at]
 	is.verdict, is.item, is.moved = was.verdict, was.item, true
 	is.fresh = is.kind != folder && !s.sameMoved(&was, is)
 	s.report.Moved++
@@ -153,8 +153,8 @@ func (s vanishing) moveBelow(from, to string) {
 		return
 	}
 	s.drop = append(s.drop, old)
-	for i := range now.entries {
-		e := &now.entries[i]
+	for i := range now.all() {
+		e := &now.all()[i]
 		was := old.find(e.name)
 		if was == nil || was.kind != e.kind || was.gone {
 			continue
@@ -168,8 +168,8 @@ func (s vanishing) moveBelow(from, to string) {
 			s.moveBelow(join(from, e.name), join(to, e.name))
 		}
 	}
-	for i := range old.entries { // renamed within, too
-		if was := &old.entries[i]; !was.gone && now.find(was.name) == nil {
+	for i := range old.all() { // renamed within, too
+		if was := &old.all()[i]; !was.gone && now.find(was.name) == nil {
 			s.find(vanished{old, i})
 		}
 	}
@@ -180,18 +180,18 @@ func (s vanishing) moveBelow(from, to string) {
 func (s vanishing) takeForGone(lost []vanished) {
 	files := 0
 	for _, v := range lost {
-		files += s.weight(v.in.path, &v.in.entries[v.at])
+		files += s.weight(v.in.path, &v.in.all()[v.at])
 	}
 	known := 0
 	for _, n := range s.old {
-		known += len(n.entries)
+		known += n.size()
 	}
 	if files == 0 {
 		return
 	}
 	asks := !s.o.AcceptGone && float64(files) > s.cat.GonePart*float64(known)
 	for _, v := range lost {
-		e := &v.in.entries[v.at]
+		e := &v.in.all()[v.at]
 		e.lost = false
 		if asks {
 			v.in.state, v.in.why = Unconfirmed, "entries are not there; whether they are gone a person says"
@@ -208,7 +208,7 @@ func (s vanishing) takeForGone(lost []vanished) {
 func (s vanishing) weight(dir string, e *entry) int {
 	n := 1
 	if e.kind == folder {
-		s.old.below(join(dir, e.name), func(below *node) { n += len(below.entries) })
+		s.old.below(join(dir, e.name), func(below *node) { n += below.size() })
 	}
 	return n
 }

@@ -108,13 +108,13 @@ func (w *walk) done(path string, n *node, young bool) {
 	defer w.mu.Unlock()
 	w.busy--
 	w.found = append(w.found, n)
-	w.entries += len(n.entries)
+	w.entries += n.size()
 	if young {
 		w.young[path] = true
 	}
-	if n.state != Unread {
-		for i := range n.entries {
-			if e := &n.entries[i]; e.kind == folder && !e.gone && !e.lost {
+	if n.state != Unread && n.hasFolders() {
+		for i := range n.all() {
+			if e := &n.all()[i]; e.kind == folder && !e.gone && !e.lost {
 				w.stack = append(w.stack, join(path, e.name))
 			}
 		}
@@ -149,6 +149,7 @@ func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry
 
 // partly is a folder with entries that could not be looked at: nothing in it is lost by that.
 func (n *node) partly(cause error) *node {
+	n.all()
 	out := *n.but(Unread, "an entry could not be looked at: "+reason(cause))
 	out.entries = slices.Clone(out.entries)
 	for i := range out.entries {
@@ -163,7 +164,7 @@ func (w *walk) isYoung(n *node) bool {
 		return false
 	}
 	now := time.Now()
-	return recent(n.mtime, now, w.racy) || slices.ContainsFunc(n.entries, func(e entry) bool { return e.fresh && e.recent(now, w.racy, w.trusting) })
+	return recent(n.mtime, now, w.racy) || slices.ContainsFunc(n.all(), func(e entry) bool { return e.fresh && e.recent(now, w.racy, w.trusting) })
 }
 
 // ahead is how far another machine's clock may go before this one's. A time that is later than
@@ -230,27 +231,29 @@ func (w *walk) compare(old, now *node) *node {
 		}
 		return &out
 	}
-	if old.state == Present && (w.trusting || old.inode == now.inode) && old.mtime == now.mtime && w.sameEntries(old.entries, now.entries) {
+	if old.state == Present && (w.trusting || old.inode == now.inode) && old.mtime == now.mtime && w.sameEntries(old, now.entries) {
 		return old
 	}
+	was := old.all()
 	out := *old
 	out.mtime, out.inode, out.state, out.why, out.changed = now.mtime, now.inode, Present, "", true
-	out.entries = w.merge(old.entries, now.entries)
+	out.entries = w.merge(was, now.entries)
 	return &out
 }
 
-func (w *walk) sameEntries(old, now []entry) bool {
+func (w *walk) sameEntries(old *node, now []entry) bool {
 	i := 0
-	for k := range old {
-		if old[k].gone {
-			continue
+	same := old.each(func(e *entry) bool {
+		if e.gone {
+			return true
 		}
-		if i == len(now) || old[k].name != now[i].name || !w.same(&old[k], &now[i]) {
+		if i == len(now) || e.name != now[i].name || !w.same(e, &now[i]) {
 			return false
 		}
 		i++
-	}
-	return i == len(now)
+		return true
+	})
+	return same && i == len(now)
 }
 
 // same reports whether an entry is as it was.
