@@ -79,7 +79,7 @@ func (f *Filling) Done() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f.empty {
-		onAllCores(func(_, from, to int) { x.table.Sort(from, to) })
+		onAllCores(packed.Pages, func(_, from, to int) { x.table.Sort(from, to) })
 	}
 	x.recount()
 	var gathered []layout.ItemID
@@ -98,13 +98,13 @@ func (f *Filling) Done() {
 	x.signal()
 }
 
-// onAllCores divides the pages among as many goroutines as there are cores; i numbers
+// onAllCores divides some pages among as many goroutines as there are cores; i numbers
 // them.
-func onAllCores(do func(i, from, to int)) {
+func onAllCores(pages int, do func(i, from, to int)) {
 	n := runtime.GOMAXPROCS(0)
 	var wait sync.WaitGroup
 	for i := range n {
-		wait.Go(func() { do(i, packed.Pages*i/n, packed.Pages*(i+1)/n) })
+		wait.Go(func() { do(i, pages*i/n, pages*(i+1)/n) })
 	}
 	wait.Wait()
 }
@@ -127,7 +127,7 @@ type leafKey struct {
 // recount derives everything but the items themselves from the items, on all cores.
 func (x *store) recount() {
 	shares := make([]share, runtime.GOMAXPROCS(0))
-	onAllCores(func(i, from, to int) { x.recountPages(&shares[i], from, to) })
+	onAllCores(packed.Pages, func(i, from, to int) { x.recountPages(&shares[i], from, to) })
 	x.count, x.ready, x.dated, x.accounts = newCounts(), map[readyKey]*turns.Tree{}, nil, turns.Account{}
 	x.marked = newMarked()
 	leaves := map[leafKey][]turns.Entry{}

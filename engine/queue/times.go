@@ -40,17 +40,26 @@ type Spread struct {
 const maxTime = 1<<32 - 1
 
 // Times looks at every item, on all cores, and gives the steps that any has, in the
-// order of workflows and of their definitions.
+// order of workflows and of their definitions. It lets others ask and change between some pages and the next.
 func (v View) Times(now time.Time) []Times {
+	const pages = packed.Pages / 64
 	x := v.s
+	parts := make([]timing, runtime.GOMAXPROCS(0))
+	for i := range parts {
+		parts[i] = timing{of: map[StepID]*Times{}, hour: now.Add(-time.Hour).UnixMilli(), day: now.Add(-24 * time.Hour).UnixMilli()}
+	}
+	for from := 0; from < packed.Pages; from += pages {
+		x.mu.Lock()
+		x.settle(now)
+		onAllCores(pages, func(i, at, to int) { parts[i].look(x, from+at, from+to) })
+		x.mu.Unlock()
+	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.settle(now)
-	parts := make([]map[StepID]*Times, runtime.GOMAXPROCS(0))
-	onAllCores(func(i, from, to int) { parts[i] = x.timesOf(from, to, now) })
-	all := parts[0]
+	_, plans := x.names.All()
+	x.mu.Unlock()
+	all := parts[0].of
 	for _, part := range parts[1:] {
-		for id, t := range part {
+		for id, t := range part.of {
 			if to := all[id]; to != nil {
 				to.merge(t)
 			} else {
@@ -58,7 +67,6 @@ func (v View) Times(now time.Time) []Times {
 			}
 		}
 	}
-	_, plans := x.names.All()
 	place := map[StepID]int{}
 	for _, p := range plans {
 		for i := range p.Steps {
@@ -77,44 +85,49 @@ func (v View) Times(now time.Time) []Times {
 	return out
 }
 
-func (x *store) timesOf(from, to int, now time.Time) map[StepID]*Times {
-	of := map[StepID]*Times{}
-	var one [1]packed.OutlineTried
-	var byPlan [][]*Times // so that a step costs no look into the map
-	var g packed.Outline
-	hour, day := now.Add(-time.Hour).UnixMilli(), now.Add(-24*time.Hour).UnixMilli()
+// timing is what one core has found.
+type timing struct {
+	of        map[StepID]*Times
+	byPlan    [][]*Times // so that a step costs no look into the map
+	hour, day int64      // ms
+	one       [1]packed.OutlineTried
+	outline   packed.Outline
+}
+
+// look looks at the items of some pages. The store's lock is held.
+func (m *timing) look(x *store, from, to int) {
+	g := &m.outline
 	x.table.Each(from, to, func(_ uint64, b []byte) {
 		g.Read(b)
 		for r := range g.Runs {
 			run := &g.Runs[r]
-			for uint64(len(byPlan)) <= run.Plan {
-				byPlan = append(byPlan, nil)
+			for uint64(len(m.byPlan)) <= run.Plan {
+				m.byPlan = append(m.byPlan, nil)
 			}
-			if byPlan[run.Plan] == nil {
+			if m.byPlan[run.Plan] == nil {
 				plan := x.names.Plan(run.Plan)
 				for i := range plan.Steps {
 					id := StepID{Workflow: plan.Name, Step: layout.Name(plan.Steps[i].Name)}
-					if of[id] == nil {
-						of[id] = &Times{StepID: id, Manual: plan.Steps[i].Manual}
+					if m.of[id] == nil {
+						m.of[id] = &Times{StepID: id, Manual: plan.Steps[i].Manual}
 					}
-					byPlan[run.Plan] = append(byPlan[run.Plan], of[id])
+					m.byPlan[run.Plan] = append(m.byPlan[run.Plan], m.of[id])
 				}
 			}
-			for i, t := range byPlan[run.Plan] {
+			for i, t := range m.byPlan[run.Plan] {
 				how, _ := g.Standing(run, i)
 				s := &g.Steps[run.From+i]
 				t.stand(s, how == packed.StandsReady)
-				all := g.Attempts(s, &one)
+				all := g.Attempts(s, &m.one)
 				for k := range all {
-					t.tried(&all[k], hour, day)
+					t.tried(&all[k], m.hour, m.day)
 				}
 				if s.Attempts == 0 && s.Status >= packed.StatusCompleted && s.Status <= packed.StatusSkipped {
-					t.recent(s.Since, hour, day)
+					t.recent(s.Since, m.hour, m.day)
 				}
 			}
 		}
 	})
-	return of
 }
 
 // stand counts how the step stands on an item.
