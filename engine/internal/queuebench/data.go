@@ -105,7 +105,8 @@ func doneOf(i int) int {
 	return i % 5
 }
 
-// makeWorkspace commits n items, a thousand at a time, and as many more as are retired.
+// makeWorkspace commits n items, many at a time, and as many more as are retired. Every commit writes nearly all
+// folders of items anew, so few commits make fewer objects.
 func makeWorkspace(ctx context.Context, root string, n, retired int) error {
 	if err := engine.Init(ctx, root, options()); err != nil {
 		return err
@@ -126,7 +127,7 @@ func makeWorkspace(ctx context.Context, root string, n, retired int) error {
 	if err := commit(ctx, s, first); err != nil {
 		return err
 	}
-	const each = 1000
+	const each, retiring = 100_000, 1000
 	for at := 0; at < n+retired; at += each {
 		all := map[string][]byte{}
 		for i := at; i < min(n+retired, at+each); i++ {
@@ -140,8 +141,8 @@ func makeWorkspace(ctx context.Context, root string, n, retired int) error {
 			return err
 		}
 	}
-	for at := n; at < n+retired; at += each {
-		if err := retire(ctx, s, at, min(n+retired, at+each)); err != nil {
+	for at := n; at < n+retired; at += retiring {
+		if err := retire(ctx, s, at, min(n+retired, at+retiring)); err != nil {
 			return err
 		}
 	}
