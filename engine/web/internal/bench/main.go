@@ -27,8 +27,9 @@ func main() {
 	flag.IntVar(&b.viewers, "viewers", 500, "browsers that look at the overview")
 	flag.IntVar(&b.tries, "tries", 40, "requests of which the 95th of a hundred counts")
 	flag.IntVar(&b.megabytes, "megabytes", 256, "the file that is sent")
+	flag.DurationVar(&b.lasts, "soak", 0, "for how long the viewers look at the end; 0: they do not")
 	dir := flag.String("dir", "", "where to work; a workspace made there stays (default: a temporary folder)")
-	only := flag.String("only", "", "what to measure: pages, facets, item, screen, viewers, completions, bytes (default: all)")
+	only := flag.String("only", "", "what to measure: pages, facets, item, screen, viewers, completions, bytes, memory, soak (default: all)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := b.run(ctx, *dir, *only)
@@ -39,9 +40,16 @@ func main() {
 	}
 }
 
+// sizes are how much of each there is.
+type sizes struct {
+	items, rate, files, viewers, tries, megabytes int
+
+	lasts time.Duration // of the soak
+}
+
 // bench is one call of the program.
 type bench struct {
-	items, rate, files, viewers, tries, megabytes int
+	sizes
 
 	dir     string
 	root    string
@@ -76,15 +84,15 @@ func (b *bench) run(ctx context.Context, dir, only string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	fmt.Printf("%d items, %d transitions a second meanwhile\n", b.items, b.rate)
+	fmt.Printf("%d items, %d transitions a second meanwhile; load of the machine %s\n", b.items, b.rate, machine())
 	if _, _, err := b.ask("GET", "/healthz", ""); err != nil {
 		return err
 	}
-	loaded := b.memory() // the index, as run --watch has it
+	loaded := b.memory(b.pid) // the index, as run --watch has it when it begins
 	for _, part := range []struct {
 		name    string
 		measure func() error
-	}{{"pages", b.pages}, {"facets", b.facets}, {"item", b.item}, {"screen", b.screen}, {"viewers", b.look}, {"completions", b.completions}, {"bytes", b.bytes}} {
+	}{{"pages", b.pages}, {"facets", b.facets}, {"item", b.item}, {"screen", b.screen}, {"viewers", b.look}, {"completions", b.completions}, {"bytes", b.bytes}, {"memory", b.beyond}, {"soak", b.soak}} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), part.name) {
 			continue
 		}
@@ -92,8 +100,7 @@ func (b *bench) run(ctx context.Context, dir, only string) (err error) {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
-	held := b.memory()
-	row("memory of the server", fmt.Sprintf("%d MiB", held>>20), fmt.Sprintf("%d MiB more than with the index alone; at most 100", (held-loaded)>>20))
+	row("memory of the server", fmt.Sprintf("%d MiB", b.memory(b.pid)>>20), fmt.Sprintf("%d MiB with the index alone, before any transition", loaded>>20))
 	return nil
 }
 
@@ -236,10 +243,10 @@ func (b *bench) slowest(path string) (took time.Duration, data []byte, err error
 	return all[min(len(all)-1, len(all)*95/100)], data, nil
 }
 
-// worked is the processor time that the server has taken: of a busy machine it tells more than a rate does.
-func (b *bench) worked() time.Duration {
+// worked is the processor time that a process has taken: of a busy machine it tells more than a rate does.
+func worked(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // proc(5): USER_HZ is 100 on every platform of ours
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
@@ -253,9 +260,35 @@ func (b *bench) worked() time.Duration {
 	return time.Duration(n) * tick
 }
 
-// memory is what the server holds.
-func (b *bench) memory() int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.pid))
+// spent is the processor time of a while.
+type spent struct {
+	b            *bench
+	began        time.Time
+	server, ours time.Duration
+}
+
+func (b *bench) spend() spent { return spent{b, time.Now(), worked(b.pid), worked(os.Getpid())} }
+
+// each is what the server took for one of n, and what the server and this program, which asks, took of a core.
+func (s spent) each(n float64) (server time.Duration, note string) {
+	took, all, ours := time.Since(s.began), worked(s.b.pid)-s.server, worked(os.Getpid())-s.ours
+	server = time.Duration(float64(all) / max(n, 1))
+	return server, fmt.Sprintf("%v of processor time each; the server took %.2f cores, the callers %.2f, load %s", server.Round(10*time.Microsecond), all.Seconds()/took.Seconds(), ours.Seconds()/took.Seconds(), machine())
+}
+
+// machine is how busy the machine is: the processes at work in the last minute, of all programs.
+func machine() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(data), " ")
+	return load
+}
+
+// memory is what a process holds.
+func (b *bench) memory(pid int) int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}

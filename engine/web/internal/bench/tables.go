@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -232,15 +230,19 @@ func (b *bench) watch(ctx context.Context, part string, came func()) error {
 		return err
 	}
 	defer resp.Body.Close()
-	in := bufio.NewReader(resp.Body)
-	for {
-		line, err := in.ReadString('\n')
+	in := bufio.NewReaderSize(resp.Body, 64<<10)
+	for begins := true; ; {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = nil
+		}
 		if err != nil {
 			return nil // the time is over
 		}
-		if strings.HasPrefix(line, "data: ") {
+		if begins && bytes.HasPrefix(line, []byte("data: ")) {
 			came()
 		}
+		begins = bytes.HasSuffix(line, []byte("\n"))
 	}
 }
 
@@ -279,91 +281,6 @@ func (b *bench) screen() error {
 	end()
 	row("from commit to screen, the slowest of 20", worst.Round(time.Millisecond).String(), judged(worst, time.Second))
 	return <-watching
-}
-
-// look measures what many viewers cost.
-func (b *bench) look() error {
-	rate := func() (perSecond float64, each time.Duration, err error) {
-		stop, err := b.load(1_000_000) // as many as can be
-		if err != nil {
-			return 0, 0, err
-		}
-		const lasts = 8 * time.Second
-		before := b.worked()
-		time.Sleep(lasts)
-		worked := b.worked() - before
-		perSecond = stop()
-		return perSecond, time.Duration(float64(worked) / max(perSecond*lasts.Seconds(), 1)), nil
-	}
-	alone, each, err := rate()
-	if err != nil {
-		return err
-	}
-	before := b.memory()
-	ctx, end := context.WithCancel(context.Background())
-	var parts atomic.Int64
-	var viewers sync.WaitGroup
-	for range b.viewers {
-		viewers.Go(func() { _ = b.watch(ctx, "", func() { parts.Add(1) }) }) // one that ends early is seen in the parts
-	}
-	time.Sleep(2 * time.Second)
-	beside, eachBeside, err := rate()
-	held := b.memory() - before
-	end()
-	viewers.Wait()
-	if err != nil {
-		return err
-	}
-	row(fmt.Sprintf("%d viewers: memory", b.viewers), fmt.Sprintf("%d MiB", held>>20), "at most 32")
-	row(fmt.Sprintf("%d viewers: transitions", b.viewers), fmt.Sprintf("%.0f/s", beside), fmt.Sprintf("%.2f of %.0f/s without; at least 0.9; of processor time each %v, and %v without; %d parts were shown", beside/alone, alone, eachBeside.Round(10*time.Microsecond), each.Round(10*time.Microsecond), parts.Load()))
-	return nil
-}
-
-// completions measures manual steps completed by 64 callers.
-func (b *bench) completions() error {
-	const n = 4000
-	ids, err := b.some(n)
-	if err != nil {
-		return err
-	}
-	do := func(body string) (rate float64, n int64, err error) {
-		turns := make(chan string)
-		var callers sync.WaitGroup
-		var failed atomic.Pointer[error]
-		var done atomic.Int64
-		began := time.Now()
-		for range 64 {
-			callers.Go(func() {
-				for id := range turns {
-					if _, _, err := b.ask("POST", "/api/v1/items/"+id+"/acts", body); err != nil {
-						failed.Store(&err)
-					} else {
-						done.Add(1)
-					}
-				}
-			})
-		}
-		for _, id := range ids {
-			turns <- id
-		}
-		close(turns)
-		callers.Wait()
-		if done.Load() == 0 && failed.Load() != nil {
-			return 0, 0, *failed.Load()
-		}
-		return float64(done.Load()) / time.Since(began).Seconds(), done.Load(), nil
-	}
-	if _, _, err := do(`{"act":"start","workflow":"people"}`); err != nil {
-		return err
-	}
-	before := b.worked()
-	rate, done, err := do(`{"act":"complete","workflow":"people","step":"look"}`)
-	if err != nil {
-		return err
-	}
-	each := (b.worked() - before) / time.Duration(done)
-	row("completions of manual steps, 64 callers", fmt.Sprintf("%.0f/s", rate), fmt.Sprintf("at least 1000/s; %v of processor time each", each.Round(10*time.Microsecond)))
-	return nil
 }
 
 // bytes measures a large file sent and brought.
