@@ -16,7 +16,7 @@ type Pulse struct {
 
 // Keep looks at the tip until ctx ends: one look for all who wait.
 func (p *Pulse) Keep(ctx context.Context, tip func() (string, error)) {
-	const look = 250 * time.Millisecond
+	const look = 100 * time.Millisecond // it reads one small file
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {

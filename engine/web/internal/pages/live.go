@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,11 +14,10 @@ import (
 	"bagpipe/engine/web/internal/desk"
 )
 
-// apart is how long lies between two looks at what moved; a stream says something at least every
-// silent, so that whoever is gone is noticed.
-// What others committed is at the tip a moment before it is counted: once a move was told, one more
-// look comes soon.
-const apart, soon, silent, patience = 400 * time.Millisecond, time.Second, 20 * time.Second, 30 * time.Second
+// apart is how long lies between two looks of one stream at what moved; what moves after a rest is shown at
+// once. What is at the tip is counted a moment later: once a move was told, looks at longer and longer times follow,
+// the first soon. A stream says something at least every silent, so that whoever is gone is noticed.
+const apart, soon, silent, patience = 600 * time.Millisecond, 400 * time.Millisecond, 20 * time.Second, 30 * time.Second
 
 // mostParts is how many parts one stream carries: a browser with more tabs looks at the others when
 // they are shown.
@@ -32,29 +31,29 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 	if len(parts) > mostParts {
 		parts = parts[:mostParts]
 	}
-	sent := make([]string, len(parts))
+	sent := make([][]byte, len(parts))
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
-	texts, wait := []string{"retry: 2000\n\n"}, soon
+	texts, wait := [][]byte{[]byte("retry: 2000\n\n")}, soon
 	for {
 		tip, moved := p.d.Pulse.At()
-		next := wait
+		next, looked := wait, time.Now()
 		for i, at := range parts {
 			event, again, err := p.parts.get(ctx, p, at, tip)
 			if again > 0 {
 				next = min(next, again)
 			}
-			if err == nil && event != sent[i] { // a part that cannot be shown stays as it is; the page says why
+			if err == nil && !bytes.Equal(event, sent[i]) { // a part that cannot be shown stays as it is; the page says why
 				texts = append(texts, event)
 				sent[i] = event
 			}
 		}
 		if len(texts) == 0 {
-			texts = append(texts, ": nothing new\n\n")
+			texts = append(texts, []byte(": nothing new\n\n"))
 		}
 		_ = c.SetWriteDeadline(time.Now().Add(patience))
 		for _, text := range texts {
-			if _, err := io.WriteString(w, text); err != nil {
+			if _, err := w.Write(text); err != nil { // at once: a string would be copied out in small pieces
 				return "", nil, nil // who asked is gone
 			}
 		}
@@ -68,7 +67,9 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 			timer.Stop()
 			return "", nil, nil
 		case <-timer.C:
-			wait = silent
+			if next == wait {
+				wait = min(3*wait, silent)
+			}
 			continue
 		case <-moved:
 			timer.Stop()
@@ -77,14 +78,14 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) (string, any, error
 		select {
 		case <-ctx.Done():
 			return "", nil, nil
-		case <-time.After(apart):
+		case <-time.After(apart - time.Since(looked)):
 		}
 	}
 }
 
-func eventOf(at, html string) (string, error) {
+func eventOf(at, html string) ([]byte, error) {
 	data, err := json.Marshal(map[string]string{"part": at, "html": html})
-	return "event: part\ndata: " + string(data) + "\n\n", err
+	return slices.Concat([]byte("event: part\ndata: "), data, []byte("\n\n")), err
 }
 
 // parts are the live parts of pages as they were rendered last: once for all who may see the same.
@@ -97,21 +98,25 @@ type parts struct {
 type part struct {
 	mu    sync.Mutex // guards the rest
 	tip   string
+	came  time.Time // when it was first rendered at the tip
 	at    time.Time
 	last  time.Duration // that it took to render it
 	took  time.Duration // the shorter of the last two times: one that is cold tells nothing
-	event string
+	event []byte        // which is not changed
 	err   error
 }
 
 // rested is how many times as long as it took a part is not rendered again: one that reads every item
-// must not keep a processor busy.
-const rested = 5
+// must not keep a processor busy. rest is how long it is not in any case.
+const rested, rest = 5, 250 * time.Millisecond
 
-// get gives a part, as an event, as it is at a tip. Tips are looked at some times a second, so that is
-// how often it is rendered, however many look at it. again above 0: the part is an older one, as it
-// takes long, and may be asked for again after that time.
-func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (event string, again time.Duration, err error) {
+// stale is after how long a part is rendered again although the branch did not move: as long again as the branch
+// has not, for what is counted late, and for what it says of the time.
+func (p *part) stale() time.Duration { return max(soon*3/4, p.at.Sub(p.came)) }
+
+// get gives a part, as an event, as it is at a tip. It is rendered once for all who look at it. again above 0: the
+// part is an older one, as it was rendered lately or takes long, and may be asked for again after that time.
+func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (event []byte, again time.Duration, err error) {
 	who := desk.Who(ctx)
 	const most = 1000
 	key := string(who.Role) + "\x00" + strings.Join(who.Collections, "\x00") + "\x01" + at
@@ -127,18 +132,26 @@ func (ps *parts) get(ctx context.Context, p *Pages, at, tip string) (event strin
 	ps.mu.Unlock()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if now := time.Now(); one.tip != tip || one.err != nil || now.Sub(one.at) > soon*3/4 {
-		if again = one.took*rested - now.Sub(one.at); again > 0 {
-			return one.event, again, one.err
-		}
-		html := ""
-		if html, one.err = p.part(context.WithoutCancel(ctx), at); one.err == nil {
-			one.event, one.err = eventOf(at, html)
-		}
-		one.tip, one.at = tip, time.Now()
-		took := one.at.Sub(now)
-		one.took, one.last = min(one.last, took), took
+	now := time.Now()
+	if one.tip == tip && one.err == nil && now.Sub(one.at) <= one.stale() {
+		return one.event, 0, nil
 	}
+	if again = max(one.took*rested, rest) - now.Sub(one.at); again > 0 {
+		return one.event, again, one.err
+	}
+	html, err := p.part(context.WithoutCancel(ctx), at)
+	if err == nil {
+		event, err = eventOf(at, html)
+	}
+	if one.err = err; err == nil && !bytes.Equal(event, one.event) { // else whoever has it compares no bytes
+		one.event = event
+	}
+	one.at = time.Now()
+	if one.tip != tip {
+		one.tip, one.came = tip, one.at
+	}
+	took := one.at.Sub(now)
+	one.took, one.last = min(one.last, took), took
 	return one.event, 0, one.err
 }
 

@@ -23,31 +23,62 @@ type overviewView struct {
 const mostShown = 20
 
 // slow is what takes long to find: what has stalled, for which every step that is not done is looked
-// at, and what lies in the inbox. It is found anew every few seconds at most. The lock guards the rest.
+// at, and what lies in the inbox. It is found anew every few seconds at most, and where it takes long beside the
+// pages, which show meanwhile what was found before. The lock guards the rest.
 type slow struct {
-	mu      sync.Mutex
-	at      time.Time
+	mu   sync.Mutex
+	busy bool      // somebody looks
+	next time.Time // when it is found anew
+	last found
+}
+
+// found is what was found.
+type found struct {
 	stalled []ask.StalledSaid
 	inbox   ask.InboxStatus
+	err     error
+	took    time.Duration
 }
 
 func (s *slow) get(ctx context.Context, d *desk.Desk) ([]ask.StalledSaid, ask.InboxStatus, error) {
-	const again = 2 * time.Second
+	const long = 100 * time.Millisecond
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case s.busy || time.Now().Before(s.next):
+	case s.next.IsZero() || s.last.took < long:
+		s.note(find(ctx, d))
+	default:
+		s.busy = true
+		go func() {
+			f := find(context.WithoutCancel(ctx), d)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.note(f)
+			s.busy = false
+		}()
+	}
+	return s.last.stalled, s.last.inbox, s.last.err
+}
+
+// note keeps what was found; what takes longer is looked for less often, so that it costs a fiftieth of the
+// time. The lock is held.
+func (s *slow) note(f found) {
+	const again, share = 2 * time.Second, 50
+	if s.last = f; f.err == nil {
+		s.next = time.Now().Add(again + share*f.took)
+	}
+}
+
+func find(ctx context.Context, d *desk.Desk) (f found) {
 	began := time.Now()
-	if began.Before(s.at) {
-		return s.stalled, s.inbox, nil
+	if f.inbox, f.err = d.Ask.Inbox(ctx); f.err == nil {
+		rows := d.Ask.Stalled(0)
+		f.stalled = ask.StalledIn(d.Words, rows[:min(len(rows), mostShown)])
+		f.inbox = (&ask.Status{InboxStatus: f.inbox}).Said(d.Words).InboxStatus
 	}
-	found, err := d.Ask.Inbox(ctx)
-	if err != nil {
-		return nil, found, err
-	}
-	rows := d.Ask.Stalled(0)
-	s.stalled = ask.StalledIn(d.Words, rows[:min(len(rows), mostShown)])
-	s.inbox = (&ask.Status{InboxStatus: found}).Said(d.Words).InboxStatus
-	s.at = time.Now().Add(again + 10*time.Since(began)) // what takes longer is looked for less often
-	return s.stalled, s.inbox, nil
+	f.took = time.Since(began)
+	return f
 }
 
 // overview shows how the workspace stands.
