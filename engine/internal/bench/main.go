@@ -68,8 +68,8 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops, robots i
 		"schedules": b.schedules,
 		"fixity":    b.fixity,
 		"sites":     func() error { return b.sites(b.synced) },
-		"pushes":    b.pushes,
-		"old":       func() error { return b.old(b.aged) },
+		"pushes":    func() error { return pushes(b) },
+		"old":       func() error { return old(b, b.aged) },
 		"catalogs":  func() error { return catalogs(b) },
 	}
 	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity", "sites", "pushes", "old", "catalogs"} {
@@ -95,17 +95,4 @@ func (b *bench) findPeer() (err error) {
 	}
 	b.peer = filepath.Join(strings.TrimSpace(string(mod)), "..", "shared", "peers", "accession.py")
 	return nil
-}
-
-// bench is one call of the program.
-type bench struct {
-	work    string
-	program string
-	rounds  int
-	peer    string
-	posts   int
-	synced  int
-	aged    int
-	files   int
-	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
 }

@@ -11,7 +11,7 @@ import (
 // old prints what a receipt takes of one of very many items, which an anchor covers; and what the
 // first command takes, without anything remembered, where nine tenths of the items are retired,
 // against a workspace that never had these.
-func (b *bench) old(items int) (err error) {
+func old(b *bench, items int) (err error) {
 	all, err := b.newWorkspace("old", noopWorkflow())
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (b *bench) old(items int) (err error) {
 	if err := all.remove(); err != nil {
 		return err
 	}
-	return b.retired(items)
+	return retired(b, items)
 }
 
 // receipt gives the time of a receipt, and its bytes without those of the records in base64.
@@ -68,7 +68,7 @@ func (w *workspace) receipt(item string) (s sample, size int, err error) {
 }
 
 // retired prints the cold starts.
-func (b *bench) retired(items int) (err error) {
+func retired(b *bench, items int) (err error) {
 	few, err := b.newWorkspace("few", noopWorkflow())
 	if err != nil {
 		return err

@@ -28,11 +28,11 @@ const (
 
 // pushes prints what a run does that syncs every second, against one that does not, and how
 // people are answered who push beside it.
-func (b *bench) pushes() error {
+func pushes(b *bench) error {
 	var apart, synced []float64
 	for range b.rounds {
 		for _, every := range []string{"", "1s"} {
-			rate, err := b.syncingRun(every, nil)
+			rate, err := syncingRun(b, every, nil)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func (b *bench) pushes() error {
 		}
 	}
 	var p crowd
-	rate, err := b.syncingRun("1s", &p)
+	rate, err := syncingRun(b, "1s", &p)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (b *bench) pushes() error {
 
 // syncingRun gives the steps a second of a run --watch over new items; beside it people push, if there
 // are any.
-func (b *bench) syncingRun(every string, p *crowd) (rate float64, err error) {
+func syncingRun(b *bench, every string, p *crowd) (rate float64, err error) {
 	w, err := b.newWorkspace("pushed", noopWorkflow())
 	if err != nil {
 		return 0, err

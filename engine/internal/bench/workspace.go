@@ -12,6 +12,19 @@ import (
 	"time"
 )
 
+// bench is one call of the program.
+type bench struct {
+	work    string
+	program string
+	rounds  int
+	peer    string
+	posts   int
+	synced  int
+	aged    int
+	files   int
+	command func(name string, args ...string) *exec.Cmd // ends when the call is interrupted
+}
+
 // sample is what one call of a program took.
 type sample struct {
 	wall   time.Duration
