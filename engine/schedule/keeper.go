@@ -368,6 +368,9 @@ func (k *Keeper) claim(ctx context.Context, name string) (*firing, error) {
 		case !passed.IsZero():
 			st.Through = passed
 			st.Firings[passed] = Firing{Ended: now, Engine: k.ledger.ID, Outcome: Missed}
+			if s.Trigger.Every != "" { // which counts from here on
+				st.Ended = now
+			}
 			return "missed", passed, nil
 		}
 		return "", due, nil
