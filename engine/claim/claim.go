@@ -107,17 +107,17 @@ func (e *Engine) Take(key Key, attempt layout.AttemptKey) (*Claim, error) {
 
 // acquire is called with e.state held.
 func (e *Engine) acquire(c *Claim) error {
-	tmp, used := e.spare(filepath.Dir(c.path)), false
+	tmp, used := e.spare(), false
 	defer func() {
 		if used {
 			return
 		}
-		if _, err := os.Lstat(tmp); err == nil {
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(c.path), tmp)); err == nil {
 			e.spares = append(e.spares, tmp)
 		}
 	}()
 	for range maxTries {
-		err := createExclusive(c.path, tmp, c.data)
+		err := createExclusive(e.room, c.path, tmp, c.data)
 		used = err == nil
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -129,7 +129,7 @@ func (e *Engine) acquire(c *Claim) error {
 		if !dead {
 			continue
 		}
-		won, err := e.takeOver(c, tmp, judged)
+		won, err := e.takeOver(c, filepath.Join(filepath.Dir(c.path), tmp), judged)
 		if won || err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (e *Engine) judge(c *Claim) (dead bool, content []byte, err error) {
 // takeOver replaces a dead engine's lock file if it still is what was judged.
 // A crash in the middle leaves the dead one's file, or ours.
 func (e *Engine) takeOver(c *Claim, tmp string, judged []byte) (won bool, err error) {
-	err = guarded(e.root, func() error {
+	err = e.guard.Held(func() error {
 		now, err := disk.ReadFile(c.path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(now, judged) {
 			return nil
@@ -209,7 +209,7 @@ func (c *Claim) Release() error {
 // engine's state held.
 func (c *Claim) remove() error {
 	e := c.engine
-	return guarded(e.root, func() error {
+	return e.guard.Held(func() error {
 		ours, err := c.stillOurs()
 		if err != nil || !ours {
 			return err
@@ -217,9 +217,8 @@ func (c *Claim) remove() error {
 		if e.closed || len(e.spares) >= maxSpares {
 			return removeIfThere(c.path)
 		}
-		e.serial++
-		spare := tempName(filepath.Join(filepath.Dir(c.path), string(e.id)), e.serial)
-		if err := disk.Move(c.path, spare); err != nil {
+		spare := e.newSpare()
+		if err := e.room.Move(filepath.Base(c.path), spare, false); err != nil {
 			return err
 		}
 		e.spares = append(e.spares, spare)
@@ -230,19 +229,23 @@ func (c *Claim) remove() error {
 // maxSpares bounds the files kept for the next claims.
 const maxSpares = 256
 
-// spare names a file for the next claim, from an earlier one or new.
-func (e *Engine) spare(dir string) string {
+// spare names a file of the claims' folder for the next claim, from an earlier one or new.
+func (e *Engine) spare() string {
 	if n := len(e.spares); n > 0 {
 		name := e.spares[n-1]
 		e.spares = e.spares[:n-1]
 		return name
 	}
+	return e.newSpare()
+}
+
+func (e *Engine) newSpare() string {
 	e.serial++
-	return tempName(filepath.Join(dir, string(e.id)), e.serial)
+	return tempName(string(e.id), e.serial)
 }
 
 func (c *Claim) stillOurs() (bool, error) {
-	ours, err := disk.Holds(c.path, c.data)
+	ours, err := c.engine.room.Holds(filepath.Base(c.path), c.data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -35,8 +35,10 @@ const (
 // process ends in whatever way: the kernel then frees its flock.
 type Engine struct {
 	*Observer
-	id   layout.EngineID
-	lock *flock.Flock
+	id    layout.EngineID
+	lock  *flock.Flock
+	room  disk.Folder // of the claims
+	guard disk.Lock   // of what is taken over or given back there
 
 	// state guards what follows.
 	state  sync.Mutex
@@ -65,10 +67,25 @@ func Register(root string, id layout.EngineID, h Host, now func() time.Time) (*E
 		}
 		return e.enter()
 	})
+	if err == nil {
+		err = e.openClaims()
+	}
 	if err != nil {
 		return nil, wrap("register engine", string(id), err)
 	}
 	return e, nil
+}
+
+// openClaims opens the claims' folder and its guard; what was entered is left to who sweeps when
+// it cannot.
+func (e *Engine) openClaims() (err error) {
+	if e.room, err = disk.OpenFolder(filepath.Join(e.root, layout.ClaimsDir)); err != nil {
+		return errors.Join(err, e.lock.Unlock())
+	}
+	if e.guard, err = disk.OpenLock(filepath.Join(e.root, guardLck), filePerm); err != nil {
+		err = errors.Join(err, e.room.Close(), e.lock.Unlock())
+	}
+	return err
 }
 
 // ID is the engine's identifier.
@@ -189,7 +206,7 @@ func (e *Engine) Close() error {
 	}
 	clear(e.claims)
 	for _, spare := range e.spares {
-		errs = append(errs, removeIfThere(spare))
+		errs = append(errs, removeIfThere(filepath.Join(e.root, layout.ClaimsDir, spare)))
 	}
 	path := enginePath(e.root, e.id)
 	if ours, err := e.owns(path); err != nil {
@@ -197,7 +214,7 @@ func (e *Engine) Close() error {
 	} else if ours {
 		errs = append(errs, removeIfThere(path))
 	}
-	errs = append(errs, e.lock.Unlock())
+	errs = append(errs, e.lock.Unlock(), e.room.Close(), e.guard.Close())
 	return wrap("close engine", string(e.id), errors.Join(errs...))
 }
 

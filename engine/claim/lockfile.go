@@ -108,24 +108,22 @@ func List(root string) ([]Holder, error) {
 }
 
 // createExclusive makes path with data, or fails with fs.ErrExist. The file is
-// complete when it appears: it is written as spare, a file of this engine's own
-// that may be there from an earlier claim, and renamed. On failure spare may stay;
-// after a kill a later Register removes it.
+// complete when it appears: it is written as spare, a file of this engine's own in
+// the same folder, room, that may be there from an earlier claim, and renamed. On
+// failure spare may stay; after a kill a later Register removes it.
 //
 // The same few files are used again and again because making and removing one for
 // each claim is slow: half a millisecond on ext4 without a journal, which passes
 // over every inode that was freed in the last minute.
-func createExclusive(path, spare string, data []byte) error {
-	if _, err := os.Lstat(path); err == nil {
-		return fs.ErrExist // the common case of a contended step, at the cost of one stat
-	}
-	if err := disk.Overwrite(spare, data, filePerm); err != nil {
+func createExclusive(room disk.Folder, path, spare string, data []byte) error {
+	if err := room.Overwrite(spare, data, filePerm); err != nil {
 		return err
 	}
-	err := unix.Renameat2(unix.AT_FDCWD, spare, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+	err := room.Move(spare, filepath.Base(path), true)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.ENOTSUP) {
 		return err
 	}
+	spare = filepath.Join(filepath.Dir(path), spare)
 	err = os.Link(spare, path)
 	_ = os.Remove(spare) // what stays is swept by a later Register
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {

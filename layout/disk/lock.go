@@ -35,6 +35,27 @@ func LockFile(name string, perm fs.FileMode) (unlock func() error, err error) {
 	return func() error { return unix.Close(fd) }, nil
 }
 
+// Lock is a file whose lock is taken again and again.
+type Lock struct{ fd int }
+
+// OpenLock opens the file, which is made if need be.
+func OpenLock(name string, perm fs.FileMode) (Lock, error) {
+	fd, err := open(name, os.O_RDWR|os.O_CREATE, perm)
+	return Lock{fd}, err
+}
+
+// Held waits for the lock, and has it while act runs. One call at a time: two would share it.
+func (l Lock) Held(act func() error) (err error) {
+	if err := flock(l.fd); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	defer func() { err = errors.Join(err, unix.Flock(l.fd, unix.LOCK_UN)) }()
+	return act()
+}
+
+// Close closes the file.
+func (l Lock) Close() error { return unix.Close(l.fd) }
+
 func flock(fd int) error {
 	for {
 		if err := unix.Flock(fd, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {

@@ -6,7 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -104,16 +107,54 @@ func TestOpenRaw(t *testing.T) {
 
 // TestHolds: the bytes are compared to their end.
 func TestHolds(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "file")
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	room, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer room.Close()
 	for text, want := range map[string]bool{"abc": true, "abcd": false, "ab": false, "abx": false, "": false} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Holds(name, []byte("abc")); err != nil || got != want {
+		if got, err := room.Holds("file", []byte("abc")); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := Holds(name+"-missing", nil); !os.IsNotExist(err) {
+	if _, err := room.Holds("missing", nil); !os.IsNotExist(err) {
 		t.Errorf("a missing file: %v", err)
 	}
+}
+
+// TestALockThatIsKept: two who have a lock open are in it one after the other, and again and again.
+func TestALockThatIsKept(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	var wg sync.WaitGroup
+	var inside atomic.Int32
+	for range 2 {
+		l, err := OpenLock(name, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			for range 200 {
+				err := l.Held(func() error {
+					if n := inside.Add(1); n != 1 {
+						t.Errorf("%d are in it", n)
+					}
+					runtime.Gosched()
+					inside.Add(-1)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }

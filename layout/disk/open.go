@@ -91,8 +91,8 @@ func readSome(fd int, into []byte) (int, error) {
 }
 
 // Holds reports whether a regular file holds these bytes and no others.
-func Holds(name string, data []byte) (bool, error) {
-	fd, err := open(name, os.O_RDONLY, 0)
+func (d Folder) Holds(name string, data []byte) (bool, error) {
+	fd, err := openAt(d.fd, name, os.O_RDONLY, 0)
 	if err != nil {
 		return false, err
 	}
@@ -115,7 +115,12 @@ func Holds(name string, data []byte) (bool, error) {
 // Overwrite makes data the content of a file, which may be there. It is written over in its
 // place, and nothing is synced.
 func Overwrite(name string, data []byte, perm fs.FileMode) (err error) {
-	fd, err := open(name, os.O_WRONLY|os.O_CREATE, perm)
+	return Folder{unix.AT_FDCWD}.Overwrite(name, data, perm)
+}
+
+// Overwrite is Overwrite of a name in the folder.
+func (d Folder) Overwrite(name string, data []byte, perm fs.FileMode) (err error) {
+	fd, err := openAt(d.fd, name, os.O_WRONLY|os.O_CREATE, perm)
 	if err != nil {
 		return err
 	}
@@ -139,6 +144,20 @@ func Move(from, to string) error {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return nil
+}
+
+// Move gives a file of the folder another name in it; what has that name is replaced, or, where
+// new is said, fs.ErrExist. Not every file system can do the latter.
+func (d Folder) Move(from, to string, new bool) (err error) {
+	if new {
+		err = unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
+	} else {
+		err = unix.Renameat(d.fd, from, d.fd, to)
+	}
+	if err != nil {
+		err = &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return err
 }
 
 // Raw is a regular file open for reading, without what an os.File costs beside.
