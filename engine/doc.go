@@ -24,8 +24,7 @@
 //	engine/dispatch.go              launch: the step goes to the pool
 //	engine/attempt/work.go          claim, run, finish
 //	engine/attempt/ends.go          complete: one state.Event
-//	engine/ledger/transition.go     StepThen: applied to the item as it is at the tip, and what follows on it:
-//	                                skips (attempt/ends.go), and the claim of the item's next step (attempt/claimed.go)
+//	engine/ledger/transition.go     StepThen: applied to the item as it is at the tip, and what follows on it
 //	engine/ledger/transact.go       Transact
 //	engine/gitstore/commit.go       CommitTo
 //	engine/guard/arrivals.go        Arrived

@@ -18,7 +18,7 @@ const (
 	// lag is how long files are left to change again before they are written: a step
 	// takes two transitions, and an item often several steps in a row, while writing a
 	// file costs more than committing it.
-	lag = 200 * time.Millisecond
+	lag = time.Second
 )
 
 // errStopped ends workOut when the store closes.
