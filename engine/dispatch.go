@@ -131,20 +131,20 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 // launch hands a step to the pool. Its commits are not ended by a signal, so that what
 // finished is recorded.
 func (r *run) launch(ctx, performing context.Context, entry queue.Entry) {
-	r.pool.Go(performing, r.newWork(ctx, entry).ForPool(context.WithoutCancel(ctx)))
+	r.pool.Go(performing, newWork(ctx, r, entry).ForPool(context.WithoutCancel(ctx)))
 }
 
-func (r *run) newWork(ctx context.Context, entry queue.Entry) *attempt.Work {
+func newWork(ctx context.Context, r *run, entry queue.Entry) *attempt.Work {
 	w := r.e.Attempt.NewWork(entry, r.hurried, r.ended)
 	if !r.injected() && r.o.Workers == nil {
-		w.GoOn = func(n int) *attempt.Work { return r.goOn(ctx, entry, n) }
+		w.GoOn = func(n int) *attempt.Work { return goOn(ctx, r, entry, n) }
 	}
 	return w
 }
 
 // goOn takes step n of the run of an entry that is about to end, where dispatch would do so next;
 // nil: it does not.
-func (r *run) goOn(ctx context.Context, before queue.Entry, n int) *attempt.Work {
+func goOn(ctx context.Context, r *run, before queue.Entry, n int) *attempt.Work {
 	index := r.e.Index.Loaded()
 	if ctx.Err() != nil || r.pool.Draining() || r.e.Folder.Space.Low() != nil {
 		return nil
@@ -167,7 +167,7 @@ func (r *run) goOn(ctx context.Context, before queue.Entry, n int) *attempt.Work
 		return nil
 	}
 	r.e.Schedule.Shifts.Began(entry)
-	w := r.newWork(ctx, entry)
+	w := newWork(ctx, r, entry)
 	w.Forgo = func() { r.pool.Forgo(id.String()) }
 	return w
 }

@@ -65,9 +65,10 @@ func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result, n
 			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
 	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), follows(a, next))
 	if next != nil {
-		next.claiming = a.ledger.Clock().Sub(begin)
 		if err != nil {
 			next.attempt = nil
+		} else if next.attempt != nil {
+			next.attempt.claiming = a.ledger.Clock().Sub(begin)
 		}
 	}
 	return err

@@ -39,12 +39,7 @@ type Work struct {
 	// hurried reports whether an end that cannot be committed is given up after a few
 	// tries.
 	hurried func() bool
-	// GoOn takes step n of the same run from the queue, once this one is ended well, if it is the
-	// one that is to be done next; nil: it is left to the queue. What it gives is claimed with the
-	// end, or forgone.
-	GoOn  func(n int) *Work
-	Forgo func() // called before done when what GoOn gave was not claimed
-	next  *Work
+	onward
 
 	lock      *claim.Claim
 	attempt   *claimed
@@ -52,9 +47,7 @@ type Work struct {
 	writing   *disk.Writing // nil before the robot is called
 	log       *folder.StepLog
 	result    steps.Result
-	published bool          // the outputs are in their place
-	suspected bool          // the failure counts before it is committed
-	claiming  time.Duration // how long its claim took, of one that GoOn gave
+	published bool // the outputs are in their place
 	Outcome   Outcome
 	Err       error // of the robot until finish; then of Bagpipe: nil when the end is committed
 }

@@ -54,11 +54,11 @@ func (i *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 	if x.order != nil {
 		return x.takeOrdered(now, may)
 	}
-	way, from, ok, limited := x.best(now, may)
+	way, from, ok, limited := best(x, now, may)
 	if !ok {
 		return Entry{}, false, limited
 	}
-	return x.handOutOf(way, from), true, false
+	return handOutOf(x, way, from), true, false
 }
 
 // TakeNext hands out step n of the run of an entry that is handed out and about to end, as if it
@@ -82,16 +82,16 @@ func (i *Index) TakeNext(now time.Time, e Entry, n int, may func(StepID, *state.
 	}
 	x.enter(s, &x.at, run, 0)
 	x.early = &s
-	way, from, ok, _ := x.best(now, may)
+	way, from, ok, _ := best(x, now, may)
 	x.early = nil
 	if !ok || way.Entry().Item != s.item || way.Entry().Run != s.run || way.Entry().N != s.n { // what was entered is found untrue by Take
 		return next, false
 	}
-	return x.handOutOf(way, from), true
+	return handOutOf(x, way, from), true
 }
 
 // best finds what Take hands out, by lanes and turns.
-func (x *store) best(now time.Time, may func(StepID, *state.Step) bool) (way turns.Way, from readyKey, ok, limited bool) {
+func best(x *store, now time.Time, may func(StepID, *state.Step) bool) (way turns.Way, from readyKey, ok, limited bool) {
 	for key, root := range x.ready {
 		keep := func(e turns.Entry, p turns.Place) bool { return x.keep(e, key, p, now) }
 		held := false
@@ -116,7 +116,7 @@ func (x *store) best(now time.Time, may func(StepID, *state.Step) bool) (way tur
 	return way, from, ok, limited
 }
 
-func (x *store) handOutOf(way turns.Way, from readyKey) Entry {
+func handOutOf(x *store, way turns.Way, from readyKey) Entry {
 	_, stride := x.lane(way.Lane())
 	return x.handOut(x.ready[from].Take(way, stride), from)
 }
