@@ -85,9 +85,22 @@ func TestOffersThatTheStreamDidNotTake(t *testing.T) {
 	b := &refusing{times: 2, took: make(chan []bus.Message, 1)}
 	r.place.Broker = b
 	r.offers["1"] = &offer{id: "1", demand: demand{class: "ocr"}}
-	if err := (stream{r}).publish(t.Context()); err == nil || !r.offers["1"].sent.IsZero() {
-		t.Fatalf("refused: %v, sent %s", err, r.offers["1"].sent)
+	for range b.times {
+		if err := (stream{r}).publish(t.Context()); err == nil || !r.offers["1"].sent.IsZero() {
+			t.Fatalf("refused: %v, sent %s", err, r.offers["1"].sent)
+		}
 	}
+	r.epoch = "now"
+	r.place.Broker = &standing{at: r.epoch}
+	r.feed.begun = r.rooms.Now()
+	if err := (stream{r}).doubt(t.Context()); err != nil {
+		t.Errorf("a stream that was made just now: %v", err)
+	}
+	r.feed.begun = r.rooms.Now().Add(-time.Minute)
+	if err := (stream{r}).doubt(t.Context()); err == nil || !strings.Contains(err.Error(), "took no offers") {
+		t.Errorf("a stream that takes none: %v", err)
+	}
+	r.place.Broker, b.times = b, 1
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { stream{r}.publishing(ctx) })
@@ -97,6 +110,9 @@ func TestOffersThatTheStreamDidNotTake(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
+	if r.feed.failed != 0 {
+		t.Errorf("%d failures in a row after one that went well", r.feed.failed)
+	}
 }
 
 // On offer is twice as much as slots are free, at least 16 and at most 4,096.

@@ -167,6 +167,16 @@ func withdraw(back []*attempt.Away) {
 	}
 }
 
+// feed is how the stream takes offers; the table's lock guards it.
+type feed struct {
+	failed int       // times in a row that it did not take them
+	begun  time.Time // when it was made last
+	stop   func()    // ends what is being put into it; nil: nothing was yet
+}
+
+// mostFailed is how many times in a row a stream that is there may fail to take offers.
+const mostFailed = 2
+
 // stream keeps the broker's stream of offers as the table has them.
 type stream struct{ *Remote }
 
@@ -219,13 +229,12 @@ func (r stream) publish(ctx context.Context) (err error) {
 		messages, sent = append(messages, bus.Message{Class: o.demand.class, Data: data}), append(sent, o)
 	}
 	r.mu.Unlock()
-	defer func() {
-		if err != nil {
-			r.unsent(sent)
-		}
-	}()
+	defer func() { r.put(sent, err) }()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	r.mu.Lock()
+	r.feed.stop = cancel
+	r.mu.Unlock()
 	for class := range classes {
 		if err := r.place.Broker.Class(ctx, class); err != nil {
 			return err
@@ -234,10 +243,15 @@ func (r stream) publish(ctx context.Context) (err error) {
 	return r.place.Broker.Publish(ctx, messages)
 }
 
-// unsent notes that offers are not in the stream, as far as is known.
-func (r stream) unsent(offers []*offer) {
+// put notes whether the stream took offers. Where it did not, they are not in it, as far as is known.
+func (r stream) put(offers []*offer, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err == nil {
+		r.feed.failed = 0
+		return
+	}
+	r.feed.failed++
 	for _, o := range offers {
 		o.sent = time.Time{}
 	}
@@ -249,6 +263,10 @@ func (r stream) begin(ctx context.Context) error {
 	r.mu.Lock()
 	r.serial++
 	r.epoch = fmt.Sprintf("%x-%d", r.rooms.Now().UnixNano(), r.serial)
+	if r.feed.stop != nil {
+		r.feed.stop() // the stream that it goes to would not answer any more
+	}
+	r.feed = feed{begun: r.rooms.Now()}
 	epoch, classes := r.epoch, make([]string, 0, len(r.demands))
 	for class := range r.demands {
 		classes = append(classes, class)
@@ -355,6 +373,7 @@ func (r stream) doubt(ctx context.Context) error {
 	epoch, there, err := r.place.Broker.Look(ctx)
 	r.mu.Lock()
 	want, sent, still := r.epoch, uint64(0), map[string]bool{}
+	full := r.feed.failed >= mostFailed && r.rooms.Now().Sub(r.feed.begun) >= patience
 	for _, o := range r.offers {
 		if o.sent.IsZero() || r.rooms.Now().Sub(o.sent) < patience {
 			continue
@@ -370,6 +389,8 @@ func (r stream) doubt(ctx context.Context) error {
 		return err
 	case epoch != want:
 		return errors.New("it is another's")
+	case full:
+		return fmt.Errorf("it took no offers, %d times", mostFailed)
 	case there < sent:
 		return fmt.Errorf("it holds %d offers, and %d were put into it", there, sent)
 	}

@@ -81,6 +81,7 @@ type Remote struct {
 	fresh  chan struct{} // there are offers to be published
 	doubts chan struct{} // the stream may be gone
 	sums   sums
+	feed   feed
 	table
 }
 

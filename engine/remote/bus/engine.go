@@ -268,7 +268,12 @@ func (e *Engine) Publish(ctx context.Context, offers []Message) error {
 	return nil
 }
 
+// putTime bounds the synced writing of one batch. A store whose files were deleted says nothing.
+const putTime = 2 * time.Second
+
 func (e *Engine) publish(ctx context.Context, offers []Message) error {
+	ctx, cancel := context.WithTimeout(ctx, putTime)
+	defer cancel()
 	id := nuid.Next()
 	for i, o := range offers {
 		m := &nats.Msg{Subject: wire.OfferSubject(o.Class), Data: o.Data, Header: nats.Header{}}
