@@ -196,7 +196,9 @@ func figuresOfFaults(t *testing.T) {
 	f.ok("step", "enable", "far/count")
 	done := func() int { return int(f.status().Get("workers.0.done").Int()) }
 	f.until("the first", func() bool { return done() > *benchRunning })
-	for what, lose := range map[string]func(){"deleted": func() { f.until("an end of its files", func() bool { return os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")) == nil }) }, "made anew": func() { f.ok("remote", "rebuild") }} {
+	for what, lose := range map[string]func(){"deleted": func() {
+		f.until("an end of its files", func() bool { return os.RemoveAll(filepath.Join(f.dir, ".bagpipe/nats")) == nil })
+	}, "made anew": func() { f.ok("remote", "rebuild") }} {
 		epoch, before := f.status().Get("epoch").String(), 0
 		lose()
 		took = f.until("steps", func() bool {

@@ -269,7 +269,7 @@ func (e *Engine) Publish(ctx context.Context, offers []Message) error {
 }
 
 // putTime bounds the synced writing of one batch. A store whose files were deleted says nothing.
-const putTime = 2 * time.Second
+const putTime = 1500 * time.Millisecond
 
 func (e *Engine) publish(ctx context.Context, offers []Message) error {
 	ctx, cancel := context.WithTimeout(ctx, putTime)
