@@ -93,7 +93,7 @@ func listedSigners(tip gitstore.View) (file string, done func() error, err error
 
 // LastOwn is when this site made its last anchor, by its name; zero: never.
 func (a *Auditor) LastOwn(ctx context.Context) (last time.Time, err error) {
-	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
+	all, err := gitstore.ListedAnchors(ctx, a.ledger.Root, gitstore.Hash{})
 	for _, o := range all {
 		site, at, named := strings.Cut(strings.TrimPrefix(o.Name, layout.AnchorTags), "/")
 		if !named {
@@ -113,7 +113,7 @@ const sumTrailer = "Bagpipe-SHA256"
 
 // othersLast are the last anchors of the other sites, by name.
 func (a *Auditor) othersLast(ctx context.Context) ([]gitstore.Anchor, error) {
-	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
+	all, err := gitstore.ListedAnchors(ctx, a.ledger.Root, gitstore.Hash{})
 	if err != nil {
 		return nil, err
 	}
@@ -208,14 +208,21 @@ func (a *Auditor) holdSum(ctx context.Context, anchor gitstore.Anchor, find func
 	return nil
 }
 
-// lastAnchor is the newest anchor whose commit is in the history; "": there is none.
+// lastAnchor is the newest anchor whose commit is in the history, the last by name of several; "":
+// there is none.
 func (a *Auditor) lastAnchor(ctx context.Context, tip gitstore.Hash) (last gitstore.Anchor, err error) {
-	all, err := gitstore.Anchors(ctx, a.ledger.Root, os.DevNull)
+	all, err := gitstore.ListedAnchors(ctx, a.ledger.Root, tip)
+	var commits []gitstore.Hash
 	for _, anchor := range all {
-		if anchor.Commit.IsZero() || !gitstore.Leads(ctx, a.ledger.Root, anchor.Commit, tip) {
-			continue
+		if !anchor.Commit.IsZero() && !slices.Contains(commits, anchor.Commit) {
+			commits = append(commits, anchor.Commit)
 		}
-		if last.Name == "" || gitstore.Leads(ctx, a.ledger.Root, last.Commit, anchor.Commit) {
+	}
+	if err == nil && len(commits) > 1 {
+		commits, err = gitstore.Newest(ctx, a.ledger.Root, commits)
+	}
+	for _, anchor := range all {
+		if slices.Contains(commits, anchor.Commit) {
 			last = anchor
 		}
 	}

@@ -64,7 +64,7 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 	if f.Absent() {
 		return ledger.NoItem(string(id))
 	}
-	r := &receipt{root: a.ledger.Root, w: w}
+	r := &receipt{w: w}
 	sum := ""
 	if anchor.Name != "" {
 		if sum, err = a.stated(ctx, anchor); err != nil {
@@ -72,19 +72,26 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 		}
 	}
 	r.head(id, at, anchor, f, sum)
+	var revs []string
 	if anchor.Name != "" {
-		r.part(ctx, "tag", anchor.Object.String())
+		revs = append(revs, anchor.Object.String())
 	}
-	r.part(ctx, "commit", at.Commit().String())
-	r.part(ctx, "tree", at.Tree().String())
+	revs = append(revs, at.Commit().String(), at.Tree().String())
 	dir := layout.ItemDir(id)
 	for i := range len(dir) + 1 {
 		if i == len(dir) || dir[i] == '/' {
-			r.part(ctx, "tree", at.Commit().String()+":"+dir[:i])
+			revs = append(revs, at.Commit().String()+":"+dir[:i])
 		}
 	}
 	for _, file := range receiptFiles(f) {
-		r.part(ctx, "blob", at.Commit().String()+":"+dir+"/"+file.name)
+		revs = append(revs, at.Commit().String()+":"+dir+"/"+file.name)
+	}
+	objects, err := gitstore.Objects(ctx, a.ledger.Root, revs...)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		r.encoded(o.Kind, o.Name.String(), o.Data)
 	}
 	if sum != "" {
 		s := newSums(a.ledger, at)
@@ -149,9 +156,8 @@ func receiptFiles(f ledger.Records) (files []recordFile) {
 
 // receipt writes; after an error nothing more.
 type receipt struct {
-	root string
-	w    io.Writer
-	err  error
+	w   io.Writer
+	err error
 }
 
 func (r *receipt) say(format string, args ...any) {
@@ -178,18 +184,6 @@ func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Ancho
 		bySum = fmt.Sprintf(howToSum, sum, at.Commit(), layout.ItemDir(id))
 	}
 	r.say(howTo, at.Commit(), layout.ItemDir(id), verify, bySum)
-}
-
-// part writes one object.
-func (r *receipt) part(ctx context.Context, kind, rev string) {
-	if r.err != nil {
-		return
-	}
-	data, name, err := gitstore.Object(ctx, r.root, kind, rev)
-	if r.err = err; err != nil {
-		return
-	}
-	r.encoded(kind, name.String(), data)
 }
 
 // encoded writes a part in base64.

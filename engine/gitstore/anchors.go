@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"bagpipe/layout"
@@ -57,11 +59,24 @@ type Anchor struct {
 // Anchors lists the anchors of the workspace at root, by name, each verified by a file of
 // allowed signers as ssh-keygen reads it.
 func Anchors(ctx context.Context, root, signers string) ([]Anchor, error) {
-	out, err := gitSays(ctx, root, nil, "for-each-ref", "--format=%(objectname) %(refname) %(*objecttype) %(*objectname)", anchorRefs)
+	all, err := ListedAnchors(ctx, root, Hash{})
+	for i := range all {
+		all[i].Signed = verifyTag(ctx, root, all[i].Object, signers)
+	}
+	return all, err
+}
+
+// ListedAnchors is Anchors without a look at signatures; of those alone whose commit leads to a tip,
+// unless that is zero.
+func ListedAnchors(ctx context.Context, root string, tip Hash) (all []Anchor, err error) {
+	args := []string{"for-each-ref", "--format=%(objectname) %(refname) %(*objecttype) %(*objectname)"}
+	if !tip.IsZero() {
+		args = append(args, "--merged="+tip.String())
+	}
+	out, err := gitSays(ctx, root, nil, append(args, anchorRefs)...)
 	if err != nil {
 		return nil, err
 	}
-	var all []Anchor
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -76,7 +91,6 @@ func Anchors(ctx context.Context, root, signers string) ([]Anchor, error) {
 				return nil, err
 			}
 		}
-		a.Signed = verifyTag(ctx, root, a.Object, signers)
 		all = append(all, a)
 	}
 	return all, nil
@@ -100,18 +114,69 @@ func Leads(ctx context.Context, root string, from, to Hash) bool {
 	return err == nil
 }
 
+// Newest gives those of some commits, at least one, that lead to no other of them.
+func Newest(ctx context.Context, root string, commits []Hash) (newest []Hash, err error) {
+	args := []string{"merge-base", "--independent"}
+	for _, c := range commits {
+		args = append(args, c.String())
+	}
+	out, err := gitSays(ctx, root, nil, args...)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		h, err := ParseHash(name)
+		if err != nil {
+			return nil, err
+		}
+		newest = append(newest, h)
+	}
+	return newest, nil
+}
+
 // Object gives the bytes and the name of an object of the workspace at root, as git
 // rev-parse finds it.
 func Object(ctx context.Context, root, kind, rev string) (data []byte, name Hash, err error) {
-	out, err := gitSays(ctx, root, nil, "rev-parse", "--verify", "--end-of-options", rev)
+	all, err := Objects(ctx, root, rev)
 	if err != nil {
 		return nil, name, err
 	}
-	if name, err = ParseHash(strings.TrimSpace(string(out))); err != nil {
-		return nil, name, err
+	if all[0].Kind != kind {
+		return nil, name, fmt.Errorf("%s is a %s, and no %s", rev, all[0].Kind, kind)
 	}
-	data, err = gitSays(ctx, root, nil, "cat-file", kind, name.String())
-	return data, name, err
+	return all[0].Data, all[0].Name, nil
+}
+
+// RawObject is an object of a repository as Git has it.
+type RawObject struct {
+	Kind string // commit, tree, blob or tag
+	Name Hash
+	Data []byte
+}
+
+// Objects gives the objects of the workspace at root as git rev-parse finds them, in the order of
+// revs, all in one call of git. One that is not there is an error.
+func Objects(ctx context.Context, root string, revs ...string) (all []RawObject, err error) {
+	out, err := gitSays(ctx, root, []byte(strings.Join(revs, "\n")+"\n"), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	for _, rev := range revs {
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		fields := strings.Fields(string(head))
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("git cat-file: %s", head)
+		}
+		o := RawObject{Kind: fields[1]}
+		o.Name, err = ParseHash(fields[0])
+		size, errSize := strconv.Atoi(fields[2])
+		if err = errors.Join(err, errSize); err != nil || size < 0 || size >= len(rest) {
+			return nil, fmt.Errorf("git cat-file %s: %s: %w", rev, head, errors.Join(err, io.ErrUnexpectedEOF))
+		}
+		o.Data, out = rest[:size], rest[size+1:]
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 // takeAnchors brings a remote's anchors that this repository does not have. One that is here

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bagpipe/layout"
 )
 
 // old prints what a receipt takes of one of very many items, which an anchor covers; and what the
@@ -30,8 +32,16 @@ func old(b *bench, items int) (err error) {
 	}
 	var receipts []sample
 	size := 0
+	item, err := all.git("ls-tree", "-r", "--name-only", "main", "items/0/0/")
+	if err != nil {
+		return err
+	}
+	id, _, ok := layout.ItemOfPath(strings.SplitN(item, "\n", 2)[0])
+	if !ok {
+		return fmt.Errorf("no item is in items/0/0: %s", item)
+	}
 	for range b.rounds {
-		s, bytes, err := all.receipt("0.txt")
+		s, bytes, err := all.receipt(string(id))
 		if err != nil {
 			return err
 		}
