@@ -219,6 +219,9 @@ func (s *Searches) fill(ctx context.Context, v gitstore.View, since gitstore.Has
 	if readErr := <-ended; err == nil {
 		err = readErr
 	}
+	if err == nil {
+		err = w.putWords(ctx)
+	}
 	return err
 }
 

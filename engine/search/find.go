@@ -260,13 +260,25 @@ func (a asked) numbers(ctx context.Context, text string, args []any) (all []int6
 	return all, rows.Err()
 }
 
-// facets counts what the items that fit have in common.
+// facets counts what the items that fit have in common. Where these are many, has is gone through in its own
+// order: nothing is sorted then.
 func (a asked) facets(ctx context.Context) (all []Facet, err error) {
 	text, args := a.sql(0, -1, 0)
-	if _, err := a.ExecContext(ctx, "CREATE TEMP TABLE fits AS "+text, args...); err != nil {
+	if _, err := a.ExecContext(ctx, "CREATE TEMP TABLE fits(n INTEGER PRIMARY KEY)"); err != nil {
 		return nil, err
 	}
-	return a.count(ctx, "SELECT term.facet, term.value, count(*) FROM temp.fits CROSS JOIN has CROSS JOIN term WHERE has.n=fits.n AND term.t=has.t GROUP BY term.t")
+	if _, err := a.ExecContext(ctx, "INSERT INTO temp.fits "+text, args...); err != nil {
+		return nil, err
+	}
+	from := "temp.fits AS f CROSS JOIN has"
+	var many bool
+	if err := a.QueryRowContext(ctx, "SELECT 3*(SELECT count(*) FROM temp.fits) > (SELECT count(*) FROM item)").Scan(&many); err != nil {
+		return nil, err
+	}
+	if many {
+		from = "has CROSS JOIN temp.fits AS f"
+	}
+	return a.count(ctx, "SELECT term.facet, term.value, of.items FROM (SELECT has.t AS t, count(*) AS items FROM "+from+" WHERE f.n=has.n GROUP BY has.t) AS of CROSS JOIN term WHERE term.t=of.t")
 }
 
 func (a asked) count(ctx context.Context, text string, args ...any) (all []Facet, err error) {

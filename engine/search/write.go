@@ -12,13 +12,26 @@ import (
 )
 
 // writer puts documents into an index, in the order of their identifiers: FTS5 begins a new
-// part of its index at each one that comes before the last.
+// part of its index at each one that comes before the last, and at each statement that may write
+// several rows of whatever table. So the words of an index that is not new are written last.
 type writer struct {
 	tx    *sql.Tx
 	fresh bool // the index is new: nothing has to be removed
 	stmts map[string]*sql.Stmt
 	terms map[term]int64
+
+	old []int64   // of these the words are to be removed
+	new []wordRow // these are to be written then
 }
+
+// wordRow is what an item has in words.
+type wordRow struct {
+	n           int64
+	label, more string
+}
+
+// wordsAtOnce is how many items' words wait in memory.
+const wordsAtOnce = 20_000
 
 func newWriter(tx *sql.Tx, fresh bool) *writer {
 	return &writer{tx: tx, fresh: fresh, stmts: map[string]*sql.Stmt{}, terms: map[term]int64{}}
@@ -63,8 +76,10 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, d *document) error {
 		return nil
 	}
 	label, more := d.words()
-	if err := w.exec(ctx, "INSERT INTO words(rowid, label, more) VALUES(?,?,?)", n, label, more); err != nil {
-		return err
+	if w.new = append(w.new, wordRow{n, label, more}); w.fresh || len(w.new) >= wordsAtOnce {
+		if err := w.putWords(ctx); err != nil {
+			return err
+		}
 	}
 	if err := w.putItem(ctx, n, d); err != nil {
 		return err
@@ -81,7 +96,23 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, d *document) error {
 	return nil
 }
 
-// clear removes an item's rows; same: they are what d says.
+// putWords writes the words that wait.
+func (w *writer) putWords(ctx context.Context) error {
+	for _, n := range w.old {
+		if err := w.exec(ctx, "DELETE FROM words WHERE rowid=?", n); err != nil {
+			return err
+		}
+	}
+	for _, r := range w.new {
+		if err := w.exec(ctx, "INSERT INTO words(rowid, label, more) VALUES(?,?,?)", r.n, r.label, r.more); err != nil {
+			return err
+		}
+	}
+	w.old, w.new = w.old[:0], w.new[:0]
+	return nil
+}
+
+// clear removes an item's rows, its words later; same: they are what d says.
 func (w *writer) clear(ctx context.Context, n int64, d *document) (same bool, err error) {
 	s, err := w.stmt(ctx, "SELECT digest FROM item WHERE n=?")
 	if err != nil {
@@ -96,7 +127,8 @@ func (w *writer) clear(ctx context.Context, n int64, d *document) (same bool, er
 	case d != nil && d.digest == digest:
 		return true, nil
 	}
-	for _, text := range []string{"DELETE FROM words WHERE rowid=?", "DELETE FROM box WHERE id IN (2*?1, 2*?1+1)", "DELETE FROM span WHERE id=?",
+	w.old = append(w.old, n)
+	for _, text := range []string{"DELETE FROM box WHERE id IN (2*?1, 2*?1+1)", "DELETE FROM span WHERE id=?",
 		"DELETE FROM has WHERE n=?", "DELETE FROM item WHERE n=?"} {
 		if err := w.exec(ctx, text, n); err != nil {
 			return false, err
