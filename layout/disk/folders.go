@@ -20,8 +20,8 @@ type Folders struct {
 // Below gives the folders below a root, which stays the caller's to close.
 func Below(root *os.Root) *Folders { return &Folders{root: root} }
 
-// OpenFile is os.Root.OpenFile for regular files. No link is followed, on the way or at the end. A file that may be made
-// has its folder made, too. rel is a slash-separated path below the root.
+// OpenFile is os.Root.OpenFile for regular files. A link at the end is not followed; one on the way leads nowhere but below
+// the root. A file that may be made has its folder made, too. rel is a slash-separated path below the root.
 func (f *Folders) OpenFile(rel string, flag int, perm fs.FileMode) (*os.File, error) {
 	dir, name := path.Split(rel)
 	if dir = path.Clean(dir); f.last == nil || dir != f.name {
