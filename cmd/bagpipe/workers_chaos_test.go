@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,7 +17,6 @@ import (
 // last, and the bytes are those that it tells of.
 func TestKillsInAFleet(t *testing.T) {
 	t.Parallel()
-	items, rounds := soak(14, 400), soak(7, 200)
 	f := newFleetWith(t, "1s\n  lost: 1000", "  - name: derive\n    command: [far-robot]\n  - name: count\n    robot: inventory\n", "{far/derive: {only: true}, far/count: {only: true}}")
 	workers, cables := map[string]*process{}, map[string]*link{}
 	for i := range 3 {
@@ -25,21 +25,60 @@ func TestKillsInAFleet(t *testing.T) {
 		f.ok("remote", "invite", name, filepath.Join(f.top, name+".key"), "--url", fmt.Sprintf("nats://127.0.0.1:%d", port))
 		cables[name], workers[name] = cable, f.worker(name, "bytes: transfer\n")
 	}
-	for i := range items {
-		f.folder(fmt.Sprintf("box-%d", i))
-		if i%2 == 1 && i/2 < rounds {
-			f.trouble(workers, cables, i/2)
+	items := 14
+	if soak(0, 1) == 1 {
+		items = f.soaked(workers, cables)
+	} else {
+		for i := range items {
+			f.folder(fmt.Sprintf("box-%d", i))
+			if i%2 == 1 {
+				f.trouble(workers, cables, i/2)
+			}
 		}
+		f.await("all items", func() bool { return len(f.labels("completed")) == items })
 	}
-	for n := items / 2; n < rounds; n++ {
-		f.trouble(workers, cables, n)
-	}
-	f.await("all items", func() bool { return len(f.labels("completed")) == items })
 	f.engine.signal(syscall.SIGTERM)
 	f.engine.code(0)
 	f.git("fsck", "--strict", "--no-dangling")
 	f.ok("audit", "--payload")
 	f.fenced(items)
+}
+
+var chaosTime = flag.Duration("chaos", time.Hour, "how long TestKillsInAFleet goes on in make soak")
+
+// How many items a fleet is given in an hour of make soak, together, and at most beside what it has done.
+const chaosItems, chaosTogether, chaosAhead = 20_000, 50, 300
+
+// soaked gives a fleet items, as fast as an hour has them and as it does them, while something bad is done every few
+// seconds; it answers with how many. Nothing is left of them two minutes later.
+func (f *fleet) soaked(workers map[string]*process, cables map[string]*link) (items int) {
+	f.t.Helper()
+	done, begun := 0, time.Now()
+	for n := 0; time.Since(begun) < *chaosTime; n++ {
+		for items < int(chaosItems*time.Since(begun)/time.Hour) && items < done+chaosAhead {
+			args := []string{"add", "--workflow", "far"}
+			for range chaosTogether {
+				name := fmt.Sprintf("in/box-%d", items)
+				f.write(name+"/one", name)
+				f.write(name+"/below/two", strings.Repeat(name, 500))
+				args, items = append(args, filepath.Join(f.top, name)), items+1
+			}
+			f.ok(args...)
+			f.must(os.RemoveAll(filepath.Join(f.top, "in")))
+		}
+		f.trouble(workers, cables, n)
+		time.Sleep(time.Duration(rand.IntN(4000)) * time.Millisecond)
+		done = len(f.labels("completed"))
+	}
+	f.t.Logf("%d of %d items were done after %s", done, items, chaosTime)
+	last := time.Now()
+	for done = 0; done < items; done = len(f.labels("completed")) {
+		if time.Since(last) > 2*time.Minute {
+			f.t.Fatalf("two minutes after the last trouble %d of %d items are done", done, items)
+		}
+		time.Sleep(time.Second)
+	}
+	return items
 }
 
 // trouble does the n-th bad thing to some of the fleet, and mends it.
