@@ -18,35 +18,13 @@ const eicar = `X5O!P%@AP[4\PZX54(P^)7CC)7}$` + `EICAR-STANDARD-ANTIVIRUS-TEST-FI
 
 // clamdFor answers as clamd does to whoever sends the text above.
 func clamdFor(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "ctl")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r := bufio.NewReader(c)
-			command, _ := r.ReadString(0)
-			said := "ClamAV 1.4.3/27000\x00"
-			if strings.HasPrefix(command, "zINSTREAM") {
-				said = "stream: OK\x00"
-				if stream := untilEmpty(r); bytes.Contains(stream, []byte(eicar)) {
-					said = "stream: Eicar-Test-Signature FOUND\x00"
-				}
-			}
-			_, _ = io.WriteString(c, said)
-			c.Close()
+	return clamdThat(t, func(c net.Conn, r *bufio.Reader) {
+		said := "stream: OK\x00"
+		if bytes.Contains(untilEmpty(r), []byte(eicar)) {
+			said = "stream: Eicar-Test-Signature FOUND\x00"
 		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return "unix:" + path
+		_, _ = io.WriteString(c, said)
+	})
 }
 
 func untilEmpty(r io.Reader) (all []byte) {
@@ -86,4 +64,68 @@ func TestVirusScan(t *testing.T) {
 	if _, err := virusScan(context.Background(), c); !errors.As(err, &gone) {
 		t.Errorf("without a clamd: %v", err)
 	}
+}
+
+// A clamd that hangs up, lies or is silent makes no file clean: each is told of as not scanned, and fails the step
+// where unscanned: fail is given.
+func TestVirusScanWithoutAnswers(t *testing.T) {
+	for name, answer := range map[string]func(net.Conn, *bufio.Reader){
+		"hangs up":       func(c net.Conn, r *bufio.Reader) {},
+		"half an answer": func(c net.Conn, r *bufio.Reader) { untilEmpty(r); _, _ = io.WriteString(c, "stream: OK") },
+		"lies":           func(c net.Conn, r *bufio.Reader) { untilEmpty(r); _, _ = io.WriteString(c, "all is well\x00") },
+		"is silent":      func(c net.Conn, r *bufio.Reader) { _, _ = io.Copy(io.Discard, r) },
+	} {
+		address := clamdThat(t, answer)
+		for _, strict := range []bool{false, true} {
+			c := &Call{Step: "virus-scan", With: map[string]any{"address": address, "time": "200ms"}}
+			if strict {
+				c.With["unscanned"] = "fail"
+			}
+			c.Content, c.Scratch = t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(c.Content, "a.txt"), []byte("a letter"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			res, err := virusScan(context.Background(), c)
+			if (err != nil) != strict || strict && (KindOf(err) != System || !strings.Contains(err.Error(), "1 file not scanned, first: a.txt")) {
+				t.Errorf("a clamd that %s: %v", name, err)
+			}
+			counts, _ := res.Metadata["viruses"].(map[string]any)
+			if counts["clean"] != int64(0) || counts["notScanned"] != int64(1) {
+				t.Errorf("a clamd that %s: %v", name, res.Metadata)
+			}
+			report, err := os.ReadFile(filepath.Join(c.Scratch, "report", "virus-scan.json"))
+			if err != nil || !bytes.Contains(report, []byte(`"not-scanned"`)) || bytes.Contains(report, []byte(`"clean"`)) {
+				t.Errorf("a clamd that %s: %s, %v", name, report, err)
+			}
+		}
+	}
+}
+
+// clamdThat tells its version, and answers a stream in a way of its own.
+func clamdThat(t *testing.T, answer func(net.Conn, *bufio.Reader)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ctl")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r := bufio.NewReader(c)
+			if command, _ := r.ReadString(0); strings.HasPrefix(command, "zINSTREAM") {
+				answer(c, r)
+			} else {
+				_, _ = io.WriteString(c, "ClamAV 1.4.3/27000\x00")
+			}
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return "unix:" + path
 }
