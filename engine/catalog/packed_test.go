@@ -1,0 +1,105 @@
+package catalog
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"bagpipe/engine/recognise"
+	"bagpipe/layout"
+
+	"pgregory.net/rapid"
+)
+
+func drawEntry(t *rapid.T) entry {
+	return entry{name: rapid.SampledFrom([]string{"a", "b.tif", "c\xff", recognise.MarkerName, "z"}).Draw(t, "name"), kind: kind(rapid.IntRange(0, 3).Draw(t, "kind")),
+		verdict: verdict(rapid.IntRange(0, 5).Draw(t, "verdict")), gone: rapid.Bool().Draw(t, "gone"), size: rapid.Int64().Draw(t, "size"), mtime: rapid.Int64Range(-9, 9).Draw(t, "mtime"),
+		ctime: rapid.Int64Range(-9, 9).Draw(t, "ctime"), inode: rapid.Uint64().Draw(t, "inode"), item: layout.ItemID(rapid.SampledFrom([]string{"", "3fa9c0d2e1b7a45"}).Draw(t, "item"))}
+}
+
+// A folder says the same whether its entries are packed or not.
+func TestPackedFolders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := &node{path: "x", rules: "5c1e", state: Present, pages: 1}
+		n.entries = rapid.SliceOfNDistinct(rapid.Custom(drawEntry), 0, 4, func(e entry) string { return e.name }).Draw(t, "entries")
+		slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+		for _, e := range n.entries {
+			if e.verdict == refused {
+				n.refuse(e.name, "why "+e.name)
+			}
+		}
+		packed := func() *node { return (&unpacker{rest: string(n.pack(nil))}).node() }
+		for name, ask := range map[string]func(*node) any{
+			"size": func(n *node) any { return n.size() }, "there": func(n *node) any { return n.there() }, "isMarked": func(n *node) any { return n.isMarked() },
+			"refuses": func(n *node) any { return n.refuses() }, "hasFolders": func(n *node) any { return n.hasFolders() },
+			"all": func(n *node) any { return append([]entry{}, n.all()...) }, "refused": func(n *node) any { n.all(); return n.refused },
+			"find": func(n *node) any { return n.find("b.tif") },
+		} {
+			if got, want := ask(packed()), ask(n); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s of a packed folder: %v, expected %v", name, got, want)
+			}
+		}
+		p := packed()
+		if now := p.pack(nil); !bytes.Equal(now, n.pack(nil)) {
+			t.Errorf("packed again it is %x", now)
+		}
+		seen := []entry{}
+		for _, e := range n.entries {
+			if !e.gone {
+				seen = append(seen, e)
+			}
+		}
+		if !(&walk{}).sameEntries(p, seen) {
+			t.Error("it is not as it was")
+		}
+		if len(seen) > 0 {
+			if seen[0].kind == folder {
+				seen = seen[1:]
+			} else {
+				seen[0].mtime++
+			}
+			if (&walk{}).sameEntries(p, seen) {
+				t.Error("a change is not seen")
+			}
+		}
+	})
+}
+
+// A scan visits a folder where something changed, or is to be told, in it or below; and all of them where not all was
+// recognised by the rules in force.
+func TestFoldersToVisit(t *testing.T) {
+	plain := func(path string) *node { return &node{path: path, rules: "r", state: Present, pages: 1} }
+	with := func(more ...*node) tree {
+		out := tree{}
+		for _, path := range []string{"", "a", "a/b", "a/b/c", "d"} {
+			out[path] = plain(path)
+		}
+		for _, n := range more {
+			out[n.path] = n
+		}
+		return out
+	}
+	changed, refusing, marked, late, other := plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b")
+	changed.changed, late.rules, other.rules = true, "", "before"
+	refusing.entries = []entry{{name: "x", verdict: refused}}
+	marked.entries = []entry{{name: recognise.MarkerName}}
+	for name, c := range map[string]struct {
+		n    *node
+		idle string // which of a, a/b, a/b/c and d
+	}{"nothing": {plain("a/b"), "1111"}, "a change": {changed, "0011"}, "a refused object": {refusing, "0011"}, "not recognised": {late, "0011"}, "rules of its own": {marked, "0000"}, "by other rules": {other, "0000"}} {
+		var s changes
+		s.touch(with(c.n), "r")
+		got := ""
+		for _, path := range []string{"a", "a/b", "a/b/c", "d"} {
+			got += string(rune('0' + b2i(s.isIdle(path, &entry{kind: folder}))))
+		}
+		if got != c.idle {
+			t.Errorf("%s: idle are %s, expected %s", name, got, c.idle)
+		}
+		if s.isIdle("d", &entry{kind: folder, fresh: true}) || s.isIdle("d", &entry{kind: folder, moved: true}) {
+			t.Errorf("%s: a folder that is new, or was moved, is left out", name)
+		}
+	}
+}
