@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,14 +70,18 @@ func (b *bench) soak() error {
 	}
 	parts, end := b.crowd()
 	defer end()
-	const prints = 20
+	const prints, warm = 20, 4
 	each := b.lasts / prints
 	s := b.spend()
-	for n := range prints {
+	var held [prints]int64
+	for n := range held {
 		time.Sleep(each)
-		row(fmt.Sprintf("%d viewers for %v: memory", b.viewers, each*time.Duration(n+1)), fmt.Sprintf("%d MiB", b.memory(b.pid)>>20), fmt.Sprintf("%d parts were shown", parts.Load()))
+		held[n] = b.memory(b.pid)
+		row(fmt.Sprintf("%d viewers for %v: memory", b.viewers, each*time.Duration(n+1)), fmt.Sprintf("%d MiB", held[n]>>20), fmt.Sprintf("%d parts were shown", parts.Load()))
 	}
 	perSecond := stop()
+	before, behind := slices.Max(held[warm:prints/2]), slices.Max(held[prints/2:])
+	row("memory, flat", fmt.Sprintf("%.2f", float64(behind)/float64(before)), "the most of the second half, of that of the first; at most 1.1")
 	_, note := s.each(perSecond * b.lasts.Seconds())
 	row("transitions committed meanwhile", fmt.Sprintf("%.0f/s", perSecond), note)
 	return nil

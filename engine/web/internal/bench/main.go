@@ -226,21 +226,21 @@ func (b *bench) ask(method, path, body string) (data []byte, took time.Duration,
 	return data, took, err
 }
 
-// slowest is the 95th of a hundred times that a request takes, and what it answered last.
-func (b *bench) slowest(path string) (took time.Duration, data []byte, err error) {
+// slowest is the 95th of a hundred times that a request takes, and the middle one, and what it answered last.
+func (b *bench) slowest(path string) (took, middle time.Duration, data []byte, err error) {
 	if data, _, err = b.ask("GET", path, ""); err != nil { // what is made once is made by now
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	var all []time.Duration
 	for range b.tries {
 		var one time.Duration
 		if data, one, err = b.ask("GET", path, ""); err != nil {
-			return 0, nil, err
+			return 0, 0, nil, err
 		}
 		all = append(all, one)
 	}
 	slices.Sort(all)
-	return all[min(len(all)-1, len(all)*95/100)], data, nil
+	return all[min(len(all)-1, len(all)*95/100)], all[len(all)/2], data, nil
 }
 
 // worked is the processor time that a process has taken: of a busy machine it tells more than a rate does.

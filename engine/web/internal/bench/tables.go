@@ -36,7 +36,7 @@ func (b *bench) floor(data []byte) (time.Duration, error) {
 	defer server.Close()
 	other := *b
 	other.at = "http://" + l.Addr().String()
-	took, _, err := other.slowest("/static")
+	took, _, _, err := other.slowest("/static")
 	return took, err
 }
 
@@ -58,22 +58,19 @@ func (b *bench) pages() error {
 	if err != nil {
 		return err
 	}
-	const first = "/items"
 	var firstTook time.Duration
-	for _, p := range []struct {
-		name, path string
-		most       time.Duration
-	}{
+	all := []page{
 		{"overview", "/", 100 * time.Millisecond},
-		{"first page with facets", first, 100 * time.Millisecond},
+		{"first page with facets", "/items", 100 * time.Millisecond},
 		{"two values chosen", "/items?facet=collection:maps&facet=status:in-progress", 100 * time.Millisecond},
 		{"a step in a status, as the overview links", "/items?workflow=accession&step=convert&status=waiting", 100 * time.Millisecond},
 		{"facets by call, two values chosen", "/api/v1/facets?facet=collection:maps&facet=status:in-progress", 100 * time.Millisecond},
 		{"text", "/items?q=letter+00001", 300 * time.Millisecond},
 		{"call: first 50", "/api/v1/items?limit=50", 0},
 		{fmt.Sprintf("call: 50 behind the first %d", min(b.items/2, 500_000)), far, 0},
-	} {
-		took, data, err := b.slowest(p.path)
+	}
+	for _, p := range all {
+		took, middle, data, err := b.slowest(p.path)
 		if err != nil {
 			return errors.Join(err, fmt.Errorf("%v a second", stop()))
 		}
@@ -81,7 +78,7 @@ func (b *bench) pages() error {
 		if err != nil {
 			return err
 		}
-		note := fmt.Sprintf("static file of %d bytes %v", len(data), floor.Round(10*time.Microsecond))
+		note := fmt.Sprintf("the median %v; static file of %d bytes %v", middle.Round(100*time.Microsecond), len(data), floor.Round(10*time.Microsecond))
 		if p.most > 0 {
 			note = judged(took, p.most) + "; " + note
 		}
@@ -93,8 +90,24 @@ func (b *bench) pages() error {
 		}
 		row(p.name, took.Round(100*time.Microsecond).String(), note)
 	}
-	row("transitions committed meanwhile", fmt.Sprintf("%.0f/s", stop()), "")
+	row("transitions committed meanwhile", fmt.Sprintf("%.0f/s", stop()), "load "+machine())
+	for _, p := range all { // while nothing moves: what it takes of a processor, however busy the machine is
+		s := b.spend()
+		const n = 20
+		for range n {
+			if _, _, err := b.ask("GET", p.path, ""); err != nil {
+				return err
+			}
+		}
+		each, _ := s.each(n)
+		row(p.name+": processor time", each.Round(100*time.Microsecond).String(), "")
+	}
 	return nil
+}
+
+type page struct {
+	name, path string
+	most       time.Duration
 }
 
 // cursor is the path of the page behind so many items.
@@ -209,7 +222,7 @@ func (b *bench) item() error {
 		name, path string
 		most       time.Duration
 	}{{fmt.Sprintf("item of %d files, 200 attempts", b.files), "/items/large", 150 * time.Millisecond}, {"its history", "/items/large/log", 1500 * time.Millisecond}} {
-		took, _, err := b.slowest(p.path)
+		took, _, _, err := b.slowest(p.path)
 		if err != nil {
 			return err
 		}
@@ -285,6 +298,9 @@ func (b *bench) screen() error {
 
 // bytes measures a large file sent and brought.
 func (b *bench) bytes() error {
+	if b.files == 0 {
+		return nil
+	}
 	size := int64(b.megabytes) << 20
 	get := func(at string) (time.Duration, error) {
 		best := time.Hour
