@@ -31,6 +31,26 @@ func TestCollectLateEndsWithTheFirstCollection(t *testing.T) {
 	}
 }
 
+// What keeps much grows by half of it, also after the pace was set otherwise.
+func TestCollectCloser(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	usual := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(usual)
+	CollectCloser()
+	for range 2 {
+		kept := make([]byte, 2*room)
+		for deadline := time.Now().Add(20 * time.Second); debug.SetGCPercent(100) != closer; runtime.Gosched() {
+			runtime.GC()
+			time.Sleep(time.Millisecond)
+			if time.Now().After(deadline) {
+				t.Fatal("it grows by as much as is in use")
+			}
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		inUse uint64

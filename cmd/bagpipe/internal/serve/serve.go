@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/cmd/bagpipe/internal/garbage"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/service"
 	"bagpipe/engine"
@@ -115,6 +116,7 @@ func (c *Command) Run(ctx context.Context, on *screen.Screen, b Bench) (err erro
 	}
 	defer done()
 	e.Ask.KeepTally()
+	garbage.CollectCloser()
 	rooms := web.Rooms{Ask: e.Ask, Act: e.Act, Intake: e.Intake, Settings: e.Settings,
 		Capabilities: web.Capabilities{Schedule: e.Schedule, Delivery: e.Delivery, Catalog: e.Catalog, Disposal: e.Disposal, Search: e.Search}}
 	if workers != nil {
