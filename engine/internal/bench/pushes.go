@@ -65,7 +65,7 @@ func syncingRun(b *bench, every string, p *crowd) (rate float64, err error) {
 	}
 	hub := filepath.Join(b.work, "hub.git")
 	defer func() { err = errors.Join(err, w.remove(), os.RemoveAll(hub)) }()
-	if err := w.imported("default", pushedItems-1, 0, false); err != nil {
+	if err := w.register(pushedItems); err != nil { // with their bytes, as their steps are done
 		return 0, err
 	}
 	for _, c := range [][]string{{"site", "lab"}, {"remote", "add", "origin", hub}} {
@@ -117,7 +117,7 @@ func (w *workspace) setting(text string) error {
 
 // whenDone waits until the last step of every item is completed, and says how long after begin that was.
 func (w *workspace) whenDone(begin time.Time) (time.Duration, error) {
-	const limit = 20 * time.Minute
+	const limit = 10 * time.Minute
 	last, done := "", 0
 	for time.Since(begin) < limit {
 		time.Sleep(300 * time.Millisecond)
