@@ -297,6 +297,9 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 	}
 	at, f := known.running()
 	switch {
+	case f.Engine == k.ledger.ID && f.Engine != "" && !s.Timed(): // what counts from its end, or is at work on a queue, is not due
+		k.later(s.Name, time.Second)
+		return false, nil
 	case f.Engine == k.ledger.ID && f.Engine != "": // of overlap: replace
 		fire, _, err := k.due(s, known)
 		k.mu.Lock()
@@ -368,9 +371,7 @@ func (k *Keeper) claim(ctx context.Context, name string) (*firing, error) {
 		case !passed.IsZero():
 			st.Through = passed
 			st.Firings[passed] = Firing{Ended: now, Engine: k.ledger.ID, Outcome: Missed}
-			if s.Trigger.Every != "" { // which counts from here on
-				st.Ended = now
-			}
+			st.Ended = now // every: counts from here on
 			return "missed", passed, nil
 		}
 		return "", due, nil

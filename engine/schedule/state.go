@@ -39,7 +39,7 @@ type State struct {
 	Since   time.Time
 	Through time.Time
 	Timing  string               // the trigger that Through is of; "": not noted
-	Ended   time.Time            // when the last firing did; zero: not noted
+	Ended   time.Time            // when the last firing did, or was passed over; zero: not noted
 	Firings map[time.Time]Firing // by the time they were due
 
 	unknown map[string]json.RawMessage
