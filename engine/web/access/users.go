@@ -24,7 +24,9 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// AddUser adds a person who signs in with a name and a password, or changes one that is there.
+// AddUser adds a person who signs in with a name and a password, or changes one that is there: of
+// it stays what u does not say, as a password that was forgotten is no reason to see more. Collections
+// that are empty, and not nil, are all.
 func (b *Book) AddUser(name, password string, u User) error {
 	if err := checkName("user", name); err != nil {
 		return err
@@ -38,14 +40,16 @@ func (b *Book) AddUser(name, password string, u User) error {
 	if err != nil {
 		return err
 	}
-	u.Name, u.Password = cmp.Or(u.Name, name), hash
-	if u.Collections == nil {
-		u.Collections = []string{}
-	}
+	u.Password = hash
 	return edit(b, "users.json", func(f *usersFile) error {
 		users := maps.Clone(f.Users)
 		if users == nil {
 			users = map[string]User{}
+		}
+		was := users[name]
+		u.Name, u.Email, u.Role = cmp.Or(u.Name, was.Name, name), cmp.Or(u.Email, was.Email), cmp.Or(u.Role, was.Role, Viewer)
+		if u.Collections == nil {
+			u.Collections = append([]string{}, was.Collections...)
 		}
 		users[name] = u
 		*f = usersFile{schema, users}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -38,8 +39,8 @@ type Token struct {
 
 // accountArgs say what an account may do.
 type accountArgs struct {
-	Role       string   `enum:"viewer,operator,admin" default:"viewer" placeholder:"ROLE" help:"viewer looks; operator acts on items and uploads; admin also switches steps and moves workflows. Default: viewer."`
-	Collection []string `placeholder:"NAME" help:"Only items of this collection; may be given several times."`
+	Role       string   `enum:",viewer,operator,admin" default:"" placeholder:"ROLE" help:"viewer looks; operator acts on items and uploads; admin also switches steps and moves workflows. Default: viewer."`
+	Collection []string `xor:"within" placeholder:"NAME" help:"Only items of this collection; may be given several times."`
 }
 
 // accounts opens the accounts of the workspace around a folder.
@@ -96,6 +97,7 @@ type userAdd struct {
 	FullName string `placeholder:"TEXT" help:"The name in the history; default: NAME."`
 	Email    string `placeholder:"TEXT" help:"The address in the history."`
 	accountArgs
+	AllCollections bool `xor:"within" help:"Items of all collections, of one who was confined; what else is not given stays, too."`
 }
 
 // Run adds a user.
@@ -111,9 +113,16 @@ func (c *userAdd) Run(on *screen.Screen, around screen.Around) error {
 	if err != nil {
 		return err
 	}
-	err = book.AddUser(c.Name, password, access.User{Name: c.FullName, Email: c.Email, Role: access.Role(c.Role), Collections: c.Collection})
+	within := c.Collection
+	if c.AllCollections {
+		within = []string{}
+	}
+	if err := book.AddUser(c.Name, password, access.User{Name: c.FullName, Email: c.Email, Role: access.Role(c.Role), Collections: within}); err != nil {
+		return err
+	}
+	users, err := book.Users()
 	if err == nil {
-		fmt.Fprintf(on.Out, "%s: %s\n", c.Name, c.Role)
+		fmt.Fprintf(on.Out, "%s: %s\n", c.Name, users[c.Name].Role)
 	}
 	return err
 }
@@ -215,7 +224,7 @@ func (c *tokenAdd) Run(on *screen.Screen, around screen.Around) error {
 	if err := c.check(around); err != nil {
 		return err
 	}
-	t := access.Token{Name: c.Name, Role: access.Role(c.Role), Collections: c.Collection}
+	t := access.Token{Name: c.Name, Role: cmp.Or(access.Role(c.Role), access.Viewer), Collections: c.Collection}
 	if c.Expires > 0 {
 		t.Expires = time.Now().UTC().Add(c.Expires).Truncate(time.Second)
 	}
@@ -232,7 +241,7 @@ func (c *tokenAdd) Run(on *screen.Screen, around screen.Around) error {
 			on.Talk("%s had a token before, %s, which is good as well until: bagpipe token remove %s", c.Name, other, other)
 		}
 	}
-	on.Talk("token %s of %s (%s); it is shown this once", id, c.Name, c.Role)
+	on.Talk("token %s of %s (%s); it is shown this once", id, c.Name, t.Role)
 	fmt.Fprintln(on.Out, token)
 	return nil
 }
