@@ -9,7 +9,7 @@ import (
 )
 
 // Hold keeps every step of the item from starting. One that answers a commit
-// names it, and is placed beside other holds; one that says that no copy is sound, beside those of fixity.
+// names it, and is placed beside other holds; a person's, and one that says that no copy is sound, beside those of fixity.
 type Hold struct {
 	Key     layout.IntentKey
 	At      time.Time
@@ -55,17 +55,23 @@ type Activate struct {
 
 func (e Hold) apply(x *Execution, _ *Definition) (Transition, error) {
 	if holds := x.Holds(); len(holds) > 0 && e.Answers == "" && !e.graver(x, holds) {
-		return Transition{}, &IllegalError{Event: "hold", Item: x.Item, Reason: "is held already, by " + x.Intents[holds[0]].By}
+		held := x.Intents[holds[0]]
+		reason := "is held already, by " + held.By
+		if held.Text != "" {
+			reason += ": " + held.Text
+		}
+		return Transition{}, &IllegalError{Event: "hold", Item: x.Item, Reason: reason}
 	}
 	x.intend(e.Key, Intent{Kind: HoldIntent, At: e.At, By: e.By, Text: e.Text, Target: layout.IntentKey(e.Answers)})
 	return Transition{}, nil
 }
 
-// graver reports whether it says that no copy is sound, and the holds in place are of fixity and do not.
+// graver reports whether the holds in place are of fixity, and it is a person's, or says that no copy is sound as they do not.
 func (e Hold) graver(x *Execution, holds []layout.IntentKey) bool {
-	return strings.HasPrefix(e.Text, HeldByFixity+NoSoundCopy) && !slices.ContainsFunc(holds, func(k layout.IntentKey) bool {
+	person, none := !strings.HasPrefix(e.Text, HeldByFixity), strings.HasPrefix(e.Text, HeldByFixity+NoSoundCopy)
+	return (person || none) && !slices.ContainsFunc(holds, func(k layout.IntentKey) bool {
 		text, is := strings.CutPrefix(x.Intents[k].Text, HeldByFixity)
-		return !is || strings.HasPrefix(text, NoSoundCopy)
+		return !is || none && strings.HasPrefix(text, NoSoundCopy)
 	})
 }
 
