@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -136,9 +137,27 @@ func (c *Submit) ended(ctx context.Context, path string, sent *client.Sent) (sub
 	}
 	out.Ran = ran.Seconds()
 	if c.Save != "" {
-		err = r.Save(ctx, filepath.Join(c.Save, filepath.Base(r.Label)))
+		at, err := saveDir(c.Save, filepath.Base(r.Label), out.Item)
+		if err != nil {
+			return out, err
+		}
+		return out, r.Save(ctx, at)
 	}
-	return out, err
+	return out, nil
+}
+
+// saveDir makes the folder for what became of an item: LABEL, or LABEL-ITEM where that is taken,
+// as by another item, whose files it would be mixed with.
+func saveDir(within, label, item string) (string, error) {
+	if err := os.MkdirAll(within, 0o777); err != nil {
+		return "", err
+	}
+	at := filepath.Join(within, label)
+	err := os.Mkdir(at, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		return at + "-" + item, nil
+	}
+	return at, err
 }
 
 // complete closes the batch.
