@@ -105,7 +105,7 @@ func (c *itemsCmd) warnings(a *app, e *engine.Engine, f ask.Filter, page ask.Pag
 	if err := t.Print(a.Out); err != nil {
 		return err
 	}
-	a.Talk("all of them: bagpipe show ITEM STEP --printed")
+	a.Talk("all of them: bagpipe show ITEM STEP --log")
 	return nil
 }
 

@@ -38,7 +38,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if len(args) == 1 && args[0] == "--version" { // no option of every command: retrieve has one of its own
 		args = []string{"version"}
 	}
-	cli := &cli{}
+	cli, args := &cli{}, showsLog(args)
 	exited := -1
 	options := []kong.Option{
 		kong.Name("bagpipe"),

@@ -24,7 +24,7 @@ import (
 type showCmd struct {
 	Item    string `arg:"" help:"Identifier, the beginning of one, or label; -: those that standard input names, one a line."`
 	Step    string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
-	Printed bool   `help:"Print the log of the step's last attempt that has one."`
+	Printed bool   `help:"Print the log of the step's last attempt that has one; so does --log, without a file."`
 	Files   bool   `help:"List every file; default: the first ten."`
 	Rules   bool   `help:"What every rule said that was asked."`
 	JSON    bool   `name:"json" help:"Print JSON."`
@@ -36,11 +36,11 @@ func (c *showCmd) Validate() error {
 	case c.Item == "-" && c.Step != "":
 		return errors.New("of several items no step is shown; name one item")
 	case c.Printed && c.Step == "":
-		return errors.New("--printed gives the log of a step; name the step after the item")
+		return errors.New("--log gives the log of a step; name the step after the item")
 	case c.Step != "" && (c.Files || c.Rules):
 		return errors.New("--files and --rules are about the item; leave the step out")
 	case c.Printed && c.JSON:
-		return errors.New("--printed gives the log as it is; leave --json out")
+		return errors.New("--log gives the log as it is; leave --json out")
 	}
 	return nil
 }
@@ -341,4 +341,25 @@ func sourceRows(t *screen.Table, m layout.Manifest) {
 		t.Row("duplicate", "of "+string(m.Source.DuplicateOf))
 	}
 	t.Row("digest", m.Source.Digest)
+}
+
+// showsLog reads --log of show as --printed, unless a file follows with =: of every other command
+// it takes the file to log to.
+func showsLog(args []string) []string {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "-C" || a == "--dir" || a == "--log":
+			i++
+		case a == "show":
+			args = slices.Clone(args)
+			for i++; i < len(args) && args[i] != "--"; i++ {
+				if args[i] == "--log" {
+					args[i] = "--printed"
+				}
+			}
+		case !strings.HasPrefix(a, "-"):
+			return args
+		}
+	}
+	return args
 }
