@@ -110,6 +110,29 @@ func TestAProgramSubmits(t *testing.T) {
 	b.git("fsck", "--strict", "--no-dangling")
 }
 
+// What became of items of one label stands in folders of their own.
+func TestWhatIsSavedIsNotMixed(t *testing.T) {
+	t.Parallel()
+	b, s, _, _ := submitting(t, readSteps, client.Options{})
+	token := filepath.Join(b.top, "token")
+	b.must(os.WriteFile(token, []byte(s.token+"\n"), 0o600))
+	b.write("in/x/one/f", "x\n")
+	b.write("in/y/one/f", "y\n")
+	b.ok("submit", "--server", s.base, "--token", token, "--workflow", "read", "--save", filepath.Join(b.top, "saved"), filepath.Join(b.top, "in/x/one"), filepath.Join(b.top, "in/y/one"))
+	found := map[string]bool{}
+	b.must(filepath.WalkDir(filepath.Join(b.top, "saved"), func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "f" {
+			data, err := os.ReadFile(p)
+			found[string(data)] = true
+			return err
+		}
+		return err
+	}))
+	if len(found) != 2 {
+		t.Errorf("saved: %v", found)
+	}
+}
+
 // A submission that comes again with its key is one item: from the same program, from two at
 // once, from another one, and when the server was killed between.
 func TestASubmissionIsOneItem(t *testing.T) {
