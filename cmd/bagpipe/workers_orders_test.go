@@ -19,7 +19,7 @@ func TestOrdersToAWorker(t *testing.T) {
 	f.await("the stop", func() bool { return f.state("w1") == "stopped" })
 	f.folder("a")
 	f.await("why", func() bool {
-		return strings.Contains(f.ok("why", "a"), "needs far-robot: 1 worker connected, none has it")
+		return strings.Contains(f.ok("why", "a"), "needs far-robot: w1 has it, and is stopped")
 	})
 	if f.exists("begun-a-w1") || !first.running() {
 		t.Error("a stopped worker began a step, or ended")

@@ -61,7 +61,7 @@ func (w Want) Unmet(s Status, served bool) string {
 	if s.Trouble != "" {
 		return fmt.Sprintf("needs %s at a worker, and nothing is offered to workers: %s", w, s.Trouble)
 	}
-	connected := 0
+	connected, busy := 0, ""
 	for _, one := range s.Workers {
 		if one.State == "silent" {
 			continue
@@ -71,7 +71,11 @@ func (w Want) Unmet(s Status, served bool) string {
 			if one.State == "ready" {
 				return ""
 			}
+			busy = fmt.Sprintf("%s has it, and is %s", one.Name, one.State)
 		}
+	}
+	if busy != "" {
+		return fmt.Sprintf("needs %s: %s", w, busy)
 	}
 	return fmt.Sprintf("needs %s: %s connected, none has it", w, layout.Count(connected, "worker"))
 }

@@ -177,3 +177,24 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// Why a step waits for workers tells one that has the robot, and takes nothing, from none that has it.
+func TestUnmet(t *testing.T) {
+	w := wire.Want{Robot: "ocr"}
+	one := func(state, robot string) wire.Status {
+		return wire.Status{Workers: []wire.WorkerStatus{{Name: "w2", State: state, Robots: []wire.Robot{{Name: layout.Name(robot)}}}}}
+	}
+	for _, c := range []struct {
+		status wire.Status
+		want   string
+	}{
+		{one("ready", "ocr"), ""},
+		{one("draining", "ocr"), "needs ocr: w2 has it, and is draining"},
+		{one("ready", "scan"), "needs ocr: 1 worker connected, none has it"},
+		{one("silent", "ocr"), "needs ocr: 0 workers connected, none has it"},
+	} {
+		if got := w.Unmet(c.status, true); got != c.want {
+			t.Errorf("%+v: %q", c.status.Workers, got)
+		}
+	}
+}
