@@ -136,13 +136,16 @@ func TestNoRoomForClaims(t *testing.T) {
 	b.mount("tmpfs", claims, "-t", "tmpfs", "-o", "nr_inodes=1")
 	service := b.start("run", "--watch", "-q")
 	time.Sleep(3 * time.Second)
-	b.unmount(claims)
+	if out, err := exec.Command("mount", "-o", "remount,nr_inodes=1000", claims).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	b.await("all of it done", func() bool { return len(b.labels("completed")) == 30 })
 	service.signal(syscall.SIGTERM)
 	out := service.code(0)
 	if lines := strings.Count(out, "\n"); lines > 6 {
 		t.Errorf("%d lines were said:\n%.2000s", lines, out)
 	}
+	b.unmount(claims)
 	b.write("in/one-run", "x")
 	b.mount("tmpfs", claims, "-t", "tmpfs", "-o", "nr_inodes=1")
 	b.ok("add", "--workflow", "w", filepath.Join(b.top, "in/one-run"))
