@@ -42,7 +42,7 @@ func identify(ctx context.Context, c *Call) (Result, error) {
 	for i := range tree.Files {
 		name := tree.Files[i].Path
 		path := layout.EncodePath(name)
-		one, err := identifyFile(ctx, w, c, filepath.Join(tree.Dir, filepath.FromSlash(name)), name)
+		one, err := identifyFile(ctx, w, c, tree.At(name), name)
 		if err != nil {
 			return Result{}, fmt.Errorf("identify %s: %w", path, err)
 		}

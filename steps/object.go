@@ -12,8 +12,33 @@ import (
 	"bagpipe/layout"
 )
 
-// object lists the object as it stands.
-func object(ctx context.Context, c *Call) (*files.Tree, error) { return ObjectTree(ctx, c.Content) }
+// object lists the object as it stands, under the names that its inventory has.
+func object(ctx context.Context, c *Call) (*files.Tree, error) {
+	tree, err := ObjectTree(ctx, c.Content)
+	if err != nil || tree.Dir == c.Content || c.Inventory == nil {
+		return tree, err
+	}
+	known, err := layout.DecodeInventory(c.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	return Known(tree, c.Content, &known), nil
+}
+
+// Known lets the file of an object that is one loose file be called as its inventory calls it: in
+// a catalog it may be renamed, and stays the item that it was. Any other tree it gives as it is.
+// What reads an object by its inventory gets its list here.
+func Known(t *files.Tree, content string, inventory *layout.Inventory) *files.Tree {
+	if t.Dir == content || len(t.Files) != 1 || len(inventory.Files) != 1 {
+		return t
+	}
+	for name := range inventory.Files {
+		if raw, err := layout.DecodePath(name); err == nil && raw != t.Files[0].Path && filepath.IsLocal(raw) {
+			t.Stands, t.Files[0].Path = t.Files[0].Path, raw
+		}
+	}
+	return t
+}
 
 // mayLink reports whether hard links of the object may be made: it is the item's own.
 func (c *Call) mayLink() bool { return c.Place == "" || c.Content != c.Place }

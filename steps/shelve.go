@@ -107,7 +107,7 @@ func (s *shelving) files(ctx context.Context, c *Call) (map[string]target.Shelve
 			return nil, err
 		}
 		if s.wanted(raw, f) {
-			want[raw] = target.Shelved{Size: f.Size, SHA512: f.SHA512, Open: openAt(filepath.Join(tree.Dir, filepath.FromSlash(raw)))}
+			want[raw] = target.Shelved{Size: f.Size, SHA512: f.SHA512, Open: openAt(tree.At(raw))}
 		}
 	}
 	return want, nil

@@ -207,7 +207,7 @@ func (s *splitting) fits(p string) bool {
 
 // isKind tells files, archives, folders and bags apart as recognition does.
 func (s *splitting) isKind(t *files.Tree, p string, folder bool) (bool, error) {
-	at := filepath.Join(t.Dir, filepath.FromSlash(p))
+	at := t.At(p)
 	switch {
 	case s.kind == "":
 		return true, nil
@@ -264,7 +264,7 @@ func partOf(t *files.Tree, chosen []string) *files.Tree {
 			above[d] = true
 		}
 	}
-	part := &files.Tree{Dir: t.Dir}
+	part := &files.Tree{Dir: t.Dir, Stands: t.Stands}
 	for i := range t.Folders {
 		if p := t.Folders[i].Path; picked[p] || above[p] || under(p, picked) {
 			part.Folders = append(part.Folders, t.Folders[i])

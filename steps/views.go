@@ -45,7 +45,7 @@ func drawViews(ctx context.Context, c *Call) (Result, error) {
 		if tried == viewTries {
 			break
 		}
-		path := filepath.Join(tree.Dir, filepath.FromSlash(f.Path))
+		path := tree.At(f.Path)
 		answer, err := drawFile(ctx, w, c, path, f.Path)
 		var refused *decoder.Refused
 		switch {

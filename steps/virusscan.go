@@ -42,7 +42,7 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 	first := map[string]string{}
 	for _, f := range tree.Files {
 		path := layout.EncodePath(f.Path)
-		a, err := scanFile(ctx, p.client, filepath.Join(tree.Dir, filepath.FromSlash(f.Path)), f.Size)
+		a, err := scanFile(ctx, p.client, tree.At(f.Path), f.Size)
 		if err != nil {
 			return Result{}, fmt.Errorf("scan %s: %w", path, err)
 		}

@@ -68,7 +68,7 @@ func Hash(ctx context.Context, t *Tree, as []Algorithm, o HashOptions, each func
 	plan := make([]Planned, len(t.Files))
 	set := SetOf(as...)
 	for i := range t.Files {
-		plan[i] = Planned{Index: i, Path: t.Files[i].Path, Size: t.Files[i].Size, Set: set}
+		plan[i] = Planned{Index: i, Path: t.stands(t.Files[i].Path), Size: t.Files[i].Size, Set: set}
 	}
 	return HashPlan(ctx, t.Dir, plan, o, each)
 }

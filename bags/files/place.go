@@ -88,7 +88,8 @@ func placeTree(ctx context.Context, t *Tree, into *os.Root, workers int, how cop
 		return err
 	}
 	defer root.Close()
-	if how.link && len(t.Files) > 0 {
+	how.stands = t.stands
+	if how.link = how.link && t.Stands == ""; how.link && len(t.Files) > 0 {
 		how.link = !clones(root, into, t.Files[0].Path)
 	}
 	if err := placeFiles(ctx, t, root, into, workers, how); err != nil {
@@ -164,7 +165,8 @@ func byFolder(files []Entry) (shares [][]Entry) {
 type copier struct {
 	from, to *Opener
 	put      *Creator
-	perm     fs.FileMode // of copies
+	stands   func(path string) string // the name of a file below from
+	perm     fs.FileMode              // of copies
 	link     bool
 	protect  bool // links from whoever may write to them
 	frozen   bool // nobody may add to the folders
@@ -186,7 +188,7 @@ func (c *copier) place(e *Entry) error {
 			return namedError(p, err)
 		}
 	}
-	in, err := c.from.File(p)
+	in, err := c.from.File(c.stands(p))
 	if err != nil {
 		return namedError(p, err)
 	}
@@ -197,7 +199,7 @@ func (c *copier) place(e *Entry) error {
 // small copies a file that is as it was listed by one read and one write; done is false, and
 // nothing is written, where it is not.
 func (c *copier) small(e *Entry) (done bool, err error) {
-	in, err := c.from.Open(e.Path)
+	in, err := c.from.Open(c.stands(e.Path))
 	if err != nil {
 		return false, err
 	}

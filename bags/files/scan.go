@@ -34,6 +34,20 @@ type Tree struct {
 	Files   []Entry // regular files, in byte order of their folders' walk
 	Folders []Entry // without Dir itself
 	Others  []Entry // links, devices, FIFOs, sockets
+	Stands  string  // the name below Dir of the only file, where its Path is another; "": as its Path
+}
+
+// At is where a file of the tree stands, by its Path.
+func (t *Tree) At(path string) string {
+	return filepath.Join(t.Dir, filepath.FromSlash(t.stands(path)))
+}
+
+// stands is the name below Dir of a file, by its Path.
+func (t *Tree) stands(path string) string {
+	if t.Stands != "" {
+		return t.Stands
+	}
+	return path
 }
 
 // Bytes is the size of all files together.

@@ -56,7 +56,7 @@ func formatOf(c target.Config) string {
 	return cmp.Or(c.Format, target.FormatFiles)
 }
 
-// pack makes the parcel of an item for a target. content is where its files stand.
+// pack makes the parcel of an item for a target. content is the folder where its files stand, or the one file that it is.
 func pack(o *object, inventory []byte, content string, to layout.Name, c target.Config) (parcel, error) {
 	p := parcel{Key: keyOf(o.id, o.version(), to), Item: o.id, Version: o.version(), Target: to, Digest: o.digest(c), Format: formatOf(c)}
 	if p.Format == target.FormatText {
@@ -69,12 +69,18 @@ func pack(o *object, inventory []byte, content string, to layout.Name, c target.
 	if err != nil {
 		return p, err
 	}
+	info, err := os.Lstat(content)
+	single := err == nil && info.Mode().IsRegular() // whatever its name is by now
 	for encoded, f := range files.Files {
 		name, err := layout.DecodePath(encoded)
 		if err != nil || !filepath.IsLocal(name) {
 			return p, fmt.Errorf("the inventory names %q, which is no file of the item", encoded)
 		}
-		p.files = append(p.files, part{name: name, file: filepath.Join(content, name), size: f.Size, sha256: f.SHA256})
+		at := content
+		if !single {
+			at = filepath.Join(content, name)
+		}
+		p.files = append(p.files, part{name: name, file: at, size: f.Size, sha256: f.SHA256})
 	}
 	slices.SortFunc(p.files, func(a, b part) int { return cmp.Compare(a.name, b.name) })
 	switch p.Format {

@@ -229,7 +229,7 @@ func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask boo
 	return out.put(ctx, p)
 }
 
-// contentOf is the folder that an item's files are in; done clears away what was made for it. A
+// contentOf is the folder that an item's files are in, or the file that it is, in its place; done clears away what was made for it. A
 // packed object that stays in its place is opened, one that is not as it was catalogued waits.
 func contentOf(ctx context.Context, k *Keeper, o *object, to layout.Name) (dir string, done func() error, err error) {
 	done = func() error { return nil }
@@ -248,11 +248,7 @@ func contentOf(ctx context.Context, k *Keeper, o *object, to layout.Name) (dir s
 	if err != nil {
 		return "", done, errors.Join(err, opened.Close())
 	}
-	dir = opened.Content
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		dir = filepath.Dir(dir)
-	}
-	return dir, opened.Close, nil
+	return opened.Content, opened.Close, nil
 }
 
 // scratchFor is where a delivery is packed.

@@ -300,6 +300,7 @@ func compare(ctx context.Context, path string, inventory *layout.Inventory, p *p
 	if err != nil {
 		return 0, 0, unreadable(err)
 	}
+	tree = steps.Known(tree, path, inventory)
 	n, size = len(tree.Files), tree.Bytes()
 	if len(tree.Others) > 0 {
 		return n, size, damage(layout.EncodePath(tree.Others[0].Path) + " is no regular file")

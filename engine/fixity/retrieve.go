@@ -170,7 +170,7 @@ func (h handing) bag(ctx context.Context, bag, to string) (n int, size int64, er
 		}
 		return int(report.PayloadFiles), report.PayloadBytes, nil
 	}
-	err = place(ctx, bag, to, func(made string) error {
+	err = place(ctx, bag, to, nil, func(made string) error {
 		report, err := checkBag(ctx, made, id, nil)
 		n, size = int(report.PayloadFiles), report.PayloadBytes
 		return notSound(bag, err)
@@ -192,15 +192,15 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet; its object can be had as a folder", r.Manifest.Item.Short()))
 	}
 	out.From = object
-	return place(ctx, object, out.To, func(made string) error {
+	return place(ctx, object, out.To, r.inventory, func(made string) error {
 		out.Files, out.Bytes, err = compare(ctx, made, r.inventory, nil)
 		return notSound(object, err)
 	})
 }
 
 // place copies a tree to a place where nothing is, and checks the copy before it gets its
-// name.
-func place(ctx context.Context, from, to string, check func(made string) error) (err error) {
+// name. The file of a loose one is called as the inventory calls it; nil: of a bag.
+func place(ctx context.Context, from, to string, inventory *layout.Inventory, check func(made string) error) (err error) {
 	scratch, err := files.NewScratch(to)
 	if err != nil {
 		return err
@@ -210,6 +210,7 @@ func place(ctx context.Context, from, to string, check func(made string) error) 
 	if err != nil {
 		return notSound(from, unreadable(err))
 	}
+	tree = steps.Known(tree, from, inventory)
 	if len(tree.Others) > 0 {
 		return notSound(from, damage(layout.EncodePath(tree.Others[0].Path)+" is no regular file"))
 	}
