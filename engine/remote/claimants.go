@@ -281,6 +281,9 @@ func (r Claimants) prepared(ctx context.Context, l *loan) (*steps.Call, error) {
 	}
 	l.prepared = true
 	c, _, err := prepare(context.WithoutCancel(ctx))
+	if err == nil && c.Place != "" { // its folders are not sent
+		err = steps.SystemFailure("the object stays where it is, in its catalog, and program %s, which came over HTTP, does not share its file system", l.worker)
+	}
 	if err == nil {
 		l.http.call = c
 		return c, nil
@@ -304,7 +307,7 @@ func (r Claimants) Given(ctx context.Context, account string, h wire.Held) (g wi
 	g = wire.Given{Item: c.Item, Collection: c.Collection, Label: layout.EncodePath(c.Label), Workflow: c.Workflow, Step: c.Step, Attempt: c.Attempt.String(),
 		With: c.With, Lease: l.lease.String(), Manifest: c.Manifest, Execution: c.Execution, Files: []wire.File{}}
 	below, err := filepath.Rel(c.Dir, c.Content)
-	if err != nil || c.Place != "" || !filepath.IsLocal(below) { // it stays where it is; its folders are not sent
+	if err != nil || !filepath.IsLocal(below) {
 		return g, nil
 	}
 	g.Source, g.Content = layout.SourceDir, layout.EncodePath(filepath.ToSlash(below))

@@ -118,7 +118,7 @@ func (c *Command) Run(ctx context.Context, on *screen.Screen, b Bench) (err erro
 	e.Ask.KeepTally()
 	garbage.CollectCloser()
 	rooms := web.Rooms{Ask: e.Ask, Act: e.Act, Intake: e.Intake, Settings: e.Settings,
-		Capabilities: web.Capabilities{Schedule: e.Schedule, Delivery: e.Delivery, Catalog: e.Catalog, Disposal: e.Disposal, Search: e.Search}}
+		Capabilities: web.Capabilities{Schedule: e.Schedule, Delivery: e.Delivery, Catalog: e.Catalog, Folders: e.Folder, Disposal: e.Disposal, Search: e.Search}}
 	if workers != nil {
 		rooms.Lender = remote.Claimants{Remote: workers}
 	}

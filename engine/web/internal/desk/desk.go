@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/disposal"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
@@ -40,6 +41,7 @@ type Capabilities struct {
 	Schedule *schedule.Keeper
 	Delivery *delivery.Keeper
 	Catalog  *catalog.Keeper
+	Folders  *folder.Folders
 	Disposal *disposal.Keeper
 	Search   *search.Searches
 }

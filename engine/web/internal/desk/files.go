@@ -56,6 +56,14 @@ func (d *Desk) OpenFile(ctx context.Context, id layout.ItemID, name string) (*os
 	if err != nil {
 		return nil, 0, err
 	}
+	at, err := layout.DecodePath(name)
+	if err != nil {
+		return nil, 0, missing
+	}
+	if m, err := d.Ask.Manifest(id); err == nil && d.Folders.InPlace(m) { // a retired item has none
+		file, err := d.Folders.OpenInPlace(ctx, m, at)
+		return file, f.Size, err
+	}
 	root, err := openContent(filepath.Join(d.Root, filepath.FromSlash(layout.ItemDir(id))))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, missing
@@ -64,10 +72,6 @@ func (d *Desk) OpenFile(ctx context.Context, id layout.ItemID, name string) (*os
 		return nil, 0, err
 	}
 	defer root.Close()
-	at, err := layout.DecodePath(name)
-	if err != nil {
-		return nil, 0, missing
-	}
 	file, err := root.Open(filepath.FromSlash(at))
 	if err != nil {
 		return nil, 0, fault.New(fault.NotFound, fmt.Sprintf("%s of item %s is not there any more", name, id.Short()))

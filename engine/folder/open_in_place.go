@@ -1,0 +1,68 @@
+package folder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bagpipe/engine/fault"
+	"bagpipe/layout"
+)
+
+// InPlace reports whether what an item is stands in its catalog: no step made a content of its own.
+func (fo *Folders) InPlace(m layout.Manifest) bool {
+	if m.Source.Place == nil {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(fo.path(layout.ItemDir(m.Item)), layout.ContentDir))
+	return err != nil
+}
+
+// OpenInPlace opens a file of an object in place by the path that its inventory has; no link leads
+// out of the object. It is a fault, and says why, where the object is away, gone or has changed
+// since it was catalogued, and where it is packed. The caller closes the file.
+func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name string) (*os.File, error) {
+	path, _, err := fo.PlaceOf(m)
+	if err != nil {
+		return nil, err
+	}
+	why, err := fo.PlaceChanged(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return nil, fo.notAsCatalogued(m, why)
+	}
+	object, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if object.IsDir() {
+		return openBelow(path, name)
+	}
+	if m.Source.Kind != "file" {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s in catalog %s is packed, and is unpacked for its steps alone: its files are not sent one by one", m.Source.Place.Path, m.Source.Place.Catalog))
+	}
+	return openBelow(filepath.Dir(path), filepath.Base(path)) // whatever its inventory calls it
+}
+
+// notAsCatalogued words why nothing of an object in place is opened.
+func (fo *Folders) notAsCatalogued(m layout.Manifest, why string) error {
+	if why != NotThere {
+		return fault.New(fault.Refused, fmt.Sprintf("%s in catalog %s %s", m.Source.Place.Path, m.Source.Place.Catalog, why))
+	}
+	if gone := fo.PlaceGone(m); gone != "" {
+		return fault.New(fault.NotFound, gone)
+	}
+	return fault.New(fault.Busy, fmt.Sprintf("%s in catalog %s is not there, nor anything else of the catalog's root: is it mounted?", m.Source.Place.Path, m.Source.Place.Catalog))
+}
+
+func openBelow(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(filepath.FromSlash(name))
+}
