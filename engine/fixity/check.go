@@ -239,6 +239,9 @@ func (o ownCopies) content(ctx context.Context) (found layout.FixityCheck, err e
 	if err != nil || o.r.inventory == nil {
 		return found, errors.Join(err, os.ErrNotExist)
 	}
+	if m := o.r.Manifest; m.Source.Kind == "archive" && o.c.folder.InPlace(m) { // its inventory is of what is packed; the source's digest is compared
+		return found, os.ErrNotExist
+	}
 	found.Path = o.c.shown(path)
 	found.Files, found.Bytes, err = compare(ctx, path, o.r.inventory, o.r.pace)
 	return found, err
