@@ -23,7 +23,7 @@ import (
 
 const (
 	stateDir        = layout.StateDir + "/catalogs"
-	checkpointMagic = "catalog checkpoint 2\n"
+	checkpointMagic = "catalog checkpoint 3\n"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -188,7 +188,7 @@ func (s *scan) run(ctx context.Context) (err error) {
 		return err
 	}
 	s.touch(s.now, rules)
-	s.steady = s.steady && !s.o.Full
+	s.steady = s.steady && !s.o.Full && s.complete // without a checkpoint it is not known that the last scan ended
 	if _, err = s.visit(ctx, "", rules, false); err != nil {
 		return err
 	}

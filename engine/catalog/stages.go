@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"bagpipe/engine/recognise"
@@ -77,14 +78,15 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 		if e.gone {
 			continue
 		}
-		if e.verdict != part {
+		turned := e.verdict != part
+		if turned {
 			e.verdict, e.item, n.changed = part, "", true
 		}
 		if e.kind != folder {
 			continue
 		}
 		path := join(n.path, e.name)
-		if !due && s.isIdle(path, e) {
+		if !due && !turned && s.isIdle(path, e) {
 			continue
 		}
 		below, err := s.visit(ctx, path, rules, true)
@@ -156,7 +158,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 // undo takes back that a folder is part of an object which is none any more.
 func (s *scan) undo(path string) {
 	n := s.now[path]
-	if n == nil || len(n.all()) == 0 || n.all()[0].verdict != part {
+	if n == nil || !slices.ContainsFunc(n.all(), func(e entry) bool { return !e.gone && e.verdict == part }) {
 		return
 	}
 	n.rules, n.changed = "", true
