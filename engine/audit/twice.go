@@ -52,7 +52,9 @@ func severalCompleted(x *state.Execution) bool {
 
 func completedTwice(x *state.Execution) (said []string) {
 	for _, name := range x.Names() {
-		for step, s := range x.Workflows[name].Steps {
+		steps := x.Workflows[name].Steps
+		for _, step := range slices.Sorted(maps.Keys(steps)) {
+			s := steps[step]
 			var by []string
 			for _, k := range s.Keys() {
 				if at := s.Attempts[k]; at.State == state.Completed && !x.TakenBack(name, step, k) {
