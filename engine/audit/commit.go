@@ -241,6 +241,9 @@ func (c *committed) asIs(id layout.ItemID, before, now ledger.Records, plans sta
 	if is := trailer(c.Commit, "Bagpipe-Item"); is != string(id) {
 		c.find(Words, id, fmt.Sprintf("its trailer Bagpipe-Item says %q", ledger.Clip(is, 100)))
 	}
+	for _, wrong := range pretended(c.Commit, before.Retired != now.Retired) {
+		c.find(Words, id, wrong)
+	}
 	c.judge(id, before, now, plans)
 }
 

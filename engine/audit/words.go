@@ -40,6 +40,25 @@ func misworded(c gitstore.Commit, id layout.ItemID, m layout.Manifest, h happene
 	return wrong
 }
 
+// pretended says what a commit that leaves the execution record alone tells of a transition. One
+// that retires or recalls its item has a Bagpipe-To of its own.
+func pretended(c gitstore.Commit, retires bool) (wrong []string) {
+	for _, key := range spoken {
+		if is := trailer(c, key); is != "" && key != "Bagpipe-Item" && !(retires && key == "Bagpipe-To") {
+			wrong = append(wrong, fmt.Sprintf("its trailer %s says %q, and the execution record is as it was", key, ledger.Clip(is, 100)))
+		}
+	}
+	of, did, _ := strings.Cut(c.Subject, ": ")
+	did, _, _ = strings.Cut(did, " ")
+	switch state.Status(did) {
+	case state.Waiting, state.InProgress, state.Completed, state.Skipped, state.Failed, state.Deferred:
+		if of != "set" && of != "fixity" { // "set: KEY", and what a check of fixity found
+			wrong = append(wrong, fmt.Sprintf("its subject is %q, and the execution record is as it was", ledger.Clip(c.Subject, 200)))
+		}
+	}
+	return wrong
+}
+
 // expected is the message of an event's commit, without foreign text and what others add.
 func expected(id layout.ItemID, m layout.Manifest, h happened, tr state.Transition) string {
 	switch h.kind {
