@@ -270,7 +270,7 @@ func runningLine(r ask.RunningStep) string {
 // controlLines says how steps stand over all items, and what to do about it.
 func controlLines(steps []ask.StepControl) (lines []string) {
 	for _, c := range steps {
-		line := fmt.Sprintf("%s: %s by %s since %s: %s", c.Step, c.Status, c.By, screen.When(c.At), c.Text)
+		line := strings.TrimSuffix(fmt.Sprintf("%s: %s by %s since %s: %s", c.Step, c.Status, c.By, screen.When(c.At), c.Text), ": ")
 		switch {
 		case c.Status == state.StepStopped:
 			line = fmt.Sprintf("%s: stopped the run at %s: %s", c.Step, screen.When(c.At), c.Text)
