@@ -63,6 +63,7 @@ type Auditor struct {
 	sums   map[gitstore.Hash]string // of folders, as this audit reckoned them
 
 	doubted map[layout.ItemID]bool // see twice
+	listed  map[gitstore.Hash]bool // the commits that Git says there are; nil: some before them are not looked at
 }
 
 // New gives an auditor for a workspace that is open, for reading at least.
@@ -131,6 +132,12 @@ func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (comm
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	if commits, err = gitstore.ParentsFirst(ctx, a.ledger.Root, tip, since); err != nil {
 		return nil, nil, err
+	}
+	if since.IsZero() {
+		a.listed = make(map[gitstore.Hash]bool, len(commits))
+		for _, h := range commits {
+			a.listed[h] = true
+		}
 	}
 	if found, err = a.each(ctx, reading, commits); err != nil || !since.IsZero() {
 		return commits, found, err

@@ -34,6 +34,11 @@ func (a *Auditor) commit(ctx context.Context, read *reader, h gitstore.Hash) (re
 	if c.Commit, c.now, err = read.Commit(h); err != nil {
 		return result{}, err
 	}
+	for _, parent := range c.Parents {
+		if a.listed != nil && !a.listed[parent] { // as where a commit-graph file says otherwise
+			c.find(Object, "", "Git does not lead from it to its parent "+parent.String())
+		}
+	}
 	if err := c.signature(); err != nil {
 		return c.out, err
 	}

@@ -53,14 +53,21 @@ func Fsck(ctx context.Context, root string, tip, since Hash) ([]string, error) {
 
 // Connected looks whether the objects are there that other references than the tip need.
 func Connected(ctx context.Context, root string, tip Hash) error {
-	_, err := gitSays(ctx, root, nil, "rev-list", "--quiet", "--objects", "--all", "^"+tip.String())
+	_, err := gitSays(ctx, root, nil, asItIs("rev-list", "--quiet", "--objects", "--all", "^"+tip.String())...)
 	return err
 }
 
+// asItIs are the arguments of a git program that is to follow what the commits say, and neither
+// what .git/shallow or .git/info/grafts say of them nor objects in their place.
+func asItIs(args ...string) []string {
+	return append([]string{"--no-replace-objects", "--shallow-file", ""}, args...)
+}
+
 // ParentsFirst lists the commits of the workspace at root that lead to a tip and not to
-// since, which may be zero, each after its parents.
+// since, which may be zero, each after its parents. Where the history is cut off below a commit
+// that Git holds for one without parents, it is an error.
 func ParentsFirst(ctx context.Context, root string, tip, since Hash) ([]Hash, error) {
-	args := []string{"rev-list", "--topo-order", "--reverse", tip.String()}
+	args := asItIs("rev-list", "--topo-order", "--reverse", tip.String())
 	if !since.IsZero() {
 		args = append(args, "^"+since.String())
 	}

@@ -147,7 +147,7 @@ func LargeRecord(ctx context.Context, root, before, commit string) (name string,
 
 func gitSays(ctx context.Context, root string, in []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir)}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_GRAFT_FILE="+os.DevNull)
 	var out, wrong bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &wrong
 	if err := cmd.Run(); err != nil {
