@@ -44,7 +44,7 @@ func MayHaveOffers(root string) bool {
 func Offers(ctx context.Context, root string, most int, own ...string) (all []Offer, err error) {
 	refs := []string{offerRefs, remoteOffers}
 	if len(own) > 0 {
-		refs = nil
+		refs, most = nil, len(own)
 	}
 	for _, b := range own {
 		refs = append(refs, Offer{Branch: b}.ref())
