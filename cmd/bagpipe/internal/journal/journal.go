@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
@@ -20,10 +21,12 @@ type Options struct {
 // Log is an open log.
 type Log struct {
 	*slog.Logger
-	path string // "": standard error
+	path   string // "": standard error
+	stderr io.Writer
 
-	mu   sync.Mutex
-	file io.WriteCloser
+	mu     sync.Mutex // guards the rest
+	file   io.WriteCloser
+	failed bool // what was written last could not be, which is told
 }
 
 // Open opens the log that was asked for; nil: none was.
@@ -31,7 +34,7 @@ func Open(o Options, verbose bool, stderr io.Writer) (*Log, error) {
 	if o.Log == "" {
 		return nil, nil
 	}
-	l := &Log{}
+	l := &Log{stderr: stderr}
 	if o.Log == "-" {
 		l.file = unclosed{stderr}
 	} else {
@@ -74,16 +77,22 @@ func (l *Log) OnTerminal() bool { return l != nil && l.path == "" }
 // Rotates tells that the log is a file, which may be moved away and opened anew.
 func (l *Log) Rotates() bool { return l != nil && l.path != "" }
 
-// Write appends a record.
+// Write appends a record. The first that cannot be written is told on standard error, as nobody
+// asks a logger.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.file.Write(p)
+	n, err := l.file.Write(p)
+	if err != nil && !l.failed && l.path != "" {
+		fmt.Fprintln(l.stderr, "warning: write the log:", screen.OfFile(err))
+	}
+	l.failed = err != nil
+	return n, err
 }
 
-// Reopen opens the file anew. Where it cannot be, the old one stays open.
+// Reopen opens the file anew. Where it cannot be, as a FIFO that nobody reads, the old one stays open.
 func (l *Log) Reopen() error {
-	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o640)
 	if err != nil {
 		return fmt.Errorf("open the log: %s", screen.OfFile(err))
 	}
