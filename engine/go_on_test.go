@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,17 +14,8 @@ import (
 // An item that is alone goes on from step to step: each claim but the first is committed behind
 // the end before it, and every transition has its commit.
 func TestAnItemGoesOnWithItsNextStep(t *testing.T) {
-	ctx := context.Background()
-	root := filepath.Join(t.TempDir(), "w")
-	o := fixedOptions(&fixedClock{})
-	if err := engine.Init(ctx, root, o); err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.Open(ctx, root, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	ctx := t.Context()
+	e, root := newWorkspace(t)
 	drop := filepath.Join(t.TempDir(), "letter.txt")
 	if err := os.WriteFile(drop, []byte("letter\n"), 0o644); err != nil {
 		t.Fatal(err)

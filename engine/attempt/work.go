@@ -171,8 +171,7 @@ func (w *Work) release() {
 	w.done(w)
 }
 
-// overtaken reports whether another engine has taken the step's lock file. An attempt on
-// another machine has none: its commit alone is its claim.
+// overtaken reports whether another engine has taken the step's lock file. An attempt elsewhere has none.
 func overtaken(lock *claim.Claim) bool {
 	if lock == nil {
 		return false
@@ -484,8 +483,7 @@ func (a *Attempts) pause(ctx context.Context) error {
 	return a.ledger.Store.Refresh(ctx)
 }
 
-// conflicted fails an attempt whose end was refused for a conflict, and puts back what it
-// published.
+// conflicted fails an attempt whose end was refused for a conflict, and puts back what it published.
 func (w *Work) conflicted(ctx context.Context, conflict *conflictError) error {
 	if with, err := w.a.setBy(ctx, w.attempt.Item, conflict.what); err == nil && with != "" { // else all that may have done so are named
 		conflict.with = with
