@@ -236,3 +236,12 @@ func Unsound(err error) error { return unsound(err) }
 
 // InFolder is what a folder says of an error.
 func InFolder(err error) error { return (&folder{}).down(err) }
+
+// ListFolder lists the files of a folder as a folder target does.
+func ListFolder(ctx context.Context, dir string) (names []string, err error) {
+	err = (&folder{dir: dir}).list(ctx, ".", false, func(name string, _ int64) error {
+		names = append(names, name)
+		return nil
+	})
+	return names, err
+}

@@ -113,6 +113,9 @@ func (f *folder) list(ctx context.Context, dir string, deep bool, each func(stri
 		}
 		for _, e := range entries {
 			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) { // it went meanwhile, as what others stage does
+				continue
+			}
 			if err != nil {
 				return err
 			}
