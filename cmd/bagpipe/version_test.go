@@ -178,6 +178,43 @@ func TestWatchMakesVersionWhenItemIsDone(t *testing.T) {
 	b.whole()
 }
 
+// Another engine makes the version that a drop waited to be, and the next: the drop
+// becomes the one after these.
+func TestADropThatOthersOvertook(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("agree", "  - name: agree\n    manual: true\n")
+	b.write("ws/rules/books.yaml", booksRule+"    workflow: agree\n")
+	version := func(n int64) func() bool {
+		return func() bool { return gjson.Get(b.ok("show", "35100", "--json"), "manifest.version").Int() == n }
+	}
+	agree := func() { b.ok("step", "complete", "35100", "agree", "-m", "seen") }
+	r := b.start("run", "--watch")
+	b.scan(35100, "first")
+	b.await("the first one waits for a person", func() bool { return gjson.Get(b.ok("queue", "/agree", "--json"), "#").Int() == 1 })
+	b.scan(35100, "late")
+	b.await("a drop waits to be version 2", func() bool {
+		return strings.Contains(b.ok("status"), "35100-late: taken in as a new version; waits for item")
+	})
+	r.signal(syscall.SIGSTOP)
+	for i, name := range []string{"second", "third"} {
+		agree()
+		b.write(fmt.Sprintf("made/35100-%s/page-0.txt", name), name)
+		b.ok("add", filepath.Join(b.top, "made/35100-"+name))
+		b.await(name+" is a version", version(int64(i+2)))
+	}
+	r.signal(syscall.SIGCONT)
+	agree()
+	b.await("the late one is version 4", version(4))
+	agree()
+	r.signal(syscall.SIGTERM)
+	r.code(0)
+	b.whole()
+	if names, err := filepath.Glob(filepath.Join(b.dir, "intake/*")); err != nil || len(names) > 0 {
+		t.Errorf("the intake holds %v, %v", names, err)
+	}
+}
+
 // What an engine took and was killed over, here a new version that closes its item, is
 // gone on with by the one that runs, not by the next that starts.
 func TestWatchGoesOnWithADeadEnginesVersion(t *testing.T) {

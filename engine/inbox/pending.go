@@ -115,7 +115,7 @@ func (b *taker) adopt(id layout.ItemID, alive func(layout.EngineID) bool) (Taken
 	if err != nil {
 		return Taken{}, false, err
 	}
-	begun, err := b.begun(t)
+	begun, err := b.Begun(t)
 	if err != nil {
 		return Taken{}, false, err
 	}

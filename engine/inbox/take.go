@@ -183,7 +183,7 @@ func (b *taker) undo(t Taken) error {
 	if err != nil {
 		return err
 	}
-	if begun, err := b.begun(t); begun || err != nil {
+	if begun, err := b.Begun(t); begun || err != nil {
 		return errors.Join(errors.New("it is a version of its item, or half way to it"), err)
 	}
 	if t.Promoted || content.Exists(filepath.Join(b.itemSource(t.ID), t.Name)) {

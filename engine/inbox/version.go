@@ -140,7 +140,7 @@ func (vs versions) Restore(t Taken) (Taken, error) {
 	if t.Item == "" {
 		return t, nil
 	}
-	begun, err := vs.begun(t)
+	begun, err := vs.Begun(t)
 	if err == nil && begun {
 		err = vs.moveOut(t)
 	}
@@ -227,8 +227,8 @@ func removeUnfinished(dir string) error {
 	return nil
 }
 
-// begun tells whether a drop has closed its item.
-func (vs versions) begun(t Taken) (bool, error) {
+// Begun tells whether a drop has closed its item: that it is, or was, on its way to be the version.
+func (vs versions) Begun(t Taken) (bool, error) {
 	if t.Item == "" {
 		return false, nil
 	}

@@ -109,13 +109,15 @@ func (a *admitting) takeBack(d *drop) (done bool, err error) {
 		return false, err
 	}
 	rec, err := a.ledger.Read(v, t.Item, "")
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return false, err
+	if err == nil {
+		done, err = a.isVersion(rec.Manifest, t)
 	}
-	if err == nil && a.isVersion(rec.Manifest, t) {
-		if !t.Promoted {
-			return false, fmt.Errorf("drop %s is version %d of item %s and not in its folder", layout.EncodePath(t.Name), t.Version, t.Item)
-		}
+	switch {
+	case err != nil && !fault.Is(err, fault.NotFound):
+		return false, err
+	case done && !t.Promoted:
+		return false, fmt.Errorf("drop %s is version %d of item %s and not in its folder", layout.EncodePath(t.Name), t.Version, t.Item)
+	case done:
 		d.Admitted.Item, d.Version = t.Item, t.Version
 		return true, nil
 	}
@@ -143,11 +145,12 @@ func (in *Intake) Bound(t inbox.Taken) (why string, waits bool) {
 }
 
 // isVersion tells whether a drop is, or was, the version of the item that it was to be.
-func (in *Intake) isVersion(m layout.Manifest, t inbox.Taken) bool {
+// Another may have become it, and others others since.
+func (a *admitting) isVersion(m layout.Manifest, t inbox.Taken) (bool, error) {
 	if m.Version > t.Version {
-		return in.folder.HasVersionDir(t.Item, t.Version)
+		return a.box.Begun(t)
 	}
-	return m.Version == t.Version && m.Source.Drop == t.ID
+	return m.Version == t.Version && m.Source.Drop == t.ID, nil
 }
 
 // notYet says what a new version of an item waits for; "" is nothing.
