@@ -33,6 +33,7 @@ type inboxLoop struct {
 	settled *settings.Settings // that the box goes by
 	late    map[string]bool    // drops that were told of as late, or as waiting for a person
 	left    []inbox.Taken      // taken and not yet items: their commits failed, or their items are not done
+	failed  time.Time          // when going on with them did last
 }
 
 // scan looks at the inbox, by the settings that are committed when it ends.
