@@ -131,8 +131,45 @@ func (r *run) pauseFor(ctx context.Context, why error, busy bool) bool {
 // launch hands a step to the pool. Its commits are not ended by a signal, so that what
 // finished is recorded.
 func (r *run) launch(ctx, performing context.Context, entry queue.Entry) {
+	r.pool.Go(performing, newWork(ctx, r, entry).ForPool(context.WithoutCancel(ctx)))
+}
+
+func newWork(ctx context.Context, r *run, entry queue.Entry) *attempt.Work {
 	w := r.e.Attempt.NewWork(entry, r.hurried, r.ended)
-	r.pool.Go(performing, w.ForPool(context.WithoutCancel(ctx)))
+	if !r.injected() && r.o.Workers == nil {
+		w.GoOn = func(n int) *attempt.Work { return goOn(ctx, r, entry, n) }
+	}
+	return w
+}
+
+// goOn takes step n of the run of an entry that is about to end, where dispatch would do so next;
+// nil: it does not.
+func goOn(ctx context.Context, r *run, before queue.Entry, n int) *attempt.Work {
+	index := r.e.Index.Loaded()
+	if ctx.Err() != nil || r.pool.Draining() || r.e.Folder.Space.Low() != nil {
+		return nil
+	}
+	entry, ok := index.TakeNext(r.e.Ledger.Now(), before, n, func(id queue.StepID, s *state.Step) bool {
+		if !r.e.Schedule.Shifts.Lets(id) {
+			return false
+		}
+		s = r.e.Settings.Deployed(id.Workflow, s)
+		away, _ := r.away(id, s)
+		return !away && r.pool.MayFollow(id.String(), s.Instances, s.Prefetch) && r.warm.Ready(ctx, id, s)
+	})
+	if !ok {
+		return nil
+	}
+	id := entry.ID()
+	s := r.e.Settings.Deployed(id.Workflow, &entry.Item.Run(entry.Run).Plan.Steps[entry.N])
+	if r.aimed(entry) || !r.pool.Follow(id.String(), s.Instances, s.Prefetch) {
+		index.Return(entry)
+		return nil
+	}
+	r.e.Schedule.Shifts.Began(entry)
+	w := newWork(ctx, r, entry)
+	w.Forgo = func() { r.pool.Forgo(id.String()) }
+	return w
 }
 
 // ended notes how a piece of work went, and lets its step be taken again.

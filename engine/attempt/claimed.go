@@ -23,6 +23,8 @@ type claimed struct {
 	checks      []steps.Check          // what the robot found of the object's quality
 	given       given                  // what the robot was given
 	told        map[layout.ItemID]bool // the children that its program told of while it ran
+	suspected   bool                   // its failure counts before it is committed
+	claiming    time.Duration          // how long its claim took, where it was made with the end before it
 	unended     error                  // why its end is not in the history; nil: it is
 }
 

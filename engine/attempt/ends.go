@@ -46,19 +46,45 @@ func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker, star
 // complete ends an attempt well: completed, or skipped as the result says, with
 // the manifest and the inventory it changed in the same commit. A stale attempt
 // is refused (state.ErrStale).
-func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result) error {
+//
+// next, unless it is nil, is claimed behind it, if it can be.
+func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result, next *Work) error {
 	c.Chosen = res.Choose
 	end := state.Completed
 	if res.Status == steps.Skipped {
 		end = state.Skipped
 	}
+	begin := a.ledger.Clock()
 	_, err := a.ledger.StepThen(ctx, c.Item, c.Workflow, c.robot(a.ledger), res.Message, func(rec *ledger.Record) (state.Event, error) {
+		if next != nil {
+			next.attempt = nil
+		}
 		c.Content = rec.Manifest.Source.Bare() && slices.ContainsFunc(res.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: end,
 			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
-	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), unasked(a))
+	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), follows(a, next))
+	if next != nil {
+		if err != nil {
+			next.attempt = nil
+		} else if next.attempt != nil {
+			next.attempt.claiming = a.ledger.Clock().Sub(begin)
+		}
+	}
 	return err
+}
+
+// follows is what a step that ended well brings about in its workflow: steps that nobody asked
+// for are skipped, and next, unless it is nil, is claimed.
+func follows(a *Attempts, next *Work) func(*ledger.Record, string) *ledger.Follow {
+	skips := unasked(a)
+	return func(rec *ledger.Record, workflow string) *ledger.Follow {
+		f := skips(rec, workflow)
+		if f == nil && next != nil {
+			f = claims(next, rec)
+		}
+		return f
+	}
 }
 
 // describe changes manifest.json and inventory.json as a result says.
@@ -175,14 +201,20 @@ func unasked(a *Attempts) func(*ledger.Record, string) *ledger.Follow {
 			if x.Blocked(workflow, rec.Plan, i, a.ledger.Now()) != nil {
 				continue
 			}
-			_, controlled := a.control.Current().Steps[control.RefOf(workflow, step)]
-			if index := a.index.Loaded(); controlled || index == nil || index.Narrowed() || rec.Manifest.Batch != "" || rec.Manifest.Parent != nil || w.Multiplied() {
+			if !alone(a, rec, workflow, step) {
 				return nil
 			}
 			return &ledger.Follow{Who: a.ledger.ByEngine(), Text: x.Unneeded(workflow, rec.Plan, i), Event: unneeded(a.ledger, rec, workflow, step)}
 		}
 		return nil
 	}
+}
+
+// alone reports whether the item's own record has all the say in a step.
+func alone(a *Attempts, rec *ledger.Record, workflow string, step layout.Name) bool {
+	_, controlled := a.control.Current().Steps[control.RefOf(workflow, step)]
+	index := a.index.Loaded()
+	return !controlled && index != nil && !index.Narrowed() && rec.Manifest.Batch == "" && rec.Manifest.Parent == nil && !rec.Execution.Workflows[workflow].Multiplied()
 }
 
 // Returned is how an attempt ends that nobody could finish; it costs no retry.

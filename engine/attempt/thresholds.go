@@ -42,14 +42,14 @@ func (w *Work) suspect() {
 		return // it is tried again
 	}
 	w.a.control.Suspend(control.RefOf(w.attempt.Workflow, w.attempt.Step), 1)
-	w.suspected = true
+	w.attempt.suspected = true
 }
 
 // checkThreshold looks at the threshold of the step that just ended.
 func (w *Work) checkThreshold(ctx context.Context) error {
 	ref := control.RefOf(w.attempt.Workflow, w.attempt.Step)
 	err := w.a.control.Trip(ctx, ref, w.plan)
-	if w.suspected {
+	if w.attempt.suspected {
 		w.a.control.Suspend(ref, -1)
 	}
 	return err

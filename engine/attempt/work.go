@@ -39,6 +39,7 @@ type Work struct {
 	// hurried reports whether an end that cannot be committed is given up after a few
 	// tries.
 	hurried func() bool
+	onward
 
 	lock      *claim.Claim
 	attempt   *claimed
@@ -47,7 +48,6 @@ type Work struct {
 	log       *folder.StepLog
 	result    steps.Result
 	published bool // the outputs are in their place
-	suspected bool // the failure counts before it is committed
 	Outcome   Outcome
 	Err       error // of the robot until finish; then of Bagpipe: nil when the end is committed
 }
@@ -66,7 +66,7 @@ func (a *Attempts) NewWork(entry queue.Entry, hurried func() bool, done func(*Wo
 // more; the robot gets the pool's own.
 func (w *Work) ForPool(ctx context.Context) runner.Work {
 	return runner.Work{Step: w.Entry.ID().String(), Instances: w.plan.Instances, Prefetch: w.plan.Prefetch, Timeout: time.Duration(w.plan.Timeout), Within: within(w.plan),
-		Claim: func() bool { return w.claim(ctx) }, Run: w.run, Finish: func() { w.finish(ctx) }}
+		Claim: func() bool { return w.claim(ctx) }, Run: w.run, Finish: func() { w.finish(ctx) }, Next: func() *runner.Work { return goOn(ctx, w) }}
 }
 
 // callWithin is how soon after its claim, which says that the attempt is started, a robot is
@@ -96,18 +96,11 @@ func (w *Work) claim(ctx context.Context) bool {
 }
 
 func (w *Work) tryClaim(ctx context.Context) (bool, error) {
-	a, it := w.a, w.Entry.Item
+	a := w.a
 	if skipped, err := skip(ctx, w); skipped {
 		return false, err
 	}
-	self, err := a.ledger.Seat.Engine()
-	if err != nil {
-		return false, err
-	}
-	key := claim.Key{Item: it.ID, Workflow: w.Entry.Run, Step: w.Entry.Step}
-	// The lock file names the attempt that is about to be committed; the commit
-	// may find a higher number and is what counts.
-	w.lock, err = self.Take(key, layout.AttemptKey{N: max(1, w.stepState().Attempts+1), Engine: a.ledger.ID})
+	err := lock(w)
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		return false, a.pause(ctx)
@@ -121,6 +114,18 @@ func (w *Work) tryClaim(ctx context.Context) (bool, error) {
 	}
 	a.cancels.watch(w.attempt.AttemptRef)
 	return true, nil
+}
+
+// lock takes the lock file of w's step. It names the attempt that is about to be committed; the
+// commit may find a higher number and is what counts.
+func lock(w *Work) error {
+	self, err := w.a.ledger.Seat.Engine()
+	if err != nil {
+		return err
+	}
+	key := claim.Key{Item: w.Entry.Item.ID, Workflow: w.Entry.Run, Step: w.Entry.Step}
+	w.lock, err = self.Take(key, layout.AttemptKey{N: max(1, w.stepState().Attempts+1), Engine: w.a.ledger.ID})
+	return err
 }
 
 // skip skips a step that is not needed, or passed over.
@@ -166,8 +171,7 @@ func (w *Work) release() {
 	w.done(w)
 }
 
-// overtaken reports whether another engine has taken the step's lock file. An attempt on
-// another machine has none: its commit alone is its claim.
+// overtaken reports whether another engine has taken the step's lock file. An attempt elsewhere has none.
 func overtaken(lock *claim.Claim) bool {
 	if lock == nil {
 		return false
@@ -216,6 +220,9 @@ func (w *Work) finish(ctx context.Context) {
 		w.publishReport(ctx)
 	}
 	w.attempt.keepProgress(w.scratch, w.Err)
+	if ran && w.Err == nil {
+		w.next = following(w)
+	}
 	err := w.settle(w.endDurably(ctx))
 	w.attempt.unended = err
 	w.attempt.given.unlock()
@@ -454,7 +461,7 @@ func (w *Work) end(ctx context.Context) error {
 		}
 		return w.a.fail(ctx, c, w.Err, w.log.Tail(), w.result.Milestones)
 	}
-	err := w.a.complete(ctx, c, w.result)
+	err := w.a.complete(ctx, c, w.result, w.next)
 	var conflict *conflictError
 	if errors.As(err, &conflict) {
 		if err := w.conflicted(ctx, conflict); err != nil {
@@ -476,8 +483,7 @@ func (a *Attempts) pause(ctx context.Context) error {
 	return a.ledger.Store.Refresh(ctx)
 }
 
-// conflicted fails an attempt whose end was refused for a conflict, and puts back what it
-// published.
+// conflicted fails an attempt whose end was refused for a conflict, and puts back what it published.
 func (w *Work) conflicted(ctx context.Context, conflict *conflictError) error {
 	if with, err := w.a.setBy(ctx, w.attempt.Item, conflict.what); err == nil && with != "" { // else all that may have done so are named
 		conflict.with = with

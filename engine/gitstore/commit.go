@@ -35,6 +35,9 @@ type Change struct {
 	// is none. It is called as apply is. Its refusal, or a nil Change, ends the request's commits
 	// and takes nothing from those before. A clone has none.
 	Next func(Reader) (*Change, error)
+	// Made is called when the commit is in the group, which may be begun again; nil: nobody asks.
+	// It stands once the request is answered without an error.
+	Made func()
 }
 
 // ErrClosed answers calls after Close.

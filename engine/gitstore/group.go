@@ -221,6 +221,9 @@ func (o *owner) addCommit(b *built, r *request, c *Change, changed []string) {
 	o.last = &unsealed{r, odb.GraphEntry{Tree: tree, Parent: b.To, When: now.Unix(), Filter: odb.NewFilter(changed)}}
 	b.Commits++
 	b.Subject = c.Message
+	if c.Made != nil {
+		c.Made()
+	}
 }
 
 // seal adds the last commit to the group, signed or not, and answers its request with its name.

@@ -118,6 +118,8 @@ type Follow struct {
 	Who   Actor
 	Text  string
 	Event state.Event
+	More  func(*Record, map[string][]byte) error // changes further files in the same commit; nil: none
+	Made  func()                                 // called when its commit is in a group, which may be begun again; nil: nobody asks
 }
 
 // StepThen is Step, and then what follows on it in the same workflow: a commit each, of the same
@@ -182,8 +184,9 @@ func follow(l *Ledger, id layout.ItemID, workflow string, then func(*Record, str
 		if f == nil {
 			return nil, nil
 		}
-		c, tr, err := apply(l, rec, f.Event, f.Who, f.Text, nil, then)
+		c, tr, err := apply(l, rec, f.Event, f.Who, f.Text, f.More, then)
 		if err == nil {
+			c.Made = f.Made
 			l.Log.Debug("transition", "item", id, "workflow", workflow, "step", tr.Step, "from", tr.From, "to", tr.To, "attempt", tr.Attempt.String())
 		}
 		return c, err

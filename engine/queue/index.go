@@ -43,6 +43,7 @@ type handed struct {
 	claims map[slot]claimed                       // handed out, and not in progress yet
 	only   func(Entry) (is bool, again time.Time) // what may be handed out; nil: everything
 	limits Limits
+	early  *slot // taken for ready while TakeNext looks; nil otherwise
 }
 
 // marked are items by what is asked often, with their creation in ms.

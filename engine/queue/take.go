@@ -54,8 +54,44 @@ func (i *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 	if x.order != nil {
 		return x.takeOrdered(now, may)
 	}
-	var way turns.Way
-	var from readyKey
+	way, from, ok, limited := best(x, now, may)
+	if !ok {
+		return Entry{}, false, limited
+	}
+	return handOutOf(x, way, from), true, false
+}
+
+// TakeNext hands out step n of the run of an entry that is handed out and about to end, as if it
+// were ready already, if Take would hand it out next. One that does not wait for steps of its
+// workflow is left to Take, as is all of an index with an order of its own or an Only. may is
+// that of Take.
+func (i *Index) TakeNext(now time.Time, e Entry, n int, may func(StepID, *state.Step) bool) (next Entry, ok bool) {
+	x := i.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := slot{packed.BitsOf(e.Item.ID), uint32(x.names.Number(e.Run)), uint16(n)}
+	b := x.table.Get(s.item)
+	if x.order != nil || x.only != nil || b == nil || x.taken[s] {
+		return next, false
+	}
+	x.settle(now)
+	x.at.Read(b)
+	run := x.at.Run(uint64(s.run))
+	if run == nil || n >= run.To-run.From || !x.at.Awaits(run, n) {
+		return next, false
+	}
+	x.enter(s, &x.at, run, 0)
+	x.early = &s
+	way, from, ok, _ := best(x, now, may)
+	x.early = nil
+	if !ok || way.Entry().Item != s.item || way.Entry().Run != s.run || way.Entry().N != s.n { // what was entered is found untrue by Take
+		return next, false
+	}
+	return handOutOf(x, way, from), true
+}
+
+// best finds what Take hands out, by lanes and turns.
+func best(x *store, now time.Time, may func(StepID, *state.Step) bool) (way turns.Way, from readyKey, ok, limited bool) {
 	for key, root := range x.ready {
 		keep := func(e turns.Entry, p turns.Place) bool { return x.keep(e, key, p, now) }
 		held := false
@@ -77,12 +113,12 @@ func (i *Index) Take(now time.Time, may func(StepID, *state.Step) bool) (e Entry
 			way, from, ok = w, key, true
 		}
 	}
-	if !ok {
-		return Entry{}, false, limited
-	}
-	root := x.ready[from]
+	return way, from, ok, limited
+}
+
+func handOutOf(x *store, way turns.Way, from readyKey) Entry {
 	_, stride := x.lane(way.Lane())
-	return x.handOut(root.Take(way, stride), from), true, false
+	return x.handOut(x.ready[from].Take(way, stride), from)
 }
 
 // handOut notes that an entry was taken.
@@ -147,6 +183,9 @@ func (x *store) stillReady(e turns.Entry, key readyKey, p turns.Place, now time.
 	run := x.at.Run(uint64(e.Run))
 	if run == nil || int(e.N) >= run.To-run.From || standsAt(&x.at) != p || x.keyOf(&x.at, run, int(e.N)) != key {
 		return false
+	}
+	if x.early != nil && *x.early == (slot{e.Item, e.Run, e.N}) {
+		return true
 	}
 	how, until := x.at.Standing(run, int(e.N))
 	return how == packed.StandsReady || how == packed.StandsDated && until <= now.UnixMilli()

@@ -30,6 +30,8 @@ type Work struct {
 	Claim     func() bool
 	Run       func(ctx context.Context, aside Aside)
 	Finish    func()
+	Next      func() *Work  // after Finish, what the pool goes on with, which Follow let in and which is claimed; nil: nothing
+	Claimed   time.Duration // how long the claim of what Next gave took
 }
 
 // Aside calls wait while others run in the caller's place, and answers as wait does once
@@ -122,7 +124,7 @@ func (p *Pool) May(step string, instances, prefetch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.room(step, instances)
-	return r.ahead < r.mayAhead(prefetch) && p.busy < busyEach*cap(p.slots) && (prefetch > 0 || p.turnSoon())
+	return p.busy < busyEach*cap(p.slots) && p.mayFollow(r, prefetch)
 }
 
 // turnSoon reports whether one more piece of work that is claimed would be run soon; p.mu is
@@ -173,11 +175,57 @@ func (p *Pool) Go(ctx context.Context, w Work) {
 			p.change(func() { r.ahead--; p.ahead-- })
 			return
 		}
-		p.inSlot(ctx, w, r)
-		p.finishing <- struct{}{}
-		w.Finish()
-		<-p.finishing
+		for next := &w; next != nil; {
+			w = *next
+			p.inSlot(ctx, w, r)
+			p.finishing <- struct{}{}
+			w.Finish()
+			<-p.finishing
+			if next = nil; w.Next != nil {
+				next = w.Next()
+			}
+			if next != nil {
+				r = p.followed(next)
+			}
+		}
 	})
+}
+
+// Follow is May for a piece of work that takes the place of one that is about to end, and
+// lets it in: its owner gives it to Next, or calls Forgo.
+func (p *Pool) Follow(step string, instances, prefetch int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.room(step, instances)
+	may := !p.Draining() && p.mayFollow(r, prefetch)
+	if may {
+		r.ahead++
+		p.ahead++
+	}
+	return may
+}
+
+// MayFollow tells whether Follow would let a piece of work in.
+func (p *Pool) MayFollow(step string, instances, prefetch int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mayFollow(p.room(step, instances), prefetch)
+}
+
+func (p *Pool) mayFollow(r *stepRoom, prefetch int) bool {
+	return r.ahead < r.mayAhead(prefetch) && (prefetch > 0 || p.turnSoon())
+}
+
+// Forgo ends a Follow of which nothing came.
+func (p *Pool) Forgo(step string) { p.change(func() { p.steps[step].ahead--; p.ahead-- }) }
+
+// followed takes in how long the claim of a piece of work took that Follow let in.
+func (p *Pool) followed(w *Work) *stepRoom {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.room(w.Step, w.Instances)
+	learn(&r.claims, w.Claimed)
+	return r
 }
 
 func (p *Pool) begin(w Work) *stepRoom {

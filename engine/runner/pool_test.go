@@ -394,3 +394,46 @@ func TestLongStepsKeepOthersFromBeingClaimed(t *testing.T) {
 		})
 	}
 }
+
+// What follows on a piece of work runs in its goroutine, one after the other, and counts as one
+// that is busy; where there is no room it is not let in, and a place that was forgone is free.
+func TestWhatFollowsOnAPieceOfWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, time.Now)
+		var order []string
+		var work func(step string, rest ...string) Work
+		work = func(step string, rest ...string) Work {
+			w := Work{Step: step, Run: func(context.Context, Aside) { time.Sleep(time.Millisecond) }, Claimed: 8 * time.Millisecond,
+				Finish: func() { order = append(order, step) }}
+			w.Next = func() *Work {
+				if p.Busy() != 1 {
+					t.Errorf("%d are busy", p.Busy())
+				}
+				if len(rest) == 0 || !p.Follow(rest[0], 0, 0) {
+					return nil
+				}
+				next := work(rest[0], rest[1:]...)
+				return &next
+			}
+			return w
+		}
+		p.Go(t.Context(), work("w/a", "w/b", "w/c"))
+		p.Wait()
+		if len(order) != 3 || order[2] != "w/c" || p.Busy() != 0 {
+			t.Errorf("%v, %d busy", order, p.Busy())
+		}
+		for range 2 {
+			if !p.Follow("w/new", 0, 0) {
+				t.Fatal("the place that was forgone is not free")
+			}
+			if p.Follow("w/new", 0, 0) || p.MayFollow("w/new", 0, 0) {
+				t.Error("of a step of which nothing is known more than run are let in")
+			}
+			p.Forgo("w/new")
+		}
+		p.Drain()
+		if p.Follow("w/a", 0, 0) {
+			t.Error("let in while it drains")
+		}
+	})
+}

@@ -51,6 +51,19 @@ type Step struct {
 	Premis      string `yaml:"premis"` // what its ends are in PREMIS: one of layout.PremisTerms; "": as the robot's
 }
 
+// Following is the step, by its place, that may start once step n is done: the first that waits
+// and for which all else that it requires is done, too; -1: there is none. One that requires a
+// step of another workflow is passed over.
+func (d *Definition) Following(n int, waits, done func(i int) bool) int {
+	for i := range d.Steps {
+		open := func(p int) bool { return p != n && !done(p) }
+		if i != n && waits(i) && len(d.local[i]) > 0 && len(d.foreign[i]) == 0 && !slices.ContainsFunc(d.local[i], open) {
+			return i
+		}
+	}
+	return -1
+}
+
 // OfBatch says that a step is done once for a batch, and when.
 type OfBatch struct {
 	OnBatchComplete bool `yaml:"onBatchComplete"`

@@ -103,6 +103,12 @@ func (g *Outline) Standing(run *OutlineRun, i int) (how int, until int64) {
 	return StandsNowhere, 0
 }
 
+// Awaits reports whether step i of a run waits for steps of its item alone.
+func (g *Outline) Awaits(run *OutlineRun, i int) bool {
+	s := &g.Steps[run.From+i]
+	return g.Traits&(Held|Broken) == 0 && s.Status == StatusWaiting && s.Code == codeRequires && s.until == 0
+}
+
 // Flies reports whether a run of the item is in flight: at work, or begun and not waiting
 // for what may take long. What other items say goes before a control, so that the
 // reason of a step that waits for children is theirs.
