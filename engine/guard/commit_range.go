@@ -8,11 +8,11 @@ import (
 )
 
 // maxWindow bounds the commits of one window; beyond it only its ends are
-// compared.
+// compared. Who made what between is not known then: that is left to an audit.
 const maxWindow = 50_000
 
 // commitsOf lists what is reached from w.to and not from w.from, parents first.
-// Of a window that is too long it makes one nameless commit.
+// Of a window that is too long it makes one nameless commit, committed as its last.
 func (g *Guard) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, error) {
 	if w.from == w.to {
 		return nil, nil
@@ -38,12 +38,15 @@ func (g *Guard) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, err
 		if len(wanted) == 0 {
 			break
 		}
-		if seen++; len(found) > maxWindow || seen > 4*maxWindow { // a branch that forked very long ago
-			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}}}, nil
+		if seen++; len(found) > g.most || seen > 4*g.most { // a branch that forked very long ago
+			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}, Committer: found[w.to].Committer}}, nil
 		}
 	}
 	return parentsFirst(found, w.to), nil
 }
+
+// nameless reports whether a commit stands for a window that was too long.
+func nameless(c gitstore.Commit) bool { return c.Author == (gitstore.Signature{}) }
 
 // parentsFirst orders the commits that lead to tip.
 func parentsFirst(found map[gitstore.Hash]gitstore.Commit, tip gitstore.Hash) []gitstore.Commit {

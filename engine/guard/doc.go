@@ -29,7 +29,7 @@
 // in the name of the engine that runs here, which that engine did not make, is kept, as
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit
 // before claimed, one by a robot in a person's own commit, and one in another person's name
-// (state.Unclaimed). A new item is taken as it is: there is nothing
+// (state.Unclaimed), unless the window is so long that only its ends are compared. A new item is taken as it is: there is nothing
 // to compare it with.
 //
 // Guard is the ledger's Gate: nothing of this engine happens to an item that was touched

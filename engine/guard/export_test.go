@@ -19,3 +19,6 @@ func (g *Guard) Answer(ctx context.Context, id layout.ItemID) error {
 	defer g.turn.Unlock()
 	return g.answerItems(ctx, []layout.ItemID{id})
 }
+
+// Most has only the ends compared of windows of more commits.
+func (g *Guard) Most(commits int) { g.most = commits }

@@ -18,6 +18,8 @@ func madeUp(engine layout.EngineID, c gitstore.Commit, a, b *state.Execution) (u
 	forged = state.Forged(a, b, engine)
 	back := func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Recovered" || t.Key == answersTrailer }
 	switch {
+	case nameless(c):
+		return nil, forged
 	case ledger.ByBagpipe(c) && slices.ContainsFunc(c.Trailers, back): // what was done comes back as a whole
 		return nil, forged
 	case ledger.ByBagpipe(c):
@@ -28,7 +30,7 @@ func madeUp(engine layout.EngineID, c gitstore.Commit, a, b *state.Execution) (u
 
 // misstated tells of statuses in a commit by hand that do not follow from its record.
 func misstated(c gitstore.Commit, id layout.ItemID, now ledger.Records, plans state.Plans) []string {
-	if ledger.ByBagpipe(c) {
+	if nameless(c) || ledger.ByBagpipe(c) {
 		return nil
 	}
 	m, err := layout.DecodeManifest(now.Manifest)

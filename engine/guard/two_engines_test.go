@@ -3,6 +3,7 @@ package guard_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -41,65 +42,125 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
+// house is a workspace that several engines of one process open.
+type house struct {
+	t     *testing.T
+	root  string
+	seed  int64
+	warns []string
+}
+
+func newHouse(t *testing.T) *house {
+	h := &house{t: t, root: filepath.Join(t.TempDir(), "w")}
+	must(t, engine.Init(context.Background(), h.root, h.options()))
+	must(t, os.WriteFile(filepath.Join(h.root, "workflows", "noops.yaml"), []byte(twoSteps), 0o644))
+	return h
+}
+
+func (h *house) options() engine.Options {
+	h.seed++
+	return engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(h.seed)), Robots: steps.Builtins(),
+		Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()},
+		Warn: func(text string) { h.warns = append(h.warns, text) }}
+}
+
+func (h *house) open() *engine.Engine {
+	h.t.Helper()
+	e, err := engine.Open(context.Background(), h.root, h.options())
+	must(h.t, err)
+	return e
+}
+
+func (h *house) add(e *engine.Engine) layout.ItemID {
+	h.t.Helper()
+	drop := filepath.Join(h.t.TempDir(), "drop.txt")
+	must(h.t, os.WriteFile(drop, []byte("x"), 0o644))
+	got, err := e.Intake.Add(context.Background(), drop, intake.AddOptions{Workflow: "noops"})
+	must(h.t, err)
+	return got.Item
+}
+
+// push commits a change of a file by a person's own clone.
+func (h *house) push(file, from, to string) {
+	h.t.Helper()
+	clone := filepath.Join(h.t.TempDir(), "clone")
+	git(h.t, h.t.TempDir(), "clone", "-q", h.root, clone)
+	at := filepath.Join(clone, filepath.FromSlash(file))
+	data, err := os.ReadFile(at)
+	must(h.t, err)
+	must(h.t, os.WriteFile(at, []byte(strings.Replace(string(data), from, to, 1)), 0o644))
+	git(h.t, clone, "-c", "user.name=Ada Archivist", "-c", "user.email=ada@example.org", "commit", "-qam", "pushed")
+	git(h.t, clone, "push", "-q")
+}
+
 // An answer that another engine gave first is no forgery, though it puts back
 // attempts of the engine that looks at it.
 func TestTwoEnginesAnswerOnePush(t *testing.T) {
 	ctx := context.Background()
-	root, clone := filepath.Join(t.TempDir(), "w"), filepath.Join(t.TempDir(), "clone")
-	var warns []string
-	seed := int64(0)
-	options := func() engine.Options {
-		seed++
-		return engine.Options{Now: time.Now, Random: rand.New(rand.NewSource(seed)), Robots: steps.Builtins(),
-			Person: gitstore.Signature{Name: "Ada", Email: "ada@example.org"}, Host: claim.Host{Name: "host", BootID: "b", PID: os.Getpid()},
-			Warn: func(text string) { warns = append(warns, text) }}
-	}
-	open := func() *engine.Engine {
-		t.Helper()
-		e, err := engine.Open(ctx, root, options())
-		must(t, err)
-		return e
-	}
-	must(t, engine.Init(ctx, root, options()))
-	must(t, os.WriteFile(filepath.Join(root, "workflows", "noops.yaml"), []byte(twoSteps), 0o644))
-	drop := filepath.Join(t.TempDir(), "drop.txt")
-	must(t, os.WriteFile(drop, []byte("x"), 0o644))
-	ran := open()
-	got, err := ran.Intake.Add(ctx, drop, intake.AddOptions{Workflow: "noops"})
-	must(t, err)
-	file := layout.ItemDir(got.Item) + "/" + layout.ExecutionJSON
-	record := func() string { return git(t, root, "show", "HEAD:"+file) }
+	h := newHouse(t)
+	ran := h.open()
+	item := h.add(ran)
+	file := layout.ItemDir(item) + "/" + layout.ExecutionJSON
+	record := func() string { return git(t, h.root, "show", "HEAD:"+file) }
 	first := record()
-	_, err = ran.Run(ctx, engine.RunOptions{Jobs: 1})
+	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1})
 	must(t, err)
-	other := open()
+	other := h.open()
 
-	git(t, t.TempDir(), "clone", "-q", root, clone)
-	must(t, os.WriteFile(filepath.Join(clone, filepath.FromSlash(file)), []byte(strings.Replace(first, `"runner": "host`, `"runner": "other`, 1)), 0o644)) // no mere revert
-	git(t, clone, "-c", "user.name=Ada Archivist", "-c", "user.email=ada@example.org", "commit", "-qam", "pushed")
-	git(t, clone, "push", "-q")
+	h.push(file, record(), strings.Replace(first, `"runner": "host`, `"runner": "other`, 1)) // no mere revert
 
 	must(t, ran.Ledger.Store.Refresh(ctx))
 	must(t, ran.Guard.Examine(ctx))
 	must(t, other.Ledger.Store.Refresh(ctx))
 	must(t, other.Guard.LookAtFew(ctx))
-	must(t, ran.Guard.Answer(ctx, got.Item))
+	must(t, ran.Guard.Answer(ctx, item))
 	must(t, ran.Ledger.Store.Refresh(ctx))
 	must(t, ran.Guard.LookAtFew(ctx))
 	must(t, other.Close())
 	must(t, ran.Close())
-	if len(warns) != 1 || !strings.Contains(warns[0], "removed attempt 1-") {
-		t.Errorf("warned %q", warns)
+	if len(h.warns) != 1 || !strings.Contains(h.warns[0], "removed attempt 1-") {
+		t.Errorf("warned %q", h.warns)
 	}
 	if x := record(); strings.Count(x, `"state": "completed"`) != 3 {
 		t.Errorf("attempts are lost:\n%s", x)
 	}
-	warns = nil
-	again := open()
+	h.warns = nil
+	again := h.open()
 	_, err = again.Run(ctx, engine.RunOptions{Jobs: 2})
 	must(t, err)
 	must(t, again.Close())
-	if len(warns) != 0 {
-		t.Errorf("answered again: %q", warns)
+	if len(h.warns) != 0 {
+		t.Errorf("answered again: %q", h.warns)
 	}
+}
+
+// An engine that another was far ahead of compares the ends alone: what the other did in
+// between is no breach, and what a person took away is one.
+func TestAWindowTooLongToGoThrough(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	ran, behind := h.open(), h.open()
+	item := h.add(ran)
+	must(t, behind.Ledger.Store.Refresh(ctx))
+	must(t, behind.Guard.LookAtFew(ctx))
+	behind.Guard.Most(1)
+	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1})
+	must(t, err)
+	must(t, behind.Ledger.Store.Refresh(ctx))
+	must(t, behind.Guard.LookAtFew(ctx))
+	if len(h.warns) != 0 {
+		t.Errorf("an engine's steps were answered: %q", h.warns)
+	}
+
+	file := layout.ItemDir(item) + "/" + layout.ExecutionJSON
+	for n := range 3 {
+		h.push(file, `"runner": "`, fmt.Sprintf(`"runner": "%d`, n))
+	}
+	must(t, behind.Ledger.Store.Refresh(ctx))
+	must(t, behind.Guard.LookAtFew(ctx))
+	if len(h.warns) != 1 || !strings.Contains(h.warns[0], "a commit up to") {
+		t.Errorf("warned %q", h.warns)
+	}
+	must(t, behind.Close())
+	must(t, ran.Close())
 }
