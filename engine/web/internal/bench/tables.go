@@ -341,21 +341,31 @@ func (b *bench) bytes() error {
 		return err
 	}
 	row("download", fmt.Sprintf("%.0f MB/s", float64(size)/1e6/down.Seconds()), fmt.Sprintf("%.2f of http.FileServer; at least 0.9", plain.Seconds()/down.Seconds()))
-	up, err := b.upload(size)
-	if err != nil {
-		return err
+	up, floor := time.Hour, time.Hour
+	for range 5 { // in turn, and the best of each: the disk is not always free
+		sent, err := b.upload(size)
+		if err != nil {
+			return err
+		}
+		copied, err := b.copied()
+		if err != nil {
+			return err
+		}
+		up, floor = min(up, sent), min(floor, copied)
 	}
-	began := time.Now()
-	copied := filepath.Join(b.root, "inbox/.copied")
-	if err := b.command("cp", filepath.Join(b.dir, "big.bin"), copied).Run(); err != nil {
-		return err
-	}
-	if err := b.command("sync", copied).Run(); err != nil {
-		return err
-	}
-	floor := time.Since(began)
 	row("upload", fmt.Sprintf("%.0f MB/s", float64(size)/1e6/up.Seconds()), fmt.Sprintf("%.2f of a plain copy that is on the disk; at least 0.7", floor.Seconds()/up.Seconds()))
-	return os.Remove(copied)
+	return nil
+}
+
+// copied is how long a copy of the file takes that is synced.
+func (b *bench) copied() (time.Duration, error) {
+	began, to := time.Now(), filepath.Join(b.root, "inbox/.copied")
+	if err := b.command("cp", filepath.Join(b.dir, "big.bin"), to).Run(); err != nil {
+		return 0, err
+	}
+	err := b.command("sync", to).Run()
+	took := time.Since(began)
+	return took, errors.Join(err, os.Remove(to))
 }
 
 // upload sends the file by tus, in one piece.

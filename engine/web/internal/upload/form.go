@@ -15,6 +15,7 @@ import (
 	"bagpipe/engine/web/access"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // pause is how long nothing need come of an upload that is under way.
@@ -148,7 +149,7 @@ func (f *form) file(part *multipart.Part) error {
 	if err != nil {
 		return fault.New(fault.Invalid, fmt.Sprintf("two files are called %s", name))
 	}
-	_, err = io.Copy(to, part)
+	_, err = disk.Behind(to, 0, part)
 	f.names = append(f.names, name)
 	return errors.Join(err, to.Close())
 }

@@ -133,9 +133,9 @@ func (p *part) WriteChunk(ctx context.Context, offset int64, src io.Reader) (n i
 	defer func() { err = errors.Join(err, f.Close()) }()
 	want, _ := ctx.Value(sumKey{}).(sum)
 	if want.of == nil {
-		n, err = io.Copy(f, src)
+		n, err = disk.Behind(f, offset, src)
 	} else {
-		n, err = io.Copy(f, io.TeeReader(src, want.of))
+		n, err = disk.Behind(f, offset, io.TeeReader(src, want.of))
 		if !bytes.Equal(want.of.Sum(nil), want.is) {
 			const mismatch = 460 // of the checksum extension
 			return 0, errors.Join(handler.NewError("ERR_CHECKSUM_MISMATCH", "the checksum is another", mismatch), f.Truncate(offset))
