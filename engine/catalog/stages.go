@@ -147,7 +147,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			}
 			o.item, n.changed = e.item, true
 			fresh = append(fresh, o)
-		case dirty || e.moved:
+		case dirty || e.fresh || e.moved:
 			o.known = true
 			s.changed = append(s.changed, o)
 		}
@@ -206,6 +206,7 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 	workflows = map[string]string{}
 	for i, e := range due {
 		if e.verdict != said[i].verdict {
+			e.fresh = e.fresh || e.verdict == refused // whether it is refused still only a look at its content tells
 			e.verdict, n.changed = said[i].verdict, true
 		}
 		if said[i].workflow != "" {
