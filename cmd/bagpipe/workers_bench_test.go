@@ -15,19 +15,19 @@ func TestFiguresOfWorkers(t *testing.T) {
 		t.Skip("measures for minutes; make bench runs it")
 	}
 	t.Run("no-op", func(t *testing.T) {
-		f, rate := measured(t, 4, 4, 1000, 0, "robot: noop")
-		t.Logf("no-op steps, 4 workers of 4 slots: %.0f claims/s", rate)
+		f, rate, each := measured(t, 4, 4, 2000, 0, "robot: noop")
+		t.Logf("no-op steps, 4 workers of 4 slots: %.0f claims/s, %s", rate, each)
 		f.engine.kill()
 	})
 	for _, size := range []int{0, 1 << 20} {
 		var one float64
 		for _, n := range []int{1, 2, 4, 8} {
 			t.Run(fmt.Sprintf("sleeping-%d-of-%d", n, size), func(t *testing.T) {
-				f, rate := measured(t, n, 2, 100*n, size, "command: [sleep, '0.05']")
+				f, rate, each := measured(t, n, 2, 100*n, size, "command: [sleep, '0.05']")
 				if n == 1 {
 					one = rate
 				}
-				t.Logf("50 ms steps of items of %d KiB, %d workers of 2 slots: %.1f steps/s, %.2f of linear", size>>10, n, rate, rate/(one*float64(n)))
+				t.Logf("50 ms steps of items of %d KiB, %d workers of 2 slots: %.1f steps/s, %.2f of linear, %s", size>>10, n, rate, rate/(one*float64(n)), each)
 				f.engine.kill()
 			})
 		}
@@ -49,12 +49,22 @@ func (f *fleet) offering(name string, slots int, more string) *process {
 	return p
 }
 
-// measured has workers do one step of many items that all are ready, of size bytes and a few, and gives the steps a second.
-func measured(t *testing.T, workers, slots, items, size int, robot string) (*fleet, float64) {
+// measured has workers do one step of many items that all are ready, of size bytes and a few, and gives the steps a second, and what
+// each takes of the processor, however busy the machine is.
+func measured(t *testing.T, workers, slots, items, size int, robot string) (_ *fleet, rate float64, each string) {
 	t.Helper()
 	f := newFleetWith(t, "30s", "  - name: derive\n    "+robot+"\n", "{far/derive: {only: true}}")
+	var all []*process
 	for i := range workers {
-		f.offering(fmt.Sprintf("w%d", i), slots, "")
+		all = append(all, f.offering(fmt.Sprintf("w%d", i), slots, ""))
+	}
+	spent := func() (engine, workers time.Duration) {
+		engine, _ = f.engine.spent()
+		for _, p := range all {
+			cpu, _ := p.spent()
+			workers += cpu
+		}
+		return engine, workers
 	}
 	f.ok("step", "disable", "far/derive", "-m", "not yet")
 	args := []string{"add", "--workflow", "far"}
@@ -65,6 +75,7 @@ func measured(t *testing.T, workers, slots, items, size int, robot string) (*fle
 	}
 	f.ok(args...)
 	begun := time.Now()
+	engine, working := spent()
 	f.ok("step", "enable", "far/derive")
 	for len(f.labels("completed")) < items {
 		if time.Since(begun) > 3*time.Minute {
@@ -72,5 +83,8 @@ func measured(t *testing.T, workers, slots, items, size int, robot string) (*fle
 		}
 		time.Sleep(time.Since(begun) / 20) // looking takes as much as several steps do
 	}
-	return f, float64(items) / time.Since(begun).Seconds()
+	rate = float64(items) / time.Since(begun).Seconds()
+	engineNow, workingNow := spent()
+	per := func(d time.Duration) time.Duration { return (d / time.Duration(items)).Round(10 * time.Microsecond) }
+	return f, rate, fmt.Sprintf("%s of processor in the engine and %s in the worker for each", per(engineNow-engine), per(workingNow-working))
 }
