@@ -2,8 +2,10 @@ package tally
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"bagpipe/layout"
 )
@@ -224,12 +226,40 @@ func (a *Ages) add(ages []int, since []int64) {
 	}
 }
 
-// sift counts the sets of each column, and the ages, of what a sieve lets through.
+// sift counts the sets of each column, and the ages, of what a sieve lets through; of many items
+// each processor counts a part.
 func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
+	const few = 100
+	parts := min(runtime.GOMAXPROCS(0), 1+t.items/few)
+	found, of := make([]int, parts), make([][][]int, parts)
+	var counting sync.WaitGroup
+	for n := range parts {
+		own := *s
+		of[n] = make([][]int, 0, len(sums)+1)
+		for _, sum := range append(slices.Clone(sums), ages) {
+			of[n] = append(of[n], make([]int, len(sum)))
+		}
+		counting.Go(func() {
+			found[n] = own.siftPages(t.pages[n*len(t.pages)/parts:(n+1)*len(t.pages)/parts], of[n][:len(sums)], of[n][len(sums)])
+		})
+	}
+	counting.Wait()
+	for n := range parts {
+		items += found[n]
+		for c, sum := range append(slices.Clone(sums), ages) {
+			for i, more := range of[n][c] {
+				sum[i] += more
+			}
+		}
+	}
+	return items
+}
+
+func (s *sieve) siftPages(pages []page, sums [][]int, ages []int) (items int) {
 	var buts []int16
 	var rows []int32
-	for n := range t.pages {
-		p := &t.pages[n]
+	for n := range pages {
+		p := &pages[n]
 		buts, rows = s.judgeAll(p, buts), rows[:0]
 		for i, but := range buts {
 			switch but {
@@ -336,7 +366,7 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 	}
 	var all []entry
 	const young = int64(1<<63 - 1)
-	limit := young
+	limit := entry{young, 0} // what comes after it is none of them
 	cut := func() {
 		slices.SortFunc(all, compare)
 		n := most
@@ -344,19 +374,22 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 			n++
 		}
 		if n < len(all) {
-			all, limit = all[:n], all[n-1].age
+			all, limit = all[:n], all[n-1]
+		}
+		if limit.age&1 == 1 { // kin of one instant are given all
+			limit.bits = 1<<64 - 1
 		}
 	}
 	room := 2 * most
 	var buts []int16
 	for n := range t.pages {
 		p := &t.pages[n]
-		many := limit == young && len(s.at) > 0 // as long as too few were found, most rows of a page are judged
+		many := limit.age == young && len(s.at) > 0 // as long as too few were found, most rows of a page are judged
 		if many {
 			buts = s.judgeColumns(p, buts)
 		}
 		for i, age := range p.age {
-			if age > limit || age < from.age || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
+			if age > limit.age || age == limit.age && p.ids[i] > limit.bits || age < from.age || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
 				continue
 			}
 			if many && (buts[i] != through || s.rest(p, i, through) != through) || !many && s.judge(p, i) != through {
