@@ -40,6 +40,7 @@ require (
 	github.com/srerickson/ocfl-go v0.11.0
 	github.com/therootcompany/xz v1.0.1
 	github.com/tidwall/gjson v1.20.0
+	github.com/tidwall/pretty v1.2.0
 	github.com/tus/tusd/v2 v2.9.2
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/wroge/wgs84 v1.1.7
@@ -150,7 +151,6 @@ require (
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
-	github.com/tidwall/pretty v1.2.0 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.58.0
