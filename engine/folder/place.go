@@ -10,13 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"bagpipe/bags/archive"
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
-
-	"golang.org/x/sys/unix"
 )
 
 // The rules are: an object of a catalog stays where it is, and nothing is written there. Its
@@ -116,16 +115,16 @@ func SaysGone(message string) bool {
 // is names, types, sizes and modification times alone.
 func StampPlace(ctx context.Context, object string, trusting bool) (string, error) {
 	h := sha256.New()
-	err := filepath.WalkDir(object, func(at string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(object, func(at string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		var st unix.Stat_t
-		if err := unix.Lstat(at, &st); err != nil {
-			return &fs.PathError{Op: "lstat", Path: at, Err: err}
+		info, err := d.Info() // the walk has looked at the top already
+		if err != nil {
+			return err
 		}
-		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
-		if isDir {
+		st := *info.Sys().(*syscall.Stat_t)
+		if info.IsDir() {
 			st.Size = 0
 		}
 		changed := time.Unix(st.Ctim.Unix()).UnixNano()
@@ -138,7 +137,7 @@ func StampPlace(ctx context.Context, object string, trusting bool) (string, erro
 		} else {
 			changed = 0
 		}
-		_, err = fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, st.Mode&unix.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
+		_, err = fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, st.Mode&syscall.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
 		return err
 	})
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
