@@ -194,7 +194,7 @@ func (s *scan) admit(ctx context.Context, objects []object, do func(context.Cont
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {

@@ -29,6 +29,7 @@ type object struct {
 	item     layout.ItemID
 	workflow string
 	known    bool // it was an item before this scan
+	fresh    bool // its identifier was made by this scan
 }
 
 // entry finds the object's entry, which moves when entries are forgotten.
@@ -145,7 +146,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			if e.item, err = layout.NewItemID(s.k.ledger.Random); err != nil {
 				return nil, err
 			}
-			o.item, n.changed = e.item, true
+			o.item, o.fresh, n.changed = e.item, true, true
 			fresh = append(fresh, o)
 		case dirty || e.fresh || e.moved:
 			o.known = true

@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake/identity"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/roots"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
@@ -33,6 +34,9 @@ type InPlace struct {
 	Catalog  *roots.Catalog
 	Path     string // below the catalog's root
 	Workflow string // that it was recognised for, "": the catalog's
+
+	New  bool              // Item is a new identifier: no item has it
+	Seen *recognise.Survey // by which the object was recognised; nil: none
 }
 
 // Refused is an object that cannot be an item; its catalog notes the reason.
@@ -45,8 +49,10 @@ var ErrUnsettled = errors.New("it changes while it is looked at")
 
 // RegisterInPlace makes an item of an object, unless it is one.
 func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, err error) {
-	if is, err := in.ledger.Exists(o.Item); err != nil || is {
-		return false, err
+	if !o.New {
+		if is, err := in.ledger.Exists(o.Item); err != nil || is {
+			return false, err
+		}
 	}
 	a := &admitting{Intake: in, who: in.ledger.ByRobot(RegisterStep)}
 	d, err := a.inPlace(ctx, o)
@@ -78,7 +84,7 @@ func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root); err != nil {
+	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root, o.Seen); err != nil {
 		return nil, err
 	}
 	switch {

@@ -227,11 +227,10 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 // facts begins to look at a candidate.
 func (b *Book) facts(ctx context.Context, c Candidate, o Options) (*facts, error) {
 	f := &facts{c: c, lists: &b.inside, limits: o.Limits, turn: b.turn, sieve: b.sieve}
-	kind, info, err := kindOf(c.Path)
-	if err != nil {
+	if err := f.look(); err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(c.Name), err)
 	}
-	if f.kind, f.size = kind, info.Size(); c.Files != nil {
+	if c.Files != nil {
 		f.kind = KindFolder
 	}
 	return f, nil

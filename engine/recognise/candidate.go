@@ -14,6 +14,7 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 
 	"github.com/antchfx/xmlquery"
 	"github.com/gabriel-vasile/mimetype"
@@ -54,29 +55,56 @@ func FoldersTo(root, rel string) (all []Folder) {
 	return all
 }
 
-// kindOf tells a folder, a bag, an archive and any other file apart.
-func kindOf(path string) (string, fs.FileInfo, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", nil, err
+// look tells a folder, a bag, an archive and any other file apart. A file is opened once: its first
+// bytes are kept for what asks for its type.
+func (f *facts) look() error {
+	info, err := os.Lstat(f.c.Path)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return f.readFirst(disk.OpenRaw(f.c.Path))
+	case !info.IsDir():
+		return fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(f.c.Path)))
 	}
-	if info.IsDir() {
-		if _, err := os.Lstat(filepath.Join(path, "bagit.txt")); err == nil {
-			return KindBag, info, nil
+	f.kind, f.size = KindFolder, info.Size()
+	if _, err := os.Lstat(filepath.Join(f.c.Path, "bagit.txt")); err == nil {
+		f.kind = KindBag
+	}
+	return nil
+}
+
+// readFirst reads as much of a file that was opened as its kind and type are told by.
+func (f *facts) readFirst(r disk.Raw, size int64, err error) error {
+	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, syscall.ELOOP) {
+		err = fs.ErrNotExist // as the file that it was
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close() // read only: nothing can be lost
+	var buf [mimeHead]byte
+	n := 0
+	for n < min(len(buf), int(size)) {
+		some, err := r.Read(buf[n:])
+		if n += some; errors.Is(err, io.EOF) {
+			break
 		}
-		return KindFolder, info, nil
+		if err != nil {
+			return err
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s is no file or folder", layout.EncodePath(filepath.Base(path)))
-	}
-	format, err := archive.Sniff(path)
-	if err != nil {
-		return "", nil, err
+	f.size, f.kind, f.first = size, KindFile, append(make([]byte, 0, n), buf[:n]...)
+	format, sure := archive.SniffFirst(filepath.Base(f.c.Path), f.first)
+	if !sure {
+		if format, err = archive.Sniff(f.c.Path); err != nil {
+			return err
+		}
 	}
 	if format != archive.None {
-		return KindArchive, info, nil
+		f.kind = KindArchive
 	}
-	return KindFile, info, nil
+	return nil
 }
 
 // facts are what is known of a candidate, found out when it is first asked for, and

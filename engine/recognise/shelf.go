@@ -2,16 +2,12 @@ package recognise
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 
-	"bagpipe/bags/archive"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -37,6 +33,15 @@ func (b *Book) Survey(root string, collection layout.Name, o Options, known func
 	}
 	s.o.marks, s.o.brief = &s.marks, true
 	return s
+}
+
+// Of reports whether there is a survey, and it asks the rules of a book.
+func (s *Survey) Of(b *Book) bool { return s != nil && s.b == b }
+
+// Recognise is Book.Recognise of a candidate below the root: the rule files of the folders above are read once.
+func (s *Survey) Recognise(ctx context.Context, c Candidate, o Options) (*Outcome, error) {
+	o.marks = &s.marks
+	return s.b.Recognise(ctx, c, o)
 }
 
 // Shelf is one folder whose entries are recognised, perhaps side by side.
@@ -128,7 +133,7 @@ func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
 	f := h.candidate(name, true)
 	in, err := h.open()
 	if err == nil {
-		err = f.readFirst(in)
+		err = f.readFirst(in.OpenRaw(name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(name), err)
@@ -172,40 +177,6 @@ func (h *Shelf) forKind(rules []*Rule, kind string) []*Rule {
 		return h.b.byKind[kind]
 	}
 	return ofKind(rules, kind)
-}
-
-// readFirst reads as much of a file as its kind and type are told by.
-func (f *facts) readFirst(in disk.Folder) error {
-	r, size, err := in.OpenRaw(f.c.Name)
-	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, syscall.ELOOP) {
-		err = fs.ErrNotExist // as the file that it was
-	}
-	if err != nil {
-		return err
-	}
-	defer r.Close() // read only: nothing can be lost
-	var buf [mimeHead]byte
-	n := 0
-	for n < min(len(buf), int(size)) {
-		some, err := r.Read(buf[n:])
-		if n += some; errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	f.size, f.kind, f.first = size, KindFile, append(make([]byte, 0, n), buf[:n]...)
-	format, sure := archive.SniffFirst(f.c.Name, f.first)
-	if !sure {
-		if format, err = archive.Sniff(f.c.Path); err != nil {
-			return err
-		}
-	}
-	if format != archive.None {
-		f.kind = KindArchive
-	}
-	return nil
 }
 
 // EndsOf notes how the name of a file or folder ends.

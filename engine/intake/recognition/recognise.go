@@ -36,8 +36,9 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken, above ...recognis
 	return re.admission(c, t, o, err)
 }
 
-// PlanInPlace is Plan of an object that stays in folder, of a catalog with this root.
-func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string) (p Admission, refusal string, err error) {
+// PlanInPlace is Plan of an object that stays where it is, below the root of a catalog. seen has read the
+// rule files of the folders there; nil: they are read.
+func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string, seen *recognise.Survey) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
 	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root}
 	if dir, err := filepath.Rel(root, filepath.Dir(t.Path)); err == nil {
@@ -45,7 +46,11 @@ func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root strin
 	}
 	how := re.Asking(c.Settings)
 	how.Particular = true
-	o, err := c.Book.Recognise(ctx, asked, how)
+	ask := c.Book.Recognise
+	if seen.Of(c.Book) {
+		ask = seen.Recognise
+	}
+	o, err := ask(ctx, asked, how)
 	return re.admission(c, t, o, err)
 }
 
