@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"sync"
 
@@ -22,11 +23,14 @@ var amended = sync.Pool{New: func() any { return new([amendable]byte) }}
 // bytes, then zeros.
 //
 // done is false when nothing was done: because edit said so, or because it cannot be
-// done here. That is where there is no such file, somebody has it open, it has a second
+// done here. That is where somebody has it open, it has a second
 // name or is too large, and on file systems not known to be this machine's own. The
-// error says that the file may hold half of each.
+// error is fs.ErrNotExist where there is no such file; another says that the file may hold half of each.
 func (OS) Amend(name string, edit func(old []byte) []byte) (done bool, err error) {
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return false, fs.ErrNotExist
+	}
 	if err != nil {
 		return false, nil
 	}

@@ -2,6 +2,8 @@ package disk
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -93,10 +95,13 @@ func TestWhatIsNotAmended(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := file("large", string(bytes.Repeat([]byte("x"), amendable+1)))
-	for _, name := range []string{open, linked, link, fifo, large, dir, filepath.Join(dir, "missing"), filepath.Join(open, "below a file")} {
+	for _, name := range []string{open, linked, link, fifo, large, dir, filepath.Join(open, "below a file")} {
 		if amendTo(t, name, "newer") {
 			t.Errorf("%s was amended", filepath.Base(name))
 		}
+	}
+	if done, err := (OS{}).Amend(filepath.Join(dir, "missing"), func([]byte) []byte { return []byte("new") }); done || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there was amended: %v, %v", done, err)
 	}
 	for _, name := range []string{open, linked, link} {
 		if data, err := os.ReadFile(name); err != nil || string(data) != "old" {

@@ -26,7 +26,11 @@ type writer struct {
 func (w *writer) write(path string, p *pending) error {
 	name := filepath.Join(w.repo.Root, filepath.FromSlash(path))
 	if !p.deleted {
-		if done, err := w.amend(name, p.data); done || err != nil {
+		done, err := w.amend(name, p.data)
+		if errors.Is(err, fs.ErrNotExist) {
+			return w.replace(name, p.data, w.repo.FS.Rename)
+		}
+		if done || err != nil {
 			return err
 		}
 	}
@@ -40,7 +44,7 @@ func (w *writer) write(path string, p *pending) error {
 	if p.deleted {
 		return w.repo.Remove(name)
 	}
-	return w.replace(name, p.data)
+	return w.replace(name, p.data, w.swapIn)
 }
 
 // amend gives a file that is as it was committed the new bytes in its place, where the file
@@ -184,10 +188,10 @@ func tempOf(name string) string {
 	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp")
 }
 
-// replace writes a file beside its place and swaps it in. A crash may leave the
+// replace writes a file beside its place and gives it its name. A crash may leave the
 // temporary file, which the next replacement of the same file overwrites, and the
 // next look at the file removes.
-func (w *writer) replace(name string, data []byte) error {
+func (w *writer) replace(name string, data []byte, put func(temp, name string) error) error {
 	temp := tempOf(name)
 	err := w.writeTemp(temp, data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +201,7 @@ func (w *writer) replace(name string, data []byte) error {
 		err = w.writeTemp(temp, data)
 	}
 	if err == nil {
-		err = w.swapIn(temp, name)
+		err = put(temp, name)
 	}
 	if err != nil {
 		err = errors.Join(err, w.repo.Remove(temp))
