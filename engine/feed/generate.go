@@ -41,6 +41,16 @@ func (s *shelf) failed() (n int) {
 	return n
 }
 
+// whole reports whether all posts that are known have their entries.
+func (s *shelf) whole() bool {
+	for i := range s.records {
+		if s.waits(&s.records[i]) {
+			return false
+		}
+	}
+	return len(s.pending) == 0
+}
+
 // generate lets workers make the entries of the parts that have posts. Their number has no
 // effect on what is made.
 func (f *Feeds) generate(v gitstore.View, most int) error {

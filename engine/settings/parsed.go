@@ -19,17 +19,20 @@ type parsedFile struct {
 }
 
 // read answers with what the file was parsed to last, when it still reads so; parse is
-// asked otherwise.
+// asked otherwise, of several files side by side.
 func (c *parsedFiles) read(p string, data []byte, parse func(p string, data []byte) (any, error)) (any, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, ok := c.byPath[p]; ok && bytes.Equal(last.data, data) {
+	last, ok := c.byPath[p]
+	c.mu.Unlock()
+	if ok && bytes.Equal(last.data, data) {
 		return last.part, last.err
 	}
+	part, err := parse(p, data)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.byPath == nil {
 		c.byPath = map[string]parsedFile{}
 	}
-	part, err := parse(p, data)
 	c.byPath[p] = parsedFile{bytes.Clone(data), part, err}
 	return part, err
 }

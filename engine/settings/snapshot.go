@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ import (
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 	"bagpipe/steps"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // config is what people wrote, as committed and in force.
@@ -174,6 +177,24 @@ func (k *checker) tolerated(file string, data []byte) string {
 	return ", and that step fails until this is mended"
 }
 
+// readAll reads settings files, and parses them side by side: each command that opens a
+// workspace waits for it.
+func (k *checker) readAll(v gitstore.View, paths []string) (files [][]byte, err error) {
+	files = make([][]byte, len(paths))
+	for i, p := range paths {
+		if files[i], err = v.ReadFile(p); err != nil {
+			return nil, fmt.Errorf("read %s: %w", p, err)
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range paths {
+		g.Go(func() error { _ = k.checkFile(p, files[i]); return nil }) // the error is kept with the file
+	}
+	_ = g.Wait()
+	return files, nil
+}
+
 // loadConfig reads the settings in force: of each file the committed version,
 // or, when that is broken (a push is not checked before it lands), the last one
 // that was not. A definition of which only a parameter's value, or a key that does
@@ -185,11 +206,12 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range paths {
-		data, err := v.ReadFile(p)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", p, err)
-		}
+	files, err := so.check.readAll(v, paths)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range paths {
+		data := files[i]
 		part, sound := so.check.committed(p, data)
 		bad := so.check.checkFile(p, data)
 		if bad != nil && sound == nil {
