@@ -22,7 +22,7 @@ const fewArrivals = 1024
 // to be answered.
 type Guard struct {
 	ledger *ledger.Ledger
-	most   int // commits of a window
+	pace   pace
 
 	turn sync.Mutex // held while windows are looked at and answered
 
@@ -55,7 +55,7 @@ func (t touched) has(id layout.ItemID) bool { return t.unlisted || t.items[id] }
 // New gives a guard that has not looked at anything; Open notes what came since the last
 // look.
 func New(l *ledger.Ledger) *Guard {
-	return &Guard{ledger: l, most: maxWindow, Joiner: &Joiner{ledger: l}, touched: touched{items: map[layout.ItemID]bool{}}, verdicts: map[layout.ItemID]*verdict{},
+	return &Guard{ledger: l, pace: usualPace, Joiner: &Joiner{ledger: l}, touched: touched{items: map[layout.ItemID]bool{}}, verdicts: map[layout.ItemID]*verdict{},
 		restored: restored{pinned: map[string]*pinnedVerdict{}}, News: make(chan struct{}, 1)}
 }
 
@@ -72,6 +72,7 @@ type window struct{ from, to gitstore.Hash }
 type verdict struct {
 	want     version // its records as they should be
 	breaches []breach
+	stands   bool // they are so as the branch has them committed
 }
 
 // breach is what one commit did.

@@ -7,10 +7,6 @@ import (
 	"bagpipe/engine/gitstore"
 )
 
-// maxWindow bounds the commits of one window; beyond it only its ends are
-// compared. Who made what between is not known then: that is left to an audit.
-const maxWindow = 50_000
-
 // commitsOf lists what is reached from w.to and not from w.from, parents first.
 // Of a window that is too long it makes one nameless commit, committed as its last.
 func (g *Guard) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, error) {
@@ -38,7 +34,7 @@ func (g *Guard) commitsOf(ctx context.Context, w window) ([]gitstore.Commit, err
 		if len(wanted) == 0 {
 			break
 		}
-		if seen++; len(found) > g.most || seen > 4*g.most { // a branch that forked very long ago
+		if seen++; len(found) > g.pace.most || seen > 4*g.pace.most { // a branch that forked very long ago
 			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}, Committer: found[w.to].Committer}}, nil
 		}
 	}

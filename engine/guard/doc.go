@@ -36,7 +36,8 @@
 // and not yet looked at. A run looks at its start and whenever the branch moves; a
 // command that writes looks first, and leaves to the run what is more than fewArrivals
 // items besides its own. .bagpipe/checked holds the commit up to which all has been looked
-// at; an older one costs time only. Without the file, the newest commit by a Bagpipe on
+// at; an older one costs time only. Of a long window several goroutines look at the
+// commits ahead of the verdicts. Without the file, the newest commit by a Bagpipe on
 // the first-parent line is taken for it.
 //
 // # Locks

@@ -44,19 +44,26 @@ func (b *branch) onlyOpen() *branch {
 	return b
 }
 
+// want is an item as it should be, on the branch of a commit.
+func (b *branch) want(id layout.ItemID, commit gitstore.Hash) version {
+	if v := b.items[id]; v != nil {
+		return v.want
+	}
+	return version{at: commit}
+}
+
 // examiner goes through one window.
 type examiner struct {
-	g        *Guard
+	*looker
+	reading  *gitstore.Scanning
+	beside   []*looker // look at the items of a commit that touched many
 	w        window
 	seed     *branch // at w.from
 	branches map[gitstore.Hash]*branch
-	heirs    map[gitstore.Hash]int  // children yet to come
-	fromHere map[gitstore.Hash]bool // it descends from w.from
-	within   map[gitstore.Hash]bool // it is one of the window
-	read     *gitstore.Scan
-	views    map[gitstore.Hash]gitstore.View // of the commit at hand
-	bases    map[gitstore.Hash]gitstore.Hash // of the commit at hand: what its main parent has in common with another
-	tell     func(layout.ItemID, breach)     // of each breach, once; may be nil
+	heirs    map[gitstore.Hash]int       // children yet to come
+	fromHere map[gitstore.Hash]bool      // it descends from w.from
+	within   map[gitstore.Hash]bool      // it is one of the window
+	tell     func(layout.ItemID, breach) // of each breach, once; may be nil
 
 	covered map[gitstore.Hash]bool // commits that a signed one rests on
 	wrong   string                 // with the signature of the commit at hand; "": nothing
@@ -72,16 +79,16 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 }
 
 func newExaminer(g *Guard, w window, seed *branch) *examiner {
-	return &examiner{g: g, w: w, seed: seed,
+	return &examiner{looker: &looker{g: g}, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}, within: map[gitstore.Hash]bool{}}
 }
 
 // all holds commits, parents first, against their parents, and gives the last one's branch.
 func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *branch, err error) {
 	last = x.seed
-	reading := gitstore.NewScanning(x.g.ledger.Store, false)
-	defer func() { err = errors.Join(err, reading.Close()) }()
-	x.read = reading.Scan()
+	x.reading = gitstore.NewScanning(x.g.ledger.Store, false)
+	defer func() { err = errors.Join(err, x.reading.Close()) }()
+	x.read = x.reading.Scan()
 	for _, c := range commits {
 		x.within[c.Hash] = true
 		for _, p := range c.Parents {
@@ -91,9 +98,11 @@ func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *br
 	if err := x.cover(commits); err != nil {
 		return nil, err
 	}
-	for _, c := range commits {
-		x.views, x.bases = map[gitstore.Hash]gitstore.View{}, map[gitstore.Hash]gitstore.Hash{}
-		if last, err = x.commit(ctx, c); err != nil {
+	ahead, stop := lookAhead(ctx, x, commits)
+	defer stop()
+	for i, c := range commits {
+		x.begin()
+		if last, err = x.commit(ctx, c, ahead(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -116,14 +125,17 @@ func (x *examiner) parent(h gitstore.Hash) *branch {
 	return b
 }
 
-// commit holds one commit against its parents.
-func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, error) {
+// commit holds one commit against its parents; known is what was found of it ahead.
+func (x *examiner) commit(ctx context.Context, c gitstore.Commit, known foreseen) (*branch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	main := x.mainParent(c)
 	at := x.parent(main)
-	touched, pinned, err := x.changed(ctx, main, c.Hash)
+	touched, pinned, err := known.touched, known.pinned, known.err
+	if touched == nil && err == nil {
+		touched, pinned, err = x.changed(ctx, main, c.Hash)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +169,15 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit) (*branch, erro
 			return nil, err
 		}
 	}
-	for id := range touched {
-		if err := x.item(ctx, c, main, at, others, id); err != nil {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(touched)), itemsAtOnce) {
+		done, err := x.lookAll(ctx, against{c, main, at, others}, ids, known.looked)
+		if err != nil {
 			return nil, err
+		}
+		for i, id := range ids {
+			if err := x.item(ctx, c, main, at, others, id, done[i]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := x.pinned(c, main, at, pinned); err != nil {
@@ -191,7 +209,7 @@ func (x *examiner) ofJoin(ctx context.Context, c gitstore.Commit, at *branch, ot
 	}
 	for id := range touched {
 		if !of[id] { // the main parent's verdict may be of before the other side touched it
-			at.items[id] = &verdict{want: version{at: c.Hash}}
+			at.items[id] = &verdict{want: version{at: c.Hash}, stands: true}
 		}
 	}
 	return of, nil
@@ -210,106 +228,14 @@ func (x *examiner) mainParent(c gitstore.Commit) gitstore.Hash {
 	return c.Parents[0]
 }
 
-// changed lists the items and pinned definitions that differ between two commits.
-func (x *examiner) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
-	items = map[layout.ItemID]bool{}
-	var before gitstore.View
-	if !from.IsZero() {
-		if before, err = x.view(from); err != nil {
-			return nil, nil, err
-		}
-	}
-	now, err := x.view(to)
-	if err != nil {
-		return nil, nil, err
-	}
-	err = x.read.Diff(before, now, func(d gitstore.Difference) error {
-		if id, rest, ok := layout.ItemOfPath(d.Path); ok && ledger.IsJudged(rest, d.Is.IsZero()) {
-			items[id] = true
-		}
-		moved, err := ledger.MovedLines(x.read, d)
-		if err != nil {
-			return err
-		}
-		for id := range moved {
-			items[id] = true
-		}
-		if digest, ok := pinnedDigest(d.Path); ok {
-			pinned = append(pinned, digest)
-		}
-		return ctx.Err()
-	})
-	return items, pinned, err
-}
-
-// looked is what a commit did to an item's records.
-type looked struct {
-	before, now       ledger.Records
-	mended            ledger.Records // now, as it may be
-	what              []string       // the breaches
-	misstates         bool           // they are of the records' own statements
-	unclaimed, forged []string       // attempts that nobody made
-}
-
-// look holds an item's records against what they were.
-func (x *examiner) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash, want version, others map[gitstore.Hash]*branch, id layout.ItemID) (l looked, err error) {
-	view, err := x.view(c.Hash)
-	if err != nil {
-		return l, err
-	}
-	plans := x.g.ledger.PlansAt(view)
-	if l.before, err = x.joined(id, want, others, plans); err != nil {
-		return l, err
-	}
-	if l.now, err = ledger.StandingOf(x.g.ledger, view, id); err != nil {
-		return l, err
-	}
-	held := hold(id, l.before, l.now, plans)
-	l.mended, l.what = held.mended, held.breaches
-	if stray, err := x.stray(ctx, c, id, l.before, l.now); err != nil {
-		return l, err
-	} else if stray != "" && len(l.what) == 0 {
-		l.mended, l.what = l.before, []string{stray}
-		l.mended.Retired = layout.Standing{}
-	}
-	if len(others) == 0 {
-		lost, err := lostDeliveries(x.view, main, view, id, l.now)
-		if err != nil {
-			return l, err
-		}
-		l.what = append(l.what, lost...)
-	}
-	unfounded, err := disposals(ctx, x.g.ledger, view, id, l.before, &l.mended, plans)
-	if err != nil {
-		return l, err
-	}
-	l.what = append(l.what, unfounded...)
-	if len(l.what) > 0 || held.is == nil {
-		held.decode(l.before, l.mended)
-	}
-	l.unclaimed, l.forged = madeUp(x.g.ledger.ID, c, held.was, held.is)
-	if len(l.what) == 0 && len(others) == 0 && len(l.unclaimed) == 0 {
-		l.what = misstated(c, id, l.now, plans)
-		l.misstates = len(l.what) > 0
-	}
-	return l, nil
-}
-
-// item holds one item against what it should be.
-func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID) error {
-	want := version{at: main}
-	if was := at.items[id]; was != nil {
-		want = was.want
-	}
+// item holds one item, of which l is what the commit did, against what it should be.
+func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Hash, at *branch, others map[gitstore.Hash]*branch, id layout.ItemID, l looked) error {
+	want := at.want(id, main)
 	open, err := x.open(ctx, main, at, others, id)
 	if err != nil {
 		return err
 	}
-	l, err := x.look(ctx, c, main, want, others, id)
-	if err != nil {
-		return err
-	}
-	next := &verdict{want: version{at: c.Hash}}
+	next := &verdict{want: version{at: c.Hash}, stands: len(l.what) == 0}
 	switch {
 	case len(l.what) > 0 && (l.now.Absent() || l.now.Retired != layout.Standing{}) && len(others) == 0: // kept by name: there may be very many
 		next.want = want
@@ -349,49 +275,6 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	}
 	at.items[id] = next
 	return nil
-}
-
-// stray says so where a commit says that an item's records last stood in one that does not lead
-// to it, and may be gone some day, or beside which other files stood.
-func (x *examiner) stray(ctx context.Context, c gitstore.Commit, id layout.ItemID, before, now ledger.Records) (string, error) {
-	if now.Retired == before.Retired || now.Retired == (layout.Standing{}) {
-		return "", nil
-	}
-	leads, err := LeadsTo(ctx, x.g.ledger, now.Retired, c)
-	if err != nil {
-		return "", err
-	}
-	if !leads {
-		return "retired the item by records in a commit that is not in the history", nil
-	}
-	if len(c.Parents) != 1 || before.Retired != (layout.Standing{}) {
-		return "", nil
-	}
-	view, err := x.view(c.Parents[0])
-	if err != nil {
-		return "", err
-	}
-	same, err := ledger.SameBeside(x.g.ledger, view, now.Retired, id)
-	if err != nil || same {
-		return "", err
-	}
-	return "retired the item by a commit where what stands beside its records was another", nil
-}
-
-// joined is what an item's records should be before a commit: those of its main parent, joined
-// with those of the others.
-func (x *examiner) joined(id layout.ItemID, want version, others map[gitstore.Hash]*branch, plans state.Plans) (ledger.Records, error) {
-	before, err := recordsOf(x.g.ledger, x.view, want, id)
-	for p, b := range others {
-		other := version{at: p}
-		if v := b.items[id]; v != nil {
-			other = v.want
-		}
-		if err == nil {
-			before, err = x.join(id, before, other, version{at: x.bases[p]}, plans)
-		}
-	}
-	return before, err
 }
 
 // found tells of a breach whoever wants to be told.
@@ -438,55 +321,4 @@ func (x *examiner) onlyLacks(id layout.ItemID, now, before ledger.Records, main 
 		}
 	}
 	return state.OnlyLacks(is, records...), nil
-}
-
-// join unites the records of two parents.
-// What an answer left out does not come back by a branch that still has it.
-func (x *examiner) join(id layout.ItemID, before ledger.Records, other, base version, plans state.Plans) (ledger.Records, error) {
-	o, err := recordsOf(x.g.ledger, x.view, other, id)
-	if err != nil || !o.Sound(id) {
-		return before, err
-	}
-	if !before.Sound(id) {
-		return o, nil
-	}
-	was, err := recordsOf(x.g.ledger, x.view, base, id)
-	if err != nil {
-		return before, err
-	}
-	united, err := JoinRecords(id, was, before, o, plans)
-	if err != nil {
-		return before, err
-	}
-	a, errA := state.Decode(before.Execution)
-	b, errB := state.Decode(united.Execution)
-	if err := errors.Join(errA, errB); err != nil {
-		return before, err
-	}
-	b, _ = state.Mend(a, b, plans)
-	united.Execution = b.Encode()
-	return united, nil
-}
-
-// view is kept for the commit at hand: there may be very many items.
-func (x *examiner) view(h gitstore.Hash) (v gitstore.View, err error) {
-	v, ok := x.views[h]
-	if !ok {
-		if v, err = x.read.At(h); err == nil {
-			x.views[h] = v
-		}
-	}
-	return v, err
-}
-
-// recordsOf reads an item's records as they should be; at opens a commit.
-func recordsOf(l *ledger.Ledger, at func(gitstore.Hash) (gitstore.View, error), v version, id layout.ItemID) (ledger.Records, error) {
-	if v.at.IsZero() {
-		return v.files, nil
-	}
-	view, err := at(v.at)
-	if err != nil {
-		return ledger.Records{}, err
-	}
-	return ledger.StandingOf(l, view, id)
 }

@@ -21,4 +21,7 @@ func (g *Guard) Answer(ctx context.Context, id layout.ItemID) error {
 }
 
 // Most has only the ends compared of windows of more commits.
-func (g *Guard) Most(commits int) { g.most = commits }
+func (g *Guard) Most(commits int) { g.pace.most = commits }
+
+// Pace has lookers take so many commits at once, and share the items of commits that touched so many.
+func (g *Guard) Pace(stretch, many int) { g.pace.stretch, g.pace.many = stretch, many }

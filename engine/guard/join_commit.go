@@ -124,7 +124,7 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	read := reading.Scan()
-	found, err := changes(ctx, read, a, c.Hash)
+	found, err := changes(ctx, read, a, c.Hash, func(string) bool { return true })
 	if err == nil {
 		is, err = holds(l, read, a, c.Hash, found, want)
 	}

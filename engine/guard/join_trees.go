@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
@@ -27,11 +25,15 @@ func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) 
 func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
-	var ours, theirs map[string][]byte
-	comparing, within := errgroup.WithContext(ctx)
-	comparing.Go(func() (err error) { ours, err = changes(within, reading.Scan(), base, a); return err })
-	comparing.Go(func() (err error) { theirs, err = changes(within, reading.Scan(), base, b); return err })
-	if err := comparing.Wait(); err != nil {
+	theirs, err := changes(ctx, reading.Scan(), base, b, func(string) bool { return true })
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, err := changes(ctx, reading.Scan(), base, a, func(p string) bool { // of the rest it counts that they changed
+		_, clash := theirs[p]
+		return clash || layout.IsRetiredPath(p)
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	j := joining{ledger: l}
@@ -155,8 +157,8 @@ func (j *joining) bury(files map[string][]byte) error {
 	return nil
 }
 
-// changes are the files that differ; nil is one that is gone.
-func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash) (map[string][]byte, error) {
+// changes are the files that differ; nil is one that is gone, or is not wanted.
+func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash, wanted func(path string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	before, err := read.At(from)
 	if err != nil {
@@ -169,6 +171,10 @@ func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash) (
 	return files, read.Diff(before, now, func(d gitstore.Difference) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if !wanted(d.Path) {
+			files[d.Path] = nil
+			return nil
 		}
 		files[d.Path], err = read.Blob(d, d.Is)
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,4 +164,87 @@ func TestAWindowTooLongToGoThrough(t *testing.T) {
 	}
 	must(t, behind.Close())
 	must(t, ran.Close())
+}
+
+// What several lookers find ahead of the examiner is what it finds one by one: also of items that
+// should be otherwise than they are committed, and behind merges.
+func TestLookingAheadFindsTheSame(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	e := h.open()
+	var dirs []string
+	for range 3 {
+		dirs = append(dirs, layout.ItemDir(h.add(e)))
+	}
+	_, err := e.Run(ctx, engine.RunOptions{Jobs: 1})
+	must(t, err)
+	v, err := e.Ledger.Store.Tip()
+	must(t, err)
+	from := v.Commit()
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, t.TempDir(), "clone", "-q", h.root, clone)
+	person := func(args ...string) string {
+		return git(t, clone, append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "core.hooksPath=none"}, args...)...)
+	}
+	person("checkout", "-q", "-b", "ours")
+	person("branch", "side")
+	r := rand.New(rand.NewSource(7))
+	edit := func(file, from, to string) {
+		at := filepath.Join(clone, filepath.FromSlash(file))
+		if data, err := os.ReadFile(at); err == nil {
+			must(t, os.WriteFile(at, []byte(strings.Replace(string(data), from, to, 1)), 0o644))
+		}
+	}
+	for n := range 120 {
+		dir := dirs[r.Intn(len(dirs))]
+		switch r.Intn(8) {
+		case 0, 1:
+			edit(dir+"/"+layout.ManifestJSON, `"label": "`, fmt.Sprintf(`"label": "%d`, n))
+		case 2:
+			edit(dir+"/"+layout.ExecutionJSON, `"runner": "`, fmt.Sprintf(`"runner": "%d`, n))
+		case 3:
+			edit(dir+"/"+layout.ExecutionJSON, `"status": "completed"`, `"status": "failed"`)
+		case 4:
+			must(t, os.RemoveAll(filepath.Join(clone, filepath.FromSlash(dir))))
+		case 5:
+			person("checkout", "-q", from.String(), "--", dir)
+		case 6:
+			person("merge", "-q", "-s", "ours", "-m", "merged", "side")
+		case 7:
+			other := "side"
+			if strings.TrimSpace(person("branch", "--show-current")) == other {
+				other = "ours"
+			}
+			person("checkout", "-q", other)
+		}
+		person("add", "-A")
+		person("commit", "-q", "--allow-empty", "-m", fmt.Sprint(n))
+	}
+	person("checkout", "-q", "-B", "end", "side")
+	person("merge", "-q", "-s", "ours", "-m", "merged", "ours")
+	person("push", "-q", "origin", "end:refs/heads/looked-at")
+	tip, err := gitstore.ParseHash(strings.TrimSpace(person("rev-parse", "HEAD")))
+	must(t, err)
+	commits, err := gitstore.ParentsFirst(ctx, h.root, tip, from)
+	must(t, err)
+	found := func(stretch, many int) (told []string) {
+		e.Guard.Pace(stretch, many)
+		breaches, err := e.Guard.Review(ctx, from, commits)
+		must(t, err)
+		for _, b := range breaches {
+			told = append(told, fmt.Sprint(b.Commit.Hash, b.Item, b.What, b.Open, b.Peaceful))
+		}
+		slices.Sort(told)
+		return told
+	}
+	alone := found(1<<20, 1<<20)
+	if len(alone) < 20 {
+		t.Fatalf("only %d breaches of %d commits: %q", len(alone), len(commits), alone)
+	}
+	for _, pace := range [][2]int{{1, 1}, {1, 2}, {7, 100}} {
+		if ahead := found(pace[0], pace[1]); !slices.Equal(ahead, alone) {
+			t.Errorf("at %d:\n%s\nand one by one:\n%s", pace, strings.Join(ahead, "\n"), strings.Join(alone, "\n"))
+		}
+	}
+	must(t, e.Close())
 }

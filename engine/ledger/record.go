@@ -97,6 +97,9 @@ func (f Records) Usable(id layout.ItemID) (*state.Execution, bool) {
 	if err != nil || x.Item != id {
 		return nil, false
 	}
-	m, err := layout.DecodeManifest(f.Manifest)
+	m, ok := layout.ManifestHead(f.Manifest)
+	if !ok {
+		m, err = layout.DecodeManifest(f.Manifest)
+	}
 	return x, err == nil && m.Item == id
 }
