@@ -68,6 +68,11 @@ func Doubts(ctx context.Context, root string) ([]error, error) {
 			d.controls(sources[p], c.OptOut)
 		}
 	}
+	if w, is := v.(overlay); is {
+		if _, err := w.over.ReadFile(layout.SignersFile); err == nil {
+			d.all = append(d.all, &layout.FileError{File: layout.SignersFile, Text: "lies in the workspace, where nothing reads it: it is edited in a clone, and pushed"})
+		}
+	}
 	return d.all, nil
 }
 

@@ -66,7 +66,9 @@ func (c *invite) Run(on *screen.Screen, around screen.Around) error {
 		}
 	}
 	if len(k.URLs) == 0 {
-		k.URLs = []string{"nats://127.0.0.1:4222"}
+		if k.URLs = []string{"nats://127.0.0.1:4222"}; !c.Broker {
+			on.Talk("bagpipe serve --nats has not run here yet: the key leads to %s, which is this machine; --url says another address", k.URLs[0])
+		}
 	}
 	if c.CA != "" {
 		if k.Server, err = os.ReadFile(c.CA); err != nil {
