@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,85 @@ func TestKilledDelivery(t *testing.T) {
 			break
 		}
 	}
+}
+
+// A run that delivers, and a republication, are killed at each call that changes something on the disk, in turn. What
+// comes after brings targets of each form to what the rules say, and what is wanted all the while stays as it came there.
+func TestDeliveryKilledAtEachCall(t *testing.T) {
+	t.Parallel()
+	base := deliveryBase(t)
+	base.write("ws/bagpipe.yaml", "schema: 1\ninbox: {collections: open, quiet: 10ms, rescan: 1s, metadata: {}}\ndefaults: {workflow: plain}\n"+
+		"targets:\n  portal: {kind: folder, path: ../portal}\n  bags: {kind: folder, path: ../bags, format: bag}\n  cards: {kind: folder, path: ../cards, format: text, template: card.tmpl}\n")
+	base.write("ws/card.tmpl", "the year {{.metadata.year}}")
+	rules := func(which string) {
+		base.write("ws/rules/portal.yaml", strings.ReplaceAll(deliveryRules(which), "{to: tool,", "{to: bags,")+"  - {to: cards, for: '"+which+"'}\n")
+		base.ok("status") // commits the rules
+	}
+	for _, dir := range []string{"bags", "cards"} {
+		base.must(os.Mkdir(filepath.Join(base.top, dir), 0o777))
+	}
+	rules("metadata.year > 1900")
+	eachCall(t, base, func(b *bench) {
+		b.ok("run", "-q")
+		b.shelved("1920", "1999")
+	}, "run", "-q")
+	base.ok("run", "-q")
+	rules("metadata.year < 1850 or metadata.year > 1950")
+	for at := range base.shelved("1920", "1999")["1999"] { // what is sent again has another time
+		base.must(os.Chtimes(base.top+at, time.Unix(1e9, 0), time.Unix(1e9, 0)))
+	}
+	stays := base.shelves()["1999"]
+	eachCall(t, base, func(b *bench) {
+		if now := b.shelves()["1999"]; !maps.Equal(now, stays) {
+			t.Errorf("what is wanted was at %v, and is at %v", stays, now)
+		}
+		b.ok("run", "-q") // goes on with what was begun
+		b.ok("delivery", "republish")
+		b.ok("run", "-q")
+		if now := b.shelved("1845", "1999")["1999"]; !maps.Equal(now, stays) {
+			t.Errorf("what is wanted was at %v, and is at %v", stays, now)
+		}
+		b.git("fsck", "--strict", "--no-dangling")
+	}, "delivery", "republish")
+}
+
+// shelved checks that each of three targets holds the items of these years, and nothing else.
+func (b *bench) shelved(years ...string) map[string]map[string]time.Time {
+	b.t.Helper()
+	all := b.shelves()
+	if have := slices.Sorted(maps.Keys(all)); !slices.Equal(have, years) {
+		b.t.Errorf("the targets hold %v, want %v\n%s", have, years, b.ok("delivery"))
+	}
+	for year, at := range all {
+		if len(at) != 3 {
+			b.t.Errorf("%s is at %v\n%s", year, at, b.ok("delivery"))
+		}
+	}
+	return all
+}
+
+// shelves gives the files of targets that have a year's sheet or card, by the years, with their times.
+func (b *bench) shelves() map[string]map[string]time.Time {
+	b.t.Helper()
+	all := map[string]map[string]time.Time{}
+	for _, target := range []string{"portal", "bags", "cards"} {
+		b.must(filepath.WalkDir(filepath.Join(b.top, target), func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || target != "cards" && d.Name() != "sheet.txt" || strings.Contains(p, "/.") {
+				return err
+			}
+			data, err := os.ReadFile(p)
+			b.must(err)
+			info, err := d.Info()
+			b.must(err)
+			year := string(data[max(0, len(data)-4):])
+			if all[year] == nil {
+				all[year] = map[string]time.Time{}
+			}
+			all[year][strings.TrimPrefix(p, b.top)] = info.ModTime()
+			return nil
+		}))
+	}
+	return all
 }
 
 func deliveryRules(which string) string {
