@@ -7,11 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 )
+
+// tags are what no reader of a page sees as text.
+var tags = regexp.MustCompile(`<[^>]*>`)
 
 // Names, messages and files that were made to be taken for something else: pages show them as text,
 // tables hold no formula, files are sent to be kept, and no path leads out of an item.
@@ -31,11 +35,15 @@ func TestServeHostileContent(t *testing.T) {
 	s := b.serve("--no-run")
 	s.signIn()
 	item := gjson.Get(b.ok("items", "--json"), `#(label="`+strings.ReplaceAll(formula, `"`, `\"`)+`").item`).String()
-	if item == "" {
+	turned := gjson.Get(b.ok("items", "--json"), `#(label%"gpj*").item`).String()
+	if item == "" || turned == "" {
 		t.Fatalf("the item is not listed: %s", b.ok("items", "--json"))
 	}
-	for _, path := range []string{"/items", "/items/" + item, "/items/" + item + "/log", "/log", "/items/" + item + "/files/page.html?look=yes", "/items/" + item + "/files/picture.svg?look=yes"} {
+	for _, path := range []string{"/items", "/items/" + item, "/items/" + turned, "/items/" + turned + "/log", "/items/" + item + "/log", "/log", "/items/" + item + "/files/page.html?look=yes", "/items/" + item + "/files/picture.svg?look=yes"} {
 		a := s.ask("GET", path, "")
+		if shown := tags.ReplaceAllString(a.body, ""); strings.ContainsAny(shown, "\u202e\u2066") || path == "/items" && !strings.Contains(shown, `gpj.\u202eexe-\u2066txt`) {
+			t.Errorf("%s turns the direction of its text: %s", path, shown)
+		}
 		for _, bad := range []string{"<img src=x", "<b onclick", "<script>parent", "<svg xmlns", "onerror=x()>"} {
 			if a.code != 200 || strings.Contains(a.body, bad) {
 				t.Errorf("%s: %d, holds %q", path, a.code, bad)

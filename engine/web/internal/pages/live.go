@@ -192,5 +192,5 @@ func (p *Pages) part(ctx context.Context, at string) (string, error) {
 	}
 	var out bytes.Buffer
 	err = p.pages[page].ExecuteTemplate(&out, "live", p.frame(r, page, data))
-	return out.String(), err
+	return string(upright(out.Bytes())), err
 }

@@ -213,5 +213,5 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, page 
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(out.Bytes()) // who asked is gone
+	_, _ = w.Write(upright(out.Bytes())) // who asked is gone
 }
