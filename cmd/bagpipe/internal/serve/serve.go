@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -76,6 +77,11 @@ func (c *Command) Validate() error {
 	}
 	if !strings.HasSuffix(c.Base, "/") {
 		c.Base += "/"
+	}
+	for _, name := range c.Host {
+		if u, err := url.Parse("http://" + name + "/"); err != nil || u.Hostname() != strings.Trim(name, "[]") || name == "" {
+			return fmt.Errorf("--host: expected a name such as archive.example.org, without port and path, not %q", name)
+		}
 	}
 	for _, from := range c.ProxyFrom {
 		p, err := netip.ParsePrefix(from)
