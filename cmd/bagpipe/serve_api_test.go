@@ -183,6 +183,44 @@ func TestServeActs(t *testing.T) {
 	}
 }
 
+// Each act that a call may name does to an item what the command of its name does.
+func TestServeActsOfEachKind(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	steps := "  - name: look\n    manual: true\n  - name: sign\n    manual: true\n"
+	b.workflow("trial", steps)
+	b.workflow("second", "  - name: go\n    manual: true\n")
+	b.write("in/i0", "x")
+	b.ok("add", "--workflow", "trial", "--batch", "june", b.top+"/in/i0")
+	b.workflow("trial", steps+"  - name: file\n    manual: true\n")
+	s := b.serve("--no-run")
+	s.program("admin")
+	look, sign, second := `workflows.#(workflow=="trial.1").steps.#(step=="look").status`, `workflows.#(workflow=="trial.1").steps.#(step=="sign").status`, `workflows.#(workflow=="second.1").status`
+	for _, c := range []struct{ act, path, want string }{
+		{`"act":"complete","step":"look","milestones":["seen"]`, "milestones.@keys", `["registered","seen"]`},
+		{`"act":"complete","step":"sign"`, sign, "completed"},
+		{`"act":"reset","step":"look","after":true`, look, "waiting"},
+		{`"act":"hold"`, sign, "waiting"}, // it needs what was reset
+		{`"act":"release"`, "manifest.label", "i0"},
+		{`"act":"fail","step":"look","message":"torn"`, look, "failed"},
+		{`"act":"retry","step":"look"`, look, "waiting"},
+		{`"act":"skip","step":"look"`, look, "skipped"},
+		{`"act":"reset","step":"look"`, look, "waiting"},
+		{`"act":"migrate","workflow":"trial"`, `workflows.#(workflow=="trial.1").steps.#(step=="file").status`, "waiting"},
+		{`"act":"start","workflow":"second"`, second, "in-progress"},
+		{`"act":"deactivate","workflow":"second"`, second, "inactive"},
+		{`"act":"activate","workflow":"second"`, second, "in-progress"},
+	} {
+		a := s.ask("POST", "/api/v1/items/i0/acts", "{"+c.act+"}", "Content-Type", "application/json")
+		if got := gjson.Get(b.ok("show", "i0", "--json"), c.path).String(); a.code != 200 || got != c.want {
+			t.Errorf("%s: %d %s; then %s is %q, not %q", c.act, a.code, a.body, c.path, got, c.want)
+		}
+	}
+	if a := s.ask("POST", "/api/v1/batches/june/close", ""); a.code != 200 || gjson.Get(b.ok("batch", "list", "--json"), "0.closed").String() == "" {
+		t.Errorf("the batch: %d %s; %s", a.code, a.body, b.ok("batch", "list", "--json"))
+	}
+}
+
 // A log is read while the step writes it, and followed to its end.
 func TestServeFollowsALog(t *testing.T) {
 	t.Parallel()

@@ -156,17 +156,25 @@ func TestServeTLS(t *testing.T) {
 	parsed, err := x509.ParseCertificate(der)
 	b.must(err)
 	pool.AddCert(parsed)
-	get := func(most uint16) (*http.Response, error) {
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MaxVersion: most}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		return client.Get(strings.Replace(s.base, "http:", "https:", 1) + "/signin")
+	signin := strings.Replace(s.base, "http:", "https:", 1) + "/signin"
+	client := func(most uint16) *http.Client {
+		return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MaxVersion: most}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	resp, err := get(0)
+	resp, err := client(0).Get(signin)
 	b.must(err)
 	b.must(resp.Body.Close())
 	if resp.StatusCode != 200 || resp.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%s %v", resp.Status, resp.Header)
 	}
-	if _, err := get(tls.VersionTLS11); err == nil {
+	link, err := url.Parse(s.link)
+	b.must(err)
+	resp, err = client(0).PostForm(signin, url.Values{"once": {link.Query().Get("once")}})
+	b.must(err)
+	b.must(resp.Body.Close())
+	if c := resp.Header.Get("Set-Cookie"); resp.StatusCode != 303 || !strings.Contains(c, "; Secure") {
+		t.Errorf("the cookie goes over plain HTTP, too: %s %s", resp.Status, c)
+	}
+	if _, err := client(tls.VersionTLS11).Get(signin); err == nil {
 		t.Error("it speaks TLS 1.1")
 	}
 	if a := s.ask("GET", "/", ""); a.code != 400 {

@@ -130,6 +130,9 @@ func TestServeEventsComeBack(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("events %v, want %v", got, want)
 	}
+	if a := s.ask("GET", "/api/v1/events", "", "Accept", "text/event-stream", "Last-Event-ID", strings.Repeat("a", 40)); a.code != 410 {
+		t.Errorf("behind a commit that is not there: %+v", a)
+	}
 }
 
 // events reads so many events of a stream behind one, and gives their ids.

@@ -176,7 +176,7 @@ func TestServeSeedCalls(t *testing.T) {
 		{"GET", "/workflow/workflow_queue?waiting=a:b:c:d", "", 400},
 		{"GET", "/workflow/workflow_queue?waiting=nowhereWF:x", "", 404},
 	} {
-		if a := s.ask(c.method, c.path, c.body); a.code != c.code {
+		if a := s.ask(c.method, c.path, c.body); a.code != c.code || c.method == "DELETE" && !strings.Contains(a.body, "deactivate") {
 			t.Errorf("%s %s: %d, not %d: %s", c.method, c.path, a.code, c.code, a.body)
 		}
 	}
@@ -187,18 +187,23 @@ func TestServeStanfordRoutes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := books(b)
+	b.workflow("lent", "  - name: scan\n    external: true\n")
+	b.write("in/box", "x")
+	b.ok("add", "--workflow", "lent", b.top+"/in/box")
+	b.await("a step that is ready", func() bool { return strings.Contains(b.ok("queue", "--list"), "lent/scan") })
 	for path, want := range map[string]string{
 		"workflow_queue/lane_ids?step=dor:googleScannedBookWF:google-convert":       `<lane id="normal"/>`,
 		"workflow_queue?workflow=googleScannedBookWF&completed=register":            `<objects count="3">`,
 		"workflow_queue?waiting=googleScannedBookWF:google-convert&lane-id=high":    `<objects count="0"/>`,
 		"workflow_queue?waiting=googleScannedBookWF:google-convert&count-only=true": `<objects count="3"/>`,
 		"workflow_queue?waiting=googleScannedBookWF:start-accession":                `<objects count="0"/>`,
-		"workflow_queue/all_queued?hours-ago=0&limit=5":                             `<workflows/>`,
-		"workflow_templates":                                         `"googleScannedBookWF"`,
-		"workflow_templates/etdSubmitWF":                             `{"processes":[{"name":"register","label":"register"},{"name":"submit","label":"submit"}]}`,
-		"objects/druid:tr346yr4493/workflows":                        `<workflows objectId="druid:tr346yr4493">`,
-		"objects/tr346yr4493/workflows/googleScannedBookWF/register": `lifecycle="inprocess" laneId="normal"`,
-		"queues/googleScannedBookWF?limit=1":                         `<workflowQueue id="googleScannedBookWF">`,
+		"workflow_queue/all_queued?hours-ago=0&limit=5":                             `<workflow name="lent" process="scan" druid="`,
+		"workflow_queue/all_queued?hours-ago=1":                                     `<workflows/>`,
+		"workflow_templates":                                                        `"googleScannedBookWF"`,
+		"workflow_templates/etdSubmitWF":                                            `{"processes":[{"name":"register","label":"register"},{"name":"submit","label":"submit"}]}`,
+		"objects/druid:tr346yr4493/workflows":                                       `<workflows objectId="druid:tr346yr4493">`,
+		"objects/tr346yr4493/workflows/googleScannedBookWF/register":                `lifecycle="inprocess" laneId="normal"`,
+		"queues/googleScannedBookWF?limit=1":                                        `<workflowQueue id="googleScannedBookWF">`,
 	} {
 		if a := s.ask("GET", "/workflow/"+path, ""); a.code != 200 || !strings.Contains(a.body, want) {
 			t.Errorf("GET %s: %d, no %s in %s", path, a.code, want, a.body)

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -124,5 +125,42 @@ func TestServePagesTell(t *testing.T) {
 	}
 	if !strings.Contains(seen, "init: new workspace") || next == "/log" {
 		t.Errorf("the log does not lead to its beginning")
+	}
+}
+
+// What needs somebody stands on the pages where it is looked for: what pauses, which steps are out of the flow, what was
+// rejected and why, the cause of a failure, and whose part an item is.
+func TestServePagesWarn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("cut", "  - name: cut\n    robot: split\n    with: {workflow: part}\n")
+	b.workflow("part", "  - name: play\n    command: [sh, -c, 'echo it is torn >&2; exit 65']\n")
+	b.write("in/tape/a.txt", "a")
+	b.write("in/tape/b.txt", "b")
+	b.ok("add", "--workflow", "cut", filepath.Join(b.top, "in/tape"))
+	b.must(os.Mkdir(filepath.Join(b.dir, "inbox/default/empty"), 0o777))
+	b.start("run").code(4)
+	b.write("ws/inbox/.pause", "the store is being moved")
+	b.ok("step", "disable", "part/play", "-m", "the player is mended")
+	s := b.serve("--no-run")
+	s.signIn()
+	part := gjson.Get(b.ok("items", "--parent", "tape", "--json"), "0.item").String()
+	for path, texts := range map[string][]string{
+		"/":                          {"Not taken in", "the store is being moved", "Steps out of the flow", "part/play: disabled by Ada Keeper", "the player is mended"},
+		"/inbox":                     {"default/empty", "is empty"},
+		"/items?facet=status:failed": {"it is torn"},
+		"/failures":                  {"it is torn", "2 × part/play"},
+		"/items/tape":                {"<h2>Parts</h2>", "a.txt", "2 failed"},
+		"/items/" + part:             {"<dt>Part of</dt>", ">tape</a>", "it is torn"},
+		"/queues/part/play":          {"disabled"},
+		"/stats":                     {"part/play", "cut/cut"},
+		"/workflows/part":            {"Enable play"},
+	} {
+		a := s.ask("GET", path, "")
+		for _, text := range texts {
+			if a.code != 200 || !strings.Contains(a.body, text) {
+				t.Errorf("%s: %d, and does not tell %q:\n%s", path, a.code, text, tags.ReplaceAllString(a.body, " "))
+			}
+		}
 	}
 }

@@ -179,7 +179,7 @@ func TestServe(t *testing.T) {
 	b.drop("zip")
 	b.await("the drop on the page", func() bool { return strings.Contains(s.ask("GET", "/", "").body, "<b>1</b> item<") })
 	page := s.ask("GET", "/", "")
-	if policy := page.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(page.body, "Ada Keeper") {
+	if policy := page.header.Get("Content-Security-Policy"); policy != "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'" || !strings.Contains(page.body, "Ada Keeper") {
 		t.Errorf("%s\n%s", policy, page.body)
 	}
 	for _, bad := range []string{"<script>", "style=", "onclick=", "http:", "https:"} {
@@ -254,6 +254,14 @@ func TestServeUsers(t *testing.T) {
 		t.Errorf("a removed user is let in: %d", a.code)
 	}
 	b.start("serve", "--listen", "0.0.0.0:0").code(1)
+	if said := b.start("serve", "--listen", "0.0.0.0:0", "--proxy-header", "X-Remote-User", "--proxy-from", "127.0.0.1").code(1); !strings.Contains(said, "there are no users") {
+		t.Errorf("beyond this machine without users: %s", said)
+	}
 	b.start("serve", "--listen", "nonsense").code(2)
 	b.start("serve", "--tls-cert", "x").code(2)
+	for _, name := range []string{"https://archive.example.org", "archive.example.org:8470", "archive.example.org/", "two names"} { // no request would be for it
+		if said := b.start("serve", "--no-run", "--listen", "127.0.0.1:0", "--host", name).code(2); !strings.Contains(said, "without port and path") {
+			t.Errorf("the name %q: %s", name, said)
+		}
+	}
 }
